@@ -1,0 +1,24 @@
+"""Ant colony optimisation for the travelling salesman problem, on GPU and CPU, as pymoo algorithms."""
+
+from pymoo_gpuaco._version import __version__
+from pymoo_gpuaco.algorithms import ALL_ALGORITHMS, GPUACS, GPUAS, GPUMMAS, GPU2OptIHC
+from pymoo_gpuaco.backends import BackendUnavailable
+from pymoo_gpuaco.colony.parameters import LocalSearch
+from pymoo_gpuaco.display import ColonyOutput
+from pymoo_gpuaco.problems import TSP, load_tsp
+from pymoo_gpuaco.termination import ColonyTermination
+
+__all__ = [
+    "ALL_ALGORITHMS",
+    "TSP",
+    "BackendUnavailable",
+    "ColonyOutput",
+    "ColonyTermination",
+    "GPU2OptIHC",
+    "GPUACS",
+    "GPUAS",
+    "GPUMMAS",
+    "LocalSearch",
+    "__version__",
+    "load_tsp",
+]

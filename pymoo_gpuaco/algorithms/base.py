@@ -1,0 +1,276 @@
+"""What all algorithms share: pymoo's life cycle around an engine.
+
+A generation is one call of the engine. pymoo sees the few best tours of it as individuals without F, evaluates them
+through the user's evaluator, and what it tells back is what the algorithm learns from. ``evaluator.n_eval`` counts
+every tour that was built. The engine is a cache: a copy or a pickle carries its exported state and builds its own.
+"""
+
+from __future__ import annotations
+
+import copy
+import warnings
+from abc import abstractmethod
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from pymoo.core.algorithm import Algorithm
+from pymoo.core.initialization import Initialization
+from pymoo.core.population import Population
+from pymoo.core.problem import Problem
+from pymoo.core.variable import get
+from pymoo.util.optimum import filter_optimum
+
+from pymoo_gpuaco.backends import State, check_backend
+from pymoo_gpuaco.colony import checks
+from pymoo_gpuaco.display import ColonyOutput
+from pymoo_gpuaco.problems.instance import Instance, as_instance
+from pymoo_gpuaco.termination import ColonyTermination
+
+PYMOO_ARGUMENTS = (
+    "termination",
+    "output",
+    "display",
+    "callback",
+    "archive",
+    "return_least_infeasible",
+    "save_history",
+    "verbose",
+    "seed",
+    "evaluator",
+)
+
+
+class TourAlgorithm(Algorithm):
+    """A pymoo algorithm whose tours an engine builds; subclasses say which engine and what is learned.
+
+    Parameters
+    ----------
+    sampling : tours to start from: a pymoo Sampling, an (m, n) array of permutations, or a Population, of which
+        only X is used. They are evaluated as generation 1. None starts from nothing.
+    n_elites : best tours of each generation that pymoo gets to see, >= 1.
+    backend : "auto" (CUDA where a device is usable, else CPU), "cpu" or "cuda".
+    device : number of the CUDA device, >= 0.
+    **pymoo_arguments : pymoo's own: ``PYMOO_ARGUMENTS``. Any other name raises TypeError.
+    """
+
+    #: own arguments of the class, which ``setup`` and ``minimize`` take as well
+    arguments: tuple[str, ...] = ("sampling", "n_elites", "backend", "device")
+
+    def __init__(
+        self,
+        *,
+        sampling: Any = None,
+        n_elites: Any = 1,
+        backend: str = "auto",
+        device: int = 0,
+        output: Any = None,
+        **pymoo_arguments: Any,
+    ) -> None:
+        self._refuse_unknown(pymoo_arguments)
+        super().__init__(output=ColonyOutput() if output is None else output, **pymoo_arguments)
+        self.sampling = sampling
+        self.n_elites = n_elites
+        self.backend = backend
+        self.device = device
+        self._given = {"termination": self.termination, "display": self.display}
+        self._forget_run()
+
+    # ---- what a subclass provides -------------------------------------------------------------------------------
+
+    @abstractmethod
+    def _check(self) -> None:
+        """Validate the arguments of the class; raise TypeError or ValueError."""
+        checks.integer("n_elites", get(self.n_elites), 1)
+        check_backend(self.backend, self.device)
+
+    @abstractmethod
+    def _candidates(self) -> int:
+        """Length of the candidate lists that the engine reads."""
+
+    @abstractmethod
+    def _make_engine(self, instance: Instance) -> Any:
+        """Build the engine for an instance."""
+
+    @abstractmethod
+    def _begin(self) -> None:
+        """Prepare a new run; the engine exists."""
+
+    @abstractmethod
+    def _build(self, key: int) -> tuple[NDArray[np.int32], int]:
+        """One generation: the best ``n_elites`` tours (e, n), the shortest first, and how many were built."""
+
+    @abstractmethod
+    def _learn(self, tour: NDArray[np.int32], length: float) -> None:
+        """Take in the best tour of the generation, with the length that the evaluator told."""
+
+    @abstractmethod
+    def _start_from(self, tours: NDArray[np.int64], lengths: NDArray[np.float64]) -> None:
+        """Take in the evaluated tours of ``sampling``."""
+
+    # ---- engine and instance: rebuilt where a copy or a pickle has left them out -----------------------------------
+
+    @property
+    def instance(self) -> Instance:
+        """The problem as arrays."""
+        if self._instance is None:
+            self._instance = as_instance(self.problem, self._candidates())
+        return self._instance
+
+    @property
+    def engine(self) -> Any:
+        """The engine of this run, built when first asked for."""
+        if self._engine is None:
+            self._engine = self._make_engine(self.instance)
+            if self._engine_state is not None:
+                self._engine.import_state(self._engine_state)
+                self._engine_state = None
+        return self._engine
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Everything but the engine and the instance, with the engine's state as plain arrays."""
+        state = self.__dict__.copy()
+        if self._engine is not None:
+            state["_engine_state"] = self._engine.export_state()
+        state["_engine"] = None
+        state["_instance"] = None
+        return state
+
+    # ---- pymoo's life cycle -------------------------------------------------------------------------------------
+
+    def setup(self, problem: Problem, verbose: bool = False, progress: bool = False, **kwargs: Any) -> TourAlgorithm:
+        """Prepare a run. A used object starts anew; a misspelt argument raises TypeError."""
+        self._refuse_unknown(kwargs)
+        if self.problem is not None:
+            self._forget_run()
+            self.evaluator.n_eval = 0
+        termination = kwargs.pop("termination", None)
+        if termination is None:
+            termination = self._given["termination"]
+        self.termination = ColonyTermination() if termination is None else copy.deepcopy(termination)
+        self.display = kwargs.pop("display", None) or self._given["display"]
+        super().setup(problem, verbose=verbose or self.verbose, progress=progress, **kwargs)
+        return self
+
+    def _refuse_unknown(self, arguments: dict[str, Any]) -> None:
+        known = self.arguments + PYMOO_ARGUMENTS
+        for name in arguments:
+            if name not in known:
+                raise TypeError(
+                    f"{type(self).__name__} has no argument {name!r}; it takes {', '.join(sorted(known))}"
+                )
+
+    def _forget_run(self) -> None:
+        """Drop what belongs to one run, so that a used object can be set up again."""
+        self.is_initialized = False
+        self.start_time = None
+        self.n_iter = None
+        self.pop = self.off = self.opt = None
+        self.history = []
+        self._instance: Instance | None = None
+        self._engine: Any = None
+        self._engine_state: State | None = None
+        self._warned = False
+        self._begun = False
+
+    def _setup(self, problem: Problem, **kwargs: Any) -> None:
+        self._check()
+        # built here, outside the time that a ("time", ..) termination counts: compilation, neighbour lists, tables
+        _ = self.engine
+
+    def _initialize_infill(self) -> Population:
+        if not self._begun:
+            self._begin()
+            self._begun = True
+        if self.sampling is not None:
+            return self._sampled()
+        return self._infill()
+
+    def _sampled(self) -> Population:
+        n_samples = getattr(self.engine, "n_ants", None) or self.engine.n_climbers
+        given = Initialization(self.sampling).do(
+            self.problem, n_samples, random_state=self.random_state, algorithm=self
+        )
+        # only X is taken: an F of another problem, or of none, would never be evaluated again
+        return Population.new("X", check_tours("sampling", given.get("X"), self.instance.n))
+
+    def _infill(self) -> Population:
+        key = int(self.random_state.integers(0, 2**64, dtype=np.uint64))
+        tours, built = self._build(key)
+        infills = Population.new("X", canonical(tours, self.instance.symmetric))
+        # the evaluator will count the tours it sees; the others were built just the same
+        self.evaluator.n_eval += built - len(infills)
+        return infills
+
+    def _initialize_advance(self, infills: Population | None = None, **kwargs: Any) -> None:
+        if self.sampling is None:
+            self._advance(infills=infills, **kwargs)
+            return
+        tours, lengths = self._told(infills)
+        self._start_from(tours, lengths)
+
+    def _advance(self, infills: Population | None = None, **kwargs: Any) -> None:
+        tours, lengths = self._told(infills)
+        self.pop = infills
+        best = int(lengths.argmin())
+        self._compare_with_distances(tours[best], float(lengths[best]))
+        self._learn(tours[best].astype(np.int32), float(lengths[best]))
+
+    def _told(self, infills: Population | None) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+        """Tours (e, n) and the F (e,) that the evaluator or the user gave them."""
+        if infills is None or len(infills) == 0:
+            raise ValueError("tell() needs the evaluated individuals of ask(), got none")
+        tours = check_tours("infills", infills.get("X"), self.instance.n)
+        values = infills.get("F")
+        if any(f is None or np.size(f) != 1 for f in values):
+            raise ValueError("every individual given to tell() must be evaluated: F must have one value")
+        lengths = np.array([float(np.ravel(f)[0]) for f in values])
+        if not np.all(np.isfinite(lengths)):
+            raise ValueError(f"F of told individuals must be finite, got {lengths[~np.isfinite(lengths)][0]}")
+        return tours, lengths
+
+    def _compare_with_distances(self, tour: NDArray[np.int64], told: float) -> None:
+        if self._warned:
+            return
+        length = self.instance.tour_length(tour)
+        if abs(length - told) > 1e-6 * max(abs(length), abs(told), 1e-300):
+            self._warned = True
+            warnings.warn(
+                f"the problem's objective ({told:.10g}) is not the tour's length under its distances ({length:.10g}): "
+                "tours are built by distance, and the objective decides which of them count as best",
+                stacklevel=2,
+            )
+
+    def _set_optimum(self) -> None:
+        # a colony is not elitist, so the best so far joins; first, for it to win ties
+        both = self.pop if self.opt is None else Population.merge(self.opt, self.pop)
+        self.opt = filter_optimum(both, least_infeasible=True)
+
+
+def canonical(tours: ArrayLike, symmetric: bool) -> NDArray[np.int64]:
+    """Rotate tours (e, n) to begin at city 0; where direction is free, its smaller neighbour comes second.
+
+    Equal cycles then are equal rows, which makes ``xtol`` and duplicate checks mean something.
+    """
+    rows = np.array(tours, dtype=np.int64)
+    n = rows.shape[1]
+    start = np.argmax(rows == 0, axis=1)
+    rows = np.take_along_axis(rows, (start[:, None] + np.arange(n)) % n, axis=1)
+    if symmetric:
+        backwards = rows[:, 1] > rows[:, -1]
+        rows[backwards, 1:] = rows[backwards, :0:-1]
+    return rows
+
+
+def check_tours(name: str, tours: Any, n: int) -> NDArray[np.int64]:
+    """Return (m, n) int64 rows that are permutations of 0 .. n-1; ValueError names the first that is not."""
+    rows = np.atleast_2d(np.asarray(tours))
+    if rows.ndim != 2 or rows.shape[1] != n:
+        raise ValueError(f"{name} must have shape (m, {n}), got {rows.shape}")
+    if not np.issubdtype(rows.dtype, np.number) or np.any(rows != np.floor(rows)):
+        raise ValueError(f"{name} must hold city numbers of 0 .. {n - 1}, got values that are not integers")
+    rows = rows.astype(np.int64)
+    wrong = np.flatnonzero((np.sort(rows, axis=1) != np.arange(n)).any(axis=1))
+    if wrong.size:
+        raise ValueError(f"{name}: row {wrong[0]} is not a permutation of 0 .. {n - 1}")
+    return rows

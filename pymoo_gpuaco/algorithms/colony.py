@@ -1,0 +1,135 @@
+"""What the three ant colonies share: their arguments and one iteration."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from pymoo.core.variable import get
+
+from pymoo_gpuaco.algorithms.base import TourAlgorithm
+from pymoo_gpuaco.backends import ColonyEngine, make_colony
+from pymoo_gpuaco.colony import checks
+from pymoo_gpuaco.colony.parameters import ColonyParameters, LocalSearch
+from pymoo_gpuaco.colony.trails import TrailUpdate
+from pymoo_gpuaco.problems.instance import Instance
+
+# Neighbours that the local search looks at where construction uses no candidate list.
+_NEIGHBOURS_OF_SEARCH = 32
+
+
+class AntColony(TourAlgorithm):
+    """Ants build tours, pymoo evaluates the best, trails are updated.
+
+    Trails are kept in units of 1 / C_g, C_g being the nearest-neighbour tour's length: proportional selection and
+    all trail updates are unchanged by the unit, and single precision suits coordinates of any scale.
+
+    Parameters
+    ----------
+    n_ants : m, tours an iteration, >= 1. None: with local search what keeps the device busy (CPU: 24), without
+        it one ant a city, at most 4096.
+    alpha, beta : exponents of trail and of 1 / distance, in [0, 20].
+    rho : evaporation rate in (0, 1]: tau <- (1 - rho) tau.
+    candidate_list_size : nearest cities an ant chooses from first, in [1, 1024] (at most n - 1 are used), or None
+        to weigh all cities at every step.
+    local_search : True (2-opt, Or-opt and a few kicks), False, "2opt", "2opt+oropt" or a ``LocalSearch``.
+    pheromone : memory of the trails: "dense" (n x n), "candidate" (edges of the candidate lists only), or "auto"
+        (candidate edges from 10,000 cities on).
+    """
+
+    arguments = (
+        *TourAlgorithm.arguments,
+        "n_ants",
+        "alpha",
+        "beta",
+        "rho",
+        "candidate_list_size",
+        "local_search",
+        "pheromone",
+    )
+
+    def __init__(
+        self,
+        *,
+        n_ants: Any,
+        alpha: Any,
+        beta: Any,
+        rho: Any,
+        candidate_list_size: Any,
+        local_search: Any,
+        pheromone: Any,
+        **common: Any,
+    ) -> None:
+        super().__init__(**common)
+        self.n_ants = n_ants
+        self.alpha = alpha
+        self.beta = beta
+        self.rho = rho
+        self.candidate_list_size = candidate_list_size
+        self.local_search = local_search
+        self.pheromone = pheromone
+
+    @abstractmethod
+    def _parameters(self) -> ColonyParameters:
+        """Arguments as the engine takes them."""
+
+    def _common(self) -> dict[str, Any]:
+        return {
+            "n_ants": get(self.n_ants),
+            "alpha": get(self.alpha),
+            "beta": get(self.beta),
+            "candidate_list_size": get(self.candidate_list_size),
+            "local_search": LocalSearch.of(self.local_search),
+            "memory": checks.choice("pheromone", self.pheromone, ("auto", "dense", "candidate")),
+        }
+
+    def _check(self) -> None:
+        super()._check()
+        checks.real("rho", get(self.rho), 0.0, 1.0, open_low=True)
+        self._parameters()
+
+    def _candidates(self) -> int:
+        k = get(self.candidate_list_size)
+        return _NEIGHBOURS_OF_SEARCH if k is None else int(k)
+
+    def _make_engine(self, instance: Instance) -> ColonyEngine:
+        return make_colony(instance, self._parameters(), self.backend, int(self.device))
+
+    @abstractmethod
+    def _first_trail(self, n: int) -> float:
+        """Initial trail in units of 1 / C_g for n cities."""
+
+    def _begin(self) -> None:
+        greedy_length = self.engine.greedy_tour()[1]
+        self._unit = greedy_length if greedy_length > 0.0 else 1.0
+        self._best_tour: NDArray[np.int32] | None = None
+        self._best_length = float("inf")
+        self.engine.reset_trails(self._first_trail(self.instance.n))
+
+    def _build(self, key: int) -> tuple[NDArray[np.int32], int]:
+        lengths = self.engine.construct(key)
+        elites = np.argsort(lengths, kind="stable")[: int(get(self.n_elites))]
+        return self.engine.tours(elites), len(lengths)
+
+    def _learn(self, tour: NDArray[np.int32], length: float) -> None:
+        improved = length < self._best_length
+        if improved:
+            self._best_tour, self._best_length = tour, length
+        self._update(tour, length, improved)
+
+    def _start_from(self, tours: NDArray[np.int64], lengths: NDArray[np.float64]) -> None:
+        best = int(lengths.argmin())
+        self._learn(tours[best].astype(np.int32), float(lengths[best]))
+
+    @abstractmethod
+    def _update(self, tour: NDArray[np.int32], length: float, improved: bool) -> None:
+        """Update the trails after an iteration whose best is ``tour``; ``improved``: it is the best ever."""
+
+    def _amount(self, length: float) -> float:
+        """Deposit 1 / length in units of 1 / C_g."""
+        return self._unit / length if length > 0.0 else 1.0
+
+    def _apply(self, **update: Any) -> None:
+        self.engine.update_trails(TrailUpdate(rho=float(get(self.rho)), **update))

@@ -1,0 +1,131 @@
+"""MAX-MIN Ant System."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from pymoo.core.variable import get
+
+from pymoo_gpuaco.algorithms.colony import AntColony
+from pymoo_gpuaco.colony import checks
+from pymoo_gpuaco.colony.parameters import ColonyParameters
+from pymoo_gpuaco.colony.trails import best_so_far_deposits, trail_limits
+
+_SELECTIONS = ("auto", "rwm", "wrs")
+_TABUS = ("auto", "compact", "list", "bitmask")
+_DEPOSITS = ("schedule", "iteration_best", "global_best")
+# A city of a converged colony has two edges with trail, one where direction counts.
+_LAMBDA, _CONVERGED = 0.05, 1.01
+
+
+class GPUMMAS(AntColony):
+    """MAX-MIN Ant System (Stuetzle and Hoos, FGCS 16, 2000) in the GPU form of Skinderowicz (2020).
+
+    Only the iteration's or the best tour deposits, and trails stay within [tau_min, tau_max], which follow the
+    best length. When the trails have converged and nothing improves, they start again from tau_max.
+
+    Parameters
+    ----------
+    n_ants, alpha, beta, candidate_list_size, local_search, pheromone : see ``AntColony``.
+    rho : evaporation rate in (0, 1]. Default 0.2.
+    selection : "wrs" (weighted reservoir sampling) or "rwm" (roulette wheel), the same distribution; "auto" takes
+        the faster one.
+    tabu : "compact", "list" or "bitmask": how a GPU remembers visited cities (section 4.1 of the paper). Results
+        do not depend on it, and the CPU engine has a layout of its own.
+    p_best : probability in (0, 1) that converged ants rebuild the best tour; sets tau_min. Default 0.05.
+    deposit : "iteration_best", "global_best", or "schedule" (default): the iteration's best at first, the best so far
+        more and more often.
+    restart_after : iterations without a better tour after which converged trails are reset, >= 1. Default 250.
+    sampling, n_elites, backend, device, **pymoo_arguments : see ``TourAlgorithm``.
+
+    Source: R. Skinderowicz, "Implementing a GPU-based parallel MAX-MIN Ant System", FGCS 106 (2020),
+    doi:10.1016/j.future.2020.01.011.
+    """
+
+    arguments = (*AntColony.arguments, "selection", "tabu", "p_best", "deposit", "restart_after")
+
+    def __init__(
+        self,
+        n_ants: Any = None,
+        *,
+        alpha: Any = 1.0,
+        beta: Any = 2.0,
+        rho: Any = 0.2,
+        candidate_list_size: Any = 32,
+        local_search: Any = True,
+        pheromone: str = "auto",
+        selection: str = "auto",
+        tabu: str = "auto",
+        p_best: Any = 0.05,
+        deposit: str = "schedule",
+        restart_after: Any = 250,
+        **common: Any,
+    ) -> None:
+        super().__init__(
+            n_ants=n_ants,
+            alpha=alpha,
+            beta=beta,
+            rho=rho,
+            candidate_list_size=candidate_list_size,
+            local_search=local_search,
+            pheromone=pheromone,
+            **common,
+        )
+        self.selection = selection
+        self.tabu = tabu
+        self.p_best = p_best
+        self.deposit = deposit
+        self.restart_after = restart_after
+        self._check()
+
+    def _parameters(self) -> ColonyParameters:
+        return ColonyParameters(
+            **self._common(),
+            selection=checks.choice("selection", self.selection, _SELECTIONS),
+            tabu=checks.choice("tabu", self.tabu, _TABUS),
+        )
+
+    def _check(self) -> None:
+        super()._check()
+        checks.real("p_best", get(self.p_best), 0.0, 1.0, open_low=True, open_high=True)
+        checks.choice("deposit", self.deposit, _DEPOSITS)
+        checks.integer("restart_after", get(self.restart_after), 1)
+
+    def _limits(self, length: float) -> tuple[float, float]:
+        """tau_min and tau_max for a best tour of ``length``."""
+        choices = get(self.candidate_list_size) or self.instance.n
+        return trail_limits(
+            length / self._unit, self.instance.n, float(choices), float(get(self.rho)), float(get(self.p_best))
+        )
+
+    def _first_trail(self, n: int) -> float:
+        # Fig. 1, line 2 of the paper: tau_max of the nearest-neighbour tour
+        self._start_search_again()
+        return self._limits(self._unit)[1]
+
+    def _start_search_again(self) -> None:
+        self._iteration = 0
+        self._idle = 0
+        self._recent_tour: NDArray[np.int32] | None = None
+        self._recent_length = float("inf")
+
+    def _update(self, tour: NDArray[np.int32], length: float, improved: bool) -> None:
+        if length < self._recent_length:
+            self._recent_tour, self._recent_length, self._idle = tour, length, 0
+        else:
+            self._idle += 1
+        tau_min, tau_max = self._limits(self._best_length)
+        if self.deposit == "global_best":
+            tour, length = self._best_tour, self._best_length
+        elif self.deposit == "schedule" and best_so_far_deposits(self._iteration):
+            tour, length = self._recent_tour, self._recent_length
+        self._apply(deposits=((tour, self._amount(length)),), tau_min=tau_min, tau_max=tau_max)
+        self._iteration += 1
+        patience = int(get(self.restart_after))
+        if self._idle >= patience and self._idle % patience == 0:
+            edges = 2 if self.instance.symmetric else 1
+            if self.engine.branching_factor(_LAMBDA) <= _CONVERGED * edges:
+                self.engine.reset_trails(tau_max)
+                self._start_search_again()

@@ -1,0 +1,67 @@
+"""Random-restart 2-opt hill climbing."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from pymoo.core.variable import get
+
+from pymoo_gpuaco.algorithms.base import TourAlgorithm
+from pymoo_gpuaco.backends import ClimberEngine, make_climbers
+from pymoo_gpuaco.colony.parameters import ClimberParameters
+from pymoo_gpuaco.problems.instance import Instance
+
+
+class GPU2OptIHC(TourAlgorithm):
+    """Iterated hill climbing: 2-opt from random tours, best of all pairs first (O'Neil and Burtscher 2015).
+
+    Every climber makes the best of all (n-2)(n-1)/2 moves until none shortens its tour, then restarts. A generation is
+    a bounded amount of work: small instances finish many climbs in it, large ones a part of one.
+    ``evaluator.n_eval`` counts finished climbs, and at least one a generation.
+
+    Parameters
+    ----------
+    n_climbers : tours that climb side by side, >= 1. None: what keeps the device busy (CPU: 32).
+    sampling : the first climbs start from these tours.
+    n_elites : must be 1: a generation hands out its shortest tour.
+    backend, device, **pymoo_arguments : see ``TourAlgorithm``.
+
+    Source: M. A. O'Neil, M. Burtscher, "Rethinking the parallelization of random-restart hill climbing: a case study
+    in optimizing a 2-opt TSP solver for GPU execution", GPGPU-8 (2015), doi:10.1145/2716282.2716287.
+    """
+
+    arguments = (*TourAlgorithm.arguments, "n_climbers")
+
+    def __init__(self, n_climbers: Any = None, **common: Any) -> None:
+        super().__init__(**common)
+        self.n_climbers = n_climbers
+        self._check()
+
+    def _check(self) -> None:
+        super()._check()
+        if get(self.n_elites) != 1:
+            raise ValueError(f"n_elites must be 1 for GPU2OptIHC, got {get(self.n_elites)}")
+        ClimberParameters(n_climbers=get(self.n_climbers))
+
+    def _candidates(self) -> int:
+        return 1  # all pairs are evaluated; no list is read
+
+    def _make_engine(self, instance: Instance) -> ClimberEngine:
+        parameters = ClimberParameters(n_climbers=get(self.n_climbers))
+        return make_climbers(instance, parameters, self.backend, int(self.device))
+
+    def _begin(self) -> None:
+        self._run_key = int(self.random_state.integers(0, 2**64, dtype=np.uint64))
+
+    def _build(self, key: int) -> tuple[NDArray[np.int32], int]:
+        # the climbs of a run are numbered, and number r starts from (run key, r): the generation's key is not used
+        finished = self.engine.climb(self._run_key)
+        return self.engine.best()[0][None, :], max(1, finished)
+
+    def _learn(self, tour: NDArray[np.int32], length: float) -> None:
+        """Climbers learn nothing from each other."""
+
+    def _start_from(self, tours: NDArray[np.int64], lengths: NDArray[np.float64]) -> None:
+        self.engine.start_from(tours[np.argsort(lengths, kind="stable")])

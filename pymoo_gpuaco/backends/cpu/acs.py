@@ -1,0 +1,91 @@
+"""Tour construction of the Ant Colony System: ants change the trails they walk on (paper 003)."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from pymoo_gpuaco.backends.cpu.construct import best_remaining, power
+from pymoo_gpuaco.backends.cpu.philox import STREAM_CONSTRUCTION, new_stream, next_below, next_uniform
+from pymoo_gpuaco.backends.cpu.selection import roulette_among_candidates
+from pymoo_gpuaco.backends.cpu.tabu import Tabu, clear, visit
+from pymoo_gpuaco.backends.cpu.trails import CANDIDATE, SELECTIVE, blend_edge, read_trail
+
+
+@njit(cache=True, nogil=True)
+def _weigh_candidates(graph, t, eta_beta, i, rule, weights):  # type: ignore[no-untyped-def]
+    k = graph.neighbours.shape[1]
+    if t.kind == SELECTIVE:
+        # start from the shared trail, then overlay the few stored ones
+        base = power(np.float64(t.rest[0]), rule.alpha)
+        for r in range(k):
+            weights[r] = base * eta_beta[i, r]
+        for s in range(t.ids.shape[1]):
+            j = t.ids[i, s]
+            if j >= 0:
+                for r in range(k):
+                    if graph.neighbours[i, r] == j:
+                        weights[r] = power(np.float64(t.tau[i, s]), rule.alpha) * eta_beta[i, r]
+                        break
+        return
+    for r in range(k):
+        tau = t.tau[i, r] if t.kind == CANDIDATE else read_trail(t, i, graph.neighbours[i, r])
+        weights[r] = power(np.float64(tau), rule.alpha) * eta_beta[i, r]
+
+
+@njit(cache=True, nogil=True)
+def pseudo_random_proportional(graph, t, eta_beta, i, tabu, rule, rng, weights):  # type: ignore[no-untyped-def]
+    """Eqs. (1) and (2), paper 003: the best candidate with probability q0, else roulette among them."""
+    _weigh_candidates(graph, t, eta_beta, i, rule, weights)
+    if next_uniform(rng) < rule.q0:
+        best, chosen = -1.0, np.int64(-1)
+        for r in range(weights.shape[0]):
+            c = graph.neighbours[i, r]
+            if not tabu.visited[c] and weights[r] > best:
+                best, chosen = weights[r], np.int64(c)
+    else:
+        chosen = roulette_among_candidates(graph.neighbours[i], weights, tabu.visited, rng)
+    if chosen < 0:
+        chosen = best_remaining(graph, t, i, tabu, rule)
+    return chosen
+
+
+@njit(cache=True, nogil=True, forceinline=True)
+def _row(tabus, ant):  # type: ignore[no-untyped-def]
+    """Tabu of one ant out of arrays with one row an ant."""
+    return Tabu(tabus.visited[ant], tabus.unvisited[ant], tabus.place[ant], tabus.left[ant : ant + 1])
+
+
+@njit(cache=True, nogil=True)
+def build_tours_acs(  # type: ignore[no-untyped-def]
+    graph, t, eta_beta, rule, tabus, key, xi, tau0, period, together, symmetric, tours
+):
+    """All ants, each changing the trails behind it; ``tours`` is (m, n) int32.
+
+    ``together``: every ant makes its step before any makes the next one (ACS-GPU, section 3.1.2, paper 003);
+    otherwise an ant walks its whole tour before the next starts (one legal order of ACS-GPU-Alt).
+    The local update is made on every ``period``-th edge that an ant selects (section 4.2).
+    """
+    m, n = tours.shape
+    weights = np.empty(graph.neighbours.shape[1], np.float64)
+    streams = np.empty((m, 10), np.uint64)
+    for ant in range(m):
+        streams[ant] = new_stream(key, ant, STREAM_CONSTRUCTION)
+        clear(_row(tabus, ant))
+        start = next_below(streams[ant], n)
+        tours[ant, 0] = start
+        visit(_row(tabus, ant), start)
+    for turn in range((n - 1) * m):
+        if together:
+            p, ant = turn // m + 1, turn % m
+        else:
+            ant, p = turn // (n - 1), turn % (n - 1) + 1
+        tabu = _row(tabus, ant)
+        i = tours[ant, p - 1]
+        j = pseudo_random_proportional(graph, t, eta_beta, i, tabu, rule, streams[ant], weights)
+        tours[ant, p] = j
+        visit(tabu, j)
+        if p % period == 0:
+            blend_edge(t, i, j, xi, tau0, symmetric)
+        if p == n - 1 and n % period == 0:
+            blend_edge(t, j, tours[ant, 0], xi, tau0, symmetric)

@@ -1,0 +1,193 @@
+"""Tour construction of Ant System and MMAS: trails stay constant while the ants walk."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+
+from pymoo_gpuaco.backends.cpu.graph import distance, tour_length
+from pymoo_gpuaco.backends.cpu.philox import STREAM_CONSTRUCTION, new_stream, next_below
+from pymoo_gpuaco.backends.cpu.selection import (
+    ACCEPTANCE_TOURNAMENT,
+    COMPRESSED,
+    HYBRID,
+    RACE,
+    TRIAL,
+    race_among_candidates,
+    race_over_unvisited,
+    roulette_among_candidates,
+    roulette_over_row,
+    roulette_over_unvisited,
+    stochastic_acceptance,
+    stochastic_trial,
+    tournament,
+)
+from pymoo_gpuaco.backends.cpu.tabu import clear, visit
+from pymoo_gpuaco.backends.cpu.trails import DENSE, read_trail
+
+
+class Rule(NamedTuple):
+    """How an ant chooses; the numbers of ``colony.parameters`` as plain scalars."""
+
+    selection: int  # a code of ``selection``
+    alpha: float
+    beta: float
+    shortest: float  # distance that a zero distance counts as
+    trials: int  # draws before a trial rule gives up
+    switch_left: int  # open cities at which HYBRID and ACCEPTANCE_TOURNAMENT change their rule
+    tournament_size: int
+    q0: float  # ACS: probability of the greedy choice
+
+
+class Choice(NamedTuple):
+    """What the rules read, refreshed once an iteration."""
+
+    candidate: np.ndarray  # (n, k) float64 tau^alpha eta^beta of the candidate lists
+    everyone: np.ndarray  # (n, n) float64 over all cities, or (0, 0) with candidate lists
+    prefix: np.ndarray  # (n, n) float64 row sums for the trials, or (0, 0)
+    row_max: np.ndarray  # (n,) float64 row maxima for the acceptance, or (0,)
+
+
+@njit(cache=True, nogil=True, forceinline=True)
+def power(x, exponent):  # type: ignore[no-untyped-def]
+    """x ** exponent, with the two exponents of the papers spared the library call."""
+    if exponent == 1.0:
+        return x
+    if exponent == 2.0:
+        return x * x
+    return x**exponent
+
+
+@njit(cache=True, nogil=True, forceinline=True)
+def edge_weight(tau, d, rule):  # type: ignore[no-untyped-def]
+    """tau^alpha eta^beta of one edge, eta = 1 / d (Eq. (1), paper 001)."""
+    return power(np.float64(tau), rule.alpha) * power(1.0 / max(d, rule.shortest), rule.beta)
+
+
+@njit(cache=True, nogil=True)
+def best_remaining(graph, t, i, tabu, rule):  # type: ignore[no-untyped-def]
+    """Greedy choice when all candidates are visited: the open city with the largest weight (section 3.1.1, paper 003).
+
+    Where the memory holds only some edges, all others share one trail, so the nearest city is the best of them.
+    """
+    chosen, best = np.int64(tabu.unvisited[0]), -1.0
+    if t.kind == DENSE:
+        for p in range(tabu.left[0]):
+            j = tabu.unvisited[p]
+            w = edge_weight(read_trail(t, i, j), distance(graph, i, j), rule)
+            if w > best or (w == best and j < chosen):
+                best, chosen = w, np.int64(j)
+        return chosen
+    nearest = np.inf
+    for p in range(tabu.left[0]):
+        j = tabu.unvisited[p]
+        d = distance(graph, i, j)
+        if d < nearest or (d == nearest and j < chosen):
+            nearest, chosen = d, np.int64(j)
+    best = edge_weight(t.rest[0], nearest, rule)
+    for s in range(t.ids.shape[1]):
+        j = t.ids[i, s]
+        if j >= 0 and not tabu.visited[j]:
+            w = edge_weight(t.tau[i, s], distance(graph, i, j), rule)
+            if w > best:
+                best, chosen = w, np.int64(j)
+    return chosen
+
+
+@njit(cache=True, nogil=True)
+def next_among_all(choice, i, tabu, rule, rng):  # type: ignore[no-untyped-def]
+    """Next city from all open ones by the rule; -1 if every weight is zero."""
+    weights = choice.everyone[i]
+    left = tabu.left[0]
+    if rule.selection == RACE:
+        return race_over_unvisited(weights, tabu.unvisited, left, rng)
+    if rule.selection == COMPRESSED:
+        return roulette_over_unvisited(weights, tabu.unvisited, left, rng)
+    if rule.selection == ACCEPTANCE_TOURNAMENT:
+        if left <= rule.switch_left:
+            return tournament(weights, tabu.unvisited, left, rule.tournament_size, rng)
+        j = stochastic_acceptance(weights, choice.row_max[i], tabu.visited, rule.trials, rng)
+        # paper 004 repeats until a city is accepted; the roulette has that same distribution and an end
+        return j if j >= 0 else roulette_over_unvisited(weights, tabu.unvisited, left, rng)
+    if rule.selection == HYBRID and left <= rule.switch_left:
+        return roulette_over_unvisited(weights, tabu.unvisited, left, rng)
+    if rule.selection == TRIAL or rule.selection == HYBRID:
+        j = stochastic_trial(choice.prefix[i], tabu.visited, rule.trials, rng)
+        if j >= 0:
+            return j
+    return roulette_over_row(weights, tabu.visited, rng)
+
+
+@njit(cache=True, nogil=True)
+def build_tour(graph, t, choice, rule, tabu, rng, tour):  # type: ignore[no-untyped-def]
+    """One ant walks from a random city through all cities; ``tour`` (n,) is written."""
+    n = tour.shape[0]
+    clear(tabu)
+    i = next_below(rng, n)
+    tour[0] = i
+    visit(tabu, i)
+    all_cities = choice.everyone.shape[0] > 0
+    for p in range(1, n):
+        if all_cities:
+            j = next_among_all(choice, i, tabu, rule, rng)
+        elif rule.selection == RACE:
+            j = race_among_candidates(graph.neighbours[i], choice.candidate[i], tabu.visited, rng)
+        else:
+            j = roulette_among_candidates(graph.neighbours[i], choice.candidate[i], tabu.visited, rng)
+        if j < 0:
+            j = best_remaining(graph, t, i, tabu, rule)
+        tour[p] = j
+        visit(tabu, j)
+        i = j
+
+
+@njit(cache=True, nogil=True)
+def build_tours(graph, t, choice, rule, tabu, key, first, last, tours):  # type: ignore[no-untyped-def]
+    """Ants first .. last-1; ``tours`` is (m, n) int32."""
+    for ant in range(first, last):
+        rng = new_stream(key, ant, STREAM_CONSTRUCTION)
+        build_tour(graph, t, choice, rule, tabu, rng, tours[ant])
+
+
+@njit(cache=True, nogil=True)
+def nearest_neighbour_tour(graph, start, tabu, tour):  # type: ignore[no-untyped-def]
+    """Greedy tour of Eq. (1), paper 000: always to the nearest open city, ties to the lower number."""
+    n = tour.shape[0]
+    clear(tabu)
+    i = np.int64(start)
+    tour[0] = i
+    visit(tabu, i)
+    for p in range(1, n):
+        j = np.int64(-1)
+        for r in range(graph.neighbours.shape[1]):
+            c = graph.neighbours[i, r]
+            if not tabu.visited[c]:
+                j = np.int64(c)
+                break
+        if j < 0:
+            nearest = np.inf
+            for q in range(tabu.left[0]):
+                c = tabu.unvisited[q]
+                d = distance(graph, i, c)
+                if d < nearest or (d == nearest and c < j):
+                    nearest, j = d, np.int64(c)
+        tour[p] = j
+        visit(tabu, j)
+        i = j
+
+
+@njit(cache=True, nogil=True)
+def measure(graph, first, last, tours, lengths):  # type: ignore[no-untyped-def]
+    """Exact lengths of tours first .. last-1."""
+    for ant in range(first, last):
+        lengths[ant] = tour_length(graph, tours[ant])
+
+
+@njit(cache=True, nogil=True)
+def fill_distances(graph, first, last, matrix):  # type: ignore[no-untyped-def]
+    """Rows first .. last-1 of the (n, n) distance matrix."""
+    for i in range(first, last):
+        for j in range(matrix.shape[1]):
+            matrix[i, j] = distance(graph, i, j)

@@ -1,0 +1,398 @@
+"""The CPU engines: they hold the arrays, cut the work into ranges and call the compiled functions."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from pymoo_gpuaco.backends.cpu import acs, construct, directed_search, hill_climbing, local_search, selection
+from pymoo_gpuaco.backends.cpu import trails as trail_memory
+from pymoo_gpuaco.backends.cpu.graph import make_graph, tour_length
+from pymoo_gpuaco.backends.cpu.tabu import Tabu, make_tabu
+from pymoo_gpuaco.backends.cpu.threads import spread, thread_count
+from pymoo_gpuaco.backends.protocol import State
+from pymoo_gpuaco.colony.parameters import ClimberParameters, ColonyParameters, LocalSearch
+from pymoo_gpuaco.colony.trails import TrailUpdate
+from pymoo_gpuaco.problems.instance import Instance
+
+# Default colony: with local search a few tours a core already fill the machine; without, as many ants as cities
+# (papers 000, 001, 003), but no more than keep their tours within some hundred megabytes.
+ANTS_WITH_LOCAL_SEARCH = 24
+MOST_ANTS_BY_DEFAULT = 4096
+# From this size on, "auto" keeps the trails of candidate edges only: 4 n k bytes instead of 4 n^2.
+CANDIDATE_MEMORY_FROM = 10_000
+CLIMBERS = 32
+# Pairs that all climbers together evaluate in one call: well under a second on one core.
+PAIRS_PER_CALL = 100_000_000
+
+_SELECTION = {
+    "rwm": selection.COMPRESSED,
+    "wrs": selection.RACE,
+    "roulette": selection.ROULETTE,
+    "compressed": selection.COMPRESSED,
+    "stochastic_trial": selection.TRIAL,
+    "hybrid": selection.HYBRID,
+    "acceptance_tournament": selection.ACCEPTANCE_TOURNAMENT,
+    "pseudo_random_proportional": selection.ROULETTE,
+}
+_MEMORY = {
+    "dense": trail_memory.DENSE,
+    "candidate": trail_memory.CANDIDATE,
+    "selective": trail_memory.SELECTIVE,
+}
+
+
+class CpuColony:
+    """``ColonyEngine`` on all cores.
+
+    Parameters
+    ----------
+    instance : the problem, with candidate lists of the length the parameters ask for.
+    parameters : validated; ``n_ants=None`` gives 24 with local search, else min(n, 4096).
+
+    Raises
+    ------
+    ValueError : for a 2-opt search on an asymmetric instance.
+    MemoryError : when a dense memory over all cities would not fit; the message says what would.
+    """
+
+    def __init__(self, instance: Instance, parameters: ColonyParameters) -> None:
+        n = instance.n
+        self.instance = instance
+        self.parameters = parameters
+        self.n_ants = parameters.n_ants or default_ants(n, parameters)
+        self._graph = make_graph(instance)
+        self._all_cities = parameters.candidate_list_size is None
+        self._acs = parameters.selection == "pseudo_random_proportional"
+        memory = parameters.memory
+        if memory == "auto":
+            memory = "dense" if self._all_cities or n < CANDIDATE_MEMORY_FROM else "candidate"
+        search = parameters.local_search
+        if search is not None and search.moves == "2opt" and not instance.symmetric:
+            raise ValueError(
+                "local_search='2opt' reverses paths and needs a symmetric instance; "
+                "local_search=True or '2opt+oropt' works on asymmetric ones"
+            )
+        self._check_memory(memory)
+        positive = instance.neighbour_distances[instance.neighbour_distances > 0]
+        self._rule = construct.Rule(
+            selection=_selection_code(parameters),
+            alpha=float(parameters.alpha),
+            beta=float(parameters.beta),
+            # eta = 1 / d has no value at d = 0: cities at one place count as half the shortest distance apart
+            shortest=float(positive.min()) / 2.0 if positive.size else 1.0,
+            trials=int(parameters.trials),
+            switch_left=int(round((1.0 - parameters.switch) * n)),
+            tournament_size=parameters.resolved_tournament_size(n),
+            q0=float(parameters.q0),
+        )
+        self._trails = trail_memory.make_trails(
+            _MEMORY[memory], self._graph.neighbours, parameters.trails_per_node
+        )
+        self._tours = np.zeros((self.n_ants, n), np.int32)
+        self._lengths = np.zeros(self.n_ants)
+        self._tau0 = 0.0
+        self._threads = min(thread_count(), self.n_ants)
+        self._tabus = [make_tabu(n) for _ in range(self._threads)]
+        self._workspaces = [local_search.make_workspace(n) for _ in range(self._threads if search else 0)]
+        self._eta_beta = self._heuristic()
+        self._choice = self._empty_choice()
+        if self._acs:
+            shape = (self.n_ants, n)
+            self._ant_tabus = Tabu(
+                np.zeros(shape, np.uint8),
+                np.zeros(shape, np.int32),
+                np.zeros(shape, np.int32),
+                np.zeros(self.n_ants, np.int64),
+            )
+
+    def _check_memory(self, memory: str) -> None:
+        n = self.instance.n
+        tables = 3 if self._all_cities else 0  # eta^beta, weights and their sums, 8 bytes each
+        needed = n * n * ((4 if memory == "dense" else 0) + 8 * tables)
+        free = _free_bytes()
+        if free is not None and needed > free:
+            instead = (
+                "candidate_list_size=32 needs memory in proportion to n"
+                if self._all_cities
+                else "pheromone='candidate' needs memory in proportion to n"
+            )
+            raise MemoryError(
+                f"{n} cities need {needed / 1e9:.1f} GB for matrices of n x n, {free / 1e9:.1f} GB are free; {instead}"
+            )
+
+    def _heuristic(self) -> NDArray[np.float64]:
+        """eta^beta, (n, k) of the candidate lists or (n, n) over all cities."""
+        if not self._all_cities:
+            d = self._graph.neighbour_distances
+        else:
+            n = self.instance.n
+            d = np.empty((n, n))
+            spread(lambda _, a, b: construct.fill_distances(self._graph, a, b, d), n, thread_count())
+        return np.maximum(d, self._rule.shortest) ** -self._rule.beta
+
+    def _empty_choice(self) -> construct.Choice:
+        n, k = self._graph.neighbours.shape
+        nothing = np.empty((0, 0))
+        if not self._all_cities:
+            return construct.Choice(np.empty((n, k)), nothing, nothing, np.empty(0))
+        by_trial = self._rule.selection in (selection.TRIAL, selection.HYBRID)
+        return construct.Choice(
+            nothing, np.empty((n, n)), np.empty((n, n)) if by_trial else nothing, np.empty(n)
+        )
+
+    def greedy_tour(self) -> tuple[NDArray[np.int32], float]:
+        """Nearest-neighbour tour from city 0 and its length."""
+        tour = np.empty(self.instance.n, np.int32)
+        construct.nearest_neighbour_tour(self._graph, 0, self._tabus[0], tour)
+        return tour, float(tour_length(self._graph, tour))
+
+    def reset_trails(self, value: float) -> None:
+        """Set every trail to ``value``, which ACS also takes as its tau_0."""
+        self._tau0 = float(value)
+        trail_memory.fill(self._trails, np.float32(value))
+
+    def construct(self, key: int) -> NDArray[np.float64]:
+        """Build and improve m tours; return their exact lengths (m,)."""
+        seed = np.uint64(key)
+        if self._acs:
+            self._walk_with_local_update(seed)
+        else:
+            self._refresh_choice()
+            spread(lambda thread, a, b: self._walk(thread, a, b, seed), self.n_ants, self._threads)
+        spread(lambda thread, a, b: self._improve(thread, a, b, seed), self.n_ants, self._threads)
+        return self._lengths.copy()
+
+    def _refresh_choice(self) -> None:
+        alpha, choice = self._rule.alpha, self._choice
+
+        def rows(_: int, first: int, last: int) -> None:
+            if not self._all_cities:
+                trail_memory.candidate_weights(
+                    self._graph, self._trails, alpha, self._eta_beta, first, last, choice.candidate
+                )
+                return
+            trail_memory.all_weights(self._trails, alpha, self._eta_beta, first, last, choice.everyone)
+            choice.row_max[first:last] = choice.everyone[first:last].max(axis=1)
+            if choice.prefix.size:
+                np.cumsum(choice.everyone[first:last], axis=1, out=choice.prefix[first:last])
+
+        spread(rows, self.instance.n, thread_count())
+
+    def _walk(self, thread: int, first: int, last: int, seed: np.uint64) -> None:
+        construct.build_tours(
+            self._graph, self._trails, self._choice, self._rule, self._tabus[thread], seed, first, last, self._tours
+        )
+
+    def _walk_with_local_update(self, seed: np.uint64) -> None:
+        """One thread: the ants of ACS read what the others have just written, in a fixed order."""
+        acs.build_tours_acs(
+            self._graph,
+            self._trails,
+            self._eta_beta,
+            self._rule,
+            self._ant_tabus,
+            seed,
+            float(self.parameters.xi),
+            self._tau0,
+            int(self.parameters.local_update_period),
+            bool(self.parameters.together),
+            self.instance.symmetric,
+            self._tours,
+        )
+
+    def _improve(self, thread: int, first: int, last: int, seed: np.uint64) -> None:
+        search, n = self.parameters.local_search, self.instance.n
+        if search is None:
+            construct.measure(self._graph, first, last, self._tours, self._lengths)
+        elif not self.instance.symmetric:
+            directed_search.improve_directed_tours(
+                self._graph, self._workspaces[thread], first, last, self._tours, self._lengths
+            )
+        else:
+            longest = min(int(search.kick_length), (n - 2) // 2)
+            local_search.improve_tours(
+                self._graph,
+                self._workspaces[thread],
+                search.moves == "2opt+oropt",
+                int(search.kicks * n) if n >= local_search.FEWEST_CITIES_TO_KICK else 0,
+                longest,
+                seed,
+                first,
+                last,
+                self._tours,
+                self._lengths,
+            )
+
+    def improve(self, tours: ArrayLike, key: int) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
+        """Local search on m given tours (m, n); return copies and their exact lengths (m,)."""
+        self._tours[...] = np.asarray(tours)
+        spread(lambda thread, a, b: self._improve(thread, a, b, np.uint64(key)), self.n_ants, self._threads)
+        return self._tours.copy(), self._lengths.copy()
+
+    def tours(self, ants: ArrayLike) -> NDArray[np.int32]:
+        """Copy the tours (len(ants), n) of the last construction."""
+        return self._tours[np.asarray(ants, dtype=np.intp)]
+
+    def update_trails(self, update: TrailUpdate) -> None:
+        """Evaporate and deposit, see ``TrailUpdate``."""
+        t, symmetric = self._trails, self.instance.symmetric
+        tours = [(np.ascontiguousarray(tour, np.int32), float(amount)) for tour, amount in update.deposits]
+        if update.on_tours_only:
+            for tour, amount in tours:
+                trail_memory.blend_tour(t, tour, float(update.rho), amount, symmetric)
+            return
+        low, high, rho = float(update.tau_min), float(update.tau_max), float(update.rho)
+        spread(
+            lambda _, a, b: trail_memory.evaporate_rows(t, a, b, rho, low, high), self.instance.n, thread_count()
+        )
+        trail_memory.evaporate_rest(t, rho, low, high)
+        for tour, amount in tours:
+            trail_memory.deposit(t, tour, amount, high, symmetric)
+        if update.colony_amount > 0.0:
+            for tour, length in zip(self._tours, self._lengths, strict=True):
+                amount = float(update.colony_amount / length) if length > 0.0 else 1.0
+                trail_memory.deposit(t, tour, amount, high, symmetric)
+
+    def branching_factor(self, lam: float) -> float:
+        """Mean number of candidates a city with a trail above min + lam (max - min)."""
+        return float(trail_memory.branching_factor(self._graph, self._trails, float(lam)))
+
+    def export_state(self) -> State:
+        """Trails, the last tours and tau_0, as copies."""
+        t = self._trails
+        return {
+            "tau": t.tau.copy(),
+            "ids": t.ids.copy() if t.kind == trail_memory.SELECTIVE else np.empty((0, 0), np.int32),
+            "tail": t.tail.copy(),
+            "rest": t.rest.copy(),
+            "tau0": np.array([self._tau0]),
+            "tours": self._tours.copy(),
+            "lengths": self._lengths.copy(),
+        }
+
+    def import_state(self, state: State) -> None:
+        """Continue from an exported state of a colony with the same instance and parameters."""
+        t = self._trails
+        _copy_into(t.tau, state["tau"], "tau")
+        _copy_into(t.rest, state["rest"], "rest")
+        if t.kind == trail_memory.SELECTIVE:
+            _copy_into(t.ids, state["ids"], "ids")
+            _copy_into(t.tail, state["tail"], "tail")
+        _copy_into(self._tours, state["tours"], "tours")
+        _copy_into(self._lengths, state["lengths"], "lengths")
+        self._tau0 = float(state["tau0"][0])
+
+
+class CpuClimbers:
+    """``ClimberEngine`` on all cores; ``n_climbers=None`` gives 32.
+
+    Raises
+    ------
+    ValueError : for an asymmetric instance, which reversing a path would change in length.
+    """
+
+    def __init__(self, instance: Instance, parameters: ClimberParameters) -> None:
+        if not instance.symmetric:
+            raise ValueError("2-opt hill climbing reverses paths and needs a symmetric instance, got an asymmetric one")
+        self.instance = instance
+        self.n_climbers = parameters.n_climbers or CLIMBERS
+        self._graph = make_graph(instance)
+        self._climbers = hill_climbing.make_climbers(self.n_climbers, instance.n)
+        self._best_tours = np.zeros((self.n_climbers, instance.n), np.int32)
+        self._best_lengths = np.full(self.n_climbers, np.inf)
+        self._threads = min(thread_count(), self.n_climbers)
+
+    def climb(self, key: int) -> int:
+        """Work for about ``PAIRS_PER_CALL`` evaluated pairs; return the climbs finished."""
+        finished = [0] * self._threads
+        budget = PAIRS_PER_CALL // self.n_climbers
+
+        def work(thread: int, first: int, last: int) -> None:
+            finished[thread] = hill_climbing.climb(
+                self._graph,
+                self._climbers,
+                np.uint64(key),
+                first,
+                last,
+                budget,
+                self._best_tours,
+                self._best_lengths,
+            )
+
+        spread(work, self.n_climbers, self._threads)
+        return sum(finished)
+
+    def start_from(self, tours: ArrayLike) -> None:
+        """Let the first climbers begin at the given tours (rows of n) instead of random ones."""
+        c = self._climbers
+        for climber, tour in enumerate(np.asarray(tours)[: self.n_climbers]):
+            c.tours[climber] = tour
+            c.lengths[climber] = tour_length(self._graph, c.tours[climber])
+            c.restart[climber] = climber
+            c.row[climber] = 0
+            c.gain[climber] = 0.0
+
+    def best(self) -> tuple[NDArray[np.int32], float]:
+        """Shortest tour of the last call of ``climb`` and its exact length."""
+        climber = int(self._best_lengths.argmin())
+        return self._best_tours[climber].copy(), float(self._best_lengths[climber])
+
+    def lengths(self) -> NDArray[np.float64]:
+        """Exact lengths (n_climbers,) of the tours as they stand."""
+        return self._climbers.lengths.copy()
+
+    def export_state(self) -> State:
+        """All climbs under way, as copies."""
+        state = {name: array.copy() for name, array in self._climbers._asdict().items()}
+        return {**state, "best_tours": self._best_tours.copy(), "best_lengths": self._best_lengths.copy()}
+
+    def import_state(self, state: State) -> None:
+        """Continue the climbs of an exported state."""
+        for name, array in self._climbers._asdict().items():
+            _copy_into(array, state[name], name)
+        _copy_into(self._best_tours, state["best_tours"], "best_tours")
+        _copy_into(self._best_lengths, state["best_lengths"], "best_lengths")
+
+
+def _selection_code(parameters: ColonyParameters) -> int:
+    if parameters.selection == "auto":
+        # over all cities the trial reads a few numbers a step where a roulette reads all
+        return selection.COMPRESSED if parameters.candidate_list_size else selection.HYBRID
+    return _SELECTION[parameters.selection]
+
+
+def default_ants(n: int, parameters: ColonyParameters) -> int:
+    """Colony size where the user gave none."""
+    return ANTS_WITH_LOCAL_SEARCH if parameters.local_search else min(n, MOST_ANTS_BY_DEFAULT)
+
+
+def improve_tours(
+    instance: Instance, tours: ArrayLike, search: LocalSearch, key: int
+) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
+    """Local search on given tours (m, n); return the improved ones and their exact lengths."""
+    parameters = ColonyParameters(n_ants=len(np.asarray(tours)), local_search=search, memory="candidate")
+    colony = CpuColony(instance, parameters)
+    return colony.improve(tours, key)
+
+
+def _copy_into(target: NDArray, source: NDArray, name: str) -> None:
+    array = np.asarray(source)
+    if array.shape != target.shape:
+        raise ValueError(
+            f"state['{name}'] must have shape {target.shape}, got {array.shape}: "
+            "it belongs to another instance, colony size or memory"
+        )
+    target[...] = array
+
+
+def _free_bytes() -> int | None:
+    """Memory the system can still give, or None where it does not say."""
+    try:
+        with open("/proc/meminfo", encoding="ascii") as lines:
+            for line in lines:
+                if line.startswith("MemAvailable:"):
+                    return int(line.split()[1]) * 1024
+    except OSError:
+        pass
+    return None

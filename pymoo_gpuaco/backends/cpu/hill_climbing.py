@@ -1,0 +1,147 @@
+"""Random-restart 2-opt hill climbing over all pairs, best move first (paper 002)."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+
+from pymoo_gpuaco.backends.cpu.graph import between, distance, tour_length
+from pymoo_gpuaco.backends.cpu.philox import STREAM_RESTART, new_stream, next_below
+
+_MIN_GAIN = 1e-7  # as in local_search: rounding noise of a real-valued metric is no improvement
+START_AGAIN = -1
+
+
+class Climbers(NamedTuple):
+    """Tours under way; m climbers, n cities. A scan of all pairs may stop between rows and go on later."""
+
+    tours: np.ndarray  # (m, n) int32
+    lengths: np.ndarray  # (m,) float64, exact
+    restart: np.ndarray  # (m,) int64, number of the climb: climber c makes climbs c, c + m, c + 2 m ..
+    row: np.ndarray  # (m,) int64, next row of the scan under way, or START_AGAIN
+    gain: np.ndarray  # (m,) float64, best delta of the scan so far, 0 if none
+    move: np.ndarray  # (m, 2) int64, its positions i < j: the cities i+1 .. j are to be reversed
+
+
+def make_climbers(m: int, n: int) -> Climbers:
+    """Allocate; every climber starts its first climb when it is first advanced."""
+    return Climbers(
+        np.zeros((m, n), np.int32),
+        np.zeros(m),
+        np.arange(m, dtype=np.int64) - m,
+        np.full(m, START_AGAIN, np.int64),
+        np.zeros(m),
+        np.zeros((m, 2), np.int64),
+    )
+
+
+@njit(cache=True, nogil=True)
+def random_tour(key, restart, tour):  # type: ignore[no-untyped-def]
+    """Fisher-Yates shuffle from the numbers of (key, restart)."""
+    n = tour.shape[0]
+    for c in range(n):
+        tour[c] = c
+    rng = new_stream(key, restart, STREAM_RESTART)
+    for last in range(n - 1, 0, -1):
+        other = next_below(rng, last + 1)
+        tour[last], tour[other] = tour[other], tour[last]
+
+
+@njit(cache=True, nogil=True)
+def _distances_from(graph, i, tour, places, first, row):  # type: ignore[no-untyped-def]
+    """row[j] = d(tour[i], tour[j]) for j >= first; ``places`` (3, n) are the coordinates in tour order."""
+    n = tour.shape[0]
+    if graph.matrix.shape[0] > 0:
+        for j in range(first, n):
+            row[j] = graph.matrix[tour[i], tour[j]]
+        return
+    metric = graph.metric
+    x, y, z = places[0, i], places[1, i], places[2, i]
+    for j in range(first, n):
+        row[j] = between(metric, x, y, z, places[0, j], places[1, j], places[2, j])
+
+
+@njit(cache=True, nogil=True)
+def _scan(graph, c, climber, places, edge, row, next_row, budget):  # type: ignore[no-untyped-def]
+    """Evaluate moves row by row until the scan is complete or the budget of pairs is spent; the budget left.
+
+    Removing the edges after positions i and j changes the length by
+    d(i, j) + d(i+1, j+1) - d(i, i+1) - d(j, j+1): the second term is the first of row i+1, so a move costs one
+    new distance. Of equal moves the one with the least i, then the least j, wins.
+    """
+    tour = c.tours[climber]
+    n = tour.shape[0]
+    for p in range(n):
+        for axis in range(places.shape[0]):
+            places[axis, p] = graph.coords[tour[p], axis]
+    for p in range(n):
+        edge[p] = distance(graph, tour[p], tour[p + 1 if p + 1 < n else 0])
+    i = c.row[climber]
+    _distances_from(graph, i, tour, places, i + 1, row)
+    while i < n - 2 and budget > 0:
+        _distances_from(graph, i + 1, tour, places, i + 2, next_row)
+        least, at = np.inf, np.int64(-1)
+        for j in range(i + 2, n - 1):
+            delta = row[j] + next_row[j + 1] - edge[j]
+            if delta < least:
+                least, at = delta, np.int64(j)
+        if i > 0:  # the edge from the last position back to the first
+            delta = row[n - 1] + distance(graph, tour[i + 1], tour[0]) - edge[n - 1]
+            if delta < least:
+                least, at = delta, np.int64(n - 1)
+        least -= edge[i]
+        if least < -_MIN_GAIN and least < c.gain[climber]:
+            c.gain[climber] = least
+            c.move[climber, 0] = i
+            c.move[climber, 1] = at
+        row, next_row = next_row, row
+        budget -= n - 1 - i
+        i += 1
+    c.row[climber] = i
+    return budget
+
+
+@njit(cache=True, nogil=True)
+def climb(graph, c, key, first, last, budget, best_tours, best_lengths):  # type: ignore[no-untyped-def]
+    """Climbers first .. last-1, each for about ``budget`` evaluated pairs; the number of climbs that ended.
+
+    ``best_tours`` (m, n) and ``best_lengths`` (m,) receive the shortest tour each climber had in this call.
+    """
+    m, n = c.tours.shape
+    places = np.empty((3 if graph.coords.shape[0] > 0 else 0, n))
+    edge, row, next_row = np.empty(n), np.empty(n), np.empty(n)
+    finished = 0
+    for climber in range(first, last):
+        tour = c.tours[climber]
+        best_lengths[climber] = np.inf
+        left = budget
+        while True:
+            if c.row[climber] == START_AGAIN:
+                c.restart[climber] += m
+                random_tour(key, c.restart[climber], tour)
+                c.lengths[climber] = tour_length(graph, tour)
+                c.row[climber] = 0
+                c.gain[climber] = 0.0
+            if c.lengths[climber] < best_lengths[climber]:
+                best_lengths[climber] = c.lengths[climber]
+                best_tours[climber] = tour
+            if left <= 0:
+                break
+            left = _scan(graph, c, climber, places, edge, row, next_row, left)
+            if c.row[climber] < n - 2:
+                continue
+            if c.gain[climber] == 0.0:
+                finished += 1
+                c.row[climber] = START_AGAIN
+                continue
+            i, j = c.move[climber, 0] + 1, c.move[climber, 1]
+            while i < j:
+                tour[i], tour[j] = tour[j], tour[i]
+                i += 1
+                j -= 1
+            c.lengths[climber] = tour_length(graph, tour)
+            c.row[climber] = 0
+            c.gain[climber] = 0.0
+    return finished

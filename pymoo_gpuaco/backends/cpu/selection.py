@@ -1,0 +1,150 @@
+"""Choosing the next city: every rule of the papers, one definition each.
+
+All rules but the tournament draw city j with probability w_j / sum of w over the unvisited cities
+(Eq. (1), paper 001; Eq. (2), paper 000). They differ in the work they do. ``weights`` is one row of tau^alpha
+eta^beta; ``unvisited`` lists the cities still open, the first ``left`` entries count.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numba import njit
+
+from pymoo_gpuaco.backends.cpu.philox import next_below, next_uniform
+
+ROULETTE, RACE, TRIAL, HYBRID, ACCEPTANCE_TOURNAMENT, COMPRESSED = 0, 1, 2, 3, 4, 5
+
+
+@njit(cache=True, nogil=True)
+def roulette_among_candidates(candidates, weights, visited, rng):  # type: ignore[no-untyped-def]
+    """Roulette wheel over one candidate list; -1 if all of it is visited."""
+    total = 0.0
+    for r in range(candidates.shape[0]):
+        if not visited[candidates[r]]:
+            total += weights[r]
+    if total <= 0.0:
+        return np.int64(-1)
+    spin = next_uniform(rng) * total
+    chosen = np.int64(-1)
+    for r in range(candidates.shape[0]):
+        # rounding may leave a rest of the spin past the last city: the last open one then wins
+        if not visited[candidates[r]] and weights[r] > 0.0:
+            chosen = np.int64(candidates[r])
+            spin -= weights[r]
+            if spin <= 0.0:
+                break
+    return chosen
+
+
+@njit(cache=True, nogil=True)
+def race_among_candidates(candidates, weights, visited, rng):  # type: ignore[no-untyped-def]
+    """Weighted reservoir sampling of one item (section 4.2.2, paper 001): the least -log(u) / w wins."""
+    best, chosen = np.inf, np.int64(-1)
+    for r in range(candidates.shape[0]):
+        if not visited[candidates[r]] and weights[r] > 0.0:
+            key = -math.log(next_uniform(rng)) / weights[r]
+            if key < best:
+                best, chosen = key, np.int64(candidates[r])
+    return chosen
+
+
+@njit(cache=True, nogil=True)
+def roulette_over_row(weights, visited, rng):  # type: ignore[no-untyped-def]
+    """SelectionWithoutCompression (section IV.B.1, paper 000): visited cities count as weight 0."""
+    total = 0.0
+    for j in range(weights.shape[0]):
+        if not visited[j]:
+            total += weights[j]
+    spin = next_uniform(rng) * total
+    chosen = np.int64(-1)
+    for j in range(weights.shape[0]):
+        if not visited[j] and weights[j] > 0.0:
+            chosen = np.int64(j)
+            spin -= weights[j]
+            if spin <= 0.0:
+                break
+    return chosen
+
+
+@njit(cache=True, nogil=True)
+def roulette_over_unvisited(weights, unvisited, left, rng):  # type: ignore[no-untyped-def]
+    """SelectionWithCompression (section IV.B.2, paper 000): only open cities are read."""
+    total = 0.0
+    for p in range(left):
+        total += weights[unvisited[p]]
+    spin = next_uniform(rng) * total
+    chosen = np.int64(-1)
+    for p in range(left):
+        w = weights[unvisited[p]]
+        if w > 0.0:
+            chosen = np.int64(unvisited[p])
+            spin -= w
+            if spin <= 0.0:
+                break
+    return chosen
+
+
+@njit(cache=True, nogil=True)
+def race_over_unvisited(weights, unvisited, left, rng):  # type: ignore[no-untyped-def]
+    """Weighted reservoir sampling over all open cities (Fig. 7, paper 001)."""
+    best, chosen = np.inf, np.int64(-1)
+    for p in range(left):
+        w = weights[unvisited[p]]
+        if w > 0.0:
+            key = -math.log(next_uniform(rng)) / w
+            if key < best:
+                best, chosen = key, np.int64(unvisited[p])
+    return chosen
+
+
+@njit(cache=True, nogil=True)
+def stochastic_trial(prefix, visited, trials, rng):  # type: ignore[no-untyped-def]
+    """Section IV.B.3, paper 000: draw from the sums over all cities; -1 if ``trials`` draws hit visited ones.
+
+    ``prefix[j]`` = w_0 + .. + w_j of the row. Rejecting visited cities leaves the rule's distribution unchanged.
+    """
+    n = prefix.shape[0]
+    for _ in range(trials):
+        spin = next_uniform(rng) * prefix[n - 1]
+        low, high = 0, n - 1
+        while low < high:
+            middle = (low + high) // 2
+            if prefix[middle] < spin:
+                low = middle + 1
+            else:
+                high = middle
+        if not visited[low]:
+            return np.int64(low)
+    return np.int64(-1)
+
+
+@njit(cache=True, nogil=True)
+def stochastic_acceptance(weights, row_max, visited, trials, rng):  # type: ignore[no-untyped-def]
+    """Paper 004, section IV.B: a city at random is taken with probability w / row maximum; -1 after ``trials``."""
+    n = weights.shape[0]
+    for _ in range(trials):
+        j = next_below(rng, n)
+        if not visited[j] and next_uniform(rng) * row_max < weights[j]:
+            return np.int64(j)
+    return np.int64(-1)
+
+
+@njit(cache=True, nogil=True)
+def tournament(weights, unvisited, left, size, rng):  # type: ignore[no-untyped-def]
+    """Paper 004, section IV.B: ``size`` open cities at random (one may come twice), roulette among them.
+
+    This is not Eq. (2): a city that is not drawn cannot win, so far cities are taken more often.
+    """
+    drawn = np.empty(size, np.int64)
+    total = 0.0
+    for s in range(size):
+        drawn[s] = unvisited[next_below(rng, left)]
+        total += weights[drawn[s]]
+    spin = next_uniform(rng) * total
+    for s in range(size):
+        spin -= weights[drawn[s]]
+        if spin <= 0.0:
+            return drawn[s]
+    return drawn[size - 1]

@@ -1,0 +1,43 @@
+"""What one ant has visited: a byte a city, and the compact list of open cities (Fig. 6, paper 000)."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+
+
+class Tabu(NamedTuple):
+    """Tabu of one ant over n cities; ``unvisited[:left[0]]`` are the open ones in no particular order."""
+
+    visited: np.ndarray  # (n,) uint8
+    unvisited: np.ndarray  # (n,) int32
+    place: np.ndarray  # (n,) int32, unvisited[place[c]] == c while c is open
+    left: np.ndarray  # (1,) int64
+
+
+def make_tabu(n: int) -> Tabu:
+    """Allocate; ``clear`` before use."""
+    return Tabu(np.zeros(n, np.uint8), np.empty(n, np.int32), np.empty(n, np.int32), np.zeros(1, np.int64))
+
+
+@njit(cache=True, nogil=True)
+def clear(tabu):  # type: ignore[no-untyped-def]
+    """Open every city."""
+    n = tabu.visited.shape[0]
+    for c in range(n):
+        tabu.visited[c] = 0
+        tabu.unvisited[c] = c
+        tabu.place[c] = c
+    tabu.left[0] = n
+
+
+@njit(cache=True, nogil=True, forceinline=True)
+def visit(tabu, city):  # type: ignore[no-untyped-def]
+    """Close a city in constant time: the last open one takes its place."""
+    tabu.visited[city] = 1
+    tabu.left[0] -= 1
+    last = tabu.unvisited[tabu.left[0]]
+    tabu.unvisited[tabu.place[city]] = last
+    tabu.place[last] = tabu.place[city]

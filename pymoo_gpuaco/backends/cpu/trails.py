@@ -1,0 +1,178 @@
+"""Pheromone memory: dense, candidate edges only, or selective, behind one set of functions.
+
+Selection and deposit are written over ``find_slot``, so the memory is a choice of bytes, not of algorithm.
+Letters: n cities, width = trails kept a city (n dense, k candidate, trails_per_node selective).
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+
+DENSE, CANDIDATE, SELECTIVE = 0, 1, 2
+
+
+class Trails(NamedTuple):
+    """Trails of one colony; ``tau[i, s]`` belongs to the edge from i to the city of slot s."""
+
+    kind: int
+    tau: np.ndarray  # (n, width) float32
+    ids: np.ndarray  # (n, width) int32, city of each slot, -1 = empty; (0, 0) when dense
+    tail: np.ndarray  # (n,) int32, slot written last (selective); (0,) otherwise
+    rest: np.ndarray  # (1,) float32, trail of every edge that has no slot
+
+
+def make_trails(kind: int, neighbours: np.ndarray, trails_per_node: int) -> Trails:
+    """Allocate a memory with all trails 0; ``neighbours`` is the (n, k) candidate list."""
+    n = neighbours.shape[0]
+    no_ids, no_tail = np.empty((0, 0), np.int32), np.empty(0, np.int32)
+    rest = np.zeros(1, np.float32)
+    if kind == DENSE:
+        return Trails(kind, np.zeros((n, n), np.float32), no_ids, no_tail, rest)
+    if kind == CANDIDATE:
+        return Trails(kind, np.zeros(neighbours.shape, np.float32), neighbours, no_tail, rest)
+    shape = (n, trails_per_node)
+    return Trails(kind, np.zeros(shape, np.float32), np.full(shape, -1, np.int32), np.zeros(n, np.int32), rest)
+
+
+@njit(cache=True, nogil=True, forceinline=True)
+def find_slot(t, i, j):  # type: ignore[no-untyped-def]
+    """Slot of the edge i -> j, or -1 where the memory keeps none."""
+    if t.kind == DENSE:
+        return np.int64(j)
+    for s in range(t.ids.shape[1]):
+        if t.ids[i, s] == j:
+            return np.int64(s)
+    return np.int64(-1)
+
+
+@njit(cache=True, nogil=True, forceinline=True)
+def read_trail(t, i, j):  # type: ignore[no-untyped-def]
+    """Trail of the edge i -> j."""
+    s = find_slot(t, i, j)
+    return t.rest[0] if s < 0 else t.tau[i, s]
+
+
+@njit(cache=True, nogil=True)
+def write_trail(t, i, j, value):  # type: ignore[no-untyped-def]
+    """Set the trail of i -> j; without a slot, the selective memory overwrites its oldest one (paper 003, Fig. 5)
+    and the candidate memory keeps nothing.
+    """
+    s = find_slot(t, i, j)
+    if s < 0:
+        if t.kind != SELECTIVE:
+            return
+        s = t.tail[i] + 1
+        if s == t.ids.shape[1]:
+            s = 0
+        t.tail[i] = s
+        t.ids[i, s] = j
+    t.tau[i, s] = value
+
+
+@njit(cache=True, nogil=True)
+def fill(t, value):  # type: ignore[no-untyped-def]
+    """Set every trail to ``value`` and empty the selective memory."""
+    t.tau[:] = value
+    t.rest[0] = value
+    if t.kind == SELECTIVE:
+        t.ids[:] = -1
+        t.tail[:] = 0
+
+
+@njit(cache=True, nogil=True)
+def evaporate_rows(t, first, last, rho, tau_min, tau_max):  # type: ignore[no-untyped-def]
+    """Rows first .. last-1: tau <- (1 - rho) tau, kept within the limits (Eq. (4), paper 000; section 2.1, paper 001)."""
+    keep = np.float32(1.0 - rho)
+    low, high = np.float32(tau_min), np.float32(tau_max)
+    for i in range(first, last):
+        for s in range(t.tau.shape[1]):
+            t.tau[i, s] = min(high, max(low, t.tau[i, s] * keep))
+
+
+@njit(cache=True, nogil=True)
+def evaporate_rest(t, rho, tau_min, tau_max):  # type: ignore[no-untyped-def]
+    """Evaporate the trail that all edges without a slot share."""
+    t.rest[0] = min(np.float32(tau_max), max(np.float32(tau_min), t.rest[0] * np.float32(1.0 - rho)))
+
+
+@njit(cache=True, nogil=True)
+def deposit(t, tour, amount, tau_max, symmetric):  # type: ignore[no-untyped-def]
+    """tau <- min(tau + amount, tau_max) on the edges of a tour (Eqs. (5) and (6), paper 000)."""
+    n = tour.shape[0]
+    high, add = np.float32(tau_max), np.float32(amount)
+    i = tour[n - 1]
+    for p in range(n):
+        j = tour[p]
+        s = find_slot(t, i, j)
+        if s >= 0:
+            t.tau[i, s] = min(high, t.tau[i, s] + add)
+        if symmetric:
+            s = find_slot(t, j, i)
+            if s >= 0:
+                t.tau[j, s] = min(high, t.tau[j, s] + add)
+        i = j
+
+
+@njit(cache=True, nogil=True)
+def blend_edge(t, i, j, share, target, symmetric):  # type: ignore[no-untyped-def]
+    """tau <- (1 - share) tau + share target on one edge: both updates of ACS (Eqs. (3) and (4), paper 003)."""
+    keep, add = np.float32(1.0 - share), np.float32(share * target)
+    write_trail(t, i, j, read_trail(t, i, j) * keep + add)
+    if symmetric:
+        write_trail(t, j, i, read_trail(t, j, i) * keep + add)
+
+
+@njit(cache=True, nogil=True)
+def blend_tour(t, tour, share, target, symmetric):  # type: ignore[no-untyped-def]
+    """Global update of ACS: ``blend_edge`` on every edge of a tour (Eq. (4), paper 003)."""
+    i = tour[tour.shape[0] - 1]
+    for p in range(tour.shape[0]):
+        blend_edge(t, i, tour[p], share, target, symmetric)
+        i = tour[p]
+
+
+@njit(cache=True, nogil=True)
+def candidate_weights(graph, t, alpha, eta_beta, first, last, weights):  # type: ignore[no-untyped-def]
+    """weights[i, r] = tau^alpha eta^beta of i's r-th candidate, rows first .. last-1 (Eq. (1), paper 001).
+
+    ``eta_beta`` and ``weights`` are (n, k) float64.
+    """
+    k = graph.neighbours.shape[1]
+    for i in range(first, last):
+        for r in range(k):
+            tau = np.float64(t.tau[i, r] if t.kind == CANDIDATE else read_trail(t, i, graph.neighbours[i, r]))
+            weights[i, r] = (tau if alpha == 1.0 else tau**alpha) * eta_beta[i, r]
+
+
+@njit(cache=True, nogil=True)
+def all_weights(t, alpha, eta_beta, first, last, weights):  # type: ignore[no-untyped-def]
+    """weights[i, j] = tau^alpha eta^beta over all cities, 0 on the diagonal; ``weights`` is (n, n) float64."""
+    n = weights.shape[0]
+    for i in range(first, last):
+        for j in range(n):
+            tau = np.float64(t.tau[i, j])
+            weights[i, j] = (tau if alpha == 1.0 else tau**alpha) * eta_beta[i, j]
+        weights[i, i] = 0.0
+
+
+@njit(cache=True, nogil=True)
+def branching_factor(graph, t, lam):  # type: ignore[no-untyped-def]
+    """Mean over cities of the candidates whose trail exceeds min + lam (max - min) of the city's candidates.
+
+    Source: Gambardella and Dorigo, "Ant-Q", ICML 1995, as Stuetzle and Hoos (2000) use it to see stagnation.
+    """
+    n, k = graph.neighbours.shape
+    total = 0
+    for i in range(n):
+        low, high = np.float32(np.inf), np.float32(0.0)
+        for r in range(k):
+            tau = read_trail(t, i, graph.neighbours[i, r])
+            low, high = min(low, tau), max(high, tau)
+        cut = low + np.float32(lam) * (high - low)
+        for r in range(k):
+            if read_trail(t, i, graph.neighbours[i, r]) > cut:
+                total += 1
+    return total / n

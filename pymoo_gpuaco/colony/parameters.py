@@ -1,0 +1,154 @@
+"""What the engines are told: validated, immutable, no device and no pymoo in here.
+
+Letters as in the papers: m ants, n cities, k candidates a city, tau trail, eta = 1 / distance, rho evaporation rate.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from pymoo_gpuaco.colony import checks
+
+SELECTIONS = (
+    "auto",
+    "rwm",
+    "wrs",
+    "roulette",
+    "compressed",
+    "stochastic_trial",
+    "hybrid",
+    "acceptance_tournament",
+    "pseudo_random_proportional",
+)
+TABUS = ("auto", "list", "compact", "bitmask")
+MEMORIES = ("auto", "dense", "candidate", "selective")
+MOVES = ("2opt", "2opt+oropt")
+
+
+@dataclass(frozen=True)
+class LocalSearch:
+    """How each ant's tour is improved before it counts.
+
+    Parameters
+    ----------
+    moves : "2opt+oropt" (default) or "2opt". Asymmetric instances keep the direction of travel: there "2opt+oropt"
+        makes the Or-opt moves that need no reversal, and "2opt" is refused.
+    kicks : random local double-bridge kicks a city, >= 0: after the tour is locally optimal, ``kicks * n`` times
+        two adjacent stretches change places, the search repairs the tour, and a longer one is taken back
+        (iterated local search; Martin, Otto and Felten 1991). 0 stops at the first local optimum. Default 0.1.
+        Only for symmetric instances; asymmetric ones stop at the first local optimum.
+    kick_length : longest stretch that a kick moves, in cities, >= 1. Default 30.
+    """
+
+    moves: str = "2opt+oropt"
+    kicks: float = 0.1
+    kick_length: int = 30
+
+    def __post_init__(self) -> None:
+        """Validate."""
+        checks.choice("local_search.moves", self.moves, MOVES)
+        checks.real("local_search.kicks", self.kicks, 0.0, 1000.0)
+        checks.integer("local_search.kick_length", self.kick_length, 1)
+
+    @staticmethod
+    def of(value: Any) -> LocalSearch | None:
+        """Read what a user may write: True, False, None, "2opt", "2opt+oropt" (both without kicks) or an object."""
+        if value is None or value is False:
+            return None
+        if value is True:
+            return LocalSearch()
+        if isinstance(value, LocalSearch):
+            return value
+        if isinstance(value, str) and value in MOVES:
+            return LocalSearch(moves=value, kicks=0.0)
+        raise ValueError(
+            f"local_search must be True, False, {', '.join(map(repr, MOVES))} or a LocalSearch, got {value!r}"
+        )
+
+
+@dataclass(frozen=True)
+class ColonyParameters:
+    """One colony. ``None`` means that the engine picks by its documented rule.
+
+    Parameters
+    ----------
+    n_ants : m, tours built an iteration, >= 1, or None.
+    alpha, beta : exponents of trail and of eta, in [0, 20].
+    candidate_list_size : k, nearest cities an ant looks at first, or None to weigh all cities.
+    local_search : what is done to every tour, or None.
+    memory : "dense" (n x n), "candidate" (n x k), "selective" (n x trails_per_node) or "auto".
+    selection : how the next city is drawn, one of ``SELECTIONS``; "auto" is the engine's fastest exact rule.
+    tabu : "list", "compact" or "bitmask" (section 4.1, paper 001): GPU memory of the visited cities. It changes
+        no result; the CPU engine has one layout.
+    trials : draws that a trial or acceptance rule makes before it falls back, >= 1 (w, paper 000).
+    switch : share of visited cities at which "hybrid" and "acceptance_tournament" change rule, in [0, 1].
+    tournament_size : cities that meet in a tournament (m, paper 004), or None for the paper's choice.
+    q0 : probability of the greedy choice in ACS, in [0, 1] (Eq. (1), paper 003).
+    xi : local evaporation of ACS in [0, 1], or 0 for no local update (Eq. (3), paper 003).
+    local_update_period : every which selected edge gets the local update, >= 1 (section 4.2, paper 003).
+    together : ACS ants step together; else each walks its whole tour on its own.
+    trails_per_node : slots of the selective memory, >= 1.
+    """
+
+    n_ants: int | None = None
+    alpha: float = 1.0
+    beta: float = 2.0
+    candidate_list_size: int | None = 32
+    local_search: LocalSearch | None = None
+    memory: str = "auto"
+    selection: str = "auto"
+    tabu: str = "auto"
+    trials: int = 8
+    switch: float = 0.85
+    tournament_size: int | None = None
+    q0: float = 0.0
+    xi: float = 0.0
+    local_update_period: int = 1
+    together: bool = True
+    trails_per_node: int = 8
+
+    def __post_init__(self) -> None:
+        """Validate."""
+        checks.optional_integer("n_ants", self.n_ants, 1, 1 << 20)
+        checks.real("alpha", self.alpha, 0.0, 20.0)
+        checks.real("beta", self.beta, 0.0, 20.0)
+        checks.optional_integer("candidate_list_size", self.candidate_list_size, 1, 1024)
+        checks.choice("memory", self.memory, MEMORIES)
+        checks.choice("selection", self.selection, SELECTIONS)
+        checks.choice("tabu", self.tabu, TABUS)
+        checks.integer("trials", self.trials, 1, 1 << 20)
+        checks.real("switch", self.switch, 0.0, 1.0)
+        checks.optional_integer("tournament_size", self.tournament_size, 1, 1024)
+        checks.real("q0", self.q0, 0.0, 1.0)
+        checks.real("xi", self.xi, 0.0, 1.0)
+        checks.integer("local_update_period", self.local_update_period, 1)
+        checks.flag("together", self.together)
+        checks.integer("trails_per_node", self.trails_per_node, 1, 1024)
+        if self.candidate_list_size is None and self.memory in ("candidate", "selective"):
+            raise ValueError(
+                f"memory={self.memory!r} keeps trails of few edges and needs a candidate list: "
+                "candidate_list_size must be an integer >= 1, got None"
+            )
+        if self.selection == "acceptance_tournament" and self.candidate_list_size is not None:
+            raise ValueError(
+                "selection='acceptance_tournament' draws from all cities: candidate_list_size must be None, "
+                f"got {self.candidate_list_size}"
+            )
+
+    def resolved_tournament_size(self, n: int) -> int:
+        """Size for n cities: as given, else 4 up to 1002 cities, 8 up to 2392, 16 above (section V, paper 004)."""
+        if self.tournament_size is not None:
+            return self.tournament_size
+        return 4 if n <= 1002 else 8 if n <= 2392 else 16
+
+
+@dataclass(frozen=True)
+class ClimberParameters:
+    """Random-restart 2-opt hill climbing (paper 002): ``n_climbers`` tours climb side by side."""
+
+    n_climbers: int | None = None
+
+    def __post_init__(self) -> None:
+        """Validate."""
+        checks.optional_integer("n_climbers", self.n_climbers, 1, 1 << 20)

@@ -1,0 +1,33 @@
+"""What a running colony prints under ``verbose=True``."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+from pymoo.util.display.column import Column
+from pymoo.util.display.output import Output
+
+
+class ColonyOutput(Output):
+    """Generation, tours built, best length, gap to the best known, this generation's best, tours a second."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.n_eval.name = "tours"
+        self.best = Column("best", width=12)
+        self.gap = Column("gap %", width=8)
+        self.iteration = Column("iteration", width=12)
+        self.speed = Column("tours/s", width=9)
+        self.columns += [self.best, self.gap, self.iteration, self.speed]
+
+    def update(self, algorithm: Any) -> None:
+        """Read the algorithm's state into the columns."""
+        super().update(algorithm)
+        best = float(algorithm.opt.get("F").min())
+        known = getattr(algorithm.problem, "best_known", None)
+        self.best.set(f"{best:.10g}")
+        self.gap.set(f"{100.0 * (best / known - 1.0):.3f}" if known else None)
+        self.iteration.set(f"{float(algorithm.pop.get('F').min()):.10g}")
+        elapsed = time.time() - algorithm.start_time
+        self.speed.set(f"{algorithm.evaluator.n_eval / elapsed:.0f}" if elapsed > 0 else None)

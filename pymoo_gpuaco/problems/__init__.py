@@ -1,0 +1,21 @@
+"""Problems: the TSP, TSPLIB's metrics and files, and instances by name."""
+
+from pymoo_gpuaco.problems.datasets import available_instances, load_tsp
+from pymoo_gpuaco.problems.instance import Instance, as_instance
+from pymoo_gpuaco.problems.metrics import METRIC_NAMES, Metric, distances, prepare_coordinates
+from pymoo_gpuaco.problems.tsp import TSP
+from pymoo_gpuaco.problems.tsplib import read_tour, read_tsp
+
+__all__ = [
+    "METRIC_NAMES",
+    "TSP",
+    "Instance",
+    "Metric",
+    "as_instance",
+    "available_instances",
+    "distances",
+    "load_tsp",
+    "prepare_coordinates",
+    "read_tour",
+    "read_tsp",
+]

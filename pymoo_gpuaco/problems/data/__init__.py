@@ -1,0 +1,1 @@
+"""Instances and tables that are shipped with the package."""

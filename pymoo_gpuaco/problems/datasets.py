@@ -1,0 +1,189 @@
+"""Instances by name: shipped ones, a folder of the user's, a checksummed download."""
+
+from __future__ import annotations
+
+import difflib
+import json
+import os
+import warnings
+from functools import cache
+from importlib import resources
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pooch
+from numpy.typing import NDArray
+
+from pymoo_gpuaco.problems.tsp import TSP
+from pymoo_gpuaco.problems.tsplib import SUFFIXES, TspFile, parse_tour, parse_tsp, stem
+
+if TYPE_CHECKING:
+    from importlib.resources.abc import Traversable
+
+__all__ = ["DATA_VARIABLE", "available_instances", "load_tsp"]
+
+DATA_VARIABLE = "PYMOO_GPUACO_DATA"
+"""Environment variable with a folder of NAME.tsp and NAME.atsp files."""
+
+_MIRROR = "https://raw.githubusercontent.com/mastqe/tsplib/master/"
+_TIMEOUT_S = 20
+
+
+def load_tsp(name_or_path: str | PathLike[str]) -> TSP:
+    """Load a TSPLIB instance, with its best known length and optimal tour where those are known.
+
+    Looked for in this order: a file of that path; the instances shipped with the package
+    (`available_instances`); NAME.tsp or NAME.atsp, also with .gz, in the folder that the environment variable
+    PYMOO_GPUACO_DATA names; pooch's cache of downloads; a public mirror of TSPLIB on GitHub. A download is
+    taken only when its SHA-256 is that of TSPLIB's own file: a copy that differs in one byte, such as a line
+    ending, is refused.
+
+    `best_known` is set for files that agree with a known instance in NAME, number of cities and metric. A
+    NAME.opt.tour beside the file fills `optimal_tour`; one that does not fit is left out with a warning.
+
+    Raises FileNotFoundError for a path without a file, ValueError for an unknown name or a broken file, and
+    ConnectionError when a download fails (it says how to supply the file).
+    """
+    path = Path(name_or_path)
+    text = os.fspath(name_or_path)
+    if path.is_file():
+        return _load(path)
+    if not isinstance(name_or_path, str) or path.name != text:
+        if path.is_dir():
+            raise ValueError(f"{path}: it is a directory, not a TSPLIB file")
+        raise FileNotFoundError(f"{path}: there is no such file")
+
+    name = stem(text)
+    for suffix in SUFFIXES:
+        shipped = _data() / (name + suffix)
+        if shipped.is_file():
+            with resources.as_file(shipped) as file:
+                return _load(file)
+    folder = _user_folder()
+    for suffix in SUFFIXES if folder else ():
+        assert folder is not None
+        if (folder / (name + suffix)).is_file():
+            return _load(folder / (name + suffix))
+    if "sha256" in _registry().get(name, {}):
+        return _load(_download(name))
+
+    known = _known_names(folder)
+    close = difflib.get_close_matches(name, known, n=3)
+    hint = f" Did you mean {' or '.join(close)}?" if close else ""
+    place = f"{DATA_VARIABLE}={folder} has no such file" if folder else f"{DATA_VARIABLE} names no folder"
+    raise ValueError(
+        f"unknown instance {text!r}.{hint} Shipped are {', '.join(available_instances())}; {place}. "
+        f"A path to a .tsp file works too."
+    )
+
+
+def available_instances() -> list[str]:
+    """Return the names of the instances that are shipped with the package, sorted."""
+    files = [entry.name for entry in _data().iterdir()]
+    return sorted(stem(file) for file in files if file.endswith(SUFFIXES))
+
+
+def _load(path: Path) -> TSP:
+    """Read a file, and the optimal tour beside it."""
+    file = parse_tsp(path)
+    tour_path = path.with_name(f"{stem(path.name)}.opt.tour")
+    problem = file.problem(_best_known(file))
+    if tour_path.is_file():
+        tour = _optimal_tour(problem, file, tour_path)
+        if tour is not None:
+            problem = file.problem(problem.best_known, tour)
+    return problem
+
+
+def _optimal_tour(problem: TSP, file: TspFile, tour_path: Path) -> NDArray[np.int64] | None:
+    """Return the tour at `tour_path`, or None with a warning where it is no optimal tour of the problem."""
+    try:
+        tour = parse_tour(tour_path, n=problem.n_cities, ids=file.ids)
+    except ValueError as error:
+        warnings.warn(f"optimal tour left out: {error}", stacklevel=4)
+        return None
+    length = problem.tour_length(tour)
+    if problem.best_known is not None and length != problem.best_known:
+        warnings.warn(
+            f"optimal tour left out: {tour_path}: its length is {length:g}, "
+            f"the best known is {problem.best_known:g}",
+            stacklevel=4,
+        )
+        return None
+    return tour
+
+
+def _best_known(file: TspFile) -> float | None:
+    """Return the published length, when the file is the published instance as far as one can tell cheaply.
+
+    Names are not enough: dsj1000 is passed around with two metrics, and so with two optima.
+    """
+    entry = _registry().get(file.name)
+    n = len(file.coords if file.coords is not None else file.matrix)  # type: ignore[arg-type]
+    if entry is None or (entry["dimension"], entry["edge_weight_type"]) != (n, file.metric):
+        return None
+    return float(_table("best_known.json")[file.name])
+
+
+def _download(name: str) -> Path:
+    """Return the path of NAME.tsp in the cache, downloaded first where it is not there yet."""
+    file = f"{name}.tsp"
+    cache_folder = pooch.os_cache("pymoo_gpuaco")
+    supply = (
+        f"Put {file} into a folder and name the folder in {DATA_VARIABLE}, or give load_tsp the file's path."
+    )
+    try:
+        return Path(
+            pooch.retrieve(
+                _MIRROR + file,
+                known_hash=f"sha256:{_registry()[name]['sha256']}",
+                fname=file,
+                path=cache_folder,
+                downloader=pooch.HTTPDownloader(timeout=_TIMEOUT_S),
+            )
+        )
+    except OSError as error:  # requests' exceptions are OSErrors too
+        raise ConnectionError(
+            f"instance {name!r} is not shipped, and downloading {_MIRROR}{file} into {cache_folder} failed "
+            f"({_reason(error)}). {supply}"
+        ) from error
+    except ValueError as error:  # pooch's word for a wrong checksum
+        raise ConnectionError(
+            f"instance {name!r} is not shipped, and what {_MIRROR}{file} sent is not TSPLIB's own file "
+            f"(its SHA-256 differs). {supply}"
+        ) from error
+
+
+def _reason(error: OSError) -> str:
+    """Return the cause in one line: requests wraps it in a long-winded error of urllib3."""
+    cause = getattr(error.args[0], "reason", error) if error.args else error
+    return " ".join(str(cause).split()) or type(error).__name__
+
+
+def _user_folder() -> Path | None:
+    value = os.environ.get(DATA_VARIABLE)
+    return Path(value).expanduser() if value else None
+
+
+def _known_names(folder: Path | None) -> list[str]:
+    names = {*available_instances(), *(name for name, entry in _registry().items() if "sha256" in entry)}
+    if folder is not None and folder.is_dir():
+        names.update(stem(entry.name) for entry in folder.iterdir() if entry.name.endswith(SUFFIXES))
+    return sorted(names)
+
+
+def _data() -> Traversable:
+    return resources.files("pymoo_gpuaco.problems.data")
+
+
+@cache
+def _table(file: str) -> dict[str, Any]:
+    table: dict[str, Any] = json.loads((_data() / file).read_text(encoding="utf-8"))
+    return table
+
+
+def _registry() -> dict[str, Any]:
+    """Name -> dimension, edge_weight_type and, for what may be downloaded, sha256."""
+    return _table("registry.json")

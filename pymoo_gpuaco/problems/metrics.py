@@ -1,0 +1,150 @@
+"""TSPLIB's distance functions, in double precision and over whole arrays.
+
+The definitions are those of G. Reinelt, "TSPLIB95" (1995), section 2: every metric but `EXACT` gives whole
+numbers, and the way each one rounds is part of it.
+"""
+
+from __future__ import annotations
+
+from enum import IntEnum
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+__all__ = ["MAX_COORDINATE", "METRIC_NAMES", "Metric", "distances", "prepare_coordinates", "resolve_metric"]
+
+MAX_COORDINATE = 1e15
+"""Largest magnitude of a coordinate: beyond it a double no longer holds whole-number distances."""
+
+
+class Metric(IntEnum):
+    """How the distance of two cities is computed. Kernels branch on the same codes: never renumber them."""
+
+    EXPLICIT = 0  # looked up in a matrix
+    EUC = 1  # Euclidean, to the nearest integer
+    CEIL = 2  # Euclidean, rounded up
+    ATT = 3  # pseudo-Euclidean of the AT&T instances
+    GEO = 4  # great circle, whole kilometres
+    MAN = 5  # sum of the axes, to the nearest integer
+    MAX = 6  # largest axis, each rounded to the nearest integer
+    EXACT = 7  # Euclidean, not rounded
+
+
+METRIC_NAMES: dict[str, tuple[Metric, int]] = {
+    "EUC_2D": (Metric.EUC, 2),
+    "EUC_3D": (Metric.EUC, 3),
+    "CEIL_2D": (Metric.CEIL, 2),
+    "ATT": (Metric.ATT, 2),
+    "GEO": (Metric.GEO, 2),
+    "MAN_2D": (Metric.MAN, 2),
+    "MAN_3D": (Metric.MAN, 3),
+    "MAX_2D": (Metric.MAX, 2),
+    "MAX_3D": (Metric.MAX, 3),
+    "EXACT": (Metric.EXACT, 2),
+}
+"""TSPLIB's name -> (metric, coordinates a city). `EXACT` is this library's own and takes 2 or 3."""
+
+# TSPLIB's constants. A more exact pi gives other lengths than the published optima.
+_GEO_PI = 3.141592
+_GEO_RADIUS_KM = 6378.388
+
+
+def resolve_metric(metric: str | Metric) -> tuple[Metric, tuple[int, ...]]:
+    """Return the metric of a TSPLIB name (any case) or `Metric`, and how many coordinates a city may have.
+
+    Raises ValueError for a name or code without coordinates (`EXPLICIT` included), TypeError for other types.
+    """
+    known = ", ".join(METRIC_NAMES)
+    if isinstance(metric, Metric):
+        dimensions = tuple(dim for code, dim in METRIC_NAMES.values() if code == metric)
+        if not dimensions:
+            raise ValueError(f"metric {metric.name} has no coordinates; use matrix=, or one of {known}")
+        return metric, (2, 3) if metric == Metric.EXACT else dimensions
+    if not isinstance(metric, str):
+        raise TypeError(f"metric must be a str or Metric, got {type(metric).__name__}")
+    if metric.upper() not in METRIC_NAMES:
+        raise ValueError(f"unknown metric {metric!r}; known are {known}")
+    code, dimension = METRIC_NAMES[metric.upper()]
+    return code, (2, 3) if code == Metric.EXACT else (dimension,)
+
+
+def prepare_coordinates(metric: Metric, coords: ArrayLike) -> NDArray[np.float64]:
+    """Return a new (n, 3) float64 C-contiguous array that `distances` and the kernels work on.
+
+    `coords` is (n, 2) or (n, 3), finite and at most 1e15 in magnitude. Two columns get z = 0. For GEO they
+    are latitude and longitude as TSPLIB writes them, DDD.MM (degrees and minutes); they become radians.
+
+    Raises TypeError for what is not numbers, ValueError for a wrong shape or a value out of range.
+    """
+    raw = np.asarray(coords)
+    if raw.dtype.kind not in "iuf":
+        raise TypeError(f"coords must be an array of numbers, got dtype {raw.dtype}")
+    if raw.ndim != 2 or raw.shape[1] not in (2, 3):
+        raise ValueError(f"coords must have shape (n, 2) or (n, 3), got {raw.shape}")
+    if metric == Metric.GEO and raw.shape[1] != 2:
+        raise ValueError(f"coords must have shape (n, 2) for GEO, got {raw.shape}")
+    prepared = np.zeros((len(raw), 3))
+    prepared[:, : raw.shape[1]] = raw
+    # Written so that NaN fails too.
+    inside = np.abs(prepared) <= MAX_COORDINATE
+    if not inside.all():
+        row, column = np.argwhere(~inside)[0]
+        raise ValueError(
+            f"coords must be finite and at most {MAX_COORDINATE:g} in magnitude, "
+            f"got {prepared[row, column]:g} at city {row}"
+        )
+    if metric == Metric.GEO:
+        degrees = np.trunc(prepared)
+        minutes = prepared - degrees
+        # TSPLIB's order of operations: another one moves distances across a whole kilometre.
+        prepared = _GEO_PI * (degrees + 5.0 * minutes / 3.0) / 180.0
+    return prepared
+
+
+def distances(metric: Metric, coords: NDArray[np.float64], i: ArrayLike, j: ArrayLike) -> NDArray[np.float64]:
+    """Return d(i, j) for index arrays `i` and `j` (broadcast together), rounded as the metric demands.
+
+    `coords` is what `prepare_coordinates` returned. d(i, i) is 0 under every metric; two cities at one place
+    are 1 km apart under GEO. Raises ValueError for `Metric.EXPLICIT`.
+    """
+    i, j = np.asarray(i), np.asarray(j)
+    a, b = coords[i], coords[j]
+    if metric == Metric.GEO:
+        result = _great_circle(a, b)
+    else:
+        delta = np.abs(a - b)
+        dx, dy, dz = delta[..., 0], delta[..., 1], delta[..., 2]
+        if metric == Metric.EUC:
+            result = _nint(np.sqrt(dx * dx + dy * dy + dz * dz))
+        elif metric == Metric.CEIL:
+            result = np.ceil(np.sqrt(dx * dx + dy * dy))
+        elif metric == Metric.ATT:
+            exact = np.sqrt((dx * dx + dy * dy) / 10.0)
+            rounded = _nint(exact)
+            result = np.where(rounded < exact, rounded + 1.0, rounded)
+        elif metric == Metric.MAN:
+            result = _nint(dx + dy + dz)
+        elif metric == Metric.MAX:
+            result = np.maximum(np.maximum(_nint(dx), _nint(dy)), _nint(dz))
+        elif metric == Metric.EXACT:
+            result = np.sqrt(dx * dx + dy * dy + dz * dz)
+        else:
+            raise ValueError(
+                f"metric {Metric(metric).name} has no coordinates: look distances up in the matrix"
+            )
+    return np.where(i == j, 0.0, result)
+
+
+def _nint(x: NDArray[np.float64]) -> NDArray[np.float64]:
+    return np.floor(x + 0.5)
+
+
+def _great_circle(a: NDArray[np.float64], b: NDArray[np.float64]) -> NDArray[np.float64]:
+    """TSPLIB's GEO, from (..., 3) arrays of latitude, longitude (radians) and an unused zero."""
+    q1 = np.cos(a[..., 1] - b[..., 1])
+    q2 = np.cos(a[..., 0] - b[..., 0])
+    q3 = np.cos(a[..., 0] + b[..., 0])
+    cosine = 0.5 * ((1.0 + q1) * q2 - (1.0 - q1) * q3)
+    # With some libraries' cosine it may leave [-1, 1] by one unit, and acos would give NaN.
+    angle = np.arccos(np.clip(cosine, -1.0, 1.0))
+    return np.trunc(_GEO_RADIUS_KM * angle + 1.0)

@@ -1,0 +1,294 @@
+"""The travelling salesman problem as a vectorised pymoo Problem."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from pymoo.core.problem import Problem
+
+from pymoo_gpuaco.problems.metrics import Metric, distances, prepare_coordinates, resolve_metric
+
+__all__ = ["TSP", "check_tours", "edge_lengths", "prepare_matrix", "tour_lengths"]
+
+MAX_WEIGHT = 1e30
+"""Largest entry of a distance matrix: a tour of such edges still fits a 32-bit float on the device."""
+
+# Edges looked at together when lengths are computed: keeps the temporaries at some tens of megabytes.
+_CHUNK_EDGES = 1 << 19
+
+
+class TSP(Problem):
+    """A travelling salesman problem: find the permutation of cities whose closed tour is shortest.
+
+    Give either `coords` (with a `metric`) or `matrix`. With coordinates no n x n array is ever made, unless
+    somebody asks for `D`.
+
+    Parameters
+    ----------
+    coords : (n, 2) or (n, 3) array of finite numbers, at most 1e15 in magnitude; n >= 3.
+    metric : a TSPLIB name ("EUC_2D", "EUC_3D", "CEIL_2D", "ATT", "GEO", "MAN_2D", "MAN_3D", "MAX_2D",
+        "MAX_3D"), "EXACT" for the Euclidean distance without rounding, or a `Metric`. Unused with `matrix`.
+    matrix : (n, n) array, finite, 0 <= entry <= 1e30; row = from, column = to. It may be asymmetric. Its
+        diagonal is ignored. The array is copied.
+    best_known : length of the best known tour (>= 0), for gaps and pymoo's `pareto_front`. Left out, it is
+        the length of `optimal_tour`, where that is given.
+    name : a title for plots and messages, such as "pcb442"; kept as `label`, since `name` is a method of
+        pymoo's Problem.
+    optimal_tour : (n,) permutation of 0..n-1.
+    positions : (n, 2) array to plot the cities of a `matrix` at.
+
+    Attributes
+    ----------
+    n_cities : number of cities, n.
+    metric : the `Metric`; `EXPLICIT` with a matrix.
+    coords : (n, 3) float64 as `prepare_coordinates` returns it (GEO: radians), or None.
+    positions : (n, 2) float64, the first two columns of the coordinates as given (GEO: latitude and
+        longitude), or None.
+    matrix : (n, n) float64 with a zero diagonal, or None.
+    symmetric : whether d(i, j) = d(j, i) for all cities.
+    integral : whether every distance is known to be a whole number.
+    best_known, optimal_tour : as above, or None.
+    label : the `name` given, or None.
+
+    Raises TypeError or ValueError, naming the parameter, for input outside these ranges.
+    """
+
+    def __init__(
+        self,
+        coords: ArrayLike | None = None,
+        metric: str | Metric = "EUC_2D",
+        *,
+        matrix: ArrayLike | None = None,
+        best_known: float | None = None,
+        name: str | None = None,
+        optimal_tour: ArrayLike | None = None,
+        positions: ArrayLike | None = None,
+    ) -> None:
+        if (coords is None) == (matrix is None):
+            raise ValueError("give exactly one of coords and matrix")
+        self.coords: NDArray[np.float64] | None = None
+        self.matrix: NDArray[np.float64] | None = None
+        self.positions: NDArray[np.float64] | None = None
+        if matrix is not None:
+            code = Metric.EXPLICIT
+            self.matrix, self.symmetric, self.integral = prepare_matrix(matrix, "matrix")
+            n = len(self.matrix)
+            if positions is not None:
+                self.positions = _check_positions(positions, n)
+        else:
+            if positions is not None:
+                raise ValueError("positions goes with matrix only: coords are plotted where they are")
+            assert coords is not None
+            code, allowed = resolve_metric(metric)
+            self.coords = prepare_coordinates(code, coords)
+            n = len(self.coords)
+            raw = np.asarray(coords)
+            if raw.shape[1] not in allowed:
+                expected = " or ".join(f"(n, {dim})" for dim in allowed)
+                raise ValueError(f"coords must have shape {expected} for metric {metric}, got {raw.shape}")
+            self.positions = np.array(raw[:, :2], dtype=np.float64)
+            self.symmetric, self.integral = True, code != Metric.EXACT
+        if n < 3:
+            raise ValueError(f"a TSP needs at least 3 cities, got {n}")
+
+        super().__init__(n_var=n, n_obj=1, xl=0, xu=n - 1, vtype=int)
+        self.n_cities = n
+        self.label = name
+        # A plain int: pymoo's get_params walks attributes without end when it meets an Enum member.
+        self._metric = int(code)
+        self._D: NDArray[np.float64] | None = None
+
+        self.optimal_tour: NDArray[np.int64] | None = None
+        if optimal_tour is not None:
+            tour = np.asarray(optimal_tour)
+            if tour.ndim != 1:
+                raise ValueError(f"optimal_tour must have shape ({n},), got {tour.shape}")
+            self.optimal_tour = check_tours(tour[None], n, "optimal_tour")[0].copy()
+        self.best_known = _check_best_known(best_known)
+        if self.best_known is None and self.optimal_tour is not None:
+            self.best_known = self.tour_length(self.optimal_tour)
+
+    @property
+    def metric(self) -> Metric:
+        """How distances are computed."""
+        return Metric(self._metric)
+
+    @property
+    def D(self) -> NDArray[np.float64]:
+        """The (n, n) float64 distance matrix, as in pymoo's TravelingSalesman: 8 n^2 bytes, made once."""
+        if self.matrix is not None:
+            return self.matrix
+        if self._D is None:
+            n = self.n_cities
+            full = np.empty((n, n))
+            to = np.arange(n)
+            rows = max(1, _CHUNK_EDGES // n)
+            for start in range(0, n, rows):
+                block = to[start : start + rows, None]
+                full[start : start + rows] = edge_lengths(self.metric, self.coords, self.matrix, block, to)
+            self._D = full
+        return self._D
+
+    def tour_length(self, tour: ArrayLike) -> float:
+        """Return a closed tour's length. Raises ValueError unless it is an (n,) permutation of 0..n-1."""
+        row = np.asarray(tour)
+        if row.ndim != 1:
+            raise ValueError(f"tour must have shape ({self.n_cities},), got {row.shape}")
+        return float(self._lengths(row[None], "tour")[0])
+
+    def tour_lengths(self, tours: ArrayLike) -> NDArray[np.float64]:
+        """Return the (m,) lengths of an (m, n) array of closed tours.
+
+        Raises ValueError when a row is not a permutation of 0..n-1. Memory for temporaries stays bounded,
+        however many tours there are.
+        """
+        return self._lengths(np.asarray(tours), "tours")
+
+    def _lengths(self, tours: NDArray[Any], what: str) -> NDArray[np.float64]:
+        return tour_lengths(self.metric, self.coords, self.matrix, tours, self.n_cities, what)
+
+    def _evaluate(self, x: NDArray[Any], out: dict[str, Any], *args: Any, **kwargs: Any) -> None:
+        out["F"] = self._lengths(np.asarray(x), "X")[:, None]
+
+    def _calc_pareto_front(self, *args: Any, **kwargs: Any) -> NDArray[np.float64] | None:
+        return None if self.best_known is None else np.array([[self.best_known]])
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> TSP:
+        # pymoo copies the problem with the algorithm, each generation under save_history. The arrays never
+        # change, so copies share them.
+        for array in (self.coords, self.matrix, self.positions, self.optimal_tour, self._D):
+            if array is not None:
+                memo[id(array)] = array
+        new = self.__class__.__new__(self.__class__)
+        memo[id(self)] = new
+        for key, value in self.__dict__.items():
+            new.__dict__[key] = copy.deepcopy(value, memo)
+        return new
+
+    def __getstate__(self) -> dict[str, Any]:
+        state = dict(super().__getstate__())
+        state["_D"] = None  # n x n, and made again when asked for
+        return state
+
+
+def prepare_matrix(matrix: ArrayLike, what: str) -> tuple[NDArray[np.float64], bool, bool]:
+    """Return a checked (n, n) float64 copy of a distance matrix, and whether it is symmetric and integral.
+
+    The copy's diagonal is 0. Pairs that differ by no more than floating-point noise (1e-12 of the largest
+    entry, in a matrix that is not integral) are replaced by their mean.
+    Raises TypeError or ValueError naming `what`.
+    """
+    raw = np.asarray(matrix)
+    if raw.dtype.kind not in "iuf":
+        raise TypeError(f"{what} must be an array of numbers, got dtype {raw.dtype}")
+    if raw.ndim != 2 or raw.shape[0] != raw.shape[1]:
+        raise ValueError(f"{what} must be square, got shape {raw.shape}")
+    if len(raw) < 3:
+        raise ValueError(f"{what} must hold at least 3 cities, got {len(raw)}")
+    full = np.array(raw, dtype=np.float64, order="C")
+    np.fill_diagonal(full, 0.0)
+    # Written so that NaN fails too.
+    valid = (full >= 0.0) & (full <= MAX_WEIGHT)
+    if not valid.all():
+        row, column = np.argwhere(~valid)[0]
+        raise ValueError(
+            f"{what} must hold finite distances from 0 to {MAX_WEIGHT:g}, got {full[row, column]:g} "
+            f"from city {row} to city {column}"
+        )
+    integral = bool(np.all(full == np.floor(full)))
+    symmetric = bool(np.array_equal(full, full.T))
+    if not symmetric and not integral and np.abs(full - full.T).max() <= 1e-12 * full.max():
+        full = 0.5 * (full + full.T)
+        symmetric = True
+    return full, symmetric, integral
+
+
+def edge_lengths(
+    metric: Metric,
+    coords: NDArray[np.float64] | None,
+    matrix: NDArray[np.float64] | None,
+    i: NDArray[np.int64],
+    j: NDArray[np.int64],
+) -> NDArray[np.float64]:
+    """Return d(i, j) over index arrays, from the matrix (`EXPLICIT`) or from prepared coordinates."""
+    if metric == Metric.EXPLICIT:
+        assert matrix is not None
+        return matrix[i, j]
+    assert coords is not None
+    return distances(metric, coords, i, j)
+
+
+def tour_lengths(
+    metric: Metric,
+    coords: NDArray[np.float64] | None,
+    matrix: NDArray[np.float64] | None,
+    tours: NDArray[Any],
+    n: int,
+    what: str = "tours",
+) -> NDArray[np.float64]:
+    """Return the (m,) lengths of (m, n) closed tours, in pieces of bounded memory.
+
+    Raises ValueError naming `what` when a row is not a permutation of 0..n-1.
+    """
+    if tours.ndim != 2 or tours.shape[1] != n:
+        raise ValueError(f"{what} must have shape (m, {n}), got {tours.shape}")
+    lengths = np.empty(len(tours))
+    rows = max(1, _CHUNK_EDGES // n)
+    for start in range(0, len(tours), rows):
+        chunk = check_tours(tours[start : start + rows], n, what, first_row=start)
+        edges = edge_lengths(metric, coords, matrix, chunk, np.roll(chunk, -1, axis=1))
+        lengths[start : start + rows] = edges.sum(axis=1)
+    return lengths
+
+
+def check_tours(tours: NDArray[Any], n: int, what: str, first_row: int = 0) -> NDArray[np.int64]:
+    """Return (m, n) tours as int64 after checking that every row is a permutation of 0..n-1.
+
+    Floats with whole values pass. Raises ValueError naming `what` and the row, counted from `first_row`.
+    """
+    if tours.ndim != 2 or tours.shape[1] != n:
+        raise ValueError(f"{what} must have {n} cities a row, got shape {tours.shape}")
+    if tours.dtype.kind == "f":
+        with np.errstate(invalid="ignore"):  # NaN and infinities: told below
+            whole = tours.astype(np.int64)
+        bad = np.flatnonzero((whole != tours).any(axis=1))
+    elif tours.dtype.kind in "iu":
+        whole = tours.astype(np.int64, copy=False)
+        bad = np.zeros(0, dtype=np.int64)
+    else:
+        raise ValueError(f"{what} must hold city numbers, got dtype {tours.dtype}")
+    if not bad.size:
+        inside = ((whole >= 0) & (whole < n)).all(axis=1)
+        bad = np.flatnonzero(~inside)
+    if not bad.size:
+        seen = np.zeros(tours.shape, dtype=bool)
+        seen[np.arange(len(tours))[:, None], whole] = True
+        bad = np.flatnonzero(~seen.all(axis=1))
+    if bad.size:
+        raise ValueError(f"{what}: row {first_row + bad[0]} is not a permutation of 0..{n - 1}")
+    return whole
+
+
+def _check_positions(positions: ArrayLike, n: int) -> NDArray[np.float64]:
+    try:
+        array = np.array(positions, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise TypeError(f"positions must be an array of numbers: {error}") from error
+    if array.shape != (n, 2) or not np.isfinite(array).all():
+        raise ValueError(f"positions must be finite and of shape ({n}, 2), got shape {array.shape}")
+    return array
+
+
+def _check_best_known(best_known: float | None) -> float | None:
+    if best_known is None:
+        return None
+    try:
+        value = float(best_known)
+    except (TypeError, ValueError) as error:
+        raise TypeError(f"best_known must be a number or None, got {best_known!r}") from error
+    if not 0.0 <= value < np.inf:
+        raise ValueError(f"best_known must be finite and >= 0, got {best_known!r}")
+    return value

@@ -1,0 +1,49 @@
+"""When a colony stops on its own, and why it did."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pymoo.core.termination import Termination
+
+from pymoo_gpuaco.colony import checks
+
+
+class ColonyTermination(Termination):
+    """Stop at a target, after stagnation, or when a generous budget is spent; ``reason`` says which.
+
+    It is what every algorithm here uses when no termination is given. pymoo's own default would end a run at
+    generation 31 whatever happens: it normalises the permutation as if it were a vector of small integers.
+
+    Parameters
+    ----------
+    target : length at or below which the run ends; None takes the problem's ``best_known`` where it has one.
+    stagnation : generations in a row without a shorter tour that end the run, >= 1.
+    n_max_gen : most generations, >= 1.
+    """
+
+    def __init__(self, target: float | None = None, stagnation: int = 1000, n_max_gen: int = 10_000) -> None:
+        super().__init__()
+        self.target = None if target is None else checks.real("target", target)
+        self.stagnation = checks.integer("stagnation", stagnation, 1)
+        self.n_max_gen = checks.integer("n_max_gen", n_max_gen, 1)
+        self.reason: str | None = None
+        self._best = float("inf")
+        self._best_generation = 0
+
+    def _update(self, algorithm: Any) -> float:
+        best = float(algorithm.opt.get("F").min())
+        generation = int(algorithm.n_iter)
+        if best < self._best:
+            self._best, self._best_generation = best, generation
+        target = self.target if self.target is not None else getattr(algorithm.problem, "best_known", None)
+        idle = generation - self._best_generation
+        if target is not None and best <= target:
+            self.reason = f"target: a tour of length {best:.10g}, at or below {target:.10g}"
+        elif idle >= self.stagnation:
+            self.reason = f"stagnation: no shorter tour in {idle} generations"
+        elif generation >= self.n_max_gen:
+            self.reason = f"budget: {generation} generations"
+        if self.reason is not None:
+            return 1.0
+        return max(idle / self.stagnation, generation / self.n_max_gen)

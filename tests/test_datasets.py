@@ -1,0 +1,242 @@
+"""Instances by name, with no network but a server of the test's own."""
+
+import gzip
+import hashlib
+import http.server
+import json
+import os
+import threading
+from importlib import resources
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from pymoo_gpuaco.problems import Metric, available_instances, datasets, load_tsp
+
+SQUARE = (
+    "NAME: {name}\nTYPE: TSP\nDIMENSION: 4\nEDGE_WEIGHT_TYPE: {kind}\nNODE_COORD_SECTION\n"
+    "1 0 0\n2 3 0\n3 3 4\n4 0 4\nEOF\n"
+)
+TINY = SQUARE.format(name="tiny4", kind="EUC_2D")
+
+
+@pytest.fixture(autouse=True)
+def no_network(monkeypatch, tmp_path):
+    """Nothing of the user's own: an empty cache, no data folder, a mirror that refuses."""
+    monkeypatch.delenv(datasets.DATA_VARIABLE, raising=False)
+    monkeypatch.setattr(datasets, "_MIRROR", "http://127.0.0.1:9/")
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+    monkeypatch.setattr(datasets.pooch, "os_cache", lambda name: tmp_path / "cache" / name)
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("name", "n", "metric", "best_known", "has_tour"),
+    [
+        ("att532", 532, Metric.ATT, 27686, False),
+        ("gr17", 17, Metric.EXPLICIT, 2085, False),
+        ("gr666", 666, Metric.GEO, 294358, True),
+        ("pcb442", 442, Metric.EUC, 50778, True),
+    ],
+)
+def test_shipped_instances_come_with_what_is_known_of_them(name, n, metric, best_known, has_tour):
+    problem = load_tsp(name)
+    assert (problem.n_cities, problem.metric, problem.best_known) == (n, metric, best_known)
+    assert problem.label == name
+    assert (problem.optimal_tour is not None) == has_tour
+    if has_tour:
+        assert problem.tour_length(problem.optimal_tour) == best_known
+    assert load_tsp(f"{name}.tsp").n_cities == n
+
+
+def test_the_list_of_shipped_instances_names_those_that_load():
+    assert available_instances() == ["att532", "gr17", "gr666", "pcb442"]
+
+
+def test_tables_agree_with_one_another():
+    data = resources.files("pymoo_gpuaco.problems.data")
+    best_known = json.loads((data / "best_known.json").read_text())
+    registry = json.loads((data / "registry.json").read_text())
+    assert best_known.keys() == registry.keys()
+    assert set(available_instances()) <= registry.keys()
+    for entry in registry.values():
+        assert set(entry) - {"sha256"} == {"dimension", "edge_weight_type"}
+        assert len(entry.get("sha256", "0" * 64)) == 64
+
+
+def test_tables_agree_with_tsplibs_files(tsplib_dir):
+    table = json.loads((tsplib_dir / "best_known.json").read_text())
+    for name, entry in datasets._registry().items():
+        kind = "tsp" if "sha256" in entry else "atsp"
+        path = tsplib_dir / f"{name}.{kind}"
+        assert load_tsp(path).best_known == table[kind][name]
+        if "sha256" in entry:
+            assert hashlib.sha256(path.read_bytes()).hexdigest() == entry["sha256"]
+
+
+def test_a_path_is_read_whatever_its_type(tmp_path):
+    path = tmp_path / "tiny4.tsp"
+    path.write_text(TINY)
+    for argument in (path, str(path), "tiny4.tsp", os.path.join(".", "tiny4.tsp")):
+        problem = load_tsp(argument)
+        assert problem.n_cities == 4
+        assert problem.best_known is None
+        assert problem.optimal_tour is None
+
+
+def test_a_tour_beside_the_file_is_the_optimal_tour(tmp_path):
+    path = tmp_path / "tiny4.tsp"
+    path.write_text(TINY.replace("1 0 0", "10 0 0"))  # city 10 comes last
+    (tmp_path / "tiny4.opt.tour").write_text("TYPE : TOUR\nDIMENSION : 4\nTOUR_SECTION\n10 2 3 4\n-1\n")
+    problem = load_tsp(path)
+    np.testing.assert_array_equal(problem.optimal_tour, [3, 0, 1, 2])
+    assert problem.best_known == 14  # 3 + 4 + 3 + 4
+
+
+@pytest.mark.parametrize("text", ["nonsense", "TYPE : TOUR\nTOUR_SECTION\n1 2 3\n-1\n"])
+def test_a_tour_that_does_not_fit_is_left_out_with_a_warning(tmp_path, text):
+    path = tmp_path / "tiny4.tsp"
+    path.write_text(TINY)
+    (tmp_path / "tiny4.opt.tour").write_text(text)
+    with pytest.warns(UserWarning, match=r"optimal tour left out: .*tiny4\.opt\.tour"):
+        problem = load_tsp(path)
+    assert problem.optimal_tour is None
+
+
+def test_a_tour_longer_than_the_best_known_is_left_out_with_a_warning(tmp_path):
+    data = resources.files("pymoo_gpuaco.problems.data")
+    path = tmp_path / "pcb442.tsp"
+    path.write_bytes((data / "pcb442.tsp").read_bytes())
+    numbers = "\n".join(map(str, range(1, 443)))
+    (tmp_path / "pcb442.opt.tour").write_text(f"TYPE : TOUR\nTOUR_SECTION\n{numbers}\n-1\n")
+    with pytest.warns(UserWarning, match="its length is 221440, the best known is 50778"):
+        problem = load_tsp(path)
+    assert problem.optimal_tour is None
+    assert problem.best_known == 50778
+
+
+@pytest.mark.parametrize(("kind", "best_known"), [("EUC_2D", 14), ("CEIL_2D", None)])
+def test_best_known_needs_the_published_metric_too(monkeypatch, tmp_path, kind, best_known):
+    tables = {
+        "registry.json": {"tiny4": {"dimension": 4, "edge_weight_type": "EUC_2D"}},
+        "best_known.json": {"tiny4": 14},
+    }
+    monkeypatch.setattr(datasets, "_table", tables.get)
+    path = tmp_path / "renamed.tsp"
+    path.write_text(SQUARE.format(name="tiny4", kind=kind))
+    assert load_tsp(path).best_known == best_known
+    path.write_text(SQUARE.format(name="other4", kind=kind))
+    assert load_tsp(path).best_known is None
+
+
+@pytest.mark.parametrize(
+    ("file", "content"),
+    [
+        ("tiny4.tsp", TINY.encode()),
+        ("tiny4.atsp", TINY.replace("TYPE: TSP", "TYPE: ATSP").encode()),
+        ("tiny4.tsp.gz", gzip.compress(TINY.encode())),
+    ],
+)
+def test_the_users_folder_holds_instances_by_name(monkeypatch, tmp_path, file, content):
+    folder = tmp_path / "mine"
+    folder.mkdir()
+    (folder / file).write_bytes(content)
+    monkeypatch.setenv(datasets.DATA_VARIABLE, str(folder))
+    assert load_tsp("tiny4").n_cities == 4
+    with pytest.raises(ValueError, match=r"unknown instance 'tiny5'\. Did you mean tiny4\?"):
+        load_tsp("tiny5")
+
+
+def test_a_shipped_instance_comes_before_the_users_folder_and_a_file_before_both(monkeypatch, tmp_path):
+    monkeypatch.setenv(datasets.DATA_VARIABLE, str(tmp_path / "mine"))
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "gr17.tsp").write_text(TINY)
+    (tmp_path / "pcb442").mkdir()  # a folder of that name is no file
+    assert load_tsp("gr17").n_cities == 17
+    assert load_tsp("pcb442").n_cities == 442
+    (tmp_path / "gr17").write_text(TINY)
+    assert load_tsp("gr17").n_cities == 4
+
+
+@pytest.mark.parametrize("name", ["pcb443", "PCB442", ""])
+def test_an_unknown_name_is_refused_with_what_there_is(name):
+    with pytest.raises(
+        ValueError, match=f"unknown instance '{name}'.*Shipped are att532, gr17, gr666, pcb442"
+    ):
+        load_tsp(name)
+    if name == "pcb443":
+        with pytest.raises(ValueError, match="Did you mean pcb442"):
+            load_tsp(name)
+
+
+@pytest.mark.parametrize("path", [Path("pcb442"), "./pcb442", "nowhere/pcb442.tsp", "../x/pcb442"])
+def test_a_path_without_a_file_is_not_taken_for_a_name(path):
+    with pytest.raises(FileNotFoundError, match="there is no such file"):
+        load_tsp(path)
+
+
+def test_a_directory_and_another_type_are_refused(tmp_path):
+    with pytest.raises(ValueError, match="it is a directory"):
+        load_tsp(tmp_path)
+    with pytest.raises(TypeError):
+        load_tsp(442)
+
+
+def test_offline_a_download_fails_with_the_way_to_supply_the_file(tmp_path):
+    with pytest.raises(ConnectionError, match=r"instance 'berlin52' is not shipped") as info:
+        load_tsp("berlin52")
+    message = str(info.value)
+    assert "\n" not in message
+    assert "http://127.0.0.1:9/berlin52.tsp" in message
+    assert datasets.DATA_VARIABLE in message
+    assert str(tmp_path / "cache") in message
+
+
+@pytest.fixture
+def mirror(monkeypatch, tmp_path):
+    """A folder served at the mirror's address."""
+    folder = tmp_path / "www"
+    folder.mkdir()
+
+    class Quiet(http.server.SimpleHTTPRequestHandler):
+        def __init__(self, *args):
+            super().__init__(*args, directory=str(folder))
+
+        def log_message(self, *args):
+            pass
+
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Quiet)
+    thread = threading.Thread(target=server.serve_forever, args=(0.01,))
+    thread.start()
+    monkeypatch.setattr(datasets, "_MIRROR", f"http://127.0.0.1:{server.server_port}/")
+    entry = {
+        "dimension": 4,
+        "edge_weight_type": "EUC_2D",
+        "sha256": hashlib.sha256(TINY.encode()).hexdigest(),
+    }
+    tables = {"registry.json": {"tiny4": entry}, "best_known.json": {"tiny4": 14}}
+    monkeypatch.setattr(datasets, "_table", tables.get)
+    yield folder
+    server.shutdown()
+    thread.join()
+    server.server_close()
+
+
+def test_a_download_is_checked_and_kept(mirror):
+    (mirror / "tiny4.tsp").write_text(TINY)
+    assert load_tsp("tiny4").best_known == 14
+    (mirror / "tiny4.tsp").unlink()
+    assert load_tsp("tiny4").n_cities == 4  # from the cache
+
+
+def test_a_download_that_differs_in_one_byte_is_refused_and_not_kept(mirror, tmp_path):
+    (mirror / "tiny4.tsp").write_text(TINY + "\n")
+    with pytest.raises(ConnectionError, match=r"SHA-256 differs.*PYMOO_GPUACO_DATA"):
+        load_tsp("tiny4")
+    assert not list((tmp_path / "cache").rglob("*.tsp"))
+
+
+def test_a_mirror_without_the_file_is_told(mirror):
+    with pytest.raises(ConnectionError, match=r"404 .*PYMOO_GPUACO_DATA"):
+        load_tsp("tiny4")

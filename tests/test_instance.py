@@ -1,0 +1,231 @@
+"""Instance arrays and neighbour lists against brute force."""
+
+import pickle
+import tracemalloc
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pymoo.core.problem import ElementwiseProblem, Problem
+from pymoo.problems.single import Rastrigin
+from pymoo.problems.single.traveling_salesman import TravelingSalesman, create_random_tsp_problem
+
+from pymoo_gpuaco.problems import METRIC_NAMES, TSP, Metric, as_instance, load_tsp
+
+
+def brute_force(D, k):
+    """Return the k nearest of each city, by (distance, id), from the full matrix."""
+    n = len(D)
+    ids = [sorted((j for j in range(n) if j != i), key=lambda j: (D[i, j], j))[:k] for i in range(n)]
+    return np.array(ids), np.take_along_axis(D, np.array(ids), axis=1)
+
+
+def check_lists(instance, D):
+    """Assert what `Instance` promises of its neighbour lists, ties that do not fit aside."""
+    ids, near = instance.neighbours, instance.neighbour_distances
+    n, k = ids.shape
+    assert ids.dtype == np.int32
+    assert ids.flags.c_contiguous
+    assert near.flags.c_contiguous
+    np.testing.assert_array_equal(near, brute_force(D, k)[1])
+    np.testing.assert_array_equal(near, np.take_along_axis(D, ids.astype(int), axis=1))
+    assert not (ids == np.arange(n)[:, None]).any()
+    assert all(len(set(row)) == k for row in ids)
+    pairs = [list(zip(near[i], ids[i], strict=True)) for i in range(n)]
+    assert all(row == sorted(row) for row in pairs)
+
+
+@st.composite
+def placed_cities(draw):
+    """Draw a metric and cities: scattered, on a coarse grid (duplicates and ties), or all at one place."""
+    name = draw(st.sampled_from(list(METRIC_NAMES)))
+    n = draw(st.integers(3, 60))
+    width = draw(st.sampled_from([0, 1, 3, 40, 80]))
+    step = draw(st.sampled_from([1, 0.5, 0.37]))
+    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    return name, rng.integers(-width, width + 1, size=(n, METRIC_NAMES[name][1])) * step
+
+
+@given(placed_cities(), st.integers(1, 70))
+@settings(deadline=None, max_examples=150)
+def test_neighbours_by_coordinates_equal_brute_force(cities, k):
+    name, coords = cities
+    problem = TSP(coords, name)
+    instance = as_instance(problem, k)
+    assert (instance.n, instance.k) == (len(coords), min(k, len(coords) - 1))
+    check_lists(instance, problem.D)
+    if instance.n <= instance.k + 9:  # the tree returns every city: ties go to the lowest id throughout
+        np.testing.assert_array_equal(instance.neighbours, brute_force(problem.D, instance.k)[0])
+
+
+@given(st.integers(3, 40), st.integers(1, 50), st.booleans(), st.integers(1, 5), st.integers(0, 2**32 - 1))
+@settings(deadline=None, max_examples=100)
+def test_neighbours_by_matrix_equal_brute_force_with_ties_to_the_lowest_id(n, k, symmetric, high, seed):
+    matrix = np.random.default_rng(seed).integers(0, high, size=(n, n)).astype(float)
+    if symmetric:
+        matrix = matrix + matrix.T
+    problem = TSP(matrix=matrix)
+    instance = as_instance(problem, k)
+    check_lists(instance, problem.D)
+    np.testing.assert_array_equal(instance.neighbours, brute_force(problem.D, instance.k)[0])
+
+
+def test_neighbours_of_an_asymmetric_matrix_are_where_one_can_go_to():
+    instance = as_instance(TSP(matrix=[[0, 1, 9], [9, 0, 1], [1, 9, 0]]), 1)
+    np.testing.assert_array_equal(instance.neighbours, [[1], [2], [0]])
+    np.testing.assert_array_equal(instance.neighbour_distances, 1)
+    assert not instance.symmetric
+
+
+@pytest.mark.parametrize("name", METRIC_NAMES)
+def test_coincident_cities_never_list_themselves(name):
+    # 40 cities at one place: the k-d tree returns 12 of them, the city itself often not among these.
+    dimension = METRIC_NAMES[name][1]
+    coords = np.vstack([np.full((40, dimension), 7.0), np.full((5, dimension), 8.0)])
+    problem = TSP(coords, name)
+    check_lists(as_instance(problem, 3), problem.D)
+    check_lists(as_instance(problem, 44), problem.D)
+
+
+@pytest.mark.parametrize("name", ["pcb442", "gr666", "att532", "gr17"])
+def test_neighbours_of_shipped_instances_equal_brute_force(name):
+    problem = load_tsp(name)
+    instance = as_instance(problem, 10)
+    check_lists(instance, problem.D)
+    assert instance.metric is problem.metric
+    assert instance.symmetric
+    assert instance.integral
+
+
+def test_lists_are_the_same_each_time():
+    problem = TSP(np.random.default_rng(1).integers(0, 5, (500, 2)))
+    first, second = as_instance(problem, 8), as_instance(problem, 8)
+    np.testing.assert_array_equal(first.neighbours, second.neighbours)
+
+
+def test_arrays_of_the_two_kinds_of_instance():
+    problem = TSP([[0, 0], [3, 0], [3, 4], [0, 4]])
+    instance = as_instance(problem, 99)
+    assert (instance.n, instance.k) == (4, 3)
+    assert instance.coords is problem.coords
+    assert instance.matrix.shape == (0, 0)
+    np.testing.assert_array_equal(instance.neighbours, [[1, 3, 2], [0, 2, 3], [3, 1, 0], [2, 0, 1]])
+    np.testing.assert_array_equal(instance.neighbour_distances, [[3, 4, 5]] * 4)
+    assert instance.tour_length([0, 1, 2, 3]) == 14
+    with pytest.raises(ValueError, match="not a permutation"):
+        instance.tour_length([0, 1, 2, 2])
+    with pytest.raises(ValueError, match=r"tour must have shape \(4,\)"):
+        instance.tour_length([[0, 1, 2, 3]])
+
+    by_matrix = as_instance(TSP(matrix=problem.D), 2)
+    assert by_matrix.coords.shape == (0, 3)
+    assert by_matrix.metric is Metric.EXPLICIT
+    assert by_matrix.tour_length([0, 2, 1, 3]) == instance.tour_length([0, 2, 1, 3]) == 18
+
+
+def test_pla85900_needs_no_n_by_n_array(tsplib_dir):
+    problem = load_tsp(tsplib_dir / "pla85900.tsp")
+    tracemalloc.start()
+    try:
+        instance = as_instance(problem, 32)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert instance.neighbours.shape == (85900, 32)
+    assert peak < 200e6  # n * n bytes would be 7.4e9
+    # Spot checks by brute force.
+    for city in (0, 1, 40000, 85899):
+        row = np.delete(np.hypot(*(problem.positions - problem.positions[city]).T), city)
+        expected = np.sort(np.ceil(np.sort(row)[:32]))
+        np.testing.assert_array_equal(instance.neighbour_distances[city], expected)
+
+
+class Tolls(ElementwiseProblem):
+    """A user's own problem: a matrix, and an objective that is not its tour length."""
+
+    def __init__(self, D, **kwargs):
+        self.D = D
+        n = len(D)
+        super().__init__(**{"n_var": n, "n_obj": 1, "xl": 0, "xu": n - 1, "vtype": int, **kwargs})
+
+    def _evaluate(self, x, out, *args, **kwargs):
+        out["F"] = 1.0
+
+
+def test_pymoos_travelling_salesman_is_taken_and_left_as_it_is():
+    problem = create_random_tsp_problem(20, random_state=np.random.default_rng(1))
+    problem.D[3, 3] = 5.0
+    before, attributes = problem.D.copy(), set(vars(problem))
+    instance = as_instance(problem, 6)
+    assert instance.metric is Metric.EXPLICIT
+    assert instance.symmetric
+    assert not instance.integral
+    D = before.copy()
+    np.fill_diagonal(D, 0)
+    np.testing.assert_array_equal(instance.matrix, D)
+    check_lists(instance, D)
+    np.testing.assert_array_equal(problem.D, before)
+    assert set(vars(problem)) == attributes
+    assert not np.shares_memory(instance.matrix, problem.D)
+    tour = np.random.default_rng(2).permutation(20)
+    assert instance.tour_length(tour) == pytest.approx(problem.evaluate(tour)[0], rel=1e-14)
+
+
+def test_users_own_problems_with_a_matrix_are_taken():
+    D = [[0, 1, 2], [3, 0, 4], [5, 6, 0]]
+    instance = as_instance(Tolls(D), 2)
+    assert (instance.symmetric, instance.integral) == (False, True)
+    assert as_instance(Tolls(np.array(D), vtype=np.int64), 1).n == 3
+    assert as_instance(Tolls(D, xu=3), 1).n == 3  # as TravelingSalesman has it
+    assert as_instance(Tolls(D, xl=None, xu=None), 1).n == 3
+
+
+M3 = np.ones((3, 3))
+
+
+@pytest.mark.parametrize(
+    ("problem", "error", "message"),
+    [
+        (
+            Tolls(M3, n_obj=2),
+            ValueError,
+            "Tolls has 2 objectives; needed is a TSP, pymoo's TravelingSalesman",
+        ),
+        (Tolls(M3, n_ieq_constr=1), ValueError, "1 constraints; needed"),
+        (Tolls(M3, n_eq_constr=2), ValueError, "2 constraints; needed"),
+        (Tolls(M3, vtype=float), TypeError, "vtype float, not int; needed is .*vtype=int"),
+        (Tolls(M3, vtype=None), TypeError, "vtype None, not int"),
+        (Tolls(M3, vtype=bool), TypeError, "vtype bool, not int"),
+        (Rastrigin(n_var=3), TypeError, "Rastrigin has variables of vtype float"),
+        (Problem(n_var=3, n_obj=1, xl=0, xu=2, vtype=int), TypeError, "no distance matrix D; needed"),
+        (Tolls(M3, n_var=4), ValueError, "D of Tolls is 3 x 3, but the problem has 4 variables"),
+        (Tolls(M3, xl=1), ValueError, "bounds xl=0 and xu=2"),
+        (Tolls(M3, xu=7), ValueError, "bounds xl=0 and xu=2"),
+        (Tolls(np.ones((3, 4))), ValueError, "D of Tolls must be square"),
+        (Tolls(M3 * np.nan), ValueError, "D of Tolls must hold finite distances"),
+        (Tolls(-M3), ValueError, "got -1 from city 0 to city 1"),
+        (Tolls([["a"] * 3] * 3), TypeError, "D of Tolls must be an array of numbers"),
+        (TravelingSalesman(np.zeros((2, 2))), ValueError, "at least 3 cities"),
+        (M3, TypeError, "ndarray is not a pymoo Problem; needed"),
+        (None, TypeError, "NoneType is not a pymoo Problem"),
+    ],
+)
+def test_what_does_not_fit_is_refused_with_what_is_needed(problem, error, message):
+    with pytest.raises(error, match=message):
+        as_instance(problem, 2)
+
+
+@pytest.mark.parametrize(
+    ("k", "error"), [(0, ValueError), (-3, ValueError), (2.0, TypeError), (True, TypeError)]
+)
+def test_bad_k_is_refused(k, error):
+    with pytest.raises(error, match="k must be"):
+        as_instance(TSP(np.eye(3, 2)), k)
+
+
+def test_instance_survives_pickling():
+    instance = as_instance(load_tsp("gr17"), 5)
+    restored = pickle.loads(pickle.dumps(instance))
+    np.testing.assert_array_equal(restored.neighbours, instance.neighbours)
+    assert restored.metric is Metric.EXPLICIT

@@ -1,0 +1,316 @@
+"""The TSP as a pymoo Problem."""
+
+import copy
+import multiprocessing
+import pickle
+import tracemalloc
+from enum import Enum
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pymoo.algorithms.soo.nonconvex.ga import GA
+from pymoo.operators.crossover.ox import OrderCrossover
+from pymoo.operators.mutation.inversion import InversionMutation
+from pymoo.operators.sampling.rnd import PermutationRandomSampling
+from pymoo.optimize import minimize
+
+from pymoo_gpuaco.problems import METRIC_NAMES, TSP, Metric, distances
+
+# A 3-4-5 grid: 0 (0,0), 1 (3,0), 2 (3,4), 3 (0,4); round trip 3 + 4 + 3 + 4 = 14, crossed 3 + 5 + 3 + 5 = 16.
+SQUARE = np.array([[0, 0], [3, 0], [3, 4], [0, 4]])
+
+
+def test_tour_length_of_the_square_by_hand():
+    problem = TSP(SQUARE)
+    assert problem.tour_length([0, 1, 2, 3]) == 14
+    np.testing.assert_array_equal(problem.tour_lengths([[0, 1, 2, 3], [0, 1, 3, 2]]), [14, 16])
+
+
+def test_tour_length_of_an_asymmetric_matrix_follows_the_direction():
+    problem = TSP(matrix=[[7, 1, 2], [3, 7, 4], [5, 6, 7]])
+    assert problem.tour_length([0, 1, 2]) == 1 + 4 + 5
+    assert problem.tour_length([2, 1, 0]) == 6 + 3 + 2
+    assert not problem.symmetric
+    assert problem.integral
+
+
+def test_attributes_tell_pymoo_a_permutation_of_all_cities():
+    problem = TSP(SQUARE, best_known=14, name="square", optimal_tour=[0, 1, 2, 3])
+    assert (problem.n_var, problem.n_obj, problem.n_constr, problem.vtype) == (4, 1, 0, int)
+    np.testing.assert_array_equal(problem.xl, 0)
+    np.testing.assert_array_equal(problem.xu, 3)
+    assert problem.n_cities == 4
+    assert problem.metric is Metric.EUC
+    assert problem.label == "square"
+    assert problem.name() == "TSP"
+    assert "TSP" in str(problem)
+    np.testing.assert_array_equal(problem.positions, SQUARE)
+    np.testing.assert_array_equal(problem.pareto_front(), [[14]])
+    assert TSP(SQUARE).pareto_front() is None
+
+
+def test_optimal_tour_alone_tells_the_best_known_length():
+    assert TSP(SQUARE, optimal_tour=[1, 2, 3, 0]).best_known == 14
+
+
+@pytest.mark.parametrize(
+    ("arguments", "symmetric", "integral"),
+    [
+        ({"coords": SQUARE}, True, True),
+        ({"coords": SQUARE, "metric": "EXACT"}, True, False),
+        ({"matrix": [[0, 1, 2], [1, 0, 3], [2, 3, 0]]}, True, True),
+        ({"matrix": [[0, 1, 2], [1, 0, 3], [2, 3.5, 0]]}, False, False),
+        ({"matrix": [[5, 1, 2], [1, 6, 3], [2, 3, 7.5]]}, True, True),  # the diagonal does not count
+    ],
+)
+def test_symmetric_and_integral(arguments, symmetric, integral):
+    problem = TSP(**arguments)
+    assert (problem.symmetric, problem.integral) == (symmetric, integral)
+
+
+def test_noise_of_the_last_digit_does_not_make_a_matrix_asymmetric():
+    matrix = np.array([[0, 0.1, 0.2], [0.1, 0, 0.3], [0.2, np.nextafter(0.3, 1), 0]])
+    problem = TSP(matrix=matrix)
+    assert problem.symmetric
+    np.testing.assert_array_equal(problem.matrix, problem.matrix.T)
+    assert not TSP(matrix=matrix + np.triu(np.full((3, 3), 1e-6), 1)).symmetric
+
+
+def test_matrix_of_the_user_is_not_changed_and_not_shared():
+    matrix = np.full((3, 3), 9.0)
+    problem = TSP(matrix=matrix)
+    np.testing.assert_array_equal(matrix, 9)
+    np.testing.assert_array_equal(np.diag(problem.D), 0)
+    assert not np.shares_memory(matrix, problem.D)
+
+
+@pytest.mark.parametrize("name", METRIC_NAMES)
+def test_D_holds_every_pair(name):
+    metric, dimension = METRIC_NAMES[name]
+    problem = TSP(np.random.default_rng(1).uniform(-80, 80, (30, dimension)), name)
+    expected = [[float(distances(metric, problem.coords, i, j)) for j in range(30)] for i in range(30)]
+    np.testing.assert_array_equal(problem.D, expected)
+    assert problem.D is problem.D
+
+
+@given(st.integers(0, 2**32 - 1), st.sampled_from(list(METRIC_NAMES)), st.integers(3, 30), st.integers(1, 5))
+@settings(deadline=None, max_examples=60)
+def test_tour_lengths_equal_the_sum_over_edges(seed, name, n, m):
+    rng = np.random.default_rng(seed)
+    metric, dimension = METRIC_NAMES[name]
+    problem = TSP(rng.uniform(-90, 90, (n, dimension)).round(1), name)
+    tours = np.array([rng.permutation(n) for _ in range(m)])
+    naive = [
+        sum(float(distances(metric, problem.coords, tour[c - 1], tour[c])) for c in range(n))
+        for tour in tours
+    ]
+    np.testing.assert_allclose(problem.tour_lengths(tours), naive, rtol=1e-13)
+    np.testing.assert_allclose(TSP(matrix=problem.D).tour_lengths(tours), naive, rtol=1e-13)
+
+
+def test_many_tours_in_pieces_equal_the_tours_one_by_one():
+    rng = np.random.default_rng(5)
+    problem = TSP(rng.uniform(0, 1000, (1500, 2)))
+    tours = rng.permuted(np.tile(np.arange(1500), (800, 1)), axis=1)  # several pieces, the last one short
+    lengths = problem.tour_lengths(tours)
+    assert lengths.shape == (800,)
+    for row in (0, 348, 349, 350, 799):
+        assert lengths[row] == problem.tour_length(tours[row])
+
+
+def test_evaluation_never_makes_an_n_by_n_array():
+    n = 20000  # n * n doubles would be 3.2 GB
+    rng = np.random.default_rng(6)
+    problem = TSP(rng.uniform(0, 1e6, (n, 2)))
+    tours = rng.permuted(np.tile(np.arange(n), (100, 1)), axis=1)
+    tracemalloc.start()
+    try:
+        problem.evaluate(tours)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < 150e6
+
+
+def test_evaluate_gives_a_column_of_lengths():
+    problem = TSP(SQUARE)
+    F = problem.evaluate(np.array([[0, 1, 2, 3], [0, 2, 1, 3]]))
+    np.testing.assert_array_equal(F, [[14], [18]])  # 5 + 4 + 5 + 4
+    np.testing.assert_array_equal(problem.evaluate(np.array([3.0, 2.0, 1.0, 0.0])), [14])
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        [0, 1, 2, 2],
+        [0, 1, 2, 4],
+        [0, 1, 2, -1],
+        [0.5, 1, 2, 3],
+        [np.nan, 1, 2, 3],
+        [1e300, 1, 2, 3],
+    ],
+)
+def test_what_is_no_permutation_is_refused_with_its_row(row):
+    problem = TSP(SQUARE)
+    X = np.array([[0, 1, 2, 3], row])
+    with pytest.raises(ValueError, match=r"X: row 1 is not a permutation of 0\.\.3"):
+        problem.evaluate(X)
+    with pytest.raises(ValueError, match="tours: row 1 is"):
+        problem.tour_lengths(X)
+    with pytest.raises(ValueError, match="tour: row 0 is"):
+        problem.tour_length(row)
+
+
+def test_the_refused_row_is_counted_over_all_pieces():
+    problem = TSP(np.random.default_rng(7).random((1500, 2)), "EXACT")
+    tours = np.tile(np.arange(1500), (800, 1))
+    tours[700, 3] = 5
+    with pytest.raises(ValueError, match="row 700 "):
+        problem.tour_lengths(tours)
+
+
+@pytest.mark.parametrize(
+    ("tours", "message"),
+    [
+        ([0, 1, 2, 3], r"tours must have shape \(m, 4\), got \(4,\)"),
+        ([[0, 1, 2]], r"tours must have shape \(m, 4\), got \(1, 3\)"),
+        ([["a", "b", "c", "d"]], "tours must hold city numbers"),
+        ([[True, False, True, False]], "tours must hold city numbers"),
+    ],
+)
+def test_tours_of_wrong_shape_or_type_are_refused(tours, message):
+    with pytest.raises(ValueError, match=message):
+        TSP(SQUARE).tour_lengths(tours)
+    with pytest.raises(ValueError, match="tour must have shape"):
+        TSP(SQUARE).tour_length([[0, 1, 2, 3]])
+
+
+def test_no_tours_have_no_lengths():
+    assert TSP(SQUARE).tour_lengths(np.zeros((0, 4), dtype=int)).shape == (0,)
+
+
+M3 = np.ones((3, 3))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "message"),
+    [
+        ({}, ValueError, "exactly one of coords and matrix"),
+        ({"coords": SQUARE, "matrix": M3}, ValueError, "exactly one of coords and matrix"),
+        ({"coords": SQUARE[:2]}, ValueError, "at least 3 cities, got 2"),
+        ({"coords": np.zeros((0, 2))}, ValueError, "at least 3 cities, got 0"),
+        ({"coords": [[0, 0], [1, 1], [np.nan, 2]]}, ValueError, "coords must be finite"),
+        (
+            {"coords": np.zeros((4, 3)), "metric": "EUC_2D"},
+            ValueError,
+            r"\(n, 2\) for metric EUC_2D, got \(4, 3\)",
+        ),
+        ({"coords": SQUARE, "metric": "EUC_3D"}, ValueError, r"\(n, 3\) for metric EUC_3D, got \(4, 2\)"),
+        ({"coords": SQUARE, "metric": "XRAY1"}, ValueError, "unknown metric 'XRAY1'; known are EUC_2D, "),
+        ({"coords": SQUARE, "metric": Metric.EXPLICIT}, ValueError, "EXPLICIT has no coordinates"),
+        ({"coords": SQUARE, "metric": 1}, TypeError, "metric must be a str or Metric, got int"),
+        ({"coords": SQUARE, "positions": SQUARE}, ValueError, "positions goes with matrix only"),
+        ({"matrix": np.ones((3, 4))}, ValueError, r"matrix must be square, got shape \(3, 4\)"),
+        ({"matrix": np.ones(9)}, ValueError, r"matrix must be square, got shape \(9,\)"),
+        ({"matrix": np.ones((2, 2))}, ValueError, "matrix must hold at least 3 cities, got 2"),
+        ({"matrix": M3 - 2 * np.eye(3)[[1, 2, 0]]}, ValueError, r"got -1 from city 0 to city 1"),
+        ({"matrix": [[0, 1, 1], [1, 0, np.nan], [1, 1, 0]]}, ValueError, "got nan from city 1 to city 2"),
+        ({"matrix": [[0, 1, 1], [1, 0, 1], [np.inf, 1, 0]]}, ValueError, "got inf from city 2 to city 0"),
+        ({"matrix": M3 * 1e31}, ValueError, r"from 0 to 1e\+30"),
+        ({"matrix": [["x"] * 3] * 3}, TypeError, "matrix must be an array of numbers"),
+        ({"matrix": M3, "positions": SQUARE}, ValueError, r"positions must be finite and of shape \(3, 2\)"),
+        ({"matrix": M3, "positions": "x"}, TypeError, "positions must be an array of numbers"),
+        ({"coords": SQUARE, "best_known": -1}, ValueError, "best_known must be finite and >= 0, got -1"),
+        ({"coords": SQUARE, "best_known": np.nan}, ValueError, "best_known must be finite"),
+        ({"coords": SQUARE, "best_known": "short"}, TypeError, "best_known must be a number"),
+        ({"coords": SQUARE, "optimal_tour": [0, 1, 2]}, ValueError, "optimal_tour must have 4 cities"),
+        (
+            {"coords": SQUARE, "optimal_tour": [0, 1, 2, 2]},
+            ValueError,
+            "optimal_tour: row 0 is not a permutation",
+        ),
+        ({"coords": SQUARE, "optimal_tour": [[0, 1, 2, 3]]}, ValueError, "optimal_tour must have shape"),
+    ],
+)
+def test_bad_arguments_are_refused_by_name(arguments, error, message):
+    with pytest.raises(error, match=message):
+        TSP(**arguments)
+
+
+def test_metric_may_be_a_member_or_a_name_in_any_case():
+    assert TSP(SQUARE, "ceil_2d").metric is Metric.CEIL
+    assert TSP(np.zeros((3, 3)), Metric.MAX).metric is Metric.MAX
+    assert TSP(np.zeros((3, 3)), "EXACT").metric is Metric.EXACT
+
+
+def arrays(problem):
+    return {key: value for key, value in vars(problem).items() if isinstance(value, np.ndarray)}
+
+
+@pytest.mark.parametrize(
+    "problem",
+    [TSP(SQUARE, optimal_tour=[0, 1, 2, 3]), TSP(matrix=np.ones((4, 4)), positions=SQUARE)],
+    ids=["coords", "matrix"],
+)
+def test_deep_copy_shares_the_arrays_and_pickle_restores_them(problem):
+    problem.D  # noqa: B018 - computed and cached before the copy
+    twin = copy.deepcopy({"a": problem, "b": [problem]})
+    assert twin["a"] is not problem
+    assert twin["a"] is twin["b"][0]
+    for key in ("coords", "matrix", "positions", "optimal_tour", "_D"):
+        assert getattr(twin["a"], key) is getattr(problem, key)
+    assert twin["a"].D is problem.D
+    twin["a"].xu[0] = -1
+    assert problem.xu[0] == 3
+
+    restored = pickle.loads(pickle.dumps(problem))
+    assert restored.metric is problem.metric
+    assert restored.best_known == problem.best_known
+    for key, value in arrays(problem).items():
+        np.testing.assert_array_equal(getattr(restored, "D" if key == "_D" else key), value)
+    assert restored.tour_length([0, 2, 1, 3]) == problem.tour_length([0, 2, 1, 3])
+
+
+def test_pickle_leaves_the_computed_matrix_out():
+    problem = TSP(np.random.default_rng(8).random((300, 2)), "EXACT")
+    size = len(pickle.dumps(problem))
+    problem.D  # noqa: B018
+    assert len(pickle.dumps(problem)) == size
+    assert copy.copy(problem).coords is problem.coords
+
+
+def test_arrays_stay_writeable_since_numba_takes_read_only_ones_for_another_type():
+    for problem in (TSP(SQUARE), copy.deepcopy(TSP(SQUARE)), TSP(matrix=np.ones((3, 3)))):
+        assert all(array.flags.writeable for array in arrays(problem).values())
+
+
+def test_no_attribute_is_an_enum_member():
+    # pymoo's get_params follows attributes without end once it has reached an Enum's class.
+    assert not any(isinstance(value, Enum) for value in vars(TSP(SQUARE)).values())
+
+
+@pytest.mark.skipif("fork" not in multiprocessing.get_all_start_methods(), reason="no fork on this system")
+def test_evaluates_in_a_forked_worker():
+    problem = TSP(SQUARE)
+    with multiprocessing.get_context("fork").Pool(1) as pool:
+        (F,) = pool.map(problem.evaluate, [np.array([[0, 1, 2, 3]])])
+    np.testing.assert_array_equal(F, [[14]])
+
+
+def test_pymoos_own_genetic_algorithm_solves_it():
+    angle = np.random.default_rng(9).permutation(8) * np.pi / 4
+    problem = TSP(np.round(100 * np.column_stack([np.cos(angle), np.sin(angle)])), best_known=616)
+    algorithm = GA(
+        pop_size=30,
+        sampling=PermutationRandomSampling(),
+        mutation=InversionMutation(),
+        crossover=OrderCrossover(),
+        eliminate_duplicates=True,
+    )
+    result = minimize(problem, algorithm, ("n_gen", 30), seed=1, save_history=True)
+    # 8 cities on a circle in the order of their angles: sides of 77 (76.7 with the coordinates rounded).
+    assert result.F[0] == problem.tour_length(np.argsort(angle)) == 616
+    assert sorted(result.X) == list(range(8))
+    assert result.history[0].problem.coords is result.history[-1].problem.coords

@@ -1,0 +1,326 @@
+"""Reading TSPLIB files: every layout of the format, every file at hand, and hostile ones."""
+
+import gzip
+import json
+import math
+import tracemalloc
+
+import numpy as np
+import pytest
+import tsplib95
+
+from pymoo_gpuaco.problems import Metric, read_tour, read_tsp
+
+HEADER = "NAME: t\nTYPE: TSP\nDIMENSION: {n}\nEDGE_WEIGHT_TYPE: {kind}\n"
+TRIANGLE = HEADER.format(n=3, kind="EUC_2D") + "NODE_COORD_SECTION\n1 0 0\n2 3 0\n3 3 4\n"
+
+
+@pytest.fixture
+def write(tmp_path):
+    def write(content, name="t.tsp"):
+        path = tmp_path / name
+        path.write_bytes(content if isinstance(content, bytes) else content.encode())
+        return path
+
+    return write
+
+
+# The matrix of the layouts below: d(0,1) = 1, d(0,2) = 2, d(0,3) = 3, d(1,2) = 4, d(1,3) = 5, d(2,3) = 6.
+M4 = [[0, 1, 2, 3], [1, 0, 4, 5], [2, 4, 0, 6], [3, 5, 6, 0]]
+
+
+@pytest.mark.parametrize(
+    ("layout", "weights"),
+    [
+        ("FULL_MATRIX", "0 1 2 3  1 0 4 5  2 4 0 6  3 5 6 0"),
+        ("UPPER_ROW", "1 2 3  4 5  6"),
+        ("LOWER_ROW", "1  2 4  3 5 6"),
+        ("UPPER_DIAG_ROW", "0 1 2 3  0 4 5  0 6  0"),
+        ("LOWER_DIAG_ROW", "0  1 0  2 4 0  3 5 6 0"),
+        ("UPPER_COL", "1  2 4  3 5 6"),
+        ("LOWER_COL", "1 2 3  4 5  6"),
+        ("UPPER_DIAG_COL", "0  1 0  2 4 0  3 5 6 0"),
+        ("LOWER_DIAG_COL", "0 1 2 3  0 4 5  0 6  0"),
+    ],
+)
+@pytest.mark.parametrize("breaks", ["  ", " ", "never"], ids=["rows", "one a line", "one line"])
+def test_every_matrix_layout_in_any_line_breaks(write, layout, weights, breaks):
+    text = weights.replace(breaks, "\n")
+    path = write(
+        HEADER.format(n=4, kind="EXPLICIT") + f"EDGE_WEIGHT_FORMAT: {layout} \nEDGE_WEIGHT_SECTION\n{text}\n"
+    )
+    problem = read_tsp(path)
+    np.testing.assert_array_equal(problem.matrix, M4)
+    assert problem.metric is Metric.EXPLICIT
+    other = tsplib95.load(path)
+    np.testing.assert_array_equal(problem.D, [[other.get_weight(i, j) for j in range(4)] for i in range(4)])
+
+
+def test_an_atsp_keeps_its_directions_and_ignores_its_diagonal(write):
+    text = HEADER.format(n=3, kind="EXPLICIT").replace("TSP", "ATSP")
+    path = write(
+        f"{text}EDGE_WEIGHT_FORMAT: FULL_MATRIX\nEDGE_WEIGHT_SECTION\n9999 1 2\n3 9999 4\n5 6 9999\nEOF\n"
+    )
+    problem = read_tsp(path)
+    assert not problem.symmetric
+    assert problem.tour_length([0, 1, 2]) == 1 + 4 + 5
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        TRIANGLE,
+        TRIANGLE + "EOF",  # no newline after it
+        TRIANGLE + "EOF\n\n",
+        TRIANGLE + "EOF\nwhatever follows: 1 2 3\n",
+        TRIANGLE + "\x1a",
+        TRIANGLE.replace(": ", " : "),
+        TRIANGLE.replace(": ", ":"),
+        TRIANGLE.replace("\n", "\r\n"),
+        TRIANGLE.replace("\n", "\r"),
+        TRIANGLE.replace("\n", "  \n\n"),
+        "\ufeff" + TRIANGLE,
+        TRIANGLE.replace("\n", "\n  \t"),
+        TRIANGLE.replace("3 3 4", "3 3.00000e+00 4.0E0"),
+        TRIANGLE.replace("1 0 0\n2 3 0\n3 3 4", "0001\t+0 -0\n0002 3. .0\n0003 3 4"),
+        TRIANGLE.replace("1 0 0\n2 3 0\n3 3 4", "0 0 0\n1 3 0\n2 3 4"),
+        TRIANGLE.replace("1 0 0\n2 3 0\n3 3 4", "70 3 4\n-5 0 0\n8 3 0"),  # by ascending number
+        TRIANGLE.replace("NODE_COORD_SECTION", "NODE_COORD_SECTION :"),
+        TRIANGLE.replace("TYPE: TSP", "TYPE: TSP (M.~Hofmeister)"),
+        TRIANGLE.replace("EUC_2D", "euc_2d").replace("DIMENSION", "dimension"),
+        "COMMENT: one\nCOMMENT: see TYPE: TOUR, DIMENSION: 7\nAUTHOR: me\n" + TRIANGLE,
+        TRIANGLE.replace("NODE_COORD_SECTION", "NODE_COORD_TYPE: TWOD_COORDS\nNODE_COORD_SECTION"),
+    ],
+)
+def test_every_way_to_write_the_triangle_is_read(write, text):
+    problem = read_tsp(write(text))
+    np.testing.assert_array_equal(problem.positions, [[0, 0], [3, 0], [3, 4]])
+    assert problem.tour_length([0, 1, 2]) == 12
+    assert problem.label == "t"
+    assert problem.metric is Metric.EUC
+
+
+def test_a_comment_in_latin_1_and_a_compressed_file_are_read(write):
+    text = ("COMMENT: Grötschel\n" + TRIANGLE).encode("latin-1")
+    assert read_tsp(write(text)).n_cities == 3
+    assert read_tsp(write(gzip.compress(text), "t.tsp.gz")).n_cities == 3
+
+
+def test_a_file_without_name_is_called_after_the_file(write):
+    text = TRIANGLE.replace("NAME: t\n", "")
+    assert read_tsp(write(text, "triangle.tsp")).label == "triangle"
+    assert read_tsp(write(gzip.compress(text.encode()), "tri.angle.tsp.gz")).label == "tri.angle"
+
+
+@pytest.mark.parametrize("kind", ["EUC_3D", "MAN_3D", "MAX_3D"])
+def test_three_coordinates(write, kind):
+    text = HEADER.format(n=3, kind=kind) + "NODE_COORD_SECTION\n1 0 0 0\n2 1 2 2\n3 2 4 4\n"
+    length = {"EUC_3D": 3 + 3 + 6, "MAN_3D": 5 + 5 + 10, "MAX_3D": 2 + 2 + 4}[kind]
+    assert read_tsp(write(text)).tour_length([0, 1, 2]) == length
+
+
+def test_display_data_are_positions_of_a_matrix(write):
+    text = (
+        HEADER.format(n=3, kind="EXPLICIT")
+        + "EDGE_WEIGHT_FORMAT: UPPER_ROW\nDISPLAY_DATA_TYPE: TWOD_DISPLAY\nEDGE_WEIGHT_SECTION\n1 2\n3\n"
+        + "DISPLAY_DATA_SECTION\n1 10 20\n3 50 60\n2 30 40\nEOF\n"
+    )
+    problem = read_tsp(write(text))
+    np.testing.assert_array_equal(problem.positions, [[10, 20], [30, 40], [50, 60]])
+    assert problem.tour_length([0, 1, 2]) == 1 + 3 + 2
+
+
+def sized(text, dimension):
+    return text.replace("DIMENSION: 3", f"DIMENSION: {dimension}")
+
+
+EXPLICIT3 = (
+    HEADER.format(n=3, kind="EXPLICIT") + "EDGE_WEIGHT_FORMAT: UPPER_ROW\nEDGE_WEIGHT_SECTION\n1 2\n3\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("", "it is empty"),
+        ("\n \n", "it is empty"),
+        (b"\x7fELF\x02\0\0\0", "it is a binary file"),
+        (TRIANGLE.encode("utf-16"), "it is a binary file"),
+        (gzip.compress(TRIANGLE.encode())[:40], "broken gzip data"),
+        (b"\x1f\x8bnonsense", "broken gzip data"),
+        ("hello world\n", "line 1: expected a keyword, got hello world"),
+        ("<html><body>404</body></html>", "line 1: expected a keyword"),
+        ("1 2 3\n", "line 1: expected a keyword, got 1 2 3"),
+        ("x" * 10**6, r"line 1: expected a keyword, got x{37}\.\.\.$"),
+        ("NAME: t\n", "there is no TYPE"),
+        (TRIANGLE.replace("TYPE: TSP", "TYPE:"), "there is no TYPE"),
+        (TRIANGLE.replace("TYPE: TSP", "TYPE: SOP"), "TYPE is SOP, only TSP and ATSP are read"),
+        (TRIANGLE.replace("TYPE: TSP", "TYPE: CVRP"), "TYPE is CVRP"),
+        (TRIANGLE.replace("TYPE: TSP", "TYPE: HCP"), "TYPE is HCP"),
+        (TRIANGLE.replace("TYPE: TSP", "TYPE: TOUR"), "TYPE is TOUR"),
+        (TRIANGLE + "FIXED_EDGES_SECTION\n1 2\n-1\n", "a FIXED_EDGES_SECTION is not supported"),
+        (TRIANGLE + "NODE_COORD_SECTION\n1 2 3\n", "line 9: a second NODE_COORD_SECTION"),
+        (TRIANGLE.replace("DIMENSION: 3", "DIMENSION: 3\nDIMENSION: 4"), "line 4: a second DIMENSION"),
+        (TRIANGLE.replace("DIMENSION: 3\n", ""), "there is no DIMENSION"),
+        (sized(TRIANGLE, "three"), "line 3: DIMENSION cannot be three"),
+        (sized(TRIANGLE, "9" * 5000), "line 3: DIMENSION cannot be 999"),
+        (sized(TRIANGLE, "9" * 50), r"DIMENSION is 9+\.\.\., the most that fits is"),
+        (sized(TRIANGLE, "-3"), "DIMENSION is -3, a TSP needs at least 3"),
+        (sized(TRIANGLE, "4"), "DIMENSION is 4, but NODE_COORD_SECTION has 3 cities"),
+        (sized(TRIANGLE, "2000000000"), "DIMENSION is 2000000000, but NODE_COORD_SECTION"),
+        (TRIANGLE + "4 5 6\n", "DIMENSION is 3, but NODE_COORD_SECTION has 4 cities"),
+        (TRIANGLE.replace("EDGE_WEIGHT_TYPE: EUC_2D\n", ""), "there is no EDGE_WEIGHT_TYPE"),
+        (TRIANGLE.replace("EUC_2D", "XRAY1"), "EDGE_WEIGHT_TYPE is XRAY1, known are EXPLICIT, EUC_2D"),
+        (TRIANGLE.replace("EUC_2D", "SPECIAL"), "EDGE_WEIGHT_TYPE is SPECIAL"),
+        (TRIANGLE.replace("EUC_2D", "EUC_3D"), "line 6: expected a city number and 3 coordinates, got 1 0 0"),
+        (TRIANGLE.split("NODE_COORD")[0], "there is no NODE_COORD_SECTION"),
+        (TRIANGLE[:-4], "line 8: expected a city number and 2 coordinates, got 3$"),
+        (TRIANGLE.replace("2 3 0", "1 3 0"), "NODE_COORD_SECTION lists city 1 twice"),
+        (TRIANGLE.replace("2 3 0", "2 3"), "line 7: expected a city number and 2 coordinates, got 2 3"),
+        (TRIANGLE.replace("2 3 0", "2 3 0 0"), "line 7: expected a city number and 2 coordinates"),
+        (TRIANGLE.replace("2 3 0", "2 3 ?"), r"line 7: expected numbers, got 2 3 \?"),
+        (TRIANGLE.replace("2 3 0", "2 3 nan"), "line 7: expected numbers, got 2 3 nan"),
+        (TRIANGLE.replace("2 3 0", "2 3 1e999"), "line 7: expected numbers, got 2 3 1e999"),
+        (TRIANGLE.replace("2 3 0", "2 3_0 0"), "line 7: expected numbers, got 2 3_0 0"),
+        (TRIANGLE.replace("2 3 0", "2.5 3 0"), "line 7: expected numbers, got 2.5 3 0"),
+        (TRIANGLE.replace("2 3 0", "two 3 0"), "line 7: expected numbers, got two 3 0"),
+        (TRIANGLE.replace("2 3 0", "2 3 1e20"), r"coords must be finite and at most 1e\+15"),
+        (EXPLICIT3[:-2], "DIMENSION is 3, so UPPER_ROW has 3 weights, but EDGE_WEIGHT_SECTION lists 2"),
+        (EXPLICIT3 + "4\n", "UPPER_ROW has 3 weights, but EDGE_WEIGHT_SECTION lists 4"),
+        (sized(EXPLICIT3, "2000000000"), "so UPPER_ROW has 1999999999000000000 weights"),
+        (EXPLICIT3.replace("UPPER_ROW", "FUNCTION"), "EDGE_WEIGHT_FORMAT is FUNCTION, known are FULL_M"),
+        (EXPLICIT3.replace("EDGE_WEIGHT_FORMAT: UPPER_ROW\n", ""), "EDGE_WEIGHT_FORMAT is missing"),
+        (EXPLICIT3.split("EDGE_WEIGHT_SECTION")[0], "there is no EDGE_WEIGHT_SECTION"),
+        (EXPLICIT3.replace("1 2", "1 -2"), "matrix must hold .* got -2 from city 0 to city 2"),
+        (EXPLICIT3.replace("1 2", "1 2x"), "line 7: expected numbers, got 1 2x"),
+        (EXPLICIT3 + "DISPLAY_DATA_SECTION\n1 2 3\n", "but DISPLAY_DATA_SECTION has 1 cities"),
+    ],
+)  # fmt: skip
+def test_a_broken_file_is_refused_with_its_name_and_the_reason(write, content, message):
+    path = write(content)
+    with pytest.raises(ValueError, match=message) as info:
+        read_tsp(path)
+    assert str(info.value).startswith(f"{path}: ")
+    assert len(str(info.value)) < len(str(path)) + 300
+
+
+def test_a_huge_dimension_allocates_nothing(write):
+    paths = [
+        write(sized(text, "2000000000"), f"{name}.tsp")
+        for name, text in (("coords", TRIANGLE), ("weights", EXPLICIT3))
+    ]
+    tracemalloc.start()
+    try:
+        for path in paths:
+            with pytest.raises(ValueError, match="DIMENSION is 2000000000"):
+                read_tsp(path)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < 1e6
+
+
+@pytest.mark.parametrize("read", [read_tsp, read_tour])
+def test_missing_files_and_directories(tmp_path, read):
+    with pytest.raises(FileNotFoundError, match=r"nowhere\.tsp"):
+        read(tmp_path / "nowhere.tsp")
+    with pytest.raises(ValueError, match="it is a directory"):
+        read(tmp_path)
+
+
+def test_the_parsers_own_error_stays_attached_as_the_cause(write):
+    with pytest.raises(ValueError, match="DIMENSION cannot be x") as info:
+        read_tsp(write(sized(TRIANGLE, "x")))
+    assert isinstance(info.value.__cause__, tsplib95.exceptions.ParsingError)
+
+
+TOUR = "NAME : t.tour\nTYPE : TOUR\nDIMENSION : 4\nTOUR_SECTION\n"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        TOUR + "3\n1\n2\n4\n-1\nEOF\n",
+        TOUR + "3 1 2 4 -1",
+        TOUR + "  3 1\n 2 4\n",  # neither -1 nor EOF
+        TOUR + "3 1 2 4\n-1\n-1\nEOF\n",
+        TOUR + "3 1 2 4\n-1\n1 2 3 4\n-1\nEOF\n",  # the first of two
+        TOUR + "2\n0\n1\n3\n-1\nEOF",
+        TOUR.replace("DIMENSION : 4\n", "") + "3 1 2 4 EOF".replace(" EOF", "\nEOF"),
+        TOUR.replace("NAME", "COMMENT : (Length 629)\nNAME") + "13\r\n11\r\n12\r\n14\r\n",
+    ],
+)
+def test_every_way_to_write_the_tour_is_read(write, text):
+    path = write(text, "t.opt.tour")
+    tour = read_tour(path)
+    assert tour.dtype == np.int64
+    np.testing.assert_array_equal(tour, [2, 0, 1, 3])
+    np.testing.assert_array_equal(read_tour(path, n=4), tour)
+    with pytest.raises(ValueError, match="the problem has 5, but TOUR_SECTION lists 4 cities"):
+        read_tour(path, n=5)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "it is empty"),
+        (TRIANGLE, "there is no TOUR_SECTION"),
+        (TOUR, "DIMENSION is 4, but TOUR_SECTION lists 0 cities"),
+        (TOUR.replace("DIMENSION : 4\n", ""), "TOUR_SECTION lists no city"),
+        (TOUR + "1 2 3\n-1\n", "DIMENSION is 4, but TOUR_SECTION lists 3 cities"),
+        (TOUR + "1 2 3 3\n-1\n", "TOUR_SECTION lists a city twice"),
+        (TOUR + "1 2 3 5\n-1\n", "TOUR_SECTION lists 5, which is none of the 4 cities"),
+        (TOUR + "1 2 x 4\n-1\n", "line 5: expected city numbers, got 1 2 x 4"),
+        (TOUR + "1 2.0 3 4\n-1\n", "line 5: expected city numbers"),
+        (TOUR + f"1 2 3 {'9' * 4000}\n-1\n", r"TOUR_SECTION lists 9+\.\.\., which is none"),
+    ],
+)
+def test_a_broken_tour_is_refused_with_its_file_and_the_reason(write, text, message):
+    path = write(text, "t.opt.tour")
+    with pytest.raises(ValueError, match=message) as info:
+        read_tour(path)
+    assert str(info.value).startswith(f"{path}: ")
+
+
+def test_every_problem_of_tsplib_is_read_as_its_header_says(tsplib_dir):
+    paths = sorted([*tsplib_dir.glob("*.tsp"), *tsplib_dir.glob("*.atsp")])
+    assert len(paths) > 70
+    for path in paths:
+        problem = read_tsp(path)
+        stated = next(line for line in path.read_text().splitlines() if line.startswith("DIMENSION"))
+        assert problem.n_cities == int(stated.split(":")[1])
+        assert problem.label == path.stem
+        assert problem.symmetric == (path.suffix == ".tsp")
+        assert problem.integral
+
+
+def test_every_optimal_tour_of_tsplib_has_the_best_known_length(tsplib_dir):
+    best_known = json.loads((tsplib_dir / "best_known.json").read_text())["tsp"]
+    paths = sorted(tsplib_dir.glob("*.opt.tour"))
+    assert len(paths) > 25
+    for path in paths:
+        name = path.name.removesuffix(".opt.tour")
+        problem = read_tsp(tsplib_dir / f"{name}.tsp")
+        assert problem.tour_length(read_tour(path, problem.n_cities)) == best_known[name], name
+
+
+def test_pla85900_is_read_without_an_n_by_n_array(tsplib_dir):
+    tracemalloc.start()
+    try:
+        problem = read_tsp(tsplib_dir / "pla85900.tsp")
+        length = problem.tour_length(np.arange(85900))
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < 200e6  # n * n bytes would be 7.4e9
+    x, y = problem.positions.T
+    legs = [math.ceil(math.hypot(x[c] - x[c - 1], y[c] - y[c - 1])) for c in range(85900)]
+    assert length == sum(legs)
+
+
+def test_other_problem_classes_of_tsplib_are_refused(tsplib_dir):
+    paths = sorted(tsplib_dir.glob("*.sop"))
+    assert paths
+    for path in paths:
+        with pytest.raises(ValueError, match="TYPE is SOP"):
+            read_tsp(path)
