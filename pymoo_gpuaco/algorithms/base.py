@@ -138,7 +138,9 @@ class TourAlgorithm(Algorithm):
 
     # ---- pymoo's life cycle -------------------------------------------------------------------------------------
 
-    def setup(self, problem: Problem, verbose: bool = False, progress: bool = False, **kwargs: Any) -> TourAlgorithm:
+    def setup(
+        self, problem: Problem, verbose: bool = False, progress: bool = False, **kwargs: Any
+    ) -> TourAlgorithm:
         """Prepare a run. A used object starts anew; a misspelt argument raises TypeError."""
         self._refuse_unknown(kwargs)
         if self.problem is not None:

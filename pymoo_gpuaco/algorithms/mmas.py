@@ -97,7 +97,11 @@ class GPUMMAS(AntColony):
         """tau_min and tau_max for a best tour of ``length``."""
         choices = get(self.candidate_list_size) or self.instance.n
         return trail_limits(
-            length / self._unit, self.instance.n, float(choices), float(get(self.rho)), float(get(self.p_best))
+            length / self._unit,
+            self.instance.n,
+            float(choices),
+            float(get(self.rho)),
+            float(get(self.p_best)),
         )
 
     def _first_trail(self, n: int) -> float:

@@ -17,8 +17,10 @@ __all__ = [
     "ColonyEngine",
     "State",
     "check_backend",
+    "cuda_devices",
     "make_climbers",
     "make_colony",
+    "why_no_cuda",
 ]
 
 BACKENDS = ("auto", "cpu", "cuda")
@@ -36,13 +38,34 @@ def check_backend(backend: Any, device: Any) -> None:
     checks.integer("device", device, 0)
 
 
+def why_no_cuda() -> str | None:
+    """Say what the CUDA backend lacks here and how to get it, or None if it can run."""
+    from pymoo_gpuaco.backends import cuda
+
+    return cuda.why_unavailable()
+
+
+def cuda_devices() -> list[str]:
+    """One line for each CUDA device."""
+    from pymoo_gpuaco.backends import cuda
+
+    lines = []
+    for device in cuda.devices():
+        major, minor = device["compute_capability"]
+        lines.append(
+            f"{device['name']}, compute capability {major}.{minor}, {device['memory'] / 2**30:.0f} GiB"
+        )
+    return lines
+
+
 def make_colony(
     instance: Instance, parameters: ColonyParameters, backend: str = "auto", device: int = 0
 ) -> ColonyEngine:
     """Build a colony's engine. Raises ``BackendUnavailable`` if ``backend="cuda"`` cannot run."""
-    from pymoo_gpuaco.backends.cpu.engine import CpuColony
+    _settle(backend)
+    from pymoo_gpuaco.backends.cpu.engine import CpuColony, warm_up
 
-    _choose(backend)
+    warm_up(parameters, instance.symmetric)
     return CpuColony(instance, parameters)
 
 
@@ -50,11 +73,19 @@ def make_climbers(
     instance: Instance, parameters: ClimberParameters, backend: str = "auto", device: int = 0
 ) -> ClimberEngine:
     """Build the hill climbers' engine. Raises ``BackendUnavailable`` if ``backend="cuda"`` cannot run."""
+    _settle(backend)
     from pymoo_gpuaco.backends.cpu.engine import CpuClimbers
 
-    _choose(backend)
     return CpuClimbers(instance, parameters)
 
 
-def _choose(backend: str) -> None:
-    pass
+def _settle(backend: str) -> None:
+    global _told_about_cpu
+    if backend == "cpu":
+        return
+    missing = why_no_cuda()
+    if backend == "cuda" and missing is not None:
+        raise BackendUnavailable(f"backend='cuda' cannot run: {missing}. backend='cpu' runs on this machine")
+    if not _told_about_cpu:
+        _told_about_cpu = True
+        _log.info("running on the CPU: %s", missing)

@@ -23,8 +23,8 @@ class ColonyEngine(Protocol):
 
     n_ants: int
 
-    def greedy_tour(self) -> tuple[NDArray[np.int32], float]:
-        """Nearest-neighbour tour from city 0 and its length."""
+    def greedy_tour(self, start: int = 0) -> tuple[NDArray[np.int32], float]:
+        """Nearest-neighbour tour from city ``start``, ties to the lower number, and its length."""
         ...
 
     def reset_trails(self, value: float) -> None:

@@ -26,7 +26,9 @@ class TrailUpdate:
     tau_max: float = float("inf")
 
 
-def trail_limits(best_length: float, n: int, choices: float, rho: float, p_best: float) -> tuple[float, float]:
+def trail_limits(
+    best_length: float, n: int, choices: float, rho: float, p_best: float
+) -> tuple[float, float]:
     """Return (tau_min, tau_max) of MMAS for a best tour of ``best_length`` through n cities.
 
     tau_max = 1 / (rho L) (Eq. (7)) and tau_min = tau_max (1 - p) / ((c - 1) p) with p = p_best^(1/n) (Eq. (11)),
@@ -50,3 +52,17 @@ def best_so_far_deposits(iteration: int) -> bool:
         if iteration < until:
             return iteration % period == period - 1
     return True
+
+
+def candidate_trails(state: dict[str, NDArray], neighbours: NDArray[np.int32]) -> NDArray[np.float32]:
+    """Trails (n, k) of the candidate edges, from an engine's exported state, whatever its memory."""
+    tau, ids = state["tau"], state["ids"]
+    if tau.shape[1] == tau.shape[0]:
+        return np.take_along_axis(tau, neighbours.astype(np.intp), axis=1)
+    if ids.size == 0:
+        return tau
+    trails = np.full(neighbours.shape, state["rest"][0], np.float32)
+    for slot in range(ids.shape[1]):
+        held = neighbours == ids[:, slot, None]
+        trails[held] = np.broadcast_to(tau[:, slot, None], neighbours.shape)[held]
+    return trails

@@ -1,0 +1,6 @@
+"""Pictures: tours, convergence, trails, and an animation of a run. Each returns a matplotlib object."""
+
+from pymoo_gpuaco.visualization.animation import TourAnimation
+from pymoo_gpuaco.visualization.plots import plot_convergence, plot_pheromone, plot_tour
+
+__all__ = ["TourAnimation", "plot_convergence", "plot_pheromone", "plot_tour"]

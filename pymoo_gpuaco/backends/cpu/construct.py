@@ -42,12 +42,11 @@ class Rule(NamedTuple):
 
 
 class Choice(NamedTuple):
-    """What the rules read, refreshed once an iteration."""
+    """What the rules over all cities read, refreshed once an iteration."""
 
-    candidate: np.ndarray  # (n, k) float64 tau^alpha eta^beta of the candidate lists
-    everyone: np.ndarray  # (n, n) float64 over all cities, or (0, 0) with candidate lists
-    prefix: np.ndarray  # (n, n) float64 row sums for the trials, or (0, 0)
-    row_max: np.ndarray  # (n,) float64 row maxima for the acceptance, or (0,)
+    everyone: np.ndarray  # (n, n) float64 tau^alpha eta^beta, 0 on the diagonal
+    prefix: np.ndarray  # (n, n) float64 running sums of each row for the trials, or (0, 0)
+    row_max: np.ndarray  # (n,) float64 row maxima for the acceptance
 
 
 @njit(cache=True, nogil=True, forceinline=True)
@@ -120,35 +119,46 @@ def next_among_all(choice, i, tabu, rule, rng):  # type: ignore[no-untyped-def]
     return roulette_over_row(weights, tabu.visited, rng)
 
 
+# Two functions, not one with a switch: most runs need one of them, and each takes seconds to compile.
 @njit(cache=True, nogil=True)
-def build_tour(graph, t, choice, rule, tabu, rng, tour):  # type: ignore[no-untyped-def]
-    """One ant walks from a random city through all cities; ``tour`` (n,) is written."""
-    n = tour.shape[0]
-    clear(tabu)
-    i = next_below(rng, n)
-    tour[0] = i
-    visit(tabu, i)
-    all_cities = choice.everyone.shape[0] > 0
-    for p in range(1, n):
-        if all_cities:
-            j = next_among_all(choice, i, tabu, rule, rng)
-        elif rule.selection == RACE:
-            j = race_among_candidates(graph.neighbours[i], choice.candidate[i], tabu.visited, rng)
-        else:
-            j = roulette_among_candidates(graph.neighbours[i], choice.candidate[i], tabu.visited, rng)
-        if j < 0:
-            j = best_remaining(graph, t, i, tabu, rule)
-        tour[p] = j
-        visit(tabu, j)
-        i = j
+def build_tours_from_candidates(graph, t, weights, rule, tabu, key, first, last, tours):  # type: ignore[no-untyped-def]
+    """Ants first .. last-1 walk from a random city, to unvisited candidates while there are any.
 
-
-@njit(cache=True, nogil=True)
-def build_tours(graph, t, choice, rule, tabu, key, first, last, tours):  # type: ignore[no-untyped-def]
-    """Ants first .. last-1; ``tours`` is (m, n) int32."""
+    ``weights`` is (n, k), ``tours`` (m, n) int32.
+    """
+    n = tours.shape[1]
     for ant in range(first, last):
         rng = new_stream(key, ant, STREAM_CONSTRUCTION)
-        build_tour(graph, t, choice, rule, tabu, rng, tours[ant])
+        clear(tabu)
+        i = next_below(rng, n)
+        for p in range(n):
+            tours[ant, p] = i
+            visit(tabu, i)
+            if p == n - 1:
+                break
+            if rule.selection == RACE:
+                j = race_among_candidates(graph.neighbours[i], weights[i], tabu.visited, rng)
+            else:
+                j = roulette_among_candidates(graph.neighbours[i], weights[i], tabu.visited, rng)
+            i = j if j >= 0 else best_remaining(graph, t, i, tabu, rule)
+
+
+@njit(cache=True, nogil=True)
+def build_tours_from_all(graph, t, choice, rule, tabu, key, first, last, tours):  # type: ignore[no-untyped-def]
+    """Ants first .. last-1 walk from a random city and weigh all open cities at each step; ``tours`` (m, n) int32."""
+    n = tours.shape[1]
+    for ant in range(first, last):
+        rng = new_stream(key, ant, STREAM_CONSTRUCTION)
+        clear(tabu)
+        i = next_below(rng, n)
+        for p in range(n):
+            tours[ant, p] = i
+            visit(tabu, i)
+            if p == n - 1:
+                break
+            j = next_among_all(choice, i, tabu, rule, rng)
+            # every weight may have underflowed to 0
+            i = j if j >= 0 else best_remaining(graph, t, i, tabu, rule)
 
 
 @njit(cache=True, nogil=True)

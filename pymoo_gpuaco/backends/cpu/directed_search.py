@@ -13,6 +13,7 @@ from pymoo_gpuaco.backends.cpu.local_search import (
     load_tour,
     pop,
     push,
+    store_tour,
 )
 
 
@@ -98,5 +99,5 @@ def improve_directed_tours(graph, w, first, last, tours, lengths):  # type: igno
             e = pop(w)
             while improve_end(graph, w, e) < 0.0:
                 pass
-        tours[ant] = w.tour
+        store_tour(w, tours[ant])
         lengths[ant] = tour_length(graph, w.tour)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
@@ -13,7 +15,8 @@ from pymoo_gpuaco.backends.cpu.threads import spread, thread_count
 from pymoo_gpuaco.backends.protocol import State
 from pymoo_gpuaco.colony.parameters import ClimberParameters, ColonyParameters, LocalSearch
 from pymoo_gpuaco.colony.trails import TrailUpdate
-from pymoo_gpuaco.problems.instance import Instance
+from pymoo_gpuaco.problems.instance import Instance, as_instance
+from pymoo_gpuaco.problems.tsp import TSP
 
 # Default colony: with local search a few tours a core already fill the machine; without, as many ants as cities
 # (papers 000, 001, 003), but no more than keep their tours within some hundred megabytes.
@@ -96,7 +99,13 @@ class CpuColony:
         self._tabus = [make_tabu(n) for _ in range(self._threads)]
         self._workspaces = [local_search.make_workspace(n) for _ in range(self._threads if search else 0)]
         self._eta_beta = self._heuristic()
-        self._choice = self._empty_choice()
+        k = self._graph.neighbours.shape[1]
+        if self._all_cities:
+            by_trial = self._rule.selection in (selection.TRIAL, selection.HYBRID)
+            sums = np.empty((n, n) if by_trial else (0, 0))
+            self._choice = construct.Choice(np.empty((n, n)), sums, np.empty(n))
+        else:
+            self._weights = np.empty((n, k))
         if self._acs:
             shape = (self.n_ants, n)
             self._ant_tabus = Tabu(
@@ -131,20 +140,10 @@ class CpuColony:
             spread(lambda _, a, b: construct.fill_distances(self._graph, a, b, d), n, thread_count())
         return np.maximum(d, self._rule.shortest) ** -self._rule.beta
 
-    def _empty_choice(self) -> construct.Choice:
-        n, k = self._graph.neighbours.shape
-        nothing = np.empty((0, 0))
-        if not self._all_cities:
-            return construct.Choice(np.empty((n, k)), nothing, nothing, np.empty(0))
-        by_trial = self._rule.selection in (selection.TRIAL, selection.HYBRID)
-        return construct.Choice(
-            nothing, np.empty((n, n)), np.empty((n, n)) if by_trial else nothing, np.empty(n)
-        )
-
-    def greedy_tour(self) -> tuple[NDArray[np.int32], float]:
-        """Nearest-neighbour tour from city 0 and its length."""
+    def greedy_tour(self, start: int = 0) -> tuple[NDArray[np.int32], float]:
+        """Nearest-neighbour tour from city ``start`` and its length."""
         tour = np.empty(self.instance.n, np.int32)
-        construct.nearest_neighbour_tour(self._graph, 0, self._tabus[0], tour)
+        construct.nearest_neighbour_tour(self._graph, start, self._tabus[0], tour)
         return tour, float(tour_length(self._graph, tour))
 
     def reset_trails(self, value: float) -> None:
@@ -158,31 +157,35 @@ class CpuColony:
         if self._acs:
             self._walk_with_local_update(seed)
         else:
-            self._refresh_choice()
+            self._refresh_weights()
             spread(lambda thread, a, b: self._walk(thread, a, b, seed), self.n_ants, self._threads)
         spread(lambda thread, a, b: self._improve(thread, a, b, seed), self.n_ants, self._threads)
         return self._lengths.copy()
 
-    def _refresh_choice(self) -> None:
-        alpha, choice = self._rule.alpha, self._choice
+    def _refresh_weights(self) -> None:
+        """Recompute tau^alpha eta^beta."""
+        alpha = self._rule.alpha
 
         def rows(_: int, first: int, last: int) -> None:
             if not self._all_cities:
                 trail_memory.candidate_weights(
-                    self._graph, self._trails, alpha, self._eta_beta, first, last, choice.candidate
+                    self._graph, self._trails, alpha, self._eta_beta, first, last, self._weights
                 )
                 return
-            trail_memory.all_weights(self._trails, alpha, self._eta_beta, first, last, choice.everyone)
-            choice.row_max[first:last] = choice.everyone[first:last].max(axis=1)
-            if choice.prefix.size:
-                np.cumsum(choice.everyone[first:last], axis=1, out=choice.prefix[first:last])
+            everyone, prefix, row_max = self._choice
+            trail_memory.all_weights(self._trails, alpha, self._eta_beta, first, last, everyone)
+            row_max[first:last] = everyone[first:last].max(axis=1)
+            if prefix.size:
+                np.cumsum(everyone[first:last], axis=1, out=prefix[first:last])
 
         spread(rows, self.instance.n, thread_count())
 
     def _walk(self, thread: int, first: int, last: int, seed: np.uint64) -> None:
-        construct.build_tours(
-            self._graph, self._trails, self._choice, self._rule, self._tabus[thread], seed, first, last, self._tours
-        )
+        common = (self._rule, self._tabus[thread], seed, first, last, self._tours)
+        if self._all_cities:
+            construct.build_tours_from_all(self._graph, self._trails, self._choice, *common)
+        else:
+            construct.build_tours_from_candidates(self._graph, self._trails, self._weights, *common)
 
     def _walk_with_local_update(self, seed: np.uint64) -> None:
         """One thread: the ants of ACS read what the others have just written, in a fixed order."""
@@ -244,7 +247,9 @@ class CpuColony:
             return
         low, high, rho = float(update.tau_min), float(update.tau_max), float(update.rho)
         spread(
-            lambda _, a, b: trail_memory.evaporate_rows(t, a, b, rho, low, high), self.instance.n, thread_count()
+            lambda _, a, b: trail_memory.evaporate_rows(t, a, b, rho, low, high),
+            self.instance.n,
+            thread_count(),
         )
         trail_memory.evaporate_rest(t, rho, low, high)
         for tour, amount in tours:
@@ -294,7 +299,9 @@ class CpuClimbers:
 
     def __init__(self, instance: Instance, parameters: ClimberParameters) -> None:
         if not instance.symmetric:
-            raise ValueError("2-opt hill climbing reverses paths and needs a symmetric instance, got an asymmetric one")
+            raise ValueError(
+                "2-opt hill climbing reverses paths and needs a symmetric instance, got an asymmetric one"
+            )
         self.instance = instance
         self.n_climbers = parameters.n_climbers or CLIMBERS
         self._graph = make_graph(instance)
@@ -367,13 +374,36 @@ def default_ants(n: int, parameters: ColonyParameters) -> int:
     return ANTS_WITH_LOCAL_SEARCH if parameters.local_search else min(n, MOST_ANTS_BY_DEFAULT)
 
 
-def improve_tours(
-    instance: Instance, tours: ArrayLike, search: LocalSearch, key: int
-) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
-    """Local search on given tours (m, n); return the improved ones and their exact lengths."""
-    parameters = ColonyParameters(n_ants=len(np.asarray(tours)), local_search=search, memory="candidate")
-    colony = CpuColony(instance, parameters)
-    return colony.improve(tours, key)
+@functools.cache
+def _compile_for(all_cities: bool, acs: bool, symmetric: bool, searches: bool) -> None:
+    """Run every compiled function that such a colony calls, on eight cities."""
+    n = 8
+    places = np.random.default_rng(0).random((n, n)) + 1.0
+    matrix = np.triu(places, 1) + np.triu(places, 1).T if symmetric else places
+    np.fill_diagonal(matrix, 0.0)
+    tsp = as_instance(TSP(matrix=matrix), n - 1)
+    parameters = ColonyParameters(
+        n_ants=1,
+        candidate_list_size=None if all_cities else n - 1,
+        selection="pseudo_random_proportional" if acs else "auto",
+        local_search=LocalSearch(kicks=1.0) if searches else None,
+    )
+    colony = CpuColony(tsp, parameters)
+    tour, _ = colony.greedy_tour()
+    colony.reset_trails(1.0)
+    colony.construct(0)
+    colony.update_trails(TrailUpdate(0.5, ((tour, 1.0),), on_tours_only=acs))
+    colony.branching_factor(0.05)
+
+
+def warm_up(parameters: ColonyParameters, symmetric: bool) -> None:
+    """Compile ahead (seconds the first time, then read from numba's cache), so that no generation has to wait."""
+    _compile_for(
+        parameters.candidate_list_size is None,
+        parameters.selection == "pseudo_random_proportional",
+        symmetric,
+        parameters.local_search is not None,
+    )
 
 
 def _copy_into(target: NDArray, source: NDArray, name: str) -> None:

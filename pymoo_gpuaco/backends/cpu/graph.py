@@ -12,7 +12,7 @@ from pymoo_gpuaco.problems.instance import Instance
 from pymoo_gpuaco.problems.metrics import Metric, distances
 
 _EXPLICIT = int(Metric.EXPLICIT)
-_EUC = int(Metric.EUC)
+EUC = int(Metric.EUC)
 _CEIL = int(Metric.CEIL)
 _ATT = int(Metric.ATT)
 _GEO = int(Metric.GEO)
@@ -34,12 +34,10 @@ class Graph(NamedTuple):
     neighbour_distances: np.ndarray  # (n, k) float64
 
 
-@njit(cache=True, nogil=True, forceinline=True)
-def between(metric, x1, y1, z1, x2, y2, z2):  # type: ignore[no-untyped-def]
-    """Distance of two points in double, with the metric's own TSPLIB rounding; GEO takes (latitude, longitude, 0)."""
+@njit(cache=True, nogil=True)
+def _other_metric(metric, x1, y1, z1, x2, y2, z2):  # type: ignore[no-untyped-def]
+    """All metrics but EUC; a call of its own, so that it is not compiled into every place that asks a distance."""
     dx, dy, dz = x1 - x2, y1 - y2, z1 - z2
-    if metric == _EUC:
-        return np.floor(math.sqrt(dx * dx + dy * dy + dz * dz) + 0.5)
     if metric == _CEIL:
         return np.ceil(math.sqrt(dx * dx + dy * dy + dz * dz))
     if metric == _ATT:
@@ -55,6 +53,15 @@ def between(metric, x1, y1, z1, x2, y2, z2):  # type: ignore[no-untyped-def]
     if metric == _MAX:
         return max(np.floor(abs(dx) + 0.5), np.floor(abs(dy) + 0.5), np.floor(abs(dz) + 0.5))
     return math.sqrt(dx * dx + dy * dy + dz * dz)
+
+
+@njit(cache=True, nogil=True, forceinline=True)
+def between(metric, x1, y1, z1, x2, y2, z2):  # type: ignore[no-untyped-def]
+    """Distance of two points in double, with the metric's own TSPLIB rounding; GEO takes (latitude, longitude, 0)."""
+    if metric == EUC:
+        dx, dy, dz = x1 - x2, y1 - y2, z1 - z2
+        return np.floor(math.sqrt(dx * dx + dy * dy + dz * dz) + 0.5)
+    return _other_metric(metric, x1, y1, z1, x2, y2, z2)
 
 
 @njit(cache=True, nogil=True, forceinline=True)

@@ -55,6 +55,13 @@ def load_tour(w, tour):  # type: ignore[no-untyped-def]
         w.position[tour[p]] = p
 
 
+@njit(cache=True, nogil=True)
+def store_tour(w, tour):  # type: ignore[no-untyped-def]
+    """Copy the workspace's tour out; a loop, as a slice assignment takes seconds more to compile."""
+    for p in range(tour.shape[0]):
+        tour[p] = w.tour[p]
+
+
 @njit(cache=True, nogil=True, forceinline=True)
 def push(w, city):  # type: ignore[no-untyped-def]
     """Put a city into the work queue unless it waits there already."""
@@ -320,5 +327,5 @@ def improve_tours(  # type: ignore[no-untyped-def]
         if kicks > 0:
             rng = new_stream(key, ant, STREAM_KICKS)
             kick_and_repair(graph, w, with_or_opt, kicks, longest, rng)
-        tours[ant] = w.tour
+        store_tour(w, tours[ant])
         lengths[ant] = tour_length(graph, w.tour)

@@ -34,7 +34,9 @@ def make_trails(kind: int, neighbours: np.ndarray, trails_per_node: int) -> Trai
     if kind == CANDIDATE:
         return Trails(kind, np.zeros(neighbours.shape, np.float32), neighbours, no_tail, rest)
     shape = (n, trails_per_node)
-    return Trails(kind, np.zeros(shape, np.float32), np.full(shape, -1, np.int32), np.zeros(n, np.int32), rest)
+    return Trails(
+        kind, np.zeros(shape, np.float32), np.full(shape, -1, np.int32), np.zeros(n, np.int32), rest
+    )
 
 
 @njit(cache=True, nogil=True, forceinline=True)

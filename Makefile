@@ -1,0 +1,49 @@
+# make solve   set everything up and solve a real instance
+# make test    set everything up, check and test
+# Nothing but a python3 of 3.10 to 3.13 with venv is needed; no GPU, nvcc or PyCUDA.
+
+PYTHON ?= python3
+BIN := .venv/bin
+
+.PHONY: solve test check docs bench gpu-test clean
+
+solve: .venv/installed
+	$(BIN)/pymoo-gpuaco solve pcb442
+
+test: check
+	$(BIN)/python -m pytest
+
+check: .venv/dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+docs: .venv/docs
+	$(BIN)/mkdocs build --strict
+
+bench: .venv/bench
+	$(BIN)/python benchmarks/cpu_quality.py
+
+gpu-test:
+	$(PYTHON) -m pytest -m gpu
+
+# Each stamp is newer than pyproject.toml while the environment matches it.
+.venv/installed: pyproject.toml
+	test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	$(BIN)/pip install --quiet --disable-pip-version-check --editable .
+	touch $@
+
+.venv/dev: .venv/installed
+	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[dev,docs]'
+	touch $@
+
+.venv/docs: .venv/dev
+	touch $@
+
+.venv/bench: .venv/installed
+	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[bench]'
+	touch $@
+
+clean:
+	rm -rf .venv build dist site *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,0 +1,122 @@
+// Distances: exact ones in double, with TSPLIB's rounding, for lengths; fast ones in float for searching.
+//
+// The definitions are those of G. Reinelt, "TSPLIB95" (1995), section 2; pymoo_gpuaco/problems/metrics.py has the
+// same codes. No fused multiply-add in the exact ones: it would move results across a rounding boundary.
+#pragma once
+
+#ifndef METRIC
+#define METRIC 1  // EXPLICIT 0, EUC 1, CEIL 2, ATT 3, GEO 4, MAN 5, MAX 6, EXACT 7
+#endif
+#ifndef DIMENSIONS
+#define DIMENSIONS 2  // of the float coordinates
+#endif
+#ifndef TABLE
+#define TABLE 0  // 1: searches look distances up in a float matrix
+#endif
+
+// What an instance is on the device. Arrays that its metric does not need are null.
+struct Cities {
+    const double* coords;  // (n, 3)
+    const double* matrix;  // (n, n)
+    const float* points;   // (n, 2) or (n, 4), relative to the least coordinate
+    const float* table;    // (n, n)
+    int n;
+};
+
+// The same as parameters of a kernel, and how it puts them together again.
+#define CITIES_PARAMETERS const double *coords, const double *matrix, const float *points, const float *table, int n
+#define CITIES Cities{coords, matrix, points, table, n}
+
+__device__ __forceinline__ double squared(double x) { return __dmul_rn(x, x); }
+
+__device__ __forceinline__ double nearest_integer(double x) { return floor(x + 0.5); }
+
+// Distance of two places in double; GEO takes (latitude, longitude, 0) in radians.
+__device__ inline double exact_between(const double* a, const double* b) {
+    const double dx = fabs(a[0] - b[0]), dy = fabs(a[1] - b[1]), dz = fabs(a[2] - b[2]);
+#if METRIC == 3
+    const double r = sqrt(__dadd_rn(squared(dx), squared(dy)) / 10.0);
+    const double t = nearest_integer(r);
+    return t < r ? t + 1.0 : t;
+#elif METRIC == 4
+    const double q1 = cos(a[1] - b[1]), q2 = cos(a[0] - b[0]), q3 = cos(a[0] + b[0]);
+    const double q = 0.5 * __dadd_rn(__dmul_rn(1.0 + q1, q2), -__dmul_rn(1.0 - q1, q3));
+    return floor(__dadd_rn(__dmul_rn(6378.388, acos(fmin(1.0, fmax(-1.0, q)))), 1.0));
+#elif METRIC == 5
+    return nearest_integer(dx + dy + dz);
+#elif METRIC == 6
+    return fmax(fmax(nearest_integer(dx), nearest_integer(dy)), nearest_integer(dz));
+#else
+    const double r = sqrt(__dadd_rn(__dadd_rn(squared(dx), squared(dy)), squared(dz)));
+#if METRIC == 1
+    return nearest_integer(r);
+#elif METRIC == 2
+    return ceil(r);
+#else
+    return r;
+#endif
+#endif
+}
+
+__device__ inline double exact_distance(const Cities& cities, int i, int j) {
+#if METRIC == 0
+    return cities.matrix[static_cast<size_t>(i) * cities.n + j];
+#else
+    if (i == j) return 0.0;
+    return exact_between(cities.coords + 3 * static_cast<size_t>(i), cities.coords + 3 * static_cast<size_t>(j));
+#endif
+}
+
+// The float distance is symmetric and always the same for the same pair, so a search by it cannot cycle. It differs
+// from the exact one by at most one unit of rounding.
+#if DIMENSIONS == 2
+typedef float2 Point;
+#else
+typedef float4 Point;
+#endif
+
+__device__ __forceinline__ Point point_of(const Cities& cities, int i) {
+#if TABLE || METRIC == 0 || METRIC == 4
+    return Point();
+#else
+    return reinterpret_cast<const Point*>(cities.points)[i];
+#endif
+}
+
+__device__ __forceinline__ float root(float x) {
+    float y;
+    asm("sqrt.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+    return y;
+}
+
+__device__ __forceinline__ float distance(const Cities& cities, int i, const Point& a, int j, const Point& b) {
+#if TABLE || METRIC == 0
+    return cities.table[static_cast<size_t>(i) * cities.n + j];
+#elif METRIC == 4
+    return static_cast<float>(exact_distance(cities, i, j));
+#else
+    const float dx = fabsf(a.x - b.x), dy = fabsf(a.y - b.y);
+#if DIMENSIONS == 2
+    const float dz = 0.0f;
+#else
+    const float dz = fabsf(a.z - b.z);
+#endif
+#if METRIC == 1
+    return floorf(root(fmaf(dx, dx, fmaf(dy, dy, dz * dz))) + 0.5f);
+#elif METRIC == 2
+    return ceilf(__fsqrt_rn(fmaf(dx, dx, fmaf(dy, dy, dz * dz))));
+#elif METRIC == 3
+    return ceilf(__fsqrt_rn(fmaf(dx, dx, dy * dy) / 10.0f));
+#elif METRIC == 5
+    return floorf(dx + dy + dz + 0.5f);
+#elif METRIC == 6
+    return fmaxf(fmaxf(floorf(dx + 0.5f), floorf(dy + 0.5f)), floorf(dz + 0.5f));
+#else
+    return root(fmaf(dx, dx, fmaf(dy, dy, dz * dz)));
+#endif
+#endif
+}
+
+__device__ __forceinline__ float distance(const Cities& cities, int i, int j) {
+    return distance(cities, i, point_of(cities, i), j, point_of(cities, j));
+}

@@ -1,0 +1,50 @@
+// Philox4x32-10, the counter-based random generator of both engines.
+//
+// Source: Salmon, Moraes, Dror, Shaw, "Parallel random numbers: as easy as 1, 2, 3", SC 2011.
+// A number depends only on (key, block, stream, ant, purpose), never on the thread that drew it: the same key
+// gives the same tours for any launch shape.
+#pragma once
+
+// What numbers are for, the second word of the counter: no two uses share numbers.
+constexpr unsigned STREAM_CONSTRUCTION = 0;
+constexpr unsigned STREAM_KICKS = 1;
+constexpr unsigned STREAM_START = 3;
+
+struct Key {
+    unsigned low, high;
+};
+
+// Rounds first .. last-1 of ten. A caller that waits for memory can do them in pieces.
+__device__ __forceinline__ uint4 philox_rounds(uint4 counter, Key key, int first, int last) {
+#pragma unroll
+    for (int round = first; round < last; ++round) {
+        const unsigned low = key.low + 0x9E3779B9u * round, high = key.high + 0xBB67AE85u * round;
+        const unsigned long long p0 = 0xD2511F53ull * counter.x, p1 = 0xCD9E8D57ull * counter.z;
+        counter = make_uint4(static_cast<unsigned>(p1 >> 32) ^ counter.y ^ low, static_cast<unsigned>(p1),
+                             static_cast<unsigned>(p0 >> 32) ^ counter.w ^ high, static_cast<unsigned>(p0));
+    }
+    return counter;
+}
+
+__device__ __forceinline__ uint4 philox4x32(uint4 counter, Key key) { return philox_rounds(counter, key, 0, 10); }
+
+__device__ __forceinline__ uint4 random_words(Key key, unsigned block, unsigned stream, unsigned ant) {
+    return philox4x32(make_uint4(block, stream, ant, 0u), key);
+}
+
+// An integer of 0 .. n-1; the bias is below n / 2^32.
+__device__ __forceinline__ unsigned below(unsigned word, unsigned n) { return __umulhi(word, n); }
+
+// A float in (0, 1]. Small values keep their full relative precision.
+__device__ __forceinline__ float uniform(unsigned word) {
+    return fmaf(static_cast<float>(word), 0x1p-32f, 0x1p-33f);
+}
+
+// An exponential variate, mean 1, from one word. Near 0, where a race over many cities is decided, the series keeps
+// the relative precision that the logarithm of a number near 1 would lose.
+__device__ __forceinline__ float exponential(unsigned word) {
+    const float v = uniform(word);
+    const float series = v * fmaf(v, fmaf(v, 0.33333333f, 0.5f), 1.0f);
+    const float logarithm = -0.69314718f * __log2f(fmaxf(1.0f - v, 0x1p-33f));
+    return v < 0.015625f ? series : logarithm;
+}

@@ -1,0 +1,135 @@
+// What one ant has visited: the three layouts of section 4.1, paper 001 (doi:10.48550/arXiv.2003.11902).
+//
+// One warp owns a tabu. `left` counts the open cities and is the same in all lanes.
+#pragma once
+
+#include "warp.cuh"
+
+#define TABU_LIST 0
+#define TABU_COMPACT 1
+#define TABU_BITMASK 2
+#ifndef TABU
+#define TABU TABU_BITMASK
+#endif
+#ifndef NODE
+#define NODE unsigned short  // holds a city and, in a compact tabu, the number n
+#endif
+
+typedef NODE Node;
+
+#if TABU == TABU_BITMASK
+
+struct Tabu {
+    unsigned* words;  // (ceil(n / 32),) bit = visited; the bits past n - 1 are set
+    int n, left;
+
+    __device__ __forceinline__ Tabu(void* memory, int n) : words(static_cast<unsigned*>(memory)), n(n), left(n) {}
+
+    __device__ __forceinline__ void clear() {
+        const int whole = n >> 5, all = (n + 31) >> 5;
+        for (int w = lane_id(); w < all; w += 32) words[w] = w < whole ? 0u : EVERY_LANE << (n & 31);
+        left = n;
+        __syncwarp();
+    }
+
+    __device__ __forceinline__ bool visited(int city) const { return (words[city >> 5] >> (city & 31)) & 1u; }
+
+    __device__ __forceinline__ void visit(int city) {
+        __syncwarp();
+        // Nothing waits for the atomic's result; a load and a store would hold the lane up.
+        if (lane_id() == 0) atomicOr(words + (city >> 5), 1u << (city & 31));
+        --left;
+        __syncwarp();
+    }
+};
+
+#elif TABU == TABU_COMPACT
+
+// Fig. 4, paper 001. entries[0 .. left) are the open cities; entries[u] > u means that u is visited; an open city
+// u >= left has its place in entries[u].
+struct Tabu {
+    Node* entries;  // (n,)
+    int n, left;
+
+    __device__ __forceinline__ Tabu(void* memory, int n) : entries(static_cast<Node*>(memory)), n(n), left(n) {}
+
+    __device__ __forceinline__ void clear() {
+        for (int c = lane_id(); c < n; c += 32) entries[c] = static_cast<Node>(c);
+        left = n;
+        __syncwarp();
+    }
+
+    __device__ __forceinline__ bool visited(int city) const { return entries[city] > city; }
+    __device__ __forceinline__ int open_city(int place) const { return entries[place]; }
+
+    __device__ __forceinline__ void visit(int city) {
+        __syncwarp();
+        --left;
+        if (lane_id() == 0) {
+            const Node place = entries[city], last = entries[left];
+            entries[place] = last;
+            entries[last] = place;
+            if (city >= left) entries[city] = static_cast<Node>(n);
+        }
+        __syncwarp();
+    }
+};
+
+#else
+
+// List compression (Fig. 6, paper 000; Fig. 3, paper 001): the open cities, and where each city is among them.
+struct Tabu {
+    Node* unvisited;  // (n,)
+    Node* place;      // (n,)
+    int n, left;
+
+    __device__ __forceinline__ Tabu(void* memory, int n)
+        : unvisited(static_cast<Node*>(memory)), place(static_cast<Node*>(memory) + n), n(n), left(n) {}
+
+    __device__ __forceinline__ void clear() {
+        for (int c = lane_id(); c < n; c += 32) unvisited[c] = place[c] = static_cast<Node>(c);
+        left = n;
+        __syncwarp();
+    }
+
+    __device__ __forceinline__ bool visited(int city) const { return place[city] >= left; }
+    __device__ __forceinline__ int open_city(int where) const { return unvisited[where]; }
+
+    __device__ __forceinline__ void visit(int city) {
+        __syncwarp();
+        --left;
+        if (lane_id() == 0) {
+            const Node hole = place[city], last = unvisited[left];
+            unvisited[hole] = last;
+            place[last] = hole;
+            place[city] = static_cast<Node>(left);
+        }
+        __syncwarp();
+    }
+};
+
+#endif
+
+// Call visit_open(city, is_open) for batches of 32 cities, one a lane, until all open ones were met.
+template <class Action>
+__device__ __forceinline__ void for_open_cities(const Tabu& tabu, Action action) {
+    const int lane = lane_id();
+#if TABU == TABU_BITMASK
+    for (int first = 0; first < tabu.n; first += 1024) {
+        const int w = (first >> 5) + lane;
+        const unsigned open_bits = 32 * w < tabu.n ? ~tabu.words[w] : 0u;
+        unsigned some = __ballot_sync(EVERY_LANE, open_bits != 0u);
+        while (some) {
+            const int source = __ffs(some) - 1;
+            some &= some - 1;
+            const unsigned bits = __shfl_sync(EVERY_LANE, open_bits, source);
+            action(first + 32 * source + lane, (bits >> lane) & 1u);
+        }
+    }
+#else
+    for (int first = 0; first < tabu.left; first += 32) {
+        const bool open = first + lane < tabu.left;
+        action(open ? tabu.open_city(first + lane) : 0, open);
+    }
+#endif
+}

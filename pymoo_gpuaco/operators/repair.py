@@ -1,0 +1,59 @@
+"""Local search on a whole population."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from pymoo.core.problem import Problem
+from pymoo.core.repair import Repair
+
+from pymoo_gpuaco.backends import check_backend, make_colony
+from pymoo_gpuaco.colony import checks
+from pymoo_gpuaco.colony.parameters import ColonyParameters, LocalSearch
+from pymoo_gpuaco.operators.instances import KeepsInstance
+
+
+class LocalSearchRepair(KeepsInstance, Repair):
+    """Make every tour of a population locally optimal, as ``repair=`` of pymoo's ``GA``: a memetic algorithm.
+
+    Parameters
+    ----------
+    local_search : True, "2opt", "2opt+oropt" (default) or a ``LocalSearch``.
+    candidate_list_size : neighbours that the search looks at, in [1, 1024]. Default 16.
+    backend, device : as in ``GPUMMAS``.
+    """
+
+    def __init__(
+        self,
+        local_search: Any = "2opt+oropt",
+        candidate_list_size: int = 16,
+        backend: str = "auto",
+        device: int = 0,
+    ) -> None:
+        super().__init__()
+        check_backend(backend, device)
+        search = LocalSearch.of(local_search)
+        if search is None:
+            raise ValueError(
+                f"local_search must be True, '2opt', '2opt+oropt' or a LocalSearch, got {local_search!r}"
+            )
+        self.local_search = search
+        self.candidate_list_size = checks.integer("candidate_list_size", candidate_list_size, 1, 1024)
+        self.backend = backend
+        self.device = device
+
+    def _do(self, problem: Problem, X: NDArray, random_state: Any = None, **kwargs: Any) -> NDArray[np.int64]:
+        if len(X) == 0:
+            return X
+        instance = self._instance(problem, self.candidate_list_size)
+        parameters = ColonyParameters(
+            n_ants=len(X),
+            candidate_list_size=self.candidate_list_size,
+            local_search=self.local_search,
+            memory="candidate",
+        )
+        colony = make_colony(instance, parameters, self.backend, self.device)
+        key = 0 if random_state is None else int(random_state.integers(0, 2**64, dtype=np.uint64))
+        return colony.improve(X, key)[0].astype(np.int64)

@@ -1,0 +1,52 @@
+"""What is installed here: the first thing a bug report needs."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import platform
+import shutil
+import subprocess
+
+from pymoo_gpuaco._version import __version__
+from pymoo_gpuaco.backends import cuda_devices, why_no_cuda
+from pymoo_gpuaco.backends.cpu.threads import thread_count
+
+_PACKAGES = ("pymoo", "numpy", "scipy", "numba", "tsplib95", "matplotlib", "pycuda")
+
+
+def _package(name: str) -> str:
+    try:
+        return importlib.metadata.version(name)
+    except importlib.metadata.PackageNotFoundError:
+        return "not installed"
+
+
+def _nvcc() -> str:
+    path = shutil.which("nvcc")
+    if path is None:
+        return "not on the PATH"
+    answer = subprocess.run([path, "--version"], capture_output=True, text=True, check=False).stdout
+    release = [line.strip() for line in answer.splitlines() if "release" in line]
+    return f"{release[-1] if release else 'version unknown'} ({path})"
+
+
+def describe() -> str:
+    """Versions, processor, CUDA devices and, where CUDA cannot be used, what is missing."""
+    rows = [
+        ("pymoo_gpuaco", __version__),
+        ("Python", platform.python_version()),
+        ("system", platform.platform()),
+    ]
+    rows += [(name, _package(name)) for name in _PACKAGES]
+    rows += [("CPU threads", str(thread_count())), ("nvcc", _nvcc())]
+    for number, device in enumerate(cuda_devices()):
+        rows.append((f"CUDA device {number}", device))
+    missing = why_no_cuda()
+    rows.append(("CUDA backend", "usable" if missing is None else f"not usable: {missing}"))
+    width = max(len(name) for name, _ in rows)
+    return "\n".join(f"{name:<{width}}  {value}" for name, value in rows)
+
+
+def show_versions() -> None:
+    """Print ``describe()``."""
+    print(describe())

@@ -1,0 +1,56 @@
+"""A run as a moving picture."""
+
+from __future__ import annotations
+
+from os import PathLike
+from typing import Any
+
+import numpy as np
+from matplotlib.animation import FuncAnimation, PillowWriter
+from matplotlib.figure import Figure
+from numpy.typing import NDArray
+from pymoo.core.callback import Callback
+
+from pymoo_gpuaco.colony import checks
+from pymoo_gpuaco.visualization.plots import plot_tour
+
+
+class TourAnimation(Callback):
+    """Callback that keeps each new best tour; ``save("run.gif")`` afterwards.
+
+    Parameters
+    ----------
+    max_frames : best tours kept, >= 2; of more, every second one is dropped. Default 200.
+    """
+
+    def __init__(self, max_frames: int = 200) -> None:
+        super().__init__()
+        self.max_frames = checks.integer("max_frames", max_frames, 2)
+        self.frames: list[tuple[int, float, NDArray[np.int64]]] = []
+        self._problem: Any = None
+
+    def _update(self, algorithm: Any) -> None:
+        best = algorithm.opt[0]
+        length = float(best.F[0])
+        self._problem = algorithm.problem
+        if not self.frames or length < self.frames[-1][1]:
+            self.frames.append((int(algorithm.n_iter), length, np.array(best.X)))
+            if len(self.frames) > self.max_frames:
+                self.frames = self.frames[-1::-2][::-1]
+
+    def save(self, path: str | PathLike[str], frames_per_second: int = 5) -> None:
+        """Write a GIF of the tours kept. Raises ValueError before the first generation."""
+        checks.integer("frames_per_second", frames_per_second, 1, 60)
+        if not self.frames:
+            raise ValueError("no tour was recorded: give the callback to minimize() first")
+        figure = Figure(figsize=(6, 6), layout="constrained")
+        ax = figure.add_subplot()
+
+        def draw(index: int) -> list[Any]:
+            generation, length, tour = self.frames[index]
+            ax.clear()
+            plot_tour(self._problem, tour, ax=ax, title=f"generation {generation}: {length:.10g}")
+            return []
+
+        movie = FuncAnimation(figure, draw, frames=len(self.frames))
+        movie.save(str(path), writer=PillowWriter(fps=frames_per_second))

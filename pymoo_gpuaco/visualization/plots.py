@@ -1,0 +1,101 @@
+"""Static pictures. They use matplotlib's object interface, so no display and no pyplot state is needed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.collections import LineCollection
+from matplotlib.figure import Figure
+from numpy.typing import ArrayLike, NDArray
+
+from pymoo_gpuaco.algorithms.base import check_tours
+from pymoo_gpuaco.algorithms.colony import AntColony
+from pymoo_gpuaco.colony.trails import candidate_trails
+
+_INK, _ACCENT = "#1f4e79", "#c0392b"
+
+
+def _axes(ax: Axes | None) -> Axes:
+    return Figure(figsize=(7, 7), layout="constrained").add_subplot() if ax is None else ax
+
+
+def _positions(problem: Any) -> NDArray[np.float64]:
+    positions = getattr(problem, "positions", None)
+    if positions is None:
+        positions = getattr(problem, "cities", None)  # pymoo's TravelingSalesman
+    if positions is None:
+        raise ValueError(
+            "the problem has no positions of its cities to draw: it was made from a distance matrix"
+        )
+    return np.asarray(positions, dtype=float)[:, :2]
+
+
+def plot_tour(problem: Any, tour: ArrayLike, ax: Axes | None = None, title: str | None = None) -> Figure:
+    """Draw a closed tour (n,) over the cities' positions.
+
+    Returns the figure; ``plot_tour(..).savefig("tour.png")``. Raises ValueError if the problem has no positions or
+    the tour is no permutation.
+    """
+    positions = _positions(problem)
+    order = check_tours("tour", tour, len(positions))[0]
+    ax = _axes(ax)
+    closed = positions[np.append(order, order[0])]
+    size = max(0.3, min(4.0, 400.0 / len(order)))
+    ax.plot(closed[:, 0], closed[:, 1], color=_INK, linewidth=max(0.3, min(1.2, 300.0 / len(order))))
+    ax.plot(positions[:, 0], positions[:, 1], ".", color=_ACCENT, markersize=size)
+    ax.set_aspect("equal", adjustable="datalim")
+    ax.set_axis_off()
+    if title:
+        ax.set_title(title)
+    return _figure(ax)
+
+
+def plot_convergence(result: Any, ax: Axes | None = None) -> Figure:
+    """Best length (or gap to the best known, in percent) by generation, from a run with ``save_history=True``.
+
+    Raises ValueError if the result has no history.
+    """
+    if not result.history:
+        raise ValueError("plot_convergence needs a run with save_history=True")
+    best = np.array([float(entry.opt.get("F").min()) for entry in result.history])
+    generation = np.arange(1, len(best) + 1)
+    known = getattr(result.problem, "best_known", None)
+    ax = _axes(ax)
+    ax.step(generation, 100.0 * (best / known - 1.0) if known else best, where="post", color=_INK)
+    ax.set_xlabel("generation")
+    ax.set_ylabel("gap to the best known [%]" if known else "length of the best tour")
+    ax.grid(alpha=0.3)
+    return _figure(ax)
+
+
+def plot_pheromone(algorithm: AntColony, ax: Axes | None = None) -> Figure:
+    """Draw the trail of every candidate edge of a colony, the stronger the darker: ``plot_pheromone(res.algorithm)``.
+
+    Raises TypeError for an algorithm without trails.
+    """
+    if not isinstance(algorithm, AntColony):
+        raise TypeError(f"{type(algorithm).__name__} keeps no pheromone trails")
+    positions = _positions(algorithm.problem)
+    neighbours = algorithm.instance.neighbours
+    trails = candidate_trails(algorithm.engine.export_state(), neighbours)
+    strength = np.clip(trails / max(float(trails.max()), np.finfo(float).tiny), 0.0, 1.0)
+    shown = strength > 0.02  # below, a line would not be seen, and there are n k of them
+    start, slot = np.nonzero(shown)
+    lines = np.stack([positions[start], positions[neighbours[start, slot]]], axis=1)
+    colours = np.zeros((len(lines), 4))
+    colours[:, :3] = (0.12, 0.31, 0.47)
+    colours[:, 3] = strength[shown]
+    ax = _axes(ax)
+    ax.add_collection(LineCollection(list(lines), colors=colours, linewidths=1.0))
+    ax.autoscale()
+    ax.set_aspect("equal", adjustable="datalim")
+    ax.set_axis_off()
+    return _figure(ax)
+
+
+def _figure(ax: Axes) -> Figure:
+    figure = ax.get_figure(root=True)
+    assert isinstance(figure, Figure)
+    return figure
