@@ -173,13 +173,14 @@ __device__ __forceinline__ Rows resident_rows(const Rows& rows, int n) {
     return Rows{reinterpret_cast<const float*>(factors), reinterpret_cast<const Node*>(candidates)};
 }
 
-// Build m tours. tau (n, n) or null; tabu_memory: tabu_bytes for every warp of the grid, where shared memory is too
+// Build m tours. tau, bound and near: see Surroundings; tabu_memory: tabu_bytes for every warp of the grid, where shared memory is too
 // small for the tabus; tours (m, n).
 extern "C" __global__ void __launch_bounds__(32 * ANTS_A_BLOCK)
     construct_tours(const float* __restrict__ factors, const Node* __restrict__ candidates, const float* tau,
-                    CITIES_PARAMETERS, float alpha, float beta, float shortest, unsigned key_low, unsigned key_high,
+                    const float* bound, const Node* near, CITIES_PARAMETERS, float alpha, float beta, float shortest, unsigned key_low, unsigned key_high,
                     int m, int tabu_bytes, char* tabu_memory, int* tours) {
     const Cities cities = CITIES;
+    const Surroundings around{tau, bound, near};
     const Exponents exponents{alpha, beta, shortest};
     const Key key{key_low, key_high};
     const int warp = threadIdx.x >> 5;
@@ -209,7 +210,7 @@ extern "C" __global__ void __launch_bounds__(32 * ANTS_A_BLOCK)
                 if (step >= n) break;
                 draws.advance(s);
                 const int chosen = draws.choose(rows, city, tabu, s);
-                city = chosen >= 0 ? chosen : best_remaining(cities, tau, exponents, city, tabu);
+                city = chosen >= 0 ? chosen : best_remaining(cities, around, exponents, city, tabu);
                 tabu.visit(city);
                 if (lane_id() == 0) tour[step] = city;
             }

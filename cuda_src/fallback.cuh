@@ -14,6 +14,10 @@
 #define USUAL_EXPONENTS 1  // alpha = 1 and beta = 2
 #endif
 
+#ifndef NEAR
+#define NEAR 128  // length of the list of near cities, a multiple of 32
+#endif
+
 struct Exponents {
     float alpha, beta;
     float shortest;  // distance that a shorter one counts as
@@ -32,21 +36,60 @@ __device__ __forceinline__ float attraction(float tau, float d, const Exponents&
 #endif
 }
 
-// tau is (n, n) or null; city is where the ant stands.
-__device__ __noinline__ int best_remaining(Cities cities, const float* tau, Exponents exponents, int city, Tabu tabu) {
-    const float* row = tau + static_cast<size_t>(city) * cities.n;
+// What the choice reads. Cities that are not listed in `near` are no nearer than the last that is, and their edges
+// carry a trail of at most `bound`, so that a near open city settles the choice most of the time.
+struct Surroundings {
+    const float* tau;    // (n, n), null unless DENSE
+    const float* bound;  // (n,) largest trail of a city's edges that are no candidates; null unless DENSE
+    const Node* near;    // (n, NEAR) nearest first; the city itself fills what is left
+};
+
+struct Best {
+    unsigned rank;
+    int city;
+
+    __device__ __forceinline__ void meet(float value, int j) {
+        const unsigned other = ordered(value);
+        if (other > rank || (other == rank && j < city)) {
+            rank = other;
+            city = j;
+        }
+    }
+};
+
+// city is where the ant stands.
+__device__ __noinline__ int best_remaining(Cities cities, Surroundings around, Exponents exponents, int city,
+                                           Tabu tabu) {
+    const int lane = lane_id();
+    const float* row = around.tau + static_cast<size_t>(city) * cities.n;
     const Point here = point_of(cities, city);
-    unsigned best = 0u;
-    int chosen = 0x7FFFFFFF;
-    for_open_cities(tabu, [&](int j, bool open) {
-        if (!open) return;
+    Best best{0u, 0x7FFFFFFF};
+    int near[NEAR / 32];
+#pragma unroll
+    for (int part = 0; part < NEAR / 32; ++part) {
+        near[part] = around.near[static_cast<size_t>(city) * NEAR + 32 * part + lane];
+    }
+#pragma unroll
+    for (int part = 0; part < NEAR / 32; ++part) {
+        const int j = near[part];
+        const bool open = !tabu.visited(j);
+        if (!__any_sync(EVERY_LANE, open)) continue;
         const float d = distance(cities, city, here, j, point_of(cities, j));
-        const unsigned rank = ordered(attraction(DENSE ? row[j] : 0.0f, d, exponents));
-        if (rank > best || (rank == best && j < chosen)) {
-            best = rank;
-            chosen = j;
+        if (open) best.meet(attraction(DENSE ? row[j] : 0.0f, d, exponents), j);
+        const float furthest = __shfl_sync(EVERY_LANE, d, 31);
+        const float bound = attraction(DENSE ? around.bound[city] : 0.0f, furthest, exponents);
+        const unsigned top = warp_max(best.rank);
+        const int last = __shfl_sync(EVERY_LANE, j, 31);
+        if (last != city && top > ordered(bound)) {
+            return static_cast<int>(warp_min(best.rank == top ? static_cast<unsigned>(best.city) : 0xFFFFFFFFu));
+        }
+    }
+    for_open_cities(tabu, [&](int j, bool open) {
+        if (open) {
+            const float d = distance(cities, city, here, j, point_of(cities, j));
+            best.meet(attraction(DENSE ? row[j] : 0.0f, d, exponents), j);
         }
     });
-    const unsigned top = warp_max(best);
-    return static_cast<int>(warp_min(best == top ? static_cast<unsigned>(chosen) : 0xFFFFFFFFu));
+    const unsigned top = warp_max(best.rank);
+    return static_cast<int>(warp_min(best.rank == top ? static_cast<unsigned>(best.city) : 0xFFFFFFFFu));
 }

@@ -101,6 +101,7 @@ __device__ __forceinline__ float distance(const Cities& cities, int i, const Poi
 #else
     const float dz = fabsf(a.z - b.z);
 #endif
+    static_cast<void>(dz);  // not every metric has a third axis
 #if METRIC == 1
     return floorf(root(fmaf(dx, dx, fmaf(dy, dy, dz * dz))) + 0.5f);
 #elif METRIC == 2

@@ -10,14 +10,14 @@ from pymoo_gpuaco.termination import ColonyTermination
 
 __all__ = [
     "ALL_ALGORITHMS",
+    "GPUACS",
+    "GPUAS",
+    "GPUMMAS",
     "TSP",
     "BackendUnavailable",
     "ColonyOutput",
     "ColonyTermination",
     "GPU2OptIHC",
-    "GPUACS",
-    "GPUAS",
-    "GPUMMAS",
     "LocalSearch",
     "__version__",
     "load_tsp",

@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 from pymoo.core.callback import Callback
 from pymoo.core.termination import TerminateIfAny
-from pymoo.optimize import minimize
 from pymoo.termination.max_time import TimeBasedTermination
 
 from pymoo_gpuaco._version import __version__

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import copy
 from typing import Any
 
 from pymoo.core.termination import Termination
+from pymoo.termination.delta import DeltaToleranceTermination
+from pymoo.util.sliding_window import SlidingWindow
 
 from pymoo_gpuaco.colony import checks
 
@@ -28,6 +31,11 @@ class ColonyTermination(Termination):
         self.stagnation = checks.integer("stagnation", stagnation, 1)
         self.n_max_gen = checks.integer("n_max_gen", n_max_gen, 1)
         self.reason: str | None = None
+        self.start_again()
+
+    def start_again(self) -> None:
+        """Forget the run that this object has watched."""
+        self.reason = None
         self._best = float("inf")
         self._best_generation = 0
 
@@ -47,3 +55,37 @@ class ColonyTermination(Termination):
         if self.reason is not None:
             return 1.0
         return max(idle / self.stagnation, generation / self.n_max_gen)
+
+
+def as_new(termination: Any, keep: bool = False) -> Any:
+    """Return what a new run can use: a ``ColonyTermination`` for None, a copy that has seen no run for an object.
+
+    With ``keep``, an object that no run has used is returned itself. Tuples and strings are pymoo's to read.
+    """
+    if termination is None:
+        return ColonyTermination()
+    if not isinstance(termination, Termination):
+        return termination
+    if keep and termination.perc == 0.0 and not termination.force_termination:
+        return termination
+    fresh = copy.deepcopy(termination)
+    _start_again(fresh)
+    return fresh
+
+
+def _start_again(part: Any) -> None:
+    """Undo what a run has left in a pymoo termination and in the ones it is made of."""
+    if isinstance(part, Termination):
+        part.perc = 0.0
+        part.force_termination = False
+        if isinstance(part, DeltaToleranceTermination):
+            part.data, part.counter = None, 0
+        if isinstance(part, ColonyTermination):
+            part.start_again()
+        for value in vars(part).values():
+            _start_again(value)
+    elif isinstance(part, SlidingWindow):
+        part.clear()
+    elif isinstance(part, (list, tuple)):
+        for value in part:
+            _start_again(value)

@@ -7,4 +7,4 @@ from pymoo_gpuaco.algorithms.two_opt_ihc import GPU2OptIHC
 
 ALL_ALGORITHMS = {cls.__name__: cls for cls in (GPUAS, GPUMMAS, GPUACS, GPU2OptIHC)}
 
-__all__ = ["ALL_ALGORITHMS", "GPU2OptIHC", "GPUACS", "GPUAS", "GPUMMAS"]
+__all__ = ["ALL_ALGORITHMS", "GPUACS", "GPUAS", "GPUMMAS", "GPU2OptIHC"]

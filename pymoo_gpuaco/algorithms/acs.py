@@ -82,7 +82,8 @@ class GPUACS(AntColony):
         if variant == "selective":
             if self.pheromone != "auto":
                 raise ValueError(
-                    f"variant='selective' is a pheromone memory of its own: pheromone must be 'auto', got {self.pheromone!r}"
+                    "variant='selective' is a pheromone memory of its own: "
+                    f"pheromone must be 'auto', got {self.pheromone!r}"
                 )
             common["memory"] = "selective"
         return ColonyParameters(

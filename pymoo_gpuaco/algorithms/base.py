@@ -8,6 +8,7 @@ every tour that was built. The engine is a cache: a copy or a pickle carries its
 from __future__ import annotations
 
 import copy
+import numbers
 import warnings
 from abc import abstractmethod
 from typing import Any
@@ -24,8 +25,9 @@ from pymoo.util.optimum import filter_optimum
 from pymoo_gpuaco.backends import State, check_backend
 from pymoo_gpuaco.colony import checks
 from pymoo_gpuaco.display import ColonyOutput
+from pymoo_gpuaco.problems import tsp
 from pymoo_gpuaco.problems.instance import Instance, as_instance
-from pymoo_gpuaco.termination import ColonyTermination
+from pymoo_gpuaco.termination import as_new
 
 PYMOO_ARGUMENTS = (
     "termination",
@@ -39,6 +41,8 @@ PYMOO_ARGUMENTS = (
     "seed",
     "evaluator",
 )
+# Objects that a run changes: every run begins with what was given, not with what the last one left.
+_CHANGED_BY_A_RUN = ("termination", "output", "display", "archive")
 
 
 class TourAlgorithm(Algorithm):
@@ -47,7 +51,7 @@ class TourAlgorithm(Algorithm):
     Parameters
     ----------
     sampling : tours to start from: a pymoo Sampling, an (m, n) array of permutations, or a Population, of which
-        only X is used. They are evaluated as generation 1. None starts from nothing.
+        only X is used. They are evaluated as generation 1, turned to begin at city 0. None starts from nothing.
     n_elites : best tours of each generation that pymoo gets to see, >= 1.
     backend : "auto" (CUDA where a device is usable, else CPU), "cpu" or "cuda".
     device : number of the CUDA device, >= 0.
@@ -56,6 +60,10 @@ class TourAlgorithm(Algorithm):
 
     #: own arguments of the class, which ``setup`` and ``minimize`` take as well
     arguments: tuple[str, ...] = ("sampling", "n_elites", "backend", "device")
+
+    _instance: Instance | None
+    _engine: Any
+    _engine_state: State | None
 
     def __init__(
         self,
@@ -73,7 +81,7 @@ class TourAlgorithm(Algorithm):
         self.n_elites = n_elites
         self.backend = backend
         self.device = device
-        self._given = {"termination": self.termination, "display": self.display}
+        self._given: dict[str, Any] = {}
         self._forget_run()
 
     # ---- what a subclass provides -------------------------------------------------------------------------------
@@ -81,6 +89,7 @@ class TourAlgorithm(Algorithm):
     @abstractmethod
     def _check(self) -> None:
         """Validate the arguments of the class; raise TypeError or ValueError."""
+        _check_sampling(self.sampling)
         checks.integer("n_elites", get(self.n_elites), 1)
         check_backend(self.backend, self.device)
 
@@ -134,25 +143,58 @@ class TourAlgorithm(Algorithm):
             state["_engine_state"] = self._engine.export_state()
         state["_engine"] = None
         state["_instance"] = None
+        if getattr(self.display, "progress", None) is not None:
+            # a progress bar is a live generator and a thread: the copy goes on without one
+            state["display"] = copy.copy(self.display)
+            state["display"].progress = None
         return state
 
     # ---- pymoo's life cycle -------------------------------------------------------------------------------------
 
     def setup(
-        self, problem: Problem, verbose: bool = False, progress: bool = False, **kwargs: Any
+        self, problem: Problem, verbose: bool | None = None, progress: bool = False, **kwargs: Any
     ) -> TourAlgorithm:
-        """Prepare a run. A used object starts anew; a misspelt argument raises TypeError."""
+        """Prepare a run. A used object starts anew, with what the constructor and ``setup`` were last given.
+
+        A misspelt argument raises TypeError. A call that raises leaves the object as it was.
+        """
         self._refuse_unknown(kwargs)
-        if self.problem is not None:
+        # None leaves these as they are; elsewhere (seed, n_ants, archive ..) it has a meaning of its own
+        never_none = ("termination", "output", "display", "callback", "evaluator")
+        told = {name: value for name, value in kwargs.items() if value is not None or name not in never_none}
+        before = self.__dict__.copy()
+        try:
+            self._begin_with_what_was_given(told)
             self._forget_run()
+            _check_seed(told.get("seed", self.seed))
+            super().setup(
+                problem, verbose=self.verbose if verbose is None else verbose, progress=progress, **told
+            )
+        except BaseException:
+            self.__dict__.clear()
+            self.__dict__.update(before)
+            raise
+        if before["problem"] is not None and "evaluator" not in told:
             self.evaluator.n_eval = 0
-        termination = kwargs.pop("termination", None)
-        if termination is None:
-            termination = self._given["termination"]
-        self.termination = ColonyTermination() if termination is None else copy.deepcopy(termination)
-        self.display = kwargs.pop("display", None) or self._given["display"]
-        super().setup(problem, verbose=verbose or self.verbose, progress=progress, **kwargs)
         return self
+
+    def _begin_with_what_was_given(self, told: dict[str, Any]) -> None:
+        """Move the objects that a run changes from ``told`` into the attributes, fresh, and remember them."""
+        given = (
+            self._given
+            if self.problem is not None
+            else {name: getattr(self, name) for name in _CHANGED_BY_A_RUN}
+        )
+        termination = told.get("termination")
+        self._given = {name: told.pop(name, given[name]) for name in _CHANGED_BY_A_RUN}
+        self.termination = as_new(self._given["termination"], keep=termination is not None)
+        if termination is not None:
+            # as in pymoo the run uses the very object that setup was given; the next run begins with a copy
+            self._given["termination"] = copy.deepcopy(self.termination)
+        self.output = copy.copy(self._given["output"])
+        self.output.is_initialized = False  # so that the header is printed
+        self.display = self._given["display"]
+        self.archive = self._given["archive"]
 
     def _refuse_unknown(self, arguments: dict[str, Any]) -> None:
         known = self.arguments + PYMOO_ARGUMENTS
@@ -168,12 +210,13 @@ class TourAlgorithm(Algorithm):
         self.start_time = None
         self.n_iter = None
         self.pop = self.off = self.opt = None
-        self.history = []
-        self._instance: Instance | None = None
-        self._engine: Any = None
-        self._engine_state: State | None = None
+        self.history: list[Algorithm] = []
+        self._instance = None
+        self._engine = None
+        self._engine_state = None
         self._warned = False
         self._begun = False
+        self._n_eval_due = 0
 
     def _setup(self, problem: Problem, **kwargs: Any) -> None:
         self._check()
@@ -190,21 +233,33 @@ class TourAlgorithm(Algorithm):
 
     def _sampled(self) -> Population:
         n_samples = getattr(self.engine, "n_ants", None) or self.engine.n_climbers
-        given = Initialization(self.sampling).do(
+        sampling = self.sampling
+        if isinstance(sampling, (list, tuple)):
+            sampling = np.array(sampling)
+        given = Initialization(sampling).do(
             self.problem, n_samples, random_state=self.random_state, algorithm=self
         )
+        if len(given) == 0:
+            raise ValueError(f"sampling must give at least one tour of {self.instance.n} cities, got none")
         # only X is taken: an F of another problem, or of none, would never be evaluated again
-        return Population.new("X", check_tours("sampling", given.get("X"), self.instance.n))
+        tours = check_tours("sampling", given.get("X"), self.instance.n)
+        return self._hand_out(tours, len(tours))
 
     def _infill(self) -> Population:
         key = int(self.random_state.integers(0, 2**64, dtype=np.uint64))
-        tours, built = self._build(key)
+        return self._hand_out(*self._build(key))
+
+    def _hand_out(self, tours: ArrayLike, built: int) -> Population:
         infills = Population.new("X", canonical(tours, self.instance.symmetric))
-        # the evaluator will count the tours it sees; the others were built just the same
-        self.evaluator.n_eval += built - len(infills)
+        # the evaluator will count the tours it sees; the others were built just the same, as were those of an
+        # ask() that no tell() followed
+        self._n_eval_due = max(self.evaluator.n_eval, self._n_eval_due) + built
+        self.evaluator.n_eval = self._n_eval_due - len(infills)
         return infills
 
     def _initialize_advance(self, infills: Population | None = None, **kwargs: Any) -> None:
+        if not self._begun:
+            raise ValueError("tell() needs the evaluated individuals of ask(): call ask() first")
         if self.sampling is None:
             self._advance(infills=infills, **kwargs)
             return
@@ -222,13 +277,17 @@ class TourAlgorithm(Algorithm):
         """Tours (e, n) and the F (e,) that the evaluator or the user gave them."""
         if infills is None or len(infills) == 0:
             raise ValueError("tell() needs the evaluated individuals of ask(), got none")
+        if not isinstance(infills, Population):
+            raise TypeError(f"tell() needs a Population, got {type(infills).__name__}")
         tours = check_tours("infills", infills.get("X"), self.instance.n)
-        values = infills.get("F")
+        values = [individual.F for individual in infills]
         if any(f is None or np.size(f) != 1 for f in values):
             raise ValueError("every individual given to tell() must be evaluated: F must have one value")
         lengths = np.array([float(np.ravel(f)[0]) for f in values])
         if not np.all(np.isfinite(lengths)):
             raise ValueError(f"F of told individuals must be finite, got {lengths[~np.isfinite(lengths)][0]}")
+        # in an ask-and-tell loop the user may have evaluated with an evaluator of his own
+        self.evaluator.n_eval = max(self.evaluator.n_eval, self._n_eval_due)
         return tours, lengths
 
     def _compare_with_distances(self, tour: NDArray[np.int64], told: float) -> None:
@@ -266,13 +325,25 @@ def canonical(tours: ArrayLike, symmetric: bool) -> NDArray[np.int64]:
 
 def check_tours(name: str, tours: Any, n: int) -> NDArray[np.int64]:
     """Return (m, n) int64 rows that are permutations of 0 .. n-1; ValueError names the first that is not."""
-    rows = np.atleast_2d(np.asarray(tours))
-    if rows.ndim != 2 or rows.shape[1] != n:
-        raise ValueError(f"{name} must have shape (m, {n}), got {rows.shape}")
-    if not np.issubdtype(rows.dtype, np.number) or np.any(rows != np.floor(rows)):
-        raise ValueError(f"{name} must hold city numbers of 0 .. {n - 1}, got values that are not integers")
-    rows = rows.astype(np.int64)
-    wrong = np.flatnonzero((np.sort(rows, axis=1) != np.arange(n)).any(axis=1))
-    if wrong.size:
-        raise ValueError(f"{name}: row {wrong[0]} is not a permutation of 0 .. {n - 1}")
-    return rows
+    return tsp.check_tours(np.atleast_2d(np.asarray(tours)), n, name)
+
+
+def _check_sampling(sampling: Any) -> None:
+    if isinstance(sampling, (list, tuple)):
+        try:
+            np.array(sampling)
+        except ValueError as error:
+            raise ValueError(f"sampling must hold tours of equal length: {error}") from error
+    elif not (sampling is None or isinstance(sampling, np.ndarray) or callable(sampling)):
+        raise TypeError(
+            f"sampling must be a pymoo Sampling, an (m, n) array of permutations or a Population, got {sampling!r}"
+        )
+
+
+def _check_seed(seed: Any) -> None:
+    if isinstance(seed, numbers.Integral) and seed < 0:
+        raise ValueError(f"seed must be an integer >= 0, a numpy Generator or None, got {seed}")
+    try:
+        np.random.default_rng(seed)
+    except (TypeError, ValueError) as error:
+        raise type(error)(f"seed must be an integer >= 0, a numpy Generator or None: {error}") from error

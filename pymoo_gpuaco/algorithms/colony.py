@@ -104,7 +104,7 @@ class AntColony(TourAlgorithm):
     def _begin(self) -> None:
         greedy_length = self.engine.greedy_tour()[1]
         self._unit = greedy_length if greedy_length > 0.0 else 1.0
-        self._best_tour: NDArray[np.int32] | None = None
+        self._best_tour = np.empty(0, np.int32)
         self._best_length = float("inf")
         self.engine.reset_trails(self._first_trail(self.instance.n))
 

@@ -112,7 +112,7 @@ class GPUMMAS(AntColony):
     def _start_search_again(self) -> None:
         self._iteration = 0
         self._idle = 0
-        self._recent_tour: NDArray[np.int32] | None = None
+        self._recent_tour = np.empty(0, np.int32)
         self._recent_length = float("inf")
 
     def _update(self, tour: NDArray[np.int32], length: float, improved: bool) -> None:

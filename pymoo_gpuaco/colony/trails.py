@@ -36,7 +36,7 @@ def trail_limits(
     from: half of ``choices`` (n over all cities; the candidate list's length where there is one), at least 2.
     p_best in (0, 1) is the probability that ants build the best tour again once the trails have converged.
     """
-    tau_max = 1.0 / (rho * max(best_length, np.finfo(np.float32).tiny))
+    tau_max = 1.0 / (rho * max(best_length, float(np.finfo(np.float32).tiny)))
     p = p_best ** (1.0 / n)
     tau_min = tau_max * (1.0 - p) / ((max(choices / 2.0, 2.0) - 1.0) * p)
     return min(tau_min, tau_max), tau_max
@@ -46,7 +46,8 @@ def best_so_far_deposits(iteration: int) -> bool:
     """Whether the best tour since the last restart deposits, instead of the iteration's best.
 
     ``iteration`` counts from the restart: every 25th of the first 25 iterations, then every 5th up to 75, every
-    3rd up to 125, every 2nd up to 250, and always after that (Stuetzle and Hoos 2000, section 5: MMAS with local search).
+    3rd up to 125, every 2nd up to 250, and always after that (Stuetzle and Hoos 2000, MMAS with
+    local search).
     """
     for until, period in ((25, 25), (75, 5), (125, 3), (250, 2)):
         if iteration < until:

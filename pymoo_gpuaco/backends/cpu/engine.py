@@ -85,7 +85,7 @@ class CpuColony:
             # eta = 1 / d has no value at d = 0: cities at one place count as half the shortest distance apart
             shortest=float(positive.min()) / 2.0 if positive.size else 1.0,
             trials=int(parameters.trials),
-            switch_left=int(round((1.0 - parameters.switch) * n)),
+            switch_left=round((1.0 - parameters.switch) * n),
             tournament_size=parameters.resolved_tournament_size(n),
             q0=float(parameters.q0),
         )
@@ -94,6 +94,9 @@ class CpuColony:
         )
         self._tours = np.zeros((self.n_ants, n), np.int32)
         self._lengths = np.zeros(self.n_ants)
+        # tour neighbours of the shortest tour so far, where the local search need not look again
+        self._reference = np.full((n, 2), -1, np.int32)
+        self._reference_length = np.inf
         self._tau0 = 0.0
         self._threads = min(thread_count(), self.n_ants)
         self._tabus = [make_tabu(n) for _ in range(self._threads)]
@@ -160,6 +163,10 @@ class CpuColony:
             self._refresh_weights()
             spread(lambda thread, a, b: self._walk(thread, a, b, seed), self.n_ants, self._threads)
         spread(lambda thread, a, b: self._improve(thread, a, b, seed), self.n_ants, self._threads)
+        best = int(self._lengths.argmin())
+        if self._lengths[best] < self._reference_length:
+            self._reference_length = float(self._lengths[best])
+            local_search.tour_neighbours(self._tours[best], self._reference)
         return self._lengths.copy()
 
     def _refresh_weights(self) -> None:
@@ -218,6 +225,7 @@ class CpuColony:
                 self._graph,
                 self._workspaces[thread],
                 search.moves == "2opt+oropt",
+                self._reference,
                 int(search.kicks * n) if n >= local_search.FEWEST_CITIES_TO_KICK else 0,
                 longest,
                 seed,
@@ -230,6 +238,8 @@ class CpuColony:
     def improve(self, tours: ArrayLike, key: int) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
         """Local search on m given tours (m, n); return copies and their exact lengths (m,)."""
         self._tours[...] = np.asarray(tours)
+        self._reference[...] = -1
+        self._reference_length = np.inf
         spread(lambda thread, a, b: self._improve(thread, a, b, np.uint64(key)), self.n_ants, self._threads)
         return self._tours.copy(), self._lengths.copy()
 
@@ -272,6 +282,8 @@ class CpuColony:
             "tail": t.tail.copy(),
             "rest": t.rest.copy(),
             "tau0": np.array([self._tau0]),
+            "reference": self._reference.copy(),
+            "reference_length": np.array([self._reference_length]),
             "tours": self._tours.copy(),
             "lengths": self._lengths.copy(),
         }
@@ -286,6 +298,8 @@ class CpuColony:
             _copy_into(t.tail, state["tail"], "tail")
         _copy_into(self._tours, state["tours"], "tours")
         _copy_into(self._lengths, state["lengths"], "lengths")
+        _copy_into(self._reference, state["reference"], "reference")
+        self._reference_length = float(state["reference_length"][0])
         self._tau0 = float(state["tau0"][0])
 
 

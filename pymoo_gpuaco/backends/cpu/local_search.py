@@ -264,12 +264,30 @@ def search(graph, w, with_or_opt):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def search_whole_tour(graph, w, with_or_opt):  # type: ignore[no-untyped-def]
-    """Search from every city, in tour order, without a log; the change of length."""
-    w.logged[0] = NOT_LOGGING
-    for p in range(w.tour.shape[0]):
-        push(w, w.tour[p])
-    return search(graph, w, with_or_opt)
+def push_changed(w, reference):  # type: ignore[no-untyped-def]
+    """Queue every city, in tour order, that has other tour neighbours than in the reference.
+
+    ``reference`` (n, 2) int32 holds the tour neighbours of a locally optimal tour, -1 where there is none yet.
+    Where ants repeat its edges, the search would find nothing: their don't-look bits stay set.
+    """
+    n = w.tour.shape[0]
+    for p in range(n):
+        city = w.tour[p]
+        left, right = w.tour[p - 1 if p > 0 else n - 1], w.tour[p + 1 if p + 1 < n else 0]
+        same = (reference[city, 0] == left and reference[city, 1] == right) or (
+            reference[city, 0] == right and reference[city, 1] == left
+        )
+        if not same:
+            push(w, city)
+
+
+@njit(cache=True, nogil=True)
+def tour_neighbours(tour, reference):  # type: ignore[no-untyped-def]
+    """Write both tour neighbours of every city; ``reference`` is (n, 2) int32."""
+    n = tour.shape[0]
+    for p in range(n):
+        reference[tour[p], 0] = tour[p - 1 if p > 0 else n - 1]
+        reference[tour[p], 1] = tour[p + 1 if p + 1 < n else 0]
 
 
 @njit(cache=True, nogil=True)
@@ -288,7 +306,7 @@ def _kick(graph, w, longest, rng):  # type: ignore[no-untyped-def]
     # p [A][B] q -> p [B][A] q: turn both together, then each
     reverse_path(w, p, a1, b2)
     reverse_path(w, p, b2, b1)
-    reverse_path(w, b1, a2, a1)
+    reverse_path(w, b2, a2, a1)
     push(w, p)
     push(w, a1)
     push(w, a2)
@@ -318,12 +336,14 @@ def kick_and_repair(graph, w, with_or_opt, kicks, longest, rng):  # type: ignore
 
 @njit(cache=True, nogil=True)
 def improve_tours(  # type: ignore[no-untyped-def]
-    graph, w, with_or_opt, kicks, longest, key, first, last, tours, lengths
+    graph, w, with_or_opt, reference, kicks, longest, key, first, last, tours, lengths
 ):
     """Ants first .. last-1: improve ``tours`` (m, n) in place and write their exact lengths (m,)."""
     for ant in range(first, last):
         load_tour(w, tours[ant])
-        search_whole_tour(graph, w, with_or_opt)
+        push_changed(w, reference)
+        w.logged[0] = NOT_LOGGING
+        search(graph, w, with_or_opt)
         if kicks > 0:
             rng = new_stream(key, ant, STREAM_KICKS)
             kick_and_repair(graph, w, with_or_opt, kicks, longest, rng)

@@ -86,7 +86,7 @@ def fill(t, value):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True)
 def evaporate_rows(t, first, last, rho, tau_min, tau_max):  # type: ignore[no-untyped-def]
-    """Rows first .. last-1: tau <- (1 - rho) tau, kept within the limits (Eq. (4), paper 000; section 2.1, paper 001)."""
+    """Rows first .. last-1: tau <- (1 - rho) tau within the limits (Eq. (4), paper 000; section 2.1, paper 001)."""
     keep = np.float32(1.0 - rho)
     low, high = np.float32(tau_min), np.float32(tau_max)
     for i in range(first, last):

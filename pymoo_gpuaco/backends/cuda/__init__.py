@@ -1,48 +1,42 @@
-"""The CUDA engine, through PyCUDA. Importing this package needs no GPU and touches none."""
+"""The CUDA engines, and whether they can run here. Importing this package imports no PyCUDA and starts no CUDA."""
 
 from __future__ import annotations
 
-import functools
-import importlib.util
-import shutil
+import os
 from typing import Any
 
+__all__ = ["devices", "why_unavailable"]
 
-@functools.cache
+
 def why_unavailable() -> str | None:
-    """Say what is missing for this backend, and how to get it; None if it can run."""
-    if importlib.util.find_spec("pycuda") is None:
-        return "PyCUDA is not installed (pip install 'pymoo-gpuaco[cuda]')"
-    try:
-        import pycuda.driver as driver
+    """Return None if CUDA engines can run in this process, else what is missing and how to get it."""
+    from pymoo_gpuaco.backends.cuda import compile as compiler
+    from pymoo_gpuaco.backends.cuda import context, sources
 
-        driver.init()
-    except ImportError as error:
-        return f"the NVIDIA driver's library cannot be loaded ({error}); install the NVIDIA driver"
-    except Exception as error:  # pycuda's own error classes live in the module that may not load
-        return f"the NVIDIA driver does not start ({error})"
-    if driver.Device.count() == 0:
-        return "the NVIDIA driver sees no CUDA device"
-    if shutil.which("nvcc") is None:
-        return "nvcc, which compiles the kernels, is not on the PATH (install the CUDA toolkit)"
+    try:
+        count = context.device_count()
+    except RuntimeError as error:
+        return str(error)
+    if count == 0:
+        visible = os.environ.get("CUDA_VISIBLE_DEVICES")
+        hidden = f" (CUDA_VISIBLE_DEVICES is {visible!r})" if visible is not None else ""
+        return f"the driver sees no CUDA device{hidden}; backend='cpu' needs none"
+    try:
+        compiler.nvcc_path()
+        sources.folder()
+    except (RuntimeError, FileNotFoundError) as error:
+        return str(error)
     return None
 
 
 def devices() -> list[dict[str, Any]]:
-    """Name, compute capability, memory in bytes and driver of each device; empty where there is none."""
-    if why_unavailable() is not None:
-        return []
-    import pycuda.driver as driver
+    """List the CUDA devices: index, name, compute_capability, memory (bytes), multiprocessors and driver.
 
-    found = []
-    for number in range(driver.Device.count()):
-        device = driver.Device(number)
-        found.append(
-            {
-                "name": device.name(),
-                "compute_capability": device.compute_capability(),
-                "memory": device.total_memory(),
-                "driver": driver.get_driver_version(),
-            }
-        )
-    return found
+    The list is empty where there is no driver, no PyCUDA or no device; ``why_unavailable`` says which.
+    """
+    from pymoo_gpuaco.backends.cuda import context
+
+    try:
+        return [context.describe(index) for index in range(context.device_count())]
+    except RuntimeError:
+        return []

@@ -1,0 +1,158 @@
+// Evaporation and deposit (section 2.1, paper 001; Eqs. (4) to (6), paper 000), and what is read off the trails.
+//
+// Trails are float32: tau (n, n), row = from, or (n, k), one for each candidate edge; then all other edges share one
+// trail, which the host keeps. Nothing here depends on the order in which threads run.
+
+#include "warp.cuh"
+
+#ifndef DENSE
+#define DENSE 1
+#endif
+#ifndef SYMMETRIC
+#define SYMMETRIC 1
+#endif
+
+// The place of the edge i -> j in tau, or -1 where the memory keeps none.
+__device__ __forceinline__ long long place_of(const int* neighbours, int n, int k, int i, int j) {
+#if DENSE
+    return static_cast<long long>(i) * n + j;
+#else
+    const long long row = static_cast<long long>(i) * k;
+    for (int slot = 0; slot < k; ++slot) {
+        if (neighbours[row + slot] == j) return row + slot;
+    }
+    return -1;
+#endif
+}
+
+// Dense trails know the largest trail of a city's edges that are no candidates: bound (n,). It evaporates as they do
+// and rises with a deposit on one of them, so it is never below their maximum.
+__device__ __forceinline__ void raise_bound(float* bound, const int* neighbours, int k, int i, int j, float trail) {
+#if DENSE
+    const size_t row = static_cast<size_t>(i) * k;
+    bool candidate = false;
+    for (int slot = 0; slot < k; ++slot) candidate |= neighbours[row + slot] == j;
+    // Trails are not negative, and then floats compare as integers do.
+    if (!candidate) atomicMax(reinterpret_cast<int*>(bound + i), __float_as_int(trail));
+#endif
+}
+
+// bound (n,) from dense trails, one warp a city.
+extern "C" __global__ void find_bounds(const float* tau, const int* neighbours, int n, int k, float* bound) {
+    const int city = (blockIdx.x * blockDim.x + threadIdx.x) >> 5, lane = lane_id();
+    if (city >= n) return;
+    const size_t row = static_cast<size_t>(city) * k;
+    float largest = 0.0f;
+    for (int j = lane; j < n; j += 32) {
+        const float trail = tau[static_cast<size_t>(city) * n + j];
+        if (trail <= largest || j == city) continue;
+        bool candidate = false;
+        for (int slot = 0; slot < k; ++slot) candidate |= neighbours[row + slot] == j;
+        if (!candidate) largest = trail;
+    }
+    largest = warp_max(largest);
+    if (lane == 0) bound[city] = largest;
+}
+
+extern "C" __global__ void fill_trails(float* tau, size_t count, float value) {
+    const size_t stride = static_cast<size_t>(gridDim.x) * blockDim.x;
+    for (size_t e = static_cast<size_t>(blockIdx.x) * blockDim.x + threadIdx.x; e < count; e += stride) tau[e] = value;
+}
+
+// tau <- (1 - rho) tau, kept within the limits.
+extern "C" __global__ void evaporate(float* tau, size_t count, float keep, float low, float high) {
+    const size_t stride = static_cast<size_t>(gridDim.x) * blockDim.x;
+    const size_t first = static_cast<size_t>(blockIdx.x) * blockDim.x + threadIdx.x;
+    float4* four = reinterpret_cast<float4*>(tau);
+    for (size_t e = first; e < count / 4; e += stride) {
+        float4 t = four[e];
+        t.x = fminf(high, fmaxf(low, t.x * keep));
+        t.y = fminf(high, fmaxf(low, t.y * keep));
+        t.z = fminf(high, fmaxf(low, t.z * keep));
+        t.w = fminf(high, fmaxf(low, t.w * keep));
+        four[e] = t;
+    }
+    const size_t e = count / 4 * 4 + first;
+    if (e < count) tau[e] = fminf(high, fmaxf(low, tau[e] * keep));
+}
+
+__device__ __forceinline__ void deposit_on(float* tau, float* bound, const int* neighbours, int n, int k, int i, int j,
+                                           float keep, float amount, float high) {
+    const long long place = place_of(neighbours, n, k, i, j);
+    if (place < 0) return;
+    const float trail = fminf(high, tau[place] * keep + amount);
+    tau[place] = trail;
+    raise_bound(bound, neighbours, k, i, j, trail);
+}
+
+// tau <- min(keep tau + amount, high) on the edges of one tour (n,), one thread an edge: a tour holds no edge twice.
+// keep is 1 for a deposit and 1 - rho for the global update of ACS (Eq. (4), paper 003).
+extern "C" __global__ void deposit(float* tau, float* bound, const int* neighbours, int n, int k, const int* tour, float keep,
+                                   float amount, float high) {
+    const int p = blockIdx.x * blockDim.x + threadIdx.x;
+    if (p >= n) return;
+    const int i = tour[p], j = tour[p + 1 < n ? p + 1 : 0];
+    deposit_on(tau, bound, neighbours, n, k, i, j, keep, amount, high);
+#if SYMMETRIC
+    deposit_on(tau, bound, neighbours, n, k, j, i, keep, amount, high);
+#endif
+}
+
+// Deposits of the whole colony, first half: sums[e] += share / length of every ant that uses edge e (1 for a length of
+// 0), in units of 2^-40 of the largest deposit. Integers add up to the same in any order; floats would not.
+// sums (n, n) or (n, k), zero at first.
+extern "C" __global__ void sum_deposits(unsigned long long* sums, const int* neighbours, int n, int k,
+                                        const int* tours, const double* lengths, int m, double share, double unit) {
+    const size_t edges = static_cast<size_t>(m) * n, stride = static_cast<size_t>(gridDim.x) * blockDim.x;
+    for (size_t e = static_cast<size_t>(blockIdx.x) * blockDim.x + threadIdx.x; e < edges; e += stride) {
+        const int ant = static_cast<int>(e / n), p = static_cast<int>(e - static_cast<size_t>(ant) * n);
+        const int* tour = tours + static_cast<size_t>(ant) * n;
+        const int i = tour[p], j = tour[p + 1 < n ? p + 1 : 0];
+        const double own = lengths[ant] > 0.0 ? share / lengths[ant] : 1.0;
+        const unsigned long long amount = static_cast<unsigned long long>(__double2ll_rn(own / unit));
+        long long place = place_of(neighbours, n, k, i, j);
+        if (place >= 0) atomicAdd(sums + place, amount);
+#if SYMMETRIC
+        place = place_of(neighbours, n, k, j, i);
+        if (place >= 0) atomicAdd(sums + place, amount);
+#endif
+    }
+}
+
+// Second half: tau <- min(tau + sum, high), and the sums are zero again.
+extern "C" __global__ void apply_sums(float* tau, float* bound, const int* neighbours, int n, int k,
+                                      unsigned long long* sums, double unit, float high) {
+    const size_t count = static_cast<size_t>(n) * (DENSE ? n : k);
+    const size_t stride = static_cast<size_t>(gridDim.x) * blockDim.x;
+    for (size_t e = static_cast<size_t>(blockIdx.x) * blockDim.x + threadIdx.x; e < count; e += stride) {
+        const unsigned long long sum = sums[e];
+        if (sum == 0ull) continue;
+        const float trail = fminf(high, tau[e] + static_cast<float>(static_cast<double>(sum) * unit));
+        tau[e] = trail;
+        sums[e] = 0ull;
+        if (DENSE) raise_bound(bound, neighbours, k, static_cast<int>(e / n), static_cast<int>(e % n), trail);
+    }
+}
+
+// Adds to *count, over all cities, the candidates whose trail exceeds min + lam (max - min) of the city's candidates.
+// One warp a city.
+extern "C" __global__ void count_branches(const float* tau, const int* neighbours, int n, int k, float lam,
+                                          unsigned long long* count) {
+    const int city = (blockIdx.x * blockDim.x + threadIdx.x) >> 5, lane = lane_id();
+    if (city >= n) return;
+    const size_t row = static_cast<size_t>(city) * k;
+    float low = __int_as_float(0x7F800000), high = 0.0f;
+    for (int slot = lane; slot < k; slot += 32) {
+        const float t = tau[DENSE ? static_cast<size_t>(city) * n + neighbours[row + slot] : row + slot];
+        low = fminf(low, t);
+        high = fmaxf(high, t);
+    }
+    low = -warp_max(-low);
+    high = warp_max(high);
+    const float cut = __fadd_rn(low, __fmul_rn(lam, __fsub_rn(high, low)));
+    unsigned long long above = 0;
+    for (int slot = lane; slot < k; slot += 32) {
+        above += tau[DENSE ? static_cast<size_t>(city) * n + neighbours[row + slot] : row + slot] > cut;
+    }
+    if (above) atomicAdd(count, above);
+}

@@ -1,0 +1,135 @@
+"""How a colony is laid out on a device: sizes, kernel options and launch shapes. Pure numbers, no device."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from pymoo_gpuaco.colony.parameters import ColonyParameters
+from pymoo_gpuaco.problems.instance import Instance
+from pymoo_gpuaco.problems.metrics import Metric
+
+# As in the CPU engine: from this size on, "auto" keeps the trails of candidate edges only.
+CANDIDATE_MEMORY_FROM = 10_000
+MOST_ANTS_BY_DEFAULT = 4096
+# A warp improves a tour, and the warps of one multiprocessor hide each other's waiting.
+ANTS_A_MULTIPROCESSOR = 6
+# GEO takes six trigonometric functions; up to this many cities a table is used, as in the CPU engine.
+GEO_TABLE_LIMIT = 4000
+# With a matrix, searches read a float copy; a table of a metric with coordinates would only be slower.
+LOG_BYTES = 96 * 8
+FEWEST_CITIES_TO_KICK = 8
+
+# "hybrid" and "stochastic_trial" are ways to draw from all cities; over candidate lists they mean the roulette wheel.
+RACES = ("wrs", "auto")
+UNSUPPORTED = ("acceptance_tournament", "pseudo_random_proportional")
+TRIALS = ("stochastic_trial", "hybrid", "auto")
+
+
+def _round_up(value: int, unit: int) -> int:
+    return -(-value // unit) * unit
+
+
+@dataclass(frozen=True)
+class DeviceLimits:
+    """What the layout needs to know of a device."""
+
+    multiprocessors: int
+    shared_bytes: int  # most dynamic shared memory that a block may ask for
+
+
+@dataclass(frozen=True)
+class Layout:
+    """One colony on one device; letters: m ants, n cities, k candidates."""
+
+    m: int
+    n: int
+    k: int
+    dense: bool
+    all_cities: bool
+    slots: int  # candidates a lane
+    node_bytes: int  # bytes of a city's number in tabus and candidate rows
+    race: bool
+    trial: bool
+    tabu: int  # code of tabu.cuh
+    resident: bool  # candidate rows in shared memory
+    tabu_in_shared: bool
+    tabu_bytes: int
+    ants_a_block: int
+    blocks: int
+    shared_bytes: int  # of a construction block
+    search_in_shared: bool
+    search_bytes: int  # of one tour under local search
+    search_blocks: int
+
+    @property
+    def stride(self) -> int:
+        """Places of a padded candidate row."""
+        return 32 * self.slots
+
+    @property
+    def trails(self) -> tuple[int, int]:
+        """Shape of tau."""
+        return (self.n, self.n if self.dense else self.k)
+
+
+def default_ants(n: int, parameters: ColonyParameters, limits: DeviceLimits) -> int:
+    """Colony size where the user gave none: a whole number of tours a multiprocessor, or min(n, 4096)."""
+    if parameters.local_search is not None:
+        return ANTS_A_MULTIPROCESSOR * limits.multiprocessors
+    return min(n, MOST_ANTS_BY_DEFAULT)
+
+
+def plan(instance: Instance, parameters: ColonyParameters, limits: DeviceLimits) -> Layout:
+    """Decide everything that the kernels are compiled and launched with."""
+    n, k = instance.n, instance.k
+    m = parameters.n_ants or default_ants(n, parameters, limits)
+    all_cities = parameters.candidate_list_size is None
+    memory = parameters.memory
+    if memory == "auto":
+        memory = "dense" if all_cities or n < CANDIDATE_MEMORY_FROM else "candidate"
+    slots = -(-k // 32)
+    node_bytes = 2 if n < 1 << 16 else 4
+    tabu = {"list": 0, "compact": 1, "bitmask": 2, "auto": 2}[parameters.tabu]
+    tabu_bytes = _round_up({0: 2 * n * node_bytes, 1: n * node_bytes, 2: 4 * -(-n // 32)}[tabu], 16)
+    rows = n * 32 * slots * (4 + node_bytes)
+    share = -(-m // limits.multiprocessors)  # ants of one multiprocessor, if spread evenly
+    together = min(32, share)
+    resident = not all_cities and rows + together * tabu_bytes <= limits.shared_bytes
+    tabu_in_shared = resident or tabu_bytes <= limits.shared_bytes
+    ants_a_block = together if resident else 1 if share <= 32 or 4 * tabu_bytes > limits.shared_bytes else 4
+    blocks = -(-m // ants_a_block)
+    if resident:
+        blocks = min(blocks, limits.multiprocessors)
+    elif not tabu_in_shared:
+        blocks = min(blocks, 32 * limits.multiprocessors)
+    shared = (rows if resident else 0) + (ants_a_block * tabu_bytes if tabu_in_shared else 0)
+    search_bytes = _round_up(LOG_BYTES + 4 * -(-n // 32) + 3 * n * node_bytes, 16)
+    search_in_shared = search_bytes <= limits.shared_bytes
+    return Layout(
+        m=m,
+        n=n,
+        k=k,
+        dense=memory == "dense",
+        all_cities=all_cities,
+        slots=slots,
+        node_bytes=node_bytes,
+        race=parameters.selection in RACES,
+        trial=all_cities and parameters.selection in TRIALS,
+        tabu=tabu,
+        resident=resident,
+        tabu_in_shared=tabu_in_shared,
+        tabu_bytes=tabu_bytes,
+        ants_a_block=ants_a_block,
+        blocks=blocks,
+        shared_bytes=shared,
+        search_in_shared=search_in_shared,
+        search_bytes=search_bytes,
+        search_blocks=m if search_in_shared else min(m, 16 * limits.multiprocessors),
+    )
+
+
+def uses_table(instance: Instance) -> bool:
+    """Whether searches look distances up: a matrix, or GEO where the table is small."""
+    return instance.metric == Metric.EXPLICIT or (
+        instance.metric == Metric.GEO and instance.n <= GEO_TABLE_LIMIT
+    )

@@ -1,0 +1,44 @@
+"""A longer list of near cities, read when all candidates of a city are visited."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.spatial import cKDTree
+
+from pymoo_gpuaco.problems.instance import Instance
+from pymoo_gpuaco.problems.metrics import Metric
+
+LENGTH = 128  # cities listed, a multiple of 32
+_ROWS = 4096  # rows handled together, which bounds the temporaries
+
+
+def near_cities(instance: Instance) -> NDArray[np.int32]:
+    """Return (n, 128) ids, ascending by distance, the city itself first; short rows are filled with the city."""
+    n = instance.n
+    count = min(n, LENGTH)
+    result = np.empty((n, LENGTH), np.int32)
+    result[:] = np.arange(n)[:, None]
+    if instance.metric == Metric.EXPLICIT:
+        for first in range(0, n, _ROWS):
+            block = instance.matrix[first : first + _ROWS]
+            nearest = np.argpartition(block, count - 1, axis=1)[:, :count]
+            order = np.argsort(np.take_along_axis(block, nearest, axis=1), axis=1, kind="stable")
+            result[first : first + _ROWS, :count] = np.take_along_axis(nearest, order, axis=1)
+        return result
+    points, norm = _flat(instance)
+    tree = cKDTree(points)
+    for first in range(0, n, _ROWS):
+        found = tree.query(points[first : first + _ROWS], k=count, p=norm, workers=-1)[1]
+        result[first : first + _ROWS, :count] = found.reshape(-1, count)
+    return result
+
+
+def _flat(instance: Instance) -> tuple[NDArray[np.float64], float]:
+    """Points and the Minkowski norm in which the metric's order of distances is that of straight lines."""
+    coords = instance.coords
+    if instance.metric == Metric.GEO:
+        lat, lon = coords[:, 0], coords[:, 1]
+        return np.column_stack([np.cos(lat) * np.cos(lon), np.cos(lat) * np.sin(lon), np.sin(lat)]), 2.0
+    points = coords if coords[:, 2].any() else coords[:, :2]
+    return points, {Metric.MAN: 1.0, Metric.MAX: np.inf}.get(instance.metric, 2.0)

@@ -1,0 +1,198 @@
+"""Problems that cannot be solved and choices that do not exist: one clear exception each, before anything runs."""
+
+import sys
+
+import numpy as np
+import pytest
+from algorithm_cases import BACKEND, COLONIES, Tour, cities, every_algorithm, every_colony, shorten_climbs, small
+from pymoo.core.problem import ElementwiseProblem, Problem
+from pymoo.optimize import minimize
+from pymoo.problems import get_problem
+
+import pymoo_gpuaco
+from pymoo_gpuaco import TSP, BackendUnavailable, GPU2OptIHC
+
+
+@pytest.fixture(autouse=True)
+def quick(monkeypatch):
+    shorten_climbs(monkeypatch)
+
+
+class Permutations(Problem):
+    """Any problem over permutations, right or wrong, with a distance matrix."""
+
+    def __init__(self, n=5, D=None, **kwargs):
+        super().__init__(**{"n_var": n, "n_obj": 1, "xl": 0, "xu": n - 1, "vtype": int, **kwargs})
+        self.D = np.ones((n, n)) if D is None else D
+
+    def _evaluate(self, x, out, *args, **kwargs):
+        out["F"] = np.full((len(x), self.n_obj), 1.0)
+
+
+class WithoutDistances(ElementwiseProblem):
+    def __init__(self):
+        super().__init__(n_var=5, n_obj=1, xl=0, xu=4, vtype=int)
+
+    def _evaluate(self, x, out, *args, **kwargs):
+        out["F"] = 1.0
+
+
+def matrix(n=5, **changed):
+    D = np.ones((n, n))
+    for place, value in changed.items():
+        D[int(place[1]), int(place[2])] = value
+    return D
+
+
+PROBLEMS = {
+    "two objectives": (lambda: Permutations(n_obj=2), ValueError, "2 objectives"),
+    "multi-objective test problem": (lambda: get_problem("zdt1"), ValueError, "2 objectives"),
+    "inequality": (lambda: Permutations(n_ieq_constr=1), ValueError, "1 constraints"),
+    "equality": (lambda: Permutations(n_eq_constr=2), ValueError, "2 constraints"),
+    "float variables": (lambda: Permutations(vtype=float), TypeError, "vtype float, not int"),
+    "no vtype": (lambda: Permutations(vtype=None), TypeError, "vtype None, not int"),
+    "float test problem": (lambda: get_problem("rastrigin"), TypeError, "vtype"),
+    "no D": (WithoutDistances, TypeError, "no distance matrix D"),
+    "D of another size": (lambda: Permutations(D=np.ones((4, 4))), ValueError, "4 x 4, but the problem has 5"),
+    "D not square": (lambda: Permutations(D=np.ones((5, 4))), ValueError, "square"),
+    "D negative": (lambda: Permutations(D=matrix(p12=-1.0)), ValueError, "-1 from city 1 to city 2"),
+    "D with NaN": (lambda: Permutations(D=matrix(p01=np.nan)), ValueError, "nan from city 0 to city 1"),
+    "D with infinity": (lambda: Permutations(D=matrix(p31=np.inf)), ValueError, "inf from city 3 to city 1"),
+    "D of strings": (lambda: Permutations(D=np.full((5, 5), "a")), TypeError, "numbers"),
+    "two cities": (lambda: Permutations(n=2), ValueError, "at least 3 cities"),
+    "one city": (lambda: Permutations(n=1), ValueError, "at least 3 cities"),
+    "bounds of other numbers": (lambda: Permutations(xl=1, xu=5), ValueError, "xl=0 and xu=4"),
+    "no problem": (lambda: np.ones((5, 5)), TypeError, "ndarray is not a pymoo Problem"),
+    "name of one": (lambda: "pcb442", TypeError, "str is not a pymoo Problem"),
+}
+
+
+@every_algorithm
+@pytest.mark.parametrize("kind", PROBLEMS)
+def test_problem_that_is_no_tsp_is_refused_and_nothing_runs(cls, kind):
+    make, error, words = PROBLEMS[kind]
+    with pytest.raises(error, match=words):
+        minimize(make(), small(cls), ("n_gen", 1), seed=1)
+    algorithm = small(cls)
+    with pytest.raises(error, match=words):
+        algorithm.setup(make(), seed=1)
+    algorithm.setup(cities(9), seed=1, termination=("n_gen", 1)).run()  # a right one works after a wrong one
+
+
+COORDINATES = {
+    "NaN": ([[0, 0], [1, np.nan], [2, 2]], ValueError, "finite"),
+    "infinity": ([[0, 0], [1, 1], [2, np.inf]], ValueError, "finite"),
+    "one city": ([[0, 0]], ValueError, "at least 3 cities"),
+    "two cities": ([[0, 0], [1, 1]], ValueError, "at least 3 cities"),
+    "none": (np.empty((0, 2)), ValueError, "at least 3 cities|shape"),
+    "flat list": ([0, 1, 2, 3], ValueError, "coords"),
+    "four columns": (np.ones((5, 4)), ValueError, "coords"),
+    "strings": ([["a", "b"]] * 3, (TypeError, ValueError), "coords"),
+}
+
+
+@pytest.mark.parametrize("kind", COORDINATES)
+def test_coordinates_that_are_none_are_refused(kind):
+    coordinates, error, words = COORDINATES[kind]
+    with pytest.raises(error, match=words):
+        TSP(coordinates)
+
+
+@pytest.mark.parametrize(
+    ("D", "error", "words"),
+    [
+        (np.ones((3, 4)), ValueError, "square"),
+        (np.ones((2, 2)), ValueError, "at least 3 cities"),
+        (matrix(p10=-2.0), ValueError, "-2 from city 1 to city 0"),
+        (matrix(p10=np.nan), ValueError, "nan from city 1 to city 0"),
+        (matrix(p10=np.inf), ValueError, "inf from city 1 to city 0"),
+    ],
+)
+def test_matrices_that_are_no_distances_are_refused(D, error, words):
+    with pytest.raises(error, match=words):
+        TSP(matrix=D)
+
+
+def test_asymmetric_matrix_is_refused_by_the_climbers():
+    problem = TSP(matrix=np.arange(25.0).reshape(5, 5))
+    with pytest.raises(ValueError, match="symmetric instance, got an asymmetric one"):
+        minimize(problem, small(GPU2OptIHC), ("n_gen", 1), seed=1)
+
+
+@every_colony
+def test_asymmetric_matrix_is_refused_with_a_search_that_reverses(cls):
+    problem = TSP(matrix=np.arange(25.0).reshape(5, 5))
+    with pytest.raises(ValueError, match="local_search='2opt'.*symmetric"):
+        minimize(problem, small(cls, local_search="2opt"), ("n_gen", 1), seed=1)
+
+
+@every_algorithm
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+def test_objective_that_is_no_number_stops_the_run_and_keeps_the_best(cls, value):
+    class Broken(Tour):
+        calls = 0
+
+        def _evaluate(self, x, out, *args, **kwargs):
+            super()._evaluate(x, out)
+            self.calls += 1
+            if self.calls == 3:
+                out["F"] = value
+
+    problem = Broken(cities(9).D)
+    algorithm = small(cls).setup(problem, termination=("n_gen", 9), seed=1)
+    with pytest.raises(ValueError, match=f"must be finite, got {value}"):
+        algorithm.run()
+    assert algorithm.n_gen == 3
+    assert algorithm.result().F[0] == Tour(problem.D).evaluate(algorithm.result().X)[0]
+
+
+@every_algorithm
+@pytest.mark.parametrize(
+    ("seed", "error"), [(-1, ValueError), (1.5, TypeError), ("one", TypeError), (np.int64(-7), ValueError)]
+)
+def test_seed_that_is_none_is_refused_by_name(cls, seed, error):
+    with pytest.raises(error, match="seed must be an integer >= 0"):
+        minimize(cities(9), small(cls), ("n_gen", 1), seed=seed)
+    with pytest.raises(error, match="seed must be an integer >= 0"):
+        minimize(cities(9), small(cls, seed=seed), ("n_gen", 1))
+
+
+@every_algorithm
+def test_unknown_backend_is_refused_with_the_known_ones(cls):
+    with pytest.raises(ValueError, match="backend must be one of 'auto', 'cpu', 'cuda', got 'tpu'"):
+        cls(backend="tpu")
+    with pytest.raises(ValueError, match="backend must be one of 'auto', 'cpu', 'cuda', got 'tpu'"):
+        minimize(cities(9), small(cls), ("n_gen", 1), backend="tpu")
+
+
+@every_algorithm
+def test_cuda_without_a_device_says_what_is_missing(cls):
+    from pymoo_gpuaco.backends import why_no_cuda
+
+    if why_no_cuda() is None:
+        pytest.skip("a CUDA device is usable here")
+    with pytest.raises(BackendUnavailable, match="(?i)driver|pycuda|nvcc") as error:
+        minimize(cities(9), small(cls, backend="cuda"), ("n_gen", 1), seed=1)
+    assert "cuda" in str(error.value)
+    assert pymoo_gpuaco.BackendUnavailable is BackendUnavailable
+
+
+@every_algorithm
+@pytest.mark.parametrize("value", ["0", "-2", "many", "1.5", "4096"])
+@pytest.mark.skipif(BACKEND != "cpu", reason="threads of the CPU engine")
+def test_number_of_threads_is_checked(cls, value, monkeypatch):
+    monkeypatch.setenv("PYMOO_GPUACO_THREADS", value)
+    with pytest.raises(ValueError, match="PYMOO_GPUACO_THREADS must be an integer in"):
+        minimize(cities(9), small(cls), ("n_gen", 1), seed=1)
+
+
+def test_nothing_of_cuda_is_imported_with_the_package():
+    import subprocess
+
+    code = "import sys, pymoo_gpuaco; print([m for m in sys.modules if 'pycuda' in m])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "[]\n"
+
+
+def test_colonies_are_all_but_the_climbers():
+    assert {*COLONIES.values(), GPU2OptIHC} == set(pymoo_gpuaco.ALL_ALGORITHMS.values())

@@ -1,0 +1,231 @@
+"""2-opt, Or-opt and kicks: valid tours, exact deltas, true local optima, exact undo."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pymoo_gpuaco.backends.cpu import directed_search, local_search
+from pymoo_gpuaco.backends.cpu.graph import make_graph, tour_length
+from pymoo_gpuaco.backends.cpu.philox import new_stream
+from pymoo_gpuaco.problems import TSP
+from pymoo_gpuaco.problems.instance import as_instance
+
+
+def square_cloud(n, seed, metric="EUC_2D", k=None):
+    points = np.random.default_rng(seed).integers(0, 1000, (n, 2))
+    return make_graph(as_instance(TSP(points, metric=metric), k or n - 1))
+
+
+def loaded(n, seed):
+    w = local_search.make_workspace(n)
+    tour = np.random.default_rng(seed).permutation(n).astype(np.int32)
+    local_search.load_tour(w, tour)
+    return w, tour
+
+
+def queue_all(w):
+    local_search.push_changed(w, np.full((len(w.tour), 2), -1, np.int32))
+
+
+def is_tour(w):
+    n = len(w.tour)
+    return sorted(w.tour) == list(range(n)) and all(w.position[w.tour] == np.arange(n))
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.integers(4, 40), st.integers(0, 10_000), st.booleans())
+def test_the_change_of_length_is_exact_and_the_tour_stays_a_tour(n, seed, or_opt):
+    graph = square_cloud(n, seed)
+    w, tour = loaded(n, seed + 1)
+    queue_all(w)
+    delta = local_search.search(graph, w, or_opt)
+    assert is_tour(w)
+    assert tour_length(graph, w.tour) == tour_length(graph, tour) + delta  # integers: exact
+    assert delta <= 0.0
+
+
+def best_two_opt(graph, tour):
+    n = len(tour)
+    length = tour_length(graph, tour)
+    best = 0.0
+    for i in range(n - 1):
+        for j in range(i + 1, n):
+            other = np.concatenate([tour[:i], tour[i : j + 1][::-1], tour[j + 1 :]])
+            best = min(best, tour_length(graph, other) - length)
+    return best
+
+
+def best_or_opt(graph, tour):
+    n = len(tour)
+    length = tour_length(graph, tour)
+    best = 0.0
+    for start in range(n):
+        for size in (1, 2, 3):
+            turned = np.roll(tour, -start)
+            segment, rest = turned[:size], turned[size:]
+            for at in range(1, len(rest)):
+                for piece in (segment, segment[::-1]):
+                    other = np.concatenate([rest[:at], piece, rest[at:]])
+                    best = min(best, tour_length(graph, other) - length)
+    return best
+
+
+@pytest.mark.parametrize("metric", ["EUC_2D", "EXACT", "MAN_2D", "CEIL_2D", "ATT"])
+@pytest.mark.parametrize("seed", range(3))
+def test_no_two_opt_move_is_left_with_full_neighbour_lists(metric, seed):
+    graph = square_cloud(14, seed, metric)
+    w, _ = loaded(14, seed)
+    queue_all(w)
+    local_search.search(graph, w, False)
+    assert best_two_opt(graph, w.tour.copy()) >= -1e-6
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_no_or_opt_move_is_left_whose_segment_end_gets_a_nearer_neighbour(seed):
+    # every improving Or-opt move gives some city at a changed edge a nearer tour neighbour; those that the
+    # search looks at carry the segment that this city ends
+    graph = square_cloud(12, seed)
+    w, _ = loaded(12, seed)
+    queue_all(w)
+    before = local_search.search(graph, w, True)
+    assert before < 0
+    assert best_two_opt(graph, w.tour.copy()) >= -1e-6
+    queue_all(w)
+    assert local_search.search(graph, w, True) == 0.0
+
+
+def test_or_opt_finds_what_two_opt_cannot():
+    # over 60 random starts Or-opt must lead to shorter tours on average
+    graph = square_cloud(60, 5)
+    lengths = {True: [], False: []}
+    for or_opt in lengths:
+        for seed in range(60):
+            w, _ = loaded(60, seed)
+            queue_all(w)
+            local_search.search(graph, w, or_opt)
+            lengths[or_opt].append(tour_length(graph, w.tour))
+    assert np.mean(lengths[True]) < np.mean(lengths[False]) * 0.99
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.integers(6, 30), st.integers(0, 1000), st.data())
+def test_carrying_a_segment_gives_the_tour_worked_out_on_a_list(n, seed, data):
+    w, tour = loaded(n, seed)
+    start = data.draw(st.integers(0, n - 1))
+    size = data.draw(st.integers(1, 3))
+    flip = data.draw(st.booleans())
+    turned = list(np.roll(tour, -start))
+    segment, rest = turned[:size], turned[size:]
+    at = data.draw(st.integers(0, len(rest) - 2))  # behind the last is where the segment stands
+    local_search.move_segment(w, segment[0], segment[-1], rest[at], flip)
+    expected = rest[: at + 1] + (segment[::-1] if flip else segment) + rest[at + 1 :]
+    assert is_tour(w)
+    got = np.roll(w.tour, -int(np.flatnonzero(w.tour == expected[0])[0]))
+    assert list(got) == expected or [got[0], *got[:0:-1]] == expected
+
+
+def test_undo_restores_the_array_to_the_last_position():
+    graph = square_cloud(50, 1)
+    w, _ = loaded(50, 2)
+    queue_all(w)
+    local_search.search(graph, w, True)
+    kept = w.tour.copy()
+    w.logged[0] = 0
+    rng = new_stream(np.uint64(1), 0, 1)
+    for _ in range(5):
+        local_search._kick(graph, w, 10, rng)
+    local_search.search(graph, w, True)
+    assert not np.array_equal(w.tour, kept)
+    local_search.undo(w)
+    assert np.array_equal(w.tour, kept)
+    assert is_tour(w)
+
+
+def test_a_kick_swaps_two_adjacent_stretches_and_knows_its_delta():
+    graph = square_cloud(30, 1)
+    changed = []
+    for seed in range(50):
+        w, tour = loaded(30, seed)
+        w.logged[0] = 0
+        delta = local_search._kick(graph, w, 5, new_stream(np.uint64(seed), 0, 1))
+        assert is_tour(w)
+        assert tour_length(graph, w.tour) == tour_length(graph, tour) + delta
+        edges = {frozenset(e) for e in zip(tour, np.roll(tour, -1), strict=True)}
+        new = {frozenset(e) for e in zip(w.tour, np.roll(w.tour, -1), strict=True)}
+        changed.append(len(edges - new))
+    # two single cities that change places share an edge that stays
+    assert set(changed) == {2, 3}
+    assert changed.count(3) > 40
+
+
+def test_kicks_never_lengthen_and_mostly_shorten():
+    graph = square_cloud(200, 3, k=10)
+    w, _ = loaded(200, 3)
+    queue_all(w)
+    local_search.search(graph, w, True)
+    before = tour_length(graph, w.tour)
+    delta = local_search.kick_and_repair(graph, w, True, 400, 30, new_stream(np.uint64(1), 0, 1))
+    assert tour_length(graph, w.tour) == before + delta
+    assert delta < 0
+
+
+def test_a_full_log_ends_the_search_early_but_keeps_undo_exact():
+    graph = square_cloud(60, 4)
+    w = local_search.make_workspace(60, log_capacity=8)
+    tour = np.random.default_rng(0).permutation(60).astype(np.int32)
+    local_search.load_tour(w, tour)
+    w.logged[0] = 0
+    queue_all(w)
+    delta = local_search.search(graph, w, True)
+    assert 0 < w.logged[0] <= 8
+    assert w.ring[1] == 0
+    assert tour_length(graph, w.tour) == tour_length(graph, tour) + delta
+    local_search.undo(w)
+    assert np.array_equal(w.tour, tour)
+
+
+def test_only_cities_with_new_tour_neighbours_are_queued():
+    tour = np.arange(10, dtype=np.int32)
+    reference = np.empty((10, 2), np.int32)
+    local_search.tour_neighbours(tour, reference)
+    w = local_search.make_workspace(10)
+    local_search.load_tour(w, np.array([0, 1, 2, 3, 6, 5, 4, 7, 8, 9], np.int32))  # 4 5 6 reversed
+    local_search.push_changed(w, reference)
+    assert sorted(w.queue[: w.ring[1]]) == [3, 4, 6, 7]
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.integers(3, 25), st.integers(0, 1000))
+def test_directed_search_keeps_the_direction_and_its_books(n, seed):
+    rng = np.random.default_rng(seed)
+    matrix = rng.integers(1, 100, (n, n)).astype(float)
+    np.fill_diagonal(matrix, 0)
+    graph = make_graph(as_instance(TSP(matrix=matrix), n - 1))
+    tours = np.array([rng.permutation(n) for _ in range(3)], np.int32)
+    before = [tour_length(graph, t) for t in tours]
+    lengths = np.zeros(3)
+    w = local_search.make_workspace(n)
+    directed_search.improve_directed_tours(graph, w, 0, 3, tours, lengths)
+    for tour, length, old in zip(tours, lengths, before, strict=True):
+        assert sorted(tour) == list(range(n))
+        assert length == tour_length(graph, tour) <= old
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_directed_search_leaves_no_improving_segment_move(seed):
+    n = 9
+    rng = np.random.default_rng(seed)
+    matrix = rng.integers(1, 100, (n, n)).astype(float)
+    np.fill_diagonal(matrix, 0)
+    graph = make_graph(as_instance(TSP(matrix=matrix), n - 1))
+    tours = rng.permutation(n).astype(np.int32)[None]
+    lengths = np.zeros(1)
+    directed_search.improve_directed_tours(graph, local_search.make_workspace(n), 0, 1, tours, lengths)
+    for start in range(n):
+        turned = np.roll(tours[0], -start)
+        for size in (1, 2, 3):
+            segment, rest = turned[:size], turned[size:]
+            for at in range(1, len(rest)):
+                other = np.concatenate([rest[:at], segment, rest[at:]])
+                assert tour_length(graph, other) >= lengths[0]

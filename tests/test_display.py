@@ -1,0 +1,156 @@
+"""What is printed under verbose and progress, from every place where pymoo lets one ask for it."""
+
+import pickle
+
+import numpy as np
+import pytest
+from algorithm_cases import M, cities, every_algorithm, run_to_end, shorten_climbs, small
+from pymoo.optimize import minimize
+from pymoo.util.display.column import Column
+from pymoo.util.display.display import Display
+from pymoo.util.display.output import Output
+from pymoo.util.display.single import SingleObjectiveOutput
+
+from pymoo_gpuaco import GPUMMAS, TSP, ColonyOutput, GPU2OptIHC
+
+HEADER = ["n_gen", "tours", "best", "gap %", "iteration", "tours/s"]
+
+
+@pytest.fixture(autouse=True)
+def quick(monkeypatch):
+    shorten_climbs(monkeypatch)
+
+
+def rows(text):
+    """Printed rows as lists of cells, without the header's lines."""
+    lines = [line for line in text.splitlines() if "|" in line]
+    return [[cell.strip() for cell in line.split("|")] for line in lines]
+
+
+@every_algorithm
+@pytest.mark.parametrize("place", ["constructor", "minimize", "setup"])
+def test_verbose_prints_a_header_and_a_row_for_each_generation(cls, place, capsys):
+    problem = cities(9)
+    if place == "constructor":
+        res = minimize(problem, small(cls, verbose=True), ("n_gen", 3), seed=1)
+    elif place == "minimize":
+        res = minimize(problem, small(cls), ("n_gen", 3), seed=1, verbose=True)
+    else:
+        algorithm = small(cls).setup(problem, termination=("n_gen", 3), seed=1, verbose=True)
+        run_to_end(algorithm)
+        res = algorithm.result()
+    out = capsys.readouterr().out
+    header, *printed = rows(out)
+    assert header == HEADER
+    assert [row[0] for row in printed] == ["1", "2", "3"]
+    if cls is not GPU2OptIHC:
+        assert [row[1] for row in printed] == [str(M), str(2 * M), str(3 * M)]
+    assert float(printed[-1][2]) == res.F[0]
+
+
+@every_algorithm
+def test_nothing_is_printed_unasked(cls, capsys):
+    minimize(cities(9), small(cls), ("n_gen", 2), seed=1)
+    minimize(cities(9), small(cls, verbose=True), ("n_gen", 2), seed=1, verbose=False)
+    captured = capsys.readouterr()
+    assert (captured.out, captured.err) == ("", "")
+
+
+@every_algorithm
+def test_output_of_the_user_is_printed_from_every_place(cls, capsys):
+    class Cities(Output):
+        def __init__(self):
+            super().__init__()
+            self.columns += [Column("cities", func=lambda algorithm: algorithm.problem.n_var)]
+
+    minimize(cities(9), small(cls, output=Cities()), ("n_gen", 1), seed=1, verbose=True)
+    minimize(cities(9), small(cls), ("n_gen", 1), seed=1, verbose=True, output=Cities())
+    minimize(cities(9), small(cls), ("n_gen", 1), seed=1, display=Display(Cities(), verbose=True))
+    minimize(cities(9), small(cls, display=Display(Cities(), verbose=True)), ("n_gen", 1), seed=1)
+    found = rows(capsys.readouterr().out)
+    assert [row[2] for row in found] == ["cities", "9"] * 4
+
+
+@every_algorithm
+def test_one_output_serves_two_runs_with_a_header_each(cls, capsys):
+    output = SingleObjectiveOutput()
+    for _ in range(2):
+        minimize(cities(9), small(cls), ("n_gen", 1), seed=1, verbose=True, output=output)
+    algorithm = small(cls, output=output)
+    for _ in range(2):
+        run_to_end(algorithm.setup(cities(9), termination=("n_gen", 1), verbose=True))
+    assert [row[0] for row in rows(capsys.readouterr().out)] == ["n_gen", "1"] * 4
+    assert not output.is_initialized
+
+
+@every_algorithm
+def test_progress_bar_runs_to_its_end_and_copies_do_without_it(cls):
+    kept = []
+    res = minimize(
+        cities(9),
+        small(cls),
+        ("n_gen", 3),
+        seed=1,
+        progress=True,
+        save_history=True,
+        callback=_Dump(kept),
+    )
+    assert res.algorithm.display.progress._max == 1.0
+    resumed = pickle.loads(kept[0])
+    assert resumed.display.progress is None
+    assert np.array_equal(run_to_end(resumed).opt[0].X, res.X)
+
+
+class _Dump:
+    def __init__(self, kept):
+        self.kept = kept
+
+    def __call__(self, algorithm):
+        algorithm.callback = _nothing
+        self.kept.append(pickle.dumps(algorithm))
+        algorithm.callback = self
+
+
+def _nothing(algorithm):
+    pass
+
+
+class _Seen:
+    """An algorithm as an output sees it."""
+
+    def __init__(self, best, iteration, known, problem=None):
+        self.n_gen = 4
+        self.start_time = 0.0
+        self.evaluator = type("E", (), {"n_eval": 120})()
+        self.problem = problem or type("P", (), {"best_known": known})()
+        self.opt = type("O", (), {"get": lambda self, key: np.array([[best]])})()
+        self.pop = type("O", (), {"get": lambda self, key: np.array([[iteration], [iteration + 1]])})()
+
+
+@pytest.mark.parametrize(
+    ("best", "iteration", "known", "cells"),
+    [
+        (110.0, 112.5, 100, ["4", "120", "110", "10.000", "112.5"]),
+        (100.0, 100.0, 100, ["4", "120", "100", "0.000", "100"]),
+        (7542.25, 7600.0, None, ["4", "120", "7542.25", "-", "7600"]),
+        (0.0, 3.0, 0, ["4", "120", "0", "-", "3"]),
+        (123456789.5, 2e9, None, ["4", "120", "123456789.5", "-", "2000000000"]),
+    ],
+)
+def test_columns_show_best_gap_and_iteration(best, iteration, known, cells):
+    output = ColonyOutput()
+    output.update(_Seen(best, iteration, known))
+    assert [cell.strip() for cell in output.text().split("|")][:5] == cells
+
+
+def test_speed_is_tours_over_elapsed_seconds(monkeypatch):
+    output = ColonyOutput()
+    monkeypatch.setattr("pymoo_gpuaco.display.time.time", lambda: 8.0)
+    output.update(_Seen(1.0, 1.0, None))
+    assert output.text().split("|")[5].strip() == "15"  # 120 tours in 8 seconds
+
+
+def test_gap_shows_where_the_problem_knows_its_best(capsys):
+    square = TSP(100.0 * np.array([[0, 0], [0, 1], [1, 1], [1, 0]]), best_known=320)
+    minimize(square, small(GPUMMAS), ("n_gen", 1), seed=1, verbose=True)
+    assert rows(capsys.readouterr().out)[1][2:4] == ["400", "25.000"]  # 400 / 320 = 1.25

@@ -1,0 +1,237 @@
+"""The documentation says what is so: its code runs, its links lead somewhere, its numbers have a file."""
+
+import argparse
+import importlib.util
+import inspect
+import json
+import re
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import pytest
+
+import pymoo_gpuaco
+from pymoo_gpuaco import ALL_ALGORITHMS, cli
+
+ROOT = Path(__file__).resolve().parents[1]
+DOCS = ROOT / "docs"
+PAGES = sorted(DOCS.glob("*.md")) + sorted(DOCS.glob("algorithms/*.md"))
+TEXTS = [*PAGES, ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md"]
+
+_FENCE = re.compile(r"^(?P<indent> *)```(?P<language>\w*)[^\n]*\n(?P<body>.*?)^(?P=indent)```$", re.M | re.S)
+# The block form of an include: the one-line form is valid Python, which ruff would format.
+_SNIPPET = re.compile(r"--8<--\n(?P<path>\S+)\n--8<--")
+_LINK = re.compile(r"!?\[[^\]]*\]\((?P<target>(?:[^()\s]|\([^()]*\))+)\)")
+
+
+def name_of(path):
+    return str(path.relative_to(ROOT))
+
+
+def python_blocks(path):
+    """Line and code of each Python block; a block that is an include is checked for its file and left out."""
+    text = path.read_text(encoding="utf-8")
+    for fence in _FENCE.finditer(text):
+        if fence["language"] != "python":
+            continue
+        body = textwrap.dedent(fence["body"])
+        included = _SNIPPET.fullmatch(body.strip())
+        if included:
+            assert (ROOT / included["path"]).parent == ROOT / "examples", "only examples are run by the tests"
+            assert (ROOT / included["path"]).is_file(), included["path"]
+        else:
+            yield text[: fence.start()].count("\n") + 2, body
+
+
+def headings(path):
+    """The anchors of a page's headings, as the site makes them."""
+    text = _FENCE.sub("", path.read_text(encoding="utf-8"))
+    for line in re.findall(r"^#+ +(.+)$", text, re.M):
+        yield re.sub(r"[-\s]+", "-", re.sub(r"[^\w\s-]", "", line).strip().lower())
+
+
+@pytest.fixture(scope="module")
+def tables():
+    spec = importlib.util.spec_from_file_location("generate_tables", DOCS / "generate_tables.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.mark.parametrize("path", [p for p in TEXTS if any(python_blocks(p))], ids=name_of)
+def test_python_blocks_run(path, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    namespace = {"__name__": "__main__"}
+    for line, code in python_blocks(path):
+        # the README's run is what a reader wants to see, not what a test needs
+        code = code.replace('("n_gen", 200)', '("n_gen", 2)')
+        exec(compile("\n" * (line - 1) + code, str(path), "exec"), namespace)
+
+
+@pytest.mark.parametrize("path", TEXTS, ids=name_of)
+def test_links_lead_somewhere(path):
+    text = _FENCE.sub("", path.read_text(encoding="utf-8"))
+    for link in _LINK.finditer(text):
+        target = link["target"]
+        if target.startswith(("https://", "http://")):
+            continue
+        file, _, anchor = target.partition("#")
+        place = (path.parent / file).resolve() if file else path
+        assert place.exists(), f"{name_of(path)}: {target}"
+        # the site adds anchors for documented objects; the strict build checks those
+        if anchor and not anchor.startswith("pymoo_gpuaco."):
+            assert anchor in headings(place), f"{name_of(path)}: {target}"
+
+
+def test_included_pages_have_no_relative_links():
+    """They are read at two places of the tree."""
+    for path in (ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md"):
+        text = _FENCE.sub("", path.read_text(encoding="utf-8"))
+        assert all(link["target"].startswith("http") for link in _LINK.finditer(text))
+
+
+def test_every_public_name_is_in_the_api_reference():
+    page = (DOCS / "api.md").read_text(encoding="utf-8")
+    rows = set(re.findall(r"^\| `(\w+)` \|", page, re.M))
+    assert rows == set(pymoo_gpuaco.__all__)
+
+
+def test_every_class_and_function_has_its_docstring_on_a_page():
+    shown = {name for p in PAGES for name in re.findall(r"^::: pymoo_gpuaco\.(\w+)$", p.read_text(), re.M)}
+    objects = {name for name in pymoo_gpuaco.__all__ if callable(getattr(pymoo_gpuaco, name))}
+    assert objects <= shown
+
+
+def test_every_algorithm_has_a_page():
+    overview = (DOCS / "algorithms" / "index.md").read_text(encoding="utf-8")
+    navigation = (ROOT / "mkdocs.yml").read_text(encoding="utf-8")
+    for name in ALL_ALGORITHMS:
+        assert f"`{name}" in overview
+        page = re.search(rf"- {name}: (algorithms/\w+\.md)", navigation)
+        assert page, f"{name} is not in the navigation"
+        assert (DOCS / page[1]).read_text(encoding="utf-8").startswith(f"# {name}: ")
+
+
+def test_the_table_of_defaults_is_the_codes():
+    text = (DOCS / "algorithms" / "index.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| (.+) \|$", text[text.index("## Defaults") : text.index("## Shared")], re.M)
+    header, _, *body = [[cell.strip() for cell in row.split("|")] for row in rows]
+    assert header[1:] == list(ALL_ALGORITHMS)
+    for argument, *cells in body:
+        for algorithm, cell in zip(ALL_ALGORITHMS.values(), cells, strict=True):
+            parameter = inspect.signature(algorithm).parameters.get(argument.strip("`"))
+            assert cell == ("" if parameter is None else repr(parameter.default)), (algorithm, argument)
+
+
+def test_every_option_of_the_command_line_is_described():
+    page = (DOCS / "command_line.md").read_text(encoding="utf-8")
+    commands = next(a for a in cli.parser()._actions if isinstance(a, argparse._SubParsersAction))
+    for name, command in commands.choices.items():
+        assert f"\n## {name}\n" in page
+        for action in command._actions:
+            option = action.option_strings[0] if action.option_strings else action.dest
+            if option != "-h":
+                assert f"| `{option}` |" in page, option
+
+
+def test_the_readme_shows_the_real_output():
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert cli.Progress.HEADER in readme
+    assert 'minimize(load_tsp("pcb442"), GPUMMAS(), ("n_gen", 200), seed=1, verbose=True)' in readme
+    assert "make solve" in readme
+    assert "make test" in readme
+
+
+def test_the_version_is_the_same_everywhere():
+    version = pymoo_gpuaco.__version__
+    assert f"\nversion: {version}\n" in (ROOT / "CITATION.cff").read_text(encoding="utf-8")
+    assert f"\n## {version}" in (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    assert f"pymoo_gpuaco  {version}\n" in (DOCS / "install.md").read_text(encoding="utf-8")
+
+
+RESULT = {
+    "title": "Gap after 1 s",
+    "date": "2026-01-31",
+    "commit": "0123abc",
+    "machine": {"cpu": "a model", "threads": 8},
+    "command": "python benchmarks/gap.py",
+    "parameters": {"seeds": 5},
+    "columns": ["instance", "gap %", "a|b"],
+    "rows": [["gr17", 0, None], ["pcb442", 0.125, "x"]],
+    "notes": ["Medians."],
+}
+
+
+def test_committed_tables_are_what_the_generator_gives(tables):
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    files, filled = tables.generate(ROOT / "benchmarks" / "results", readme)
+    committed = {p.name: p.read_text(encoding="utf-8") for p in (DOCS / "generated").glob("*.md")}
+    assert committed == files, "run python docs/generate_tables.py"
+    assert filled == readme, "run python docs/generate_tables.py"
+
+
+def test_a_result_becomes_a_table(tables, tmp_path):
+    (tmp_path / "gap.json").write_text(json.dumps(RESULT), encoding="utf-8")
+    place = "before\n<!-- benchmark: gap -->\nold\n<!-- /benchmark -->\nafter"
+    files, readme = tables.generate(tmp_path, place)
+    table = "| instance | gap % | a\\|b |\n| --- | ---: | --- |\n| gr17 | 0 | - |\n| pcb442 | 0.125 | x |\n"
+    assert files == {
+        "all.md": '--8<-- "docs/generated/gap.md"\n',
+        "gap.md": f"## Gap after 1 s\n\n{table}\n"
+        "- Medians.\n"
+        "- Measured 2026-01-31 at commit `0123abc` with `python benchmarks/gap.py`.\n"
+        "- Machine: cpu: a model; threads: 8.\n"
+        "- Parameters: seeds: 5.\n",
+    }
+    assert readme == f"before\n<!-- benchmark: gap -->\n\n{table}\n<!-- /benchmark -->\nafter"
+    assert tables.generate(tmp_path, readme)[1] == readme
+
+
+def test_without_results_the_tables_are_empty(tables, tmp_path):
+    place = "<!-- benchmark: gap -->\nold\n<!-- /benchmark -->\n"
+    for folder in (tmp_path, tmp_path / "missing"):
+        files, readme = tables.generate(folder, place)
+        assert list(files) == ["all.md"]
+        assert "No result is committed yet" in files["all.md"]
+        assert readme == "<!-- benchmark: gap -->\n<!-- /benchmark -->\n"
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"date": "31.1.2026"}, "date must be YYYY-MM-DD"),
+        ({"rows": [["gr17"]]}, "row 0 must have 3 cells"),
+        ({"notes": "Medians."}, "notes must be a list"),
+        ({"extra": 1}, "exactly title, date"),
+    ],
+)
+def test_a_result_of_another_form_is_refused(tables, tmp_path, change, message):
+    (tmp_path / "gap.json").write_text(json.dumps({**RESULT, **change}), encoding="utf-8")
+    with pytest.raises(ValueError, match=rf"gap\.json.*{message}"):
+        tables.generate(tmp_path, "")
+
+
+def test_the_example_of_a_result_on_the_page_is_accepted(tables, tmp_path):
+    page = (DOCS / "performance.md").read_text(encoding="utf-8")
+    example = next(f["body"] for f in _FENCE.finditer(page) if f["language"] == "json")
+    (tmp_path / "example.json").write_text(example, encoding="utf-8")
+    assert tables.read(tmp_path / "example.json")["columns"] == ["instance", "gap %"]
+
+
+def test_the_site_builds_without_a_warning(tmp_path):
+    for module in ("mkdocs", "material", "mkdocstrings"):
+        if importlib.util.find_spec(module) is None:
+            pytest.skip(f"{module} is not installed (pip install 'pymoo-gpuaco[docs]')")
+    build = subprocess.run(
+        [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", tmp_path / "site"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert build.returncode == 0, build.stderr
+    page = (tmp_path / "site" / "algorithms" / "mmas" / "index.html").read_text(encoding="utf-8")
+    assert r"\(\tau_{\max}\)" in page  # readable TeX where MathJax is out of reach
+    assert "probability in (0, 1) that converged ants" in page  # the docstring, as an entry of its own

@@ -1,0 +1,34 @@
+"""Every example runs, in a folder of its own, and does what its first line says."""
+
+import runpy
+from pathlib import Path
+
+import pytest
+
+EXAMPLES = Path(__file__).resolve().parents[1] / "examples"
+
+# example: (what it prints, the file it leaves)
+EXPECTED = {
+    "first_tour": ("best known 50778", "first_tour.png"),
+    "ask_tell": ("best tour 2085, best known 2085", None),
+    "checkpoint": ("resumed ", "colony.pickle"),
+    "memetic_ga": ("best known 27686", None),
+    "convergence_plot": ("", "convergence.png"),
+    "custom_problem": ("round trip of ", None),
+    "large_instance": ("320000 trails in 1.2 MiB", None),
+}
+
+
+def test_none_is_forgotten():
+    assert {path.stem for path in EXAMPLES.glob("*.py")} == set(EXPECTED)
+
+
+@pytest.mark.parametrize("name", EXPECTED)
+def test_example_runs(name, tmp_path, monkeypatch, capsys):
+    printed, file = EXPECTED[name]
+    monkeypatch.chdir(tmp_path)
+    runpy.run_path(str(EXAMPLES / f"{name}.py"), run_name="__main__")
+    assert printed in capsys.readouterr().out
+    left = [path.name for path in tmp_path.iterdir()]
+    assert left == ([] if file is None else [file])
+    assert file is None or (tmp_path / file).stat().st_size > 1000

@@ -1,0 +1,253 @@
+"""Every argument of every constructor: what is allowed, and that the rest is refused by name, value and range.
+
+The table is checked against the signatures: an argument without a row fails.
+"""
+
+import inspect
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from algorithm_cases import BACKEND, every_algorithm
+from pymoo.core.variable import Integer, Real
+
+from pymoo_gpuaco import ALL_ALGORITHMS, GPUACS, GPUAS, GPUMMAS, ColonyTermination, GPU2OptIHC, LocalSearch
+from pymoo_gpuaco.algorithms.base import PYMOO_ARGUMENTS, TourAlgorithm
+from pymoo_gpuaco.colony import checks
+
+NAN, INF = float("nan"), float("inf")
+COUNT = "must be an integer >= 1"
+MILLION = "must be an integer in [1, 1048576]"
+THOUSAND = "must be an integer in [1, 1024]"
+EXPONENT = "must be in [0, 20]"
+NUMBER = "must be a number in [0, 20]"
+SHARE = "must be in [0, 1]"
+
+
+def one_of(*options):
+    return f"must be one of {', '.join(map(repr, options))}"
+
+
+def counts(allowed, highest=None):
+    """Rows of an integer argument; ``allowed`` is how its range is told."""
+    rows = [(0, ValueError, allowed), (-3, ValueError, allowed)]
+    rows += [(wrong, TypeError, allowed) for wrong in (2.0, 2.5, "3", True, [4])]
+    return rows + ([(highest + 1, ValueError, allowed)] if highest else [])
+
+
+def reals(allowed, outside, kind=None):
+    """Rows of a real argument."""
+    kind = kind or allowed.replace("must be in", "must be a number in")
+    rows = [(wrong, ValueError, allowed) for wrong in (*outside, NAN, INF, -INF)]
+    return rows + [(wrong, TypeError, kind) for wrong in ("1", True, None, [0.5], 1j)]
+
+
+def names(*options):
+    """Rows of an argument that is one of some strings."""
+    return [(wrong, ValueError, one_of(*options)) for wrong in ("best", "", None, 1, True, options[0].upper())]
+
+
+# argument: (values that are accepted, rows of (value, error, what the message says besides name and value))
+LOCAL_SEARCH = "must be True, False, '2opt', '2opt+oropt' or a LocalSearch"
+TABLE = {
+    "n_ants": ([None, 1, 1 << 20, np.int64(7), Integer(5, bounds=(1, 9))], counts(MILLION, 1 << 20)),
+    "n_climbers": ([None, 1, 1 << 20, np.int32(7), Integer(5, bounds=(1, 9))], counts(MILLION, 1 << 20)),
+    "alpha": ([0, 20, 1.5, Fraction(1, 2), Real(1.0, bounds=(0, 9))], reals(EXPONENT, (-0.1, 20.1, 10**400))),
+    "beta": ([0, 20, np.float32(2.5)], reals(EXPONENT, (-1, 21))),
+    "rho": ([1, 1e-9, 0.5, Real(0.1, bounds=(0, 1))], reals("must be in (0, 1]", (0, -0.5, 1.0001))),
+    "candidate_list_size": ([1, 1024, np.int64(8)], counts(THOUSAND, 1024)),
+    "local_search": (
+        [True, False, None, "2opt", "2opt+oropt", LocalSearch(), LocalSearch("2opt", 3.0, 2)],
+        [(wrong, ValueError, LOCAL_SEARCH) for wrong in ("3opt", 1, 0, [True])],
+    ),
+    "pheromone": (["auto", "dense", "candidate"], names("auto", "dense", "candidate")),
+    "trials": ([1, 1 << 20], counts(MILLION, 1 << 20)),
+    "switch": ([0, 1, 0.85], reals(SHARE, (-0.01, 1.01))),
+    "tournament_size": ([None, 1, 1024], counts(THOUSAND, 1024)),
+    "tabu": (["auto", "compact", "list", "bitmask"], names("auto", "compact", "list", "bitmask")),
+    "p_best": ([1e-9, 0.999], reals("must be in (0, 1)", (0, 1, -1, 2))),
+    "deposit": (
+        ["schedule", "iteration_best", "global_best"],
+        names("schedule", "iteration_best", "global_best"),
+    ),
+    "restart_after": ([1, 10**9], counts(COUNT)),
+    "variant": (["sync", "relaxed", "selective"], names("sync", "relaxed", "selective")),
+    "q0": ([0, 1, 0.9], reals(SHARE, (-0.1, 1.1))),
+    "xi": ([0, 1, 0.1], reals(SHARE, (-0.1, 1.1))),
+    "local_update_period": ([1, 10**9], counts(COUNT)),
+    "trails_per_node": ([1, 1024], counts(THOUSAND, 1024)),
+    "sampling": (
+        [None, np.arange(5), [[0, 1, 2]], lambda problem, n: None],
+        [(wrong, TypeError, "must be a pymoo Sampling") for wrong in (3, "random", 1.5)],
+    ),
+    "n_elites": ([1, np.int64(1), Integer(1, bounds=(1, 5))], counts(COUNT)),
+    "backend": (["auto", "cpu", "cuda"], names("auto", "cpu", "cuda") + [("tpu", ValueError, "'cuda'")]),
+    "device": (
+        [0, 3, np.int64(1)],
+        [(-1, ValueError, "must be an integer >= 0"), (0.0, TypeError, "integer >= 0"), (None, TypeError, "integer")],
+    ),
+}
+# where a class differs from the table
+GPUAS_SELECTIONS = ("auto", "roulette", "compressed", "stochastic_trial", "hybrid", "acceptance_tournament")
+OWN = {
+    (GPUAS, "selection"): (list(GPUAS_SELECTIONS), names(*GPUAS_SELECTIONS)),
+    (GPUMMAS, "selection"): (["auto", "rwm", "wrs"], names("auto", "rwm", "wrs")),
+    (GPUAS, "candidate_list_size"): ([None, 32], TABLE["candidate_list_size"][1]),
+    (GPUMMAS, "candidate_list_size"): ([None, 32], TABLE["candidate_list_size"][1]),
+    (GPUACS, "candidate_list_size"): ([32], [*counts(THOUSAND, 1024), (None, ValueError, "integer in [1, 1024]")]),
+    (GPU2OptIHC, "n_elites"): ([1], [*counts(COUNT), (2, ValueError, "must be 1 for GPU2OptIHC")]),
+}
+
+
+def arguments_of(cls):
+    """Arguments of a constructor with those of the classes it passes them to; pymoo's own left out."""
+    found = set()
+    for base in (cls, TourAlgorithm):
+        found |= set(inspect.signature(base.__init__).parameters)
+    return found - {"self", "common", "pymoo_arguments", *PYMOO_ARGUMENTS}
+
+
+def table():
+    for name, cls in ALL_ALGORITHMS.items():
+        for argument in sorted(arguments_of(cls)):
+            row = OWN.get((cls, argument)) or TABLE.get(argument)
+            yield name, cls, argument, row
+
+
+ACCEPTED = [
+    pytest.param(cls, argument, value, id=f"{name}-{argument}-{value!r}"[:70])
+    for name, cls, argument, row in table()
+    for value in (row[0] if row else [])
+]
+REFUSED = [
+    pytest.param(cls, argument, *bad, id=f"{name}-{argument}-{bad[0]!r}"[:70])
+    for name, cls, argument, row in table()
+    for bad in (row[1] if row else [])
+]
+
+
+@every_algorithm
+def test_every_argument_has_a_row(cls):
+    missing = [argument for _, owner, argument, row in table() if owner is cls and not (row and row[0] and row[1])]
+    assert missing == []
+
+
+@every_algorithm
+def test_setup_takes_what_the_constructor_takes(cls):
+    assert set(cls.arguments) == arguments_of(cls)
+    assert len(cls.arguments) == len(set(cls.arguments))
+
+
+def test_the_list_of_pymoo_arguments_is_complete():
+    from pymoo.core.algorithm import Algorithm
+
+    parameters = set(inspect.signature(Algorithm.__init__).parameters) - {"self", "kwargs"}
+    assert set(PYMOO_ARGUMENTS) == parameters
+
+
+@pytest.mark.parametrize(("cls", "argument", "value"), ACCEPTED)
+def test_allowed_value_is_accepted_and_kept(cls, argument, value):
+    assert getattr(cls(**{argument: value}), argument) is value
+
+
+@pytest.mark.parametrize(("cls", "argument", "value", "error", "words"), REFUSED)
+def test_other_value_is_refused_by_name_value_and_range(cls, argument, value, error, words):
+    with pytest.raises(error) as refused:
+        cls(**{argument: value})
+    message = str(refused.value)
+    assert message.startswith(argument)
+    assert words in message
+    assert repr(value) in message
+
+
+@every_algorithm
+def test_every_pymoo_argument_is_accepted(cls):
+    given = {
+        "termination": ("n_gen", 3),
+        "output": None,
+        "display": None,
+        "callback": None,
+        "archive": None,
+        "return_least_infeasible": True,
+        "save_history": True,
+        "verbose": False,
+        "seed": 3,
+        "evaluator": None,
+    }
+    assert set(given) == set(PYMOO_ARGUMENTS)
+    algorithm = cls(**given)
+    assert algorithm.termination == ("n_gen", 3)
+    assert algorithm.save_history is True
+    assert algorithm.return_least_infeasible is True
+    assert algorithm.seed == 3
+    own = ColonyTermination(target=3)
+    assert cls(termination=own).termination is own
+
+
+@pytest.mark.parametrize("name", ["moves", "kicks", "kick_length"])
+def test_local_search_refuses_by_name(name):
+    wrong = {"moves": "3opt", "kicks": -1.0, "kick_length": 0}[name]
+    with pytest.raises(ValueError, match=rf"local_search.{name} must be .*, got {wrong!r}"):
+        LocalSearch(**{name: wrong})
+    assert {field for field in inspect.signature(LocalSearch).parameters} == {"moves", "kicks", "kick_length"}
+
+
+def test_arguments_that_exclude_each_other_are_named():
+    with pytest.raises(ValueError, match="acceptance_tournament.*candidate_list_size must be None, got 8"):
+        GPUAS(selection="acceptance_tournament", candidate_list_size=8)
+    with pytest.raises(ValueError, match=r"memory='candidate'.*candidate_list_size|pheromone='candidate'"):
+        GPUMMAS(pheromone="candidate", candidate_list_size=None)
+    with pytest.raises(ValueError, match="variant='selective'.*pheromone must be 'auto', got 'dense'"):
+        GPUACS(variant="selective", pheromone="dense")
+
+
+@every_algorithm
+def test_only_the_colony_size_may_be_positional(cls):
+    first = "n_climbers" if cls is GPU2OptIHC else "n_ants"
+    assert getattr(cls(7, backend=BACKEND), first) == 7
+    with pytest.raises(TypeError):
+        cls(7, 8)
+
+
+# ---- the checks themselves ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("arguments", "interval"),
+    [
+        ({}, "(-inf, inf)"),
+        ({"low": 0.0}, "[0, inf)"),
+        ({"high": 1.0}, "(-inf, 1]"),
+        ({"low": 0.0, "high": 1.0}, "[0, 1]"),
+        ({"low": 0.0, "high": 1.0, "open_low": True}, "(0, 1]"),
+        ({"low": 0.0, "high": 1.0, "open_high": True}, "[0, 1)"),
+        ({"low": 0.0, "high": 1.0, "open_low": True, "open_high": True}, "(0, 1)"),
+    ],
+)
+def test_real_tells_its_interval_and_keeps_to_it(arguments, interval):
+    with pytest.raises(ValueError, match="x must be in") as error:
+        checks.real("x", NAN, **arguments)
+    assert str(error.value) == f"x must be in {interval}, got nan"
+    low, high = arguments.get("low", -1e300), arguments.get("high", 1e300)
+    for end, is_open in ((low, arguments.get("open_low")), (high, arguments.get("open_high"))):
+        if is_open:
+            with pytest.raises(ValueError, match="x must be in"):
+                checks.real("x", end, **arguments)
+        else:
+            assert checks.real("x", end, **arguments) == end
+    for huge in (10**400, -(10**400)):
+        with pytest.raises(ValueError, match="x must be in"):
+            checks.real("x", huge, **arguments)
+
+
+def test_checks_return_plain_python_values():
+    assert type(checks.real("x", np.float32(0.5))) is float
+    assert type(checks.integer("x", np.int64(5), 0)) is int
+    assert checks.optional_integer("x", None, 1) is None
+    assert checks.flag("x", False) is False
+
+
+@pytest.mark.parametrize("wrong", [0, 1, None, "True", np.bool_(True)])
+def test_flag_takes_nothing_that_merely_looks_like_one(wrong):
+    with pytest.raises(TypeError, match="x must be True or False, got"):
+        checks.flag("x", wrong)
