@@ -112,8 +112,13 @@ struct Draws {
         }
     }
     __device__ __forceinline__ void advance(int s) {
-        const int first = s == 0 ? 0 : s == 1 ? 3 : s == 2 ? 6 : 8, last = s == 0 ? 3 : s == 1 ? 6 : s == 2 ? 8 : 10;
-        for (int slot = 0; slot < SLOTS; ++slot) next[slot] = philox_rounds(next[slot], key, first, last);
+#pragma unroll
+        for (int slot = 0; slot < SLOTS; ++slot) {
+            if (s == 0) next[slot] = philox_rounds<0, 3>(next[slot], key);
+            if (s == 1) next[slot] = philox_rounds<3, 6>(next[slot], key);
+            if (s == 2) next[slot] = philox_rounds<6, 8>(next[slot], key);
+            if (s == 3) next[slot] = philox_rounds<8, 10>(next[slot], key);
+        }
     }
     __device__ __forceinline__ int choose(const Rows& rows, int city, const Tabu& tabu, int s) const {
         float variates[SLOTS];
@@ -210,7 +215,8 @@ extern "C" __global__ void __launch_bounds__(32 * ANTS_A_BLOCK)
                 if (step >= n) break;
                 draws.advance(s);
                 const int chosen = draws.choose(rows, city, tabu, s);
-                city = chosen >= 0 ? chosen : best_remaining(cities, around, exponents, city, tabu);
+                if (__builtin_expect(chosen >= 0, 1)) city = chosen;
+                else city = best_remaining(cities, around, exponents, city, tabu);
                 tabu.visit(city);
                 if (lane_id() == 0) tour[step] = city;
             }

@@ -178,18 +178,20 @@ __device__ __forceinline__ Move best_move(const Tour& t, const Side& s, int c, f
 #if OR_OPT
     // Or-opt: the segment a .. e between c and one of its tour neighbours, a next to c
     const int longest = min(3, t.n() - 3);
+    const float longer = fmaxf(c_next, c_previous);
     bool outside = true;  // c is not on the segment
 #pragma unroll
     for (int length = 1; length <= 3; ++length) {
         const int e = length == 1 ? s.a : length == 2 ? s.f1 : s.f2;
         const Point& at_e = length == 1 ? s.at_a : length == 2 ? s.at_f1 : s.at_f2;
         outside = outside && length <= longest && e != c;
-        const int s1 = s.forward ? e : s.a, s2 = s.forward ? s.a : e;
         const float saved = s.joined[length - 1] + ac;
+        if (!outside || saved - longer >= move.delta) continue;  // even an edge of length 0 would gain nothing
+        const int s1 = s.forward ? e : s.a, s2 = s.forward ? s.a : e;
         const float behind = saved + distance(cities, e, at_e, next, at_next) - c_next;
-        if (outside && behind < move.delta && next != s1) move = Move{behind, s.forward ? 3 : 2, s1, s2, c};
+        if (behind < move.delta && next != s1) move = Move{behind, s.forward ? 3 : 2, s1, s2, c};
         const float ahead = saved + distance(cities, e, at_e, previous, at_previous) - c_previous;
-        if (outside && ahead < move.delta && previous != s2) move = Move{ahead, s.forward ? 2 : 3, s1, s2, previous};
+        if (ahead < move.delta && previous != s2) move = Move{ahead, s.forward ? 2 : 3, s1, s2, previous};
     }
 #endif
     if (move.kind == 0) move.delta = 0.0f;
@@ -327,7 +329,7 @@ __device__ __forceinline__ double kick(Tour& t, int longest, const uint4& words)
     // p [A][B] q -> p [B][A] q: turn both together, then each
     t.reverse_path(p, a1, b2);
     t.reverse_path(p, b2, b1);
-    t.reverse_path(b1, a2, a1);
+    t.reverse_path(b2, a2, a1);
     const int lane = lane_id();
     const int end = lane == 0 ? p : lane == 1 ? a1 : lane == 2 ? a2 : lane == 3 ? b1 : lane == 4 ? b2 : q;
     t.push(end, lane < 6);

@@ -9,15 +9,17 @@
 constexpr unsigned STREAM_CONSTRUCTION = 0;
 constexpr unsigned STREAM_KICKS = 1;
 constexpr unsigned STREAM_START = 3;
+constexpr unsigned STREAM_SCAN = 4;
 
 struct Key {
     unsigned low, high;
 };
 
-// Rounds first .. last-1 of ten. A caller that waits for memory can do them in pieces.
-__device__ __forceinline__ uint4 philox_rounds(uint4 counter, Key key, int first, int last) {
+// Rounds FIRST .. LAST-1 of ten. A caller that waits for memory can do them in pieces.
+template <int FIRST, int LAST>
+__device__ __forceinline__ uint4 philox_rounds(uint4 counter, Key key) {
 #pragma unroll
-    for (int round = first; round < last; ++round) {
+    for (int round = FIRST; round < LAST; ++round) {
         const unsigned low = key.low + 0x9E3779B9u * round, high = key.high + 0xBB67AE85u * round;
         const unsigned long long p0 = 0xD2511F53ull * counter.x, p1 = 0xCD9E8D57ull * counter.z;
         counter = make_uint4(static_cast<unsigned>(p1 >> 32) ^ counter.y ^ low, static_cast<unsigned>(p1),
@@ -26,7 +28,7 @@ __device__ __forceinline__ uint4 philox_rounds(uint4 counter, Key key, int first
     return counter;
 }
 
-__device__ __forceinline__ uint4 philox4x32(uint4 counter, Key key) { return philox_rounds(counter, key, 0, 10); }
+__device__ __forceinline__ uint4 philox4x32(uint4 counter, Key key) { return philox_rounds<0, 10>(counter, key); }
 
 __device__ __forceinline__ uint4 random_words(Key key, unsigned block, unsigned stream, unsigned ant) {
     return philox4x32(make_uint4(block, stream, ant, 0u), key);

@@ -110,7 +110,7 @@ struct Tabu {
 
 #endif
 
-// Call visit_open(city, is_open) for batches of 32 cities, one a lane, until all open ones were met.
+// Call action(city, is_open) with a city a lane until every open one was met once; all lanes call it together.
 template <class Action>
 __device__ __forceinline__ void for_open_cities(const Tabu& tabu, Action action) {
     const int lane = lane_id();
@@ -119,6 +119,16 @@ __device__ __forceinline__ void for_open_cities(const Tabu& tabu, Action action)
         const int w = (first >> 5) + lane;
         const unsigned open_bits = 32 * w < tabu.n ? ~tabu.words[w] : 0u;
         unsigned some = __ballot_sync(EVERY_LANE, open_bits != 0u);
+        const int most = static_cast<int>(warp_max(static_cast<unsigned>(__popc(open_bits))));
+        if (most < __popc(some)) {
+            // Few are open: every lane goes through its own word.
+            unsigned bits = open_bits;
+            for (int i = 0; i < most; ++i) {
+                action(bits ? 32 * w + __ffs(bits) - 1 : 0, bits != 0u);
+                bits &= bits - 1;
+            }
+            continue;
+        }
         while (some) {
             const int source = __ffs(some) - 1;
             some &= some - 1;

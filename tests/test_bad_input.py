@@ -4,7 +4,16 @@ import sys
 
 import numpy as np
 import pytest
-from algorithm_cases import BACKEND, COLONIES, Tour, cities, every_algorithm, every_colony, shorten_climbs, small
+from algorithm_cases import (
+    BACKEND,
+    COLONIES,
+    Tour,
+    cities,
+    every_algorithm,
+    every_colony,
+    shorten_climbs,
+    small,
+)
 from pymoo.core.problem import ElementwiseProblem, Problem
 from pymoo.optimize import minimize
 from pymoo.problems import get_problem
@@ -53,7 +62,11 @@ PROBLEMS = {
     "no vtype": (lambda: Permutations(vtype=None), TypeError, "vtype None, not int"),
     "float test problem": (lambda: get_problem("rastrigin"), TypeError, "vtype"),
     "no D": (WithoutDistances, TypeError, "no distance matrix D"),
-    "D of another size": (lambda: Permutations(D=np.ones((4, 4))), ValueError, "4 x 4, but the problem has 5"),
+    "D of another size": (
+        lambda: Permutations(D=np.ones((4, 4))),
+        ValueError,
+        "4 x 4, but the problem has 5",
+    ),
     "D not square": (lambda: Permutations(D=np.ones((5, 4))), ValueError, "square"),
     "D negative": (lambda: Permutations(D=matrix(p12=-1.0)), ValueError, "-1 from city 1 to city 2"),
     "D with NaN": (lambda: Permutations(D=matrix(p01=np.nan)), ValueError, "nan from city 0 to city 1"),
@@ -122,7 +135,7 @@ def test_asymmetric_matrix_is_refused_by_the_climbers():
 @every_colony
 def test_asymmetric_matrix_is_refused_with_a_search_that_reverses(cls):
     problem = TSP(matrix=np.arange(25.0).reshape(5, 5))
-    with pytest.raises(ValueError, match="local_search='2opt'.*symmetric"):
+    with pytest.raises(ValueError, match=r"local_search='2opt'.*symmetric"):
         minimize(problem, small(cls, local_search="2opt"), ("n_gen", 1), seed=1)
 
 
@@ -171,7 +184,7 @@ def test_cuda_without_a_device_says_what_is_missing(cls):
 
     if why_no_cuda() is None:
         pytest.skip("a CUDA device is usable here")
-    with pytest.raises(BackendUnavailable, match="(?i)driver|pycuda|nvcc") as error:
+    with pytest.raises(BackendUnavailable, match=r"(?i)driver|pycuda|nvcc") as error:
         minimize(cities(9), small(cls, backend="cuda"), ("n_gen", 1), seed=1)
     assert "cuda" in str(error.value)
     assert pymoo_gpuaco.BackendUnavailable is BackendUnavailable

@@ -31,7 +31,9 @@ def started(cls, generations=CUT, **arguments):
 
 
 def uninterrupted(cls, **arguments):
-    return snapshot(minimize(cities(16), small(cls, **arguments), ("n_gen", ALL_GENERATIONS), seed=5).algorithm)
+    return snapshot(
+        minimize(cities(16), small(cls, **arguments), ("n_gen", ALL_GENERATIONS), seed=5).algorithm
+    )
 
 
 @every_algorithm

@@ -4,7 +4,16 @@ import copy
 
 import numpy as np
 import pytest
-from algorithm_cases import M, assert_same, cities, every_algorithm, run_to_end, shorten_climbs, small, snapshot
+from algorithm_cases import (
+    M,
+    assert_same,
+    cities,
+    every_algorithm,
+    run_to_end,
+    shorten_climbs,
+    small,
+    snapshot,
+)
 from pymoo.core.termination import NoTermination, TerminateIfAll, TerminateIfAny
 from pymoo.optimize import minimize
 from pymoo.termination import get_termination
@@ -225,7 +234,13 @@ def test_stagnation_counts_generations_since_the_last_shorter_tour():
 
 @pytest.mark.parametrize(
     ("target", "best_known", "enough", "too_long"),
-    [(10, None, 10.0, 10.5), (None, 7, 7.0, 7.5), (10, 7, 9.0, 11.0), (0, None, 0.0, 1.0), (-5, None, -6.0, -4.0)],
+    [
+        (10, None, 10.0, 10.5),
+        (None, 7, 7.0, 7.5),
+        (10, 7, 9.0, 11.0),
+        (0, None, 0.0, 1.0),
+        (-5, None, -6.0, -4.0),
+    ],
 )
 def test_target_ends_the_run_and_wins_over_best_known(target, best_known, enough, too_long):
     termination = ColonyTermination(target=target)

@@ -29,7 +29,7 @@ class GPUMMAS(AntColony):
     Parameters
     ----------
     n_ants, alpha, beta, candidate_list_size, local_search, pheromone : see ``AntColony``.
-    rho : evaporation rate in (0, 1]. Default 0.2.
+    rho : evaporation rate in (0, 1]. Default 0.35.
     selection : "wrs" (weighted reservoir sampling) or "rwm" (roulette wheel), the same distribution; "auto" takes
         the faster one.
     tabu : "compact", "list" or "bitmask": how a GPU remembers visited cities (section 4.1 of the paper). Results
@@ -52,7 +52,7 @@ class GPUMMAS(AntColony):
         *,
         alpha: Any = 1.0,
         beta: Any = 2.0,
-        rho: Any = 0.2,
+        rho: Any = 0.35,
         candidate_list_size: Any = 32,
         local_search: Any = True,
         pheromone: str = "auto",

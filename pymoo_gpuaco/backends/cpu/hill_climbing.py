@@ -12,6 +12,8 @@ from pymoo_gpuaco.backends.cpu.philox import STREAM_RESTART, new_stream, next_be
 
 _MIN_GAIN = 1e-7  # as in local_search: rounding noise of a real-valued metric is no improvement
 START_AGAIN = -1
+# Work besides pairs, in pairs a city: without it, a call on a few cities would make millions of restarts.
+SCAN_COST, RESTART_COST = 8, 32
 
 
 class Climbers(NamedTuple):
@@ -120,7 +122,7 @@ def _scan(graph, c, climber, places, edge, row, next_row, budget):  # type: igno
         budget -= n - 1 - i
         i += 1
     c.row[climber] = i
-    return budget
+    return budget - SCAN_COST * n
 
 
 @njit(cache=True, nogil=True)
@@ -144,6 +146,7 @@ def climb(graph, c, key, first, last, budget, best_tours, best_lengths):  # type
                 c.lengths[climber] = tour_length(graph, tour)
                 c.row[climber] = 0
                 c.gain[climber] = 0.0
+                left -= RESTART_COST * n
             if c.lengths[climber] < best_lengths[climber]:
                 best_lengths[climber] = c.lengths[climber]
                 best_tours[climber] = tour

@@ -115,19 +115,22 @@ class CudaColony:
                 "DENSE": dense,
                 "ALPHA_IS_ONE": int(p.alpha == 1.0),
             },
-            "construct.cu": {
-                **cities,
-                "RACE": race,
-                "SLOTS": plan.slots,
-                "NODE": node,
-                "TABU": plan.tabu,
-                "DENSE": dense,
-                "USUAL_EXPONENTS": int(p.alpha == 1.0 and p.beta == 2.0),
-                "RESIDENT": int(plan.resident),
-                "TABU_IN_SHARED": int(plan.tabu_in_shared),
-                "ANTS_A_BLOCK": plan.ants_a_block,
-            },
         }
+        walk = {
+            **cities,
+            "SLOTS": plan.slots,
+            "NODE": node,
+            "TABU": plan.tabu,
+            "DENSE": dense,
+            "NEAR": LENGTH,
+            "USUAL_EXPONENTS": int(p.alpha == 1.0 and p.beta == 2.0),
+            "TABU_IN_SHARED": int(plan.tabu_in_shared),
+            "ANTS_A_BLOCK": plan.ants_a_block,
+        }
+        if plan.all_cities:
+            files["construct_all.cu"] = {**walk, "RULE": plan.rule}
+        else:
+            files["construct.cu"] = {**walk, "RACE": race, "RESIDENT": int(plan.resident)}
         if p.local_search is not None:
             files["local_search.cu"] = {
                 **cities,
@@ -148,7 +151,7 @@ class CudaColony:
             "tau": 4 * plan.trails[0] * plan.trails[1],
             "neighbours": 4 * n * k,
             "eta_beta": 8 * n * k,
-            "factors": 4 * n * plan.stride,
+            "factors": 4 * n * (plan.stride if plan.tiered else n),
             "candidates": plan.node_bytes * n * plan.stride,
             "coords": instance.coords.nbytes,
             "matrix": instance.matrix.nbytes,
@@ -157,6 +160,15 @@ class CudaColony:
             "count": 8,
             "reference": 8 * n,
         }
+        if plan.all_cities and plan.tiered:
+            needed.update(
+                {
+                    "aliases": 8 * n * n,
+                    "rest_sums": 8 * n,
+                    "rest": 4 * n,
+                    "alias_scratch": 12 * n * plan.alias_rows,
+                }
+            )
         if plan.dense:
             needed["bound"] = 4 * n
         if layout.uses_table(instance):
@@ -236,6 +248,12 @@ class CudaColony:
                 "tour_neighbours": "PiiP",
                 "greedy_tour": _CITIES + "PiiPP",
             },
+            "construct_all.cu": {
+                "all_weights": "P" + _CITIES + "fffP",
+                "build_aliases": "P" + _CITIES + "fffiiPPPP",
+                "tier_weights": "PPPPPfiiPP",
+                "construct_all": "PPPPPPP" + _CITIES + "fffIIiiPP",
+            },
             "construct.cu": {"construct_tours": "PPPPP" + _CITIES + "fffIIiiPP"},
             "local_search.cu": {
                 "neighbour_distances": _CITIES + "PiP",
@@ -249,7 +267,9 @@ class CudaColony:
                     kernel = modules[file].get_function(name)
                     kernel.prepare(parameters)
                     self._kernels[name] = kernel
-        self._allow_shared("construct_tours", self._layout.shared_bytes)
+        self._allow_shared(
+            "construct_all" if self._layout.all_cities else "construct_tours", self._layout.shared_bytes
+        )
         if "improve_tours" in self._kernels and self._layout.search_in_shared:
             self._allow_shared("improve_tours", self._layout.search_bytes)
 
@@ -340,30 +360,25 @@ class CudaColony:
         self._cuda.memcpy_dtoh(self._lengths, a["lengths"])
 
     def _build(self, key: int) -> None:
-        a, plan, p = self._arrays, self._layout, self.parameters
-        self._call(
-            "candidate_weights",
-            32 * plan.n,
-            a["tau"],
-            a["neighbours"],
-            a["eta_beta"],
-            float(p.alpha),
-            plan.n,
-            plan.k,
-            a["factors"],
-        )
-        self._kernels["construct_tours"].prepared_call(
+        a, plan = self._arrays, self._layout
+        exponents = self._exponents()
+        if plan.all_cities:
+            self._weigh_all()
+            kernel = "construct_all"
+            rows: tuple[Any, ...] = (a["factors"], a["candidates"], a["rest"], a["aliases"])
+        else:
+            self._weigh_candidates()
+            kernel = "construct_tours"
+            rows = (a["factors"], a["candidates"])
+        self._kernels[kernel].prepared_call(
             (plan.blocks, 1),
             (32 * plan.ants_a_block, 1, 1),
-            a["factors"],
-            a["candidates"],
+            *rows,
             a["tau"] if plan.dense else np.intp(0),
             a["bound"],
             a["near_cities"],
             *self._cities(),
-            np.float32(p.alpha),
-            np.float32(p.beta),
-            np.float32(self._shortest),
+            *exponents,
             *_words(key),
             plan.m,
             plan.tabu_bytes,
@@ -371,6 +386,56 @@ class CudaColony:
             a["tours"],
             shared_size=plan.shared_bytes,
         )
+
+    def _exponents(self) -> tuple[np.float32, np.float32, np.float32]:
+        p = self.parameters
+        return np.float32(p.alpha), np.float32(p.beta), np.float32(self._shortest)
+
+    def _weigh_candidates(self) -> None:
+        a, plan, alpha = self._arrays, self._layout, float(self.parameters.alpha)
+        arrays = (a["tau"], a["neighbours"], a["eta_beta"])
+        self._call("candidate_weights", 32 * plan.n, *arrays, alpha, plan.n, plan.k, a["factors"])
+
+    def _weigh_all(self) -> None:
+        a, plan = self._arrays, self._layout
+        if not plan.tiered:
+            self._call(
+                "all_weights", _THREADS * plan.n, a["tau"], *self._cities(), *self._exponents(), a["factors"]
+            )
+            return
+        self._call(
+            "tier_weights",
+            32 * plan.n,
+            a["tau"],
+            a["bound"],
+            a["neighbours"],
+            a["eta_beta"],
+            a["rest_sums"],
+            np.float32(self.parameters.alpha),
+            plan.n,
+            plan.k,
+            a["factors"],
+            a["rest"],
+        )
+
+    def _build_aliases(self) -> None:
+        """Alias tables of all rows, some at a time: each row needs room to be sorted in."""
+        a, plan = self._arrays, self._layout
+        stacks = int(a["alias_scratch"]) + 8 * plan.n * plan.alias_rows
+        for first in range(0, plan.n, plan.alias_rows):
+            self._kernels["build_aliases"].prepared_call(
+                (-(-plan.alias_rows // 32), 1),
+                (32, 1, 1),
+                a["candidates"],
+                *self._cities(),
+                *self._exponents(),
+                first,
+                plan.alias_rows,
+                a["alias_scratch"],
+                np.intp(stacks),
+                a["aliases"],
+                a["rest_sums"],
+            )
 
     def _improve(self, key: int) -> None:
         a, plan, search = self._arrays, self._layout, self.parameters.local_search

@@ -21,8 +21,17 @@ FEWEST_CITIES_TO_KICK = 8
 
 # "hybrid" and "stochastic_trial" are ways to draw from all cities; over candidate lists they mean the roulette wheel.
 RACES = ("wrs", "auto")
-UNSUPPORTED = ("acceptance_tournament", "pseudo_random_proportional")
 TRIALS = ("stochastic_trial", "hybrid", "auto")
+UNSUPPORTED = ("acceptance_tournament", "pseudo_random_proportional")
+ROULETTE, RACE, TWO_TIERS = 0, 1, 2
+_TABU = {"list": 0, "compact": 1, "bitmask": 2}
+
+
+def _usual_tabu(parameters: ColonyParameters, all_cities: bool, rule: int) -> str:
+    """The fastest layout: weighing every open city wants a list of them, all else a small memory."""
+    if all_cities and rule != TWO_TIERS and parameters.selection != "roulette":
+        return "compact"
+    return "bitmask"
 
 
 def _round_up(value: int, unit: int) -> int:
@@ -49,7 +58,7 @@ class Layout:
     slots: int  # candidates a lane
     node_bytes: int  # bytes of a city's number in tabus and candidate rows
     race: bool
-    trial: bool
+    rule: int  # of construct_all.cu
     tabu: int  # code of tabu.cuh
     resident: bool  # candidate rows in shared memory
     tabu_in_shared: bool
@@ -65,6 +74,16 @@ class Layout:
     def stride(self) -> int:
         """Places of a padded candidate row."""
         return 32 * self.slots
+
+    @property
+    def tiered(self) -> bool:
+        """Whether construction reads candidate rows: always, but for weighing all cities one by one."""
+        return not self.all_cities or self.rule == TWO_TIERS
+
+    @property
+    def alias_rows(self) -> int:
+        """Rows whose alias tables are built together."""
+        return min(self.n, 4096)
 
     @property
     def trails(self) -> tuple[int, int]:
@@ -89,7 +108,10 @@ def plan(instance: Instance, parameters: ColonyParameters, limits: DeviceLimits)
         memory = "dense" if all_cities or n < CANDIDATE_MEMORY_FROM else "candidate"
     slots = -(-k // 32)
     node_bytes = 2 if n < 1 << 16 else 4
-    tabu = {"list": 0, "compact": 1, "bitmask": 2, "auto": 2}[parameters.tabu]
+    rule = (
+        TWO_TIERS if parameters.selection in TRIALS else RACE if parameters.selection in RACES else ROULETTE
+    )
+    tabu = _TABU[parameters.tabu if parameters.tabu != "auto" else _usual_tabu(parameters, all_cities, rule)]
     tabu_bytes = _round_up({0: 2 * n * node_bytes, 1: n * node_bytes, 2: 4 * -(-n // 32)}[tabu], 16)
     rows = n * 32 * slots * (4 + node_bytes)
     share = -(-m // limits.multiprocessors)  # ants of one multiprocessor, if spread evenly
@@ -114,7 +136,7 @@ def plan(instance: Instance, parameters: ColonyParameters, limits: DeviceLimits)
         slots=slots,
         node_bytes=node_bytes,
         race=parameters.selection in RACES,
-        trial=all_cities and parameters.selection in TRIALS,
+        rule=rule,
         tabu=tabu,
         resident=resident,
         tabu_in_shared=tabu_in_shared,

@@ -1,0 +1,539 @@
+"""The CUDA colony against the CPU engine, exact probabilities and its own repetition. Needs a CUDA device."""
+
+from __future__ import annotations
+
+import gc
+import os
+import threading
+
+import numpy as np
+import pytest
+
+from pymoo_gpuaco.backends import cuda as cuda_backend
+from pymoo_gpuaco.backends.cpu.engine import CpuColony
+from pymoo_gpuaco.colony.parameters import ColonyParameters, LocalSearch
+from pymoo_gpuaco.colony.trails import TrailUpdate
+from pymoo_gpuaco.problems import TSP
+from pymoo_gpuaco.problems.instance import Instance, as_instance
+
+pytestmark = pytest.mark.gpu
+
+SELECTIONS = ("rwm", "wrs")
+TABUS = ("list", "compact", "bitmask")
+ALL_CITY_RULES = ("rwm", "wrs", "roulette", "compressed", "stochastic_trial", "hybrid", "auto")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def device():
+    missing = cuda_backend.why_unavailable()
+    if missing is not None and not os.path.exists("/dev/nvidiactl"):
+        pytest.skip(missing)
+    assert missing is None, missing
+
+
+def colony(instance, **parameters):
+    from pymoo_gpuaco.backends.cuda.engine import CudaColony
+
+    return CudaColony(instance, ColonyParameters(**parameters))
+
+
+def random_instance(n: int, k: int = 32, seed: int = 1, metric: str = "EXACT") -> Instance:
+    rng = np.random.default_rng(seed)
+    return as_instance(TSP(rng.uniform(0, 1000, (n, 2)), metric=metric), k)
+
+
+def set_trails(engine, tau) -> None:
+    state = engine.export_state()
+    state["tau"] = np.asarray(tau, np.float32)
+    engine.import_state(state)
+
+
+def symmetric_noise(n: int, seed: int = 5, low: float = 0.05) -> np.ndarray:
+    tau = np.random.default_rng(seed).uniform(low, 1.0, (n, n)) ** 2
+    return np.float32(np.maximum(tau, tau.T))
+
+
+def distance_matrix(instance: Instance) -> np.ndarray:
+    return np.linalg.norm(instance.coords[:, None] - instance.coords[None], axis=2)
+
+
+def is_permutation(tours: np.ndarray) -> bool:
+    return bool((np.sort(tours, axis=1) == np.arange(tours.shape[1])).all())
+
+
+def all_tours(engine) -> np.ndarray:
+    return engine.tours(np.arange(engine.n_ants))
+
+
+def check_steps(tours, weights, candidates, greedy) -> None:
+    """Every step of every tour against the probabilities it must have had.
+
+    ``weights`` (n, n) of all edges; ``candidates`` (n, k) limits the choice, None: all cities. Where no candidate is
+    open, the open city with the largest ``greedy`` weight must follow. The score of one (step, city) is its
+    count less the sum of its probabilities, over the standard deviation of that sum; the squares of them all follow
+    a chi-square distribution closely enough for a bound that right code fails less than once in a million runs.
+    """
+    m, n = tours.shape
+    allowed = np.ones((n, n), bool)
+    if candidates is not None:
+        allowed[:] = False
+        np.put_along_axis(allowed, candidates, True, axis=1)
+    np.fill_diagonal(allowed, False)
+    open_cities = np.ones((m, n), bool)
+    everyone = np.arange(m)
+    open_cities[everyone, tours[:, 0]] = False
+    statistic, freedom = 0.0, 0
+    for step in range(1, n):
+        here, chosen = tours[:, step - 1], tours[:, step]
+        p = weights[here] * open_cities * allowed[here]
+        total = p.sum(axis=1)
+        stuck = total == 0
+        if stuck.any():
+            best = np.where(open_cities[stuck], greedy[here[stuck]], -1.0).argmax(axis=1)
+            np.testing.assert_array_equal(chosen[stuck], best)
+        p[~stuck] /= total[~stuck, None]
+        assert (p[~stuck, chosen[~stuck]] > 0).all()
+        observed = np.bincount(chosen[~stuck], minlength=n)
+        variance = (p * (1 - p)).sum(axis=0)
+        cells = variance > 5
+        statistic += (((observed - p.sum(axis=0)) ** 2)[cells] / variance[cells]).sum()
+        freedom += int(cells.sum())
+        open_cities[everyone, chosen] = False
+    assert freedom > 0
+    assert abs(statistic - freedom) < 6 * np.sqrt(2 * freedom)
+
+
+@pytest.mark.parametrize("selection", SELECTIONS)
+@pytest.mark.parametrize("tabu", TABUS)
+@pytest.mark.parametrize(("n", "k", "m"), [(37, 8, 20000), (70, 40, 4000), (33, 32, 8000), (40, 5, 20000)])
+@pytest.mark.parametrize(("alpha", "beta"), [(1.0, 2.0), (1.5, 3.0)])
+def test_candidate_choices_have_the_exact_distribution(selection, tabu, n, k, m, alpha, beta):
+    instance = random_instance(n, k)
+    engine = colony(
+        instance, n_ants=m, candidate_list_size=k, selection=selection, tabu=tabu, alpha=alpha, beta=beta
+    )
+    tau = symmetric_noise(n)
+    set_trails(engine, tau)
+    engine.construct(12345)
+    tours = all_tours(engine)
+    assert is_permutation(tours)
+    d = distance_matrix(instance)
+    np.fill_diagonal(d, 1.0)
+    weights = tau.astype(float) ** alpha * d**-beta
+    check_steps(tours, weights, instance.neighbours, weights)
+
+
+@pytest.mark.parametrize("selection", ALL_CITY_RULES)
+@pytest.mark.parametrize("tabu", ("auto", *TABUS))
+@pytest.mark.parametrize(("n", "m"), [(45, 8000), (150, 1500)])
+@pytest.mark.parametrize(("alpha", "beta"), [(1.0, 2.0), (0.5, 1.0)])
+def test_choices_among_all_cities_have_the_exact_distribution(selection, tabu, n, m, alpha, beta):
+    instance = random_instance(n, 8)
+    engine = colony(
+        instance, n_ants=m, candidate_list_size=None, selection=selection, tabu=tabu, alpha=alpha, beta=beta
+    )
+    tau = symmetric_noise(n)
+    set_trails(engine, tau)
+    engine.construct(99)
+    tours = all_tours(engine)
+    assert is_permutation(tours)
+    d = distance_matrix(instance)
+    np.fill_diagonal(d, 1.0)
+    weights = tau.astype(float) ** alpha * d**-beta
+    check_steps(tours, weights, None, weights)
+
+
+def test_candidate_memory_falls_back_to_the_nearest_city():
+    instance = random_instance(200, 6)
+    engine = colony(instance, n_ants=500, candidate_list_size=6, memory="candidate")
+    tau = np.random.default_rng(3).uniform(0.1, 1.0, (200, 6)).astype(np.float32)
+    set_trails(engine, tau)
+    engine.construct(1)
+    d = distance_matrix(instance)
+    np.fill_diagonal(d, 1.0)
+    weights = np.zeros((200, 200))
+    np.put_along_axis(weights, instance.neighbours, tau * instance.neighbour_distances**-2.0, axis=1)
+    check_steps(all_tours(engine), weights, instance.neighbours, 1.0 / d)
+
+
+@pytest.mark.parametrize("n", [3, 4, 5, 7, 8, 31, 32, 33, 64, 100, 257])
+@pytest.mark.parametrize("m", [1, 3, 33, 300])
+@pytest.mark.parametrize("all_cities", [False, True])
+@pytest.mark.parametrize("search", [None, LocalSearch(kicks=0.5)])
+def test_any_size_gives_valid_tours_and_exact_lengths(n, m, all_cities, search):
+    instance = random_instance(n, 10, metric="EUC_2D")
+    engine = colony(instance, n_ants=m, candidate_list_size=None if all_cities else 10, local_search=search)
+    engine.reset_trails(0.5)
+    for key in (0, 2**64 - 1):
+        lengths = engine.construct(key)
+        tours = all_tours(engine)
+        assert is_permutation(tours)
+        np.testing.assert_array_equal(lengths, [instance.tour_length(t) for t in tours])
+
+
+@pytest.mark.parametrize("selection", SELECTIONS)
+@pytest.mark.parametrize("tabu", TABUS)
+@pytest.mark.parametrize("all_cities", [False, True])
+def test_the_same_key_gives_the_same_tours(selection, tabu, all_cities):
+    instance = random_instance(300, 16)
+    parameters = {
+        "n_ants": 200,
+        "candidate_list_size": None if all_cities else 16,
+        "selection": selection,
+        "tabu": tabu,
+        "local_search": LocalSearch(kicks=0.2),
+    }
+    runs = []
+    for _ in range(2):
+        engine = colony(instance, **parameters)
+        engine.reset_trails(1.0)
+        first, again = engine.construct(7), None
+        tours = all_tours(engine)
+        engine.update_trails(TrailUpdate(0.1, ((tours[0], 0.5),), colony_amount=3.0, tau_max=2.0))
+        again = engine.construct(8)
+        runs.append((first, again, tours, all_tours(engine), engine.export_state()["tau"]))
+    for one, other in zip(*runs, strict=True):
+        np.testing.assert_array_equal(one, other)
+    assert (runs[0][2] != runs[0][3]).any()
+
+
+def test_tabus_change_no_tour():
+    instance = random_instance(150, 16)
+    found = []
+    for tabu in TABUS:
+        engine = colony(instance, n_ants=100, candidate_list_size=16, selection="wrs", tabu=tabu)
+        engine.reset_trails(1.0)
+        engine.construct(3)
+        found.append(all_tours(engine))
+    np.testing.assert_array_equal(found[0], found[1])
+    np.testing.assert_array_equal(found[0], found[2])
+
+
+def test_more_ants_change_no_tour():
+    """Whatever the launch shape: ant 5 of 40 and of 5000 walk the same way."""
+    instance = random_instance(120, 16)
+    found = []
+    for m in (40, 5000):
+        engine = colony(instance, n_ants=m, candidate_list_size=16, selection="wrs")
+        engine.reset_trails(1.0)
+        engine.construct(3)
+        found.append(engine.tours(np.arange(40)))
+    np.testing.assert_array_equal(found[0], found[1])
+
+
+METRICS = ("EUC_2D", "CEIL_2D", "ATT", "GEO", "MAN_2D", "MAX_2D", "EXACT")
+
+
+@pytest.mark.parametrize("metric", METRICS)
+@pytest.mark.parametrize("search", [None, LocalSearch(kicks=0.1)])
+def test_every_metric_measures_exactly(metric, search):
+    rng = np.random.default_rng(2)
+    coords = rng.uniform(-80, 80, (120, 2)) if metric == "GEO" else rng.uniform(0, 5000, (120, 2)).round(1)
+    instance = as_instance(TSP(coords, metric=metric), 12)
+    engine = colony(instance, n_ants=64, candidate_list_size=12, local_search=search)
+    engine.reset_trails(1.0)
+    lengths = engine.construct(5)
+    np.testing.assert_allclose(lengths, [instance.tour_length(t) for t in all_tours(engine)], rtol=1e-13)
+    tour, length = engine.greedy_tour(17)
+    expected, _ = CpuColony(instance, ColonyParameters(n_ants=1, candidate_list_size=12)).greedy_tour(17)
+    np.testing.assert_array_equal(tour, expected)
+    assert length == pytest.approx(instance.tour_length(tour), rel=1e-13)
+
+
+@pytest.mark.parametrize("metric", ("EUC_3D", "MAN_3D", "MAX_3D"))
+def test_three_dimensions(metric):
+    coords = np.random.default_rng(2).uniform(0, 500, (90, 3))
+    instance = as_instance(TSP(coords, metric=metric), 10)
+    engine = colony(instance, n_ants=20, candidate_list_size=10, local_search=LocalSearch())
+    engine.reset_trails(1.0)
+    lengths = engine.construct(5)
+    np.testing.assert_array_equal(lengths, [instance.tour_length(t) for t in all_tours(engine)])
+
+
+@pytest.mark.parametrize("all_cities", [False, True])
+def test_asymmetric_matrix(all_cities):
+    matrix = np.random.default_rng(4).integers(1, 100, (60, 60)).astype(float)
+    instance = as_instance(TSP(matrix=matrix), 10)
+    assert not instance.symmetric
+    engine = colony(instance, n_ants=2000, candidate_list_size=None if all_cities else 10, selection="wrs")
+    tau = np.random.default_rng(5).uniform(0.1, 1.0, (60, 60)).astype(np.float32)
+    set_trails(engine, tau)
+    lengths = engine.construct(5)
+    tours = all_tours(engine)
+    np.testing.assert_array_equal(lengths[:50], [instance.tour_length(t) for t in tours[:50]])
+    d = np.where(np.eye(60, dtype=bool), 1.0, matrix)
+    weights = tau * d**-2.0
+    check_steps(tours, weights, None if all_cities else instance.neighbours, weights)
+    with pytest.raises(ValueError, match="symmetric"):
+        colony(instance, local_search=LocalSearch(), candidate_list_size=10)
+
+
+@pytest.mark.parametrize("coords", [np.zeros((50, 2)), np.repeat(np.arange(25.0), 2)[:, None] * [1, 0]])
+@pytest.mark.parametrize("all_cities", [False, True])
+def test_cities_at_one_place(coords, all_cities):
+    instance = as_instance(TSP(coords, metric="EXACT"), 8)
+    engine = colony(
+        instance, n_ants=10, candidate_list_size=None if all_cities else 8, local_search=LocalSearch()
+    )
+    engine.reset_trails(1.0)
+    lengths = engine.construct(5)
+    assert is_permutation(all_tours(engine))
+    np.testing.assert_allclose(lengths, [instance.tour_length(t) for t in all_tours(engine)])
+
+
+def test_all_distances_equal():
+    instance = as_instance(TSP(matrix=np.ones((40, 40)) - np.eye(40)), 39)
+    engine = colony(instance, n_ants=100, candidate_list_size=39, local_search=LocalSearch())
+    engine.reset_trails(1.0)
+    assert (engine.construct(1) == 40.0).all()
+
+
+@pytest.mark.parametrize("memory", ["dense", "candidate"])
+@pytest.mark.parametrize("symmetric", [True, False])
+def test_trail_update_equals_the_cpu(memory, symmetric):
+    n, k, m = 90, 12, 30
+    if symmetric:
+        instance = random_instance(n, k)
+    else:
+        instance = as_instance(TSP(matrix=np.random.default_rng(4).uniform(1, 100, (n, n))), k)
+    parameters = ColonyParameters(n_ants=m, candidate_list_size=k, memory=memory)
+    ours, reference = (
+        colony(instance, n_ants=m, candidate_list_size=k, memory=memory),
+        CpuColony(instance, parameters),
+    )
+    ours.reset_trails(0.7)
+    ours.construct(1)
+    reference.import_state(ours.export_state())
+    rng = np.random.default_rng(0)
+    for step in range(6):
+        update = TrailUpdate(
+            rho=0.15,
+            deposits=tuple(
+                (rng.permutation(n).astype(np.int32), rng.uniform(0, 0.2)) for _ in range(step % 3)
+            ),
+            colony_amount=float(step % 2) * 300.0,
+            tau_min=0.05,
+            tau_max=1.1,
+        )
+        ours.update_trails(update)
+        reference.update_trails(update)
+        for name in ("tau", "rest"):
+            np.testing.assert_allclose(ours.export_state()[name], reference.export_state()[name], rtol=2e-6)
+        assert ours.branching_factor(0.05) == pytest.approx(reference.branching_factor(0.05), abs=0.05)
+    blend = TrailUpdate(rho=0.1, deposits=((rng.permutation(n).astype(np.int32), 0.9),), on_tours_only=True)
+    ours.update_trails(blend)
+    reference.update_trails(blend)
+    np.testing.assert_allclose(ours.export_state()["tau"], reference.export_state()["tau"], rtol=2e-6)
+
+
+def test_the_bound_of_the_other_trails_holds():
+    """The largest trail of a city's edges that are no candidates: after any update, never below."""
+    instance = random_instance(80, 6)
+    engine = colony(instance, n_ants=50, candidate_list_size=6)
+    engine.reset_trails(0.4)
+    engine.construct(0)
+    rng = np.random.default_rng(0)
+    for _ in range(5):
+        tour = rng.permutation(80).astype(np.int32)
+        engine.update_trails(TrailUpdate(0.3, ((tour, 0.3),), colony_amount=50.0, tau_min=0.01, tau_max=1.0))
+        bound = np.empty(80, np.float32)
+        with engine._working():
+            engine._cuda.memcpy_dtoh(bound, engine._arrays["bound"])
+        tau = engine.export_state()["tau"].copy()
+        np.fill_diagonal(tau, 0.0)
+        np.put_along_axis(tau, instance.neighbours, 0.0, axis=1)
+        np.testing.assert_array_equal(bound, tau.max(axis=1))
+
+
+@pytest.mark.parametrize("memory", ["dense", "candidate"])
+def test_state_goes_to_the_cpu_and_back(memory):
+    instance = random_instance(60, 10)
+    parameters = {"n_ants": 20, "candidate_list_size": 10, "memory": memory, "local_search": LocalSearch()}
+    ours, reference = colony(instance, **parameters), CpuColony(instance, ColonyParameters(**parameters))
+    ours.reset_trails(0.3)
+    ours.construct(1)
+    ours.update_trails(TrailUpdate(0.2, ((ours.tours([0])[0], 0.1),)))
+    state = ours.export_state()
+    reference.import_state(state)
+    for name, array in reference.export_state().items():
+        np.testing.assert_array_equal(array, state[name], err_msg=name)
+    reference.construct(2)
+    again = colony(instance, **parameters)
+    again.import_state(reference.export_state())
+    for name, array in again.export_state().items():
+        np.testing.assert_array_equal(array, reference.export_state()[name], err_msg=name)
+
+
+def test_a_resumed_run_equals_the_uninterrupted_one():
+    instance = random_instance(100, 10)
+    parameters = {"n_ants": 40, "candidate_list_size": 10, "local_search": LocalSearch()}
+    one, other = colony(instance, **parameters), colony(instance, **parameters)
+    one.reset_trails(1.0)
+    for key in range(3):
+        lengths = one.construct(key)
+        one.update_trails(TrailUpdate(0.2, ((one.tours([lengths.argmin()])[0], 0.3),), tau_min=0.01))
+    other.import_state(one.export_state())
+    np.testing.assert_array_equal(one.construct(9), other.construct(9))
+    np.testing.assert_array_equal(all_tours(one), all_tours(other))
+
+
+@pytest.mark.parametrize("moves", ["2opt", "2opt+oropt"])
+def test_local_search_ends_where_the_cpu_finds_nothing_more(moves):
+    n = 400
+    instance = random_instance(n, 10, metric="EUC_2D")
+    parameters = {
+        "n_ants": 16,
+        "candidate_list_size": 10,
+        "local_search": LocalSearch(moves=moves, kicks=0.0),
+    }
+    ours = colony(instance, **parameters)
+    rng = np.random.default_rng(0)
+    start = np.array([rng.permutation(n) for _ in range(16)], np.int32)
+    tours, lengths = ours.improve(start, 1)
+    assert is_permutation(tours)
+    np.testing.assert_array_equal(lengths, [instance.tour_length(t) for t in tours])
+    reference = CpuColony(instance, ColonyParameters(**parameters))
+    _, further = reference.improve(tours, 1)
+    assert further.mean() > 0.999 * lengths.mean()
+    _, from_start = reference.improve(start, 1)
+    assert lengths.mean() == pytest.approx(from_start.mean(), rel=0.03)
+
+
+def test_kicks_shorten_tours_and_never_lengthen_them():
+    n = 300
+    instance = random_instance(n, 10, metric="EUC_2D")
+    rng = np.random.default_rng(0)
+    start = np.array([rng.permutation(n) for _ in range(16)], np.int32)
+    without = colony(
+        instance, n_ants=16, candidate_list_size=10, local_search=LocalSearch(kicks=0.0)
+    ).improve(start, 1)
+    kicked = colony(instance, n_ants=16, candidate_list_size=10, local_search=LocalSearch(kicks=2.0)).improve(
+        start, 1
+    )
+    assert is_permutation(kicked[0])
+    assert (kicked[1] <= without[1]).all()
+    assert kicked[1].mean() < 0.985 * without[1].mean()
+
+
+def test_refusals_say_what_to_do():
+    instance = random_instance(30, 8)
+    for parameters in (
+        {"selection": "acceptance_tournament", "candidate_list_size": None},
+        {"selection": "pseudo_random_proportional"},
+        {"memory": "selective"},
+    ):
+        with pytest.raises(ValueError, match="backend='cpu'"):
+            colony(instance, **parameters)
+    engine = colony(instance, n_ants=4)
+    with pytest.raises(ValueError, match="must have shape"):
+        engine.improve(np.zeros((3, 30), np.int32), 1)
+    from pymoo_gpuaco.backends.cuda.engine import CudaColony
+
+    with pytest.raises(ValueError, match="device must be"):
+        CudaColony(instance, ColonyParameters(), device=99)
+
+
+def test_too_large_a_colony_is_refused_before_anything_is_taken(monkeypatch):
+    instance = random_instance(30, 8)
+    with pytest.raises(MemoryError, match=r"GB are free; .*candidate"):
+        colony_too_large(monkeypatch, instance)
+
+
+def colony_too_large(monkeypatch, instance):
+    from pymoo_gpuaco.backends.cuda import engine, memory
+
+    def crowded(needed, free, advice):
+        memory_check(needed, memory.RESERVE, advice)
+
+    memory_check = memory.check
+    monkeypatch.setattr(engine, "check", crowded)
+    colony(instance, n_ants=4)
+
+
+def test_nothing_leaks_and_engines_die_in_any_thread():
+    import pycuda.driver as driver
+
+    from pymoo_gpuaco.backends.cuda import context
+
+    instance = random_instance(1500, 16)
+    retained = context.retain(0)
+
+    def free_bytes() -> int:
+        with context.active(retained):
+            return driver.mem_get_info()[0]
+
+    def work() -> None:
+        engine = colony(instance, n_ants=500, candidate_list_size=16, local_search=LocalSearch(kicks=0.0))
+        engine.reset_trails(1.0)
+        engine.construct(1)
+
+    work()
+    gc.collect()
+    before = free_bytes()
+    for _ in range(3):
+        thread = threading.Thread(target=work)
+        thread.start()
+        thread.join()
+        gc.collect()
+    box = [colony(instance, n_ants=500, candidate_list_size=16)]
+    thread = threading.Thread(target=box.clear)
+    thread.start()
+    thread.join()
+    gc.collect()
+    assert before - free_bytes() < 8 << 20
+
+
+def test_engines_work_side_by_side_in_threads():
+    instance = random_instance(200, 16)
+    expected = {}
+    for key in range(4):
+        engine = colony(instance, n_ants=50, candidate_list_size=16)
+        engine.reset_trails(1.0)
+        expected[key] = engine.construct(key)
+    found = {}
+
+    def work(key: int) -> None:
+        engine = colony(instance, n_ants=50, candidate_list_size=16)
+        for _ in range(5):
+            engine.reset_trails(1.0)
+            found[key] = engine.construct(key)
+
+    threads = [threading.Thread(target=work, args=(key,)) for key in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    for key, lengths in expected.items():
+        np.testing.assert_array_equal(found[key], lengths)
+
+
+def test_a_forked_child_is_told():
+    engine = colony(random_instance(30, 8), n_ants=4)
+    read, write = os.pipe()
+    child = os.fork()
+    if child == 0:
+        words = b""
+        try:
+            engine.construct(1)
+        except RuntimeError as error:
+            words = str(error).encode()
+        finally:
+            os.write(write, words)
+            os._exit(0)
+    os.waitpid(child, 0)
+    os.close(write)
+    assert b"spawn" in os.read(read, 4096)
+    os.close(read)
+
+
+@pytest.mark.slow
+def test_a_large_instance():
+    instance = random_instance(70_000, 8, metric="EUC_2D")
+    engine = colony(
+        instance, n_ants=40, candidate_list_size=8, tabu="list", local_search=LocalSearch(kicks=0.001)
+    )
+    engine.reset_trails(1.0)
+    lengths = engine.construct(1)
+    tours = all_tours(engine)
+    assert is_permutation(tours)
+    np.testing.assert_array_equal(lengths[:3], [instance.tour_length(t) for t in tours[:3]])

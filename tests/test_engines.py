@@ -1,0 +1,264 @@
+"""What every engine must do, on every instance and with every way of building tours."""
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from pymoo_gpuaco.backends import ClimberEngine, ColonyEngine
+from pymoo_gpuaco.colony.parameters import LocalSearch
+from pymoo_gpuaco.colony.trails import TrailUpdate
+from pymoo_gpuaco.problems import TSP
+from tests.engine_cases import BACKENDS, COLONIES, INSTANCES, asymmetric, climbers, cloud, colony
+
+pytestmark = pytest.mark.parametrize("backend", BACKENDS)
+
+
+def supports(problem: TSP, parameters: dict) -> bool:
+    search = parameters.get("local_search")
+    return problem.symmetric or search is None or search.moves != "2opt"
+
+
+def assert_permutations(tours, n):
+    assert np.array_equal(np.sort(tours, axis=1), np.broadcast_to(np.arange(n), tours.shape))
+
+
+@pytest.mark.parametrize("way", COLONIES)
+@pytest.mark.parametrize("name", INSTANCES)
+def test_tours_are_permutations_and_lengths_exact(name, way, backend):
+    problem = INSTANCES[name]
+    if not supports(problem, COLONIES[way]):
+        pytest.skip("2-opt needs a symmetric instance")
+    engine = colony(problem, backend, **COLONIES[way])
+    assert isinstance(engine, ColonyEngine)
+    lengths = engine.construct(7)
+    tours = engine.tours(np.arange(engine.n_ants))
+    assert_permutations(tours, problem.n_cities)
+    # sums of whole numbers are exact in any order; others differ by rounding
+    expected = problem.tour_lengths(tours)
+    if problem.integral:
+        assert np.array_equal(lengths, expected)
+    else:
+        assert lengths == pytest.approx(expected, rel=1e-12)
+
+
+@pytest.mark.parametrize("way", COLONIES)
+def test_the_key_decides_everything(way, backend):
+    problem = cloud(45, 9)
+    one, two = (colony(problem, backend, **COLONIES[way]) for _ in range(2))
+    for key in (3, 2**63 + 5):
+        assert np.array_equal(one.construct(key), two.construct(key))
+        assert np.array_equal(one.tours(range(6)), two.tours(range(6)))
+    one.construct(4)
+    assert not np.array_equal(one.tours(range(6)), two.tours(range(6)))
+
+
+@pytest.mark.parametrize("n_ants", [1, 2, 7])
+def test_an_ant_does_not_depend_on_how_many_walk_with_it(n_ants, backend):
+    problem = cloud(45, 9)
+    few, many = (colony(problem, backend, n_ants=m, local_search=LocalSearch()) for m in (n_ants, 9))
+    few.construct(5)
+    many.construct(5)
+    assert np.array_equal(few.tours(range(n_ants)), many.tours(range(n_ants)))
+
+
+@pytest.mark.parametrize("memory", ["dense", "candidate"])
+def test_trail_update_by_hand(memory, backend):
+    # four cities in a row, all candidates: 1.0 -> 0.5 by evaporation, tour edges + 0.25
+    problem = TSP([[0, 0], [1, 0], [2, 0], [3, 0]])
+    engine = colony(problem, backend, candidate_list_size=3, memory=memory)
+    tour = np.array([0, 1, 2, 3])
+    engine.update_trails(TrailUpdate(0.5, ((tour, 0.25),), tau_min=0.1, tau_max=0.7))
+    tau = engine.export_state()["tau"]
+    on_tour = {frozenset(e) for e in ((0, 1), (1, 2), (2, 3), (3, 0))}
+    for i in range(4):
+        for slot, j in enumerate(range(4) if memory == "dense" else engine.instance.neighbours[i]):
+            if i != j:
+                # 0.75 is cut to tau_max
+                assert tau[i, slot] == pytest.approx(0.7 if frozenset((i, int(j))) in on_tour else 0.5)
+
+
+def test_the_whole_colony_deposits_one_over_its_lengths(backend):
+    problem = cloud(5, 3)
+    engine = colony(problem, backend, n_ants=3, candidate_list_size=None)
+    lengths = engine.construct(1)
+    tours = engine.tours(range(3))
+    engine.update_trails(TrailUpdate(0.25, colony_amount=100.0))
+    expected = np.full((5, 5), 0.75)
+    for tour, length in zip(tours, lengths, strict=True):
+        for i, j in zip(tour, np.roll(tour, -1), strict=True):
+            expected[i, j] += 100.0 / length
+            expected[j, i] += 100.0 / length
+    off_diagonal = ~np.eye(5, dtype=bool)
+    assert engine.export_state()["tau"][off_diagonal] == pytest.approx(expected[off_diagonal], rel=1e-6)
+
+
+def test_ants_follow_a_trail_that_is_a_thousand_times_stronger(backend):
+    problem = cloud(30, 4)
+    engine = colony(problem, backend, beta=0.0, n_ants=40)
+    tour = np.random.default_rng(0).permutation(30)
+    engine.update_trails(TrailUpdate(0.5, ((tour, 1e5),)))
+    engine.construct(1)
+    edges = {frozenset(e) for e in zip(tour, np.roll(tour, -1), strict=True)}
+    built = [frozenset(e) for t in engine.tours(range(40)) for e in zip(t, np.roll(t, -1), strict=True)]
+    assert np.mean([e in edges for e in built]) > 0.9
+
+
+@pytest.mark.parametrize(
+    "parameters",
+    [
+        {"selection": s, "candidate_list_size": k}
+        for s in ("rwm", "wrs")
+        for k in (None, 31)
+    ]
+    + [{"selection": s, "candidate_list_size": None} for s in ("roulette", "stochastic_trial", "hybrid")],
+    ids=str,
+)
+def test_the_first_step_has_the_exact_distribution(parameters, backend):
+    # weights tau^alpha / d^beta from the start city, over 4000 ants
+    problem = cloud(32, 8)
+    engine = colony(problem, backend, n_ants=4000, alpha=1.0, beta=2.0, **parameters)
+    counts = np.zeros((32, 32))
+    for key in range(3):
+        engine.construct(key)
+        tours = engine.tours(range(4000))
+        np.add.at(counts, (tours[:, 0], tours[:, 1]), 1)
+    assert stats.chisquare(counts.sum(axis=1)).pvalue > 1e-4  # start cities are uniform
+    distances = problem.D + np.diag(np.full(32, np.inf))
+    shortest = distances.min() / 2 if distances.min() > 0 else distances[distances > 0].min() / 2
+    weights = np.maximum(distances, shortest) ** -2.0
+    expected = weights / weights.sum(axis=1, keepdims=True) * counts.sum(axis=1, keepdims=True)
+    statistic, cells = 0.0, 0
+    for row, mean in zip(counts, expected, strict=True):
+        rare = mean < 8
+        merged = np.append(row[~rare], row[rare].sum())
+        means = np.append(mean[~rare], mean[rare].sum())
+        statistic += ((merged - means)[means > 0] ** 2 / means[means > 0]).sum()
+        cells += int((means > 0).sum()) - 1
+    assert stats.chi2.sf(statistic, cells) > 1e-4
+
+
+@pytest.mark.parametrize("way", COLONIES)
+def test_an_imported_state_continues_bit_by_bit(way, backend):
+    problem = cloud(40, 2)
+    original, copy = (colony(problem, backend, **COLONIES[way]) for _ in range(2))
+    acs = COLONIES[way].get("xi", 0) > 0
+    original.construct(1)
+    best = original.tours([0])[0]
+    original.update_trails(TrailUpdate(0.1, ((best, 0.5),), on_tours_only=acs))
+    copy.import_state(original.export_state())
+    for engine in (original, copy):
+        engine.construct(2)
+    assert np.array_equal(original.tours(range(6)), copy.tours(range(6)))
+
+
+def test_a_state_of_another_instance_is_refused(backend):
+    state = colony(cloud(30), backend).export_state()
+    with pytest.raises(ValueError, match="state"):
+        colony(cloud(31), backend).import_state(state)
+
+
+def test_the_greedy_tour_goes_to_the_nearest_open_city(backend):
+    problem = TSP([[0, 0], [10, 0], [11, 0], [30, 0], [13, 0]])
+    tour, length = colony(problem, backend).greedy_tour()
+    assert list(tour) == [0, 1, 2, 4, 3]
+    assert length == 10 + 1 + 2 + 17 + 30
+
+
+def test_improving_given_tours_shortens_them(backend):
+    problem = cloud(60, 2)
+    engine = colony(problem, backend, local_search=LocalSearch())
+    tours = np.array([np.random.default_rng(s).permutation(60) for s in range(6)])
+    improved, lengths = engine.improve(tours, 1)
+    assert_permutations(improved, 60)
+    assert np.array_equal(lengths, problem.tour_lengths(improved))
+    assert np.all(lengths < 0.6 * problem.tour_lengths(tours))
+
+
+def test_two_opt_refuses_an_asymmetric_instance(backend):
+    with pytest.raises(ValueError, match="symmetric"):
+        colony(asymmetric(10), backend, local_search=LocalSearch("2opt"))
+
+
+def test_local_update_makes_ants_spread(backend):
+    # greedy ants without local update from one trail all take the same edges; with it they take more different ones
+    problem = cloud(50, 3)
+    different = []
+    for xi in (0.0, 0.5):
+        engine = colony(
+            problem, backend, n_ants=30, selection="pseudo_random_proportional", q0=1.0, xi=xi, beta=1.0
+        )
+        tour = engine.greedy_tour()[0]
+        engine.update_trails(TrailUpdate(0.5, ((tour, 50.0),), on_tours_only=True))
+        engine.construct(1)
+        built = {frozenset(e) for t in engine.tours(range(30)) for e in zip(t, np.roll(t, -1), strict=True)}
+        different.append(len(built))
+    assert different[1] > different[0]
+
+
+# ---- hill climbers ----------------------------------------------------------------------------------------------
+
+
+def improving_pair(problem, tour):
+    """Whether some 2-opt move shortens the tour by more than rounding noise."""
+    d = problem.D[np.ix_(tour, tour)]
+    n = len(tour)
+    following = np.roll(np.arange(n), -1)
+    edge = d[np.arange(n), following]
+    delta = d + d[np.ix_(following, following)] - edge[:, None] - edge[None, :]
+    apart = np.ones((n, n), bool)
+    for shift in (-1, 0, 1):
+        apart[np.arange(n), (np.arange(n) + shift) % n] = False
+    return bool((delta[apart] < -1e-6).any()) if apart.any() else False
+
+
+@pytest.mark.parametrize("name", [n for n, p in INSTANCES.items() if p.symmetric])
+def test_climbs_end_where_no_pair_improves(name, backend):
+    problem = INSTANCES[name]
+    engine = climbers(problem, backend)
+    assert isinstance(engine, ClimberEngine)
+    assert engine.climb(3) > 0
+    tour, length = engine.best()
+    assert_permutations(tour[None], problem.n_cities)
+    assert length == pytest.approx(problem.tour_length(tour), rel=1e-12)
+    assert not improving_pair(problem, tour)
+
+
+def test_climbers_find_the_best_of_all_tours_of_seven_cities(backend):
+    from itertools import permutations
+
+    problem = cloud(7, 5)
+    engine = climbers(problem, backend)
+    engine.climb(1)
+    all_tours = np.array([(0, *p) for p in permutations(range(1, 7))])
+    assert engine.best()[1] == problem.tour_lengths(all_tours).min()
+
+
+def test_a_climb_goes_on_where_the_call_before_stopped(backend):
+    # 2500 cities need more pairs than one call evaluates: lengths fall from call to call
+    problem = cloud(2500, 1)
+    one, two = (climbers(problem, backend, n_climbers=64) for _ in range(2))
+    one.climb(9)
+    first = one.lengths()
+    two.climb(9)
+    two.climb(9)
+    one_again = climbers(problem, backend, n_climbers=64)
+    one_again.import_state(one.export_state())
+    one_again.climb(9)
+    assert np.all(two.lengths() <= first)
+    assert np.array_equal(one_again.lengths(), two.lengths())
+    assert np.array_equal(one_again.best()[0], two.best()[0])
+
+
+def test_given_tours_are_where_the_first_climbs_begin(backend):
+    problem = cloud(400, 2)
+    good = colony(problem, "cpu", n_ants=1, local_search=LocalSearch())
+    good.construct(1)
+    engine = climbers(problem, backend)
+    engine.start_from(good.tours([0]))
+    engine.climb(1)
+    assert engine.best()[1] <= problem.tour_length(good.tours([0])[0])
+
+
+def test_climbers_refuse_an_asymmetric_instance(backend):
+    with pytest.raises(ValueError, match="symmetric"):
+        climbers(asymmetric(10), backend)
