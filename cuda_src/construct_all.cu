@@ -256,22 +256,31 @@ __device__ __noinline__ int weigh_all(Cities cities, const float* tau, Exponents
     const float* row = tau + static_cast<size_t>(city) * cities.n;
     unsigned best = 0xFFFFFFFFu;
     int winner = -1;
-    for_open_cities(tabu, [&](int j, bool open) {
-        if (!open) return;
-        const float trail = row[j];
-        const float d = fmaxf(distance(cities, city, here, j, point_of(cities, j)), exponents.shortest);
-        const uint4 words =
-            philox4x32(make_uint4(ant.step, STREAM_SCAN, ant.number, static_cast<unsigned>(j)), ant.key);
+    for_open_cities(tabu, [&](const int* j, const bool* open) {
+        float trail[BATCH], d[BATCH], wait[BATCH];
+#pragma unroll
+        for (int b = 0; b < BATCH; ++b) trail[b] = row[j[b]];
+#pragma unroll
+        for (int b = 0; b < BATCH; ++b) d[b] = distance(cities, city, here, j[b], point_of(cities, j[b]));
+#pragma unroll
+        for (int b = 0; b < BATCH; ++b) {
+            const uint4 counter = make_uint4(ant.step, STREAM_SCAN, ant.number, static_cast<unsigned>(j[b]));
+            wait[b] = exponential(philox4x32(counter, ant.key).x);
+        }
+#pragma unroll
+        for (int b = 0; b < BATCH; ++b) {
+            const float far = fmaxf(d[b], exponents.shortest);
 #if USUAL_EXPONENTS
-        const float time = exponential(words.x) * d * d / trail;
+            const float time = wait[b] * far * far / trail[b];
 #else
-        float time = log2f(exponential(words.x)) + exponents.beta * log2f(d);
-        if (exponents.alpha != 0.0f) time -= exponents.alpha * log2f(trail);
+            float time = log2f(wait[b]) + exponents.beta * log2f(far);
+            if (exponents.alpha != 0.0f) time -= exponents.alpha * log2f(trail[b]);
 #endif
-        const unsigned key = ordered(time);
-        if (key < best && time < __int_as_float(0x7F800000)) {
-            best = key;
-            winner = j;
+            const unsigned key = ordered(time);
+            if (open[b] && key < best && time < __int_as_float(0x7F800000)) {
+                best = key;
+                winner = j[b];
+            }
         }
     });
     const unsigned least = warp_min(best);

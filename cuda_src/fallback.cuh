@@ -84,10 +84,15 @@ __device__ __noinline__ int best_remaining(Cities cities, Surroundings around, E
             return static_cast<int>(warp_min(best.rank == top ? static_cast<unsigned>(best.city) : 0xFFFFFFFFu));
         }
     }
-    for_open_cities(tabu, [&](int j, bool open) {
-        if (open) {
-            const float d = distance(cities, city, here, j, point_of(cities, j));
-            best.meet(attraction(DENSE ? row[j] : 0.0f, d, exponents), j);
+    for_open_cities(tabu, [&](const int* j, const bool* open) {
+        float trail[BATCH], d[BATCH];
+#pragma unroll
+        for (int b = 0; b < BATCH; ++b) trail[b] = DENSE ? row[j[b]] : 0.0f;
+#pragma unroll
+        for (int b = 0; b < BATCH; ++b) d[b] = distance(cities, city, here, j[b], point_of(cities, j[b]));
+#pragma unroll
+        for (int b = 0; b < BATCH; ++b) {
+            if (open[b]) best.meet(attraction(trail[b], d[b], exponents), j[b]);
         }
     });
     const unsigned top = warp_max(best.rank);

@@ -38,7 +38,7 @@ struct Tour {
     Cities cities;
     const int* neighbours;  // (n, k)
     const float* near;      // (n, k) distance to each neighbour
-    int k;
+    int k, looked;          // neighbours listed, and how many of them moves are sought with
     Node* tour;        // (n,)
     Node* position;    // (n,) position[tour[p]] == p
     Node* ring;        // (n,) cities to look at, oldest first
@@ -210,7 +210,7 @@ __device__ __forceinline__ bool can_improve(const Tour& t, int a) {
     const size_t row = static_cast<size_t>(a) * t.k;
     for (int direction = 0; direction < 2; ++direction) {
         const Side s = side_of(t, a, direction == 0);
-        for (int r = 0; r < t.k; ++r) {
+        for (int r = 0; r < t.looked; ++r) {
             const float ac = t.near[row + r];
             if (ac >= s.ab) break;
             if (best_move(t, s, t.neighbours[row + r], ac).kind != 0) return true;
@@ -249,7 +249,7 @@ __device__ __forceinline__ Finding look(const Tour& t, int a, bool forward, int 
     const size_t row = static_cast<size_t>(a) * t.k;
     const Side s = side_of(t, a, forward);
     Finding best{a, s.b, 0, 0.0f, Move{0.0f, 0, 0, 0, 0}};
-    for (int r = way; r < t.k; r += ways) {
+    for (int r = way; r < t.looked; r += ways) {
         const float ac = t.near[row + r];
         if (ac >= s.ab) break;
         const int c = t.neighbours[row + r];
@@ -350,7 +350,7 @@ extern "C" __global__ void neighbour_distances(CITIES_PARAMETERS, const int* nei
 // memory: bytes_a_tour for every block, where shared memory is too small. One warp a block.
 extern "C" __global__ void __launch_bounds__(32)
     improve_tours(CITIES_PARAMETERS, const int* __restrict__ neighbours, const float* __restrict__ near,
-                  const int2* __restrict__ reference, int k, int m, int kicks, int longest, unsigned key_low, unsigned key_high, long long bytes_a_tour, char* memory,
+                  const int2* __restrict__ reference, int k, int looked, int m, int kicks, int longest, unsigned key_low, unsigned key_high, long long bytes_a_tour, char* memory,
                   int* tours) {
     const int lane = lane_id(), words = (n + 31) >> 5;
 #if IN_SHARED
@@ -363,6 +363,7 @@ extern "C" __global__ void __launch_bounds__(32)
     t.neighbours = neighbours;
     t.near = near;
     t.k = k;
+    t.looked = looked;
     t.log = reinterpret_cast<int2*>(own);
     t.queued = reinterpret_cast<unsigned*>(t.log + LOG_CAPACITY);
     t.tour = reinterpret_cast<Node*>(t.queued + words);

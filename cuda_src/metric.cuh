@@ -89,6 +89,9 @@ __device__ __forceinline__ float root(float x) {
     return y;
 }
 
+// To the nearest integer, for 0 <= x < 2^22; floorf would take the slow unit that also takes roots.
+__device__ __forceinline__ float rounded(float x) { return x < 4194304.0f ? (x + 8388608.0f) - 8388608.0f : x; }
+
 __device__ __forceinline__ float distance(const Cities& cities, int i, const Point& a, int j, const Point& b) {
 #if TABLE || METRIC == 0
     return cities.table[static_cast<size_t>(i) * cities.n + j];
@@ -103,15 +106,15 @@ __device__ __forceinline__ float distance(const Cities& cities, int i, const Poi
 #endif
     static_cast<void>(dz);  // not every metric has a third axis
 #if METRIC == 1
-    return floorf(root(fmaf(dx, dx, fmaf(dy, dy, dz * dz))) + 0.5f);
+    return rounded(root(fmaf(dx, dx, fmaf(dy, dy, dz * dz))));
 #elif METRIC == 2
     return ceilf(__fsqrt_rn(fmaf(dx, dx, fmaf(dy, dy, dz * dz))));
 #elif METRIC == 3
     return ceilf(__fsqrt_rn(fmaf(dx, dx, dy * dy) / 10.0f));
 #elif METRIC == 5
-    return floorf(dx + dy + dz + 0.5f);
+    return rounded(dx + dy + dz);
 #elif METRIC == 6
-    return fmaxf(fmaxf(floorf(dx + 0.5f), floorf(dy + 0.5f)), floorf(dz + 0.5f));
+    return rounded(fmaxf(fmaxf(dx, dy), dz));
 #else
     return root(fmaf(dx, dx, fmaf(dy, dy, dz * dz)));
 #endif

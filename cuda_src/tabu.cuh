@@ -110,36 +110,55 @@ struct Tabu {
 
 #endif
 
-// Call action(city, is_open) with a city a lane until every open one was met once; all lanes call it together.
+constexpr int BATCH = 2;
+
+// Call action(cities, open) with BATCH cities a lane until every open one was met once; all lanes call it together.
+// A batch lets an action ask for all its data before it needs any.
 template <class Action>
 __device__ __forceinline__ void for_open_cities(const Tabu& tabu, Action action) {
     const int lane = lane_id();
+    int cities[BATCH];
+    bool open[BATCH];
 #if TABU == TABU_BITMASK
     for (int first = 0; first < tabu.n; first += 1024) {
         const int w = (first >> 5) + lane;
-        const unsigned open_bits = 32 * w < tabu.n ? ~tabu.words[w] : 0u;
-        unsigned some = __ballot_sync(EVERY_LANE, open_bits != 0u);
-        const int most = static_cast<int>(warp_max(static_cast<unsigned>(__popc(open_bits))));
+        unsigned bits = 32 * w < tabu.n ? ~tabu.words[w] : 0u;
+        unsigned some = __ballot_sync(EVERY_LANE, bits != 0u);
+        const int most = static_cast<int>(warp_max(static_cast<unsigned>(__popc(bits))));
         if (most < __popc(some)) {
             // Few are open: every lane goes through its own word.
-            unsigned bits = open_bits;
-            for (int i = 0; i < most; ++i) {
-                action(bits ? 32 * w + __ffs(bits) - 1 : 0, bits != 0u);
-                bits &= bits - 1;
+            for (int i = 0; i < most; i += BATCH) {
+#pragma unroll
+                for (int b = 0; b < BATCH; ++b) {
+                    open[b] = bits != 0u;
+                    cities[b] = open[b] ? 32 * w + __ffs(bits) - 1 : 0;
+                    bits &= bits - 1;
+                }
+                action(cities, open);
             }
             continue;
         }
         while (some) {
-            const int source = __ffs(some) - 1;
-            some &= some - 1;
-            const unsigned bits = __shfl_sync(EVERY_LANE, open_bits, source);
-            action(first + 32 * source + lane, (bits >> lane) & 1u);
+#pragma unroll
+            for (int b = 0; b < BATCH; ++b) {
+                const int source = some ? __ffs(some) - 1 : 0;
+                const unsigned word = __shfl_sync(EVERY_LANE, bits, source);
+                open[b] = some && ((word >> lane) & 1u);
+                cities[b] = open[b] ? first + 32 * source + lane : 0;
+                some &= some - 1;
+            }
+            action(cities, open);
         }
     }
 #else
-    for (int first = 0; first < tabu.left; first += 32) {
-        const bool open = first + lane < tabu.left;
-        action(open ? tabu.open_city(first + lane) : 0, open);
+    for (int first = 0; first < tabu.left; first += 32 * BATCH) {
+#pragma unroll
+        for (int b = 0; b < BATCH; ++b) {
+            const int place = first + 32 * b + lane;
+            open[b] = place < tabu.left;
+            cities[b] = open[b] ? tabu.open_city(place) : 0;
+        }
+        action(cities, open);
     }
 #endif
 }

@@ -163,6 +163,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     arguments = parser().parse_args(argv)
     try:
         return int(arguments.do(arguments))
+    except BrokenPipeError:  # the reader of a pipe has gone, as in "| head"
+        sys.stderr.close()
+        return 1
     except (ValueError, TypeError, OSError, MemoryError, BackendUnavailable) as error:
         print(f"pymoo-gpuaco: {error}", file=sys.stderr)
         return 2

@@ -1,12 +1,14 @@
 """Small, quick runs of every algorithm, shared by the tests of pymoo's contract."""
 
 import os
+from functools import partialmethod
 
 import numpy as np
 import pytest
 from pymoo.core.problem import ElementwiseProblem
 
 from pymoo_gpuaco import ALL_ALGORITHMS, TSP, GPU2OptIHC
+from pymoo_gpuaco.backends.cpu.engine import CpuClimbers
 
 # The whole contract holds for the other engine too: set the variable to "cuda" on a machine with a device.
 BACKEND = os.environ.get("PYMOO_GPUACO_TEST_BACKEND", "cpu")
@@ -19,7 +21,7 @@ every_colony = pytest.mark.parametrize("cls", COLONIES.values(), ids=list(COLONI
 
 def shorten_climbs(monkeypatch):
     """Let a generation of the climbers end after a few thousand pairs instead of 10^8."""
-    monkeypatch.setattr("pymoo_gpuaco.backends.cpu.engine.PAIRS_PER_CALL", 4000)
+    monkeypatch.setattr(CpuClimbers, "climb", partialmethod(CpuClimbers.climb, pairs=4000))
 
 
 def small(cls, **arguments):

@@ -4,7 +4,13 @@ import sys
 
 import numpy as np
 import pytest
-from algorithm_cases import (
+from pymoo.core.problem import ElementwiseProblem, Problem
+from pymoo.optimize import minimize
+from pymoo.problems import get_problem
+
+import pymoo_gpuaco
+from pymoo_gpuaco import TSP, BackendUnavailable, GPU2OptIHC
+from tests.algorithm_cases import (
     BACKEND,
     COLONIES,
     Tour,
@@ -14,12 +20,6 @@ from algorithm_cases import (
     shorten_climbs,
     small,
 )
-from pymoo.core.problem import ElementwiseProblem, Problem
-from pymoo.optimize import minimize
-from pymoo.problems import get_problem
-
-import pymoo_gpuaco
-from pymoo_gpuaco import TSP, BackendUnavailable, GPU2OptIHC
 
 
 @pytest.fixture(autouse=True)

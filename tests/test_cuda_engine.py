@@ -124,7 +124,7 @@ def test_candidate_choices_have_the_exact_distribution(selection, tabu, n, k, m,
 
 
 @pytest.mark.parametrize("selection", ALL_CITY_RULES)
-@pytest.mark.parametrize("tabu", ("auto", *TABUS))
+@pytest.mark.parametrize("tabu", ["auto", *TABUS])
 @pytest.mark.parametrize(("n", "m"), [(45, 8000), (150, 1500)])
 @pytest.mark.parametrize(("alpha", "beta"), [(1.0, 2.0), (0.5, 1.0)])
 def test_choices_among_all_cities_have_the_exact_distribution(selection, tabu, n, m, alpha, beta):
@@ -240,7 +240,7 @@ def test_every_metric_measures_exactly(metric, search):
     assert length == pytest.approx(instance.tour_length(tour), rel=1e-13)
 
 
-@pytest.mark.parametrize("metric", ("EUC_3D", "MAN_3D", "MAX_3D"))
+@pytest.mark.parametrize("metric", ["EUC_3D", "MAN_3D", "MAX_3D"])
 def test_three_dimensions(metric):
     coords = np.random.default_rng(2).uniform(0, 500, (90, 3))
     instance = as_instance(TSP(coords, metric=metric), 10)

@@ -136,6 +136,13 @@ def test_every_option_of_the_command_line_is_described():
                 assert f"| `{option}` |" in page, option
 
 
+def test_every_environment_variable_is_described():
+    page = (DOCS / "command_line.md").read_text(encoding="utf-8")
+    sources = "".join(p.read_text(encoding="utf-8") for p in (ROOT / "pymoo_gpuaco").rglob("*.py"))
+    for variable in set(re.findall(r"\bPYMOO_GPUACO_[A-Z]+\b", sources)):
+        assert re.search(rf"^\| `{variable}` +\|", page, re.M), variable
+
+
 def test_the_readme_shows_the_real_output():
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     assert cli.Progress.HEADER in readme

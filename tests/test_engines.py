@@ -105,11 +105,7 @@ def test_ants_follow_a_trail_that_is_a_thousand_times_stronger(backend):
 
 @pytest.mark.parametrize(
     "parameters",
-    [
-        {"selection": s, "candidate_list_size": k}
-        for s in ("rwm", "wrs")
-        for k in (None, 31)
-    ]
+    [{"selection": s, "candidate_list_size": k} for s in ("rwm", "wrs") for k in (None, 31)]
     + [{"selection": s, "candidate_list_size": None} for s in ("roulette", "stochastic_trial", "hybrid")],
     ids=str,
 )

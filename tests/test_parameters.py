@@ -8,12 +8,12 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from algorithm_cases import BACKEND, every_algorithm
 from pymoo.core.variable import Integer, Real
 
 from pymoo_gpuaco import ALL_ALGORITHMS, GPUACS, GPUAS, GPUMMAS, ColonyTermination, GPU2OptIHC, LocalSearch
 from pymoo_gpuaco.algorithms.base import PYMOO_ARGUMENTS, TourAlgorithm
 from pymoo_gpuaco.colony import checks
+from tests.algorithm_cases import BACKEND, every_algorithm
 
 NAN, INF = float("nan"), float("inf")
 COUNT = "must be an integer >= 1"

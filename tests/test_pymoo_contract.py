@@ -10,21 +10,6 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
-from algorithm_cases import (
-    BACKEND,
-    M,
-    Tour,
-    assert_same,
-    cities,
-    every_algorithm,
-    every_colony,
-    is_canonical,
-    length,
-    run_to_end,
-    shorten_climbs,
-    small,
-    snapshot,
-)
 from pymoo.algorithms.hyperparameters import HyperparameterProblem, SingleObjectiveSingleRun
 from pymoo.core.callback import Callback
 from pymoo.core.evaluator import Evaluator
@@ -41,6 +26,21 @@ from pymoo.util.archive import SingleObjectiveArchive
 
 from pymoo_gpuaco import GPUACS, GPUAS, GPUMMAS, TSP, GPU2OptIHC, load_tsp
 from pymoo_gpuaco.algorithms.base import canonical
+from tests.algorithm_cases import (
+    BACKEND,
+    M,
+    Tour,
+    assert_same,
+    cities,
+    every_algorithm,
+    every_colony,
+    is_canonical,
+    length,
+    run_to_end,
+    shorten_climbs,
+    small,
+    snapshot,
+)
 
 
 @pytest.fixture(autouse=True)
@@ -151,7 +151,7 @@ def test_plain_run_gives_no_warnings_from_import_on():
         "import numpy as np\n"
         "from pymoo.optimize import minimize\n"
         "from pymoo_gpuaco import GPUMMAS, TSP\n"
-        "res = minimize(TSP(np.eye(9, 2) * 5), GPUMMAS(n_ants=2), ('n_gen', 2), seed=1)\n"
+        "res = minimize(TSP(np.eye(9, 2) * 5), GPUMMAS(n_ants=2, backend='cpu'), ('n_gen', 2), seed=1)\n"
         "print(len(res.X))\n"
     )
     done = subprocess.run(
@@ -208,6 +208,17 @@ def test_evaluator_that_never_skips_changes_neither_count_nor_result(cls):
     )
     assert np.array_equal(plain.X, res.X)
     assert plain.algorithm.evaluator.n_eval == res.algorithm.evaluator.n_eval
+
+
+@every_colony
+def test_evaluator_shared_by_two_interleaved_runs_counts_the_tours_of_both(cls):
+    problem, evaluator = cities(14), Evaluator()
+    runs = [small(cls).setup(problem, seed=seed, evaluator=evaluator) for seed in (1, 2)]
+    asked = [algorithm.ask() for algorithm in runs]
+    for algorithm, pop in zip(runs, asked, strict=True):
+        evaluator.eval(problem, pop)
+        algorithm.tell(infills=pop)
+    assert evaluator.n_eval == 2 * M
 
 
 @every_algorithm
@@ -493,7 +504,9 @@ def test_ask_twice_before_tell_builds_twice_and_counts_both(cls):
     for _ in range(3):
         before = algorithm.evaluator.n_eval
         algorithm.ask()
+        key = getattr(algorithm, "_run_key", None)
         pop = algorithm.ask()
+        assert getattr(algorithm, "_run_key", None) == key  # the run has begun once
         algorithm.evaluator.eval(problem, pop)
         algorithm.tell(infills=pop)
         built = algorithm.evaluator.n_eval - before

@@ -9,11 +9,19 @@ from pathlib import Path
 import dill
 import numpy as np
 import pytest
-from algorithm_cases import assert_same, cities, every_algorithm, run_to_end, shorten_climbs, small, snapshot
 from pymoo.optimize import minimize
 from pymoo.termination.max_gen import MaximumGenerationTermination
 
 from pymoo_gpuaco import GPUAS, GPUMMAS, ColonyTermination, GPU2OptIHC
+from tests.algorithm_cases import (
+    assert_same,
+    cities,
+    every_algorithm,
+    run_to_end,
+    shorten_climbs,
+    small,
+    snapshot,
+)
 
 ALL_GENERATIONS, CUT = 7, 3
 
@@ -43,6 +51,7 @@ def test_saved_and_loaded_run_goes_on_as_if_nothing_had_happened(cls, library, c
     loaded = library.loads(library.dumps(started(cls, cut)))
     assert loaded.n_gen == (cut + 1 if cut else None)
     assert_same(snapshot(run_to_end(loaded)), uninterrupted(cls))
+    assert loaded._engine_state is None  # not kept beside the engine that has taken it in
 
 
 @every_algorithm
@@ -54,10 +63,9 @@ def test_saved_twice_in_a_row_without_running(cls):
 
 SCRIPT = """
 import pickle, sys
-sys.path.insert(0, sys.argv[2])
-import pymoo_gpuaco.backends.cpu.engine as engine
-engine.PAIRS_PER_CALL = 4000
-from algorithm_cases import run_to_end, snapshot
+import pytest
+from tests.algorithm_cases import run_to_end, shorten_climbs, snapshot
+shorten_climbs(pytest.MonkeyPatch())
 runs = pickle.load(open(sys.argv[1], "rb"))
 states = {name: snapshot(run_to_end(run)) for name, run in runs.items()}
 pickle.dump(states, open(sys.argv[1], "wb"))
@@ -69,8 +77,8 @@ def test_another_process_goes_on_as_if_nothing_had_happened(tmp_path):
 
     saved = tmp_path / "runs.pickle"
     saved.write_bytes(pickle.dumps({name: started(cls) for name, cls in ALL_ALGORITHMS.items()}))
-    here = Path(__file__).parent
-    subprocess.run([sys.executable, "-c", SCRIPT, str(saved), str(here)], check=True, cwd=here.parent)
+    root = Path(__file__).parents[1]
+    subprocess.run([sys.executable, "-c", SCRIPT, str(saved)], check=True, cwd=root)
     states = pickle.loads(saved.read_bytes())
     for name, cls in ALL_ALGORITHMS.items():
         assert_same(states[name], uninterrupted(cls))

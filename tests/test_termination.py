@@ -4,17 +4,7 @@ import copy
 
 import numpy as np
 import pytest
-from algorithm_cases import (
-    M,
-    assert_same,
-    cities,
-    every_algorithm,
-    run_to_end,
-    shorten_climbs,
-    small,
-    snapshot,
-)
-from pymoo.core.termination import NoTermination, TerminateIfAll, TerminateIfAny
+from pymoo.core.termination import NoTermination, TerminateIfAll, TerminateIfAny, Termination
 from pymoo.optimize import minimize
 from pymoo.termination import get_termination
 from pymoo.termination.default import DefaultSingleObjectiveTermination
@@ -25,6 +15,16 @@ from pymoo.termination.xtol import DesignSpaceTermination
 
 from pymoo_gpuaco import TSP, ColonyTermination, GPU2OptIHC
 from pymoo_gpuaco.termination import as_new
+from tests.algorithm_cases import (
+    M,
+    assert_same,
+    cities,
+    every_algorithm,
+    run_to_end,
+    shorten_climbs,
+    small,
+    snapshot,
+)
 
 
 @pytest.fixture(autouse=True)
@@ -157,6 +157,23 @@ def test_used_termination_object_serves_a_second_run(cls, form):
     constructed = small(cls, termination=termination)
     for _ in range(2):
         assert_same(first, snapshot(run_to_end(constructed.setup(problem, seed=1))))
+
+
+@every_algorithm
+def test_termination_class_of_the_user_is_as_it_was_given_in_every_run(cls):
+    class Third(Termination):
+        seen = 0
+
+        def _update(self, algorithm):
+            self.seen += 1
+            return self.seen / 3
+
+    by_setup, by_constructor = small(cls), small(cls, termination=Third())
+    by_setup.setup(cities(9), termination=Third(), seed=1).run()
+    by_constructor.setup(cities(9), seed=1).run()
+    for algorithm in (by_setup, by_constructor):
+        assert algorithm.n_gen == 4
+        assert run_to_end(algorithm.setup(cities(9))).n_gen == 4
 
 
 def test_fresh_object_given_to_setup_is_the_one_that_runs():

@@ -2,7 +2,15 @@
 
 import numpy as np
 import pytest
-from algorithm_cases import (
+from pymoo.core.evaluator import Evaluator
+from pymoo.core.population import Population
+from pymoo.core.sampling import Sampling
+from pymoo.operators.sampling.rnd import PermutationRandomSampling
+from pymoo.optimize import minimize
+
+from pymoo_gpuaco import GPUAS, GPUMMAS, GPU2OptIHC
+from pymoo_gpuaco.algorithms.base import canonical
+from tests.algorithm_cases import (
     COLONIES,
     M,
     assert_same,
@@ -15,14 +23,6 @@ from algorithm_cases import (
     small,
     snapshot,
 )
-from pymoo.core.evaluator import Evaluator
-from pymoo.core.population import Population
-from pymoo.core.sampling import Sampling
-from pymoo.operators.sampling.rnd import PermutationRandomSampling
-from pymoo.optimize import minimize
-
-from pymoo_gpuaco import GPUAS, GPUMMAS, GPU2OptIHC
-from pymoo_gpuaco.algorithms.base import canonical
 
 N = 14
 

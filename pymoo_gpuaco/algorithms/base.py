@@ -8,7 +8,6 @@ every tour that was built. The engine is a cache: a copy or a pickle carries its
 from __future__ import annotations
 
 import copy
-import numbers
 import warnings
 from abc import abstractmethod
 from typing import Any
@@ -189,7 +188,7 @@ class TourAlgorithm(Algorithm):
         self._given = {name: told.pop(name, given[name]) for name in _CHANGED_BY_A_RUN}
         self.termination = as_new(self._given["termination"], keep=termination is not None)
         if termination is not None:
-            # as in pymoo the run uses the very object that setup was given; the next run begins with a copy
+            # as in pymoo the run uses the very object that setup was given; the next begins with a copy from before
             self._given["termination"] = copy.deepcopy(self.termination)
         self.output = copy.copy(self._given["output"])
         self.output.is_initialized = False  # so that the header is printed
@@ -239,8 +238,6 @@ class TourAlgorithm(Algorithm):
         given = Initialization(sampling).do(
             self.problem, n_samples, random_state=self.random_state, algorithm=self
         )
-        if len(given) == 0:
-            raise ValueError(f"sampling must give at least one tour of {self.instance.n} cities, got none")
         # only X is taken: an F of another problem, or of none, would never be evaluated again
         tours = check_tours("sampling", given.get("X"), self.instance.n)
         return self._hand_out(tours, len(tours))
@@ -341,9 +338,9 @@ def _check_sampling(sampling: Any) -> None:
 
 
 def _check_seed(seed: Any) -> None:
-    if isinstance(seed, numbers.Integral) and seed < 0:
-        raise ValueError(f"seed must be an integer >= 0, a numpy Generator or None, got {seed}")
     try:
         np.random.default_rng(seed)
     except (TypeError, ValueError) as error:
-        raise type(error)(f"seed must be an integer >= 0, a numpy Generator or None: {error}") from error
+        raise type(error)(
+            f"seed must be an integer >= 0, a numpy Generator or None, got {seed!r}: {error}"
+        ) from error

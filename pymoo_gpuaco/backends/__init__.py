@@ -74,8 +74,9 @@ def make_climbers(
 ) -> ClimberEngine:
     """Build the hill climbers' engine. Raises ``BackendUnavailable`` if ``backend="cuda"`` cannot run."""
     _settle(backend)
-    from pymoo_gpuaco.backends.cpu.engine import CpuClimbers
+    from pymoo_gpuaco.backends.cpu.engine import CpuClimbers, warm_up_climbers
 
+    warm_up_climbers()
     return CpuClimbers(instance, parameters)
 
 
@@ -88,4 +89,4 @@ def _settle(backend: str) -> None:
         raise BackendUnavailable(f"backend='cuda' cannot run: {missing}. backend='cpu' runs on this machine")
     if not _told_about_cpu:
         _told_about_cpu = True
-        _log.info("running on the CPU: %s", missing)
+        _log.warning("pymoo_gpuaco runs on the CPU: %s", missing)

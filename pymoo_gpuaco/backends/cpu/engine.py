@@ -324,10 +324,10 @@ class CpuClimbers:
         self._best_lengths = np.full(self.n_climbers, np.inf)
         self._threads = min(thread_count(), self.n_climbers)
 
-    def climb(self, key: int) -> int:
-        """Work for about ``PAIRS_PER_CALL`` evaluated pairs; return the climbs finished."""
+    def climb(self, key: int, pairs: int = PAIRS_PER_CALL) -> int:
+        """Work for about ``pairs`` evaluated pairs, all climbers together; return the climbs finished."""
         finished = [0] * self._threads
-        budget = PAIRS_PER_CALL // self.n_climbers
+        budget = max(1, pairs // self.n_climbers)
 
         def work(thread: int, first: int, last: int) -> None:
             finished[thread] = hill_climbing.climb(
@@ -408,6 +408,15 @@ def _compile_for(all_cities: bool, acs: bool, symmetric: bool, searches: bool) -
     colony.construct(0)
     colony.update_trails(TrailUpdate(0.5, ((tour, 1.0),), on_tours_only=acs))
     colony.branching_factor(0.05)
+
+
+@functools.cache
+def warm_up_climbers() -> None:
+    """Compile what hill climbers call, on eight cities."""
+    places = np.random.default_rng(0).random((8, 2))
+    climbers = CpuClimbers(as_instance(TSP(places, metric="EXACT"), 1), ClimberParameters(n_climbers=1))
+    climbers.start_from(np.arange(8)[None])
+    climbers.climb(0, pairs=100)
 
 
 def warm_up(parameters: ColonyParameters, symmetric: bool) -> None:

@@ -218,6 +218,8 @@ class CudaColony:
         self._forget_reference()
         places = n * plan.stride
         self._call("pad_candidates", places, arrays["neighbours"], n, plan.k, arrays["candidates"])
+        if plan.all_cities and plan.tiered:
+            self._build_aliases()
         if self.parameters.local_search is not None:
             self._call(
                 "neighbour_distances",
@@ -257,7 +259,7 @@ class CudaColony:
             "construct.cu": {"construct_tours": "PPPPP" + _CITIES + "fffIIiiPP"},
             "local_search.cu": {
                 "neighbour_distances": _CITIES + "PiP",
-                "improve_tours": _CITIES + "PPPiiiiIIqPP",
+                "improve_tours": _CITIES + "PPPiiiiiIIqPP",
             },
         }
         self._kernels: dict[str, Any] = {}
@@ -450,6 +452,7 @@ class CudaColony:
             a["near"],
             a["reference"],
             plan.k,
+            min(plan.k, layout.SEARCH_NEIGHBOURS),
             plan.m,
             kicks,
             max(1, min(int(search.kick_length), (plan.n - 2) // 2)),

@@ -13,6 +13,8 @@ CANDIDATE_MEMORY_FROM = 10_000
 MOST_ANTS_BY_DEFAULT = 4096
 # A warp improves a tour, and the warps of one multiprocessor hide each other's waiting.
 ANTS_A_MULTIPROCESSOR = 6
+# Neighbours that the local search seeks moves with: the nearest find nearly all of them.
+SEARCH_NEIGHBOURS = 16
 # GEO takes six trigonometric functions; up to this many cities a table is used, as in the CPU engine.
 GEO_TABLE_LIMIT = 4000
 # With a matrix, searches read a float copy; a table of a metric with coordinates would only be slower.

@@ -1,0 +1,73 @@
+"""How every benchmark writes down what it measured, where, and with which code."""
+
+from __future__ import annotations
+
+import datetime
+import json
+import platform
+import shlex
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from pymoo_gpuaco.backends import cuda_devices
+from pymoo_gpuaco.backends.cpu.threads import thread_count
+
+ROOT = Path(__file__).resolve().parents[1]
+RESULTS = ROOT / "benchmarks" / "results"
+
+
+def commit() -> str:
+    """Short name of the code measured, marked where files differ from it."""
+    answer = subprocess.run(
+        ["git", "describe", "--always", "--dirty", "--exclude", "*"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    return answer.stdout.strip() or "unknown"
+
+
+def processor() -> str:
+    """Name of the processor, as the system tells it."""
+    try:
+        for line in Path("/proc/cpuinfo").read_text().splitlines():
+            if line.startswith("model name"):
+                return line.split(":", 1)[1].strip()
+    except OSError:
+        pass
+    return platform.processor() or platform.machine()
+
+
+def write(
+    name: str,
+    title: str,
+    columns: Sequence[str],
+    rows: Sequence[Sequence[Any]],
+    parameters: dict[str, Any],
+    notes: Sequence[str] = (),
+) -> Path:
+    """Write benchmarks/results/NAME.json, which the tables of the docs are generated from."""
+    machine = {"processor": processor(), "threads": str(thread_count()), "python": platform.python_version()}
+    for number, device in enumerate(cuda_devices()):
+        machine[f"gpu {number}"] = device
+    script = Path(sys.argv[0]).resolve()
+    inside = script.relative_to(ROOT) if script.is_relative_to(ROOT) else Path(script.name)
+    result = {
+        "title": title,
+        "date": datetime.date.today().isoformat(),
+        "commit": commit(),
+        "machine": machine,
+        "command": shlex.join(["python", str(inside), *sys.argv[1:]]),
+        "parameters": parameters,
+        "columns": list(columns),
+        "rows": [list(row) for row in rows],
+        "notes": list(notes),
+    }
+    RESULTS.mkdir(parents=True, exist_ok=True)
+    path = RESULTS / f"{name}.json"
+    path.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
+    return path

@@ -1,0 +1,147 @@
+"""The kernels compile with plain nvcc, alone and in every variant, and the hot ones keep to their registers.
+
+Needs nvcc and no device.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from pymoo_gpuaco.backends.cuda import compile as compiler
+from pymoo_gpuaco.backends.cuda import sources
+
+try:
+    NVCC = compiler.nvcc_path()
+except RuntimeError as error:
+    pytest.skip(str(error), allow_module_level=True)
+
+ARCHITECTURES = ("sm_75", "sm_80", "sm_90", "sm_100", "sm_120")
+FILES = tuple(sorted(p.name for p in sources.folder().glob("*.cu")))
+
+# (file, definitions): together they name every value of every definition once.
+VARIANTS = (
+    *(("construct.cu", {"RACE": r, "TABU": t}) for r, t in ((0, 0), (0, 1), (0, 2), (1, 0), (1, 1))),
+    ("construct.cu", {"RESIDENT": 1, "ANTS_A_BLOCK": 8}),
+    ("construct.cu", {"SLOTS": 2, "TABU_IN_SHARED": 0, "NODE": "unsigned int", "DENSE": 0}),
+    ("construct.cu", {"SLOTS": 3, "USUAL_EXPONENTS": 0, "METRIC": 4, "TABLE": 1}),
+    ("construct.cu", {"RACE": 0, "SLOTS": 2, "METRIC": 0, "TABLE": 1}),
+    *(("construct_all.cu", {"RULE": r, "TABU": t}) for r, t in ((0, 0), (1, 1), (1, 2), (2, 1))),
+    ("construct_all.cu", {"SLOTS": 2, "USUAL_EXPONENTS": 0, "METRIC": 7, "DIMENSIONS": 3}),
+    ("weights.cu", {"RACE": 0, "SLOTS": 2, "DENSE": 0, "ALPHA_IS_ONE": 0, "NODE": "unsigned int"}),
+    ("trails.cu", {"DENSE": 0, "SYMMETRIC": 0}),
+    *(("tours.cu", {"METRIC": m}) for m in (0, 2, 3, 4, 5, 6, 7)),
+    ("local_search.cu", {"OR_OPT": 0, "METRIC": 0, "TABLE": 1}),
+    ("local_search.cu", {"IN_SHARED": 0, "NODE": "unsigned int", "DIMENSIONS": 3, "METRIC": 5}),
+)
+HOT = {
+    "construct.cu": "construct_tours",
+    "construct_all.cu": "construct_all",
+    "local_search.cu": "improve_tours",
+}
+
+
+def nvcc(*arguments: str) -> str:
+    result = subprocess.run([NVCC, *arguments], capture_output=True, text=True)
+    assert result.returncode == 0, result.stdout + result.stderr
+    assert "warning" not in result.stderr, result.stderr
+    return result.stdout + result.stderr
+
+
+def side_by_side(work, items) -> list:
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        return list(pool.map(work, items))
+
+
+def test_every_file_compiles_alone_for_every_architecture(tmp_path):
+    """To PTX, which parses all code; machine code is made for one architecture below."""
+    listed = subprocess.run([NVCC, "--list-gpu-code"], capture_output=True, text=True).stdout.split()
+    known = [arch for arch in ARCHITECTURES if arch in listed]
+    assert "sm_90" in known
+    jobs = [(file, arch) for file in FILES for arch in known]
+
+    def work(job: tuple[str, str]) -> None:
+        file, arch = job
+        target = tmp_path / f"{file}.{arch}.ptx"
+        virtual = arch.replace("sm", "compute")
+        nvcc("-ptx", f"-arch={virtual}", "-std=c++17", "-o", str(target), str(sources.folder() / file))
+
+    side_by_side(work, jobs)
+
+
+def test_every_variant_compiles_to_machine_code_without_spills(tmp_path):
+    def work(job: tuple[int, tuple[str, dict]]) -> None:
+        number, (file, definitions) = job
+        report = nvcc(
+            "-cubin",
+            "-arch=sm_90",
+            "-std=c++17",
+            "--ftz=true",
+            "-Xptxas=-v",
+            *(f"-D{name}={value}" for name, value in definitions.items()),
+            "-o",
+            str(tmp_path / f"{number}.cubin"),
+            str(sources.folder() / file),
+        )
+        if file in HOT and definitions.get("SLOTS", 1) <= 2:
+            entry = report[report.index(f"'{HOT[file]}'") :]
+            spills = re.search(r"(\d+) bytes spill stores", entry)
+            assert spills is not None
+            assert int(spills[1]) == 0, (file, definitions, report)
+
+    side_by_side(work, enumerate([*((file, {}) for file in FILES), *VARIANTS]))
+
+
+def test_the_cache_keeps_what_was_compiled(tmp_path, monkeypatch):
+    monkeypatch.setenv("PYMOO_GPUACO_CACHE", str(tmp_path))
+    code = compiler.compile_file("tours.cu", "sm_90", {"METRIC": 7})
+    kept = list(tmp_path.glob("*.cubin"))
+    assert [p.read_bytes() for p in kept] == [code]
+    monkeypatch.setattr(compiler, "_run_nvcc", lambda *_: pytest.fail("compiled again"))
+    assert compiler.compile_file("tours.cu", "sm_90", {"METRIC": 7}) == code
+    with pytest.raises(pytest.fail.Exception):
+        compiler.compile_file("tours.cu", "sm_90", {"METRIC": 1})
+
+
+def test_a_compiler_error_is_shown(tmp_path, monkeypatch):
+    monkeypatch.setenv("PYMOO_GPUACO_CACHE", str(tmp_path))
+    with pytest.raises(RuntimeError, match=r"nvcc could not compile tours\.cu"):
+        compiler.compile_file("tours.cu", "sm_90", {"METRIC": "nonsense("})
+
+
+def test_a_missing_compiler_is_named(monkeypatch):
+    monkeypatch.setenv("PYMOO_GPUACO_NVCC", "/nowhere/nvcc")
+    with pytest.raises(RuntimeError, match="PYMOO_GPUACO_NVCC"):
+        compiler.nvcc_path()
+
+
+KNOWN_ANSWERS = (
+    # counter, key, words: from the reference implementation's kat_vectors (Salmon et al., Random123)
+    ("0x00000000", "0x00000000", "0x6627e8d5", "0xe169c58d", "0xbc57ac4c", "0x9b00dbd8"),
+    ("0xffffffff", "0xffffffff", "0x408f276d", "0x41c83b0e", "0xa20bc7c6", "0x6d5451fd"),
+)
+
+
+def test_philox_gives_the_published_numbers(tmp_path):
+    """The source of the kernels, run on the host: the rounds have no device-only instruction."""
+    lines = []
+    for counter, key, *words in KNOWN_ANSWERS:
+        lines.append(
+            f"w = philox4x32(make_uint4({counter}u, {counter}u, {counter}u, {counter}u), Key{{{key}u, {key}u}});"
+            + "".join(f"if (w.{axis} != {word}u) return 1;" for axis, word in zip("xyzw", words, strict=True))
+        )
+    source = tmp_path / "known.cu"
+    source.write_text(
+        '#include "philox_rounds.h"\nint main() { uint4 w; ' + "\n".join(lines) + " return 0; }\n"
+    )
+    text = sources.read("philox.cuh")
+    first, last = text.index("struct Key"), text.index("__device__ __forceinline__ uint4 random_words")
+    rounds = text[first:last].replace("__device__ __forceinline__", "static").replace("#pragma unroll", "")
+    (tmp_path / "philox_rounds.h").write_text(rounds)
+    program = tmp_path / "known"
+    nvcc("-std=c++17", "-o", str(program), str(source))
+    assert subprocess.run([str(program)]).returncode == 0

@@ -1,0 +1,75 @@
+"""compute-sanitizer finds nothing in a small run of every kernel. Needs a CUDA device and the toolkit.
+
+``python tests/test_cuda_sanitizer.py`` is the run itself.
+"""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from pymoo_gpuaco.backends import cuda as cuda_backend
+
+TOOLS = ("memcheck", "racecheck", "initcheck", "synccheck")
+
+
+def every_kernel() -> None:
+    from pymoo_gpuaco.backends.cuda.engine import CudaColony
+    from pymoo_gpuaco.colony.parameters import ColonyParameters, LocalSearch
+    from pymoo_gpuaco.colony.trails import TrailUpdate
+    from pymoo_gpuaco.problems import TSP
+    from pymoo_gpuaco.problems.instance import as_instance
+
+    coords = np.random.default_rng(0).uniform(0, 1000, (75, 2))
+    search = LocalSearch(kicks=0.3)
+    cases = [
+        {"selection": s, "tabu": t, "candidate_list_size": k}
+        for s in ("rwm", "wrs")
+        for t in ("list", "compact", "bitmask")
+        for k in (10, None)
+    ]
+    cases += [
+        {"selection": "hybrid", "candidate_list_size": None},
+        {"candidate_list_size": 40},
+        {"candidate_list_size": 10, "memory": "candidate", "local_search": search},
+        {"candidate_list_size": 10, "local_search": LocalSearch("2opt", kicks=0.0)},
+    ]
+    for case in cases:
+        instance = as_instance(TSP(coords), case["candidate_list_size"] or 10)
+        engine = CudaColony(instance, ColonyParameters(n_ants=9, **case))
+        engine.greedy_tour(3)
+        engine.reset_trails(1.0)
+        for key in range(2):
+            engine.construct(key)
+            tour = engine.tours([key])[0]
+            engine.update_trails(TrailUpdate(0.1, ((tour, 0.1),), colony_amount=5.0, tau_max=2.0))
+        engine.branching_factor(0.1)
+        engine.import_state(engine.export_state())
+        engine.improve(np.tile(tour, (9, 1)), 1)
+
+
+@pytest.mark.gpu
+@pytest.mark.slow
+@pytest.mark.parametrize("tool", TOOLS)
+def test_the_sanitizer_finds_nothing(tool):
+    missing = cuda_backend.why_unavailable()
+    sanitizer = shutil.which("compute-sanitizer") or shutil.which(
+        "compute-sanitizer", path="/usr/local/cuda/bin"
+    )
+    if missing is not None or sanitizer is None:
+        pytest.skip(missing or "compute-sanitizer of the CUDA toolkit was not found")
+    command = [sanitizer, "--tool", tool, "--error-exitcode", "9", sys.executable, __file__]
+    result = subprocess.run(command, capture_output=True, text=True)
+    output = result.stdout + result.stderr
+    if "not supported" in output:
+        pytest.skip(f"compute-sanitizer does not run here: {output[-300:]}")
+    assert result.returncode == 0, output[-4000:]
+    assert "0 errors" in output or "0 hazards" in output
+
+
+if __name__ == "__main__":
+    every_kernel()

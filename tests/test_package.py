@@ -1,0 +1,114 @@
+"""The wheel, installed where the checkout is not: everything it needs must be inside."""
+
+import os
+import subprocess
+import sys
+import sysconfig
+import venv
+import zipfile
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+
+PROGRAM = """
+import pathlib, pymoo_gpuaco
+from pymoo.optimize import minimize
+from pymoo_gpuaco.backends.cuda.sources import folder
+here = pathlib.Path(pymoo_gpuaco.__file__).parent
+assert "site-packages" in str(here), here
+assert here in folder().parents, folder()
+assert list(folder().glob("*.cu")), "no kernels in the wheel"
+assert (here / "py.typed").exists()
+result = minimize(pymoo_gpuaco.load_tsp("gr17"), pymoo_gpuaco.GPUMMAS(backend="cpu"), seed=1)
+assert result.F[0] == 2085
+print("solved")
+"""
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory):
+    """Build the wheel from a copy of what git tracks or would track, so that no stray file slips in."""
+    folder = tmp_path_factory.mktemp("wheel")
+    listed = subprocess.run(
+        ["git", "ls-files", "--cached", "--others", "--exclude-standard"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if listed.returncode != 0:
+        pytest.skip("not a git checkout")
+    source = folder / "source"
+    for name in listed.stdout.splitlines():
+        if (ROOT / name).is_file():
+            target = source / name
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_bytes((ROOT / name).read_bytes())
+    build = [
+        sys.executable,
+        "-m",
+        "pip",
+        "wheel",
+        "--quiet",
+        "--no-deps",
+        "--wheel-dir",
+        str(folder),
+        str(source),
+    ]
+    subprocess.run(build, check=True)
+    return next(folder.glob("*.whl"))
+
+
+def test_the_wheel_holds_kernels_instances_and_types_and_is_pure(wheel):
+    names = zipfile.ZipFile(wheel).namelist()
+    assert wheel.name.endswith("-py3-none-any.whl")
+    kernels = {f"pymoo_gpuaco/cuda_src/{p.name}" for p in (ROOT / "cuda_src").glob("*.cu*")}
+    assert kernels
+    assert kernels <= set(names)
+    assert "pymoo_gpuaco/problems/data/pcb442.tsp" in names
+    assert "pymoo_gpuaco/py.typed" in names
+    assert not [n for n in names if n.startswith(("tests/", "docs/", "benchmarks/"))]
+
+
+def test_every_folder_of_python_files_is_a_listed_package(wheel):
+    names = set(zipfile.ZipFile(wheel).namelist())
+    missing = {
+        str(p.relative_to(ROOT))
+        for p in (ROOT / "pymoo_gpuaco").rglob("*.py")
+        if "__pycache__" not in p.parts
+    } - names
+    assert not missing
+
+
+def test_the_installed_wheel_solves_from_another_folder(wheel, tmp_path):
+    # an environment of its own; the dependencies are borrowed, the checkout's editable install is not
+    home = tmp_path / "env"
+    venv.create(home, with_pip=False)
+    site = next((home / "lib").glob("python3*/site-packages"))
+    install = [
+        sys.executable,
+        "-m",
+        "pip",
+        "install",
+        "--quiet",
+        "--no-deps",
+        "--target",
+        str(site),
+        str(wheel),
+    ]
+    subprocess.run(install, check=True)
+    (site / "borrowed.pth").write_text(sysconfig.get_paths()["purelib"] + "\n")
+    environment = {k: v for k, v in os.environ.items() if k != "PYTHONPATH"}
+    environment["NUMBA_CACHE_DIR"] = str(tmp_path / "cache")
+    answer = subprocess.run(
+        [home / "bin" / "python", "-c", PROGRAM],
+        cwd=tmp_path,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert answer.returncode == 0, answer.stderr
+    assert answer.stdout.strip().endswith("solved")

@@ -1,0 +1,73 @@
+"""Pictures show what they are given; without positions or history they say what is missing."""
+
+import numpy as np
+import pytest
+from matplotlib.figure import Figure
+from PIL import Image
+from pymoo.optimize import minimize
+from pymoo.problems.single.traveling_salesman import create_random_tsp_problem
+
+from pymoo_gpuaco import GPUACS, GPUMMAS, TSP, GPU2OptIHC
+from pymoo_gpuaco.visualization import TourAnimation, plot_convergence, plot_pheromone, plot_tour
+from tests.engine_cases import cloud
+
+
+@pytest.fixture(scope="module")
+def run():
+    return minimize(cloud(40), GPUMMAS(n_ants=4), ("n_gen", 6), seed=1, save_history=True)
+
+
+def test_a_tour_is_drawn_closed_through_all_cities(run):
+    figure = plot_tour(run.problem, run.X, title="forty")
+    line = figure.axes[0].lines[0].get_xydata()
+    assert isinstance(figure, Figure)
+    assert np.array_equal(line, run.problem.positions[np.append(run.X, run.X[0])])
+    assert figure.axes[0].get_title() == "forty"
+
+
+def test_pymoos_own_problem_is_drawn_too():
+    problem = create_random_tsp_problem(10, random_state=np.random.default_rng(1))
+    assert plot_tour(problem, np.arange(10)).axes[0].lines
+
+
+def test_convergence_is_the_best_length_by_generation(run):
+    y = plot_convergence(run).axes[0].lines[0].get_ydata()
+    assert len(y) == 6
+    assert y[-1] == run.F[0]
+    assert np.all(np.diff(y) <= 0)
+
+
+@pytest.mark.parametrize("algorithm", [GPUMMAS(n_ants=4), GPUACS(n_ants=4, variant="selective")])
+def test_the_strongest_trails_are_drawn_darkest(algorithm):
+    result = minimize(cloud(40), algorithm, ("n_gen", 3), seed=1)
+    collection = plot_pheromone(result.algorithm).axes[0].collections[0]
+    opacity = collection.get_colors()[:, 3]
+    assert opacity.max() == 1.0
+    assert opacity.min() > 0.02
+    assert len(collection.get_segments()) == len(opacity)
+
+
+def test_an_animation_has_a_frame_for_each_better_tour(tmp_path):
+    animation = TourAnimation(max_frames=4)
+    minimize(cloud(40), GPUACS(n_ants=2, local_search=False), ("n_gen", 30), seed=1, callback=animation)
+    lengths = [length for _, length, _ in animation.frames]
+    assert 2 <= len(lengths) <= 4
+    assert lengths == sorted(lengths, reverse=True)
+    animation.save(tmp_path / "run.gif")
+    with Image.open(tmp_path / "run.gif") as picture:
+        assert picture.n_frames == len(lengths)
+
+
+def test_what_is_missing_is_said(run, tmp_path):
+    with pytest.raises(ValueError, match="positions"):
+        plot_tour(TSP(matrix=np.ones((4, 4))), [0, 1, 2, 3])
+    with pytest.raises(ValueError, match="permutation"):
+        plot_tour(run.problem, np.zeros(40))
+    with pytest.raises(ValueError, match="save_history"):
+        plot_convergence(minimize(cloud(10), GPUMMAS(n_ants=2), ("n_gen", 1)))
+    with pytest.raises(TypeError, match="GPU2OptIHC"):
+        plot_pheromone(GPU2OptIHC())
+    with pytest.raises(ValueError, match="no tour"):
+        TourAnimation().save(tmp_path / "none.gif")
+    with pytest.raises(ValueError, match="max_frames"):
+        TourAnimation(max_frames=1)
