@@ -25,9 +25,18 @@ from pymoo_gpuaco import GPUMMAS, TSP, ColonyTermination, load_tsp
 #: instance and seconds
 PLAN = {"d198": 10, "pcb442": 30, "att532": 30, "gr666": 30, "pr1002": 60, "pr2392": 60}
 COLUMNS = (
-    "instance", "seconds", "gap % after 10 %", "after 25 %", "after 50 %", "at the end", "worst seed", "stopped after s",
-    "tours/s", "fast-tsp gap %, 1 s", "fast-tsp gap %, same time",
-)  # fmt: skip
+    "instance",
+    "seconds",
+    "gap % after 10 %",
+    "after 25 %",
+    "after 50 %",
+    "at the end",
+    "worst seed",
+    "stopped after s",
+    "tours/s",
+    "fast-tsp gap %, 1 s",
+    "fast-tsp gap %, same time",
+)
 
 
 def climb(problem: TSP, seconds: float, seed: int) -> tuple[list[float], float, float]:

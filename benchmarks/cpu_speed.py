@@ -29,7 +29,7 @@ def spread(values: list[float]) -> str:
 
 def scikit_opt_tours_a_second(problem: TSP) -> float:
     """One iteration of ten ants: its cost an ant does not depend on their number."""
-    np.int = int  # scikit-opt 0.6.6 still uses the name that numpy 1.24 removed
+    setattr(np, "int", int)  # noqa: B010 - scikit-opt 0.6.6 still uses the name that numpy 1.24 removed
     with contextlib.redirect_stdout(io.StringIO()):
         from sko.ACA import ACA_TSP
 

@@ -19,16 +19,13 @@
 #ifndef RESIDENT
 #define RESIDENT 0  // 1: all rows in shared memory
 #endif
-#ifndef TABU_IN_SHARED
-#define TABU_IN_SHARED 1
-#endif
 #ifndef ANTS_A_BLOCK
 #define ANTS_A_BLOCK 4
 #endif
 
 constexpr int STRIDE = 32 * SLOTS;
 constexpr int STEPS_UNROLLED = RACE ? 4 : 1;  // the race does a share of the generator's rounds in each of four steps
-constexpr unsigned NO_KEY = 0x7F800000u;  // infinity: an edge of weight zero, or visited
+constexpr unsigned NO_KEY = 0x7F800000u;  // infinity, which an edge of weight zero cannot undercut
 
 struct Rows {
     const float* factors;    // (n, STRIDE) 1 / w (race) or w (roulette), scaled row by row
@@ -39,8 +36,8 @@ struct Rows {
 // stands in the low bits of the key, so that one integer minimum names the winner.
 __device__ __forceinline__ int race(const Rows& rows, int city, const Tabu& tabu, const float* variates) {
     const int lane = lane_id();
-    unsigned key = 0xFFFFFFFFu;
-    int winner = 0;
+    unsigned key = NO_KEY;
+    int winner = -1;
 #pragma unroll
     for (int slot = 0; slot < SLOTS; ++slot) {
         const int place = city * STRIDE + 32 * slot + lane;
@@ -52,9 +49,7 @@ __device__ __forceinline__ int race(const Rows& rows, int city, const Tabu& tabu
             winner = candidate;
         }
     }
-    const unsigned best = warp_min(key);
-    if (best >= NO_KEY) return -1;
-    return __shfl_sync(EVERY_LANE, winner, best & 31u);
+    return __shfl_sync(EVERY_LANE, winner, warp_min(key) & 31u);
 }
 
 // The roulette wheel by a prefix sum over the warp; a lane's own candidates lie side by side.
@@ -191,13 +186,14 @@ extern "C" __global__ void __launch_bounds__(32 * ANTS_A_BLOCK)
     const Key key{key_low, key_high};
     const int warp = threadIdx.x >> 5;
     Rows rows{factors, candidates};
-    char* tabus = reinterpret_cast<char*>(shared_memory);
 #if RESIDENT
     rows = resident_rows(rows, n);
-    tabus += static_cast<size_t>(n) * STRIDE * (sizeof(float) + sizeof(Node));
+    const size_t row_bytes = static_cast<size_t>(n) * STRIDE * (sizeof(float) + sizeof(Node));
+#elif TABU_IN_SHARED
+    const size_t row_bytes = 0;
 #endif
 #if TABU_IN_SHARED
-    Tabu tabu(tabus + static_cast<size_t>(warp) * tabu_bytes, n);
+    Tabu tabu(reinterpret_cast<char*>(shared_memory) + row_bytes + static_cast<size_t>(warp) * tabu_bytes, n);
 #else
     Tabu tabu(tabu_memory + (static_cast<size_t>(blockIdx.x) * ANTS_A_BLOCK + warp) * tabu_bytes, n);
 #endif

@@ -17,9 +17,6 @@
 #ifndef SLOTS
 #define SLOTS 1  // candidates a lane
 #endif
-#ifndef TABU_IN_SHARED
-#define TABU_IN_SHARED 1
-#endif
 #ifndef ANTS_A_BLOCK
 #define ANTS_A_BLOCK 1
 #endif

@@ -1,6 +1,7 @@
 // What one ant has visited: the three layouts of section 4.1, paper 001 (doi:10.48550/arXiv.2003.11902).
 //
-// One warp owns a tabu. `left` counts the open cities and is the same in all lanes.
+// One warp owns a tabu. `left` counts the open cities and is the same in all lanes. A visit follows a choice that all
+// lanes took part in, so no lane still reads when the first one writes.
 #pragma once
 
 #include "warp.cuh"
@@ -10,6 +11,12 @@
 #define TABU_BITMASK 2
 #ifndef TABU
 #define TABU TABU_BITMASK
+#endif
+#ifndef TABU_IN_SHARED
+#define TABU_IN_SHARED 1
+#endif
+#ifndef BATCH
+#define BATCH 2  // open cities that a lane handles together; four take registers that many ants a multiprocessor lack
 #endif
 #ifndef NODE
 #define NODE unsigned short  // holds a city and, in a compact tabu, the number n
@@ -35,10 +42,16 @@ struct Tabu {
     __device__ __forceinline__ bool visited(int city) const { return (words[city >> 5] >> (city & 31)) & 1u; }
 
     __device__ __forceinline__ void visit(int city) {
-        __syncwarp();
-        // Nothing waits for the atomic's result; a load and a store would hold the lane up.
-        if (lane_id() == 0) atomicOr(words + (city >> 5), 1u << (city & 31));
         --left;
+        // Nothing waits for the result, and a predicate costs less than a branch.
+#if TABU_IN_SHARED
+        const unsigned place = static_cast<unsigned>(__cvta_generic_to_shared(words + (city >> 5)));
+        asm volatile("{ .reg .pred first; setp.eq.s32 first, %2, 0; @first red.shared.or.b32 [%0], %1; }" ::"r"(place),
+                     "r"(1u << (city & 31)), "r"(lane_id())
+                     : "memory");
+#else
+        if (lane_id() == 0) atomicOr(words + (city >> 5), 1u << (city & 31));
+#endif
         __syncwarp();
     }
 };
@@ -63,7 +76,6 @@ struct Tabu {
     __device__ __forceinline__ int open_city(int place) const { return entries[place]; }
 
     __device__ __forceinline__ void visit(int city) {
-        __syncwarp();
         --left;
         if (lane_id() == 0) {
             const Node place = entries[city], last = entries[left];
@@ -96,7 +108,6 @@ struct Tabu {
     __device__ __forceinline__ int open_city(int where) const { return unvisited[where]; }
 
     __device__ __forceinline__ void visit(int city) {
-        __syncwarp();
         --left;
         if (lane_id() == 0) {
             const Node hole = place[city], last = unvisited[left];
@@ -109,8 +120,6 @@ struct Tabu {
 };
 
 #endif
-
-constexpr int BATCH = 2;
 
 // Call action(cities, open) with BATCH cities a lane until every open one was met once; all lanes call it together.
 // A batch lets an action ask for all its data before it needs any.

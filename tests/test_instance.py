@@ -93,7 +93,7 @@ def test_neighbours_of_shipped_instances_equal_brute_force(name):
     problem = load_tsp(name)
     instance = as_instance(problem, 10)
     check_lists(instance, problem.D)
-    assert instance.metric is problem.metric
+    assert instance.metric == problem.metric
     assert instance.symmetric
     assert instance.integral
 
@@ -120,7 +120,7 @@ def test_arrays_of_the_two_kinds_of_instance():
 
     by_matrix = as_instance(TSP(matrix=problem.D), 2)
     assert by_matrix.coords.shape == (0, 3)
-    assert by_matrix.metric is Metric.EXPLICIT
+    assert by_matrix.metric == Metric.EXPLICIT
     assert by_matrix.tour_length([0, 2, 1, 3]) == instance.tour_length([0, 2, 1, 3]) == 18
 
 
@@ -158,7 +158,7 @@ def test_pymoos_travelling_salesman_is_taken_and_left_as_it_is():
     problem.D[3, 3] = 5.0
     before, attributes = problem.D.copy(), set(vars(problem))
     instance = as_instance(problem, 6)
-    assert instance.metric is Metric.EXPLICIT
+    assert instance.metric == Metric.EXPLICIT
     assert instance.symmetric
     assert not instance.integral
     D = before.copy()
@@ -228,4 +228,4 @@ def test_instance_survives_pickling():
     instance = as_instance(load_tsp("gr17"), 5)
     restored = pickle.loads(pickle.dumps(instance))
     np.testing.assert_array_equal(restored.neighbours, instance.neighbours)
-    assert restored.metric is Metric.EXPLICIT
+    assert restored.metric == Metric.EXPLICIT

@@ -8,7 +8,7 @@ from pymoo.core.sampling import Sampling
 from pymoo.operators.sampling.rnd import PermutationRandomSampling
 from pymoo.optimize import minimize
 
-from pymoo_gpuaco import GPUAS, GPUMMAS, GPU2OptIHC
+from pymoo_gpuaco import GPUMMAS, GPU2OptIHC
 from pymoo_gpuaco.algorithms.base import canonical
 from tests.algorithm_cases import (
     COLONIES,
@@ -128,15 +128,7 @@ def test_evaluated_population_of_the_same_problem_is_counted_once(cls):
     assert len(res.pop) == 5
 
 
-@pytest.mark.parametrize(
-    "cls",
-    [
-        pytest.param(
-            GPUAS, marks=pytest.mark.xfail(reason="GPUAS leaves given tours out of its trails", strict=True)
-        ),
-        *(cls for cls in COLONIES.values() if cls is not GPUAS),
-    ],
-)
+@pytest.mark.parametrize("cls", COLONIES.values())
 def test_colony_learns_the_best_given_tour(cls):
     problem = cities(N)
     best = minimize(problem, small(GPU2OptIHC), ("n_gen", 3), seed=1).X

@@ -75,15 +75,15 @@ class GPUACS(AntColony):
         self._check()
 
     def _parameters(self) -> ColonyParameters:
-        variant = checks.choice("variant", self.variant, _VARIANTS)
+        variant = checks.choice("variant", get(self.variant), _VARIANTS)
         common = self._common()
         if common["candidate_list_size"] is None:
             raise ValueError("candidate_list_size must be an integer in [1, 1024] for GPUACS, got None")
         if variant == "selective":
-            if self.pheromone != "auto":
+            if get(self.pheromone) != "auto":
                 raise ValueError(
                     "variant='selective' is a pheromone memory of its own: "
-                    f"pheromone must be 'auto', got {self.pheromone!r}"
+                    f"pheromone must be 'auto', got {get(self.pheromone)!r}"
                 )
             common["memory"] = "selective"
         return ColonyParameters(

@@ -76,7 +76,7 @@ class GPUAS(AntColony):
     def _parameters(self) -> ColonyParameters:
         return ColonyParameters(
             **self._common(),
-            selection=checks.choice("selection", self.selection, _SELECTIONS),
+            selection=checks.choice("selection", get(self.selection), _SELECTIONS),
             trials=get(self.trials),
             switch=get(self.switch),
             tournament_size=get(self.tournament_size),
@@ -84,6 +84,13 @@ class GPUAS(AntColony):
 
     def _first_trail(self, n: int) -> float:
         return float(n)  # n / C_g, Eq. (1), Uchida et al. 2012
+
+    def _start_from(self, tours: NDArray[np.int64], lengths: NDArray[np.float64]) -> None:
+        # the given tours are this generation's ants
+        best = int(lengths.argmin())
+        self._best_tour, self._best_length = tours[best].astype(np.int32), float(lengths[best])
+        given = zip(tours.astype(np.int32), lengths, strict=True)
+        self._apply(deposits=tuple((tour, self._amount(float(length))) for tour, length in given))
 
     def _update(self, tour: NDArray[np.int32], length: float, improved: bool) -> None:
         # Eqs. (4) to (6): evaporation, then every ant deposits 1 / C_k

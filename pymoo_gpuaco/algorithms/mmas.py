@@ -83,14 +83,14 @@ class GPUMMAS(AntColony):
     def _parameters(self) -> ColonyParameters:
         return ColonyParameters(
             **self._common(),
-            selection=checks.choice("selection", self.selection, _SELECTIONS),
-            tabu=checks.choice("tabu", self.tabu, _TABUS),
+            selection=checks.choice("selection", get(self.selection), _SELECTIONS),
+            tabu=checks.choice("tabu", get(self.tabu), _TABUS),
         )
 
     def _check(self) -> None:
         super()._check()
         checks.real("p_best", get(self.p_best), 0.0, 1.0, open_low=True, open_high=True)
-        checks.choice("deposit", self.deposit, _DEPOSITS)
+        checks.choice("deposit", get(self.deposit), _DEPOSITS)
         checks.integer("restart_after", get(self.restart_after), 1)
 
     def _limits(self, length: float) -> tuple[float, float]:
@@ -121,9 +121,10 @@ class GPUMMAS(AntColony):
         else:
             self._idle += 1
         tau_min, tau_max = self._limits(self._best_length)
-        if self.deposit == "global_best":
+        rule = get(self.deposit)
+        if rule == "global_best":
             tour, length = self._best_tour, self._best_length
-        elif self.deposit == "schedule" and best_so_far_deposits(self._iteration):
+        elif rule == "schedule" and best_so_far_deposits(self._iteration):
             tour, length = self._recent_tour, self._recent_length
         self._apply(deposits=((tour, self._amount(length)),), tau_min=tau_min, tau_max=tau_max)
         self._iteration += 1

@@ -24,6 +24,8 @@ SELECTIONS = (
 TABUS = ("auto", "list", "compact", "bitmask")
 MEMORIES = ("auto", "dense", "candidate", "selective")
 MOVES = ("2opt", "2opt+oropt")
+FEWEST_CITIES_TO_KICK = 8
+MANY_CITIES = 3000
 
 
 @dataclass(frozen=True)
@@ -36,20 +38,28 @@ class LocalSearch:
         makes the Or-opt moves that need no reversal, and "2opt" is refused.
     kicks : random local double-bridge kicks a city, >= 0: after the tour is locally optimal, ``kicks * n`` times
         two adjacent stretches change places, the search repairs the tour, and a longer one is taken back
-        (iterated local search; Martin, Otto and Felten 1991). 0 stops at the first local optimum. Default 0.1.
-        Only for symmetric instances; asymmetric ones stop at the first local optimum.
+        (iterated local search; Martin, Otto and Felten 1991). 0 stops at the first local optimum. None (default)
+        is 0.1, and 1 from 3,000 cities on, where the trails need long to tell good edges from bad ones. Only for symmetric instances; asymmetric ones stop at the first local optimum.
     kick_length : longest stretch that a kick moves, in cities, >= 1. Default 30.
     """
 
     moves: str = "2opt+oropt"
-    kicks: float = 0.1
+    kicks: float | None = None
     kick_length: int = 30
 
     def __post_init__(self) -> None:
         """Validate."""
         checks.choice("local_search.moves", self.moves, MOVES)
-        checks.real("local_search.kicks", self.kicks, 0.0, 1000.0)
+        if self.kicks is not None:
+            checks.real("local_search.kicks", self.kicks, 0.0, 1000.0)
         checks.integer("local_search.kick_length", self.kick_length, 1)
+
+    def number_of_kicks(self, n: int) -> int:
+        """Kicks for a tour of n cities; none below 8, where 2-opt and Or-opt find what a kick could."""
+        if n < FEWEST_CITIES_TO_KICK:
+            return 0
+        share = self.kicks if self.kicks is not None else 1.0 if n >= MANY_CITIES else 0.1
+        return int(share * n)
 
     @staticmethod
     def of(value: Any) -> LocalSearch | None:
@@ -127,7 +137,7 @@ class ColonyParameters:
         checks.integer("trails_per_node", self.trails_per_node, 1, 1024)
         if self.candidate_list_size is None and self.memory in ("candidate", "selective"):
             raise ValueError(
-                f"memory={self.memory!r} keeps trails of few edges and needs a candidate list: "
+                f"pheromone={self.memory!r} keeps trails of few edges and needs a candidate list: "
                 "candidate_list_size must be an integer >= 1, got None"
             )
         if self.selection == "acceptance_tournament" and self.candidate_list_size is not None:

@@ -28,7 +28,8 @@ class Instance:
 
     Attributes
     ----------
-    metric : how distances are computed; `EXPLICIT` looks them up in `matrix`.
+    metric : the `Metric` by which distances are computed, as a plain int: pymoo's `get_params` would walk an
+        Enum without end. `EXPLICIT` looks distances up in `matrix`.
     coords : (n, 3) float64, prepared for the metric (GEO: radians); (0, 3) when `EXPLICIT`.
     matrix : (n, n) float64, row = from, diagonal 0; (0, 0) unless `EXPLICIT`.
     neighbours : (n, k) int32, the nearest cities of each city under the metric, itself never among them.
@@ -43,7 +44,7 @@ class Instance:
     choice, the same each time.
     """
 
-    metric: Metric
+    metric: int
     coords: NDArray[np.float64]
     matrix: NDArray[np.float64]
     neighbours: NDArray[np.int32]
@@ -88,12 +89,12 @@ def as_instance(problem: Problem, k: int) -> Instance:
         metric, coords = problem.metric, problem.coords
         neighbours, near = _nearest_by_coordinates(metric, coords, min(int(k), len(coords) - 1))
         empty = np.zeros((0, 0))
-        return Instance(metric, coords, empty, neighbours, near, problem.symmetric, problem.integral)
+        return Instance(int(metric), coords, empty, neighbours, near, problem.symmetric, problem.integral)
     else:
         assert problem.matrix is not None
         matrix, symmetric, integral = problem.matrix, problem.symmetric, problem.integral
     neighbours, near = _nearest_by_matrix(matrix, min(int(k), len(matrix) - 1))
-    return Instance(Metric.EXPLICIT, np.zeros((0, 3)), matrix, neighbours, near, symmetric, integral)
+    return Instance(int(Metric.EXPLICIT), np.zeros((0, 3)), matrix, neighbours, near, symmetric, integral)
 
 
 def _matrix_of(problem: Any) -> tuple[NDArray[np.float64], bool, bool]:

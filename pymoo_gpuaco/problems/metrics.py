@@ -101,7 +101,7 @@ def prepare_coordinates(metric: Metric, coords: ArrayLike) -> NDArray[np.float64
     return prepared
 
 
-def distances(metric: Metric, coords: NDArray[np.float64], i: ArrayLike, j: ArrayLike) -> NDArray[np.float64]:
+def distances(metric: int, coords: NDArray[np.float64], i: ArrayLike, j: ArrayLike) -> NDArray[np.float64]:
     """Return d(i, j) for index arrays `i` and `j` (broadcast together), rounded as the metric demands.
 
     `coords` is what `prepare_coordinates` returned. d(i, i) is 0 under every metric; two cities at one place

@@ -207,7 +207,7 @@ def prepare_matrix(matrix: ArrayLike, what: str) -> tuple[NDArray[np.float64], b
 
 
 def edge_lengths(
-    metric: Metric,
+    metric: int,
     coords: NDArray[np.float64] | None,
     matrix: NDArray[np.float64] | None,
     i: NDArray[np.int64],
@@ -222,7 +222,7 @@ def edge_lengths(
 
 
 def tour_lengths(
-    metric: Metric,
+    metric: int,
     coords: NDArray[np.float64] | None,
     matrix: NDArray[np.float64] | None,
     tours: NDArray[Any],

@@ -13,7 +13,7 @@ from pymoo_gpuaco.backends.cpu.graph import make_graph, tour_length
 from pymoo_gpuaco.backends.cpu.tabu import Tabu, make_tabu
 from pymoo_gpuaco.backends.cpu.threads import spread, thread_count
 from pymoo_gpuaco.backends.protocol import State
-from pymoo_gpuaco.colony.parameters import ClimberParameters, ColonyParameters, LocalSearch
+from pymoo_gpuaco.colony.parameters import MANY_CITIES, ClimberParameters, ColonyParameters, LocalSearch
 from pymoo_gpuaco.colony.trails import TrailUpdate
 from pymoo_gpuaco.problems.instance import Instance, as_instance
 from pymoo_gpuaco.problems.tsp import TSP
@@ -21,6 +21,7 @@ from pymoo_gpuaco.problems.tsp import TSP
 # Default colony: with local search a few tours a core already fill the machine; without, as many ants as cities
 # (papers 000, 001, 003), but no more than keep their tours within some hundred megabytes.
 ANTS_WITH_LOCAL_SEARCH = 24
+ANTS_ON_MANY_CITIES = 8  # from 3,000 cities on: a generation is long, and learning needs generations
 MOST_ANTS_BY_DEFAULT = 4096
 # From this size on, "auto" keeps the trails of candidate edges only: 4 n k bytes instead of 4 n^2.
 CANDIDATE_MEMORY_FROM = 10_000
@@ -51,7 +52,7 @@ class CpuColony:
     Parameters
     ----------
     instance : the problem, with candidate lists of the length the parameters ask for.
-    parameters : validated; ``n_ants=None`` gives 24 with local search, else min(n, 4096).
+    parameters : validated; ``n_ants=None`` gives 24 with local search (8 from 3,000 cities on), else min(n, 4096).
 
     Raises
     ------
@@ -226,7 +227,7 @@ class CpuColony:
                 self._workspaces[thread],
                 search.moves == "2opt+oropt",
                 self._reference,
-                int(search.kicks * n) if n >= local_search.FEWEST_CITIES_TO_KICK else 0,
+                search.number_of_kicks(n),
                 longest,
                 seed,
                 first,
@@ -385,7 +386,9 @@ def _selection_code(parameters: ColonyParameters) -> int:
 
 def default_ants(n: int, parameters: ColonyParameters) -> int:
     """Colony size where the user gave none."""
-    return ANTS_WITH_LOCAL_SEARCH if parameters.local_search else min(n, MOST_ANTS_BY_DEFAULT)
+    if parameters.local_search is None:
+        return min(n, MOST_ANTS_BY_DEFAULT)
+    return ANTS_WITH_LOCAL_SEARCH if n < MANY_CITIES else ANTS_ON_MANY_CITIES
 
 
 @functools.cache

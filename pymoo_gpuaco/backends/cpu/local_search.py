@@ -18,7 +18,6 @@ from pymoo_gpuaco.backends.cpu.philox import STREAM_KICKS, new_stream, next_belo
 
 MAX_SEGMENT = 3  # cities that one Or-opt move carries at most (Or, 1976)
 NOT_LOGGING = -1
-FEWEST_CITIES_TO_KICK = 8  # below, 2-opt and Or-opt find what a kick could
 _MIN_GAIN = 1e-7  # a real-valued metric must gain more than its rounding noise, or the search could cycle
 
 

@@ -64,6 +64,7 @@ class CudaColony:
         major, minor = hardware.compute_capability()
         code = compiler.compile_files(f"sm_{major}{minor}", self._definitions())
         self._arrays = Arrays(self._cuda)
+        self._kernels = self._arrays.kernels
         weakref.finalize(self, release, self._context, self._arrays, self._pid)
         positive = instance.neighbour_distances[instance.neighbour_distances > 0]
         # eta = 1 / d has no value at d = 0: cities at one place count as half the shortest distance apart
@@ -262,13 +263,11 @@ class CudaColony:
                 "improve_tours": _CITIES + "PPPiiiiiIIqPP",
             },
         }
-        self._kernels: dict[str, Any] = {}
         for file, functions in signatures.items():
             if file in modules:
                 for name, parameters in functions.items():
-                    kernel = modules[file].get_function(name)
-                    kernel.prepare(parameters)
-                    self._kernels[name] = kernel
+                    self._kernels[name] = modules[file].get_function(name)
+                    self._kernels[name].prepare(parameters)
         self._allow_shared(
             "construct_all" if self._layout.all_cities else "construct_tours", self._layout.shared_bytes
         )
@@ -443,7 +442,7 @@ class CudaColony:
         a, plan, search = self._arrays, self._layout, self.parameters.local_search
         if search is None:
             return
-        kicks = int(search.kicks * plan.n) if plan.n >= layout.FEWEST_CITIES_TO_KICK else 0
+        kicks = search.number_of_kicks(plan.n)
         self._kernels["improve_tours"].prepared_call(
             (plan.search_blocks, 1),
             (32, 1, 1),

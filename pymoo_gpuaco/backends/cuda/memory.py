@@ -34,6 +34,7 @@ class Arrays:
         self._cuda = cuda
         self._held: dict[str, Any] = {}
         self.modules: dict[str, Any] = {}
+        self.kernels: dict[str, Any] = {}  # by name; each holds on to its module
 
     def allocate(self, name: str, size: int) -> Any:
         """Take ``size`` bytes."""
@@ -64,6 +65,7 @@ class Arrays:
         """Give everything back."""
         while self._held:
             self._held.popitem()[1].free()
+        self.kernels.clear()
         self.modules.clear()
 
 

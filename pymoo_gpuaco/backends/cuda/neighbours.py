@@ -41,4 +41,4 @@ def _flat(instance: Instance) -> tuple[NDArray[np.float64], float]:
         lat, lon = coords[:, 0], coords[:, 1]
         return np.column_stack([np.cos(lat) * np.cos(lon), np.cos(lat) * np.sin(lon), np.sin(lat)]), 2.0
     points = coords if coords[:, 2].any() else coords[:, :2]
-    return points, {Metric.MAN: 1.0, Metric.MAX: np.inf}.get(instance.metric, 2.0)
+    return points, {int(Metric.MAN): 1.0, int(Metric.MAX): np.inf}.get(instance.metric, 2.0)

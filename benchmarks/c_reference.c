@@ -1,0 +1,345 @@
+/*
+ * The inner loops of the CPU engine in C, as the yardstick of benchmarks/cpu_vs_c.py.
+ *
+ * MMAS construction with candidate lists, and 2-opt + Or-opt with neighbour lists, a position array and a work
+ * queue: the method, the random numbers and the ties are those of pymoo_gpuaco/backends/cpu, so that both give
+ * the same tours. How it is done is what C makes easy: only EUC_2D, whole numbers for its lengths, points of two
+ * coordinates next to each other, and everything of one file inlined.
+ */
+
+#include <math.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MOST_CANDIDATES = 64, LONGEST_SEGMENT = 3 };
+
+typedef struct {
+    double x, y;
+} Point;
+
+/* TSPLIB's EUC_2D. */
+static inline int32_t distance(const Point *points, int32_t i, int32_t j) {
+    const double dx = points[i].x - points[j].x, dy = points[i].y - points[j].y;
+    return (int32_t)(sqrt(dx * dx + dy * dy) + 0.5);
+}
+
+static int64_t tour_length(const Point *points, int32_t n, const int32_t *tour) {
+    int64_t total = distance(points, tour[n - 1], tour[0]);
+    for (int32_t p = 1; p < n; p++)
+        total += distance(points, tour[p - 1], tour[p]);
+    return total;
+}
+
+/* ---- Philox4x32-10 (Salmon, Moraes, Dror, Shaw, SC 2011), one stream an ant ---------------------------------- */
+
+typedef struct {
+    uint32_t key[2], block, ant, words[4];
+    int used;
+} Stream;
+
+static inline uint32_t next_word(Stream *s) {
+    if (s->used == 4) {
+        uint32_t c0 = s->block++, c1 = 0, c2 = s->ant, c3 = 0; /* c1: the stream of the construction is 0 */
+        uint32_t k0 = s->key[0], k1 = s->key[1];
+        for (int round = 0; round < 10; round++) {
+            const uint64_t p0 = (uint64_t)0xD2511F53u * c0, p1 = (uint64_t)0xCD9E8D57u * c2;
+            c0 = (uint32_t)(p1 >> 32) ^ c1 ^ k0;
+            c1 = (uint32_t)p1;
+            c2 = (uint32_t)(p0 >> 32) ^ c3 ^ k1;
+            c3 = (uint32_t)p0;
+            k0 += 0x9E3779B9u;
+            k1 += 0xBB67AE85u;
+        }
+        s->words[0] = c0;
+        s->words[1] = c1;
+        s->words[2] = c2;
+        s->words[3] = c3;
+        s->used = 0;
+    }
+    return s->words[s->used++];
+}
+
+static inline double next_uniform(Stream *s) { return (next_word(s) + 0.5) * 0x1p-32; }
+
+static inline int32_t next_below(Stream *s, int32_t n) {
+    return (int32_t)(((uint64_t)next_word(s) * (uint64_t)n) >> 32);
+}
+
+/* ---- construction --------------------------------------------------------------------------------------------- */
+
+typedef struct {
+    uint8_t *visited;
+    int32_t *open, *place; /* open[place[c]] == c for every open city c */
+    int32_t left;
+} Tabu;
+
+static inline void visit(Tabu *t, int32_t city) {
+    const int32_t last = t->open[--t->left], place = t->place[city];
+    t->visited[city] = 1;
+    t->open[place] = last;
+    t->place[last] = place;
+}
+
+/* Roulette wheel over one candidate list, -1 if all of it is visited. */
+static inline int32_t roulette(int32_t k, const int32_t *candidates, const double *weights, const Tabu *t,
+                               Stream *rng) {
+    /* The open ones move to the front without a branch: which ones are open no processor can predict. */
+    int32_t city[MOST_CANDIDATES];
+    double weight[MOST_CANDIDATES];
+    int32_t m = 0;
+    for (int32_t r = 0; r < k; r++) {
+        city[m] = candidates[r];
+        weight[m] = weights[r];
+        m += !t->visited[candidates[r]];
+    }
+    if (m == 0)
+        return -1;
+    double total = 0.0;
+    for (int32_t r = 0; r < m; r++)
+        total += weight[r];
+    if (total <= 0.0)
+        return -1;
+    double spin = next_uniform(rng) * total;
+    for (int32_t r = 0; r < m - 1; r++) {
+        spin -= weight[r];
+        if (spin <= 0.0 && weight[r] > 0.0)
+            return city[r];
+    }
+    return city[m - 1];
+}
+
+/* Open city with the largest tau eta^2, ties to the lower number. */
+static int32_t best_remaining(const Point *points, const float *tau, int32_t i, const Tabu *t, double shortest) {
+    int32_t chosen = t->open[0];
+    double best = -1.0;
+    for (int32_t p = 0; p < t->left; p++) {
+        const int32_t j = t->open[p];
+        const double d = distance(points, i, j);
+        const double eta = 1.0 / (d > shortest ? d : shortest);
+        const double w = tau[j] * (eta * eta);
+        if (w > best || (w == best && j < chosen)) {
+            best = w;
+            chosen = j;
+        }
+    }
+    return chosen;
+}
+
+/*
+ * Ants first .. last-1: MMAS with alpha = 1 and beta = 2. neighbours and weights are (n, k), tau (n, n),
+ * tours (last, n). Returns 0, or -1 without memory.
+ */
+int build_tours(int32_t n, int32_t k, const Point *points, const int32_t *neighbours, const double *weights,
+                const float *tau, double shortest, uint64_t key, int32_t first, int32_t last, int32_t *tours) {
+    Tabu t = {malloc((size_t)n), malloc((size_t)n * sizeof(int32_t)), malloc((size_t)n * sizeof(int32_t)), 0};
+    if (k > MOST_CANDIDATES || !t.visited || !t.open || !t.place) {
+        free(t.visited), free(t.open), free(t.place);
+        return -1;
+    }
+    for (int32_t ant = first; ant < last; ant++) {
+        Stream rng = {{(uint32_t)key, (uint32_t)(key >> 32)}, 0, (uint32_t)ant, {0, 0, 0, 0}, 4};
+        int32_t *tour = tours + (size_t)ant * n;
+        memset(t.visited, 0, (size_t)n);
+        for (int32_t c = 0; c < n; c++)
+            t.open[c] = t.place[c] = c;
+        t.left = n;
+        int32_t i = tour[0] = next_below(&rng, n);
+        visit(&t, i);
+        for (int32_t p = 1; p < n; p++) {
+            int32_t j = roulette(k, neighbours + (size_t)i * k, weights + (size_t)i * k, &t, &rng);
+            if (j < 0)
+                j = best_remaining(points, tau + (size_t)i * n, i, &t, shortest);
+            tour[p] = i = j;
+            visit(&t, i);
+        }
+    }
+    free(t.visited), free(t.open), free(t.place);
+    return 0;
+}
+
+/* ---- local search --------------------------------------------------------------------------------------------- */
+
+typedef struct {
+    int32_t n, k;
+    const Point *points;
+    const int32_t *neighbours, *near; /* (n, k): cities and their distances, ascending */
+    int32_t *tour, *position;         /* position[tour[p]] == p */
+    int32_t *queue;                   /* ring of n cities to look at */
+    uint8_t *queued;
+    int32_t head, count;
+} Search;
+
+static inline int32_t after(const Search *s, int32_t city) {
+    const int32_t p = s->position[city] + 1;
+    return s->tour[p < s->n ? p : 0];
+}
+
+static inline int32_t before(const Search *s, int32_t city) {
+    const int32_t p = s->position[city];
+    return s->tour[(p > 0 ? p : s->n) - 1];
+}
+
+static inline void push(Search *s, int32_t city) {
+    if (s->queued[city])
+        return;
+    int32_t slot = s->head + s->count++;
+    if (slot >= s->n)
+        slot -= s->n;
+    s->queue[slot] = city;
+    s->queued[city] = 1;
+}
+
+static inline int32_t pop(Search *s) {
+    const int32_t city = s->queue[s->head];
+    s->head = s->head + 1 < s->n ? s->head + 1 : 0;
+    s->count--;
+    s->queued[city] = 0;
+    return city;
+}
+
+/* Reverse the path first .. last behind its tour neighbour outside, or the rest of the tour where that is shorter. */
+static void reverse_path(Search *s, int32_t outside, int32_t first, int32_t last) {
+    const int32_t n = s->n;
+    int32_t *restrict tour = s->tour, *restrict position = s->position;
+    const bool ahead = after(s, outside) == first;
+    int32_t i = position[ahead ? first : last], j = position[ahead ? last : first];
+    int32_t count = j - i + 1;
+    if (count <= 0)
+        count += n;
+    if (2 * count > n) {
+        const int32_t start = j + 1 < n ? j + 1 : 0;
+        j = i > 0 ? i - 1 : n - 1;
+        i = start;
+        count = n - count;
+    }
+    for (int32_t swaps = count / 2; swaps > 0; swaps--) {
+        const int32_t u = tour[i], v = tour[j];
+        tour[i] = v;
+        position[v] = i;
+        tour[j] = u;
+        position[u] = j;
+        i = i + 1 < n ? i + 1 : 0;
+        j = j > 0 ? j - 1 : n - 1;
+    }
+}
+
+/* Apply the best improving move that gives a nearer tour neighbour to a; false if there is none. */
+static bool improve_city(Search *s, int32_t a) {
+    const Point *points = s->points;
+    const int32_t *neighbours = s->neighbours + (size_t)a * s->k, *near = s->near + (size_t)a * s->k;
+    const int32_t longest = s->n - 3 < LONGEST_SEGMENT ? s->n - 3 : LONGEST_SEGMENT;
+    int32_t best = 0; /* change of length */
+    /* the best move so far: 2-opt reverses x1 .. x2 behind x0, Or-opt carries x0 .. x1 behind x2 */
+    enum { NONE, TWO_OPT, OR_OPT } kind = NONE;
+    int32_t x0 = a, x1 = a, x2 = a;
+    bool flip = false;
+
+    for (int direction = 0; direction < 2; direction++) {
+        const bool forward = direction == 0;
+        const int32_t b = forward ? after(s, a) : before(s, a);
+        const int32_t d_ab = distance(points, a, b);
+        if (d_ab <= near[0])
+            continue;
+        /* the segments of 1 .. longest cities that end at a and leave b: other end, and what joining costs */
+        int32_t end[LONGEST_SEGMENT], joined[LONGEST_SEGMENT];
+        for (int32_t m = 0, e = a; m < longest; m++) {
+            const int32_t f = forward ? before(s, e) : after(s, e);
+            end[m] = e;
+            joined[m] = distance(points, b, f) - distance(points, e, f) - d_ab;
+            e = f;
+        }
+        for (int32_t r = 0; r < s->k && near[r] < d_ab; r++) {
+            const int32_t c = neighbours[r], d_ac = near[r];
+            const int32_t c_next = after(s, c), c_prev = before(s, c);
+            const int32_t d_next = distance(points, c, c_next), d_prev = distance(points, c, c_prev);
+            /* 2-opt: (a, b) (c, d) -> (a, c) (b, d) */
+            const int32_t d = forward ? c_next : c_prev;
+            const int32_t delta = d_ac - d_ab + distance(points, b, d) - (forward ? d_next : d_prev);
+            if (delta < best && d != a) {
+                best = delta;
+                kind = TWO_OPT;
+                x0 = forward ? a : b;
+                x1 = forward ? b : a;
+                x2 = forward ? c : d;
+            }
+            /* Or-opt: the segment between c and one of its tour neighbours, a next to c */
+            const int32_t d_longer = d_next > d_prev ? d_next : d_prev;
+            for (int32_t m = 0; m < longest; m++) {
+                const int32_t e = end[m];
+                if (e == c)
+                    break;
+                const int32_t gained = joined[m] + d_ac;
+                if (gained - d_longer >= best)
+                    continue;
+                const int32_t s1 = forward ? e : a, s2 = forward ? a : e;
+                const int32_t ahead = gained + distance(points, e, c_next) - d_next;
+                if (ahead < best && c_next != s1) {
+                    best = ahead;
+                    kind = OR_OPT;
+                    x0 = s1, x1 = s2, x2 = c, flip = forward;
+                }
+                const int32_t behind = gained + distance(points, e, c_prev) - d_prev;
+                if (behind < best && c_prev != s2) {
+                    best = behind;
+                    kind = OR_OPT;
+                    x0 = s1, x1 = s2, x2 = c_prev, flip = !forward;
+                }
+            }
+        }
+    }
+    if (kind == NONE)
+        return false;
+    push(s, x0);
+    push(s, x1);
+    push(s, x2);
+    push(s, after(s, x2));
+    if (kind == TWO_OPT) {
+        reverse_path(s, x0, x1, x2);
+        return true;
+    }
+    const int32_t p = before(s, x0), next = after(s, x1);
+    push(s, p);
+    push(s, next);
+    /* p [x0..x1 next..x2] -> p [x2..next x1..x0] -> p [next..x2] x1..x0 (-> next..x2 x0..x1) */
+    reverse_path(s, p, x0, x2);
+    reverse_path(s, p, x2, next);
+    if (!flip && x0 != x1)
+        reverse_path(s, x2, x1, x0);
+    return true;
+}
+
+/*
+ * Ants first .. last-1: improve tours (last, n) in place and write their lengths. reference is (n, 2): the tour
+ * neighbours of the shortest tour so far, or -1; cities that still have both are not looked at.
+ * Returns 0, or -1 without memory.
+ */
+int improve_tours(int32_t n, int32_t k, const Point *points, const int32_t *neighbours, const int32_t *near,
+                  const int32_t *reference, int32_t first, int32_t last, int32_t *tours, int64_t *lengths) {
+    Search s = {.n = n, .k = k, .points = points, .neighbours = neighbours, .near = near};
+    s.position = malloc((size_t)n * sizeof(int32_t));
+    s.queue = malloc((size_t)n * sizeof(int32_t));
+    s.queued = calloc((size_t)n, 1);
+    const bool enough = s.position && s.queue && s.queued;
+    for (int32_t ant = first; enough && ant < last; ant++) {
+        s.tour = tours + (size_t)ant * n; /* improved where it lies */
+        for (int32_t p = 0; p < n; p++)
+            s.position[s.tour[p]] = p;
+        for (int32_t p = 0; p < n; p++) {
+            const int32_t city = s.tour[p], prev = s.tour[(p > 0 ? p : n) - 1], next = s.tour[p + 1 < n ? p + 1 : 0];
+            const int32_t *old = reference + 2 * (size_t)city;
+            if (!((old[0] == prev && old[1] == next) || (old[0] == next && old[1] == prev)))
+                push(&s, city);
+        }
+        while (s.count > 0) {
+            const int32_t city = pop(&s);
+            while (improve_city(&s, city)) {
+            }
+        }
+        lengths[ant] = tour_length(points, n, s.tour);
+    }
+    free(s.position), free(s.queue), free(s.queued);
+    return enough ? 0 : -1;
+}

@@ -1,0 +1,224 @@
+"""The CPU engine's inner loops against the same work in C, on one thread.
+
+    python benchmarks/cpu_vs_c.py [FOLDER]
+
+FOLDER holds pr1002.tsp and pr2392.tsp of TSPLIB; without it only pcb442 is measured. The C compiler is ``cc``.
+
+Both sides get the same candidate lists, weights, trails and key, and must give the same tours: a difference ends
+the benchmark. Local search is 2-opt + Or-opt without kicks. Measured at the trails of the first generation, where
+tours are bad and everything is searched, and at those of a run under way.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from pymoo.optimize import minimize
+from record import write
+
+from pymoo_gpuaco import GPUMMAS, TSP, load_tsp
+from pymoo_gpuaco.backends.cpu import construct, local_search
+from pymoo_gpuaco.backends.cpu.engine import CpuColony
+from pymoo_gpuaco.backends.cpu.graph import EUC
+from pymoo_gpuaco.backends.cpu.tabu import make_tabu
+
+REPEATS = 7
+ANTS = 100
+CANDIDATES = 32
+LATER = 50  # the generation that stands for a run under way
+KEY = 0x0123456789ABCDEF
+# The square root need not report errors. Contraction into fused operations would round differently from numba.
+FLAGS = ["-std=c11", "-O3", "-march=native", "-fno-math-errno", "-ffp-contract=off", "-shared", "-fPIC"]
+
+
+def compile_reference(folder: str) -> ctypes.CDLL:
+    """Build c_reference.c into ``folder``, for this very processor."""
+    library = Path(folder) / "c_reference.so"
+    source = Path(__file__).with_name("c_reference.c")
+    subprocess.run(["cc", *FLAGS, "-o", str(library), str(source), "-lm"], check=True)
+    return ctypes.CDLL(str(library))
+
+
+def address(array: NDArray[Any]) -> ctypes.c_void_p:
+    assert array.flags.c_contiguous
+    return ctypes.c_void_p(array.ctypes.data)
+
+
+class NumbaSide:
+    """The compiled functions of the engine, on its own arrays."""
+
+    def __init__(self, engine: CpuColony) -> None:
+        n = engine.instance.n
+        self.engine = engine
+        self.tabu = make_tabu(n)
+        self.workspace = local_search.make_workspace(n)
+        self.tours = np.zeros((ANTS, n), np.int32)
+        self.lengths = np.zeros(ANTS)
+
+    def build(self) -> None:
+        e = self.engine
+        construct.build_tours_from_candidates(
+            e._graph, e._trails, e._weights, e._rule, self.tabu, np.uint64(KEY), 0, ANTS, self.tours
+        )
+
+    def improve(self) -> None:
+        e = self.engine
+        local_search.improve_tours(
+            e._graph,
+            self.workspace,
+            True,
+            e._reference,
+            0,
+            1,
+            np.uint64(KEY),
+            0,
+            ANTS,
+            self.tours,
+            self.lengths,
+        )
+
+
+class CSide:
+    """c_reference.c, on the same numbers in the layout that it wants."""
+
+    def __init__(self, library: ctypes.CDLL, engine: CpuColony) -> None:
+        graph = engine._graph
+        assert graph.metric == EUC and not graph.coords[:, 2].any()
+        assert engine._rule.alpha == 1.0 and engine._rule.beta == 2.0
+        self.library = library
+        self.engine = engine
+        self.n, self.k = graph.neighbours.shape
+        self.points = graph.coords[:, :2].copy()
+        self.near = graph.neighbour_distances.astype(np.int32)
+        self.tours = np.zeros((ANTS, self.n), np.int32)
+        self.lengths = np.zeros(ANTS, np.int64)
+
+    def build(self) -> None:
+        failed = self.library.build_tours(
+            ctypes.c_int32(self.n),
+            ctypes.c_int32(self.k),
+            address(self.points),
+            address(self.engine._graph.neighbours),
+            address(self.engine._weights),
+            address(self.engine._trails.tau),
+            ctypes.c_double(self.engine._rule.shortest),
+            ctypes.c_uint64(KEY),
+            ctypes.c_int32(0),
+            ctypes.c_int32(ANTS),
+            address(self.tours),
+        )
+        assert not failed
+
+    def improve(self) -> None:
+        failed = self.library.improve_tours(
+            ctypes.c_int32(self.n),
+            ctypes.c_int32(self.k),
+            address(self.points),
+            address(self.engine._graph.neighbours),
+            address(self.near),
+            address(self.engine._reference),
+            ctypes.c_int32(0),
+            ctypes.c_int32(ANTS),
+            address(self.tours),
+            address(self.lengths),
+        )
+        assert not failed
+
+
+def engine_at(problem: TSP, generation: int) -> CpuColony:
+    """A colony as it stands when the tours of ``generation`` are to be built."""
+    algorithm = GPUMMAS(backend="cpu", candidate_list_size=CANDIDATES, pheromone="dense")
+    if generation == 1:
+        algorithm.setup(problem, seed=1)
+        algorithm._begin()
+    else:
+        algorithm = minimize(problem, algorithm, ("n_gen", generation - 1), seed=1).algorithm
+    algorithm.engine._refresh_weights()
+    return algorithm.engine
+
+
+def microseconds(work: Callable[[], None]) -> float:
+    """Time of one ant's tour."""
+    before = time.perf_counter()
+    work()
+    return 1e6 * (time.perf_counter() - before) / ANTS
+
+
+def check_equal(ours: NumbaSide, theirs: CSide, lengths: bool) -> None:
+    """Equal tours of every ant, or no benchmark."""
+    same = np.array_equal(ours.tours, theirs.tours)
+    if not same or (lengths and not np.array_equal(ours.lengths, theirs.lengths)):
+        raise SystemExit("numba and C built different tours: the times would mean nothing")
+
+
+def measure(library: ctypes.CDLL, name: str, problem: TSP, generation: int) -> list[list[Any]]:
+    """Two rows of the table."""
+    engine = engine_at(problem, generation)
+    ours, theirs = NumbaSide(engine), CSide(library, engine)
+    parts = ("construction", "construction + local search")
+    times: dict[str, list[tuple[float, float]]] = {part: [] for part in parts}
+    for repeat in range(REPEATS + 1):
+        # alternating, so that a busy moment of the machine hits both alike
+        built = microseconds(ours.build), microseconds(theirs.build)
+        check_equal(ours, theirs, lengths=False)
+        improved = microseconds(ours.improve), microseconds(theirs.improve)
+        check_equal(ours, theirs, lengths=True)
+        if repeat > 0:  # the first one warms up
+            times[parts[0]].append(built)
+            times[parts[1]].append((built[0] + improved[0], built[1] + improved[1]))
+    rows = []
+    for part in parts:
+        ratios = [numba / c for numba, c in times[part]]
+        rows.append(
+            [
+                name,
+                generation,
+                part,
+                *(round(statistics.median(side), 1) for side in zip(*times[part], strict=True)),
+                round(statistics.median(ratios), 2),
+                f"{min(ratios):.2f} .. {max(ratios):.2f}",
+            ]
+        )
+        print(rows[-1], flush=True)
+    return rows
+
+
+def main() -> None:
+    problems = {"pcb442": load_tsp("pcb442")}
+    for folder in sys.argv[1:2]:
+        for name in ("pr1002", "pr2392"):
+            problems[name] = load_tsp(Path(folder) / f"{name}.tsp")
+    rows = []
+    with tempfile.TemporaryDirectory() as folder:
+        library = compile_reference(folder)
+        for name, problem in problems.items():
+            for generation in (1, LATER):
+                rows += measure(library, name, problem, generation)
+    columns = ("instance", "generation", "part", "numba, us a tour", "C, us a tour", "ratio", "spread")
+    compiler = subprocess.run(["cc", "--version"], capture_output=True, text=True, check=True).stdout
+    parameters = {
+        "repeats": REPEATS,
+        "ants": ANTS,
+        "candidates": CANDIDATES,
+        "threads measured": 1,
+        "compiler": compiler.splitlines()[0],
+        "flags": " ".join(FLAGS),
+    }
+    notes = ["Both sides built the same tours in every repeat."]
+    sys.argv[1:2] = ["FOLDER"] * bool(sys.argv[1:2])  # where the files lie is nobody's business
+    title = "Construction and local search of the CPU engine over the same in C, one thread"
+    print(write("cpu_vs_c", title, columns, rows, parameters, notes))
+
+
+if __name__ == "__main__":
+    main()
