@@ -93,8 +93,8 @@ class CSide:
 
     def __init__(self, library: ctypes.CDLL, engine: CpuColony) -> None:
         graph = engine._graph
-        assert graph.metric == EUC and not graph.coords[:, 2].any()
-        assert engine._rule.alpha == 1.0 and engine._rule.beta == 2.0
+        assert (graph.metric, engine._rule.alpha, engine._rule.beta) == (EUC, 1.0, 2.0)
+        assert not graph.coords[:, 2].any()
         self.library = library
         self.engine = engine
         self.n, self.k = graph.neighbours.shape

@@ -1,7 +1,6 @@
 // What one ant has visited: the three layouts of section 4.1, paper 001 (doi:10.48550/arXiv.2003.11902).
 //
-// One warp owns a tabu. `left` counts the open cities and is the same in all lanes. A visit follows a choice that all
-// lanes took part in, so no lane still reads when the first one writes.
+// One warp owns a tabu. `left` counts the open cities and is the same in all lanes.
 #pragma once
 
 #include "warp.cuh"
@@ -76,6 +75,7 @@ struct Tabu {
     __device__ __forceinline__ int open_city(int place) const { return entries[place]; }
 
     __device__ __forceinline__ void visit(int city) {
+        __syncwarp();
         --left;
         if (lane_id() == 0) {
             const Node place = entries[city], last = entries[left];
@@ -108,6 +108,7 @@ struct Tabu {
     __device__ __forceinline__ int open_city(int where) const { return unvisited[where]; }
 
     __device__ __forceinline__ void visit(int city) {
+        __syncwarp();
         --left;
         if (lane_id() == 0) {
             const Node hole = place[city], last = unvisited[left];

@@ -51,6 +51,8 @@ class AntColony(TourAlgorithm):
         "pheromone",
     )
 
+    _size: int | None
+
     def __init__(
         self,
         *,
@@ -78,7 +80,7 @@ class AntColony(TourAlgorithm):
 
     def _common(self) -> dict[str, Any]:
         return {
-            "n_ants": get(self.n_ants),
+            "n_ants": self._size if get(self.n_ants) is None else get(self.n_ants),
             "alpha": get(self.alpha),
             "beta": get(self.beta),
             "candidate_list_size": get(self.candidate_list_size),
@@ -96,7 +98,14 @@ class AntColony(TourAlgorithm):
         return _NEIGHBOURS_OF_SEARCH if k is None else int(k)
 
     def _make_engine(self, instance: Instance) -> ColonyEngine:
-        return make_colony(instance, self._parameters(), self.backend, int(self.device))
+        engine = make_colony(instance, self._parameters(), self.backend, int(self.device))
+        # a run keeps the size that its first engine picked, also where a copy goes on with an engine of another kind
+        self._size = engine.n_ants
+        return engine
+
+    def _forget_run(self) -> None:
+        super()._forget_run()
+        self._size = None
 
     @abstractmethod
     def _first_trail(self, n: int) -> float:

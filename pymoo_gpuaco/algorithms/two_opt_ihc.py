@@ -34,6 +34,8 @@ class GPU2OptIHC(TourAlgorithm):
 
     arguments = (*TourAlgorithm.arguments, "n_climbers")
 
+    _size: int | None
+
     def __init__(self, n_climbers: Any = None, **common: Any) -> None:
         super().__init__(**common)
         self.n_climbers = n_climbers
@@ -49,8 +51,15 @@ class GPU2OptIHC(TourAlgorithm):
         return 1  # all pairs are evaluated; no list is read
 
     def _make_engine(self, instance: Instance) -> ClimberEngine:
-        parameters = ClimberParameters(n_climbers=get(self.n_climbers))
-        return make_climbers(instance, parameters, self.backend, int(self.device))
+        wanted = get(self.n_climbers)
+        parameters = ClimberParameters(n_climbers=self._size if wanted is None else wanted)
+        engine = make_climbers(instance, parameters, self.backend, int(self.device))
+        self._size = engine.n_climbers  # kept for the run, whatever engine a copy goes on with
+        return engine
+
+    def _forget_run(self) -> None:
+        super()._forget_run()
+        self._size = None
 
     def _begin(self) -> None:
         self._run_key = int(self.random_state.integers(0, 2**64, dtype=np.uint64))

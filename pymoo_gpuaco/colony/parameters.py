@@ -39,7 +39,8 @@ class LocalSearch:
     kicks : random local double-bridge kicks a city, >= 0: after the tour is locally optimal, ``kicks * n`` times
         two adjacent stretches change places, the search repairs the tour, and a longer one is taken back
         (iterated local search; Martin, Otto and Felten 1991). 0 stops at the first local optimum. None (default)
-        is 0.1, and 1 from 3,000 cities on, where the trails need long to tell good edges from bad ones. Only for symmetric instances; asymmetric ones stop at the first local optimum.
+        is 0.1, and 1 from 3,000 cities on, where the trails need long to tell good edges from bad ones.
+        Only for symmetric instances; asymmetric ones stop at the first local optimum.
     kick_length : longest stretch that a kick moves, in cities, >= 1. Default 30.
     """
 

@@ -42,7 +42,7 @@ def plot_tour(problem: Any, tour: ArrayLike, ax: Axes | None = None, title: str 
     order = check_tours("tour", tour, len(positions))[0]
     ax = _axes(ax)
     closed = positions[np.append(order, order[0])]
-    size = max(0.3, min(4.0, 400.0 / len(order)))
+    size = max(0.5, min(5.0, 1500.0 / len(order)))
     ax.plot(closed[:, 0], closed[:, 1], color=_INK, linewidth=max(0.3, min(1.2, 300.0 / len(order))))
     ax.plot(positions[:, 0], positions[:, 1], ".", color=_ACCENT, markersize=size)
     ax.set_aspect("equal", adjustable="datalim")

@@ -124,6 +124,7 @@ class CudaColony:
             "TABU": plan.tabu,
             "DENSE": dense,
             "NEAR": LENGTH,
+            "BATCH": plan.batch,
             "USUAL_EXPONENTS": int(p.alpha == 1.0 and p.beta == 2.0),
             "TABU_IN_SHARED": int(plan.tabu_in_shared),
             "ANTS_A_BLOCK": plan.ants_a_block,

@@ -22,16 +22,25 @@ LOG_BYTES = 96 * 8
 FEWEST_CITIES_TO_KICK = 8
 
 # "hybrid" and "stochastic_trial" are ways to draw from all cities; over candidate lists they mean the roulette wheel.
-RACES = ("wrs", "auto")
-TRIALS = ("stochastic_trial", "hybrid", "auto")
 UNSUPPORTED = ("acceptance_tournament", "pseudo_random_proportional")
 ROULETTE, RACE, TWO_TIERS = 0, 1, 2
 _TABU = {"list": 0, "compact": 1, "bitmask": 2}
+# Measured on an H200: below, weighing all cities one by one is faster.
+TWO_TIERS_FROM = 512
 
 
-def _usual_tabu(parameters: ColonyParameters, all_cities: bool, rule: int) -> str:
+def _rule(selection: str, all_cities: bool, n: int) -> int:
+    """Code of the rule that a selection's name stands for."""
+    if selection == "auto":
+        return TWO_TIERS if all_cities and n >= TWO_TIERS_FROM else RACE
+    if all_cities and selection in ("stochastic_trial", "hybrid"):
+        return TWO_TIERS
+    return RACE if selection == "wrs" else ROULETTE
+
+
+def _usual_tabu(selection: str, all_cities: bool, rule: int) -> str:
     """The fastest layout: weighing every open city wants a list of them, all else a small memory."""
-    if all_cities and rule != TWO_TIERS and parameters.selection != "roulette":
+    if all_cities and rule != TWO_TIERS and selection != "roulette":
         return "compact"
     return "bitmask"
 
@@ -66,6 +75,7 @@ class Layout:
     tabu_in_shared: bool
     tabu_bytes: int
     ants_a_block: int
+    batch: int  # open cities that a lane handles together
     blocks: int
     shared_bytes: int  # of a construction block
     search_in_shared: bool
@@ -110,10 +120,9 @@ def plan(instance: Instance, parameters: ColonyParameters, limits: DeviceLimits)
         memory = "dense" if all_cities or n < CANDIDATE_MEMORY_FROM else "candidate"
     slots = -(-k // 32)
     node_bytes = 2 if n < 1 << 16 else 4
-    rule = (
-        TWO_TIERS if parameters.selection in TRIALS else RACE if parameters.selection in RACES else ROULETTE
-    )
-    tabu = _TABU[parameters.tabu if parameters.tabu != "auto" else _usual_tabu(parameters, all_cities, rule)]
+    rule = _rule(parameters.selection, all_cities, n)
+    usual = _usual_tabu(parameters.selection, all_cities, rule)
+    tabu = _TABU[usual if parameters.tabu == "auto" else parameters.tabu]
     tabu_bytes = _round_up({0: 2 * n * node_bytes, 1: n * node_bytes, 2: 4 * -(-n // 32)}[tabu], 16)
     rows = n * 32 * slots * (4 + node_bytes)
     share = -(-m // limits.multiprocessors)  # ants of one multiprocessor, if spread evenly
@@ -137,13 +146,14 @@ def plan(instance: Instance, parameters: ColonyParameters, limits: DeviceLimits)
         all_cities=all_cities,
         slots=slots,
         node_bytes=node_bytes,
-        race=parameters.selection in RACES,
+        race=rule == RACE,
         rule=rule,
         tabu=tabu,
         resident=resident,
         tabu_in_shared=tabu_in_shared,
         tabu_bytes=tabu_bytes,
         ants_a_block=ants_a_block,
+        batch=4 if share <= 24 and not all_cities else 2,
         blocks=blocks,
         shared_bytes=shared,
         search_in_shared=search_in_shared,
