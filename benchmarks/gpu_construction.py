@@ -147,7 +147,7 @@ def commit() -> str:
     shown = subprocess.run(
         ["git", "rev-parse", "HEAD"], capture_output=True, text=True, cwd=Path(__file__).parent
     )
-    return shown.stdout.strip() or "unknown"
+    return shown.stdout.strip() if shown.returncode == 0 else "unknown"
 
 
 def main() -> None:

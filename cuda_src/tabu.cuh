@@ -1,4 +1,4 @@
-// What one ant has visited: the three layouts of section 4.1, paper 001 (doi:10.48550/arXiv.2003.11902).
+// What one ant has visited: the three layouts of section 4.1, paper 001 (doi:10.1016/j.future.2020.01.011).
 //
 // One warp owns a tabu. `left` counts the open cities and is the same in all lanes.
 #pragma once

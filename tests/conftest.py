@@ -2,6 +2,8 @@ from pathlib import Path
 
 import pytest
 
+from pymoo_gpuaco.backends import why_no_cuda
+
 
 @pytest.fixture(scope="session")
 def tsplib_dir() -> Path:
@@ -10,3 +12,13 @@ def tsplib_dir() -> Path:
     if not folder.is_dir():
         pytest.skip(f"no TSPLIB files at {folder}")
     return folder
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Without a GPU, tests that need one are skipped; but ``-m gpu`` asks for them, and then they fail."""
+    missing = why_no_cuda() if item.get_closest_marker("gpu") else None
+    if missing is None:
+        return
+    if item.config.getoption("-m").strip() == "gpu":
+        pytest.fail(f"-m gpu was asked for, and no GPU can be used: {missing}", pytrace=False)
+    pytest.skip(f"needs a GPU: {missing}")

@@ -44,7 +44,14 @@ INSTANCES = {
 def colony(problem: TSP, backend: str = "cpu", **parameters: object):
     """An engine with trails reset to 1."""
     chosen = ColonyParameters(**{"n_ants": 6, **parameters})  # type: ignore[arg-type]
-    engine = make_colony(instance_for(problem, chosen), chosen, backend)
+    instance = instance_for(problem, chosen)
+    if backend == "cuda":
+        from pymoo_gpuaco.backends.cuda.engine import lacks
+
+        missing = lacks(instance, chosen)
+        if missing is not None:
+            pytest.skip(missing)
+    engine = make_colony(instance, chosen, backend)
     engine.reset_trails(1.0)
     return engine
 
@@ -54,6 +61,8 @@ def instance_for(problem: TSP, parameters: ColonyParameters) -> Instance:
 
 
 def climbers(problem: TSP, backend: str = "cpu", n_climbers: int = 4):
+    if backend == "cuda":
+        pytest.skip("the CUDA backend has no hill climbers")
     return make_climbers(as_instance(problem, 1), ClimberParameters(n_climbers=n_climbers), backend)
 
 

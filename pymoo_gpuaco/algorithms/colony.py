@@ -28,9 +28,8 @@ class AntColony(TourAlgorithm):
 
     Parameters
     ----------
-    n_ants : m, tours an iteration, >= 1. None: with local search what keeps the device busy (CPU: 24, and 8 from
-        3,000 cities on), without
-        it one ant a city, at most 4096.
+    n_ants : m, tours an iteration, >= 1. None: with local search what keeps the device busy (CUDA: 6 a
+        multiprocessor; CPU: 24, and 8 from 3,000 cities on), without it one ant a city, at most 4096.
     alpha, beta : exponents of trail and of 1 / distance, in [0, 20].
     rho : evaporation rate in (0, 1]: tau <- (1 - rho) tau.
     candidate_list_size : nearest cities an ant chooses from first, in [1, 1024] (at most n - 1 are used), or None

@@ -25,7 +25,7 @@ __all__ = [
 
 BACKENDS = ("auto", "cpu", "cuda")
 _log = logging.getLogger("pymoo_gpuaco")
-_told_about_cpu = False
+_told: set[str] = set()
 
 
 class BackendUnavailable(RuntimeError):
@@ -61,8 +61,17 @@ def cuda_devices() -> list[str]:
 def make_colony(
     instance: Instance, parameters: ColonyParameters, backend: str = "auto", device: int = 0
 ) -> ColonyEngine:
-    """Build a colony's engine. Raises ``BackendUnavailable`` if ``backend="cuda"`` cannot run."""
-    _settle(backend)
+    """Build a colony's engine: on CUDA where that is asked for, or usable and able, else on the CPU.
+
+    Raises ``BackendUnavailable`` if ``backend="cuda"`` cannot run here or has not got what the parameters ask for.
+    """
+    if _cuda_runs(backend):
+        from pymoo_gpuaco.backends.cuda.engine import CudaColony, lacks
+
+        missing = lacks(instance, parameters)
+        if missing is None:
+            return CudaColony(instance, parameters, device)
+        _settle_for_cpu(backend, missing)
     from pymoo_gpuaco.backends.cpu.engine import CpuColony, warm_up
 
     warm_up(parameters, instance.symmetric)
@@ -72,21 +81,29 @@ def make_colony(
 def make_climbers(
     instance: Instance, parameters: ClimberParameters, backend: str = "auto", device: int = 0
 ) -> ClimberEngine:
-    """Build the hill climbers' engine. Raises ``BackendUnavailable`` if ``backend="cuda"`` cannot run."""
-    _settle(backend)
+    """Build the hill climbers' engine. Raises ``BackendUnavailable`` for ``backend="cuda"``, which has none yet."""
+    if _cuda_runs(backend):
+        _settle_for_cpu(backend, "the CUDA backend has no hill climbers")
     from pymoo_gpuaco.backends.cpu.engine import CpuClimbers, warm_up_climbers
 
     warm_up_climbers()
     return CpuClimbers(instance, parameters)
 
 
-def _settle(backend: str) -> None:
-    global _told_about_cpu
+def _cuda_runs(backend: str) -> bool:
+    """Whether to try CUDA first."""
     if backend == "cpu":
-        return
+        return False
     missing = why_no_cuda()
-    if backend == "cuda" and missing is not None:
-        raise BackendUnavailable(f"backend='cuda' cannot run: {missing}. backend='cpu' runs on this machine")
-    if not _told_about_cpu:
-        _told_about_cpu = True
+    if missing is not None:
+        _settle_for_cpu(backend, missing)
+    return missing is None
+
+
+def _settle_for_cpu(backend: str, missing: str) -> None:
+    """Refuse if CUDA was asked for; else say once what runs on the CPU, and why."""
+    if backend == "cuda":
+        raise BackendUnavailable(f"backend='cuda' cannot run this: {missing}. backend='cpu' can")
+    if missing not in _told:
+        _told.add(missing)
         _log.warning("pymoo_gpuaco runs on the CPU: %s", missing)

@@ -25,7 +25,8 @@ TABUS = ("auto", "list", "compact", "bitmask")
 MEMORIES = ("auto", "dense", "candidate", "selective")
 MOVES = ("2opt", "2opt+oropt")
 FEWEST_CITIES_TO_KICK = 8
-MANY_CITIES = 3000
+# From this size on, "auto" keeps the trails of candidate edges only: 4 n k bytes instead of 4 n^2.
+CANDIDATE_MEMORY_FROM = 10_000
 
 
 @dataclass(frozen=True)
@@ -39,7 +40,7 @@ class LocalSearch:
     kicks : random local double-bridge kicks a city, >= 0: after the tour is locally optimal, ``kicks * n`` times
         two adjacent stretches change places, the search repairs the tour, and a longer one is taken back
         (iterated local search; Martin, Otto and Felten 1991). 0 stops at the first local optimum. None (default)
-        is 0.1, and 1 from 3,000 cities on, where the trails need long to tell good edges from bad ones.
+        is what suits the engine: 0.1 on the CPU, and 1 from 3,000 cities on; 0 on CUDA, which has many ants.
         Only for symmetric instances; asymmetric ones stop at the first local optimum.
     kick_length : longest stretch that a kick moves, in cities, >= 1. Default 30.
     """
@@ -55,12 +56,12 @@ class LocalSearch:
             checks.real("local_search.kicks", self.kicks, 0.0, 1000.0)
         checks.integer("local_search.kick_length", self.kick_length, 1)
 
-    def number_of_kicks(self, n: int) -> int:
-        """Kicks for a tour of n cities; none below 8, where 2-opt and Or-opt find what a kick could."""
-        if n < FEWEST_CITIES_TO_KICK:
-            return 0
-        share = self.kicks if self.kicks is not None else 1.0 if n >= MANY_CITIES else 0.1
-        return int(share * n)
+    def number_of_kicks(self, n: int, usual: float) -> int:
+        """Kicks for a tour of n cities, ``usual`` a city being the engine's own choice.
+
+        There are none below 8 cities, where 2-opt and Or-opt find what a kick could.
+        """
+        return int((usual if self.kicks is None else self.kicks) * n) if n >= FEWEST_CITIES_TO_KICK else 0
 
     @staticmethod
     def of(value: Any) -> LocalSearch | None:
@@ -146,6 +147,12 @@ class ColonyParameters:
                 "selection='acceptance_tournament' draws from all cities: candidate_list_size must be None, "
                 f"got {self.candidate_list_size}"
             )
+
+    def resolved_memory(self, n: int) -> str:
+        """Memory for n cities: as given, else candidate edges from 10,000 cities on, where there are lists."""
+        if self.memory != "auto":
+            return self.memory
+        return "dense" if self.candidate_list_size is None or n < CANDIDATE_MEMORY_FROM else "candidate"
 
     def resolved_tournament_size(self, n: int) -> int:
         """Size for n cities: as given, else 4 up to 1002 cities, 8 up to 2392, 16 above (section V, paper 004)."""

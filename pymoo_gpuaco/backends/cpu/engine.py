@@ -13,7 +13,7 @@ from pymoo_gpuaco.backends.cpu.graph import make_graph, tour_length
 from pymoo_gpuaco.backends.cpu.tabu import Tabu, make_tabu
 from pymoo_gpuaco.backends.cpu.threads import spread, thread_count
 from pymoo_gpuaco.backends.protocol import State
-from pymoo_gpuaco.colony.parameters import MANY_CITIES, ClimberParameters, ColonyParameters, LocalSearch
+from pymoo_gpuaco.colony.parameters import ClimberParameters, ColonyParameters, LocalSearch
 from pymoo_gpuaco.colony.trails import TrailUpdate
 from pymoo_gpuaco.problems.instance import Instance, as_instance
 from pymoo_gpuaco.problems.tsp import TSP
@@ -21,10 +21,9 @@ from pymoo_gpuaco.problems.tsp import TSP
 # Default colony: with local search a few tours a core already fill the machine; without, as many ants as cities
 # (papers 000, 001, 003), but no more than keep their tours within some hundred megabytes.
 ANTS_WITH_LOCAL_SEARCH = 24
+MANY_CITIES = 3000
 ANTS_ON_MANY_CITIES = 8  # from 3,000 cities on: a generation is long, and learning needs generations
 MOST_ANTS_BY_DEFAULT = 4096
-# From this size on, "auto" keeps the trails of candidate edges only: 4 n k bytes instead of 4 n^2.
-CANDIDATE_MEMORY_FROM = 10_000
 CLIMBERS = 32
 # Pairs that all climbers together evaluate in one call: well under a second on one core.
 PAIRS_PER_CALL = 100_000_000
@@ -68,9 +67,7 @@ class CpuColony:
         self._graph = make_graph(instance)
         self._all_cities = parameters.candidate_list_size is None
         self._acs = parameters.selection == "pseudo_random_proportional"
-        memory = parameters.memory
-        if memory == "auto":
-            memory = "dense" if self._all_cities or n < CANDIDATE_MEMORY_FROM else "candidate"
+        memory = parameters.resolved_memory(n)
         search = parameters.local_search
         if search is not None and search.moves == "2opt" and not instance.symmetric:
             raise ValueError(
@@ -227,7 +224,7 @@ class CpuColony:
                 self._workspaces[thread],
                 search.moves == "2opt+oropt",
                 self._reference,
-                search.number_of_kicks(n),
+                search.number_of_kicks(n, usual_kicks(n)),
                 longest,
                 seed,
                 first,
@@ -382,6 +379,11 @@ def _selection_code(parameters: ColonyParameters) -> int:
         # over all cities the trial reads a few numbers a step where a roulette reads all
         return selection.COMPRESSED if parameters.candidate_list_size else selection.HYBRID
     return _SELECTION[parameters.selection]
+
+
+def usual_kicks(n: int) -> float:
+    """Kicks a city where the user gave none: more where trails need long to tell good edges from bad ones."""
+    return 0.1 if n < MANY_CITIES else 1.0
 
 
 def default_ants(n: int, parameters: ColonyParameters) -> int:

@@ -44,7 +44,9 @@ class CudaColony:
     """
 
     def __init__(self, instance: Instance, parameters: ColonyParameters, device: int = 0) -> None:
-        _refuse(instance, parameters)
+        missing = lacks(instance, parameters)
+        if missing is not None:
+            raise ValueError(f"{missing}; backend='cpu' does")
         self.instance = instance
         self.parameters = parameters
         self.device = device
@@ -443,7 +445,7 @@ class CudaColony:
         a, plan, search = self._arrays, self._layout, self.parameters.local_search
         if search is None:
             return
-        kicks = search.number_of_kicks(plan.n)
+        kicks = search.number_of_kicks(plan.n, layout.KICKS_A_CITY)
         self._kernels["improve_tours"].prepared_call(
             (plan.search_blocks, 1),
             (32, 1, 1),
@@ -594,21 +596,15 @@ class CudaColony:
             self._tau0 = float(np.asarray(state["tau0"])[0])
 
 
-def _refuse(instance: Instance, parameters: ColonyParameters) -> None:
-    """Raise ValueError for what only the CPU engine has."""
+def lacks(instance: Instance, parameters: ColonyParameters) -> str | None:
+    """What the parameters ask for and only the CPU engine has, or None."""
     if parameters.selection in layout.UNSUPPORTED:
-        raise ValueError(
-            f"the CUDA engine does not have selection={parameters.selection!r} yet; backend='cpu' does"
-        )
+        return f"the CUDA engine does not have selection={parameters.selection!r} yet"
     if parameters.memory == "selective":
-        raise ValueError(
-            "the CUDA engine does not have the selective pheromone memory yet; backend='cpu' does"
-        )
+        return "the CUDA engine does not have the selective pheromone memory yet"
     if parameters.local_search is not None and not instance.symmetric:
-        raise ValueError(
-            "the CUDA engine's local search reverses paths and needs a symmetric instance; "
-            "take local_search=None or backend='cpu'"
-        )
+        return "the CUDA engine's local search reverses paths and needs a symmetric instance"
+    return None
 
 
 def _words(key: int) -> tuple[np.uint32, np.uint32]:

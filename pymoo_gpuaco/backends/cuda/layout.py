@@ -8,8 +8,6 @@ from pymoo_gpuaco.colony.parameters import ColonyParameters
 from pymoo_gpuaco.problems.instance import Instance
 from pymoo_gpuaco.problems.metrics import Metric
 
-# As in the CPU engine: from this size on, "auto" keeps the trails of candidate edges only.
-CANDIDATE_MEMORY_FROM = 10_000
 MOST_ANTS_BY_DEFAULT = 4096
 # A warp improves a tour, and the warps of one multiprocessor hide each other's waiting.
 ANTS_A_MULTIPROCESSOR = 6
@@ -19,7 +17,8 @@ SEARCH_NEIGHBOURS = 16
 GEO_TABLE_LIMIT = 4000
 # With a matrix, searches read a float copy; a table of a metric with coordinates would only be slower.
 LOG_BYTES = 96 * 8
-FEWEST_CITIES_TO_KICK = 8
+# Hundreds of ants find by their number what kicks find one after another: by default there are none.
+KICKS_A_CITY = 0.0
 
 # "hybrid" and "stochastic_trial" are ways to draw from all cities; over candidate lists they mean the roulette wheel.
 UNSUPPORTED = ("acceptance_tournament", "pseudo_random_proportional")
@@ -115,9 +114,7 @@ def plan(instance: Instance, parameters: ColonyParameters, limits: DeviceLimits)
     n, k = instance.n, instance.k
     m = parameters.n_ants or default_ants(n, parameters, limits)
     all_cities = parameters.candidate_list_size is None
-    memory = parameters.memory
-    if memory == "auto":
-        memory = "dense" if all_cities or n < CANDIDATE_MEMORY_FROM else "candidate"
+    memory = parameters.resolved_memory(n)
     slots = -(-k // 32)
     node_bytes = 2 if n < 1 << 16 else 4
     rule = _rule(parameters.selection, all_cities, n)
