@@ -15,10 +15,10 @@ def tsplib_dir() -> Path:
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    """Without a GPU, tests that need one are skipped; but ``-m gpu`` asks for them, and then they fail."""
+    """Without a GPU, tests that need one are skipped; where there is one, or ``-m gpu`` asks for it, they fail."""
     missing = why_no_cuda() if item.get_closest_marker("gpu") else None
     if missing is None:
         return
-    if item.config.getoption("-m").strip() == "gpu":
-        pytest.fail(f"-m gpu was asked for, and no GPU can be used: {missing}", pytrace=False)
+    if item.config.getoption("-m").strip() == "gpu" or Path("/dev/nvidiactl").exists():
+        pytest.fail(f"a GPU is expected here and cannot be used: {missing}", pytrace=False)
     pytest.skip(f"needs a GPU: {missing}")

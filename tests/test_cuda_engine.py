@@ -9,7 +9,6 @@ import threading
 import numpy as np
 import pytest
 
-from pymoo_gpuaco.backends import cuda as cuda_backend
 from pymoo_gpuaco.backends.cpu.engine import CpuColony
 from pymoo_gpuaco.colony.parameters import ColonyParameters, LocalSearch
 from pymoo_gpuaco.colony.trails import TrailUpdate
@@ -21,14 +20,6 @@ pytestmark = pytest.mark.gpu
 SELECTIONS = ("rwm", "wrs")
 TABUS = ("list", "compact", "bitmask")
 ALL_CITY_RULES = ("rwm", "wrs", "roulette", "compressed", "stochastic_trial", "hybrid", "auto")
-
-
-@pytest.fixture(scope="module", autouse=True)
-def device():
-    missing = cuda_backend.why_unavailable()
-    if missing is not None and not os.path.exists("/dev/nvidiactl"):
-        pytest.skip(missing)
-    assert missing is None, missing
 
 
 def colony(instance, **parameters):

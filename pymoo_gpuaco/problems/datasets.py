@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pooch
 from numpy.typing import NDArray
 
 from pymoo_gpuaco.problems.tsp import TSP
@@ -129,6 +128,8 @@ def _best_known(file: TspFile) -> float | None:
 
 def _download(name: str) -> Path:
     """Return the path of NAME.tsp in the cache, downloaded first where it is not there yet."""
+    import pooch  # with requests behind it, of use to a download alone
+
     file = f"{name}.tsp"
     cache_folder = pooch.os_cache("pymoo_gpuaco")
     supply = (

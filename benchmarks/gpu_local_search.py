@@ -1,0 +1,110 @@
+"""GPUMMAS with local search through ``minimize`` on a GPU: wall time and error, as paper 001, section 5.7.
+
+    python benchmarks/gpu_local_search.py FOLDER [--seeds 10]
+
+FOLDER holds the TSPLIB files. 800 ants, 2000 iterations as in the paper. The author's code was measured on the same
+kind of GPU, built for it, with the same ants and iterations.
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+import time
+from pathlib import Path
+
+import numpy as np
+from pymoo.optimize import minimize
+from record import write
+
+from pymoo_gpuaco import GPUMMAS, TSP, load_tsp
+
+#: instance: seeds at most, author's mean error in percent, author's seconds
+PLAN = {
+    "pr1002": (10, 0.23, 2.6),
+    "pr2392": (10, 0.33, 5.5),
+    "fl3795": (5, 0.17, 9.7),
+    "fnl4461": (5, 0.57, 13.2),
+    "pla7397": (3, 0.73, 24.8),
+}
+ANTS, ITERATIONS = 800, 2000
+COLUMNS = (
+    "instance",
+    "seeds",
+    "mean error %",
+    "worst %",
+    "minimize, s (median)",
+    "spread, s",
+    "set-up, s",
+    "bare engine loop, s",
+    "minimize over bare",
+    "author, mean error %",
+    "author, s",
+)
+
+
+def bare_loop(problem: TSP, seed: int) -> float:
+    """The same iterations with nothing of pymoo."""
+    algorithm = GPUMMAS(n_ants=ANTS, backend="cuda").setup(problem, seed=seed)
+    algorithm._begin()
+    keys = np.random.default_rng(seed).integers(0, 2**64, ITERATIONS, dtype=np.uint64)
+    before = time.perf_counter()
+    for key in keys:
+        lengths = algorithm.engine.construct(int(key))
+        best = int(lengths.argmin())
+        algorithm._learn(algorithm.engine.tours([best])[0], float(lengths[best]))
+    return time.perf_counter() - before
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("folder")
+    parser.add_argument("--seeds", type=int, default=10)
+    parser.add_argument("--only", nargs="*", default=list(PLAN))
+    arguments = parser.parse_args()
+    rows = []
+    for name in arguments.only:
+        most, error, seconds = PLAN[name]
+        problem = load_tsp(Path(arguments.folder) / f"{name}.tsp")
+        minimize(problem, GPUMMAS(n_ants=ANTS, backend="cuda"), ("n_gen", 5), seed=1)  # compiles
+        gaps, runs, setups = [], [], []
+        for seed in range(1, min(most, arguments.seeds) + 1):
+            before = time.perf_counter()
+            result = minimize(problem, GPUMMAS(n_ants=ANTS, backend="cuda"), ("n_gen", ITERATIONS), seed=seed)
+            whole = time.perf_counter() - before
+            runs.append(whole)
+            setups.append(whole - result.exec_time)
+            gaps.append(100.0 * (float(result.F[0]) / problem.best_known - 1.0))
+        bare = statistics.median(bare_loop(problem, seed) for seed in (1, 2, 3))
+        median = statistics.median(runs)
+        rows.append(
+            [
+                name,
+                len(gaps),
+                round(statistics.mean(gaps), 3),
+                round(max(gaps), 3),
+                round(median, 2),
+                f"{min(runs):.2f} .. {max(runs):.2f}",
+                round(statistics.median(setups), 2),
+                round(bare, 2),
+                round((median - statistics.median(setups)) / bare, 3),
+                error,
+                seconds,
+            ]
+        )
+        print(dict(zip(COLUMNS, rows[-1], strict=True)), flush=True)
+        path = write(
+            "gpu_local_search",
+            "GPUMMAS with local search on a GPU, beside the author's code on the same kind of GPU",
+            COLUMNS,
+            rows,
+            {"ants": ANTS, "iterations": ITERATIONS, "algorithm": f"GPUMMAS(n_ants={ANTS})"},
+            [
+                "The author's figures: Skinderowicz 2020, his code built for the same GPU, 800 ants, 2000 iterations."
+            ],
+        )
+    print(path)
+
+
+if __name__ == "__main__":
+    main()
