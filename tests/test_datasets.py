@@ -10,6 +10,7 @@ from importlib import resources
 from pathlib import Path
 
 import numpy as np
+import pooch
 import pytest
 
 from pymoo_gpuaco.problems import Metric, available_instances, datasets, load_tsp
@@ -27,7 +28,7 @@ def no_network(monkeypatch, tmp_path):
     monkeypatch.delenv(datasets.DATA_VARIABLE, raising=False)
     monkeypatch.setattr(datasets, "_MIRROR", "http://127.0.0.1:9/")
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
-    monkeypatch.setattr(datasets.pooch, "os_cache", lambda name: tmp_path / "cache" / name)
+    monkeypatch.setattr(pooch, "os_cache", lambda name: tmp_path / "cache" / name)
     monkeypatch.chdir(tmp_path)
 
 
