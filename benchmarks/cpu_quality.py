@@ -23,7 +23,7 @@ from record import write
 from pymoo_gpuaco import GPUMMAS, TSP, ColonyTermination, load_tsp
 
 #: instance and seconds
-PLAN = {"d198": 10, "pcb442": 30, "att532": 30, "gr666": 30, "pr1002": 60, "pr2392": 60}
+PLAN = {"d198": 10, "pcb442": 30, "att532": 20, "gr666": 20, "pr1002": 60, "pr2392": 30}
 COLUMNS = (
     "instance",
     "seconds",

@@ -68,7 +68,10 @@ def write(
         "date": datetime.date.today().isoformat(),
         "commit": commit(),
         "machine": machine,
-        "command": shlex.join(["python", str(inside), *sys.argv[1:]]),
+        # a folder of instances is another one on every machine
+        "command": shlex.join(
+            ["python", str(inside), *("FOLDER" if Path(a).is_dir() else a for a in sys.argv[1:])]
+        ),
         "parameters": parameters,
         "columns": list(columns),
         "rows": [list(row) for row in rows],

@@ -29,7 +29,9 @@ def draw(rule, row, visited, unvisited, stream):
     left = len(unvisited)
     candidates = np.arange(N, dtype=np.int32)
     if rule == "candidates_roulette":
-        return selection.roulette_among_candidates(candidates, row, visited, stream)
+        return selection.roulette_among_candidates(
+            candidates, row, visited, np.empty(N, np.int32), np.empty(N), stream
+        )
     if rule == "candidates_race":
         return selection.race_among_candidates(candidates, row, visited, stream)
     if rule == "row_roulette":

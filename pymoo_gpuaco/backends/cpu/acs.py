@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from pymoo_gpuaco.backends.cpu.compiled import allocating, compiled
 from pymoo_gpuaco.backends.cpu.construct import best_remaining, power
 from pymoo_gpuaco.backends.cpu.philox import STREAM_CONSTRUCTION, new_stream, next_below, next_uniform
 from pymoo_gpuaco.backends.cpu.selection import roulette_among_candidates
@@ -12,7 +12,7 @@ from pymoo_gpuaco.backends.cpu.tabu import Tabu, clear, visit
 from pymoo_gpuaco.backends.cpu.trails import CANDIDATE, SELECTIVE, blend_edge, read_trail
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _weigh_candidates(graph, t, eta_beta, i, rule, weights):  # type: ignore[no-untyped-def]
     k = graph.neighbours.shape[1]
     if t.kind == SELECTIVE:
@@ -33,8 +33,8 @@ def _weigh_candidates(graph, t, eta_beta, i, rule, weights):  # type: ignore[no-
         weights[r] = power(np.float64(tau), rule.alpha) * eta_beta[i, r]
 
 
-@njit(cache=True, nogil=True)
-def pseudo_random_proportional(graph, t, eta_beta, i, tabu, rule, rng, weights):  # type: ignore[no-untyped-def]
+@compiled
+def pseudo_random_proportional(graph, t, eta_beta, i, tabu, rule, rng, weights, cities, chances):  # type: ignore[no-untyped-def]
     """Eqs. (1) and (2), paper 003: the best candidate with probability q0, else roulette among them."""
     _weigh_candidates(graph, t, eta_beta, i, rule, weights)
     if next_uniform(rng) < rule.q0:
@@ -44,19 +44,19 @@ def pseudo_random_proportional(graph, t, eta_beta, i, tabu, rule, rng, weights):
             if not tabu.visited[c] and weights[r] > best:
                 best, chosen = weights[r], np.int64(c)
     else:
-        chosen = roulette_among_candidates(graph.neighbours[i], weights, tabu.visited, rng)
+        chosen = roulette_among_candidates(graph.neighbours[i], weights, tabu.visited, cities, chances, rng)
     if chosen < 0:
         chosen = best_remaining(graph, t, i, tabu, rule)
     return chosen
 
 
-@njit(cache=True, nogil=True, forceinline=True)
+@allocating
 def _row(tabus, ant):  # type: ignore[no-untyped-def]
     """Tabu of one ant out of arrays with one row an ant."""
     return Tabu(tabus.visited[ant], tabus.unvisited[ant], tabus.place[ant], tabus.left[ant : ant + 1])
 
 
-@njit(cache=True, nogil=True)
+@allocating
 def build_tours_acs(  # type: ignore[no-untyped-def]
     graph, t, eta_beta, rule, tabus, key, xi, tau0, period, together, symmetric, tours
 ):
@@ -67,7 +67,8 @@ def build_tours_acs(  # type: ignore[no-untyped-def]
     The local update is made on every ``period``-th edge that an ant selects (section 4.2).
     """
     m, n = tours.shape
-    weights = np.empty(graph.neighbours.shape[1], np.float64)
+    k = graph.neighbours.shape[1]
+    weights, cities, chances = np.empty(k), np.empty(k, np.int32), np.empty(k)
     streams = np.empty((m, 10), np.uint64)
     for ant in range(m):
         streams[ant] = new_stream(key, ant, STREAM_CONSTRUCTION)
@@ -82,7 +83,9 @@ def build_tours_acs(  # type: ignore[no-untyped-def]
             ant, p = turn // (n - 1), turn % (n - 1) + 1
         tabu = _row(tabus, ant)
         i = tours[ant, p - 1]
-        j = pseudo_random_proportional(graph, t, eta_beta, i, tabu, rule, streams[ant], weights)
+        j = pseudo_random_proportional(
+            graph, t, eta_beta, i, tabu, rule, streams[ant], weights, cities, chances
+        )
         tours[ant, p] = j
         visit(tabu, j)
         if p % period == 0:

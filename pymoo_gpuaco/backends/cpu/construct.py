@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
+from pymoo_gpuaco.backends.cpu.compiled import allocating, compiled, inlined
 from pymoo_gpuaco.backends.cpu.graph import distance, tour_length
 from pymoo_gpuaco.backends.cpu.philox import STREAM_CONSTRUCTION, new_stream, next_below
 from pymoo_gpuaco.backends.cpu.selection import (
@@ -25,7 +25,7 @@ from pymoo_gpuaco.backends.cpu.selection import (
     tournament,
 )
 from pymoo_gpuaco.backends.cpu.tabu import clear, visit
-from pymoo_gpuaco.backends.cpu.trails import DENSE, read_trail
+from pymoo_gpuaco.backends.cpu.trails import DENSE
 
 
 class Rule(NamedTuple):
@@ -49,7 +49,7 @@ class Choice(NamedTuple):
     row_max: np.ndarray  # (n,) float64 row maxima for the acceptance
 
 
-@njit(cache=True, nogil=True, forceinline=True)
+@inlined
 def power(x, exponent):  # type: ignore[no-untyped-def]
     """x ** exponent, with the two exponents of the papers spared the library call."""
     if exponent == 1.0:
@@ -59,13 +59,13 @@ def power(x, exponent):  # type: ignore[no-untyped-def]
     return x**exponent
 
 
-@njit(cache=True, nogil=True, forceinline=True)
+@inlined
 def edge_weight(tau, d, rule):  # type: ignore[no-untyped-def]
     """tau^alpha eta^beta of one edge, eta = 1 / d (Eq. (1), paper 001)."""
     return power(np.float64(tau), rule.alpha) * power(1.0 / max(d, rule.shortest), rule.beta)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def best_remaining(graph, t, i, tabu, rule):  # type: ignore[no-untyped-def]
     """Greedy choice when all candidates are visited: the open city with the largest weight (section 3.1.1, paper 003).
 
@@ -75,7 +75,7 @@ def best_remaining(graph, t, i, tabu, rule):  # type: ignore[no-untyped-def]
     if t.kind == DENSE:
         for p in range(tabu.left[0]):
             j = tabu.unvisited[p]
-            w = edge_weight(read_trail(t, i, j), distance(graph, i, j), rule)
+            w = edge_weight(t.tau[np.uint32(i), np.uint32(j)], distance(graph, i, j), rule)
             if w > best or (w == best and j < chosen):
                 best, chosen = w, np.int64(j)
         return chosen
@@ -95,7 +95,7 @@ def best_remaining(graph, t, i, tabu, rule):  # type: ignore[no-untyped-def]
     return chosen
 
 
-@njit(cache=True, nogil=True)
+@allocating
 def next_among_all(choice, i, tabu, rule, rng):  # type: ignore[no-untyped-def]
     """Next city from all open ones by the rule; -1 if every weight is zero."""
     weights = choice.everyone[i]
@@ -119,31 +119,41 @@ def next_among_all(choice, i, tabu, rule, rng):  # type: ignore[no-untyped-def]
     return roulette_over_row(weights, tabu.visited, rng)
 
 
+@compiled
+def _walk(graph, t, weights, rule, tabu, rng, cities, chances, tours, ant):  # type: ignore[no-untyped-def]
+    """One ant of ``build_tours_from_candidates``; apart, as that one allocates."""
+    n = tours.shape[1]
+    clear(tabu)
+    i = next_below(rng, n)
+    for p in range(n):
+        tours[ant, p] = i
+        visit(tabu, i)
+        if p == n - 1:
+            break
+        row = np.uint32(i)  # unsigned: numba looks for no negative index
+        if rule.selection == RACE:
+            j = race_among_candidates(graph.neighbours[row], weights[row], tabu.visited, rng)
+        else:
+            j = roulette_among_candidates(
+                graph.neighbours[row], weights[row], tabu.visited, cities, chances, rng
+            )
+        i = j if j >= 0 else best_remaining(graph, t, i, tabu, rule)
+
+
 # Two functions, not one with a switch: most runs need one of them, and each takes seconds to compile.
-@njit(cache=True, nogil=True)
+@allocating
 def build_tours_from_candidates(graph, t, weights, rule, tabu, key, first, last, tours):  # type: ignore[no-untyped-def]
     """Ants first .. last-1 walk from a random city, to unvisited candidates while there are any.
 
     ``weights`` is (n, k), ``tours`` (m, n) int32.
     """
-    n = tours.shape[1]
+    cities, chances = np.empty(weights.shape[1], np.int32), np.empty(weights.shape[1])
     for ant in range(first, last):
         rng = new_stream(key, ant, STREAM_CONSTRUCTION)
-        clear(tabu)
-        i = next_below(rng, n)
-        for p in range(n):
-            tours[ant, p] = i
-            visit(tabu, i)
-            if p == n - 1:
-                break
-            if rule.selection == RACE:
-                j = race_among_candidates(graph.neighbours[i], weights[i], tabu.visited, rng)
-            else:
-                j = roulette_among_candidates(graph.neighbours[i], weights[i], tabu.visited, rng)
-            i = j if j >= 0 else best_remaining(graph, t, i, tabu, rule)
+        _walk(graph, t, weights, rule, tabu, rng, cities, chances, tours, ant)
 
 
-@njit(cache=True, nogil=True)
+@allocating
 def build_tours_from_all(graph, t, choice, rule, tabu, key, first, last, tours):  # type: ignore[no-untyped-def]
     """Ants first .. last-1 walk from a random city and weigh all open cities at each step; ``tours`` (m, n) int32."""
     n = tours.shape[1]
@@ -161,7 +171,7 @@ def build_tours_from_all(graph, t, choice, rule, tabu, key, first, last, tours):
             i = j if j >= 0 else best_remaining(graph, t, i, tabu, rule)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def nearest_neighbour_tour(graph, start, tabu, tour):  # type: ignore[no-untyped-def]
     """Greedy tour of Eq. (1), paper 000: always to the nearest open city, ties to the lower number."""
     n = tour.shape[0]
@@ -188,14 +198,14 @@ def nearest_neighbour_tour(graph, start, tabu, tour):  # type: ignore[no-untyped
         i = j
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def measure(graph, first, last, tours, lengths):  # type: ignore[no-untyped-def]
     """Exact lengths of tours first .. last-1."""
     for ant in range(first, last):
         lengths[ant] = tour_length(graph, tours[ant])
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def fill_distances(graph, first, last, matrix):  # type: ignore[no-untyped-def]
     """Rows first .. last-1 of the (n, n) distance matrix."""
     for i in range(first, last):

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from numba import njit
-
+from pymoo_gpuaco.backends.cpu.compiled import allocating, inlined
 from pymoo_gpuaco.backends.cpu.graph import distance, tour_length
 from pymoo_gpuaco.backends.cpu.local_search import (
     _MIN_GAIN,
@@ -17,7 +16,7 @@ from pymoo_gpuaco.backends.cpu.local_search import (
 )
 
 
-@njit(cache=True, nogil=True)
+@allocating
 def shift_segment(w, s1, length, d):  # type: ignore[no-untyped-def]
     """Carry the ``length`` cities from s1 on to the place before city d; the shorter way round the tour moves."""
     n = w.tour.shape[0]
@@ -39,7 +38,7 @@ def shift_segment(w, s1, length, d):  # type: ignore[no-untyped-def]
         _put(w, (start + step) % n, segment[step])
 
 
-@njit(cache=True, nogil=True)
+@allocating
 def _take(w, start, length):  # type: ignore[no-untyped-def]
     n = w.tour.shape[0]
     segment = w.tour[:length].copy()
@@ -48,13 +47,13 @@ def _take(w, start, length):  # type: ignore[no-untyped-def]
     return segment
 
 
-@njit(cache=True, nogil=True)
+@inlined
 def _put(w, position, city):  # type: ignore[no-untyped-def]
     w.tour[position] = city
     w.position[city] = position
 
 
-@njit(cache=True, nogil=True)
+@allocating
 def improve_end(graph, w, e):  # type: ignore[no-untyped-def]
     """Apply the best move of a segment that ends at ``e`` to the place before a city near e; 0.0 if none."""
     n = w.tour.shape[0]
@@ -88,7 +87,7 @@ def improve_end(graph, w, e):  # type: ignore[no-untyped-def]
     return best
 
 
-@njit(cache=True, nogil=True)
+@allocating
 def improve_directed_tours(graph, w, first, last, tours, lengths):  # type: ignore[no-untyped-def]
     """Ants first .. last-1: Or-opt to the local optimum; ``tours`` (m, n) in place, exact ``lengths`` (m,)."""
     for ant in range(first, last):

@@ -6,8 +6,8 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
+from pymoo_gpuaco.backends.cpu.compiled import compiled, inlined
 from pymoo_gpuaco.problems.instance import Instance
 from pymoo_gpuaco.problems.metrics import Metric, distances
 
@@ -34,9 +34,9 @@ class Graph(NamedTuple):
     neighbour_distances: np.ndarray  # (n, k) float64
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _other_metric(metric, x1, y1, z1, x2, y2, z2):  # type: ignore[no-untyped-def]
-    """All metrics but EUC; a call of its own, so that it is not compiled into every place that asks a distance."""
+    """All metrics but EUC."""
     dx, dy, dz = x1 - x2, y1 - y2, z1 - z2
     if metric == _CEIL:
         return np.ceil(math.sqrt(dx * dx + dy * dy + dz * dz))
@@ -55,7 +55,7 @@ def _other_metric(metric, x1, y1, z1, x2, y2, z2):  # type: ignore[no-untyped-de
     return math.sqrt(dx * dx + dy * dy + dz * dz)
 
 
-@njit(cache=True, nogil=True, forceinline=True)
+@inlined
 def between(metric, x1, y1, z1, x2, y2, z2):  # type: ignore[no-untyped-def]
     """Distance of two points in double, with the metric's own TSPLIB rounding; GEO takes (latitude, longitude, 0)."""
     if metric == EUC:
@@ -64,18 +64,21 @@ def between(metric, x1, y1, z1, x2, y2, z2):  # type: ignore[no-untyped-def]
     return _other_metric(metric, x1, y1, z1, x2, y2, z2)
 
 
-@njit(cache=True, nogil=True, forceinline=True)
+@inlined
 def distance(graph, i, j):  # type: ignore[no-untyped-def]
     """Distance from city i to city j, 0 from a city to itself."""
+    p, q = np.uint32(i), np.uint32(j)  # unsigned: numba looks for no negative index
+    c = graph.coords
+    if graph.metric == EUC:  # first, being what most instances use
+        return between(EUC, c[p, 0], c[p, 1], c[p, 2], c[q, 0], c[q, 1], c[q, 2])
     if graph.metric == _EXPLICIT:
-        return graph.matrix[i, j]
+        return graph.matrix[p, q]
     if i == j:
         return 0.0
-    p, q = graph.coords[i], graph.coords[j]
-    return between(graph.metric, p[0], p[1], p[2], q[0], q[1], q[2])
+    return _other_metric(graph.metric, c[p, 0], c[p, 1], c[p, 2], c[q, 0], c[q, 1], c[q, 2])
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def tour_length(graph, tour):  # type: ignore[no-untyped-def]
     """Length of the closed tour, summed in tour order."""
     n = tour.shape[0]

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
+from pymoo_gpuaco.backends.cpu.compiled import allocating, compiled
 from pymoo_gpuaco.backends.cpu.graph import EUC, between, distance, tour_length
 from pymoo_gpuaco.backends.cpu.philox import STREAM_RESTART, new_stream, next_below
 
@@ -39,7 +39,7 @@ def make_climbers(m: int, n: int) -> Climbers:
     )
 
 
-@njit(cache=True, nogil=True)
+@allocating
 def random_tour(key, restart, tour):  # type: ignore[no-untyped-def]
     """Fisher-Yates shuffle from the numbers of (key, restart)."""
     n = tour.shape[0]
@@ -51,7 +51,7 @@ def random_tour(key, restart, tour):  # type: ignore[no-untyped-def]
         tour[last], tour[other] = tour[other], tour[last]
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _distances_from(graph, i, tour, places, first, row):  # type: ignore[no-untyped-def]
     """row[j] = d(tour[i], tour[j]) for j >= first; ``places`` (3, n) are the coordinates in tour order."""
     n = tour.shape[0]
@@ -71,8 +71,7 @@ def _distances_from(graph, i, tour, places, first, row):  # type: ignore[no-unty
         row[j] = between(graph.metric, x, y, z, xs[j], ys[j], zs[j])
 
 
-# no value is NaN and a minimum is the same in any order, so the compiler may use vectors for it
-@njit(cache=True, nogil=True, fastmath={"nnan", "nsz"})
+@compiled
 def _least_delta(row, next_row, edge, first, last):  # type: ignore[no-untyped-def]
     """row[j] becomes d(i, j) + d(i+1, j+1) - d(j, j+1) for first <= j < last; the least of them."""
     least = np.inf
@@ -83,7 +82,7 @@ def _least_delta(row, next_row, edge, first, last):  # type: ignore[no-untyped-d
     return least
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _scan(graph, c, climber, places, edge, row, next_row, budget):  # type: ignore[no-untyped-def]
     """Evaluate moves row by row until the scan is complete or the budget of pairs is spent; the budget left.
 
@@ -125,7 +124,7 @@ def _scan(graph, c, climber, places, edge, row, next_row, budget):  # type: igno
     return budget - SCAN_COST * n
 
 
-@njit(cache=True, nogil=True)
+@allocating
 def climb(graph, c, key, first, last, budget, best_tours, best_lengths):  # type: ignore[no-untyped-def]
     """Climbers first .. last-1, each for about ``budget`` evaluated pairs; the number of climbs that ended.
 

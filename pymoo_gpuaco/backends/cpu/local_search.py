@@ -11,8 +11,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
+from pymoo_gpuaco.backends.cpu.compiled import allocating, compiled, inlined
 from pymoo_gpuaco.backends.cpu.graph import distance, tour_length
 from pymoo_gpuaco.backends.cpu.philox import STREAM_KICKS, new_stream, next_below
 
@@ -46,7 +46,7 @@ def make_workspace(n: int, log_capacity: int = 4096) -> Workspace:
     )
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def load_tour(w, tour):  # type: ignore[no-untyped-def]
     """Copy a tour into the workspace."""
     for p in range(tour.shape[0]):
@@ -54,27 +54,27 @@ def load_tour(w, tour):  # type: ignore[no-untyped-def]
         w.position[tour[p]] = p
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def store_tour(w, tour):  # type: ignore[no-untyped-def]
     """Copy the workspace's tour out; a loop, as a slice assignment takes seconds more to compile."""
     for p in range(tour.shape[0]):
         tour[p] = w.tour[p]
 
 
-@njit(cache=True, nogil=True, forceinline=True)
+@inlined
 def push(w, city):  # type: ignore[no-untyped-def]
     """Put a city into the work queue unless it waits there already."""
-    if w.queued[city] == 0:
+    if w.queued[np.uint32(city)] == 0:
         n = w.queue.shape[0]
         slot = w.ring[0] + w.ring[1]
         if slot >= n:
             slot -= n
-        w.queue[slot] = city
-        w.queued[city] = 1
+        w.queue[np.uint32(slot)] = city
+        w.queued[np.uint32(city)] = 1
         w.ring[1] += 1
 
 
-@njit(cache=True, nogil=True, forceinline=True)
+@inlined
 def pop(w):  # type: ignore[no-untyped-def]
     """Take the city that waits longest."""
     city = w.queue[w.ring[0]]
@@ -86,21 +86,21 @@ def pop(w):  # type: ignore[no-untyped-def]
     return city
 
 
-@njit(cache=True, nogil=True, forceinline=True)
+@inlined
 def after(w, city):  # type: ignore[no-untyped-def]
     """City that follows in the tour."""
-    p = w.position[city] + 1
-    return w.tour[p if p < w.tour.shape[0] else 0]
+    p = w.position[np.uint32(city)] + 1
+    return w.tour[np.uint32(p if p < w.tour.shape[0] else 0)]
 
 
-@njit(cache=True, nogil=True, forceinline=True)
+@inlined
 def before(w, city):  # type: ignore[no-untyped-def]
     """City that precedes in the tour."""
-    p = w.position[city]
-    return w.tour[p - 1 if p > 0 else w.tour.shape[0] - 1]
+    p = w.position[np.uint32(city)]
+    return w.tour[np.uint32(p - 1 if p > 0 else w.tour.shape[0] - 1)]
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _reverse_positions(w, first, count):  # type: ignore[no-untyped-def]
     """Reverse ``count`` cities from position ``first`` on, round the end of the array; its own inverse."""
     n = w.tour.shape[0]
@@ -109,11 +109,11 @@ def _reverse_positions(w, first, count):  # type: ignore[no-untyped-def]
     if j >= n:
         j -= n
     for _ in range(count // 2):
-        u, v = w.tour[i], w.tour[j]
-        w.tour[i] = v
-        w.position[v] = i
-        w.tour[j] = u
-        w.position[u] = j
+        u, v = w.tour[np.uint32(i)], w.tour[np.uint32(j)]
+        w.tour[np.uint32(i)] = v
+        w.position[np.uint32(v)] = i
+        w.tour[np.uint32(j)] = u
+        w.position[np.uint32(u)] = j
         i += 1
         if i == n:
             i = 0
@@ -122,7 +122,7 @@ def _reverse_positions(w, first, count):  # type: ignore[no-untyped-def]
             j = n - 1
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def reverse_path(w, outside, first, last):  # type: ignore[no-untyped-def]
     """Reverse the path first .. last, where ``outside`` is the tour neighbour of ``first`` that is not on it.
 
@@ -130,9 +130,9 @@ def reverse_path(w, outside, first, last):  # type: ignore[no-untyped-def]
     """
     n = w.tour.shape[0]
     if after(w, outside) == first:
-        i, j = w.position[first], w.position[last]
+        i, j = w.position[np.uint32(first)], w.position[np.uint32(last)]
     else:
-        i, j = w.position[last], w.position[first]
+        i, j = w.position[np.uint32(last)], w.position[np.uint32(first)]
     count = j - i + 1
     if count <= 0:
         count += n
@@ -146,7 +146,7 @@ def reverse_path(w, outside, first, last):  # type: ignore[no-untyped-def]
     _reverse_positions(w, i, count)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def move_segment(w, s1, s2, c, flip):  # type: ignore[no-untyped-def]
     """Or-opt: carry the segment s1 .. s2 (in tour order) between c and the city after c, turned if ``flip``."""
     p, nx = before(w, s1), after(w, s2)
@@ -157,7 +157,7 @@ def move_segment(w, s1, s2, c, flip):  # type: ignore[no-untyped-def]
         reverse_path(w, c, s2, s1)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def undo(w):  # type: ignore[no-untyped-def]
     """Take back every logged reversal, the newest first."""
     for e in range(w.logged[0] - 1, -1, -1):
@@ -165,11 +165,12 @@ def undo(w):  # type: ignore[no-untyped-def]
     w.logged[0] = 0
 
 
-@njit(cache=True, nogil=True)
+@inlined
 def improve_city(graph, w, a, with_or_opt):  # type: ignore[no-untyped-def]
     """Apply the best improving move that gives ``a`` a nearer tour neighbour; the change of length, 0.0 if none."""
     n = w.tour.shape[0]
     k = graph.neighbours.shape[1]
+    row = np.uint32(a)
     longest = min(MAX_SEGMENT, n - 3) if with_or_opt else 0
     best = -_MIN_GAIN
     # the best move so far: kind 1 = 2-opt (x1..x2 reversed behind x0), kind 2 = Or-opt
@@ -177,7 +178,7 @@ def improve_city(graph, w, a, with_or_opt):  # type: ignore[no-untyped-def]
     for forward in (True, False):
         b = after(w, a) if forward else before(w, a)
         d_ab = distance(graph, a, b)
-        if d_ab - graph.neighbour_distances[a, 0] <= _MIN_GAIN:
+        if d_ab - graph.neighbour_distances[row, 0] <= _MIN_GAIN:
             continue
         # the segments of 1, 2, 3 cities that end at a and leave b behind: other end e, next city f
         e1, f1 = a, before(w, a) if forward else after(w, a)
@@ -191,10 +192,10 @@ def improve_city(graph, w, a, with_or_opt):  # type: ignore[no-untyped-def]
         if longest >= 3:
             joined3 = distance(graph, b, f3) - distance(graph, e3, f3) - d_ab
         for r in range(k):
-            d_ac = graph.neighbour_distances[a, r]
+            d_ac = graph.neighbour_distances[row, r]
             if d_ab - d_ac <= _MIN_GAIN:
                 break
-            c = graph.neighbours[a, r]
+            c = graph.neighbours[row, r]
             c_next, c_prev = after(w, c), before(w, c)
             d_next, d_prev = distance(graph, c, c_next), distance(graph, c, c_prev)
             # 2-opt: (a, b) (c, d) -> (a, c) (b, d)
@@ -244,7 +245,7 @@ def improve_city(graph, w, a, with_or_opt):  # type: ignore[no-untyped-def]
     return best
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def search(graph, w, with_or_opt):  # type: ignore[no-untyped-def]
     """Work the queue off until no queued city has an improving move; the total change of length (<= 0).
 
@@ -262,7 +263,7 @@ def search(graph, w, with_or_opt):  # type: ignore[no-untyped-def]
     return total
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def push_changed(w, reference):  # type: ignore[no-untyped-def]
     """Queue every city, in tour order, that has other tour neighbours than in the reference.
 
@@ -280,7 +281,7 @@ def push_changed(w, reference):  # type: ignore[no-untyped-def]
             push(w, city)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def tour_neighbours(tour, reference):  # type: ignore[no-untyped-def]
     """Write both tour neighbours of every city; ``reference`` is (n, 2) int32."""
     n = tour.shape[0]
@@ -289,7 +290,7 @@ def tour_neighbours(tour, reference):  # type: ignore[no-untyped-def]
         reference[tour[p], 1] = tour[p + 1 if p + 1 < n else 0]
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _kick(graph, w, longest, rng):  # type: ignore[no-untyped-def]
     """Two adjacent stretches of 1 .. ``longest`` cities change places (a double bridge); the change of length."""
     n = w.tour.shape[0]
@@ -315,7 +316,7 @@ def _kick(graph, w, longest, rng):  # type: ignore[no-untyped-def]
     return delta
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def kick_and_repair(graph, w, with_or_opt, kicks, longest, rng):  # type: ignore[no-untyped-def]
     """Iterated local search with kicks of a few cities; the change of length (<= 0).
 
@@ -333,7 +334,7 @@ def kick_and_repair(graph, w, with_or_opt, kicks, longest, rng):  # type: ignore
     return total
 
 
-@njit(cache=True, nogil=True)
+@allocating
 def improve_tours(  # type: ignore[no-untyped-def]
     graph, w, with_or_opt, reference, kicks, longest, key, first, last, tours, lengths
 ):

@@ -8,7 +8,8 @@ gives the same tours for any number of threads.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from pymoo_gpuaco.backends.cpu.compiled import allocating, compiled, inlined
 
 # What a stream of numbers is for: the second word of its counter, so that no two uses share numbers.
 STREAM_CONSTRUCTION = 0
@@ -23,7 +24,7 @@ _W0 = np.uint64(0x9E3779B9)
 _W1 = np.uint64(0xBB67AE85)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def philox4x32(c0, c1, c2, c3, k0, k1):  # type: ignore[no-untyped-def]
     """Four 32-bit words (as uint64) from a 128-bit counter and a 64-bit key, ten rounds."""
     for _ in range(10):
@@ -44,7 +45,7 @@ def philox4x32(c0, c1, c2, c3, k0, k1):  # type: ignore[no-untyped-def]
 _K0, _K1, _BLOCK, _STREAM, _ANT, _BUFFER, _USED = 0, 1, 2, 3, 4, 5, 9
 
 
-@njit(cache=True, nogil=True)
+@allocating
 def new_stream(key, ant, stream):  # type: ignore[no-untyped-def]
     """Numbers of one ant for one purpose, from its first; ``key`` is a uint64."""
     state = np.zeros(10, dtype=np.uint64)
@@ -56,7 +57,7 @@ def new_stream(key, ant, stream):  # type: ignore[no-untyped-def]
     return state
 
 
-@njit(cache=True, nogil=True)
+@inlined
 def next_word(state):  # type: ignore[no-untyped-def]
     """Give the next 32 random bits, as a uint64."""
     used = state[_USED]
@@ -74,13 +75,13 @@ def next_word(state):  # type: ignore[no-untyped-def]
     return state[np.uint64(_BUFFER) + used]
 
 
-@njit(cache=True, nogil=True)
+@inlined
 def next_uniform(state):  # type: ignore[no-untyped-def]
     """Give a float64 strictly inside (0, 1), on a grid of 2**-32."""
     return (np.float64(next_word(state)) + 0.5) * 2.0**-32
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def next_below(state, n):  # type: ignore[no-untyped-def]
     """Give an integer of 0 .. n-1; the bias is below n / 2**32."""
     return np.int64((next_word(state) * np.uint64(n)) >> _32)

@@ -10,35 +10,44 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
 
+from pymoo_gpuaco.backends.cpu.compiled import allocating, compiled, inlined
 from pymoo_gpuaco.backends.cpu.philox import next_below, next_uniform
 
 ROULETTE, RACE, TRIAL, HYBRID, ACCEPTANCE_TOURNAMENT, COMPRESSED = 0, 1, 2, 3, 4, 5
 
 
-@njit(cache=True, nogil=True)
-def roulette_among_candidates(candidates, weights, visited, rng):  # type: ignore[no-untyped-def]
-    """Roulette wheel over one candidate list; -1 if all of it is visited."""
-    total = 0.0
+@inlined
+def roulette_among_candidates(candidates, weights, visited, cities, chances, rng):  # type: ignore[no-untyped-def]
+    """Roulette wheel over one candidate list (k,) and its weights (k,); -1 if all of it is visited.
+
+    ``cities`` and ``chances`` (k,) are room for the open candidates: they move to the front without a branch, as which
+    of them are open no processor can predict.
+    """
+    left = np.uint32(0)
     for r in range(candidates.shape[0]):
-        if not visited[candidates[r]]:
-            total += weights[r]
+        city = candidates[r]
+        cities[left] = city
+        chances[left] = weights[r]
+        left = np.uint32(left + np.uint32(1 - visited[np.uint32(city)]))
+    total = 0.0
+    for q in range(left):
+        total += chances[q]
     if total <= 0.0:
         return np.int64(-1)
     spin = next_uniform(rng) * total
     chosen = np.int64(-1)
-    for r in range(candidates.shape[0]):
+    for q in range(left):
         # rounding may leave a rest of the spin past the last city: the last open one then wins
-        if not visited[candidates[r]] and weights[r] > 0.0:
-            chosen = np.int64(candidates[r])
-            spin -= weights[r]
+        if chances[q] > 0.0:
+            chosen = np.int64(cities[q])
+            spin -= chances[q]
             if spin <= 0.0:
                 break
     return chosen
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def race_among_candidates(candidates, weights, visited, rng):  # type: ignore[no-untyped-def]
     """Weighted reservoir sampling of one item (section 4.2.2, paper 001): the least -log(u) / w wins."""
     best, chosen = np.inf, np.int64(-1)
@@ -50,7 +59,7 @@ def race_among_candidates(candidates, weights, visited, rng):  # type: ignore[no
     return chosen
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def roulette_over_row(weights, visited, rng):  # type: ignore[no-untyped-def]
     """SelectionWithoutCompression (section IV.B.1, paper 000): visited cities count as weight 0."""
     total = 0.0
@@ -68,7 +77,7 @@ def roulette_over_row(weights, visited, rng):  # type: ignore[no-untyped-def]
     return chosen
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def roulette_over_unvisited(weights, unvisited, left, rng):  # type: ignore[no-untyped-def]
     """SelectionWithCompression (section IV.B.2, paper 000): only open cities are read."""
     total = 0.0
@@ -86,7 +95,7 @@ def roulette_over_unvisited(weights, unvisited, left, rng):  # type: ignore[no-u
     return chosen
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def race_over_unvisited(weights, unvisited, left, rng):  # type: ignore[no-untyped-def]
     """Weighted reservoir sampling over all open cities (Fig. 7, paper 001)."""
     best, chosen = np.inf, np.int64(-1)
@@ -99,7 +108,7 @@ def race_over_unvisited(weights, unvisited, left, rng):  # type: ignore[no-untyp
     return chosen
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def stochastic_trial(prefix, visited, trials, rng):  # type: ignore[no-untyped-def]
     """Section IV.B.3, paper 000: draw from the sums over all cities; -1 if ``trials`` draws hit visited ones.
 
@@ -120,7 +129,7 @@ def stochastic_trial(prefix, visited, trials, rng):  # type: ignore[no-untyped-d
     return np.int64(-1)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def stochastic_acceptance(weights, row_max, visited, trials, rng):  # type: ignore[no-untyped-def]
     """Paper 004, section IV.B: a city at random is taken with probability w / row maximum; -1 after ``trials``."""
     n = weights.shape[0]
@@ -131,7 +140,7 @@ def stochastic_acceptance(weights, row_max, visited, trials, rng):  # type: igno
     return np.int64(-1)
 
 
-@njit(cache=True, nogil=True)
+@allocating
 def tournament(weights, unvisited, left, size, rng):  # type: ignore[no-untyped-def]
     """Paper 004, section IV.B: ``size`` open cities at random (one may come twice), roulette among them.
 

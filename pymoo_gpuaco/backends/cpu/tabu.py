@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
+
+from pymoo_gpuaco.backends.cpu.compiled import compiled, inlined
 
 
 class Tabu(NamedTuple):
@@ -22,7 +23,7 @@ def make_tabu(n: int) -> Tabu:
     return Tabu(np.zeros(n, np.uint8), np.empty(n, np.int32), np.empty(n, np.int32), np.zeros(1, np.int64))
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def clear(tabu):  # type: ignore[no-untyped-def]
     """Open every city."""
     n = tabu.visited.shape[0]
@@ -33,11 +34,14 @@ def clear(tabu):  # type: ignore[no-untyped-def]
     tabu.left[0] = n
 
 
-@njit(cache=True, nogil=True, forceinline=True)
+@inlined
 def visit(tabu, city):  # type: ignore[no-untyped-def]
     """Close a city in constant time: the last open one takes its place."""
-    tabu.visited[city] = 1
-    tabu.left[0] -= 1
-    last = tabu.unvisited[tabu.left[0]]
-    tabu.unvisited[tabu.place[city]] = last
-    tabu.place[last] = tabu.place[city]
+    c = np.uint32(city)
+    tabu.visited[c] = 1
+    left = tabu.left[0] - 1
+    tabu.left[0] = left
+    last = tabu.unvisited[np.uint32(left)]
+    place = tabu.place[c]
+    tabu.unvisited[np.uint32(place)] = last
+    tabu.place[np.uint32(last)] = place

@@ -9,7 +9,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
+
+from pymoo_gpuaco.backends.cpu.compiled import allocating, compiled, inlined
 
 DENSE, CANDIDATE, SELECTIVE = 0, 1, 2
 
@@ -39,7 +40,7 @@ def make_trails(kind: int, neighbours: np.ndarray, trails_per_node: int) -> Trai
     )
 
 
-@njit(cache=True, nogil=True, forceinline=True)
+@inlined
 def find_slot(t, i, j):  # type: ignore[no-untyped-def]
     """Slot of the edge i -> j, or -1 where the memory keeps none."""
     if t.kind == DENSE:
@@ -50,14 +51,14 @@ def find_slot(t, i, j):  # type: ignore[no-untyped-def]
     return np.int64(-1)
 
 
-@njit(cache=True, nogil=True, forceinline=True)
+@inlined
 def read_trail(t, i, j):  # type: ignore[no-untyped-def]
     """Trail of the edge i -> j."""
     s = find_slot(t, i, j)
     return t.rest[0] if s < 0 else t.tau[i, s]
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def write_trail(t, i, j, value):  # type: ignore[no-untyped-def]
     """Set the trail of i -> j; without a slot, the selective memory overwrites its oldest one (paper 003, Fig. 5)
     and the candidate memory keeps nothing.
@@ -74,7 +75,7 @@ def write_trail(t, i, j, value):  # type: ignore[no-untyped-def]
     t.tau[i, s] = value
 
 
-@njit(cache=True, nogil=True)
+@allocating
 def fill(t, value):  # type: ignore[no-untyped-def]
     """Set every trail to ``value`` and empty the selective memory."""
     t.tau[:] = value
@@ -84,7 +85,7 @@ def fill(t, value):  # type: ignore[no-untyped-def]
         t.tail[:] = 0
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def evaporate_rows(t, first, last, rho, tau_min, tau_max):  # type: ignore[no-untyped-def]
     """Rows first .. last-1: tau <- (1 - rho) tau within the limits (Eq. (4), paper 000; section 2.1, paper 001)."""
     keep = np.float32(1.0 - rho)
@@ -94,13 +95,13 @@ def evaporate_rows(t, first, last, rho, tau_min, tau_max):  # type: ignore[no-un
             t.tau[i, s] = min(high, max(low, t.tau[i, s] * keep))
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def evaporate_rest(t, rho, tau_min, tau_max):  # type: ignore[no-untyped-def]
     """Evaporate the trail that all edges without a slot share."""
     t.rest[0] = min(np.float32(tau_max), max(np.float32(tau_min), t.rest[0] * np.float32(1.0 - rho)))
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def deposit(t, tour, amount, tau_max, symmetric):  # type: ignore[no-untyped-def]
     """tau <- min(tau + amount, tau_max) on the edges of a tour (Eqs. (5) and (6), paper 000)."""
     n = tour.shape[0]
@@ -118,7 +119,7 @@ def deposit(t, tour, amount, tau_max, symmetric):  # type: ignore[no-untyped-def
         i = j
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def blend_edge(t, i, j, share, target, symmetric):  # type: ignore[no-untyped-def]
     """tau <- (1 - share) tau + share target on one edge: both updates of ACS (Eqs. (3) and (4), paper 003)."""
     keep, add = np.float32(1.0 - share), np.float32(share * target)
@@ -127,7 +128,7 @@ def blend_edge(t, i, j, share, target, symmetric):  # type: ignore[no-untyped-de
         write_trail(t, j, i, read_trail(t, j, i) * keep + add)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def blend_tour(t, tour, share, target, symmetric):  # type: ignore[no-untyped-def]
     """Global update of ACS: ``blend_edge`` on every edge of a tour (Eq. (4), paper 003)."""
     i = tour[tour.shape[0] - 1]
@@ -136,7 +137,7 @@ def blend_tour(t, tour, share, target, symmetric):  # type: ignore[no-untyped-de
         i = tour[p]
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def candidate_weights(graph, t, alpha, eta_beta, first, last, weights):  # type: ignore[no-untyped-def]
     """weights[i, r] = tau^alpha eta^beta of i's r-th candidate, rows first .. last-1 (Eq. (1), paper 001).
 
@@ -149,7 +150,7 @@ def candidate_weights(graph, t, alpha, eta_beta, first, last, weights):  # type:
             weights[i, r] = (tau if alpha == 1.0 else tau**alpha) * eta_beta[i, r]
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def all_weights(t, alpha, eta_beta, first, last, weights):  # type: ignore[no-untyped-def]
     """weights[i, j] = tau^alpha eta^beta over all cities, 0 on the diagonal; ``weights`` is (n, n) float64."""
     n = weights.shape[0]
@@ -160,7 +161,7 @@ def all_weights(t, alpha, eta_beta, first, last, weights):  # type: ignore[no-un
         weights[i, i] = 0.0
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def branching_factor(graph, t, lam):  # type: ignore[no-untyped-def]
     """Mean over cities of the candidates whose trail exceeds min + lam (max - min) of the city's candidates.
 
