@@ -22,6 +22,8 @@ docs: .venv/docs
 	$(BIN)/mkdocs build --strict
 
 bench: .venv/bench
+	$(BIN)/python benchmarks/cpu_speed.py
+	$(BIN)/python benchmarks/cpu_vs_c.py
 	$(BIN)/python benchmarks/cpu_quality.py
 
 gpu-test:
