@@ -116,7 +116,9 @@ def main() -> None:
         COLUMNS,
         rows,
         {"alpha": 1, "beta": 2, "rho": 0.5, "p_best": 0.01, "ants": "n"},
-        ["The author's figures: Skinderowicz 2020, his code built for the same GPU, his best variant each."],
+        [
+            "The author's figures are constants here: the code of Skinderowicz 2020, built for and run on an H200; his best variant each."
+        ],
     )
     print(path)
 
