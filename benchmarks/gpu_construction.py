@@ -117,7 +117,8 @@ def main() -> None:
         rows,
         {"alpha": 1, "beta": 2, "rho": 0.5, "p_best": 0.01, "ants": "n"},
         [
-            "The author's figures are constants here: the code of Skinderowicz 2020, built for and run on an H200; his best variant each."
+            "The author's figures are constants here: "
+            "the code of Skinderowicz 2020, built for and run on an H200; his best variant each."
         ],
     )
     print(path)

@@ -100,7 +100,8 @@ def main() -> None:
             rows,
             {"ants": ANTS, "iterations": ITERATIONS, "algorithm": f"GPUMMAS(n_ants={ANTS})"},
             [
-                "The author's figures are constants here: the code of Skinderowicz 2020, built for and run on an H200, 800 ants, 2000 iterations."
+                "The author's figures are constants here: "
+                "the code of Skinderowicz 2020, built for and run on an H200, 800 ants, 2000 iterations."
             ],
         )
     print(path)
