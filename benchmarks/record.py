@@ -28,14 +28,17 @@ def commit() -> str:
     told = os.environ.get("PYMOO_GPUACO_COMMIT")
     if told:
         return told
-    answer = subprocess.run(
-        ["git", "describe", "--always", "--dirty", "--exclude", "*"],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=False,
+    name = _git("rev-parse", "--short", "HEAD")
+    # results and the tables made of them are no part of what is measured
+    changed = _git(
+        "status", "--porcelain", "--", ".", ":!benchmarks/results", ":!docs/generated", ":!README.md"
     )
-    return answer.stdout.strip() or "unknown"
+    return f"{name}-dirty" if name and changed else name or "unknown"
+
+
+def _git(*arguments: str) -> str:
+    answer = subprocess.run(["git", *arguments], cwd=ROOT, capture_output=True, text=True, check=False)
+    return answer.stdout.strip()
 
 
 def processor() -> str:
