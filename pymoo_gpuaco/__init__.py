@@ -7,6 +7,7 @@ from pymoo_gpuaco.colony.parameters import LocalSearch
 from pymoo_gpuaco.display import ColonyOutput
 from pymoo_gpuaco.problems import TSP, load_tsp
 from pymoo_gpuaco.termination import ColonyTermination
+from pymoo_gpuaco.versions import show_versions
 
 __all__ = [
     "ALL_ALGORITHMS",
@@ -21,4 +22,5 @@ __all__ = [
     "LocalSearch",
     "__version__",
     "load_tsp",
+    "show_versions",
 ]

@@ -19,7 +19,7 @@ from pymoo_gpuaco.algorithms import ALL_ALGORITHMS
 from pymoo_gpuaco.backends import BACKENDS, BackendUnavailable
 from pymoo_gpuaco.problems import load_tsp
 from pymoo_gpuaco.termination import ColonyTermination
-from pymoo_gpuaco.versions import describe
+from pymoo_gpuaco.versions import show_versions
 from pymoo_gpuaco.visualization import plot_tour
 
 
@@ -115,7 +115,7 @@ def _write_tour(path: Path, problem: Any, tour: np.ndarray, length: float) -> No
 
 def info(arguments: argparse.Namespace) -> int:
     """Print what is installed and what the CUDA backend would need."""
-    print(describe())
+    show_versions()
     return 0
 
 

@@ -61,25 +61,13 @@ def _distances_from(graph, i, tour, places, first, row):  # type: ignore[no-unty
         return
     x, y, z = places[0, i], places[1, i], places[2, i]
     xs, ys, zs = places[0], places[1], places[2]
-    if (
-        graph.metric == EUC
-    ):  # the same call with the metric known: a loop that the compiler turns into vectors
+    if graph.metric == EUC:
+        # the same call with the metric known: a loop that the compiler turns into vectors
         for j in range(first, n):
             row[j] = between(EUC, x, y, z, xs[j], ys[j], zs[j])
         return
     for j in range(first, n):
         row[j] = between(graph.metric, x, y, z, xs[j], ys[j], zs[j])
-
-
-@compiled
-def _least_delta(row, next_row, edge, first, last):  # type: ignore[no-untyped-def]
-    """row[j] becomes d(i, j) + d(i+1, j+1) - d(j, j+1) for first <= j < last; the least of them."""
-    least = np.inf
-    for j in range(first, last):
-        row[j] += next_row[j + 1] - edge[j]
-        if row[j] < least:
-            least = row[j]
-    return least
 
 
 @compiled
@@ -101,13 +89,11 @@ def _scan(graph, c, climber, places, edge, row, next_row, budget):  # type: igno
     _distances_from(graph, i, tour, places, i + 1, row)
     while i < n - 2 and budget > 0:
         _distances_from(graph, i + 1, tour, places, i + 2, next_row)
-        # first the least value, which vectorises, then where it stands
-        at = np.int64(-1)
-        least = _least_delta(row, next_row, edge, i + 2, n - 1)
-        if least - edge[i] < min(c.gain[climber], -_MIN_GAIN):
-            for j in range(n - 2, i + 1, -1):
-                if row[j] == least:
-                    at = np.int64(j)
+        least, at = np.inf, np.int64(-1)
+        for j in range(i + 2, n - 1):
+            delta = row[j] + (next_row[j + 1] - edge[j])
+            if delta < least:
+                least, at = delta, np.int64(j)
         if i > 0:  # the edge from the last position back to the first
             delta = row[n - 1] + distance(graph, tour[i + 1], tour[0]) - edge[n - 1]
             if delta < least:
