@@ -108,6 +108,13 @@ def test_the_cache_keeps_what_was_compiled(tmp_path, monkeypatch):
         compiler.compile_file("tours.cu", "sm_90", {"METRIC": 1})
 
 
+def test_what_a_kernel_depends_on_is_followed_through_its_includes():
+    text = sources.with_includes("construct.cu").decode()
+    for part in ("construct_tours", "best_remaining", "philox_rounds", "struct Tabu", "warp_prefix_sum"):
+        assert part in text
+    assert "improve_tours" not in text
+
+
 def test_a_compiler_error_is_shown(tmp_path, monkeypatch):
     monkeypatch.setenv("PYMOO_GPUACO_CACHE", str(tmp_path))
     with pytest.raises(RuntimeError, match=r"nvcc could not compile tours\.cu"):

@@ -328,8 +328,8 @@ def test_the_bound_of_the_other_trails_holds():
         tour = rng.permutation(80).astype(np.int32)
         engine.update_trails(TrailUpdate(0.3, ((tour, 0.3),), colony_amount=50.0, tau_min=0.01, tau_max=1.0))
         bound = np.empty(80, np.float32)
-        with engine._working():
-            engine._cuda.memcpy_dtoh(bound, engine._arrays["bound"])
+        with engine._device.working():
+            engine._device.read(bound, "bound")
         tau = engine.export_state()["tau"].copy()
         np.fill_diagonal(tau, 0.0)
         np.put_along_axis(tau, instance.neighbours, 0.0, axis=1)
@@ -432,13 +432,13 @@ def test_too_large_a_colony_is_refused_before_anything_is_taken(monkeypatch):
 
 
 def colony_too_large(monkeypatch, instance):
-    from pymoo_gpuaco.backends.cuda import engine, memory
+    from pymoo_gpuaco.backends.cuda import device, memory
 
     def crowded(needed, free, advice):
         memory_check(needed, memory.RESERVE, advice)
 
     memory_check = memory.check
-    monkeypatch.setattr(engine, "check", crowded)
+    monkeypatch.setattr(device, "check", crowded)
     colony(instance, n_ants=4)
 
 

@@ -1,6 +1,7 @@
 """From a source file and its -D options to machine code, by nvcc, once: the result is kept on disk.
 
-Needs no PyCUDA. A kernel's key covers every source, the options, the architecture and the compiler's version.
+Needs no PyCUDA. A kernel's key covers its source and all that it includes, the options, the architecture and the
+compiler's version.
 """
 
 from __future__ import annotations
@@ -75,7 +76,12 @@ def compile_file(name: str, arch: str, defines: Mapping[str, object] | None = No
     options = [*_OPTIONS, f"-arch={arch}"]
     options += [f"-D{key}={value}" for key, value in sorted((defines or {}).items())]
     digest = hashlib.sha256()
-    for part in (sources.everything(), name.encode(), repr(options).encode(), nvcc_version(nvcc).encode()):
+    for part in (
+        sources.with_includes(name),
+        name.encode(),
+        repr(options).encode(),
+        nvcc_version(nvcc).encode(),
+    ):
         digest.update(len(part).to_bytes(8, "little"))
         digest.update(part)
     kept = cache_folder() / f"{Path(name).stem}-{digest.hexdigest()[:32]}.cubin"

@@ -6,16 +6,12 @@ from dataclasses import dataclass
 
 from pymoo_gpuaco.colony.parameters import ColonyParameters
 from pymoo_gpuaco.problems.instance import Instance
-from pymoo_gpuaco.problems.metrics import Metric
 
 MOST_ANTS_BY_DEFAULT = 4096
 # A warp improves a tour, and the warps of one multiprocessor hide each other's waiting.
 ANTS_A_MULTIPROCESSOR = 6
 # Neighbours that the local search seeks moves with: the nearest find nearly all of them.
 SEARCH_NEIGHBOURS = 16
-# GEO takes six trigonometric functions; up to this many cities a table is used, as in the CPU engine.
-GEO_TABLE_LIMIT = 4000
-# With a matrix, searches read a float copy; a table of a metric with coordinates would only be slower.
 LOG_BYTES = 96 * 8
 # Hundreds of ants find by their number what kicks find one after another: by default there are none.
 KICKS_A_CITY = 0.0
@@ -80,6 +76,11 @@ class Layout:
     search_in_shared: bool
     search_bytes: int  # of one tour under local search
     search_blocks: int
+
+    @property
+    def node(self) -> str:
+        """C type of a city's number."""
+        return "unsigned short" if self.node_bytes == 2 else "unsigned int"
 
     @property
     def stride(self) -> int:
@@ -156,11 +157,4 @@ def plan(instance: Instance, parameters: ColonyParameters, limits: DeviceLimits)
         search_in_shared=search_in_shared,
         search_bytes=search_bytes,
         search_blocks=m if search_in_shared else min(m, 16 * limits.multiprocessors),
-    )
-
-
-def uses_table(instance: Instance) -> bool:
-    """Whether searches look distances up: a matrix, or GEO where the table is small."""
-    return instance.metric == Metric.EXPLICIT or (
-        instance.metric == Metric.GEO and instance.n <= GEO_TABLE_LIMIT
     )

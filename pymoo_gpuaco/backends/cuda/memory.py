@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pymoo_gpuaco.backends.cuda import context
 
@@ -40,13 +39,6 @@ class Arrays:
         """Take ``size`` bytes."""
         self._held[name] = self._cuda.mem_alloc(max(16, size))
         return self._held[name]
-
-    def upload(self, name: str, array: NDArray) -> Any:
-        """Take memory for an array and copy it there."""
-        place = self.allocate(name, array.nbytes)
-        if array.nbytes:
-            self._cuda.memcpy_htod(place, np.ascontiguousarray(array))
-        return place
 
     def zero(self, name: str, size: int) -> None:
         """Set the first ``size`` bytes to 0."""

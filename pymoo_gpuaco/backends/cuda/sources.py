@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
+_INCLUDE = re.compile(r'^#include "(.+)"$', re.MULTILINE)
 _PACKAGE = Path(__file__).resolve().parents[2]
 
 
@@ -24,7 +26,12 @@ def read(name: str) -> str:
     return (folder() / name).read_text(encoding="utf-8")
 
 
-def everything() -> bytes:
-    """All source files, in order of their names: what a compiled kernel depends on."""
-    files = sorted(p for p in folder().iterdir() if p.suffix in (".cu", ".cuh"))
-    return b"\0".join(p.name.encode() + b"\0" + p.read_bytes() for p in files)
+def with_includes(name: str) -> bytes:
+    """Return a file and all that it includes, directly or not: what its compiled kernels depend on."""
+    wanted, texts = [name], {}
+    while wanted:
+        file = wanted.pop()
+        if file not in texts:
+            texts[file] = read(file)
+            wanted += _INCLUDE.findall(texts[file])
+    return b"\0".join(f"{file}\0{texts[file]}".encode() for file in sorted(texts))

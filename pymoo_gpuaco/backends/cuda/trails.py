@@ -1,0 +1,156 @@
+"""Pheromone trails on the device: dense (n, n) or one for each candidate edge (n, k)."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pymoo_gpuaco.backends.cuda.device import Device, Source
+from pymoo_gpuaco.backends.cuda.layout import Layout
+from pymoo_gpuaco.colony.trails import TrailUpdate
+
+
+class Trails:
+    """``tau``; dense ones with ``bound`` (n,), above which no trail outside a city's candidate list lies."""
+
+    def __init__(self, device: Device, plan: Layout, symmetric: bool, advice: str) -> None:
+        self._device = device
+        self._plan = plan
+        self._symmetric = symmetric
+        self._advice = advice
+        self.rest = np.zeros(1, np.float32)  # the trail of all edges without a place of their own
+        self.tau0 = 0.0
+
+    @property
+    def _size(self) -> int:
+        return self._plan.trails[0] * self._plan.trails[1]
+
+    def sources(self) -> list[Source]:
+        """Return the kernels of evaporation and deposit."""
+        kernels = {
+            "fill_trails": "PQf",
+            "evaporate": "PQfff",
+            "find_bounds": "PPiiP",
+            "deposit": "PPPiiPfff",
+            "sum_deposits": "PPiiPPidd",
+            "apply_sums": "PPPiiPdf",
+            "count_branches": "PPiifP",
+        }
+        definitions = {"DENSE": int(self._plan.dense), "SYMMETRIC": int(self._symmetric)}
+        return [Source("trails.cu", definitions, kernels)]
+
+    def needed(self) -> dict[str, int]:
+        """Return the bytes of every array."""
+        needed = {"tau": 4 * self._size, "branches": 8}
+        if self._plan.dense:
+            needed["bound"] = 4 * self._plan.n
+        return needed
+
+    def prepare(self) -> None:
+        """No trails until they are reset."""
+        for name, size in self.needed().items():
+            self._device.arrays.zero(name, size)
+
+    def reset(self, value: float) -> None:
+        """Set every trail to ``value``."""
+        self.tau0 = float(value)
+        self.rest[0] = value
+        a = self._device.arrays
+        self._device.call("fill_trails", self._device.spread(self._size), a["tau"], self._size, self.rest[0])
+        self._find_bounds()
+
+    def _find_bounds(self) -> None:
+        a, plan = self._device.arrays, self._plan
+        if plan.dense:
+            self._device.call(
+                "find_bounds", 32 * plan.n, a["tau"], a["neighbours"], plan.n, plan.k, a["bound"]
+            )
+
+    def update(self, update: TrailUpdate, tours: object, lengths: object, shortest: float) -> None:
+        """Evaporate and deposit; the colony is ``tours`` (m, n) and ``lengths`` (m,) on the device."""
+        device, plan = self._device, self._plan
+        a, size = device.arrays, self._size
+        keep, low, high = np.float32(1.0 - update.rho), np.float32(update.tau_min), np.float32(update.tau_max)
+        if update.on_tours_only:
+            for tour, amount in update.deposits:
+                self._deposit(tour, keep, np.float32(update.rho * amount), np.float32(np.inf))
+            return
+        device.call("evaporate", device.spread(-(-size // 4)), a["tau"], size, keep, low, high)
+        if plan.dense:
+            device.call("evaporate", plan.n, a["bound"], plan.n, keep, low, high)
+        self.rest[0] = min(high, max(low, self.rest[0] * keep))
+        for tour, amount in update.deposits:
+            self._deposit(tour, np.float32(1.0), np.float32(amount), high)
+        if update.colony_amount > 0.0:
+            self._deposit_colony(float(update.colony_amount), high, tours, lengths, shortest)
+
+    def _deposit(
+        self, tour: NDArray[np.int32], keep: np.float32, amount: np.float32, high: np.float32
+    ) -> None:
+        a, n, k = self._device.arrays, self._plan.n, self._plan.k
+        if tour.shape != (n,):
+            raise ValueError(f"a tour to deposit must have shape ({n},), got {tour.shape}")
+        self._device.write("tour", np.asarray(tour, np.int32))
+        self._device.call(
+            "deposit", n, a["tau"], a["bound"], a["neighbours"], n, k, a["tour"], keep, amount, high
+        )
+
+    def _deposit_colony(
+        self, amount: float, high: np.float32, tours: object, lengths: object, shortest: float
+    ) -> None:
+        device, plan = self._device, self._plan
+        a, size = device.arrays, self._size
+        if "sums" not in a:
+            device.check({"sums of deposits": 8 * size}, self._advice)
+            a.allocate("sums", 8 * size)
+            a.zero("sums", 8 * size)
+        # the largest deposit is 2^40 units: 2^20 ants cannot overflow 64 bits
+        unit = (max(1.0, amount) if shortest <= 0.0 else amount / shortest) * 2.0**-40
+        device.call(
+            "sum_deposits",
+            device.spread(plan.m * plan.n),
+            a["sums"],
+            a["neighbours"],
+            plan.n,
+            plan.k,
+            tours,
+            lengths,
+            plan.m,
+            amount,
+            unit,
+        )
+        device.call(
+            "apply_sums",
+            device.spread(size),
+            a["tau"],
+            a["bound"],
+            a["neighbours"],
+            plan.n,
+            plan.k,
+            a["sums"],
+            unit,
+            high,
+        )
+
+    def branching_factor(self, lam: float) -> float:
+        """Mean number of candidates a city with a trail above min + lam (max - min)."""
+        device, n, k = self._device, self._plan.n, self._plan.k
+        a = device.arrays
+        count = np.zeros(1, np.uint64)
+        device.write("branches", count)
+        device.call("count_branches", 32 * n, a["tau"], a["neighbours"], n, k, np.float32(lam), a["branches"])
+        device.read(count, "branches")
+        return float(count[0]) / n
+
+    def read(self) -> NDArray[np.float32]:
+        """Return tau (n, n) or (n, k)."""
+        tau = np.empty(self._plan.trails, np.float32)
+        self._device.read(tau, "tau")
+        return tau
+
+    def write(self, tau: NDArray[np.float32], rest: NDArray[np.float32], tau0: float) -> None:
+        """Take over what ``read`` gave, and the two numbers beside it."""
+        self._device.write("tau", tau)
+        self.rest = rest.copy()
+        self.tau0 = tau0
+        self._find_bounds()
