@@ -10,7 +10,7 @@ from __future__ import annotations
 import copy
 import warnings
 from abc import abstractmethod
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -42,6 +42,13 @@ PYMOO_ARGUMENTS = (
 )
 # Objects that a run changes: every run begins with what was given, not with what the last one left.
 _CHANGED_BY_A_RUN = ("termination", "output", "display", "archive")
+
+
+class Tours(NamedTuple):
+    """Some tours and their lengths: rows (e, n) and (e,)."""
+
+    rows: NDArray[np.int64]
+    lengths: NDArray[np.float64]
 
 
 class TourAlgorithm(Algorithm):
@@ -105,12 +112,16 @@ class TourAlgorithm(Algorithm):
         """Prepare a new run; the engine exists."""
 
     @abstractmethod
-    def _build(self, key: int) -> tuple[NDArray[np.int32], int]:
-        """One generation: the best ``n_elites`` tours (e, n), the shortest first, and how many were built."""
+    def _build(self, key: int) -> tuple[NDArray[np.int32], NDArray[np.float64], int]:
+        """One generation: the best ``n_elites`` tours (e, n), shortest first, their lengths, how many were built."""
 
     @abstractmethod
     def _learn(self, tour: NDArray[np.int32], length: float) -> None:
         """Take in the best tour of the generation, with the length that the evaluator told."""
+
+    def _has_learnt(self, told: Tours) -> bool:
+        """Whether ``_learn`` has been called already, expecting what is told now."""
+        return False
 
     @abstractmethod
     def _start_from(self, tours: NDArray[np.int64], lengths: NDArray[np.float64]) -> None:
@@ -216,6 +227,7 @@ class TourAlgorithm(Algorithm):
         self._warned = False
         self._begun = False
         self._n_eval_due = 0
+        self._handed_out: Tours | None = None  # by the last ask(), if it was an engine that built them
 
     def _setup(self, problem: Problem, **kwargs: Any) -> None:
         self._check()
@@ -240,14 +252,20 @@ class TourAlgorithm(Algorithm):
         )
         # only X is taken: an F of another problem, or of none, would never be evaluated again
         tours = check_tours("sampling", given.get("X"), self.instance.n)
-        return self._hand_out(tours, len(tours))
+        self._handed_out = None
+        return self._hand_out(canonical(tours, self.instance.symmetric), len(tours))
 
     def _infill(self) -> Population:
-        key = int(self.random_state.integers(0, 2**64, dtype=np.uint64))
-        return self._hand_out(*self._build(key))
+        tours, lengths, built = self._build(self._draw_key())
+        rows = canonical(tours, self.instance.symmetric)
+        self._handed_out = Tours(rows, lengths)
+        return self._hand_out(rows, built)
 
-    def _hand_out(self, tours: ArrayLike, built: int) -> Population:
-        infills = Population.new("X", canonical(tours, self.instance.symmetric))
+    def _draw_key(self) -> int:
+        return int(self.random_state.integers(0, 2**64, dtype=np.uint64))
+
+    def _hand_out(self, rows: NDArray[np.int64], built: int) -> Population:
+        infills = Population.new("X", rows)
         # the evaluator will count the tours it sees; the others were built just the same, as were those of an
         # ask() that no tell() followed
         self._n_eval_due = max(self.evaluator.n_eval, self._n_eval_due) + built
@@ -260,23 +278,26 @@ class TourAlgorithm(Algorithm):
         if self.sampling is None:
             self._advance(infills=infills, **kwargs)
             return
-        tours, lengths = self._told(infills)
-        self._start_from(tours, lengths)
+        told = self._told(infills)
+        self._start_from(told.rows, told.lengths)
 
     def _advance(self, infills: Population | None = None, **kwargs: Any) -> None:
-        tours, lengths = self._told(infills)
+        told = self._told(infills)
         self.pop = infills
-        best = int(lengths.argmin())
-        self._compare_with_distances(tours[best], float(lengths[best]))
-        self._learn(tours[best].astype(np.int32), float(lengths[best]))
+        best = int(told.lengths.argmin())
+        self._compare_with_distances(told, best)
+        if not self._has_learnt(told):
+            self._learn(told.rows[best].astype(np.int32), float(told.lengths[best]))
 
-    def _told(self, infills: Population | None) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-        """Tours (e, n) and the F (e,) that the evaluator or the user gave them."""
+    def _told(self, infills: Population | None) -> Tours:
+        """Tours and the F that the evaluator or the user gave them."""
         if infills is None or len(infills) == 0:
             raise ValueError("tell() needs the evaluated individuals of ask(), got none")
         if not isinstance(infills, Population):
             raise TypeError(f"tell() needs a Population, got {type(infills).__name__}")
-        tours = check_tours("infills", infills.get("X"), self.instance.n)
+        tours = infills.get("X")
+        if not self._were_handed_out(tours):
+            tours = check_tours("infills", tours, self.instance.n)
         values = [individual.F for individual in infills]
         if any(f is None or np.size(f) != 1 for f in values):
             raise ValueError("every individual given to tell() must be evaluated: F must have one value")
@@ -285,12 +306,19 @@ class TourAlgorithm(Algorithm):
             raise ValueError(f"F of told individuals must be finite, got {lengths[~np.isfinite(lengths)][0]}")
         # in an ask-and-tell loop the user may have evaluated with an evaluator of his own
         self.evaluator.n_eval = max(self.evaluator.n_eval, self._n_eval_due)
-        return tours, lengths
+        return Tours(tours, lengths)
 
-    def _compare_with_distances(self, tour: NDArray[np.int64], told: float) -> None:
+    def _were_handed_out(self, tours: NDArray) -> bool:
+        return self._handed_out is not None and np.array_equal(tours, self._handed_out.rows)
+
+    def _compare_with_distances(self, tours: Tours, best: int) -> None:
         if self._warned:
             return
-        length = self.instance.tour_length(tour)
+        told = float(tours.lengths[best])
+        if self._handed_out is not None and self._were_handed_out(tours.rows):
+            length = float(self._handed_out.lengths[best])
+        else:
+            length = self.instance.tour_length(tours.rows[best])
         if abs(length - told) > 1e-6 * max(abs(length), abs(told), 1e-300):
             self._warned = True
             warnings.warn(
@@ -311,12 +339,11 @@ def canonical(tours: ArrayLike, symmetric: bool) -> NDArray[np.int64]:
     Equal cycles then are equal rows, which makes ``xtol`` and duplicate checks mean something.
     """
     rows = np.array(tours, dtype=np.int64)
-    n = rows.shape[1]
-    start = np.argmax(rows == 0, axis=1)
-    rows = np.take_along_axis(rows, (start[:, None] + np.arange(n)) % n, axis=1)
-    if symmetric:
-        backwards = rows[:, 1] > rows[:, -1]
-        rows[backwards, 1:] = rows[backwards, :0:-1]
+    for row in rows:
+        start = int(np.argmax(row == 0))
+        row[:] = np.concatenate((row[start:], row[:start]))
+        if symmetric and row[1] > row[-1]:
+            row[1:] = row[:0:-1].copy()
     return rows
 
 

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 from pymoo.core.variable import get
 
-from pymoo_gpuaco.algorithms.base import TourAlgorithm
-from pymoo_gpuaco.backends import ColonyEngine, make_colony
+from pymoo_gpuaco.algorithms.base import TourAlgorithm, Tours
+from pymoo_gpuaco.backends import AheadEngine, ColonyEngine, make_colony
 from pymoo_gpuaco.colony import checks
 from pymoo_gpuaco.colony.parameters import ColonyParameters, LocalSearch
 from pymoo_gpuaco.colony.trails import TrailUpdate
@@ -50,7 +50,11 @@ class AntColony(TourAlgorithm):
         "pheromone",
     )
 
+    #: attributes that ``_learn`` changes
+    _learnt: tuple[str, ...] = ("_best_tour", "_best_length")
+
     _size: int | None
+    _before: dict[str, Any] | None
 
     def __init__(
         self,
@@ -105,6 +109,8 @@ class AntColony(TourAlgorithm):
     def _forget_run(self) -> None:
         super()._forget_run()
         self._size = None
+        self._before = None
+        self._looks_ahead = True
 
     @abstractmethod
     def _first_trail(self, n: int) -> float:
@@ -117,16 +123,60 @@ class AntColony(TourAlgorithm):
         self._best_length = float("inf")
         self.engine.reset_trails(self._first_trail(self.instance.n))
 
-    def _build(self, key: int) -> tuple[NDArray[np.int32], int]:
+    def _build(self, key: int) -> tuple[NDArray[np.int32], NDArray[np.float64], int]:
+        self._take_back()  # an ask() that no tell() followed
         lengths = self.engine.construct(key)
         elites = np.argsort(lengths, kind="stable")[: int(get(self.n_elites))]
-        return self.engine.tours(elites), len(lengths)
+        tours = self.engine.tours(elites)
+        self._look_ahead(tours, lengths[elites])
+        return tours, lengths[elites], len(lengths)
 
     def _learn(self, tour: NDArray[np.int32], length: float) -> None:
         improved = length < self._best_length
         if improved:
             self._best_tour, self._best_length = tour, length
         self._update(tour, length, improved)
+
+    # ---- Looking ahead: an engine that works beside its caller need not wait for pymoo. The evaluator will tell the
+    # lengths that the engine has found, unless the problem's objective is another one; so the colony learns from them
+    # at once and the engine begins the next generation. If something else is told, all of it is taken back.
+
+    def _look_ahead(self, tours: NDArray[np.int32], lengths: NDArray[np.float64]) -> None:
+        engine = self.engine
+        if not (self._looks_ahead and isinstance(engine, AheadEngine) and engine.works_ahead):
+            return
+        if not self.instance.integral:
+            return  # the evaluator may round sums differently, and what it tells counts
+        engine.hold_trails()
+        self._before = {name: getattr(self, name) for name in self._learnt}
+        self._learn(tours[0], float(lengths[0]))
+        state = self.random_state.bit_generator.state
+        engine.begin(self._draw_key())
+        self.random_state.bit_generator.state = state
+
+    def _has_learnt(self, told: Tours) -> bool:
+        if self._before is None:
+            return False
+        expected = self._handed_out
+        assert expected is not None
+        if self._were_handed_out(told.rows) and np.array_equal(told.lengths, expected.lengths):
+            self._before = None
+            return True
+        self._looks_ahead = False  # the objective is not the length: it will be so again
+        self._take_back()
+        return False
+
+    def _take_back(self) -> None:
+        """Be as before ``_look_ahead``."""
+        if self._before is not None:
+            self.__dict__.update(self._before)
+            self._before = None
+            self.engine.restore_trails()
+
+    def __getstate__(self) -> dict[str, Any]:
+        """As for all algorithms; what was learnt before it was told is not in it."""
+        self._take_back()
+        return super().__getstate__()
 
     def _start_from(self, tours: NDArray[np.int64], lengths: NDArray[np.float64]) -> None:
         best = int(lengths.argmin())

@@ -45,6 +45,7 @@ class GPUMMAS(AntColony):
     """
 
     arguments = (*AntColony.arguments, "selection", "tabu", "p_best", "deposit", "restart_after")
+    _learnt = (*AntColony._learnt, "_iteration", "_idle", "_recent_tour", "_recent_length")
 
     def __init__(
         self,

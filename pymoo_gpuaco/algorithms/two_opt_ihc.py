@@ -64,10 +64,11 @@ class GPU2OptIHC(TourAlgorithm):
     def _begin(self) -> None:
         self._run_key = int(self.random_state.integers(0, 2**64, dtype=np.uint64))
 
-    def _build(self, key: int) -> tuple[NDArray[np.int32], int]:
+    def _build(self, key: int) -> tuple[NDArray[np.int32], NDArray[np.float64], int]:
         # the climbs of a run are numbered, and number r starts from (run key, r): the generation's key is not used
         finished = self.engine.climb(self._run_key)
-        return self.engine.best()[0][None, :], max(1, finished)
+        tour, length = self.engine.best()
+        return tour[None, :], np.array([length]), max(1, finished)
 
     def _learn(self, tour: NDArray[np.int32], length: float) -> None:
         """Climbers learn nothing from each other."""

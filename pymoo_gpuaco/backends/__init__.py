@@ -5,13 +5,14 @@ from __future__ import annotations
 import logging
 from typing import Any
 
-from pymoo_gpuaco.backends.protocol import ClimberEngine, ColonyEngine, State
+from pymoo_gpuaco.backends.protocol import AheadEngine, ClimberEngine, ColonyEngine, State
 from pymoo_gpuaco.colony import checks
 from pymoo_gpuaco.colony.parameters import ClimberParameters, ColonyParameters
 from pymoo_gpuaco.problems.instance import Instance
 
 __all__ = [
     "BACKENDS",
+    "AheadEngine",
     "BackendUnavailable",
     "ClimberEngine",
     "ColonyEngine",

@@ -61,6 +61,29 @@ class ColonyEngine(Protocol):
 
 
 @runtime_checkable
+class AheadEngine(ColonyEngine, Protocol):
+    """A colony that builds beside its caller, on a device of its own."""
+
+    works_ahead: bool  # whether it can: construction must leave the trails alone, and they must fit twice
+
+    def begin(self, key: int) -> None:
+        """Start ``construct(key)``, which then only waits for its end.
+
+        Until then all else that the engine hands out stays what it was. The work is dropped if the trails are
+        changed, a state is imported or ``construct`` is called with another key.
+        """
+        ...
+
+    def hold_trails(self) -> None:
+        """Keep the trails as they are now for ``restore_trails``."""
+        ...
+
+    def restore_trails(self) -> None:
+        """Bring back the trails that ``hold_trails`` kept; only once for each time."""
+        ...
+
+
+@runtime_checkable
 class ClimberEngine(Protocol):
     """Random-restart 2-opt hill climbers (GPU2OptIHC)."""
 

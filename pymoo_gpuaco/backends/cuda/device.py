@@ -148,6 +148,10 @@ class Device:
         """Fill a contiguous array of the host from a device array, ``offset`` bytes in."""
         self.cuda.memcpy_dtoh(array, int(self.arrays[name]) + offset)
 
+    def copy(self, target: str, source: str, size: int) -> None:
+        """Copy the first ``size`` bytes of one device array to another; the host does not wait."""
+        self.cuda.memcpy_dtod_async(self.arrays[target], self.arrays[source], size)
+
 
 def words(key: int) -> tuple[np.uint32, np.uint32]:
     """A 64-bit key as the generator takes it."""

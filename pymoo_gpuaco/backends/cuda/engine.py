@@ -19,7 +19,7 @@ from pymoo_gpuaco.problems.instance import Instance
 
 
 class CudaColony:
-    """``ColonyEngine`` of Ant System and MMAS on one CUDA device.
+    """``AheadEngine`` of Ant System and MMAS on one CUDA device.
 
     Parameters
     ----------
@@ -66,6 +66,28 @@ class CudaColony:
         if self._search is not None:
             parts.append(self._search)
         self._device.set_up(parts, _advice(plan))
+        self._begun: int | None = None  # key of the construction that ``begin`` has started
+        with self._device.working():
+            self.works_ahead = self._trails.make_room_to_hold()
+
+    # ---- AheadEngine
+
+    def begin(self, key: int) -> None:
+        """Start ``construct(key)``; results and all else stay the same."""
+        with self._device.working():
+            self._start(key)
+        self._begun = key
+
+    def hold_trails(self) -> None:
+        """Keep the trails for ``restore_trails``."""
+        with self._device.working():
+            self._trails.hold()
+
+    def restore_trails(self) -> None:
+        """Bring back what ``hold_trails`` kept."""
+        self._begun = None
+        with self._device.working():
+            self._trails.restore()
 
     # ---- ColonyEngine
 
@@ -77,40 +99,48 @@ class CudaColony:
 
     def reset_trails(self, value: float) -> None:
         """Set every trail to ``value``."""
+        self._begun = None
         with self._device.working():
             self._trails.reset(value)
 
     def construct(self, key: int) -> NDArray[np.float64]:
         """Build and improve m tours; return their exact lengths (m,). ``key`` in [0, 2**64)."""
         with self._device.working():
-            tours = self._device.arrays["tours"]
-            self._construction.build(key, tours)
-            if self._search is not None:
-                self._search.improve(key, tours)
-            self._measure()
+            if self._begun != key:
+                self._start(key)
+            self._begun = None
+            self._device.arrays.swap("tours", "next_tours")
+            self._device.arrays.swap("lengths", "next_lengths")
+            self._device.read(self._lengths, "lengths")
             if self._search is not None:
                 best = int(self._lengths.argmin())
-                self._search.remember(tours, best, float(self._lengths[best]))
+                self._search.remember(self._device.arrays["tours"], best, float(self._lengths[best]))
         return self._lengths.copy()
+
+    def _start(self, key: int) -> None:
+        """Launch all of a construction; the tours of the last one stay."""
+        a = self._device.arrays
+        self._construction.build(key, a["next_tours"])
+        if self._search is not None:
+            self._search.improve(key, a["next_tours"])
+        self._cities.measure(a["next_tours"], self._layout.m, a["next_lengths"])
 
     def improve(self, tours: ArrayLike, key: int) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
         """Local search on m given tours (m, n); return copies and their exact lengths (m,)."""
         plan = self._layout
         given = _fitting({"tours": np.asarray(tours)}, "tours", (plan.m, plan.n), np.int32)
         result = np.empty_like(given)
+        self._begun = None
         with self._device.working():
             self._device.write("tours", given)
             if self._search is not None:
                 self._search.forget()
                 self._search.improve(key, self._device.arrays["tours"])
-            self._measure()
+            a = self._device.arrays
+            self._cities.measure(a["tours"], plan.m, a["lengths"])
+            self._device.read(self._lengths, "lengths")
             self._device.read(result, "tours")
         return result, self._lengths.copy()
-
-    def _measure(self) -> None:
-        a = self._device.arrays
-        self._cities.measure(a["tours"], self._layout.m, a["lengths"])
-        self._device.read(self._lengths, "lengths")
 
     def tours(self, ants: ArrayLike) -> NDArray[np.int32]:
         """Tours (len(ants), n) of the last construction."""
@@ -128,6 +158,7 @@ class CudaColony:
 
     def update_trails(self, update: TrailUpdate) -> None:
         """Evaporate and deposit, see ``TrailUpdate``."""
+        self._begun = None
         a = self._device.arrays
         with self._device.working():
             self._trails.update(update, a["tours"], a["lengths"], float(self._lengths.min()))
@@ -163,6 +194,7 @@ class CudaColony:
         lengths = _fitting(state, "lengths", (plan.m,), np.float64)
         rest = _fitting(state, "rest", (1,), np.float32)
         reference = _fitting(state, "reference", (plan.n, 2), np.int32)
+        self._begun = None
         with self._device.working():
             self._trails.write(tau, rest, float(np.asarray(state["tau0"])[0]))
             self._device.write("tours", tours)
@@ -173,7 +205,7 @@ class CudaColony:
 
 
 class _Tours:
-    """The colony's tours (m, n) and their exact lengths (m,)."""
+    """The colony's tours (m, n) and their exact lengths (m,), of the last construction and of the one under way."""
 
     def __init__(self, colony: CudaColony) -> None:
         self._device = colony._device
@@ -185,7 +217,8 @@ class _Tours:
 
     def needed(self) -> dict[str, int]:
         """Return the bytes of every array."""
-        return {"tours": 4 * self._plan.m * self._plan.n, "lengths": 8 * self._plan.m}
+        tours, lengths = 4 * self._plan.m * self._plan.n, 8 * self._plan.m
+        return {"tours": tours, "lengths": lengths, "next_tours": tours, "next_lengths": lengths}
 
     def prepare(self) -> None:
         """Nothing is built yet."""

@@ -46,6 +46,10 @@ class Arrays:
         for first in range(0, size, most):
             self._cuda.memset_d8(start + first, 0, min(most, size - first))
 
+    def swap(self, one: str, other: str) -> None:
+        """Let two arrays change names."""
+        self._held[one], self._held[other] = self._held[other], self._held[one]
+
     def __contains__(self, name: str) -> bool:
         return name in self._held
 

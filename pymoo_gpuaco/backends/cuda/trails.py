@@ -20,6 +20,7 @@ class Trails:
         self._advice = advice
         self.rest = np.zeros(1, np.float32)  # the trail of all edges without a place of their own
         self.tau0 = 0.0
+        self._held = self.rest, self.tau0
 
     @property
     def _size(self) -> int:
@@ -41,10 +42,14 @@ class Trails:
 
     def needed(self) -> dict[str, int]:
         """Return the bytes of every array."""
-        needed = {"tau": 4 * self._size, "branches": 8}
+        return {**self._memory(), "branches": 8}
+
+    def _memory(self) -> dict[str, int]:
+        """Arrays that remember, and their bytes."""
+        memory = {"tau": 4 * self._size}
         if self._plan.dense:
-            needed["bound"] = 4 * self._plan.n
-        return needed
+            memory["bound"] = 4 * self._plan.n
+        return memory
 
     def prepare(self) -> None:
         """No trails until they are reset."""
@@ -65,6 +70,30 @@ class Trails:
             self._device.call(
                 "find_bounds", 32 * plan.n, a["tau"], a["neighbours"], plan.n, plan.k, a["bound"]
             )
+
+    def make_room_to_hold(self) -> bool:
+        """Take memory for ``hold``; return whether there is enough."""
+        device, memory = self._device, self._memory()
+        try:
+            device.check(memory, self._advice)
+            for name, size in memory.items():
+                device.arrays.allocate(f"held_{name}", size)
+        except (MemoryError, device.cuda.MemoryError):
+            return False
+        return True
+
+    def hold(self) -> None:
+        """Keep the trails as they are now."""
+        self._held = self.rest.copy(), self.tau0
+        for name, size in self._memory().items():
+            self._device.copy(f"held_{name}", name, size)
+
+    def restore(self) -> None:
+        """Bring back what ``hold`` kept."""
+        rest, self.tau0 = self._held
+        self.rest = rest.copy()
+        for name, size in self._memory().items():
+            self._device.copy(name, f"held_{name}", size)
 
     def update(self, update: TrailUpdate, tours: object, lengths: object, shortest: float) -> None:
         """Evaporate and deposit; the colony is ``tours`` (m, n) and ``lengths`` (m,) on the device."""
