@@ -104,6 +104,8 @@ class AntColony(TourAlgorithm):
         engine = make_colony(instance, self._parameters(), self.backend, int(self.device))
         # a run keeps the size that its first engine picked, also where a copy goes on with an engine of another kind
         self._size = engine.n_ants
+        # sums of lengths that are no whole numbers the evaluator may round differently, and what it tells counts
+        self._can_look_ahead = instance.integral and isinstance(engine, AheadEngine) and engine.works_ahead
         return engine
 
     def _forget_run(self) -> None:
@@ -126,7 +128,8 @@ class AntColony(TourAlgorithm):
     def _build(self, key: int) -> tuple[NDArray[np.int32], NDArray[np.float64], int]:
         self._take_back()  # an ask() that no tell() followed
         lengths = self.engine.construct(key)
-        elites = np.argsort(lengths, kind="stable")[: int(get(self.n_elites))]
+        n_elites = int(get(self.n_elites))
+        elites = lengths.argmin()[None] if n_elites == 1 else lengths.argsort(kind="stable")[:n_elites]
         tours = self.engine.tours(elites)
         self._look_ahead(tours, lengths[elites])
         return tours, lengths[elites], len(lengths)
@@ -142,11 +145,9 @@ class AntColony(TourAlgorithm):
     # at once and the engine begins the next generation. If something else is told, all of it is taken back.
 
     def _look_ahead(self, tours: NDArray[np.int32], lengths: NDArray[np.float64]) -> None:
-        engine = self.engine
-        if not (self._looks_ahead and isinstance(engine, AheadEngine) and engine.works_ahead):
+        if not (self._looks_ahead and self._can_look_ahead):
             return
-        if not self.instance.integral:
-            return  # the evaluator may round sums differently, and what it tells counts
+        engine = self.engine
         engine.hold_trails()
         self._before = {name: getattr(self, name) for name in self._learnt}
         self._learn(tours[0], float(lengths[0]))
