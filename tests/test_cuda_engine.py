@@ -518,6 +518,44 @@ def test_nothing_leaks_and_engines_die_in_any_thread():
     assert before - free_bytes() < 8 << 20
 
 
+@pytest.mark.slow
+def test_a_thousand_engines_leave_nothing_behind():
+    import pycuda.driver as driver
+
+    from pymoo_gpuaco.backends.cuda import context
+
+    instance = random_instance(20, 8)
+    retained = context.retain(0)
+
+    def free_bytes_after(runs: int) -> int:
+        for _ in range(runs):
+            engine = colony(instance, n_ants=4, candidate_list_size=8, local_search=LocalSearch(kicks=0.0))
+            engine.reset_trails(1.0)
+            engine.construct(1)
+        del engine
+        gc.collect()
+        with context.active(retained):
+            return driver.mem_get_info()[0]
+
+    before = free_bytes_after(10)
+    assert before - free_bytes_after(1000) < 8 << 20
+
+
+def test_torch_keeps_working_in_the_same_process():
+    torch = pytest.importorskip("torch")
+    before = torch.arange(1000, device="cuda", dtype=torch.float32)
+    engine = colony(random_instance(60, 8), n_ants=10)
+    engine.reset_trails(1.0)
+    first = engine.construct(1)
+    assert float((before * 2).sum()) == 999_000.0
+    graph = torch.ones(64, 64, device="cuda") @ torch.ones(64, 64, device="cuda")
+    np.testing.assert_array_equal(engine.construct(1), first)
+    del engine
+    gc.collect()
+    assert float(graph.sum()) == 64.0**3
+    assert float((before + 1).max()) == 1000.0
+
+
 def test_engines_work_side_by_side_in_threads():
     instance = random_instance(200, 16)
     expected = {}

@@ -127,11 +127,12 @@ class AntColony(TourAlgorithm):
 
     def _build(self, key: int) -> tuple[NDArray[np.int32], NDArray[np.float64], int]:
         self._take_back()  # an ask() that no tell() followed
+        next_key = self._peek_key()  # here, where the device is still at work
         lengths = self.engine.construct(key)
         n_elites = int(get(self.n_elites))
         elites = lengths.argmin()[None] if n_elites == 1 else lengths.argsort(kind="stable")[:n_elites]
         tours = self.engine.tours(elites)
-        self._look_ahead(tours, lengths[elites])
+        self._look_ahead(tours, lengths[elites], next_key)
         return tours, lengths[elites], len(lengths)
 
     def _learn(self, tour: NDArray[np.int32], length: float) -> None:
@@ -144,16 +145,20 @@ class AntColony(TourAlgorithm):
     # lengths that the engine has found, unless the problem's objective is another one; so the colony learns from them
     # at once and the engine begins the next generation. If something else is told, all of it is taken back.
 
-    def _look_ahead(self, tours: NDArray[np.int32], lengths: NDArray[np.float64]) -> None:
+    def _look_ahead(self, tours: NDArray[np.int32], lengths: NDArray[np.float64], next_key: int) -> None:
         if not (self._looks_ahead and self._can_look_ahead):
             return
-        engine = self.engine
-        engine.hold_trails()
+        self.engine.hold_trails()
         self._before = {name: getattr(self, name) for name in self._learnt}
         self._learn(tours[0], float(lengths[0]))
+        self.engine.begin(next_key)
+
+    def _peek_key(self) -> int:
+        """The key that ``_draw_key`` will draw next."""
         state = self.random_state.bit_generator.state
-        engine.begin(self._draw_key())
+        key = self._draw_key()
         self.random_state.bit_generator.state = state
+        return key
 
     def _has_learnt(self, told: Tours) -> bool:
         if self._before is None:
@@ -162,6 +167,7 @@ class AntColony(TourAlgorithm):
         assert expected is not None
         if self._were_handed_out(told.rows) and np.array_equal(told.lengths, expected.lengths):
             self._before = None
+            self.engine.hold_trails()  # for the next generation, while this one keeps the device busy
             return True
         self._looks_ahead = False  # the objective is not the length: it will be so again
         self._take_back()

@@ -75,7 +75,7 @@ class AheadEngine(ColonyEngine, Protocol):
         ...
 
     def hold_trails(self) -> None:
-        """Keep the trails as they are now for ``restore_trails``."""
+        """Keep the trails as they are now for ``restore_trails``; nothing to do if they were kept as they are."""
         ...
 
     def restore_trails(self) -> None:

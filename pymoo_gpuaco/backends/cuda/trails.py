@@ -21,6 +21,7 @@ class Trails:
         self.rest = np.zeros(1, np.float32)  # the trail of all edges without a place of their own
         self.tau0 = 0.0
         self._held = self.rest, self.tau0
+        self._changed = True  # since they were held
 
     @property
     def _size(self) -> int:
@@ -58,6 +59,7 @@ class Trails:
 
     def reset(self, value: float) -> None:
         """Set every trail to ``value``."""
+        self._changed = True
         self.tau0 = float(value)
         self.rest[0] = value
         a = self._device.arrays
@@ -84,12 +86,16 @@ class Trails:
 
     def hold(self) -> None:
         """Keep the trails as they are now."""
+        if not self._changed:
+            return
+        self._changed = False
         self._held = self.rest.copy(), self.tau0
         for name, size in self._memory().items():
             self._device.copy(f"held_{name}", name, size)
 
     def restore(self) -> None:
         """Bring back what ``hold`` kept."""
+        self._changed = True
         rest, self.tau0 = self._held
         self.rest = rest.copy()
         for name, size in self._memory().items():
@@ -97,6 +103,7 @@ class Trails:
 
     def update(self, update: TrailUpdate, tours: object, lengths: object, shortest: float) -> None:
         """Evaporate and deposit; the colony is ``tours`` (m, n) and ``lengths`` (m,) on the device."""
+        self._changed = True
         device, plan = self._device, self._plan
         a, size = device.arrays, self._size
         keep, low, high = np.float32(1.0 - update.rho), np.float32(update.tau_min), np.float32(update.tau_max)
@@ -179,6 +186,7 @@ class Trails:
 
     def write(self, tau: NDArray[np.float32], rest: NDArray[np.float32], tau0: float) -> None:
         """Take over what ``read`` gave, and the two numbers beside it."""
+        self._changed = True
         self._device.write("tau", tau)
         self.rest = rest.copy()
         self.tau0 = tau0
