@@ -177,6 +177,24 @@ def test_a_copy_between_ask_and_tell_goes_on_like_the_original(make, request):
     assert sum(engine.begins for engine in engines) > 0
 
 
+@pytest.mark.filterwarnings("ignore:the problem's objective")
+def test_a_copy_between_ask_and_tell_may_be_told_something_else(make, request):
+    problem = cloud(30)
+
+    def trails(algorithm):
+        started(algorithm, problem)
+        algorithm.next()
+        infills = algorithm.ask()
+        other = copy.deepcopy(algorithm)
+        infills.set("F", np.array([[1.0]]))
+        other.tell(infills=infills)
+        return other.engine.export_state()["tau"]
+
+    plain = trails(make(backend="cpu"))
+    request.getfixturevalue("beside")
+    assert np.array_equal(trails(make()), plain)
+
+
 class OwnLength(ElementwiseProblem):
     """A user's problem: distances that are not whole numbers."""
 
