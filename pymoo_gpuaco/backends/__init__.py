@@ -17,6 +17,7 @@ __all__ = [
     "ClimberEngine",
     "ColonyEngine",
     "State",
+    "backend_of",
     "check_backend",
     "cuda_devices",
     "make_climbers",
@@ -57,6 +58,11 @@ def cuda_devices() -> list[str]:
             f"{device['name']}, compute capability {major}.{minor}, {device['memory'] / 2**30:.0f} GiB"
         )
     return lines
+
+
+def backend_of(engine: ColonyEngine | ClimberEngine) -> str:
+    """Return "cpu" or "cuda": the backend that an engine belongs to."""
+    return "cuda" if type(engine).__module__.startswith(f"{__name__}.cuda") else "cpu"
 
 
 def make_colony(
