@@ -9,18 +9,24 @@ import numpy as np
 
 from pymoo_gpuaco import GPUMMAS
 
-#: attribute of the engine that launches a kernel, and what that is called in the tables
-PARTS = {
-    "_lists": "weights",
-    "_construction": "walk",
-    "_search": "local search",
-    "_cities": "measuring",
-    "_trails": "trails",
+#: what is in a kernel's name, and the part of an iteration that it does; all others change trails
+_WORDS = {
+    "weigh": "weights",
+    "construct": "walk",
+    "improve": "local search",
+    "measure": "measuring",
+    "tour_neighbours": "measuring",
 }
+PARTS = ("weights", "walk", "local search", "measuring", "trails")
+
+
+def part_of(kernel: str) -> str:
+    """The one of ``PARTS`` that a kernel does."""
+    return next((part for word, part in _WORDS.items() if word in kernel), "trails")
 
 
 class KernelClock:
-    """Times every launch of an engine; ``read`` gives milliseconds by kernel since it was last called."""
+    """Times every launch of an engine; ``read`` gives milliseconds by part since it was last called."""
 
     def __init__(self, engine: Any) -> None:
         import pycuda.driver as cuda
@@ -34,7 +40,7 @@ class KernelClock:
             first.record()
             inner(name, *arguments, **options)
             last.record()
-            self._launches.append((name, first, last))
+            self._launches.append((part_of(name), first, last))
 
         self._device.launch = timed
 
@@ -42,22 +48,12 @@ class KernelClock:
         with self._device.working():
             if self._launches:
                 self._launches[-1][2].synchronize()
-            done = [(name, last.time_since(first)) for name, first, last in self._launches]
+            done = [(part, last.time_since(first)) for part, first, last in self._launches]
             self._launches.clear()  # events must be gone before the context is left
-        times: dict[str, float] = {}
-        for name, milliseconds in done:
-            times[name] = times.get(name, 0.0) + milliseconds
+        times = dict.fromkeys(PARTS, 0.0)
+        for part, milliseconds in done:
+            times[part] += milliseconds
         return times
-
-
-def part_of_kernel(engine: Any) -> dict[str, str]:
-    """The part of ``PARTS`` for each kernel of an engine; kernels that prepare weights count as such."""
-    parts = {}
-    for attribute, part in vars(engine).items():
-        for source in part.sources() if hasattr(part, "sources") else ():
-            for kernel in source.kernels:
-                parts[kernel] = "weights" if "weights" in kernel else PARTS.get(attribute, attribute)
-    return parts
 
 
 def iterations(algorithm: GPUMMAS, count: int, seed: int) -> Iterator[float]:

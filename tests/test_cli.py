@@ -88,6 +88,13 @@ def test_bench_measures_each_instance_it_is_given(capsys):
     assert rows["gr17"][4:6] == ["2085", "0.000"]
 
 
+@pytest.mark.gpu
+def test_bench_runs_on_cuda(capsys):
+    assert main(["bench", "gr17", "--seconds", "0.5", "--backend", "cuda"]) == 0
+    row = next(line for line in capsys.readouterr().out.splitlines() if line.startswith("gr17"))
+    assert row.split()[1:3] == ["17", "cuda"]
+
+
 def test_bench_of_an_instance_without_a_best_known_length(tmp_path, capsys):
     file = tmp_path / "own.tsp"
     file.write_text(
