@@ -67,6 +67,7 @@ class Device:
         hardware = self.cuda.Device(index)
         self.limits = DeviceLimits(
             int(hardware.get_attribute(attribute.MULTIPROCESSOR_COUNT)),
+            int(hardware.get_attribute(attribute.MAX_THREADS_PER_MULTIPROCESSOR)) // 32,
             int(hardware.get_attribute(attribute.MAX_SHARED_MEMORY_PER_BLOCK_OPTIN)),
         )
         major, minor = hardware.compute_capability()
@@ -156,3 +157,14 @@ class Device:
 def words(key: int) -> tuple[np.uint32, np.uint32]:
     """A 64-bit key as the generator takes it."""
     return np.uint32(int(key) & 0xFFFFFFFF), np.uint32(int(key) >> 32)
+
+
+# What the key grows by from round to round (philox.cuh).
+_LOW = [0x9E3779B9 * r & 0xFFFFFFFF for r in range(10)]
+_HIGH = [0xBB67AE85 * r & 0xFFFFFFFF for r in range(10)]
+
+
+def round_keys(key: int) -> list[int]:
+    """A 64-bit key as the kernels' ``RoundKeys``: the low and the high words of all ten rounds."""
+    low, high = int(key) & 0xFFFFFFFF, int(key) >> 32
+    return [(low + w) & 0xFFFFFFFF for w in _LOW] + [(high + w) & 0xFFFFFFFF for w in _HIGH]

@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from pymoo_gpuaco.backends.cuda import layout
 from pymoo_gpuaco.backends.cuda.cities import Cities
-from pymoo_gpuaco.backends.cuda.construction import AllCitiesWalk, CandidateWalk, Construction
+from pymoo_gpuaco.backends.cuda.construction import AllCitiesWalk, Construction, RowWalk
 from pymoo_gpuaco.backends.cuda.device import Device, Part, Source
 from pymoo_gpuaco.backends.cuda.lists import Lists
 from pymoo_gpuaco.backends.cuda.search import Search
@@ -50,13 +50,11 @@ class CudaColony:
         # eta = 1 / d has no value at d = 0: cities at one place count as half the shortest distance apart
         shortest = float(positive.min()) / 2.0 if positive.size else 1.0
         self._cities = Cities(self._device, instance)
-        self._lists = Lists(
-            self._device, instance, plan, float(parameters.alpha), float(parameters.beta), shortest
-        )
+        self._lists = Lists(self._device, instance, plan, float(parameters.beta), shortest)
         self._trails = Trails(self._device, plan, instance.symmetric, _advice(plan))
-        way = AllCitiesWalk if plan.all_cities else CandidateWalk
+        way = RowWalk if plan.tiered else AllCitiesWalk
         self._construction: Construction = way(
-            self._device, self._cities, self._lists, plan, parameters, shortest
+            self._device, self._cities, self._trails, plan, parameters, shortest
         )
         self._search = (
             None
