@@ -2,8 +2,8 @@
 //
 // A move removes the edges after the places i and j and changes the length by
 //     d(i, j) + d(i+1, j+1) - d(i, i+1) - d(j, j+1).
-// A scan works with search distances and finds only the least value that each thread met; `examine` then looks at the
-// threads that may have met the best move, and decides by exact distances.
+// A scan works with search distances and keeps only the least value that each thread met, and about where; `examine`
+// then looks again where the best move may be, and decides by exact distances.
 #pragma once
 
 #include "climber_tour.cuh"
@@ -23,6 +23,7 @@
 
 constexpr double MIN_GAIN = 1e-7;  // rounding noise of a real-valued metric is no improvement; as in the CPU engine
 constexpr unsigned long long NONE = ~0ull;
+constexpr int CHUNK = SPANS * SPANS;  // pairs
 
 // The best move so far of the scan under way, by exact distances; 0 if none improves. Ties: the least i, then j.
 struct Best {
@@ -38,11 +39,26 @@ struct Control {
     int count[2];
 };
 
-// Where `examine` must look again: the pairs that one thread evaluated. `raised` (threads,) is shared memory.
+// What one thread met in a scan of its pairs, which are counted in chunks: the least value, and which chunks have values
+// that are not clearly greater: bit c % 32 for chunk c.
+struct Own {
+    Length least = NO_MOVE;
+    unsigned chunks = 0;
+
+    __device__ void meet(Length value, int chunk, Length error) {
+        if (chunks != 0 && value > least + 2 * error) return;
+        const bool clearly = chunks == 0 || value + 2 * error < least;
+        chunks = (clearly ? 0u : chunks) | 1u << (chunk & 31);
+        least = lesser(least, value);
+    }
+};
+
+// Find the best move in what the threads have just scanned. `region` tells the pairs of each thread; `raised`
+// (threads,) is shared memory.
 template <class Region>
-__device__ void examine(const Tour& tour, Control& control, int* raised, int& turn, Length error, Length own,
+__device__ void examine(const Tour& tour, Control& control, int2* raised, int& turn, Length error, const Own& own,
                         const Region& region, Best& best) {
-    const unsigned warp_least = warp_min(in_order(own));
+    const unsigned warp_least = warp_min(in_order(own.least));
     if (lane_id() == 0) atomicMin(&control.least[turn], warp_least);
     __syncthreads();
     // A search value is within `error` of the exact one. So a pair can be as good as the best move so far, or
@@ -59,22 +75,29 @@ __device__ void examine(const Tour& tour, Control& control, int* raised, int& tu
         control.delta = control.move = NONE;
     }
     const Length window = least <= limit ? lesser(limit, least + 2 * error) : limit;
-    if (own <= window) raised[atomicAdd(&control.count[turn], 1)] = threadIdx.x;
+    if (own.least <= window) {
+        raised[atomicAdd(&control.count[turn], 1)] = make_int2(threadIdx.x, static_cast<int>(own.chunks));
+    }
     __syncthreads();
     const int count = control.count[turn];
     turn ^= 1;
     if (count == 0) return;
     Best own_best = {0.0, 0, 0};
-    for (int r = 0; r < count; ++r) {
-        const int thread = raised[r], size = region.size(thread);
-        for (int index = threadIdx.x; index < size; index += blockDim.x) {
-            const int2 pair = region.pair(thread, index);
-            const int i = min(pair.x, pair.y), j = max(pair.x, pair.y);
-            if (search_delta(tour, i, j) > window) continue;
-            const double delta = exact_delta(tour, i, j);
-            if (delta >= -MIN_GAIN || delta > own_best.delta) continue;
-            if (delta < own_best.delta || i < own_best.i || (i == own_best.i && j < own_best.j)) {
-                own_best = {delta, i, j};
+    for (int r = threadIdx.x >> 5; r < count; r += blockDim.x >> 5) {
+        const int thread = raised[r].x, chunks = region.chunks(thread);
+        for (unsigned bits = static_cast<unsigned>(raised[r].y); bits != 0; bits &= bits - 1) {
+            for (int chunk = __ffs(bits) - 1; chunk < chunks; chunk += 32) {
+                const int2 corner = region.corner(thread, chunk);
+                for (int index = lane_id(); index < CHUNK; index += 32) {
+                    const int2 pair = region.pair(corner, index);
+                    const int i = min(pair.x, pair.y), j = max(pair.x, pair.y);
+                    if (j >= tour.n || search_delta(tour, i, j) > window) continue;
+                    const double delta = exact_delta(tour, i, j);
+                    if (delta >= -MIN_GAIN || delta > own_best.delta) continue;
+                    if (delta < own_best.delta || i < own_best.i || (i == own_best.i && j < own_best.j)) {
+                        own_best = {delta, i, j};
+                    }
+                }
             }
         }
     }
@@ -100,12 +123,17 @@ __device__ void examine(const Tour& tour, Control& control, int* raised, int& tu
 struct Rows {
     int first, end, n;
     __device__ int last(int i) const { return i == 0 ? n - 2 : n - 1; }
-    __device__ int size(int thread) const {
+    __device__ int chunks(int thread) const {
         const int i = first + thread;
-        return i < end ? last(i) - i - 1 : 0;
+        return (last(i) - i - 2) / CHUNK + 1;
     }
-    __device__ int2 pair(int thread, int index) const {
-        return make_int2(first + thread, first + thread + 2 + index);
+    __device__ int2 corner(int thread, int chunk) const {
+        return make_int2(first + thread, first + thread + 2 + chunk * CHUNK);
+    }
+    // A second place >= n means that there is no such pair.
+    __device__ int2 pair(int2 corner, int index) const {
+        const int j = corner.y + index;
+        return make_int2(corner.x, j <= last(corner.x) ? j : n);
     }
 };
 
@@ -159,12 +187,14 @@ __device__ Length scan_rows(const Tour& tour, const Rows& rows, Place* tile) {
 #endif
 
 // All moves whose first place is in [first, end).
-__device__ void scan(const Tour& tour, Control& control, int* raised, Place* tile, int& turn, Length error, int first,
+__device__ void scan(const Tour& tour, Control& control, int2* raised, Place* tile, int& turn, Length error, int first,
                      int end, Best& best) {
     end = min(end, tour.n - 2);
     for (; first < end; first += blockDim.x) {
         const Rows rows = {first, end, tour.n};
-        const Length own = scan_rows(tour, rows, tile);
+        Own own;
+        own.least = scan_rows(tour, rows, tile);
+        own.chunks = ~0u;
         examine(tour, control, raised, turn, error, own, rows, best);
     }
 }
@@ -182,26 +212,31 @@ struct Spans {
     int unit, end;                 // the units under way: thread t takes unit + t, unit + t + threads, ..
 
     __device__ int span(int u) const { return min(2 + (u % groups) * SPANS, n / 2 - SPANS + 1); }
-    __device__ int row(int u) const {
-        return first + static_cast<int>(static_cast<long long>(u / groups) * count / segments);
+    __device__ int row(int u) const { return first + u / groups * count / segments; }
+    __device__ int chunks(int thread) const {
+        const int threads = static_cast<int>(blockDim.x);
+        return (end - unit - thread + threads - 1) / threads * (rows / SPANS);
     }
-    __device__ int size(int thread) const {
-        const int mine = end - unit - thread;
-        return mine > 0 ? (mine + static_cast<int>(blockDim.x) - 1) / static_cast<int>(blockDim.x) * rows * SPANS : 0;
+    __device__ int2 corner(int thread, int chunk) const {
+        const int u = unit + thread + chunk / (rows / SPANS) * static_cast<int>(blockDim.x);
+        const int i = row(u) + chunk % (rows / SPANS) * SPANS;
+        return make_int2(i, i + span(u));
     }
-    __device__ int2 pair(int thread, int index) const {
-        const int u = unit + thread + index / (rows * SPANS) * static_cast<int>(blockDim.x);
-        const int within = index % (rows * SPANS);
-        const int i = row(u) + within / SPANS, j = i + span(u) + within % SPANS;
-        return make_int2(i % n, j % n);
+    __device__ int2 pair(int2 corner, int index) const {
+        int i = corner.x + index / SPANS, j = corner.y + index / SPANS + index % SPANS;
+        while (i >= n) i -= n;
+        while (j >= n) j -= n;
+        return make_int2(i, j);
     }
 };
 
-// The least change over `count` rows and SPANS spans; columns[s] is the partner of rows[0] at the unit's span number s.
+// Meet the changes of `count` rows and SPANS spans, in chunks of SPANS rows; columns[s] is the partner of rows[0] at the
+// unit's span number s, `chunk` the number of the unit's first chunk among the thread's.
 // With BATCH all lanes of a warp are on the same row, `position` in the tour, and keep its best move: row_keys (n,)
 // holds the value in the upper half and the span where the unit begins in the lower.
-__device__ __forceinline__ Length scan_unit(const Cities& cities, const Place* rows, const Place* columns, int count,
-                                            unsigned long long* row_keys, int position, int n, int span) {
+__device__ __forceinline__ void scan_unit(const Cities& cities, const Place* rows, const Place* columns, int count,
+                                          int chunk, Length error, Own& own, unsigned long long* row_keys,
+                                          int position, int n, int span) {
     Place window[SPANS];
     Length from_row[SPANS];
     Place row = load(rows);
@@ -210,8 +245,8 @@ __device__ __forceinline__ Length scan_unit(const Cities& cities, const Place* r
         window[s] = load(columns + s);
         from_row[s] = search_distance(cities, row, window[s]);
     }
-    Length least = NO_MOVE;
-    for (int r = 0; r < count; r += SPANS) {
+    for (int r = 0; r < count; r += SPANS, ++chunk) {
+        Length least = NO_MOVE;
 #pragma unroll
         for (int u = 0; u < SPANS; ++u) {
             const Place next = load(rows + r + u + 1), newest = load(columns + r + u + SPANS);
@@ -239,26 +274,27 @@ __device__ __forceinline__ Length scan_unit(const Cities& cities, const Place* r
             row = next;
             window[u] = newest;
         }
+        own.meet(least, chunk, error);
     }
-    return least;
 }
 
 #if RESIDENT
 // All moves; the tour with its repeated places is in shared memory.
-__device__ void scan(const Tour& tour, Control& control, int* raised, Place*, int& turn, Length error, Spans spans,
+__device__ void scan(const Tour& tour, Control& control, int2* raised, Place*, int& turn, Length error, Spans spans,
                      unsigned long long* row_keys, Best& best) {
-    Length own = NO_MOVE;
+    Own own;
+    int chunk = 0;
     for (int u = threadIdx.x; u < spans.end; u += blockDim.x) {
         const int row = spans.row(u), span = spans.span(u);
-        const Length least = scan_unit(tour.cities, tour.places + row, tour.places + row + span, spans.rows, row_keys,
-                                       row, tour.n, span);
-        own = lesser(own, least);
+        scan_unit(tour.cities, tour.places + row, tour.places + row + span, spans.rows, chunk, error, own, row_keys, row,
+                  tour.n, span);
+        chunk += spans.rows / SPANS;
     }
     examine(tour, control, raised, turn, error, own, spans, best);
 }
 #else
 // All moves of the places of `spans`; rows and columns are copied to shared tiles, a unit a thread.
-__device__ void scan(const Tour& tour, Control& control, int* raised, Place* tile, int& turn, Length error, Spans spans,
+__device__ void scan(const Tour& tour, Control& control, int2* raised, Place* tile, int& turn, Length error, Spans spans,
                      unsigned long long* row_keys, Best& best) {
     const int n = tour.n, units = spans.groups * spans.segments, threads = static_cast<int>(blockDim.x);
     Place* const columns = tile + spans.rows + 1;
@@ -274,11 +310,12 @@ __device__ void scan(const Tour& tour, Control& control, int* raised, Place* til
                 columns[x] = tour.places[(row + first_span + x) % n];
             }
             __syncthreads();
-            Length own = NO_MOVE;
+            Own own;
             const int u = spans.unit + threadIdx.x;
             if (u < spans.end) {
                 const int span = spans.span(u);
-                own = scan_unit(tour.cities, tile, columns + span - first_span, spans.rows, row_keys, row % n, n, span);
+                scan_unit(tour.cities, tile, columns + span - first_span, spans.rows, 0, error, own, row_keys,
+                          row % n, n, span);
             }
             examine(tour, control, raised, turn, error, own, spans, best);
         }

@@ -162,8 +162,12 @@ __device__ __forceinline__ Length search_delta(const Tour& tour, int i, int j) {
 // The same, exact; added in the order of the CPU engine.
 __device__ __forceinline__ double exact_delta(const Tour& tour, int i, int j) {
     const int after_i = next_position(tour, i), after_j = next_position(tour, j);
-    const double row = exact(tour, i, j) + (exact(tour, after_i, after_j) - exact(tour, j, after_j));
-    return row - exact(tour, i, after_i);
+    const double one = exact(tour, i, j), two = exact(tour, after_i, after_j);
+#if UNITS
+    return one + (two + tour.places[after_j].before) + tour.places[after_i].before;
+#else
+    return one + (two - exact(tour, j, after_j)) - exact(tour, i, after_i);
+#endif
 }
 
 // Places from `order`. Threads may use the tour after the next barrier.

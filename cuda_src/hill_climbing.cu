@@ -116,7 +116,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
     const int climber = blockIdx.x;
     const size_t start = static_cast<size_t>(climber) * n;
     Control& control = *reinterpret_cast<Control*>(dynamic);
-    int* const raised = reinterpret_cast<int*>(&control + 1);
+    int2* const raised = reinterpret_cast<int2*>(&control + 1);
     Place* const shared_places = reinterpret_cast<Place*>(raised + blockDim.x);
 #if RESIDENT
     unsigned long long* const keys = reinterpret_cast<unsigned long long*>(shared_places + n + extra);

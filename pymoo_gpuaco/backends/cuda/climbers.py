@@ -154,9 +154,9 @@ class _Climbs:
             "SCAN": plan.scan,
             "BATCH": int(plan.batch),
             "RESIDENT": int(plan.resident),
-            "SPANS": climber_layout.SPANS_A_THREAD,
+            "SPANS": plan.width.spans,
             "TILE": climber_layout.TILE,
-            "THREADS": climber_layout.THREADS[plan.scan],
+            "THREADS": plan.width.threads,
         }
         return [Source("hill_climbing.cu", definitions, {"climb": CITIES + "IIifiiiiiiii" + 12 * "P"})]
 
