@@ -42,14 +42,15 @@ struct Control {
 // What one thread met in a scan of its pairs, which are counted in chunks: the least value, and which chunks have values
 // that are not clearly greater: bit c % 32 for chunk c.
 struct Own {
-    Length least = NO_MOVE;
+    Length least = NO_MOVE, limit = CLEARLY_LESS;
     unsigned chunks = 0;
 
-    __device__ void meet(Length value, int chunk, Length error) {
-        if (chunks != 0 && value > least + 2 * error) return;
-        const bool clearly = chunks == 0 || value + 2 * error < least;
-        chunks = (clearly ? 0u : chunks) | 1u << (chunk & 31);
+    __device__ __forceinline__ void meet(Length value, int chunk, Length error) {
+        if (value > limit) return;
+        if (value + 2 * error < least) chunks = 0;
+        chunks |= 1u << (chunk & 31);
         least = lesser(least, value);
+        limit = least + 2 * error;
     }
 };
 
@@ -245,11 +246,13 @@ __device__ __forceinline__ void scan_unit(const Cities& cities, const Place* row
         window[s] = load(columns + s);
         from_row[s] = search_distance(cities, row, window[s]);
     }
+    Length previous = NO_MOVE;  // of the chunk before: looked at late, so that no thread waits for its last root
     for (int r = 0; r < count; r += SPANS, ++chunk) {
         Length least = NO_MOVE;
 #pragma unroll
         for (int u = 0; u < SPANS; ++u) {
             const Place next = load(rows + r + u + 1), newest = load(columns + r + u + SPANS);
+            if (u == SPANS / 2) own.meet(previous, chunk - 1, error);
             Length fold = NO_MOVE;
 #pragma unroll
             for (int s = 0; s < SPANS; ++s) {
@@ -274,8 +277,9 @@ __device__ __forceinline__ void scan_unit(const Cities& cities, const Place* row
             row = next;
             window[u] = newest;
         }
-        own.meet(least, chunk, error);
+        previous = least;
     }
+    own.meet(previous, chunk - 1, error);
 }
 
 #if RESIDENT

@@ -16,11 +16,11 @@
 
 #if UNITS
 typedef int Length;
-constexpr Length NO_MOVE = 0x7FFFFFFF;
+constexpr Length NO_MOVE = 0x7FFFFFFF, CLEARLY_LESS = 0x40000000;
 constexpr unsigned TWO_BIASES = 2u * UNIT_BIAS;
 #else
 typedef float Length;
-constexpr Length NO_MOVE = 3e38f;
+constexpr Length NO_MOVE = 3e38f, CLEARLY_LESS = 1e38f;
 #endif
 
 // What a scan reads of a city. `after` and `before` are minus the lengths of the tour's edges to the next place and

@@ -1,7 +1,7 @@
 // Random-restart 2-opt hill climbing over all pairs, best move first; a climber a block (paper 002).
 //
 // Every call advances each climber by a fixed budget of evaluated pairs, so that a launch ends soon whatever n is. A
-// scan of all pairs is cut into `parts` by its rows; it may stop between two of them and go on in the next call.
+// scan of all pairs is cut into parts by its rows; it may stop between two of them and go on in the next call.
 
 #include "climber_scan.cuh"
 
@@ -108,7 +108,7 @@ __device__ void keep(const Tour& tour, Control& control, int* best_tour) {
 // scans of rows.
 extern "C" __global__ void __launch_bounds__(THREADS, 1)
     climb(CITIES_PARAMETERS, unsigned key_low, unsigned key_high, int m, float error, int extra, int groups,
-          int segments, int rows, int parts, int budget, int part_cost, int restart_cost, int* tours,
+          int segments, int rows, int part_rows, int budget, int part_cost, int restart_cost, int* tours,
           long long* restarts, int* part_numbers, double* gains, int2* moves, double* lengths, int* best_tours,
           double* best_lengths, unsigned long long* counts, Place* all_places, unsigned long long* all_keys,
           int2* all_mates) {
@@ -117,12 +117,13 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
     const size_t start = static_cast<size_t>(climber) * n;
     Control& control = *reinterpret_cast<Control*>(dynamic);
     int2* const raised = reinterpret_cast<int2*>(&control + 1);
-    Place* const shared_places = reinterpret_cast<Place*>(raised + blockDim.x);
 #if RESIDENT
-    unsigned long long* const keys = reinterpret_cast<unsigned long long*>(shared_places + n + extra);
+    unsigned long long* const keys = reinterpret_cast<unsigned long long*>(raised + blockDim.x);
     int2* const mates = reinterpret_cast<int2*>(keys + (BATCH ? n : 0));
-    const Tour tour = {CITIES, shared_places, reinterpret_cast<int*>(mates + (BATCH ? n : 0)), n, extra};
+    Place* const shared_places = reinterpret_cast<Place*>(mates + (BATCH ? n : 0));
+    const Tour tour = {CITIES, shared_places, reinterpret_cast<int*>(shared_places + n + extra), n, extra};
 #else
+    Place* const shared_places = reinterpret_cast<Place*>(raised + blockDim.x);
     unsigned long long* const keys = all_keys + start;
     int2* const mates = all_mates + start;
     const Tour tour = {CITIES, all_places + start, tours + start, n, extra};
@@ -156,8 +157,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
             left -= restart_cost;
         }
         if (left <= 0) break;
-        const int first = static_cast<int>(static_cast<long long>(part) * n / parts);
-        const int end = static_cast<int>(static_cast<long long>(part + 1) * n / parts);
+        const int first = part * part_rows, end = min(first + part_rows, n);
 #if SCAN < 2
         scan(tour, control, raised, shared_places, turn, static_cast<Length>(error), first, end, best);
 #else
@@ -171,7 +171,10 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
         scan(tour, control, raised, shared_places, turn, static_cast<Length>(error), spans, keys, best);
 #endif
         left -= part_cost;
-        if (++part < parts) continue;
+        if (end < n) {
+            ++part;
+            continue;
+        }
         part = 0;
         if (threadIdx.x == 0) atomicAdd(counts + 2 * climber + 1, 1ull);
         if (best.delta == 0.0) {

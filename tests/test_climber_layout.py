@@ -11,7 +11,7 @@ from pymoo_gpuaco.colony.parameters import ClimberParameters
 from pymoo_gpuaco.problems import TSP
 from pymoo_gpuaco.problems.instance import as_instance
 
-LARGE, SMALL = DeviceLimits(132, 227 << 10), DeviceLimits(16, 64 << 10)
+LARGE, SMALL = DeviceLimits(132, 64, 227 << 10), DeviceLimits(16, 32, 64 << 10)
 
 
 def plan(n, limits=LARGE, metric="EUC_2D", **parameters):
@@ -25,12 +25,11 @@ def plan(n, limits=LARGE, metric="EUC_2D", **parameters):
 @pytest.mark.parametrize("moves", ["best", "batch"])
 @pytest.mark.parametrize("n", [16, 17, 33, 100, 493, 1000, 5001, 20000])
 def test_every_span_of_every_place_is_in_a_unit(n, moves, limits):
-    shape = plan(n, limits, moves=moves)
-    width = shape.width.spans
+    shape, width = plan(n, limits, moves=moves), climber_layout.SPANS_A_THREAD
     assert shape.scan == climber_layout.SPANS
     assert shape.shared_bytes <= limits.shared_bytes
     assert shape.threads % 32 == 0
-    assert shape.blocks * shape.threads <= shape.width.threads
+    assert shape.blocks * shape.threads <= climber_layout.THREADS[shape.scan]
     assert shape.rows % width == 0
     assert moves == "best" or shape.groups % 32 == 0
     # as Spans::span and Spans::row, climber_scan.cuh
@@ -41,7 +40,7 @@ def test_every_span_of_every_place_is_in_a_unit(n, moves, limits):
     }
     assert spans == set(range(2, n // 2 + 1))
     for part in range(shape.parts):
-        first, end = part * n // shape.parts, (part + 1) * n // shape.parts
+        first, end = part * shape.part_rows, min((part + 1) * shape.part_rows, n)
         starts = [first + s * (end - first) // shape.segments for s in range(shape.segments)]
         reach = first
         for start in starts:
@@ -67,7 +66,8 @@ def test_a_large_scan_is_cut_and_a_call_is_bounded():
     instance = as_instance(TSP(coords, metric="EUC_2D"), 1)
     shape = climber_layout.plan(instance, ClimberParameters(), LARGE)
     pairs = (n - 1) * (n - 2) // 2
-    assert shape.parts == math.ceil(pairs / 2**30)
+    assert shape.part_rows == math.ceil(n / math.ceil(pairs / 2**30))
+    assert shape.parts == 5
     assert not shape.resident
     # with any number of climbers, no more than a 128th of the call's pairs, and one part, for each of them
     for m in (1, 128, 1000):

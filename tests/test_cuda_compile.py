@@ -44,7 +44,6 @@ VARIANTS = (
     *(("tours.cu", {"METRIC": m}) for m in (0, 2, 3, 4, 5, 6, 7)),
     ("local_search.cu", {"OR_OPT": 0, "METRIC": 0, "TABLE": 1}),
     *(("hill_climbing.cu", {"METRIC": m}) for m in (2, 3, 5, 6)),
-    ("hill_climbing.cu", {"SPANS": 5, "THREADS": 896}),
     ("hill_climbing.cu", {"UNITS": 0, "METRIC": 7}),
     ("hill_climbing.cu", {"UNITS": 0, "METRIC": 4}),
     ("hill_climbing.cu", {"UNITS": 0, "METRIC": 0, "TABLE": 1}),

@@ -16,25 +16,15 @@ from pymoo_gpuaco.problems.metrics import Metric
 ROWS, TILED_ROWS, SPANS = 0, 1, 2  # SCAN in climber_scan.cuh
 _SCAN = {"intra": ROWS, "tiled": TILED_ROWS, "tuned": SPANS, "auto": SPANS}
 TILE = 1024  # places of a shared tile of TILED_ROWS
-FEWEST_CITIES_FOR_SPANS = 16
-ROW_THREADS = 1024  # of a multiprocessor
+SPANS_A_THREAD = 7
+FEWEST_CITIES_FOR_SPANS = 2 * SPANS_A_THREAD + 2
+# Of a multiprocessor, by SCAN; registers allow no more: a thread of the scan by spans needs a hundred, one by rows 64.
+THREADS = (1024, 1024, 640)
+# The four schedulers of a multiprocessor share the warps of such a block evenly.
+BLOCK_SIZES = (64, 128, 256, 384, 512, 640)
 MOST_BLOCKS = 32  # that a multiprocessor takes
 CONTROL_BYTES = 64  # struct Control, climber_scan.cuh
 LONGEST_TILE = 896  # rows of a tile of the scan by spans
-
-
-@dataclass(frozen=True)
-class Width:
-    """Spans that a thread evaluates together, and how many such threads the registers of a multiprocessor allow."""
-
-    spans: int
-    threads: int
-
-
-# Wider is less work a pair, narrower has more threads to hide each other's waiting: measured on an H200.
-NARROW, WIDE = Width(5, 896), Width(7, 640)
-WIDE_FROM = 1500  # cities
-
 # Pairs that all climbers together evaluate in one call: a tenth of a second on a large device. A climber's share is
 # at most that of 128, so that few climbers do not make a call longer.
 PAIRS_PER_CALL = 1 << 38
@@ -59,10 +49,9 @@ class ClimberLayout:
     units: bool  # the search adds whole numbers
     error: float  # how far a search value may be from the exact change of the length
     place_bytes: int
-    parts: int  # of a scan, between which a call may stop
+    part_rows: int  # of a scan, after which a call may stop
     part_cost: int  # in units of COST_UNIT pairs
     restart_cost: int
-    width: Width = WIDE
     resident: bool = False
     threads: int = 0
     blocks: int = 1  # side by side on a multiprocessor
@@ -71,6 +60,11 @@ class ClimberLayout:
     segments: int = 0
     rows: int = 0
     shared_bytes: int = 0
+
+    @property
+    def parts(self) -> int:
+        """Parts of a scan."""
+        return -(-self.n // self.part_rows)
 
     @property
     def bytes_a_climber(self) -> int:
@@ -107,12 +101,11 @@ def plan(instance: Instance, parameters: ClimberParameters, limits: DeviceLimits
     """Decide everything that the kernel is compiled and launched with."""
     n = instance.n
     scan = _SCAN[parameters.kernel] if n >= FEWEST_CITIES_FOR_SPANS else ROWS
-    width = WIDE if n >= WIDE_FROM else NARROW
     units, error = arithmetic(instance)
     flat = instance.metric == Metric.EXPLICIT or instance.metric == Metric.GEO
     pairs = (n - 1) * (n - 2) // 2
     price = TABLE_COST if uses_table(instance) else GEO_COST if instance.metric == Metric.GEO else 1
-    parts = max(1, -(-pairs * price // PAIRS_A_PART))
+    part_rows = -(-n // max(1, -(-pairs * price // PAIRS_A_PART)))
     base = ClimberLayout(
         n=n,
         scan=scan,
@@ -120,44 +113,43 @@ def plan(instance: Instance, parameters: ClimberParameters, limits: DeviceLimits
         units=units,
         error=error,
         place_bytes=12 if flat else 20 if instance.coords[:, 2].any() else 16,
-        parts=parts,
-        part_cost=max(1, (pairs * price // parts + SCAN_COST) // COST_UNIT),
+        part_rows=part_rows,
+        part_cost=max(1, (pairs * price * part_rows // n + SCAN_COST) // COST_UNIT),
         restart_cost=max(1, n * RESTART_COST // COST_UNIT),
-        width=width if scan == SPANS else Width(width.spans, ROW_THREADS),
     )
     if scan == SPANS:
         return _resident(base, limits) or _staged(base, limits)
-    threads = min(ROW_THREADS, -(-max(n - 2, 1) // 32) * 32)
+    threads = min(THREADS[scan], -(-max(n - 2, 1) // 32) * 32)
     tile = (TILE + 1) * base.place_bytes if scan == TILED_ROWS else 0
     return replace(
         base,
         threads=threads,
-        blocks=min(MOST_BLOCKS, ROW_THREADS // threads),
+        blocks=min(MOST_BLOCKS, THREADS[scan] // threads),
         shared_bytes=CONTROL_BYTES + 8 * threads + tile,
     )
 
 
 def _resident(base: ClimberLayout, limits: DeviceLimits) -> ClimberLayout | None:
     """The tour in shared memory: the launch shape with the most steps a second by a simple model, or None."""
-    n, spans, width = base.n, base.n // 2 - 1, base.width
-    groups = -(-spans // width.spans)
+    n, spans = base.n, base.n // 2 - 1
+    groups = -(-spans // SPANS_A_THREAD)
     if base.batch:  # a warp must be on one row
         groups = -(-groups // 32) * 32
-    extra = n // 2 + width.spans + 8
+    extra = n // 2 + SPANS_A_THREAD + 8
     tour = base.place_bytes * (n + extra) + (4 + 16 * base.batch) * n
     best: tuple[float, ClimberLayout] | None = None
-    for threads in range(64, width.threads + 1, 32):
+    for threads in BLOCK_SIZES:
         shared = CONTROL_BYTES + 8 * threads + tour
         if shared > limits.shared_bytes:
             continue
         # of every block the system takes 1 KiB
-        blocks = min(width.threads // threads, (limits.shared_bytes + 1024) // (shared + 1024), MOST_BLOCKS)
-        for segments in range(1, n // width.spans + 1):
-            rows = _rows(n, segments, width.spans)
+        blocks = min(THREADS[SPANS] // threads, (limits.shared_bytes + 1024) // (shared + 1024), MOST_BLOCKS)
+        for segments in range(1, n // SPANS_A_THREAD + 1):
+            rows = _rows(n, segments, SPANS_A_THREAD)
             each = -(-groups * segments // threads)
             if segments > 1 and each * threads > 4 * groups * segments:
                 continue
-            rate = _steps(each * (rows + 2) * width.spans, threads, blocks)
+            rate = _steps(each * (rows + 2) * SPANS_A_THREAD, threads, blocks)
             if best is None or rate > best[0]:
                 shape = replace(
                     base,
@@ -191,22 +183,22 @@ def _steps(pairs: int, threads: int, blocks: int) -> float:
 
 def _staged(base: ClimberLayout, limits: DeviceLimits) -> ClimberLayout:
     """The tour in global memory, and tiles of it in shared memory: the shape that wastes least."""
-    n, spans, width = base.n, base.n // 2 - 1, base.width
-    groups = -(-spans // width.spans)
+    n, spans = base.n, base.n // 2 - 1
+    groups = -(-spans // SPANS_A_THREAD)
     if base.batch:
         groups = -(-groups // 32) * 32
-    places = -(-n // base.parts)
+    places = base.part_rows
     best: tuple[float, ClimberLayout] | None = None
-    for threads in range(128, width.threads // 2 + 1, 32):
+    for threads in (128, 256):
         for segments in range(-(-places // LONGEST_TILE), -(-places // (LONGEST_TILE // 4)) + 1):
-            rows = _rows(places, segments, width.spans)
-            tile = base.place_bytes * (2 * rows + 1 + width.spans * threads)
+            rows = _rows(places, segments, SPANS_A_THREAD)
+            tile = base.place_bytes * (2 * rows + 1 + SPANS_A_THREAD * threads)
             shared = CONTROL_BYTES + 8 * threads + tile
             if shared > limits.shared_bytes:
                 continue
-            blocks = min(width.threads // threads, (limits.shared_bytes + 1024) // (shared + 1024))
-            evaluated = -(-groups // threads) * threads * width.spans * segments * (rows + 8)
-            rate = spans * places / evaluated * min(1.0, blocks * threads / width.threads)
+            blocks = min(THREADS[SPANS] // threads, (limits.shared_bytes + 1024) // (shared + 1024))
+            evaluated = -(-groups // threads) * threads * SPANS_A_THREAD * segments * (rows + 8)
+            rate = spans * places / evaluated * min(1.0, blocks * threads / THREADS[SPANS])
             if best is None or rate > best[0]:
                 shape = replace(
                     base,

@@ -154,9 +154,9 @@ class _Climbs:
             "SCAN": plan.scan,
             "BATCH": int(plan.batch),
             "RESIDENT": int(plan.resident),
-            "SPANS": plan.width.spans,
+            "SPANS": climber_layout.SPANS_A_THREAD,
             "TILE": climber_layout.TILE,
-            "THREADS": plan.width.threads,
+            "THREADS": climber_layout.THREADS[plan.scan],
         }
         return [Source("hill_climbing.cu", definitions, {"climb": CITIES + "IIifiiiiiiii" + 12 * "P"})]
 
@@ -191,7 +191,7 @@ class _Climbs:
             plan.groups,
             plan.segments,
             plan.rows,
-            plan.parts,
+            plan.part_rows,
             plan.budget(m, pairs),
             plan.part_cost,
             plan.restart_cost,
