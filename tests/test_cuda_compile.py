@@ -43,12 +43,20 @@ VARIANTS = (
     ("trails.cu", {"DENSE": 0, "SYMMETRIC": 0}),
     *(("tours.cu", {"METRIC": m}) for m in (0, 2, 3, 4, 5, 6, 7)),
     ("local_search.cu", {"OR_OPT": 0, "METRIC": 0, "TABLE": 1}),
+    *(("hill_climbing.cu", {"METRIC": m}) for m in (2, 3, 5, 6)),
+    ("hill_climbing.cu", {"UNITS": 0, "METRIC": 7}),
+    ("hill_climbing.cu", {"UNITS": 0, "METRIC": 4}),
+    ("hill_climbing.cu", {"UNITS": 0, "METRIC": 0, "TABLE": 1}),
+    ("hill_climbing.cu", {"DIMENSIONS": 3}),
+    *(("hill_climbing.cu", {"BATCH": b, "RESIDENT": r}) for b, r in ((1, 1), (0, 0), (1, 0))),
+    *(("hill_climbing.cu", {"SCAN": s, "RESIDENT": 0, "THREADS": 1024}) for s in (0, 1)),
     ("local_search.cu", {"IN_SHARED": 0, "NODE": "unsigned int", "DIMENSIONS": 3, "METRIC": 5}),
 )
 HOT = {
     "construct.cu": "construct_tours",
     "construct_all.cu": "construct_all",
     "local_search.cu": "improve_tours",
+    "hill_climbing.cu": "climb",
 }
 
 
