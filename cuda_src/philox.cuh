@@ -10,6 +10,7 @@ constexpr unsigned STREAM_CONSTRUCTION = 0;
 constexpr unsigned STREAM_KICKS = 1;
 constexpr unsigned STREAM_START = 3;
 constexpr unsigned STREAM_SCAN = 4;
+constexpr unsigned STREAM_COIN = 7;
 
 struct Key {
     unsigned low, high;

@@ -1,0 +1,175 @@
+// What the three forms of the Ant Colony System share: the choice of the next city and the local update.
+//
+// Source: R. Skinderowicz, "The GPU-based parallel Ant Colony System", JPDC 98 (2016), doi:10.1016/j.jpdc.2016.04.014;
+// equations are numbered as there. One warp walks one ant, a lane weighs one candidate (or SLOTS of them).
+//
+// Letters: m ants, n cities, k candidates a city; rows are padded to 32 SLOTS with the row's own city.
+#pragma once
+
+#include "fallback.cuh"
+#include "philox.cuh"
+
+#ifndef SLOTS
+#define SLOTS 1  // candidates a lane
+#endif
+#ifndef ALPHA_IS_ONE
+#define ALPHA_IS_ONE 1
+#endif
+#ifndef SYMMETRIC
+#define SYMMETRIC 1  // 1: both directions of an edge share their updates
+#endif
+
+constexpr int STRIDE = 32 * SLOTS;
+constexpr float LEAST_WEIGHT = 1.17549435e-38f;  // of an open city: 0 stands for none
+constexpr int NONE = -1;
+
+// ---- trails that other ants change meanwhile: relaxed atomics, which read no torn values and wait for nobody
+
+__device__ __forceinline__ float load_relaxed(const float* place) {
+    float value;
+    asm volatile("ld.relaxed.gpu.global.f32 %0, [%1];" : "=f"(value) : "l"(place));
+    return value;
+}
+
+__device__ __forceinline__ int load_relaxed(const int* place) {
+    int value;
+    asm volatile("ld.relaxed.gpu.global.s32 %0, [%1];" : "=r"(value) : "l"(place));
+    return value;
+}
+
+__device__ __forceinline__ unsigned long long load_relaxed(const unsigned long long* place) {
+    unsigned long long value;
+    asm volatile("ld.relaxed.gpu.global.u64 %0, [%1];" : "=l"(value) : "l"(place));
+    return value;
+}
+
+__device__ __forceinline__ void store_relaxed(float* place, float value) {
+    asm volatile("st.relaxed.gpu.global.f32 [%0], %1;" ::"l"(place), "f"(value) : "memory");
+}
+
+__device__ __forceinline__ void store_relaxed(int* place, int value) {
+    asm volatile("st.relaxed.gpu.global.s32 [%0], %1;" ::"l"(place), "r"(value) : "memory");
+}
+
+__device__ __forceinline__ void store_relaxed(unsigned long long* place, unsigned long long value) {
+    asm volatile("st.relaxed.gpu.global.u64 [%0], %1;" ::"l"(place), "l"(value) : "memory");
+}
+
+// ---- local update
+
+// The local update tau <- (1 - xi) tau + xi tau0 (Eq. (3)), written so that tau0 itself stays exactly as it is.
+// `share` is xi, or 1 - (1 - xi)^c for c updates at once.
+__device__ __forceinline__ float blended(float trail, float tau0, float share) {
+    return fmaf(tau0 - trail, share, trail);
+}
+
+// ---- choice
+
+struct Rule {
+    float q0;     // probability of the greedy choice
+    float alpha;  // exponent of the trail; that of eta is in the table
+};
+
+// One city's candidates as the lanes hold them.
+struct Near {
+    int city[SLOTS];
+    float eta[SLOTS];  // eta^beta over the row's largest
+};
+
+__device__ __forceinline__ Near candidates_of(const Node* candidates, const float* eta, int city) {
+    Near near;
+#pragma unroll
+    for (int s = 0; s < SLOTS; ++s) {
+        const size_t place = static_cast<size_t>(city) * STRIDE + 32 * s + lane_id();
+        near.city[s] = candidates[place];
+        near.eta[s] = eta[place];
+    }
+    return near;
+}
+
+// The place of `city` in a row, the same in all lanes, or NONE.
+__device__ __forceinline__ int slot_of(const int* row, int city) {
+#pragma unroll
+    for (int s = 0; s < SLOTS; ++s) {
+        const unsigned here = __ballot_sync(EVERY_LANE, row[s] == city);
+        if (here) return 32 * s + __ffs(here) - 1;
+    }
+    return NONE;
+}
+
+// Whether the step's choice is the greedy one (q <= q0, Eq. (1)). Lanes may ask for steps of their own.
+__device__ __forceinline__ bool coin(const Rule& rule, Key key, unsigned ant, unsigned step) {
+    return uniform(random_words(key, step, STREAM_COIN, ant).x) <= rule.q0;
+}
+
+// What each weight is multiplied with before the largest is taken: 1 for the greedy choice; else 1 / E with E an
+// exponential variate, for the largest w / E is a draw with probability w / sum of w (Eq. (2); the race of
+// Efrimidis and Spirakis 2006).
+__device__ __forceinline__ void draw_luck(bool greedy, Key key, unsigned ant, unsigned step, float* luck) {
+#pragma unroll
+    for (int s = 0; s < SLOTS; ++s) luck[s] = 1.0f;
+    if (greedy) return;
+    constexpr int BLOCKS = (SLOTS + 3) / 4;
+#pragma unroll
+    for (int b = 0; b < BLOCKS; ++b) {
+        const uint4 words = random_words(key, (step * BLOCKS + b) * 32 + lane_id(), STREAM_CONSTRUCTION, ant);
+        const unsigned four[4] = {words.x, words.y, words.z, words.w};
+#pragma unroll
+        for (int i = 0; i < 4; ++i) {
+            if (4 * b + i < SLOTS) luck[4 * b + i] = __fdividef(1.0f, exponential(four[i]));
+        }
+    }
+}
+
+// The slot of the open candidate with the largest tau^alpha eta^beta luck, the same in all lanes, or NONE. Ties go to
+// the lowest lane.
+__device__ __forceinline__ int choose(const Near& near, const float* trail, const float* luck, const Tabu& tabu,
+                                      const Rule& rule) {
+    float weight[SLOTS];
+#if ALPHA_IS_ONE
+#pragma unroll
+    for (int s = 0; s < SLOTS; ++s) weight[s] = trail[s] * near.eta[s];
+#else
+    // Over the largest of the row, as tau^alpha itself leaves the range of a float.
+    float largest = __int_as_float(0xFF800000);
+#pragma unroll
+    for (int s = 0; s < SLOTS; ++s) {
+        weight[s] = rule.alpha * __log2f(fmaxf(trail[s], LEAST_WEIGHT)) + __log2f(near.eta[s]);
+        if (!tabu.visited(near.city[s])) largest = fmaxf(largest, weight[s]);
+    }
+    largest = warp_max(largest);
+#pragma unroll
+    for (int s = 0; s < SLOTS; ++s) weight[s] = exp2f(weight[s] - largest);
+#endif
+    // Positive floats compare as integers do; the complement makes the largest the least.
+    unsigned least = EVERY_LANE;
+    int slot = NONE;
+#pragma unroll
+    for (int s = 0; s < SLOTS; ++s) {
+        const unsigned rank = ~__float_as_uint(fmaxf(weight[s] * luck[s], LEAST_WEIGHT));
+        if (!tabu.visited(near.city[s]) && rank < least) {
+            least = rank;
+            slot = 32 * s + lane_id();
+        }
+    }
+    const unsigned top = warp_min(least);
+    const unsigned winners = __ballot_sync(EVERY_LANE, least == top);
+    if (top == EVERY_LANE) return NONE;
+    const int lane = __ffs(winners) - 1;
+    return SLOTS == 1 ? lane : __shfl_sync(EVERY_LANE, slot, lane);
+}
+
+// The city in a slot, for all lanes.
+__device__ __forceinline__ int city_in(const int* row, int slot) {
+    int city = row[0];
+#pragma unroll
+    for (int s = 1; s < SLOTS; ++s) {
+        if (slot >> 5 == s) city = row[s];
+    }
+    return __shfl_sync(EVERY_LANE, city, slot & 31);
+}
+
+// Where an ant begins.
+__device__ __forceinline__ int first_city(Key key, unsigned ant, int n) {
+    return below(random_words(key, 0u, STREAM_START, ant).x, n);
+}

@@ -1,0 +1,170 @@
+// Ant Colony System with the selective memory (ACS-GPU-SPM, section 3.2): as acs_relaxed.cu, on rings of few trails.
+//
+// The lanes hold the entries of the ring of the city where the ant stands, and find an edge in it by a vote. Ants that
+// stand at one city at the same time may overwrite each other's entries; order and remedy are those of acs_relaxed.cu.
+
+#define DENSE 0  // the fallback knows distances alone; stored trails are looked at afterwards
+
+#include "acs.cuh"
+#include "ring.cuh"
+
+#ifndef ANTS_A_BLOCK
+#define ANTS_A_BLOCK 4
+#endif
+
+constexpr int RINGS = (TRAILS + 31) / 32;  // entries a lane
+constexpr int TOGETHER = TRAILS < 8 ? TRAILS : 8;  // entries looked up in one go
+
+// tau^alpha eta^beta in logarithms, in which it fits a float.
+__device__ __forceinline__ float log_weight(float trail, float d, const Exponents& e) {
+    return e.alpha * __log2f(fmaxf(trail, LEAST_WEIGHT)) - e.beta * __log2f(fmaxf(d, e.shortest));
+}
+
+// A city's ring as the lanes hold it: entry 32 r + lane in place r.
+struct Ring {
+    Entry* entries;
+    int* tail_place;
+    int tail;
+    int city[RINGS];
+    float trail[RINGS];
+
+    __device__ __forceinline__ Ring(Entry* all, int* tails, int here)
+        : entries(all + static_cast<size_t>(here) * TRAILS), tail_place(tails + here) {
+#pragma unroll
+        for (int r = 0; r < RINGS; ++r) {
+            const int slot = 32 * r + lane_id();
+            const Entry entry = slot < TRAILS ? load_relaxed(entries + slot) : entry_of(EMPTY, 0.0f);
+            city[r] = city_of(entry);
+            trail[r] = trail_of(entry);
+        }
+        tail = load_relaxed(tail_place);
+    }
+
+    // The local update of the edge to `other`; an edge without an entry has the trail `rest` and gets one (Fig. 5).
+    __device__ __forceinline__ void update(int other, float rest, float tau0, float xi) {
+        int slot = slot_in(other);
+        const bool found = slot != NONE;
+        if (!found) {
+            slot = tail = following(tail);
+            if (lane_id() == 0) store_relaxed(tail_place, tail);
+        }
+#pragma unroll
+        for (int r = 0; r < RINGS; ++r) {
+            if (slot == 32 * r + lane_id()) {
+                trail[r] = blended(found ? trail[r] : rest, tau0, xi);
+                city[r] = other;
+                store_relaxed(entries + slot, entry_of(other, trail[r]));
+            }
+        }
+    }
+
+    __device__ __forceinline__ int slot_in(int other) const {
+#pragma unroll
+        for (int r = 0; r < RINGS; ++r) {
+            const unsigned here = __ballot_sync(EVERY_LANE, city[r] == other);
+            if (here) return 32 * r + __ffs(here) - 1;
+        }
+        return NONE;
+    }
+
+    // Trails of the candidates: `rest`, and those that the ring has.
+    __device__ __forceinline__ void trails_to(const Near& near, float rest, float* trails) const {
+#pragma unroll
+        for (int s = 0; s < SLOTS; ++s) trails[s] = rest;
+#pragma unroll
+        for (int r = 0; r < RINGS; ++r) {
+            const int count = TRAILS - 32 * r < 32 ? TRAILS - 32 * r : 32;
+#pragma unroll TOGETHER
+            for (int source = 0; source < count; ++source) {
+                const int other = __shfl_sync(EVERY_LANE, city[r], source);
+                const float theirs = __shfl_sync(EVERY_LANE, trail[r], source);
+#pragma unroll
+                for (int s = 0; s < SLOTS; ++s) {
+                    if (near.city[s] == other) trails[s] = theirs;
+                }
+            }
+        }
+    }
+
+    // The best of all open cities when the candidates are visited: the nearest, unless an open one with a trail of its own
+    // outweighs it. Ties go to the nearest, then to the lowest slot.
+    __device__ __forceinline__ int best_outside(const Cities& cities, const Surroundings& around, const Exponents& e,
+                                                int here, const Tabu& tabu, float rest) const {
+        int chosen = best_remaining(cities, around, e, here, tabu);
+        unsigned best = ordered(log_weight(rest, distance(cities, here, chosen), e));
+#pragma unroll
+        for (int r = 0; r < RINGS; ++r) {
+            const bool open = city[r] != EMPTY && !tabu.visited(city[r]);
+            const unsigned own = open ? ordered(log_weight(trail[r], distance(cities, here, city[r]), e)) : 0u;
+            const unsigned top = warp_max(own);
+            const unsigned lanes = __ballot_sync(EVERY_LANE, own == top);
+            if (top > best) {
+                best = top;
+                chosen = __shfl_sync(EVERY_LANE, city[r], __ffs(lanes) - 1);
+            }
+        }
+        return chosen;
+    }
+};
+
+extern __shared__ uint4 shared_memory[];
+
+// Build m tours; parameters as in acs_relaxed, entries (n, TRAILS) and tails (n,) in place of the trails, rest: the trail of all
+// edges without an entry.
+extern "C" __global__ void __launch_bounds__(32 * ANTS_A_BLOCK)
+    acs_selective(Entry* entries, int* tails, float rest, const float* __restrict__ eta,
+                  const Node* __restrict__ candidates, const Node* near_cities, CITIES_PARAMETERS, float alpha, float beta,
+                  float shortest, float q0, float tau0, float xi, int period, unsigned key_low, unsigned key_high, int m,
+                  int tabu_bytes, char* tabu_memory, int* tours) {
+    const Cities cities = CITIES;
+    const Surroundings around{nullptr, nullptr, near_cities};
+    const Exponents exponents{alpha, beta, shortest};
+    const Rule rule{q0, alpha};
+    const Key key{key_low, key_high};
+    const int warp = threadIdx.x >> 5, lane = lane_id();
+#if TABU_IN_SHARED
+    Tabu tabu(reinterpret_cast<char*>(shared_memory) + static_cast<size_t>(warp) * tabu_bytes, n);
+#else
+    Tabu tabu(tabu_memory + (static_cast<size_t>(blockIdx.x) * ANTS_A_BLOCK + warp) * tabu_bytes, n);
+#endif
+    for (int ant = blockIdx.x * ANTS_A_BLOCK + warp; ant < m; ant += gridDim.x * ANTS_A_BLOCK) {
+        tabu.clear();
+        int* tour = tours + static_cast<size_t>(ant) * n;
+        const int start = first_city(key, ant, n);
+        tabu.visit(start);
+        if (lane == 0) tour[0] = start;
+        int city = start, previous = NONE, wait = period;
+        bool was_due = false;
+        unsigned coins = 0u;
+        // The walk of acs_relaxed: at step n + 1 the ant is back where it began.
+        for (int step = 1;; ++step) {
+            Ring ring(entries, tails, city);
+            const Near near = candidates_of(candidates, eta, city);
+            if ((step & 31) == 0 || step == 1) {
+                coins = __ballot_sync(EVERY_LANE, coin(rule, key, ant, (step & ~31) + lane));
+            }
+            float luck[SLOTS];
+            draw_luck(coins >> (step & 31) & 1u, key, ant, step, luck);
+            if (SYMMETRIC && was_due) ring.update(previous, rest, tau0, xi);
+            if (step > n) break;
+            int next = start;
+            if (step < n) {
+                float trails[SLOTS];
+                ring.trails_to(near, rest, trails);
+                const int slot = choose(near, trails, luck, tabu, rule);
+                if (__builtin_expect(slot != NONE, 1)) next = city_in(near.city, slot);
+                else next = ring.best_outside(cities, around, exponents, city, tabu, rest);
+                tabu.visit(next);
+                if (lane == 0) tour[step] = next;
+            }
+            was_due = --wait == 0;
+            if (was_due) {
+                wait = period;
+                ring.update(next, rest, tau0, xi);
+            }
+            previous = city;
+            city = next;
+        }
+        __syncwarp();
+    }
+}

@@ -1,0 +1,181 @@
+// Ant Colony System, all ants together (ACS-GPU, section 3.1.2): every ant makes a step before any makes the next one.
+//
+// The paper launches a kernel for each step. Here one launch builds the tours, and the grid meets at a barrier between
+// two steps. A step reads the trails as the steps before it left them, and its local updates act on them together, without
+// an order among ants: the same numbers give the same tours on any device (acs_counts.cuh).
+//
+// All blocks must be on the device at once: the launch has no more of them than there are multiprocessors. With more ants
+// than warps a warp moves several of them in turn.
+
+#include "acs_counts.cuh"
+
+#ifndef MOST_WARPS
+#define MOST_WARPS 32  // of a block
+#endif
+
+// Meet all blocks of the grid. Two words take turns, so that a block that is already at the next meeting cannot disturb
+// one that still leaves this one. Their low half counts arrivals, their high half the blocks that raised a flag.
+struct Meeting {
+    unsigned long long* words;  // (2,), zero at the start
+    unsigned turn, raised[2];
+
+    __device__ __forceinline__ explicit Meeting(unsigned long long* words) : words(words), turn(0u), raised{0u, 0u} {}
+
+    // All threads of all blocks call it; true if any of them brought a flag.
+    __device__ __forceinline__ bool meet(bool flag) {
+        __shared__ unsigned flags;
+        const bool mine = __syncthreads_or(flag);
+        const unsigned which = turn & 1u;
+        if (threadIdx.x == 0) {
+            unsigned long long* word = words + which;
+            const unsigned everyone = gridDim.x * (turn / 2u + 1u);
+            unsigned long long now;
+            asm volatile("red.release.gpu.global.add.u64 [%0], %1;" ::"l"(word), "l"(mine ? (1ull << 32) + 1ull : 1ull)
+                         : "memory");
+            do {
+                asm volatile("ld.acquire.gpu.global.u64 %0, [%1];" : "=l"(now) : "l"(word) : "memory");
+            } while (static_cast<unsigned>(now) < everyone);
+            flags = static_cast<unsigned>(now >> 32);
+        }
+        __syncthreads();
+        const bool any = flags != (which ? raised[1] : raised[0]);
+        if (which) raised[1] = flags;
+        else raised[0] = flags;
+        ++turn;
+        return any;
+    }
+};
+
+// One ant between two steps; its tabu follows in memory.
+struct alignas(16) Walker {
+    long long ahead, behind;  // places, in the rows, of the edge it last updated in both directions, or NONE
+    int city, previous;
+};
+
+// Apply the local update to a trail outside the lists. Several ants may do so at once: each repeats until its own update
+// went in, and as all apply the same function, their order does not matter.
+__device__ __forceinline__ void blend_atomically(float* place, float tau0, float xi) {
+    int* bits = reinterpret_cast<int*>(place);
+    int found = load_relaxed(bits), expected;
+    do {
+        expected = found;
+        found = atomicCAS(bits, expected, __float_as_int(blended(__int_as_float(expected), tau0, xi)));
+    } while (found != expected);
+}
+
+extern __shared__ uint4 shared_memory[];
+
+// Build m tours; parameters as in acs_relaxed. rows (n, STRIDE) are the trails before the first step, counts (n, STRIDE) the
+// updates since, zero at first; keep_log2 = log2(1 - xi). ant_bytes: of a Walker and its tabu, in shared memory or, for
+// all m ants, at ant_memory. meeting (2,) zero.
+extern "C" __global__ void __launch_bounds__(32 * MOST_WARPS)
+    acs_sync(const float* __restrict__ rows, const float* __restrict__ eta, const Node* __restrict__ candidates, float* tau,
+             const float* bound, const Node* near_cities, CITIES_PARAMETERS, float alpha, float beta, float shortest,
+             float q0, float tau0, float xi, int period, unsigned key_low, unsigned key_high, int m, int ant_bytes,
+             char* ant_memory, int* tours, float keep_log2, Count* counts, unsigned long long* meeting) {
+    const Cities cities = CITIES;
+    const Surroundings around{tau, bound, near_cities};
+    const Exponents exponents{alpha, beta, shortest};
+    const Rule rule{q0, alpha};
+    const Key key{key_low, key_high};
+    const int warp = threadIdx.x >> 5, warps = blockDim.x >> 5, lane = lane_id();
+    const int share = (m + gridDim.x - 1) / gridDim.x, first = blockIdx.x * share, last = min(m, first + share);
+#if TABU_IN_SHARED
+    char* const memory = reinterpret_cast<char*>(shared_memory);
+#else
+    char* const memory = ant_memory + static_cast<size_t>(first) * ant_bytes;
+#endif
+    const auto walker_of = [&](int ant) {
+        return reinterpret_cast<Walker*>(memory + static_cast<size_t>(ant - first) * ant_bytes);
+    };
+    for (int ant = first + warp; ant < last; ant += warps) {
+        Walker* walker = walker_of(ant);
+        Tabu tabu(walker + 1, n);
+        tabu.clear();
+        const int start = first_city(key, ant, n);
+        tabu.visit(start);
+        if (lane == 0) {
+            *walker = Walker{NONE, NONE, start, NONE};
+            tours[static_cast<size_t>(ant) * n] = start;
+        }
+        __syncwarp();
+    }
+    Meeting all(meeting);
+    unsigned update = 0;  // its number
+    int wait = period;
+    for (int step = 1; step <= n; ++step) {
+        const bool due = --wait == 0;
+        bool outside = false;
+        for (int ant = first + warp; ant < last; ant += warps) {
+            Walker* walker = walker_of(ant);
+            Tabu tabu(walker + 1, n);
+            tabu.left = n - step;
+            const int city = walker->city;
+            const size_t row = static_cast<size_t>(city) * STRIDE;
+            const Near near = candidates_of(candidates, eta, city);
+            int slot, next;
+            if (step < n) {
+                float trail[SLOTS], luck[SLOTS];
+#pragma unroll
+                for (int s = 0; s < SLOTS; ++s) {
+                    const size_t place = row + 32 * s + lane;
+                    const unsigned count = updates_before(load_relaxed(counts + place), update);
+                    trail[s] = updated(rows[place], tau0, keep_log2, count);
+                }
+                draw_luck(coin(rule, key, ant, step), key, ant, step, luck);
+                slot = choose(near, trail, luck, tabu, rule);
+                next = slot != NONE ? city_in(near.city, slot)
+                                    : best_remaining(cities, around, exponents, city, tabu);
+                tabu.visit(next);
+            } else {
+                next = first_city(key, ant, n);
+                slot = slot_of(near.city, next);
+            }
+            long long ahead = NONE, behind = NONE;
+            if (due) {
+                if (slot != NONE) ahead = row + slot;
+                if (SYMMETRIC) {
+                    const int slot_back = slot_of(candidates_of(candidates, eta, next).city, city);
+                    if (slot_back != NONE) behind = static_cast<long long>(next) * STRIDE + slot_back;
+                }
+                // Lanes 0 and 1 count this update, 2 and 3 move the one before.
+                const long long before = lane == 2 ? walker->ahead : walker->behind;
+                const long long place = lane == 0 ? ahead : lane == 1 ? behind : before;
+                if (lane < 4 && place != NONE) {
+                    atomicAdd(counts + place, lane < 2 ? one_update(update) : one_aged(update - 1u));
+                }
+                if (DENSE) {
+                    // A trail at tau0 stays there: nobody need wait for its update.
+                    if (ahead == NONE) outside |= load_relaxed(tau + static_cast<size_t>(city) * n + next) != tau0;
+                    if (SYMMETRIC && behind == NONE) {
+                        outside |= load_relaxed(tau + static_cast<size_t>(next) * n + city) != tau0;
+                    }
+                }
+            }
+            __syncwarp();
+            if (lane == 0) {
+                if (due) {
+                    walker->ahead = ahead;
+                    walker->behind = behind;
+                }
+                walker->city = next;
+                walker->previous = city;
+                if (step < n) tours[static_cast<size_t>(ant) * n + step] = next;
+            }
+            __syncwarp();
+        }
+        if (!due) continue;
+        wait = period;
+        ++update;
+        // Outside the lists the updates wait until every ant has chosen.
+        if (!all.meet(outside)) continue;
+        for (int ant = first + warp; ant < last; ant += warps) {
+            const Walker* walker = walker_of(ant);
+            float* const trails[2] = {tau + static_cast<size_t>(walker->previous) * n + walker->city,
+                                      tau + static_cast<size_t>(walker->city) * n + walker->previous};
+            if (lane == 0 && walker->ahead == NONE) blend_atomically(trails[0], tau0, xi);
+            if (lane == 1 && SYMMETRIC && walker->behind == NONE) blend_atomically(trails[1], tau0, xi);
+        }
+        all.meet(false);
+    }
+}
