@@ -97,14 +97,42 @@ __device__ __forceinline__ int slot_of(const int* row, int city) {
     return NONE;
 }
 
-// Whether the step's choice is the greedy one (q <= q0, Eq. (1)). Lanes may ask for steps of their own.
+// The city in a slot, for all lanes.
+__device__ __forceinline__ int city_in(const int* row, int slot) {
+    int city = row[0];
+#pragma unroll
+    for (int s = 1; s < SLOTS; ++s) {
+        if (slot >> 5 == s) city = row[s];
+    }
+    return __shfl_sync(EVERY_LANE, city, slot & 31);
+}
+
+// Where an ant begins.
+__device__ __forceinline__ int first_city(Key key, unsigned ant, int n) {
+    return below(random_words(key, 0u, STREAM_START, ant).x, n);
+}
+
+// Whether a step's choice is the greedy one (q <= q0, Eq. (1)). Lanes may ask for steps of their own.
 __device__ __forceinline__ bool coin(const Rule& rule, Key key, unsigned ant, unsigned step) {
     return uniform(random_words(key, step, STREAM_COIN, ant).x) <= rule.q0;
 }
 
-// What each weight is multiplied with before the largest is taken: 1 for the greedy choice; else 1 / E with E an
-// exponential variate, for the largest w / E is a draw with probability w / sum of w (Eq. (2); the race of
-// Efrimidis and Spirakis 2006).
+// All that a choice knows before it reads the trails. Weights are multiplied with a number of their own before the largest
+// is taken: 1 for the greedy choice; else 1 / E with E an exponential variate, for the largest w / E is a draw with
+// probability w / sum of w (Eq. (2); the race of Efrimidis and Spirakis 2006).
+struct Pull {
+    float factor[SLOTS];  // eta^beta times that number
+    bool open[SLOTS];
+
+    __device__ __forceinline__ Pull(const Near& near, const Tabu& tabu, const float* luck) {
+#pragma unroll
+        for (int s = 0; s < SLOTS; ++s) {
+            factor[s] = near.eta[s] * luck[s];
+            open[s] = !tabu.visited(near.city[s]);
+        }
+    }
+};
+
 __device__ __forceinline__ void draw_luck(bool greedy, Key key, unsigned ant, unsigned step, float* luck) {
 #pragma unroll
     for (int s = 0; s < SLOTS; ++s) luck[s] = 1.0f;
@@ -121,55 +149,29 @@ __device__ __forceinline__ void draw_luck(bool greedy, Key key, unsigned ant, un
     }
 }
 
-// The slot of the open candidate with the largest tau^alpha eta^beta luck, the same in all lanes, or NONE. Ties go to
-// the lowest lane.
-__device__ __forceinline__ int choose(const Near& near, const float* trail, const float* luck, const Tabu& tabu,
-                                      const Rule& rule) {
-    float weight[SLOTS];
-#if ALPHA_IS_ONE
-#pragma unroll
-    for (int s = 0; s < SLOTS; ++s) weight[s] = trail[s] * near.eta[s];
-#else
-    // Over the largest of the row, as tau^alpha itself leaves the range of a float.
-    float largest = __int_as_float(0xFF800000);
-#pragma unroll
-    for (int s = 0; s < SLOTS; ++s) {
-        weight[s] = rule.alpha * __log2f(fmaxf(trail[s], LEAST_WEIGHT)) + __log2f(near.eta[s]);
-        if (!tabu.visited(near.city[s])) largest = fmaxf(largest, weight[s]);
-    }
-    largest = warp_max(largest);
-#pragma unroll
-    for (int s = 0; s < SLOTS; ++s) weight[s] = exp2f(weight[s] - largest);
-#endif
-    // Positive floats compare as integers do; the complement makes the largest the least.
-    unsigned least = EVERY_LANE;
+// The slot of the open candidate that is pulled most, the same in all lanes, or NONE. Ties go to the lowest lane.
+__device__ __forceinline__ int choose(const Pull& pull, const float* trail, const Rule& rule) {
+    unsigned best = 0u;  // stands for a visited city
     int slot = NONE;
 #pragma unroll
     for (int s = 0; s < SLOTS; ++s) {
-        const unsigned rank = ~__float_as_uint(fmaxf(weight[s] * luck[s], LEAST_WEIGHT));
-        if (!tabu.visited(near.city[s]) && rank < least) {
-            least = rank;
+#if ALPHA_IS_ONE
+        // Positive floats compare as integers do.
+        const float least = pull.open[s] ? LEAST_WEIGHT : 0.0f;
+        const unsigned rank = __float_as_uint(fmaxf(pull.open[s] ? trail[s] * pull.factor[s] : 0.0f, least));
+#else
+        // In logarithms, as tau^alpha itself leaves the range of a float.
+        const float weight = rule.alpha * __log2f(fmaxf(trail[s], LEAST_WEIGHT)) + __log2f(pull.factor[s]);
+        const unsigned rank = pull.open[s] ? ordered(weight) : 0u;
+#endif
+        if (rank > best) {
+            best = rank;
             slot = 32 * s + lane_id();
         }
     }
-    const unsigned top = warp_min(least);
-    const unsigned winners = __ballot_sync(EVERY_LANE, least == top);
-    if (top == EVERY_LANE) return NONE;
+    const unsigned top = warp_max(best);
+    const unsigned winners = __ballot_sync(EVERY_LANE, best == top);
+    if (top == 0u) return NONE;
     const int lane = __ffs(winners) - 1;
     return SLOTS == 1 ? lane : __shfl_sync(EVERY_LANE, slot, lane);
-}
-
-// The city in a slot, for all lanes.
-__device__ __forceinline__ int city_in(const int* row, int slot) {
-    int city = row[0];
-#pragma unroll
-    for (int s = 1; s < SLOTS; ++s) {
-        if (slot >> 5 == s) city = row[s];
-    }
-    return __shfl_sync(EVERY_LANE, city, slot & 31);
-}
-
-// Where an ant begins.
-__device__ __forceinline__ int first_city(Key key, unsigned ant, int n) {
-    return below(random_words(key, 0u, STREAM_START, ant).x, n);
 }

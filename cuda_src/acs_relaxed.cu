@@ -11,6 +11,36 @@
 #define ANTS_A_BLOCK 4
 #endif
 
+// A city's candidates and the trails to them, as the lanes hold them while the ant stands there.
+struct Stand {
+    float* row;  // of this lane's first candidate
+    Near near;
+    float trail[SLOTS];
+
+    __device__ __forceinline__ Stand(float* rows, const Node* candidates, const float* eta, int city)
+        : row(rows + static_cast<size_t>(city) * STRIDE + lane_id()) {
+#pragma unroll
+        for (int s = 0; s < SLOTS; ++s) trail[s] = load_relaxed(row + 32 * s);
+        near = candidates_of(candidates, eta, city);
+    }
+
+    // The local update of the edge from `city`, where the ant stands, to `other`.
+    __device__ __forceinline__ void update(float* tau, int n, int city, int other, float tau0, float xi) const {
+        bool listed = false;
+#pragma unroll
+        for (int s = 0; s < SLOTS; ++s) {
+            if (near.city[s] == other) {
+                listed = true;
+                store_relaxed(row + 32 * s, blended(trail[s], tau0, xi));
+            }
+        }
+        if (DENSE && !__any_sync(EVERY_LANE, listed) && lane_id() == 0) {
+            float* place = tau + static_cast<size_t>(city) * n + other;
+            store_relaxed(place, blended(load_relaxed(place), tau0, xi));
+        }
+    }
+};
+
 extern __shared__ uint4 shared_memory[];
 
 // Build m tours. rows (n, STRIDE) trails of the candidate edges; eta and candidates (n, STRIDE); tau (n, n), outside the lists,
@@ -38,70 +68,39 @@ extern "C" __global__ void __launch_bounds__(32 * ANTS_A_BLOCK)
         const int start = first_city(key, ant, n);
         tabu.visit(start);
         if (lane == 0) tour[0] = start;
+        Stand here(rows, candidates, eta, start);
         int city = start, previous = NONE, wait = period;
         bool was_due = false;
-        unsigned coins = 0u;  // one bit a step: the greedy choice?
-        // At step s the ant stands at its s-th city; n + 1 steps lead back to the first, where one update is left to do.
-        for (int step = 1;; ++step) {
-            float trail[SLOTS];
-            float* row = rows + static_cast<size_t>(city) * STRIDE + lane;
-#pragma unroll
-            for (int s = 0; s < SLOTS; ++s) trail[s] = load_relaxed(row + 32 * s);
-            const Near near = candidates_of(candidates, eta, city);
-            if ((step & 31) == 0 || step == 1) {
-                coins = __ballot_sync(EVERY_LANE, coin(rule, key, ant, (step & ~31) + lane));
-            }
-            float luck[SLOTS];
-            draw_luck(coins >> (step & 31) & 1u, key, ant, step, luck);
-            // The edge just taken, in the other direction: its trail is in this row, or outside the list.
-            float trail_back = 0.0f;
-            bool outside = false;
-            if (SYMMETRIC && was_due) {
-                outside = DENSE && slot_of(near.city, previous) == NONE;
-                if (outside) trail_back = load_relaxed(tau + static_cast<size_t>(city) * n + previous);
-#pragma unroll
-                for (int s = 0; s < SLOTS; ++s) {
-                    if (near.city[s] == previous) store_relaxed(row + 32 * s, blended(trail[s], tau0, xi));
-                }
-            }
-            if (step > n) {
-                if (outside && lane == 0) {
-                    store_relaxed(tau + static_cast<size_t>(city) * n + previous, blended(trail_back, tau0, xi));
-                }
-                break;
-            }
-            was_due = --wait == 0;
-            if (was_due) wait = period;
+        unsigned coins = __ballot_sync(EVERY_LANE, coin(rule, key, ant, lane));  // a bit a step: the greedy choice?
+        float luck[SLOTS];
+        draw_luck(coins >> 1 & 1u, key, ant, 1u, luck);
+        for (int step = 1; step <= n; ++step) {
             int next = start;
-            bool listed = true;
             if (step < n) {
-                const int slot = choose(near, trail, luck, tabu, rule);
-                listed = slot != NONE;
-                if (__builtin_expect(listed, 1)) next = city_in(near.city, slot);
-            } else {
-                listed = slot_of(near.city, start) != NONE;
+                const Pull pull(here.near, tabu, luck);
+                const int slot = choose(pull, here.trail, rule);
+                if (__builtin_expect(slot != NONE, 1)) next = city_in(here.near.city, slot);
+                else next = best_remaining(cities, around, exponents, city, tabu);
             }
-            if (was_due) {
-#pragma unroll
-                for (int s = 0; s < SLOTS; ++s) {
-                    if (listed && near.city[s] == next) store_relaxed(row + 32 * s, blended(trail[s], tau0, xi));
-                }
-            }
-            if (outside && lane == 0) {
-                store_relaxed(tau + static_cast<size_t>(city) * n + previous, blended(trail_back, tau0, xi));
-            }
+            // The next row is asked for at once; what is left to do here is done while it comes.
+            const Stand there(rows, candidates, eta, next);
+            const bool due = --wait == 0;
+            if (due) wait = period;
+            if (SYMMETRIC && was_due) here.update(tau, n, city, previous, tau0, xi);
+            if (due) here.update(tau, n, city, next, tau0, xi);
             if (step < n) {
-                if (__builtin_expect(!listed, 0)) next = best_remaining(cities, around, exponents, city, tabu);
                 tabu.visit(next);
                 if (lane == 0) tour[step] = next;
-            }
-            if (DENSE && was_due && !listed && lane == 0) {
-                float* place = tau + static_cast<size_t>(city) * n + next;
-                store_relaxed(place, blended(load_relaxed(place), tau0, xi));
+                const int coming = step + 1;
+                if ((coming & 31) == 0) coins = __ballot_sync(EVERY_LANE, coin(rule, key, ant, coming + lane));
+                draw_luck(coins >> (coming & 31) & 1u, key, ant, coming, luck);
             }
             previous = city;
             city = next;
+            was_due = due;
+            here = there;
         }
+        if (SYMMETRIC && was_due) here.update(tau, n, city, previous, tau0, xi);
         __syncwarp();
     }
 }

@@ -74,14 +74,21 @@ struct Ring {
 #pragma unroll
         for (int r = 0; r < RINGS; ++r) {
             const int count = TRAILS - 32 * r < 32 ? TRAILS - 32 * r : 32;
+            int source[SLOTS];
+#pragma unroll
+            for (int s = 0; s < SLOTS; ++s) source[s] = NONE;
 #pragma unroll TOGETHER
-            for (int source = 0; source < count; ++source) {
-                const int other = __shfl_sync(EVERY_LANE, city[r], source);
-                const float theirs = __shfl_sync(EVERY_LANE, trail[r], source);
+            for (int i = 0; i < count; ++i) {
+                const int other = __shfl_sync(EVERY_LANE, city[r], i);
 #pragma unroll
                 for (int s = 0; s < SLOTS; ++s) {
-                    if (near.city[s] == other) trails[s] = theirs;
+                    if (near.city[s] == other) source[s] = i;
                 }
+            }
+#pragma unroll
+            for (int s = 0; s < SLOTS; ++s) {
+                const float theirs = __shfl_sync(EVERY_LANE, trail[r], source[s] & 31);
+                if (source[s] != NONE) trails[s] = theirs;
             }
         }
     }
@@ -133,38 +140,44 @@ extern "C" __global__ void __launch_bounds__(32 * ANTS_A_BLOCK)
         const int start = first_city(key, ant, n);
         tabu.visit(start);
         if (lane == 0) tour[0] = start;
+        Ring ring(entries, tails, start);
+        Near near = candidates_of(candidates, eta, start);
         int city = start, previous = NONE, wait = period;
         bool was_due = false;
-        unsigned coins = 0u;
-        // The walk of acs_relaxed: at step n + 1 the ant is back where it began.
-        for (int step = 1;; ++step) {
-            Ring ring(entries, tails, city);
-            const Near near = candidates_of(candidates, eta, city);
-            if ((step & 31) == 0 || step == 1) {
-                coins = __ballot_sync(EVERY_LANE, coin(rule, key, ant, (step & ~31) + lane));
-            }
-            float luck[SLOTS];
-            draw_luck(coins >> (step & 31) & 1u, key, ant, step, luck);
-            if (SYMMETRIC && was_due) ring.update(previous, rest, tau0, xi);
-            if (step > n) break;
+        unsigned coins = __ballot_sync(EVERY_LANE, coin(rule, key, ant, lane));  // a bit a step: the greedy choice?
+        float luck[SLOTS];
+        draw_luck(coins >> 1 & 1u, key, ant, 1u, luck);
+        for (int step = 1; step <= n; ++step) {
             int next = start;
+            const Pull pull(near, tabu, luck);
+            if (SYMMETRIC && was_due) ring.update(previous, rest, tau0, xi);
             if (step < n) {
                 float trails[SLOTS];
                 ring.trails_to(near, rest, trails);
-                const int slot = choose(near, trails, luck, tabu, rule);
+                const int slot = choose(pull, trails, rule);
                 if (__builtin_expect(slot != NONE, 1)) next = city_in(near.city, slot);
                 else next = ring.best_outside(cities, around, exponents, city, tabu, rest);
-                tabu.visit(next);
-                if (lane == 0) tour[step] = next;
             }
+            // The next ring is asked for at once; what is left to do here is done while it comes.
+            const Ring next_ring(entries, tails, next);
+            near = candidates_of(candidates, eta, next);
             was_due = --wait == 0;
             if (was_due) {
                 wait = period;
                 ring.update(next, rest, tau0, xi);
             }
+            if (step < n) {
+                tabu.visit(next);
+                if (lane == 0) tour[step] = next;
+                const int coming = step + 1;
+                if ((coming & 31) == 0) coins = __ballot_sync(EVERY_LANE, coin(rule, key, ant, coming + lane));
+                draw_luck(coins >> (coming & 31) & 1u, key, ant, coming, luck);
+            }
             previous = city;
             city = next;
+            ring = next_ring;
         }
+        if (SYMMETRIC && was_due) ring.update(previous, rest, tau0, xi);
         __syncwarp();
     }
 }

@@ -7,6 +7,8 @@
 // All blocks must be on the device at once: the launch has no more of them than there are multiprocessors. With more ants
 // than warps a warp moves several of them in turn.
 
+#define TABU 2  // a bitmask, which the warps of a block can search together
+
 #include "acs_counts.cuh"
 
 #ifndef MOST_WARPS
@@ -46,11 +48,20 @@ struct Meeting {
     }
 };
 
-// One ant between two steps; its tabu follows in memory.
+// One ant between two steps; its tabu, a bitmask, follows in memory.
 struct alignas(16) Walker {
-    long long ahead, behind;  // places, in the rows, of the edge it last updated in both directions, or NONE
+    long long ahead, behind;   // places, in the rows, of the edge it last updated in both directions, or NONE
+    unsigned long long found;  // while it is stuck: the best open city so far, see `key_of`
     int city, previous;
+    int stuck;  // all its candidates are visited
 };
+
+// Grows with the rank of a city; of equal ones, the lowest has the largest key.
+__device__ __forceinline__ unsigned long long key_of(unsigned rank, int city) {
+    return static_cast<unsigned long long>(rank) << 32 | ~static_cast<unsigned>(city);
+}
+
+__device__ __forceinline__ int city_of(unsigned long long key) { return static_cast<int>(~static_cast<unsigned>(key)); }
 
 // Apply the local update to a trail outside the lists. Several ants may do so at once: each repeats until its own update
 // went in, and as all apply the same function, their order does not matter.
@@ -70,11 +81,10 @@ extern __shared__ uint4 shared_memory[];
 // all m ants, at ant_memory. meeting (2,) zero.
 extern "C" __global__ void __launch_bounds__(32 * MOST_WARPS)
     acs_sync(const float* __restrict__ rows, const float* __restrict__ eta, const Node* __restrict__ candidates, float* tau,
-             const float* bound, const Node* near_cities, CITIES_PARAMETERS, float alpha, float beta, float shortest,
-             float q0, float tau0, float xi, int period, unsigned key_low, unsigned key_high, int m, int ant_bytes,
-             char* ant_memory, int* tours, float keep_log2, Count* counts, unsigned long long* meeting) {
+             CITIES_PARAMETERS, float alpha, float beta, float shortest, float q0, float tau0, float xi, int period,
+             unsigned key_low, unsigned key_high, int m, int ant_bytes, char* ant_memory, int* tours, float keep_log2,
+             Count* counts, unsigned long long* meeting) {
     const Cities cities = CITIES;
-    const Surroundings around{tau, bound, near_cities};
     const Exponents exponents{alpha, beta, shortest};
     const Rule rule{q0, alpha};
     const Key key{key_low, key_high};
@@ -95,7 +105,7 @@ extern "C" __global__ void __launch_bounds__(32 * MOST_WARPS)
         const int start = first_city(key, ant, n);
         tabu.visit(start);
         if (lane == 0) {
-            *walker = Walker{NONE, NONE, start, NONE};
+            *walker = Walker{NONE, NONE, 0ull, start, NONE, 0};
             tours[static_cast<size_t>(ant) * n] = start;
         }
         __syncwarp();
@@ -105,35 +115,12 @@ extern "C" __global__ void __launch_bounds__(32 * MOST_WARPS)
     int wait = period;
     for (int step = 1; step <= n; ++step) {
         const bool due = --wait == 0;
-        bool outside = false;
-        for (int ant = first + warp; ant < last; ant += warps) {
-            Walker* walker = walker_of(ant);
-            Tabu tabu(walker + 1, n);
-            tabu.left = n - step;
-            const int city = walker->city;
-            const size_t row = static_cast<size_t>(city) * STRIDE;
-            const Near near = candidates_of(candidates, eta, city);
-            int slot, next;
-            if (step < n) {
-                float trail[SLOTS], luck[SLOTS];
-#pragma unroll
-                for (int s = 0; s < SLOTS; ++s) {
-                    const size_t place = row + 32 * s + lane;
-                    const unsigned count = updates_before(load_relaxed(counts + place), update);
-                    trail[s] = updated(rows[place], tau0, keep_log2, count);
-                }
-                draw_luck(coin(rule, key, ant, step), key, ant, step, luck);
-                slot = choose(near, trail, luck, tabu, rule);
-                next = slot != NONE ? city_in(near.city, slot)
-                                    : best_remaining(cities, around, exponents, city, tabu);
-                tabu.visit(next);
-            } else {
-                next = first_city(key, ant, n);
-                slot = slot_of(near.city, next);
-            }
+        bool outside = false;  // an edge outside the lists waits for its update
+        // The ant goes on to `next`, in the given slot of its row or in none.
+        const auto go = [&](int ant, Walker* walker, int city, int next, int slot) {
             long long ahead = NONE, behind = NONE;
             if (due) {
-                if (slot != NONE) ahead = row + slot;
+                if (slot != NONE) ahead = static_cast<long long>(city) * STRIDE + slot;
                 if (SYMMETRIC) {
                     const int slot_back = slot_of(candidates_of(candidates, eta, next).city, city);
                     if (slot_back != NONE) behind = static_cast<long long>(next) * STRIDE + slot_back;
@@ -163,6 +150,73 @@ extern "C" __global__ void __launch_bounds__(32 * MOST_WARPS)
                 if (step < n) tours[static_cast<size_t>(ant) * n + step] = next;
             }
             __syncwarp();
+        };
+        bool stuck = false;
+        for (int ant = first + warp; ant < last; ant += warps) {
+            Walker* walker = walker_of(ant);
+            const int city = walker->city;
+            const Near near = candidates_of(candidates, eta, city);
+            if (step == n) {
+                const int start = first_city(key, ant, n);
+                go(ant, walker, city, start, slot_of(near.city, start));
+                continue;
+            }
+            float trail[SLOTS], luck[SLOTS];
+#pragma unroll
+            for (int s = 0; s < SLOTS; ++s) {
+                const size_t place = static_cast<size_t>(city) * STRIDE + 32 * s + lane;
+                const unsigned count = updates_before(load_relaxed(counts + place), update);
+                trail[s] = updated(rows[place], tau0, keep_log2, count);
+            }
+            draw_luck(coin(rule, key, ant, step), key, ant, step, luck);
+            Tabu tabu(walker + 1, n);
+            const int slot = choose(Pull(near, tabu, luck), trail, rule);
+            if (slot != NONE) {
+                const int next = city_in(near.city, slot);
+                tabu.visit(next);
+                go(ant, walker, city, next, slot);
+            } else {
+                stuck = true;
+                if (lane == 0) {
+                    walker->stuck = 1;
+                    walker->found = 0ull;
+                }
+            }
+        }
+        // All others wait for an ant whose candidates are visited: so the whole block seeks its next city, the open one with
+        // the largest tau^alpha eta^beta.
+        if (__syncthreads_or(stuck)) {
+            for (int base = first; base < last; base += 32) {
+                unsigned those = __ballot_sync(EVERY_LANE, base + lane < last && walker_of(base + lane)->stuck);
+                for (; those; those &= those - 1u) {
+                    Walker* walker = walker_of(base + __ffs(those) - 1);
+                    const Tabu tabu(walker + 1, n);
+                    const int city = walker->city;
+                    const Point here = point_of(cities, city);
+                    Best best{0u, 0x7FFFFFFF};
+#pragma unroll 2
+                    for (int word = warp; 32 * word < n; word += warps) {
+                        const int j = 32 * word + lane;
+                        if (tabu.words[word] >> lane & 1u) continue;
+                        const float trail = DENSE ? tau[static_cast<size_t>(city) * n + j] : 0.0f;
+                        best.meet(attraction(trail, distance(cities, city, here, j, point_of(cities, j)), exponents), j);
+                    }
+                    __syncwarp();
+                    const unsigned top = warp_max(best.rank);
+                    const unsigned lowest = warp_min(best.rank == top ? static_cast<unsigned>(best.city) : EVERY_LANE);
+                    if (lane == 0 && top > 0u) atomicMax(&walker->found, key_of(top, lowest));
+                }
+            }
+            __syncthreads();
+            for (int ant = first + warp; ant < last; ant += warps) {
+                Walker* walker = walker_of(ant);
+                if (!walker->stuck) continue;
+                const int next = city_of(walker->found);
+                Tabu tabu(walker + 1, n);
+                tabu.visit(next);
+                go(ant, walker, walker->city, next, NONE);
+                if (lane == 0) walker->stuck = 0;
+            }
         }
         if (!due) continue;
         wait = period;

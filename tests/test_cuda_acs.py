@@ -384,6 +384,7 @@ def test_state_goes_to_the_cpu_and_back(memory):
         "q0": 0.9,
         "xi": 0.1,
         "trails_per_node": 5,
+        "local_search": LocalSearch(kicks=0.0),
     }
     ours, reference = colony(instance, **parameters), CpuColony(instance, ColonyParameters(**parameters))
     ours.reset_trails(0.3)

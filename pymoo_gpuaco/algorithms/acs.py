@@ -31,9 +31,8 @@ class GPUACS(AntColony):
     xi : local evaporation in [0, 1]; 0 leaves trails alone while ants walk. Default 0.1.
     local_update_period : the local update is made on every which edge an ant takes, >= 1. Default 1.
     trails_per_node : ring of the selective memory, in [1, 1024]. Default 8.
-    deterministic : True repeats a run from its seed whatever the variant. Only "relaxed" and "selective" on CUDA are not
-        repeatable by themselves: there their ants then walk one after another, which takes m times as long.
-        Default False.
+    deterministic : True repeats a run from its seed, whatever the variant. Only "relaxed" and "selective" on CUDA need
+        it: their ants then walk one after another, which takes m times as long. Default False.
     sampling, n_elites, backend, device, **pymoo_arguments : see ``TourAlgorithm``.
 
     Source: R. Skinderowicz, "The GPU-based parallel Ant Colony System", JPDC 98 (2016),

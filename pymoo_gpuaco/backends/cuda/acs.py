@@ -22,7 +22,7 @@ _NEVER = 2**31 - 1  # a period of updates that no tour reaches
 _LEAST_ETA = 1e-30
 # Synchronous ants: bytes of one between two steps, beside its tabu; most warps of a block; fewest ants of a block, as
 # few blocks meet more quickly.
-_WALKER_BYTES = 32
+_WALKER_BYTES = 48
 _MOST_WARPS = 32
 _FEWEST_ANTS_A_BLOCK = 8
 _SHARED_KEPT = 1024  # shared memory that kernels declare themselves
@@ -62,9 +62,6 @@ class _AcsWalk:
             **self._cities.definitions(),
             "SLOTS": plan.slots,
             "NODE": plan.node,
-            "TABU": plan.tabu,
-            "NEAR": LENGTH,
-            "BATCH": plan.batch,
             "SYMMETRIC": int(self._cities.instance.symmetric),
             "ALPHA_IS_ONE": int(p.alpha == 1.0),
             "USUAL_EXPONENTS": int(p.alpha == 1.0 and p.beta == 2.0),
@@ -104,6 +101,8 @@ class _AcsWalk:
 class _FreeWalk(_AcsWalk):
     """Ants that do not wait for each other; ``deterministic``: one warp walks them one after another."""
 
+    _kernel: str
+
     @property
     def _shape(self) -> tuple[int, int]:
         """Blocks, and ants of a block."""
@@ -112,6 +111,9 @@ class _FreeWalk(_AcsWalk):
     def _definitions(self) -> dict[str, object]:
         return {
             **super()._definitions(),
+            "TABU": self._plan.tabu,
+            "NEAR": LENGTH,
+            "BATCH": self._plan.batch,
             "TABU_IN_SHARED": int(self._plan.tabu_in_shared),
             "ANTS_A_BLOCK": self._shape[1],
         }
@@ -123,12 +125,19 @@ class _FreeWalk(_AcsWalk):
             needed["tabus"] = blocks * ants * self._plan.tabu_bytes
         return needed
 
-    def _launch(self, kernel: str, trails: tuple[Any, ...], key: int, tours: Any) -> None:
+    @property
+    def _shared(self) -> int:
+        return self._shape[1] * self._plan.tabu_bytes if self._plan.tabu_in_shared else 0
+
+    def prepare(self) -> None:
+        """Upload the heuristic."""
+        super().prepare()
+        self._device.allow_shared(self._kernel, self._shared)
+
+    def _launch(self, trails: tuple[Any, ...], key: int, tours: Any) -> None:
         plan, (blocks, ants) = self._plan, self._shape
-        shared = ants * plan.tabu_bytes if plan.tabu_in_shared else 0
-        self._device.allow_shared(kernel, shared)
         walk = self._walk(key, plan.tabu_bytes, self._device.arrays["tabus"], tours)
-        self._device.launch(kernel, blocks, 32 * ants, *trails, *walk, shared=shared)
+        self._device.launch(self._kernel, blocks, 32 * ants, *trails, *walk, shared=self._shared)
 
 
 class _Rows:
@@ -155,10 +164,9 @@ class _Rows:
         return {"rows": 4 * self._plan.n * self._plan.stride}
 
     def walked(self) -> tuple[Any, ...]:
-        """Return what a walk on rows reads, up to the cities."""
+        """Return the first arguments of a walk on rows."""
         a = self._device.arrays
-        tau = a["tau"] if self._plan.dense else np.intp(0)
-        return a["rows"], a["eta"], a["candidates"], tau, a["bound"], a["near_cities"]
+        return a["rows"], a["eta"], a["candidates"], a["tau"] if self._plan.dense else np.intp(0)
 
     def open(self) -> None:
         a, plan = self._device.arrays, self._plan
@@ -177,6 +185,8 @@ class _Rows:
 
 class RelaxedWalk(_FreeWalk):
     """ACS-GPU-Alt: an ant walks its whole tour, on trails that the others change meanwhile."""
+
+    _kernel = "acs_relaxed"
 
     def __init__(self, device: Device, cities: Cities, trails: Trails, plan: Layout, *rest: Any) -> None:
         super().__init__(device, cities, trails, plan, *rest)
@@ -197,7 +207,8 @@ class RelaxedWalk(_FreeWalk):
     def build(self, key: int, tours: Any) -> None:
         """Open the rows, walk, close them."""
         self._rows.open()
-        self._launch("acs_relaxed", self._rows.walked(), key, tours)
+        a = self._device.arrays
+        self._launch((*self._rows.walked(), a["bound"], a["near_cities"]), key, tours)
         self._rows.close(np.float32(0.0))
 
 
@@ -211,7 +222,7 @@ class SyncWalk(_AcsWalk):
         ants = max(_FEWEST_ANTS_A_BLOCK, -(-plan.m // multiprocessors))
         self._blocks = -(-plan.m // ants)
         self._warps = min(_MOST_WARPS, ants)
-        self._ant_bytes = _WALKER_BYTES + plan.tabu_bytes
+        self._ant_bytes = _WALKER_BYTES + 16 * -(-plan.n // 128)  # of a bitmask in words of 16 bytes
         shared = ants * self._ant_bytes
         self._shared = shared if shared + _SHARED_KEPT <= device.limits.shared_bytes else 0
         # 1 - xi in logarithms; of xi = 1 one so low that 2^(c log) is 0 for every count c but 0
@@ -227,7 +238,7 @@ class SyncWalk(_AcsWalk):
             "MOST_WARPS": _MOST_WARPS,
         }
         return [
-            Source("acs_sync.cu", definitions, {"acs_sync": "PPPPPP" + _WALK + "fPP"}),
+            Source("acs_sync.cu", definitions, {"acs_sync": "PPPP" + _WALK + "fPP"}),
             self._rows.source(definitions, counted=True),
         ]
 
@@ -268,6 +279,8 @@ class SyncWalk(_AcsWalk):
 class SelectiveWalk(_FreeWalk):
     """ACS-GPU-SPM: as relaxed, on rings of few trails."""
 
+    _kernel = "acs_selective"
+
     def __init__(self, device: Device, cities: Cities, rings: Rings, plan: Layout, *rest: Any) -> None:
         super().__init__(device, cities, rings, plan, *rest)
         self._rings = rings
@@ -281,4 +294,4 @@ class SelectiveWalk(_FreeWalk):
         """Walk."""
         a = self._device.arrays
         trails = (a["ring"], a["tail"], self._rings.rest[0], a["eta"], a["candidates"], a["near_cities"])
-        self._launch("acs_selective", trails, key, tours)
+        self._launch(trails, key, tours)
