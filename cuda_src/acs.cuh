@@ -15,12 +15,15 @@
 #ifndef ALPHA_IS_ONE
 #define ALPHA_IS_ONE 1
 #endif
+#ifndef ANTS_A_BLOCK
+#define ANTS_A_BLOCK 4
+#endif
 #ifndef SYMMETRIC
 #define SYMMETRIC 1  // 1: both directions of an edge share their updates
 #endif
 
 constexpr int STRIDE = 32 * SLOTS;
-constexpr float LEAST_WEIGHT = 1.17549435e-38f;  // of an open city: 0 stands for none
+constexpr float LEAST_TRAIL = 1.17549435e-38f;  // has a logarithm
 constexpr int NONE = -1;
 
 // ---- trails that other ants change meanwhile: relaxed atomics, which read no torn values and wait for nobody
@@ -55,6 +58,11 @@ __device__ __forceinline__ void store_relaxed(unsigned long long* place, unsigne
     asm volatile("st.relaxed.gpu.global.u64 [%0], %1;" ::"l"(place), "l"(value) : "memory");
 }
 
+// The same in all lanes, and the minimum lets the compiler know.
+__device__ __forceinline__ int warp_of_block() {
+    return ANTS_A_BLOCK > 1 ? static_cast<int>(warp_min(threadIdx.x >> 5)) : 0;
+}
+
 // ---- local update
 
 // The local update tau <- (1 - xi) tau + xi tau0 (Eq. (3)), written so that tau0 itself stays exactly as it is.
@@ -80,7 +88,7 @@ __device__ __forceinline__ Near candidates_of(const Node* candidates, const floa
     Near near;
 #pragma unroll
     for (int s = 0; s < SLOTS; ++s) {
-        const size_t place = static_cast<size_t>(city) * STRIDE + 32 * s + lane_id();
+        const int place = city * STRIDE + 32 * s + lane_id();
         near.city[s] = candidates[place];
         near.eta[s] = eta[place];
     }
@@ -97,42 +105,24 @@ __device__ __forceinline__ int slot_of(const int* row, int city) {
     return NONE;
 }
 
-// The city in a slot, for all lanes.
-__device__ __forceinline__ int city_in(const int* row, int slot) {
-    int city = row[0];
-#pragma unroll
-    for (int s = 1; s < SLOTS; ++s) {
-        if (slot >> 5 == s) city = row[s];
-    }
-    return __shfl_sync(EVERY_LANE, city, slot & 31);
-}
-
 // Where an ant begins.
 __device__ __forceinline__ int first_city(Key key, unsigned ant, int n) {
     return below(random_words(key, 0u, STREAM_START, ant).x, n);
 }
 
-// Whether a step's choice is the greedy one (q <= q0, Eq. (1)). Lanes may ask for steps of their own.
+// Whether a step's choice is the greedy one (q <= q0, Eq. (1)).
 __device__ __forceinline__ bool coin(const Rule& rule, Key key, unsigned ant, unsigned step) {
     return uniform(random_words(key, step, STREAM_COIN, ant).x) <= rule.q0;
 }
 
-// All that a choice knows before it reads the trails. Weights are multiplied with a number of their own before the largest
-// is taken: 1 for the greedy choice; else 1 / E with E an exponential variate, for the largest w / E is a draw with
-// probability w / sum of w (Eq. (2); the race of Efrimidis and Spirakis 2006).
-struct Pull {
-    float factor[SLOTS];  // eta^beta times that number
-    bool open[SLOTS];
+// The same of 32 steps, a bit each, from `step` on; the minimum lets the compiler know that all lanes have the same.
+__device__ __forceinline__ unsigned coins_of(const Rule& rule, Key key, unsigned ant, unsigned step) {
+    return warp_min(__ballot_sync(EVERY_LANE, coin(rule, key, ant, step + lane_id())));
+}
 
-    __device__ __forceinline__ Pull(const Near& near, const Tabu& tabu, const float* luck) {
-#pragma unroll
-        for (int s = 0; s < SLOTS; ++s) {
-            factor[s] = near.eta[s] * luck[s];
-            open[s] = !tabu.visited(near.city[s]);
-        }
-    }
-};
-
+// What the weights are multiplied with before the largest is taken: 1 for the greedy choice; else 1 / E with E an
+// exponential variate, for the largest w / E is a draw with probability w / sum of w (Eq. (2); the race of
+// Efrimidis and Spirakis 2006).
 __device__ __forceinline__ void draw_luck(bool greedy, Key key, unsigned ant, unsigned step, float* luck) {
 #pragma unroll
     for (int s = 0; s < SLOTS; ++s) luck[s] = 1.0f;
@@ -149,29 +139,57 @@ __device__ __forceinline__ void draw_luck(bool greedy, Key key, unsigned ant, un
     }
 }
 
-// The slot of the open candidate that is pulled most, the same in all lanes, or NONE. Ties go to the lowest lane.
-__device__ __forceinline__ int choose(const Pull& pull, const float* trail, const Rule& rule) {
-    unsigned best = 0u;  // stands for a visited city
-    int slot = NONE;
+// What a lane brings into the choice: the one of its candidates that is open and has the largest tau^alpha eta^beta luck.
+struct Bid {
+    unsigned shortfall;  // the less, the larger; all bits for no open city
+    int city, slot;
+    float trail;
+    Look look;
+
+    __device__ __forceinline__ Bid(const Near& near, const float* trails, const float* luck, const Tabu& tabu,
+                                   const Rule& rule)
+        : shortfall(EVERY_LANE) {
+        float factor[SLOTS];  // does not wait for the trails
+        Look seen[SLOTS];
 #pragma unroll
-    for (int s = 0; s < SLOTS; ++s) {
+        for (int s = 0; s < SLOTS; ++s) {
+            seen[s] = tabu.look(near.city[s]);
+            factor[s] = seen[s].visited() ? 0.0f : near.eta[s] * luck[s];
+        }
+#pragma unroll
+        for (int s = 0; s < SLOTS; ++s) {
 #if ALPHA_IS_ONE
-        // Positive floats compare as integers do.
-        const float least = pull.open[s] ? LEAST_WEIGHT : 0.0f;
-        const unsigned rank = __float_as_uint(fmaxf(pull.open[s] ? trail[s] * pull.factor[s] : 0.0f, least));
+            // Floats that are not negative compare as integers do.
+            const unsigned own = ~__float_as_uint(trails[s] * factor[s]);
 #else
-        // In logarithms, as tau^alpha itself leaves the range of a float.
-        const float weight = rule.alpha * __log2f(fmaxf(trail[s], LEAST_WEIGHT)) + __log2f(pull.factor[s]);
-        const unsigned rank = pull.open[s] ? ordered(weight) : 0u;
+            // In logarithms, as tau^alpha itself leaves the range of a float.
+            const float weight = rule.alpha * __log2f(fmaxf(trails[s], LEAST_TRAIL)) + __log2f(factor[s]);
+            const unsigned own = factor[s] > 0.0f ? ~ordered(weight) : EVERY_LANE;
 #endif
-        if (rank > best) {
-            best = rank;
-            slot = 32 * s + lane_id();
+            if (s == 0 || own < shortfall) {
+                shortfall = own;
+                city = near.city[s];
+                slot = 32 * s + lane_id();
+                trail = trails[s];
+                look = seen[s];
+            }
         }
     }
-    const unsigned top = warp_max(best);
-    const unsigned winners = __ballot_sync(EVERY_LANE, best == top);
-    if (top == 0u) return NONE;
-    const int lane = __ffs(winners) - 1;
-    return SLOTS == 1 ? lane : __shfl_sync(EVERY_LANE, slot, lane);
-}
+
+    // The shortfall of the best bid of all; all bits if no lane has an open city.
+    __device__ __forceinline__ unsigned best() const { return warp_min(shortfall); }
+
+    // Whether this lane has it; of equal ones the highest lane.
+    __device__ __forceinline__ bool wins(unsigned best) const {
+        return __ballot_sync(EVERY_LANE, shortfall == best) >> lane_id() == 1u;
+    }
+
+    // For all lanes, from the one that wins.
+    __device__ __forceinline__ int city_of_winner(bool own) const { return from_winner(own, city); }
+    __device__ __forceinline__ int slot_of_winner(bool own) const { return from_winner(own, slot); }
+
+private:
+    static __device__ __forceinline__ int from_winner(bool own, int value) {
+        return static_cast<int>(warp_min(own ? static_cast<unsigned>(value) : EVERY_LANE));
+    }
+};

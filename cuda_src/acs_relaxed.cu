@@ -7,10 +7,6 @@
 
 #include "acs.cuh"
 
-#ifndef ANTS_A_BLOCK
-#define ANTS_A_BLOCK 4
-#endif
-
 // A city's candidates and the trails to them, as the lanes hold them while the ant stands there.
 struct Stand {
     float* row;  // of this lane's first candidate
@@ -18,7 +14,7 @@ struct Stand {
     float trail[SLOTS];
 
     __device__ __forceinline__ Stand(float* rows, const Node* candidates, const float* eta, int city)
-        : row(rows + static_cast<size_t>(city) * STRIDE + lane_id()) {
+        : row(rows + city * STRIDE + lane_id()) {
 #pragma unroll
         for (int s = 0; s < SLOTS; ++s) trail[s] = load_relaxed(row + 32 * s);
         near = candidates_of(candidates, eta, city);
@@ -34,29 +30,31 @@ struct Stand {
                 store_relaxed(row + 32 * s, blended(trail[s], tau0, xi));
             }
         }
-        if (DENSE && !__any_sync(EVERY_LANE, listed) && lane_id() == 0) {
-            float* place = tau + static_cast<size_t>(city) * n + other;
-            store_relaxed(place, blended(load_relaxed(place), tau0, xi));
-        }
+        if (DENSE && !__any_sync(EVERY_LANE, listed)) update_outside(tau, n, city, other, tau0, xi);
+    }
+
+    static __device__ __forceinline__ void update_outside(float* tau, int n, int city, int other, float tau0, float xi) {
+        float* place = tau + static_cast<size_t>(city) * n + other;
+        if (lane_id() == 0) store_relaxed(place, blended(load_relaxed(place), tau0, xi));
     }
 };
 
 extern __shared__ uint4 shared_memory[];
 
 // Build m tours. rows (n, STRIDE) trails of the candidate edges; eta and candidates (n, STRIDE); tau (n, n), outside the lists,
-// bound, near: see Surroundings; every period-th edge of an ant gets the local update. tabu_memory: tabu_bytes for every
-// warp of the grid, where shared memory is too small for the tabus; tours (m, n).
+// bound, near, raised: see Surroundings; every period-th edge of an ant gets the local update. tabu_memory: tabu_bytes for
+// every warp of the grid, where shared memory is too small for the tabus; tours (m, n).
 extern "C" __global__ void __launch_bounds__(32 * ANTS_A_BLOCK)
     acs_relaxed(float* rows, const float* __restrict__ eta, const Node* __restrict__ candidates, float* tau,
-                const float* bound, const Node* near_cities, CITIES_PARAMETERS, float alpha, float beta, float shortest,
-                float q0, float tau0, float xi, int period, unsigned key_low, unsigned key_high, int m, int tabu_bytes,
-                char* tabu_memory, int* tours) {
+                const float* bound, const Node* near_cities, const Node* raised, CITIES_PARAMETERS, float alpha, float beta,
+                float shortest, float q0, float tau0, float xi, int period, unsigned key_low, unsigned key_high, int m,
+                int tabu_bytes, char* tabu_memory, int* tours) {
     const Cities cities = CITIES;
-    const Surroundings around{tau, bound, near_cities};
+    const Surroundings around{tau, bound, near_cities, raised};
     const Exponents exponents{alpha, beta, shortest};
     const Rule rule{q0, alpha};
     const Key key{key_low, key_high};
-    const int warp = threadIdx.x >> 5, lane = lane_id();
+    const int lane = lane_id(), warp = warp_of_block();
 #if TABU_IN_SHARED
     Tabu tabu(reinterpret_cast<char*>(shared_memory) + static_cast<size_t>(warp) * tabu_bytes, n);
 #else
@@ -67,40 +65,46 @@ extern "C" __global__ void __launch_bounds__(32 * ANTS_A_BLOCK)
         int* tour = tours + static_cast<size_t>(ant) * n;
         const int start = first_city(key, ant, n);
         tabu.visit(start);
-        if (lane == 0) tour[0] = start;
+        if (lane == 0) *tour = start;
         Stand here(rows, candidates, eta, start);
-        int city = start, previous = NONE, wait = period;
-        bool was_due = false;
-        unsigned coins = __ballot_sync(EVERY_LANE, coin(rule, key, ant, lane));  // a bit a step: the greedy choice?
+        int city = start, previous = NONE;
+        int last_due = NONE, next_due = period;  // steps of the local update
+        unsigned coins = coins_of(rule, key, ant, 0u) >> 1;
         float luck[SLOTS];
-        draw_luck(coins >> 1 & 1u, key, ant, 1u, luck);
-        for (int step = 1; step <= n; ++step) {
-            int next = start;
-            if (step < n) {
-                const Pull pull(here.near, tabu, luck);
-                const int slot = choose(pull, here.trail, rule);
-                if (__builtin_expect(slot != NONE, 1)) next = city_in(here.near.city, slot);
-                else next = best_remaining(cities, around, exponents, city, tabu);
-            }
+        draw_luck(coins & 1u, key, ant, 1u, luck);
+        for (int step = 1; step < n; ++step) {
+            const Bid bid(here.near, here.trail, luck, tabu, rule);
+            const unsigned best = bid.best();
+            const bool stuck = best == EVERY_LANE, own = !stuck && bid.wins(best);
+            int next;
+            if (__builtin_expect(!stuck, 1)) next = bid.city_of_winner(own);
+            else next = best_remaining(cities, around, exponents, city, tabu);
             // The next row is asked for at once; what is left to do here is done while it comes.
             const Stand there(rows, candidates, eta, next);
-            const bool due = --wait == 0;
-            if (due) wait = period;
-            if (SYMMETRIC && was_due) here.update(tau, n, city, previous, tau0, xi);
-            if (due) here.update(tau, n, city, next, tau0, xi);
-            if (step < n) {
-                tabu.visit(next);
-                if (lane == 0) tour[step] = next;
-                const int coming = step + 1;
-                if ((coming & 31) == 0) coins = __ballot_sync(EVERY_LANE, coin(rule, key, ant, coming + lane));
-                draw_luck(coins >> (coming & 31) & 1u, key, ant, coming, luck);
-            }
+            if (SYMMETRIC && last_due == step - 1) here.update(tau, n, city, previous, tau0, xi);
+            const bool due = next_due == step;
+            if (due && own) store_relaxed(rows + city * STRIDE + bid.slot, blended(bid.trail, tau0, xi));
+            if (stuck) {
+               if (DENSE && due) Stand::update_outside(tau, n, city, next, tau0, xi);
+               tabu.visit(next);
+            } else tabu.take(own, bid.city, bid.look);
+            last_due = due ? step : last_due;
+            next_due += due ? period : 0;
+            ++tour;
+            if (lane == 0) *tour = next;
+            coins >>= 1;
+            if ((step & 31) == 31) coins = coins_of(rule, key, ant, step + 1);
+            draw_luck(coins & 1u, key, ant, step + 1, luck);
             previous = city;
             city = next;
-            was_due = due;
             here = there;
         }
-        if (SYMMETRIC && was_due) here.update(tau, n, city, previous, tau0, xi);
+        // The edge that closes the tour.
+        if (SYMMETRIC && last_due == n - 1) here.update(tau, n, city, previous, tau0, xi);
+        if (next_due == n) {
+            here.update(tau, n, city, start, tau0, xi);
+            if (SYMMETRIC) Stand(rows, candidates, eta, start).update(tau, n, start, city, tau0, xi);
+        }
         __syncwarp();
     }
 }

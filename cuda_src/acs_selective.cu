@@ -8,16 +8,12 @@
 #include "acs.cuh"
 #include "ring.cuh"
 
-#ifndef ANTS_A_BLOCK
-#define ANTS_A_BLOCK 4
-#endif
-
 constexpr int RINGS = (TRAILS + 31) / 32;  // entries a lane
 constexpr int TOGETHER = TRAILS < 8 ? TRAILS : 8;  // entries looked up in one go
 
 // tau^alpha eta^beta in logarithms, in which it fits a float.
 __device__ __forceinline__ float log_weight(float trail, float d, const Exponents& e) {
-    return e.alpha * __log2f(fmaxf(trail, LEAST_WEIGHT)) - e.beta * __log2f(fmaxf(d, e.shortest));
+    return e.alpha * __log2f(fmaxf(trail, LEAST_TRAIL)) - e.beta * __log2f(fmaxf(d, e.shortest));
 }
 
 // A city's ring as the lanes hold it: entry 32 r + lane in place r.
@@ -42,29 +38,21 @@ struct Ring {
 
     // The local update of the edge to `other`; an edge without an entry has the trail `rest` and gets one (Fig. 5).
     __device__ __forceinline__ void update(int other, float rest, float tau0, float xi) {
-        int slot = slot_in(other);
-        const bool found = slot != NONE;
-        if (!found) {
-            slot = tail = following(tail);
-            if (lane_id() == 0) store_relaxed(tail_place, tail);
-        }
+        bool held = false;
+#pragma unroll
+        for (int r = 0; r < RINGS; ++r) held |= city[r] == other;
+        const bool found = __any_sync(EVERY_LANE, held);
+        tail = found ? tail : following(tail);
 #pragma unroll
         for (int r = 0; r < RINGS; ++r) {
-            if (slot == 32 * r + lane_id()) {
-                trail[r] = blended(found ? trail[r] : rest, tau0, xi);
-                city[r] = other;
-                store_relaxed(entries + slot, entry_of(other, trail[r]));
-            }
+            const int slot = 32 * r + lane_id();
+            const bool mine = found ? city[r] == other : slot == tail;
+            const float updated = blended(found ? trail[r] : rest, tau0, xi);
+            if (mine) store_relaxed(entries + slot, entry_of(other, updated));
+            if (mine && !found) store_relaxed(tail_place, tail);
+            city[r] = mine ? other : city[r];
+            trail[r] = mine ? updated : trail[r];
         }
-    }
-
-    __device__ __forceinline__ int slot_in(int other) const {
-#pragma unroll
-        for (int r = 0; r < RINGS; ++r) {
-            const unsigned here = __ballot_sync(EVERY_LANE, city[r] == other);
-            if (here) return 32 * r + __ffs(here) - 1;
-        }
-        return NONE;
     }
 
     // Trails of the candidates: `rest`, and those that the ring has.
@@ -124,11 +112,11 @@ extern "C" __global__ void __launch_bounds__(32 * ANTS_A_BLOCK)
                   float shortest, float q0, float tau0, float xi, int period, unsigned key_low, unsigned key_high, int m,
                   int tabu_bytes, char* tabu_memory, int* tours) {
     const Cities cities = CITIES;
-    const Surroundings around{nullptr, nullptr, near_cities};
+    const Surroundings around{nullptr, nullptr, near_cities, nullptr};
     const Exponents exponents{alpha, beta, shortest};
     const Rule rule{q0, alpha};
     const Key key{key_low, key_high};
-    const int warp = threadIdx.x >> 5, lane = lane_id();
+    const int lane = lane_id(), warp = warp_of_block();
 #if TABU_IN_SHARED
     Tabu tabu(reinterpret_cast<char*>(shared_memory) + static_cast<size_t>(warp) * tabu_bytes, n);
 #else
@@ -139,45 +127,48 @@ extern "C" __global__ void __launch_bounds__(32 * ANTS_A_BLOCK)
         int* tour = tours + static_cast<size_t>(ant) * n;
         const int start = first_city(key, ant, n);
         tabu.visit(start);
-        if (lane == 0) tour[0] = start;
+        if (lane == 0) *tour = start;
         Ring ring(entries, tails, start);
         Near near = candidates_of(candidates, eta, start);
-        int city = start, previous = NONE, wait = period;
-        bool was_due = false;
-        unsigned coins = __ballot_sync(EVERY_LANE, coin(rule, key, ant, lane));  // a bit a step: the greedy choice?
+        int city = start, previous = NONE;
+        int last_due = NONE, next_due = period;  // steps of the local update
+        unsigned coins = coins_of(rule, key, ant, 0u) >> 1;
         float luck[SLOTS];
-        draw_luck(coins >> 1 & 1u, key, ant, 1u, luck);
-        for (int step = 1; step <= n; ++step) {
-            int next = start;
-            const Pull pull(near, tabu, luck);
-            if (SYMMETRIC && was_due) ring.update(previous, rest, tau0, xi);
-            if (step < n) {
-                float trails[SLOTS];
-                ring.trails_to(near, rest, trails);
-                const int slot = choose(pull, trails, rule);
-                if (__builtin_expect(slot != NONE, 1)) next = city_in(near.city, slot);
-                else next = ring.best_outside(cities, around, exponents, city, tabu, rest);
-            }
+        draw_luck(coins & 1u, key, ant, 1u, luck);
+        for (int step = 1; step < n; ++step) {
+            if (SYMMETRIC && last_due == step - 1) ring.update(previous, rest, tau0, xi);
+            float trails[SLOTS];
+            ring.trails_to(near, rest, trails);
+            const Bid bid(near, trails, luck, tabu, rule);
+            const unsigned best = bid.best();
+            const bool stuck = best == EVERY_LANE, own = !stuck && bid.wins(best);
+            int next;
+            if (__builtin_expect(!stuck, 1)) next = bid.city_of_winner(own);
+            else next = ring.best_outside(cities, around, exponents, city, tabu, rest);
             // The next ring is asked for at once; what is left to do here is done while it comes.
             const Ring next_ring(entries, tails, next);
             near = candidates_of(candidates, eta, next);
-            was_due = --wait == 0;
-            if (was_due) {
-                wait = period;
-                ring.update(next, rest, tau0, xi);
-            }
-            if (step < n) {
-                tabu.visit(next);
-                if (lane == 0) tour[step] = next;
-                const int coming = step + 1;
-                if ((coming & 31) == 0) coins = __ballot_sync(EVERY_LANE, coin(rule, key, ant, coming + lane));
-                draw_luck(coins >> (coming & 31) & 1u, key, ant, coming, luck);
-            }
+            const bool due = next_due == step;
+            if (due) ring.update(next, rest, tau0, xi);
+            last_due = due ? step : last_due;
+            next_due += due ? period : 0;
+            if (!stuck) tabu.take(own, bid.city, bid.look);
+            else tabu.visit(next);
+            ++tour;
+            if (lane == 0) *tour = next;
+            coins >>= 1;
+            if ((step & 31) == 31) coins = coins_of(rule, key, ant, step + 1);
+            draw_luck(coins & 1u, key, ant, step + 1, luck);
             previous = city;
             city = next;
             ring = next_ring;
         }
-        if (SYMMETRIC && was_due) ring.update(previous, rest, tau0, xi);
+        // The edge that closes the tour.
+        if (SYMMETRIC && last_due == n - 1) ring.update(previous, rest, tau0, xi);
+        if (next_due == n) {
+            ring.update(start, rest, tau0, xi);
+            if (SYMMETRIC) Ring(entries, tails, start).update(city, rest, tau0, xi);
+        }
         __syncwarp();
     }
 }

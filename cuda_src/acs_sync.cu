@@ -53,15 +53,24 @@ struct alignas(16) Walker {
     long long ahead, behind;   // places, in the rows, of the edge it last updated in both directions, or NONE
     unsigned long long found;  // while it is stuck: the best open city so far, see `key_of`
     int city, previous;
-    int stuck;  // all its candidates are visited
+    int stuck;  // neither its candidates nor the longer lists settle the choice
+    float bound;  // then: see Listed
 };
 
 // Grows with the rank of a city; of equal ones, the lowest has the largest key.
-__device__ __forceinline__ unsigned long long key_of(unsigned rank, int city) {
-    return static_cast<unsigned long long>(rank) << 32 | ~static_cast<unsigned>(city);
+__device__ __forceinline__ unsigned long long key_of(const Best& best) {
+    return static_cast<unsigned long long>(best.rank) << 32 | ~static_cast<unsigned>(best.city);
 }
 
-__device__ __forceinline__ int city_of(unsigned long long key) { return static_cast<int>(~static_cast<unsigned>(key)); }
+__device__ __forceinline__ Best best_of(unsigned long long key) {
+    return Best{static_cast<unsigned>(key >> 32), static_cast<int>(~static_cast<unsigned>(key))};
+}
+
+// The best of all lanes.
+__device__ __forceinline__ Best of_all_lanes(const Best& best) {
+    const unsigned top = warp_max(best.rank);
+    return Best{top, best.of_warp(top)};
+}
 
 // Apply the local update to a trail outside the lists. Several ants may do so at once: each repeats until its own update
 // went in, and as all apply the same function, their order does not matter.
@@ -81,14 +90,15 @@ extern __shared__ uint4 shared_memory[];
 // all m ants, at ant_memory. meeting (2,) zero.
 extern "C" __global__ void __launch_bounds__(32 * MOST_WARPS)
     acs_sync(const float* __restrict__ rows, const float* __restrict__ eta, const Node* __restrict__ candidates, float* tau,
-             CITIES_PARAMETERS, float alpha, float beta, float shortest, float q0, float tau0, float xi, int period,
-             unsigned key_low, unsigned key_high, int m, int ant_bytes, char* ant_memory, int* tours, float keep_log2,
-             Count* counts, unsigned long long* meeting) {
+             const float* bound, const Node* near_cities, const Node* raised, CITIES_PARAMETERS, float alpha, float beta,
+             float shortest, float q0, float tau0, float xi, int period, unsigned key_low, unsigned key_high, int m,
+             int ant_bytes, char* ant_memory, int* tours, float keep_log2, Count* counts, unsigned long long* meeting) {
     const Cities cities = CITIES;
+    const Surroundings around{tau, bound, near_cities, raised};
     const Exponents exponents{alpha, beta, shortest};
     const Rule rule{q0, alpha};
     const Key key{key_low, key_high};
-    const int warp = threadIdx.x >> 5, warps = blockDim.x >> 5, lane = lane_id();
+    const int warp = static_cast<int>(warp_min(threadIdx.x >> 5)), warps = blockDim.x >> 5, lane = lane_id();
     const int share = (m + gridDim.x - 1) / gridDim.x, first = blockIdx.x * share, last = min(m, first + share);
 #if TABU_IN_SHARED
     char* const memory = reinterpret_cast<char*>(shared_memory);
@@ -105,7 +115,7 @@ extern "C" __global__ void __launch_bounds__(32 * MOST_WARPS)
         const int start = first_city(key, ant, n);
         tabu.visit(start);
         if (lane == 0) {
-            *walker = Walker{NONE, NONE, 0ull, start, NONE, 0};
+            *walker = Walker{NONE, NONE, 0ull, start, NONE, 0, 0.0f};
             tours[static_cast<size_t>(ant) * n] = start;
         }
         __syncwarp();
@@ -170,21 +180,29 @@ extern "C" __global__ void __launch_bounds__(32 * MOST_WARPS)
             }
             draw_luck(coin(rule, key, ant, step), key, ant, step, luck);
             Tabu tabu(walker + 1, n);
-            const int slot = choose(Pull(near, tabu, luck), trail, rule);
-            if (slot != NONE) {
-                const int next = city_in(near.city, slot);
-                tabu.visit(next);
-                go(ant, walker, city, next, slot);
-            } else {
-                stuck = true;
-                if (lane == 0) {
-                    walker->stuck = 1;
-                    walker->found = 0ull;
-                }
+            const Bid bid(near, trail, luck, tabu, rule);
+            const unsigned best = bid.best();
+            if (best != EVERY_LANE) {
+                const bool own = bid.wins(best);
+                tabu.take(own, bid.city, bid.look);
+                go(ant, walker, city, bid.city_of_winner(own), bid.slot_of_winner(own));
+                continue;
+            }
+            const Listed listed = look_in_lists(cities, around, exponents, city, tabu);
+            if (listed.chosen >= 0) {
+                tabu.visit(listed.chosen);
+                go(ant, walker, city, listed.chosen, NONE);
+                continue;
+            }
+            stuck = true;
+            const Best so_far = of_all_lanes(listed.best);
+            if (lane == 0) {
+                walker->stuck = 1;
+                walker->found = key_of(so_far);
+                walker->bound = listed.bound;
             }
         }
-        // All others wait for an ant whose candidates are visited: so the whole block seeks its next city, the open one with
-        // the largest tau^alpha eta^beta.
+        // All others wait for an ant that the lists do not help: so the whole block looks at the open cities for it.
         if (__syncthreads_or(stuck)) {
             for (int base = first; base < last; base += 32) {
                 unsigned those = __ballot_sync(EVERY_LANE, base + lane < last && walker_of(base + lane)->stuck);
@@ -192,26 +210,26 @@ extern "C" __global__ void __launch_bounds__(32 * MOST_WARPS)
                     Walker* walker = walker_of(base + __ffs(those) - 1);
                     const Tabu tabu(walker + 1, n);
                     const int city = walker->city;
+                    const float* const row = tau + static_cast<size_t>(city) * n;
                     const Point here = point_of(cities, city);
                     Best best{0u, 0x7FFFFFFF};
-#pragma unroll 2
+#pragma unroll 4
                     for (int word = warp; 32 * word < n; word += warps) {
-                        const int j = 32 * word + lane;
-                        if (tabu.words[word] >> lane & 1u) continue;
-                        const float trail = DENSE ? tau[static_cast<size_t>(city) * n + j] : 0.0f;
-                        best.meet(attraction(trail, distance(cities, city, here, j, point_of(cities, j)), exponents), j);
+                        const bool open = !(tabu.words[word] >> lane & 1u);
+                        const int j = open ? 32 * word + lane : city;
+                        const float d = distance(cities, city, here, j, point_of(cities, j));
+                        if (open) best.consider(row, walker->bound, d, j, exponents);
                     }
                     __syncwarp();
-                    const unsigned top = warp_max(best.rank);
-                    const unsigned lowest = warp_min(best.rank == top ? static_cast<unsigned>(best.city) : EVERY_LANE);
-                    if (lane == 0 && top > 0u) atomicMax(&walker->found, key_of(top, lowest));
+                    best = of_all_lanes(best);
+                    if (lane == 0 && best.rank > 0u) atomicMax(&walker->found, key_of(best));
                 }
             }
             __syncthreads();
             for (int ant = first + warp; ant < last; ant += warps) {
                 Walker* walker = walker_of(ant);
                 if (!walker->stuck) continue;
-                const int next = city_of(walker->found);
+                const int next = best_of(walker->found).city;
                 Tabu tabu(walker + 1, n);
                 tabu.visit(next);
                 go(ant, walker, walker->city, next, NONE);

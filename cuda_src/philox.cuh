@@ -11,6 +11,8 @@ constexpr unsigned STREAM_KICKS = 1;
 constexpr unsigned STREAM_START = 3;
 constexpr unsigned STREAM_SCAN = 4;
 constexpr unsigned STREAM_COIN = 7;
+constexpr unsigned STREAM_REST = 8;
+constexpr unsigned STREAM_ARRIVALS = 9;
 
 struct Key {
     unsigned low, high;
@@ -43,11 +45,11 @@ __device__ __forceinline__ float uniform(unsigned word) {
     return fmaf(static_cast<float>(word), 0x1p-32f, 0x1p-33f);
 }
 
-// An exponential variate, mean 1, from one word. Near 0, where a race over many cities is decided, the series keeps
-// the relative precision that the logarithm of a number near 1 would lose.
+// An exponential variate from one word, counted in half-lives (mean 1 / ln 2): a race only compares. Near 0, where a
+// race over many cities is decided, the series keeps the relative precision that the logarithm of a number near 1 would
+// lose.
 __device__ __forceinline__ float exponential(unsigned word) {
-    const float v = uniform(word);
-    const float series = v * fmaf(v, fmaf(v, 0.33333333f, 0.5f), 1.0f);
-    const float logarithm = -0.69314718f * __log2f(fmaxf(1.0f - v, 0x1p-33f));
-    return v < 0.015625f ? series : logarithm;
+    const float v = fmaf(static_cast<float>(word), 0x1.fffffep-33f, 0x1p-33f);  // in (0, 1 - 2^-24]
+    const float series = v * fmaf(v, fmaf(v, 0.48089835f, 0.72134752f), 1.44269504f);
+    return v < 0.015625f ? series : -__log2f(1.0f - v);
 }

@@ -33,9 +33,11 @@ def random_instance(n: int, k: int = 32, seed: int = 1, metric: str = "EXACT") -
     return as_instance(TSP(rng.uniform(0, 1000, (n, 2)), metric=metric), k)
 
 
-def set_trails(engine, tau) -> None:
+def set_trails(engine, tau, rest: float = 0.0) -> None:
+    """``rest`` is the trail that most edges share, as the engine would know it."""
     state = engine.export_state()
     state["tau"] = np.asarray(tau, np.float32)
+    state["rest"] = np.full(1, rest, np.float32)
     engine.import_state(state)
 
 
@@ -321,23 +323,97 @@ def test_trail_update_equals_the_cpu(memory, symmetric):
     np.testing.assert_allclose(ours.export_state()["tau"], reference.export_state()["tau"], rtol=2e-6)
 
 
-def test_the_bound_of_the_other_trails_holds():
-    """The largest trail of a city's edges that are no candidates: after any update, never below."""
-    instance = random_instance(80, 6)
-    engine = colony(instance, n_ants=50, candidate_list_size=6)
+def raised_trails(instance, common: float, count: int) -> np.ndarray:
+    """Trails that are `common`, but for candidates and `count` others a city, which are stronger."""
+    n = instance.n
+    rng = np.random.default_rng(7)
+    tau = np.full((n, n), common, np.float32)
+    candidates = rng.uniform(common, 1.0, instance.neighbours.shape)
+    np.put_along_axis(tau, instance.neighbours, candidates.astype(np.float32), axis=1)
+    for i in range(n):
+        others = np.setdiff1d(np.arange(n), [i, *instance.neighbours[i]])
+        chosen = rng.choice(others, min(count, len(others)), replace=False)
+        tau[i, chosen] = 2.0 ** -rng.uniform(0, 6, len(chosen))
+    return tau
+
+
+@pytest.mark.parametrize("raised", [0, 3, 20, 60])
+@pytest.mark.parametrize("k", [6, 32, 40])
+@pytest.mark.parametrize(("alpha", "beta"), [(1.0, 2.0), (0.7, 3.0)])
+@pytest.mark.parametrize("all_cities", [True, False])
+def test_strong_edges_outside_the_lists_keep_the_distribution(raised, k, alpha, beta, all_cities):
+    instance = random_instance(110, k)
+    engine = colony(
+        instance,
+        n_ants=6000,
+        candidate_list_size=None if all_cities else k,
+        selection="hybrid" if all_cities else "wrs",
+        alpha=alpha,
+        beta=beta,
+    )
+    common = 0.01
+    tau = raised_trails(instance, common, raised)
+    set_trails(engine, tau, common)
+    engine.construct(2024)
+    tours = all_tours(engine)
+    assert is_permutation(tours)
+    d = distance_matrix(instance)
+    np.fill_diagonal(d, 1.0)
+    weights = tau.astype(float) ** alpha * d**-beta
+    check_steps(tours, weights, None if all_cities else instance.neighbours, weights)
+
+
+def test_the_distribution_is_exact_after_many_deposits():
+    """Trails that the engine itself has brought about: limits, few raised edges, and most at the lower limit."""
+    instance = random_instance(130, 32)
+    engine = colony(instance, n_ants=8000, candidate_list_size=None, selection="hybrid")
+    engine.reset_trails(1.0)
+    rng = np.random.default_rng(3)
+    for key in range(12):
+        engine.construct(key)
+        tour = engine.tours([rng.integers(8000)])[0]
+        engine.update_trails(TrailUpdate(0.3, ((tour, 0.3),), tau_min=0.05, tau_max=1.0))
+    tau = engine.export_state()["tau"]
+    outside = np.ones_like(tau, bool)
+    np.put_along_axis(outside, instance.neighbours, False, axis=1)
+    np.fill_diagonal(outside, False)
+    assert 0.5 < (tau[outside] == np.float32(0.05)).mean() < 1.0
+    engine.construct(99)
+    d = distance_matrix(instance)
+    np.fill_diagonal(d, 1.0)
+    weights = tau.astype(float) * d**-2.0
+    check_steps(all_tours(engine), weights, None, weights)
+
+
+@pytest.mark.parametrize("colony_amount", [0.0, 50.0])
+def test_raised_edges_are_the_strongest_and_the_bound_is_that_of_all_others(colony_amount):
+    n = 150
+    instance = random_instance(n, 6)
+    engine = colony(instance, n_ants=200, candidate_list_size=6)
     engine.reset_trails(0.4)
     engine.construct(0)
     rng = np.random.default_rng(0)
-    for _ in range(5):
-        tour = rng.permutation(80).astype(np.int32)
-        engine.update_trails(TrailUpdate(0.3, ((tour, 0.3),), colony_amount=50.0, tau_min=0.01, tau_max=1.0))
-        bound = np.empty(80, np.float32)
+    for step in range(5):
+        tour = rng.permutation(n).astype(np.int32)
+        update = TrailUpdate(0.3, ((tour, 0.3),), colony_amount=colony_amount, tau_min=0.01, tau_max=1.0)
+        engine.update_trails(update)
+        state = engine.export_state()
+        tau, common = state["tau"].copy(), float(state["rest"][0])
+        engine.construct(step + 1)
+        bound, raised = np.empty(n, np.float32), np.empty((n, 32), np.uint16)
         with engine._device.working():
-            engine._device.read(bound, "bound")
-        tau = engine.export_state()["tau"].copy()
+            engine._device.read(bound, "outside_bound")
+            engine._device.read(raised, "raised")
         np.fill_diagonal(tau, 0.0)
         np.put_along_axis(tau, instance.neighbours, 0.0, axis=1)
-        np.testing.assert_array_equal(bound, tau.max(axis=1))
+        for i in range(n):
+            listed = raised[i][raised[i] != i].astype(int)
+            others = np.setdiff1d(np.arange(n), listed)
+            assert len(np.unique(listed)) == len(listed)
+            assert bound[i] == tau[i, others].max()
+            assert (tau[i, listed] > bound[i]).all()
+            above = (tau[i] > common).sum()
+            assert len(listed) == above if above <= 32 else len(listed) > 0 or colony_amount > 0
 
 
 @pytest.mark.parametrize("memory", ["dense", "candidate"])

@@ -11,6 +11,7 @@ from pymoo_gpuaco.backends.cuda.device import Device, Source, words
 from pymoo_gpuaco.backends.cuda.layout import Layout
 from pymoo_gpuaco.backends.cuda.neighbours import LENGTH
 from pymoo_gpuaco.backends.cuda.rings import Rings
+from pymoo_gpuaco.backends.cuda.rows import Rows
 from pymoo_gpuaco.backends.cuda.trails import Trails
 from pymoo_gpuaco.colony.parameters import ColonyParameters
 from pymoo_gpuaco.problems.instance import Instance
@@ -19,7 +20,7 @@ from pymoo_gpuaco.problems.instance import Instance
 _WALK = CITIES + "ffffffiIIiiPP"
 _NEVER = 2**31 - 1  # a period of updates that no tour reaches
 # Least eta^beta of a candidate over the largest of its row: beside it a trail still leaves a float above zero.
-_LEAST_ETA = 1e-30
+_LEAST_ETA = 1e-25
 # Synchronous ants: bytes of one between two steps, beside its tabu; most warps of a block; fewest ants of a block, as
 # few blocks meet more quickly.
 _WALKER_BYTES = 48
@@ -62,6 +63,7 @@ class _AcsWalk:
             **self._cities.definitions(),
             "SLOTS": plan.slots,
             "NODE": plan.node,
+            "NEAR": LENGTH,
             "SYMMETRIC": int(self._cities.instance.symmetric),
             "ALPHA_IS_ONE": int(p.alpha == 1.0),
             "USUAL_EXPONENTS": int(p.alpha == 1.0 and p.beta == 2.0),
@@ -112,8 +114,6 @@ class _FreeWalk(_AcsWalk):
         return {
             **super()._definitions(),
             "TABU": self._plan.tabu,
-            "NEAR": LENGTH,
-            "BATCH": self._plan.batch,
             "TABU_IN_SHARED": int(self._plan.tabu_in_shared),
             "ANTS_A_BLOCK": self._shape[1],
         }
@@ -140,17 +140,26 @@ class _FreeWalk(_AcsWalk):
         self._device.launch(self._kernel, blocks, 32 * ants, *trails, *walk, shared=self._shared)
 
 
-class _Rows:
-    """Trails of the candidate edges in rows, for the time of a walk."""
+class _OpenTrails:
+    """Trails of the candidate edges in ``rows`` (n, stride), for the time of a walk.
 
-    def __init__(self, device: Device, plan: Layout, trails: Trails) -> None:
+    Of dense trails the walk also reads what lies outside the lists, with the bounds that ``Rows`` finds.
+    """
+
+    def __init__(
+        self, device: Device, cities: Cities, trails: Trails, plan: Layout, p: ColonyParameters, d: float
+    ):
         self._device = device
         self._plan = plan
         self._trails = trails
+        self._outside = Rows(
+            device, cities, trails, plan, (np.float32(p.alpha), np.float32(p.beta), np.float32(d))
+        )
 
-    def source(self, definitions: dict[str, object], counted: bool) -> Source:
+    def sources(self, definitions: dict[str, object], counted: bool) -> list[Source]:
+        """Return what goes between trails and rows."""
         names = ("NODE", "SLOTS", "ALPHA_IS_ONE", "SYMMETRIC")
-        return Source(
+        own = Source(
             "acs_rows.cu",
             {
                 **{name: definitions[name] for name in names},
@@ -159,22 +168,37 @@ class _Rows:
             },
             {"open_rows": "PPiifPP", "close_rows": "PPiiffPP"},
         )
+        return [own, *self._outside.sources()] if self._plan.dense else [own]
 
     def needed(self) -> dict[str, int]:
-        return {"rows": 4 * self._plan.n * self._plan.stride}
+        """Return the bytes of every array."""
+        outside = self._outside.needed() if self._plan.dense else {}
+        return {"rows": 4 * self._plan.n * self._plan.stride, **outside}
+
+    def prepare(self) -> None:
+        """Prepare the bounds."""
+        if self._plan.dense:
+            self._outside.prepare()
 
     def walked(self) -> tuple[Any, ...]:
         """Return the first arguments of a walk on rows."""
         a = self._device.arrays
-        return a["rows"], a["eta"], a["candidates"], a["tau"] if self._plan.dense else np.intp(0)
+        tau = a["tau"] if self._plan.dense else np.intp(0)
+        return a["rows"], a["eta"], a["candidates"], tau, a["outside_bound"], a["near_cities"], a["raised"]
 
     def open(self) -> None:
+        """Launch: fill the rows."""
         a, plan = self._device.arrays, self._plan
+        if plan.dense:
+            self._outside.weigh()
         lists = (a["neighbours"], plan.n, plan.k)
         tau0 = np.float32(self._trails.tau0)
-        self._device.call("open_rows", plan.n * plan.stride, a["tau"], *lists, tau0, a["bound"], a["rows"])
+        self._device.call(
+            "open_rows", plan.n * plan.stride, a["tau"], *lists, tau0, a["outside_bound"], a["rows"]
+        )
 
     def close(self, keep_log2: np.float32) -> None:
+        """Launch: put the rows back, with the updates that were counted."""
         a, plan = self._device.arrays, self._plan
         lists = (a["neighbours"], plan.n, plan.k)
         tau0 = np.float32(self._trails.tau0)
@@ -190,26 +214,30 @@ class RelaxedWalk(_FreeWalk):
 
     def __init__(self, device: Device, cities: Cities, trails: Trails, plan: Layout, *rest: Any) -> None:
         super().__init__(device, cities, trails, plan, *rest)
-        self._rows = _Rows(device, plan, trails)
+        self._open = _OpenTrails(device, cities, trails, plan, *rest)
 
     def sources(self) -> list[Source]:
         """Return the walk, and what goes between trails and rows."""
         definitions = {**self._definitions(), "DENSE": int(self._plan.dense)}
         return [
-            Source("acs_relaxed.cu", definitions, {"acs_relaxed": "PPPPPP" + _WALK}),
-            self._rows.source(definitions, counted=False),
+            Source("acs_relaxed.cu", definitions, {"acs_relaxed": "PPPPPPP" + _WALK}),
+            *self._open.sources(definitions, counted=False),
         ]
 
     def needed(self) -> dict[str, int]:
         """Return the bytes of every array."""
-        return {**super().needed(), **self._rows.needed()}
+        return {**super().needed(), **self._open.needed()}
+
+    def prepare(self) -> None:
+        """Upload the heuristic."""
+        super().prepare()
+        self._open.prepare()
 
     def build(self, key: int, tours: Any) -> None:
         """Open the rows, walk, close them."""
-        self._rows.open()
-        a = self._device.arrays
-        self._launch((*self._rows.walked(), a["bound"], a["near_cities"]), key, tours)
-        self._rows.close(np.float32(0.0))
+        self._open.open()
+        self._launch(self._open.walked(), key, tours)
+        self._open.close(np.float32(0.0))
 
 
 class SyncWalk(_AcsWalk):
@@ -217,7 +245,7 @@ class SyncWalk(_AcsWalk):
 
     def __init__(self, device: Device, cities: Cities, trails: Trails, plan: Layout, *rest: Any) -> None:
         super().__init__(device, cities, trails, plan, *rest)
-        self._rows = _Rows(device, plan, trails)
+        self._open = _OpenTrails(device, cities, trails, plan, *rest)
         multiprocessors = device.limits.multiprocessors
         ants = max(_FEWEST_ANTS_A_BLOCK, -(-plan.m // multiprocessors))
         self._blocks = -(-plan.m // ants)
@@ -238,14 +266,14 @@ class SyncWalk(_AcsWalk):
             "MOST_WARPS": _MOST_WARPS,
         }
         return [
-            Source("acs_sync.cu", definitions, {"acs_sync": "PPPP" + _WALK + "fPP"}),
-            self._rows.source(definitions, counted=True),
+            Source("acs_sync.cu", definitions, {"acs_sync": "PPPPPPP" + _WALK + "fPP"}),
+            *self._open.sources(definitions, counted=True),
         ]
 
     def needed(self) -> dict[str, int]:
         """Return the bytes of every array."""
         counts = 8 * self._plan.n * self._plan.stride
-        needed = {**super().needed(), **self._rows.needed(), "counts": counts, "meeting": 16}
+        needed = {**super().needed(), **self._open.needed(), "counts": counts, "meeting": 16}
         if not self._shared:
             needed["walkers"] = self._plan.m * self._ant_bytes
         return needed
@@ -253,27 +281,28 @@ class SyncWalk(_AcsWalk):
     def prepare(self) -> None:
         """Upload the heuristic; nothing is counted yet."""
         super().prepare()
+        self._open.prepare()
         self._device.arrays.zero("counts", self.needed()["counts"])
         self._device.allow_shared("acs_sync", self._shared)
 
     def build(self, key: int, tours: Any) -> None:
         """Open the rows, walk, and let them take what was counted."""
         a = self._device.arrays
-        self._rows.open()
+        self._open.open()
         a.zero("meeting", 16)
         walk = self._walk(key, self._ant_bytes, a["walkers"], tours)
         self._device.launch(
             "acs_sync",
             self._blocks,
             32 * self._warps,
-            *self._rows.walked(),
+            *self._open.walked(),
             *walk,
             self._keep_log2,
             a["counts"],
             a["meeting"],
             shared=self._shared,
         )
-        self._rows.close(self._keep_log2)
+        self._open.close(self._keep_log2)
 
 
 class SelectiveWalk(_FreeWalk):

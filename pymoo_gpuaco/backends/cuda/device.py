@@ -69,6 +69,7 @@ class Device:
         hardware = self.cuda.Device(index)
         self.limits = DeviceLimits(
             int(hardware.get_attribute(attribute.MULTIPROCESSOR_COUNT)),
+            int(hardware.get_attribute(attribute.MAX_THREADS_PER_MULTIPROCESSOR)) // 32,
             int(hardware.get_attribute(attribute.MAX_SHARED_MEMORY_PER_BLOCK_OPTIN)),
         )
         major, minor = hardware.compute_capability()

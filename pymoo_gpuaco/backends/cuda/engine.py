@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike, NDArray
 from pymoo_gpuaco.backends.cuda import layout
 from pymoo_gpuaco.backends.cuda.acs import RelaxedWalk, SelectiveWalk, SyncWalk
 from pymoo_gpuaco.backends.cuda.cities import Cities
-from pymoo_gpuaco.backends.cuda.construction import AllCitiesWalk, CandidateWalk, Construction
+from pymoo_gpuaco.backends.cuda.construction import AllCitiesWalk, Construction, RowWalk
 from pymoo_gpuaco.backends.cuda.device import Device, Part, Source, fitting
 from pymoo_gpuaco.backends.cuda.lists import Lists
 from pymoo_gpuaco.backends.cuda.rings import Rings
@@ -51,9 +51,7 @@ class CudaColony:
         # eta = 1 / d has no value at d = 0: cities at one place count as half the shortest distance apart
         shortest = float(positive.min()) / 2.0 if positive.size else 1.0
         self._cities = Cities(self._device, instance)
-        self._lists = Lists(
-            self._device, instance, plan, float(parameters.alpha), float(parameters.beta), shortest
-        )
+        self._lists = Lists(self._device, instance, plan, float(parameters.beta), shortest)
         self._trails: Trails | Rings
         self._construction: Construction
         if plan.selective:
@@ -67,8 +65,8 @@ class CudaColony:
                 acs = SyncWalk if parameters.together else RelaxedWalk
                 self._construction = acs(self._device, self._cities, trails, plan, parameters, shortest)
             else:
-                way = AllCitiesWalk if plan.all_cities else CandidateWalk
-                self._construction = way(self._device, self._cities, self._lists, plan, parameters, shortest)
+                way = RowWalk if plan.tiered else AllCitiesWalk
+                self._construction = way(self._device, self._cities, trails, plan, parameters, shortest)
         self._search = (
             None
             if parameters.local_search is None

@@ -50,6 +50,7 @@ class DeviceLimits:
     """What the layout needs to know of a device."""
 
     multiprocessors: int
+    warps: int  # most that a multiprocessor holds
     shared_bytes: int  # most dynamic shared memory that a block may ask for
 
 
@@ -66,13 +67,13 @@ class Layout:
     slots: int  # candidates a lane
     node_bytes: int  # bytes of a city's number in tabus and candidate rows
     race: bool
-    rule: int  # of construct_all.cu
+    rest: bool  # rows hold the heaviest edges only, and all other cities are drawn from as well
     tabu: int  # code of tabu.cuh
     resident: bool  # candidate rows in shared memory
     tabu_in_shared: bool
     tabu_bytes: int
     ants_a_block: int
-    batch: int  # open cities that a lane handles together
+    least_blocks: int  # construction blocks that a multiprocessor is to hold at the same time
     blocks: int
     shared_bytes: int  # of a construction block
     search_in_shared: bool
@@ -92,7 +93,12 @@ class Layout:
     @property
     def tiered(self) -> bool:
         """Whether construction reads candidate rows: always, but for weighing all cities one by one."""
-        return not self.all_cities or self.rule == TWO_TIERS
+        return not self.all_cities or self.rest
+
+    @property
+    def inverse_bytes(self) -> int:
+        """Bytes of one float a city, in whole units of 16."""
+        return _round_up(4 * self.n, 16)
 
     @property
     def alias_rows(self) -> int:
@@ -124,11 +130,12 @@ def plan(instance: Instance, parameters: ColonyParameters, limits: DeviceLimits)
     usual = _usual_tabu(parameters.selection, all_cities, rule)
     tabu = _TABU[usual if parameters.tabu == "auto" else parameters.tabu]
     tabu_bytes = _round_up({0: 2 * n * node_bytes, 1: n * node_bytes, 2: 4 * -(-n // 32)}[tabu], 16)
-    rows = n * 32 * slots * (4 + node_bytes)
+    rest = rule == TWO_TIERS
+    rows = n * 32 * slots * (4 + node_bytes) + (_round_up(4 * n, 16) if rest else 0)
     share = -(-m // limits.multiprocessors)  # ants of one multiprocessor, if spread evenly
     together = min(32, share)
     acs = parameters.selection == ACS  # its trails change while the ants walk
-    resident = not all_cities and not acs and rows + together * tabu_bytes <= limits.shared_bytes
+    resident = (rest or not all_cities) and not acs and rows + together * tabu_bytes <= limits.shared_bytes
     tabu_in_shared = resident or tabu_bytes <= limits.shared_bytes
     ants_a_block = together if resident else 1 if share <= 32 or 4 * tabu_bytes > limits.shared_bytes else 4
     blocks = -(-m // ants_a_block)
@@ -148,14 +155,14 @@ def plan(instance: Instance, parameters: ColonyParameters, limits: DeviceLimits)
         all_cities=all_cities,
         slots=slots,
         node_bytes=node_bytes,
-        race=rule == RACE,
-        rule=rule,
+        race=rule != ROULETTE,
+        rest=rest,
         tabu=tabu,
         resident=resident,
         tabu_in_shared=tabu_in_shared,
         tabu_bytes=tabu_bytes,
         ants_a_block=ants_a_block,
-        batch=4 if share <= 24 and not all_cities else 2,
+        least_blocks=1 if resident else max(1, min(share, limits.warps // 2) // ants_a_block),
         blocks=blocks,
         shared_bytes=shared,
         search_in_shared=search_in_shared,
