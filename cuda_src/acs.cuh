@@ -106,24 +106,24 @@ __device__ __forceinline__ int slot_of(const int* row, int city) {
 }
 
 // Where an ant begins.
-__device__ __forceinline__ int first_city(Key key, unsigned ant, int n) {
+__device__ __forceinline__ int first_city(const RoundKeys& key, unsigned ant, int n) {
     return below(random_words(key, 0u, STREAM_START, ant).x, n);
 }
 
 // Whether a step's choice is the greedy one (q <= q0, Eq. (1)).
-__device__ __forceinline__ bool coin(const Rule& rule, Key key, unsigned ant, unsigned step) {
+__device__ __forceinline__ bool coin(const Rule& rule, const RoundKeys& key, unsigned ant, unsigned step) {
     return uniform(random_words(key, step, STREAM_COIN, ant).x) <= rule.q0;
 }
 
 // The same of 32 steps, a bit each, from `step` on; the minimum lets the compiler know that all lanes have the same.
-__device__ __forceinline__ unsigned coins_of(const Rule& rule, Key key, unsigned ant, unsigned step) {
+__device__ __forceinline__ unsigned coins_of(const Rule& rule, const RoundKeys& key, unsigned ant, unsigned step) {
     return warp_min(__ballot_sync(EVERY_LANE, coin(rule, key, ant, step + lane_id())));
 }
 
 // What the weights are multiplied with before the largest is taken: 1 for the greedy choice; else 1 / E with E an
 // exponential variate, for the largest w / E is a draw with probability w / sum of w (Eq. (2); the race of
 // Efrimidis and Spirakis 2006).
-__device__ __forceinline__ void draw_luck(bool greedy, Key key, unsigned ant, unsigned step, float* luck) {
+__device__ __forceinline__ void draw_luck(bool greedy, const RoundKeys& key, unsigned ant, unsigned step, float* luck) {
 #pragma unroll
     for (int s = 0; s < SLOTS; ++s) luck[s] = 1.0f;
     if (greedy) return;

@@ -109,13 +109,12 @@ extern __shared__ uint4 shared_memory[];
 extern "C" __global__ void __launch_bounds__(32 * ANTS_A_BLOCK)
     acs_selective(Entry* entries, int* tails, float rest, const float* __restrict__ eta,
                   const Node* __restrict__ candidates, const Node* near_cities, CITIES_PARAMETERS, float alpha, float beta,
-                  float shortest, float q0, float tau0, float xi, int period, unsigned key_low, unsigned key_high, int m,
+                  float shortest, float q0, float tau0, float xi, int period, const RoundKeys key, int m,
                   int tabu_bytes, char* tabu_memory, int* tours) {
     const Cities cities = CITIES;
     const Surroundings around{nullptr, nullptr, near_cities, nullptr};
     const Exponents exponents{alpha, beta, shortest};
     const Rule rule{q0, alpha};
-    const Key key{key_low, key_high};
     const int lane = lane_id(), warp = warp_of_block();
 #if TABU_IN_SHARED
     Tabu tabu(reinterpret_cast<char*>(shared_memory) + static_cast<size_t>(warp) * tabu_bytes, n);

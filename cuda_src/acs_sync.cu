@@ -91,13 +91,12 @@ extern __shared__ uint4 shared_memory[];
 extern "C" __global__ void __launch_bounds__(32 * MOST_WARPS)
     acs_sync(const float* __restrict__ rows, const float* __restrict__ eta, const Node* __restrict__ candidates, float* tau,
              const float* bound, const Node* near_cities, const Node* raised, CITIES_PARAMETERS, float alpha, float beta,
-             float shortest, float q0, float tau0, float xi, int period, unsigned key_low, unsigned key_high, int m,
+             float shortest, float q0, float tau0, float xi, int period, const RoundKeys key, int m,
              int ant_bytes, char* ant_memory, int* tours, float keep_log2, Count* counts, unsigned long long* meeting) {
     const Cities cities = CITIES;
     const Surroundings around{tau, bound, near_cities, raised};
     const Exponents exponents{alpha, beta, shortest};
     const Rule rule{q0, alpha};
-    const Key key{key_low, key_high};
     const int warp = static_cast<int>(warp_min(threadIdx.x >> 5)), warps = blockDim.x >> 5, lane = lane_id();
     const int share = (m + gridDim.x - 1) / gridDim.x, first = blockIdx.x * share, last = min(m, first + share);
 #if TABU_IN_SHARED

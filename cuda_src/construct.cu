@@ -94,7 +94,7 @@ __device__ __forceinline__ unsigned word_of(const uint4& words, int s) {
 
 // One ant's random numbers, four steps at a time. They depend on the step and the place in the row alone.
 struct Draws {
-    Key key;
+    const RoundKeys& key;
     unsigned ant;
 #if RACE && SLOTS <= 2
     uint4 now[SLOTS], next[SLOTS];
@@ -102,7 +102,7 @@ struct Draws {
     __device__ __forceinline__ uint4 counter(int group, int slot) const {
         return make_uint4((group * SLOTS + slot) * 32 + lane_id(), STREAM_CONSTRUCTION, ant, 0u);
     }
-    __device__ __forceinline__ Draws(Key key, unsigned ant) : key(key), ant(ant) { complete(0); }
+    __device__ __forceinline__ Draws(const RoundKeys& key, unsigned ant) : key(key), ant(ant) { complete(0); }
     // The ten rounds for the next four steps are spread over these four, where the warp waits for memory.
     __device__ __forceinline__ void begin(int group) {
         for (int slot = 0; slot < SLOTS; ++slot) {
@@ -125,7 +125,7 @@ struct Draws {
     }
     __device__ __forceinline__ float variate(int, int s, int slot) const { return exponential(word_of(now[slot], s)); }
 #elif RACE
-    __device__ __forceinline__ Draws(Key key, unsigned ant) : key(key), ant(ant) {}
+    __device__ __forceinline__ Draws(const RoundKeys& key, unsigned ant) : key(key), ant(ant) {}
     __device__ __forceinline__ void begin(int) {}
     __device__ __forceinline__ void advance(int) {}
     __device__ __forceinline__ void complete(int) {}
@@ -136,7 +136,7 @@ struct Draws {
 #else
     uint4 mine, now;  // a lane holds the words of every 32nd group
 
-    __device__ __forceinline__ Draws(Key key, unsigned ant) : key(key), ant(ant) {}
+    __device__ __forceinline__ Draws(const RoundKeys& key, unsigned ant) : key(key), ant(ant) {}
     __device__ __forceinline__ void begin(int group) {
         if ((group & 31) == 0) mine = random_words(key, group + lane_id(), STREAM_CONSTRUCTION, ant);
         const int source = group & 31;
@@ -156,7 +156,7 @@ struct FirstArrivals {
     float4 waits;
     bool own;  // it is this lane's turn
 
-    __device__ __forceinline__ void begin(Key key, unsigned ant, int group) {
+    __device__ __forceinline__ void begin(const RoundKeys& key, unsigned ant, int group) {
         if ((group & 31) == 0) {
             const uint4 words = random_words(key, group + lane_id(), STREAM_REST, ant);
             waits = make_float4(exponential(words.x), exponential(words.y), exponential(words.z), exponential(words.w));
@@ -205,7 +205,7 @@ struct Racer {
 #endif
         const unsigned least = warp_min(own);
         if (least >= NO_KEY || (least & OF_THE_REST)) return false;
-        here = __shfl_sync(EVERY_LANE, city, least & 31u);
+        here = __shfl_sync(EVERY_LANE, city, least);  // of the lane in the low five bits
         tabu.take(lane == (least & 31u), city, look);
         return true;
     }
@@ -232,12 +232,10 @@ extern "C" __global__ void __launch_bounds__(32 * ANTS_A_BLOCK, LEAST_BLOCKS)
 #if REST
                     const float* __restrict__ inverses, const Rest* rests, const Spare* spares, const Alias* aliases,
 #endif
-                    CITIES_PARAMETERS, float alpha, float beta, float shortest, unsigned key_low, unsigned key_high,
-                    int m, int tabu_bytes, char* tabu_memory, int* tours) {
+                    CITIES_PARAMETERS, float alpha, float beta, float shortest, const RoundKeys key, int m, int tabu_bytes, char* tabu_memory, int* tours) {
     const Cities cities = CITIES;
     const Surroundings around{tau, bound, near, raised};
     const Exponents exponents{alpha, beta, shortest};
-    const Key key{key_low, key_high};
     const int lane = lane_id();
 #if REST
     const Beyond beyond{rests, spares, aliases};

@@ -15,7 +15,7 @@
 #endif
 
 #ifndef NEAR
-#define NEAR 128  // length of the list of near cities, a multiple of 32
+#define NEAR 128  // length of the list of near cities, a multiple of 128
 #endif
 
 __device__ __forceinline__ float attraction(float tau, float d, const Exponents& e) {
@@ -93,11 +93,6 @@ __device__ __forceinline__ Listed look_in_lists(const Cities& cities, const Surr
     const float* row = around.tau + static_cast<size_t>(city) * cities.n;
     const Point here = point_of(cities, city);
     Best best{0u, 0x7FFFFFFF};
-    int near[NEAR / 32];
-#pragma unroll
-    for (int part = 0; part < NEAR / 32; ++part) {
-        near[part] = around.near[static_cast<size_t>(city) * NEAR + 32 * part + lane];
-    }
 #if DENSE
     const float bound = around.bound[city];
     if (around.raised != nullptr) {
@@ -107,18 +102,26 @@ __device__ __forceinline__ Listed look_in_lists(const Cities& cities, const Surr
 #else
     const float bound = 0.0f;
 #endif
+    const Node* near = around.near + static_cast<size_t>(city) * NEAR + lane;
+#pragma unroll 1
+    for (int first = 0; first < NEAR; first += 128) {
+        int j[4];
+        bool open[4];
 #pragma unroll
-    for (int part = 0; part < NEAR / 32; ++part) {
-        const int j = near[part];
-        const bool open = !tabu.visited(j);
-        if (!__any_sync(EVERY_LANE, open)) continue;
-        const float d = distance(cities, city, here, j, point_of(cities, j));
-        if (open) best.meet(attraction(DENSE ? row[j] : 0.0f, d, exponents), j);
-        const float furthest = __shfl_sync(EVERY_LANE, d, 31);
-        const unsigned top = warp_max(best.rank);
-        const int last = __shfl_sync(EVERY_LANE, j, 31);
-        if (last != city && top > ordered(attraction(bound, furthest, exponents))) {
-            return Listed{best, bound, best.of_warp(top)};
+        for (int part = 0; part < 4; ++part) j[part] = near[first + 32 * part];
+#pragma unroll
+        for (int part = 0; part < 4; ++part) open[part] = !tabu.visited(j[part]);
+#pragma unroll
+        for (int part = 0; part < 4; ++part) {
+            if (!__any_sync(EVERY_LANE, open[part])) continue;
+            const float d = distance(cities, city, here, j[part], point_of(cities, j[part]));
+            if (open[part]) best.meet(attraction(DENSE ? row[j[part]] : 0.0f, d, exponents), j[part]);
+            const float furthest = __shfl_sync(EVERY_LANE, d, 31);
+            const unsigned top = warp_max(best.rank);
+            const int last = __shfl_sync(EVERY_LANE, j[part], 31);
+            if (last != city && top > ordered(attraction(bound, furthest, exponents))) {
+                return Listed{best, bound, best.of_warp(top)};
+            }
         }
     }
     return Listed{best, bound, -1};

@@ -18,23 +18,37 @@ struct Key {
     unsigned low, high;
 };
 
+// The keys of all ten rounds, for a kernel's parameters: there an instruction reads them without computing them first.
+struct RoundKeys {
+    unsigned low[10], high[10];
+};
+
+__device__ __forceinline__ unsigned low_key(const Key& key, int round) { return key.low + 0x9E3779B9u * round; }
+__device__ __forceinline__ unsigned high_key(const Key& key, int round) { return key.high + 0xBB67AE85u * round; }
+__device__ __forceinline__ unsigned low_key(const RoundKeys& keys, int round) { return keys.low[round]; }
+__device__ __forceinline__ unsigned high_key(const RoundKeys& keys, int round) { return keys.high[round]; }
+
 // Rounds FIRST .. LAST-1 of ten. A caller that waits for memory can do them in pieces.
-template <int FIRST, int LAST>
-__device__ __forceinline__ uint4 philox_rounds(uint4 counter, Key key) {
+template <int FIRST, int LAST, class Keys>
+__device__ __forceinline__ uint4 philox_rounds(uint4 counter, const Keys& keys) {
 #pragma unroll
     for (int round = FIRST; round < LAST; ++round) {
-        const unsigned low = key.low + 0x9E3779B9u * round, high = key.high + 0xBB67AE85u * round;
         const unsigned long long p0 = 0xD2511F53ull * counter.x, p1 = 0xCD9E8D57ull * counter.z;
-        counter = make_uint4(static_cast<unsigned>(p1 >> 32) ^ counter.y ^ low, static_cast<unsigned>(p1),
-                             static_cast<unsigned>(p0 >> 32) ^ counter.w ^ high, static_cast<unsigned>(p0));
+        counter = make_uint4(static_cast<unsigned>(p1 >> 32) ^ counter.y ^ low_key(keys, round), static_cast<unsigned>(p1),
+                             static_cast<unsigned>(p0 >> 32) ^ counter.w ^ high_key(keys, round),
+                             static_cast<unsigned>(p0));
     }
     return counter;
 }
 
-__device__ __forceinline__ uint4 philox4x32(uint4 counter, Key key) { return philox_rounds<0, 10>(counter, key); }
+template <class Keys>
+__device__ __forceinline__ uint4 philox4x32(uint4 counter, const Keys& keys) {
+    return philox_rounds<0, 10>(counter, keys);
+}
 
-__device__ __forceinline__ uint4 random_words(Key key, unsigned block, unsigned stream, unsigned ant) {
-    return philox4x32(make_uint4(block, stream, ant, 0u), key);
+template <class Keys>
+__device__ __forceinline__ uint4 random_words(const Keys& keys, unsigned block, unsigned stream, unsigned ant) {
+    return philox4x32(make_uint4(block, stream, ant, 0u), keys);
 }
 
 // An integer of 0 .. n-1; the bias is below n / 2^32.

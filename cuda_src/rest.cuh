@@ -22,7 +22,7 @@ struct Beyond {
 
 // Where an ant stands, and what its random numbers are keyed by.
 struct Turn {
-    Key key;
+    const RoundKeys& key;
     unsigned ant;
     int step, city;
 };

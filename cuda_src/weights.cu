@@ -67,20 +67,35 @@ __device__ __forceinline__ Outside look_outside(const float* row, const int* own
     if (lane == 0) atomicOr(inside + (city >> 5), 1u << (city & 31));
     __syncwarp();
 
+    // largest and least: of the trails that are not listed
     float largest = 0.0f, least = __int_as_float(0x7F800000);
-#pragma unroll 8
-    for (int w = 0; w < words; ++w) {
-        const int j = 32 * w + lane;
-        const float trail = j < n ? row[j] : 0.0f;
-        if (!((inside[w] >> lane) & 1u)) {
-            largest = fmaxf(largest, trail);
-            least = fminf(least, trail);
-            if (trail > common) atomicAdd(counts + class_of(trail, common), 1);
+    int count = 0;
+    for (int first = 0; first < words; first += 8) {
+        float trails[8];
+#pragma unroll
+        for (int u = 0; u < 8; ++u) {
+            const int j = 32 * (first + u) + lane;
+            trails[u] = j < n ? row[j] : 0.0f;
+        }
+#pragma unroll
+        for (int u = 0; u < 8; ++u) {
+            if (first + u >= words) break;
+            const bool outside = !((inside[first + u] >> lane) & 1u), raised = outside && trails[u] > common;
+            if (outside && !raised) {
+                largest = fmaxf(largest, trails[u]);
+                least = fminf(least, trails[u]);
+            }
+            const unsigned some = __ballot_sync(EVERY_LANE, raised);
+            if (some == 0u) continue;
+            const int place = count + __popc(some & ((1u << lane) - 1u));
+            if (raised) atomicAdd(counts + class_of(trails[u], common), 1);
+            if (raised && place < 32) listed[place] = 32 * (first + u) + lane;
+            count += __popc(some);
         }
     }
     __syncwarp();
-    if (warp_max(largest) > common) {
-        // the lowest class from which on there are at most 32
+    if (count > 32) {
+        // The lowest class from which on there are at most 32.
         const int4 own = reinterpret_cast<const int4*>(counts)[lane];
         int above = own.x + own.y + own.z + own.w;
 #pragma unroll
@@ -89,24 +104,25 @@ __device__ __forceinline__ Outside look_outside(const float* row, const int* own
             if (lane + step < 32) above += other;
         }
         const int from[4] = {above, above - own.x, above - own.x - own.y, above - own.x - own.y - own.z};
-        int first = CLASSES;
+        int lowest = CLASSES;
+#pragma unroll
         for (int c = 3; c >= 0; --c) {
-            if (from[c] <= 32) first = 4 * lane + c;
+            if (from[c] <= 32) lowest = 4 * lane + c;
         }
-        first = static_cast<int>(warp_min(static_cast<unsigned>(first)));
-        largest = 0.0f;
-        least = __int_as_float(0x7F800000);
-        int count = 0;
+        lowest = static_cast<int>(warp_min(static_cast<unsigned>(lowest)));
+        listed[lane] = NONE;
+        __syncwarp();
+        count = 0;
 #pragma unroll 4
         for (int w = 0; w < words; ++w) {
             const int j = 32 * w + lane;
             const float trail = j < n ? row[j] : 0.0f;
-            const bool outside = !((inside[w] >> lane) & 1u);
-            const bool raised = outside && trail > common && class_of(trail, common) >= first;
-            const unsigned some = __ballot_sync(EVERY_LANE, raised);
-            if (raised) listed[count + __popc(some & ((1u << lane) - 1u))] = j;
+            const bool raised = !((inside[w] >> lane) & 1u) && trail > common;
+            const bool strong = raised && class_of(trail, common) >= lowest;
+            const unsigned some = __ballot_sync(EVERY_LANE, strong);
+            if (strong) listed[count + __popc(some & ((1u << lane) - 1u))] = j;
             count += __popc(some);
-            if (outside && !raised) {
+            if (raised && !strong) {
                 largest = fmaxf(largest, trail);
                 least = fminf(least, trail);
             }

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 
 from pymoo_gpuaco.backends.cuda.cities import CITIES, Cities
-from pymoo_gpuaco.backends.cuda.device import Device, Source, words
+from pymoo_gpuaco.backends.cuda.device import Device, Source, round_keys
 from pymoo_gpuaco.backends.cuda.layout import Layout
-from pymoo_gpuaco.backends.cuda.neighbours import LENGTH
 from pymoo_gpuaco.backends.cuda.rings import Rings
 from pymoo_gpuaco.backends.cuda.rows import Rows
 from pymoo_gpuaco.backends.cuda.trails import Trails
@@ -17,7 +17,7 @@ from pymoo_gpuaco.colony.parameters import ColonyParameters
 from pymoo_gpuaco.problems.instance import Instance
 
 # Parameters that the three kernels share, from alpha to the tours.
-_WALK = CITIES + "ffffffiIIiiPP"
+_WALK = CITIES + "ffffffi" + 20 * "I" + "iiPP"
 _NEVER = 2**31 - 1  # a period of updates that no tour reaches
 # Least eta^beta of a candidate over the largest of its row: beside it a trail still leaves a float above zero.
 _LEAST_ETA = 1e-25
@@ -63,7 +63,7 @@ class _AcsWalk:
             **self._cities.definitions(),
             "SLOTS": plan.slots,
             "NODE": plan.node,
-            "NEAR": LENGTH,
+            "NEAR": plan.near,
             "SYMMETRIC": int(self._cities.instance.symmetric),
             "ALPHA_IS_ONE": int(p.alpha == 1.0),
             "USUAL_EXPONENTS": int(p.alpha == 1.0 and p.beta == 2.0),
@@ -74,30 +74,20 @@ class _AcsWalk:
         return {"eta": 4 * self._plan.n * self._plan.stride}
 
     def prepare(self) -> None:
-        """Upload the heuristic."""
-        table = heuristic(
-            self._cities.instance, float(self._parameters.beta), self._shortest, self._plan.stride
+        """Upload the heuristic, and put together what is the same in every launch."""
+        p, plan = self._parameters, self._plan
+        self._device.write(
+            "eta", heuristic(self._cities.instance, float(p.beta), self._shortest, plan.stride)
         )
-        self._device.write("eta", table)
+        exponents = float(p.alpha), float(p.beta), self._shortest
+        self._before = (*self._cities.addresses(), *exponents, float(p.q0))
+        self._between = float(p.xi), self._period
 
-    def _walk(self, key: int, ant_bytes: int, memory: Any, tours: Any) -> tuple[Any, ...]:
+    def _walk(self, key: int, ant_bytes: int, memory: str, tours: Any) -> tuple[Any, ...]:
         """Return the arguments of ``_WALK``."""
-        p = self._parameters
-        return (
-            *self._cities.arguments(),
-            np.float32(p.alpha),
-            np.float32(p.beta),
-            np.float32(self._shortest),
-            np.float32(p.q0),
-            np.float32(self._trails.tau0),
-            np.float32(p.xi),
-            self._period,
-            *words(key),
-            self._plan.m,
-            ant_bytes,
-            memory,
-            tours,
-        )
+        keys, address = round_keys(key), self._device.arrays.address
+        sizes = self._plan.m, ant_bytes, address(memory)
+        return (*self._before, self._trails.tau0, *self._between, *keys, *sizes, int(tours))
 
 
 class _FreeWalk(_AcsWalk):
@@ -136,7 +126,7 @@ class _FreeWalk(_AcsWalk):
 
     def _launch(self, trails: tuple[Any, ...], key: int, tours: Any) -> None:
         plan, (blocks, ants) = self._plan, self._shape
-        walk = self._walk(key, plan.tabu_bytes, self._device.arrays["tabus"], tours)
+        walk = self._walk(key, plan.tabu_bytes, "tabus", tours)
         self._device.launch(self._kernel, blocks, 32 * ants, *trails, *walk, shared=self._shared)
 
 
@@ -152,9 +142,7 @@ class _OpenTrails:
         self._device = device
         self._plan = plan
         self._trails = trails
-        self._outside = Rows(
-            device, cities, trails, plan, (np.float32(p.alpha), np.float32(p.beta), np.float32(d))
-        )
+        self._outside = Rows(device, cities, trails, plan, (float(p.alpha), float(p.beta), d))
 
     def sources(self, definitions: dict[str, object], counted: bool) -> list[Source]:
         """Return what goes between trails and rows."""
@@ -176,35 +164,28 @@ class _OpenTrails:
         return {"rows": 4 * self._plan.n * self._plan.stride, **outside}
 
     def prepare(self) -> None:
-        """Prepare the bounds."""
+        """Put together what is the same in every launch."""
         if self._plan.dense:
             self._outside.prepare()
-
-    def walked(self) -> tuple[Any, ...]:
-        """Return the first arguments of a walk on rows."""
-        a = self._device.arrays
-        tau = a["tau"] if self._plan.dense else np.intp(0)
-        return a["rows"], a["eta"], a["candidates"], tau, a["outside_bound"], a["near_cities"], a["raised"]
+        address = self._device.arrays.address
+        walked = ("rows", "eta", "candidates", "tau", "outside_bound", "near_cities", "raised")
+        self.walked = tuple(map(address, walked))  # first arguments of a walk on rows
+        lists = (address("neighbours"), self._plan.n, self._plan.k)
+        self._opened = (address("tau"), *lists), (address("outside_bound"), address("rows"))
+        self._closed = (address("rows"), *lists), (address("counts"), address("tau"))
 
     def open(self) -> None:
         """Launch: fill the rows."""
-        a, plan = self._device.arrays, self._plan
-        if plan.dense:
+        if self._plan.dense:
             self._outside.weigh()
-        lists = (a["neighbours"], plan.n, plan.k)
-        tau0 = np.float32(self._trails.tau0)
-        self._device.call(
-            "open_rows", plan.n * plan.stride, a["tau"], *lists, tau0, a["outside_bound"], a["rows"]
-        )
+        before, after = self._opened
+        self._device.call("open_rows", self._plan.n * self._plan.stride, *before, self._trails.tau0, *after)
 
-    def close(self, keep_log2: np.float32) -> None:
+    def close(self, keep_log2: float) -> None:
         """Launch: put the rows back, with the updates that were counted."""
-        a, plan = self._device.arrays, self._plan
-        lists = (a["neighbours"], plan.n, plan.k)
-        tau0 = np.float32(self._trails.tau0)
-        self._device.call(
-            "close_rows", plan.n * plan.stride, a["rows"], *lists, tau0, keep_log2, a["counts"], a["tau"]
-        )
+        before, after = self._closed
+        numbers = self._trails.tau0, keep_log2
+        self._device.call("close_rows", self._plan.n * self._plan.stride, *before, *numbers, *after)
 
 
 class RelaxedWalk(_FreeWalk):
@@ -236,8 +217,8 @@ class RelaxedWalk(_FreeWalk):
     def build(self, key: int, tours: Any) -> None:
         """Open the rows, walk, close them."""
         self._open.open()
-        self._launch(self._open.walked(), key, tours)
-        self._open.close(np.float32(0.0))
+        self._launch(self._open.walked, key, tours)
+        self._open.close(0.0)
 
 
 class SyncWalk(_AcsWalk):
@@ -255,7 +236,7 @@ class SyncWalk(_AcsWalk):
         self._shared = shared if shared + _SHARED_KEPT <= device.limits.shared_bytes else 0
         # 1 - xi in logarithms; of xi = 1 one so low that 2^(c log) is 0 for every count c but 0
         xi = self._parameters.xi
-        self._keep_log2 = np.float32(np.log2(1.0 - xi) if xi < 1.0 else -1e30)
+        self._keep_log2 = math.log2(1.0 - xi) if xi < 1.0 else -1e30
 
     def sources(self) -> list[Source]:
         """Return the walk, and what goes between trails and rows."""
@@ -290,12 +271,12 @@ class SyncWalk(_AcsWalk):
         a = self._device.arrays
         self._open.open()
         a.zero("meeting", 16)
-        walk = self._walk(key, self._ant_bytes, a["walkers"], tours)
+        walk = self._walk(key, self._ant_bytes, "walkers", tours)
         self._device.launch(
             "acs_sync",
             self._blocks,
             32 * self._warps,
-            *self._open.walked(),
+            *self._open.walked,
             *walk,
             self._keep_log2,
             a["counts"],

@@ -17,7 +17,7 @@ class Aliases:
         device: Device,
         cities: Cities,
         plan: Layout,
-        exponents: tuple[np.float32, np.float32, np.float32],
+        exponents: tuple[float, float, float],
     ) -> None:
         self._device = device
         self._cities = cities

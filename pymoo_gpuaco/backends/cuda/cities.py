@@ -40,6 +40,11 @@ class Cities:
         a = self._device.arrays
         return a["coords"], a["matrix"], a["points"], a["table"], self.n
 
+    def addresses(self) -> tuple[int, int, int, int, int]:
+        """The same as plain numbers, once the arrays are there."""
+        address = self._device.arrays.address
+        return address("coords"), address("matrix"), address("points"), address("table"), self.n
+
     # ---- Part
 
     def sources(self) -> list[Source]:

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Protocol
-
-import numpy as np
 
 from pymoo_gpuaco.backends.cuda.aliases import Aliases
 from pymoo_gpuaco.backends.cuda.cities import CITIES, Cities
-from pymoo_gpuaco.backends.cuda.device import Device, Part, Source, words
+from pymoo_gpuaco.backends.cuda.device import Device, Part, Source, round_keys, words
 from pymoo_gpuaco.backends.cuda.layout import Layout
-from pymoo_gpuaco.backends.cuda.neighbours import LENGTH
 from pymoo_gpuaco.backends.cuda.rows import Rows
 from pymoo_gpuaco.backends.cuda.trails import Trails
 from pymoo_gpuaco.colony.parameters import ColonyParameters
@@ -42,7 +40,7 @@ class _Walk:
         self._plan = plan
         self._parameters = parameters
         # alpha, beta and the distance that eta = 1 / d takes for d = 0
-        self._exponents = np.float32(parameters.alpha), np.float32(parameters.beta), np.float32(shortest)
+        self._exponents = float(parameters.alpha), float(parameters.beta), shortest
 
     def _definitions(self) -> dict[str, object]:
         plan, p = self._plan, self._parameters
@@ -52,7 +50,7 @@ class _Walk:
             "NODE": plan.node,
             "TABU": plan.tabu,
             "DENSE": int(plan.dense),
-            "NEAR": LENGTH,
+            "NEAR": plan.near,
             "USUAL_EXPONENTS": int(p.alpha == 1.0 and p.beta == 2.0),
             "TABU_IN_SHARED": int(plan.tabu_in_shared),
             "ANTS_A_BLOCK": plan.ants_a_block,
@@ -64,22 +62,17 @@ class _Walk:
             return {}
         return {"tabus": plan.blocks * plan.ants_a_block * plan.tabu_bytes}
 
-    def _launch(self, kernel: str, rows: tuple[Any, ...], key: int, tours: Any) -> None:
+    def _keep_arguments(self, kernel: str, *arrays: str) -> None:
+        """Put together what is the same in every launch."""
+        address, plan = self._device.arrays.address, self._plan
+        self._device.allow_shared(kernel, plan.shared_bytes)
+        self._before = (*map(address, arrays), *self._cities.addresses(), *self._exponents)
+        self._after = (plan.m, plan.tabu_bytes, address("tabus"))
+
+    def _launch(self, kernel: str, key: Sequence[Any], tours: Any) -> None:
         plan = self._plan
-        self._device.launch(
-            kernel,
-            plan.blocks,
-            32 * plan.ants_a_block,
-            *rows,
-            *self._cities.arguments(),
-            *self._exponents,
-            *words(key),
-            plan.m,
-            plan.tabu_bytes,
-            self._device.arrays["tabus"],
-            tours,
-            shared=plan.shared_bytes,
-        )
+        arguments = (*self._before, *key, *self._after, int(tours))
+        self._device.launch(kernel, plan.blocks, 32 * plan.ants_a_block, *arguments, shared=plan.shared_bytes)
 
 
 class RowWalk(_Walk):
@@ -106,7 +99,7 @@ class RowWalk(_Walk):
             "RESIDENT": int(plan.resident),
             "LEAST_BLOCKS": plan.least_blocks,
         }
-        types = ("PPPPPPPPPP" if plan.rest else "PPPPPP") + CITIES + "fffIIiiPP"
+        types = (10 if plan.rest else 6) * "P" + CITIES + "fff" + 20 * "I" + "iiPP"
         own = Source("construct.cu", definitions, {"construct_tours": types})
         return [own, *(source for part in self._parts for source in part.sources())]
 
@@ -119,25 +112,25 @@ class RowWalk(_Walk):
 
     def prepare(self) -> None:
         """Build what all iterations read."""
-        self._device.allow_shared("construct_tours", self._plan.shared_bytes)
+        plan = self._plan
         for part in self._parts:
             part.prepare()
+        arrays = [
+            "factors",
+            "row_cities" if plan.rest else "candidates",
+            "tau",
+            "outside_bound",
+            "near_cities",
+            "raised",
+        ]
+        if plan.rest:
+            arrays += ["inverses", "rests", "spares", "aliases"]
+        self._keep_arguments("construct_tours", *arrays)
 
     def build(self, key: int, tours: Any) -> None:
         """Weigh the rows, then walk."""
-        a, plan = self._device.arrays, self._plan
         self._rows.weigh()
-        rows = [
-            a["factors"],
-            a["row_cities" if plan.rest else "candidates"],
-            a["tau"] if plan.dense else np.intp(0),
-            a["outside_bound"],
-            a["near_cities"],
-            a["raised"],
-        ]
-        if plan.rest:
-            rows += [a["inverses"], a["rests"], a["spares"], a["aliases"]]
-        self._launch("construct_tours", tuple(rows), key, tours)
+        self._launch("construct_tours", round_keys(key), tours)
 
 
 class AllCitiesWalk(_Walk):
@@ -157,11 +150,11 @@ class AllCitiesWalk(_Walk):
 
     def prepare(self) -> None:
         """Weights are made anew for every construction."""
-        self._device.allow_shared("construct_all", self._plan.shared_bytes)
+        self._keep_arguments("construct_all", "factors", "tau")
+        address = self._device.arrays.address
+        self._weights = (address("tau"), *self._cities.addresses(), *self._exponents, address("factors"))
 
     def build(self, key: int, tours: Any) -> None:
         """Weigh, then walk."""
-        a, plan = self._device.arrays, self._plan
-        cities = self._cities.arguments()
-        self._device.launch("all_weights", plan.n, 256, a["tau"], *cities, *self._exponents, a["factors"])
-        self._launch("construct_all", (a["factors"], a["tau"]), key, tours)
+        self._device.launch("all_weights", self._plan.n, 256, *self._weights)
+        self._launch("construct_all", words(key), tours)

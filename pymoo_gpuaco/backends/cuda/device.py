@@ -170,3 +170,14 @@ def fitting(state: State, name: str, shape: tuple[int, ...], kind: type) -> NDAr
             "it belongs to another instance, colony size or memory"
         )
     return np.ascontiguousarray(array, kind)
+
+
+# What the key grows by from round to round (philox.cuh).
+_LOW = [0x9E3779B9 * r & 0xFFFFFFFF for r in range(10)]
+_HIGH = [0xBB67AE85 * r & 0xFFFFFFFF for r in range(10)]
+
+
+def round_keys(key: int) -> list[int]:
+    """A 64-bit key as the kernels' ``RoundKeys``: the low and the high words of all ten rounds."""
+    low, high = int(key) & 0xFFFFFFFF, int(key) >> 32
+    return [(low + w) & 0xFFFFFFFF for w in _LOW] + [(high + w) & 0xFFFFFFFF for w in _HIGH]

@@ -21,6 +21,9 @@ UNSUPPORTED = ("acceptance_tournament",)
 ROULETTE, RACE, TWO_TIERS = 0, 1, 2
 ACS = "pseudo_random_proportional"
 _TABU = {"list": 0, "compact": 1, "bitmask": 2}
+# Near cities that are listed beyond the candidates, a multiple of 128. A longer list saves a look at all open cities,
+# and takes time to make that grows with it.
+NEAR, NEAR_OF_MANY, MANY = 512, 128, 8192
 # Measured on an H200: below, weighing all cities one by one is faster.
 TWO_TIERS_FROM = 512
 
@@ -94,6 +97,11 @@ class Layout:
     def tiered(self) -> bool:
         """Whether construction reads candidate rows: always, but for weighing all cities one by one."""
         return not self.all_cities or self.rest
+
+    @property
+    def near(self) -> int:
+        """Length of the list of near cities that is read when all candidates are visited."""
+        return NEAR if self.n <= MANY else NEAR_OF_MANY
 
     @property
     def inverse_bytes(self) -> int:

@@ -6,12 +6,12 @@ import numpy as np
 
 from pymoo_gpuaco.backends.cuda.device import Device, Source
 from pymoo_gpuaco.backends.cuda.layout import Layout
-from pymoo_gpuaco.backends.cuda.neighbours import LENGTH, near_cities
+from pymoo_gpuaco.backends.cuda.neighbours import near_cities
 from pymoo_gpuaco.problems.instance import Instance
 
 
 class Lists:
-    """``neighbours`` (n, k), ``candidates`` (n, stride) padded, ``near_cities`` (n, 128), ``eta_beta`` (n, k)."""
+    """``neighbours`` (n, k), ``candidates`` (n, stride) padded, ``near_cities`` (n, near), ``eta_beta`` (n, k)."""
 
     def __init__(
         self, device: Device, instance: Instance, plan: Layout, beta: float, shortest: float
@@ -33,7 +33,7 @@ class Lists:
             "neighbours": 4 * plan.n * plan.k,
             "eta_beta": 8 * plan.n * plan.k,
             "candidates": plan.node_bytes * plan.n * plan.stride,
-            "near_cities": plan.node_bytes * plan.n * LENGTH,
+            "near_cities": plan.node_bytes * plan.n * plan.near,
         }
 
     def prepare(self) -> None:
@@ -42,6 +42,6 @@ class Lists:
         a = device.arrays
         device.write("neighbours", np.asarray(instance.neighbours, np.int32))
         node = np.uint16 if plan.node_bytes == 2 else np.uint32
-        device.write("near_cities", near_cities(instance).astype(node))
+        device.write("near_cities", near_cities(instance, plan.near).astype(node))
         device.write("eta_beta", np.maximum(instance.neighbour_distances, self._shortest) ** -self._beta)
         device.call("pad_candidates", plan.n * plan.stride, a["neighbours"], plan.n, plan.k, a["candidates"])

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from pymoo_gpuaco.backends.cuda.cities import CITIES, Cities
 from pymoo_gpuaco.backends.cuda.device import Device, Source
 from pymoo_gpuaco.backends.cuda.layout import Layout
@@ -24,7 +22,7 @@ class Rows:
         cities: Cities,
         trails: Trails,
         plan: Layout,
-        exponents: tuple[np.float32, np.float32, np.float32],
+        exponents: tuple[float, float, float],
     ) -> None:
         self._device = device
         self._cities = cities
@@ -67,28 +65,15 @@ class Rows:
     def prepare(self) -> None:
         """Weights are made anew for every construction."""
         self._device.allow_shared("weigh_rows", self._mask_bytes)
+        address, plan = self._device.arrays.address, self._plan
+        inputs = ("tau", "neighbours", "eta_beta")
+        outputs = ("factors", "outside_bound", "raised")
+        rest = ("rest_sums", "row_cities", "spares", "inverses", "rests")
+        self._before = (*map(address, inputs), *self._cities.addresses(), *self._exponents)
+        self._after = (plan.k, *map(address, outputs), *map(address, rest))
 
     def weigh(self) -> None:
         """Fill the rows."""
-        a, plan = self._device.arrays, self._plan
-        self._device.launch(
-            "weigh_rows",
-            plan.n,
-            32,
-            a["tau"],
-            a["neighbours"],
-            a["eta_beta"],
-            *self._cities.arguments(),
-            *self._exponents,
-            self._trails.rest[0],
-            plan.k,
-            a["factors"],
-            a["outside_bound"],
-            a["raised"],
-            a["rest_sums"],
-            a["row_cities"],
-            a["spares"],
-            a["inverses"],
-            a["rests"],
-            shared=self._mask_bytes,
-        )
+        common = float(self._trails.rest[0])
+        arguments = (*self._before, common, *self._after)
+        self._device.launch("weigh_rows", self._plan.n, 32, *arguments, shared=self._mask_bytes)
