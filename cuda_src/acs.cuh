@@ -140,8 +140,10 @@ __device__ __forceinline__ void draw_luck(bool greedy, const RoundKeys& key, uns
 }
 
 // What a lane brings into the choice: the one of its candidates that is open and has the largest tau^alpha eta^beta luck.
+// The lane stands in the low bits, so that one integer minimum names the winner: weights count to 18 bits behind their
+// first, and equal ones go to the lowest lane.
 struct Bid {
-    unsigned shortfall;  // the less, the larger; all bits for no open city
+    unsigned shortfall;  // the less, the larger the weight; NO_BID if no city is open
     int city, slot;
     float trail;
     Look look;
@@ -174,22 +176,8 @@ struct Bid {
                 look = seen[s];
             }
         }
-    }
-
-    // The shortfall of the best bid of all; all bits if no lane has an open city.
-    __device__ __forceinline__ unsigned best() const { return warp_min(shortfall); }
-
-    // Whether this lane has it; of equal ones the highest lane.
-    __device__ __forceinline__ bool wins(unsigned best) const {
-        return __ballot_sync(EVERY_LANE, shortfall == best) >> lane_id() == 1u;
-    }
-
-    // For all lanes, from the one that wins.
-    __device__ __forceinline__ int city_of_winner(bool own) const { return from_winner(own, city); }
-    __device__ __forceinline__ int slot_of_winner(bool own) const { return from_winner(own, slot); }
-
-private:
-    static __device__ __forceinline__ int from_winner(bool own, int value) {
-        return static_cast<int>(warp_min(own ? static_cast<unsigned>(value) : EVERY_LANE));
+        shortfall = (shortfall & ~31u) | lane_id();
     }
 };
+
+constexpr unsigned NO_BID = EVERY_LANE & ~31u;  // and above: no lane has an open city

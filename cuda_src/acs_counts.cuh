@@ -32,6 +32,10 @@ __device__ __forceinline__ unsigned all_updates(Count count) {
            static_cast<unsigned>(count & FIELD_MASK);
 }
 
+// Marks of a city in a tour: the edge that leads to it got a local update outside the list of the city it comes from, or,
+// in the other direction, of this one. Cities are below them.
+constexpr unsigned MARK_AHEAD = 1u << 31, MARK_BEHIND = 1u << 30;
+
 // A trail after `count` local updates; keep_log2 = log2(1 - xi).
 __device__ __forceinline__ float updated(float trail, float tau0, float keep_log2, unsigned count) {
     return blended(trail, tau0, 1.0f - exp2f(static_cast<float>(count) * keep_log2));

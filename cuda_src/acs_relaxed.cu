@@ -73,20 +73,23 @@ extern "C" __global__ void __launch_bounds__(32 * ANTS_A_BLOCK)
         draw_luck(coins & 1u, key, ant, 1u, luck);
         for (int step = 1; step < n; ++step) {
             const Bid bid(here.near, here.trail, luck, tabu, rule);
-            const unsigned best = bid.best();
-            const bool stuck = best == EVERY_LANE, own = !stuck && bid.wins(best);
+            const unsigned best = warp_min(bid.shortfall);
+            const bool stuck = best >= NO_BID, own = !stuck && bid.shortfall == best;
             int next;
-            if (__builtin_expect(!stuck, 1)) next = bid.city_of_winner(own);
+            if (__builtin_expect(!stuck, 1)) next = __shfl_sync(EVERY_LANE, bid.city, best & 31u);
             else next = best_remaining(cities, around, exponents, city, tabu);
             // The next row is asked for at once; what is left to do here is done while it comes.
             const Stand there(rows, candidates, eta, next);
             if (SYMMETRIC && last_due == step - 1) here.update(tau, n, city, previous, tau0, xi);
             const bool due = next_due == step;
             if (due && own) store_relaxed(rows + city * STRIDE + bid.slot, blended(bid.trail, tau0, xi));
+            __syncwarp();  // every lane has looked
             if (stuck) {
-               if (DENSE && due) Stand::update_outside(tau, n, city, next, tau0, xi);
-               tabu.visit(next);
-            } else tabu.take(own, bid.city, bid.look);
+                if (DENSE && due) Stand::update_outside(tau, n, city, next, tau0, xi);
+                tabu.visit(next);
+            } else {
+                tabu.take(own, bid.city, bid.look);
+            }
             last_due = due ? step : last_due;
             next_due += due ? period : 0;
             ++tour;

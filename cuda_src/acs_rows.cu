@@ -39,3 +39,35 @@ extern "C" __global__ void close_rows(const float* rows, const int* neighbours, 
 #endif
     tau[place_in_tau(neighbours, n, k, city, slot)] = trail;
 }
+
+#if COUNTED && DENSE
+
+// Several ants may update one trail at once: each repeats until its own update went in, and as all apply the same
+// function, their order does not matter.
+__device__ __forceinline__ void blend_atomically(float* place, float tau0, float xi) {
+    int* bits = reinterpret_cast<int*>(place);
+    int found = load_relaxed(bits), expected;
+    if (__int_as_float(found) == tau0) return;  // stays there
+    do {
+        expected = found;
+        found = atomicCAS(bits, expected, __float_as_int(blended(__int_as_float(expected), tau0, xi)));
+    } while (found != expected);
+}
+
+// The local updates that are marked in tours (m, n), which lose their marks.
+extern "C" __global__ void update_outside(int* tours, int m, int n, float tau0, float xi, float* tau) {
+    const size_t count = static_cast<size_t>(m) * n, stride = static_cast<size_t>(gridDim.x) * blockDim.x;
+    for (size_t e = static_cast<size_t>(blockIdx.x) * blockDim.x + threadIdx.x; e < count; e += stride) {
+        const unsigned entry = load_relaxed(tours + e);
+        if (!(entry & (MARK_AHEAD | MARK_BEHIND))) continue;
+        const size_t before = e % n > 0 ? e - 1 : e + n - 1;
+        // its own thread may take the marks off meanwhile
+        const unsigned from = load_relaxed(tours + before) & ~(MARK_AHEAD | MARK_BEHIND);
+        const unsigned to = entry & ~(MARK_AHEAD | MARK_BEHIND);
+        store_relaxed(tours + e, static_cast<int>(to));
+        if (entry & MARK_AHEAD) blend_atomically(tau + static_cast<size_t>(from) * n + to, tau0, xi);
+        if (entry & MARK_BEHIND) blend_atomically(tau + static_cast<size_t>(to) * n + from, tau0, xi);
+    }
+}
+
+#endif

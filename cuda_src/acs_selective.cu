@@ -19,21 +19,19 @@ __device__ __forceinline__ float log_weight(float trail, float d, const Exponent
 // A city's ring as the lanes hold it: entry 32 r + lane in place r.
 struct Ring {
     Entry* entries;
-    int* tail_place;
-    int tail;
     int city[RINGS];
+    unsigned lap[RINGS];
     float trail[RINGS];
 
-    __device__ __forceinline__ Ring(Entry* all, int* tails, int here)
-        : entries(all + static_cast<size_t>(here) * TRAILS), tail_place(tails + here) {
+    __device__ __forceinline__ Ring(Entry* all, int here) : entries(all + static_cast<size_t>(here) * TRAILS) {
 #pragma unroll
         for (int r = 0; r < RINGS; ++r) {
             const int slot = 32 * r + lane_id();
-            const Entry entry = slot < TRAILS ? load_relaxed(entries + slot) : entry_of(EMPTY, 0.0f);
+            const Entry entry = slot < TRAILS ? load_relaxed(entries + slot) : entry_of(EMPTY, 0u, 0.0f);
             city[r] = city_of(entry);
+            lap[r] = lap_of(entry);
             trail[r] = trail_of(entry);
         }
-        tail = load_relaxed(tail_place);
     }
 
     // The local update of the edge to `other`; an edge without an entry has the trail `rest` and gets one (Fig. 5).
@@ -42,14 +40,22 @@ struct Ring {
 #pragma unroll
         for (int r = 0; r < RINGS; ++r) held |= city[r] == other;
         const bool found = __any_sync(EVERY_LANE, held);
-        tail = found ? tail : following(tail);
+        // The slot after the one written last: the first whose bit is not that of slot 0, or slot 0 and a new lap.
+        int oldest = 0;
+        const unsigned now = __shfl_sync(EVERY_LANE, lap[0], 0);
+#pragma unroll
+        for (int r = RINGS - 1; r >= 0; --r) {
+            const unsigned older = __ballot_sync(EVERY_LANE, lap[r] != now && 32 * r + lane_id() < TRAILS);
+            oldest = older ? 32 * r + __ffs(older) - 1 : oldest;
+        }
+        const unsigned next_lap = oldest == 0 ? now ^ LAP : now;
 #pragma unroll
         for (int r = 0; r < RINGS; ++r) {
             const int slot = 32 * r + lane_id();
-            const bool mine = found ? city[r] == other : slot == tail;
+            const bool mine = found ? city[r] == other : slot == oldest;
             const float updated = blended(found ? trail[r] : rest, tau0, xi);
-            if (mine) store_relaxed(entries + slot, entry_of(other, updated));
-            if (mine && !found) store_relaxed(tail_place, tail);
+            lap[r] = mine && !found ? next_lap : lap[r];
+            if (mine) store_relaxed(entries + slot, entry_of(other, lap[r], updated));
             city[r] = mine ? other : city[r];
             trail[r] = mine ? updated : trail[r];
         }
@@ -104,10 +110,10 @@ struct Ring {
 
 extern __shared__ uint4 shared_memory[];
 
-// Build m tours; parameters as in acs_relaxed, entries (n, TRAILS) and tails (n,) in place of the trails, rest: the trail of all
+// Build m tours; parameters as in acs_relaxed, entries (n, TRAILS) in place of the trails, rest: the trail of all
 // edges without an entry.
 extern "C" __global__ void __launch_bounds__(32 * ANTS_A_BLOCK)
-    acs_selective(Entry* entries, int* tails, float rest, const float* __restrict__ eta,
+    acs_selective(Entry* entries, float rest, const float* __restrict__ eta,
                   const Node* __restrict__ candidates, const Node* near_cities, CITIES_PARAMETERS, float alpha, float beta,
                   float shortest, float q0, float tau0, float xi, int period, const RoundKeys key, int m,
                   int tabu_bytes, char* tabu_memory, int* tours) {
@@ -127,7 +133,7 @@ extern "C" __global__ void __launch_bounds__(32 * ANTS_A_BLOCK)
         const int start = first_city(key, ant, n);
         tabu.visit(start);
         if (lane == 0) *tour = start;
-        Ring ring(entries, tails, start);
+        Ring ring(entries, start);
         Near near = candidates_of(candidates, eta, start);
         int city = start, previous = NONE;
         int last_due = NONE, next_due = period;  // steps of the local update
@@ -139,20 +145,21 @@ extern "C" __global__ void __launch_bounds__(32 * ANTS_A_BLOCK)
             float trails[SLOTS];
             ring.trails_to(near, rest, trails);
             const Bid bid(near, trails, luck, tabu, rule);
-            const unsigned best = bid.best();
-            const bool stuck = best == EVERY_LANE, own = !stuck && bid.wins(best);
+            const unsigned best = warp_min(bid.shortfall);
+            const bool stuck = best >= NO_BID, own = !stuck && bid.shortfall == best;
             int next;
-            if (__builtin_expect(!stuck, 1)) next = bid.city_of_winner(own);
+            if (__builtin_expect(!stuck, 1)) next = __shfl_sync(EVERY_LANE, bid.city, best & 31u);
             else next = ring.best_outside(cities, around, exponents, city, tabu, rest);
             // The next ring is asked for at once; what is left to do here is done while it comes.
-            const Ring next_ring(entries, tails, next);
+            const Ring next_ring(entries, next);
             near = candidates_of(candidates, eta, next);
             const bool due = next_due == step;
             if (due) ring.update(next, rest, tau0, xi);
             last_due = due ? step : last_due;
             next_due += due ? period : 0;
-            if (!stuck) tabu.take(own, bid.city, bid.look);
-            else tabu.visit(next);
+            __syncwarp();  // every lane has looked
+            if (stuck) tabu.visit(next);
+            else tabu.take(own, bid.city, bid.look);
             ++tour;
             if (lane == 0) *tour = next;
             coins >>= 1;
@@ -166,7 +173,7 @@ extern "C" __global__ void __launch_bounds__(32 * ANTS_A_BLOCK)
         if (SYMMETRIC && last_due == n - 1) ring.update(previous, rest, tau0, xi);
         if (next_due == n) {
             ring.update(start, rest, tau0, xi);
-            if (SYMMETRIC) Ring(entries, tails, start).update(city, rest, tau0, xi);
+            if (SYMMETRIC) Ring(entries, start).update(city, rest, tau0, xi);
         }
         __syncwarp();
     }

@@ -2,7 +2,9 @@
 //
 // The paper launches a kernel for each step. Here one launch builds the tours, and the grid meets at a barrier between
 // two steps. A step reads the trails as the steps before it left them, and its local updates act on them together, without
-// an order among ants: the same numbers give the same tours on any device (acs_counts.cuh).
+// an order among ants: the same numbers give the same tours on any device (acs_counts.cuh). Of dense trails the edges
+// outside the candidate lists get their local updates when all tours are built: the greedy choice among them reads the
+// trails that the iteration began with.
 //
 // All blocks must be on the device at once: the launch has no more of them than there are multiprocessors. With more ants
 // than warps a warp moves several of them in turn.
@@ -15,44 +17,24 @@
 #define MOST_WARPS 32  // of a block
 #endif
 
-// Meet all blocks of the grid. Two words take turns, so that a block that is already at the next meeting cannot disturb
-// one that still leaves this one. Their low half counts arrivals, their high half the blocks that raised a flag.
-struct Meeting {
-    unsigned long long* words;  // (2,), zero at the start
-    unsigned turn, raised[2];
-
-    __device__ __forceinline__ explicit Meeting(unsigned long long* words) : words(words), turn(0u), raised{0u, 0u} {}
-
-    // All threads of all blocks call it; true if any of them brought a flag.
-    __device__ __forceinline__ bool meet(bool flag) {
-        __shared__ unsigned flags;
-        const bool mine = __syncthreads_or(flag);
-        const unsigned which = turn & 1u;
-        if (threadIdx.x == 0) {
-            unsigned long long* word = words + which;
-            const unsigned everyone = gridDim.x * (turn / 2u + 1u);
-            unsigned long long now;
-            asm volatile("red.release.gpu.global.add.u64 [%0], %1;" ::"l"(word), "l"(mine ? (1ull << 32) + 1ull : 1ull)
-                         : "memory");
-            do {
-                asm volatile("ld.acquire.gpu.global.u64 %0, [%1];" : "=l"(now) : "l"(word) : "memory");
-            } while (static_cast<unsigned>(now) < everyone);
-            flags = static_cast<unsigned>(now >> 32);
-        }
-        __syncthreads();
-        const bool any = flags != (which ? raised[1] : raised[0]);
-        if (which) raised[1] = flags;
-        else raised[0] = flags;
-        ++turn;
-        return any;
+// All threads of the grid wait until all have called it `turn` times, turn = 1, 2, ... *arrivals is 0 at the start.
+__device__ __forceinline__ void meet(unsigned* arrivals, unsigned turn) {
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        unsigned now;
+        asm volatile("red.release.gpu.global.add.u32 [%0], 1;" ::"l"(arrivals) : "memory");
+        do {
+            asm volatile("ld.acquire.gpu.global.u32 %0, [%1];" : "=r"(now) : "l"(arrivals) : "memory");
+        } while (now < gridDim.x * turn);
     }
-};
+    __syncthreads();
+}
 
 // One ant between two steps; its tabu, a bitmask, follows in memory.
 struct alignas(16) Walker {
     long long ahead, behind;   // places, in the rows, of the edge it last updated in both directions, or NONE
     unsigned long long found;  // while it is stuck: the best open city so far, see `key_of`
-    int city, previous;
+    int city;
     int stuck;  // neither its candidates nor the longer lists settle the choice
     float bound;  // then: see Listed
 };
@@ -72,27 +54,17 @@ __device__ __forceinline__ Best of_all_lanes(const Best& best) {
     return Best{top, best.of_warp(top)};
 }
 
-// Apply the local update to a trail outside the lists. Several ants may do so at once: each repeats until its own update
-// went in, and as all apply the same function, their order does not matter.
-__device__ __forceinline__ void blend_atomically(float* place, float tau0, float xi) {
-    int* bits = reinterpret_cast<int*>(place);
-    int found = load_relaxed(bits), expected;
-    do {
-        expected = found;
-        found = atomicCAS(bits, expected, __float_as_int(blended(__int_as_float(expected), tau0, xi)));
-    } while (found != expected);
-}
-
 extern __shared__ uint4 shared_memory[];
 
 // Build m tours; parameters as in acs_relaxed. rows (n, STRIDE) are the trails before the first step, counts (n, STRIDE) the
 // updates since, zero at first; keep_log2 = log2(1 - xi). ant_bytes: of a Walker and its tabu, in shared memory or, for
-// all m ants, at ant_memory. meeting (2,) zero.
-extern "C" __global__ void __launch_bounds__(32 * MOST_WARPS)
-    acs_sync(const float* __restrict__ rows, const float* __restrict__ eta, const Node* __restrict__ candidates, float* tau,
+// all m ants, at ant_memory; arrivals zero. With dense trails, cities in the tours carry the marks of acs_counts.cuh.
+extern "C" __global__ void __launch_bounds__(32 * MOST_WARPS, 1)
+    acs_sync(const float* __restrict__ rows, const float* __restrict__ eta, const Node* __restrict__ candidates,
+             const float* tau,
              const float* bound, const Node* near_cities, const Node* raised, CITIES_PARAMETERS, float alpha, float beta,
              float shortest, float q0, float tau0, float xi, int period, const RoundKeys key, int m,
-             int ant_bytes, char* ant_memory, int* tours, float keep_log2, Count* counts, unsigned long long* meeting) {
+             int ant_bytes, char* ant_memory, int* tours, float keep_log2, Count* counts, unsigned* arrivals) {
     const Cities cities = CITIES;
     const Surroundings around{tau, bound, near_cities, raised};
     const Exponents exponents{alpha, beta, shortest};
@@ -114,17 +86,15 @@ extern "C" __global__ void __launch_bounds__(32 * MOST_WARPS)
         const int start = first_city(key, ant, n);
         tabu.visit(start);
         if (lane == 0) {
-            *walker = Walker{NONE, NONE, 0ull, start, NONE, 0, 0.0f};
+            *walker = Walker{NONE, NONE, 0ull, start, 0, 0.0f};
             tours[static_cast<size_t>(ant) * n] = start;
         }
         __syncwarp();
     }
-    Meeting all(meeting);
     unsigned update = 0;  // its number
     int wait = period;
     for (int step = 1; step <= n; ++step) {
         const bool due = --wait == 0;
-        bool outside = false;  // an edge outside the lists waits for its update
         // The ant goes on to `next`, in the given slot of its row or in none.
         const auto go = [&](int ant, Walker* walker, int city, int next, int slot) {
             long long ahead = NONE, behind = NONE;
@@ -140,13 +110,6 @@ extern "C" __global__ void __launch_bounds__(32 * MOST_WARPS)
                 if (lane < 4 && place != NONE) {
                     atomicAdd(counts + place, lane < 2 ? one_update(update) : one_aged(update - 1u));
                 }
-                if (DENSE) {
-                    // A trail at tau0 stays there: nobody need wait for its update.
-                    if (ahead == NONE) outside |= load_relaxed(tau + static_cast<size_t>(city) * n + next) != tau0;
-                    if (SYMMETRIC && behind == NONE) {
-                        outside |= load_relaxed(tau + static_cast<size_t>(next) * n + city) != tau0;
-                    }
-                }
             }
             __syncwarp();
             if (lane == 0) {
@@ -155,8 +118,9 @@ extern "C" __global__ void __launch_bounds__(32 * MOST_WARPS)
                     walker->behind = behind;
                 }
                 walker->city = next;
-                walker->previous = city;
-                if (step < n) tours[static_cast<size_t>(ant) * n + step] = next;
+                unsigned entry = next;
+                if (DENSE && due) entry |= (ahead == NONE ? MARK_AHEAD : 0u) | (SYMMETRIC && behind == NONE ? MARK_BEHIND : 0u);
+                if (step < n || DENSE) tours[static_cast<size_t>(ant) * n + (step < n ? step : 0)] = static_cast<int>(entry);
             }
             __syncwarp();
         };
@@ -180,11 +144,12 @@ extern "C" __global__ void __launch_bounds__(32 * MOST_WARPS)
             draw_luck(coin(rule, key, ant, step), key, ant, step, luck);
             Tabu tabu(walker + 1, n);
             const Bid bid(near, trail, luck, tabu, rule);
-            const unsigned best = bid.best();
-            if (best != EVERY_LANE) {
-                const bool own = bid.wins(best);
-                tabu.take(own, bid.city, bid.look);
-                go(ant, walker, city, bid.city_of_winner(own), bid.slot_of_winner(own));
+            const unsigned best = warp_min(bid.shortfall);
+            __syncwarp();  // every lane has looked
+            if (best < NO_BID) {
+                tabu.take(bid.shortfall == best, bid.city, bid.look);
+                const int next = __shfl_sync(EVERY_LANE, bid.city, best & 31u);
+                go(ant, walker, city, next, __shfl_sync(EVERY_LANE, bid.slot, best & 31u));
                 continue;
             }
             const Listed listed = look_in_lists(cities, around, exponents, city, tabu);
@@ -238,15 +203,6 @@ extern "C" __global__ void __launch_bounds__(32 * MOST_WARPS)
         if (!due) continue;
         wait = period;
         ++update;
-        // Outside the lists the updates wait until every ant has chosen.
-        if (!all.meet(outside)) continue;
-        for (int ant = first + warp; ant < last; ant += warps) {
-            const Walker* walker = walker_of(ant);
-            float* const trails[2] = {tau + static_cast<size_t>(walker->previous) * n + walker->city,
-                                      tau + static_cast<size_t>(walker->city) * n + walker->previous};
-            if (lane == 0 && walker->ahead == NONE) blend_atomically(trails[0], tau0, xi);
-            if (lane == 1 && SYMMETRIC && walker->behind == NONE) blend_atomically(trails[1], tau0, xi);
-        }
-        all.meet(false);
+        meet(arrivals, update);
     }
 }

@@ -9,17 +9,17 @@
 #define TRAILS 8  // entries a city
 #endif
 
+// Trail in the high half; in the low half the city, and one bit that tells the laps of the ring apart: all slots up to the one
+// written last carry the bit of this lap, the others that of the lap before. So a write changes one word alone.
 typedef unsigned long long Entry;
 
-constexpr int EMPTY = -1;
+constexpr unsigned LAP = 1u << 31;
+constexpr int EMPTY = 0x7FFFFFFF;  // in place of a city
 
-__device__ __forceinline__ Entry entry_of(int city, float trail) {
-    return static_cast<Entry>(__float_as_uint(trail)) << 32 | static_cast<unsigned>(city);
+__device__ __forceinline__ Entry entry_of(int city, unsigned lap, float trail) {
+    return static_cast<Entry>(__float_as_uint(trail)) << 32 | lap | static_cast<unsigned>(city);
 }
 
-__device__ __forceinline__ int city_of(Entry entry) { return static_cast<int>(static_cast<unsigned>(entry)); }
-
+__device__ __forceinline__ int city_of(Entry entry) { return static_cast<int>(static_cast<unsigned>(entry) & ~LAP); }
+__device__ __forceinline__ unsigned lap_of(Entry entry) { return static_cast<unsigned>(entry) & LAP; }
 __device__ __forceinline__ float trail_of(Entry entry) { return __uint_as_float(static_cast<unsigned>(entry >> 32)); }
-
-// The slot that is overwritten next, after the one written last.
-__device__ __forceinline__ int following(int tail) { return tail + 1 == TRAILS ? 0 : tail + 1; }

@@ -7,37 +7,41 @@
 #define SYMMETRIC 1
 #endif
 
-// entries (n, TRAILS) empty, tails (n,) 0; one thread an entry. The trail of an empty entry is never read.
-extern "C" __global__ void fill_ring(Entry* entries, int* tails, int n, float rest) {
+// entries (n, TRAILS) empty, slot 0 counts as the one written last; one thread an entry. The trail of an empty entry is
+// never read.
+extern "C" __global__ void fill_ring(Entry* entries, int n, float rest) {
     const size_t place = static_cast<size_t>(blockIdx.x) * blockDim.x + threadIdx.x;
     if (place >= static_cast<size_t>(n) * TRAILS) return;
-    entries[place] = entry_of(EMPTY, rest);
-    if (place < n) tails[place] = 0;
+    entries[place] = entry_of(EMPTY, place % TRAILS == 0 ? LAP : 0u, rest);
 }
 
 // tau <- keep tau + amount on the edge from the city of `ring` to `other`, by the one thread that owns the ring.
-__device__ void blend_entry(Entry* ring, int* tail, int other, float keep, float amount, float rest) {
-    int slot = EMPTY;
-    for (int s = TRAILS - 1; s >= 0; --s) {
-        if (city_of(ring[s]) == other) slot = s;
+__device__ void blend_entry(Entry* ring, int other, float keep, float amount, float rest) {
+    const unsigned lap = lap_of(ring[0]);
+    int oldest = 0;  // the slot after the one written last; if that is the last one, the next lap begins
+    for (int s = TRAILS - 1; s > 0; --s) {
+        if (lap_of(ring[s]) != lap) oldest = s;
     }
-    const float trail = slot == EMPTY ? rest : trail_of(ring[slot]);
-    if (slot == EMPTY) slot = *tail = following(*tail);
-    ring[slot] = entry_of(other, trail * keep + amount);
+    for (int s = 0; s < TRAILS; ++s) {
+        if (city_of(ring[s]) == other) {
+            ring[s] = entry_of(other, lap_of(ring[s]), trail_of(ring[s]) * keep + amount);
+            return;
+        }
+    }
+    ring[oldest] = entry_of(other, oldest == 0 ? lap ^ LAP : lap, rest * keep + amount);
 }
 
 // Global update (Eq. (4)) on the edges of a tour (n,): keep = 1 - rho, amount = rho / length. One thread a city, which meets its
 // two edges in the order in which a walk along the tour writes them; the walk begins with the edge that closes it.
-extern "C" __global__ void blend_tour(Entry* entries, int* tails, const int* tour, int n, float keep, float amount,
-                                      float rest) {
+extern "C" __global__ void blend_tour(Entry* entries, const int* tour, int n, float keep, float amount, float rest) {
     const int p = blockIdx.x * blockDim.x + threadIdx.x;
     if (p >= n) return;
     const int city = tour[p], before = tour[p > 0 ? p - 1 : n - 1], after = tour[p + 1 < n ? p + 1 : 0];
     Entry* ring = entries + static_cast<size_t>(city) * TRAILS;
     const bool last = p + 1 == n;
-    if (last) blend_entry(ring, tails + city, after, keep, amount, rest);
-    if (SYMMETRIC) blend_entry(ring, tails + city, before, keep, amount, rest);
-    if (!last) blend_entry(ring, tails + city, after, keep, amount, rest);
+    if (last) blend_entry(ring, after, keep, amount, rest);
+    if (SYMMETRIC) blend_entry(ring, before, keep, amount, rest);
+    if (!last) blend_entry(ring, after, keep, amount, rest);
 }
 
 __device__ float trail_to(const Entry* ring, int other, float rest) {

@@ -97,7 +97,10 @@ def walk_in_order(memory: Memory, starts, xi: float, tau0: float, period: int, s
 
 
 def walk_together(d, neighbours, tau, dense, starts, xi, tau0, period, symmetric):
-    """Greedy ants in two phases: all choose, then all update. ``tau`` (n, n) changes."""
+    """Greedy ants in two phases: all choose, then all update candidate edges. ``tau`` (n, n) changes.
+
+    All other edges are updated at the end.
+    """
     m, n = len(starts), len(d)
     everyone = np.arange(m)
     is_open = np.ones((m, n), bool)
@@ -105,6 +108,7 @@ def walk_together(d, neighbours, tau, dense, starts, xi, tau0, period, symmetric
     tours[:, 0] = starts
     listed = np.zeros((n, n), bool)
     np.put_along_axis(listed, neighbours, True, axis=1)
+    outside = np.zeros((n, n))
     for p in range(1, n + 1):
         here = tours[:, p - 1]
         is_open[everyone, here] = False
@@ -112,8 +116,8 @@ def walk_together(d, neighbours, tau, dense, starts, xi, tau0, period, symmetric
             allowed = is_open & listed[here]
             stuck = ~allowed.any(axis=1)
             weight = np.where(allowed, tau[here] / d[here] ** 2, -1.0)
-            outside = tau[here] / d[here] ** 2 if dense else 1.0 / d[here]
-            weight[stuck] = np.where(is_open[stuck], outside[stuck], -1.0)
+            anywhere = tau[here] / d[here] ** 2 if dense else 1.0 / d[here]
+            weight[stuck] = np.where(is_open[stuck], anywhere[stuck], -1.0)
             chosen = weight.argmax(axis=1)
             tours[:, p] = chosen
         else:
@@ -123,7 +127,9 @@ def walk_together(d, neighbours, tau, dense, starts, xi, tau0, period, symmetric
             np.add.at(counts, (here, chosen), 1)
             if symmetric:
                 np.add.at(counts, (chosen, here), 1)
-            tau += (tau0 - tau) * (1.0 - (1.0 - xi) ** counts)
+            tau += (tau0 - tau) * (1.0 - (1.0 - xi) ** (counts * listed))
+            outside += counts * ~listed
+    tau += (tau0 - tau) * (1.0 - (1.0 - xi) ** outside)
     return tours
 
 

@@ -154,7 +154,11 @@ class _OpenTrails:
                 "DENSE": int(self._plan.dense),
                 "COUNTED": int(counted),
             },
-            {"open_rows": "PPiifPP", "close_rows": "PPiiffPP"},
+            {
+                "open_rows": "PPiifPP",
+                "close_rows": "PPiiffPP",
+                **({"update_outside": "PiiffP"} if counted and self._plan.dense else {}),
+            },
         )
         return [own, *self._outside.sources()] if self._plan.dense else [own]
 
@@ -222,7 +226,10 @@ class RelaxedWalk(_FreeWalk):
 
 
 class SyncWalk(_AcsWalk):
-    """ACS-GPU: every ant makes a step before any makes the next one."""
+    """ACS-GPU: every ant makes a step before any makes the next one.
+
+    Candidate edges get their local updates step by step, all others when the tours are built.
+    """
 
     def __init__(self, device: Device, cities: Cities, trails: Trails, plan: Layout, *rest: Any) -> None:
         super().__init__(device, cities, trails, plan, *rest)
@@ -254,7 +261,7 @@ class SyncWalk(_AcsWalk):
     def needed(self) -> dict[str, int]:
         """Return the bytes of every array."""
         counts = 8 * self._plan.n * self._plan.stride
-        needed = {**super().needed(), **self._open.needed(), "counts": counts, "meeting": 16}
+        needed = {**super().needed(), **self._open.needed(), "counts": counts, "arrivals": 4}
         if not self._shared:
             needed["walkers"] = self._plan.m * self._ant_bytes
         return needed
@@ -270,7 +277,7 @@ class SyncWalk(_AcsWalk):
         """Open the rows, walk, and let them take what was counted."""
         a = self._device.arrays
         self._open.open()
-        a.zero("meeting", 16)
+        a.zero("arrivals", 4)
         walk = self._walk(key, self._ant_bytes, "walkers", tours)
         self._device.launch(
             "acs_sync",
@@ -280,10 +287,14 @@ class SyncWalk(_AcsWalk):
             *walk,
             self._keep_log2,
             a["counts"],
-            a["meeting"],
+            a["arrivals"],
             shared=self._shared,
         )
         self._open.close(self._keep_log2)
+        if self._plan.dense:
+            m, n, p = self._plan.m, self._plan.n, self._parameters
+            edges = (int(tours), m, n, self._trails.tau0, float(p.xi), a["tau"])
+            self._device.call("update_outside", self._device.spread(m * n), *edges)
 
 
 class SelectiveWalk(_FreeWalk):
@@ -298,10 +309,10 @@ class SelectiveWalk(_FreeWalk):
     def sources(self) -> list[Source]:
         """Return the walk."""
         definitions = {**self._definitions(), "TRAILS": self._rings.width}
-        return [Source("acs_selective.cu", definitions, {"acs_selective": "PPfPPP" + _WALK})]
+        return [Source("acs_selective.cu", definitions, {"acs_selective": "PfPPP" + _WALK})]
 
     def build(self, key: int, tours: Any) -> None:
         """Walk."""
         a = self._device.arrays
-        trails = (a["ring"], a["tail"], self._rings.rest[0], a["eta"], a["candidates"], a["near_cities"])
+        trails = (a["ring"], self._rings.rest[0], a["eta"], a["candidates"], a["near_cities"])
         self._launch(trails, key, tours)

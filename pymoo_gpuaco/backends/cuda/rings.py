@@ -9,12 +9,14 @@ from pymoo_gpuaco.backends.cuda.layout import Layout
 from pymoo_gpuaco.backends.protocol import State
 from pymoo_gpuaco.colony.trails import TrailUpdate
 
-# One entry of a ring, as ring.cuh packs it into 64 bits.
-_ENTRY = np.dtype([("id", np.int32), ("tau", np.float32)])
+# One entry of a ring, as ring.cuh packs it into 64 bits: the city's highest bit is that of the lap.
+_ENTRY = np.dtype([("city", np.uint32), ("tau", np.float32)])
+_LAP = np.uint32(1 << 31)
+_EMPTY = np.uint32((1 << 31) - 1)
 
 
 class Rings:
-    """``ring`` (n, trails_per_node) entries and ``tail`` (n,), the slot written last; ``rest``: all other trails."""
+    """``ring`` (n, trails_per_node) entries; ``rest``: the trail of all other edges."""
 
     def __init__(self, device: Device, plan: Layout, symmetric: bool, trails_per_node: int) -> None:
         self._device = device
@@ -26,13 +28,13 @@ class Rings:
 
     def sources(self) -> list[Source]:
         """Return the kernels of the updates between two constructions."""
-        kernels = {"fill_ring": "PPif", "blend_tour": "PPPifff", "count_ring_branches": "PPiiffP"}
+        kernels = {"fill_ring": "Pif", "blend_tour": "PPifff", "count_ring_branches": "PPiiffP"}
         definitions = {"TRAILS": self.width, "SYMMETRIC": int(self._symmetric)}
         return [Source("ring_trails.cu", definitions, kernels)]
 
     def needed(self) -> dict[str, int]:
         """Return the bytes of every array."""
-        return {"ring": 8 * self._plan.n * self.width, "tail": 4 * self._plan.n, "branches": 8}
+        return {"ring": 8 * self._plan.n * self.width, "branches": 8}
 
     def prepare(self) -> None:
         """Empty rings."""
@@ -43,7 +45,7 @@ class Rings:
         self.tau0 = float(value)
         self.rest[0] = value
         a, n = self._device.arrays, self._plan.n
-        self._device.call("fill_ring", n * self.width, a["ring"], a["tail"], n, self.rest[0])
+        self._device.call("fill_ring", n * self.width, a["ring"], n, self.rest[0])
 
     def make_room_to_hold(self) -> bool:
         """Rings are not held: their ants change them."""
@@ -69,7 +71,7 @@ class Rings:
                 raise ValueError(f"a tour to deposit must have shape ({n},), got {tour.shape}")
             device.write("tour", np.asarray(tour, np.int32))
             share = np.float32(update.rho * amount)
-            device.call("blend_tour", n, a["ring"], a["tail"], a["tour"], n, keep, share, self.rest[0])
+            device.call("blend_tour", n, a["ring"], a["tour"], n, keep, share, self.rest[0])
 
     def branching_factor(self, lam: float) -> float:
         """Mean number of candidates a city with a trail above min + lam (max - min)."""
@@ -93,13 +95,14 @@ class Rings:
     def read(self) -> State:
         """Return the trails' part of an engine's state."""
         entries = np.empty((self._plan.n, self.width), _ENTRY)
-        tail = np.empty(self._plan.n, np.int32)
         self._device.read(entries, "ring")
-        self._device.read(tail, "tail")
+        cities = entries["city"] & ~_LAP
+        lap = entries["city"] & _LAP
+        oldest = (lap != lap[:, :1]).argmax(axis=1)  # the slot after the one written last
         return {
             "tau": entries["tau"].copy(),
-            "ids": entries["id"].copy(),
-            "tail": tail,
+            "ids": np.where(cities == _EMPTY, -1, cities.astype(np.int32)),
+            "tail": ((oldest - 1) % self.width).astype(np.int32),
             "rest": self.rest.copy(),
             "tau0": np.array([self.tau0]),
         }
@@ -109,10 +112,11 @@ class Rings:
         shape = (self._plan.n, self.width)
         entries = np.empty(shape, _ENTRY)
         entries["tau"] = fitting(state, "tau", shape, np.float32)
-        entries["id"] = fitting(state, "ids", shape, np.int32)
+        ids = fitting(state, "ids", shape, np.int32)
         tail = fitting(state, "tail", (self._plan.n,), np.int32)
         rest = fitting(state, "rest", (1,), np.float32)
+        lap = np.where(np.arange(self.width) <= tail[:, None], _LAP, np.uint32(0))
+        entries["city"] = np.where(ids < 0, _EMPTY, ids.astype(np.uint32)) | lap
         self._device.write("ring", entries)
-        self._device.write("tail", tail)
         self.rest = rest.copy()
         self.tau0 = float(np.asarray(state["tau0"])[0])
