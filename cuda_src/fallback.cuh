@@ -52,14 +52,19 @@ struct Best {
             city = j;
         }
     }
+    // The same for a city j at distance d whose trail, in row[j], is at most `bound` or has been met: it is read only
+    // where it could change the choice.
+    __device__ __forceinline__ void consider(const float* row, float bound, float d, int j, const Exponents& exponents) {
+        const float most = attraction(bound, d, exponents);
+        if (ordered(most) >= rank) meet(DENSE ? attraction(row[j], d, exponents) : most, j);
+    }
     // The best of all lanes, whose rank is `top`.
     __device__ __forceinline__ int of_warp(unsigned top) const {
         return static_cast<int>(warp_min(rank == top ? static_cast<unsigned>(city) : 0xFFFFFFFFu));
     }
 };
 
-// The best of `best` and all open cities. No trail is above `bound`, apart from those of cities that `best` has met; so
-// a trail is read only where it could change the choice.
+// The best of `best` and all open cities. No trail is above `bound`, apart from those of cities that `best` has met.
 __device__ __forceinline__ int best_of_all(const Cities& cities, const float* row, const Exponents& exponents, int city,
                                            const Tabu& tabu, float bound, Best best) {
     const Point here = point_of(cities, city);
@@ -69,19 +74,21 @@ __device__ __forceinline__ int best_of_all(const Cities& cities, const float* ro
         for (int b = 0; b < BATCH; ++b) d[b] = distance(cities, city, here, j[b], point_of(cities, j[b]));
 #pragma unroll
         for (int b = 0; b < BATCH; ++b) {
-            const float most = attraction(bound, d[b], exponents);
-            if (open[b] && ordered(most) >= best.rank) {
-                best.meet(DENSE ? attraction(row[j[b]], d[b], exponents) : most, j[b]);
-            }
+            if (open[b]) best.consider(row, bound, d[b], j[b], exponents);
         }
     });
     return best.of_warp(warp_max(best.rank));
 }
 
-// city is where the ant stands. Inlined: after a call the compiler no longer knows that a warp walks together, and every
-// warp operation of the walk would check it.
-__device__ __forceinline__ int best_remaining(const Cities& cities, const Surroundings& around,
-                                              const Exponents& exponents, int city, const Tabu& tabu) {
+// What an ant in `city` finds in the lists.
+struct Listed {
+    Best best;    // own lane's, of listed open cities
+    float bound;  // no trail to a city that is not listed is above it
+    int chosen;   // the best of all open cities, or -1 where the lists do not settle it
+};
+
+__device__ __forceinline__ Listed look_in_lists(const Cities& cities, const Surroundings& around,
+                                                const Exponents& exponents, int city, const Tabu& tabu) {
     const int lane = lane_id();
     const float* row = around.tau + static_cast<size_t>(city) * cities.n;
     const Point here = point_of(cities, city);
@@ -111,11 +118,23 @@ __device__ __forceinline__ int best_remaining(const Cities& cities, const Surrou
             const float furthest = __shfl_sync(EVERY_LANE, d, 31);
             const unsigned top = warp_max(best.rank);
             const int last = __shfl_sync(EVERY_LANE, j[part], 31);
-            if (last != city && top > ordered(attraction(bound, furthest, exponents))) return best.of_warp(top);
+            if (last != city && top > ordered(attraction(bound, furthest, exponents))) {
+                return Listed{best, bound, best.of_warp(top)};
+            }
         }
         if (next >= NEAR) break;
 #pragma unroll
         for (int part = 0; part < 4; ++part) j[part] = near[next + 32 * part];
     }
-    return best_of_all(cities, row, exponents, city, tabu, bound, best);
+    return Listed{best, bound, -1};
+}
+
+// city is where the ant stands. Inlined: after a call the compiler no longer knows that a warp walks together, and every
+// warp operation of the walk would check it.
+__device__ __forceinline__ int best_remaining(const Cities& cities, const Surroundings& around,
+                                              const Exponents& exponents, int city, const Tabu& tabu) {
+    const Listed listed = look_in_lists(cities, around, exponents, city, tabu);
+    if (listed.chosen >= 0) return listed.chosen;
+    const float* row = around.tau + static_cast<size_t>(city) * cities.n;
+    return best_of_all(cities, row, exponents, city, tabu, listed.bound, listed.best);
 }

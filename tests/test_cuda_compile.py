@@ -23,6 +23,15 @@ except RuntimeError as error:
 ARCHITECTURES = ("sm_75", "sm_80", "sm_90", "sm_100", "sm_120")
 FILES = tuple(sorted(p.name for p in sources.folder().glob("*.cu")))
 
+_UNUSUAL = {
+    "SLOTS": 2,
+    "ALPHA_IS_ONE": 0,
+    "USUAL_EXPONENTS": 0,
+    "TABU_IN_SHARED": 0,
+    "NODE": "unsigned int",
+    "METRIC": 7,
+    "DIMENSIONS": 3,
+}
 # (file, definitions): together they name every value of every definition once.
 VARIANTS = (
     *(("construct.cu", {"RACE": r, "TABU": t}) for r, t in ((0, 0), (0, 1), (0, 2), (1, 0), (1, 1))),
@@ -51,12 +60,23 @@ VARIANTS = (
     *(("hill_climbing.cu", {"BATCH": b, "RESIDENT": r}) for b, r in ((1, 1), (0, 0), (1, 0))),
     *(("hill_climbing.cu", {"SCAN": s, "RESIDENT": 0, "THREADS": 1024}) for s in (0, 1)),
     ("local_search.cu", {"IN_SHARED": 0, "NODE": "unsigned int", "DIMENSIONS": 3, "METRIC": 5}),
+    *(("acs_relaxed.cu", {"TABU": t, "ANTS_A_BLOCK": 1, "DENSE": 0}) for t in (0, 1, 2)),
+    *((f"acs_{v}.cu", {"SYMMETRIC": 0, "METRIC": 0, "TABLE": 1}) for v in ("relaxed", "sync", "selective")),
+    *((f"acs_{v}.cu", _UNUSUAL) for v in ("relaxed", "sync", "selective")),
+    ("acs_sync.cu", {"DENSE": 0}),
+    ("acs_selective.cu", {"TRAILS": 40, "ANTS_A_BLOCK": 1}),
+    ("acs_rows.cu", {"COUNTED": 1, "SLOTS": 2}),
+    ("acs_rows.cu", {"COUNTED": 1, "DENSE": 0, "NODE": "unsigned int"}),
+    ("ring_trails.cu", {"TRAILS": 40, "SYMMETRIC": 0}),
 )
 HOT = {
     "construct.cu": "construct_tours",
     "construct_all.cu": "construct_all",
     "local_search.cu": "improve_tours",
     "hill_climbing.cu": "climb",
+    "acs_relaxed.cu": "acs_relaxed",
+    "acs_sync.cu": "acs_sync",
+    "acs_selective.cu": "acs_selective",
 }
 
 

@@ -38,6 +38,15 @@ def every_kernel() -> None:
         {"candidate_list_size": 10, "memory": "candidate", "local_search": search},
         {"candidate_list_size": 10, "local_search": LocalSearch("2opt", kicks=0.0)},
     ]
+    acs = {"selection": "pseudo_random_proportional", "candidate_list_size": 10, "q0": 0.8, "xi": 0.2}
+    cases += [
+        acs,  # two blocks, which meet after every step
+        {**acs, "memory": "candidate", "local_update_period": 3, "candidate_list_size": 40},
+        {**acs, "together": False, "local_search": search},
+        {**acs, "together": False, "deterministic": True, "alpha": 2.0},
+        {**acs, "together": False, "memory": "selective", "trails_per_node": 3},
+        {**acs, "together": False, "memory": "selective", "trails_per_node": 40},
+    ]
     for case in cases:
         instance = as_instance(TSP(coords), case["candidate_list_size"] or 10)
         engine = CudaColony(instance, ColonyParameters(n_ants=9, **case))
@@ -46,7 +55,10 @@ def every_kernel() -> None:
         for key in range(2):
             engine.construct(key)
             tour = engine.tours([key])[0]
-            engine.update_trails(TrailUpdate(0.1, ((tour, 0.1),), colony_amount=5.0, tau_max=2.0))
+            if case.get("xi"):
+                engine.update_trails(TrailUpdate(0.1, ((tour, 5.0),), on_tours_only=True))
+            else:
+                engine.update_trails(TrailUpdate(0.1, ((tour, 0.1),), colony_amount=5.0, tau_max=2.0))
         engine.branching_factor(0.1)
         engine.import_state(engine.export_state())
         engine.improve(np.tile(tour, (9, 1)), 1)

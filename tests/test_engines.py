@@ -46,7 +46,8 @@ def test_tours_are_permutations_and_lengths_exact(name, way, backend):
 @pytest.mark.parametrize("way", COLONIES)
 def test_the_key_decides_everything(way, backend):
     problem = cloud(45, 9)
-    one, two = (colony(problem, backend, **COLONIES[way]) for _ in range(2))
+    # ACS ants that change each other's trails as they walk keep to an order only if asked to
+    one, two = (colony(problem, backend, **COLONIES[way], deterministic=True) for _ in range(2))
     for key in (3, 2**63 + 5):
         assert np.array_equal(one.construct(key), two.construct(key))
         assert np.array_equal(one.tours(range(6)), two.tours(range(6)))
@@ -138,7 +139,7 @@ def test_the_first_step_has_the_exact_distribution(parameters, backend):
 @pytest.mark.parametrize("way", COLONIES)
 def test_an_imported_state_continues_bit_by_bit(way, backend):
     problem = cloud(40, 2)
-    original, copy = (colony(problem, backend, **COLONIES[way]) for _ in range(2))
+    original, copy = (colony(problem, backend, **COLONIES[way], deterministic=True) for _ in range(2))
     acs = COLONIES[way].get("xi", 0) > 0
     original.construct(1)
     best = original.tours([0])[0]

@@ -103,6 +103,8 @@ class ColonyParameters:
     local_update_period : every which selected edge gets the local update, >= 1 (section 4.2, paper 003).
     together : ACS ants step together; else each walks its whole tour on its own.
     trails_per_node : slots of the selective memory, >= 1.
+    deterministic : repeat a run exactly from its keys, whatever it costs. Only ACS ants that do not step together need
+        it, on CUDA: there they then walk one after another.
     """
 
     n_ants: int | None = None
@@ -121,6 +123,7 @@ class ColonyParameters:
     local_update_period: int = 1
     together: bool = True
     trails_per_node: int = 8
+    deterministic: bool = False
 
     def __post_init__(self) -> None:
         """Validate."""
@@ -139,6 +142,7 @@ class ColonyParameters:
         checks.integer("local_update_period", self.local_update_period, 1)
         checks.flag("together", self.together)
         checks.integer("trails_per_node", self.trails_per_node, 1, 1024)
+        checks.flag("deterministic", self.deterministic)
         if self.candidate_list_size is None and self.memory in ("candidate", "selective"):
             raise ValueError(
                 f"pheromone={self.memory!r} keeps trails of few edges and needs a candidate list: "

@@ -11,11 +11,13 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
 from pymoo_gpuaco.backends.cuda import compile as compiler
 from pymoo_gpuaco.backends.cuda import context
 from pymoo_gpuaco.backends.cuda.layout import DeviceLimits
 from pymoo_gpuaco.backends.cuda.memory import Arrays, check, release
+from pymoo_gpuaco.backends.protocol import State
 
 _THREADS = 256
 
@@ -157,6 +159,17 @@ class Device:
 def words(key: int) -> tuple[np.uint32, np.uint32]:
     """A 64-bit key as the generator takes it."""
     return np.uint32(int(key) & 0xFFFFFFFF), np.uint32(int(key) >> 32)
+
+
+def fitting(state: State, name: str, shape: tuple[int, ...], kind: type) -> NDArray:
+    """Return an array of a state, contiguous and of this type. Raises ValueError for another shape."""
+    array = np.asarray(state[name])
+    if array.shape != shape:
+        raise ValueError(
+            f"state['{name}'] must have shape {shape}, got {array.shape}: "
+            "it belongs to another instance, colony size or memory"
+        )
+    return np.ascontiguousarray(array, kind)
 
 
 # What the key grows by from round to round (philox.cuh).

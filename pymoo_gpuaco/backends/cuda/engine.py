@@ -6,10 +6,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pymoo_gpuaco.backends.cuda import layout
+from pymoo_gpuaco.backends.cuda.acs import RelaxedWalk, SelectiveWalk, SyncWalk
 from pymoo_gpuaco.backends.cuda.cities import Cities
 from pymoo_gpuaco.backends.cuda.construction import AllCitiesWalk, Construction, RowWalk
-from pymoo_gpuaco.backends.cuda.device import Device, Part, Source
+from pymoo_gpuaco.backends.cuda.device import Device, Part, Source, fitting
 from pymoo_gpuaco.backends.cuda.lists import Lists
+from pymoo_gpuaco.backends.cuda.rings import Rings
 from pymoo_gpuaco.backends.cuda.search import Search
 from pymoo_gpuaco.backends.cuda.trails import Trails
 from pymoo_gpuaco.backends.protocol import State
@@ -19,7 +21,7 @@ from pymoo_gpuaco.problems.instance import Instance
 
 
 class CudaColony:
-    """``AheadEngine`` of Ant System and MMAS on one CUDA device.
+    """``AheadEngine`` on one CUDA device.
 
     Parameters
     ----------
@@ -30,8 +32,8 @@ class CudaColony:
     Raises
     ------
     RuntimeError : without a driver, PyCUDA or nvcc; the message says what to install.
-    ValueError : for what this engine does not have and ``backend="cpu"`` has: ACS, the acceptance and tournament rule,
-        the selective memory, and local search on asymmetric instances.
+    ValueError : for what this engine does not have and ``backend="cpu"`` has: the acceptance and tournament rule,
+        the selective memory but for ACS ants that walk one by one, and local search on asymmetric instances.
     MemoryError : when the colony does not fit the device; the message says what would.
     """
 
@@ -51,11 +53,21 @@ class CudaColony:
         shortest = float(positive.min()) / 2.0 if positive.size else 1.0
         self._cities = Cities(self._device, instance)
         self._lists = Lists(self._device, instance, plan, float(parameters.beta), shortest)
-        self._trails = Trails(self._device, plan, instance.symmetric, _advice(plan))
-        way = RowWalk if plan.tiered else AllCitiesWalk
-        self._construction: Construction = way(
-            self._device, self._cities, self._trails, plan, parameters, shortest
-        )
+        self._trails: Trails | Rings
+        self._construction: Construction
+        if plan.selective:
+            rings = Rings(self._device, plan, instance.symmetric, parameters.trails_per_node)
+            self._trails = rings
+            self._construction = SelectiveWalk(self._device, self._cities, rings, plan, parameters, shortest)
+        else:
+            trails = Trails(self._device, plan, instance.symmetric, _advice(plan))
+            self._trails = trails
+            if parameters.selection == layout.ACS:
+                acs = SyncWalk if parameters.together else RelaxedWalk
+                self._construction = acs(self._device, self._cities, trails, plan, parameters, shortest)
+            else:
+                way = RowWalk if plan.tiered else AllCitiesWalk
+                self._construction = way(self._device, self._cities, trails, plan, parameters, shortest)
         self._search = (
             None
             if parameters.local_search is None
@@ -66,8 +78,11 @@ class CudaColony:
             parts.append(self._search)
         self._device.set_up(parts, _advice(plan))
         self._begun: int | None = None  # key of the construction that ``begin`` has started
-        with self._device.working():
-            self.works_ahead = self._trails.make_room_to_hold()
+        # ants of ACS change the trails
+        self.works_ahead = False
+        if parameters.selection != layout.ACS:
+            with self._device.working():
+                self.works_ahead = self._trails.make_room_to_hold()
 
     # ---- AheadEngine
 
@@ -133,7 +148,7 @@ class CudaColony:
     def improve(self, tours: ArrayLike, key: int) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
         """Local search on m given tours (m, n); return copies and their exact lengths (m,)."""
         plan = self._layout
-        given = _fitting({"tours": np.asarray(tours)}, "tours", (plan.m, plan.n), np.int32)
+        given = fitting({"tours": np.asarray(tours)}, "tours", (plan.m, plan.n), np.int32)
         result = np.empty_like(given)
         self._begun = self._shortest = None
         with self._device.working():
@@ -182,11 +197,7 @@ class CudaColony:
         with self._device.working():
             self._device.read(tours, "tours")
             return {
-                "tau": self._trails.read(),
-                "ids": np.empty((0, 0), np.int32),
-                "tail": np.empty(0, np.int32),
-                "rest": self._trails.rest.copy(),
-                "tau0": np.array([self._trails.tau0]),
+                **self._trails.read(),
                 "reference": np.full((plan.n, 2), -1, np.int32) if search is None else search.read(),
                 "reference_length": np.array([np.inf if search is None else search.reference_length]),
                 "tours": tours,
@@ -196,14 +207,12 @@ class CudaColony:
     def import_state(self, state: State) -> None:
         """Continue from an exported state of a colony with the same instance and parameters."""
         plan = self._layout
-        tau = _fitting(state, "tau", plan.trails, np.float32)
-        tours = _fitting(state, "tours", (plan.m, plan.n), np.int32)
-        lengths = _fitting(state, "lengths", (plan.m,), np.float64)
-        rest = _fitting(state, "rest", (1,), np.float32)
-        reference = _fitting(state, "reference", (plan.n, 2), np.int32)
+        tours = fitting(state, "tours", (plan.m, plan.n), np.int32)
+        lengths = fitting(state, "lengths", (plan.m,), np.float64)
+        reference = fitting(state, "reference", (plan.n, 2), np.int32)
         self._begun = None
         with self._device.working():
-            self._trails.write(tau, rest, float(np.asarray(state["tau0"])[0]))
+            self._trails.write(state)
             self._device.write("tours", tours)
             self._device.write("lengths", lengths)
             self._shortest = None
@@ -247,18 +256,11 @@ def lacks(instance: Instance, parameters: ColonyParameters) -> str | None:
     """What the parameters ask for and only the CPU engine has, or None."""
     if parameters.selection in layout.UNSUPPORTED:
         return f"the CUDA engine does not have selection={parameters.selection!r} yet"
-    if parameters.memory == "selective":
-        return "the CUDA engine does not have the selective pheromone memory yet"
+    acs = parameters.selection == layout.ACS
+    if acs and parameters.candidate_list_size is None:
+        return "the CUDA engine's ant colony system needs candidate lists"
+    if parameters.memory == "selective" and (not acs or parameters.together):
+        return "the CUDA engine has the selective pheromone memory for ACS ants that do not step together"
     if parameters.local_search is not None and not instance.symmetric:
         return "the CUDA engine's local search reverses paths and needs a symmetric instance"
     return None
-
-
-def _fitting(state: State, name: str, shape: tuple[int, ...], kind: type) -> NDArray:
-    array = np.asarray(state[name])
-    if array.shape != shape:
-        raise ValueError(
-            f"state['{name}'] must have shape {shape}, got {array.shape}: "
-            "it belongs to another instance, colony size or memory"
-        )
-    return np.ascontiguousarray(array, kind)

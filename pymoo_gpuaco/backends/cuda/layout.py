@@ -17,8 +17,9 @@ LOG_BYTES = 96 * 8
 KICKS_A_CITY = 0.0
 
 # "hybrid" and "stochastic_trial" are ways to draw from all cities; over candidate lists they mean the roulette wheel.
-UNSUPPORTED = ("acceptance_tournament", "pseudo_random_proportional")
+UNSUPPORTED = ("acceptance_tournament",)
 ROULETTE, RACE, TWO_TIERS = 0, 1, 2
+ACS = "pseudo_random_proportional"
 _TABU = {"list": 0, "compact": 1, "bitmask": 2}
 # Near cities that are listed beyond the candidates, a multiple of 128. A longer list saves a look at all open cities,
 # and takes time to make that grows with it.
@@ -64,6 +65,7 @@ class Layout:
     n: int
     k: int
     dense: bool
+    selective: bool
     all_cities: bool
     slots: int  # candidates a lane
     node_bytes: int  # bytes of a city's number in tabus and candidate rows
@@ -140,7 +142,8 @@ def plan(instance: Instance, parameters: ColonyParameters, limits: DeviceLimits)
     rows = n * 32 * slots * (4 + node_bytes) + (_round_up(4 * n, 16) if rest else 0)
     share = -(-m // limits.multiprocessors)  # ants of one multiprocessor, if spread evenly
     together = min(32, share)
-    resident = (rest or not all_cities) and rows + together * tabu_bytes <= limits.shared_bytes
+    acs = parameters.selection == ACS  # its trails change while the ants walk
+    resident = (rest or not all_cities) and not acs and rows + together * tabu_bytes <= limits.shared_bytes
     tabu_in_shared = resident or tabu_bytes <= limits.shared_bytes
     ants_a_block = together if resident else 1 if share <= 32 or 4 * tabu_bytes > limits.shared_bytes else 4
     blocks = -(-m // ants_a_block)
@@ -156,6 +159,7 @@ def plan(instance: Instance, parameters: ColonyParameters, limits: DeviceLimits)
         n=n,
         k=k,
         dense=memory == "dense",
+        selective=memory == "selective",
         all_cities=all_cities,
         slots=slots,
         node_bytes=node_bytes,

@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from pymoo_gpuaco.backends.cuda.device import Device, Source
+from pymoo_gpuaco.backends.cuda.device import Device, Source, fitting
 from pymoo_gpuaco.backends.cuda.layout import Layout
+from pymoo_gpuaco.backends.protocol import State
 from pymoo_gpuaco.colony.trails import TrailUpdate
 
 
@@ -178,16 +179,24 @@ class Trails:
         device.read(count, "branches")
         return float(count[0]) / n
 
-    def read(self) -> NDArray[np.float32]:
-        """Return tau (n, n) or (n, k)."""
+    def read(self) -> State:
+        """Return the trails' part of an engine's state."""
         tau = np.empty(self._plan.trails, np.float32)
         self._device.read(tau, "tau")
-        return tau
+        return {
+            "tau": tau,
+            "ids": np.empty((0, 0), np.int32),
+            "tail": np.empty(0, np.int32),
+            "rest": self.rest.copy(),
+            "tau0": np.array([self.tau0]),
+        }
 
-    def write(self, tau: NDArray[np.float32], rest: NDArray[np.float32], tau0: float) -> None:
-        """Take over what ``read`` gave, and the two numbers beside it."""
+    def write(self, state: State) -> None:
+        """Take over what ``read`` gave. Raises ValueError, before anything changes, for another shape."""
+        tau = fitting(state, "tau", self._plan.trails, np.float32)
+        rest = fitting(state, "rest", (1,), np.float32)
         self._changed = True
         self._device.write("tau", tau)
         self.rest = rest.copy()
-        self.tau0 = tau0
+        self.tau0 = float(np.asarray(state["tau0"])[0])
         self._find_bounds()
