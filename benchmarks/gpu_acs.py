@@ -27,7 +27,7 @@ from record import write
 
 from pymoo_gpuaco import GPUACS, GPUMMAS, TSP, load_tsp
 
-PAPER = {"beta": 2.0, "rho": 0.1, "xi": 0.1, "q0": 0.9, "candidate_list_size": 32, "local_search": False}
+PAPER = {"beta": 3.0, "rho": 0.2, "xi": 0.01, "q0": "1 - 20 / n", "candidate_list_size": 32, "local_search": False}
 NAMES = ("d198", "pcb442", "pr1002", "nrw1379", "pr2392")
 VARIANTS = ("sync", "relaxed", "selective")
 #: milliseconds an iteration of the author's synchronous kernel, built for and run on an H200, ants = n
@@ -73,7 +73,8 @@ PAPER_LARGE = {
 
 def acs(problem: TSP, seed: int, **arguments: Any) -> GPUACS:
     """A colony ready to begin."""
-    algorithm = GPUACS(**{**PAPER, "n_ants": problem.n_cities, "backend": "cuda", **arguments})
+    n = problem.n_cities
+    algorithm = GPUACS(**{**PAPER, "n_ants": n, "q0": 1.0 - 20.0 / n, "backend": "cuda", **arguments})
     algorithm.setup(problem, seed=seed)
     algorithm._begin()
     return algorithm
