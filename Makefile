@@ -5,7 +5,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: solve test check docs bench gpu-test clean
+.PHONY: solve test check docs bench bench-gpu gpu-test clean
 
 solve: .venv/installed
 	$(BIN)/pymoo-gpuaco solve pcb442
@@ -25,6 +25,16 @@ bench: .venv/bench
 	$(BIN)/python benchmarks/cpu_speed.py
 	$(BIN)/python benchmarks/cpu_vs_c.py
 	$(BIN)/python benchmarks/cpu_quality.py
+
+# On a machine with a GPU: make bench-gpu TSPLIB=folder. It measures everything and makes the tables of the docs anew.
+TSPLIB ?= tsplib
+
+bench-gpu:
+	failed=; for script in benchmarks/gpu_*.py; do \
+		echo "== $$script"; $(PYTHON) $$script $(TSPLIB) || failed="$$failed $$script"; \
+	done; \
+	$(PYTHON) docs/generate_figures.py && $(PYTHON) docs/generate_tables.py && \
+	if [ -n "$$failed" ]; then echo "failed:$$failed"; exit 1; fi
 
 gpu-test:
 	$(PYTHON) -m pytest -m gpu

@@ -52,6 +52,16 @@ def processor() -> str:
     return platform.processor() or platform.machine()
 
 
+def nvidia_driver() -> str | None:
+    """Version of the NVIDIA driver, None without one."""
+    command = ["nvidia-smi", "--query-gpu=driver_version", "--format=csv,noheader"]
+    try:
+        answer = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    except (OSError, subprocess.CalledProcessError):
+        return None
+    return answer.split()[0] if answer.split() else None
+
+
 def write(
     name: str,
     title: str,
@@ -64,6 +74,9 @@ def write(
     machine = {"processor": processor(), "threads": str(thread_count()), "python": platform.python_version()}
     for number, device in enumerate(cuda_devices()):
         machine[f"gpu {number}"] = device
+    driver = nvidia_driver()
+    if driver is not None:
+        machine["driver"] = driver
     script = Path(sys.argv[0]).resolve()
     inside = script.relative_to(ROOT) if script.is_relative_to(ROOT) else Path(script.name)
     result = {

@@ -92,12 +92,22 @@ __device__ __forceinline__ unsigned word_of(const uint4& words, int s) {
     return s == 0 ? words.x : s == 1 ? words.y : s == 2 ? words.z : words.w;
 }
 
+__device__ __forceinline__ float one_of(const float4& four, int s) {
+    return s == 0 ? four.x : s == 1 ? four.y : s == 2 ? four.z : four.w;
+}
+
+// Four together: their chains of instructions overlap.
+__device__ __forceinline__ float4 exponentials(const uint4& words) {
+    return make_float4(exponential(words.x), exponential(words.y), exponential(words.z), exponential(words.w));
+}
+
 // One ant's random numbers, four steps at a time. They depend on the step and the place in the row alone.
 struct Draws {
     const RoundKeys& key;
     unsigned ant;
 #if RACE && SLOTS <= 2
-    uint4 now[SLOTS], next[SLOTS];
+    float4 now[SLOTS];  // exponential variates
+    uint4 next[SLOTS];
 
     __device__ __forceinline__ uint4 counter(int group, int slot) const {
         return make_uint4((group * SLOTS + slot) * 32 + lane_id(), STREAM_CONSTRUCTION, ant, 0u);
@@ -106,7 +116,7 @@ struct Draws {
     // The ten rounds for the next four steps are spread over these four, where the warp waits for memory.
     __device__ __forceinline__ void begin(int group) {
         for (int slot = 0; slot < SLOTS; ++slot) {
-            now[slot] = next[slot];
+            now[slot] = exponentials(next[slot]);
             next[slot] = counter(group + 1, slot);
         }
     }
@@ -123,7 +133,7 @@ struct Draws {
     __device__ __forceinline__ void complete(int group) {
         for (int slot = 0; slot < SLOTS; ++slot) next[slot] = philox4x32(counter(group, slot), key);
     }
-    __device__ __forceinline__ float variate(int, int s, int slot) const { return exponential(word_of(now[slot], s)); }
+    __device__ __forceinline__ float variate(int, int s, int slot) const { return one_of(now[slot], s); }
 #elif RACE
     __device__ __forceinline__ Draws(const RoundKeys& key, unsigned ant) : key(key), ant(ant) {}
     __device__ __forceinline__ void begin(int) {}
@@ -158,14 +168,11 @@ struct FirstArrivals {
 
     __device__ __forceinline__ void begin(const RoundKeys& key, unsigned ant, int group) {
         if ((group & 31) == 0) {
-            const uint4 words = random_words(key, group + lane_id(), STREAM_REST, ant);
-            waits = make_float4(exponential(words.x), exponential(words.y), exponential(words.z), exponential(words.w));
+            waits = exponentials(random_words(key, group + lane_id(), STREAM_REST, ant));
         }
         own = (group & 31) == lane_id();
     }
-    __device__ __forceinline__ float wait(int s) const {
-        return s == 0 ? waits.x : s == 1 ? waits.y : s == 2 ? waits.z : waits.w;
-    }
+    __device__ __forceinline__ float wait(int s) const { return one_of(waits, s); }
 };
 #endif
 
@@ -218,8 +225,21 @@ template <class T>
 __device__ __forceinline__ const T* copy_to(uint4*& shared, const T* global, int count) {
     uint4* const start = shared;
     const int words = (count * static_cast<int>(sizeof(T)) + 15) / 16;  // tables end on a multiple of 16 bytes
-#pragma unroll 8
-    for (int i = threadIdx.x; i < words; i += blockDim.x) start[i] = reinterpret_cast<const uint4*>(global)[i];
+    const uint4* const from = reinterpret_cast<const uint4*>(global);
+    constexpr int TOGETHER = 8;  // reads under way before the first is stored
+    for (int first = threadIdx.x; first < words; first += TOGETHER * blockDim.x) {
+        uint4 parts[TOGETHER];
+#pragma unroll
+        for (int t = 0; t < TOGETHER; ++t) {
+            const int i = first + t * blockDim.x;
+            if (i < words) parts[t] = from[i];
+        }
+#pragma unroll
+        for (int t = 0; t < TOGETHER; ++t) {
+            const int i = first + t * blockDim.x;
+            if (i < words) start[i] = parts[t];
+        }
+    }
     shared += words;
     return reinterpret_cast<const T*>(start);
 }

@@ -93,22 +93,21 @@ __device__ __forceinline__ Listed look_in_lists(const Cities& cities, const Surr
     const float* row = around.tau + static_cast<size_t>(city) * cities.n;
     const Point here = point_of(cities, city);
     Best best{0u, 0x7FFFFFFF};
+    // Everything is asked for before anything is waited for.
+    const Node* near = around.near + static_cast<size_t>(city) * NEAR + lane;
+    int j[4];
+#pragma unroll
+    for (int part = 0; part < 4; ++part) j[part] = near[32 * part];
 #if DENSE
     const float bound = around.bound[city];
-    if (around.raised != nullptr) {
-        const int j = around.raised[32 * static_cast<size_t>(city) + lane];
-        if (!tabu.visited(j)) best.meet(attraction(row[j], distance(cities, city, j), exponents), j);
-    }
+    const int strong = around.raised == nullptr ? city : around.raised[32 * static_cast<size_t>(city) + lane];
+    if (!tabu.visited(strong)) best.meet(attraction(row[strong], distance(cities, city, strong), exponents), strong);
 #else
     const float bound = 0.0f;
 #endif
-    const Node* near = around.near + static_cast<size_t>(city) * NEAR + lane;
 #pragma unroll 1
-    for (int first = 0; first < NEAR; first += 128) {
-        int j[4];
+    for (int next = 128;; next += 128) {
         bool open[4];
-#pragma unroll
-        for (int part = 0; part < 4; ++part) j[part] = near[first + 32 * part];
 #pragma unroll
         for (int part = 0; part < 4; ++part) open[part] = !tabu.visited(j[part]);
 #pragma unroll
@@ -123,6 +122,9 @@ __device__ __forceinline__ Listed look_in_lists(const Cities& cities, const Surr
                 return Listed{best, bound, best.of_warp(top)};
             }
         }
+        if (next >= NEAR) break;
+#pragma unroll
+        for (int part = 0; part < 4; ++part) j[part] = near[next + 32 * part];
     }
     return Listed{best, bound, -1};
 }

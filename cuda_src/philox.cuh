@@ -8,6 +8,7 @@
 // What numbers are for, the second word of the counter: no two uses share numbers.
 constexpr unsigned STREAM_CONSTRUCTION = 0;
 constexpr unsigned STREAM_KICKS = 1;
+constexpr unsigned STREAM_RESTART = 2;
 constexpr unsigned STREAM_START = 3;
 constexpr unsigned STREAM_SCAN = 4;
 constexpr unsigned STREAM_COIN = 7;

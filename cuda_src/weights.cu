@@ -50,9 +50,9 @@ struct Outside {
     bool even;    // all of those equal the bound
 };
 
-// One warp reads the row of a city. inside: memory for ceil(n / 32) words.
-__device__ __forceinline__ Outside look_outside(const float* row, const int* own_neighbours, int n, int k, int city,
-                                                float common, unsigned* inside) {
+// One warp reads the row of a city. candidates: the lane's; inside: memory for ceil(n / 32) words.
+__device__ __forceinline__ Outside look_outside(const float* row, const int* candidates, int n, int city, float common,
+                                                unsigned* inside) {
     __shared__ __align__(16) int counts[CLASSES];
     __shared__ int listed[32];
     const int lane = lane_id(), words = (n + 31) >> 5;
@@ -60,9 +60,9 @@ __device__ __forceinline__ Outside look_outside(const float* row, const int* own
     for (int c = lane; c < CLASSES; c += 32) counts[c] = 0;
     listed[lane] = NONE;
     __syncwarp();
-    for (int slot = lane; slot < k; slot += 32) {
-        const int j = own_neighbours[slot];
-        atomicOr(inside + (j >> 5), 1u << (j & 31));
+#pragma unroll
+    for (int s = 0; s < SLOTS; ++s) {
+        if (candidates[s] != NONE) atomicOr(inside + (candidates[s] >> 5), 1u << (candidates[s] & 31));
     }
     if (lane == 0) atomicOr(inside + (city >> 5), 1u << (city & 31));
     __syncwarp();
@@ -150,28 +150,35 @@ extern "C" __global__ void __launch_bounds__(32)
     // candidates, then raised edges; NONE has a weight below all others
     constexpr int ITEMS = SLOTS + REST;
     int items[ITEMS];
-    double weights[ITEMS];
-    double largest = 0.0;
+    float trails[SLOTS];
+    double etas[SLOTS];
 #pragma unroll
     for (int s = 0; s < SLOTS; ++s) {
         const int slot = 32 * s + lane;
         items[s] = slot < k ? own_neighbours[slot] : NONE;
-        weights[s] = -1.0;
-        if (slot < k) {
-            const size_t place = static_cast<size_t>(city) * k + slot;
-            const double trail = DENSE ? tau[static_cast<size_t>(city) * n + items[s]] : tau[place];
-            weights[s] = power(trail, alpha) * candidate_eta_beta[place];
-        }
-        largest = fmax(largest, weights[s]);
+    }
+#pragma unroll
+    for (int s = 0; s < SLOTS; ++s) {
+        const size_t place = static_cast<size_t>(city) * k + 32 * s + lane;
+        if (items[s] == NONE) continue;
+        trails[s] = DENSE ? tau[static_cast<size_t>(city) * n + items[s]] : tau[place];
+        etas[s] = candidate_eta_beta[place];
     }
 #if DENSE
     extern __shared__ unsigned inside[];
     const float* row = tau + static_cast<size_t>(city) * n;
-    const Outside outside = look_outside(row, own_neighbours, n, k, city, common, inside);
+    const Outside outside = look_outside(row, items, n, city, common, inside);
     raised[32 * static_cast<size_t>(city) + lane] =
         static_cast<Node>(outside.raised == NONE ? city : outside.raised);
     if (lane == 0) bound[city] = outside.bound;
 #endif
+    double weights[ITEMS];
+    double largest = 0.0;
+#pragma unroll
+    for (int s = 0; s < SLOTS; ++s) {
+        weights[s] = items[s] == NONE ? -1.0 : power(trails[s], alpha) * etas[s];
+        largest = fmax(largest, weights[s]);
+    }
 #if REST
     const Cities cities = CITIES;
     const Exponents exponents{alpha, beta, shortest};

@@ -1,4 +1,4 @@
-"""The command line: ``pymoo-gpuaco solve | info``."""
+"""The command line: ``pymoo-gpuaco solve | info | bench``."""
 
 from __future__ import annotations
 
@@ -16,7 +16,9 @@ from pymoo.termination.max_time import TimeBasedTermination
 
 from pymoo_gpuaco._version import __version__
 from pymoo_gpuaco.algorithms import ALL_ALGORITHMS
-from pymoo_gpuaco.backends import BACKENDS, BackendUnavailable
+from pymoo_gpuaco.backends import BACKENDS, BackendUnavailable, cuda_devices
+from pymoo_gpuaco.backends.cpu.threads import thread_count
+from pymoo_gpuaco.bench import measure
 from pymoo_gpuaco.problems import load_tsp
 from pymoo_gpuaco.termination import ColonyTermination
 from pymoo_gpuaco.versions import show_versions
@@ -119,6 +121,34 @@ def info(arguments: argparse.Namespace) -> int:
     return 0
 
 
+_BENCH_INSTANCES = ("pcb442", "att532", "gr666")
+_BENCH_HEADER = (
+    f"{'instance':<10}  {'cities':>6}  {'backend':<7}  {'construction/s':>14}  {'with search/s':>13}"
+)
+
+
+def bench(arguments: argparse.Namespace) -> int:
+    """Measure how fast tours are built and improved here, and how good the best is after some seconds."""
+    instances = arguments.instance or _BENCH_INSTANCES
+    problems = {
+        name: load_tsp(name) for name in instances
+    }  # a wrong name ends it before anything is measured
+    print(f"GPUMMAS, seed 1, {arguments.seconds:g} s an instance; CPU threads: {thread_count()}")
+    for number, device in enumerate(cuda_devices()):
+        print(f"CUDA device {number}: {device}")
+    print(f"{_BENCH_HEADER}  {'best':>12}  {'gap %':>8}  {'after s':>7}", flush=True)
+    for name, problem in problems.items():
+        m = measure(problem, arguments.backend, arguments.device, arguments.seconds)
+        gap = "-" if m.gap is None else f"{m.gap:.3f}"
+        print(
+            f"{problem.label or name:<10}  {problem.n_cities:6d}  {m.backend:<7}  {m.construction:14.0f}  "
+            f"{m.search:13.0f}  {m.length:12.10g}  {gap:>8}  {m.seconds:7.1f}",
+            flush=True,
+        )
+    print("construction/s and with search/s: tours a second without and with local search")
+    return 0
+
+
 def _seconds(text: str) -> float:
     value = float(text)
     if not 0.0 < value < float("inf"):
@@ -145,8 +175,7 @@ def parser() -> argparse.ArgumentParser:
         "instance", help="a shipped name (pcb442, att532, gr666, gr17), a TSPLIB name, or a file"
     )
     run.add_argument("--algorithm", choices=sorted(ALL_ALGORITHMS), default="GPUMMAS")
-    run.add_argument("--backend", choices=BACKENDS, default="auto")
-    run.add_argument("--device", type=_natural, default=0, help="CUDA device (default 0)")
+    _add_backend(run)
     run.add_argument("--seed", type=_natural, default=1, help="same seed, same tours (default 1)")
     run.add_argument("--seconds", type=_seconds, default=30.0, help="time to search (default 30)")
     run.add_argument(
@@ -154,8 +183,22 @@ def parser() -> argparse.ArgumentParser:
     )
     run.add_argument("--tour", default="", help="write the tour to this file in TSPLIB's format")
     run.set_defaults(do=solve)
+    short = commands.add_parser(
+        "bench", help="how fast this machine is: tours a second, gap after some seconds"
+    )
+    short.add_argument(
+        "instance", nargs="*", help=f"names or files as for solve (default {' '.join(_BENCH_INSTANCES)})"
+    )
+    _add_backend(short)
+    short.add_argument("--seconds", type=_seconds, default=5.0, help="search of each instance (default 5)")
+    short.set_defaults(do=bench)
     commands.add_parser("info", help="versions, devices and what is missing").set_defaults(do=info)
     return main_parser
+
+
+def _add_backend(command: argparse.ArgumentParser) -> None:
+    command.add_argument("--backend", choices=BACKENDS, default="auto")
+    command.add_argument("--device", type=_natural, default=0, help="CUDA device (default 0)")
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -60,6 +60,8 @@ def test_a_wrong_instance_gives_one_line_and_status_2(arguments, words, capsys):
         ["solve", "gr17", "--seed", "-1"],
         ["solve", "gr17", "--backend", "tpu"],
         ["solve"],
+        ["bench", "--seconds", "0"],
+        ["bench", "--backend", "tpu"],
         ["fly"],
     ],
 )
@@ -67,6 +69,50 @@ def test_wrong_options_are_refused_by_the_parser(arguments):
     with pytest.raises(SystemExit) as stop:
         main(arguments)
     assert stop.value.code == 2
+
+
+def test_bench_measures_each_instance_it_is_given(capsys):
+    assert main(["bench", "gr17", "pcb442", "--seconds", "0.5", "--backend", "cpu"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    header = next(line for line in lines if line.startswith("instance "))
+    assert header.split("  ")[0] == "instance"
+    rows = {line.split()[0]: line.split()[1:] for line in lines if line.startswith(("gr17", "pcb442"))}
+    for name, n in (("gr17", "17"), ("pcb442", "442")):
+        cities, backend, construction, search, length, gap, seconds = rows[name]
+        assert (cities, backend) == (n, "cpu")
+        assert float(construction) > float(search) > 0.0  # local search costs time
+        known = load_tsp(name).best_known
+        assert float(length) >= known
+        assert float(gap) == pytest.approx(100.0 * (float(length) / known - 1.0), abs=6e-4)
+        assert 0.0 <= float(seconds) < 10.0
+    assert rows["gr17"][4:6] == ["2085", "0.000"]
+
+
+@pytest.mark.gpu
+def test_bench_runs_on_cuda(capsys):
+    assert main(["bench", "gr17", "--seconds", "0.5", "--backend", "cuda"]) == 0
+    row = next(line for line in capsys.readouterr().out.splitlines() if line.startswith("gr17"))
+    assert row.split()[1:3] == ["17", "cuda"]
+
+
+def test_bench_of_an_instance_without_a_best_known_length(tmp_path, capsys):
+    file = tmp_path / "own.tsp"
+    file.write_text(
+        "NAME: own\nTYPE: TSP\nDIMENSION: 4\nEDGE_WEIGHT_TYPE: EUC_2D\nNODE_COORD_SECTION\n"
+        "1 0 0\n2 0 3\n3 4 3\n4 4 0\nEOF\n"
+    )
+    assert main(["bench", str(file), "--seconds", "0.2", "--backend", "cpu"]) == 0
+    row = next(line for line in capsys.readouterr().out.splitlines() if line.startswith("own"))
+    assert row.split()[5:7] == ["14", "-"]  # 3 + 4 + 3 + 4
+
+
+def test_bench_names_a_wrong_instance_before_it_measures(capsys):
+    assert main(["bench", "gr17", "pcb424"]) == 2
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert said.err.startswith("pymoo-gpuaco: ")
+    assert "pcb442" in said.err
+    assert said.err.count("\n") == 1
 
 
 def test_info_says_what_is_installed_and_what_cuda_lacks(capsys):

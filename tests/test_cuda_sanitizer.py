@@ -62,6 +62,28 @@ def every_kernel() -> None:
         engine.branching_factor(0.1)
         engine.import_state(engine.export_state())
         engine.improve(np.tile(tour, (9, 1)), 1)
+    every_way_to_climb()
+
+
+def every_way_to_climb() -> None:
+    from pymoo_gpuaco.backends.cuda import climber_layout
+    from pymoo_gpuaco.backends.cuda.climbers import CudaClimbers
+    from pymoo_gpuaco.colony.parameters import ClimberParameters
+    from pymoo_gpuaco.problems import TSP
+    from pymoo_gpuaco.problems.instance import as_instance
+
+    coords = np.random.default_rng(0).uniform(0, 1000, (75, 2))
+    instance = as_instance(TSP(coords, metric="EUC_2D"), 1)
+    ways = [{"moves": "best"}, {"moves": "batch"}, {"kernel": "intra"}, {"kernel": "tiled"}]
+    resident = climber_layout._resident
+    for parameters in ways + ways[:2]:
+        engine = CudaClimbers(instance, ClimberParameters(3, **parameters))
+        engine.start_from(np.arange(75)[None])
+        engine.climb(1, pairs=1 << 26)
+        engine.climb(1, pairs=1 << 26)
+        if parameters == ways[-1]:  # the rest with the tour in global memory, as that of many cities is
+            climber_layout._resident = lambda *_: None
+    climber_layout._resident = resident
 
 
 @pytest.mark.gpu

@@ -52,12 +52,16 @@ def headings(path):
         yield re.sub(r"[-\s]+", "-", re.sub(r"[^\w\s-]", "", line).strip().lower())
 
 
-@pytest.fixture(scope="module")
-def tables():
-    spec = importlib.util.spec_from_file_location("generate_tables", DOCS / "generate_tables.py")
+def load_script(name):
+    spec = importlib.util.spec_from_file_location(name, DOCS / f"{name}.py")
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
+
+
+@pytest.fixture(scope="module")
+def tables():
+    return load_script("generate_tables")
 
 
 @pytest.mark.parametrize("path", [p for p in TEXTS if any(python_blocks(p))], ids=name_of)
@@ -136,6 +140,12 @@ def test_every_option_of_the_command_line_is_described():
                 assert f"| `{option}` |" in page, option
 
 
+def test_every_benchmark_of_the_gpu_is_described():
+    page = (DOCS / "gpu_benchmarks.md").read_text(encoding="utf-8")
+    for script in (ROOT / "benchmarks").glob("gpu_*.py"):
+        assert f"| `{script.name}` |" in page, script.name
+
+
 def test_every_environment_variable_is_described():
     page = (DOCS / "command_line.md").read_text(encoding="utf-8")
     sources = "".join(p.read_text(encoding="utf-8") for p in (ROOT / "pymoo_gpuaco").rglob("*.py"))
@@ -186,6 +196,7 @@ def test_a_result_becomes_a_table(tables, tmp_path):
     table = "| instance | gap % | a\\|b |\n| --- | ---: | --- |\n| gr17 | 0 | - |\n| pcb442 | 0.125 | x |\n"
     assert files == {
         "all.md": '--8<-- "docs/generated/gap.md"\n',
+        "all_gpu.md": "No result is committed yet. `make bench` and `make bench-gpu` measure on your machine.\n",
         "gap.md": f"## Gap after 1 s\n\n{table}\n"
         "- Medians.\n"
         "- Measured 2026-01-31 at commit `0123abc` with `python benchmarks/gap.py`.\n"
@@ -196,12 +207,60 @@ def test_a_result_becomes_a_table(tables, tmp_path):
     assert tables.generate(tmp_path, readme)[1] == readme
 
 
+def test_results_of_a_gpu_are_on_a_page_of_their_own(tables, tmp_path):
+    for name in ("gap", "gpu_b", "gpu_a"):
+        (tmp_path / f"{name}.json").write_text(json.dumps(RESULT), encoding="utf-8")
+    files, _ = tables.generate(tmp_path, "")
+    assert files["all.md"] == '--8<-- "docs/generated/gap.md"\n'
+    assert files["all_gpu.md"] == ('--8<-- "docs/generated/gpu_a.md"\n\n--8<-- "docs/generated/gpu_b.md"\n')
+
+
+def test_a_result_with_a_picture_shows_it_below_its_table(tables):
+    shown = tables.section(RESULT, "images/gap.svg")
+    assert (
+        shown.index("| gr17") < shown.index("![Gap after 1 s](images/gap.svg)\n") < shown.index("- Medians.")
+    )
+    assert "![" not in tables.section(RESULT)
+
+
+def test_a_picture_is_made_of_the_committed_result():
+    """The picture of a result says inside which one it was drawn from."""
+    for picture in (DOCS / "images").glob("gpu_*.svg"):
+        result = json.loads((ROOT / "benchmarks" / "results" / f"{picture.stem}.json").read_text())
+        source = load_script("generate_figures").source_of(result)
+        assert source in picture.read_text(encoding="utf-8"), "run python docs/generate_figures.py"
+
+
+def test_the_curve_of_a_result_reaches_every_point(tmp_path):
+    figures = load_script("generate_figures")
+    result = {
+        **RESULT,
+        "columns": ["instance", "solver", "runs", "0.5 s", "1 s", "2 s"],
+        "rows": [
+            ["pr1002", "one", 2, 3.0, 1.0, None],
+            ["pr1002", "two", 1, 2.0, 0.0, 0.0],
+            ["pr2392", "one", 2, 9.0, 4.0, 2.0],
+        ],
+    }
+    assert figures.curves(result) == {
+        "pr1002": {"one": ([0.5, 1.0], [3.0, 1.0]), "two": ([0.5, 1.0, 2.0], [2.0, 0.0, 0.0])},
+        "pr2392": {"one": ([0.5, 1.0, 2.0], [9.0, 4.0, 2.0])},
+    }
+    picture = tmp_path / "gap.svg"
+    figures.draw_gap_over_time(result, picture)
+    text = picture.read_text(encoding="utf-8")
+    assert text.lstrip().startswith("<?xml")
+    assert figures.source_of(result) in text
+    figures.draw_gap_over_time(result, tmp_path / "again.svg")
+    assert (tmp_path / "again.svg").read_text(encoding="utf-8") == text
+
+
 def test_without_results_the_tables_are_empty(tables, tmp_path):
     place = "<!-- benchmark: gap -->\nold\n<!-- /benchmark -->\n"
     for folder in (tmp_path, tmp_path / "missing"):
         files, readme = tables.generate(folder, place)
-        assert list(files) == ["all.md"]
-        assert "No result is committed yet" in files["all.md"]
+        assert sorted(files) == ["all.md", "all_gpu.md"]
+        assert all("No result is committed yet" in text for text in files.values())
         assert readme == "<!-- benchmark: gap -->\n<!-- /benchmark -->\n"
 
 

@@ -33,6 +33,8 @@ def test_tours_are_permutations_and_lengths_exact(name, way, backend):
     lengths = engine.construct(7)
     tours = engine.tours(np.arange(engine.n_ants))
     assert_permutations(tours, problem.n_cities)
+    for ant in (int(lengths.argmin()), engine.n_ants - 1):
+        assert np.array_equal(engine.tours([ant])[0], tours[ant])
     # sums of whole numbers are exact in any order; others differ by rounding
     expected = problem.tour_lengths(tours)
     if problem.integral:

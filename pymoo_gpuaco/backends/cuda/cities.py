@@ -51,6 +51,7 @@ class Cities:
         """Return the kernels of whole tours."""
         kernels = {
             "measure_tours": CITIES + "PiP",
+            "shortest_tour": "PiPiP",
             "tour_neighbours": "PiiP",
             "greedy_tour": CITIES + "PiiPP",
         }
@@ -90,6 +91,10 @@ class Cities:
     def measure(self, tours: Any, m: int, lengths: Any) -> None:
         """Exact lengths (m,) of tours (m, n), both on the device."""
         self._device.call("measure_tours", 32 * m, *self.arguments(), tours, m, lengths)
+
+    def find_shortest(self, tours: Any, m: int, lengths: Any, shortest: Any) -> None:
+        """Copy the first of the shortest of tours (m, n) to ``shortest`` (n,)."""
+        self._device.launch("shortest_tour", 1, 1024, lengths, m, tours, self.n, shortest)
 
     def greedy_tour(self, neighbours: Any, k: int, start: int) -> tuple[NDArray[np.int32], float]:
         """Nearest-neighbour tour from city ``start``, ties to the lower number, and its length."""

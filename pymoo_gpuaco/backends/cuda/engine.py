@@ -47,6 +47,7 @@ class CudaColony:
         self._layout = plan = layout.plan(instance, parameters, self._device.limits)
         self.n_ants = plan.m
         self._lengths = np.zeros(plan.m)
+        self._shortest: tuple[int, NDArray[np.int32]] | None = None  # ant and tour of the last construction
         positive = instance.neighbour_distances[instance.neighbour_distances > 0]
         # eta = 1 / d has no value at d = 0: cities at one place count as half the shortest distance apart
         shortest = float(positive.min()) / 2.0 if positive.size else 1.0
@@ -125,9 +126,13 @@ class CudaColony:
             self._begun = None
             self._device.arrays.swap("tours", "next_tours")
             self._device.arrays.swap("lengths", "next_lengths")
-            self._device.read(self._lengths, "lengths")
+            m, n = self._layout.m, self._layout.n
+            report = np.empty(2 * m + n, np.int32)  # read at once: each read is a wait
+            self._device.read(report, "lengths")
+            self._lengths = report[: 2 * m].view(np.float64)
+            best = int(self._lengths.argmin())
+            self._shortest = best, report[2 * m :]
             if self._search is not None:
-                best = int(self._lengths.argmin())
                 self._search.remember(self._device.arrays["tours"], best, float(self._lengths[best]))
         return self._lengths.copy()
 
@@ -137,14 +142,16 @@ class CudaColony:
         self._construction.build(key, a["next_tours"])
         if self._search is not None:
             self._search.improve(key, a["next_tours"])
-        self._cities.measure(a["next_tours"], self._layout.m, a["next_lengths"])
+        m, lengths = self._layout.m, a["next_lengths"]
+        self._cities.measure(a["next_tours"], m, lengths)
+        self._cities.find_shortest(a["next_tours"], m, lengths, np.intp(int(lengths) + 8 * m))
 
     def improve(self, tours: ArrayLike, key: int) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
         """Local search on m given tours (m, n); return copies and their exact lengths (m,)."""
         plan = self._layout
         given = fitting({"tours": np.asarray(tours)}, "tours", (plan.m, plan.n), np.int32)
         result = np.empty_like(given)
-        self._begun = None
+        self._begun = self._shortest = None
         with self._device.working():
             self._device.write("tours", given)
             if self._search is not None:
@@ -160,6 +167,8 @@ class CudaColony:
         """Tours (len(ants), n) of the last construction."""
         m, n = self._layout.m, self._layout.n
         wanted = np.arange(m)[np.asarray(ants, dtype=np.intp)].reshape(-1)
+        if self._shortest is not None and len(wanted) == 1 and wanted[0] == self._shortest[0]:
+            return self._shortest[1][None].copy()
         found = np.empty((len(wanted), n), np.int32)
         with self._device.working():
             if len(wanted) > 16:
@@ -207,13 +216,14 @@ class CudaColony:
             self._trails.write(state)
             self._device.write("tours", tours)
             self._device.write("lengths", lengths)
+            self._shortest = None
             self._lengths = lengths.copy()
             if self._search is not None:
                 self._search.write(reference, float(np.asarray(state["reference_length"])[0]))
 
 
 class _Tours:
-    """The colony's tours (m, n) and their exact lengths (m,), of the last construction and of the one under way."""
+    """Tours (m, n), and their lengths (m,) followed by the shortest of them: the last construction's and the next's."""
 
     def __init__(self, colony: CudaColony) -> None:
         self._device = colony._device
@@ -225,7 +235,7 @@ class _Tours:
 
     def needed(self) -> dict[str, int]:
         """Return the bytes of every array."""
-        tours, lengths = 4 * self._plan.m * self._plan.n, 8 * self._plan.m
+        tours, lengths = 4 * self._plan.m * self._plan.n, 8 * self._plan.m + 4 * self._plan.n
         return {"tours": tours, "lengths": lengths, "next_tours": tours, "next_lengths": lengths}
 
     def prepare(self) -> None:

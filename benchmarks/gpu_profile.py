@@ -1,0 +1,293 @@
+"""What bounds each hot kernel of the CUDA colony, by Nsight Compute: ``ncu`` profiles one launch of each.
+
+    python benchmarks/gpu_profile.py FOLDER [--instances pr2392 fl3795] [--csv FILE]
+
+FOLDER holds the TSPLIB files. It takes about 60 seconds on an H200, most of it ncu's replays. The clocks are left
+alone and the caches are not flushed. A colony runs 20 iterations, then one iteration is profiled: GPUMMAS with
+candidate lists and with all cities, ants = n, and with local search and 800 ants. The same is done with one ant a
+multiprocessor: nothing waits for another ant there, so that its time is the *chain*, the latency of the steps that one
+tour takes one after another. Two lower bounds follow for the time t of a launch: the chain, and t times the share of
+the peak that the busiest unit works at. The larger of both is the bound. Where a kernel has no chain and no unit is
+busy, it is bound by the latency of its one pass, for which no figure is given.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import io
+import json
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from kernel_clock import iterations
+from record import write
+
+from pymoo_gpuaco import GPUMMAS, load_tsp
+
+INSTANCES = ("pr2392", "fl3795")
+#: what the colony of a profile is
+COLONIES: dict[str, dict[str, Any]] = {
+    "candidate lists": {"local_search": False},
+    "all cities": {"local_search": False, "candidate_list_size": None},
+    "local search": {},
+}
+LOCAL_SEARCH_ANTS = 800
+WARM_UP = 20
+SECTIONS = (
+    "SpeedOfLight",
+    "MemoryWorkloadAnalysis",
+    "SchedulerStats",
+    "WarpStateStats",
+    "LaunchStats",
+    "Occupancy",
+)
+#: units whose work has a peak: name in the table, metric in percent of it
+UNITS = {
+    "issue": "sm__issue_active.avg.pct_of_peak_sustained_elapsed",
+    "L1 and shared": "l1tex__throughput.avg.pct_of_peak_sustained_active",  # while active: scaled below
+    "L2": "lts__throughput.avg.pct_of_peak_sustained_elapsed",
+    "DRAM": "dram__throughput.avg.pct_of_peak_sustained_elapsed",
+}
+OTHERS = {
+    "time": "gpu__time_duration.sum",
+    "active": "sm__cycles_active.avg",
+    "cycles": "gpc__cycles_elapsed.avg",
+    "warps": "sm__warps_active.avg.per_cycle_active",
+    "registers": "launch__registers_per_thread",
+    "dynamic": "launch__shared_mem_per_block_dynamic",
+    "static": "launch__shared_mem_per_block_static",
+}
+STALL = "smsp__average_warps_issue_stalled_{}_per_issue_active.ratio"
+STALLS = (
+    "barrier", "branch_resolving", "dispatch_stall", "drain", "imc_miss", "lg_throttle", "long_scoreboard",
+    "math_pipe_throttle", "membar", "mio_throttle", "misc", "no_instruction", "not_selected", "short_scoreboard",
+    "sleeping", "tex_throttle", "wait",
+)  # fmt: skip
+#: kernels that walk along a tour for each ant, so that one ant's time is a chain of steps
+WORK_OF_ANTS = ("construct", "improve", "measure")
+#: percent of its peak below which a unit is not what bounds a kernel
+BUSY = 40.0
+MICROSECONDS = {"ns": 1e-3, "nsecond": 1e-3, "us": 1.0, "usecond": 1.0, "ms": 1e3, "msecond": 1e3}
+KIB = {"byte": 1 / 1024, "Kbyte": 1000 / 1024, "Mbyte": 1e6 / 1024}
+COLUMNS = (
+    "instance",
+    "colony",
+    "ants",
+    "kernel",
+    "time, us",
+    "chain, us",
+    "chain, cycles a step",
+    "issue %",
+    "L1 and shared %",
+    "L2 %",
+    "DRAM %",
+    "warps a multiprocessor",
+    "registers",
+    "shared, KiB a block",
+    "first stall reason",
+    "bound",
+    "time over bound",
+)
+
+
+def plan(names: list[str], multiprocessors: int) -> list[tuple[str, str, int]]:
+    """Instance, colony and ants (0: n) of every profile: the whole colony, then one ant a multiprocessor."""
+    return [
+        (name, kind, ants) for name in names for kind in COLONIES for ants in (whole(kind), multiprocessors)
+    ]
+
+
+def whole(kind: str) -> int:
+    """Ants of the whole colony, 0 for n."""
+    return LOCAL_SEARCH_ANTS if kind == "local search" else 0
+
+
+def profiled_run(folder: Path, names: list[str], log: Path) -> None:
+    """What runs under ncu: profiles one iteration of each plan, and logs the launches in their order."""
+    import pycuda.driver as cuda
+
+    launches: list[dict[str, Any]] = []
+    problems = {name: load_tsp(folder / f"{name}.tsp") for name in names}
+    cuda.init()
+    multiprocessors = cuda.Device(0).get_attribute(cuda.device_attribute.MULTIPROCESSOR_COUNT)
+    for name, kind, ants in plan(names, multiprocessors):
+        problem = problems[name]
+        cities = problem.n_cities
+        algorithm = GPUMMAS(ants or cities, backend="cuda", **COLONIES[kind]).setup(problem, seed=1)
+        device = algorithm.engine._device
+        inner = device.launch
+        begin = len(launches)
+
+        def logged(kernel: str, *arguments: Any, **options: Any) -> None:
+            launch = {"instance": name, "cities": cities, "colony": kind, "ants": ants, "kernel": kernel}  # noqa: B023
+            launches.append(launch)
+            inner(kernel, *arguments, **options)  # noqa: B023
+
+        device.launch = logged
+        for number, _ in enumerate(iterations(algorithm, WARM_UP + 1, seed=1)):
+            if number == WARM_UP - 1:
+                del launches[begin:]
+                with device.working():
+                    cuda.Context.synchronize()
+                    cuda.start_profiler()
+        with device.working():
+            cuda.stop_profiler()
+    log.write_text(json.dumps(launches))
+
+
+def run_ncu(folder: Path, names: list[str], log: Path) -> str:
+    """The raw CSV page of all profiled launches."""
+    ncu = shutil.which("ncu") or shutil.which("ncu", path="/usr/local/cuda/bin")
+    if ncu is None:
+        raise SystemExit(
+            "gpu_profile.py: ncu is not on the PATH; it comes with the CUDA toolkit as Nsight Compute "
+            "(https://developer.nvidia.com/nsight-compute)"
+        )
+    command = [ncu, "--clock-control", "none", "--cache-control", "none", "--profile-from-start", "off"]
+    command += ["--csv", "--page", "raw", "--print-units", "base"]
+    for section in SECTIONS:
+        command += ["--section", section]
+    metrics = [*UNITS.values(), *OTHERS.values(), *(STALL.format(s) for s in STALLS)]
+    command += ["--metrics", ",".join(metrics)]
+    command += [sys.executable, __file__, str(folder), "--instances", *names, "--profiled", str(log)]
+    answer = subprocess.run(command, capture_output=True, text=True, check=False)
+    if answer.returncode != 0:
+        raise SystemExit(f"gpu_profile.py: ncu failed:\n{answer.stdout[-2000:]}\n{answer.stderr[-2000:]}")
+    return answer.stdout
+
+
+def read_csv(text: str) -> tuple[dict[str, str], list[dict[str, str]]]:
+    """Units by metric, and one row of values for each launch; lines before the header are the program's own."""
+    lines = text.splitlines(keepends=True)
+    first = next((i for i, line in enumerate(lines) if line.startswith('"ID"')), None)
+    if first is None:
+        raise SystemExit(f"gpu_profile.py: ncu profiled nothing:\n{text[-2000:]}")
+    rows = list(csv.DictReader(io.StringIO("".join(lines[first:]))))
+    return rows[0], rows[1:]
+
+
+def number(row: dict[str, str], metric: str) -> float:
+    """Value of a metric; 0 where this GPU has none."""
+    try:
+        return float(row[metric].replace(",", ""))
+    except (KeyError, ValueError):
+        return 0.0
+
+
+def used_units(row: dict[str, str]) -> dict[str, float]:
+    """Percent of the peak of each unit over the whole launch."""
+    used = {unit: number(row, metric) for unit, metric in UNITS.items()}
+    used["L1 and shared"] *= number(row, OTHERS["active"]) / number(row, OTHERS["cycles"])
+    return used
+
+
+def longest_by_kernel(
+    launches: list[dict[str, Any]], rows: list[dict[str, str]]
+) -> dict[tuple, dict[str, str]]:
+    """The longest launch of each kernel by (instance, cities, colony, ants, kernel)."""
+    if len(launches) != len(rows):
+        raise SystemExit(f"gpu_profile.py: {len(launches)} launches, but ncu reports {len(rows)}")
+    longest: dict[tuple, dict[str, str]] = {}
+    for launch, row in zip(launches, rows, strict=True):
+        key = tuple(launch.values())
+        if key not in longest or number(row, OTHERS["time"]) > number(longest[key], OTHERS["time"]):
+            longest[key] = row
+    return longest
+
+
+def table(launches: list[dict[str, Any]], text: str) -> list[list[Any]]:
+    """A row for each kernel of the whole colonies, beside its chain."""
+    units, rows = read_csv(text)
+    microseconds = MICROSECONDS[units[OTHERS["time"]]]
+    longest = longest_by_kernel(launches, rows)
+    of_one_ant = {
+        (instance, kind, kernel): row
+        for (instance, _, kind, ants, kernel), row in longest.items()
+        if ants != whole(kind) and kernel.startswith(WORK_OF_ANTS)
+    }
+    result, seen = [], set()
+    for (instance, cities, kind, ants, kernel), row in longest.items():
+        # measuring and trails are the same kernels in every colony: once is enough
+        if ants != whole(kind) or (instance, kernel) in seen:
+            continue
+        seen.add((instance, kernel))
+        time = microseconds * number(row, OTHERS["time"])
+        used = used_units(row)
+        busiest = max(used, key=lambda unit: used[unit])
+        bound, lower = f"{busiest} {used[busiest]:.0f} %", time * used[busiest] / 100.0
+        alone = of_one_ant.get((instance, kind, kernel))
+        chain = None if alone is None else microseconds * number(alone, OTHERS["time"])
+        steps = None if alone is None else number(alone, OTHERS["cycles"]) / (cities - 1)
+        if chain is not None and chain > lower:
+            bound, lower = "latency chain", chain
+        elif used[busiest] < BUSY:
+            bound, lower = f"latency; {busiest} {used[busiest]:.0f} %", float("nan")
+        stalls = {s: number(row, STALL.format(s)) for s in STALLS}
+        shared = sum(
+            KIB[units[OTHERS[s]].split("/")[0]] * number(row, OTHERS[s]) for s in ("dynamic", "static")
+        )
+        result.append(
+            [
+                instance,
+                kind,
+                ants or cities,
+                kernel,
+                round(time, 1),
+                None if chain is None else round(chain, 1),
+                round(steps) if steps is not None and kernel.startswith("construct") else None,
+                *(round(used[unit], 1) for unit in UNITS),
+                round(number(row, OTHERS["warps"]), 1),
+                int(number(row, OTHERS["registers"])),
+                round(shared, 1),
+                max(stalls, key=lambda s: stalls[s]).replace("_", " "),
+                bound,
+                None if lower != lower else round(time / lower, 2),
+            ]
+        )
+    return result
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--instances", nargs="+", default=list(INSTANCES))
+    parser.add_argument("--csv", type=Path, help="keep ncu's table in this file")
+    parser.add_argument("--profiled", type=Path, help=argparse.SUPPRESS)
+    arguments = parser.parse_args()
+    if arguments.profiled:
+        profiled_run(arguments.folder, arguments.instances, arguments.profiled)
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        log = Path(folder) / "launches.json"
+        text = run_ncu(arguments.folder, arguments.instances, log)
+        launches = json.loads(log.read_text())
+    if arguments.csv:
+        arguments.csv.write_text(text)
+    rows = table(launches, text)
+    for row in rows:
+        print(row)
+    path = write(
+        "gpu_profile",
+        "What bounds each kernel",
+        COLUMNS,
+        rows,
+        {"warm-up iterations": WARM_UP, "local search ants": LOCAL_SEARCH_ANTS},
+        [
+            "Nsight Compute, one launch each, clocks left alone, caches warm; percentages are of the unit's peak.",
+            "Chain: the same kernel with one ant a multiprocessor. Bound: the larger of the chain and of the time that "
+            "the busiest unit needs at its peak; time over bound is how far the kernel is from it. Without a chain and "
+            "with no busy unit it is the latency of one pass.",
+        ],
+    )
+    print(path)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,68 @@
+"""CUDA events around the kernels of an engine, and the bare iterations that they are measured in."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from pymoo_gpuaco import GPUMMAS
+
+#: what is in a kernel's name, and the part of an iteration that it does; all others change trails
+_WORDS = {
+    "weigh": "weights",
+    "construct": "walk",
+    "improve": "local search",
+    "measure": "measuring",
+    "shortest": "measuring",
+    "tour_neighbours": "measuring",
+}
+PARTS = ("weights", "walk", "local search", "measuring", "trails")
+
+
+def part_of(kernel: str) -> str:
+    """The one of ``PARTS`` that a kernel does."""
+    return next((part for word, part in _WORDS.items() if word in kernel), "trails")
+
+
+class KernelClock:
+    """Times every launch of an engine; ``read`` gives milliseconds by part since it was last called."""
+
+    def __init__(self, engine: Any) -> None:
+        import pycuda.driver as cuda
+
+        self._device = engine._device
+        self._launches: list[tuple[str, Any, Any]] = []
+        inner = self._device.launch
+
+        def timed(name: str, *arguments: Any, **options: Any) -> None:
+            first, last = cuda.Event(), cuda.Event()
+            first.record()
+            inner(name, *arguments, **options)
+            last.record()
+            self._launches.append((part_of(name), first, last))
+
+        self._device.launch = timed
+
+    def read(self) -> dict[str, float]:
+        with self._device.working():
+            if self._launches:
+                self._launches[-1][2].synchronize()
+            done = [(part, last.time_since(first)) for part, first, last in self._launches]
+            self._launches.clear()  # events must be gone before the context is left
+        times = dict.fromkeys(PARTS, 0.0)
+        for part, milliseconds in done:
+            times[part] += milliseconds
+        return times
+
+
+def iterations(algorithm: GPUMMAS, count: int, seed: int) -> Iterator[float]:
+    """Run ``count`` iterations of the engine and the trail updates, nothing of pymoo; yield the best length of each."""
+    algorithm._begin()
+    engine = algorithm.engine
+    for key in np.random.default_rng(seed).integers(0, 2**64, count, dtype=np.uint64):
+        lengths = engine.construct(int(key))
+        best = int(lengths.argmin())
+        algorithm._learn(engine.tours([best])[0], float(lengths[best]))
+        yield float(lengths[best])

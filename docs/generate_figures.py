@@ -1,0 +1,72 @@
+"""Draw the pictures of benchmarks/results/*.json: ``python docs/generate_figures.py``.
+
+benchmarks/results/gpu_gap_over_time.json becomes docs/images/gpu_gap_over_time.svg, where generate_tables.py finds it;
+without that result nothing is drawn.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from pathlib import Path
+from typing import Any
+
+import matplotlib
+from matplotlib.figure import Figure
+
+ROOT = Path(__file__).resolve().parents[1]
+Curve = tuple[list[float], list[float]]  # seconds, gaps in percent
+# A logarithmic axis has no 0: what reaches the best known length is drawn at this gap, in percent.
+_LEAST = 0.005
+
+
+def source_of(result: dict[str, Any]) -> str:
+    """Say which result a picture is of; it stands in the file."""
+    digest = hashlib.sha256(json.dumps(result, sort_keys=True).encode()).hexdigest()[:16]
+    return f"Measured {result['date']} at commit {result['commit']}; result {digest}"
+
+
+def curves(result: dict[str, Any]) -> dict[str, dict[str, Curve]]:
+    """Return seconds and gaps by instance and solver; times that were not measured are left out."""
+    seconds = [float(column.removesuffix(" s")) for column in result["columns"][3:]]
+    by_instance: dict[str, dict[str, Curve]] = {}
+    for instance, solver, _, *gaps in result["rows"]:
+        points = [(s, gap) for s, gap in zip(seconds, gaps, strict=True) if gap is not None]
+        by_instance.setdefault(instance, {})[solver] = ([s for s, _ in points], [gap for _, gap in points])
+    return by_instance
+
+
+def draw_gap_over_time(result: dict[str, Any], path: Path) -> None:
+    """Draw one panel an instance, one curve a solver."""
+    by_instance = curves(result)
+    solvers = list(dict.fromkeys(solver for panel in by_instance.values() for solver in panel))
+    with matplotlib.rc_context({"svg.hashsalt": "pymoo_gpuaco", "svg.fonttype": "none"}):
+        figure = Figure(figsize=(3.2 * len(by_instance), 3.4), layout="constrained")
+        panels = figure.subplots(1, len(by_instance), sharey=True, squeeze=False)[0]
+        for axes, (instance, by_solver) in zip(panels, by_instance.items(), strict=True):
+            for solver, (seconds, gaps) in by_solver.items():
+                colour = f"C{solvers.index(solver)}"
+                axes.plot(seconds, [max(gap, _LEAST) for gap in gaps], "o-", color=colour, label=solver)
+            axes.set(title=instance, xlabel="seconds", xscale="log", yscale="log")
+            for axis in (axes.xaxis, axes.yaxis):
+                axis.set_major_formatter("{x:g}")
+            axes.grid(visible=True, which="major", alpha=0.3)
+        panels[0].set_ylabel(f"gap, % (0 is drawn at {_LEAST:g})")
+        handles = {line.get_label(): line for axes in panels for line in axes.get_lines()}
+        figure.legend(handles.values(), handles.keys(), loc="outside lower center", ncols=len(handles))
+        figure.savefig(path, metadata={"Date": None, "Description": source_of(result)})
+
+
+def main() -> None:
+    """Draw every picture whose result exists."""
+    result = ROOT / "benchmarks" / "results" / "gpu_gap_over_time.json"
+    if not result.is_file():
+        print(f"nothing to draw: there is no {result.relative_to(ROOT)}")
+        return
+    path = ROOT / "docs" / "images" / f"{result.stem}.svg"
+    draw_gap_over_time(json.loads(result.read_text(encoding="utf-8")), path)
+    print(f"written: {path.relative_to(ROOT)}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,69 @@
+"""A short measurement that needs nothing but the installed package: ``pymoo-gpuaco bench``."""
+
+from __future__ import annotations
+
+import sys
+import time
+from typing import NamedTuple
+
+import numpy as np
+from pymoo.core.termination import TerminateIfAny
+from pymoo.termination.max_time import TimeBasedTermination
+
+from pymoo_gpuaco.algorithms import GPUMMAS
+from pymoo_gpuaco.backends import backend_of
+from pymoo_gpuaco.problems.tsp import TSP
+from pymoo_gpuaco.termination import ColonyTermination
+
+# Plain construction is measured in this part of the search's time.
+_CONSTRUCTION = 0.2
+
+
+class Measured(NamedTuple):
+    """What was measured on one instance."""
+
+    backend: str  # that ran the search: "cpu" or "cuda"
+    construction: float  # tours a second, candidate lists, no local search
+    search: float  # tours a second with local search
+    gap: float | None  # percent above the best known length, None where there is none
+    length: float  # of the best tour
+    seconds: float  # of the search, which ends early at the best known length
+
+
+def measure(
+    problem: TSP, backend: str = "auto", device: int = 0, seconds: float = 5.0, seed: int = 1
+) -> Measured:
+    """Measure GPUMMAS with its defaults: a search of at most ``seconds``, and construction alone for a fifth of them.
+
+    Preparation and compilation are not counted. Raises ``BackendUnavailable`` as the algorithm does.
+    """
+    construction = _construction_speed(problem, backend, device, _CONSTRUCTION * seconds, seed)
+    own = ColonyTermination()
+    own.stagnation = own.n_max_gen = sys.maxsize  # the time is the budget here
+    termination = TerminateIfAny(own, TimeBasedTermination(seconds))
+    algorithm = GPUMMAS(backend=backend, device=device)
+    algorithm.setup(problem, termination=termination, seed=seed)
+    used = backend_of(algorithm.engine)
+    before = time.perf_counter()
+    length = float(algorithm.run().F[0])
+    spent = time.perf_counter() - before
+    gap = 100.0 * (length / problem.best_known - 1.0) if problem.best_known else None
+    return Measured(used, construction, algorithm.evaluator.n_eval / spent, gap, length, spent)
+
+
+def _construction_speed(problem: TSP, backend: str, device: int, seconds: float, seed: int) -> float:
+    """Tours a second without local search, on trails that have learnt nothing."""
+    algorithm = GPUMMAS(local_search=False, backend=backend, device=device).setup(problem, seed=seed)
+    engine = algorithm.engine
+    engine.reset_trails(1.0)
+    keys = np.random.default_rng(seed)
+
+    def construct() -> None:
+        engine.construct(int(keys.integers(0, 2**64, dtype=np.uint64)))
+
+    construct()  # warms up
+    built, begin = 0, time.perf_counter()
+    while built == 0 or time.perf_counter() - begin < seconds:
+        construct()
+        built += engine.n_ants
+    return built / (time.perf_counter() - begin)
