@@ -7,9 +7,11 @@ import gc
 import numpy as np
 import pytest
 
+from pymoo_gpuaco.backends.cuda.climbers import CudaClimbers
 from pymoo_gpuaco.backends.cuda.engine import CudaColony, lacks
-from pymoo_gpuaco.colony.parameters import ColonyParameters, LocalSearch
+from pymoo_gpuaco.colony.parameters import ClimberParameters, ColonyParameters, LocalSearch
 from pymoo_gpuaco.colony.trails import TrailUpdate
+from pymoo_gpuaco.problems.instance import as_instance
 from tests.engine_cases import COLONIES, INSTANCES, cloud, instance_for
 from tests.fake_device import FakeDriver, install
 
@@ -77,3 +79,23 @@ def test_every_launch_fits_any_length_of_list(k, tabu, selection, driver):
         n_ants=5, candidate_list_size=k, tabu=tabu, selection=selection, xi=0.1, local_search=LocalSearch()
     )
     use(CudaColony(instance_for(cloud(300), parameters), parameters), 300)
+
+
+@pytest.mark.parametrize("moves", ["best", "batch"])
+@pytest.mark.parametrize("kernel", ["auto", "intra", "tiled", "tuned"])
+@pytest.mark.parametrize("name", [*(n for n, p in INSTANCES.items() if p.symmetric), 500, 5000, 60_000])
+def test_every_launch_of_climbers_fits(name, kernel, moves, driver):
+    if moves == "batch" and kernel in ("intra", "tiled"):
+        pytest.skip("these make one move a step")
+    problem = INSTANCES[name] if isinstance(name, str) else cloud(name)
+    parameters = ClimberParameters(n_climbers=6, moves=moves, kernel=kernel)
+    engine = CudaClimbers(as_instance(problem, 1), parameters)
+    n = problem.n_cities
+    engine.start_from(np.arange(n)[None])
+    engine.climb(1)
+    assert engine.best()[0].shape == (n,)
+    assert engine.lengths().shape == (6,)
+    engine.import_state(engine.export_state())
+    del engine
+    gc.collect()
+    assert not driver.taken
