@@ -8,6 +8,7 @@
 
 #include "fallback.cuh"
 #include "philox.cuh"
+#include "relaxed.cuh"
 
 #ifndef SLOTS
 #define SLOTS 1  // candidates a lane
@@ -25,38 +26,6 @@
 constexpr int STRIDE = 32 * SLOTS;
 constexpr float LEAST_TRAIL = 1.17549435e-38f;  // has a logarithm
 constexpr int NONE = -1;
-
-// ---- trails that other ants change meanwhile: relaxed atomics, which read no torn values and wait for nobody
-
-__device__ __forceinline__ float load_relaxed(const float* place) {
-    float value;
-    asm volatile("ld.relaxed.gpu.global.f32 %0, [%1];" : "=f"(value) : "l"(place));
-    return value;
-}
-
-__device__ __forceinline__ int load_relaxed(const int* place) {
-    int value;
-    asm volatile("ld.relaxed.gpu.global.s32 %0, [%1];" : "=r"(value) : "l"(place));
-    return value;
-}
-
-__device__ __forceinline__ unsigned long long load_relaxed(const unsigned long long* place) {
-    unsigned long long value;
-    asm volatile("ld.relaxed.gpu.global.u64 %0, [%1];" : "=l"(value) : "l"(place));
-    return value;
-}
-
-__device__ __forceinline__ void store_relaxed(float* place, float value) {
-    asm volatile("st.relaxed.gpu.global.f32 [%0], %1;" ::"l"(place), "f"(value) : "memory");
-}
-
-__device__ __forceinline__ void store_relaxed(int* place, int value) {
-    asm volatile("st.relaxed.gpu.global.s32 [%0], %1;" ::"l"(place), "r"(value) : "memory");
-}
-
-__device__ __forceinline__ void store_relaxed(unsigned long long* place, unsigned long long value) {
-    asm volatile("st.relaxed.gpu.global.u64 [%0], %1;" ::"l"(place), "l"(value) : "memory");
-}
 
 // The same in all lanes, and the minimum lets the compiler know.
 __device__ __forceinline__ int warp_of_block() {

@@ -5,6 +5,8 @@
 // in the paper, and the next run may end otherwise. A tour is valid whatever the trails are. One warp alone (one block
 // with ANTS_A_BLOCK = 1) walks the ants one after another: that order is always the same.
 
+#define RACING 1
+
 #include "acs.cuh"
 
 // A city's candidates and the trails to them, as the lanes hold them while the ant stands there.

@@ -4,6 +4,7 @@
 // share one trail, so the nearest open city is the best of them. Ties go to the lowest number.
 #pragma once
 
+#include "relaxed.cuh"
 #include "tabu.cuh"
 #include "weight.cuh"
 
@@ -14,6 +15,9 @@
 #define USUAL_EXPONENTS 1  // alpha = 1 and beta = 2
 #endif
 
+#ifndef RACING
+#define RACING 0  // 1: other warps change the trails while the choice is made
+#endif
 #ifndef NEAR
 #define NEAR 128  // length of the list of near cities, a multiple of 128
 #endif
@@ -41,6 +45,8 @@ struct Surroundings {
     const Node* raised;  // (n, 32) filled with the city itself; may be null, then no edge is listed
 };
 
+__device__ __forceinline__ float trail_at(const float* place) { return RACING ? load_relaxed(place) : *place; }
+
 struct Best {
     unsigned rank;
     int city;
@@ -56,7 +62,7 @@ struct Best {
     // where it could change the choice.
     __device__ __forceinline__ void consider(const float* row, float bound, float d, int j, const Exponents& exponents) {
         const float most = attraction(bound, d, exponents);
-        if (ordered(most) >= rank) meet(DENSE ? attraction(row[j], d, exponents) : most, j);
+        if (ordered(most) >= rank) meet(DENSE ? attraction(trail_at(row + j), d, exponents) : most, j);
     }
     // The best of all lanes, whose rank is `top`.
     __device__ __forceinline__ int of_warp(unsigned top) const {
@@ -101,7 +107,9 @@ __device__ __forceinline__ Listed look_in_lists(const Cities& cities, const Surr
 #if DENSE
     const float bound = around.bound[city];
     const int strong = around.raised == nullptr ? city : around.raised[32 * static_cast<size_t>(city) + lane];
-    if (!tabu.visited(strong)) best.meet(attraction(row[strong], distance(cities, city, strong), exponents), strong);
+    if (!tabu.visited(strong)) {
+        best.meet(attraction(trail_at(row + strong), distance(cities, city, strong), exponents), strong);
+    }
 #else
     const float bound = 0.0f;
 #endif
@@ -114,7 +122,7 @@ __device__ __forceinline__ Listed look_in_lists(const Cities& cities, const Surr
         for (int part = 0; part < 4; ++part) {
             if (!__any_sync(EVERY_LANE, open[part])) continue;
             const float d = distance(cities, city, here, j[part], point_of(cities, j[part]));
-            if (open[part]) best.meet(attraction(DENSE ? row[j[part]] : 0.0f, d, exponents), j[part]);
+            if (open[part]) best.meet(attraction(DENSE ? trail_at(row + j[part]) : 0.0f, d, exponents), j[part]);
             const float furthest = __shfl_sync(EVERY_LANE, d, 31);
             const unsigned top = warp_max(best.rank);
             const int last = __shfl_sync(EVERY_LANE, j[part], 31);
