@@ -98,9 +98,10 @@ extern "C" __global__ void deposit(float* tau, float* bound, const int* neighbou
 #endif
 }
 
-// Deposits of the whole colony, first half: sums[e] += share / length of every ant that uses edge e (1 for a length of
-// 0), in units of 2^-40 of the largest deposit. Integers add up to the same in any order; floats would not.
-// sums (n, n) or (n, k), zero at first.
+#if !DENSE
+// Deposits of the whole colony on the candidate edges, first half (colony_deposit.cu does dense trails): sums[e] +=
+// share / length of every ant that uses edge e (1 for a length of 0), in units of 2^-40 of the largest deposit. Integers
+// add up to the same in any order; floats would not. sums (n, k), zero at first.
 extern "C" __global__ void sum_deposits(unsigned long long* sums, const int* neighbours, int n, int k,
                                         const int* tours, const double* lengths, int m, double share, double unit) {
     const size_t edges = static_cast<size_t>(m) * n, stride = static_cast<size_t>(gridDim.x) * blockDim.x;
@@ -120,19 +121,16 @@ extern "C" __global__ void sum_deposits(unsigned long long* sums, const int* nei
 }
 
 // Second half: tau <- min(tau + sum, high), and the sums are zero again.
-extern "C" __global__ void apply_sums(float* tau, float* bound, const int* neighbours, int n, int k,
-                                      unsigned long long* sums, double unit, float high) {
-    const size_t count = static_cast<size_t>(n) * (DENSE ? n : k);
-    const size_t stride = static_cast<size_t>(gridDim.x) * blockDim.x;
+extern "C" __global__ void apply_sums(float* tau, int n, int k, unsigned long long* sums, double unit, float high) {
+    const size_t count = static_cast<size_t>(n) * k, stride = static_cast<size_t>(gridDim.x) * blockDim.x;
     for (size_t e = static_cast<size_t>(blockIdx.x) * blockDim.x + threadIdx.x; e < count; e += stride) {
         const unsigned long long sum = sums[e];
         if (sum == 0ull) continue;
-        const float trail = fminf(high, tau[e] + static_cast<float>(static_cast<double>(sum) * unit));
-        tau[e] = trail;
+        tau[e] = fminf(high, tau[e] + static_cast<float>(static_cast<double>(sum) * unit));
         sums[e] = 0ull;
-        if (DENSE) raise_bound(bound, neighbours, k, static_cast<int>(e / n), static_cast<int>(e % n), trail);
     }
 }
+#endif
 
 // Adds to *count, over all cities, the candidates whose trail exceeds min + lam (max - min) of the city's candidates.
 // One warp a city.

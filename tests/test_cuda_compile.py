@@ -32,6 +32,14 @@ VARIANTS = (
     ("construct.cu", {"RACE": 0, "SLOTS": 2, "METRIC": 0, "TABLE": 1}),
     *(("construct_all.cu", {"RULE": r, "TABU": t}) for r, t in ((0, 0), (1, 1), (1, 2), (2, 1))),
     ("construct_all.cu", {"SLOTS": 2, "USUAL_EXPONENTS": 0, "METRIC": 7, "DIMENSIONS": 3}),
+    *(("selection_rules.cu", {"SELECTION": s, "WIDTH": 8, "QUADS": 8}) for s in (1, 2, 3, 4)),
+    (
+        "selection_rules.cu",
+        {"SELECTION": 3, "WIDTH": 40, "QUADS": 8, "NODE": "unsigned int", "ANTS_A_BLOCK": 4},
+    ),
+    ("selection_rules.cu", {"SELECTION": 4, "ANTS_A_BLOCK": 32, "METRIC": 0, "TABLE": 1}),
+    ("selection_rules.cu", {"SELECTION": 1, "TABU_IN_SHARED": 0, "METRIC": 4, "DIMENSIONS": 3}),
+    ("colony_deposit.cu", {"SYMMETRIC": 0, "NODE": "unsigned int"}),
     ("weights.cu", {"RACE": 0, "SLOTS": 2, "DENSE": 0, "ALPHA_IS_ONE": 0, "NODE": "unsigned int"}),
     ("trails.cu", {"DENSE": 0, "SYMMETRIC": 0}),
     *(("tours.cu", {"METRIC": m}) for m in (0, 2, 3, 4, 5, 6, 7)),
@@ -42,6 +50,8 @@ HOT = {
     "construct.cu": "construct_tours",
     "construct_all.cu": "construct_all",
     "local_search.cu": "improve_tours",
+    "selection_rules.cu": "construct_by_rule",
+    "colony_deposit.cu": "deposit_links",
 }
 
 

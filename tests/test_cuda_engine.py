@@ -19,7 +19,8 @@ pytestmark = pytest.mark.gpu
 
 SELECTIONS = ("rwm", "wrs")
 TABUS = ("list", "compact", "bitmask")
-ALL_CITY_RULES = ("rwm", "wrs", "roulette", "compressed", "stochastic_trial", "hybrid", "auto")
+ALL_CITY_RULES = ("rwm", "wrs", "auto")
+PAPER_RULES = ("roulette", "compressed", "stochastic_trial", "hybrid", "acceptance_tournament")
 
 
 def colony(instance, **parameters):
@@ -114,14 +115,23 @@ def test_candidate_choices_have_the_exact_distribution(selection, tabu, n, k, m,
     check_steps(tours, weights, instance.neighbours, weights)
 
 
-@pytest.mark.parametrize("selection", ALL_CITY_RULES)
-@pytest.mark.parametrize("tabu", ["auto", *TABUS])
+@pytest.mark.parametrize(
+    ("selection", "tabu"),
+    [(s, t) for s in ALL_CITY_RULES for t in ("auto", *TABUS)] + [(s, "auto") for s in PAPER_RULES],
+)
 @pytest.mark.parametrize(("n", "m"), [(45, 8000), (150, 1500)])
 @pytest.mark.parametrize(("alpha", "beta"), [(1.0, 2.0), (0.5, 1.0)])
 def test_choices_among_all_cities_have_the_exact_distribution(selection, tabu, n, m, alpha, beta):
     instance = random_instance(n, 8)
     engine = colony(
-        instance, n_ants=m, candidate_list_size=None, selection=selection, tabu=tabu, alpha=alpha, beta=beta
+        instance,
+        n_ants=m,
+        candidate_list_size=None,
+        selection=selection,
+        tabu=tabu,
+        alpha=alpha,
+        beta=beta,
+        switch=1.0 if selection == "acceptance_tournament" else 0.85,  # no tournament, which is not exact
     )
     tau = symmetric_noise(n)
     set_trails(engine, tau)
@@ -324,9 +334,9 @@ def test_the_bound_of_the_other_trails_holds():
     engine.reset_trails(0.4)
     engine.construct(0)
     rng = np.random.default_rng(0)
-    for _ in range(5):
-        tour = rng.permutation(80).astype(np.int32)
-        engine.update_trails(TrailUpdate(0.3, ((tour, 0.3),), colony_amount=50.0, tau_min=0.01, tau_max=1.0))
+    for step in range(6):
+        deposits = ((rng.permutation(80).astype(np.int32), 0.3),) * (step % 2)
+        engine.update_trails(TrailUpdate(0.3, deposits, colony_amount=50.0, tau_min=0.01, tau_max=1.0))
         bound = np.empty(80, np.float32)
         with engine._device.working():
             engine._device.read(bound, "bound")
@@ -334,6 +344,60 @@ def test_the_bound_of_the_other_trails_holds():
         np.fill_diagonal(tau, 0.0)
         np.put_along_axis(tau, instance.neighbours, 0.0, axis=1)
         np.testing.assert_array_equal(bound, tau.max(axis=1))
+
+
+def test_many_ants_deposit_in_several_passes():
+    instance = random_instance(20, 6)
+    engine = colony(instance, n_ants=9000, candidate_list_size=None)
+    engine.reset_trails(1.0)
+    lengths = engine.construct(3)
+    tours = all_tours(engine)
+    engine.update_trails(TrailUpdate(0.5, colony_amount=2.0, tau_min=0.6))
+    expected = np.full((20, 20), 0.6)  # 0.5 is lifted to tau_min before anybody deposits
+    for here, there in ((tours, np.roll(tours, -1, axis=1)), (np.roll(tours, -1, axis=1), tours)):
+        np.add.at(expected, (here, there), 2.0 / lengths[:, None])
+    np.testing.assert_allclose(engine.export_state()["tau"], expected, rtol=2e-6)
+
+
+@pytest.mark.slow
+def test_a_deposit_on_rows_that_do_not_fit_shared_memory():
+    n = 10_500
+    instance = random_instance(n, 8)
+    engine = colony(instance, n_ants=12, candidate_list_size=8, memory="dense")
+    engine.reset_trails(1.0)
+    lengths = engine.construct(3)
+    tours = all_tours(engine)
+    engine.update_trails(TrailUpdate(0.5, colony_amount=1e5))
+    expected = np.full((n, n), 0.5)
+    for here, there in ((tours, np.roll(tours, -1, axis=1)), (np.roll(tours, -1, axis=1), tours)):
+        np.add.at(expected, (here, there), 1e5 / lengths[:, None])
+    np.testing.assert_allclose(engine.export_state()["tau"], expected, rtol=2e-6)
+
+
+@pytest.mark.parametrize("selection", PAPER_RULES)
+def test_lists_that_do_not_fit_shared_memory_change_no_tour(selection, monkeypatch):
+    from pymoo_gpuaco.backends.cuda import rules
+    from pymoo_gpuaco.backends.cuda.layout import DeviceLimits
+
+    usual = rules.rule_layout
+    instance = random_instance(150, 8)
+    found = []
+    for shared in (None, 64):
+        if shared is not None:
+            monkeypatch.setattr(
+                rules,
+                "rule_layout",
+                lambda plan, p, limits: usual(plan, p, DeviceLimits(limits.multiprocessors, 64)),
+            )
+        engine = colony(instance, n_ants=300, candidate_list_size=None, selection=selection)
+        assert engine._construction._layout.in_shared == (shared is None) or selection in (
+            "roulette",
+            "stochastic_trial",
+        )
+        engine.reset_trails(1.0)
+        engine.construct(3)
+        found.append(all_tours(engine))
+    np.testing.assert_array_equal(found[0], found[1])
 
 
 @pytest.mark.parametrize("memory", ["dense", "candidate"])
@@ -410,7 +474,6 @@ def test_kicks_shorten_tours_and_never_lengthen_them():
 def test_refusals_say_what_to_do():
     instance = random_instance(30, 8)
     for parameters in (
-        {"selection": "acceptance_tournament", "candidate_list_size": None},
         {"selection": "pseudo_random_proportional"},
         {"memory": "selective"},
     ):

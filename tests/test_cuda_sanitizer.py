@@ -19,6 +19,7 @@ TOOLS = ("memcheck", "racecheck", "initcheck", "synccheck")
 
 def every_kernel() -> None:
     from pymoo_gpuaco.backends.cuda.engine import CudaColony
+    from pymoo_gpuaco.backends.cuda.rules import RULES
     from pymoo_gpuaco.colony.parameters import ColonyParameters, LocalSearch
     from pymoo_gpuaco.colony.trails import TrailUpdate
     from pymoo_gpuaco.problems import TSP
@@ -33,7 +34,14 @@ def every_kernel() -> None:
         for k in (10, None)
     ]
     cases += [
-        {"selection": "hybrid", "candidate_list_size": None},
+        *({"selection": s, "candidate_list_size": None} for s in RULES),
+        {
+            "selection": "acceptance_tournament",
+            "candidate_list_size": None,
+            "switch": 0.3,
+            "tournament_size": 5,
+        },
+        {"selection": "auto", "candidate_list_size": None},
         {"candidate_list_size": 40},
         {"candidate_list_size": 10, "memory": "candidate", "local_search": search},
         {"candidate_list_size": 10, "local_search": LocalSearch("2opt", kicks=0.0)},
@@ -47,6 +55,7 @@ def every_kernel() -> None:
             engine.construct(key)
             tour = engine.tours([key])[0]
             engine.update_trails(TrailUpdate(0.1, ((tour, 0.1),), colony_amount=5.0, tau_max=2.0))
+            engine.update_trails(TrailUpdate(0.1, colony_amount=5.0))
         engine.branching_factor(0.1)
         engine.import_state(engine.export_state())
         engine.improve(np.tile(tour, (9, 1)), 1)

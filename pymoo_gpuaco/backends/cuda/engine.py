@@ -10,6 +10,7 @@ from pymoo_gpuaco.backends.cuda.cities import Cities
 from pymoo_gpuaco.backends.cuda.construction import AllCitiesWalk, CandidateWalk, Construction
 from pymoo_gpuaco.backends.cuda.device import Device, Part, Source
 from pymoo_gpuaco.backends.cuda.lists import Lists
+from pymoo_gpuaco.backends.cuda.rules import RULES, RuleWalk
 from pymoo_gpuaco.backends.cuda.search import Search
 from pymoo_gpuaco.backends.cuda.trails import Trails
 from pymoo_gpuaco.backends.protocol import State
@@ -30,8 +31,8 @@ class CudaColony:
     Raises
     ------
     RuntimeError : without a driver, PyCUDA or nvcc; the message says what to install.
-    ValueError : for what this engine does not have and ``backend="cpu"`` has: ACS, the acceptance and tournament rule,
-        the selective memory, and local search on asymmetric instances.
+    ValueError : for what this engine does not have and ``backend="cpu"`` has: ACS, the selective memory, and local
+        search on asymmetric instances.
     MemoryError : when the colony does not fit the device; the message says what would.
     """
 
@@ -53,10 +54,12 @@ class CudaColony:
             self._device, instance, plan, float(parameters.alpha), float(parameters.beta), shortest
         )
         self._trails = Trails(self._device, plan, instance.symmetric, _advice(plan))
-        way = AllCitiesWalk if plan.all_cities else CandidateWalk
-        self._construction: Construction = way(
-            self._device, self._cities, self._lists, plan, parameters, shortest
-        )
+        self._construction: Construction
+        if plan.all_cities and parameters.selection in RULES:
+            self._construction = RuleWalk(self._device, self._cities, plan, parameters, shortest)
+        else:
+            way = AllCitiesWalk if plan.all_cities else CandidateWalk
+            self._construction = way(self._device, self._cities, self._lists, plan, parameters, shortest)
         self._search = (
             None
             if parameters.local_search is None

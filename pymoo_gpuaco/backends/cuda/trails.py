@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from pymoo_gpuaco.backends.cuda.deposit import CandidateDeposit, DenseDeposit
 from pymoo_gpuaco.backends.cuda.device import Device, Source
 from pymoo_gpuaco.backends.cuda.layout import Layout
 from pymoo_gpuaco.colony.trails import TrailUpdate
@@ -18,6 +19,11 @@ class Trails:
         self._plan = plan
         self._symmetric = symmetric
         self._advice = advice
+        self._colony = (
+            DenseDeposit(device, plan, symmetric, advice)
+            if plan.dense
+            else CandidateDeposit(device, plan, advice)
+        )
         self.rest = np.zeros(1, np.float32)  # the trail of all edges without a place of their own
         self.tau0 = 0.0
         self._held = self.rest, self.tau0
@@ -34,12 +40,12 @@ class Trails:
             "evaporate": "PQfff",
             "find_bounds": "PPiiP",
             "deposit": "PPPiiPfff",
-            "sum_deposits": "PPiiPPidd",
-            "apply_sums": "PPPiiPdf",
             "count_branches": "PPiifP",
         }
+        if not self._plan.dense:
+            kernels |= {"sum_deposits": "PPiiPPidd", "apply_sums": "PiiPdf"}
         definitions = {"DENSE": int(self._plan.dense), "SYMMETRIC": int(self._symmetric)}
-        return [Source("trails.cu", definitions, kernels)]
+        return [Source("trails.cu", definitions, kernels), *self._colony.sources()]
 
     def needed(self) -> dict[str, int]:
         """Return the bytes of every array."""
@@ -104,21 +110,30 @@ class Trails:
     def update(self, update: TrailUpdate, tours: object, lengths: object, shortest: float) -> None:
         """Evaporate and deposit; the colony is ``tours`` (m, n) and ``lengths`` (m,) on the device."""
         self._changed = True
-        device, plan = self._device, self._plan
-        a, size = device.arrays, self._size
         keep, low, high = np.float32(1.0 - update.rho), np.float32(update.tau_min), np.float32(update.tau_max)
         if update.on_tours_only:
             for tour, amount in update.deposits:
                 self._deposit(tour, keep, np.float32(update.rho * amount), np.float32(np.inf))
             return
-        device.call("evaporate", device.spread(-(-size // 4)), a["tau"], size, keep, low, high)
-        if plan.dense:
-            device.call("evaporate", plan.n, a["bound"], plan.n, keep, low, high)
         self.rest[0] = min(high, max(low, self.rest[0] * keep))
+        by_colony, one = update.colony_amount > 0.0, np.float32(1.0)
+        # the colony's deposit evaporates on its way, where no other deposit lies between
+        if update.deposits or not by_colony:
+            self._evaporate(keep, low, high)
+            keep = one
         for tour, amount in update.deposits:
-            self._deposit(tour, np.float32(1.0), np.float32(amount), high)
-        if update.colony_amount > 0.0:
-            self._deposit_colony(float(update.colony_amount), high, tours, lengths, shortest)
+            self._deposit(tour, one, np.float32(amount), high)
+        if by_colony:
+            share = float(update.colony_amount)
+            largest = max(1.0, share) if shortest <= 0.0 else share / shortest
+            self._colony.add(tours, lengths, share, largest, keep, low, high)
+
+    def _evaporate(self, keep: np.float32, low: np.float32, high: np.float32) -> None:
+        device, n = self._device, self._plan.n
+        a, size = device.arrays, self._size
+        device.call("evaporate", device.spread(-(-size // 4)), a["tau"], size, keep, low, high)
+        if self._plan.dense:
+            device.call("evaporate", n, a["bound"], n, keep, low, high)
 
     def _deposit(
         self, tour: NDArray[np.int32], keep: np.float32, amount: np.float32, high: np.float32
@@ -129,43 +144,6 @@ class Trails:
         self._device.write("tour", np.asarray(tour, np.int32))
         self._device.call(
             "deposit", n, a["tau"], a["bound"], a["neighbours"], n, k, a["tour"], keep, amount, high
-        )
-
-    def _deposit_colony(
-        self, amount: float, high: np.float32, tours: object, lengths: object, shortest: float
-    ) -> None:
-        device, plan = self._device, self._plan
-        a, size = device.arrays, self._size
-        if "sums" not in a:
-            device.check({"sums of deposits": 8 * size}, self._advice)
-            a.allocate("sums", 8 * size)
-            a.zero("sums", 8 * size)
-        # the largest deposit is 2^40 units: 2^20 ants cannot overflow 64 bits
-        unit = (max(1.0, amount) if shortest <= 0.0 else amount / shortest) * 2.0**-40
-        device.call(
-            "sum_deposits",
-            device.spread(plan.m * plan.n),
-            a["sums"],
-            a["neighbours"],
-            plan.n,
-            plan.k,
-            tours,
-            lengths,
-            plan.m,
-            amount,
-            unit,
-        )
-        device.call(
-            "apply_sums",
-            device.spread(size),
-            a["tau"],
-            a["bound"],
-            a["neighbours"],
-            plan.n,
-            plan.k,
-            a["sums"],
-            unit,
-            high,
         )
 
     def branching_factor(self, lam: float) -> float:
