@@ -261,8 +261,8 @@ __device__ __forceinline__ int with_compression(const float* row, const OpenList
     return __shfl_sync(EVERY_LANE, place, __ffs(winner) - 1);
 }
 
-// Draws from the sums over all cities until one is open, `trials` times at most; -1 if none was. The sum at the ends of
-// the parts says which part a draw falls into, and a lane looks at one place of it: the K-ary search of section IV.B.1.
+// Draws from the sums over all cities until one is open, `trials` times at most; -1 if none was. The sums at the ends of
+// the parts say which part a draw falls into, and a lane looks at one place of it: the K-ary search of section IV.B.1.
 __device__ __forceinline__ int stochastic_trial(const float* sums, const float* ends, const Tabu& tabu, int trials,
                                                 const Ant& ant, int step) {
     const int lane = lane_id();
@@ -270,40 +270,42 @@ __device__ __forceinline__ int stochastic_trial(const float* sums, const float* 
     const float total = __shfl_sync(EVERY_LANE, end.w, 31);
     for (int first = 0; first < trials; first += TRIALS_AT_ONCE) {
         // A draw is a function of its number: all lanes know all of them.
-        float spins[TRIALS_AT_ONCE];
-        float values[TRIALS_AT_ONCE][CHUNKS];
-        int parts[TRIALS_AT_ONCE];
         const uint4 words = ant.draw(step, first / TRIALS_AT_ONCE);
-        const unsigned four[4] = {words.x, words.y, words.z, words.w};
+        const unsigned four[TRIALS_AT_ONCE] = {words.x, words.y, words.z, words.w};
+        float spins[TRIALS_AT_ONCE];
+        int starts[TRIALS_AT_ONCE];  // first place of the part
 #pragma unroll
         for (int t = 0; t < TRIALS_AT_ONCE; ++t) {
             const float spin = uniform(four[t]) * total;
-            const int four_parts = __ffs(__ballot_sync(EVERY_LANE, end.w >= spin)) - 1;
-            const int below_spin = (end.x < spin) + (end.y < spin) + (end.z < spin);
+            const unsigned passed = (end.x < spin) + (end.y < spin) + (end.z < spin) + (end.w < spin);
             spins[t] = spin;
-            parts[t] = 4 * four_parts + __shfl_sync(EVERY_LANE, below_spin, four_parts);
+            starts[t] = WIDTH * static_cast<int>(warp_sum(passed));
         }
+        float values[TRIALS_AT_ONCE][CHUNKS];
 #pragma unroll
         for (int t = 0; t < TRIALS_AT_ONCE; ++t) {
 #pragma unroll
             for (int c = 0; c < CHUNKS; ++c) {
                 const int place = 32 * c + lane;
-                values[t][c] = place < WIDTH ? sums[parts[t] * WIDTH + place] : 0.0f;
+                values[t][c] = place < WIDTH ? sums[starts[t] + place] : 0.0f;
             }
         }
+        int drawn = 0;  // lane t has draw t
 #pragma unroll
         for (int t = 0; t < TRIALS_AT_ONCE; ++t) {
-            if (first + t >= trials) return -1;
             int city = 0;
 #pragma unroll
             for (int c = CHUNKS - 1; c >= 0; --c) {
                 const bool reached = 32 * c + lane < WIDTH && values[t][c] >= spins[t];
                 const unsigned places = __ballot_sync(EVERY_LANE, reached);
-                if (places) city = parts[t] * WIDTH + 32 * c + __ffs(places) - 1;
+                if (places) city = starts[t] + 32 * c + __ffs(places) - 1;
             }
-            city = min(city, tabu.n - 1);  // the padding may end a rounding above the last city
-            if (!tabu.visited(city)) return city;
+            if (lane == t) drawn = city;
         }
+        drawn = min(drawn, tabu.n - 1);  // the padding may end a rounding above the last city
+        const bool good = lane < min(TRIALS_AT_ONCE, trials - first) && !tabu.visited(drawn);
+        const unsigned accepted = __ballot_sync(EVERY_LANE, good);
+        if (accepted) return __shfl_sync(EVERY_LANE, drawn, __ffs(accepted) - 1);
     }
     return -1;
 }
@@ -421,12 +423,12 @@ extern "C" __global__ void __launch_bounds__(32 * ANTS_A_BLOCK)
                 }
 #endif
                 if (!listed) {
-                    city = -1;
+                    int next = -1;
 #if SELECTION == TRIAL || SELECTION == HYBRID
-                    const size_t here = (row - weights) / STRIDE;
-                    city = stochastic_trial(sums + here * STRIDE, ends + here * PARTS, tabu, trials, ant, step);
+                    next = stochastic_trial(sums + static_cast<size_t>(city) * STRIDE,
+                                            ends + static_cast<size_t>(city) * PARTS, tabu, trials, ant, step);
 #endif
-                    if (city < 0) city = without_compression(row, tabu, u);
+                    city = next >= 0 ? next : without_compression(row, tabu, u);
                     tabu.visit(city);
                 } else if (LISTED) {
                     int place = -1;

@@ -9,10 +9,14 @@ from pymoo_gpuaco.backends.cuda.layout import Layout
 
 # Of colony_deposit.cu: tours that a block of link_tours handles, which a row of links is a multiple of.
 TOURS = 8
-# Sums are integers of 32 bits: with so many ants the largest deposit still has 20 of them.
+# Sums are integers of 31 bits: with so many ants the largest deposit still has 19 of them.
 ANTS_A_PASS = 4096
 # Columns of a row that a block sums up at once; they fit the shared memory that every device has.
 COLUMNS = 10_240
+
+
+def _round_up(value: int, unit: int) -> int:
+    return -(-value // unit) * unit
 
 
 class DenseDeposit:
@@ -23,18 +27,22 @@ class DenseDeposit:
         self._plan = plan
         self._symmetric = symmetric
         self._advice = advice
-        self._pitch = -(-min(plan.m, ANTS_A_PASS) // TOURS) * TOURS
-        # cities of a block of link_tours: half a multiprocessor's memory, so that two share one
+        self._pitch = _round_up(min(plan.m, ANTS_A_PASS), TOURS)
+        # cities of a block of link_tours: a quarter of a multiprocessor's memory, so that four share one
         link = 2 * plan.node_bytes
-        most = (device.limits.shared_bytes - 2048) // 2 // (TOURS * link) // 32 * 32
-        self._width = min(plan.n, most)
-        self._tile_row = -(-self._width // 32) * 32 + 4
+        most = device.limits.shared_bytes // 4 // (TOURS * link) - 64
+        self._width = -(-plan.n // -(-plan.n // most))
+        self._tile_row = _round_up(self._width, 32) + 4
         self._tile_bytes = TOURS * self._tile_row * link
 
     def sources(self) -> list[Source]:
         """Return the two kernels."""
-        definitions = {"NODE": self._plan.node, "SYMMETRIC": int(self._symmetric)}
-        kernels = {"link_tours": "PPiiiiiddPiP", "deposit_links": "PPPiiPiiPffffi"}
+        definitions = {
+            "NODE": self._plan.node,
+            "SYMMETRIC": int(self._symmetric),
+            "TILED": int(self._plan.n > COLUMNS),
+        }
+        kernels = {"link_tours": "PPiiiiiddPiP", "deposit_links": "PPPiiPiPffffi"}
         return [Source("colony_deposit.cu", definitions, kernels)]
 
     def add(
@@ -59,11 +67,12 @@ class DenseDeposit:
         columns = min(n, COLUMNS)
         for first in range(0, plan.m, ANTS_A_PASS):
             count = min(ANTS_A_PASS, plan.m - first)
-            units = (2**32 - 1) // count  # of the largest deposit: an edge is once in a tour
+            units = (2**31 - 1) // count  # of the largest deposit: an edge is once in a tour
+            pitch = _round_up(count, TOURS)
             device.launch(
                 "link_tours",
-                -(-count // TOURS) * -(-n // self._width),
-                512,
+                pitch // TOURS * -(-n // self._width),
+                64 * TOURS,
                 tours,
                 lengths,
                 n,
@@ -74,7 +83,7 @@ class DenseDeposit:
                 share,
                 units / largest,
                 a["links"],
-                self._pitch,
+                pitch,
                 a["amounts"],
                 shared=self._tile_bytes,
             )
@@ -88,15 +97,14 @@ class DenseDeposit:
                 n,
                 plan.k,
                 a["links"],
-                self._pitch,
-                count,
+                pitch,
                 a["amounts"],
                 np.float32(largest / units),
                 keep,
                 low,
                 high,
                 columns,
-                shared=4 * (columns + -(-columns // 32)),
+                shared=_round_up(4 * columns, 16),
             )
             keep = np.float32(1.0)
 
