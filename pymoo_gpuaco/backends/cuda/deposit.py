@@ -7,12 +7,10 @@ import numpy as np
 from pymoo_gpuaco.backends.cuda.device import Device, Source
 from pymoo_gpuaco.backends.cuda.layout import Layout
 
-# Of colony_deposit.cu: tours that a block of link_tours handles, which a row of links is a multiple of.
-TOURS = 8
+# Of colony_deposit.cu: threads of a block, ants of a group, rows that a block sums up.
+THREADS, TOURS, ROWS = 512, 4, 4
 # Sums are integers of 31 bits: with so many ants the largest deposit still has 19 of them.
 ANTS_A_PASS = 4096
-# Columns of a row that a block sums up at once; they fit the shared memory that every device has.
-COLUMNS = 10_240
 
 
 def _round_up(value: int, unit: int) -> int:
@@ -20,30 +18,46 @@ def _round_up(value: int, unit: int) -> int:
 
 
 class DenseDeposit:
-    """On dense trails: ``links`` (n, ants) hold the tour neighbours of every city, then each row is summed up."""
+    """On dense trails: ``links`` (ants, n) hold the tour neighbours of every city, then each row is summed up."""
 
     def __init__(self, device: Device, plan: Layout, symmetric: bool, advice: str) -> None:
         self._device = device
         self._plan = plan
         self._symmetric = symmetric
         self._advice = advice
-        self._pitch = _round_up(min(plan.m, ANTS_A_PASS), TOURS)
-        # cities of a block of link_tours: a quarter of a multiprocessor's memory, so that four share one
-        link = 2 * plan.node_bytes
-        most = device.limits.shared_bytes // 4 // (TOURS * link) - 64
-        self._width = -(-plan.n // -(-plan.n // most))
-        self._tile_row = _round_up(self._width, 32) + 4
-        self._tile_bytes = TOURS * self._tile_row * link
+        # cities that a block of either kernel takes at a time, so that four blocks share a multiprocessor
+        most = device.limits.shared_bytes // 4 // (TOURS * 2 * plan.node_bytes) - 72
+        parts = -(-plan.n // most)
+        self._width = _round_up(-(-plan.n // parts), 32) + 8
 
     def sources(self) -> list[Source]:
         """Return the two kernels."""
         definitions = {
             "NODE": self._plan.node,
             "SYMMETRIC": int(self._symmetric),
-            "TILED": int(self._plan.n > COLUMNS),
+            "TILED": int(self._width < self._plan.n),
         }
-        kernels = {"link_tours": "PPiiiiiddPiP", "deposit_links": "PPPiiPiPffffi"}
+        kernels = {"link_tours": "PPiiiiddPP", "deposit_links": "PPPiiPiPffffi"}
         return [Source("colony_deposit.cu", definitions, kernels)]
+
+    def _make_room(self) -> None:
+        """Take the memory, which a colony needs that deposits as a whole."""
+        device, plan = self._device, self._plan
+        ants = _round_up(min(plan.m, ANTS_A_PASS), TOURS)
+        needed = {"links": 2 * plan.node_bytes * ants * _round_up(plan.n, ROWS), "amounts": 4 * ants}
+        device.check(needed, self._advice)
+        for name, size in needed.items():
+            device.arrays.allocate(name, size)
+        device.allow_shared("link_tours", self._tile_bytes)
+        device.allow_shared("deposit_links", self._sums_bytes)
+
+    @property
+    def _tile_bytes(self) -> int:
+        return TOURS * self._width * 2 * self._plan.node_bytes
+
+    @property
+    def _sums_bytes(self) -> int:
+        return ROWS * self._width * 4
 
     def add(
         self,
@@ -59,52 +73,45 @@ class DenseDeposit:
         device, plan = self._device, self._plan
         a, n = device.arrays, plan.n
         if "links" not in a:
-            needed = {"links": 2 * plan.node_bytes * n * self._pitch, "amounts": 4 * self._pitch}
-            device.check(needed, self._advice)
-            for name, size in needed.items():
-                a.allocate(name, size)
-            device.allow_shared("link_tours", self._tile_bytes)
-        columns = min(n, COLUMNS)
+            self._make_room()
         for first in range(0, plan.m, ANTS_A_PASS):
             count = min(ANTS_A_PASS, plan.m - first)
             units = (2**31 - 1) // count  # of the largest deposit: an edge is once in a tour
-            pitch = _round_up(count, TOURS)
+            groups = -(-count // TOURS)
             device.launch(
                 "link_tours",
-                pitch // TOURS * -(-n // self._width),
-                64 * TOURS,
+                groups * -(-n // self._width),
+                THREADS,
                 tours,
                 lengths,
                 n,
                 first,
                 count,
                 self._width,
-                self._tile_row,
                 share,
                 units / largest,
                 a["links"],
-                pitch,
                 a["amounts"],
                 shared=self._tile_bytes,
             )
             device.launch(
                 "deposit_links",
-                n,
-                256,
+                -(-n // ROWS),
+                THREADS,
                 a["tau"],
                 a["bound"],
                 a["neighbours"],
                 n,
                 plan.k,
                 a["links"],
-                pitch,
+                groups,
                 a["amounts"],
                 np.float32(largest / units),
                 keep,
                 low,
                 high,
-                columns,
-                shared=_round_up(4 * columns, 16),
+                self._width,
+                shared=self._sums_bytes,
             )
             keep = np.float32(1.0)
 
