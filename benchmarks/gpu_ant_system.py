@@ -3,13 +3,14 @@
     python benchmarks/gpu_ant_system.py FOLDER
 
 FOLDER holds the TSPLIB files. As the papers set it: m = n ants, alpha 1, beta 2, rho 0.5, all cities, no local search.
-Writes five results:
+Writes six results:
 
 gpu_as_construction     Tables I and II of paper 000, Tables II and III of paper 004: one tour construction
 gpu_as_update           Tables III and IV: one pheromone update
 gpu_as_total            Tables IV and V: initialisation and 100 iterations
 gpu_as_updates_needed   Table I of paper 004, by its method
 gpu_as_trials           Fig. 8 of paper 000: stochastic trials that a step needs
+gpu_as_tournament       what a tournament chooses beside the exact rule
 
 CUDA events lie around the weights and the walk of each iteration of a run. An update alone is as short as a launch: its
 time is that of 20 in a row that the device finds queued, as is that of a copy of as many bytes.
@@ -35,7 +36,7 @@ PAPERS = INSTANCES[:8]
 RULES = ("auto", "roulette", "compressed", "stochastic_trial", "hybrid", "acceptance_tournament")
 ITERATIONS = 100
 ON_LARGE = 30  # iterations timed from 2,000 cities on
-CPU_SECONDS = 1.0  # a rule on the CPU: as many constructions as fit, at least one
+CPU_SECONDS = 0.5  # a rule on the CPU: as many constructions as fit, at least one
 IN_A_ROW = 20
 
 # Milliseconds, GeForce GTX 580: Tables I to IV of paper 000.
@@ -90,12 +91,13 @@ def iterate(algorithm: GPUAS, key: int) -> float:
 
 
 class Clock:
-    """CUDA events around one method of a part of the engine."""
+    """CUDA events around one method of a part of an engine."""
 
-    def __init__(self, part: Any, method: str) -> None:
+    def __init__(self, engine: Any, part: Any, method: str) -> None:
         import pycuda.driver as cuda
 
-        self.events: list[tuple[Any, Any]] = []
+        self._device = engine._device
+        self._events: list[tuple[Any, Any]] = []
         inner = getattr(part, method)
 
         def timed(*arguments: Any) -> None:
@@ -103,13 +105,15 @@ class Clock:
             first.record()
             inner(*arguments)
             last.record()
-            self.events.append((first, last))
+            self._events.append((first, last))
 
         setattr(part, method, timed)
 
     def milliseconds(self) -> np.ndarray:
         """Times of all but the first tenth."""
-        times = [last.time_since(first) for first, last in self.events]
+        with self._device.working():
+            times = [last.time_since(first) for first, last in self._events]
+            self._events.clear()  # events end where their context is current
         return np.array(times[len(times) // 10 :])
 
 
@@ -135,9 +139,9 @@ def queued(engine: Any, work: Any) -> float:
 
     with engine._device.working():
         room = cuda.mem_alloc(4 << 30)
+        first, last = cuda.Event(), cuda.Event()
         times = []
         for _ in range(5):
-            first, last = cuda.Event(), cuda.Event()
             cuda.memset_d32_async(room, 0, 1 << 30, None)
             first.record()
             for _ in range(IN_A_ROW):
@@ -146,6 +150,7 @@ def queued(engine: Any, work: Any) -> float:
             last.synchronize()
             times.append(last.time_since(first) / IN_A_ROW)
         room.free()
+        del first, last
     return statistics.median(times)
 
 
@@ -192,7 +197,7 @@ def measure_constructions(problems: dict[str, TSP], cpu: bool) -> None:
                 processor[selection] = cpu_times(problem, selection)
         for selection in RULES:
             algorithm = colony(problem, selection)
-            clock = Clock(algorithm.engine._construction, "build")
+            clock = Clock(algorithm.engine, algorithm.engine._construction, "build")
             count = ITERATIONS if n < 2000 or selection == "auto" else ON_LARGE
             for key in keys(1, count):
                 iterate(algorithm, key)
@@ -370,7 +375,7 @@ def measure_updates_needed(problems: dict[str, TSP], seeds: int) -> None:
 
 
 def measure_trials(problem: TSP, name: str, ants: int = 100) -> None:
-    """Fig. 8, paper 000: trials until the next city is found, in the tours after 100 iterations.
+    """Fig. 8, paper 000: trials until the next city is found; and what a tournament chooses late in a tour.
 
     A trial finds an open city with a probability p that the tour so far settles, and the number of trials is geometric:
     the histogram is the mean of those distributions over all steps of ``ants`` tours.
@@ -384,28 +389,82 @@ def measure_trials(problem: TSP, name: str, ants: int = 100) -> None:
     np.fill_diagonal(weights, 0.0)
     algorithm.engine.construct(99)
     tours = algorithm.engine.tours(range(ants))
-    chances = []
+    chances, late = [], []
     is_open = np.ones((ants, n), bool)
     everyone = np.arange(ants)
+    shares = {round(share * n): share for share in (0.85, 0.9, 0.95, 0.99)}
     for step in range(1, n):
         here = tours[:, step - 1]
         is_open[everyone, here] = False
         rows = weights[here]
         chances.append((rows * is_open).sum(axis=1) / rows.sum(axis=1))
+        if step in shares:
+            late += tournaments(weights, problem.D, here, is_open, shares[step])
     p = np.concatenate(chances)
     rows = []
     for count in (*range(1, 17), 24, 32, 48, 64, 128, 256, 512, 1024, 2048):
         exactly = float(np.mean(p * (1 - p) ** (count - 1)))
         rows.append([count, round(100 * exactly, 3), round(100 * (1 - float(np.mean((1 - p) ** count))), 2)])
-    print(rows[:8], flush=True)
+    print(rows[:8], late, flush=True)
+    where = f"{name} after {ITERATIONS} iterations"
     write(
         "gpu_as_trials",
-        f"Stochastic trials until the next city is found, {name} after {ITERATIONS} iterations",
+        f"Stochastic trials until the next city is found, {where}",
         ("trials", "steps that need exactly so many, %", "steps that need no more, %"),
         rows,
         SETTING | {"tours": ants},
         ["Expected values, given the tours: the number of trials of a step is geometric."],
     )
+    write(
+        "gpu_as_tournament",
+        f"What a tournament chooses beside the exact rule, {where}",
+        (
+            "visited, %",
+            "tournament size",
+            "heaviest open city, exact, %",
+            "heaviest open city, tournament, %",
+            "mean edge, exact",
+            "mean edge, tournament",
+        ),
+        late,
+        SETTING | {"situations": ants},
+        [
+            "Both rules in the same situations; expected values, those of a tournament over 4000 draws of each."
+        ],
+    )
+
+
+def tournaments(
+    weights: np.ndarray, distances: np.ndarray, here: np.ndarray, is_open: np.ndarray, share: float
+) -> list[list[Any]]:
+    """Rows of the table: exact rule and tournaments from cities ``here`` (m,) to open ones (m, n)."""
+    rng = np.random.default_rng(0)
+    sizes = (4, 8, 16)
+    exact, by_size = [], {size: [] for size in sizes}
+    for i, some in zip(here, is_open, strict=True):
+        cities = np.flatnonzero(some)
+        w, d = weights[i, cities], distances[i, cities]
+        heaviest = int(w.argmax())
+        exact.append((w[heaviest] / w.sum(), w @ d / w.sum()))
+        for size in sizes:
+            drawn = rng.integers(0, len(cities), (4000, size))
+            p = w[drawn] / w[drawn].sum(axis=1, keepdims=True)
+            by_size[size].append((p[drawn == heaviest].sum() / 4000, (p * d[drawn]).sum() / 4000))
+    chance, edge = np.mean(exact, axis=0)
+    rows = []
+    for size in sizes:
+        theirs, long = np.mean(by_size[size], axis=0)
+        rows.append(
+            [
+                round(100 * share),
+                size,
+                round(100 * float(chance), 1),
+                round(100 * float(theirs), 1),
+                round(float(edge), 1),
+                round(float(long), 1),
+            ]
+        )
+    return rows
 
 
 def main() -> None:
@@ -418,11 +477,11 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=3, help="for the updates needed")
     arguments = parser.parse_args()
     problems = {name: load_tsp(arguments.folder / f"{name}.tsp") for name in arguments.instances}
-    measure_constructions(problems, not arguments.no_cpu)
-    if "pr1002" in problems:
-        measure_trials(problems["pr1002"], "pr1002")
     if arguments.seeds:
         measure_updates_needed(problems, arguments.seeds)
+    if "pr1002" in problems:
+        measure_trials(problems["pr1002"], "pr1002")
+    measure_constructions(problems, not arguments.no_cpu)
 
 
 if __name__ == "__main__":

@@ -21,20 +21,7 @@
 
 typedef NODE Node;
 
-#ifndef MINB
-#define MINB 1
-#endif
-#ifndef UNR
-#define UNR 4
-#endif
-#ifndef THR
-#define THR 512
-#endif
-#ifndef LUNR
-#define LUNR 8
-#endif
-constexpr int UNROLLED = UNR, LUNROLLED = LUNR;
-constexpr int THREADS = THR;             // of a block of either kernel
+constexpr int THREADS = 512;             // of a block of either kernel
 constexpr int TOURS = 4;                 // of a group of ants
 constexpr int ROWS = 4;                  // of a block of deposit_links
 constexpr unsigned NO_BOUND = 1u << 31;  // mark of a candidate, beside its sum
@@ -71,7 +58,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
             const unsigned place = here - city;
             if (!TILED || place < wide) row[place] = Link{static_cast<Node>(before), static_cast<Node>(after)};
         };
-#pragma unroll LUNROLLED
+#pragma unroll 8
         for (int p = 1 + start; p < n - 1; p += EACH) link(tour[p - 1], tour[p], tour[p + 1]);
         if (start == 0) {
             link(tour[n - 1], tour[0], tour[1]);
@@ -110,7 +97,7 @@ __device__ __forceinline__ Links read_links(const Links* place) {
 // tau <- max(low, keep tau), then tau <- min(high, tau + unit * sum of amounts), and bound (n,), the largest trail of
 // a city's edges that are no candidates. A block does ROWS rows, `width` columns at a time: it has as many sums of each
 // in shared memory.
-extern "C" __global__ void __launch_bounds__(THREADS, MINB)
+extern "C" __global__ void __launch_bounds__(THREADS, 4)
     deposit_links(float* tau, float* bound, const int* __restrict__ neighbours, int n, int k,
                   const Links* __restrict__ links, int groups, const uint4* __restrict__ amounts, float unit,
                   float keep, float low, float high, int width) {
@@ -146,7 +133,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, MINB)
             const auto add = [&](int j, unsigned amount) {
                 if (inside(j - first)) atomicAdd(own + j, amount);
             };
-#pragma unroll UNROLLED
+#pragma unroll 2
             for (int group = threadIdx.x / ROWS; group < groups; group += THREADS / ROWS) {
                 const Links here = read_links(links + group * cities + i + r);
                 const uint4 amount = amounts[group];

@@ -34,10 +34,7 @@
 constexpr int PARTS = 128;              // of a row, for the search in prefix sums
 constexpr int STRIDE = PARTS * WIDTH;   // of padded rows
 constexpr int CHUNKS = (WIDTH + 31) / 32;
-#ifndef TRIALS_N
-#define TRIALS_N 4
-#endif
-constexpr int TRIALS_AT_ONCE = TRIALS_N;
+constexpr int TRIALS_AT_ONCE = 4;  // a block of the generator
 // Largest weight of a row. Far above 1, so that a weight 10^-60 of it still is a float.
 constexpr float TOP = 0x1p96f;
 constexpr bool MASKED = SELECTION == ROULETTE || SELECTION == TRIAL || SELECTION == HYBRID;
@@ -274,7 +271,7 @@ __device__ __forceinline__ int stochastic_trial(const float* sums, const float* 
     for (int first = 0; first < trials; first += TRIALS_AT_ONCE) {
         // A draw is a function of its number: all lanes know all of them.
         const uint4 words = ant.draw(step, first / TRIALS_AT_ONCE);
-        const unsigned four[4] = {words.x, words.y, words.z, words.w};
+        const unsigned four[TRIALS_AT_ONCE] = {words.x, words.y, words.z, words.w};
         float spins[TRIALS_AT_ONCE];
         int starts[TRIALS_AT_ONCE];  // first place of the part
 #pragma unroll
