@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from gpu_construction import AUTHOR_ALL
+from gpu_variants import AUTHOR
 from record import write
 
 from pymoo_gpuaco import GPUAS, load_tsp
@@ -35,8 +35,8 @@ INSTANCES = ("d198", "a280", "lin318", "pcb442", "rat783", "pr1002", "pr2392", "
 PAPERS = INSTANCES[:8]
 RULES = ("auto", "roulette", "compressed", "stochastic_trial", "hybrid", "acceptance_tournament")
 ITERATIONS = 100
-ON_LARGE = 30  # iterations timed from 2,000 cities on
-CPU_SECONDS = 0.5  # a rule on the CPU: as many constructions as fit, at least one
+ON_LARGE = 20  # iterations timed from 2,000 cities on
+CPU_SECONDS = 0.25  # a rule on the CPU: as many constructions as fit, at least one
 IN_A_ROW = 20
 
 # Milliseconds, GeForce GTX 580: Tables I to IV of paper 000.
@@ -120,7 +120,8 @@ class Clock:
 def cpu_times(problem: TSP, selection: str) -> tuple[float, float]:
     """Median milliseconds of a construction and of an update on the CPU engine."""
     algorithm = colony(problem, selection, "cpu")
-    iterate(algorithm, 0)
+    if problem.n_cities < 2000:
+        iterate(algorithm, 0)  # loads the compiled functions
     built, updated = [], []
     while not built or sum(built) < CPU_SECONDS:
         start = time.perf_counter()
@@ -206,7 +207,7 @@ def measure_constructions(problems: dict[str, TSP], cpu: bool) -> None:
             paper = RULES_000.get(selection, {}).get(name)
             if selection == "acceptance_tournament" and name in PAPERS:
                 paper = round(CONSTRUCTION_004[name] / UPDATES_004[name], 3)
-            author = AUTHOR_ALL.get(name)
+            author = AUTHOR["all"].get(name)
             ours = processor[selection][0]
             constructions.append(
                 [

@@ -51,7 +51,7 @@ __device__ __forceinline__ double power(double base, float exponent) {
 // weights (n, STRIDE): f = tau^alpha eta^beta (Eq. (3), paper 000), each row times a constant, which changes no
 // probability. One block of 256 threads a row; tau (n, n).
 extern "C" __global__ void __launch_bounds__(256)
-    rule_weights(const float* tau, CITIES_PARAMETERS, float alpha, float beta, float shortest, float* weights) {
+    weigh_all_edges(const float* tau, CITIES_PARAMETERS, float alpha, float beta, float shortest, float* weights) {
     __shared__ double maxima[8];
     const Cities cities = CITIES;
     const int i = blockIdx.x;
@@ -77,7 +77,7 @@ extern "C" __global__ void __launch_bounds__(256)
 
 // sums (n, STRIDE): q'(i, j) of Eq. (9), paper 000, and ends (n, PARTS): its value at the end of each part of a row.
 // Added up in double, so that the floats do not drift. One warp a row.
-extern "C" __global__ void rule_sums(const float* weights, int n, float* sums, float* ends) {
+extern "C" __global__ void sum_weights(const float* weights, int n, float* sums, float* ends) {
     const int i = (blockIdx.x * blockDim.x + threadIdx.x) >> 5, lane = lane_id();
     if (i >= n) return;
     const float4* row = reinterpret_cast<const float4*>(weights + static_cast<size_t>(i) * STRIDE);

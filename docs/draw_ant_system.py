@@ -1,23 +1,14 @@
-"""Draw the figures of the Ant System page into docs/images: ``python docs/draw_ant_system.py``.
-
-selection_rules.svg    how each rule draws the next city, on one row of weights
-trials.svg             trials until the next city is found, from benchmarks/results/gpu_as_trials.json
-"""
+"""Draw docs/images/selection_rules.svg, how each rule of Ant System draws the next city on one row of weights."""
 
 from __future__ import annotations
 
-import argparse
-import json
 from pathlib import Path
 from typing import Any
 
 import matplotlib
-
-matplotlib.use("Agg")
-import matplotlib.pyplot as plt
+from matplotlib.figure import Figure
 
 ROOT = Path(__file__).resolve().parents[1]
-TRIALS = ROOT / "benchmarks" / "results" / "gpu_as_trials.json"
 
 WEIGHTS = (5.0, 2.0, 7.0, 1.5, 4.0, 1.0, 3.0, 2.5)
 VISITED = (0, 2, 6)
@@ -48,7 +39,8 @@ def row_of_boxes(axes: Any, cities: tuple[int, ...], widths: list[float], spins:
 
 def draw_rules(path: Path) -> None:
     """Five panels, one row of weights."""
-    figure, panels = plt.subplots(5, 1, figsize=(7.0, 6.2), layout="constrained")
+    figure = Figure(figsize=(7.0, 6.2), layout="constrained")
+    panels = figure.subplots(5, 1)
     titles = (
         "roulette: visited cities weigh 0, one draw",
         "compressed: a list of the open cities, one draw",
@@ -81,43 +73,14 @@ def draw_rules(path: Path) -> None:
         if panel is not panels[3]:
             panel.set_ylim(-0.35, 1.2)
             panel.set_xlim(0.0, sum(WEIGHTS))
-    save(figure, path)
-
-
-def draw_trials(path: Path, result: dict[str, Any]) -> None:
-    """Fig. 8, paper 000: how many steps need so many trials, and how many no more."""
-    counts, exactly, upto = zip(*result["rows"], strict=True)
-    figure, axes = plt.subplots(figsize=(7.0, 3.2), layout="constrained")
-    few = [n for n, count in enumerate(counts) if count <= 32]
-    axes.bar([counts[n] for n in few], [exactly[n] for n in few], color=OPEN_COLOUR, label="exactly so many")
-    axes.plot(counts, upto, color=DRAWN_COLOUR, marker=".", label="no more")
-    axes.axvline(8, color="#888888", linestyle="dotted", linewidth=1)
-    axes.set_xscale("log", base=2)
-    axes.set_xticks((1, 2, 4, 8, 16, 32, 128, 512, 2048))
-    axes.xaxis.set_major_formatter(matplotlib.ticker.ScalarFormatter())
-    axes.set_xlabel("trials")
-    axes.set_ylabel("steps, %")
-    axes.set_ylim(0.0, 100.0)
-    axes.legend(loc="center right")
-    save(figure, path)
-
-
-def save(figure: Any, path: Path) -> None:
-    """Write text as text and no date, so that the same data give the same file."""
+    # text as text and no date: the same code gives the same file
     with matplotlib.rc_context({"svg.fonttype": "none", "svg.hashsalt": "pymoo_gpuaco"}):
         figure.savefig(path, metadata={"Date": None})
-    plt.close(figure)
 
 
 def main() -> None:
-    """Draw both."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--folder", type=Path, default=ROOT / "docs" / "images")
-    folder = parser.parse_args().folder
-    draw_rules(folder / "selection_rules.svg")
-    draw_trials(folder / "trials.svg", json.loads(TRIALS.read_text(encoding="utf-8")))
+    """Draw it."""
+    draw_rules(ROOT / "docs" / "images" / "selection_rules.svg")
 
 
 if __name__ == "__main__":

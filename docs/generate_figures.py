@@ -1,7 +1,7 @@
 """Draw the pictures of benchmarks/results/*.json: ``python docs/generate_figures.py``.
 
-benchmarks/results/gpu_gap_over_time.json becomes docs/images/gpu_gap_over_time.svg, where generate_tables.py finds it;
-without that result nothing is drawn.
+benchmarks/results/NAME.json becomes docs/images/NAME.svg, where generate_tables.py finds it; a result that is not there
+is not drawn.
 """
 
 from __future__ import annotations
@@ -57,15 +57,38 @@ def draw_gap_over_time(result: dict[str, Any], path: Path) -> None:
         figure.savefig(path, metadata={"Date": None, "Description": source_of(result)})
 
 
+def draw_trials(result: dict[str, Any], path: Path) -> None:
+    """Fig. 8, paper 000: the share of steps that need so many stochastic trials, and no more than so many."""
+    trials, exactly, no_more = zip(*result["rows"], strict=True)
+    few = sum(count <= 32 for count in trials)
+    with matplotlib.rc_context({"svg.hashsalt": "pymoo_gpuaco", "svg.fonttype": "none"}):
+        figure = Figure(figsize=(7.0, 3.2), layout="constrained")
+        axes = figure.subplots()
+        axes.bar(trials[:few], exactly[:few], label="exactly so many")
+        axes.plot(trials, no_more, "o-", color="C1", markersize=3, label="no more")
+        axes.set(xlabel="trials", ylabel="steps, %", xscale="log", ylim=(0.0, 100.0))
+        axes.set_xticks((1, 2, 4, 8, 16, 32, 128, 512, 2048))
+        axes.minorticks_off()
+        axes.xaxis.set_major_formatter("{x:g}")
+        axes.grid(visible=True, axis="y", alpha=0.3)
+        axes.legend(loc="center right")
+        figure.savefig(path, metadata={"Date": None, "Description": source_of(result)})
+
+
+#: by the name of the result
+PICTURES = {"gpu_gap_over_time": draw_gap_over_time, "gpu_as_trials": draw_trials}
+
+
 def main() -> None:
     """Draw every picture whose result exists."""
-    result = ROOT / "benchmarks" / "results" / "gpu_gap_over_time.json"
-    if not result.is_file():
-        print(f"nothing to draw: there is no {result.relative_to(ROOT)}")
-        return
-    path = ROOT / "docs" / "images" / f"{result.stem}.svg"
-    draw_gap_over_time(json.loads(result.read_text(encoding="utf-8")), path)
-    print(f"written: {path.relative_to(ROOT)}")
+    for name, draw in PICTURES.items():
+        result = ROOT / "benchmarks" / "results" / f"{name}.json"
+        if not result.is_file():
+            print(f"not drawn: there is no {result.relative_to(ROOT)}")
+            continue
+        path = ROOT / "docs" / "images" / f"{name}.svg"
+        draw(json.loads(result.read_text(encoding="utf-8")), path)
+        print(f"written: {path.relative_to(ROOT)}")
 
 
 if __name__ == "__main__":

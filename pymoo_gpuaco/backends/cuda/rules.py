@@ -108,8 +108,8 @@ class RuleWalk:
             "TABU_IN_SHARED": int(how.in_shared),
         }
         kernels = {
-            "rule_weights": "P" + CITIES + "fffP",
-            "rule_sums": "PiPP",
+            "weigh_all_edges": "P" + CITIES + "fffP",
+            "sum_weights": "PiPP",
             "construct_by_rule": "PPPiIIiiiiiPP",
         }
         return [Source("selection_rules.cu", definitions, kernels)]
@@ -133,10 +133,10 @@ class RuleWalk:
         """Weigh all edges, then walk."""
         a, plan, how, p = self._device.arrays, self._plan, self._layout, self._parameters
         cities = self._cities.arguments()
-        self._device.launch("rule_weights", plan.n, 256, a["tau"], *cities, *self._exponents, a["weights"])
+        self._device.launch("weigh_all_edges", plan.n, 256, a["tau"], *cities, *self._exponents, a["weights"])
         if p.selection in _BY_SUMS:
             self._device.call(
-                "rule_sums", 32 * plan.n, a["weights"], plan.n, a["weight_sums"], a["part_ends"]
+                "sum_weights", 32 * plan.n, a["weights"], plan.n, a["weight_sums"], a["part_ends"]
             )
         self._device.launch(
             "construct_by_rule",
