@@ -133,7 +133,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 4)
             const auto add = [&](int j, unsigned amount) {
                 if (inside(j - first)) atomicAdd(own + j, amount);
             };
-#pragma unroll 2
+#pragma unroll 4
             for (int group = threadIdx.x / ROWS; group < groups; group += THREADS / ROWS) {
                 const Links here = read_links(links + group * cities + i + r);
                 const uint4 amount = amounts[group];
