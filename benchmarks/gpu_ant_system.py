@@ -3,12 +3,11 @@
     python benchmarks/gpu_ant_system.py FOLDER
 
 FOLDER holds the TSPLIB files. As the papers set it: m = n ants, alpha 1, beta 2, rho 0.5, all cities, no local search.
-Writes six results:
+Writes five results:
 
 gpu_as_construction     Tables I and II of paper 000, Tables II and III of paper 004: one tour construction
 gpu_as_update           Tables III and IV: one pheromone update
 gpu_as_total            Tables IV and V: initialisation and 100 iterations
-gpu_as_updates_needed   Table I of paper 004, by its method
 gpu_as_trials           Fig. 8 of paper 000: stochastic trials that a step needs
 gpu_as_tournament       what a tournament chooses beside the exact rule
 
@@ -63,7 +62,7 @@ SETTING = {
     "rho": 0.5,
     "ants": "n",
     "trials": 8,
-    "switch": 0.85,
+    "switch": "0.85 for the hybrid, 0.99 for the tournament",
     "tournament": "4, 8, 16",
 }
 PAPER_HARDWARE = "Figures of the papers: a GeForce GTX 580 (paper 000) and a GeForce GTX 1080 (paper 004)."
@@ -325,56 +324,6 @@ def measure_constructions(problems: dict[str, TSP], cpu: bool) -> None:
     )
 
 
-def measure_updates_needed(problems: dict[str, TSP], seeds: int) -> None:
-    """Table I, paper 004: updates until the tournament reaches what the exact rule has after 100."""
-    rows = []
-    for name in PAPERS:
-        if name not in problems:
-            continue
-        problem = problems[name]
-        needed, goals = [], []
-        for seed in range(1, (seeds if problem.n_cities < 2000 else 1) + 1):
-            exact = colony(problem, "auto", seed=seed)
-            goal = min(iterate(exact, key) for key in keys(seed, ITERATIONS))
-            goals.append(goal)
-            rule = colony(problem, "acceptance_tournament", seed=seed)
-            best, count = float("inf"), 0
-            for key in keys(seed + 1000, 6 * ITERATIONS):
-                best = min(best, iterate(rule, key))
-                count += 1
-                if best <= goal:
-                    break
-            needed.append(count if best <= goal else None)
-            del exact, rule
-        reached = [count for count in needed if count is not None]
-        rows.append(
-            [
-                name,
-                round(statistics.median(goals), 1),
-                round(statistics.median(reached), 1) if reached else None,
-                f"{min(reached)} .. {max(reached)}" if reached else "none",
-                f"{len(reached)} of {len(needed)}",
-                UPDATES_004[name],
-            ]
-        )
-        print(rows[-1], flush=True)
-    write(
-        "gpu_as_updates_needed",
-        "Updates that acceptance and tournament need for the quality of 100 exact ones",
-        (
-            "instance",
-            "length after 100 exact updates, median",
-            "updates needed, median",
-            "least .. most",
-            f"seeds that got there in {6 * ITERATIONS}",
-            "paper 004",
-        ),
-        rows,
-        SETTING | {"seeds": f"{seeds}; 1 from 2,000 cities on"},
-        ["Best tour so far of both; the exact rule is auto."],
-    )
-
-
 def measure_trials(problem: TSP, name: str, ants: int = 100) -> None:
     """Fig. 8, paper 000: trials until the next city is found; and what a tournament chooses late in a tour.
 
@@ -475,11 +424,8 @@ def main() -> None:
     parser.add_argument("folder", type=Path)
     parser.add_argument("--instances", nargs="+", default=INSTANCES, choices=INSTANCES)
     parser.add_argument("--no-cpu", action="store_true", help="leave out the CPU engine")
-    parser.add_argument("--seeds", type=int, default=3, help="for the updates needed")
     arguments = parser.parse_args()
     problems = {name: load_tsp(arguments.folder / f"{name}.tsp") for name in arguments.instances}
-    if arguments.seeds:
-        measure_updates_needed(problems, arguments.seeds)
     if "pr1002" in problems:
         measure_trials(problems["pr1002"], "pr1002")
     measure_constructions(problems, not arguments.no_cpu)

@@ -37,8 +37,8 @@ constexpr int CHUNKS = (WIDTH + 31) / 32;
 constexpr int TRIALS_AT_ONCE = 4;  // a block of the generator
 // Largest weight of a row. Far above 1, so that a weight 10^-60 of it still is a float.
 constexpr float TOP = 0x1p96f;
-constexpr bool MASKED = SELECTION == ROULETTE || SELECTION == TRIAL || SELECTION == HYBRID;
-constexpr bool LISTED = SELECTION == COMPRESSED || SELECTION == HYBRID || SELECTION == TOURNAMENT;
+// A bit a city says what is visited; the hybrid and the tournament make a list of what is left when they change rules.
+constexpr bool MASKED = SELECTION != COMPRESSED;
 
 // ---- what an iteration reads
 
@@ -310,17 +310,17 @@ __device__ __forceinline__ int stochastic_trial(const float* sums, const float* 
     return -1;
 }
 
-// An open city at random is taken with probability f / row maximum; -1 if `trials` draws fail, in whole rounds of 64.
-// Paper 004 draws from all cities and rejects visited ones, which changes no probability. Returns a place of the list.
-__device__ __forceinline__ int stochastic_acceptance(const float* row, const OpenList& open, int trials,
-                                                     const Ant& ant, int step) {
+// A city at random is taken with probability f / row maximum if it is open; -1 if `trials` draws fail, in whole rounds
+// of 64.
+__device__ __forceinline__ int stochastic_acceptance(const float* row, const Tabu& tabu, int trials, const Ant& ant,
+                                                     int step) {
     for (int round = 0; 64 * round < trials; ++round) {
         const uint4 words = ant.draw(step, 32 * round + lane_id());
-        const int one = below(words.x, open.left), two = below(words.z, open.left);
-        const float first = row[open.cities[one]], second = row[open.cities[two]];
-        unsigned taken = __ballot_sync(EVERY_LANE, uniform(words.y) * TOP <= first);
+        const int one = below(words.x, tabu.n), two = below(words.z, tabu.n);
+        const float first = row[one], second = row[two];
+        unsigned taken = __ballot_sync(EVERY_LANE, !tabu.visited(one) && uniform(words.y) * TOP <= first);
         if (taken) return __shfl_sync(EVERY_LANE, one, __ffs(taken) - 1);
-        taken = __ballot_sync(EVERY_LANE, uniform(words.w) * TOP <= second);
+        taken = __ballot_sync(EVERY_LANE, !tabu.visited(two) && uniform(words.w) * TOP <= second);
         if (taken) return __shfl_sync(EVERY_LANE, two, __ffs(taken) - 1);
     }
     return -1;
@@ -394,8 +394,9 @@ extern "C" __global__ void __launch_bounds__(32 * ANTS_A_BLOCK)
     char* block_memory = memory + static_cast<size_t>(blockIdx.x) * ANTS_A_BLOCK * ant_bytes;
 #endif
     char* own = block_memory + static_cast<size_t>(warp) * ant_bytes;
+    const int mask_bytes = MASKED ? 16 * ((n + 127) / 128) : 0;
     Tabu tabu(own, n);
-    OpenList open{reinterpret_cast<Node*>(own + (MASKED ? 16 * ((n + 127) / 128) : 0)), 0};
+    OpenList open{reinterpret_cast<Node*>(own + mask_bytes), 0};
     const Key key{key_low, key_high};
     for (int first = blockIdx.x * ANTS_A_BLOCK; first < m; first += gridDim.x * ANTS_A_BLOCK) {
         const Ant ant{key, static_cast<unsigned>(first + warp)};
@@ -422,33 +423,34 @@ extern "C" __global__ void __launch_bounds__(32 * ANTS_A_BLOCK)
                     listed = true;
                 }
 #endif
-                if (!listed) {
+                if (listed) {
+                    const int place = with_compression(row, open, u);
+                    city = open.cities[place];
+                    open.remove(place);
+                } else {
                     int next = -1;
 #if SELECTION == TRIAL || SELECTION == HYBRID
                     next = stochastic_trial(sums + static_cast<size_t>(city) * STRIDE,
                                             ends + static_cast<size_t>(city) * PARTS, tabu, trials, ant, step);
+#elif SELECTION == TOURNAMENT
+                    next = stochastic_acceptance(row, tabu, trials, ant, step);
 #endif
                     city = next >= 0 ? next : without_compression(row, tabu, u);
                     tabu.visit(city);
-                } else if (LISTED) {
-                    int place = -1;
-#if SELECTION == TOURNAMENT
-                    place = stochastic_acceptance(row, open, trials, ant, step);
-#endif
-                    if (place < 0) place = with_compression(row, open, u);
-                    city = open.cities[place];
-                    open.remove(place);
                 }
                 if (lane_id() == 0) tour[step] = city;
             }
+#if SELECTION == TOURNAMENT
+            open.fill(tabu);
+#endif
         }
 #if SELECTION == TOURNAMENT
         __shared__ int here[ANTS_A_BLOCK];
         if (lane_id() == 0) here[warp] = city;
         __syncthreads();
         if (warp == 0) {
-            tournaments(weights, reinterpret_cast<Node*>(block_memory), ant_bytes / static_cast<int>(sizeof(Node)), n,
-                        key, first, m, steps, size, here, tours);
+            tournaments(weights, reinterpret_cast<Node*>(block_memory + mask_bytes),
+                        ant_bytes / static_cast<int>(sizeof(Node)), n, key, first, m, steps, size, here, tours);
         }
         __syncthreads();
 #endif

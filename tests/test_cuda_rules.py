@@ -38,7 +38,7 @@ def test_rows_hold_all_cities_in_128_parts_and_a_lane_reads_all_of_its_share(sel
         ("stochastic_trial", 128),
         ("compressed", 2000),  # two bytes a city
         ("hybrid", 128 + 304),  # bits, and a list of the last 150 rounded up to 16 bytes
-        ("acceptance_tournament", 2000),
+        ("acceptance_tournament", 128 + 32),  # of the last 10
     ],
 )
 def test_an_ant_remembers_what_its_rule_needs(selection, bytes_of_1000_cities):
@@ -54,10 +54,9 @@ def test_a_tournament_has_a_lane_for_every_city_drawn(size, lanes, ants):
     assert (how.lanes, how.ants_a_block) == (lanes, ants)
 
 
-def test_fewer_ants_share_a_block_where_their_lists_do_not_fit():
-    # 2000 bytes an ant: two fit into 5000 bytes, not eight
-    tight = layout.DeviceLimits(multiprocessors=100, shared_bytes=5000)
+def test_fewer_ants_share_a_block_where_their_memory_does_not_fit():
+    # 160 bytes an ant, see above: two fit into 400 bytes, not eight
+    tight = layout.DeviceLimits(multiprocessors=100, shared_bytes=400)
     how = of(1000, tight, selection="acceptance_tournament", tournament_size=4)
     assert (how.lanes, how.ants_a_block, how.in_shared) == (16, 2, True)
-    none = layout.DeviceLimits(multiprocessors=100, shared_bytes=1000)
-    assert not of(1000, none, selection="compressed").in_shared
+    assert not of(1000, tight, selection="compressed").in_shared

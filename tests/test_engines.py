@@ -191,7 +191,7 @@ def in_proportion_to(weights):
 @pytest.mark.parametrize("selection", EXACT_RULES)
 def test_exact_rules_at_the_start_at_half_and_at_99_percent(selection, backend):
     # switch 1: acceptance all the way, as the tournament is not exact
-    switch = 1.0 if selection == "acceptance_tournament" else 0.85
+    switch = 1.0 if selection == "acceptance_tournament" else None
     tours, weights = built_on_noise(200, backend, 6000, selection=selection, switch=switch)
     for visited in (1, 100, 198):
         assert places_in_distribution(tours, visited, in_proportion_to(weights)) > 1e-4

@@ -14,7 +14,6 @@ from pymoo_gpuaco.colony.parameters import ColonyParameters
 
 #: code of each rule in selection_rules.cu
 RULES = {"roulette": 0, "compressed": 1, "stochastic_trial": 2, "hybrid": 3, "acceptance_tournament": 4}
-_MASKED = ("roulette", "stochastic_trial", "hybrid")
 _BY_SUMS = ("stochastic_trial", "hybrid")
 _PARTS = 128  # of a row of sums
 _MOST_QUADS = 8  # reads of four weights that a lane has under way
@@ -48,10 +47,10 @@ def rule_layout(plan: Layout, parameters: ColonyParameters, limits: DeviceLimits
     n, selection = plan.n, parameters.selection
     width = -(-n // _PARTS)
     rounds = -(-width // _MOST_QUADS)
-    ant_bytes = 16 * width if selection in _MASKED else 0
-    if selection not in ("roulette", "stochastic_trial"):
-        listed = switch_left(n, parameters) if selection == "hybrid" else n
-        ant_bytes += -(-listed * plan.node_bytes // 16) * 16
+    # a bit a city, a list of the cities that are open, or first the one and then the other
+    ant_bytes = 0 if selection == "compressed" else 16 * width
+    listed = {"compressed": n, "roulette": 0, "stochastic_trial": 0}.get(selection, parameters.switch_left(n))
+    ant_bytes += -(-listed * plan.node_bytes // 16) * 16
     lanes = 32
     if selection == "acceptance_tournament":
         # a lane a city that is drawn, and several ants a warp (section IV.B, paper 004)
@@ -74,11 +73,6 @@ def rule_layout(plan: Layout, parameters: ColonyParameters, limits: DeviceLimits
         ant_bytes=ant_bytes,
         in_shared=in_shared,
     )
-
-
-def switch_left(n: int, parameters: ColonyParameters) -> int:
-    """Open cities at which "hybrid" and "acceptance_tournament" change their rule."""
-    return round((1.0 - parameters.switch) * n)
 
 
 class RuleWalk:
@@ -149,7 +143,7 @@ class RuleWalk:
             *words(key),
             plan.m,
             int(p.trials),
-            switch_left(plan.n, p),
+            p.switch_left(plan.n),
             p.resolved_tournament_size(plan.n),
             how.ant_bytes,
             a["ants"],
