@@ -23,7 +23,7 @@ from pymoo_gpuaco import GPUMMAS, TSP, load_tsp
 PLAN = {
     "pr1002": (10, 0.23, 2.6),
     "pr2392": (10, 0.33, 5.5),
-    "fl3795": (5, 0.17, 9.7),
+    "fl3795": (6, 0.17, 9.7),
     "fnl4461": (5, 0.57, 13.2),
     "pla7397": (3, 0.73, 24.8),
 }
@@ -75,7 +75,7 @@ def main() -> None:
             runs.append(whole)
             setups.append(whole - result.exec_time)
             gaps.append(100.0 * (float(result.F[0]) / problem.best_known - 1.0))
-        bare = statistics.median(bare_loop(problem, seed) for seed in (1, 2, 3))
+        bare = bare_loop(problem, 1)
         median = statistics.median(runs)
         rows.append(
             [
@@ -87,7 +87,7 @@ def main() -> None:
                 f"{min(runs):.2f} .. {max(runs):.2f}",
                 round(statistics.median(setups), 2),
                 round(bare, 2),
-                round((median - statistics.median(setups)) / bare, 3),
+                round((runs[0] - setups[0]) / bare, 3),  # the same tours: seed 1
                 error,
                 seconds,
             ]

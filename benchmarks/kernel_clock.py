@@ -15,6 +15,7 @@ _WORDS = {
     "construct": "walk",
     "improve": "local search",
     "measure": "measuring",
+    "shortest": "measuring",
     "tour_neighbours": "measuring",
 }
 PARTS = ("weights", "walk", "local search", "measuring", "trails")

@@ -21,10 +21,9 @@
 
 typedef NODE Node;
 
-constexpr int THREADS = 512;             // of a block of either kernel
-constexpr int TOURS = 4;                 // of a group of ants
-constexpr int ROWS = 4;                  // of a block of deposit_links
-constexpr unsigned NO_BOUND = 1u << 31;  // mark of a candidate, beside its sum
+constexpr int THREADS = 512;  // of a block of either kernel
+constexpr int TOURS = 4;      // of a group of ants
+constexpr int ROWS = 4;       // of a block of deposit_links
 
 // The cities before and after a city in one tour.
 struct alignas(2 * sizeof(Node)) Link {
@@ -94,19 +93,14 @@ __device__ __forceinline__ Links read_links(const Links* place) {
     return links;
 }
 
-// tau <- max(low, keep tau), then tau <- min(high, tau + unit * sum of amounts), and bound (n,), the largest trail of
-// a city's edges that are no candidates. A block does ROWS rows, `width` columns at a time: it has as many sums of each
-// in shared memory.
+// tau <- max(low, keep tau), then tau <- min(high, tau + unit * sum of amounts). A block does ROWS rows, `width` columns
+// at a time: it has as many sums of each in shared memory.
 extern "C" __global__ void __launch_bounds__(THREADS, 4)
-    deposit_links(float* tau, float* bound, const int* __restrict__ neighbours, int n, int k,
-                  const Links* __restrict__ links, int groups, const uint4* __restrict__ amounts, float unit,
-                  float keep, float low, float high, int width) {
-    constexpr int WARPS = THREADS / 32, EACH = WARPS / ROWS;      // warps that write a row
-    unsigned* sums = reinterpret_cast<unsigned*>(shared_memory);  // (ROWS, width) below 2^31, and the mark
-    __shared__ float maxima[WARPS];
+    deposit_links(float* tau, int n, const Links* __restrict__ links, int groups, const uint4* __restrict__ amounts,
+                  float unit, float keep, float low, float high, int width) {
+    constexpr int EACH = THREADS / ROWS;                          // threads that write a row
+    unsigned* sums = reinterpret_cast<unsigned*>(shared_memory);  // (ROWS, width)
     const int i = blockIdx.x * ROWS, rows = min(ROWS, n - i);
-    const int warp = threadIdx.x >> 5, lane = lane_id(), mine = warp / EACH;
-    float largest = 0.0f;
 #if TILED
     for (int first = 0; first < n; first += width) {
         const int wide = min(width, n - first);
@@ -120,13 +114,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, 4)
 #pragma unroll 2
         for (int w = threadIdx.x; w < ROWS * width / 4; w += THREADS) shared_memory[w] = make_uint4(0u, 0u, 0u, 0u);
         __syncthreads();
-        for (int s = threadIdx.x; s < rows * (k + 1); s += THREADS) {
-            const int r = s / (k + 1), slot = s % (k + 1);
-            const int column = (slot < k ? neighbours[static_cast<size_t>(i + r) * k + slot] : i + r) - first;
-            if (inside(column)) atomicOr(sums + r * width + column, NO_BOUND);
-        }
         // Four lanes have the four rows of a group of ants; most ants deposit on few edges of a row, and would collide.
-        const int r = lane % ROWS;
+        const int r = threadIdx.x % ROWS;
         if (r < rows) {
             const size_t cities = (n + ROWS - 1) / ROWS * ROWS;
             unsigned* own = sums + r * width - first;
@@ -148,26 +137,18 @@ extern "C" __global__ void __launch_bounds__(THREADS, 4)
             }
         }
         __syncthreads();
+        const int mine = threadIdx.x / EACH;
         if (mine < rows) {
             float* row = tau + static_cast<size_t>(i + mine) * n + first;
             const unsigned* own = sums + mine * width;
 #pragma unroll 4
-            for (int j = threadIdx.x % (32 * EACH); j < wide; j += 32 * EACH) {
-                const unsigned sum = own[j];
+            for (int j = threadIdx.x % EACH; j < wide; j += EACH) {
                 const float kept = fmaxf(low, row[j] * keep);
-                const float trail = fminf(high, fmaf(static_cast<float>(sum & ~NO_BOUND), unit, kept));
-                row[j] = trail;
-                if (sum < NO_BOUND) largest = fmaxf(largest, trail);
+                row[j] = fminf(high, fmaf(static_cast<float>(own[j]), unit, kept));
             }
         }
+#if TILED
         __syncthreads();
-    }
-    largest = warp_max(largest);
-    if (lane == 0) maxima[warp] = largest;
-    __syncthreads();
-    if (threadIdx.x < rows) {
-        largest = 0.0f;
-        for (int w = 0; w < EACH; ++w) largest = fmaxf(largest, maxima[threadIdx.x * EACH + w]);
-        bound[i + threadIdx.x] = largest;
+#endif
     }
 }

@@ -124,3 +124,39 @@ __device__ __forceinline__ float distance(const Cities& cities, int i, const Poi
 __device__ __forceinline__ float distance(const Cities& cities, int i, int j) {
     return distance(cities, i, point_of(cities, i), j, point_of(cities, j));
 }
+
+#if METRIC != 0 && METRIC != 4
+// The distance before it is rounded.
+__device__ __forceinline__ float unrounded(const Point& a, const Point& b) {
+    const float dx = fabsf(a.x - b.x), dy = fabsf(a.y - b.y);
+#if DIMENSIONS == 2
+    const float dz = 0.0f;
+#else
+    const float dz = fabsf(a.z - b.z);
+#endif
+    static_cast<void>(dz);  // not every metric has a third axis
+#if METRIC == 5
+    return dx + dy + dz;
+#elif METRIC == 6
+    return fmaxf(fmaxf(dx, dy), dz);
+#elif METRIC == 3
+    return root(fmaf(dx, dx, dy * dy) * 0.1f);
+#else
+    return root(fmaf(dx, dx, fmaf(dy, dy, dz * dz)));
+#endif
+}
+
+// A rounded distance below 2^23 as an integer, plus UNIT_BIAS: rounding is one addition, because the last bits of
+// 2^23 + x are x to the nearest integer. Sums of such integers are exact. It differs from the exact distance by at
+// most one where x is good to half a unit.
+constexpr int UNIT_BIAS = 0x4B000000;  // the bits of 2^23
+
+__device__ __forceinline__ int biased_units(const Point& a, const Point& b) {
+#if METRIC == 2 || METRIC == 3
+    // Up. A root may come out one step above a whole number: a little is taken off first.
+    return __float_as_int(__fmaf_ru(unrounded(a, b), 1.0f - 0x1p-22f, 0x1p23f));
+#else
+    return __float_as_int(unrounded(a, b) + 0x1p23f);
+#endif
+}
+#endif

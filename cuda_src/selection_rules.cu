@@ -6,9 +6,9 @@
 //
 // Letters: m ants, n cities; rows are padded to a whole number of PARTS places, of weight 0.
 
-#include "metric.cuh"
 #include "philox.cuh"
 #include "tabu.cuh"
+#include "weight.cuh"
 
 #define ROULETTE 0    // SelectionWithoutCompression, section IV.B.1, paper 000
 #define COMPRESSED 1  // SelectionWithCompression, IV.B.2
@@ -42,12 +42,6 @@ constexpr bool MASKED = SELECTION != COMPRESSED;
 
 // ---- what an iteration reads
 
-__device__ __forceinline__ double power(double base, float exponent) {
-    if (exponent == 1.0f) return base;
-    if (exponent == 2.0f) return base * base;
-    return pow(base, static_cast<double>(exponent));
-}
-
 // weights (n, STRIDE): f = tau^alpha eta^beta (Eq. (3), paper 000), each row times a constant, which changes no
 // probability. One block of 256 threads a row; tau (n, n).
 extern "C" __global__ void __launch_bounds__(256)
@@ -57,10 +51,9 @@ extern "C" __global__ void __launch_bounds__(256)
     const int i = blockIdx.x;
     const float* trails = tau + static_cast<size_t>(i) * n;
     float* row = weights + static_cast<size_t>(i) * STRIDE;
-    const double least = shortest;
+    const Exponents exponents{alpha, beta, shortest};
     const auto fitness = [&](int j) {
-        return j == i ? 0.0
-                      : power(trails[j], alpha) / power(fmax(exact_distance(cities, i, j), least), beta);
+        return j == i ? 0.0 : power(trails[j], alpha) * eta_beta(cities, i, j, exponents);
     };
     double largest = 0.0;
     for (int j = threadIdx.x; j < n; j += 256) largest = fmax(largest, fitness(j));

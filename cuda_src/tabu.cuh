@@ -1,6 +1,7 @@
 // What one ant has visited: the three layouts of section 4.1, paper 001 (doi:10.1016/j.future.2020.01.011).
 //
-// One warp owns a tabu. `left` counts the open cities and is the same in all lanes.
+// One warp owns a tabu. `left` counts the open cities and is the same in all lanes. A lane that looked at a city can
+// `take` it: all lanes call, the one with own = true with the city that is visited next and with what it saw of it.
 #pragma once
 
 #include "warp.cuh"
@@ -14,16 +15,20 @@
 #ifndef TABU_IN_SHARED
 #define TABU_IN_SHARED 1
 #endif
-#ifndef BATCH
-#define BATCH 2  // open cities that a lane handles together; four take registers that many ants a multiprocessor lack
-#endif
 #ifndef NODE
 #define NODE unsigned short  // holds a city and, in a compact tabu, the number n
 #endif
 
 typedef NODE Node;
+constexpr int BATCH = 4;  // open cities that a lane handles together
 
 #if TABU == TABU_BITMASK
+
+struct Look {
+    unsigned word, bit;
+
+    __device__ __forceinline__ bool visited() const { return (word & bit) != 0u; }
+};
 
 struct Tabu {
     unsigned* words;  // (ceil(n / 32),) bit = visited; the bits past n - 1 are set
@@ -38,24 +43,26 @@ struct Tabu {
         __syncwarp();
     }
 
-    __device__ __forceinline__ bool visited(int city) const { return (words[city >> 5] >> (city & 31)) & 1u; }
+    __device__ __forceinline__ Look look(int city) const { return Look{words[city >> 5], 1u << (city & 31)}; }
+    __device__ __forceinline__ bool visited(int city) const { return look(city).visited(); }
 
-    __device__ __forceinline__ void visit(int city) {
+    __device__ __forceinline__ void take(bool own, int city, Look look) {
         --left;
-        // Nothing waits for the result, and a predicate costs less than a branch.
-#if TABU_IN_SHARED
-        const unsigned place = static_cast<unsigned>(__cvta_generic_to_shared(words + (city >> 5)));
-        asm volatile("{ .reg .pred first; setp.eq.s32 first, %2, 0; @first red.shared.or.b32 [%0], %1; }" ::"r"(place),
-                     "r"(1u << (city & 31)), "r"(lane_id())
-                     : "memory");
-#else
-        if (lane_id() == 0) atomicOr(words + (city >> 5), 1u << (city & 31));
-#endif
+        if (own) words[city >> 5] = look.word | look.bit;
         __syncwarp();
     }
+    __device__ __forceinline__ void visit(int city) { take(lane_id() == 0, city, look(city)); }
 };
 
-#elif TABU == TABU_COMPACT
+#else
+
+struct Look {
+    bool found;
+
+    __device__ __forceinline__ bool visited() const { return found; }
+};
+
+#if TABU == TABU_COMPACT
 
 // Fig. 4, paper 001. entries[0 .. left) are the open cities; entries[u] > u means that u is visited; an open city
 // u >= left has its place in entries[u].
@@ -72,12 +79,13 @@ struct Tabu {
     }
 
     __device__ __forceinline__ bool visited(int city) const { return entries[city] > city; }
+    __device__ __forceinline__ Look look(int city) const { return Look{visited(city)}; }
     __device__ __forceinline__ int open_city(int place) const { return entries[place]; }
 
-    __device__ __forceinline__ void visit(int city) {
+    __device__ __forceinline__ void take(bool own, int city, Look) {
         __syncwarp();
         --left;
-        if (lane_id() == 0) {
+        if (own) {
             const Node place = entries[city], last = entries[left];
             entries[place] = last;
             entries[last] = place;
@@ -85,6 +93,7 @@ struct Tabu {
         }
         __syncwarp();
     }
+    __device__ __forceinline__ void visit(int city) { take(lane_id() == 0, city, look(city)); }
 };
 
 #else
@@ -105,12 +114,13 @@ struct Tabu {
     }
 
     __device__ __forceinline__ bool visited(int city) const { return place[city] >= left; }
+    __device__ __forceinline__ Look look(int city) const { return Look{visited(city)}; }
     __device__ __forceinline__ int open_city(int where) const { return unvisited[where]; }
 
-    __device__ __forceinline__ void visit(int city) {
+    __device__ __forceinline__ void take(bool own, int city, Look) {
         __syncwarp();
         --left;
-        if (lane_id() == 0) {
+        if (own) {
             const Node hole = place[city], last = unvisited[left];
             unvisited[hole] = last;
             place[last] = hole;
@@ -118,8 +128,10 @@ struct Tabu {
         }
         __syncwarp();
     }
+    __device__ __forceinline__ void visit(int city) { take(lane_id() == 0, city, look(city)); }
 };
 
+#endif
 #endif
 
 // Call action(cities, open) with BATCH cities a lane until every open one was met once; all lanes call it together.

@@ -15,6 +15,40 @@ extern "C" __global__ void measure_tours(CITIES_PARAMETERS, const int* tours, in
     if (lane == 0) lengths[ant] = sum;
 }
 
+// The first of the shortest of tours (m, n) into shortest (n,). One block of 1024 threads; lengths (m,) are not negative.
+extern "C" __global__ void __launch_bounds__(1024)
+    shortest_tour(const double* lengths, int m, const int* tours, int n, int* shortest) {
+    __shared__ double least[32];
+    __shared__ int found[32];
+    const int warp = threadIdx.x >> 5, lane = lane_id();
+    double best = 1.0 / 0.0;
+    int ant = 0x7FFFFFFF;
+    const auto meet = [&](double length, int other) {
+        if (length < best || (length == best && other < ant)) {
+            best = length;
+            ant = other;
+        }
+    };
+    const auto meet_lanes = [&]() {
+        for (int step = 16; step > 0; step >>= 1) {
+            const double length = __shfl_xor_sync(EVERY_LANE, best, step);
+            meet(length, __shfl_xor_sync(EVERY_LANE, ant, step));
+        }
+    };
+    for (int other = threadIdx.x; other < m; other += 1024) meet(lengths[other], other);
+    meet_lanes();
+    if (lane == 0) {
+        least[warp] = best;
+        found[warp] = ant;
+    }
+    __syncthreads();
+    best = least[lane];
+    ant = found[lane];
+    meet_lanes();
+    const int* tour = tours + static_cast<size_t>(ant) * n;
+    for (int p = threadIdx.x; p < n; p += 1024) shortest[p] = tour[p];
+}
+
 // Both tour neighbours of every city: reference (n, 2) from tours[ant].
 extern "C" __global__ void tour_neighbours(const int* tours, int ant, int n, int* reference) {
     const int p = blockIdx.x * blockDim.x + threadIdx.x;

@@ -25,35 +25,6 @@ __device__ __forceinline__ long long place_of(const int* neighbours, int n, int 
 #endif
 }
 
-// Dense trails know the largest trail of a city's edges that are no candidates: bound (n,). It evaporates as they do
-// and rises with a deposit on one of them, so it is never below their maximum.
-__device__ __forceinline__ void raise_bound(float* bound, const int* neighbours, int k, int i, int j, float trail) {
-#if DENSE
-    const size_t row = static_cast<size_t>(i) * k;
-    bool candidate = false;
-    for (int slot = 0; slot < k; ++slot) candidate |= neighbours[row + slot] == j;
-    // Trails are not negative, and then floats compare as integers do.
-    if (!candidate) atomicMax(reinterpret_cast<int*>(bound + i), __float_as_int(trail));
-#endif
-}
-
-// bound (n,) from dense trails, one warp a city.
-extern "C" __global__ void find_bounds(const float* tau, const int* neighbours, int n, int k, float* bound) {
-    const int city = (blockIdx.x * blockDim.x + threadIdx.x) >> 5, lane = lane_id();
-    if (city >= n) return;
-    const size_t row = static_cast<size_t>(city) * k;
-    float largest = 0.0f;
-    for (int j = lane; j < n; j += 32) {
-        const float trail = tau[static_cast<size_t>(city) * n + j];
-        if (trail <= largest || j == city) continue;
-        bool candidate = false;
-        for (int slot = 0; slot < k; ++slot) candidate |= neighbours[row + slot] == j;
-        if (!candidate) largest = trail;
-    }
-    largest = warp_max(largest);
-    if (lane == 0) bound[city] = largest;
-}
-
 extern "C" __global__ void fill_trails(float* tau, size_t count, float value) {
     const size_t stride = static_cast<size_t>(gridDim.x) * blockDim.x;
     for (size_t e = static_cast<size_t>(blockIdx.x) * blockDim.x + threadIdx.x; e < count; e += stride) tau[e] = value;
@@ -76,25 +47,22 @@ extern "C" __global__ void evaporate(float* tau, size_t count, float keep, float
     if (e < count) tau[e] = fminf(high, fmaxf(low, tau[e] * keep));
 }
 
-__device__ __forceinline__ void deposit_on(float* tau, float* bound, const int* neighbours, int n, int k, int i, int j,
-                                           float keep, float amount, float high) {
+__device__ __forceinline__ void deposit_on(float* tau, const int* neighbours, int n, int k, int i, int j, float keep,
+                                           float amount, float high) {
     const long long place = place_of(neighbours, n, k, i, j);
-    if (place < 0) return;
-    const float trail = fminf(high, tau[place] * keep + amount);
-    tau[place] = trail;
-    raise_bound(bound, neighbours, k, i, j, trail);
+    if (place >= 0) tau[place] = fminf(high, tau[place] * keep + amount);
 }
 
 // tau <- min(keep tau + amount, high) on the edges of one tour (n,), one thread an edge: a tour holds no edge twice.
 // keep is 1 for a deposit and 1 - rho for the global update of ACS (Eq. (4), paper 003).
-extern "C" __global__ void deposit(float* tau, float* bound, const int* neighbours, int n, int k, const int* tour, float keep,
+extern "C" __global__ void deposit(float* tau, const int* neighbours, int n, int k, const int* tour, float keep,
                                    float amount, float high) {
     const int p = blockIdx.x * blockDim.x + threadIdx.x;
     if (p >= n) return;
     const int i = tour[p], j = tour[p + 1 < n ? p + 1 : 0];
-    deposit_on(tau, bound, neighbours, n, k, i, j, keep, amount, high);
+    deposit_on(tau, neighbours, n, k, i, j, keep, amount, high);
 #if SYMMETRIC
-    deposit_on(tau, bound, neighbours, n, k, j, i, keep, amount, high);
+    deposit_on(tau, neighbours, n, k, j, i, keep, amount, high);
 #endif
 }
 

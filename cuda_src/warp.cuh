@@ -3,7 +3,11 @@
 
 constexpr unsigned EVERY_LANE = 0xFFFFFFFFu;
 
-__device__ __forceinline__ int lane_id() { return static_cast<int>(threadIdx.x & 31u); }
+__device__ __forceinline__ int lane_id() {
+    int lane;
+    asm("mov.u32 %0, %%laneid;" : "=r"(lane));
+    return lane;
+}
 
 __device__ __forceinline__ unsigned warp_min(unsigned value) {
 #if __CUDA_ARCH__ >= 800

@@ -60,10 +60,9 @@ def instance_for(problem: TSP, parameters: ColonyParameters) -> Instance:
     return as_instance(problem, parameters.candidate_list_size or 32)
 
 
-def climbers(problem: TSP, backend: str = "cpu", n_climbers: int = 4):
-    if backend == "cuda":
-        pytest.skip("the CUDA backend has no hill climbers")
-    return make_climbers(as_instance(problem, 1), ClimberParameters(n_climbers=n_climbers), backend)
+def climbers(problem: TSP, backend: str = "cpu", n_climbers: int = 4, **parameters: str):
+    chosen = ClimberParameters(n_climbers=n_climbers, **parameters)
+    return make_climbers(as_instance(problem, 1), chosen, backend)
 
 
 #: every way of building tours that both algorithms and users can ask for

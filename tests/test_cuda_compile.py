@@ -23,15 +23,32 @@ except RuntimeError as error:
 ARCHITECTURES = ("sm_75", "sm_80", "sm_90", "sm_100", "sm_120")
 FILES = tuple(sorted(p.name for p in sources.folder().glob("*.cu")))
 
+_UNUSUAL = {
+    "SLOTS": 2,
+    "ALPHA_IS_ONE": 0,
+    "USUAL_EXPONENTS": 0,
+    "TABU_IN_SHARED": 0,
+    "NODE": "unsigned int",
+    "METRIC": 7,
+    "DIMENSIONS": 3,
+}
 # (file, definitions): together they name every value of every definition once.
 VARIANTS = (
     *(("construct.cu", {"RACE": r, "TABU": t}) for r, t in ((0, 0), (0, 1), (0, 2), (1, 0), (1, 1))),
-    ("construct.cu", {"RESIDENT": 1, "ANTS_A_BLOCK": 8, "BATCH": 4}),
+    ("construct.cu", {"RESIDENT": 1, "ANTS_A_BLOCK": 8}),
+    ("construct.cu", {"ANTS_A_BLOCK": 1, "LEAST_BLOCKS": 32}),
     ("construct.cu", {"SLOTS": 2, "TABU_IN_SHARED": 0, "NODE": "unsigned int", "DENSE": 0}),
     ("construct.cu", {"SLOTS": 3, "USUAL_EXPONENTS": 0, "METRIC": 4, "TABLE": 1}),
     ("construct.cu", {"RACE": 0, "SLOTS": 2, "METRIC": 0, "TABLE": 1}),
-    *(("construct_all.cu", {"RULE": r, "TABU": t}) for r, t in ((0, 0), (1, 1), (1, 2), (2, 1))),
-    ("construct_all.cu", {"SLOTS": 2, "USUAL_EXPONENTS": 0, "METRIC": 7, "DIMENSIONS": 3}),
+    ("construct.cu", {"REST": 1, "ANTS_A_BLOCK": 1, "LEAST_BLOCKS": 32}),
+    ("construct.cu", {"REST": 1, "RESIDENT": 1, "ANTS_A_BLOCK": 8, "TABU": 1}),
+    ("construct.cu", {"REST": 1, "SLOTS": 2, "USUAL_EXPONENTS": 0, "METRIC": 7, "DIMENSIONS": 3, "TABU": 0}),
+    *(("construct_all.cu", {"RACE": r, "TABU": t}) for r, t in ((0, 0), (1, 1), (1, 2))),
+    ("construct_all.cu", {"USUAL_EXPONENTS": 0, "METRIC": 7, "DIMENSIONS": 3}),
+    ("weights.cu", {"RACE": 0, "SLOTS": 2, "DENSE": 0, "NODE": "unsigned int"}),
+    ("weights.cu", {"REST": 1, "SLOTS": 2, "METRIC": 4}),
+    ("lists.cu", {"SLOTS": 2, "NODE": "unsigned int"}),
+    ("aliases.cu", {"METRIC": 0}),
     *(("selection_rules.cu", {"SELECTION": s, "WIDTH": 8, "QUADS": 8}) for s in (1, 2, 3, 4)),
     (
         "selection_rules.cu",
@@ -40,11 +57,26 @@ VARIANTS = (
     ("selection_rules.cu", {"SELECTION": 4, "ANTS_A_BLOCK": 32, "METRIC": 0, "TABLE": 1}),
     ("selection_rules.cu", {"SELECTION": 1, "TABU_IN_SHARED": 0, "METRIC": 4, "DIMENSIONS": 3}),
     ("colony_deposit.cu", {"SYMMETRIC": 0, "NODE": "unsigned int"}),
-    ("weights.cu", {"RACE": 0, "SLOTS": 2, "DENSE": 0, "ALPHA_IS_ONE": 0, "NODE": "unsigned int"}),
+    ("colony_deposit.cu", {"TILED": 1}),
     ("trails.cu", {"DENSE": 0, "SYMMETRIC": 0}),
     *(("tours.cu", {"METRIC": m}) for m in (0, 2, 3, 4, 5, 6, 7)),
     ("local_search.cu", {"OR_OPT": 0, "METRIC": 0, "TABLE": 1}),
+    *(("hill_climbing.cu", {"METRIC": m}) for m in (2, 3, 5, 6)),
+    ("hill_climbing.cu", {"UNITS": 0, "METRIC": 7}),
+    ("hill_climbing.cu", {"UNITS": 0, "METRIC": 4}),
+    ("hill_climbing.cu", {"UNITS": 0, "METRIC": 0, "TABLE": 1}),
+    ("hill_climbing.cu", {"DIMENSIONS": 3}),
+    *(("hill_climbing.cu", {"BATCH": b, "RESIDENT": r}) for b, r in ((1, 1), (0, 0), (1, 0))),
+    *(("hill_climbing.cu", {"SCAN": s, "RESIDENT": 0, "THREADS": 1024}) for s in (0, 1)),
     ("local_search.cu", {"IN_SHARED": 0, "NODE": "unsigned int", "DIMENSIONS": 3, "METRIC": 5}),
+    *(("acs_relaxed.cu", {"TABU": t, "ANTS_A_BLOCK": 1, "DENSE": 0}) for t in (0, 1, 2)),
+    *((f"acs_{v}.cu", {"SYMMETRIC": 0, "METRIC": 0, "TABLE": 1}) for v in ("relaxed", "sync", "selective")),
+    *((f"acs_{v}.cu", _UNUSUAL) for v in ("relaxed", "sync", "selective")),
+    ("acs_sync.cu", {"DENSE": 0}),
+    ("acs_selective.cu", {"TRAILS": 40, "ANTS_A_BLOCK": 1}),
+    ("acs_rows.cu", {"COUNTED": 1, "SLOTS": 2}),
+    ("acs_rows.cu", {"COUNTED": 1, "DENSE": 0, "NODE": "unsigned int"}),
+    ("ring_trails.cu", {"TRAILS": 40, "SYMMETRIC": 0}),
 )
 HOT = {
     "construct.cu": "construct_tours",
@@ -52,6 +84,10 @@ HOT = {
     "local_search.cu": "improve_tours",
     "selection_rules.cu": "construct_by_rule",
     "colony_deposit.cu": "deposit_links",
+    "hill_climbing.cu": "climb",
+    "acs_relaxed.cu": "acs_relaxed",
+    "acs_sync.cu": "acs_sync",
+    "acs_selective.cu": "acs_selective",
 }
 
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 import gc
 import os
 import threading
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from pymoo_gpuaco.backends.cpu.engine import CpuColony
+from pymoo_gpuaco.backends.cuda import layout
 from pymoo_gpuaco.colony.parameters import ColonyParameters, LocalSearch
 from pymoo_gpuaco.colony.trails import TrailUpdate
 from pymoo_gpuaco.problems import TSP
@@ -34,9 +36,11 @@ def random_instance(n: int, k: int = 32, seed: int = 1, metric: str = "EXACT") -
     return as_instance(TSP(rng.uniform(0, 1000, (n, 2)), metric=metric), k)
 
 
-def set_trails(engine, tau) -> None:
+def set_trails(engine, tau, rest: float = 0.0) -> None:
+    """``rest`` is the trail that most edges share, as the engine would know it."""
     state = engine.export_state()
     state["tau"] = np.asarray(tau, np.float32)
+    state["rest"] = np.full(1, rest, np.float32)
     engine.import_state(state)
 
 
@@ -57,11 +61,12 @@ def all_tours(engine) -> np.ndarray:
     return engine.tours(np.arange(engine.n_ants))
 
 
-def check_steps(tours, weights, candidates, greedy) -> None:
+def check_steps(tours, weights, candidates, greedy, q0=0.0) -> None:
     """Every step of every tour against the probabilities it must have had.
 
     ``weights`` (n, n) of all edges; ``candidates`` (n, k) limits the choice, None: all cities. Where no candidate is
-    open, the open city with the largest ``greedy`` weight must follow. The score of one (step, city) is its
+    open, the open city with the largest ``greedy`` weight must follow. With probability ``q0`` the candidate of largest
+    weight is taken (ACS). The score of one (step, city) is its
     count less the sum of its probabilities, over the standard deviation of that sum; the squares of them all follow
     a chi-square distribution closely enough for a bound that right code fails less than once in a million runs.
     """
@@ -84,6 +89,9 @@ def check_steps(tours, weights, candidates, greedy) -> None:
             best = np.where(open_cities[stuck], greedy[here[stuck]], -1.0).argmax(axis=1)
             np.testing.assert_array_equal(chosen[stuck], best)
         p[~stuck] /= total[~stuck, None]
+        largest = p.argmax(axis=1)
+        p *= 1.0 - q0
+        p[everyone[~stuck], largest[~stuck]] += q0
         assert (p[~stuck, chosen[~stuck]] > 0).all()
         observed = np.bincount(chosen[~stuck], minlength=n)
         variance = (p * (1 - p)).sum(axis=0)
@@ -119,6 +127,7 @@ def test_candidate_choices_have_the_exact_distribution(selection, tabu, n, k, m,
     ("selection", "tabu"),
     [(s, t) for s in ALL_CITY_RULES for t in ("auto", *TABUS)] + [(s, "auto") for s in PAPER_RULES],
 )
+@pytest.mark.usefixtures("two_tiers")
 @pytest.mark.parametrize(("n", "m"), [(45, 8000), (150, 1500)])
 @pytest.mark.parametrize(("alpha", "beta"), [(1.0, 2.0), (0.5, 1.0)])
 def test_choices_among_all_cities_have_the_exact_distribution(selection, tabu, n, m, alpha, beta):
@@ -327,23 +336,105 @@ def test_trail_update_equals_the_cpu(memory, symmetric):
     np.testing.assert_allclose(ours.export_state()["tau"], reference.export_state()["tau"], rtol=2e-6)
 
 
-def test_the_bound_of_the_other_trails_holds():
-    """The largest trail of a city's edges that are no candidates: after any update, never below."""
-    instance = random_instance(80, 6)
-    engine = colony(instance, n_ants=50, candidate_list_size=6)
+def raised_trails(instance, common: float, count: int) -> np.ndarray:
+    """Trails that are `common`, but for candidates and `count` others a city, which are stronger."""
+    n = instance.n
+    rng = np.random.default_rng(7)
+    tau = np.full((n, n), common, np.float32)
+    candidates = rng.uniform(common, 1.0, instance.neighbours.shape)
+    np.put_along_axis(tau, instance.neighbours, candidates.astype(np.float32), axis=1)
+    for i in range(n):
+        others = np.setdiff1d(np.arange(n), [i, *instance.neighbours[i]])
+        chosen = rng.choice(others, min(count, len(others)), replace=False)
+        tau[i, chosen] = 2.0 ** -rng.uniform(0, 6, len(chosen))
+    return tau
+
+
+@pytest.fixture
+def two_tiers(monkeypatch):
+    """What "auto" is on large instances, on small ones."""
+    monkeypatch.setattr(layout, "TWO_TIERS_FROM", 0)
+
+
+@pytest.mark.usefixtures("two_tiers")
+@pytest.mark.parametrize("raised", [0, 3, 20, 60])
+@pytest.mark.parametrize("k", [6, 32, 40])
+@pytest.mark.parametrize(("alpha", "beta"), [(1.0, 2.0), (0.7, 3.0)])
+@pytest.mark.parametrize("all_cities", [True, False])
+def test_strong_edges_outside_the_lists_keep_the_distribution(raised, k, alpha, beta, all_cities):
+    instance = random_instance(110, k)
+    engine = colony(
+        instance,
+        n_ants=6000,
+        candidate_list_size=None if all_cities else k,
+        selection="auto" if all_cities else "wrs",
+        alpha=alpha,
+        beta=beta,
+    )
+    common = 0.01
+    tau = raised_trails(instance, common, raised)
+    set_trails(engine, tau, common)
+    engine.construct(2024)
+    tours = all_tours(engine)
+    assert is_permutation(tours)
+    d = distance_matrix(instance)
+    np.fill_diagonal(d, 1.0)
+    weights = tau.astype(float) ** alpha * d**-beta
+    check_steps(tours, weights, None if all_cities else instance.neighbours, weights)
+
+
+@pytest.mark.usefixtures("two_tiers")
+def test_the_distribution_is_exact_after_many_deposits():
+    """Trails that the engine itself has brought about: limits, few raised edges, and most at the lower limit."""
+    instance = random_instance(130, 32)
+    engine = colony(instance, n_ants=8000, candidate_list_size=None, selection="auto")
+    engine.reset_trails(1.0)
+    rng = np.random.default_rng(3)
+    for key in range(12):
+        engine.construct(key)
+        tour = engine.tours([rng.integers(8000)])[0]
+        engine.update_trails(TrailUpdate(0.3, ((tour, 0.3),), tau_min=0.05, tau_max=1.0))
+    tau = engine.export_state()["tau"]
+    outside = np.ones_like(tau, bool)
+    np.put_along_axis(outside, instance.neighbours, False, axis=1)
+    np.fill_diagonal(outside, False)
+    assert 0.5 < (tau[outside] == np.float32(0.05)).mean() < 1.0
+    engine.construct(99)
+    d = distance_matrix(instance)
+    np.fill_diagonal(d, 1.0)
+    weights = tau.astype(float) * d**-2.0
+    check_steps(all_tours(engine), weights, None, weights)
+
+
+@pytest.mark.parametrize("colony_amount", [0.0, 50.0])
+def test_raised_edges_are_the_strongest_and_the_bound_is_that_of_all_others(colony_amount):
+    n = 150
+    instance = random_instance(n, 6)
+    engine = colony(instance, n_ants=200, candidate_list_size=6)
     engine.reset_trails(0.4)
     engine.construct(0)
     rng = np.random.default_rng(0)
-    for step in range(6):
-        deposits = ((rng.permutation(80).astype(np.int32), 0.3),) * (step % 2)
-        engine.update_trails(TrailUpdate(0.3, deposits, colony_amount=50.0, tau_min=0.01, tau_max=1.0))
-        bound = np.empty(80, np.float32)
+    for step in range(5):
+        tour = rng.permutation(n).astype(np.int32)
+        update = TrailUpdate(0.3, ((tour, 0.3),), colony_amount=colony_amount, tau_min=0.01, tau_max=1.0)
+        engine.update_trails(update)
+        state = engine.export_state()
+        tau, common = state["tau"].copy(), float(state["rest"][0])
+        engine.construct(step + 1)
+        bound, raised = np.empty(n, np.float32), np.empty((n, 32), np.uint16)
         with engine._device.working():
-            engine._device.read(bound, "bound")
-        tau = engine.export_state()["tau"].copy()
+            engine._device.read(bound, "outside_bound")
+            engine._device.read(raised, "raised")
         np.fill_diagonal(tau, 0.0)
         np.put_along_axis(tau, instance.neighbours, 0.0, axis=1)
-        np.testing.assert_array_equal(bound, tau.max(axis=1))
+        for i in range(n):
+            listed = raised[i][raised[i] != i].astype(int)
+            others = np.setdiff1d(np.arange(n), listed)
+            assert len(np.unique(listed)) == len(listed)
+            assert bound[i] == tau[i, others].max()
+            assert (tau[i, listed] > bound[i]).all()
+            above = (tau[i] > common).sum()
+            assert len(listed) == above if above <= 32 else len(listed) > 0 or colony_amount > 0
 
 
 def test_many_ants_deposit_in_several_passes():
@@ -377,7 +468,6 @@ def test_a_deposit_on_rows_that_do_not_fit_shared_memory():
 @pytest.mark.parametrize("selection", PAPER_RULES)
 def test_lists_that_do_not_fit_shared_memory_change_no_tour(selection, monkeypatch):
     from pymoo_gpuaco.backends.cuda import rules
-    from pymoo_gpuaco.backends.cuda.layout import DeviceLimits
 
     usual = rules.rule_layout
     instance = random_instance(150, 8)
@@ -387,7 +477,7 @@ def test_lists_that_do_not_fit_shared_memory_change_no_tour(selection, monkeypat
             monkeypatch.setattr(
                 rules,
                 "rule_layout",
-                lambda plan, p, limits: usual(plan, p, DeviceLimits(limits.multiprocessors, 64)),
+                lambda plan, p, limits: usual(plan, p, replace(limits, shared_bytes=64)),
             )
         engine = colony(instance, n_ants=300, candidate_list_size=None, selection=selection)
         assert engine._construction._layout.in_shared == (shared is None) or selection in (
@@ -474,8 +564,8 @@ def test_kicks_shorten_tours_and_never_lengthen_them():
 def test_refusals_say_what_to_do():
     instance = random_instance(30, 8)
     for parameters in (
-        {"selection": "pseudo_random_proportional"},
         {"memory": "selective"},
+        {"selection": "pseudo_random_proportional", "candidate_list_size": None},
     ):
         with pytest.raises(ValueError, match="backend='cpu'"):
             colony(instance, **parameters)

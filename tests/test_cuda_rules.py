@@ -11,7 +11,7 @@ from pymoo_gpuaco.colony.parameters import ColonyParameters
 from pymoo_gpuaco.problems import TSP
 from pymoo_gpuaco.problems.instance import as_instance
 
-LIMITS = layout.DeviceLimits(multiprocessors=100, shared_bytes=200 << 10)
+LIMITS = layout.DeviceLimits(multiprocessors=100, warps=64, shared_bytes=200 << 10)
 
 
 def of(n, limits=LIMITS, **parameters):
@@ -56,7 +56,7 @@ def test_a_tournament_has_a_lane_for_every_city_drawn(size, lanes, ants):
 
 def test_fewer_ants_share_a_block_where_their_memory_does_not_fit():
     # 160 bytes an ant, see above: two fit into 400 bytes, not eight
-    tight = layout.DeviceLimits(multiprocessors=100, shared_bytes=400)
+    tight = layout.DeviceLimits(multiprocessors=100, warps=64, shared_bytes=400)
     how = of(1000, tight, selection="acceptance_tournament", tournament_size=4)
     assert (how.lanes, how.ants_a_block, how.in_shared) == (16, 2, True)
     assert not of(1000, tight, selection="compressed").in_shared

@@ -18,6 +18,7 @@ TOOLS = ("memcheck", "racecheck", "initcheck", "synccheck")
 
 
 def every_kernel() -> None:
+    from pymoo_gpuaco.backends.cuda import layout
     from pymoo_gpuaco.backends.cuda.engine import CudaColony
     from pymoo_gpuaco.backends.cuda.rules import RULES
     from pymoo_gpuaco.colony.parameters import ColonyParameters, LocalSearch
@@ -46,6 +47,16 @@ def every_kernel() -> None:
         {"candidate_list_size": 10, "memory": "candidate", "local_search": search},
         {"candidate_list_size": 10, "local_search": LocalSearch("2opt", kicks=0.0)},
     ]
+    acs = {"selection": "pseudo_random_proportional", "candidate_list_size": 10, "q0": 0.8, "xi": 0.2}
+    cases += [
+        acs,  # two blocks, which meet after every step
+        {**acs, "memory": "candidate", "local_update_period": 3, "candidate_list_size": 40},
+        {**acs, "together": False, "local_search": search},
+        {**acs, "together": False, "deterministic": True, "alpha": 2.0},
+        {**acs, "together": False, "memory": "selective", "trails_per_node": 3},
+        {**acs, "together": False, "memory": "selective", "trails_per_node": 40},
+    ]
+    layout.TWO_TIERS_FROM = len(coords)  # what "auto" is on large instances
     for case in cases:
         instance = as_instance(TSP(coords), case["candidate_list_size"] or 10)
         engine = CudaColony(instance, ColonyParameters(n_ants=9, **case))
@@ -54,11 +65,36 @@ def every_kernel() -> None:
         for key in range(2):
             engine.construct(key)
             tour = engine.tours([key])[0]
-            engine.update_trails(TrailUpdate(0.1, ((tour, 0.1),), colony_amount=5.0, tau_max=2.0))
-            engine.update_trails(TrailUpdate(0.1, colony_amount=5.0))
+            if case.get("xi"):
+                engine.update_trails(TrailUpdate(0.1, ((tour, 5.0),), on_tours_only=True))
+            else:
+                engine.update_trails(TrailUpdate(0.1, ((tour, 0.1),), colony_amount=5.0, tau_max=2.0))
+                engine.update_trails(TrailUpdate(0.1, colony_amount=5.0))
         engine.branching_factor(0.1)
         engine.import_state(engine.export_state())
         engine.improve(np.tile(tour, (9, 1)), 1)
+    every_way_to_climb()
+
+
+def every_way_to_climb() -> None:
+    from pymoo_gpuaco.backends.cuda import climber_layout
+    from pymoo_gpuaco.backends.cuda.climbers import CudaClimbers
+    from pymoo_gpuaco.colony.parameters import ClimberParameters
+    from pymoo_gpuaco.problems import TSP
+    from pymoo_gpuaco.problems.instance import as_instance
+
+    coords = np.random.default_rng(0).uniform(0, 1000, (75, 2))
+    instance = as_instance(TSP(coords, metric="EUC_2D"), 1)
+    ways = [{"moves": "best"}, {"moves": "batch"}, {"kernel": "intra"}, {"kernel": "tiled"}]
+    resident = climber_layout._resident
+    for parameters in ways + ways[:2]:
+        engine = CudaClimbers(instance, ClimberParameters(3, **parameters))
+        engine.start_from(np.arange(75)[None])
+        engine.climb(1, pairs=1 << 26)
+        engine.climb(1, pairs=1 << 26)
+        if parameters == ways[-1]:  # the rest with the tour in global memory, as that of many cities is
+            climber_layout._resident = lambda *_: None
+    climber_layout._resident = resident
 
 
 @pytest.mark.gpu

@@ -48,7 +48,7 @@ def reals(allowed, outside, kind=None, optional=False):
 def names(*options):
     """Rows of an argument that is one of some strings."""
     return [
-        (wrong, ValueError, one_of(*options)) for wrong in ("best", "", None, 1, True, options[0].upper())
+        (wrong, ValueError, one_of(*options)) for wrong in ("other", "", None, 1, True, options[0].upper())
     ]
 
 
@@ -57,6 +57,8 @@ LOCAL_SEARCH = "must be True, False, '2opt', '2opt+oropt' or a LocalSearch"
 TABLE = {
     "n_ants": ([None, 1, 1 << 20, np.int64(7), Integer(5, bounds=(1, 9))], counts(MILLION, 1 << 20)),
     "n_climbers": ([None, 1, 1 << 20, np.int32(7), Integer(5, bounds=(1, 9))], counts(MILLION, 1 << 20)),
+    "moves": (["best", "batch"], names("best", "batch")),
+    "kernel": (["auto", "intra", "tiled", "tuned"], names("auto", "intra", "tiled", "tuned")),
     "alpha": ([0, 20, 1.5, Fraction(1, 2), Real(1.0, bounds=(0, 9))], reals(EXPONENT, (-0.1, 20.1, 10**400))),
     "beta": ([0, 20, np.float32(2.5)], reals(EXPONENT, (-1, 21))),
     "rho": ([1, 1e-9, 0.5, Real(0.1, bounds=(0, 1))], reals("must be in (0, 1]", (0, -0.5, 1.0001))),

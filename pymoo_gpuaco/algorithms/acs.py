@@ -27,18 +27,27 @@ class GPUACS(AntColony):
     rho : global evaporation in (0, 1]. Default 0.1.
     variant : "sync" (default): all ants make one step, then all the next; "relaxed": each ant walks its whole tour, on
         trails that change meanwhile; "selective": relaxed, with ``trails_per_node`` trails a city, O(n) memory.
-        All three are deterministic on the CPU.
     q0 : probability of the greedy choice, in [0, 1]. Default 0.9.
     xi : local evaporation in [0, 1]; 0 leaves trails alone while ants walk. Default 0.1.
     local_update_period : the local update is made on every which edge an ant takes, >= 1. Default 1.
-    trails_per_node : ring of the selective memory, >= 1. Default 8.
+    trails_per_node : ring of the selective memory, in [1, 1024]. Default 8.
+    deterministic : True repeats a run from its seed, whatever the variant. Only "relaxed" and "selective" on CUDA need
+        it: their ants then walk one after another, which takes m times as long. Default False.
     sampling, n_elites, backend, device, **pymoo_arguments : see ``TourAlgorithm``.
 
     Source: R. Skinderowicz, "The GPU-based parallel Ant Colony System", JPDC 98 (2016),
     doi:10.1016/j.jpdc.2016.04.014.
     """
 
-    arguments = (*AntColony.arguments, "variant", "q0", "xi", "local_update_period", "trails_per_node")
+    arguments = (
+        *AntColony.arguments,
+        "variant",
+        "q0",
+        "xi",
+        "local_update_period",
+        "trails_per_node",
+        "deterministic",
+    )
 
     def __init__(
         self,
@@ -55,6 +64,7 @@ class GPUACS(AntColony):
         xi: Any = 0.1,
         local_update_period: Any = 1,
         trails_per_node: Any = 8,
+        deterministic: Any = False,
         **common: Any,
     ) -> None:
         super().__init__(
@@ -72,6 +82,7 @@ class GPUACS(AntColony):
         self.xi = xi
         self.local_update_period = local_update_period
         self.trails_per_node = trails_per_node
+        self.deterministic = deterministic
         self._check()
 
     def _parameters(self) -> ColonyParameters:
@@ -94,6 +105,7 @@ class GPUACS(AntColony):
             local_update_period=get(self.local_update_period),
             together=variant == "sync",
             trails_per_node=get(self.trails_per_node),
+            deterministic=get(self.deterministic),
         )
 
     def _first_trail(self, n: int) -> float:

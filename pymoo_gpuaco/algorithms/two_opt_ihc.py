@@ -17,13 +17,18 @@ from pymoo_gpuaco.problems.instance import Instance
 class GPU2OptIHC(TourAlgorithm):
     """Iterated hill climbing: 2-opt from random tours, best of all pairs first (O'Neil and Burtscher 2015).
 
-    Every climber makes the best of all (n-2)(n-1)/2 moves until none shortens its tour, then restarts. A generation is
-    a bounded amount of work: small instances finish many climbs in it, large ones a part of one.
+    Every climber makes the best of all (n-2)(n-1)/2 moves until none shortens its tour, then restarts. Moves are
+    compared by the problem's own distances, on the GPU too. A generation is a bounded amount of work: small instances
+    finish many climbs in it, large ones a part of one.
     ``evaluator.n_eval`` counts finished climbs, and at least one a generation.
 
     Parameters
     ----------
     n_climbers : tours that climb side by side, >= 1. None: what keeps the device busy (CPU: 32).
+    moves : "best" (the paper's) makes the best of all moves after every evaluation of them; "batch" also all others
+        that do not get in its way or each other's, best first: far fewer evaluations until no move shortens the tour.
+    kernel : "intra", "tiled" or "tuned", the steps of sections 3.1 to 3.3 of the paper, or "auto", the fastest. A choice
+        of GPU code, which changes no result; the CPU engine has one. "intra" and "tiled" cannot make batches.
     sampling : the first climbs start from these tours.
     n_elites : must be 1: a generation hands out its shortest tour.
     backend, device, **pymoo_arguments : see ``TourAlgorithm``.
@@ -32,27 +37,34 @@ class GPU2OptIHC(TourAlgorithm):
     in optimizing a 2-opt TSP solver for GPU execution", GPGPU-8 (2015), doi:10.1145/2716282.2716287.
     """
 
-    arguments = (*TourAlgorithm.arguments, "n_climbers")
+    arguments = (*TourAlgorithm.arguments, "n_climbers", "moves", "kernel")
 
     _size: int | None
 
-    def __init__(self, n_climbers: Any = None, **common: Any) -> None:
+    def __init__(
+        self, n_climbers: Any = None, moves: Any = "best", kernel: Any = "auto", **common: Any
+    ) -> None:
         super().__init__(**common)
         self.n_climbers = n_climbers
+        self.moves = moves
+        self.kernel = kernel
         self._check()
 
     def _check(self) -> None:
         super()._check()
         if get(self.n_elites) != 1:
             raise ValueError(f"n_elites must be 1 for GPU2OptIHC, got {get(self.n_elites)}")
-        ClimberParameters(n_climbers=get(self.n_climbers))
+        self._parameters(get(self.n_climbers))
+
+    def _parameters(self, n_climbers: int | None) -> ClimberParameters:
+        return ClimberParameters(n_climbers=n_climbers, moves=get(self.moves), kernel=get(self.kernel))
 
     def _candidates(self) -> int:
         return 1  # all pairs are evaluated; no list is read
 
     def _make_engine(self, instance: Instance) -> ClimberEngine:
         wanted = get(self.n_climbers)
-        parameters = ClimberParameters(n_climbers=self._size if wanted is None else wanted)
+        parameters = self._parameters(self._size if wanted is None else wanted)
         engine = make_climbers(instance, parameters, self.backend, int(self.device))
         self._size = engine.n_climbers  # kept for the run, whatever engine a copy goes on with
         return engine

@@ -88,9 +88,14 @@ def make_colony(
 def make_climbers(
     instance: Instance, parameters: ClimberParameters, backend: str = "auto", device: int = 0
 ) -> ClimberEngine:
-    """Build the hill climbers' engine. Raises ``BackendUnavailable`` for ``backend="cuda"``, which has none yet."""
+    """Build the hill climbers' engine: on CUDA where that is asked for or usable, else on the CPU.
+
+    Raises ``BackendUnavailable`` if ``backend="cuda"`` cannot run here.
+    """
     if _cuda_runs(backend):
-        _settle_for_cpu(backend, "the CUDA backend has no hill climbers")
+        from pymoo_gpuaco.backends.cuda.climbers import CudaClimbers
+
+        return CudaClimbers(instance, parameters, device)
     from pymoo_gpuaco.backends.cpu.engine import CpuClimbers, warm_up_climbers
 
     warm_up_climbers()

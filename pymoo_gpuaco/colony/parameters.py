@@ -24,6 +24,8 @@ SELECTIONS = (
 TABUS = ("auto", "list", "compact", "bitmask")
 MEMORIES = ("auto", "dense", "candidate", "selective")
 MOVES = ("2opt", "2opt+oropt")
+CLIMBER_MOVES = ("best", "batch")
+KERNELS = ("auto", "intra", "tiled", "tuned")
 FEWEST_CITIES_TO_KICK = 8
 # From this size on, "auto" keeps the trails of candidate edges only: 4 n k bytes instead of 4 n^2.
 CANDIDATE_MEMORY_FROM = 10_000
@@ -102,6 +104,8 @@ class ColonyParameters:
     local_update_period : every which selected edge gets the local update, >= 1 (section 4.2, paper 003).
     together : ACS ants step together; else each walks its whole tour on its own.
     trails_per_node : slots of the selective memory, >= 1.
+    deterministic : repeat a run exactly from its keys, whatever it costs. Only ACS ants that do not step together need
+        it, on CUDA: there they then walk one after another.
     """
 
     n_ants: int | None = None
@@ -120,6 +124,7 @@ class ColonyParameters:
     local_update_period: int = 1
     together: bool = True
     trails_per_node: int = 8
+    deterministic: bool = False
 
     def __post_init__(self) -> None:
         """Validate."""
@@ -139,6 +144,7 @@ class ColonyParameters:
         checks.integer("local_update_period", self.local_update_period, 1)
         checks.flag("together", self.together)
         checks.integer("trails_per_node", self.trails_per_node, 1, 1024)
+        checks.flag("deterministic", self.deterministic)
         if self.candidate_list_size is None and self.memory in ("candidate", "selective"):
             raise ValueError(
                 f"pheromone={self.memory!r} keeps trails of few edges and needs a candidate list: "
@@ -173,10 +179,24 @@ class ColonyParameters:
 
 @dataclass(frozen=True)
 class ClimberParameters:
-    """Random-restart 2-opt hill climbing (paper 002): ``n_climbers`` tours climb side by side."""
+    """Random-restart 2-opt hill climbing (paper 002): ``n_climbers`` tours climb side by side.
+
+    Parameters
+    ----------
+    n_climbers : m, >= 1, or None.
+    moves : "best" makes the best move of all after every scan; "batch" all that do not get in each other's way.
+    kernel : "intra", "tiled" or "tuned" (sections 3.1 to 3.3, paper 002), "auto" is the fastest: GPU code of the scan.
+        It changes no result; the CPU engine has one scan. Only "tuned" makes batches.
+    """
 
     n_climbers: int | None = None
+    moves: str = "best"
+    kernel: str = "auto"
 
     def __post_init__(self) -> None:
         """Validate."""
         checks.optional_integer("n_climbers", self.n_climbers, 1, 1 << 20)
+        checks.choice("moves", self.moves, CLIMBER_MOVES)
+        checks.choice("kernel", self.kernel, KERNELS)
+        if self.moves == "batch" and self.kernel in ("intra", "tiled"):
+            raise ValueError(f"moves='batch' needs kernel='auto' or 'tuned', got {self.kernel!r}")

@@ -194,6 +194,8 @@ class CpuColony:
 
     def _walk_with_local_update(self, seed: np.uint64) -> None:
         """One thread: the ants of ACS read what the others have just written, in a fixed order."""
+        p = self.parameters
+        period = p.local_update_period if p.xi > 0.0 else self.instance.n + 1  # xi = 0: no update
         acs.build_tours_acs(
             self._graph,
             self._trails,
@@ -201,10 +203,10 @@ class CpuColony:
             self._rule,
             self._ant_tabus,
             seed,
-            float(self.parameters.xi),
+            float(p.xi),
             self._tau0,
-            int(self.parameters.local_update_period),
-            bool(self.parameters.together),
+            int(period),
+            bool(p.together),
             self.instance.symmetric,
             self._tours,
         )
@@ -317,7 +319,9 @@ class CpuClimbers:
         self.instance = instance
         self.n_climbers = parameters.n_climbers or CLIMBERS
         self._graph = make_graph(instance)
-        self._climbers = hill_climbing.make_climbers(self.n_climbers, instance.n)
+        self._climbers = hill_climbing.make_climbers(
+            self.n_climbers, instance.n, parameters.moves == "batch"
+        )
         self._best_tours = np.zeros((self.n_climbers, instance.n), np.int32)
         self._best_lengths = np.full(self.n_climbers, np.inf)
         self._threads = min(thread_count(), self.n_climbers)
@@ -367,9 +371,21 @@ class CpuClimbers:
         return {**state, "best_tours": self._best_tours.copy(), "best_lengths": self._best_lengths.copy()}
 
     def import_state(self, state: State) -> None:
-        """Continue the climbs of an exported state."""
-        for name, array in self._climbers._asdict().items():
-            _copy_into(array, state[name], name)
+        """Continue the climbs of an exported state.
+
+        Moves noted for a batch are of use only to an engine that makes batches: another starts the scan anew.
+        """
+        c = self._climbers
+        noted = {"own_gain", "own_move"}
+        for name, array in c._asdict().items():
+            if name not in noted:
+                _copy_into(array, state[name], name)
+        if noted <= state.keys() and np.shape(state["own_gain"]) == c.own_gain.shape:
+            _copy_into(c.own_gain, state["own_gain"], "own_gain")
+            _copy_into(c.own_move, state["own_move"], "own_move")
+        elif c.own_gain.size:
+            c.gain[c.row > 0] = 0.0
+            c.row[c.row > 0] = 0
         _copy_into(self._best_tours, state["best_tours"], "best_tours")
         _copy_into(self._best_lengths, state["best_lengths"], "best_lengths")
 
@@ -419,7 +435,9 @@ def _compile_for(all_cities: bool, acs: bool, symmetric: bool, searches: bool) -
 def warm_up_climbers() -> None:
     """Compile what hill climbers call, on eight cities."""
     places = np.random.default_rng(0).random((8, 2))
-    climbers = CpuClimbers(as_instance(TSP(places, metric="EXACT"), 1), ClimberParameters(n_climbers=1))
+    climbers = CpuClimbers(
+        as_instance(TSP(places, metric="EXACT"), 1), ClimberParameters(n_climbers=1, moves="batch")
+    )
     climbers.start_from(np.arange(8)[None])
     climbers.climb(0, pairs=100)
 

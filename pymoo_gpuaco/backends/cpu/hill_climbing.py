@@ -1,4 +1,4 @@
-"""Random-restart 2-opt hill climbing over all pairs, best move first (paper 002)."""
+"""Random-restart 2-opt hill climbing over all pairs, best move first (paper 002), or many moves a scan."""
 
 from __future__ import annotations
 
@@ -25,9 +25,13 @@ class Climbers(NamedTuple):
     row: np.ndarray  # (m,) int64, next row of the scan under way, or START_AGAIN
     gain: np.ndarray  # (m,) float64, best delta of the scan so far, 0 if none
     move: np.ndarray  # (m, 2) int64, its positions i < j: the cities i+1 .. j are to be reversed
+    # For batches, else (m, 0): the best move of every position with one of the n/2 that follow it round the tour.
+    # So each pair belongs to one position, or to both where they are opposite.
+    own_gain: np.ndarray  # (m, n) float64
+    own_move: np.ndarray  # (m, n, 2) int32, i < j
 
 
-def make_climbers(m: int, n: int) -> Climbers:
+def make_climbers(m: int, n: int, batch: bool = False) -> Climbers:
     """Allocate; every climber starts its first climb when it is first advanced."""
     return Climbers(
         np.zeros((m, n), np.int32),
@@ -36,6 +40,8 @@ def make_climbers(m: int, n: int) -> Climbers:
         np.full(m, START_AGAIN, np.int64),
         np.zeros(m),
         np.zeros((m, 2), np.int64),
+        np.zeros((m, n if batch else 0)),
+        np.zeros((m, n if batch else 0, 2), np.int32),
     )
 
 
@@ -86,6 +92,8 @@ def _scan(graph, c, climber, places, edge, row, next_row, budget):  # type: igno
     for p in range(n):
         edge[p] = distance(graph, tour[p], tour[p + 1 if p + 1 < n else 0])
     i = c.row[climber]
+    if i == 0:
+        c.own_gain[climber] = 0.0
     _distances_from(graph, i, tour, places, i + 1, row)
     while i < n - 2 and budget > 0:
         _distances_from(graph, i + 1, tour, places, i + 2, next_row)
@@ -103,11 +111,73 @@ def _scan(graph, c, climber, places, edge, row, next_row, budget):  # type: igno
             c.gain[climber] = least
             c.move[climber, 0] = i
             c.move[climber, 1] = at
+        if c.own_gain.shape[1] > 0:
+            _note_own_moves(graph, c, climber, i, row, next_row, edge)
         row, next_row = next_row, row
         budget -= n - 1 - i
         i += 1
     c.row[climber] = i
     return budget - SCAN_COST * n
+
+
+@compiled
+def _note_own_moves(graph, c, climber, i, row, next_row, edge):  # type: ignore[no-untyped-def]
+    """Row i of a scan, for batches. Of equal moves of a position the one with the least way round the tour wins."""
+    tour, own_gain, own_move = c.tours[climber], c.own_gain[climber], c.own_move[climber]
+    n = tour.shape[0]
+    for j in range(i + 2, n if i > 0 else n - 1):
+        there = next_row[j + 1] if j + 1 < n else distance(graph, tour[i + 1], tour[0])
+        delta = row[j] + (there - edge[j]) - edge[i]
+        # what position i met in the rows before lies a longer way round
+        if j - i <= n // 2 and (delta < own_gain[i] or (delta == own_gain[i] and own_move[i, 0] < i)):
+            own_gain[i] = delta
+            own_move[i, 0] = i
+            own_move[i, 1] = j
+        if n - (j - i) <= n // 2 and delta < own_gain[j]:
+            own_gain[j] = delta
+            own_move[j, 0] = i
+            own_move[j, 1] = j
+
+
+@compiled
+def _reverse(tour, i, j):  # type: ignore[no-untyped-def]
+    """Turn round the cities at the positions i+1 .. j."""
+    i += 1
+    while i < j:
+        tour[i], tour[j] = tour[j], tour[i]
+        i += 1
+        j -= 1
+
+
+@compiled
+def _make_batch(c, climber):  # type: ignore[no-untyped-def]
+    """Make the best move, then the best of the positions' own moves that is not in its way, and so on.
+
+    In the way of a move are those with an edge in common, and those that lie half inside the reversed path; those
+    inside are mirrored with it. So every move changes the length by what the scan said.
+    """
+    tour, own_gain, own_move = c.tours[climber], c.own_gain[climber], c.own_move[climber]
+    n = tour.shape[0]
+    i, j = c.move[climber, 0], c.move[climber, 1]
+    best = 0
+    while best >= 0:
+        _reverse(tour, i, j)
+        best = -1
+        for p in range(n):
+            if own_gain[p] >= -_MIN_GAIN:
+                continue
+            low, high = own_move[p, 0], own_move[p, 1]
+            inside = i < low < j
+            if low == i or low == j or high == i or high == j or inside != (i < high < j):
+                own_gain[p] = 0.0
+                continue
+            if inside:
+                own_move[p, 0] = i + j - high
+                own_move[p, 1] = i + j - low
+            if best < 0 or own_gain[p] < own_gain[best]:
+                best = p
+        if best >= 0:
+            i, j = np.int64(own_move[best, 0]), np.int64(own_move[best, 1])
 
 
 @allocating
@@ -144,11 +214,10 @@ def climb(graph, c, key, first, last, budget, best_tours, best_lengths):  # type
                 finished += 1
                 c.row[climber] = START_AGAIN
                 continue
-            i, j = c.move[climber, 0] + 1, c.move[climber, 1]
-            while i < j:
-                tour[i], tour[j] = tour[j], tour[i]
-                i += 1
-                j -= 1
+            if c.own_gain.shape[1] > 0:
+                _make_batch(c, climber)
+            else:
+                _reverse(tour, c.move[climber, 0], c.move[climber, 1])
             c.lengths[climber] = tour_length(graph, tour)
             c.row[climber] = 0
             c.gain[climber] = 0.0

@@ -40,12 +40,18 @@ class Cities:
         a = self._device.arrays
         return a["coords"], a["matrix"], a["points"], a["table"], self.n
 
+    def addresses(self) -> tuple[int, int, int, int, int]:
+        """The same as plain numbers, once the arrays are there."""
+        address = self._device.arrays.address
+        return address("coords"), address("matrix"), address("points"), address("table"), self.n
+
     # ---- Part
 
     def sources(self) -> list[Source]:
         """Return the kernels of whole tours."""
         kernels = {
             "measure_tours": CITIES + "PiP",
+            "shortest_tour": "PiPiP",
             "tour_neighbours": "PiiP",
             "greedy_tour": CITIES + "PiiPP",
         }
@@ -85,6 +91,10 @@ class Cities:
     def measure(self, tours: Any, m: int, lengths: Any) -> None:
         """Exact lengths (m,) of tours (m, n), both on the device."""
         self._device.call("measure_tours", 32 * m, *self.arguments(), tours, m, lengths)
+
+    def find_shortest(self, tours: Any, m: int, lengths: Any, shortest: Any) -> None:
+        """Copy the first of the shortest of tours (m, n) to ``shortest`` (n,)."""
+        self._device.launch("shortest_tour", 1, 1024, lengths, m, tours, self.n, shortest)
 
     def greedy_tour(self, neighbours: Any, k: int, start: int) -> tuple[NDArray[np.int32], float]:
         """Nearest-neighbour tour from city ``start``, ties to the lower number, and its length."""

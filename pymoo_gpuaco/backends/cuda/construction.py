@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Protocol
 
-import numpy as np
-
+from pymoo_gpuaco.backends.cuda.aliases import Aliases
 from pymoo_gpuaco.backends.cuda.cities import CITIES, Cities
-from pymoo_gpuaco.backends.cuda.device import Device, Part, Source, words
+from pymoo_gpuaco.backends.cuda.device import Device, Part, Source, round_keys, words
 from pymoo_gpuaco.backends.cuda.layout import Layout
-from pymoo_gpuaco.backends.cuda.lists import Lists
-from pymoo_gpuaco.backends.cuda.neighbours import LENGTH
+from pymoo_gpuaco.backends.cuda.rows import Rows
+from pymoo_gpuaco.backends.cuda.trails import Trails
 from pymoo_gpuaco.colony.parameters import ColonyParameters
 
 
@@ -23,35 +23,34 @@ class Construction(Part, Protocol):
 
 
 class _Walk:
-    """What both walks share: ants with a tabu each, on constant trails."""
+    """What all walks share: ants with a tabu each, on constant trails."""
 
     def __init__(
         self,
         device: Device,
         cities: Cities,
-        lists: Lists,
+        trails: Trails,
         plan: Layout,
         parameters: ColonyParameters,
         shortest: float,
     ) -> None:
         self._device = device
         self._cities = cities
-        self._lists = lists
+        self._trails = trails
         self._plan = plan
         self._parameters = parameters
         # alpha, beta and the distance that eta = 1 / d takes for d = 0
-        self._exponents = np.float32(parameters.alpha), np.float32(parameters.beta), np.float32(shortest)
+        self._exponents = float(parameters.alpha), float(parameters.beta), shortest
 
     def _definitions(self) -> dict[str, object]:
         plan, p = self._plan, self._parameters
         return {
             **self._cities.definitions(),
-            "SLOTS": plan.slots,
+            "RACE": int(plan.race),
             "NODE": plan.node,
             "TABU": plan.tabu,
             "DENSE": int(plan.dense),
-            "NEAR": LENGTH,
-            "BATCH": plan.batch,
+            "NEAR": plan.near,
             "USUAL_EXPONENTS": int(p.alpha == 1.0 and p.beta == 2.0),
             "TABU_IN_SHARED": int(plan.tabu_in_shared),
             "ANTS_A_BLOCK": plan.ants_a_block,
@@ -59,128 +58,103 @@ class _Walk:
 
     def _needed(self) -> dict[str, int]:
         plan = self._plan
-        needed = {"factors": 4 * plan.n * (plan.stride if plan.tiered else plan.n)}
-        if not plan.tabu_in_shared:
-            needed["tabus"] = plan.blocks * plan.ants_a_block * plan.tabu_bytes
-        return needed
+        if plan.tabu_in_shared:
+            return {}
+        return {"tabus": plan.blocks * plan.ants_a_block * plan.tabu_bytes}
 
-    def _launch(self, kernel: str, rows: tuple[Any, ...], key: int, tours: Any) -> None:
-        a, plan = self._device.arrays, self._plan
-        self._device.launch(
-            kernel,
-            plan.blocks,
-            32 * plan.ants_a_block,
-            *rows,
-            a["tau"] if plan.dense else np.intp(0),
-            a["bound"],
-            a["near_cities"],
-            *self._cities.arguments(),
-            *self._exponents,
-            *words(key),
-            plan.m,
-            plan.tabu_bytes,
-            a["tabus"],
-            tours,
-            shared=plan.shared_bytes,
-        )
+    def _keep_arguments(self, kernel: str, *arrays: str) -> None:
+        """Put together what is the same in every launch."""
+        address, plan = self._device.arrays.address, self._plan
+        self._device.allow_shared(kernel, plan.shared_bytes)
+        self._before = (*map(address, arrays), *self._cities.addresses(), *self._exponents)
+        self._after = (plan.m, plan.tabu_bytes, address("tabus"))
+
+    def _launch(self, kernel: str, key: Sequence[Any], tours: Any) -> None:
+        plan = self._plan
+        arguments = (*self._before, *key, *self._after, int(tours))
+        self._device.launch(kernel, plan.blocks, 32 * plan.ants_a_block, *arguments, shared=plan.shared_bytes)
 
 
-class CandidateWalk(_Walk):
-    """Ants choose among the candidates, and the best of all others when those are visited."""
+class RowWalk(_Walk):
+    """Ants choose in the row of the city they stand at.
+
+    Rows hold the candidates, and the best of all others follows where those are visited; or, with a rest, the heaviest
+    edges, and all other cities take part in the choice.
+    """
+
+    def __init__(self, *parts: Any) -> None:
+        super().__init__(*parts)
+        self._rows = Rows(self._device, self._cities, self._trails, self._plan, self._exponents)
+        self._parts: list[Part] = [self._rows]
+        if self._plan.rest:
+            self._parts.append(Aliases(self._device, self._cities, self._plan, self._exponents))
 
     def sources(self) -> list[Source]:
-        """Return the walk."""
+        """Return the walk and what it reads."""
+        plan = self._plan
         definitions = {
             **self._definitions(),
-            "RACE": int(self._plan.race),
-            "RESIDENT": int(self._plan.resident),
+            "REST": int(plan.rest),
+            "SLOTS": plan.slots,
+            "RESIDENT": int(plan.resident),
+            "LEAST_BLOCKS": plan.least_blocks,
         }
-        return [Source("construct.cu", definitions, {"construct_tours": "PPPPP" + CITIES + "fffIIiiPP"})]
+        types = (10 if plan.rest else 6) * "P" + CITIES + "fff" + 20 * "I" + "iiPP"
+        own = Source("construct.cu", definitions, {"construct_tours": types})
+        return [own, *(source for part in self._parts for source in part.sources())]
 
     def needed(self) -> dict[str, int]:
         """Return the bytes of every array."""
-        return self._needed()
+        needed = self._needed()
+        for part in self._parts:
+            needed.update(part.needed())
+        return needed
 
     def prepare(self) -> None:
-        """Weights are made anew for every tour."""
-        self._device.allow_shared("construct_tours", self._plan.shared_bytes)
+        """Build what all iterations read."""
+        plan = self._plan
+        for part in self._parts:
+            part.prepare()
+        arrays = [
+            "factors",
+            "row_cities" if plan.rest else "candidates",
+            "tau",
+            "outside_bound",
+            "near_cities",
+            "raised",
+        ]
+        if plan.rest:
+            arrays += ["inverses", "rests", "spares", "aliases"]
+        self._keep_arguments("construct_tours", *arrays)
 
     def build(self, key: int, tours: Any) -> None:
-        """Weigh the candidates, then walk."""
-        a = self._device.arrays
-        self._lists.weigh()
-        self._launch("construct_tours", (a["factors"], a["candidates"]), key, tours)
+        """Weigh the rows, then walk."""
+        self._rows.weigh()
+        self._launch("construct_tours", round_keys(key), tours)
 
 
 class AllCitiesWalk(_Walk):
-    """Ants choose among all open cities."""
+    """Ants weigh all open cities one by one."""
 
     def sources(self) -> list[Source]:
         """Return the walk and its weights."""
         kernels = {
             "all_weights": "P" + CITIES + "fffP",
-            "build_aliases": "P" + CITIES + "fffiiPPPP",
-            "tier_weights": "PPPPPfiiPP",
-            "construct_all": "PPPPPPP" + CITIES + "fffIIiiPP",
+            "construct_all": "PP" + CITIES + "fffIIiiPP",
         }
-        return [Source("construct_all.cu", {**self._definitions(), "RULE": self._plan.rule}, kernels)]
+        return [Source("construct_all.cu", self._definitions(), kernels)]
 
     def needed(self) -> dict[str, int]:
         """Return the bytes of every array."""
-        plan, needed = self._plan, self._needed()
-        if plan.tiered:
-            needed["aliases"] = 8 * plan.n * plan.n
-            needed["rest_sums"] = 8 * plan.n
-            needed["rest"] = 4 * plan.n
-            needed["alias_scratch"] = 12 * plan.n * plan.alias_rows
-        return needed
+        return {**self._needed(), "factors": 4 * self._plan.n * self._plan.n}
 
     def prepare(self) -> None:
-        """Build the alias tables of all rows, some at a time: each row needs room to be sorted in."""
-        self._device.allow_shared("construct_all", self._plan.shared_bytes)
-        a, plan = self._device.arrays, self._plan
-        if not plan.tiered:
-            return
-        stacks = int(a["alias_scratch"]) + 8 * plan.n * plan.alias_rows
-        for first in range(0, plan.n, plan.alias_rows):
-            self._device.launch(
-                "build_aliases",
-                -(-plan.alias_rows // 32),
-                32,
-                a["candidates"],
-                *self._cities.arguments(),
-                *self._exponents,
-                first,
-                plan.alias_rows,
-                a["alias_scratch"],
-                np.intp(stacks),
-                a["aliases"],
-                a["rest_sums"],
-            )
+        """Weights are made anew for every construction."""
+        self._keep_arguments("construct_all", "factors", "tau")
+        address = self._device.arrays.address
+        self._weights = (address("tau"), *self._cities.addresses(), *self._exponents, address("factors"))
 
     def build(self, key: int, tours: Any) -> None:
         """Weigh, then walk."""
-        a = self._device.arrays
-        self._weigh()
-        self._launch("construct_all", (a["factors"], a["candidates"], a["rest"], a["aliases"]), key, tours)
-
-    def _weigh(self) -> None:
-        a, plan = self._device.arrays, self._plan
-        if not plan.tiered:
-            cities = self._cities.arguments()
-            self._device.launch("all_weights", plan.n, 256, a["tau"], *cities, *self._exponents, a["factors"])
-            return
-        self._device.call(
-            "tier_weights",
-            32 * plan.n,
-            a["tau"],
-            a["bound"],
-            a["neighbours"],
-            a["eta_beta"],
-            a["rest_sums"],
-            self._exponents[0],
-            plan.n,
-            plan.k,
-            a["factors"],
-            a["rest"],
-        )
+        self._device.launch("all_weights", self._plan.n, 256, *self._weights)
+        self._launch("construct_all", words(key), tours)

@@ -9,7 +9,7 @@ from pymoo_gpuaco.backends.cuda.layout import Layout
 
 # Of colony_deposit.cu: threads of a block, ants of a group, rows that a block sums up.
 THREADS, TOURS, ROWS = 512, 4, 4
-# Sums are integers of 31 bits: with so many ants the largest deposit still has 19 of them.
+# Sums are integers of 32 bits: with so many ants the largest deposit still has 20 of them.
 ANTS_A_PASS = 4096
 
 
@@ -37,7 +37,7 @@ class DenseDeposit:
             "SYMMETRIC": int(self._symmetric),
             "TILED": int(self._width < self._plan.n),
         }
-        kernels = {"link_tours": "PPiiiiddPP", "deposit_links": "PPPiiPiPffffi"}
+        kernels = {"link_tours": "PPiiiiddPP", "deposit_links": "PiPiPffffi"}
         return [Source("colony_deposit.cu", definitions, kernels)]
 
     def _make_room(self) -> None:
@@ -76,7 +76,7 @@ class DenseDeposit:
             self._make_room()
         for first in range(0, plan.m, ANTS_A_PASS):
             count = min(ANTS_A_PASS, plan.m - first)
-            units = (2**31 - 1) // count  # of the largest deposit: an edge is once in a tour
+            units = (2**32 - 1) // count  # of the largest deposit: an edge is once in a tour
             groups = -(-count // TOURS)
             device.launch(
                 "link_tours",
@@ -99,10 +99,7 @@ class DenseDeposit:
                 -(-n // ROWS),
                 THREADS,
                 a["tau"],
-                a["bound"],
-                a["neighbours"],
                 n,
-                plan.k,
                 a["links"],
                 groups,
                 a["amounts"],

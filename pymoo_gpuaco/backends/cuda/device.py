@@ -11,11 +11,13 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
 from pymoo_gpuaco.backends.cuda import compile as compiler
 from pymoo_gpuaco.backends.cuda import context
 from pymoo_gpuaco.backends.cuda.layout import DeviceLimits
 from pymoo_gpuaco.backends.cuda.memory import Arrays, check, release
+from pymoo_gpuaco.backends.protocol import State
 
 _THREADS = 256
 
@@ -67,6 +69,7 @@ class Device:
         hardware = self.cuda.Device(index)
         self.limits = DeviceLimits(
             int(hardware.get_attribute(attribute.MULTIPROCESSOR_COUNT)),
+            int(hardware.get_attribute(attribute.MAX_THREADS_PER_MULTIPROCESSOR)) // 32,
             int(hardware.get_attribute(attribute.MAX_SHARED_MEMORY_PER_BLOCK_OPTIN)),
         )
         major, minor = hardware.compute_capability()
@@ -156,3 +159,25 @@ class Device:
 def words(key: int) -> tuple[np.uint32, np.uint32]:
     """A 64-bit key as the generator takes it."""
     return np.uint32(int(key) & 0xFFFFFFFF), np.uint32(int(key) >> 32)
+
+
+def fitting(state: State, name: str, shape: tuple[int, ...], kind: type) -> NDArray:
+    """Return an array of a state, contiguous and of this type. Raises ValueError for another shape."""
+    array = np.asarray(state[name])
+    if array.shape != shape:
+        raise ValueError(
+            f"state['{name}'] must have shape {shape}, got {array.shape}: "
+            "it belongs to another instance, colony size or memory"
+        )
+    return np.ascontiguousarray(array, kind)
+
+
+# What the key grows by from round to round (philox.cuh).
+_LOW = [0x9E3779B9 * r & 0xFFFFFFFF for r in range(10)]
+_HIGH = [0xBB67AE85 * r & 0xFFFFFFFF for r in range(10)]
+
+
+def round_keys(key: int) -> list[int]:
+    """A 64-bit key as the kernels' ``RoundKeys``: the low and the high words of all ten rounds."""
+    low, high = int(key) & 0xFFFFFFFF, int(key) >> 32
+    return [(low + w) & 0xFFFFFFFF for w in _LOW] + [(high + w) & 0xFFFFFFFF for w in _HIGH]

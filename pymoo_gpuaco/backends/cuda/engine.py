@@ -6,10 +6,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pymoo_gpuaco.backends.cuda import layout
+from pymoo_gpuaco.backends.cuda.acs import RelaxedWalk, SelectiveWalk, SyncWalk
 from pymoo_gpuaco.backends.cuda.cities import Cities
-from pymoo_gpuaco.backends.cuda.construction import AllCitiesWalk, CandidateWalk, Construction
-from pymoo_gpuaco.backends.cuda.device import Device, Part, Source
+from pymoo_gpuaco.backends.cuda.construction import AllCitiesWalk, Construction, RowWalk
+from pymoo_gpuaco.backends.cuda.device import Device, Part, Source, fitting
 from pymoo_gpuaco.backends.cuda.lists import Lists
+from pymoo_gpuaco.backends.cuda.rings import Rings
 from pymoo_gpuaco.backends.cuda.rules import RULES, RuleWalk
 from pymoo_gpuaco.backends.cuda.search import Search
 from pymoo_gpuaco.backends.cuda.trails import Trails
@@ -20,7 +22,7 @@ from pymoo_gpuaco.problems.instance import Instance
 
 
 class CudaColony:
-    """``AheadEngine`` of Ant System and MMAS on one CUDA device.
+    """``AheadEngine`` on one CUDA device.
 
     Parameters
     ----------
@@ -31,8 +33,8 @@ class CudaColony:
     Raises
     ------
     RuntimeError : without a driver, PyCUDA or nvcc; the message says what to install.
-    ValueError : for what this engine does not have and ``backend="cpu"`` has: ACS, the selective memory, and local
-        search on asymmetric instances.
+    ValueError : for what this engine does not have and ``backend="cpu"`` has: the selective memory but for ACS ants
+        that walk one by one, and local search on asymmetric instances.
     MemoryError : when the colony does not fit the device; the message says what would.
     """
 
@@ -46,20 +48,29 @@ class CudaColony:
         self._layout = plan = layout.plan(instance, parameters, self._device.limits)
         self.n_ants = plan.m
         self._lengths = np.zeros(plan.m)
+        self._shortest: tuple[int, NDArray[np.int32]] | None = None  # ant and tour of the last construction
         positive = instance.neighbour_distances[instance.neighbour_distances > 0]
         # eta = 1 / d has no value at d = 0: cities at one place count as half the shortest distance apart
         shortest = float(positive.min()) / 2.0 if positive.size else 1.0
         self._cities = Cities(self._device, instance)
-        self._lists = Lists(
-            self._device, instance, plan, float(parameters.alpha), float(parameters.beta), shortest
-        )
-        self._trails = Trails(self._device, plan, instance.symmetric, _advice(plan))
+        self._lists = Lists(self._device, instance, plan, float(parameters.beta), shortest)
+        self._trails: Trails | Rings
         self._construction: Construction
-        if plan.all_cities and parameters.selection in RULES:
-            self._construction = RuleWalk(self._device, self._cities, plan, parameters, shortest)
+        if plan.selective:
+            rings = Rings(self._device, plan, instance.symmetric, parameters.trails_per_node)
+            self._trails = rings
+            self._construction = SelectiveWalk(self._device, self._cities, rings, plan, parameters, shortest)
         else:
-            way = AllCitiesWalk if plan.all_cities else CandidateWalk
-            self._construction = way(self._device, self._cities, self._lists, plan, parameters, shortest)
+            trails = Trails(self._device, plan, instance.symmetric, _advice(plan))
+            self._trails = trails
+            if parameters.selection == layout.ACS:
+                acs = SyncWalk if parameters.together else RelaxedWalk
+                self._construction = acs(self._device, self._cities, trails, plan, parameters, shortest)
+            elif plan.all_cities and parameters.selection in RULES:
+                self._construction = RuleWalk(self._device, self._cities, plan, parameters, shortest)
+            else:
+                way = RowWalk if plan.tiered else AllCitiesWalk
+                self._construction = way(self._device, self._cities, trails, plan, parameters, shortest)
         self._search = (
             None
             if parameters.local_search is None
@@ -70,8 +81,11 @@ class CudaColony:
             parts.append(self._search)
         self._device.set_up(parts, _advice(plan))
         self._begun: int | None = None  # key of the construction that ``begin`` has started
-        with self._device.working():
-            self.works_ahead = self._trails.make_room_to_hold()
+        # ants of ACS change the trails
+        self.works_ahead = False
+        if parameters.selection != layout.ACS:
+            with self._device.working():
+                self.works_ahead = self._trails.make_room_to_hold()
 
     # ---- AheadEngine
 
@@ -114,9 +128,13 @@ class CudaColony:
             self._begun = None
             self._device.arrays.swap("tours", "next_tours")
             self._device.arrays.swap("lengths", "next_lengths")
-            self._device.read(self._lengths, "lengths")
+            m, n = self._layout.m, self._layout.n
+            report = np.empty(2 * m + n, np.int32)  # read at once: each read is a wait
+            self._device.read(report, "lengths")
+            self._lengths = report[: 2 * m].view(np.float64)
+            best = int(self._lengths.argmin())
+            self._shortest = best, report[2 * m :]
             if self._search is not None:
-                best = int(self._lengths.argmin())
                 self._search.remember(self._device.arrays["tours"], best, float(self._lengths[best]))
         return self._lengths.copy()
 
@@ -126,14 +144,16 @@ class CudaColony:
         self._construction.build(key, a["next_tours"])
         if self._search is not None:
             self._search.improve(key, a["next_tours"])
-        self._cities.measure(a["next_tours"], self._layout.m, a["next_lengths"])
+        m, lengths = self._layout.m, a["next_lengths"]
+        self._cities.measure(a["next_tours"], m, lengths)
+        self._cities.find_shortest(a["next_tours"], m, lengths, np.intp(int(lengths) + 8 * m))
 
     def improve(self, tours: ArrayLike, key: int) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
         """Local search on m given tours (m, n); return copies and their exact lengths (m,)."""
         plan = self._layout
-        given = _fitting({"tours": np.asarray(tours)}, "tours", (plan.m, plan.n), np.int32)
+        given = fitting({"tours": np.asarray(tours)}, "tours", (plan.m, plan.n), np.int32)
         result = np.empty_like(given)
-        self._begun = None
+        self._begun = self._shortest = None
         with self._device.working():
             self._device.write("tours", given)
             if self._search is not None:
@@ -149,6 +169,8 @@ class CudaColony:
         """Tours (len(ants), n) of the last construction."""
         m, n = self._layout.m, self._layout.n
         wanted = np.arange(m)[np.asarray(ants, dtype=np.intp)].reshape(-1)
+        if self._shortest is not None and len(wanted) == 1 and wanted[0] == self._shortest[0]:
+            return self._shortest[1][None].copy()
         found = np.empty((len(wanted), n), np.int32)
         with self._device.working():
             if len(wanted) > 16:
@@ -178,11 +200,7 @@ class CudaColony:
         with self._device.working():
             self._device.read(tours, "tours")
             return {
-                "tau": self._trails.read(),
-                "ids": np.empty((0, 0), np.int32),
-                "tail": np.empty(0, np.int32),
-                "rest": self._trails.rest.copy(),
-                "tau0": np.array([self._trails.tau0]),
+                **self._trails.read(),
                 "reference": np.full((plan.n, 2), -1, np.int32) if search is None else search.read(),
                 "reference_length": np.array([np.inf if search is None else search.reference_length]),
                 "tours": tours,
@@ -192,23 +210,22 @@ class CudaColony:
     def import_state(self, state: State) -> None:
         """Continue from an exported state of a colony with the same instance and parameters."""
         plan = self._layout
-        tau = _fitting(state, "tau", plan.trails, np.float32)
-        tours = _fitting(state, "tours", (plan.m, plan.n), np.int32)
-        lengths = _fitting(state, "lengths", (plan.m,), np.float64)
-        rest = _fitting(state, "rest", (1,), np.float32)
-        reference = _fitting(state, "reference", (plan.n, 2), np.int32)
+        tours = fitting(state, "tours", (plan.m, plan.n), np.int32)
+        lengths = fitting(state, "lengths", (plan.m,), np.float64)
+        reference = fitting(state, "reference", (plan.n, 2), np.int32)
         self._begun = None
         with self._device.working():
-            self._trails.write(tau, rest, float(np.asarray(state["tau0"])[0]))
+            self._trails.write(state)
             self._device.write("tours", tours)
             self._device.write("lengths", lengths)
+            self._shortest = None
             self._lengths = lengths.copy()
             if self._search is not None:
                 self._search.write(reference, float(np.asarray(state["reference_length"])[0]))
 
 
 class _Tours:
-    """The colony's tours (m, n) and their exact lengths (m,), of the last construction and of the one under way."""
+    """Tours (m, n), and their lengths (m,) followed by the shortest of them: the last construction's and the next's."""
 
     def __init__(self, colony: CudaColony) -> None:
         self._device = colony._device
@@ -220,7 +237,7 @@ class _Tours:
 
     def needed(self) -> dict[str, int]:
         """Return the bytes of every array."""
-        tours, lengths = 4 * self._plan.m * self._plan.n, 8 * self._plan.m
+        tours, lengths = 4 * self._plan.m * self._plan.n, 8 * self._plan.m + 4 * self._plan.n
         return {"tours": tours, "lengths": lengths, "next_tours": tours, "next_lengths": lengths}
 
     def prepare(self) -> None:
@@ -240,20 +257,11 @@ def _advice(plan: layout.Layout) -> str:
 
 def lacks(instance: Instance, parameters: ColonyParameters) -> str | None:
     """What the parameters ask for and only the CPU engine has, or None."""
-    if parameters.selection in layout.UNSUPPORTED:
-        return f"the CUDA engine does not have selection={parameters.selection!r} yet"
-    if parameters.memory == "selective":
-        return "the CUDA engine does not have the selective pheromone memory yet"
+    acs = parameters.selection == layout.ACS
+    if acs and parameters.candidate_list_size is None:
+        return "the CUDA engine's ant colony system needs candidate lists"
+    if parameters.memory == "selective" and (not acs or parameters.together):
+        return "the CUDA engine has the selective pheromone memory for ACS ants that do not step together"
     if parameters.local_search is not None and not instance.symmetric:
         return "the CUDA engine's local search reverses paths and needs a symmetric instance"
     return None
-
-
-def _fitting(state: State, name: str, shape: tuple[int, ...], kind: type) -> NDArray:
-    array = np.asarray(state[name])
-    if array.shape != shape:
-        raise ValueError(
-            f"state['{name}'] must have shape {shape}, got {array.shape}: "
-            "it belongs to another instance, colony size or memory"
-        )
-    return np.ascontiguousarray(array, kind)

@@ -16,9 +16,12 @@ LOG_BYTES = 96 * 8
 # Hundreds of ants find by their number what kicks find one after another: by default there are none.
 KICKS_A_CITY = 0.0
 
-UNSUPPORTED = ("pseudo_random_proportional",)
 ROULETTE, RACE, TWO_TIERS = 0, 1, 2
+ACS = "pseudo_random_proportional"
 _TABU = {"list": 0, "compact": 1, "bitmask": 2}
+# Near cities that are listed beyond the candidates, a multiple of 128. A longer list saves a look at all open cities,
+# and takes time to make that grows with it.
+NEAR, NEAR_OF_MANY, MANY = 512, 128, 8192
 # Measured on an H200: below, weighing all cities one by one is faster.
 TWO_TIERS_FROM = 512
 
@@ -45,6 +48,7 @@ class DeviceLimits:
     """What the layout needs to know of a device."""
 
     multiprocessors: int
+    warps: int  # most that a multiprocessor holds
     shared_bytes: int  # most dynamic shared memory that a block may ask for
 
 
@@ -56,17 +60,18 @@ class Layout:
     n: int
     k: int
     dense: bool
+    selective: bool
     all_cities: bool
     slots: int  # candidates a lane
     node_bytes: int  # bytes of a city's number in tabus and candidate rows
     race: bool
-    rule: int  # of construct_all.cu
+    rest: bool  # rows hold the heaviest edges only, and all other cities are drawn from as well
     tabu: int  # code of tabu.cuh
     resident: bool  # candidate rows in shared memory
     tabu_in_shared: bool
     tabu_bytes: int
     ants_a_block: int
-    batch: int  # open cities that a lane handles together
+    least_blocks: int  # construction blocks that a multiprocessor is to hold at the same time
     blocks: int
     shared_bytes: int  # of a construction block
     search_in_shared: bool
@@ -86,7 +91,17 @@ class Layout:
     @property
     def tiered(self) -> bool:
         """Whether construction reads candidate rows: always, but for weighing all cities one by one."""
-        return not self.all_cities or self.rule == TWO_TIERS
+        return not self.all_cities or self.rest
+
+    @property
+    def near(self) -> int:
+        """Length of the list of near cities that is read when all candidates are visited."""
+        return NEAR if self.n <= MANY else NEAR_OF_MANY
+
+    @property
+    def inverse_bytes(self) -> int:
+        """Bytes of one float a city, in whole units of 16."""
+        return _round_up(4 * self.n, 16)
 
     @property
     def alias_rows(self) -> int:
@@ -118,10 +133,12 @@ def plan(instance: Instance, parameters: ColonyParameters, limits: DeviceLimits)
     usual = _usual_tabu(all_cities, rule)
     tabu = _TABU[usual if parameters.tabu == "auto" else parameters.tabu]
     tabu_bytes = _round_up({0: 2 * n * node_bytes, 1: n * node_bytes, 2: 4 * -(-n // 32)}[tabu], 16)
-    rows = n * 32 * slots * (4 + node_bytes)
+    rest = rule == TWO_TIERS
+    rows = n * 32 * slots * (4 + node_bytes) + (_round_up(4 * n, 16) if rest else 0)
     share = -(-m // limits.multiprocessors)  # ants of one multiprocessor, if spread evenly
     together = min(32, share)
-    resident = not all_cities and rows + together * tabu_bytes <= limits.shared_bytes
+    acs = parameters.selection == ACS  # its trails change while the ants walk
+    resident = (rest or not all_cities) and not acs and rows + together * tabu_bytes <= limits.shared_bytes
     tabu_in_shared = resident or tabu_bytes <= limits.shared_bytes
     ants_a_block = together if resident else 1 if share <= 32 or 4 * tabu_bytes > limits.shared_bytes else 4
     blocks = -(-m // ants_a_block)
@@ -137,17 +154,18 @@ def plan(instance: Instance, parameters: ColonyParameters, limits: DeviceLimits)
         n=n,
         k=k,
         dense=memory == "dense",
+        selective=memory == "selective",
         all_cities=all_cities,
         slots=slots,
         node_bytes=node_bytes,
-        race=rule == RACE,
-        rule=rule,
+        race=rule != ROULETTE,
+        rest=rest,
         tabu=tabu,
         resident=resident,
         tabu_in_shared=tabu_in_shared,
         tabu_bytes=tabu_bytes,
         ants_a_block=ants_a_block,
-        batch=4 if share <= 24 and not all_cities else 2,
+        least_blocks=1 if resident else max(1, min(share, limits.warps // 2) // ants_a_block),
         blocks=blocks,
         shared_bytes=shared,
         search_in_shared=search_in_shared,

@@ -57,6 +57,10 @@ class Arrays:
         """Address for a kernel; null for what this colony does not need."""
         return self._held.get(name, np.intp(0))
 
+    def address(self, name: str) -> int:
+        """The same as a plain number, which a launch takes faster. Arrays that are swapped change theirs."""
+        return int(self[name])
+
     def free(self) -> None:
         """Give everything back."""
         while self._held:

@@ -9,15 +9,14 @@ from scipy.spatial import cKDTree
 from pymoo_gpuaco.problems.instance import Instance
 from pymoo_gpuaco.problems.metrics import Metric
 
-LENGTH = 128  # cities listed, a multiple of 32
 _ROWS = 4096  # rows handled together, which bounds the temporaries
 
 
-def near_cities(instance: Instance) -> NDArray[np.int32]:
-    """Return (n, 128) ids, ascending by distance, the city itself first; short rows are filled with the city."""
+def near_cities(instance: Instance, length: int) -> NDArray[np.int32]:
+    """Return (n, length) ids, ascending by distance, the city itself first; short rows are filled with the city."""
     n = instance.n
-    count = min(n, LENGTH)
-    result = np.empty((n, LENGTH), np.int32)
+    count = min(n, length)
+    result = np.empty((n, length), np.int32)
     result[:] = np.arange(n)[:, None]
     if instance.metric == Metric.EXPLICIT:
         for first in range(0, n, _ROWS):

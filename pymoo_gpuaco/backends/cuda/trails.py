@@ -6,13 +6,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pymoo_gpuaco.backends.cuda.deposit import CandidateDeposit, DenseDeposit
-from pymoo_gpuaco.backends.cuda.device import Device, Source
+from pymoo_gpuaco.backends.cuda.device import Device, Source, fitting
 from pymoo_gpuaco.backends.cuda.layout import Layout
+from pymoo_gpuaco.backends.protocol import State
 from pymoo_gpuaco.colony.trails import TrailUpdate
 
 
 class Trails:
-    """``tau``; dense ones with ``bound`` (n,), above which no trail outside a city's candidate list lies."""
+    """``tau``, and ``rest``, the trail of all edges without a place of their own."""
 
     def __init__(self, device: Device, plan: Layout, symmetric: bool, advice: str) -> None:
         self._device = device
@@ -38,8 +39,7 @@ class Trails:
         kernels = {
             "fill_trails": "PQf",
             "evaporate": "PQfff",
-            "find_bounds": "PPiiP",
-            "deposit": "PPPiiPfff",
+            "deposit": "PPiiPfff",
             "count_branches": "PPiifP",
         }
         if not self._plan.dense:
@@ -49,14 +49,7 @@ class Trails:
 
     def needed(self) -> dict[str, int]:
         """Return the bytes of every array."""
-        return {**self._memory(), "branches": 8}
-
-    def _memory(self) -> dict[str, int]:
-        """Arrays that remember, and their bytes."""
-        memory = {"tau": 4 * self._size}
-        if self._plan.dense:
-            memory["bound"] = 4 * self._plan.n
-        return memory
+        return {"tau": 4 * self._size, "branches": 8}
 
     def prepare(self) -> None:
         """No trails until they are reset."""
@@ -70,22 +63,13 @@ class Trails:
         self.rest[0] = value
         a = self._device.arrays
         self._device.call("fill_trails", self._device.spread(self._size), a["tau"], self._size, self.rest[0])
-        self._find_bounds()
-
-    def _find_bounds(self) -> None:
-        a, plan = self._device.arrays, self._plan
-        if plan.dense:
-            self._device.call(
-                "find_bounds", 32 * plan.n, a["tau"], a["neighbours"], plan.n, plan.k, a["bound"]
-            )
 
     def make_room_to_hold(self) -> bool:
         """Take memory for ``hold``; return whether there is enough."""
-        device, memory = self._device, self._memory()
+        device, memory = self._device, {"held_tau": 4 * self._size}
         try:
             device.check(memory, self._advice)
-            for name, size in memory.items():
-                device.arrays.allocate(f"held_{name}", size)
+            device.arrays.allocate("held_tau", memory["held_tau"])
         except (MemoryError, device.cuda.MemoryError):
             return False
         return True
@@ -96,16 +80,14 @@ class Trails:
             return
         self._changed = False
         self._held = self.rest.copy(), self.tau0
-        for name, size in self._memory().items():
-            self._device.copy(f"held_{name}", name, size)
+        self._device.copy("held_tau", "tau", 4 * self._size)
 
     def restore(self) -> None:
         """Bring back what ``hold`` kept."""
         self._changed = True
         rest, self.tau0 = self._held
         self.rest = rest.copy()
-        for name, size in self._memory().items():
-            self._device.copy(name, f"held_{name}", size)
+        self._device.copy("tau", "held_tau", 4 * self._size)
 
     def update(self, update: TrailUpdate, tours: object, lengths: object, shortest: float) -> None:
         """Evaporate and deposit; the colony is ``tours`` (m, n) and ``lengths`` (m,) on the device."""
@@ -129,11 +111,8 @@ class Trails:
             self._colony.add(tours, lengths, share, largest, keep, low, high)
 
     def _evaporate(self, keep: np.float32, low: np.float32, high: np.float32) -> None:
-        device, n = self._device, self._plan.n
-        a, size = device.arrays, self._size
-        device.call("evaporate", device.spread(-(-size // 4)), a["tau"], size, keep, low, high)
-        if self._plan.dense:
-            device.call("evaporate", n, a["bound"], n, keep, low, high)
+        device, size = self._device, self._size
+        device.call("evaporate", device.spread(-(-size // 4)), device.arrays["tau"], size, keep, low, high)
 
     def _deposit(
         self, tour: NDArray[np.int32], keep: np.float32, amount: np.float32, high: np.float32
@@ -142,9 +121,7 @@ class Trails:
         if tour.shape != (n,):
             raise ValueError(f"a tour to deposit must have shape ({n},), got {tour.shape}")
         self._device.write("tour", np.asarray(tour, np.int32))
-        self._device.call(
-            "deposit", n, a["tau"], a["bound"], a["neighbours"], n, k, a["tour"], keep, amount, high
-        )
+        self._device.call("deposit", n, a["tau"], a["neighbours"], n, k, a["tour"], keep, amount, high)
 
     def branching_factor(self, lam: float) -> float:
         """Mean number of candidates a city with a trail above min + lam (max - min)."""
@@ -156,16 +133,23 @@ class Trails:
         device.read(count, "branches")
         return float(count[0]) / n
 
-    def read(self) -> NDArray[np.float32]:
-        """Return tau (n, n) or (n, k)."""
+    def read(self) -> State:
+        """Return the trails' part of an engine's state."""
         tau = np.empty(self._plan.trails, np.float32)
         self._device.read(tau, "tau")
-        return tau
+        return {
+            "tau": tau,
+            "ids": np.empty((0, 0), np.int32),
+            "tail": np.empty(0, np.int32),
+            "rest": self.rest.copy(),
+            "tau0": np.array([self.tau0]),
+        }
 
-    def write(self, tau: NDArray[np.float32], rest: NDArray[np.float32], tau0: float) -> None:
-        """Take over what ``read`` gave, and the two numbers beside it."""
+    def write(self, state: State) -> None:
+        """Take over what ``read`` gave. Raises ValueError, before anything changes, for another shape."""
+        tau = fitting(state, "tau", self._plan.trails, np.float32)
+        rest = fitting(state, "rest", (1,), np.float32)
         self._changed = True
         self._device.write("tau", tau)
         self.rest = rest.copy()
-        self.tau0 = tau0
-        self._find_bounds()
+        self.tau0 = float(np.asarray(state["tau0"])[0])

@@ -1,0 +1,25 @@
+// The selective pheromone memory (section 3.2 and Fig. 5): each city keeps the trails of TRAILS edges in a ring, all
+// other edges share one trail, and a new edge takes the place of the one that entered the ring longest ago.
+//
+// Source: R. Skinderowicz, "The GPU-based parallel Ant Colony System", JPDC 98 (2016), doi:10.1016/j.jpdc.2016.04.014.
+// An entry is one word of 64 bits, so that nobody reads the trail of one edge with the name of another.
+#pragma once
+
+#ifndef TRAILS
+#define TRAILS 8  // entries a city
+#endif
+
+// Trail in the high half; in the low half the city, and one bit that tells the laps of the ring apart: all slots up to the one
+// written last carry the bit of this lap, the others that of the lap before. So a write changes one word alone.
+typedef unsigned long long Entry;
+
+constexpr unsigned LAP = 1u << 31;
+constexpr int EMPTY = 0x7FFFFFFF;  // in place of a city
+
+__device__ __forceinline__ Entry entry_of(int city, unsigned lap, float trail) {
+    return static_cast<Entry>(__float_as_uint(trail)) << 32 | lap | static_cast<unsigned>(city);
+}
+
+__device__ __forceinline__ int city_of(Entry entry) { return static_cast<int>(static_cast<unsigned>(entry) & ~LAP); }
+__device__ __forceinline__ unsigned lap_of(Entry entry) { return static_cast<unsigned>(entry) & LAP; }
+__device__ __forceinline__ float trail_of(Entry entry) { return __uint_as_float(static_cast<unsigned>(entry >> 32)); }

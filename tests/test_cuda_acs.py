@@ -1,0 +1,424 @@
+"""Ant Colony System on CUDA: its three variants against step-by-step references on the host. Needs a CUDA device."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from pymoo_gpuaco.backends.cpu import trails as trail_memory
+from pymoo_gpuaco.backends.cpu.engine import CpuColony
+from pymoo_gpuaco.colony.parameters import ColonyParameters, LocalSearch
+from pymoo_gpuaco.colony.trails import TrailUpdate
+from pymoo_gpuaco.problems import TSP
+from pymoo_gpuaco.problems.instance import Instance, as_instance
+from tests.test_cuda_engine import (
+    all_tours,
+    check_steps,
+    colony,
+    distance_matrix,
+    is_permutation,
+    random_instance,
+    set_trails,
+    symmetric_noise,
+)
+
+pytestmark = pytest.mark.gpu
+
+ACS = {"selection": "pseudo_random_proportional"}
+SYNC = {**ACS, "together": True}
+RELAXED = {**ACS, "together": False}
+SELECTIVE = {**RELAXED, "memory": "selective"}
+VARIANTS = {"sync": SYNC, "relaxed": RELAXED, "selective": SELECTIVE}
+ORDERED = {"deterministic": True}
+
+
+def matrix_instance(n: int, k: int, seed: int = 4) -> Instance:
+    return as_instance(TSP(matrix=np.random.default_rng(seed).uniform(1, 100, (n, n))), k)
+
+
+def distances_of(instance: Instance) -> np.ndarray:
+    d = distance_matrix(instance) if instance.symmetric else np.array(instance.matrix, float)
+    np.fill_diagonal(d, 1.0)
+    return d
+
+
+def edges_updated(tours: np.ndarray, period: int, symmetric: bool) -> np.ndarray:
+    """How often each edge (n, n) got the local update: every period-th of a tour, the closing one being the nth."""
+    n = tours.shape[1]
+    counts = np.zeros((n, n), int)
+    for p in range(period, n + 1, period):
+        here, there = tours[:, p - 1], tours[:, p % n]
+        np.add.at(counts, (here, there), 1)
+        if symmetric:
+            np.add.at(counts, (there, here), 1)
+    return counts
+
+
+class Memory:
+    """A CPU memory with the weights of a row, to walk over step by step."""
+
+    def __init__(self, instance: Instance, kind: str, width: int, tau0: float) -> None:
+        kinds = {
+            "dense": trail_memory.DENSE,
+            "candidate": trail_memory.CANDIDATE,
+            "selective": trail_memory.SELECTIVE,
+        }
+        self.trails = trail_memory.make_trails(kinds[kind], instance.neighbours, width)
+        trail_memory.fill(self.trails, np.float32(tau0))
+        self.dense = kind == "dense"
+        self.neighbours = instance.neighbours
+        self.d = distances_of(instance)
+
+    def weight(self, i: int, j: int) -> float:
+        return float(trail_memory.read_trail(self.trails, i, j)) / self.d[i, j] ** 2
+
+    def greedy(self, i: int, is_open: np.ndarray) -> int:
+        """Eq. (1), paper 003, with q0 = 1; then the best of all open cities."""
+        candidates = [j for j in self.neighbours[i] if is_open[j]]
+        if not candidates:
+            candidates = [j for j in np.flatnonzero(is_open) if j != i]
+        return int(max(candidates, key=lambda j: self.weight(i, j)))
+
+
+def walk_in_order(memory: Memory, starts, xi: float, tau0: float, period: int, symmetric: bool) -> np.ndarray:
+    """Greedy ants, each walking its whole tour before the next."""
+    n = len(memory.neighbours)
+    tours = []
+    for start in starts:
+        is_open, tour = np.ones(n, bool), [int(start)]
+        for p in range(1, n + 1):
+            is_open[tour[-1]] = False
+            j = memory.greedy(tour[-1], is_open) if p < n else tour[0]
+            if p % period == 0:
+                trail_memory.blend_edge(memory.trails, tour[-1], j, xi, tau0, symmetric)
+            tour.append(j)
+        tours.append(tour[:n])
+    return np.array(tours)
+
+
+def walk_together(d, neighbours, tau, dense, starts, xi, tau0, period, symmetric):
+    """Greedy ants in two phases: all choose, then all update candidate edges. ``tau`` (n, n) changes.
+
+    All other edges are updated at the end.
+    """
+    m, n = len(starts), len(d)
+    everyone = np.arange(m)
+    is_open = np.ones((m, n), bool)
+    tours = np.empty((m, n), int)
+    tours[:, 0] = starts
+    listed = np.zeros((n, n), bool)
+    np.put_along_axis(listed, neighbours, True, axis=1)
+    outside = np.zeros((n, n))
+    for p in range(1, n + 1):
+        here = tours[:, p - 1]
+        is_open[everyone, here] = False
+        if p < n:
+            allowed = is_open & listed[here]
+            stuck = ~allowed.any(axis=1)
+            weight = np.where(allowed, tau[here] / d[here] ** 2, -1.0)
+            anywhere = tau[here] / d[here] ** 2 if dense else 1.0 / d[here]
+            weight[stuck] = np.where(is_open[stuck], anywhere[stuck], -1.0)
+            chosen = weight.argmax(axis=1)
+            tours[:, p] = chosen
+        else:
+            chosen = tours[:, 0]
+        if p % period == 0:
+            counts = np.zeros((n, n))
+            np.add.at(counts, (here, chosen), 1)
+            if symmetric:
+                np.add.at(counts, (chosen, here), 1)
+            tau += (tau0 - tau) * (1.0 - (1.0 - xi) ** (counts * listed))
+            outside += counts * ~listed
+    tau += (tau0 - tau) * (1.0 - (1.0 - xi) ** outside)
+    return tours
+
+
+# ---- the choice
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+@pytest.mark.parametrize(("n", "k", "m"), [(37, 8, 20000), (70, 40, 4000)])
+@pytest.mark.parametrize(("alpha", "q0"), [(1.0, 0.0), (1.0, 0.6), (1.5, 0.9)])
+def test_choices_have_the_exact_distribution(variant, n, k, m, alpha, q0):
+    """Greedy with probability q0, else drawn: every step of every tour, on trails that stay as they are."""
+    instance = random_instance(n, k)
+    engine = colony(
+        instance, n_ants=m, candidate_list_size=k, alpha=alpha, q0=q0, xi=0.0, **VARIANTS[variant]
+    )
+    d = distances_of(instance)
+    if variant == "selective":
+        engine.reset_trails(0.2)
+        rng = np.random.default_rng(0)
+        for _ in range(3):
+            tour = rng.permutation(n).astype(np.int32)
+            engine.update_trails(TrailUpdate(0.3, ((tour, 1.0),), on_tours_only=True))
+        state = engine.export_state()
+        tau = np.full((n, n), state["rest"][0])
+        held = state["ids"] >= 0
+        tau[np.nonzero(held)[0], state["ids"][held]] = state["tau"][held]
+    else:
+        tau = symmetric_noise(n)
+        set_trails(engine, tau)
+    engine.construct(12345)
+    tours = all_tours(engine)
+    assert is_permutation(tours)
+    weights = tau.astype(float) ** alpha * d**-2.0
+    check_steps(tours, weights, instance.neighbours, weights, q0=q0)
+
+
+# ---- sync
+
+
+@pytest.mark.parametrize("memory", ["dense", "candidate"])
+@pytest.mark.parametrize("period", [1, 3])
+@pytest.mark.parametrize("symmetric", [True, False])
+@pytest.mark.parametrize(("n", "k", "m"), [(60, 8, 40), (45, 40, 300), (30, 5, 5000), (3, 2, 2)])
+def test_sync_steps_in_two_phases(memory, period, symmetric, n, k, m):
+    """Greedy ants: tours and trails of three iterations are those of the reference, city by city."""
+    instance = random_instance(n, k) if symmetric else matrix_instance(n, k)
+    engine = colony(
+        instance,
+        n_ants=m,
+        candidate_list_size=k,
+        memory=memory,
+        q0=1.0,
+        xi=0.2,
+        local_update_period=period,
+        **SYNC,
+    )
+    engine.reset_trails(0.5)
+    tau = symmetric_noise(n).astype(float) if symmetric else np.random.default_rng(5).uniform(0.1, 1, (n, n))
+    tau = np.float32(tau).astype(float)
+    set_trails(engine, tau if memory == "dense" else np.take_along_axis(tau, instance.neighbours, axis=1))
+    for key in range(3):
+        engine.construct(key)
+        tours = all_tours(engine)
+        starts = tours[:, 0]
+        d = distances_of(instance)
+        expected = walk_together(
+            d, instance.neighbours, tau, memory == "dense", starts, 0.2, 0.5, period, symmetric
+        )
+        np.testing.assert_array_equal(tours, expected)
+        found = engine.export_state()["tau"]
+        if memory == "dense":
+            off = ~np.eye(n, dtype=bool)
+            np.testing.assert_allclose(found[off], tau[off], rtol=2e-6)
+        else:
+            np.testing.assert_allclose(found, np.take_along_axis(tau, instance.neighbours, axis=1), rtol=2e-6)
+
+
+@pytest.mark.parametrize("in_shared", [True, False])
+def test_sync_repeats_itself_wherever_its_ants_are_kept(in_shared, monkeypatch):
+    from pymoo_gpuaco.backends.cuda import acs
+
+    instance = random_instance(300, 16)
+    runs = []
+    for run in range(2):
+        if run and not in_shared:
+            monkeypatch.setattr(acs, "_SHARED_KEPT", 1 << 30)
+        engine = colony(instance, n_ants=900, candidate_list_size=16, q0=0.9, xi=0.1, **SYNC)
+        engine.reset_trails(1.0)
+        for key in range(3):
+            best = int(engine.construct(key).argmin())
+            engine.update_trails(TrailUpdate(0.1, ((engine.tours([best])[0], 30.0),), on_tours_only=True))
+        runs.append((all_tours(engine), engine.export_state()["tau"]))
+    for one, other in zip(*runs, strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+# ---- relaxed and selective, in order
+
+
+@pytest.mark.parametrize("memory", ["dense", "candidate", "selective"])
+@pytest.mark.parametrize("period", [1, 2])
+@pytest.mark.parametrize("symmetric", [True, False])
+@pytest.mark.parametrize(("n", "k", "width"), [(40, 6, 4), (45, 40, 40), (3, 2, 1)])
+def test_ants_in_order_walk_as_the_reference(memory, period, symmetric, n, k, width):
+    """Greedy ants one after another: tours, trails, and what each ring holds where."""
+    m, xi, tau0 = 12, 0.2, 0.3
+    instance = random_instance(n, k) if symmetric else matrix_instance(n, k)
+    engine = colony(
+        instance,
+        n_ants=m,
+        candidate_list_size=k,
+        q0=1.0,
+        xi=xi,
+        local_update_period=period,
+        trails_per_node=width,
+        **{**RELAXED, "memory": memory},
+        **ORDERED,
+    )
+    engine.reset_trails(tau0)
+    reference = Memory(instance, memory, width, tau0)
+    rng = np.random.default_rng(1)
+    for key in range(3):
+        tour = rng.permutation(n).astype(np.int32)
+        engine.update_trails(TrailUpdate(0.3, ((tour, 5.0),), on_tours_only=True))
+        trail_memory.blend_tour(reference.trails, tour, 0.3, 5.0, symmetric)
+        engine.construct(key)
+        tours = all_tours(engine)
+        expected = walk_in_order(reference, tours[:, 0], xi, tau0, period, symmetric)
+        np.testing.assert_array_equal(tours, expected)
+        state = engine.export_state()
+        np.testing.assert_allclose(state["tau"], reference.trails.tau, rtol=1e-5)
+        if memory == "selective":
+            np.testing.assert_array_equal(state["ids"], reference.trails.ids)
+            np.testing.assert_array_equal(state["tail"], reference.trails.tail)
+
+
+def test_the_oldest_trail_is_overwritten():
+    """Five cities, two slots: tours worked out by hand push edges through city 0's ring."""
+    instance = as_instance(TSP([[0, 0], [10, 0], [20, 0], [30, 0], [40, 0]]), 4)
+    engine = colony(instance, n_ants=1, candidate_list_size=4, xi=0.5, trails_per_node=2, **SELECTIVE)
+    engine.reset_trails(1.0)
+
+    def reinforce(*tour):
+        update = TrailUpdate(0.5, ((np.array(tour, np.int32), 3.0),), on_tours_only=True)
+        engine.update_trails(update)
+        state = engine.export_state()
+        return list(state["ids"][0]), list(state["tau"][0]), int(state["tail"][0])
+
+    # 0 has the neighbours 4 (written first, by the edge that closes the tour) and 1; slot 1 comes before slot 0
+    assert reinforce(0, 1, 2, 3, 4) == ([1, 4], [2.0, 2.0], 0)
+    # 4 is held: 2 -> 2.5; 2 is new: it takes slot 1, the older, which held 4, and starts from 1 -> 2
+    assert reinforce(0, 2, 1, 3, 4) == ([1, 2], [2.0, 2.0], 1)
+    # 3 takes slot 0; then 2 is still held: 2 -> 2.5
+    assert reinforce(0, 2, 1, 4, 3) == ([3, 2], [2.0, 2.5], 0)
+
+
+# ---- the local update
+
+
+@pytest.mark.parametrize("way", ["sync", "relaxed, in order", "relaxed, one ant", "selective, one ant"])
+@pytest.mark.parametrize("period", [1, 2, 5, 45, 46])
+def test_the_update_period_is_kept_exactly(way, period):
+    """c updates bring a trail to tau0 + (1 - xi)^c (tau - tau0); the closing edge of 45 cities is the 45th."""
+    n, k, xi, tau0 = 45, 6, 0.25, 0.2
+    m = 1 if way.endswith("one ant") else 50
+    variant = VARIANTS[way.split(",")[0]]
+    instance = random_instance(n, k)
+    engine = colony(
+        instance,
+        n_ants=m,
+        candidate_list_size=k,
+        q0=0.5,
+        xi=xi,
+        local_update_period=period,
+        trails_per_node=n,
+        **variant,
+        deterministic=way.endswith("in order"),
+    )
+    engine.reset_trails(tau0)
+    tour = np.random.default_rng(0).permutation(n).astype(np.int32)
+    # 0.5 on the edges of one tour, tau0 on all others
+    engine.update_trails(TrailUpdate(0.5, ((tour, 0.8),), on_tours_only=True))
+    tau = np.full((n, n), tau0)
+    tau[tour, np.roll(tour, -1)] = tau[np.roll(tour, -1), tour] = 0.5
+    engine.construct(3)
+    counts = edges_updated(all_tours(engine), period, symmetric=True)
+    assert counts.sum() == 2 * m * (n // period)
+    expected = tau0 + (tau - tau0) * (1.0 - xi) ** counts
+    state = engine.export_state()
+    if way.startswith("selective"):
+        for city in range(n):
+            held = state["ids"][city] >= 0
+            np.testing.assert_allclose(
+                state["tau"][city, held], expected[city, state["ids"][city, held]], rtol=1e-5
+            )
+            touched = (counts[city] > 0) | (tau[city] == 0.5)
+            assert set(state["ids"][city, held]) == set(np.flatnonzero(touched))
+    else:
+        off = ~np.eye(n, dtype=bool)
+        np.testing.assert_allclose(state["tau"][off], expected[off], rtol=1e-5)
+
+
+# ---- any size
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+@pytest.mark.parametrize("n", [3, 4, 5, 8, 32, 33, 100, 257])
+@pytest.mark.parametrize("m", [1, 3, 33, 300])
+@pytest.mark.parametrize("k", [10, 40])
+def test_any_size_gives_valid_tours_and_exact_lengths(variant, n, m, k):
+    instance = random_instance(n, k, metric="EUC_2D")
+    search = LocalSearch(kicks=0.5) if m == 33 else None
+    engine = colony(
+        instance,
+        n_ants=m,
+        candidate_list_size=k,
+        q0=0.8,
+        xi=0.3,
+        alpha=1.0 if m < 33 else 2.0,
+        local_search=search,
+        trails_per_node=3 if k == 10 else 33,
+        **VARIANTS[variant],
+    )
+    engine.reset_trails(0.5)
+    for key in (0, 2**64 - 1):
+        lengths = engine.construct(key)
+        tours = all_tours(engine)
+        assert is_permutation(tours)
+        np.testing.assert_array_equal(lengths, [instance.tour_length(t) for t in tours])
+        best = tours[int(lengths.argmin())]
+        engine.update_trails(TrailUpdate(0.1, ((best, 2.0),), on_tours_only=True))
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+@pytest.mark.parametrize("coords", [np.zeros((50, 2)), np.repeat(np.arange(25.0), 2)[:, None] * [1, 0]])
+def test_cities_at_one_place(variant, coords):
+    instance = as_instance(TSP(coords, metric="EXACT"), 8)
+    engine = colony(
+        instance, n_ants=10, candidate_list_size=8, q0=0.5, xi=1.0, beta=20.0, **VARIANTS[variant]
+    )
+    engine.reset_trails(1.0)
+    lengths = engine.construct(5)
+    assert is_permutation(all_tours(engine))
+    np.testing.assert_allclose(lengths, [instance.tour_length(t) for t in all_tours(engine)])
+
+
+# ---- state and refusals
+
+
+@pytest.mark.parametrize("memory", ["dense", "candidate", "selective"])
+def test_state_goes_to_the_cpu_and_back(memory):
+    instance = random_instance(60, 10)
+    parameters = {
+        **RELAXED,
+        "memory": memory,
+        "n_ants": 20,
+        "candidate_list_size": 10,
+        "q0": 0.9,
+        "xi": 0.1,
+        "trails_per_node": 5,
+        "local_search": LocalSearch(kicks=0.0),
+    }
+    ours, reference = colony(instance, **parameters), CpuColony(instance, ColonyParameters(**parameters))
+    ours.reset_trails(0.3)
+    for key in range(3):
+        ours.construct(key)
+        update = TrailUpdate(0.2, ((ours.tours([key])[0], 0.9),), on_tours_only=True)
+        reference.import_state(ours.export_state())
+        ours.update_trails(update)
+        reference.update_trails(update)
+        for name, array in reference.export_state().items():
+            np.testing.assert_allclose(ours.export_state()[name], array, rtol=2e-6, err_msg=name)
+        assert ours.branching_factor(0.05) == pytest.approx(reference.branching_factor(0.05), abs=0.05)
+    reference.construct(2)
+    again = colony(instance, **parameters)
+    again.import_state(reference.export_state())
+    for name, array in again.export_state().items():
+        np.testing.assert_array_equal(array, reference.export_state()[name], err_msg=name)
+
+
+def test_refusals_say_what_to_do():
+    instance = random_instance(30, 8)
+    for parameters, words in (
+        ({**SYNC, "memory": "selective"}, "do not step together"),
+        ({"memory": "selective"}, "do not step together"),
+        ({**SYNC, "candidate_list_size": None}, "candidate lists"),
+    ):
+        with pytest.raises(ValueError, match=f"{words}.*backend='cpu'"):
+            colony(instance, **parameters)
+    engine = colony(instance, n_ants=2, **SELECTIVE)
+    with pytest.raises(ValueError, match="on_tours_only"):
+        engine.update_trails(TrailUpdate(0.1))

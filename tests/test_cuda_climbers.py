@@ -1,0 +1,193 @@
+"""The CUDA hill climbers against the CPU engine, move by move, and against the host's own check. Needs a device."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from pymoo_gpuaco.backends.cpu.engine import CpuClimbers
+from pymoo_gpuaco.backends.cuda import climber_layout
+from pymoo_gpuaco.colony.parameters import ClimberParameters
+from pymoo_gpuaco.problems import TSP
+from pymoo_gpuaco.problems.instance import as_instance
+from tests.engine_cases import INSTANCES, cloud
+from tests.test_engines import improving_pair
+
+pytestmark = pytest.mark.gpu
+
+WAYS = {
+    "tuned": {"kernel": "tuned"},
+    "intra": {"kernel": "intra"},
+    "tiled": {"kernel": "tiled"},
+    "batch": {"moves": "batch"},
+}
+every_way = pytest.mark.parametrize("way", WAYS)
+grid = TSP(np.stack(np.meshgrid(np.arange(9), np.arange(8)), axis=-1).reshape(-1, 2) * 10)
+CASES = {
+    **{name: problem for name, problem in INSTANCES.items() if problem.symmetric},
+    "16 cities": cloud(16, 1),
+    "17 cities": cloud(17, 1),
+    "101 cities": cloud(101, 1),
+    "72 cities on a grid": grid,  # many moves of the same gain
+    "700 cities": cloud(700, 1),
+    "60 cities, 3 axes": TSP(np.random.default_rng(2).uniform(0, 500, (60, 3)), metric="EUC_3D"),
+    "80 cities, far apart": TSP(np.random.default_rng(2).uniform(0, 1e7, (80, 2)), metric="EUC_2D"),
+    "80 cities, far apart, ceiling": TSP(np.random.default_rng(2).uniform(0, 2e6, (80, 2)), metric="CEIL_2D"),
+    "50 cities, real matrix": TSP(
+        matrix=np.add.outer(np.arange(50.0) ** 1.5, np.arange(50.0) ** 1.5) * (1 - np.eye(50))
+        + np.abs(np.subtract.outer(np.arange(50.0), np.arange(50.0))) ** 0.5
+    ),
+}
+
+
+def climbers(problem, n_climbers=1, **parameters):
+    from pymoo_gpuaco.backends.cuda.climbers import CudaClimbers
+
+    return CudaClimbers(as_instance(problem, 1), ClimberParameters(n_climbers, **parameters))
+
+
+def steps(engine, calls):
+    """The different lengths that a climber's tour has, one call after another; pairs=1 makes the least steps."""
+    found = []
+    for _ in range(calls):
+        engine.climb(3, pairs=1)
+        now = float(engine.lengths()[0])
+        if not found or now != found[-1]:
+            found.append(now)
+    return found
+
+
+@every_way
+@pytest.mark.parametrize("name", CASES)
+def test_the_climbs_are_those_of_the_cpu_engine(name, way):
+    problem = CASES[name]
+    n = problem.n_cities
+    ours = steps(climbers(problem, **WAYS[way]), min(3 * n, 200))
+    reference = CpuClimbers(
+        as_instance(problem, 1), ClimberParameters(1, moves=WAYS[way].get("moves", "best"))
+    )
+    # the CPU engine stops after every row of a scan
+    expected = steps(reference, min(3 * n, 200) * n // (1 if n < 100 else 4))
+    together = min(len(ours), len(expected))
+    assert together >= min(len(ours), 20)
+    if way == "batch" and name == "50 cities, real matrix":
+        together = 1  # moves besides the best one are chosen by floats, which cannot tell these apart
+    if problem.integral:
+        assert ours[:together] == expected[:together]
+    else:
+        assert ours[:together] == pytest.approx(expected[:together], rel=1e-12)
+
+
+@every_way
+@pytest.mark.parametrize("metric", ["EUC_2D", "CEIL_2D", "ATT", "GEO", "MAN_2D", "MAX_2D", "EXACT"])
+def test_many_climbs_end_where_no_pair_improves(metric, way):
+    coords = np.random.default_rng(8).uniform(-80, 80, (61, 2))
+    problem = TSP(coords if metric == "GEO" else coords * 30, metric=metric)
+    engine = climbers(problem, n_climbers=100, **WAYS[way])
+    assert engine.climb(1, pairs=1 << 33) >= 100
+    state = engine.export_state()
+    assert state["best_lengths"] == pytest.approx(problem.tour_lengths(state["best_tours"]), rel=1e-12)
+    assert state["lengths"] == pytest.approx(problem.tour_lengths(state["tours"]), rel=1e-12)
+    assert not any(improving_pair(problem, tour) for tour in state["best_tours"])
+    tour, length = engine.best()
+    assert length == state["best_lengths"].min()
+    assert np.array_equal(tour, state["best_tours"][state["best_lengths"].argmin()])
+
+
+def everything(engine):
+    return {name: array.tobytes() for name, array in engine.export_state().items()}
+
+
+@pytest.mark.parametrize("n", [60, 700])
+def test_the_launch_shape_changes_nothing(n, monkeypatch):
+    problem = cloud(n, 4)
+    pairs = 128 * 40 * n * n
+    for parameters in ({}, {"moves": "batch"}):
+        with monkeypatch.context() as patch:
+            usual = climbers(problem, 5, **parameters)
+            again = climbers(problem, 5, **parameters)
+            patch.setattr(climber_layout, "_steps", lambda pairs, threads, blocks: -float(threads + pairs))
+            narrow = climbers(problem, 5, **parameters)
+            patch.setattr(climber_layout, "_resident", lambda *_: None)
+            patch.setattr(climber_layout, "LONGEST_TILE", 210)
+            staged = climbers(problem, 5, **parameters)
+        engines = (usual, again, narrow, staged)
+        assert len({e._climbs._plan for e in engines}) >= 2
+        for _ in range(3):
+            assert len({e.climb(9, pairs=pairs) for e in engines}) == 1
+        first, *others = map(everything, engines)
+        assert all(other == first for other in others)
+
+
+def test_every_kernel_makes_the_same_climbs():
+    problem = cloud(300, 4)
+    engines = [climbers(problem, 7, kernel=kernel) for kernel in ("auto", "intra", "tiled", "tuned")]
+    for _ in range(2):
+        assert len({e.climb(5, pairs=128 * 200 * 300**2) for e in engines}) == 1
+    first, *others = map(everything, engines)
+    assert all(other == first for other in others)
+
+
+@pytest.mark.parametrize("moves", ["best", "batch"])
+def test_a_state_goes_to_the_cpu_and_back(moves):
+    problem = cloud(120, 6)
+    instance, parameters = as_instance(problem, 1), ClimberParameters(3, moves=moves)
+    ours, reference = climbers(problem, 3, moves=moves), CpuClimbers(instance, parameters)
+    ours.climb(2, pairs=128 * 30 * 120**2)
+    reference.import_state(ours.export_state())
+    assert np.array_equal(reference.lengths(), ours.lengths())
+    assert np.array_equal(reference.best()[0], ours.best()[0])
+    reference.climb(2, pairs=3 * 5000)  # stops within a scan
+    back = climbers(problem, 3, moves=moves)
+    back.import_state(reference.export_state())
+    assert np.array_equal(back.lengths(), reference.lengths())
+    # both go on to the same local optima: as many restarts, and no fewer finished
+    for engine in (back, reference):
+        while engine.export_state()["restart"].min() < 3:
+            engine.climb(2, pairs=128 * 30 * 120**2 if engine is back else 10**6)
+    for engine in (ours, back):
+        while engine.export_state()["restart"].min() < 6:
+            engine.climb(2, pairs=128 * 30 * 120**2)
+    assert (back.lengths() > 0).all()
+    np.testing.assert_array_equal(back.lengths(), problem.tour_lengths(back.export_state()["tours"]))
+
+
+def test_a_state_of_another_size_is_refused():
+    state = climbers(cloud(30), 2).export_state()
+    with pytest.raises(ValueError, match="number of climbers"):
+        climbers(cloud(30), 3).import_state(state)
+
+
+def test_the_device_is_filled_by_default():
+    problem = cloud(400)
+    engine = climbers(problem, None)
+    assert engine.n_climbers % engine._device.limits.multiprocessors == 0
+
+
+def test_too_many_climbers_are_refused(monkeypatch):
+    from pymoo_gpuaco.backends.cuda import device, memory
+
+    check = memory.check
+    monkeypatch.setattr(device, "check", lambda needed, free, advice: check(needed, 0, advice))
+    with pytest.raises(MemoryError, match="n_climbers"):
+        climbers(cloud(30), 3)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("moves", ["best", "batch"])
+def test_a_scan_of_many_cities_stops_and_goes_on(moves):
+    n = 100_000
+    problem = TSP(np.random.default_rng(0).random((n, 2)) * 1e6, metric="EUC_2D")
+    engine, other = (climbers(problem, 2, moves=moves) for _ in range(2))
+    engine.climb(1)
+    start = engine.lengths()
+    parts = engine.export_state()["part"]
+    assert (parts > 0).all()
+    other.import_state(engine.export_state())
+    for _ in range(4):
+        engine.climb(1)
+        other.climb(1)
+    assert everything(engine) == everything(other)
+    assert engine.scans >= 2
+    assert (engine.lengths() < start).all()
+    np.testing.assert_array_equal(engine.lengths(), problem.tour_lengths(engine.export_state()["tours"]))
