@@ -139,9 +139,9 @@ __device__ __forceinline__ void draw_luck(bool greedy, const RoundKeys& key, uns
     }
 }
 
-// What a lane brings into the choice: the one of its candidates that is open and has the largest tau^alpha eta^beta luck.
-// The lane stands in the low bits, so that one integer minimum names the winner: weights count to 18 bits behind their
-// first, and equal ones go to the lowest lane.
+// What a lane brings into the choice: the one of its candidates that is open and has the largest tau^alpha eta^beta
+// luck. The lane stands in the low bits, so that one integer minimum names the winner: weights count to 18 bits behind
+// their first, and equal ones go to the lowest lane.
 struct Bid {
     unsigned shortfall;  // the less, the larger the weight; NO_BID if no city is open
     int city, slot;

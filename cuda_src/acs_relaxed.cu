@@ -1,9 +1,9 @@
 // Ant Colony System, relaxed (ACS-GPU-Alt, section 3.1.2): every ant walks its whole tour in one launch, on trails that
 // the others change meanwhile.
 //
-// Reads and writes are relaxed atomics without order: of two updates of one edge at the same time one may be lost, as in
-// the paper, and the next run may end otherwise. A tour is valid whatever the trails are. One warp alone
-// (one block with ANTS_A_BLOCK = 1) walks the ants one after another: that order is always the same.
+// Reads and writes are relaxed atomics without order: of two updates of one edge at the same time one may be lost, as
+// in the paper, and the next run may end otherwise. A tour is valid whatever the trails are. One warp alone (one block
+// with ANTS_A_BLOCK = 1) walks the ants one after another: that order is always the same.
 
 #include "acs.cuh"
 
@@ -33,7 +33,8 @@ struct Stand {
         if (DENSE && !__any_sync(EVERY_LANE, listed)) update_outside(tau, n, city, other, tau0, xi);
     }
 
-    static __device__ __forceinline__ void update_outside(float* tau, int n, int city, int other, float tau0, float xi) {
+    static __device__ __forceinline__ void update_outside(float* tau, int n, int city, int other, float tau0,
+                                                          float xi) {
         float* place = tau + static_cast<size_t>(city) * n + other;
         if (lane_id() == 0) store_relaxed(place, blended(load_relaxed(place), tau0, xi));
     }
@@ -41,13 +42,13 @@ struct Stand {
 
 extern __shared__ uint4 shared_memory[];
 
-// Build m tours. rows (n, STRIDE) trails of the candidate edges; eta and candidates (n, STRIDE); tau (n, n), outside the lists,
-// bound, near, raised: see Surroundings; every period-th edge of an ant gets the local update. tabu_memory: tabu_bytes for
-// every warp of the grid, where shared memory is too small for the tabus; tours (m, n).
+// Build m tours. rows (n, STRIDE) trails of the candidate edges; eta and candidates (n, STRIDE); tau (n, n), outside
+// the lists, bound, near, raised: see Surroundings; every period-th edge of an ant gets the local update. tabu_memory:
+// tabu_bytes for every warp of the grid, where shared memory is too small for the tabus; tours (m, n).
 extern "C" __global__ void __launch_bounds__(32 * ANTS_A_BLOCK)
     acs_relaxed(float* rows, const float* __restrict__ eta, const Node* __restrict__ candidates, float* tau,
-                const float* bound, const Node* near_cities, const Node* raised, CITIES_PARAMETERS, float alpha, float beta,
-                float shortest, float q0, float tau0, float xi, int period, const RoundKeys key, int m,
+                const float* bound, const Node* near_cities, const Node* raised, CITIES_PARAMETERS, float alpha,
+                float beta, float shortest, float q0, float tau0, float xi, int period, const RoundKeys key, int m,
                 int tabu_bytes, char* tabu_memory, int* tours) {
     const Cities cities = CITIES;
     const Surroundings around{tau, bound, near_cities, raised};

@@ -1,6 +1,7 @@
 // Trails of the candidate edges, taken out of the pheromone memory before the ants walk and put back afterwards.
 //
-// The walk reads them in rows (n, 32 SLOTS), which are contiguous, whatever the memory: dense (n, n) or candidate (n, k).
+// The walk reads them in rows (n, 32 SLOTS), which are contiguous, whatever the memory: dense (n, n) or candidate (n,
+// k).
 
 #include "acs_counts.cuh"
 

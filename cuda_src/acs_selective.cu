@@ -87,8 +87,8 @@ struct Ring {
         }
     }
 
-    // The best of all open cities when the candidates are visited: the nearest, unless an open one with a trail of its own
-    // outweighs it. Ties go to the nearest, then to the lowest slot.
+    // The best of all open cities when the candidates are visited: the nearest, unless an open one with a trail of its
+    // own outweighs it. Ties go to the nearest, then to the lowest slot.
     __device__ __forceinline__ int best_outside(const Cities& cities, const Surroundings& around, const Exponents& e,
                                                 int here, const Tabu& tabu, float rest) const {
         int chosen = best_remaining(cities, around, e, here, tabu);
@@ -114,8 +114,8 @@ extern __shared__ uint4 shared_memory[];
 // edges without an entry.
 extern "C" __global__ void __launch_bounds__(32 * ANTS_A_BLOCK)
     acs_selective(Entry* entries, float rest, const float* __restrict__ eta,
-                  const Node* __restrict__ candidates, const Node* near_cities, CITIES_PARAMETERS, float alpha, float beta,
-                  float shortest, float q0, float tau0, float xi, int period, const RoundKeys key, int m,
+                  const Node* __restrict__ candidates, const Node* near_cities, CITIES_PARAMETERS, float alpha,
+                  float beta, float shortest, float q0, float tau0, float xi, int period, const RoundKeys key, int m,
                   int tabu_bytes, char* tabu_memory, int* tours) {
     const Cities cities = CITIES;
     const Surroundings around{nullptr, nullptr, near_cities, nullptr};

@@ -1,13 +1,13 @@
 // Ant Colony System, all ants together (ACS-GPU, section 3.1.2): every ant makes a step before any makes the next one.
 //
 // The paper launches a kernel for each step. Here one launch builds the tours, and the grid meets at a barrier between
-// two steps. A step reads the trails as the steps before it left them, and its local updates act on them together, without
-// an order among ants: the same numbers give the same tours on any device (acs_counts.cuh). Of dense trails the edges
-// outside the candidate lists get their local updates when all tours are built: the greedy choice among them reads the
-// trails that the iteration began with.
+// two steps. A step reads the trails as the steps before it left them, and its local updates act on them together,
+// without an order among ants: equal numbers give equal tours for any launch shape (acs_counts.cuh). Of dense trails
+// the edges outside the candidate lists get their local updates when all tours are built: the greedy choice among them
+// reads the trails that the iteration began with.
 //
-// All blocks must be on the device at once: the launch has no more of them than there are multiprocessors. With more ants
-// than warps a warp moves several of them in turn.
+// All blocks must be on the device at once: the launch has no more of them than there are multiprocessors. With more
+// ants than warps a warp moves several of them in turn.
 
 #define TABU 2  // a bitmask, which the warps of a block can search together
 
@@ -56,15 +56,15 @@ __device__ __forceinline__ Best of_all_lanes(const Best& best) {
 
 extern __shared__ uint4 shared_memory[];
 
-// Build m tours; parameters as in acs_relaxed. rows (n, STRIDE) are the trails before the first step, counts (n, STRIDE) the
-// updates since, zero at first; keep_log2 = log2(1 - xi). ant_bytes: of a Walker and its tabu, in shared memory or, for
-// all m ants, at ant_memory; arrivals zero. With dense trails, cities in the tours carry the marks of acs_counts.cuh.
+// Build m tours; parameters as in acs_relaxed. rows (n, STRIDE) are the trails before the first step, counts (n,
+// STRIDE) the updates since, zero at first; keep_log2 = log2(1 - xi). ant_bytes: of a Walker and its tabu, in shared
+// memory or, for all m ants, at ant_memory; arrivals zero. With dense trails, cities in the tours carry the marks of
+// acs_counts.cuh.
 extern "C" __global__ void __launch_bounds__(32 * MOST_WARPS, 1)
     acs_sync(const float* __restrict__ rows, const float* __restrict__ eta, const Node* __restrict__ candidates,
-             const float* tau,
-             const float* bound, const Node* near_cities, const Node* raised, CITIES_PARAMETERS, float alpha, float beta,
-             float shortest, float q0, float tau0, float xi, int period, const RoundKeys key, int m,
-             int ant_bytes, char* ant_memory, int* tours, float keep_log2, Count* counts, unsigned* arrivals) {
+             const float* tau, const float* bound, const Node* near_cities, const Node* raised, CITIES_PARAMETERS,
+             float alpha, float beta, float shortest, float q0, float tau0, float xi, int period, const RoundKeys key,
+             int m, int ant_bytes, char* ant_memory, int* tours, float keep_log2, Count* counts, unsigned* arrivals) {
     const Cities cities = CITIES;
     const Surroundings around{tau, bound, near_cities, raised};
     const Exponents exponents{alpha, beta, shortest};
@@ -119,8 +119,9 @@ extern "C" __global__ void __launch_bounds__(32 * MOST_WARPS, 1)
                 }
                 walker->city = next;
                 unsigned entry = next;
-                if (DENSE && due) entry |= (ahead == NONE ? MARK_AHEAD : 0u) | (SYMMETRIC && behind == NONE ? MARK_BEHIND : 0u);
-                if (step < n || DENSE) tours[static_cast<size_t>(ant) * n + (step < n ? step : 0)] = static_cast<int>(entry);
+                if (DENSE && due && ahead == NONE) entry |= MARK_AHEAD;
+                if (DENSE && due && SYMMETRIC && behind == NONE) entry |= MARK_BEHIND;
+                tours[static_cast<size_t>(ant) * n + (step < n ? step : 0)] = static_cast<int>(entry);
             }
             __syncwarp();
         };

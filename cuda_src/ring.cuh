@@ -9,8 +9,8 @@
 #define TRAILS 8  // entries a city
 #endif
 
-// Trail in the high half; in the low half the city, and one bit that tells the laps of the ring apart: all slots up to the one
-// written last carry the bit of this lap, the others that of the lap before. So a write changes one word alone.
+// Trail in the high half; in the low half the city, and one bit that tells the laps of the ring apart: all slots up to
+// the one written last carry the bit of this lap, the others that of the lap before. So a write changes one word alone.
 typedef unsigned long long Entry;
 
 constexpr unsigned LAP = 1u << 31;

@@ -31,8 +31,9 @@ __device__ void blend_entry(Entry* ring, int other, float keep, float amount, fl
     ring[oldest] = entry_of(other, oldest == 0 ? lap ^ LAP : lap, rest * keep + amount);
 }
 
-// Global update (Eq. (4)) on the edges of a tour (n,): keep = 1 - rho, amount = rho / length. One thread a city, which meets its
-// two edges in the order in which a walk along the tour writes them; the walk begins with the edge that closes it.
+// Global update (Eq. (4)) on the edges of a tour (n,): keep = 1 - rho, amount = rho / length. One thread a city, which
+// meets its two edges in the order in which a walk along the tour writes them; the walk begins with the edge that
+// closes it.
 extern "C" __global__ void blend_tour(Entry* entries, const int* tour, int n, float keep, float amount, float rest) {
     const int p = blockIdx.x * blockDim.x + threadIdx.x;
     if (p >= n) return;

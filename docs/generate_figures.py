@@ -1,7 +1,7 @@
 """Draw the pictures of benchmarks/results/*.json: ``python docs/generate_figures.py``.
 
-benchmarks/results/NAME.json becomes docs/images/NAME.svg, where generate_tables.py finds it; a result that is not there
-is not drawn.
+benchmarks/results/gpu_gap_over_time.json becomes docs/images/gpu_gap_over_time.svg, where generate_tables.py finds it,
+and so does every other result named in ``PICTURES``; without its result a picture is not drawn.
 """
 
 from __future__ import annotations
@@ -75,8 +75,75 @@ def draw_trials(result: dict[str, Any], path: Path) -> None:
         figure.savefig(path, metadata={"Date": None, "Description": source_of(result)})
 
 
-#: by the name of the result
-PICTURES = {"gpu_gap_over_time": draw_gap_over_time, "gpu_as_trials": draw_trials}
+def _draw_one_panel(
+    result: dict[str, Any], path: Path, lines: dict[str, Curve], **axes_settings: Any
+) -> None:
+    """Draw curves by name over logarithmic axes."""
+    with matplotlib.rc_context({"svg.hashsalt": "pymoo_gpuaco", "svg.fonttype": "none"}):
+        figure = Figure(figsize=(6.4, 3.6), layout="constrained")
+        axes = figure.subplots()
+        for name, (x, y) in lines.items():
+            axes.plot(x, y, "o-" if len(x) > 3 else "D", label=name, markersize=4)
+        axes.set(xscale="log", **axes_settings)
+        for axis in (axes.xaxis, axes.yaxis):
+            axis.set_major_formatter("{x:g}")
+        axes.grid(visible=True, which="major", alpha=0.3)
+        axes.legend()
+        figure.savefig(path, metadata={"Date": None, "Description": source_of(result)})
+
+
+def columns_over(result: dict[str, Any], x: int, chosen: dict[str, int]) -> dict[str, Curve]:
+    """Return columns of a result by name, over column ``x``; cells without a number are left out."""
+    lines = {}
+    for name, column in chosen.items():
+        points = [(row[x], row[column]) for row in result["rows"] if row[column] is not None]
+        lines[name] = ([float(a) for a, _ in points], [float(b) for _, b in points])
+    return lines
+
+
+def draw_climbers(result: dict[str, Any], path: Path) -> None:
+    """Draw moves evaluated a second over the number of cities, as Figures 2 to 4 and 6 of paper 002."""
+    chosen = {"tuned": 3, "tiled": 2, "intra": 1, "authors' code": 4, "CPU engine": 6}
+    _draw_one_panel(
+        result,
+        path,
+        columns_over(result, 0, chosen),
+        yscale="log",
+        xlabel="cities",
+        ylabel="10$^9$ moves a second",
+    )
+
+
+def draw_climbers_quality(result: dict[str, Any], path: Path) -> None:
+    """Draw the error of the best climb over the number of cities, as Figure 7 of paper 002."""
+    lines = columns_over(result, 1, {"best": 4, "batch": 7})
+    _draw_one_panel(result, path, lines, xlabel="cities", ylabel="error of the best climb, %")
+
+
+def draw_climbers_moves(result: dict[str, Any], path: Path) -> None:
+    """Draw climbs a second by instance, as Figure 8 of paper 002, here for both kinds of moves."""
+    instances = list(dict.fromkeys(row[0] for row in result["rows"]))
+    with matplotlib.rc_context({"svg.hashsalt": "pymoo_gpuaco", "svg.fonttype": "none"}):
+        figure = Figure(figsize=(6.4, 3.2), layout="constrained")
+        axes = figure.subplots()
+        for shift, moves in ((-0.2, "best"), (0.2, "batch")):
+            rates = {row[0]: row[3] or 0.0 for row in result["rows"] if row[1] == moves}
+            axes.bar(
+                [k + shift for k in range(len(instances))], [rates[i] for i in instances], 0.4, label=moves
+            )
+        axes.set(yscale="log", ylabel="climbs a second", xticks=range(len(instances)), xticklabels=instances)
+        axes.yaxis.set_major_formatter("{x:g}")
+        axes.legend()
+        figure.savefig(path, metadata={"Date": None, "Description": source_of(result)})
+
+
+PICTURES = {
+    "gpu_gap_over_time": draw_gap_over_time,
+    "gpu_as_trials": draw_trials,
+    "gpu_climbers": draw_climbers,
+    "gpu_climbers_moves": draw_climbers_moves,
+    "gpu_climbers_quality": draw_climbers_quality,
+}
 
 
 def main() -> None:
@@ -84,7 +151,7 @@ def main() -> None:
     for name, draw in PICTURES.items():
         result = ROOT / "benchmarks" / "results" / f"{name}.json"
         if not result.is_file():
-            print(f"not drawn: there is no {result.relative_to(ROOT)}")
+            print(f"nothing to draw: there is no {result.relative_to(ROOT)}")
             continue
         path = ROOT / "docs" / "images" / f"{name}.svg"
         draw(json.loads(result.read_text(encoding="utf-8")), path)

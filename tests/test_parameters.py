@@ -83,6 +83,10 @@ TABLE = {
     "xi": ([0, 1, 0.1], reals(SHARE, (-0.1, 1.1))),
     "local_update_period": ([1, 10**9], counts(COUNT)),
     "trails_per_node": ([1, 1024], counts(THOUSAND, 1024)),
+    "deterministic": (
+        [True, False],
+        [(wrong, TypeError, "deterministic must be True or False") for wrong in (1, None, "yes")],
+    ),
     "sampling": (
         [None, np.arange(5), [[0, 1, 2]], lambda problem, n: None],
         [(wrong, TypeError, "must be a pymoo Sampling") for wrong in (3, "random", 1.5)],

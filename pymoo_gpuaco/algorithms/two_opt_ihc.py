@@ -27,8 +27,8 @@ class GPU2OptIHC(TourAlgorithm):
     n_climbers : tours that climb side by side, >= 1. None: what keeps the device busy (CPU: 32).
     moves : "best" (the paper's) makes the best of all moves after every evaluation of them; "batch" also all others
         that do not get in its way or each other's, best first: far fewer evaluations until no move shortens the tour.
-    kernel : "intra", "tiled" or "tuned", the steps of sections 3.1 to 3.3 of the paper, or "auto", the fastest. A choice
-        of GPU code, which changes no result; the CPU engine has one. "intra" and "tiled" cannot make batches.
+    kernel : "intra", "tiled" or "tuned", the steps of sections 3.1 to 3.3 of the paper, or "auto", the fastest. A
+        choice of GPU code, which changes no result; the CPU engine has one. "intra" and "tiled" cannot make batches.
     sampling : the first climbs start from these tours.
     n_elites : must be 1: a generation hands out its shortest tour.
     backend, device, **pymoo_arguments : see ``TourAlgorithm``.

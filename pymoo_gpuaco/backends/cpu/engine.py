@@ -319,9 +319,7 @@ class CpuClimbers:
         self.instance = instance
         self.n_climbers = parameters.n_climbers or CLIMBERS
         self._graph = make_graph(instance)
-        self._climbers = hill_climbing.make_climbers(
-            self.n_climbers, instance.n, parameters.moves == "batch"
-        )
+        self._climbers = hill_climbing.make_climbers(self.n_climbers, instance.n, parameters.moves == "batch")
         self._best_tours = np.zeros((self.n_climbers, instance.n), np.int32)
         self._best_lengths = np.full(self.n_climbers, np.inf)
         self._threads = min(thread_count(), self.n_climbers)

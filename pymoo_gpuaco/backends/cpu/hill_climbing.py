@@ -168,7 +168,7 @@ def _make_batch(c, climber):  # type: ignore[no-untyped-def]
                 continue
             low, high = own_move[p, 0], own_move[p, 1]
             inside = i < low < j
-            if low == i or low == j or high == i or high == j or inside != (i < high < j):
+            if low in (i, j) or high in (i, j) or inside != (i < high < j):
                 own_gain[p] = 0.0
                 continue
             if inside:

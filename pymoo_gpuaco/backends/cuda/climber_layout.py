@@ -145,7 +145,7 @@ def _resident(base: ClimberLayout, limits: DeviceLimits) -> ClimberLayout | None
         # of every block the system takes 1 KiB
         blocks = min(THREADS[SPANS] // threads, (limits.shared_bytes + 1024) // (shared + 1024), MOST_BLOCKS)
         for segments in range(1, n // SPANS_A_THREAD + 1):
-            rows = _rows(n, segments, SPANS_A_THREAD)
+            rows = _rows(n, segments)
             each = -(-groups * segments // threads)
             if segments > 1 and each * threads > 4 * groups * segments:
                 continue
@@ -166,9 +166,9 @@ def _resident(base: ClimberLayout, limits: DeviceLimits) -> ClimberLayout | None
     return None if best is None else best[1]
 
 
-def _rows(places: int, segments: int, unit: int) -> int:
+def _rows(places: int, segments: int) -> int:
     """Rows of a unit of work: a multiple of the spans that a thread evaluates together."""
-    return -(-(-(-places // segments)) // unit) * unit
+    return math.ceil(places / segments / SPANS_A_THREAD) * SPANS_A_THREAD
 
 
 def _steps(pairs: int, threads: int, blocks: int) -> float:
@@ -183,7 +183,7 @@ def _steps(pairs: int, threads: int, blocks: int) -> float:
 
 def _staged(base: ClimberLayout, limits: DeviceLimits) -> ClimberLayout:
     """The tour in global memory, and tiles of it in shared memory: the shape that wastes least."""
-    n, spans = base.n, base.n // 2 - 1
+    spans = base.n // 2 - 1
     groups = -(-spans // SPANS_A_THREAD)
     if base.batch:
         groups = -(-groups // 32) * 32
@@ -191,7 +191,7 @@ def _staged(base: ClimberLayout, limits: DeviceLimits) -> ClimberLayout:
     best: tuple[float, ClimberLayout] | None = None
     for threads in (128, 256):
         for segments in range(-(-places // LONGEST_TILE), -(-places // (LONGEST_TILE // 4)) + 1):
-            rows = _rows(places, segments, SPANS_A_THREAD)
+            rows = _rows(places, segments)
             tile = base.place_bytes * (2 * rows + 1 + SPANS_A_THREAD * threads)
             shared = CONTROL_BYTES + 8 * threads + tile
             if shared > limits.shared_bytes:

@@ -227,7 +227,7 @@ class _Climbs:
 
     def write(self, state: State) -> None:
         """Take over the arrays of a state. Raises ValueError for one of another instance or number of climbers."""
-        arrays = {}
+        arrays: dict[str, NDArray] = {}
         for name, (_, shape, kind) in self._arrays.items():
             array = np.asarray(state[name])
             if array.shape != shape:

@@ -79,6 +79,7 @@ class CudaColony:
         parts: list[Part] = [self._cities, self._lists, self._trails, self._construction, _Tours(self)]
         if self._search is not None:
             parts.append(self._search)
+        self.parts = tuple(parts)
         self._device.set_up(parts, _advice(plan))
         self._begun: int | None = None  # key of the construction that ``begin`` has started
         # ants of ACS change the trails

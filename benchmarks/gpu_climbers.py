@@ -1,0 +1,227 @@
+"""Hill climbers on a GPU: 2-opt moves evaluated a second, batches of moves, and the error of the best of many climbs.
+
+    python benchmarks/gpu_climbers.py FOLDER [--seconds 1]
+
+FOLDER holds the TSPLIB files. A step evaluates (n-1)(n-2)/2 moves, as the paper counts them (section 4, paper 002).
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+import time
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+from record import write
+
+from pymoo_gpuaco.backends import make_climbers
+from pymoo_gpuaco.colony.parameters import ClimberParameters
+from pymoo_gpuaco.problems import TSP, load_tsp
+from pymoo_gpuaco.problems.instance import as_instance
+
+#: the first n points of d18512, as in the paper
+SIZES = (100, 200, 318, 493, 700, 1002, 1500, 2392, 3795, 5000, 7397, 11849, 18512)
+LEVELS = ("intra", "tiled", "tuned")
+#: the authors' code, version 2.3, built for and run on the same kind of GPU: billions of moves a second, on the
+#: instances d493, pr1002 and pr2392
+AUTHORS = {493: 824, 1002: 837, 2392: 875}
+CPU_SIZES = (100, 493, 1002, 2392, 5000, 18512)
+WHOLE_CLIMBS = ("d198", "d493", "pr1002", "pr2392")
+FEW = 132  # climbers
+CLIMBS = 100_000
+QUALITY = (
+    "berlin52",
+    "d198",
+    "a280",
+    "lin318",
+    "pcb442",
+    "d493",
+    "rat783",
+    "pr1002",
+    "nrw1379",
+    "pr2392",
+)
+
+
+def engine(problem: TSP, backend: str = "cuda", n_climbers: int | None = None, **parameters: str):
+    return make_climbers(as_instance(problem, 1), ClimberParameters(n_climbers, **parameters), backend)
+
+
+def rate(problem: TSP, calls: int, kernel: str) -> float:
+    """Median of billions of moves a second, after a short call that warms up."""
+    climbers, n, found = engine(problem, kernel=kernel), problem.n_cities, []
+    climbers.climb(1, pairs=1 << 34)
+    for _ in range(calls):
+        scans, before = climbers.scans, time.perf_counter()
+        climbers.climb(1)
+        seconds = time.perf_counter() - before
+        found.append((climbers.scans - scans) * (n - 1) * (n - 2) / 2 / seconds / 1e9)
+    return statistics.median(found)
+
+
+def cpu_rate(problem: TSP, seconds: float) -> float:
+    """Billions of moves a second: a call of the CPU engine evaluates a known number of pairs."""
+    climbers = engine(problem, "cpu")
+    climbers.climb(1, pairs=10**6)
+    pairs, before = 0, time.perf_counter()
+    while time.perf_counter() - before < seconds:
+        climbers.climb(1, pairs=10**8)
+        pairs += 10**8
+    return pairs / (time.perf_counter() - before) / 1e9
+
+
+def speed(big: TSP, seconds: float) -> None:
+    rows = []
+    for n in SIZES:
+        problem = TSP(big.coords[:n, :2], metric="EUC_2D")
+        rates = [round(rate(problem, 3 if level == "tuned" else 1, level)) for level in LEVELS]
+        cpu = round(cpu_rate(problem, seconds / 4), 2) if n in CPU_SIZES else None
+        authors = AUTHORS.get(n)
+        rows.append([n, *rates, authors, None if authors is None else round(rates[-1] / authors, 2), cpu])
+        print(rows[-1], flush=True)
+    write(
+        "gpu_climbers",
+        "2-opt moves evaluated a second by the hill climbers on a GPU",
+        [
+            "cities",
+            *(f"{level}, 10^9/s" for level in LEVELS),
+            "authors' code, 10^9/s",
+            "tuned over it",
+            "CPU, 10^9/s",
+        ],
+        rows,
+        {"instance": "first n points of d18512", "metric": "EUC_2D, rounded", "climbers": "n_climbers=None"},
+        [
+            "From random starts; on up to 1002 cities the calls hold whole climbs, above that their first part. "
+            "tuned: median of 3 calls.",
+            "The authors' figures are constants here: version 2.3 of their code, built for the same kind of GPU, on "
+            "d493, pr1002 and pr2392; it cuts distances to whole numbers, the kernels here round them.",
+            "CPU: this package's CPU engine with its 32 climbers; its scan stops and goes on, and its pairs count what "
+            "that costs.",
+        ],
+    )
+
+
+def first_climbs(problem: TSP, moves: str) -> tuple[float, NDArray[np.float64]]:
+    """Seconds until each of a few climbers ended its first climb, and the lengths of those climbs."""
+    climbers, n = engine(problem, n_climbers=FEW, moves=moves), problem.n_cities
+    own, lengths = np.arange(FEW), np.full(FEW, np.inf)
+    # so little a call that a climber does not end a second climb in the call in which it ends its first
+    scans_a_call = max(1, n // 8) if moves == "best" else 4
+    spent = 0.0
+    under_way = np.ones(FEW, bool)
+    while under_way.any():
+        before = time.perf_counter()
+        climbers.climb(1, pairs=max(FEW, 128) * scans_a_call * n * n // 2)
+        spent += time.perf_counter() - before
+        state = climbers.export_state()
+        lengths[under_way] = np.minimum(lengths, state["best_lengths"])[under_way]
+        under_way &= state["restart"] == own
+    return spent, lengths
+
+
+def whole_climbs(folder: Path, seconds: float) -> None:
+    rows = []
+    for name in WHOLE_CLIMBS:
+        problem = load_tsp(folder / f"{name}.tsp")
+        for moves in ("best", "batch"):
+            climbers = engine(problem, moves=moves)
+            climbers.climb(1)
+            finished, scans, before = 0, climbers.scans, time.perf_counter()
+            while (spent := time.perf_counter() - before) < seconds or (
+                finished == 0 and spent < 4 * seconds
+            ):
+                finished += climbers.climb(1)
+            scans = climbers.scans - scans
+            until, lengths = first_climbs(problem, moves)
+            gaps = 100.0 * (lengths / problem.best_known - 1.0)
+            rows.append(
+                [
+                    name,
+                    moves,
+                    climbers.n_climbers,
+                    round(finished / spent, 1) if finished >= climbers.n_climbers else None,
+                    round(scans / finished, 1) if finished >= climbers.n_climbers else None,
+                    round(until, 3),
+                    round(float(gaps.mean()), 2),
+                    round(float(gaps.min()), 2),
+                ]
+            )
+            print(rows[-1], flush=True)
+    write(
+        "gpu_climbers_moves",
+        "Hill climbing by the best move and by batches of moves",
+        [
+            "instance",
+            "moves",
+            "climbers",
+            "climbs a second",
+            "evaluations a climb",
+            f"{FEW} climbs, s",
+            "their mean error %",
+            "least error %",
+        ],
+        rows,
+        {"seconds": seconds},
+        [
+            "An evaluation looks at all (n-1)(n-2)/2 moves. Climbs a second: all climbers that fill the device; empty "
+            "where they did not all end a climb in the time.",
+            f"{FEW} climbs: the time in which each of {FEW} climbers comes to its first local optimum.",
+        ],
+    )
+
+
+def quality(folder: Path, seconds: float) -> None:
+    rows = []
+    for name in QUALITY:
+        problem = load_tsp(folder / f"{name}.tsp")
+        row: list[object] = [name, problem.n_cities]
+        for moves in ("best", "batch"):
+            climbers, finished, shortest = engine(problem, moves=moves), 0, np.inf
+            climbers.climb(1, pairs=1 << 30)
+            before = time.perf_counter()
+            while finished < CLIMBS and time.perf_counter() - before < 2 * seconds:
+                finished += climbers.climb(1)
+                shortest = min(shortest, climbers.best()[1])
+            spent = time.perf_counter() - before
+            row += [finished, round(spent, 2), round(100.0 * (shortest / problem.best_known - 1.0), 3)]
+        rows.append(row)
+        print(row, flush=True)
+    write(
+        "gpu_climbers_quality",
+        "Error of the best of many climbs",
+        [
+            "instance",
+            "cities",
+            "best: climbs",
+            "best: s",
+            "best: error %",
+            "batch: climbs",
+            "batch: s",
+            "batch: error %",
+        ],
+        rows,
+        {"climbs wanted": CLIMBS, "seconds at most": 2 * seconds},
+        ["Each line ends at the wanted number of climbs or at the end of its time, whichever comes first."],
+    )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("folder")
+    parser.add_argument("--seconds", type=float, default=1.0)
+    parser.add_argument("--only", nargs="*", default=["speed", "moves", "quality"])
+    arguments = parser.parse_args()
+    folder = Path(arguments.folder)
+    if "speed" in arguments.only:
+        speed(load_tsp(folder / "d18512.tsp"), arguments.seconds)
+    if "moves" in arguments.only:
+        whole_climbs(folder, arguments.seconds)
+    if "quality" in arguments.only:
+        quality(folder, arguments.seconds)
+
+
+if __name__ == "__main__":
+    main()

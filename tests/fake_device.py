@@ -1,0 +1,187 @@
+"""A stand-in for pycuda.driver on machines without a GPU: memory is real, kernels do nothing.
+
+It sees what the engines tell a driver: every kernel that is launched exists in its source, gets the arguments that it
+takes, and addresses that are null or in memory that was taken; every definition is one that the source reads.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import re
+import struct
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+
+from pymoo_gpuaco.backends.cuda import compile as compiler
+from pymoo_gpuaco.backends.cuda import context, sources
+
+_LETTERS = {"int": "i", "unsigned": "I", "float": "f", "double": "d", "size_t": "Q", "long long": "q"}
+_GROUPS = {"CITIES_PARAMETERS": "PPPPi", "RoundKeys": 20 * "I"}
+_KERNEL = re.compile(
+    r"__global__\s+void\s+(?:__launch_bounds__\((?:[^()]|\([^()]*\))*\)\s*)?(\w+)\(([^)]*)\)", re.DOTALL
+)
+MEMORY = 4 << 30
+LIMITS = {
+    "MULTIPROCESSOR_COUNT": 132,
+    "MAX_THREADS_PER_MULTIPROCESSOR": 2048,
+    "MAX_SHARED_MEMORY_PER_BLOCK_OPTIN": 232_448,
+    "MAX_SHARED_MEMORY_PER_MULTIPROCESSOR": 233_472,
+}
+
+
+def _letter(parameter: str) -> str:
+    words = re.sub(r"\b(const|__restrict__|__grid_constant__|volatile)\b", " ", parameter).strip()
+    if words in _GROUPS:
+        return _GROUPS[words]
+    if "*" in words:
+        return "P"
+    kind = words.rsplit(" ", 1)[0].strip()
+    return _GROUPS[kind] if kind in _GROUPS else _LETTERS[kind]
+
+
+def _chosen(text: str, definitions: dict[str, object]) -> str:
+    """The parameters that are left of a list with ``#if NAME``, ``#else`` and ``#endif`` in it."""
+    kept, conditions = [], []
+    for line in text.splitlines():
+        words = line.split()
+        if words[:1] == ["#if"]:
+            conditions.append(bool(int(str(definitions[words[1]]))))
+        elif words[:1] == ["#else"]:
+            conditions[-1] = not conditions[-1]
+        elif words[:1] == ["#endif"]:
+            conditions.pop()
+        elif all(conditions):
+            kept.append(line)
+    return " ".join(kept)
+
+
+def kernels_of(file: str, definitions: dict[str, object]) -> dict[str, str]:
+    """Types of every kernel's parameters, in the letters of ``Source.kernels``."""
+    text = re.sub(r"//[^\n]*", "", sources.read(file))
+    return {
+        name: "".join(_letter(parameter) for parameter in _chosen(parameters, definitions).split(","))
+        for name, parameters in _KERNEL.findall(text)
+    }
+
+
+class Allocation(int):
+    """An address, and the memory there."""
+
+    memory: np.ndarray
+    owner: FakeDriver
+
+    def free(self) -> None:
+        del self.owner.taken[int(self)]
+
+
+class FakeDriver:
+    """The part of pycuda.driver that the engines use."""
+
+    MemoryError = type("MemoryError", (Exception,), {})
+    Error = type("Error", (Exception,), {})
+
+    def __init__(self) -> None:
+        self.taken: dict[int, np.ndarray] = {}
+        self.compiled: list[tuple[str, dict[str, object]]] = []
+        self.launched: set[str] = set()
+        names = SimpleNamespace(**{name: name for name in LIMITS})
+        self.device_attribute = names
+        self.function_attribute = SimpleNamespace(
+            MAX_DYNAMIC_SHARED_SIZE_BYTES="MAX_DYNAMIC_SHARED_SIZE_BYTES"
+        )
+
+    def Device(self, index: int) -> Any:
+        return SimpleNamespace(get_attribute=LIMITS.__getitem__, compute_capability=lambda: (9, 0))
+
+    def mem_get_info(self) -> tuple[int, int]:
+        return MEMORY - sum(memory.nbytes for memory in self.taken.values()), MEMORY
+
+    def mem_alloc(self, size: int) -> Allocation:
+        memory = np.zeros(size + 256, np.uint8)
+        address = Allocation(memory.ctypes.data + -memory.ctypes.data % 256)
+        address.memory, address.owner = memory, self
+        self.taken[int(address)] = np.lib.stride_tricks.as_strided(memory, (size,), (1,))
+        return address
+
+    def check(self, address: int, size: int = 1) -> None:
+        """Fail unless the bytes lie in memory that was taken."""
+        for start, memory in self.taken.items():
+            if start <= address and address + size <= start + memory.nbytes:
+                return
+        raise AssertionError(f"{size} bytes at an address that was not taken")
+
+    def memcpy_htod(self, target: Any, source: np.ndarray) -> None:
+        assert source.flags.c_contiguous
+        self.check(int(target), source.nbytes)
+        ctypes.memmove(int(target), source.ctypes.data, source.nbytes)
+
+    def memcpy_dtoh(self, target: np.ndarray, source: Any) -> None:
+        assert target.flags.c_contiguous
+        self.check(int(source), target.nbytes)
+        ctypes.memmove(target.ctypes.data, int(source), target.nbytes)
+
+    def memcpy_dtod_async(self, target: Any, source: Any, size: int) -> None:
+        self.check(int(target), size)
+        self.check(int(source), size)
+        ctypes.memmove(int(target), int(source), size)
+
+    def memset_d8(self, start: Any, value: int, size: int) -> None:
+        self.check(int(start), size)
+        ctypes.memset(int(start), value, size)
+
+    def module_from_buffer(self, code: bytes) -> Any:
+        file, definitions = json.loads(code)
+        return SimpleNamespace(get_function=lambda name: FakeKernel(self, file, definitions, name))
+
+
+class FakeKernel:
+    """A kernel that only looks at how it is launched."""
+
+    def __init__(self, driver: FakeDriver, file: str, definitions: dict[str, object], name: str) -> None:
+        there = kernels_of(file, definitions)
+        assert name in there, f"{file} has no kernel {name}"
+        self._driver, self._name, self._takes = driver, name, there[name]
+        self._shared = 48 << 10
+
+    def prepare(self, types: str) -> None:
+        assert types == self._takes, f"{self._name} takes {self._takes}, prepared with {types}"
+
+    def set_attribute(self, attribute: str, value: int) -> None:
+        assert attribute == "MAX_DYNAMIC_SHARED_SIZE_BYTES"
+        assert value <= LIMITS["MAX_SHARED_MEMORY_PER_BLOCK_OPTIN"]
+        self._shared = value
+
+    def prepared_call(self, grid: tuple, block: tuple, *arguments: Any, shared_size: int = 0) -> None:
+        assert len(arguments) == len(self._takes), f"{self._name} takes {len(self._takes)} arguments"
+        assert min(*grid, *block) >= 1
+        assert block[0] <= 1024
+        assert shared_size <= self._shared, (
+            f"{self._name}: {shared_size} bytes of shared memory were not allowed"
+        )
+        for letter, argument in zip(self._takes, arguments, strict=True):
+            struct.pack(letter, int(argument) if letter in "PiIQq" else float(argument))
+            if letter == "P" and int(argument):
+                self._driver.check(int(argument))
+        self._driver.launched.add(self._name)
+
+
+def install(monkeypatch: Any) -> FakeDriver:
+    """Let the CUDA engines find a device whose kernels do nothing."""
+    driver = FakeDriver()
+    primary = SimpleNamespace(push=lambda: None, pop=lambda: None)
+
+    def compile_files(architecture: str, wanted: dict[str, dict[str, object]]) -> dict[str, bytes]:
+        for file, definitions in wanted.items():
+            text = sources.with_includes(file).decode()
+            unread = [name for name in definitions if not re.search(rf"\b{name}\b", text)]
+            assert not unread, f"{file} does not read {unread}"
+            driver.compiled.append((file, dict(definitions)))
+        return {file: json.dumps([file, definitions]).encode() for file, definitions in wanted.items()}
+
+    monkeypatch.setattr(context, "driver", lambda: driver)
+    monkeypatch.setattr(context, "retain", lambda index: primary)
+    monkeypatch.setattr(compiler, "compile_files", compile_files)
+    return driver

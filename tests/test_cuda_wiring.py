@@ -1,0 +1,101 @@
+"""What the CUDA engines tell a driver, on any machine: see ``fake_device``. What kernels compute is tested on a GPU."""
+
+from __future__ import annotations
+
+import gc
+
+import numpy as np
+import pytest
+
+from pymoo_gpuaco.backends.cuda.climbers import CudaClimbers
+from pymoo_gpuaco.backends.cuda.engine import CudaColony, lacks
+from pymoo_gpuaco.colony.parameters import ClimberParameters, ColonyParameters, LocalSearch
+from pymoo_gpuaco.colony.trails import TrailUpdate
+from pymoo_gpuaco.problems.instance import as_instance
+from tests.engine_cases import COLONIES, INSTANCES, cloud, instance_for
+from tests.fake_device import FakeDriver, install
+
+
+@pytest.fixture
+def driver(monkeypatch: pytest.MonkeyPatch) -> FakeDriver:
+    return install(monkeypatch)
+
+
+def use(engine: CudaColony, n: int) -> None:
+    """Call everything that an engine has."""
+    m = engine.n_ants
+    engine.greedy_tour()
+    engine.reset_trails(0.5)
+    for key in (1, 2**64 - 1):
+        lengths = engine.construct(key)
+        assert lengths.shape == (m,)
+        assert engine.tours([0]).shape == (1, n)
+        if engine.parameters.memory != "selective":
+            engine.update_trails(TrailUpdate(0.1, ((np.arange(n), 0.5),), tau_min=0.1, tau_max=2.0))
+        engine.update_trails(TrailUpdate(0.1, ((np.arange(n), 0.5),), on_tours_only=True))
+    engine.branching_factor(0.05)
+    engine.import_state(engine.export_state())
+    if engine.works_ahead:
+        engine.hold_trails()
+        engine.begin(3)
+        engine.restore_trails()
+    engine.improve(np.tile(np.arange(n), (m, 1)), 1)
+
+
+@pytest.mark.parametrize("way", COLONIES)
+@pytest.mark.parametrize("name", INSTANCES)
+def test_every_launch_fits_its_kernel(name, way, driver):
+    problem = INSTANCES[name]
+    parameters = ColonyParameters(**{"n_ants": 6, **COLONIES[way]})
+    instance = instance_for(problem, parameters)
+    if lacks(instance, parameters) is not None:
+        pytest.skip("the CUDA engine says what it lacks")
+    engine = CudaColony(instance, parameters)
+    use(engine, instance.n)
+    if parameters.memory == "auto" and parameters.xi == 0.0:
+        engine.update_trails(TrailUpdate(0.1, colony_amount=1.0))
+    del engine
+    gc.collect()
+    assert not driver.taken
+
+
+@pytest.mark.parametrize("n", [300, 2500, 12_000])
+@pytest.mark.parametrize(
+    "way", ["rwm", "wrs", "candidate memory", "kicks", "acs sync", "acs relaxed", "acs selective"]
+)
+def test_every_launch_fits_on_larger_instances(n, way, driver):
+    parameters = ColonyParameters(
+        **{"memory": "candidate" if n > 5000 else "auto", **COLONIES[way], "n_ants": 40}
+    )
+    instance = instance_for(cloud(n), parameters)
+    use(CudaColony(instance, parameters), n)
+
+
+@pytest.mark.parametrize("k", [1, 8, 33, 70, 299])
+@pytest.mark.parametrize("tabu", ["list", "compact", "bitmask"])
+@pytest.mark.parametrize("selection", ["wrs", "rwm", "pseudo_random_proportional"])
+def test_every_launch_fits_any_length_of_list(k, tabu, selection, driver):
+    parameters = ColonyParameters(
+        n_ants=5, candidate_list_size=k, tabu=tabu, selection=selection, xi=0.1, local_search=LocalSearch()
+    )
+    use(CudaColony(instance_for(cloud(300), parameters), parameters), 300)
+
+
+@pytest.mark.parametrize("moves", ["best", "batch"])
+@pytest.mark.parametrize("kernel", ["auto", "intra", "tiled", "tuned"])
+@pytest.mark.parametrize("name", [*(n for n, p in INSTANCES.items() if p.symmetric), 500, 5000, 60_000])
+def test_every_launch_of_climbers_fits(name, kernel, moves, driver):
+    if moves == "batch" and kernel in ("intra", "tiled"):
+        pytest.skip("these make one move a step")
+    problem = INSTANCES[name] if isinstance(name, str) else cloud(name)
+    parameters = ClimberParameters(n_climbers=6, moves=moves, kernel=kernel)
+    engine = CudaClimbers(as_instance(problem, 1), parameters)
+    n = problem.n_cities
+    engine.start_from(np.arange(n)[None])
+    engine.climb(1)
+    assert engine.best()[0].shape == (n,)
+    assert engine.lengths().shape == (6,)
+    engine.import_state(engine.export_state())
+    del engine
+    gc.collect()
+    assert not driver.taken
