@@ -25,35 +25,6 @@ __device__ __forceinline__ long long place_of(const int* neighbours, int n, int 
 #endif
 }
 
-// Dense trails know the largest trail of a city's edges that are no candidates: bound (n,). It evaporates as they do
-// and rises with a deposit on one of them, so it is never below their maximum.
-__device__ __forceinline__ void raise_bound(float* bound, const int* neighbours, int k, int i, int j, float trail) {
-#if DENSE
-    const size_t row = static_cast<size_t>(i) * k;
-    bool candidate = false;
-    for (int slot = 0; slot < k; ++slot) candidate |= neighbours[row + slot] == j;
-    // Trails are not negative, and then floats compare as integers do.
-    if (!candidate) atomicMax(reinterpret_cast<int*>(bound + i), __float_as_int(trail));
-#endif
-}
-
-// bound (n,) from dense trails, one warp a city.
-extern "C" __global__ void find_bounds(const float* tau, const int* neighbours, int n, int k, float* bound) {
-    const int city = (blockIdx.x * blockDim.x + threadIdx.x) >> 5, lane = lane_id();
-    if (city >= n) return;
-    const size_t row = static_cast<size_t>(city) * k;
-    float largest = 0.0f;
-    for (int j = lane; j < n; j += 32) {
-        const float trail = tau[static_cast<size_t>(city) * n + j];
-        if (trail <= largest || j == city) continue;
-        bool candidate = false;
-        for (int slot = 0; slot < k; ++slot) candidate |= neighbours[row + slot] == j;
-        if (!candidate) largest = trail;
-    }
-    largest = warp_max(largest);
-    if (lane == 0) bound[city] = largest;
-}
-
 extern "C" __global__ void fill_trails(float* tau, size_t count, float value) {
     const size_t stride = static_cast<size_t>(gridDim.x) * blockDim.x;
     for (size_t e = static_cast<size_t>(blockIdx.x) * blockDim.x + threadIdx.x; e < count; e += stride) tau[e] = value;
@@ -76,31 +47,29 @@ extern "C" __global__ void evaporate(float* tau, size_t count, float keep, float
     if (e < count) tau[e] = fminf(high, fmaxf(low, tau[e] * keep));
 }
 
-__device__ __forceinline__ void deposit_on(float* tau, float* bound, const int* neighbours, int n, int k, int i, int j,
-                                           float keep, float amount, float high) {
+__device__ __forceinline__ void deposit_on(float* tau, const int* neighbours, int n, int k, int i, int j, float keep,
+                                           float amount, float high) {
     const long long place = place_of(neighbours, n, k, i, j);
-    if (place < 0) return;
-    const float trail = fminf(high, tau[place] * keep + amount);
-    tau[place] = trail;
-    raise_bound(bound, neighbours, k, i, j, trail);
+    if (place >= 0) tau[place] = fminf(high, tau[place] * keep + amount);
 }
 
 // tau <- min(keep tau + amount, high) on the edges of one tour (n,), one thread an edge: a tour holds no edge twice.
 // keep is 1 for a deposit and 1 - rho for the global update of ACS (Eq. (4), paper 003).
-extern "C" __global__ void deposit(float* tau, float* bound, const int* neighbours, int n, int k, const int* tour, float keep,
+extern "C" __global__ void deposit(float* tau, const int* neighbours, int n, int k, const int* tour, float keep,
                                    float amount, float high) {
     const int p = blockIdx.x * blockDim.x + threadIdx.x;
     if (p >= n) return;
     const int i = tour[p], j = tour[p + 1 < n ? p + 1 : 0];
-    deposit_on(tau, bound, neighbours, n, k, i, j, keep, amount, high);
+    deposit_on(tau, neighbours, n, k, i, j, keep, amount, high);
 #if SYMMETRIC
-    deposit_on(tau, bound, neighbours, n, k, j, i, keep, amount, high);
+    deposit_on(tau, neighbours, n, k, j, i, keep, amount, high);
 #endif
 }
 
-// Deposits of the whole colony, first half: sums[e] += share / length of every ant that uses edge e (1 for a length of
-// 0), in units of 2^-40 of the largest deposit. Integers add up to the same in any order; floats would not.
-// sums (n, n) or (n, k), zero at first.
+#if !DENSE
+// Deposits of the whole colony on the candidate edges, first half (colony_deposit.cu does dense trails): sums[e] +=
+// share / length of every ant that uses edge e (1 for a length of 0), in units of 2^-40 of the largest deposit. Integers
+// add up to the same in any order; floats would not. sums (n, k), zero at first.
 extern "C" __global__ void sum_deposits(unsigned long long* sums, const int* neighbours, int n, int k,
                                         const int* tours, const double* lengths, int m, double share, double unit) {
     const size_t edges = static_cast<size_t>(m) * n, stride = static_cast<size_t>(gridDim.x) * blockDim.x;
@@ -120,19 +89,16 @@ extern "C" __global__ void sum_deposits(unsigned long long* sums, const int* nei
 }
 
 // Second half: tau <- min(tau + sum, high), and the sums are zero again.
-extern "C" __global__ void apply_sums(float* tau, float* bound, const int* neighbours, int n, int k,
-                                      unsigned long long* sums, double unit, float high) {
-    const size_t count = static_cast<size_t>(n) * (DENSE ? n : k);
-    const size_t stride = static_cast<size_t>(gridDim.x) * blockDim.x;
+extern "C" __global__ void apply_sums(float* tau, int n, int k, unsigned long long* sums, double unit, float high) {
+    const size_t count = static_cast<size_t>(n) * k, stride = static_cast<size_t>(gridDim.x) * blockDim.x;
     for (size_t e = static_cast<size_t>(blockIdx.x) * blockDim.x + threadIdx.x; e < count; e += stride) {
         const unsigned long long sum = sums[e];
         if (sum == 0ull) continue;
-        const float trail = fminf(high, tau[e] + static_cast<float>(static_cast<double>(sum) * unit));
-        tau[e] = trail;
+        tau[e] = fminf(high, tau[e] + static_cast<float>(static_cast<double>(sum) * unit));
         sums[e] = 0ull;
-        if (DENSE) raise_bound(bound, neighbours, k, static_cast<int>(e / n), static_cast<int>(e % n), trail);
     }
 }
+#endif
 
 // Adds to *count, over all cities, the candidates whose trail exceeds min + lam (max - min) of the city's candidates.
 // One warp a city.

@@ -20,6 +20,15 @@ __device__ __forceinline__ unsigned warp_min(unsigned value) {
 
 __device__ __forceinline__ unsigned warp_max(unsigned value) { return ~warp_min(~value); }
 
+__device__ __forceinline__ unsigned warp_sum(unsigned value) {
+#if __CUDA_ARCH__ >= 800
+    return __reduce_add_sync(EVERY_LANE, value);
+#else
+    for (int step = 16; step > 0; step >>= 1) value += __shfl_xor_sync(EVERY_LANE, value, step);
+    return value;
+#endif
+}
+
 // In a fixed order, so that the rounding is the same each time.
 __device__ __forceinline__ double warp_sum(double value) {
     for (int step = 16; step > 0; step >>= 1) value += __shfl_xor_sync(EVERY_LANE, value, step);

@@ -57,6 +57,24 @@ def draw_gap_over_time(result: dict[str, Any], path: Path) -> None:
         figure.savefig(path, metadata={"Date": None, "Description": source_of(result)})
 
 
+def draw_trials(result: dict[str, Any], path: Path) -> None:
+    """Fig. 8, paper 000: the share of steps that need so many stochastic trials, and no more than so many."""
+    trials, exactly, no_more = zip(*result["rows"], strict=True)
+    few = sum(count <= 32 for count in trials)
+    with matplotlib.rc_context({"svg.hashsalt": "pymoo_gpuaco", "svg.fonttype": "none"}):
+        figure = Figure(figsize=(7.0, 3.2), layout="constrained")
+        axes = figure.subplots()
+        axes.bar(trials[:few], exactly[:few], label="exactly so many")
+        axes.plot(trials, no_more, "o-", color="C1", markersize=3, label="no more")
+        axes.set(xlabel="trials", ylabel="steps, %", xscale="log", ylim=(0.0, 100.0))
+        axes.set_xticks((1, 2, 4, 8, 16, 32, 128, 512, 2048))
+        axes.minorticks_off()
+        axes.xaxis.set_major_formatter("{x:g}")
+        axes.grid(visible=True, axis="y", alpha=0.3)
+        axes.legend(loc="center right")
+        figure.savefig(path, metadata={"Date": None, "Description": source_of(result)})
+
+
 def _draw_one_panel(
     result: dict[str, Any], path: Path, lines: dict[str, Curve], **axes_settings: Any
 ) -> None:
@@ -121,6 +139,7 @@ def draw_climbers_moves(result: dict[str, Any], path: Path) -> None:
 
 PICTURES = {
     "gpu_gap_over_time": draw_gap_over_time,
+    "gpu_as_trials": draw_trials,
     "gpu_climbers": draw_climbers,
     "gpu_climbers_moves": draw_climbers_moves,
     "gpu_climbers_quality": draw_climbers_quality,

@@ -5,11 +5,13 @@ from __future__ import annotations
 import gc
 import os
 import threading
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from pymoo_gpuaco.backends.cpu.engine import CpuColony
+from pymoo_gpuaco.backends.cuda import layout
 from pymoo_gpuaco.colony.parameters import ColonyParameters, LocalSearch
 from pymoo_gpuaco.colony.trails import TrailUpdate
 from pymoo_gpuaco.problems import TSP
@@ -19,7 +21,8 @@ pytestmark = pytest.mark.gpu
 
 SELECTIONS = ("rwm", "wrs")
 TABUS = ("list", "compact", "bitmask")
-ALL_CITY_RULES = ("rwm", "wrs", "roulette", "compressed", "stochastic_trial", "hybrid", "auto")
+ALL_CITY_RULES = ("rwm", "wrs", "auto")
+PAPER_RULES = ("roulette", "compressed", "stochastic_trial", "hybrid", "acceptance_tournament")
 
 
 def colony(instance, **parameters):
@@ -120,14 +123,24 @@ def test_candidate_choices_have_the_exact_distribution(selection, tabu, n, k, m,
     check_steps(tours, weights, instance.neighbours, weights)
 
 
-@pytest.mark.parametrize("selection", ALL_CITY_RULES)
-@pytest.mark.parametrize("tabu", ["auto", *TABUS])
+@pytest.mark.parametrize(
+    ("selection", "tabu"),
+    [(s, t) for s in ALL_CITY_RULES for t in ("auto", *TABUS)] + [(s, "auto") for s in PAPER_RULES],
+)
+@pytest.mark.usefixtures("two_tiers")
 @pytest.mark.parametrize(("n", "m"), [(45, 8000), (150, 1500)])
 @pytest.mark.parametrize(("alpha", "beta"), [(1.0, 2.0), (0.5, 1.0)])
 def test_choices_among_all_cities_have_the_exact_distribution(selection, tabu, n, m, alpha, beta):
     instance = random_instance(n, 8)
     engine = colony(
-        instance, n_ants=m, candidate_list_size=None, selection=selection, tabu=tabu, alpha=alpha, beta=beta
+        instance,
+        n_ants=m,
+        candidate_list_size=None,
+        selection=selection,
+        tabu=tabu,
+        alpha=alpha,
+        beta=beta,
+        switch=1.0 if selection == "acceptance_tournament" else None,  # no tournament, which is not exact
     )
     tau = symmetric_noise(n)
     set_trails(engine, tau)
@@ -337,6 +350,13 @@ def raised_trails(instance, common: float, count: int) -> np.ndarray:
     return tau
 
 
+@pytest.fixture
+def two_tiers(monkeypatch):
+    """What "auto" is on large instances, on small ones."""
+    monkeypatch.setattr(layout, "TWO_TIERS_FROM", 0)
+
+
+@pytest.mark.usefixtures("two_tiers")
 @pytest.mark.parametrize("raised", [0, 3, 20, 60])
 @pytest.mark.parametrize("k", [6, 32, 40])
 @pytest.mark.parametrize(("alpha", "beta"), [(1.0, 2.0), (0.7, 3.0)])
@@ -347,7 +367,7 @@ def test_strong_edges_outside_the_lists_keep_the_distribution(raised, k, alpha, 
         instance,
         n_ants=6000,
         candidate_list_size=None if all_cities else k,
-        selection="hybrid" if all_cities else "wrs",
+        selection="auto" if all_cities else "wrs",
         alpha=alpha,
         beta=beta,
     )
@@ -363,10 +383,11 @@ def test_strong_edges_outside_the_lists_keep_the_distribution(raised, k, alpha, 
     check_steps(tours, weights, None if all_cities else instance.neighbours, weights)
 
 
+@pytest.mark.usefixtures("two_tiers")
 def test_the_distribution_is_exact_after_many_deposits():
     """Trails that the engine itself has brought about: limits, few raised edges, and most at the lower limit."""
     instance = random_instance(130, 32)
-    engine = colony(instance, n_ants=8000, candidate_list_size=None, selection="hybrid")
+    engine = colony(instance, n_ants=8000, candidate_list_size=None, selection="auto")
     engine.reset_trails(1.0)
     rng = np.random.default_rng(3)
     for key in range(12):
@@ -414,6 +435,59 @@ def test_raised_edges_are_the_strongest_and_the_bound_is_that_of_all_others(colo
             assert (tau[i, listed] > bound[i]).all()
             above = (tau[i] > common).sum()
             assert len(listed) == above if above <= 32 else len(listed) > 0 or colony_amount > 0
+
+
+def test_many_ants_deposit_in_several_passes():
+    instance = random_instance(20, 6)
+    engine = colony(instance, n_ants=9000, candidate_list_size=None)
+    engine.reset_trails(1.0)
+    lengths = engine.construct(3)
+    tours = all_tours(engine)
+    engine.update_trails(TrailUpdate(0.5, colony_amount=2.0, tau_min=0.6))
+    expected = np.full((20, 20), 0.6)  # 0.5 is lifted to tau_min before anybody deposits
+    for here, there in ((tours, np.roll(tours, -1, axis=1)), (np.roll(tours, -1, axis=1), tours)):
+        np.add.at(expected, (here, there), 2.0 / lengths[:, None])
+    np.testing.assert_allclose(engine.export_state()["tau"], expected, rtol=2e-6)
+
+
+@pytest.mark.slow
+def test_a_deposit_on_rows_that_do_not_fit_shared_memory():
+    n = 10_500
+    instance = random_instance(n, 8)
+    engine = colony(instance, n_ants=12, candidate_list_size=8, memory="dense")
+    engine.reset_trails(1.0)
+    lengths = engine.construct(3)
+    tours = all_tours(engine)
+    engine.update_trails(TrailUpdate(0.5, colony_amount=1e5))
+    expected = np.full((n, n), 0.5)
+    for here, there in ((tours, np.roll(tours, -1, axis=1)), (np.roll(tours, -1, axis=1), tours)):
+        np.add.at(expected, (here, there), 1e5 / lengths[:, None])
+    np.testing.assert_allclose(engine.export_state()["tau"], expected, rtol=2e-6)
+
+
+@pytest.mark.parametrize("selection", PAPER_RULES)
+def test_lists_that_do_not_fit_shared_memory_change_no_tour(selection, monkeypatch):
+    from pymoo_gpuaco.backends.cuda import rules
+
+    usual = rules.rule_layout
+    instance = random_instance(150, 8)
+    found = []
+    for shared in (None, 64):
+        if shared is not None:
+            monkeypatch.setattr(
+                rules,
+                "rule_layout",
+                lambda plan, p, limits: usual(plan, p, replace(limits, shared_bytes=64)),
+            )
+        engine = colony(instance, n_ants=300, candidate_list_size=None, selection=selection)
+        assert engine._construction._layout.in_shared == (shared is None) or selection in (
+            "roulette",
+            "stochastic_trial",
+        )
+        engine.reset_trails(1.0)
+        engine.construct(3)
+        found.append(all_tours(engine))
+    np.testing.assert_array_equal(found[0], found[1])
 
 
 @pytest.mark.parametrize("memory", ["dense", "candidate"])
@@ -489,7 +563,10 @@ def test_kicks_shorten_tours_and_never_lengthen_them():
 
 def test_refusals_say_what_to_do():
     instance = random_instance(30, 8)
-    for parameters in ({"selection": "acceptance_tournament", "candidate_list_size": None},):
+    for parameters in (
+        {"memory": "selective"},
+        {"selection": "pseudo_random_proportional", "candidate_list_size": None},
+    ):
         with pytest.raises(ValueError, match="backend='cpu'"):
             colony(instance, **parameters)
     engine = colony(instance, n_ants=4)

@@ -18,7 +18,9 @@ TOOLS = ("memcheck", "racecheck", "initcheck", "synccheck")
 
 
 def every_kernel() -> None:
+    from pymoo_gpuaco.backends.cuda import layout
     from pymoo_gpuaco.backends.cuda.engine import CudaColony
+    from pymoo_gpuaco.backends.cuda.rules import RULES
     from pymoo_gpuaco.colony.parameters import ColonyParameters, LocalSearch
     from pymoo_gpuaco.colony.trails import TrailUpdate
     from pymoo_gpuaco.problems import TSP
@@ -33,7 +35,14 @@ def every_kernel() -> None:
         for k in (10, None)
     ]
     cases += [
-        {"selection": "hybrid", "candidate_list_size": None},
+        *({"selection": s, "candidate_list_size": None} for s in RULES),
+        {
+            "selection": "acceptance_tournament",
+            "candidate_list_size": None,
+            "switch": 0.3,
+            "tournament_size": 5,
+        },
+        {"selection": "auto", "candidate_list_size": None},
         {"candidate_list_size": 40},
         {"candidate_list_size": 10, "memory": "candidate", "local_search": search},
         {"candidate_list_size": 10, "local_search": LocalSearch("2opt", kicks=0.0)},
@@ -47,6 +56,7 @@ def every_kernel() -> None:
         {**acs, "together": False, "memory": "selective", "trails_per_node": 3},
         {**acs, "together": False, "memory": "selective", "trails_per_node": 40},
     ]
+    layout.TWO_TIERS_FROM = len(coords)  # what "auto" is on large instances
     for case in cases:
         instance = as_instance(TSP(coords), case["candidate_list_size"] or 10)
         engine = CudaColony(instance, ColonyParameters(n_ants=9, **case))
@@ -59,6 +69,7 @@ def every_kernel() -> None:
                 engine.update_trails(TrailUpdate(0.1, ((tour, 5.0),), on_tours_only=True))
             else:
                 engine.update_trails(TrailUpdate(0.1, ((tour, 0.1),), colony_amount=5.0, tau_max=2.0))
+                engine.update_trails(TrailUpdate(0.1, colony_amount=5.0))
         engine.branching_factor(0.1)
         engine.import_state(engine.export_state())
         engine.improve(np.tile(tour, (9, 1)), 1)

@@ -1,5 +1,7 @@
 """What every engine must do, on every instance and with every way of building tours."""
 
+from itertools import permutations, product
+
 import numpy as np
 import pytest
 from scipy import stats
@@ -80,19 +82,24 @@ def test_trail_update_by_hand(memory, backend):
                 assert tau[i, slot] == pytest.approx(0.7 if frozenset((i, int(j))) in on_tour else 0.5)
 
 
-def test_the_whole_colony_deposits_one_over_its_lengths(backend):
-    problem = cloud(5, 3)
-    engine = colony(problem, backend, n_ants=3, candidate_list_size=None)
+@pytest.mark.parametrize("symmetric", [True, False])
+@pytest.mark.parametrize(("k", "memory"), [(None, "dense"), (3, "dense"), (3, "candidate")])
+def test_the_whole_colony_deposits_one_over_its_lengths(k, memory, symmetric, backend):
+    problem = cloud(6, 3) if symmetric else asymmetric(6, 3)
+    engine = colony(problem, backend, n_ants=3, candidate_list_size=k, memory=memory, selection="wrs")
     lengths = engine.construct(1)
     tours = engine.tours(range(3))
-    engine.update_trails(TrailUpdate(0.25, colony_amount=100.0))
-    expected = np.full((5, 5), 0.75)
+    engine.update_trails(TrailUpdate(0.25, colony_amount=100.0, tau_max=1.2))
+    expected = np.full((6, 6), 0.75)
     for tour, length in zip(tours, lengths, strict=True):
         for i, j in zip(tour, np.roll(tour, -1), strict=True):
             expected[i, j] += 100.0 / length
-            expected[j, i] += 100.0 / length
-    off_diagonal = ~np.eye(5, dtype=bool)
-    assert engine.export_state()["tau"][off_diagonal] == pytest.approx(expected[off_diagonal], rel=1e-6)
+            if symmetric:
+                expected[j, i] += 100.0 / length
+    expected = np.minimum(expected, 1.2)
+    if memory == "candidate":
+        expected = np.take_along_axis(expected, engine.instance.neighbours.astype(int), axis=1)
+    assert engine.export_state()["tau"] == pytest.approx(expected, rel=1e-6)
 
 
 def test_ants_follow_a_trail_that_is_a_thousand_times_stronger(backend):
@@ -109,7 +116,10 @@ def test_ants_follow_a_trail_that_is_a_thousand_times_stronger(backend):
 @pytest.mark.parametrize(
     "parameters",
     [{"selection": s, "candidate_list_size": k} for s in ("rwm", "wrs") for k in (None, 31)]
-    + [{"selection": s, "candidate_list_size": None} for s in ("roulette", "stochastic_trial", "hybrid")],
+    + [
+        {"selection": s, "candidate_list_size": None}
+        for s in ("roulette", "compressed", "stochastic_trial", "hybrid", "acceptance_tournament")
+    ],
     ids=str,
 )
 def test_the_first_step_has_the_exact_distribution(parameters, backend):
@@ -134,6 +144,126 @@ def test_the_first_step_has_the_exact_distribution(parameters, backend):
         statistic += ((merged - means)[means > 0] ** 2 / means[means > 0]).sum()
         cells += int((means > 0).sum()) - 1
     assert stats.chi2.sf(statistic, cells) > 1e-4
+
+
+EXACT_RULES = ("roulette", "compressed", "stochastic_trial", "hybrid", "acceptance_tournament", "auto", "wrs")
+
+
+def built_on_noise(n, backend, n_ants, **parameters):
+    """Tours (m, n) of a colony on trails of noise, and the weights (n, n) they were drawn by."""
+    problem = cloud(n, 12, "EXACT")
+    engine = colony(problem, backend, n_ants=n_ants, candidate_list_size=None, **parameters)
+    state = engine.export_state()
+    noise = np.random.default_rng(7).uniform(0.05, 1.0, (n, n)) ** 2
+    state["tau"] = np.float32(np.maximum(noise, noise.T))
+    engine.import_state(state)
+    engine.construct(31)
+    weights = state["tau"] * (problem.D + np.eye(n)) ** -2.0
+    np.fill_diagonal(weights, 0.0)
+    return engine.tours(np.arange(n_ants)), weights
+
+
+def places_in_distribution(tours, step, probabilities):
+    """P value of the choices after ``step`` cities, given what each ant had visited.
+
+    ``probabilities(here, open)`` -> (m, n). Where an ant's choice falls in its own distribution, cities in order of
+    their probability, is uniform on (0, 1) if that distribution is the true one.
+    """
+    m, n = tours.shape
+    is_open = np.ones((m, n), bool)
+    np.put_along_axis(is_open, tours[:, :step].astype(int), False, axis=1)
+    p = probabilities(tours[:, step - 1], is_open)
+    order = np.argsort(p, axis=1, kind="stable")
+    p = np.take_along_axis(p, order, axis=1)
+    place = np.argmax(order == tours[:, step, None], axis=1)
+    upto = np.take_along_axis(np.cumsum(p, axis=1), place[:, None], axis=1)[:, 0]
+    chosen = np.take_along_axis(p, place[:, None], axis=1)[:, 0]
+    assert (chosen > 0).all()
+    uniform = upto - np.random.default_rng(step).random(m) * chosen
+    return stats.chisquare(np.histogram(uniform, 20, (0.0, 1.0))[0]).pvalue
+
+
+def in_proportion_to(weights):
+    def probabilities(here, is_open):
+        p = weights[here] * is_open
+        return p / p.sum(axis=1, keepdims=True)
+
+    return probabilities
+
+
+@pytest.mark.parametrize("selection", EXACT_RULES)
+def test_exact_rules_at_the_start_at_half_and_at_99_percent(selection, backend):
+    # switch 1: acceptance all the way, as the tournament is not exact
+    switch = 1.0 if selection == "acceptance_tournament" else None
+    tours, weights = built_on_noise(200, backend, 6000, selection=selection, switch=switch)
+    for visited in (1, 100, 198):
+        assert places_in_distribution(tours, visited, in_proportion_to(weights)) > 1e-4
+        # the same check sees a bias
+        assert places_in_distribution(tours, visited, in_proportion_to(np.sqrt(weights))) < 1e-4
+
+
+def tournament_of(weights, size):
+    """Exact probabilities of a tournament: every way to draw ``size`` open cities, a wheel among them."""
+    known = {}
+
+    def probabilities(here, is_open):
+        result = np.zeros(is_open.shape)
+        for row, (i, some) in enumerate(zip(here, is_open, strict=True)):
+            key = (int(i), some.tobytes())
+            if key not in known:
+                known[key] = np.zeros(len(some))
+                draws = list(product(np.flatnonzero(some), repeat=size))
+                for draw in draws:
+                    own = weights[i, list(draw)]
+                    np.add.at(known[key], list(draw), own / own.sum() / len(draws))
+            result[row] = known[key]
+        return result
+
+    return probabilities
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 4])
+def test_the_tournament_has_its_own_distribution(size, backend):
+    # from the first step on
+    tours, weights = built_on_noise(
+        7, backend, 8000, selection="acceptance_tournament", switch=0.0, tournament_size=size
+    )
+    assert_permutations(tours, 7)
+    for step in (1, 4):
+        assert places_in_distribution(tours, step, tournament_of(weights, size)) > 1e-4
+        assert places_in_distribution(tours, step, in_proportion_to(weights)) < 1e-4
+
+
+def test_a_tournament_larger_than_a_warp(backend):
+    # of two open cities a is drawn K times of 40, K binomial: P(a) = E[K w_a / (K w_a + (40 - K) w_b)]
+    tours, weights = built_on_noise(
+        7, backend, 20000, selection="acceptance_tournament", switch=0.0, tournament_size=40
+    )
+    drawn = np.arange(41)
+    chance = stats.binom.pmf(drawn, 40, 0.5)
+
+    def probabilities(here, is_open):
+        a, b = np.nonzero(is_open)[1].reshape(-1, 2).T
+        wa, wb = weights[here, a], weights[here, b]
+        shares = drawn * wa[:, None] / (drawn * wa[:, None] + (40 - drawn) * wb[:, None])
+        p = np.zeros(is_open.shape)
+        p[np.arange(len(here)), a] = shares @ chance
+        p[np.arange(len(here)), b] = 1 - shares @ chance
+        return p
+
+    assert places_in_distribution(tours, 5, probabilities) > 1e-4
+
+
+def test_the_switch_is_where_it_is_told(backend):
+    # tournaments of one city ignore weights: with half of 40 cities visited they take over
+    tours, weights = built_on_noise(
+        40, backend, 4000, selection="acceptance_tournament", switch=0.5, tournament_size=1
+    )
+    even = in_proportion_to(np.ones((40, 40)))
+    assert places_in_distribution(tours, 19, in_proportion_to(weights)) > 1e-4
+    assert places_in_distribution(tours, 20, in_proportion_to(weights)) < 1e-4
+    assert places_in_distribution(tours, 20, even) > 1e-4
+    assert places_in_distribution(tours, 38, even) > 1e-4
 
 
 @pytest.mark.parametrize("way", COLONIES)
@@ -223,8 +353,6 @@ def test_climbs_end_where_no_pair_improves(name, backend):
 
 
 def test_climbers_find_the_best_of_all_tours_of_seven_cities(backend):
-    from itertools import permutations
-
     problem = cloud(7, 5)
     engine = climbers(problem, backend)
     engine.climb(1)

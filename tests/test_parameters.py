@@ -13,6 +13,7 @@ from pymoo.core.variable import Integer, Real
 from pymoo_gpuaco import ALL_ALGORITHMS, GPUACS, GPUAS, GPUMMAS, ColonyTermination, GPU2OptIHC, LocalSearch
 from pymoo_gpuaco.algorithms.base import PYMOO_ARGUMENTS, TourAlgorithm
 from pymoo_gpuaco.colony import checks
+from pymoo_gpuaco.colony.parameters import ColonyParameters
 from tests.algorithm_cases import BACKEND, every_algorithm
 
 NAN, INF = float("nan"), float("inf")
@@ -35,11 +36,13 @@ def counts(allowed, highest=None):
     return rows + ([(highest + 1, ValueError, allowed)] if highest else [])
 
 
-def reals(allowed, outside, kind=None):
-    """Rows of a real argument."""
+def reals(allowed, outside, kind=None, optional=False):
+    """Rows of a real argument; an optional one may be None."""
     kind = kind or allowed.replace("must be in", "must be a number in")
     rows = [(wrong, ValueError, allowed) for wrong in (*outside, NAN, INF, -INF)]
-    return rows + [(wrong, TypeError, kind) for wrong in ("1", True, None, [0.5], 1j)]
+    return rows + [
+        (wrong, TypeError, kind) for wrong in ("1", True, [0.5], 1j, *([] if optional else [None]))
+    ]
 
 
 def names(*options):
@@ -66,7 +69,7 @@ TABLE = {
     ),
     "pheromone": (["auto", "dense", "candidate"], names("auto", "dense", "candidate")),
     "trials": ([1, 1 << 20], counts(MILLION, 1 << 20)),
-    "switch": ([0, 1, 0.85], reals(SHARE, (-0.01, 1.01))),
+    "switch": ([None, 0, 1, 0.85], reals(SHARE, (-0.01, 1.01), optional=True)),
     "tournament_size": ([None, 1, 1024], counts(THOUSAND, 1024)),
     "tabu": (["auto", "compact", "list", "bitmask"], names("auto", "compact", "list", "bitmask")),
     "p_best": ([1e-9, 0.999], reals("must be in (0, 1)", (0, 1, -1, 2))),
@@ -270,3 +273,18 @@ def test_checks_return_plain_python_values():
 def test_flag_takes_nothing_that_merely_looks_like_one(wrong):
     with pytest.raises(TypeError, match="x must be True or False, got"):
         checks.flag("x", wrong)
+
+
+@pytest.mark.parametrize(
+    ("selection", "switch", "left"),
+    [("hybrid", None, 150), ("acceptance_tournament", None, 10), ("hybrid", 0.5, 500), ("hybrid", 1, 0)],
+)
+def test_where_a_rule_changes(selection, switch, left):
+    parameters = ColonyParameters(candidate_list_size=None, selection=selection, switch=switch)
+    assert parameters.switch_left(1000) == left
+
+
+@pytest.mark.parametrize(("n", "size"), [(198, 4), (1002, 4), (1003, 8), (2392, 8), (3038, 16)])
+def test_the_size_of_a_tournament_is_that_of_the_paper(n, size):
+    assert ColonyParameters().resolved_tournament_size(n) == size
+    assert ColonyParameters(tournament_size=3).resolved_tournament_size(n) == 3

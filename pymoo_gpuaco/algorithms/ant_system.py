@@ -30,7 +30,7 @@ class GPUAS(AntColony):
         ``candidate_list_size=None``.
     trials : draws of a trial or acceptance before the exact fallback, >= 1. Default 8 (w of the paper).
     switch : share of visited cities, in [0, 1], at which "hybrid" and "acceptance_tournament" change their rule.
-        Default 0.85.
+        None: 0.85 and 0.99.
     tournament_size : cities in a tournament, >= 1. None: 4 up to 1002 cities, 8 up to 2392, 16 above.
     sampling, n_elites, backend, device, **pymoo_arguments : see ``TourAlgorithm``.
 
@@ -53,7 +53,7 @@ class GPUAS(AntColony):
         pheromone: str = "auto",
         selection: str = "auto",
         trials: Any = 8,
-        switch: Any = 0.85,
+        switch: Any = None,
         tournament_size: Any = None,
         **common: Any,
     ) -> None:

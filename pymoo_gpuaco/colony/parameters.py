@@ -96,7 +96,8 @@ class ColonyParameters:
     tabu : "list", "compact" or "bitmask" (section 4.1, paper 001): GPU memory of the visited cities. It changes
         no result; the CPU engine has one layout.
     trials : draws that a trial or acceptance rule makes before it falls back, >= 1 (w, paper 000).
-    switch : share of visited cities at which "hybrid" and "acceptance_tournament" change rule, in [0, 1].
+    switch : share of visited cities at which "hybrid" and "acceptance_tournament" change rule, in [0, 1], or None
+        for 0.85 and 0.99.
     tournament_size : cities that meet in a tournament (m, paper 004), or None for the paper's choice.
     q0 : probability of the greedy choice in ACS, in [0, 1] (Eq. (1), paper 003).
     xi : local evaporation of ACS in [0, 1], or 0 for no local update (Eq. (3), paper 003).
@@ -116,7 +117,7 @@ class ColonyParameters:
     selection: str = "auto"
     tabu: str = "auto"
     trials: int = 8
-    switch: float = 0.85
+    switch: float | None = None
     tournament_size: int | None = None
     q0: float = 0.0
     xi: float = 0.0
@@ -135,7 +136,8 @@ class ColonyParameters:
         checks.choice("selection", self.selection, SELECTIONS)
         checks.choice("tabu", self.tabu, TABUS)
         checks.integer("trials", self.trials, 1, 1 << 20)
-        checks.real("switch", self.switch, 0.0, 1.0)
+        if self.switch is not None:
+            checks.real("switch", self.switch, 0.0, 1.0)
         checks.optional_integer("tournament_size", self.tournament_size, 1, 1024)
         checks.real("q0", self.q0, 0.0, 1.0)
         checks.real("xi", self.xi, 0.0, 1.0)
@@ -159,6 +161,14 @@ class ColonyParameters:
         if self.memory != "auto":
             return self.memory
         return "dense" if self.candidate_list_size is None or n < CANDIDATE_MEMORY_FROM else "candidate"
+
+    def switch_left(self, n: int) -> int:
+        """Open cities of n at which the rule changes: ``switch`` as given, else where 85 % are visited for the hybrid
+        (section V, paper 000). Paper 004 tells no number for the tournament; 99 % is the least at which tours have been
+        seen to become as short as exact ones.
+        """
+        usual = 0.99 if self.selection == "acceptance_tournament" else 0.85
+        return round((1.0 - (usual if self.switch is None else self.switch)) * n)
 
     def resolved_tournament_size(self, n: int) -> int:
         """Size for n cities: as given, else 4 up to 1002 cities, 8 up to 2392, 16 above (section V, paper 004)."""

@@ -83,7 +83,7 @@ class CpuColony:
             # eta = 1 / d has no value at d = 0: cities at one place count as half the shortest distance apart
             shortest=float(positive.min()) / 2.0 if positive.size else 1.0,
             trials=int(parameters.trials),
-            switch_left=round((1.0 - parameters.switch) * n),
+            switch_left=parameters.switch_left(n),
             tournament_size=parameters.resolved_tournament_size(n),
             q0=float(parameters.q0),
         )

@@ -12,6 +12,7 @@ from pymoo_gpuaco.backends.cuda.construction import AllCitiesWalk, Construction,
 from pymoo_gpuaco.backends.cuda.device import Device, Part, Source, fitting
 from pymoo_gpuaco.backends.cuda.lists import Lists
 from pymoo_gpuaco.backends.cuda.rings import Rings
+from pymoo_gpuaco.backends.cuda.rules import RULES, RuleWalk
 from pymoo_gpuaco.backends.cuda.search import Search
 from pymoo_gpuaco.backends.cuda.trails import Trails
 from pymoo_gpuaco.backends.protocol import State
@@ -32,8 +33,8 @@ class CudaColony:
     Raises
     ------
     RuntimeError : without a driver, PyCUDA or nvcc; the message says what to install.
-    ValueError : for what this engine does not have and ``backend="cpu"`` has: the acceptance and tournament rule,
-        the selective memory but for ACS ants that walk one by one, and local search on asymmetric instances.
+    ValueError : for what this engine does not have and ``backend="cpu"`` has: the selective memory but for ACS ants
+        that walk one by one, and local search on asymmetric instances.
     MemoryError : when the colony does not fit the device; the message says what would.
     """
 
@@ -65,6 +66,8 @@ class CudaColony:
             if parameters.selection == layout.ACS:
                 acs = SyncWalk if parameters.together else RelaxedWalk
                 self._construction = acs(self._device, self._cities, trails, plan, parameters, shortest)
+            elif plan.all_cities and parameters.selection in RULES:
+                self._construction = RuleWalk(self._device, self._cities, plan, parameters, shortest)
             else:
                 way = RowWalk if plan.tiered else AllCitiesWalk
                 self._construction = way(self._device, self._cities, trails, plan, parameters, shortest)
@@ -255,8 +258,6 @@ def _advice(plan: layout.Layout) -> str:
 
 def lacks(instance: Instance, parameters: ColonyParameters) -> str | None:
     """What the parameters ask for and only the CPU engine has, or None."""
-    if parameters.selection in layout.UNSUPPORTED:
-        return f"the CUDA engine does not have selection={parameters.selection!r} yet"
     acs = parameters.selection == layout.ACS
     if acs and parameters.candidate_list_size is None:
         return "the CUDA engine's ant colony system needs candidate lists"

@@ -16,8 +16,6 @@ LOG_BYTES = 96 * 8
 # Hundreds of ants find by their number what kicks find one after another: by default there are none.
 KICKS_A_CITY = 0.0
 
-# "hybrid" and "stochastic_trial" are ways to draw from all cities; over candidate lists they mean the roulette wheel.
-UNSUPPORTED = ("acceptance_tournament",)
 ROULETTE, RACE, TWO_TIERS = 0, 1, 2
 ACS = "pseudo_random_proportional"
 _TABU = {"list": 0, "compact": 1, "bitmask": 2}
@@ -32,16 +30,13 @@ def _rule(selection: str, all_cities: bool, n: int) -> int:
     """Code of the rule that a selection's name stands for."""
     if selection == "auto":
         return TWO_TIERS if all_cities and n >= TWO_TIERS_FROM else RACE
-    if all_cities and selection in ("stochastic_trial", "hybrid"):
-        return TWO_TIERS
+    # the rules of selection_rules.cu draw from all cities; over candidate lists they mean the roulette wheel
     return RACE if selection == "wrs" else ROULETTE
 
 
-def _usual_tabu(selection: str, all_cities: bool, rule: int) -> str:
+def _usual_tabu(all_cities: bool, rule: int) -> str:
     """The fastest layout: weighing every open city wants a list of them, all else a small memory."""
-    if all_cities and rule != TWO_TIERS and selection != "roulette":
-        return "compact"
-    return "bitmask"
+    return "compact" if all_cities and rule != TWO_TIERS else "bitmask"
 
 
 def _round_up(value: int, unit: int) -> int:
@@ -135,7 +130,7 @@ def plan(instance: Instance, parameters: ColonyParameters, limits: DeviceLimits)
     slots = -(-k // 32)
     node_bytes = 2 if n < 1 << 16 else 4
     rule = _rule(parameters.selection, all_cities, n)
-    usual = _usual_tabu(parameters.selection, all_cities, rule)
+    usual = _usual_tabu(all_cities, rule)
     tabu = _TABU[usual if parameters.tabu == "auto" else parameters.tabu]
     tabu_bytes = _round_up({0: 2 * n * node_bytes, 1: n * node_bytes, 2: 4 * -(-n // 32)}[tabu], 16)
     rest = rule == TWO_TIERS

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from pymoo_gpuaco.backends.cuda.deposit import CandidateDeposit, DenseDeposit
 from pymoo_gpuaco.backends.cuda.device import Device, Source, fitting
 from pymoo_gpuaco.backends.cuda.layout import Layout
 from pymoo_gpuaco.backends.protocol import State
@@ -12,13 +13,18 @@ from pymoo_gpuaco.colony.trails import TrailUpdate
 
 
 class Trails:
-    """``tau``; dense ones with ``bound`` (n,), above which no trail outside a city's candidate list lies."""
+    """``tau``, and ``rest``, the trail of all edges without a place of their own."""
 
     def __init__(self, device: Device, plan: Layout, symmetric: bool, advice: str) -> None:
         self._device = device
         self._plan = plan
         self._symmetric = symmetric
         self._advice = advice
+        self._colony = (
+            DenseDeposit(device, plan, symmetric, advice)
+            if plan.dense
+            else CandidateDeposit(device, plan, advice)
+        )
         self.rest = np.zeros(1, np.float32)  # the trail of all edges without a place of their own
         self.tau0 = 0.0
         self._held = self.rest, self.tau0
@@ -33,25 +39,17 @@ class Trails:
         kernels = {
             "fill_trails": "PQf",
             "evaporate": "PQfff",
-            "find_bounds": "PPiiP",
-            "deposit": "PPPiiPfff",
-            "sum_deposits": "PPiiPPidd",
-            "apply_sums": "PPPiiPdf",
+            "deposit": "PPiiPfff",
             "count_branches": "PPiifP",
         }
+        if not self._plan.dense:
+            kernels |= {"sum_deposits": "PPiiPPidd", "apply_sums": "PiiPdf"}
         definitions = {"DENSE": int(self._plan.dense), "SYMMETRIC": int(self._symmetric)}
-        return [Source("trails.cu", definitions, kernels)]
+        return [Source("trails.cu", definitions, kernels), *self._colony.sources()]
 
     def needed(self) -> dict[str, int]:
         """Return the bytes of every array."""
-        return {**self._memory(), "branches": 8}
-
-    def _memory(self) -> dict[str, int]:
-        """Arrays that remember, and their bytes."""
-        memory = {"tau": 4 * self._size}
-        if self._plan.dense:
-            memory["bound"] = 4 * self._plan.n
-        return memory
+        return {"tau": 4 * self._size, "branches": 8}
 
     def prepare(self) -> None:
         """No trails until they are reset."""
@@ -65,22 +63,13 @@ class Trails:
         self.rest[0] = value
         a = self._device.arrays
         self._device.call("fill_trails", self._device.spread(self._size), a["tau"], self._size, self.rest[0])
-        self._find_bounds()
-
-    def _find_bounds(self) -> None:
-        a, plan = self._device.arrays, self._plan
-        if plan.dense:
-            self._device.call(
-                "find_bounds", 32 * plan.n, a["tau"], a["neighbours"], plan.n, plan.k, a["bound"]
-            )
 
     def make_room_to_hold(self) -> bool:
         """Take memory for ``hold``; return whether there is enough."""
-        device, memory = self._device, self._memory()
+        device, memory = self._device, {"held_tau": 4 * self._size}
         try:
             device.check(memory, self._advice)
-            for name, size in memory.items():
-                device.arrays.allocate(f"held_{name}", size)
+            device.arrays.allocate("held_tau", memory["held_tau"])
         except (MemoryError, device.cuda.MemoryError):
             return False
         return True
@@ -91,35 +80,39 @@ class Trails:
             return
         self._changed = False
         self._held = self.rest.copy(), self.tau0
-        for name, size in self._memory().items():
-            self._device.copy(f"held_{name}", name, size)
+        self._device.copy("held_tau", "tau", 4 * self._size)
 
     def restore(self) -> None:
         """Bring back what ``hold`` kept."""
         self._changed = True
         rest, self.tau0 = self._held
         self.rest = rest.copy()
-        for name, size in self._memory().items():
-            self._device.copy(name, f"held_{name}", size)
+        self._device.copy("tau", "held_tau", 4 * self._size)
 
     def update(self, update: TrailUpdate, tours: object, lengths: object, shortest: float) -> None:
         """Evaporate and deposit; the colony is ``tours`` (m, n) and ``lengths`` (m,) on the device."""
         self._changed = True
-        device, plan = self._device, self._plan
-        a, size = device.arrays, self._size
         keep, low, high = np.float32(1.0 - update.rho), np.float32(update.tau_min), np.float32(update.tau_max)
         if update.on_tours_only:
             for tour, amount in update.deposits:
                 self._deposit(tour, keep, np.float32(update.rho * amount), np.float32(np.inf))
             return
-        device.call("evaporate", device.spread(-(-size // 4)), a["tau"], size, keep, low, high)
-        if plan.dense:
-            device.call("evaporate", plan.n, a["bound"], plan.n, keep, low, high)
         self.rest[0] = min(high, max(low, self.rest[0] * keep))
+        by_colony, one = update.colony_amount > 0.0, np.float32(1.0)
+        # the colony's deposit evaporates on its way, where no other deposit lies between
+        if update.deposits or not by_colony:
+            self._evaporate(keep, low, high)
+            keep = one
         for tour, amount in update.deposits:
-            self._deposit(tour, np.float32(1.0), np.float32(amount), high)
-        if update.colony_amount > 0.0:
-            self._deposit_colony(float(update.colony_amount), high, tours, lengths, shortest)
+            self._deposit(tour, one, np.float32(amount), high)
+        if by_colony:
+            share = float(update.colony_amount)
+            largest = max(1.0, share) if shortest <= 0.0 else share / shortest
+            self._colony.add(tours, lengths, share, largest, keep, low, high)
+
+    def _evaporate(self, keep: np.float32, low: np.float32, high: np.float32) -> None:
+        device, size = self._device, self._size
+        device.call("evaporate", device.spread(-(-size // 4)), device.arrays["tau"], size, keep, low, high)
 
     def _deposit(
         self, tour: NDArray[np.int32], keep: np.float32, amount: np.float32, high: np.float32
@@ -128,46 +121,7 @@ class Trails:
         if tour.shape != (n,):
             raise ValueError(f"a tour to deposit must have shape ({n},), got {tour.shape}")
         self._device.write("tour", np.asarray(tour, np.int32))
-        self._device.call(
-            "deposit", n, a["tau"], a["bound"], a["neighbours"], n, k, a["tour"], keep, amount, high
-        )
-
-    def _deposit_colony(
-        self, amount: float, high: np.float32, tours: object, lengths: object, shortest: float
-    ) -> None:
-        device, plan = self._device, self._plan
-        a, size = device.arrays, self._size
-        if "sums" not in a:
-            device.check({"sums of deposits": 8 * size}, self._advice)
-            a.allocate("sums", 8 * size)
-            a.zero("sums", 8 * size)
-        # the largest deposit is 2^40 units: 2^20 ants cannot overflow 64 bits
-        unit = (max(1.0, amount) if shortest <= 0.0 else amount / shortest) * 2.0**-40
-        device.call(
-            "sum_deposits",
-            device.spread(plan.m * plan.n),
-            a["sums"],
-            a["neighbours"],
-            plan.n,
-            plan.k,
-            tours,
-            lengths,
-            plan.m,
-            amount,
-            unit,
-        )
-        device.call(
-            "apply_sums",
-            device.spread(size),
-            a["tau"],
-            a["bound"],
-            a["neighbours"],
-            plan.n,
-            plan.k,
-            a["sums"],
-            unit,
-            high,
-        )
+        self._device.call("deposit", n, a["tau"], a["neighbours"], n, k, a["tour"], keep, amount, high)
 
     def branching_factor(self, lam: float) -> float:
         """Mean number of candidates a city with a trail above min + lam (max - min)."""
@@ -199,4 +153,3 @@ class Trails:
         self._device.write("tau", tau)
         self.rest = rest.copy()
         self.tau0 = float(np.asarray(state["tau0"])[0])
-        self._find_bounds()
