@@ -301,3 +301,30 @@ def test_the_site_builds_without_a_warning(tmp_path):
     page = (tmp_path / "site" / "algorithms" / "mmas" / "index.html").read_text(encoding="utf-8")
     assert r"\(\tau_{\max}\)" in page  # readable TeX where MathJax is out of reach
     assert "probability in (0, 1) that converged ants" in page  # the docstring, as an entry of its own
+
+
+def test_columns_of_a_result_become_curves():
+    figures = load_script("generate_figures")
+    result = {**RESULT, "columns": ["cities", "a", "b"], "rows": [[100, 1.5, None], [200, 3.0, 2.0]]}
+    assert figures.columns_over(result, 0, {"first": 1, "second": 2}) == {
+        "first": ([100.0, 200.0], [1.5, 3.0]),
+        "second": ([200.0], [2.0]),
+    }
+
+
+@pytest.mark.parametrize("name", ["gpu_climbers", "gpu_climbers_moves", "gpu_climbers_quality"])
+def test_pictures_of_the_climbers_are_drawn(name, tmp_path):
+    rows = {
+        "gpu_climbers": [[n, 1, 2, 3, 4 if n == 200 else None, 0.5, None] for n in (100, 200)],
+        "gpu_climbers_moves": [
+            ["d198", m, 10, r, None, 1.0, 5.0, 4.0] for m, r in (("best", None), ("batch", 9.0))
+        ],
+        "gpu_climbers_quality": [
+            ["d198", 198, 10, 1.0, 2.0, 10, 1.0, 2.5],
+            ["a280", 280, 9, 1.0, 3.0, 9, 1.0, 3.5],
+        ],
+    }[name]
+    figures = load_script("generate_figures")
+    result = {**RESULT, "rows": rows}
+    figures.PICTURES[name](result, tmp_path / "drawn.svg")
+    assert figures.source_of(result) in (tmp_path / "drawn.svg").read_text(encoding="utf-8")

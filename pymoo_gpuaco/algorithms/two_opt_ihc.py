@@ -42,7 +42,7 @@ class GPU2OptIHC(TourAlgorithm):
     _size: int | None
 
     def __init__(
-        self, n_climbers: Any = None, moves: Any = "best", kernel: Any = "auto", **common: Any
+        self, n_climbers: Any = None, *, moves: Any = "best", kernel: Any = "auto", **common: Any
     ) -> None:
         super().__init__(**common)
         self.n_climbers = n_climbers
