@@ -6,10 +6,14 @@ import numpy as np
 import pytest
 
 from pymoo_gpuaco.backends.cuda import layout
+from pymoo_gpuaco.backends.cuda.engine import CudaColony
 from pymoo_gpuaco.backends.cuda.rules import RULES, rule_layout
 from pymoo_gpuaco.colony.parameters import ColonyParameters
+from pymoo_gpuaco.colony.trails import TrailUpdate
 from pymoo_gpuaco.problems import TSP
 from pymoo_gpuaco.problems.instance import as_instance
+from tests.engine_cases import cloud, instance_for
+from tests.fake_device import install
 
 LIMITS = layout.DeviceLimits(multiprocessors=100, warps=64, shared_bytes=200 << 10)
 
@@ -60,3 +64,17 @@ def test_fewer_ants_share_a_block_where_their_memory_does_not_fit():
     how = of(1000, tight, selection="acceptance_tournament", tournament_size=4)
     assert (how.lanes, how.ants_a_block, how.in_shared) == (16, 2, True)
     assert not of(1000, tight, selection="compressed").in_shared
+
+
+@pytest.mark.parametrize("selection", RULES)
+@pytest.mark.parametrize("n", [300, 4000])  # the deposit takes 4000 cities in two parts
+def test_every_launch_fits_its_kernel(n, selection, monkeypatch):
+    install(monkeypatch)
+    parameters = ColonyParameters(
+        n_ants=5000 if n == 300 else 20, candidate_list_size=None, selection=selection
+    )
+    engine = CudaColony(instance_for(cloud(n), parameters), parameters)
+    engine.reset_trails(1.0)
+    engine.construct(1)
+    engine.update_trails(TrailUpdate(0.5, colony_amount=1.0))
+    engine.update_trails(TrailUpdate(0.5, ((np.arange(n), 0.5),), colony_amount=1.0))

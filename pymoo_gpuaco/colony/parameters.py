@@ -164,8 +164,8 @@ class ColonyParameters:
 
     def switch_left(self, n: int) -> int:
         """Open cities of n at which the rule changes: ``switch`` as given, else where 85 % are visited for the hybrid
-        (section V, paper 000). Paper 004 tells no number for the tournament; 99 % is the least at which tours have been
-        seen to become as short as exact ones.
+        (section V, paper 000). Paper 004 tells no number for the tournament; the later, the shorter are its tours
+        (benchmarks/ant_system_updates.py).
         """
         usual = 0.99 if self.selection == "acceptance_tournament" else 0.85
         return round((1.0 - (usual if self.switch is None else self.switch)) * n)
