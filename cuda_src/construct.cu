@@ -213,7 +213,7 @@ struct Racer {
         const unsigned least = warp_min(own);
         if (least >= NO_KEY || (least & OF_THE_REST)) return false;
         here = __shfl_sync(EVERY_LANE, city, least);  // of the lane in the low five bits
-        tabu.take(lane == (least & 31u), city, look);
+        tabu.take(own == least, city, look);
         return true;
     }
 };
@@ -295,7 +295,6 @@ extern "C" __global__ void __launch_bounds__(32 * ANTS_A_BLOCK, LEAST_BLOCKS)
         if (lane == 0) *tour = city;
         for (int group = 0; 4 * group + 1 < n; ++group, tour += 4) {
             draws.begin(group);
-            int s = 0;
 #if RACE
 #if REST
             first.begin(key, ant, group);
@@ -303,18 +302,24 @@ extern "C" __global__ void __launch_bounds__(32 * ANTS_A_BLOCK, LEAST_BLOCKS)
 #else
             const int arrivals = 0;
 #endif
+            int s = 0;
             if (4 * group + 4 < n) {
+                s = 4;
 #pragma unroll
                 for (int t = 0; t < 4; ++t) {
                     const Racer racer(rows, city, tabu, draws, group, t);
                     draws.advance(t);
-                    if (!racer.take(rows, arrivals, t, tabu, city)) break;
+                    if (!racer.take(rows, arrivals, t, tabu, city)) {
+                        s = t;
+                        break;
+                    }
                     if (lane == 0) tour[1 + t] = city;
-                    s = t + 1;
                 }
                 if (__builtin_expect(s == 4, 1)) continue;
             }
             draws.complete(group + 1);
+#else
+            int s = 0;
 #endif
             // One step at a time: where the row does not settle the choice, and at the end.
 #pragma unroll 1

@@ -19,15 +19,16 @@ struct Key {
     unsigned low, high;
 };
 
-// The keys of all ten rounds, for a kernel's parameters: there an instruction reads them without computing them first.
+// The keys of all ten rounds, low and high in turn, for a kernel's parameters: there an instruction reads them without
+// computing them first.
 struct RoundKeys {
-    unsigned low[10], high[10];
+    unsigned words[20];
 };
 
 __device__ __forceinline__ unsigned low_key(const Key& key, int round) { return key.low + 0x9E3779B9u * round; }
 __device__ __forceinline__ unsigned high_key(const Key& key, int round) { return key.high + 0xBB67AE85u * round; }
-__device__ __forceinline__ unsigned low_key(const RoundKeys& keys, int round) { return keys.low[round]; }
-__device__ __forceinline__ unsigned high_key(const RoundKeys& keys, int round) { return keys.high[round]; }
+__device__ __forceinline__ unsigned low_key(const RoundKeys& keys, int round) { return keys.words[2 * round]; }
+__device__ __forceinline__ unsigned high_key(const RoundKeys& keys, int round) { return keys.words[2 * round + 1]; }
 
 // Rounds FIRST .. LAST-1 of ten. A caller that waits for memory can do them in pieces.
 template <int FIRST, int LAST, class Keys>
