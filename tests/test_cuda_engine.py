@@ -219,16 +219,23 @@ def test_tabus_change_no_tour():
     np.testing.assert_array_equal(found[0], found[2])
 
 
-def test_more_ants_change_no_tour():
-    """Whatever the launch shape: ant 5 of 40 and of 5000 walk the same way."""
-    instance = random_instance(120, 16)
-    found = []
+@pytest.mark.parametrize("k", [16, None])
+@pytest.mark.parametrize("n", [120, 1400])
+def test_more_ants_change_no_tour(n, k):
+    """Whatever the launch shape: ant 5 of 40 and of 5000 walk the same way.
+
+    Rows of 120 cities lie in shared memory, of 1400 not; there 40 ants have a block each, and 5000 share blocks.
+    """
+    instance = random_instance(n, 16)
+    found, shapes = [], []
     for m in (40, 5000):
-        engine = colony(instance, n_ants=m, candidate_list_size=16, selection="wrs")
+        engine = colony(instance, n_ants=m, candidate_list_size=k)
         engine.reset_trails(1.0)
         engine.construct(3)
         found.append(engine.tours(np.arange(40)))
+        shapes.append((engine._layout.resident, engine._layout.ants_a_block))
     np.testing.assert_array_equal(found[0], found[1])
+    assert shapes[0] != shapes[1]
 
 
 METRICS = ("EUC_2D", "CEIL_2D", "ATT", "GEO", "MAN_2D", "MAX_2D", "EXACT")
