@@ -36,7 +36,8 @@ __device__ __forceinline__ uint4 philox_rounds(uint4 counter, const Keys& keys) 
 #pragma unroll
     for (int round = FIRST; round < LAST; ++round) {
         const unsigned long long p0 = 0xD2511F53ull * counter.x, p1 = 0xCD9E8D57ull * counter.z;
-        counter = make_uint4(static_cast<unsigned>(p1 >> 32) ^ counter.y ^ low_key(keys, round), static_cast<unsigned>(p1),
+        counter = make_uint4(static_cast<unsigned>(p1 >> 32) ^ counter.y ^ low_key(keys, round),
+                             static_cast<unsigned>(p1),
                              static_cast<unsigned>(p0 >> 32) ^ counter.w ^ high_key(keys, round),
                              static_cast<unsigned>(p0));
     }
