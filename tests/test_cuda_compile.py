@@ -193,7 +193,10 @@ def test_philox_gives_the_published_numbers(tmp_path):
         '#include "philox_rounds.h"\nint main() { uint4 w; ' + "\n".join(lines) + " return 0; }\n"
     )
     text = sources.read("philox.cuh")
-    first, last = text.index("struct Key"), text.index("template <class Keys>\n__device__ __forceinline__ uint4 random")
+    first, last = (
+        text.index("struct Key"),
+        text.index("template <class Keys>\n__device__ __forceinline__ uint4 random"),
+    )
     rounds = text[first:last].replace("__device__ __forceinline__", "static").replace("#pragma unroll", "")
     (tmp_path / "philox_rounds.h").write_text(rounds)
     program = tmp_path / "known"
