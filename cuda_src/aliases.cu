@@ -4,8 +4,8 @@
 #include "alias.cuh"
 #include "weight.cuh"
 
-// neighbours (n, k); aliases (n, n) and rest_sums (n,) of eta^beta over the cities that are no candidates; scaled (n, n)
-// doubles and stacks (n, n) for a part of the rows: `first` .. `first + rows - 1`. One thread a row.
+// neighbours (n, k); aliases (n, n) and rest_sums (n,) of eta^beta over the cities that are no candidates; scaled
+// (n, n) doubles and stacks (n, n) for a part of the rows: `first` .. `first + rows - 1`. One thread a row.
 extern "C" __global__ void build_aliases(const int* neighbours, int k, CITIES_PARAMETERS, float alpha, float beta,
                                          float shortest, int first, int rows, double* scaled, int* stacks,
                                          Alias* aliases, double* rest_sums) {

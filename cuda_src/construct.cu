@@ -39,7 +39,7 @@ struct Rows {
 
 #if RACE
 
-// The race: every open city draws an exponential of rate w, the least wins (Efrimidis and Spirakis 2006). The lane
+// The race: every open city draws an exponential of rate w, the least wins (Efraimidis and Spirakis 2006). The lane
 // stands in the low bits of the key, so that one integer minimum names the winner.
 constexpr unsigned LOW_BITS = REST ? 63u : 31u;
 constexpr unsigned OF_THE_REST = LOW_BITS & ~31u;  // beside the lane: what is not in the row came first
@@ -160,8 +160,8 @@ struct Draws {
 };
 
 #if REST
-// For every step the wait for the first arrival of what is not in the row. A lane holds the four of every 32nd group and
-// enters them in the race in its own name.
+// For every step the wait for the first arrival of what is not in the row. A lane holds the four of every 32nd group
+// and enters them in the race in its own name.
 struct FirstArrivals {
     float4 waits;
     bool own;  // it is this lane's turn
@@ -183,7 +183,8 @@ struct Racer {
     int city;
     Look look;
 
-    __device__ __forceinline__ Racer(const Rows& rows, int here, const Tabu& tabu, const Draws& draws, int group, int s) {
+    __device__ __forceinline__ Racer(const Rows& rows, int here, const Tabu& tabu, const Draws& draws, int group,
+                                     int s) {
         const int lane = lane_id();
         key = NO_KEY;
 #pragma unroll
@@ -204,7 +205,8 @@ struct Racer {
 
     // Go to the winner, unless the row does not settle the choice.
     template <class Arrivals>
-    __device__ __forceinline__ bool take(const Rows& rows, const Arrivals& arrivals, int s, Tabu& tabu, int& here) const {
+    __device__ __forceinline__ bool take(const Rows& rows, const Arrivals& arrivals, int s, Tabu& tabu,
+                                         int& here) const {
         const int lane = lane_id();
         unsigned own = key;
 #if REST
@@ -213,7 +215,7 @@ struct Racer {
         const unsigned least = warp_min(own);
         if (least >= NO_KEY || (least & OF_THE_REST)) return false;
         here = __shfl_sync(EVERY_LANE, city, least);  // of the lane in the low five bits
-        tabu.take(lane == (least & 31u), city, look);
+        tabu.take(own == least, city, look);
         return true;
     }
 };
@@ -244,15 +246,16 @@ __device__ __forceinline__ const T* copy_to(uint4*& shared, const T* global, int
     return reinterpret_cast<const T*>(start);
 }
 
-// Build m tours. tau, bound, near, raised: see Surroundings; inverses, rests, spares, aliases: see Beyond, null without
-// REST; tabu_memory: tabu_bytes for every warp of the grid, where shared memory is too small for the tabus; tours (m, n).
+// Build m tours. tau, bound, near, raised: see Surroundings; inverses: see Rows; rests, spares, aliases: see Beyond;
+// tabu_memory: tabu_bytes for every warp of the grid, where shared memory is too small for the tabus; tours (m, n).
 extern "C" __global__ void __launch_bounds__(32 * ANTS_A_BLOCK, LEAST_BLOCKS)
     construct_tours(const float* __restrict__ factors, const Node* __restrict__ candidates, const float* tau,
                     const float* bound, const Node* near, const Node* raised,
 #if REST
                     const float* __restrict__ inverses, const Rest* rests, const Spare* spares, const Alias* aliases,
 #endif
-                    CITIES_PARAMETERS, float alpha, float beta, float shortest, const RoundKeys key, int m, int tabu_bytes, char* tabu_memory, int* tours) {
+                    CITIES_PARAMETERS, float alpha, float beta, float shortest, const RoundKeys key, int m,
+                    int tabu_bytes, char* tabu_memory, int* tours) {
     const Cities cities = CITIES;
     const Surroundings around{tau, bound, near, raised};
     const Exponents exponents{alpha, beta, shortest};
@@ -295,7 +298,6 @@ extern "C" __global__ void __launch_bounds__(32 * ANTS_A_BLOCK, LEAST_BLOCKS)
         if (lane == 0) *tour = city;
         for (int group = 0; 4 * group + 1 < n; ++group, tour += 4) {
             draws.begin(group);
-            int s = 0;
 #if RACE
 #if REST
             first.begin(key, ant, group);
@@ -303,18 +305,24 @@ extern "C" __global__ void __launch_bounds__(32 * ANTS_A_BLOCK, LEAST_BLOCKS)
 #else
             const int arrivals = 0;
 #endif
+            int s = 0;
             if (4 * group + 4 < n) {
+                s = 4;
 #pragma unroll
                 for (int t = 0; t < 4; ++t) {
                     const Racer racer(rows, city, tabu, draws, group, t);
                     draws.advance(t);
-                    if (!racer.take(rows, arrivals, t, tabu, city)) break;
+                    if (!racer.take(rows, arrivals, t, tabu, city)) {
+                        s = t;
+                        break;
+                    }
                     if (lane == 0) tour[1 + t] = city;
-                    s = t + 1;
                 }
                 if (__builtin_expect(s == 4, 1)) continue;
             }
             draws.complete(group + 1);
+#else
+            int s = 0;
 #endif
             // One step at a time: where the row does not settle the choice, and at the end.
 #pragma unroll 1

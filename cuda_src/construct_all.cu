@@ -1,7 +1,7 @@
 // Tour construction that weighs all open cities at every step (Eq. (1), paper 001; Eq. (2), paper 000).
 //
-// The roulette wheel and weighted reservoir sampling of section 4.2, paper 001, over whichever tabu: they read the weight
-// of every open city, one warp an ant. construct.cu draws from the same distribution and reads few.
+// The roulette wheel and weighted reservoir sampling of section 4.2, paper 001, over whichever tabu: they read the
+// weight of every open city, one warp an ant. construct.cu draws from the same distribution and reads few.
 
 #include "fallback.cuh"
 #include "philox.cuh"

@@ -137,8 +137,8 @@ __device__ __forceinline__ Listed look_in_lists(const Cities& cities, const Surr
     return Listed{best, bound, -1};
 }
 
-// city is where the ant stands. Inlined: after a call the compiler no longer knows that a warp walks together, and every
-// warp operation of the walk would check it.
+// city is where the ant stands. Inlined: after a call the compiler no longer knows that a warp walks together, and
+// every warp operation of the walk would check it.
 __device__ __forceinline__ int best_remaining(const Cities& cities, const Surroundings& around,
                                               const Exponents& exponents, int city, const Tabu& tabu) {
     const Listed listed = look_in_lists(cities, around, exponents, city, tabu);

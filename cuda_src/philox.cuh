@@ -19,15 +19,16 @@ struct Key {
     unsigned low, high;
 };
 
-// The keys of all ten rounds, for a kernel's parameters: there an instruction reads them without computing them first.
+// The keys of all ten rounds, low and high in turn, for a kernel's parameters: there an instruction reads them without
+// computing them first.
 struct RoundKeys {
-    unsigned low[10], high[10];
+    unsigned words[20];
 };
 
 __device__ __forceinline__ unsigned low_key(const Key& key, int round) { return key.low + 0x9E3779B9u * round; }
 __device__ __forceinline__ unsigned high_key(const Key& key, int round) { return key.high + 0xBB67AE85u * round; }
-__device__ __forceinline__ unsigned low_key(const RoundKeys& keys, int round) { return keys.low[round]; }
-__device__ __forceinline__ unsigned high_key(const RoundKeys& keys, int round) { return keys.high[round]; }
+__device__ __forceinline__ unsigned low_key(const RoundKeys& keys, int round) { return keys.words[2 * round]; }
+__device__ __forceinline__ unsigned high_key(const RoundKeys& keys, int round) { return keys.words[2 * round + 1]; }
 
 // Rounds FIRST .. LAST-1 of ten. A caller that waits for memory can do them in pieces.
 template <int FIRST, int LAST, class Keys>
@@ -35,7 +36,8 @@ __device__ __forceinline__ uint4 philox_rounds(uint4 counter, const Keys& keys) 
 #pragma unroll
     for (int round = FIRST; round < LAST; ++round) {
         const unsigned long long p0 = 0xD2511F53ull * counter.x, p1 = 0xCD9E8D57ull * counter.z;
-        counter = make_uint4(static_cast<unsigned>(p1 >> 32) ^ counter.y ^ low_key(keys, round), static_cast<unsigned>(p1),
+        counter = make_uint4(static_cast<unsigned>(p1 >> 32) ^ counter.y ^ low_key(keys, round),
+                             static_cast<unsigned>(p1),
                              static_cast<unsigned>(p0 >> 32) ^ counter.w ^ high_key(keys, round),
                              static_cast<unsigned>(p0));
     }

@@ -47,6 +47,7 @@ struct Tabu {
     __device__ __forceinline__ bool visited(int city) const { return look(city).visited(); }
 
     __device__ __forceinline__ void take(bool own, int city, Look look) {
+        __syncwarp();
         --left;
         if (own) words[city >> 5] = look.word | look.bit;
         __syncwarp();

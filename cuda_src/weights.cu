@@ -1,8 +1,8 @@
 // What the ants read in one iteration, one row a city: weights of edges (Eq. (1), paper 001), from the trails as they
 // stand.
 //
-// A row is divided by its largest weight, which changes no probability and keeps w within a float. Rows are padded to 32
-// lanes; a padded place names the row's own city, which an ant standing there has visited.
+// A row is divided by its largest weight, which changes no probability and keeps w within a float. Rows are padded to
+// 32 lanes; a padded place names the row's own city, which an ant standing there has visited.
 //
 // Dense trails say more than a candidate list holds. Most edges that are no candidates have never had a deposit, or
 // long ago, and share one trail. The few others are listed as "raised", at most 32 a row: those of the strongest
@@ -135,15 +135,15 @@ __device__ __forceinline__ Outside look_outside(const float* row, const int* can
 
 #endif
 
-// One warp, alone in its block, weighs the row of a city. tau (n, n) or (n, k), neighbours and candidate_eta_beta (n, k),
-// common: the trail that most edges share. factors (n, STRIDE): w / largest w, its inverse for a race.
+// One warp, alone in its block, weighs the row of a city. tau (n, n) or (n, k), neighbours and candidate_eta_beta
+// (n, k), common: the trail that most edges share. factors (n, STRIDE): w / largest w, its inverse for a race.
 //
 // DENSE: bound (n,) and raised (n, 32), filled up with the city; shared memory for ceil(n / 32) words.
 // REST: rest_sums (n,) of eta^beta over all that are no candidates; ids (n, STRIDE) of the row, spares (n, 32),
 // inverses (n,): row scale / (weight of spare and rest), and rests (n,).
 extern "C" __global__ void __launch_bounds__(32)
-    weigh_rows(const float* tau, const int* neighbours, const double* candidate_eta_beta, CITIES_PARAMETERS, float alpha,
-               float beta, float shortest, float common, int k, float* factors, float* bound, Node* raised,
+    weigh_rows(const float* tau, const int* neighbours, const double* candidate_eta_beta, CITIES_PARAMETERS,
+               float alpha, float beta, float shortest, float common, int k, float* factors, float* bound, Node* raised,
                const double* rest_sums, Node* ids, Spare* spares, float* inverses, Rest* rests) {
     const int city = blockIdx.x, lane = lane_id();
     const int* own_neighbours = neighbours + static_cast<size_t>(city) * k;

@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 
 from pymoo_gpuaco.backends.cpu.engine import CpuColony
-from pymoo_gpuaco.backends.cuda import layout
 from pymoo_gpuaco.colony.parameters import ColonyParameters, LocalSearch
 from pymoo_gpuaco.colony.trails import TrailUpdate
 from pymoo_gpuaco.problems import TSP
@@ -127,7 +126,6 @@ def test_candidate_choices_have_the_exact_distribution(selection, tabu, n, k, m,
     ("selection", "tabu"),
     [(s, t) for s in ALL_CITY_RULES for t in ("auto", *TABUS)] + [(s, "auto") for s in PAPER_RULES],
 )
-@pytest.mark.usefixtures("two_tiers")
 @pytest.mark.parametrize(("n", "m"), [(45, 8000), (150, 1500)])
 @pytest.mark.parametrize(("alpha", "beta"), [(1.0, 2.0), (0.5, 1.0)])
 def test_choices_among_all_cities_have_the_exact_distribution(selection, tabu, n, m, alpha, beta):
@@ -219,16 +217,23 @@ def test_tabus_change_no_tour():
     np.testing.assert_array_equal(found[0], found[2])
 
 
-def test_more_ants_change_no_tour():
-    """Whatever the launch shape: ant 5 of 40 and of 5000 walk the same way."""
-    instance = random_instance(120, 16)
-    found = []
+@pytest.mark.parametrize("k", [16, None])
+@pytest.mark.parametrize("n", [120, 1400])
+def test_more_ants_change_no_tour(n, k):
+    """Whatever the launch shape: ant 5 of 40 and of 5000 walk the same way.
+
+    Rows of 120 cities lie in shared memory, of 1400 not; there 40 ants have a block each, and 5000 share blocks.
+    """
+    instance = random_instance(n, 16)
+    found, shapes = [], []
     for m in (40, 5000):
-        engine = colony(instance, n_ants=m, candidate_list_size=16, selection="wrs")
+        engine = colony(instance, n_ants=m, candidate_list_size=k)
         engine.reset_trails(1.0)
         engine.construct(3)
         found.append(engine.tours(np.arange(40)))
+        shapes.append((engine._layout.resident, engine._layout.ants_a_block))
     np.testing.assert_array_equal(found[0], found[1])
+    assert shapes[0] != shapes[1]
 
 
 METRICS = ("EUC_2D", "CEIL_2D", "ATT", "GEO", "MAN_2D", "MAX_2D", "EXACT")
@@ -350,13 +355,6 @@ def raised_trails(instance, common: float, count: int) -> np.ndarray:
     return tau
 
 
-@pytest.fixture
-def two_tiers(monkeypatch):
-    """What "auto" is on large instances, on small ones."""
-    monkeypatch.setattr(layout, "TWO_TIERS_FROM", 0)
-
-
-@pytest.mark.usefixtures("two_tiers")
 @pytest.mark.parametrize("raised", [0, 3, 20, 60])
 @pytest.mark.parametrize("k", [6, 32, 40])
 @pytest.mark.parametrize(("alpha", "beta"), [(1.0, 2.0), (0.7, 3.0)])
@@ -383,7 +381,6 @@ def test_strong_edges_outside_the_lists_keep_the_distribution(raised, k, alpha, 
     check_steps(tours, weights, None if all_cities else instance.neighbours, weights)
 
 
-@pytest.mark.usefixtures("two_tiers")
 def test_the_distribution_is_exact_after_many_deposits():
     """Trails that the engine itself has brought about: limits, few raised edges, and most at the lower limit."""
     instance = random_instance(130, 32)

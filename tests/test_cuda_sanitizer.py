@@ -18,7 +18,6 @@ TOOLS = ("memcheck", "racecheck", "initcheck", "synccheck")
 
 
 def every_kernel() -> None:
-    from pymoo_gpuaco.backends.cuda import layout
     from pymoo_gpuaco.backends.cuda.engine import CudaColony
     from pymoo_gpuaco.backends.cuda.rules import RULES
     from pymoo_gpuaco.colony.parameters import ColonyParameters, LocalSearch
@@ -56,7 +55,6 @@ def every_kernel() -> None:
         {**acs, "together": False, "memory": "selective", "trails_per_node": 3},
         {**acs, "together": False, "memory": "selective", "trails_per_node": 40},
     ]
-    layout.TWO_TIERS_FROM = len(coords)  # what "auto" is on large instances
     for case in cases:
         instance = as_instance(TSP(coords), case["candidate_list_size"] or 10)
         engine = CudaColony(instance, ColonyParameters(n_ants=9, **case))

@@ -173,11 +173,10 @@ def fitting(state: State, name: str, shape: tuple[int, ...], kind: type) -> NDAr
 
 
 # What the key grows by from round to round (philox.cuh).
-_LOW = [0x9E3779B9 * r & 0xFFFFFFFF for r in range(10)]
-_HIGH = [0xBB67AE85 * r & 0xFFFFFFFF for r in range(10)]
+_ROUNDS = [(0x9E3779B9 * r & 0xFFFFFFFF, 0xBB67AE85 * r & 0xFFFFFFFF) for r in range(10)]
 
 
 def round_keys(key: int) -> list[int]:
-    """A 64-bit key as the kernels' ``RoundKeys``: the low and the high words of all ten rounds."""
+    """A 64-bit key as the kernels' ``RoundKeys``: the low and the high word of each of ten rounds."""
     low, high = int(key) & 0xFFFFFFFF, int(key) >> 32
-    return [(low + w) & 0xFFFFFFFF for w in _LOW] + [(high + w) & 0xFFFFFFFF for w in _HIGH]
+    return [word for a, b in _ROUNDS for word in ((low + a) & 0xFFFFFFFF, (high + b) & 0xFFFFFFFF)]

@@ -16,27 +16,25 @@ LOG_BYTES = 96 * 8
 # Hundreds of ants find by their number what kicks find one after another: by default there are none.
 KICKS_A_CITY = 0.0
 
-ROULETTE, RACE, TWO_TIERS = 0, 1, 2
+ROULETTE, RACE, RACE_WITH_REST = 0, 1, 2
 ACS = "pseudo_random_proportional"
 _TABU = {"list": 0, "compact": 1, "bitmask": 2}
 # Near cities that are listed beyond the candidates, a multiple of 128. A longer list saves a look at all open cities,
 # and takes time to make that grows with it.
 NEAR, NEAR_OF_MANY, MANY = 512, 128, 8192
-# Measured on an H200: below, weighing all cities one by one is faster.
-TWO_TIERS_FROM = 512
 
 
-def _rule(selection: str, all_cities: bool, n: int) -> int:
+def _rule(selection: str, all_cities: bool) -> int:
     """Code of the rule that a selection's name stands for."""
     if selection == "auto":
-        return TWO_TIERS if all_cities and n >= TWO_TIERS_FROM else RACE
+        return RACE_WITH_REST if all_cities else RACE
     # the rules of selection_rules.cu draw from all cities; over candidate lists they mean the roulette wheel
     return RACE if selection == "wrs" else ROULETTE
 
 
 def _usual_tabu(all_cities: bool, rule: int) -> str:
     """The fastest layout: weighing every open city wants a list of them, all else a small memory."""
-    return "compact" if all_cities and rule != TWO_TIERS else "bitmask"
+    return "compact" if all_cities and rule != RACE_WITH_REST else "bitmask"
 
 
 def _round_up(value: int, unit: int) -> int:
@@ -129,11 +127,11 @@ def plan(instance: Instance, parameters: ColonyParameters, limits: DeviceLimits)
     memory = parameters.resolved_memory(n)
     slots = -(-k // 32)
     node_bytes = 2 if n < 1 << 16 else 4
-    rule = _rule(parameters.selection, all_cities, n)
+    rule = _rule(parameters.selection, all_cities)
     usual = _usual_tabu(all_cities, rule)
     tabu = _TABU[usual if parameters.tabu == "auto" else parameters.tabu]
     tabu_bytes = _round_up({0: 2 * n * node_bytes, 1: n * node_bytes, 2: 4 * -(-n // 32)}[tabu], 16)
-    rest = rule == TWO_TIERS
+    rest = rule == RACE_WITH_REST
     rows = n * 32 * slots * (4 + node_bytes) + (_round_up(4 * n, 16) if rest else 0)
     share = -(-m // limits.multiprocessors)  # ants of one multiprocessor, if spread evenly
     together = min(32, share)
