@@ -89,7 +89,7 @@ def acs(problem: TSP, seed: int, **arguments: Any) -> GPUACS:
 
 
 def mmas(problem: TSP) -> GPUMMAS:
-    """A colony of ``benchmarks/gpu_construction.py``, for its construction."""
+    """A colony of ``benchmarks/gpu_variants.py``, for its construction."""
     algorithm = GPUMMAS(
         problem.n_cities,
         rho=0.5,

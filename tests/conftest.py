@@ -1,8 +1,9 @@
+import tempfile
 from pathlib import Path
 
 import pytest
 
-from pymoo_gpuaco.backends import why_no_cuda
+from pymoo_gpuaco import backends
 
 
 @pytest.fixture(scope="session")
@@ -14,9 +15,25 @@ def tsplib_dir() -> Path:
     return folder
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--emulate",
+        action="store_true",
+        help="run the kernels on the host (tests/emulator.py) instead of on a GPU",
+    )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """``pytest -m gpu --emulate FILE`` needs g++ and no GPU."""
+    if config.getoption("--emulate"):
+        from tests import emulator
+
+        emulator.install(pytest.MonkeyPatch(), Path(tempfile.gettempdir()) / "pymoo_gpuaco_emulator")
+
+
 def pytest_runtest_setup(item: pytest.Item) -> None:
     """Without a GPU, tests that need one are skipped; where there is one, or ``-m gpu`` asks for it, they fail."""
-    missing = why_no_cuda() if item.get_closest_marker("gpu") else None
+    missing = backends.why_no_cuda() if item.get_closest_marker("gpu") else None
     if missing is None:
         return
     if item.config.getoption("-m").strip() == "gpu" or Path("/dev/nvidiactl").exists():

@@ -20,7 +20,7 @@ from pymoo_gpuaco.backends.cuda import context, sources
 
 _LETTERS = {"int": "i", "unsigned": "I", "float": "f", "double": "d", "size_t": "Q", "long long": "q"}
 _GROUPS = {"CITIES_PARAMETERS": "PPPPi", "RoundKeys": 20 * "I"}
-_KERNEL = re.compile(
+KERNEL = re.compile(
     r"__global__\s+void\s+(?:__launch_bounds__\((?:[^()]|\([^()]*\))*\)\s*)?(\w+)\(([^)]*)\)", re.DOTALL
 )
 MEMORY = 4 << 30
@@ -63,7 +63,7 @@ def kernels_of(file: str, definitions: dict[str, object]) -> dict[str, str]:
     text = re.sub(r"//[^\n]*", "", sources.read(file))
     return {
         name: "".join(_letter(parameter) for parameter in _chosen(parameters, definitions).split(","))
-        for name, parameters in _KERNEL.findall(text)
+        for name, parameters in KERNEL.findall(text)
     }
 
 
@@ -82,19 +82,20 @@ class FakeDriver:
 
     MemoryError = type("MemoryError", (Exception,), {})
     Error = type("Error", (Exception,), {})
+    limits = LIMITS
 
     def __init__(self) -> None:
         self.taken: dict[int, np.ndarray] = {}
         self.compiled: list[tuple[str, dict[str, object]]] = []
         self.launched: set[str] = set()
-        names = SimpleNamespace(**{name: name for name in LIMITS})
+        names = SimpleNamespace(**{name: name for name in self.limits})
         self.device_attribute = names
         self.function_attribute = SimpleNamespace(
             MAX_DYNAMIC_SHARED_SIZE_BYTES="MAX_DYNAMIC_SHARED_SIZE_BYTES"
         )
 
     def Device(self, index: int) -> Any:
-        return SimpleNamespace(get_attribute=LIMITS.__getitem__, compute_capability=lambda: (9, 0))
+        return SimpleNamespace(get_attribute=self.limits.__getitem__, compute_capability=lambda: (9, 0))
 
     def mem_get_info(self) -> tuple[int, int]:
         return MEMORY - sum(memory.nbytes for memory in self.taken.values()), MEMORY
@@ -134,7 +135,10 @@ class FakeDriver:
 
     def module_from_buffer(self, code: bytes) -> Any:
         file, definitions = json.loads(code)
-        return SimpleNamespace(get_function=lambda name: FakeKernel(self, file, definitions, name))
+        return SimpleNamespace(get_function=lambda name: self.load(file, definitions, name))
+
+    def load(self, file: str, definitions: dict[str, object], name: str) -> FakeKernel:
+        return FakeKernel(self, file, definitions, name)
 
 
 class FakeKernel:
@@ -151,7 +155,7 @@ class FakeKernel:
 
     def set_attribute(self, attribute: str, value: int) -> None:
         assert attribute == "MAX_DYNAMIC_SHARED_SIZE_BYTES"
-        assert value <= LIMITS["MAX_SHARED_MEMORY_PER_BLOCK_OPTIN"]
+        assert value <= self._driver.limits["MAX_SHARED_MEMORY_PER_BLOCK_OPTIN"]
         self._shared = value
 
     def prepared_call(self, grid: tuple, block: tuple, *arguments: Any, shared_size: int = 0) -> None:
@@ -168,9 +172,9 @@ class FakeKernel:
         self._driver.launched.add(self._name)
 
 
-def install(monkeypatch: Any) -> FakeDriver:
-    """Let the CUDA engines find a device whose kernels do nothing."""
-    driver = FakeDriver()
+def install(monkeypatch: Any, driver: Any = None) -> Any:
+    """Let the CUDA engines find ``driver``: unless one is given, a device whose kernels do nothing."""
+    driver = FakeDriver() if driver is None else driver
     primary = SimpleNamespace(push=lambda: None, pop=lambda: None)
 
     def compile_files(architecture: str, wanted: dict[str, dict[str, object]]) -> dict[str, bytes]:
