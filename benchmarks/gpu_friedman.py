@@ -16,6 +16,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+from folder import problems_of
 from kernel_clock import iterations
 from record import write
 from scipy.stats import friedmanchisquare, mannwhitneyu
@@ -141,13 +142,7 @@ def main() -> None:
     parser.add_argument("--only", nargs="*", choices=INSTANCES, default=INSTANCES)
     parser.add_argument("--runs", type=int, default=20)
     arguments = parser.parse_args()
-    problems = {}
-    for name in arguments.only:
-        path = arguments.folder / f"{name}.tsp"
-        if path.exists():
-            problems[name] = load_tsp(path)
-        else:
-            print(f"{name}: no {path}, left out")
+    problems = problems_of(arguments.folder, arguments.only)
     before = time.perf_counter()
     table_of_variants(problems, arguments.runs)
     table_of_backends(load_tsp(AGAINST_CPU), arguments.runs)

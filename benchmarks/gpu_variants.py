@@ -20,10 +20,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from folder import problems_of
 from kernel_clock import PARTS, KernelClock, iterations
 from record import write
 
-from pymoo_gpuaco import GPUMMAS, TSP, load_tsp
+from pymoo_gpuaco import GPUMMAS, TSP
 from pymoo_gpuaco.backends import cuda_devices
 
 INSTANCES = ("d198", "pcb442", "rat783", "pr1002", "pcb1173", "rl1889", "pr2392", "fl3795")
@@ -266,13 +267,7 @@ def main() -> None:
     parser.add_argument("--only", nargs="*", choices=INSTANCES, default=INSTANCES)
     parser.add_argument("--iterations", type=int, default=100)
     arguments = parser.parse_args()
-    problems = {}
-    for name in arguments.only:
-        path = arguments.folder / f"{name}.tsp"
-        if path.exists():
-            problems[name] = load_tsp(path)
-        else:
-            print(f"{name}: no {path}, left out")
+    problems = problems_of(arguments.folder, arguments.only)
     before = time.perf_counter()
     compile_all(problems)
     print(f"compiled in {time.perf_counter() - before:.0f} s", flush=True)
