@@ -84,7 +84,7 @@ class CudaColony:
         self._begun: int | None = None  # key of the construction that ``begin`` has started
         # ants of ACS change the trails
         self.works_ahead = False
-        if parameters.selection != layout.ACS:
+        if isinstance(self._trails, Trails) and parameters.selection != layout.ACS:
             with self._device.working():
                 self.works_ahead = self._trails.make_room_to_hold()
 
@@ -98,11 +98,13 @@ class CudaColony:
 
     def hold_trails(self) -> None:
         """Keep the trails for ``restore_trails``."""
+        assert isinstance(self._trails, Trails)
         with self._device.working():
             self._trails.hold()
 
     def restore_trails(self) -> None:
         """Bring back what ``hold_trails`` kept."""
+        assert isinstance(self._trails, Trails)
         self._begun = None
         with self._device.working():
             self._trails.restore()

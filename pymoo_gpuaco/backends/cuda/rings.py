@@ -47,16 +47,6 @@ class Rings:
         a, n = self._device.arrays, self._plan.n
         self._device.call("fill_ring", n * self.width, a["ring"], n, self.rest[0])
 
-    def make_room_to_hold(self) -> bool:
-        """Rings are not held: their ants change them."""
-        return False
-
-    def hold(self) -> None:
-        """Nothing is held."""
-
-    def restore(self) -> None:
-        """Nothing was held."""
-
     def update(self, update: TrailUpdate, tours: object, lengths: object, shortest: float) -> None:
         """Update the trails of given tours, as ACS does; a colony's deposits are refused."""
         if not update.on_tours_only:
