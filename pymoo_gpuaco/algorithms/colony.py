@@ -127,12 +127,15 @@ class AntColony(TourAlgorithm):
 
     def _build(self, key: int) -> tuple[NDArray[np.int32], NDArray[np.float64], int]:
         self._take_back()  # an ask() that no tell() followed
-        next_key = self._peek_key()  # here, where the device is still at work
-        lengths = self.engine.construct(key)
+        engine = self.engine
+        ahead = self._looks_ahead and self._can_look_ahead
+        next_key = self._peek_key() if ahead else None  # here, where the device is still at work
+        lengths = engine.construct(key)
         n_elites = int(get(self.n_elites))
         elites = lengths.argmin()[None] if n_elites == 1 else lengths.argsort(kind="stable")[:n_elites]
-        tours = self.engine.tours(elites)
-        self._look_ahead(tours, lengths[elites], next_key)
+        tours = engine.tours(elites)
+        if next_key is not None:
+            self._look_ahead(tours, lengths[elites], next_key)
         return tours, lengths[elites], len(lengths)
 
     def _learn(self, tour: NDArray[np.int32], length: float) -> None:
@@ -146,8 +149,6 @@ class AntColony(TourAlgorithm):
     # at once and the engine begins the next generation. If something else is told, all of it is taken back.
 
     def _look_ahead(self, tours: NDArray[np.int32], lengths: NDArray[np.float64], next_key: int) -> None:
-        if not (self._looks_ahead and self._can_look_ahead):
-            return
         self.engine.hold_trails()
         self._before = {name: getattr(self, name) for name in self._learnt}
         self._learn(tours[0], float(lengths[0]))
