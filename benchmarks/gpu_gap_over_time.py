@@ -21,11 +21,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from folder import problems_of
 from pymoo.core.termination import TerminateIfAny
 from pymoo.termination.max_time import TimeBasedTermination
 from record import write
 
-from pymoo_gpuaco import GPUMMAS, TSP, ColonyTermination, load_tsp
+from pymoo_gpuaco import GPUMMAS, TSP, ColonyTermination
 
 try:
     import fast_tsp
@@ -72,11 +73,6 @@ def fast_tsp_gap(problem: TSP, seconds: float, cores: int) -> float:
     return 100.0 * (problem.tour_length(tour) / problem.best_known - 1.0)
 
 
-def fast_tsp_of_file(path: Path, seconds: float) -> float:
-    """``fast_tsp_gap`` on one core, in a process of its own."""
-    return fast_tsp_gap(load_tsp(path), seconds, 1)
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -97,19 +93,14 @@ def main() -> None:
         rows.append([name, solver, len(runs), *means, *[None] * (len(TIMES) - len(means))])
         print(f"{time.perf_counter() - began:6.1f} s", rows[-1], flush=True)
 
-    for name in arguments.only:
-        file = arguments.folder / f"{name}.tsp"
-        if not file.exists():
-            print(f"{name}: no {file}, left out")
-            continue
-        problem = load_tsp(file)
+    for name, problem in problems_of(arguments.folder, arguments.only).items():
         seconds = min(PLAN[name], arguments.seconds)
         times = [t for t in TIMES if t <= seconds]
         sizes = [None, *arguments.ants]
         for ants in sizes:
             GPUMMAS(ants, backend="cuda").setup(problem, seed=1)  # compiles
         with ProcessPoolExecutor(len(TIMES), mp_context=get_context("spawn")) as pool:
-            jobs = [pool.submit(fast_tsp_of_file, file, t) for t in times] if fast_tsp else []
+            jobs = [pool.submit(fast_tsp_gap, problem, t, 1) for t in times] if fast_tsp else []
             for ants in sizes:
                 gaps = [colony_gaps(problem, seconds, seed, ants) for seed in range(1, arguments.seeds + 1)]
                 add(name, "GPUMMAS()" if ants is None else f"GPUMMAS({ants})", gaps)
