@@ -12,6 +12,8 @@
 
 #include "acs.cuh"
 
+constexpr int WARPS_TOGETHER = 32;  // that a multiprocessor is to hold, which limits the registers
+
 struct Colony {
     int m;
     const Node* candidates;  // (n, STRIDE)
