@@ -14,7 +14,7 @@ from pymoo_gpuaco.backends.cuda.lists import Lists
 from pymoo_gpuaco.backends.cuda.rings import Rings
 from pymoo_gpuaco.backends.cuda.rules import RULES, RuleWalk
 from pymoo_gpuaco.backends.cuda.search import Search
-from pymoo_gpuaco.backends.cuda.tours import Told, Tours
+from pymoo_gpuaco.backends.cuda.tours import Tours
 from pymoo_gpuaco.backends.cuda.trails import Trails
 from pymoo_gpuaco.backends.protocol import State
 from pymoo_gpuaco.colony.parameters import ColonyParameters
@@ -48,8 +48,6 @@ class CudaColony:
         self._device = Device(device)
         self._layout = plan = layout.plan(instance, parameters, self._device.limits)
         self.n_ants = plan.m
-        self._lengths = np.zeros(plan.m)
-        self._told: Told | None = None  # of the last construction
         positive = instance.neighbour_distances[instance.neighbour_distances > 0]
         # eta = 1 / d has no value at d = 0: cities at one place count as half the shortest distance apart
         shortest = float(positive.min()) / 2.0 if positive.size else 1.0
@@ -132,14 +130,11 @@ class CudaColony:
             if self._begun != key:
                 self._start(key)
             self._begun = None
-            self._device.arrays.swap("tours", "next_tours")
-            self._device.arrays.swap("lengths", "next_lengths")
-            told = self._told = self._tours.told(self._layout.m)
-            self._lengths = told.lengths
+            told = self._tours.take_next()
             if self._search is not None:
                 length = float(told.lengths[told.shortest])
                 self._search.remember(self._device.arrays["tours"], told.shortest, length)
-        return self._lengths.copy()
+        return told.lengths.copy()
 
     def _start(self, key: int) -> None:
         """Launch all of a construction; the tours of the last one stay."""
@@ -154,7 +149,7 @@ class CudaColony:
         plan = self._layout
         given = fitting({"tours": np.asarray(tours)}, "tours", (plan.m, plan.n), np.int32)
         result = np.empty_like(given)
-        self._begun = self._told = None
+        self._begun = self._tours.told = None
         with self._device.working():
             self._device.write("tours", given)
             if self._search is not None:
@@ -162,13 +157,13 @@ class CudaColony:
                 self._search.improve(key, self._device.arrays["tours"])
             a = self._device.arrays
             self._tours.measure(a["tours"], plan.m, a["lengths"])
-            self._lengths = self._tours.told(plan.m).lengths
+            self._tours.lengths = self._tours.wait(plan.m).lengths
             self._device.read(result, "tours")
-        return result, self._lengths.copy()
+        return result, self._tours.lengths.copy()
 
     def tours(self, ants: ArrayLike) -> NDArray[np.int32]:
         """Tours (len(ants), n) of the last construction."""
-        m, n, told = self._layout.m, self._layout.n, self._told
+        m, n, told = self._layout.m, self._layout.n, self._tours.told
         chosen = np.asarray(ants, dtype=np.intp)
         if told is not None and chosen.size == 1 and chosen.item() == told.shortest:
             return told.tour[None].copy()
@@ -186,9 +181,8 @@ class CudaColony:
     def update_trails(self, update: TrailUpdate) -> None:
         """Evaporate and deposit, see ``TrailUpdate``."""
         self._begun = None
-        a = self._device.arrays
         with self._device.working():
-            self._trails.update(update, a["tours"], a["lengths"], float(self._lengths.min()))
+            self._trails.update(update, self._tours)
 
     def branching_factor(self, lam: float) -> float:
         """Mean number of candidates a city with a trail above min + lam (max - min)."""
@@ -206,7 +200,7 @@ class CudaColony:
                 "reference": np.full((plan.n, 2), -1, np.int32) if search is None else search.read(),
                 "reference_length": np.array([np.inf if search is None else search.reference_length]),
                 "tours": tours,
-                "lengths": self._lengths.copy(),
+                "lengths": self._tours.lengths.copy(),
             }
 
     def import_state(self, state: State) -> None:
@@ -220,8 +214,8 @@ class CudaColony:
             self._trails.write(state)
             self._device.write("tours", tours)
             self._device.write("lengths", lengths)
-            self._told = None
-            self._lengths = lengths.copy()
+            self._tours.told = None
+            self._tours.lengths = lengths.copy()
             if self._search is not None:
                 self._search.write(reference, float(np.asarray(state["reference_length"])[0]))
 

@@ -29,6 +29,9 @@ class Tours:
         self._device = device
         self._cities = cities
         self._plan = plan
+        self.lengths = np.zeros(plan.m)
+        self.told: Told | None = None  # of the last construction, while its tours are as they were built
+        self._uploaded: bytes | None = None  # what ``tour`` holds
 
     # ---- Part
 
@@ -67,25 +70,47 @@ class Tours:
     # ---- whole tours
 
     def measure(self, tours: Any, m: int, lengths: Any) -> None:
-        """Launch: the exact lengths (m,) of tours (m, n), and let ``told`` have them and the shortest."""
+        """Launch: the exact lengths (m,) of tours (m, n), and let ``wait`` have them and the shortest."""
         a = self._device.arrays
         cities = self._cities.arguments()
         told = a.address("told_lengths"), a.address("told_shortest")
         self._device.launch("measure_tours", m, _THREADS, *cities, tours, m, lengths, a["measured"], *told)
         self._device.mark()
 
-    def told(self, m: int) -> Told:
+    def wait(self, m: int) -> Told:
         """Wait for the m tours measured last."""
         self._device.wait()
         shortest = self._told_shortest
         return Told(self._told_lengths[:m].copy(), int(shortest[0]), shortest[1:].copy())
 
+    def take_next(self) -> Told:
+        """Wait for the next construction and let it be the last."""
+        self._device.arrays.swap("tours", "next_tours")
+        self._device.arrays.swap("lengths", "next_lengths")
+        self.told = told = self.wait(self._plan.m)
+        self.lengths = told.lengths
+        return told
+
+    def place(self, tour: NDArray[np.int32]) -> int:
+        """Address of a tour (n,) on the device, which has it already or gets it."""
+        n, a, told = self._plan.n, self._device.arrays, self.told
+        if tour.shape != (n,):
+            raise ValueError(f"a tour to deposit must have shape ({n},), got {tour.shape}")
+        wanted = np.asarray(tour, np.int32).tobytes()
+        if told is not None and wanted == told.tour.tobytes():
+            return a.address("tours") + 4 * n * told.shortest
+        if wanted != self._uploaded:
+            self._device.write("tour", np.frombuffer(wanted, np.int32))
+            self._uploaded = wanted
+        return a.address("tour")
+
     def greedy_tour(self, neighbours: Any, k: int, start: int) -> tuple[NDArray[np.int32], float]:
         """Nearest-neighbour tour from city ``start``, ties to the lower number, and its length."""
         device, n = self._device, self._plan.n
         a, cities = device.arrays, self._cities.arguments()
+        self._uploaded = None
         a.zero("visited", n)
         device.launch("greedy_tour", 1, 512, *cities, neighbours, k, start, a["visited"], a["tour"])
         self.measure(a["tour"], 1, a["next_lengths"])
-        told = self.told(1)
+        told = self.wait(1)
         return told.tour, float(told.lengths[0])
