@@ -47,8 +47,8 @@ __device__ __forceinline__ void deposit_at(float* tau, const int* neighbours, in
 // tau <- (1 - rho) tau, kept within the limits; then tour (n,), unless it is null, deposits on its edges. A block takes
 // `rows` rows through both: a multiple of four, so that they begin at a multiple of 16 bytes.
 extern "C" __global__ void __launch_bounds__(512)
-    evaporate(float* __restrict__ tau, const int* __restrict__ neighbours, int n, int k, int rows, float keep, float low, float high,
-              const int* __restrict__ tour, float amount) {
+    evaporate(float* tau, const int* __restrict__ neighbours, int n, int k, int rows, float keep, float low,
+              float high, const int* __restrict__ tour, float amount) {
     const int first = blockIdx.x * rows, last = min(n, first + rows);
     const size_t width = DENSE ? n : k, count = (last - first) * width;
     const auto evaporated = [=](float t) { return fminf(high, fmaxf(low, t * keep)); };
