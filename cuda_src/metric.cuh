@@ -75,16 +75,19 @@ __device__ inline double exact_between(const Site& a, const Site& b) {
 #endif
 }
 
-__device__ inline double exact_distance(const Cities& cities, int i, int j) {
+// Distance of two different cities.
+__device__ inline double exact_between(const Cities& cities, int i, int j) {
 #if METRIC == 0
     return cities.matrix[static_cast<size_t>(i) * cities.n + j];
 #else
-#if METRIC == 4
-    if (i == j) return 0.0;  // where the formula says 1
-#endif
     const Site* sites = reinterpret_cast<const Site*>(cities.coords);
     return exact_between(sites[i], sites[j]);
 #endif
+}
+
+// Distance of any two cities: where they are one, the formula of GEO says 1.
+__device__ inline double exact_distance(const Cities& cities, int i, int j) {
+    return METRIC != 0 && i == j ? 0.0 : exact_between(cities, i, j);
 }
 
 // The float distance is symmetric and always the same for the same pair, so a search by it cannot cycle. It differs
