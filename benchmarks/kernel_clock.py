@@ -15,7 +15,6 @@ _WORDS = {
     "construct": "walk",
     "improve": "local search",
     "measure": "measuring",
-    "shortest": "measuring",
     "tour_neighbours": "measuring",
 }
 PARTS = ("weights", "walk", "local search", "measuring", "trails")

@@ -14,9 +14,20 @@
 #define TABLE 0  // 1: searches look distances up in a float matrix
 #endif
 
+// Where a city lies, in double: read at once. GEO has latitude and longitude in radians.
+#if DIMENSIONS == 2
+struct __align__(16) Site {
+    double x, y;
+};
+#else
+struct __align__(16) Site {
+    double x, y, z, unused;
+};
+#endif
+
 // What an instance is on the device. Arrays that its metric does not need are null.
 struct Cities {
-    const double* coords;  // (n, 3)
+    const double* coords;  // (n, 2) or (n, 4): Sites
     const double* matrix;  // (n, n)
     const float* points;   // (n, 2) or (n, 4), relative to the least coordinate
     const float* table;    // (n, n)
@@ -31,15 +42,21 @@ __device__ __forceinline__ double squared(double x) { return __dmul_rn(x, x); }
 
 __device__ __forceinline__ double nearest_integer(double x) { return floor(x + 0.5); }
 
-// Distance of two places in double; GEO takes (latitude, longitude, 0) in radians.
-__device__ inline double exact_between(const double* a, const double* b) {
-    const double dx = fabs(a[0] - b[0]), dy = fabs(a[1] - b[1]), dz = fabs(a[2] - b[2]);
+// Distance of two places in double.
+__device__ inline double exact_between(const Site& a, const Site& b) {
+    const double dx = fabs(a.x - b.x), dy = fabs(a.y - b.y);
+#if DIMENSIONS == 2
+    constexpr double dz = 0.0;
+#else
+    const double dz = fabs(a.z - b.z);
+#endif
+    static_cast<void>(dz);  // not every metric has a third axis
 #if METRIC == 3
     const double r = sqrt(__dadd_rn(squared(dx), squared(dy)) / 10.0);
     const double t = nearest_integer(r);
     return t < r ? t + 1.0 : t;
 #elif METRIC == 4
-    const double q1 = cos(a[1] - b[1]), q2 = cos(a[0] - b[0]), q3 = cos(a[0] + b[0]);
+    const double q1 = cos(a.y - b.y), q2 = cos(a.x - b.x), q3 = cos(a.x + b.x);
     const double q = 0.5 * __dadd_rn(__dmul_rn(1.0 + q1, q2), -__dmul_rn(1.0 - q1, q3));
     return floor(__dadd_rn(__dmul_rn(6378.388, acos(fmin(1.0, fmax(-1.0, q)))), 1.0));
 #elif METRIC == 5
@@ -58,13 +75,19 @@ __device__ inline double exact_between(const double* a, const double* b) {
 #endif
 }
 
-__device__ inline double exact_distance(const Cities& cities, int i, int j) {
+// Distance of two different cities.
+__device__ inline double exact_between(const Cities& cities, int i, int j) {
 #if METRIC == 0
     return cities.matrix[static_cast<size_t>(i) * cities.n + j];
 #else
-    if (i == j) return 0.0;
-    return exact_between(cities.coords + 3 * static_cast<size_t>(i), cities.coords + 3 * static_cast<size_t>(j));
+    const Site* sites = reinterpret_cast<const Site*>(cities.coords);
+    return exact_between(sites[i], sites[j]);
 #endif
+}
+
+// Distance of any two cities: where they are one, the formula of GEO says 1.
+__device__ inline double exact_distance(const Cities& cities, int i, int j) {
+    return METRIC != 0 && i == j ? 0.0 : exact_between(cities, i, j);
 }
 
 // The float distance is symmetric and always the same for the same pair, so a search by it cannot cycle. It differs

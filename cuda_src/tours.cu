@@ -3,25 +3,54 @@
 #include "metric.cuh"
 #include "warp.cuh"
 
-// lengths (m,) of tours (m, n), one warp a tour; always added up in the same order.
-extern "C" __global__ void measure_tours(CITIES_PARAMETERS, const int* tours, int m, double* lengths) {
-    const Cities cities = CITIES;
-    const int ant = (blockIdx.x * blockDim.x + threadIdx.x) >> 5, lane = lane_id();
-    if (ant >= m) return;
-    const int* tour = tours + static_cast<size_t>(ant) * n;
-    double sum = 0.0;
-    for (int p = lane; p < n; p += 32) sum += exact_distance(cities, tour[p], tour[p + 1 < n ? p + 1 : 0]);
-    sum = warp_sum(sum);
-    if (lane == 0) lengths[ant] = sum;
-}
+#ifndef THREADS
+#define THREADS 256  // that measure a tour
+#endif
 
-// The first of the shortest of tours (m, n) into shortest (n,). One block of 1024 threads; lengths (m,) are not negative.
-extern "C" __global__ void __launch_bounds__(1024)
-    shortest_tour(const double* lengths, int m, const int* tours, int n, int* shortest) {
-    __shared__ double least[32];
-    __shared__ int found[32];
+// Lengths (m,) of tours (m, n), a block a tour; a tour's length is always added up in the same order. The last block
+// to finish writes into the host's memory what the host waits for: told_lengths (m,), and in told_shortest (1 + n,)
+// the number of the first of the shortest tours and its cities. finished is 0 before and after.
+extern "C" __global__ void __launch_bounds__(THREADS)
+    measure_tours(CITIES_PARAMETERS, const int* __restrict__ tours, int m, double* lengths, unsigned* finished,
+                  double* __restrict__ told_lengths, int* __restrict__ told_shortest) {
+    constexpr int WARPS = THREADS / 32, AT_ONCE = 4;
+    __shared__ double of_warp[WARPS];
+    __shared__ int ant_of_warp[WARPS];
+    __shared__ bool is_last;
+    const Cities cities = CITIES;
     const int warp = threadIdx.x >> 5, lane = lane_id();
-    double best = 1.0 / 0.0;
+    const int* tour = tours + static_cast<size_t>(blockIdx.x) * n;
+    double sum = 0.0;
+    for (int first = threadIdx.x; first < n; first += AT_ONCE * THREADS) {
+        int from[AT_ONCE], to[AT_ONCE];  // loads that are under way together
+#pragma unroll
+        for (int u = 0; u < AT_ONCE; ++u) {
+            const int p = min(first + u * THREADS, n - 1);
+            from[u] = tour[p];
+            to[u] = tour[p + 1 < n ? p + 1 : 0];
+        }
+#pragma unroll
+        for (int u = 0; u < AT_ONCE; ++u) {
+            if (first + u * THREADS < n) sum += exact_between(cities, from[u], to[u]);
+        }
+    }
+    sum = warp_sum(sum);
+    if (lane == 0) of_warp[warp] = sum;
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        for (int w = 1; w < WARPS; ++w) sum += of_warp[w];
+        lengths[blockIdx.x] = sum;
+        __threadfence();  // a length is written before its block counts
+        is_last = atomicAdd(finished, 1u) + 1u == gridDim.x;
+        if (is_last) {
+            __threadfence();  // and read after all blocks have counted
+            *finished = 0u;
+        }
+    }
+    __syncthreads();
+    if (!is_last) return;
+
+    double best = 1.0 / 0.0;  // lengths are not negative
     int ant = 0x7FFFFFFF;
     const auto meet = [&](double length, int other) {
         if (length < best || (length == best && other < ant)) {
@@ -35,18 +64,22 @@ extern "C" __global__ void __launch_bounds__(1024)
             meet(length, __shfl_xor_sync(EVERY_LANE, ant, step));
         }
     };
-    for (int other = threadIdx.x; other < m; other += 1024) meet(lengths[other], other);
+#pragma unroll 4
+    for (int other = threadIdx.x; other < m; other += THREADS) meet(lengths[other], other);
+    for (int other = threadIdx.x; other < m; other += THREADS) told_lengths[other] = lengths[other];
     meet_lanes();
     if (lane == 0) {
-        least[warp] = best;
-        found[warp] = ant;
+        of_warp[warp] = best;
+        ant_of_warp[warp] = ant;
     }
     __syncthreads();
-    best = least[lane];
-    ant = found[lane];
+    best = of_warp[lane % WARPS];
+    ant = ant_of_warp[lane % WARPS];
     meet_lanes();
-    const int* tour = tours + static_cast<size_t>(ant) * n;
-    for (int p = threadIdx.x; p < n; p += 1024) shortest[p] = tour[p];
+    if (threadIdx.x == 0) told_shortest[0] = ant;
+    tour = tours + static_cast<size_t>(ant) * n;
+#pragma unroll 4
+    for (int p = threadIdx.x; p < n; p += THREADS) told_shortest[1 + p] = tour[p];
 }
 
 // Both tour neighbours of every city: reference (n, 2) from tours[ant].

@@ -30,40 +30,55 @@ extern "C" __global__ void fill_trails(float* tau, size_t count, float value) {
     for (size_t e = static_cast<size_t>(blockIdx.x) * blockDim.x + threadIdx.x; e < count; e += stride) tau[e] = value;
 }
 
-// tau <- (1 - rho) tau, kept within the limits.
-extern "C" __global__ void evaporate(float* tau, size_t count, float keep, float low, float high) {
-    const size_t stride = static_cast<size_t>(gridDim.x) * blockDim.x;
-    const size_t first = static_cast<size_t>(blockIdx.x) * blockDim.x + threadIdx.x;
-    float4* four = reinterpret_cast<float4*>(tau);
-    for (size_t e = first; e < count / 4; e += stride) {
-        float4 t = four[e];
-        t.x = fminf(high, fmaxf(low, t.x * keep));
-        t.y = fminf(high, fmaxf(low, t.y * keep));
-        t.z = fminf(high, fmaxf(low, t.z * keep));
-        t.w = fminf(high, fmaxf(low, t.w * keep));
-        four[e] = t;
-    }
-    const size_t e = count / 4 * 4 + first;
-    if (e < count) tau[e] = fminf(high, fmaxf(low, tau[e] * keep));
-}
-
 __device__ __forceinline__ void deposit_on(float* tau, const int* neighbours, int n, int k, int i, int j, float keep,
                                            float amount, float high) {
     const long long place = place_of(neighbours, n, k, i, j);
     if (place >= 0) tau[place] = fminf(high, tau[place] * keep + amount);
 }
 
-// tau <- min(keep tau + amount, high) on the edges of one tour (n,), one thread an edge: a tour holds no edge twice.
-// keep is 1 for a deposit and 1 - rho for the global update of ACS (Eq. (4), paper 003).
+// tau <- min(keep tau + amount, high) on the edges of the city at p in tour (n,) that lie in its row.
+__device__ __forceinline__ void deposit_at(float* tau, const int* neighbours, int n, int k, const int* tour, int p,
+                                           float keep, float amount, float high) {
+    const int i = tour[p], next = tour[p + 1 < n ? p + 1 : 0], previous = tour[p > 0 ? p - 1 : n - 1];
+    deposit_on(tau, neighbours, n, k, i, next, keep, amount, high);
+    if (SYMMETRIC) deposit_on(tau, neighbours, n, k, i, previous, keep, amount, high);
+}
+
+// tau <- (1 - rho) tau, kept within the limits; then tour (n,), unless it is null, deposits on its edges. A block takes
+// `rows` rows through both: a multiple of four, so that they begin at a multiple of 16 bytes.
+extern "C" __global__ void __launch_bounds__(512)
+    evaporate(float* tau, const int* __restrict__ neighbours, int n, int k, int rows, float keep, float low,
+              float high, const int* __restrict__ tour, float amount) {
+    const int first = blockIdx.x * rows, last = min(n, first + rows);
+    const size_t width = DENSE ? n : k, count = (last - first) * width;
+    const auto evaporated = [=](float t) { return fminf(high, fmaxf(low, t * keep)); };
+    float* own = tau + first * width;
+    float4* four = reinterpret_cast<float4*>(own);
+    for (size_t e = threadIdx.x; e < count / 4; e += blockDim.x) {
+        float4 t = four[e];
+        t.x = evaporated(t.x);
+        t.y = evaporated(t.y);
+        t.z = evaporated(t.z);
+        t.w = evaporated(t.w);
+        four[e] = t;
+    }
+    const size_t e = count / 4 * 4 + threadIdx.x;
+    if (e < count) own[e] = evaporated(own[e]);
+    if (!tour) return;
+    __syncthreads();
+#pragma unroll 4  // loads that are under way together
+    for (int p = threadIdx.x; p < n; p += blockDim.x) {
+        const int city = tour[p];
+        if (first <= city && city < last) deposit_at(tau, neighbours, n, k, tour, p, 1.0f, amount, high);
+    }
+}
+
+// The deposit alone, a thread a city. keep is 1 for a deposit and 1 - rho for the global update of ACS (Eq. (4),
+// paper 003).
 extern "C" __global__ void deposit(float* tau, const int* neighbours, int n, int k, const int* tour, float keep,
                                    float amount, float high) {
     const int p = blockIdx.x * blockDim.x + threadIdx.x;
-    if (p >= n) return;
-    const int i = tour[p], j = tour[p + 1 < n ? p + 1 : 0];
-    deposit_on(tau, neighbours, n, k, i, j, keep, amount, high);
-#if SYMMETRIC
-    deposit_on(tau, neighbours, n, k, j, i, keep, amount, high);
-#endif
+    if (p < n) deposit_at(tau, neighbours, n, k, tour, p, keep, amount, high);
 }
 
 #if !DENSE

@@ -77,6 +77,25 @@ class Allocation(int):
         del self.owner.taken[int(self)]
 
 
+class Pagelocked:
+    """What lies behind an array of page-locked memory."""
+
+    def __init__(self, memory: Allocation, size: int) -> None:
+        self._memory = memory
+        self.__array_interface__ = {
+            "data": (int(memory), False),
+            "shape": (size,),
+            "typestr": "|u1",
+            "version": 3,
+        }
+
+    def get_device_pointer(self) -> int:
+        return int(self._memory)
+
+    def free(self) -> None:
+        self._memory.free()
+
+
 class FakeDriver:
     """The part of pycuda.driver that the engines use."""
 
@@ -93,6 +112,8 @@ class FakeDriver:
         self.function_attribute = SimpleNamespace(
             MAX_DYNAMIC_SHARED_SIZE_BYTES="MAX_DYNAMIC_SHARED_SIZE_BYTES"
         )
+        self.host_alloc_flags = SimpleNamespace(DEVICEMAP=2)
+        self.event_flags = SimpleNamespace(DISABLE_TIMING=2)
 
     def Device(self, index: int) -> Any:
         return SimpleNamespace(get_attribute=self.limits.__getitem__, compute_capability=lambda: (9, 0))
@@ -106,6 +127,15 @@ class FakeDriver:
         address.memory, address.owner = memory, self
         self.taken[int(address)] = np.lib.stride_tricks.as_strided(memory, (size,), (1,))
         return address
+
+    def pagelocked_empty(self, size: int, kind: type, mem_flags: int) -> np.ndarray:
+        assert kind is np.uint8
+        assert mem_flags == self.host_alloc_flags.DEVICEMAP
+        return np.asarray(Pagelocked(self.mem_alloc(size), size))
+
+    def Event(self, flags: int) -> Any:
+        assert flags == self.event_flags.DISABLE_TIMING
+        return SimpleNamespace(record=lambda: None, synchronize=lambda: None)
 
     def check(self, address: int, size: int = 1) -> None:
         """Fail unless the bytes lie in memory that was taken."""

@@ -60,6 +60,7 @@ VARIANTS = (
     ("colony_deposit.cu", {"TILED": 1}),
     ("trails.cu", {"DENSE": 0, "SYMMETRIC": 0}),
     *(("tours.cu", {"METRIC": m}) for m in (0, 2, 3, 4, 5, 6, 7)),
+    *(("tours.cu", {"METRIC": m, "DIMENSIONS": 3}) for m in (1, 5, 6)),
     ("local_search.cu", {"OR_OPT": 0, "METRIC": 0, "TABLE": 1}),
     *(("hill_climbing.cu", {"METRIC": m}) for m in (2, 3, 5, 6)),
     ("hill_climbing.cu", {"UNITS": 0, "METRIC": 7}),

@@ -236,6 +236,21 @@ def test_more_ants_change_no_tour(n, k):
     assert shapes[0] != shapes[1]
 
 
+@pytest.mark.parametrize("n", [5, 40, 1030])
+@pytest.mark.parametrize("m", [1, 7, 257, 2000])
+def test_the_shortest_tour_is_the_first_of_them(n, m):
+    """The device finds it among all lengths; five cities have few different tours, so many of them are shortest."""
+    engine = colony(random_instance(n, 4, metric="EUC_2D"), n_ants=m, candidate_list_size=4)
+    engine.reset_trails(1.0)
+    for key in range(3):
+        lengths = engine.construct(key)
+        best = int(lengths.argmin())
+        shortest = engine.tours([best])  # as the device has told it
+        np.testing.assert_array_equal(shortest[0], all_tours(engine)[best])
+        assert engine.instance.tour_length(shortest[0]) == lengths.min()
+        assert engine._tours.told.shortest == best
+
+
 METRICS = ("EUC_2D", "CEIL_2D", "ATT", "GEO", "MAN_2D", "MAX_2D", "EXACT")
 
 
@@ -339,6 +354,38 @@ def test_trail_update_equals_the_cpu(memory, symmetric):
     ours.update_trails(blend)
     reference.update_trails(blend)
     np.testing.assert_allclose(ours.export_state()["tau"], reference.export_state()["tau"], rtol=2e-6)
+
+
+@pytest.mark.parametrize("memory", ["dense", "candidate"])
+def test_a_tour_deposits_alike_wherever_it_lies(memory):
+    """The last construction's shortest is on the device already, as is the tour that was copied there last."""
+    n, k = 70, 8
+    parameters = {"n_ants": 12, "candidate_list_size": k, "memory": memory, "local_search": LocalSearch()}
+    instance = random_instance(n, k)
+    ours, reference = colony(instance, **parameters), CpuColony(instance, ColonyParameters(**parameters))
+    ours.reset_trails(0.7)
+    reference.reset_trails(0.7)
+
+    def deposit(tour):
+        update = TrailUpdate(rho=0.2, deposits=((tour, 0.3),), tau_min=0.05, tau_max=0.9)
+        ours.update_trails(update)
+        reference.update_trails(update)
+        np.testing.assert_allclose(ours.export_state()["tau"], reference.export_state()["tau"], rtol=2e-6)
+
+    old = np.arange(n, dtype=np.int32)
+    for key in range(4):
+        shortest = ours.tours([ours.construct(key).argmin()])[0]
+        deposit(shortest)
+        deposit(shortest[::-1])
+        deposit(old)
+        deposit(old.astype(np.int64))
+        if key == 1:
+            deposit(ours.greedy_tour(3)[0])
+            deposit(old)
+        if key == 2:
+            ours.improve(np.tile(old, (12, 1)), 1)
+            deposit(shortest)
+        old = shortest
 
 
 def raised_trails(instance, common: float, count: int) -> np.ndarray:

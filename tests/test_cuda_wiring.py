@@ -59,6 +59,31 @@ def test_every_launch_fits_its_kernel(name, way, driver):
     assert not driver.taken
 
 
+def test_a_tour_is_copied_only_where_the_device_lacks_it(driver, monkeypatch):
+    engine = CudaColony(instance_for(cloud(30), ColonyParameters()), ColonyParameters(n_ants=6))
+    copies = []
+    monkeypatch.setattr(engine._device, "write", lambda name, array: copies.append(name))
+    engine.construct(1)
+    shortest = engine.tours([0])[0]  # kernels do nothing: all tours are zeros
+    other, third = np.arange(30, dtype=np.int32), np.arange(30, dtype=np.int32)[::-1]
+    for tour, copied in (
+        (shortest, 0),
+        (other, 1),
+        (shortest, 0),
+        (other.copy(), 0),
+        (third, 1),
+        (other, 1),
+    ):
+        copies.clear()
+        engine.update_trails(TrailUpdate(0.1, ((tour, 0.5),)))
+        assert copies == ["tour"] * copied
+    engine.greedy_tour()
+    engine.update_trails(TrailUpdate(0.1, ((other, 0.5),)))
+    engine.improve(np.tile(other, (6, 1)), 1)
+    engine.update_trails(TrailUpdate(0.1, ((shortest, 0.5),)))
+    assert copies == ["tour", "tour", "tours", "tour"]
+
+
 @pytest.mark.parametrize("n", [300, 2500, 12_000])
 @pytest.mark.parametrize(
     "way", ["rwm", "wrs", "candidate memory", "kicks", "acs sync", "acs relaxed", "acs selective"]

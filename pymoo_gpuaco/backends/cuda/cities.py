@@ -1,4 +1,4 @@
-"""The instance on the device: what distances are computed from, and what is said of whole tours."""
+"""The instance on the device: what distances are computed from."""
 
 from __future__ import annotations
 
@@ -17,21 +17,20 @@ GEO_TABLE_LIMIT = 4000
 
 
 class Cities:
-    """Coordinates (n, 3) or a matrix (n, n) in double, and their float copies that searches read."""
+    """Coordinates (n, 2 or 4) or a matrix (n, n) in double, and their float copies that searches read."""
 
     def __init__(self, device: Device, instance: Instance) -> None:
         self._device = device
         self.instance = instance
         self.n = instance.n
         self.table = uses_table(instance)
+        self._three = instance.metric != Metric.EXPLICIT and bool(instance.coords[:, 2].any())
 
     def definitions(self) -> dict[str, object]:
         """What every kernel that computes distances is compiled with."""
-        instance = self.instance
-        three = instance.metric != Metric.EXPLICIT and instance.coords[:, 2].any()
         return {
-            "METRIC": int(instance.metric),
-            "DIMENSIONS": 3 if three else 2,
+            "METRIC": int(self.instance.metric),
+            "DIMENSIONS": 3 if self._three else 2,
             "TABLE": int(self.table),
         }
 
@@ -48,23 +47,17 @@ class Cities:
     # ---- Part
 
     def sources(self) -> list[Source]:
-        """Return the kernels of whole tours."""
-        kernels = {
-            "measure_tours": CITIES + "PiP",
-            "shortest_tour": "PiPiP",
-            "tour_neighbours": "PiiP",
-            "greedy_tour": CITIES + "PiiPP",
-        }
-        return [Source("tours.cu", {"METRIC": int(self.instance.metric)}, kernels)]
+        """Return nothing: no kernels of its own."""
+        return []
 
     def needed(self) -> dict[str, int]:
         """Return the bytes of every array."""
         n = self.n
-        needed = {"visited": n, "tour": 4 * n, "length": 8}
+        needed = {}
         if self.instance.metric == Metric.EXPLICIT:
             needed["matrix"] = 8 * n * n
         else:
-            needed["coords"] = 24 * n
+            needed["coords"] = (32 if self._three else 16) * n
         if self.table:
             needed["table"] = 4 * n * n
         else:
@@ -78,35 +71,19 @@ class Cities:
             device.write("matrix", np.asarray(instance.matrix, np.float64))
             device.write("table", np.asarray(instance.matrix, np.float32))
             return
-        device.write("coords", np.asarray(instance.coords, np.float64))
+        device.write("coords", self._sites(instance.coords))
         if self.table:
             everyone = np.arange(self.n)
             table = distances(instance.metric, instance.coords, everyone[:, None], everyone[None, :])
             device.write("table", table.astype(np.float32))
         else:
-            device.write("points", points(instance.coords))
+            # relative to the least, so that they keep their digits
+            moved = instance.coords - instance.coords.min(axis=0)
+            device.write("points", self._sites(moved).astype(np.float32))
 
-    # ---- whole tours
-
-    def measure(self, tours: Any, m: int, lengths: Any) -> None:
-        """Exact lengths (m,) of tours (m, n), both on the device."""
-        self._device.call("measure_tours", 32 * m, *self.arguments(), tours, m, lengths)
-
-    def find_shortest(self, tours: Any, m: int, lengths: Any, shortest: Any) -> None:
-        """Copy the first of the shortest of tours (m, n) to ``shortest`` (n,)."""
-        self._device.launch("shortest_tour", 1, 1024, lengths, m, tours, self.n, shortest)
-
-    def greedy_tour(self, neighbours: Any, k: int, start: int) -> tuple[NDArray[np.int32], float]:
-        """Nearest-neighbour tour from city ``start``, ties to the lower number, and its length."""
-        device, n = self._device, self.n
-        a = device.arrays
-        tour, length = np.empty(n, np.int32), np.empty(1)
-        a.zero("visited", n)
-        device.launch("greedy_tour", 1, 512, *self.arguments(), neighbours, k, start, a["visited"], a["tour"])
-        self.measure(a["tour"], 1, a["length"])
-        device.read(tour, "tour")
-        device.read(length, "length")
-        return tour, float(length[0])
+    def _sites(self, coords: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Coordinates (n, 3) as kernels read them, a city at once: (n, 2) in a plane, else (n, 4)."""
+        return np.pad(coords, ((0, 0), (0, 1))) if self._three else coords[:, :2]
 
 
 def uses_table(instance: Instance) -> bool:
@@ -114,13 +91,3 @@ def uses_table(instance: Instance) -> bool:
     return instance.metric == Metric.EXPLICIT or (
         instance.metric == Metric.GEO and instance.n <= GEO_TABLE_LIMIT
     )
-
-
-def points(coords: NDArray[np.float64]) -> NDArray[np.float32]:
-    """Float coordinates (n, 2) or (n, 4), relative to the least so that they keep their digits."""
-    moved = coords - coords.min(axis=0)
-    if not coords[:, 2].any():
-        return np.ascontiguousarray(moved[:, :2], np.float32)
-    padded = np.zeros((len(coords), 4), np.float32)
-    padded[:, :3] = moved
-    return padded

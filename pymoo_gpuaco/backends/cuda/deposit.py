@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from pymoo_gpuaco.backends.cuda.device import Device, Source
@@ -11,6 +13,8 @@ from pymoo_gpuaco.backends.cuda.layout import Layout
 THREADS, TOURS, ROWS = 512, 4, 4
 # Sums are integers of 32 bits: with so many ants the largest deposit still has 20 of them.
 ANTS_A_PASS = 4096
+
+Evaporate = Callable[[np.float32, np.float32, np.float32], None]  # by the factor, down and up to the limits
 
 
 def _round_up(value: int, unit: int) -> int:
@@ -119,9 +123,10 @@ class CandidateDeposit:
     Its kernels are in trails.cu.
     """
 
-    def __init__(self, device: Device, plan: Layout, advice: str) -> None:
+    def __init__(self, device: Device, plan: Layout, evaporate: Evaporate, advice: str) -> None:
         self._device = device
         self._plan = plan
+        self._evaporate = evaporate
         self._advice = advice
 
     def sources(self) -> list[Source]:
@@ -141,7 +146,7 @@ class CandidateDeposit:
         """Evaporate by ``keep``, then every ant deposits share / its length, at most ``largest``."""
         device, plan = self._device, self._plan
         a, size = device.arrays, plan.n * plan.k
-        device.call("evaporate", device.spread(-(-size // 4)), a["tau"], size, keep, low, high)
+        self._evaporate(keep, low, high)
         if "sums" not in a:
             device.check({"sums of deposits": 8 * size}, self._advice)
             a.allocate("sums", 8 * size)

@@ -106,6 +106,8 @@ class Device:
                     self._load(source, code[source.file])
                 for name, size in needed.items():
                     self.arrays.allocate(name, size)
+                # no timing, and no sleep: a launch is not far when the host waits
+                self.arrays.events.append(self.cuda.Event(self.cuda.event_flags.DISABLE_TIMING))
                 for part in parts:
                     part.prepare()
             except self.cuda.MemoryError as error:
@@ -150,6 +152,14 @@ class Device:
     def read(self, array: Any, name: str, offset: int = 0) -> None:
         """Fill a contiguous array of the host from a device array, ``offset`` bytes in."""
         self.cuda.memcpy_dtoh(array, int(self.arrays[name]) + offset)
+
+    def mark(self) -> None:
+        """Let ``wait`` wait for what has been launched so far."""
+        self.arrays.events[0].record()
+
+    def wait(self) -> None:
+        """Wait for what had been launched when ``mark`` was called last."""
+        self.arrays.events[0].synchronize()
 
     def copy(self, target: str, source: str, size: int) -> None:
         """Copy the first ``size`` bytes of one device array to another; the host does not wait."""

@@ -9,11 +9,12 @@ from pymoo_gpuaco.backends.cuda import layout
 from pymoo_gpuaco.backends.cuda.acs import RelaxedWalk, SelectiveWalk, SyncWalk
 from pymoo_gpuaco.backends.cuda.cities import Cities
 from pymoo_gpuaco.backends.cuda.construction import AllCitiesWalk, Construction, RowWalk
-from pymoo_gpuaco.backends.cuda.device import Device, Part, Source, fitting
+from pymoo_gpuaco.backends.cuda.device import Device, Part, fitting
 from pymoo_gpuaco.backends.cuda.lists import Lists
 from pymoo_gpuaco.backends.cuda.rings import Rings
 from pymoo_gpuaco.backends.cuda.rules import RULES, RuleWalk
 from pymoo_gpuaco.backends.cuda.search import Search
+from pymoo_gpuaco.backends.cuda.tours import Tours
 from pymoo_gpuaco.backends.cuda.trails import Trails
 from pymoo_gpuaco.backends.protocol import State
 from pymoo_gpuaco.colony.parameters import ColonyParameters
@@ -47,12 +48,11 @@ class CudaColony:
         self._device = Device(device)
         self._layout = plan = layout.plan(instance, parameters, self._device.limits)
         self.n_ants = plan.m
-        self._lengths = np.zeros(plan.m)
-        self._shortest: tuple[int, NDArray[np.int32]] | None = None  # ant and tour of the last construction
         positive = instance.neighbour_distances[instance.neighbour_distances > 0]
         # eta = 1 / d has no value at d = 0: cities at one place count as half the shortest distance apart
         shortest = float(positive.min()) / 2.0 if positive.size else 1.0
         self._cities = Cities(self._device, instance)
+        self._tours = Tours(self._device, self._cities, plan)
         self._lists = Lists(self._device, instance, plan, float(parameters.beta), shortest)
         self._trails: Trails | Rings
         self._construction: Construction
@@ -76,7 +76,7 @@ class CudaColony:
             if parameters.local_search is None
             else Search(self._device, self._cities, plan, parameters.local_search)
         )
-        parts: list[Part] = [self._cities, self._lists, self._trails, self._construction, _Tours(self)]
+        parts: list[Part] = [self._cities, self._tours, self._lists, self._trails, self._construction]
         if self._search is not None:
             parts.append(self._search)
         self.parts = tuple(parts)
@@ -115,7 +115,8 @@ class CudaColony:
         """Nearest-neighbour tour from city ``start``, ties to the lower number, and its length."""
         with self._device.working():
             neighbours = self._device.arrays["neighbours"]
-            return self._cities.greedy_tour(neighbours, self._layout.k, int(start))
+            self._begun = None
+            return self._tours.greedy_tour(neighbours, self._layout.k, int(start))
 
     def reset_trails(self, value: float) -> None:
         """Set every trail to ``value``."""
@@ -129,17 +130,11 @@ class CudaColony:
             if self._begun != key:
                 self._start(key)
             self._begun = None
-            self._device.arrays.swap("tours", "next_tours")
-            self._device.arrays.swap("lengths", "next_lengths")
-            m, n = self._layout.m, self._layout.n
-            report = np.empty(2 * m + n, np.int32)  # read at once: each read is a wait
-            self._device.read(report, "lengths")
-            self._lengths = report[: 2 * m].view(np.float64)
-            best = int(self._lengths.argmin())
-            self._shortest = best, report[2 * m :]
+            told = self._tours.take_next()
             if self._search is not None:
-                self._search.remember(self._device.arrays["tours"], best, float(self._lengths[best]))
-        return self._lengths.copy()
+                length = float(told.lengths[told.shortest])
+                self._search.remember(self._device.arrays["tours"], told.shortest, length)
+        return told.lengths.copy()
 
     def _start(self, key: int) -> None:
         """Launch all of a construction; the tours of the last one stay."""
@@ -147,33 +142,32 @@ class CudaColony:
         self._construction.build(key, a["next_tours"])
         if self._search is not None:
             self._search.improve(key, a["next_tours"])
-        m, lengths = self._layout.m, a["next_lengths"]
-        self._cities.measure(a["next_tours"], m, lengths)
-        self._cities.find_shortest(a["next_tours"], m, lengths, np.intp(int(lengths) + 8 * m))
+        self._tours.measure(a["next_tours"], self._layout.m, a["next_lengths"])
 
     def improve(self, tours: ArrayLike, key: int) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
         """Local search on m given tours (m, n); return copies and their exact lengths (m,)."""
         plan = self._layout
         given = fitting({"tours": np.asarray(tours)}, "tours", (plan.m, plan.n), np.int32)
         result = np.empty_like(given)
-        self._begun = self._shortest = None
+        self._begun = self._tours.told = None
         with self._device.working():
             self._device.write("tours", given)
             if self._search is not None:
                 self._search.forget()
                 self._search.improve(key, self._device.arrays["tours"])
             a = self._device.arrays
-            self._cities.measure(a["tours"], plan.m, a["lengths"])
-            self._device.read(self._lengths, "lengths")
+            self._tours.measure(a["tours"], plan.m, a["lengths"])
+            self._tours.lengths = self._tours.wait(plan.m).lengths
             self._device.read(result, "tours")
-        return result, self._lengths.copy()
+        return result, self._tours.lengths.copy()
 
     def tours(self, ants: ArrayLike) -> NDArray[np.int32]:
         """Tours (len(ants), n) of the last construction."""
-        m, n = self._layout.m, self._layout.n
-        wanted = np.arange(m)[np.asarray(ants, dtype=np.intp)].reshape(-1)
-        if self._shortest is not None and len(wanted) == 1 and wanted[0] == self._shortest[0]:
-            return self._shortest[1][None].copy()
+        m, n, told = self._layout.m, self._layout.n, self._tours.told
+        chosen = np.asarray(ants, dtype=np.intp)
+        if told is not None and chosen.size == 1 and chosen.item() == told.shortest:
+            return told.tour[None].copy()
+        wanted = np.arange(m)[chosen].reshape(-1)
         found = np.empty((len(wanted), n), np.int32)
         with self._device.working():
             if len(wanted) > 16:
@@ -187,9 +181,8 @@ class CudaColony:
     def update_trails(self, update: TrailUpdate) -> None:
         """Evaporate and deposit, see ``TrailUpdate``."""
         self._begun = None
-        a = self._device.arrays
         with self._device.working():
-            self._trails.update(update, a["tours"], a["lengths"], float(self._lengths.min()))
+            self._trails.update(update, self._tours)
 
     def branching_factor(self, lam: float) -> float:
         """Mean number of candidates a city with a trail above min + lam (max - min)."""
@@ -207,7 +200,7 @@ class CudaColony:
                 "reference": np.full((plan.n, 2), -1, np.int32) if search is None else search.read(),
                 "reference_length": np.array([np.inf if search is None else search.reference_length]),
                 "tours": tours,
-                "lengths": self._lengths.copy(),
+                "lengths": self._tours.lengths.copy(),
             }
 
     def import_state(self, state: State) -> None:
@@ -221,32 +214,10 @@ class CudaColony:
             self._trails.write(state)
             self._device.write("tours", tours)
             self._device.write("lengths", lengths)
-            self._shortest = None
-            self._lengths = lengths.copy()
+            self._tours.told = None
+            self._tours.lengths = lengths.copy()
             if self._search is not None:
                 self._search.write(reference, float(np.asarray(state["reference_length"])[0]))
-
-
-class _Tours:
-    """Tours (m, n), and their lengths (m,) followed by the shortest of them: the last construction's and the next's."""
-
-    def __init__(self, colony: CudaColony) -> None:
-        self._device = colony._device
-        self._plan = colony._layout
-
-    def sources(self) -> list[Source]:
-        """No kernels of their own."""
-        return []
-
-    def needed(self) -> dict[str, int]:
-        """Return the bytes of every array."""
-        tours, lengths = 4 * self._plan.m * self._plan.n, 8 * self._plan.m + 4 * self._plan.n
-        return {"tours": tours, "lengths": lengths, "next_tours": tours, "next_lengths": lengths}
-
-    def prepare(self) -> None:
-        """Nothing is built yet."""
-        for name, size in self.needed().items():
-            self._device.arrays.zero(name, size)
 
 
 def _advice(plan: layout.Layout) -> str:

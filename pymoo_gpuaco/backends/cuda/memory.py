@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from pymoo_gpuaco.backends.cuda import context
 
@@ -26,6 +27,21 @@ def check(needed: Mapping[str, int], free: int, advice: str) -> None:
     )
 
 
+class Shared:
+    """Page-locked memory of the host that kernels write into."""
+
+    def __init__(self, cuda: Any, size: int) -> None:
+        flags = cuda.host_alloc_flags.DEVICEMAP
+        self.bytes = cuda.pagelocked_empty(size, np.uint8, mem_flags=flags)
+
+    def __int__(self) -> int:
+        return int(self.bytes.base.get_device_pointer())
+
+    def free(self) -> None:
+        """Give it back: nobody may look at ``bytes`` any more."""
+        self.bytes.base.free()
+
+
 class Arrays:
     """Named device arrays, and the modules of the kernels. Use inside an active context."""
 
@@ -34,11 +50,17 @@ class Arrays:
         self._held: dict[str, Any] = {}
         self.modules: dict[str, Any] = {}
         self.kernels: dict[str, Any] = {}  # by name; each holds on to its module
+        self.events: list[Any] = []
 
     def allocate(self, name: str, size: int) -> Any:
         """Take ``size`` bytes."""
         self._held[name] = self._cuda.mem_alloc(max(16, size))
         return self._held[name]
+
+    def share(self, name: str, size: int) -> NDArray[np.uint8]:
+        """Take ``size`` bytes of the host's memory that kernels write into."""
+        shared = self._held[name] = Shared(self._cuda, size)
+        return shared.bytes
 
     def zero(self, name: str, size: int) -> None:
         """Set the first ``size`` bytes to 0."""
@@ -65,6 +87,7 @@ class Arrays:
         """Give everything back."""
         while self._held:
             self._held.popitem()[1].free()
+        self.events.clear()
         self.kernels.clear()
         self.modules.clear()
 

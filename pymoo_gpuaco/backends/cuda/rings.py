@@ -6,6 +6,7 @@ import numpy as np
 
 from pymoo_gpuaco.backends.cuda.device import Device, Source, fitting
 from pymoo_gpuaco.backends.cuda.layout import Layout
+from pymoo_gpuaco.backends.cuda.tours import Tours
 from pymoo_gpuaco.backends.protocol import State
 from pymoo_gpuaco.colony.trails import TrailUpdate
 
@@ -47,7 +48,7 @@ class Rings:
         a, n = self._device.arrays, self._plan.n
         self._device.call("fill_ring", n * self.width, a["ring"], n, self.rest[0])
 
-    def update(self, update: TrailUpdate, tours: object, lengths: object, shortest: float) -> None:
+    def update(self, update: TrailUpdate, tours: Tours) -> None:
         """Update the trails of given tours, as ACS does; a colony's deposits are refused."""
         if not update.on_tours_only:
             raise ValueError(
@@ -57,11 +58,8 @@ class Rings:
         a = device.arrays
         keep = np.float32(1.0 - update.rho)
         for tour, amount in update.deposits:
-            if tour.shape != (n,):
-                raise ValueError(f"a tour to deposit must have shape ({n},), got {tour.shape}")
-            device.write("tour", np.asarray(tour, np.int32))
             share = np.float32(update.rho * amount)
-            device.call("blend_tour", n, a["ring"], a["tour"], n, keep, share, self.rest[0])
+            device.call("blend_tour", n, a["ring"], tours.place(tour), n, keep, share, self.rest[0])
 
     def branching_factor(self, lam: float) -> float:
         """Mean number of candidates a city with a trail above min + lam (max - min)."""

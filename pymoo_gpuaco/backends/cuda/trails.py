@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pymoo_gpuaco.backends.cuda.deposit import CandidateDeposit, DenseDeposit
 from pymoo_gpuaco.backends.cuda.device import Device, Source, fitting
 from pymoo_gpuaco.backends.cuda.layout import Layout
+from pymoo_gpuaco.backends.cuda.tours import Tours
 from pymoo_gpuaco.backends.protocol import State
 from pymoo_gpuaco.colony.trails import TrailUpdate
+
+_THREADS = 512  # that evaporate some rows
 
 
 class Trails:
@@ -23,8 +25,11 @@ class Trails:
         self._colony = (
             DenseDeposit(device, plan, symmetric, advice)
             if plan.dense
-            else CandidateDeposit(device, plan, advice)
+            else CandidateDeposit(device, plan, self._evaporate, advice)
         )
+        # rows that a block evaporates: as many blocks as the device holds, and a multiple of four
+        held = device.limits.multiprocessors * device.limits.warps * 32 // _THREADS
+        self._rows = 4 * -(-plan.n // (4 * held))
         self.rest = np.zeros(1, np.float32)  # the trail of all edges without a place of their own
         self.tau0 = 0.0
         self._held = self.rest, self.tau0
@@ -38,7 +43,7 @@ class Trails:
         """Return the kernels of evaporation and deposit."""
         kernels = {
             "fill_trails": "PQf",
-            "evaporate": "PQfff",
+            "evaporate": "PPiiifffPf",
             "deposit": "PPiiPfff",
             "count_branches": "PPiifP",
         }
@@ -89,39 +94,47 @@ class Trails:
         self.rest = rest.copy()
         self._device.copy("tau", "held_tau", 4 * self._size)
 
-    def update(self, update: TrailUpdate, tours: object, lengths: object, shortest: float) -> None:
-        """Evaporate and deposit; the colony is ``tours`` (m, n) and ``lengths`` (m,) on the device."""
+    def update(self, update: TrailUpdate, tours: Tours) -> None:
+        """Evaporate and deposit; the colony is what ``tours`` holds of the last construction."""
         self._changed = True
         keep, low, high = np.float32(1.0 - update.rho), np.float32(update.tau_min), np.float32(update.tau_max)
         if update.on_tours_only:
             for tour, amount in update.deposits:
-                self._deposit(tour, keep, np.float32(update.rho * amount), np.float32(np.inf))
+                self._deposit(tours.place(tour), keep, np.float32(update.rho * amount), np.float32(np.inf))
             return
         self.rest[0] = min(high, max(low, self.rest[0] * keep))
         by_colony, one = update.colony_amount > 0.0, np.float32(1.0)
-        # the colony's deposit evaporates on its way, where no other deposit lies between
-        if update.deposits or not by_colony:
-            self._evaporate(keep, low, high)
+        # all but the colony's deposit, which evaporates on its way where no other deposit lies between
+        if update.deposits:
+            (tour, amount), *others = update.deposits
+            self._evaporate(keep, low, high, tours.place(tour), amount)
+            for tour, amount in others:
+                self._deposit(tours.place(tour), one, np.float32(amount), high)
             keep = one
-        for tour, amount in update.deposits:
-            self._deposit(tour, one, np.float32(amount), high)
+        elif not by_colony:
+            self._evaporate(keep, low, high)
         if by_colony:
-            share = float(update.colony_amount)
+            shortest, share = float(tours.lengths.min()), float(update.colony_amount)
             largest = max(1.0, share) if shortest <= 0.0 else share / shortest
-            self._colony.add(tours, lengths, share, largest, keep, low, high)
+            a = self._device.arrays
+            self._colony.add(a["tours"], a["lengths"], share, largest, keep, low, high)
 
-    def _evaporate(self, keep: np.float32, low: np.float32, high: np.float32) -> None:
-        device, size = self._device, self._size
-        device.call("evaporate", device.spread(-(-size // 4)), device.arrays["tau"], size, keep, low, high)
-
-    def _deposit(
-        self, tour: NDArray[np.int32], keep: np.float32, amount: np.float32, high: np.float32
+    def _evaporate(
+        self,
+        keep: np.float32,
+        low: np.float32,
+        high: np.float32,
+        tour: int = 0,
+        amount: float = 0.0,
     ) -> None:
+        """Evaporate, then let the tour at an address deposit, if there is one."""
+        a, n, k, rows = self._device.arrays, self._plan.n, self._plan.k, self._rows
+        trails = a["tau"], a["neighbours"], n, k, rows
+        self._device.launch("evaporate", -(-n // rows), _THREADS, *trails, keep, low, high, tour, amount)
+
+    def _deposit(self, tour: int, keep: np.float32, amount: np.float32, high: np.float32) -> None:
         a, n, k = self._device.arrays, self._plan.n, self._plan.k
-        if tour.shape != (n,):
-            raise ValueError(f"a tour to deposit must have shape ({n},), got {tour.shape}")
-        self._device.write("tour", np.asarray(tour, np.int32))
-        self._device.call("deposit", n, a["tau"], a["neighbours"], n, k, a["tour"], keep, amount, high)
+        self._device.call("deposit", n, a["tau"], a["neighbours"], n, k, tour, keep, amount, high)
 
     def branching_factor(self, lam: float) -> float:
         """Mean number of candidates a city with a trail above min + lam (max - min)."""
