@@ -16,11 +16,12 @@ from typing import Any
 
 import fast_tsp
 import numpy as np
+from folder import problems_of
 from pymoo.core.termination import TerminateIfAny
 from pymoo.termination.max_time import TimeBasedTermination
 from record import write
 
-from pymoo_gpuaco import GPUMMAS, TSP, ColonyTermination, load_tsp
+from pymoo_gpuaco import GPUMMAS, TSP, ColonyTermination
 
 #: instance and seconds
 PLAN = {"d198": 10, "pcb442": 30, "att532": 20, "gr666": 20, "pr1002": 60, "pr2392": 30}
@@ -71,19 +72,13 @@ def fast_tsp_gap(problem: TSP, seconds: float) -> float:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("folder", nargs="?", default=".")
+    parser.add_argument("folder", nargs="?", default=Path("."), type=Path)
     parser.add_argument("--seeds", type=int, default=5)
-    parser.add_argument("--only", nargs="*", help="instances to measure")
+    parser.add_argument("--only", nargs="*", choices=list(PLAN), default=list(PLAN))
     arguments = parser.parse_args()
     rows = []
-    for name, seconds in PLAN.items():
-        if arguments.only and name not in arguments.only:
-            continue
-        path = Path(arguments.folder) / f"{name}.tsp"
-        if not path.exists() and name not in ("pcb442", "att532", "gr666"):
-            print(f"{name}: no {path}, left out")
-            continue
-        problem = load_tsp(path if path.exists() else name)
+    for name, problem in problems_of(arguments.folder, arguments.only).items():
+        seconds = PLAN[name]
         runs = [climb(problem, seconds, seed) for seed in range(1, arguments.seeds + 1)]
         means = [statistics.mean(gaps[i] for gaps, _, _ in runs) for i in range(4)]
         row = [

@@ -6,15 +6,18 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from pymoo_gpuaco import TSP, load_tsp
+from pymoo_gpuaco.problems.datasets import available_instances
 
 
 def problems_of(folder: Path, names: Iterable[str]) -> dict[str, TSP]:
-    """Load the instances that the folder has; say which are left out."""
+    """Load the instances that the folder or the package has; say which are left out."""
     problems = {}
     for name in names:
         path = folder / f"{name}.tsp"
         if path.exists():
             problems[name] = load_tsp(path)
+        elif name in available_instances():
+            problems[name] = load_tsp(name)
         else:
             print(f"{name}: no {path}, left out")
     return problems

@@ -30,6 +30,8 @@ AUTHORS = {493: 824, 1002: 837, 2392: 875}
 CPU_SIZES = (100, 493, 1002, 2392, 5000, 18512)
 WHOLE_CLIMBS = ("d198", "d493", "pr1002", "pr2392")
 FEW = 132  # climbers
+#: of a multiprocessor, on compute capability 7.0 to 12.0; about 8 instructions a move reach the same limit
+ROOTS_A_CLOCK = 16
 CLIMBS = 100_000
 QUALITY = (
     "berlin52",
@@ -72,14 +74,27 @@ def cpu_rate(problem: TSP, seconds: float) -> float:
     return pairs / (time.perf_counter() - before) / 1e9
 
 
+def bound() -> float:
+    """Billions of moves a second that no kernel with one square root a move can pass."""
+    import pycuda.driver as cuda
+
+    cuda.init()
+    of = cuda.Device(0).get_attribute
+    kilohertz = of(cuda.device_attribute.CLOCK_RATE)
+    return ROOTS_A_CLOCK * of(cuda.device_attribute.MULTIPROCESSOR_COUNT) * kilohertz / 1e6
+
+
 def speed(big: TSP, seconds: float) -> None:
-    rows = []
+    rows, most = [], bound()
     for n in SIZES:
         problem = TSP(big.coords[:n, :2], metric="EUC_2D")
         rates = [round(rate(problem, 3 if level == "tuned" else 1, level)) for level in LEVELS]
         cpu = round(cpu_rate(problem, seconds / 4), 2) if n in CPU_SIZES else None
         authors = AUTHORS.get(n)
-        rows.append([n, *rates, authors, None if authors is None else round(rates[-1] / authors, 2), cpu])
+        share = round(100.0 * rates[-1] / most)
+        rows.append(
+            [n, *rates, share, authors, None if authors is None else round(rates[-1] / authors, 2), cpu]
+        )
         print(rows[-1], flush=True)
     write(
         "gpu_climbers",
@@ -87,6 +102,7 @@ def speed(big: TSP, seconds: float) -> None:
         [
             "cities",
             *(f"{level}, 10^9/s" for level in LEVELS),
+            "tuned, % of the bound",
             "authors' code, 10^9/s",
             "tuned over it",
             "CPU, 10^9/s",
@@ -98,6 +114,9 @@ def speed(big: TSP, seconds: float) -> None:
             "tuned: median of 3 calls.",
             "The authors' figures are constants here: version 2.3 of their code, built for the same kind of GPU, on "
             "d493, pr1002 and pr2392; it cuts distances to whole numbers, the kernels here round them.",
+            f"The bound is one square root a move: {ROOTS_A_CLOCK} a clock cycle and multiprocessor at the highest "
+            f"clock, {most:.0f} 10^9/s.",
+            "Both kernels make the best move of all, so climbs a second are to each other as moves a second.",
             "CPU: this package's CPU engine with its 32 climbers; its scan stops and goes on, and its pairs count what "
             "that costs.",
         ],

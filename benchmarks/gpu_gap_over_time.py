@@ -2,7 +2,7 @@
 
     python benchmarks/gpu_gap_over_time.py FOLDER [--seeds 2] [--ants 800] [--only pr2392] [--seconds 5]
 
-FOLDER holds the TSPLIB files; instances that it lacks are left out. With two seeds it takes about two and a half
+FOLDER holds the TSPLIB files; instances that it lacks are left out. With two seeds it takes about three
 minutes (a run ends at the best known length). GPUMMAS runs with its defaults, and with ``--ants`` in another size too;
 one run a seed, its best length noted after every generation. fast-tsp (package ``fast-tsp``, iterated local search)
 tells nothing before its end, so it runs once for each time, on one core as it does by default and on all cores. The
@@ -21,11 +21,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from folder import problems_of
 from pymoo.core.termination import TerminateIfAny
 from pymoo.termination.max_time import TimeBasedTermination
 from record import write
 
-from pymoo_gpuaco import GPUMMAS, TSP, ColonyTermination, load_tsp
+from pymoo_gpuaco import GPUMMAS, TSP, ColonyTermination
 
 try:
     import fast_tsp
@@ -35,7 +36,9 @@ except ImportError:
 
 #: seconds at which gaps are told, and at most for an instance
 TIMES = (0.5, 1.0, 2.0, 5.0, 10.0, 20.0)
-PLAN = {"pr1002": 2.0, "pr2392": 5.0, "fnl4461": 10.0, "pla7397": 20.0}
+PLAN = {"pr1002": 2.0, "pr2392": 5.0, "fnl4461": 10.0, "pla7397": 20.0, "d18512": 20.0}
+#: fast-tsp wants the whole matrix as Python's integers
+FAST_TSP_CITIES = 10_000
 CORES = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
@@ -72,11 +75,6 @@ def fast_tsp_gap(problem: TSP, seconds: float, cores: int) -> float:
     return 100.0 * (problem.tour_length(tour) / problem.best_known - 1.0)
 
 
-def fast_tsp_of_file(path: Path, seconds: float) -> float:
-    """``fast_tsp_gap`` on one core, in a process of its own."""
-    return fast_tsp_gap(load_tsp(path), seconds, 1)
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -97,25 +95,21 @@ def main() -> None:
         rows.append([name, solver, len(runs), *means, *[None] * (len(TIMES) - len(means))])
         print(f"{time.perf_counter() - began:6.1f} s", rows[-1], flush=True)
 
-    for name in arguments.only:
-        file = arguments.folder / f"{name}.tsp"
-        if not file.exists():
-            print(f"{name}: no {file}, left out")
-            continue
-        problem = load_tsp(file)
+    for name, problem in problems_of(arguments.folder, arguments.only).items():
         seconds = min(PLAN[name], arguments.seconds)
         times = [t for t in TIMES if t <= seconds]
+        beside = fast_tsp is not None and problem.n_cities <= FAST_TSP_CITIES
         sizes = [None, *arguments.ants]
         for ants in sizes:
             GPUMMAS(ants, backend="cuda").setup(problem, seed=1)  # compiles
         with ProcessPoolExecutor(len(TIMES), mp_context=get_context("spawn")) as pool:
-            jobs = [pool.submit(fast_tsp_of_file, file, t) for t in times] if fast_tsp else []
+            jobs = [pool.submit(fast_tsp_gap, problem, t, 1) for t in times] if beside else []
             for ants in sizes:
                 gaps = [colony_gaps(problem, seconds, seed, ants) for seed in range(1, arguments.seeds + 1)]
                 add(name, "GPUMMAS()" if ants is None else f"GPUMMAS({ants})", gaps)
-            if fast_tsp:
+            if beside:
                 add(name, "fast-tsp, 1 core", [[job.result() for job in jobs]])
-        if fast_tsp:
+        if beside:
             add(name, f"fast-tsp, {CORES} cores", [[fast_tsp_gap(problem, t, CORES) for t in times]])
         write(
             "gpu_gap_over_time",
@@ -127,7 +121,8 @@ def main() -> None:
                 "GPUMMAS: means over the seeds, from the start of the set-up, kernels compiled before. "
                 "It stops at the best known length.",
                 "fast-tsp: one run for each time, set-up counted. It stores distances in 16 bits: instances with "
-                "longer edges are scaled for it and measured in full.",
+                "longer edges are scaled for it and measured in full; "
+                f"it does not run on more than {FAST_TSP_CITIES} cities here.",
             ],
         )
 

@@ -1,14 +1,15 @@
-"""What bounds each hot kernel of the CUDA colony, by Nsight Compute: ``ncu`` profiles one launch of each.
+"""What bounds each hot kernel of the CUDA engines, by Nsight Compute: ``ncu`` profiles one launch of each.
 
     python benchmarks/gpu_profile.py FOLDER [--instances pr2392 fl3795] [--csv FILE]
 
-FOLDER holds the TSPLIB files. It takes about 60 seconds on an H200, most of it ncu's replays. The clocks are left
+FOLDER holds the TSPLIB files. It takes about 90 seconds on an H200, most of it ncu's replays. The clocks are left
 alone and the caches are not flushed. A colony runs 20 iterations, then one iteration is profiled: GPUMMAS with
-candidate lists and with all cities, ants = n, and with local search and 800 ants. The same is done with one ant a
-multiprocessor: nothing waits for another ant there, so that its time is the *chain*, the latency of the steps that one
-tour takes one after another. Two lower bounds follow for the time t of a launch: the chain, and t times the share of
-the peak that the busiest unit works at. The larger of both is the bound. Where a kernel has no chain and no unit is
-busy, it is bound by the latency of its one pass, for which no figure is given.
+candidate lists and with all cities, ants = n, and with local search and 800 ants; on the first instance GPUAS, the
+three variants of GPUACS and the climbers too. The same is done with one ant a multiprocessor: nothing waits for another
+ant there, so that its time is the *chain*, the latency of the steps that one tour takes one after another. Two lower
+bounds follow for the time t of a launch: the chain, and t times the share of the peak that the busiest unit works at.
+The larger of both is the bound. Where a kernel has no chain and no unit is busy, it is bound by the latency of its one
+pass, for which no figure is given.
 """
 
 from __future__ import annotations
@@ -21,23 +22,36 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from kernel_clock import iterations
 from record import write
 
-from pymoo_gpuaco import GPUMMAS, load_tsp
+from pymoo_gpuaco import GPUACS, GPUAS, GPUMMAS, GPU2OptIHC, load_tsp
 
 INSTANCES = ("pr2392", "fl3795")
-#: what the colony of a profile is
-COLONIES: dict[str, dict[str, Any]] = {
-    "candidate lists": {"local_search": False},
-    "all cities": {"local_search": False, "candidate_list_size": None},
-    "local search": {},
+#: what is profiled on every instance
+COLONIES: dict[str, tuple[Any, dict[str, Any]]] = {
+    "GPUMMAS, candidate lists": (GPUMMAS, {"local_search": False}),
+    "GPUMMAS, all cities": (GPUMMAS, {"local_search": False, "candidate_list_size": None}),
+    "GPUMMAS, local search": (GPUMMAS, {}),
+}
+#: and on the first instance alone
+OTHERS_TOO: dict[str, tuple[Any, dict[str, Any]]] = {
+    "GPUAS": (GPUAS, {}),
+    "GPUAS, roulette": (GPUAS, {"selection": "roulette"}),
+    **{
+        f"GPUACS, {v}": (GPUACS, {"variant": v, "local_search": False})
+        for v in ("sync", "relaxed", "selective")
+    },
+    "GPU2OptIHC": (GPU2OptIHC, {}),
 }
 LOCAL_SEARCH_ANTS = 800
 WARM_UP = 20
+#: evaluated in the one call of the climbers
+PAIRS = 1 << 35
 SECTIONS = (
     "SpeedOfLight",
     "MemoryWorkloadAnalysis",
@@ -49,10 +63,13 @@ SECTIONS = (
 #: units whose work has a peak: name in the table, metric in percent of it
 UNITS = {
     "issue": "sm__issue_active.avg.pct_of_peak_sustained_elapsed",
-    "L1 and shared": "l1tex__throughput.avg.pct_of_peak_sustained_active",  # while active: scaled below
+    "L1 and shared": "l1tex__throughput.avg.pct_of_peak_sustained_active",
     "L2": "lts__throughput.avg.pct_of_peak_sustained_elapsed",
     "DRAM": "dram__throughput.avg.pct_of_peak_sustained_elapsed",
+    "roots and powers": "sm__inst_executed_pipe_xu.avg.pct_of_peak_sustained_active",
 }
+#: those that are measured while a multiprocessor is active
+WHILE_ACTIVE = ("L1 and shared", "roots and powers")
 OTHERS = {
     "time": "gpu__time_duration.sum",
     "active": "sm__cycles_active.avg",
@@ -69,15 +86,17 @@ STALLS = (
     "sleeping", "tex_throttle", "wait",
 )  # fmt: skip
 #: kernels that walk along a tour for each ant, so that one ant's time is a chain of steps
-WORK_OF_ANTS = ("construct", "improve", "measure")
+WORK_OF_ANTS = ("construct", "acs_", "improve", "measure")
+#: those of them that differ from colony to colony
+WALKS = ("construct", "acs_")
 #: percent of its peak below which a unit is not what bounds a kernel
 BUSY = 40.0
 MICROSECONDS = {"ns": 1e-3, "nsecond": 1e-3, "us": 1.0, "usecond": 1.0, "ms": 1e3, "msecond": 1e3}
 KIB = {"byte": 1 / 1024, "Kbyte": 1000 / 1024, "Mbyte": 1e6 / 1024}
 COLUMNS = (
     "instance",
-    "colony",
-    "ants",
+    "algorithm",
+    "ants or climbers",
     "kernel",
     "time, us",
     "chain, us",
@@ -86,6 +105,7 @@ COLUMNS = (
     "L1 and shared %",
     "L2 %",
     "DRAM %",
+    "roots and powers %",
     "warps a multiprocessor",
     "registers",
     "shared, KiB a block",
@@ -96,15 +116,29 @@ COLUMNS = (
 
 
 def plan(names: list[str], multiprocessors: int) -> list[tuple[str, str, int]]:
-    """Instance, colony and ants (0: n) of every profile: the whole colony, then one ant a multiprocessor."""
-    return [
-        (name, kind, ants) for name in names for kind in COLONIES for ants in (whole(kind), multiprocessors)
-    ]
+    """Instance, algorithm and ants (0: n) of every profile: the whole colony, then one ant a multiprocessor."""
+    profiles = []
+    for name in names:
+        for kind in (*COLONIES, *OTHERS_TOO) if name == names[0] else COLONIES:
+            sizes = (0,) if kind == "GPU2OptIHC" else (whole(kind), multiprocessors)
+            profiles += [(name, kind, ants) for ants in sizes]
+    return profiles
 
 
 def whole(kind: str) -> int:
     """Ants of the whole colony, 0 for n."""
-    return LOCAL_SEARCH_ANTS if kind == "local search" else 0
+    return LOCAL_SEARCH_ANTS if kind == "GPUMMAS, local search" else 0
+
+
+def rounds(algorithm: Any) -> Iterator[None]:
+    """The first 20 iterations of a colony, or one call of climbers, then the one that is profiled."""
+    if isinstance(algorithm, GPU2OptIHC):
+        for key in range(2):
+            algorithm.engine.climb(key, pairs=PAIRS)
+            yield
+    else:
+        for _ in iterations(algorithm, WARM_UP + 1, seed=1):
+            yield
 
 
 def profiled_run(folder: Path, names: list[str], log: Path) -> None:
@@ -118,19 +152,22 @@ def profiled_run(folder: Path, names: list[str], log: Path) -> None:
     for name, kind, ants in plan(names, multiprocessors):
         problem = problems[name]
         cities = problem.n_cities
-        algorithm = GPUMMAS(ants or cities, backend="cuda", **COLONIES[kind]).setup(problem, seed=1)
+        method, arguments = (COLONIES | OTHERS_TOO)[kind]
+        size = None if method is GPU2OptIHC else ants or cities
+        algorithm = method(size, backend="cuda", **arguments).setup(problem, seed=1)
+        last = 1 if method is GPU2OptIHC else WARM_UP
         device = algorithm.engine._device
         inner = device.launch
         begin = len(launches)
 
         def logged(kernel: str, *arguments: Any, **options: Any) -> None:
-            launch = {"instance": name, "cities": cities, "colony": kind, "ants": ants, "kernel": kernel}  # noqa: B023
+            launch = {"instance": name, "cities": cities, "kind": kind, "ants": ants, "kernel": kernel}  # noqa: B023
             launches.append(launch)
             inner(kernel, *arguments, **options)  # noqa: B023
 
         device.launch = logged
-        for number, _ in enumerate(iterations(algorithm, WARM_UP + 1, seed=1)):
-            if number == WARM_UP - 1:
+        for number, _ in enumerate(rounds(algorithm)):
+            if number == last - 1:
                 del launches[begin:]
                 with device.working():
                     cuda.Context.synchronize()
@@ -182,14 +219,15 @@ def number(row: dict[str, str], metric: str) -> float:
 def used_units(row: dict[str, str]) -> dict[str, float]:
     """Percent of the peak of each unit over the whole launch."""
     used = {unit: number(row, metric) for unit, metric in UNITS.items()}
-    used["L1 and shared"] *= number(row, OTHERS["active"]) / number(row, OTHERS["cycles"])
+    for unit in WHILE_ACTIVE:
+        used[unit] *= number(row, OTHERS["active"]) / number(row, OTHERS["cycles"])
     return used
 
 
 def longest_by_kernel(
     launches: list[dict[str, Any]], rows: list[dict[str, str]]
 ) -> dict[tuple, dict[str, str]]:
-    """The longest launch of each kernel by (instance, cities, colony, ants, kernel)."""
+    """The longest launch of each kernel by (instance, cities, kind, ants, kernel)."""
     if len(launches) != len(rows):
         raise SystemExit(f"gpu_profile.py: {len(launches)} launches, but ncu reports {len(rows)}")
     longest: dict[tuple, dict[str, str]] = {}
@@ -213,9 +251,10 @@ def table(launches: list[dict[str, Any]], text: str) -> list[list[Any]]:
     result, seen = [], set()
     for (instance, cities, kind, ants, kernel), row in longest.items():
         # measuring and trails are the same kernels in every colony: once is enough
-        if ants != whole(kind) or (instance, kernel) in seen:
+        name = instance, kernel, kind if kernel.startswith(WALKS) else None
+        if ants != whole(kind) or name in seen:
             continue
-        seen.add((instance, kernel))
+        seen.add(name)
         time = microseconds * number(row, OTHERS["time"])
         used = used_units(row)
         busiest = max(used, key=lambda unit: used[unit])
@@ -235,11 +274,11 @@ def table(launches: list[dict[str, Any]], text: str) -> list[list[Any]]:
             [
                 instance,
                 kind,
-                ants or cities,
+                None if kernel == "climb" else ants or cities,
                 kernel,
                 round(time, 1),
                 None if chain is None else round(chain, 1),
-                round(steps) if steps is not None and kernel.startswith("construct") else None,
+                round(steps) if steps is not None and kernel.startswith(WALKS) else None,
                 *(round(used[unit], 1) for unit in UNITS),
                 round(number(row, OTHERS["warps"]), 1),
                 int(number(row, OTHERS["registers"])),
@@ -278,9 +317,10 @@ def main() -> None:
         "What bounds each kernel",
         COLUMNS,
         rows,
-        {"warm-up iterations": WARM_UP, "local search ants": LOCAL_SEARCH_ANTS},
+        {"warm-up iterations": WARM_UP, "pairs that the climbers evaluate": PAIRS},
         [
             "Nsight Compute, one launch each, clocks left alone, caches warm; percentages are of the unit's peak.",
+            "Roots and powers: the unit for special functions.",
             "Chain: the same kernel with one ant a multiprocessor. Bound: the larger of the chain and of the time that "
             "the busiest unit needs at its peak; time over bound is how far the kernel is from it. Without a chain and "
             "with no busy unit it is the latency of one pass.",

@@ -25,6 +25,7 @@
 
 constexpr int STRIDE = 32 * SLOTS;
 constexpr float LEAST_TRAIL = 1.17549435e-38f;  // has a logarithm
+constexpr float LEAST_LOGARITHM = -1e30f;       // of a weight that is not zero
 constexpr int NONE = -1;
 
 // The same in all lanes, and the minimum lets the compiler know.
@@ -108,41 +109,47 @@ __device__ __forceinline__ void draw_luck(bool greedy, const RoundKeys& key, uns
     }
 }
 
+// One city's candidates before the trails to them are known: a walk has all this ready when it waits for trails.
+struct Offer {
+    int city[SLOTS];
+    float factor[SLOTS];  // eta^beta luck, 0 of a visited city; with ALPHA_IS_ONE = 0 its logarithm
+    Look look[SLOTS];
+
+    __device__ __forceinline__ Offer(const Near& near, const float* luck, const Tabu& tabu) {
+#pragma unroll
+        for (int s = 0; s < SLOTS; ++s) {
+            city[s] = near.city[s];
+            look[s] = tabu.look(city[s]);
+            const float open = look[s].visited() ? 0.0f : near.eta[s] * luck[s];
+            factor[s] = ALPHA_IS_ONE ? open : __log2f(open);
+        }
+    }
+};
+
 // What a lane brings into the choice: the one of its candidates that is open and has the largest tau^alpha eta^beta
 // luck. The lane stands in the low bits, so that one integer minimum names the winner: weights count to 18 bits behind
 // their first, and equal ones go to the lowest lane.
 struct Bid {
     unsigned shortfall;  // the less, the larger the weight; NO_BID if no city is open
     int city, slot;
-    float trail;
     Look look;
 
-    __device__ __forceinline__ Bid(const Near& near, const float* trails, const float* luck, const Tabu& tabu,
-                                   const Rule& rule)
-        : shortfall(EVERY_LANE) {
-        float factor[SLOTS];  // does not wait for the trails
-        Look seen[SLOTS];
-#pragma unroll
-        for (int s = 0; s < SLOTS; ++s) {
-            seen[s] = tabu.look(near.city[s]);
-            factor[s] = seen[s].visited() ? 0.0f : near.eta[s] * luck[s];
-        }
+    __device__ __forceinline__ Bid(const Offer& offer, const float* trails, const Rule& rule) : shortfall(EVERY_LANE) {
 #pragma unroll
         for (int s = 0; s < SLOTS; ++s) {
 #if ALPHA_IS_ONE
             // Floats that are not negative compare as integers do.
-            const unsigned own = ~__float_as_uint(trails[s] * factor[s]);
+            const unsigned own = ~__float_as_uint(trails[s] * offer.factor[s]);
 #else
-            // In logarithms, as tau^alpha itself leaves the range of a float.
-            const float weight = rule.alpha * __log2f(fmaxf(trails[s], LEAST_TRAIL)) + __log2f(factor[s]);
-            const unsigned own = factor[s] > 0.0f ? ~ordered(weight) : EVERY_LANE;
+            // In logarithms, as tau^alpha itself leaves the range of a float; that of a visited city is -inf.
+            const float weight = fmaf(rule.alpha, __log2f(fmaxf(trails[s], LEAST_TRAIL)), offer.factor[s]);
+            const unsigned own = weight >= LEAST_LOGARITHM ? ~ordered(weight) : EVERY_LANE;
 #endif
             if (s == 0 || own < shortfall) {
                 shortfall = own;
-                city = near.city[s];
+                city = offer.city[s];
                 slot = 32 * s + lane_id();
-                trail = trails[s];
-                look = seen[s];
+                look = offer.look[s];
             }
         }
         shortfall = (shortfall & ~31u) | lane_id();

@@ -144,7 +144,7 @@ extern "C" __global__ void __launch_bounds__(32 * MOST_WARPS, 1)
             }
             draw_luck(coin(rule, key, ant, step), key, ant, step, luck);
             Tabu tabu(walker + 1, n);
-            const Bid bid(near, trail, luck, tabu, rule);
+            const Bid bid(Offer(near, luck, tabu), trail, rule);
             const unsigned best = warp_min(bid.shortfall);
             __syncwarp();  // every lane has looked
             if (best < NO_BID) {

@@ -92,31 +92,37 @@ __device__ __forceinline__ float root(float x) {
 // To the nearest integer, for 0 <= x < 2^22; floorf would take the slow unit that also takes roots.
 __device__ __forceinline__ float rounded(float x) { return x < 4194304.0f ? (x + 8388608.0f) - 8388608.0f : x; }
 
+struct Apart {
+    float x, y, z;  // along each axis
+};
+
+__device__ __forceinline__ Apart apart(const Point& a, const Point& b) {
+#if DIMENSIONS == 2
+    return Apart{fabsf(a.x - b.x), fabsf(a.y - b.y), 0.0f};
+#else
+    return Apart{fabsf(a.x - b.x), fabsf(a.y - b.y), fabsf(a.z - b.z)};
+#endif
+}
+
 __device__ __forceinline__ float distance(const Cities& cities, int i, const Point& a, int j, const Point& b) {
 #if TABLE || METRIC == 0
     return cities.table[static_cast<size_t>(i) * cities.n + j];
 #elif METRIC == 4
     return static_cast<float>(exact_distance(cities, i, j));
 #else
-    const float dx = fabsf(a.x - b.x), dy = fabsf(a.y - b.y);
-#if DIMENSIONS == 2
-    const float dz = 0.0f;
-#else
-    const float dz = fabsf(a.z - b.z);
-#endif
-    static_cast<void>(dz);  // not every metric has a third axis
+    const Apart d = apart(a, b);
 #if METRIC == 1
-    return rounded(root(fmaf(dx, dx, fmaf(dy, dy, dz * dz))));
+    return rounded(root(fmaf(d.x, d.x, fmaf(d.y, d.y, d.z * d.z))));
 #elif METRIC == 2
-    return ceilf(__fsqrt_rn(fmaf(dx, dx, fmaf(dy, dy, dz * dz))));
+    return ceilf(__fsqrt_rn(fmaf(d.x, d.x, fmaf(d.y, d.y, d.z * d.z))));
 #elif METRIC == 3
-    return ceilf(__fsqrt_rn(fmaf(dx, dx, dy * dy) / 10.0f));
+    return ceilf(__fsqrt_rn(fmaf(d.x, d.x, d.y * d.y) / 10.0f));
 #elif METRIC == 5
-    return rounded(dx + dy + dz);
+    return rounded(d.x + d.y + d.z);
 #elif METRIC == 6
-    return rounded(fmaxf(fmaxf(dx, dy), dz));
+    return rounded(fmaxf(fmaxf(d.x, d.y), d.z));
 #else
-    return root(fmaf(dx, dx, fmaf(dy, dy, dz * dz)));
+    return root(fmaf(d.x, d.x, fmaf(d.y, d.y, d.z * d.z)));
 #endif
 #endif
 }
@@ -128,21 +134,15 @@ __device__ __forceinline__ float distance(const Cities& cities, int i, int j) {
 #if METRIC != 0 && METRIC != 4
 // The distance before it is rounded.
 __device__ __forceinline__ float unrounded(const Point& a, const Point& b) {
-    const float dx = fabsf(a.x - b.x), dy = fabsf(a.y - b.y);
-#if DIMENSIONS == 2
-    const float dz = 0.0f;
-#else
-    const float dz = fabsf(a.z - b.z);
-#endif
-    static_cast<void>(dz);  // not every metric has a third axis
+    const Apart d = apart(a, b);
 #if METRIC == 5
-    return dx + dy + dz;
+    return d.x + d.y + d.z;
 #elif METRIC == 6
-    return fmaxf(fmaxf(dx, dy), dz);
+    return fmaxf(fmaxf(d.x, d.y), d.z);
 #elif METRIC == 3
-    return root(fmaf(dx, dx, dy * dy) * 0.1f);
+    return root(fmaf(d.x, d.x, d.y * d.y) * 0.1f);
 #else
-    return root(fmaf(dx, dx, fmaf(dy, dy, dz * dz)));
+    return root(fmaf(d.x, d.x, fmaf(d.y, d.y, d.z * d.z)));
 #endif
 }
 

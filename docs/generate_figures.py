@@ -103,7 +103,7 @@ def columns_over(result: dict[str, Any], x: int, chosen: dict[str, int]) -> dict
 
 def draw_climbers(result: dict[str, Any], path: Path) -> None:
     """Draw moves evaluated a second over the number of cities, as Figures 2 to 4 and 6 of paper 002."""
-    chosen = {"tuned": 3, "tiled": 2, "intra": 1, "authors' code": 4, "CPU engine": 6}
+    chosen = {"tuned": 3, "tiled": 2, "intra": 1, "authors' code": 5, "CPU engine": 7}
     _draw_one_panel(
         result,
         path,

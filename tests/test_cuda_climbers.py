@@ -154,7 +154,7 @@ def test_a_state_goes_to_the_cpu_and_back(moves):
 
 def test_a_state_of_another_size_is_refused():
     state = climbers(cloud(30), 2).export_state()
-    with pytest.raises(ValueError, match="number of climbers"):
+    with pytest.raises(ValueError, match="another instance, number of ants or climbers"):
         climbers(cloud(30), 3).import_state(state)
 
 

@@ -469,12 +469,12 @@ def test_lists_that_do_not_fit_shared_memory_change_no_tour(selection, monkeypat
     usual = rules.rule_layout
     instance = random_instance(150, 8)
     found = []
-    for shared in (None, 64):
+    for shared in (None, 32):
         if shared is not None:
             monkeypatch.setattr(
                 rules,
                 "rule_layout",
-                lambda plan, p, limits: usual(plan, p, replace(limits, shared_bytes=64)),
+                lambda plan, p, limits: usual(plan, p, replace(limits, shared_bytes=32)),
             )
         engine = colony(instance, n_ants=300, candidate_list_size=None, selection=selection)
         assert engine._construction._layout.in_shared == (shared is None) or selection in (

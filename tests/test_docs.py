@@ -315,7 +315,7 @@ def test_columns_of_a_result_become_curves():
 @pytest.mark.parametrize("name", ["gpu_climbers", "gpu_climbers_moves", "gpu_climbers_quality"])
 def test_pictures_of_the_climbers_are_drawn(name, tmp_path):
     rows = {
-        "gpu_climbers": [[n, 1, 2, 3, 4 if n == 200 else None, 0.5, None] for n in (100, 200)],
+        "gpu_climbers": [[n, 1, 2, 3, 70, 4 if n == 200 else None, 0.5, None] for n in (100, 200)],
         "gpu_climbers_moves": [
             ["d198", m, 10, r, None, 1.0, 5.0, 4.0] for m, r in (("best", None), ("batch", 9.0))
         ],

@@ -455,7 +455,7 @@ def _copy_into(target: NDArray, source: NDArray, name: str) -> None:
     if array.shape != target.shape:
         raise ValueError(
             f"state['{name}'] must have shape {target.shape}, got {array.shape}: "
-            "it belongs to another instance, colony size or memory"
+            "it belongs to another instance, number of ants or climbers, or memory"
         )
     target[...] = array
 

@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from pymoo_gpuaco.backends.cuda import climber_layout
 from pymoo_gpuaco.backends.cuda.cities import CITIES, Cities
-from pymoo_gpuaco.backends.cuda.device import Device, Source, words
+from pymoo_gpuaco.backends.cuda.device import Device, Source, fitting, words
 from pymoo_gpuaco.backends.protocol import State
 from pymoo_gpuaco.colony.parameters import ClimberParameters
 from pymoo_gpuaco.problems.instance import Instance
@@ -227,14 +227,6 @@ class _Climbs:
 
     def write(self, state: State) -> None:
         """Take over the arrays of a state. Raises ValueError for one of another instance or number of climbers."""
-        arrays: dict[str, NDArray] = {}
-        for name, (_, shape, kind) in self._arrays.items():
-            array = np.asarray(state[name])
-            if array.shape != shape:
-                raise ValueError(
-                    f"state['{name}'] must have shape {shape}, got {array.shape}: "
-                    "it belongs to another instance or number of climbers"
-                )
-            arrays[name] = array.astype(kind)
+        arrays = {name: fitting(state, name, shape, kind) for name, (_, shape, kind) in self._arrays.items()}
         for name, (place, _, _) in self._arrays.items():
             self._device.write(place, arrays[name])

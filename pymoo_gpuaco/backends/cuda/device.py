@@ -167,7 +167,7 @@ def fitting(state: State, name: str, shape: tuple[int, ...], kind: type) -> NDAr
     if array.shape != shape:
         raise ValueError(
             f"state['{name}'] must have shape {shape}, got {array.shape}: "
-            "it belongs to another instance, colony size or memory"
+            "it belongs to another instance, number of ants or climbers, or memory"
         )
     return np.ascontiguousarray(array, kind)
 

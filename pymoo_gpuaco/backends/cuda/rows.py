@@ -66,6 +66,8 @@ class Rows:
         """Weights are made anew for every construction."""
         self._device.allow_shared("weigh_rows", self._mask_bytes)
         address, plan = self._device.arrays.address, self._plan
+        if plan.rest:  # walks copy it in units of 16 bytes, the last of which no weight fills
+            self._device.arrays.zero("inverses", plan.inverse_bytes)
         inputs = ("tau", "neighbours", "eta_beta")
         outputs = ("factors", "outside_bound", "raised")
         rest = ("rest_sums", "row_cities", "spares", "inverses", "rests")
