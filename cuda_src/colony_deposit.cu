@@ -35,12 +35,17 @@ struct alignas(16) Links {
     Link of[TOURS];
 };
 
+// The place of a city's links in (cities / ROWS, groups, ROWS): a block of deposit_links reads what lies in one piece.
+__device__ __forceinline__ size_t place_of(unsigned city, int group, int groups) {
+    return (static_cast<size_t>(city / ROWS) * groups + group) * ROWS + city % ROWS;
+}
+
 extern __shared__ uint4 shared_memory[];
 
-// links (groups, cities, TOURS) of the tours [first, first + count) of (m, n), cities being n rounded up to ROWS, and the
-// ants' amounts (groups, TOURS) in units: scale * share / length, and scale for a tour of length 0; those past count are
-// zero. A block handles a group's tours and width cities; groups blocks share their cities. width is 8 more than a
-// multiple of 32: the places of a tour in shared memory.
+// links (cities / ROWS, groups, ROWS, TOURS) of the tours [first, first + count) of (m, n), cities being n rounded up to
+// ROWS, and the ants' amounts (groups, TOURS) in units: scale * share / length, and scale for a tour of length 0; those
+// past count are zero. A block handles a group's tours and width cities; groups blocks share their cities. width is 8
+// more than a multiple of 32: the places of a tour in shared memory.
 extern "C" __global__ void __launch_bounds__(THREADS)
     link_tours(const int* __restrict__ tours, const double* lengths, int n, int first, int count, int width,
                double share, double scale, Link* links, unsigned* amounts) {
@@ -50,6 +55,9 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     const int city = blockIdx.x / groups * width;
     const unsigned wide = TILED ? min(width, n - city) : n;
     const int own = threadIdx.x / EACH, start = threadIdx.x % EACH;
+    const int ant = group * TOURS + threadIdx.x;  // of the group's first threads
+    const bool weighs = city == 0 && threadIdx.x < TOURS, present = weighs && ant < count;
+    const double length = present ? lengths[first + ant] : 1.0;  // needed later
     Link* row = tile + own * width;
     if (group * TOURS + own < count) {
         const int* tour = tours + static_cast<size_t>(first + group * TOURS + own) * n;
@@ -66,19 +74,15 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     } else {
         for (unsigned place = start; place < wide; place += EACH) row[place] = Link{0, 0};
     }
-    if (city == 0 && threadIdx.x < TOURS) {
-        const int ant = group * TOURS + threadIdx.x;
-        const double length = ant < count ? lengths[first + ant] : 1.0;
-        const double amount = scale * (length > 0.0 ? share / length : 1.0);
-        amounts[ant] = ant < count ? static_cast<unsigned>(__double2ll_rn(amount)) : 0u;
-    }
     __syncthreads();
     const int t = threadIdx.x % TOURS;
-    const size_t cities = (n + ROWS - 1) / ROWS * ROWS;
-    Link* target = links + (group * cities + city) * TOURS + t;
 #pragma unroll 4
     for (unsigned place = threadIdx.x / TOURS; place < wide; place += EACH) {
-        target[place * TOURS] = tile[t * width + place];
+        links[place_of(city + place, group, groups) * TOURS + t] = tile[t * width + place];
+    }
+    if (weighs) {
+        const double amount = scale * (length > 0.0 ? share / length : 1.0);
+        amounts[ant] = present ? static_cast<unsigned>(__double2ll_rn(amount)) : 0u;
     }
 }
 
@@ -95,12 +99,18 @@ __device__ __forceinline__ Links read_links(const Links* place) {
 
 // tau <- max(low, keep tau), then tau <- min(high, tau + unit * sum of amounts). A block does ROWS rows, `width` columns
 // at a time: it has as many sums of each in shared memory.
-extern "C" __global__ void __launch_bounds__(THREADS, 4)
+extern "C" __global__ void __launch_bounds__(THREADS, 3)
     deposit_links(float* tau, int n, const Links* __restrict__ links, int groups, const uint4* __restrict__ amounts,
                   float unit, float keep, float low, float high, int width) {
     constexpr int EACH = THREADS / ROWS;                          // threads that write a row
+    constexpr int TOGETHER = 4;                                   // trails that a thread asks for at once
     unsigned* sums = reinterpret_cast<unsigned*>(shared_memory);  // (ROWS, width)
     const int i = blockIdx.x * ROWS, rows = min(ROWS, n - i);
+    // Four lanes have the four rows of a group of ants; most ants deposit on few edges of a row, and would collide.
+    const int r = threadIdx.x % ROWS;
+    const Links* const own_links = links + place_of(i, 0, groups) + r;
+    const int mine = threadIdx.x / EACH, start = threadIdx.x % EACH;
+    float* const row = tau + static_cast<size_t>(i + mine) * n;
 #if TILED
     for (int first = 0; first < n; first += width) {
         const int wide = min(width, n - first);
@@ -111,20 +121,28 @@ extern "C" __global__ void __launch_bounds__(THREADS, 4)
         const int wide = n;
         const auto inside = [](int) { return true; };
 #endif
+        const int end = mine < rows ? wide : 0;
+        // The trails are asked for long before their sums are there.
+        float trails[TOGETHER];
+        const auto ask = [&](int from) {
+#pragma unroll
+            for (int u = 0; u < TOGETHER; ++u) {
+                const int j = from + u * EACH;
+                if (j < end) trails[u] = row[first + j];
+            }
+        };
+        ask(start);
 #pragma unroll 2
         for (int w = threadIdx.x; w < ROWS * width / 4; w += THREADS) shared_memory[w] = make_uint4(0u, 0u, 0u, 0u);
         __syncthreads();
-        // Four lanes have the four rows of a group of ants; most ants deposit on few edges of a row, and would collide.
-        const int r = threadIdx.x % ROWS;
         if (r < rows) {
-            const size_t cities = (n + ROWS - 1) / ROWS * ROWS;
             unsigned* own = sums + r * width - first;
             const auto add = [&](int j, unsigned amount) {
                 if (inside(j - first)) atomicAdd(own + j, amount);
             };
 #pragma unroll 4
             for (int group = threadIdx.x / ROWS; group < groups; group += THREADS / ROWS) {
-                const Links here = read_links(links + group * cities + i + r);
+                const Links here = read_links(own_links + static_cast<size_t>(group) * ROWS);
                 const uint4 amount = amounts[group];
                 const unsigned each[TOURS] = {amount.x, amount.y, amount.z, amount.w};
 #pragma unroll
@@ -137,14 +155,18 @@ extern "C" __global__ void __launch_bounds__(THREADS, 4)
             }
         }
         __syncthreads();
-        const int mine = threadIdx.x / EACH;
-        if (mine < rows) {
-            float* row = tau + static_cast<size_t>(i + mine) * n + first;
-            const unsigned* own = sums + mine * width;
-#pragma unroll 4
-            for (int j = threadIdx.x % EACH; j < wide; j += EACH) {
-                const float kept = fmaxf(low, row[j] * keep);
-                row[j] = fminf(high, fmaf(static_cast<float>(own[j]), unit, kept));
+        const unsigned* own = sums + mine * width;
+        for (int from = start; from < end; from += TOGETHER * EACH) {
+            float now[TOGETHER];
+#pragma unroll
+            for (int u = 0; u < TOGETHER; ++u) now[u] = trails[u];
+            ask(from + TOGETHER * EACH);
+#pragma unroll
+            for (int u = 0; u < TOGETHER; ++u) {
+                const int j = from + u * EACH;
+                if (j >= end) continue;
+                const float kept = fmaxf(low, now[u] * keep);
+                row[first + j] = fminf(high, fmaf(static_cast<float>(own[j]), unit, kept));
             }
         }
 #if TILED

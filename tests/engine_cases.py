@@ -71,6 +71,7 @@ COLONIES = {
     "wrs": {"selection": "wrs"},
     "rwm, all cities": {"selection": "rwm", "candidate_list_size": None},
     "wrs, all cities": {"selection": "wrs", "candidate_list_size": None},
+    "all cities": {"candidate_list_size": None},
     "candidate memory": {"memory": "candidate", "candidate_list_size": 8},
     "2opt": {"local_search": LocalSearch("2opt", kicks=0.0)},
     "2opt+oropt": {"local_search": LocalSearch("2opt+oropt", kicks=0.0)},

@@ -49,6 +49,9 @@ VARIANTS = (
     ("weights.cu", {"REST": 1, "SLOTS": 2, "METRIC": 4}),
     ("lists.cu", {"SLOTS": 2, "NODE": "unsigned int"}),
     ("aliases.cu", {"METRIC": 0}),
+    ("construct_whole.cu", {"SLOTS": 8, "ANTS_A_BLOCK": 32, "THREADS": 1024}),
+    ("construct_whole.cu", {"SLOTS": 1, "RESIDENT": 0, "ANTS_A_BLOCK": 1, "THREADS": 32}),
+    ("all_weights.cu", {"RACE": 0, "METRIC": 7, "DIMENSIONS": 3}),
     *(("selection_rules.cu", {"SELECTION": s, "WIDTH": 8, "QUADS": 8}) for s in (1, 2, 3, 4)),
     (
         "selection_rules.cu",
@@ -82,6 +85,7 @@ VARIANTS = (
 HOT = {
     "construct.cu": "construct_tours",
     "construct_all.cu": "construct_all",
+    "construct_whole.cu": "construct_whole",
     "local_search.cu": "improve_tours",
     "selection_rules.cu": "construct_by_rule",
     "colony_deposit.cu": "deposit_links",

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from pymoo_gpuaco.backends.cpu.engine import CpuColony
+from pymoo_gpuaco.backends.cuda import layout
 from pymoo_gpuaco.colony.parameters import ColonyParameters, LocalSearch
 from pymoo_gpuaco.colony.trails import TrailUpdate
 from pymoo_gpuaco.problems import TSP
@@ -122,12 +123,19 @@ def test_candidate_choices_have_the_exact_distribution(selection, tabu, n, k, m,
     check_steps(tours, weights, instance.neighbours, weights)
 
 
+@pytest.fixture
+def rows_of_the_heaviest(monkeypatch):
+    """Small instances as larger ones: a row does not hold all cities."""
+    monkeypatch.setattr(layout, "WHOLE", 0)
+
+
 @pytest.mark.parametrize(
     ("selection", "tabu"),
     [(s, t) for s in ALL_CITY_RULES for t in ("auto", *TABUS)] + [(s, "auto") for s in PAPER_RULES],
 )
 @pytest.mark.parametrize(("n", "m"), [(45, 8000), (150, 1500)])
 @pytest.mark.parametrize(("alpha", "beta"), [(1.0, 2.0), (0.5, 1.0)])
+@pytest.mark.usefixtures("rows_of_the_heaviest")
 def test_choices_among_all_cities_have_the_exact_distribution(selection, tabu, n, m, alpha, beta):
     instance = random_instance(n, 8)
     engine = colony(
@@ -149,6 +157,58 @@ def test_choices_among_all_cities_have_the_exact_distribution(selection, tabu, n
     np.fill_diagonal(d, 1.0)
     weights = tau.astype(float) ** alpha * d**-beta
     check_steps(tours, weights, None, weights)
+
+
+@pytest.mark.parametrize(
+    ("n", "m"), [(31, 8000), (32, 8000), (33, 8000), (64, 4000), (65, 4000), (150, 1500), (240, 800)]
+)
+@pytest.mark.parametrize(("alpha", "beta"), [(1.0, 2.0), (0.5, 1.0)])
+def test_choices_from_whole_rows_have_the_exact_distribution(n, m, alpha, beta):
+    instance = random_instance(n, 8)
+    engine = colony(instance, n_ants=m, candidate_list_size=None, alpha=alpha, beta=beta)
+    assert engine._layout.whole
+    tau = symmetric_noise(n)
+    set_trails(engine, tau)
+    engine.construct(99)
+    tours = all_tours(engine)
+    assert is_permutation(tours)
+    d = distance_matrix(instance)
+    np.fill_diagonal(d, 1.0)
+    weights = tau.astype(float) ** alpha * d**-beta
+    check_steps(tours, weights, None, weights)
+
+
+def test_where_whole_rows_lie_changes_no_tour(monkeypatch):
+    usual = layout.plan
+    instance = random_instance(150, 8)
+    found = []
+    for resident in (True, False):
+        if not resident:
+            monkeypatch.setattr(
+                layout, "plan", lambda i, p, d: usual(i, p, replace(d, shared_bytes=48 << 10))
+            )
+        engine = colony(instance, n_ants=300, candidate_list_size=None)
+        assert engine._layout.whole
+        assert engine._layout.resident == resident
+        set_trails(engine, symmetric_noise(150))
+        engine.construct(3)
+        found.append(all_tours(engine))
+    np.testing.assert_array_equal(found[0], found[1])
+
+
+@pytest.mark.parametrize("n", [20, 70])
+def test_cities_whose_trails_are_all_lost_follow_in_the_order_of_their_numbers(n):
+    engine = colony(random_instance(n, 8), n_ants=50, candidate_list_size=None)
+    tau = np.zeros((n, n))
+    tau[:, n // 2 :] = 1.0  # the others are left when all of these are visited
+    set_trails(engine, tau)
+    engine.construct(3)
+    tours = all_tours(engine)
+    assert is_permutation(tours)
+    for tour in tours:
+        lost = tour[1:][tour[1:] < n // 2]
+        np.testing.assert_array_equal(tour[-len(lost) :], lost)
+        assert (np.diff(lost) > 0).all()
 
 
 def test_candidate_memory_falls_back_to_the_nearest_city():
@@ -218,11 +278,11 @@ def test_tabus_change_no_tour():
 
 
 @pytest.mark.parametrize("k", [16, None])
-@pytest.mark.parametrize("n", [120, 1400])
+@pytest.mark.parametrize("n", [120, 300, 1400])
 def test_more_ants_change_no_tour(n, k):
     """Whatever the launch shape: ant 5 of 40 and of 5000 walk the same way.
 
-    Rows of 120 cities lie in shared memory, of 1400 not; there 40 ants have a block each, and 5000 share blocks.
+    Rows of up to 300 cities lie in shared memory, of 1400 not; there 40 ants have a block each, and 5000 share blocks.
     """
     instance = random_instance(n, 16)
     found, shapes = [], []
@@ -406,6 +466,7 @@ def raised_trails(instance, common: float, count: int) -> np.ndarray:
 @pytest.mark.parametrize("k", [6, 32, 40])
 @pytest.mark.parametrize(("alpha", "beta"), [(1.0, 2.0), (0.7, 3.0)])
 @pytest.mark.parametrize("all_cities", [True, False])
+@pytest.mark.usefixtures("rows_of_the_heaviest")
 def test_strong_edges_outside_the_lists_keep_the_distribution(raised, k, alpha, beta, all_cities):
     instance = random_instance(110, k)
     engine = colony(
@@ -428,6 +489,7 @@ def test_strong_edges_outside_the_lists_keep_the_distribution(raised, k, alpha, 
     check_steps(tours, weights, None if all_cities else instance.neighbours, weights)
 
 
+@pytest.mark.usefixtures("rows_of_the_heaviest")
 def test_the_distribution_is_exact_after_many_deposits():
     """Trails that the engine itself has brought about: limits, few raised edges, and most at the lower limit."""
     instance = random_instance(130, 32)

@@ -18,6 +18,7 @@ TOOLS = ("memcheck", "racecheck", "initcheck", "synccheck")
 
 
 def every_kernel() -> None:
+    from pymoo_gpuaco.backends.cuda import layout
     from pymoo_gpuaco.backends.cuda.engine import CudaColony
     from pymoo_gpuaco.backends.cuda.rules import RULES
     from pymoo_gpuaco.colony.parameters import ColonyParameters, LocalSearch
@@ -46,6 +47,7 @@ def every_kernel() -> None:
         {"candidate_list_size": 10, "memory": "candidate", "local_search": search},
         {"candidate_list_size": 10, "local_search": LocalSearch("2opt", kicks=0.0)},
     ]
+    rows_of_the_heaviest = {"selection": "auto", "candidate_list_size": None}  # as larger instances have them
     acs = {"selection": "pseudo_random_proportional", "candidate_list_size": 10, "q0": 0.8, "xi": 0.2}
     cases += [
         acs,  # two blocks, which meet after every step
@@ -55,7 +57,9 @@ def every_kernel() -> None:
         {**acs, "together": False, "memory": "selective", "trails_per_node": 3},
         {**acs, "together": False, "memory": "selective", "trails_per_node": 40},
     ]
-    for case in cases:
+    for case in [*cases, rows_of_the_heaviest]:
+        if case is rows_of_the_heaviest:
+            layout.WHOLE = 0
         instance = as_instance(TSP(coords), case["candidate_list_size"] or 10)
         engine = CudaColony(instance, ColonyParameters(n_ants=9, **case))
         engine.greedy_tour(3)

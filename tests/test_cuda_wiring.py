@@ -7,6 +7,7 @@ import gc
 import numpy as np
 import pytest
 
+from pymoo_gpuaco.backends.cuda import layout
 from pymoo_gpuaco.backends.cuda.climbers import CudaClimbers
 from pymoo_gpuaco.backends.cuda.engine import CudaColony, lacks
 from pymoo_gpuaco.colony.parameters import ClimberParameters, ColonyParameters, LocalSearch
@@ -86,7 +87,8 @@ def test_a_tour_is_copied_only_where_the_device_lacks_it(driver, monkeypatch):
 
 @pytest.mark.parametrize("n", [300, 2500, 12_000])
 @pytest.mark.parametrize(
-    "way", ["rwm", "wrs", "candidate memory", "kicks", "acs sync", "acs relaxed", "acs selective"]
+    "way",
+    ["rwm", "wrs", "all cities", "candidate memory", "kicks", "acs sync", "acs relaxed", "acs selective"],
 )
 def test_every_launch_fits_on_larger_instances(n, way, driver):
     parameters = ColonyParameters(
@@ -94,6 +96,12 @@ def test_every_launch_fits_on_larger_instances(n, way, driver):
     )
     instance = instance_for(cloud(n), parameters)
     use(CudaColony(instance, parameters), n)
+
+
+@pytest.mark.parametrize("n", [layout.WHOLE, layout.WHOLE + 1, 2500])
+def test_every_launch_over_all_cities_fits(n, driver):
+    parameters = ColonyParameters(n_ants=40, candidate_list_size=None)
+    use(CudaColony(instance_for(cloud(n), parameters), parameters), n)
 
 
 @pytest.mark.parametrize("k", [1, 8, 33, 70, 299])

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any, Protocol
 
 from pymoo_gpuaco.backends.cuda.aliases import Aliases
+from pymoo_gpuaco.backends.cuda.all_weights import AllWeights
 from pymoo_gpuaco.backends.cuda.cities import CITIES, Cities
 from pymoo_gpuaco.backends.cuda.device import Device, Part, Source, round_keys, words
 from pymoo_gpuaco.backends.cuda.layout import Layout
@@ -136,25 +137,86 @@ class RowWalk(_Walk):
 class AllCitiesWalk(_Walk):
     """Ants weigh all open cities one by one."""
 
+    def __init__(self, *parts: Any) -> None:
+        super().__init__(*parts)
+        self._weights = AllWeights(
+            self._device, self._cities, self._plan, self._exponents, inverse=self._plan.race
+        )
+
     def sources(self) -> list[Source]:
         """Return the walk and its weights."""
-        kernels = {
-            "all_weights": "P" + CITIES + "fffP",
-            "construct_all": "PP" + CITIES + "fffIIiiPP",
-        }
-        return [Source("construct_all.cu", self._definitions(), kernels)]
+        types = "PP" + CITIES + "fffIIiiPP"
+        own = Source("construct_all.cu", self._definitions(), {"construct_all": types})
+        return [own, *self._weights.sources()]
 
     def needed(self) -> dict[str, int]:
         """Return the bytes of every array."""
-        return {**self._needed(), "factors": 4 * self._plan.n * self._plan.n}
+        return {**self._needed(), **self._weights.needed()}
 
     def prepare(self) -> None:
-        """Weights are made anew for every construction."""
+        """Keep what is the same in every launch."""
+        self._weights.prepare()
         self._keep_arguments("construct_all", "factors", "tau")
-        address = self._device.arrays.address
-        self._weights = (address("tau"), *self._cities.addresses(), *self._exponents, address("factors"))
 
     def build(self, key: int, tours: Any) -> None:
         """Weigh, then walk."""
-        self._device.launch("all_weights", self._plan.n, 256, *self._weights)
+        self._weights.weigh()
         self._launch("construct_all", words(key), tours)
+
+
+class WholeRowWalk:
+    """Ants read the weights of all cities at every step: the instance is small."""
+
+    def __init__(
+        self,
+        device: Device,
+        cities: Cities,
+        trails: Trails,
+        plan: Layout,
+        parameters: ColonyParameters,
+        shortest: float,
+    ) -> None:
+        self._device = device
+        self._plan = plan
+        exponents = float(parameters.alpha), float(parameters.beta), shortest
+        self._weights = AllWeights(device, cities, plan, exponents, inverse=False)
+
+    def sources(self) -> list[Source]:
+        """Return the walk and its weights."""
+        plan = self._plan
+        definitions = {
+            "SLOTS": -(-plan.n // 32),
+            "RESIDENT": int(plan.resident),
+            "ANTS_A_BLOCK": plan.ants_a_block,
+            "THREADS": self._threads,
+        }
+        types = "Pi" + 20 * "I" + "iP"
+        return [
+            Source("construct_whole.cu", definitions, {"construct_whole": types}),
+            *self._weights.sources(),
+        ]
+
+    @property
+    def _threads(self) -> int:
+        """Of a block: warps without an ant help to fill the shared memory."""
+        own = 32 * self._plan.ants_a_block
+        return max(512, own) if self._plan.resident else own
+
+    def needed(self) -> dict[str, int]:
+        """Return the bytes of every array."""
+        return self._weights.needed()
+
+    def prepare(self) -> None:
+        """Weights are made anew for every construction."""
+        self._weights.prepare()
+        self._device.allow_shared("construct_whole", self._plan.shared_bytes)
+        self._factors = self._device.arrays.address("factors")
+
+    def build(self, key: int, tours: Any) -> None:
+        """Weigh, then walk."""
+        plan = self._plan
+        self._weights.weigh()
+        arguments = (self._factors, plan.n, *round_keys(key), plan.m, int(tours))
+        self._device.launch(
+            "construct_whole", plan.blocks, self._threads, *arguments, shared=plan.shared_bytes
+        )

@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike, NDArray
 from pymoo_gpuaco.backends.cuda import layout
 from pymoo_gpuaco.backends.cuda.acs import RelaxedWalk, SelectiveWalk, SyncWalk
 from pymoo_gpuaco.backends.cuda.cities import Cities
-from pymoo_gpuaco.backends.cuda.construction import AllCitiesWalk, Construction, RowWalk
+from pymoo_gpuaco.backends.cuda.construction import AllCitiesWalk, Construction, RowWalk, WholeRowWalk
 from pymoo_gpuaco.backends.cuda.device import Device, Part, fitting
 from pymoo_gpuaco.backends.cuda.lists import Lists
 from pymoo_gpuaco.backends.cuda.rings import Rings
@@ -69,7 +69,7 @@ class CudaColony:
             elif plan.all_cities and parameters.selection in RULES:
                 self._construction = RuleWalk(self._device, self._cities, plan, parameters, shortest)
             else:
-                way = RowWalk if plan.tiered else AllCitiesWalk
+                way = WholeRowWalk if plan.whole else RowWalk if plan.tiered else AllCitiesWalk
                 self._construction = way(self._device, self._cities, trails, plan, parameters, shortest)
         self._search = (
             None

@@ -22,6 +22,9 @@ _TABU = {"list": 0, "compact": 1, "bitmask": 2}
 # Near cities that are listed beyond the candidates, a multiple of 128. A longer list saves a look at all open cities,
 # and takes time to make that grows with it.
 NEAR, NEAR_OF_MANY, MANY = 512, 128, 8192
+# Up to so many cities ants read whole rows of weights, which 227 KiB of shared memory have room for. Where that memory
+# is smaller they read the same rows from elsewhere: tours do not depend on the device.
+WHOLE = 240
 
 
 def _rule(selection: str, all_cities: bool) -> int:
@@ -64,8 +67,9 @@ class Layout:
     node_bytes: int  # bytes of a city's number in tabus and candidate rows
     race: bool
     rest: bool  # rows hold the heaviest edges only, and all other cities are drawn from as well
+    whole: bool  # ants read the weights of all cities at every step
     tabu: int  # code of tabu.cuh
-    resident: bool  # candidate rows in shared memory
+    resident: bool  # rows of weights in shared memory
     tabu_in_shared: bool
     tabu_bytes: int
     ants_a_block: int
@@ -88,7 +92,7 @@ class Layout:
 
     @property
     def tiered(self) -> bool:
-        """Whether construction reads candidate rows: always, but for weighing all cities one by one."""
+        """Whether construction reads rows of candidates: always, but where it reads the weights of all cities."""
         return not self.all_cities or self.rest
 
     @property
@@ -131,12 +135,18 @@ def plan(instance: Instance, parameters: ColonyParameters, limits: DeviceLimits)
     usual = _usual_tabu(all_cities, rule)
     tabu = _TABU[usual if parameters.tabu == "auto" else parameters.tabu]
     tabu_bytes = _round_up({0: 2 * n * node_bytes, 1: n * node_bytes, 2: 4 * -(-n // 32)}[tabu], 16)
-    rest = rule == RACE_WITH_REST
-    rows = n * 32 * slots * (4 + node_bytes) + (_round_up(4 * n, 16) if rest else 0)
+    whole = rule == RACE_WITH_REST and n <= WHOLE
+    rest = rule == RACE_WITH_REST and not whole
+    rows = 4 * n * n if whole else n * 32 * slots * (4 + node_bytes) + (_round_up(4 * n, 16) if rest else 0)
+    if whole:
+        tabu_bytes = 0  # bits in registers
     share = -(-m // limits.multiprocessors)  # ants of one multiprocessor, if spread evenly
-    together = min(32, share)
+    # whole rows take long to copy: fewer blocks do, as long as each of the four schedulers has one ant at most
+    together = min(32, max(4, share) if whole else share)
     acs = parameters.selection == ACS  # its trails change while the ants walk
-    resident = (rest or not all_cities) and not acs and rows + together * tabu_bytes <= limits.shared_bytes
+    resident = (
+        (whole or rest or not all_cities) and not acs and rows + together * tabu_bytes <= limits.shared_bytes
+    )
     tabu_in_shared = resident or tabu_bytes <= limits.shared_bytes
     ants_a_block = together if resident else 1 if share <= 32 or 4 * tabu_bytes > limits.shared_bytes else 4
     blocks = -(-m // ants_a_block)
@@ -158,6 +168,7 @@ def plan(instance: Instance, parameters: ColonyParameters, limits: DeviceLimits)
         node_bytes=node_bytes,
         race=rule != ROULETTE,
         rest=rest,
+        whole=whole,
         tabu=tabu,
         resident=resident,
         tabu_in_shared=tabu_in_shared,
