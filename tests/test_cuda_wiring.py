@@ -63,7 +63,7 @@ def test_every_launch_fits_its_kernel(name, way, driver):
 @pytest.mark.parametrize("n", [300, 2500, 12_000])
 @pytest.mark.parametrize(
     "way",
-    ["rwm", "wrs", "all cities", "candidate memory", "kicks", "acs sync", "acs relaxed", "acs selective"],
+    ["rwm", "wrs", "candidate memory", "kicks", "acs sync", "acs relaxed", "acs selective"],
 )
 def test_every_launch_fits_on_larger_instances(n, way, driver):
     parameters = ColonyParameters(
