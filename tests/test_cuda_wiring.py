@@ -88,7 +88,7 @@ def test_a_tour_is_copied_only_where_the_device_lacks_it(driver, monkeypatch):
 @pytest.mark.parametrize("n", [300, 2500, 12_000])
 @pytest.mark.parametrize(
     "way",
-    ["rwm", "wrs", "all cities", "candidate memory", "kicks", "acs sync", "acs relaxed", "acs selective"],
+    ["rwm", "wrs", "candidate memory", "kicks", "acs sync", "acs relaxed", "acs selective"],
 )
 def test_every_launch_fits_on_larger_instances(n, way, driver):
     parameters = ColonyParameters(
