@@ -164,13 +164,7 @@ def update_times(algorithm: GPUAS) -> tuple[int, float, float]:
     n = engine.instance.n
     moved = 8 * n * n + 4 * engine.n_ants * n  # trails in and out, tours in
     update = TrailUpdate(rho=0.5, colony_amount=algorithm._unit)
-    arrays = engine._device.arrays
-    shortest = float(engine._lengths.min())
-
-    def work() -> None:
-        engine._trails.update(update, arrays["tours"], arrays["lengths"], shortest)
-
-    updating = queued(engine, work)
+    updating = queued(engine, lambda: engine._trails.update(update, engine._tours))
     with engine._device.working():
         source, target = cuda.mem_alloc(moved // 2), cuda.mem_alloc(moved // 2)
         cuda.memset_d8(source, 1, moved // 2)
