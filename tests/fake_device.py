@@ -80,6 +80,8 @@ class Allocation(int):
 class Pagelocked:
     """What lies behind an array of page-locked memory."""
 
+    written = False  # by a kernel that nobody has waited for
+
     def __init__(self, memory: Allocation, size: int) -> None:
         self._memory = memory
         self.__array_interface__ = {
@@ -93,6 +95,8 @@ class Pagelocked:
         return int(self._memory)
 
     def free(self) -> None:
+        assert not self.written
+        del self._memory.owner.shared[int(self._memory)]
         self._memory.free()
 
 
@@ -105,6 +109,7 @@ class FakeDriver:
 
     def __init__(self) -> None:
         self.taken: dict[int, np.ndarray] = {}
+        self.shared: dict[int, Pagelocked] = {}
         self.compiled: list[tuple[str, dict[str, object]]] = []
         self.launched: set[str] = set()
         names = SimpleNamespace(**{name: name for name in self.limits})
@@ -131,11 +136,17 @@ class FakeDriver:
     def pagelocked_empty(self, size: int, kind: type, mem_flags: int) -> np.ndarray:
         assert kind is np.uint8
         assert mem_flags == self.host_alloc_flags.DEVICEMAP
-        return np.asarray(Pagelocked(self.mem_alloc(size), size))
+        memory = self.mem_alloc(size)
+        self.shared[int(memory)] = Pagelocked(memory, size)
+        return np.asarray(self.shared[int(memory)])
 
     def Event(self, flags: int) -> Any:
         assert flags == self.event_flags.DISABLE_TIMING
-        return SimpleNamespace(record=lambda: None, synchronize=lambda: None)
+        return SimpleNamespace(record=lambda: None, synchronize=self._wait)
+
+    def _wait(self) -> None:
+        for memory in self.shared.values():
+            memory.written = False
 
     def check(self, address: int, size: int = 1) -> None:
         """Fail unless the bytes lie in memory that was taken."""
@@ -199,6 +210,8 @@ class FakeKernel:
             struct.pack(letter, int(argument) if letter in "PiIQq" else float(argument))
             if letter == "P" and int(argument):
                 self._driver.check(int(argument))
+                if int(argument) in self._driver.shared:
+                    self._driver.shared[int(argument)].written = True
         self._driver.launched.add(self._name)
 
 

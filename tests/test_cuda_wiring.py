@@ -60,6 +60,16 @@ def test_every_launch_fits_its_kernel(name, way, driver):
     assert not driver.taken
 
 
+def test_memory_of_the_host_is_given_back_when_no_kernel_writes_it(driver):
+    engine = CudaColony(instance_for(cloud(30), ColonyParameters()), ColonyParameters(n_ants=6))
+    engine.construct(1)
+    engine.begin(2)
+    assert any(memory.written for memory in driver.shared.values())
+    del engine
+    gc.collect()
+    assert not driver.taken
+
+
 def test_a_tour_is_copied_only_where_the_device_lacks_it(driver, monkeypatch):
     engine = CudaColony(instance_for(cloud(30), ColonyParameters()), ColonyParameters(n_ants=6))
     copies = []

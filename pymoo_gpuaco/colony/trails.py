@@ -7,6 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+_TINY = float(np.finfo(np.float32).tiny)
+
 
 @dataclass(frozen=True)
 class TrailUpdate:
@@ -36,7 +38,7 @@ def trail_limits(
     from: half of ``choices`` (n over all cities; the candidate list's length where there is one), at least 2.
     p_best in (0, 1) is the probability that ants build the best tour again once the trails have converged.
     """
-    tau_max = 1.0 / (rho * max(best_length, float(np.finfo(np.float32).tiny)))
+    tau_max = 1.0 / (rho * max(best_length, _TINY))
     p = p_best ** (1.0 / n)
     tau_min = tau_max * (1.0 - p) / ((max(choices / 2.0, 2.0) - 1.0) * p)
     return min(tau_min, tau_max), tau_max

@@ -5,8 +5,7 @@ from __future__ import annotations
 import os
 import threading
 import weakref
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -51,6 +50,34 @@ class Part(Protocol):
         ...
 
 
+class _Working:
+    """What ``Device.working`` gives; a with block may lie within another. No generator: it is entered in every call."""
+
+    def __init__(self, retained: Any, pid: int) -> None:
+        self._context = retained
+        self._pid = pid
+        self._lock = threading.RLock()
+
+    def __enter__(self) -> None:
+        if os.getpid() != self._pid:
+            raise RuntimeError(
+                "this CUDA engine belongs to the process that this one was forked from; start workers with "
+                "multiprocessing's 'spawn' or 'forkserver' method, or make a new engine in the child"
+            )
+        self._lock.acquire()
+        try:
+            self._context.push()
+        except BaseException:
+            self._lock.release()
+            raise
+
+    def __exit__(self, *raised: object) -> None:
+        try:
+            self._context.pop()
+        finally:
+            self._lock.release()
+
+
 class Device:
     """A context and what one engine holds in it.
 
@@ -64,7 +91,7 @@ class Device:
         self.cuda = context.driver()
         self._context = context.retain(index)
         self._pid = os.getpid()
-        self._lock = threading.RLock()
+        self._working = _Working(self._context, self._pid)
         attribute = self.cuda.device_attribute
         hardware = self.cuda.Device(index)
         self.limits = DeviceLimits(
@@ -78,16 +105,9 @@ class Device:
         self._kernels = self.arrays.kernels
         weakref.finalize(self, release, self._context, self.arrays, self._pid)
 
-    @contextmanager
-    def working(self) -> Iterator[None]:
+    def working(self) -> _Working:
         """Make the context current and keep other threads out, for as long as the device is used."""
-        if os.getpid() != self._pid:
-            raise RuntimeError(
-                "this CUDA engine belongs to the process that this one was forked from; start workers with "
-                "multiprocessing's 'spawn' or 'forkserver' method, or make a new engine in the child"
-            )
-        with self._lock, context.active(self._context):
-            yield
+        return self._working
 
     def set_up(self, parts: Sequence[Part], advice: str) -> None:
         """Compile and load the kernels of all parts, take their memory, and let them fill it.

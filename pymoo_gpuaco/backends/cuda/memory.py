@@ -84,7 +84,9 @@ class Arrays:
         return int(self[name])
 
     def free(self) -> None:
-        """Give everything back."""
+        """Give everything back, once no kernel writes into the host's memory any more."""
+        for event in self.events:
+            event.synchronize()
         while self._held:
             self._held.popitem()[1].free()
         self.events.clear()

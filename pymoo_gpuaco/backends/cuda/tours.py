@@ -63,18 +63,18 @@ class Tours:
         for name, size in self.needed().items():
             self._device.arrays.zero(name, size)
         m, n = self._plan.m, self._plan.n
-        share = self._device.arrays.share
+        share, address = self._device.arrays.share, self._device.arrays.address
         self._told_lengths = share("told_lengths", 8 * m).view(np.float64)
         self._told_shortest = share("told_shortest", 4 * (1 + n)).view(np.int32)
+        self._after = address("measured"), address("told_lengths"), address("told_shortest")
+        self._before = self._cities.addresses()
 
     # ---- whole tours
 
     def measure(self, tours: Any, m: int, lengths: Any) -> None:
         """Launch: the exact lengths (m,) of tours (m, n), and let ``wait`` have them and the shortest."""
-        a = self._device.arrays
-        cities = self._cities.arguments()
-        told = a.address("told_lengths"), a.address("told_shortest")
-        self._device.launch("measure_tours", m, _THREADS, *cities, tours, m, lengths, a["measured"], *told)
+        arguments = (*self._before, int(tours), m, int(lengths), *self._after)
+        self._device.launch("measure_tours", m, _THREADS, *arguments)
         self._device.mark()
 
     def wait(self, m: int) -> Told:

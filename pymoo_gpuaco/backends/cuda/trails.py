@@ -58,8 +58,10 @@ class Trails:
 
     def prepare(self) -> None:
         """No trails until they are reset."""
+        arrays, plan = self._device.arrays, self._plan
         for name, size in self.needed().items():
-            self._device.arrays.zero(name, size)
+            arrays.zero(name, size)
+        self._places = arrays.address("tau"), arrays.address("neighbours"), plan.n, plan.k
 
     def reset(self, value: float) -> None:
         """Set every trail to ``value``."""
@@ -128,13 +130,12 @@ class Trails:
         amount: float = 0.0,
     ) -> None:
         """Evaporate, then let the tour at an address deposit, if there is one."""
-        a, n, k, rows = self._device.arrays, self._plan.n, self._plan.k, self._rows
-        trails = a["tau"], a["neighbours"], n, k, rows
-        self._device.launch("evaporate", -(-n // rows), _THREADS, *trails, keep, low, high, tour, amount)
+        rows = self._rows
+        arguments = (*self._places, rows, keep, low, high, tour, amount)
+        self._device.launch("evaporate", -(-self._plan.n // rows), _THREADS, *arguments)
 
     def _deposit(self, tour: int, keep: np.float32, amount: np.float32, high: np.float32) -> None:
-        a, n, k = self._device.arrays, self._plan.n, self._plan.k
-        self._device.call("deposit", n, a["tau"], a["neighbours"], n, k, tour, keep, amount, high)
+        self._device.call("deposit", self._plan.n, *self._places, tour, keep, amount, high)
 
     def branching_factor(self, lam: float) -> float:
         """Mean number of candidates a city with a trail above min + lam (max - min)."""
