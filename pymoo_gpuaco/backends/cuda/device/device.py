@@ -6,46 +6,17 @@ import os
 import threading
 import weakref
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
 from pymoo_gpuaco.backends.cuda.device import compile as compiler
 from pymoo_gpuaco.backends.cuda.device import context
 from pymoo_gpuaco.backends.cuda.device.limits import DeviceLimits
+from pymoo_gpuaco.backends.cuda.device.parts import Part, Source, by_file, together
 from pymoo_gpuaco.backends.cuda.device.memory import Arrays, check, release
 
 _THREADS = 256
-
-
-@dataclass(frozen=True)
-class Source:
-    """A file of kernels as one engine compiles it.
-
-    ``kernels`` maps the names that the engine launches to their argument types, one letter an argument as in
-    Python's ``struct``: P address, i int, I unsigned, Q size, f float, d double.
-    """
-
-    file: str
-    definitions: Mapping[str, object]
-    kernels: Mapping[str, str]
-
-
-class Part(Protocol):
-    """Arrays on the device and the kernels that work on them. An engine is made of parts."""
-
-    def sources(self) -> Sequence[Source]:
-        """Return what is to be compiled."""
-        ...
-
-    def needed(self) -> dict[str, int]:
-        """Return the bytes of every array by name; no two parts use the same name."""
-        ...
-
-    def prepare(self) -> None:
-        """Fill the arrays; those of all parts exist, and the parts listed before are prepared."""
-        ...
 
 
 class _Working:
@@ -113,10 +84,8 @@ class Device:
         Raises MemoryError that ends in ``advice`` when they do not fit.
         """
         sources = [source for part in parts for source in part.sources()]
-        code = compiler.compile_files(
-            self.architecture, {source.file: source.definitions for source in sources}
-        )
-        needed = {name: size for part in parts for name, size in part.needed().items()}
+        needed = together(*(part.needed() for part in parts))
+        code = compiler.compile_files(self.architecture, by_file(sources))
         with self.working():
             try:
                 self.check(needed, advice)

@@ -24,6 +24,9 @@ class Cities:
         self.instance = instance
         self.n = instance.n
         self.table = uses_table(instance)
+        positive = instance.neighbour_distances[instance.neighbour_distances > 0]
+        # eta = 1 / d has no value at d = 0: cities at one place count as half the shortest distance apart
+        self.shortest = float(positive.min()) / 2.0 if positive.size else 1.0
         self._three = instance.metric != Metric.EXPLICIT and bool(instance.coords[:, 2].any())
 
     def definitions(self) -> dict[str, object]:
@@ -34,15 +37,10 @@ class Cities:
             "TABLE": int(self.table),
         }
 
-    def arguments(self) -> tuple[Any, Any, Any, Any, int]:
-        """CITIES_PARAMETERS of such a kernel."""
-        a = self._device.arrays
-        return a["coords"], a["matrix"], a["points"], a["table"], self.n
-
-    def addresses(self) -> tuple[int, int, int, int, int]:
-        """The same as plain numbers, once the arrays are there."""
-        address = self._device.arrays.address
-        return address("coords"), address("matrix"), address("points"), address("table"), self.n
+    def arguments(self) -> tuple[int, int, int, int, int]:
+        """CITIES_PARAMETERS of such a kernel, once the arrays are there."""
+        optional = self._device.arrays.optional
+        return optional("coords"), optional("matrix"), optional("points"), optional("table"), self.n
 
     # ---- Part
 

@@ -67,7 +67,7 @@ class Tours:
         self._told_lengths = share("told_lengths", 8 * m).view(np.float64)
         self._told_shortest = share("told_shortest", 4 * (1 + n)).view(np.int32)
         self._after = address("measured"), address("told_lengths"), address("told_shortest")
-        self._before = self._cities.addresses()
+        self._before = self._cities.arguments()
 
     # ---- whole tours
 
