@@ -16,9 +16,6 @@
 #ifndef ALPHA_IS_ONE
 #define ALPHA_IS_ONE 1
 #endif
-#ifndef ANTS_A_BLOCK
-#define ANTS_A_BLOCK 4
-#endif
 #ifndef SYMMETRIC
 #define SYMMETRIC 1  // 1: both directions of an edge share their updates
 #endif
@@ -27,11 +24,6 @@ constexpr int STRIDE = 32 * SLOTS;
 constexpr float LEAST_TRAIL = 1.17549435e-38f;  // has a logarithm
 constexpr float LEAST_LOGARITHM = -1e30f;       // of a weight that is not zero
 constexpr int NONE = -1;
-
-// The same in all lanes, and the minimum lets the compiler know.
-__device__ __forceinline__ int warp_of_block() {
-    return ANTS_A_BLOCK > 1 ? static_cast<int>(warp_min(threadIdx.x >> 5)) : 0;
-}
 
 // ---- local update
 

@@ -22,11 +22,17 @@
 #ifndef RESIDENT
 #define RESIDENT 0  // 1: all rows in shared memory
 #endif
-#ifndef ANTS_A_BLOCK
-#define ANTS_A_BLOCK 4
+#ifndef FEW_ANTS
+#define FEW_ANTS 0  // 1: a multiprocessor has 20 ants at most, and so more registers for each
 #endif
-#ifndef LEAST_BLOCKS
-#define LEAST_BLOCKS 1  // that a multiprocessor is to hold at the same time, which limits the registers
+
+// Ants of a block at most, and blocks that a multiprocessor is to hold at the same time: both limit the registers.
+#if RESIDENT
+#define MOST_ANTS (FEW_ANTS ? 20 : 32)
+#define LEAST_BLOCKS 1
+#else
+#define MOST_ANTS (FEW_ANTS ? 1 : 4)
+#define LEAST_BLOCKS (FEW_ANTS ? 20 : 8)
 #endif
 
 constexpr int STRIDE = 32 * SLOTS;
@@ -248,7 +254,7 @@ __device__ __forceinline__ const T* copy_to(uint4*& shared, const T* global, int
 
 // Build m tours. tau, bound, near, raised: see Surroundings; inverses: see Rows; rests, spares, aliases: see Beyond;
 // tabu_memory: tabu_bytes for every warp of the grid, where shared memory is too small for the tabus; tours (m, n).
-extern "C" __global__ void __launch_bounds__(32 * ANTS_A_BLOCK, LEAST_BLOCKS)
+extern "C" __global__ void __launch_bounds__(32 * MOST_ANTS, LEAST_BLOCKS)
     construct_tours(const float* __restrict__ factors, const Node* __restrict__ candidates, const float* tau,
                     const float* bound, const Node* near, const Node* raised,
 #if REST
@@ -275,18 +281,13 @@ extern "C" __global__ void __launch_bounds__(32 * ANTS_A_BLOCK, LEAST_BLOCKS)
     if (REST) rows.inverses = copy_to(shared, inverses, n);
     __syncthreads();
 #endif
-#if ANTS_A_BLOCK > 1
-    // The same in all lanes, and the minimum lets the compiler know.
-    const int warp = static_cast<int>(warp_min(threadIdx.x >> 5));
-#else
-    const int warp = 0;
-#endif
+    const int warp = warp_of_block(), warps = blockDim.x >> 5;
 #if TABU_IN_SHARED
     Tabu tabu(reinterpret_cast<char*>(shared) + static_cast<size_t>(warp) * tabu_bytes, n);
 #else
-    Tabu tabu(tabu_memory + (static_cast<size_t>(blockIdx.x) * ANTS_A_BLOCK + warp) * tabu_bytes, n);
+    Tabu tabu(tabu_memory + (static_cast<size_t>(blockIdx.x) * warps + warp) * tabu_bytes, n);
 #endif
-    for (int ant = blockIdx.x * ANTS_A_BLOCK + warp; ant < m; ant += gridDim.x * ANTS_A_BLOCK) {
+    for (int ant = blockIdx.x * warps + warp; ant < m; ant += gridDim.x * warps) {
         tabu.clear();
         Draws draws(key, ant);
 #if REST

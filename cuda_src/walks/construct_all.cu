@@ -9,9 +9,8 @@
 #ifndef RACE
 #define RACE 1  // 1: weighted reservoir sampling, 0: roulette wheel
 #endif
-#ifndef ANTS_A_BLOCK
-#define ANTS_A_BLOCK 1
-#endif
+
+constexpr int MOST_ANTS = 4;  // of a block
 
 struct Ant {
     Key key;
@@ -111,19 +110,19 @@ extern __shared__ uint4 shared_memory[];
 
 // Build m tours. tabu_memory: tabu_bytes for every warp of the grid, where shared memory is too small for the tabus;
 // tours (m, n). tau is read when the weights of all open cities are zero.
-extern "C" __global__ void __launch_bounds__(32 * ANTS_A_BLOCK)
+extern "C" __global__ void __launch_bounds__(32 * MOST_ANTS)
     construct_all(const float* __restrict__ factors, const float* tau, CITIES_PARAMETERS, float alpha, float beta,
                   float shortest, unsigned key_low, unsigned key_high, int m, int tabu_bytes, char* tabu_memory,
                   int* tours) {
     const Cities cities = CITIES;
     const Exponents exponents{alpha, beta, shortest};
-    const int warp = threadIdx.x >> 5;
+    const int warp = threadIdx.x >> 5, warps = blockDim.x >> 5;
 #if TABU_IN_SHARED
     Tabu tabu(reinterpret_cast<char*>(shared_memory) + static_cast<size_t>(warp) * tabu_bytes, n);
 #else
-    Tabu tabu(tabu_memory + (static_cast<size_t>(blockIdx.x) * ANTS_A_BLOCK + warp) * tabu_bytes, n);
+    Tabu tabu(tabu_memory + (static_cast<size_t>(blockIdx.x) * warps + warp) * tabu_bytes, n);
 #endif
-    for (int number = blockIdx.x * ANTS_A_BLOCK + warp; number < m; number += gridDim.x * ANTS_A_BLOCK) {
+    for (int number = blockIdx.x * warps + warp; number < m; number += gridDim.x * warps) {
         tabu.clear();
         Ant ant{Key{key_low, key_high}, static_cast<unsigned>(number), 0};
         int city = below(random_words(ant.key, 0u, STREAM_START, number).x, n);

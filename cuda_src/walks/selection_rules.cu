@@ -18,11 +18,8 @@
 #ifndef SELECTION
 #define SELECTION ROULETTE
 #endif
-#ifndef ANTS_A_BLOCK
-#define ANTS_A_BLOCK (SELECTION == TOURNAMENT ? 8 : 1)
-#endif
 #ifndef LANES
-#define LANES (32 / ANTS_A_BLOCK)  // of an ant in a tournament: one warp holds a block's ants
+#define LANES 4  // of an ant in a tournament: one warp holds a block's ants
 #endif
 #ifndef QUADS
 #define QUADS 4  // times four weights that a lane reads before it waits for the first
@@ -31,6 +28,7 @@
 #define WIDTH 32  // places of one of the PARTS parts of a row
 #endif
 
+constexpr int MOST_ANTS = SELECTION == TOURNAMENT ? 32 / LANES : 4;  // of a block; tournaments have just as many
 constexpr int PARTS = 128;              // of a row, for the search in prefix sums
 constexpr int STRIDE = PARTS * WIDTH;   // of padded rows
 constexpr int CHUNKS = (WIDTH + 31) / 32;
@@ -376,22 +374,22 @@ __device__ __forceinline__ void tournaments(const float* weights, Node* lists, i
 // Build m tours (m, n). weights and sums (n, STRIDE), ends (n, PARTS): sums and ends for trials alone. switch_left: open
 // cities at which the hybrid and the tournament change their rule; size: of a tournament. An ant has ant_bytes of
 // memory, from `memory` where shared memory is too small: a bitmask, a list, or both in this order.
-extern "C" __global__ void __launch_bounds__(32 * ANTS_A_BLOCK)
+extern "C" __global__ void __launch_bounds__(32 * MOST_ANTS)
     construct_by_rule(const float* __restrict__ weights, const float* __restrict__ sums,
                       const float* __restrict__ ends, int n, unsigned key_low, unsigned key_high, int m, int trials,
                       int switch_left, int size, int ant_bytes, char* memory, int* tours) {
-    const int warp = threadIdx.x >> 5;
+    const int warp = threadIdx.x >> 5, warps = SELECTION == TOURNAMENT ? MOST_ANTS : blockDim.x >> 5;
 #if TABU_IN_SHARED
     char* block_memory = reinterpret_cast<char*>(shared_memory);
 #else
-    char* block_memory = memory + static_cast<size_t>(blockIdx.x) * ANTS_A_BLOCK * ant_bytes;
+    char* block_memory = memory + static_cast<size_t>(blockIdx.x) * warps * ant_bytes;
 #endif
     char* own = block_memory + static_cast<size_t>(warp) * ant_bytes;
     const int mask_bytes = MASKED ? 16 * ((n + 127) / 128) : 0;
     Tabu tabu(own, n);
     OpenList open{reinterpret_cast<Node*>(own + mask_bytes), 0};
     const Key key{key_low, key_high};
-    for (int first = blockIdx.x * ANTS_A_BLOCK; first < m; first += gridDim.x * ANTS_A_BLOCK) {
+    for (int first = blockIdx.x * warps; first < m; first += gridDim.x * warps) {
         const Ant ant{key, static_cast<unsigned>(first + warp)};
         int* tour = tours + static_cast<size_t>(first + warp) * n;
         int city = below(random_words(key, 0u, STREAM_START, ant.number).x, n);
@@ -438,7 +436,7 @@ extern "C" __global__ void __launch_bounds__(32 * ANTS_A_BLOCK)
 #endif
         }
 #if SELECTION == TOURNAMENT
-        __shared__ int here[ANTS_A_BLOCK];
+        __shared__ int here[MOST_ANTS];
         if (lane_id() == 0) here[warp] = city;
         __syncthreads();
         if (warp == 0) {

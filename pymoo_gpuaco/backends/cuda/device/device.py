@@ -13,8 +13,9 @@ import numpy as np
 from pymoo_gpuaco.backends.cuda.device import compile as compiler
 from pymoo_gpuaco.backends.cuda.device import context
 from pymoo_gpuaco.backends.cuda.device.limits import DeviceLimits
-from pymoo_gpuaco.backends.cuda.device.parts import Part, Source, by_file, together
 from pymoo_gpuaco.backends.cuda.device.memory import Arrays, check, release
+from pymoo_gpuaco.backends.cuda.device.parts import Part, Source, by_file, together
+from pymoo_gpuaco.backends.errors import BackendUnavailable
 
 _THREADS = 256
 
@@ -52,7 +53,7 @@ class Device:
 
     Raises
     ------
-    RuntimeError : without a driver, PyCUDA or nvcc; the message says what to install.
+    BackendUnavailable : without a driver, PyCUDA or nvcc; the message says what to install.
     ValueError : if there is no device of this number.
     """
 
@@ -95,11 +96,31 @@ class Device:
                     self.arrays.allocate(name, size)
                 # no timing, and no sleep: a launch is not far when the host waits
                 self.arrays.events.append(self.cuda.Event(self.cuda.event_flags.DISABLE_TIMING))
+                self._fault = self.arrays.share("fault", 4).view(np.int32)
+                self._fault[0] = 0
                 for part in parts:
                     part.prepare()
             except self.cuda.MemoryError as error:
                 self.arrays.free()
                 raise MemoryError(f"the device ran out of memory; {advice}") from error
+            except self.cuda.Error as error:
+                self.arrays.free()
+                raise BackendUnavailable(
+                    f"the device cannot be set up ({error}); the driver may be older than the CUDA toolkit"
+                ) from error
+
+    def take(self, needed: Mapping[str, int], advice: str) -> None:
+        """Take memory besides that of the parts. Raises MemoryError, which ends in ``advice``, if it does not fit."""
+        self.check(needed, advice)
+        taken: list[str] = []
+        try:
+            for name, size in needed.items():
+                self.arrays.allocate(name, size)
+                taken.append(name)
+        except self.cuda.MemoryError as error:
+            for name in taken:
+                self.arrays.give_back(name)
+            raise MemoryError(f"the device ran out of memory; {advice}") from error
 
     def check(self, needed: Mapping[str, int], advice: str) -> None:
         """Raise MemoryError if arrays of these bytes do not fit what is free."""
@@ -145,8 +166,17 @@ class Device:
         self.arrays.events[0].record()
 
     def wait(self) -> None:
-        """Wait for what had been launched when ``mark`` was called last."""
+        """Wait for what had been launched when ``mark`` was called last.
+
+        Raises RuntimeError if a kernel has given up waiting for others, which it tells in ``fault``.
+        """
         self.arrays.events[0].synchronize()
+        if self._fault[0]:
+            self._fault[0] = 0
+            raise RuntimeError(
+                "blocks of a kernel that wait for each other were not on the device at the same time: another process "
+                "uses it. Try again when it is free, or let ants walk on their own (variant='relaxed', 'selective')"
+            )
 
     def copy(self, target: str, source: str, size: int) -> None:
         """Copy the first ``size`` bytes of one device array to another; the host does not wait."""

@@ -136,9 +136,7 @@ class _FreeWalk(_AcsWalk):
     def _launch(self, trails: tuple[Any, ...], key: int, tours: Any) -> None:
         walk = self._walk(key, self.tabu.size, self._device.arrays.optional("tabus"), tours)
         shape = self.shape
-        self._device.launch(
-            self._kernel, shape.blocks, shape.threads, *trails, *walk, shared=self._shared
-        )
+        self._device.launch(self._kernel, shape.blocks, shape.threads, *trails, *walk, shared=self._shared)
 
 
 class _OpenTrails:
@@ -148,12 +146,16 @@ class _OpenTrails:
     ``definitions`` are those of the walk; ``counted``: its ants count their updates.
     """
 
-    def __init__(self, setting: Setting, trails: Trails, definitions: dict[str, object], counted: bool) -> None:
+    def __init__(
+        self, setting: Setting, trails: Trails, definitions: dict[str, object], counted: bool
+    ) -> None:
         self._device = setting.device
         self._instance = setting.cities.instance
         self._trails = trails
         self._counted = counted
-        self._definitions = {name: definitions[name] for name in ("NODE", "SLOTS", "ALPHA_IS_ONE", "SYMMETRIC")}
+        self._definitions = {
+            name: definitions[name] for name in ("NODE", "SLOTS", "ALPHA_IS_ONE", "SYMMETRIC")
+        }
         self._places = setting.n * 32 * int(str(definitions["SLOTS"]))
         self._outside = (
             Rows(setting.device, setting.cities, trails, setting.exponents, race=False)
@@ -253,21 +255,17 @@ class SyncWalk(_AcsWalk):
     def _parts(self) -> list[Part]:
         return [*super()._parts(), self._open]
 
-    @property
-    def _kernel(self) -> str:
-        """The kernel for ants in shared memory, or for those in global memory."""
-        return "acs_sync" if self._shared else "acs_sync_of_many"
-
     def _own_sources(self) -> list[Source]:
         definitions = {
             **self._definitions(),
             "DENSE": int(self._trails.dense),
+            "TABU_IN_SHARED": int(self._shared > 0),
             "MOST_WARPS": _MOST_WARPS,
         }
-        return [Source("walks/acs_sync.cu", definitions, {self._kernel: "PPPPPPP" + _WALK + "fPP"})]
+        return [Source("walks/acs_sync.cu", definitions, {"acs_sync": "PPPPPPP" + _WALK + "fPPP"})]
 
     def _own_needed(self) -> dict[str, int]:
-        needed = {**super()._own_needed(), "counts": 8 * self._places, "barrier": 8}
+        needed = {**super()._own_needed(), "counts": 8 * self._places, "arrivals": 4}
         if not self._shared:
             needed["walkers"] = self._setting.m * self._ant_bytes
         return needed
@@ -277,24 +275,24 @@ class SyncWalk(_AcsWalk):
         super().prepare()
         arrays = self._device.arrays
         arrays.zero("counts", 8 * self._places)
-        arrays.zero("barrier", 8)
-        self._device.allow_shared(self._kernel, self._shared)
+        self._device.allow_shared("acs_sync", self._shared)
 
     def build(self, key: int, tours: Any) -> None:
         """Open the rows, walk, and let them take what was counted."""
         a, setting = self._device.arrays, self._setting
         self._open.open()
-        a.zero("barrier", 4)
+        a.zero("arrivals", 4)
         walk = self._walk(key, self._ant_bytes, a.optional("walkers"), tours)
         self._device.launch(
-            self._kernel,
+            "acs_sync",
             self._blocks,
             32 * self._warps,
             *self._open.walked,
             *walk,
             self._keep_log2,
             a["counts"],
-            a["barrier"],
+            a["arrivals"],
+            a["fault"],
             shared=self._shared,
         )
         self._open.close(self._keep_log2)

@@ -24,13 +24,12 @@ from pymoo_gpuaco.backends.cuda.weights.aliases import Aliases
 from pymoo_gpuaco.backends.cuda.weights.rows import Rows, inverse_bytes
 from pymoo_gpuaco.colony.parameters import ColonyParameters
 
-# Ants of a multiprocessor for which the kernel of many registers is made (FEW_ANTS in construct.cu).
-FEW_ANTS = 20
+FEW_ANTS = 20  # of a multiprocessor, as construct.cu has it
 
 
 @dataclass(frozen=True)
 class RowPlan:
-    """How the walk is compiled; nothing of it depends on the number of ants."""
+    """How the walk is compiled, whatever the number of ants."""
 
     lists: ListPlan
     race: bool
@@ -79,8 +78,8 @@ class RowWalk:
         limits = device.limits
         self.plan = row_plan(setting.n, cities.instance.k, setting.parameters, limits)
         self.shape = self.plan.shape(setting.m, limits)
-        few = ants_a_multiprocessor(setting.m, limits) <= FEW_ANTS
-        self._kernel = "construct_tours_of_few" if self.plan.rest and few else "construct_tours"
+        # the one thing that is compiled anew for another number of ants: where all cities are drawn from, and two ways
+        self._few = ants_a_multiprocessor(setting.m, limits) <= FEW_ANTS
         self._rows = Rows(device, cities, trails, setting.exponents, self.plan.race, self.plan.rest)
         self._parts: list[Part] = [Lists(device, cities.instance), self._rows]
         if self.plan.rest:
@@ -100,8 +99,10 @@ class RowWalk:
             "USUAL_EXPONENTS": int(setting.usual_exponents),
             "RESIDENT": int(plan.resident),
         }
+        if plan.rest:
+            definitions["FEW_ANTS"] = int(self._few)
         types = (10 if plan.rest else 6) * "P" + CITIES + "fff" + 20 * "I" + "iiPP"
-        own = Source("walks/construct.cu", definitions, {self._kernel: types})
+        own = Source("walks/construct.cu", definitions, {"construct_tours": types})
         return [own, *(source for part in self._parts for source in part.sources())]
 
     def needed(self) -> dict[str, int]:
@@ -117,7 +118,7 @@ class RowWalk:
             part.prepare()
         device = setting.device
         address, optional = device.arrays.address, device.arrays.optional
-        device.allow_shared(self._kernel, plan.shared_bytes(self.shape))
+        device.allow_shared("construct_tours", plan.shared_bytes(self.shape))
         arrays = (
             address("factors"),
             address("row_cities" if plan.rest else "candidates"),
@@ -136,5 +137,5 @@ class RowWalk:
         shape = self.shape
         arguments = (*self._before, *round_keys(key), *self._after, int(tours))
         self._setting.device.launch(
-            self._kernel, shape.blocks, shape.threads, *arguments, shared=self.plan.shared_bytes(shape)
+            "construct_tours", shape.blocks, shape.threads, *arguments, shared=self.plan.shared_bytes(shape)
         )
