@@ -25,6 +25,10 @@ constexpr float LEAST_TRAIL = 1.17549435e-38f;  // has a logarithm
 constexpr float LEAST_LOGARITHM = -1e30f;       // of a weight that is not zero
 constexpr int NONE = -1;
 
+// What every kernel of ACS takes beside its trails, from the exponents to the tours (m, n). period: every which edge of an
+// ant gets the local update; memory: ant_bytes of every ant under way, where shared memory is too small.
+#define ACS_PARAMETERS float alpha, float beta, float shortest, float q0, float tau0, float xi, int period, const RoundKeys key, int m, int ant_bytes, char *memory, int *tours
+
 // ---- local update
 
 // The local update tau <- (1 - xi) tau + xi tau0 (Eq. (3)), written so that tau0 itself stays exactly as it is.
@@ -65,11 +69,6 @@ __device__ __forceinline__ int slot_of(const int* row, int city) {
         if (here) return 32 * s + __ffs(here) - 1;
     }
     return NONE;
-}
-
-// Where an ant begins.
-__device__ __forceinline__ int first_city(const RoundKeys& key, unsigned ant, int n) {
-    return below(random_words(key, 0u, STREAM_START, ant).x, n);
 }
 
 // Whether a step's choice is the greedy one (q <= q0, Eq. (1)).

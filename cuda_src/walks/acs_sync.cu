@@ -83,9 +83,7 @@ extern __shared__ uint4 shared_memory[];
 extern "C" __global__ void __launch_bounds__(32 * MOST_WARPS, 1)
     acs_sync(const float* __restrict__ rows, const float* __restrict__ eta, const Node* __restrict__ candidates,
              const float* tau, const float* bound, const Node* near_cities, const Node* raised, CITIES_PARAMETERS,
-             float alpha, float beta, float shortest, float q0, float tau0, float xi, int period, const RoundKeys key,
-             int m, int ant_bytes, char* ant_memory, int* tours, float keep_log2, Count* counts, unsigned* arrivals,
-             int* fault) {
+             ACS_PARAMETERS, float keep_log2, Count* counts, unsigned* arrivals, int* fault) {
     const Cities cities = CITIES;
     const Surroundings around{tau, bound, near_cities, raised};
     const Exponents exponents{alpha, beta, shortest};
@@ -93,12 +91,12 @@ extern "C" __global__ void __launch_bounds__(32 * MOST_WARPS, 1)
     const int warp = static_cast<int>(warp_min(threadIdx.x >> 5)), warps = blockDim.x >> 5, lane = lane_id();
     const int share = (m + gridDim.x - 1) / gridDim.x, first = blockIdx.x * share, last = min(m, first + share);
 #if TABU_IN_SHARED
-    char* const memory = reinterpret_cast<char*>(shared_memory);
+    char* const walkers = reinterpret_cast<char*>(shared_memory);
 #else
-    char* const memory = ant_memory + static_cast<size_t>(first) * ant_bytes;
+    char* const walkers = memory + static_cast<size_t>(first) * ant_bytes;
 #endif
     const auto walker_of = [&](int ant) {
-        return reinterpret_cast<Walker*>(memory + static_cast<size_t>(ant - first) * ant_bytes);
+        return reinterpret_cast<Walker*>(walkers + static_cast<size_t>(ant - first) * ant_bytes);
     };
     for (int ant = first + warp; ant < last; ant += warps) {
         Walker* walker = walker_of(ant);

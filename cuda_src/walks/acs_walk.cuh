@@ -26,6 +26,9 @@ struct Colony {
     int* tours;  // (m, n)
 };
 
+// From the parameters of a kernel.
+#define COLONY Colony{m, candidates, eta, {q0, alpha}, period, memory, ant_bytes, tours}
+
 extern __shared__ uint4 shared_memory[];
 
 // Build all tours. `Trails` is a pheromone memory; Trails::Row is what the lanes hold of it where an ant stands:

@@ -9,6 +9,7 @@
 
 #include "walks/fallback.cuh"
 #include "device/philox.cuh"
+#include "walks/wheel.cuh"
 
 #ifndef RACE
 #define RACE 1  // 1: weighted reservoir sampling (section 4.2.2, paper 001), 0: roulette wheel (section 4.2.1)
@@ -61,7 +62,7 @@ __device__ __forceinline__ unsigned key_of(float time, unsigned low_bits) {
 
 #else
 
-// The roulette wheel by a prefix sum over the warp; a lane's own candidates lie side by side.
+// The roulette wheel; a lane's own candidates lie side by side.
 __device__ __forceinline__ int roulette(const Rows& rows, int city, const Tabu& tabu, float u) {
     const int lane = lane_id();
     float weights[SLOTS];
@@ -75,20 +76,12 @@ __device__ __forceinline__ int roulette(const Rows& rows, int city, const Tabu& 
         if (tabu.visited(candidates[slot])) weights[slot] = 0.0f;
         own += weights[slot];
     }
-    const float sum = warp_prefix_sum(own);
-    const unsigned open = __ballot_sync(EVERY_LANE, own > 0.0f);
-    if (open == 0u) return -1;
-    float spin = u * __shfl_sync(EVERY_LANE, sum, 31);
-    // Only lanes with an open city count; rounding may carry the spin past the last of them, which then wins.
-    const unsigned reached = __ballot_sync(EVERY_LANE, sum >= spin) & open;
-    const int source = reached ? __ffs(reached) - 1 : 31 - __clz(open);
-    spin -= sum - own;
+    const Wheel wheel(own);
+    if (wheel.open == 0u) return -1;
+    const float spin = u * wheel.all();
+    const int source = wheel.winner(wheel.reached(spin));
     int winner = -1;
-#pragma unroll
-    for (int slot = 0; slot < SLOTS; ++slot) {
-        if (weights[slot] > 0.0f && (winner < 0 || spin > 0.0f)) winner = candidates[slot];
-        spin -= weights[slot];
-    }
+    spin_in_order(weights, wheel.rest(spin), [&](int slot) { winner = candidates[slot]; });
     return __shfl_sync(EVERY_LANE, winner, source);
 }
 
@@ -293,7 +286,7 @@ extern "C" __global__ void __launch_bounds__(32 * MOST_ANTS, LEAST_BLOCKS)
 #if REST
         FirstArrivals first;
 #endif
-        int city = below(random_words(key, 0u, STREAM_START, ant).x, n);
+        int city = first_city(key, ant, n);
         tabu.visit(city);
         int* tour = tours + static_cast<size_t>(ant) * n;
         if (lane == 0) *tour = city;

@@ -10,7 +10,7 @@ from pymoo_gpuaco.backends.cuda.instance.cities import CITIES
 from pymoo_gpuaco.backends.cuda.walks.shape import free_shape
 from pymoo_gpuaco.backends.cuda.walks.tabu import tabu_plan
 from pymoo_gpuaco.backends.cuda.walks.walk import Setting
-from pymoo_gpuaco.backends.cuda.weights.all_weights import AllWeights
+from pymoo_gpuaco.backends.cuda.weights.all_weights import INVERSES, SHARES, AllWeights
 
 
 class AllCitiesWalk:
@@ -23,7 +23,9 @@ class AllCitiesWalk:
         self.tabu = tabu_plan(setting.parameters.tabu, "compact", setting.n, limits)
         self.shape = free_shape(setting.m, self.tabu.size, limits)
         self._race = setting.parameters.selection == "wrs"
-        self._weights = AllWeights(setting.device, setting.cities, setting.exponents, inverse=self._race)
+        self._weights = AllWeights(
+            setting.device, setting.cities, setting.exponents, INVERSES if self._race else SHARES
+        )
 
     def sources(self) -> list[Source]:
         """Return the walk and its weights."""

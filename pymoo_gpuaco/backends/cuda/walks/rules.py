@@ -7,10 +7,10 @@ from typing import Any
 
 from pymoo_gpuaco.backends.cuda.device import Source, words
 from pymoo_gpuaco.backends.cuda.device.limits import DeviceLimits, round_up
-from pymoo_gpuaco.backends.cuda.instance.cities import CITIES
 from pymoo_gpuaco.backends.cuda.instance.lists import node_bytes, node_type
 from pymoo_gpuaco.backends.cuda.walks.shape import BLOCKS_A_MULTIPROCESSOR, Shape, free_shape
 from pymoo_gpuaco.backends.cuda.walks.walk import Setting
+from pymoo_gpuaco.backends.cuda.weights.all_weights import SCALED, AllWeights
 from pymoo_gpuaco.colony.parameters import ColonyParameters
 
 #: code of each rule in selection_rules.cu
@@ -83,12 +83,14 @@ class RuleWalk:
         self._setting = setting
         self.plan = rule_plan(setting.n, setting.parameters, setting.device.limits)
         self.shape = self.plan.shape(setting.m, setting.device.limits)
+        self._weights = AllWeights(
+            setting.device, setting.cities, setting.exponents, SCALED, self.plan.stride
+        )
 
     def sources(self) -> list[Source]:
         """Return the walk and what it reads."""
         plan, setting = self.plan, self._setting
         definitions = {
-            **setting.cities.definitions(),
             "NODE": node_type(setting.n),
             "SELECTION": RULES[setting.parameters.selection],
             "WIDTH": plan.width,
@@ -96,17 +98,13 @@ class RuleWalk:
             "LANES": plan.lanes,
             "TABU_IN_SHARED": int(plan.in_shared),
         }
-        kernels = {
-            "weigh_all_edges": "P" + CITIES + "fffP",
-            "sum_weights": "PiPP",
-            "construct_by_rule": "PPPiIIiiiiiPP",
-        }
-        return [Source("walks/selection_rules.cu", definitions, kernels)]
+        kernels = {"sum_weights": "PiPP", "construct_by_rule": "PPPiIIiiiiiPP"}
+        return [Source("walks/selection_rules.cu", definitions, kernels), *self._weights.sources()]
 
     def needed(self) -> dict[str, int]:
         """Return the bytes of every array."""
         n, plan = self._setting.n, self.plan
-        needed = {"weights": 4 * n * plan.stride}
+        needed = self._weights.needed()
         if self._setting.parameters.selection in _BY_SUMS:
             needed["weight_sums"] = 4 * n * plan.stride
             needed["part_ends"] = 4 * n * _PARTS
@@ -116,6 +114,7 @@ class RuleWalk:
 
     def prepare(self) -> None:
         """Weights are made anew for every tour."""
+        self._weights.prepare()
         self._setting.device.allow_shared("construct_by_rule", self.plan.shared_bytes(self.shape))
 
     def build(self, key: int, tours: Any) -> None:
@@ -123,15 +122,14 @@ class RuleWalk:
         setting, plan, shape = self._setting, self.plan, self.shape
         device, p, n = setting.device, setting.parameters, setting.n
         a = device.arrays
-        cities, exponents = setting.cities.arguments(), setting.exponents
-        device.launch("weigh_all_edges", n, 256, a["tau"], *cities, *exponents, a["weights"])
+        self._weights.weigh()
         if p.selection in _BY_SUMS:
-            device.call("sum_weights", 32 * n, a["weights"], n, a["weight_sums"], a["part_ends"])
+            device.call("sum_weights", 32 * n, a["factors"], n, a["weight_sums"], a["part_ends"])
         device.launch(
             "construct_by_rule",
             shape.blocks,
             shape.threads,
-            a["weights"],
+            a["factors"],
             a.optional("weight_sums"),
             a.optional("part_ends"),
             n,
