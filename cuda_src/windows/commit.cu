@@ -1,30 +1,27 @@
 // Tours laid anew: what the host has decided about exchanges is carried out on the device.
 
 extern "C" __global__ void lay_out(
-    int n, const int* begins,  // (tours + 1,) segments of tour t are begins[t] .. begins[t + 1] - 1
-    const int4* segments,      // place in the new tour, first position in the old, count, 1 or -1; ascending places
+    int n, int tours,
+    const int* begins, const int* counts,  // (tours,) the segments of each tour
+    const int4* segments,  // place in the new tour (ascending), position in the old where it is entered, count, 1 or -1
     const int* old_tours, int* new_tours, int* positions) {  // (tours, n)
-    const int place = blockIdx.x * blockDim.x + threadIdx.x, which = blockIdx.y;
-    if (place >= n) return;
+    const size_t index = static_cast<size_t>(blockIdx.x) * blockDim.x + threadIdx.x;
+    if (index >= static_cast<size_t>(tours) * n) return;
+    const int which = static_cast<int>(index / n), place = static_cast<int>(index % n);
     const size_t offset = static_cast<size_t>(which) * n;
-    int low = begins[which], high = begins[which + 1] - 1;
-    int city;
-    if (high < low) {
-        city = old_tours[offset + place];  // nothing changed
-    } else {
-        while (low < high) {
-            const int middle = (low + high + 1) >> 1;
-            if (segments[middle].x <= place)
-                low = middle;
-            else
-                high = middle - 1;
-        }
-        const int4 s = segments[low];
-        const int along = place - s.x;
-        int from = s.w > 0 ? s.y + along : s.y + s.z - 1 - along;
-        if (from >= n) from -= n;
-        city = old_tours[offset + from];
+    int low = begins[which], high = low + counts[which] - 1;
+    while (low < high) {
+        const int middle = (low + high + 1) >> 1;
+        if (segments[middle].x <= place)
+            low = middle;
+        else
+            high = middle - 1;
     }
+    const int4 s = segments[low];
+    int from = s.y + s.w * (place - s.x);
+    if (from >= n) from -= n;
+    if (from < 0) from += n;
+    const int city = old_tours[offset + from];
     new_tours[offset + place] = city;
     positions[offset + city] = place;
 }

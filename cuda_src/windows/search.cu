@@ -12,7 +12,7 @@
 constexpr int MOST_EDGES = 255;     // of an exchange: a window has no more
 constexpr int MOST_LOOKS = 1 << 14; // of one repair: no honest one comes near it
 
-// What a window found. ``first`` counts pairs in the list of all: edges out, then edges in, as positions in the tour.
+// What a window found: ``edges`` edges out and as many in, from number ``first`` on in the lists of all.
 struct __align__(16) Found {
     double gain;  // exact, by the instance's own metric
     int edges, first;
@@ -149,7 +149,7 @@ __device__ inline bool kick(const View& view, const float* weights, int longest,
 
 // Hand out what the window has become. All lanes.
 __device__ inline void hand_out(const View& view, const Cities& cities, const Tour& tour, int runs, bool any,
-                                Found& found, int2* pairs, int* count) {
+                                Found& found, int2* removed, int2* added, int* count) {
     Window& w = view.w;
     const int m = view.m, lane = lane_id();
     unsigned in = 0, out = 0;
@@ -173,19 +173,20 @@ __device__ inline void hand_out(const View& view, const Cities& cities, const To
     const int edges = static_cast<int>(warp_sum(static_cast<unsigned>(__popc(out))));
     int first = 0;
     const bool good = edges > 0 && edges <= MOST_EDGES && (any || gain >= 0.0);
-    if (good && lane == 0) first = atomicAdd(count, 2 * edges);
+    if (good && lane == 0) first = atomicAdd(count, edges);
     first = __shfl_sync(EVERY_LANE, first, 0);
     if (lane == 0) found = Found{gain, good ? edges : 0, first};
     if (!good) return;
     int to_out = first + inclusive_sum(__popc(out)) - __popc(out);
-    int to_in = first + edges + inclusive_sum(__popc(in)) - __popc(in);
+    int to_in = first + inclusive_sum(__popc(in)) - __popc(in);
 #pragma unroll
     for (int s = 0; s < SLOTS; ++s) {
         const int i = SLOTS * lane + s;
         if (out >> s & 1u)
-            pairs[to_out++] = make_int2(position_of(w, runs, tour, i), position_of(w, runs, tour, view.wrapped(i + 1)));
+            removed[to_out++] =
+                make_int2(position_of(w, runs, tour, i), position_of(w, runs, tour, view.wrapped(i + 1)));
         if (in >> s & 1u)
-            pairs[to_in++] =
+            added[to_in++] =
                 make_int2(position_of(w, runs, tour, w.order[i]), position_of(w, runs, tour, view.at(i + 1)));
     }
 }
@@ -201,7 +202,7 @@ extern "C" __global__ void __launch_bounds__(32 * WARPS) search_windows(
     int tours, int windows, unsigned key_low, unsigned key_high, int trials, int all_queued, int longest, int walk,
     int least_around, int most_around, float slack, float heat, int successes,
     Found* found,  // (tours * windows,)
-    int2* pairs, int* count,
+    int2* removed, int2* added, int* count,  // pairs of positions
     unsigned long long* statistics) {  // (4,): trials, looks, cities, windows
     extern __shared__ uint4 shared[];
     const int number = blockIdx.x * WARPS + threadIdx.x / 32, lane = lane_id();
@@ -258,7 +259,7 @@ extern "C" __global__ void __launch_bounds__(32 * WARPS) search_windows(
         }
     }
     if (heat == 0.0f) best.restore(w, m);
-    hand_out(view, cities, tour, runs, heat > 0.0f, found[number], pairs, count);
+    hand_out(view, cities, tour, runs, heat > 0.0f, found[number], removed, added, count);
     if (lane == 0) {
         atomicAdd(statistics, static_cast<unsigned long long>(trial));
         atomicAdd(statistics + 1, static_cast<unsigned long long>(looks));

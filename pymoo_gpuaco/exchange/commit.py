@@ -55,7 +55,7 @@ def select(n: int, exchanges: Exchanges) -> tuple[NDArray[np.bool_], NDArray[np.
     claimed = np.zeros(n // 64 + 1, np.uint64)
     rank = np.empty(len(gain), np.int64)
     rank[order] = np.arange(len(gain))
-    _claim(order, gain, first, removed, ZEROS + n // CITIES_A_ZERO, claimed, accepted)
+    _claim(order, gain, first[:-1], first[1:], removed, ZEROS + n // CITIES_A_ZERO, claimed, accepted)
 
     sizes = np.diff(first)
     owner = np.repeat(np.arange(len(gain)), sizes)
@@ -94,8 +94,11 @@ def lay_out(tour: NDArray[np.int32], segments: NDArray[np.int32], out: NDArray[n
 
 
 @compiled
-def _claim(order, gain, first, removed, zeros, claimed, accepted):  # type: ignore[no-untyped-def]
-    """Accept exchanges in the given order unless a position is claimed; ``claimed`` has a bit for each."""
+def _claim(order, gain, first, last, removed, zeros, claimed, accepted):  # type: ignore[no-untyped-def]
+    """Accept exchanges in the given order unless a position is claimed; ``claimed`` has a bit for each.
+
+    Exchange i owns rows first[i] .. last[i]-1 of ``removed``.
+    """
     one, low = np.uint64(1), np.uint64(63)
     for i in order:
         if gain[i] == 0.0:
@@ -103,14 +106,14 @@ def _claim(order, gain, first, removed, zeros, claimed, accepted):  # type: igno
                 continue
             zeros -= 1
         free = True
-        for row in range(first[i], first[i + 1]):
+        for row in range(first[i], last[i]):
             for side in range(2):
                 p = np.uint64(removed[row, side])
                 if claimed[p >> np.uint64(6)] >> (p & low) & one:
                     free = False
         if not free:
             continue
-        for row in range(first[i], first[i + 1]):
+        for row in range(first[i], last[i]):
             for side in range(2):
                 p = np.uint64(removed[row, side])
                 claimed[p >> np.uint64(6)] |= one << (p & low)
