@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cached_property
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -22,10 +24,14 @@ class Cities:
         self.instance = instance
         self.n = instance.n
         self.table = uses_table(instance)
-        positive = instance.neighbour_distances[instance.neighbour_distances > 0]
-        # eta = 1 / d has no value at d = 0: cities at one place count as half the shortest distance apart
-        self.shortest = float(positive.min()) / 2.0 if positive.size else 1.0
         self._three = instance.metric != Metric.EXPLICIT and bool(instance.coords[:, 2].any())
+
+    @cached_property
+    def shortest(self) -> float:
+        """What a distance of 0 counts as where eta = 1 / d is taken: half the shortest distance of neighbours."""
+        distances = self.instance.neighbour_distances
+        positive = distances[distances > 0]
+        return float(positive.min()) / 2.0 if positive.size else 1.0
 
     def definitions(self) -> dict[str, object]:
         """What every kernel that computes distances is compiled with."""
