@@ -11,7 +11,7 @@ from pymoo_gpuaco.colony.parameters import ColonyParameters, LocalSearch
 from pymoo_gpuaco.colony.trails import TrailUpdate
 from pymoo_gpuaco.problems import TSP
 from pymoo_gpuaco.problems.instance import Instance, as_instance
-from tests.test_cuda_engine import (
+from tests.cuda_cases import (
     all_tours,
     check_steps,
     colony,

@@ -31,7 +31,8 @@
 #endif
 
 constexpr int MOST_ANTS = SELECTION == TOURNAMENT ? 32 / LANES : 4;  // of a block; tournaments have just as many
-constexpr int LEAST_BLOCKS = SELECTION == TOURNAMENT ? 0 : 5;  // of a multiprocessor, which bounds the registers; 0: as the compiler likes
+// That a multiprocessor is to hold, which bounds the registers; 0: as the compiler likes.
+constexpr int LEAST_BLOCKS = SELECTION == TOURNAMENT ? 0 : 5;
 constexpr int PARTS = 128;              // of a row, for the search in prefix sums
 constexpr int STRIDE = PARTS * WIDTH;   // of padded rows
 constexpr int CHUNKS = (WIDTH + 31) / 32;
