@@ -133,13 +133,13 @@ class GPUAS(AntColony):
             # Eqs. (4) to (6), Uchida et al. 2012: evaporation, then every ant deposits 1 / C_k
             return self._trail_update(colony_amount=self._unit)
         if weight is None:
-            weight = {"elitist": self._size, "ranked": RANKED, "best_worst": 1}[rule]
+            weight = {"elitist": self.engine.n_ants, "ranked": RANKED, "best_worst": 1}[rule]
         best = ((self._best_tour, int(weight) * self._amount(self._best_length)),)
         if rule == "elitist":
             return self._trail_update(deposits=best, colony_amount=self._unit)
         if rule == "ranked":
             # rank r of 1 .. w-1 deposits (w - r) / C_r, the best so far w / C
-            ranks = range(1, min(int(weight), self._size + 1))
+            ranks = range(1, min(int(weight), self.engine.n_ants + 1))
             return self._trail_update(
                 deposits=best, ranked=tuple(self._unit * (weight - rank) for rank in ranks)
             )
