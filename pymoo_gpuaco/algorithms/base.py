@@ -24,7 +24,6 @@ from pymoo.util.optimum import filter_optimum
 from pymoo_gpuaco.backends import State, check_backend
 from pymoo_gpuaco.colony import checks
 from pymoo_gpuaco.display import ColonyOutput
-from pymoo_gpuaco.problems import tsp
 from pymoo_gpuaco.problems.instance import Instance, as_instance
 from pymoo_gpuaco.termination import as_new
 
@@ -47,8 +46,13 @@ _CHANGED_BY_A_RUN = ("termination", "output", "display", "archive")
 class Tours(NamedTuple):
     """Some tours and their lengths: rows (e, n) and (e,)."""
 
-    rows: NDArray[np.int64]
+    rows: NDArray[np.signedinteger[Any]]
     lengths: NDArray[np.float64]
+
+    def best(self) -> tuple[NDArray[np.int32], float]:
+        """The first of the shortest tours, and its length."""
+        first = int(self.lengths.argmin())
+        return self.rows[first].astype(np.int32), float(self.lengths[first])
 
 
 class TourAlgorithm(Algorithm):
@@ -70,6 +74,7 @@ class TourAlgorithm(Algorithm):
     _instance: Instance | None
     _engine: Any
     _engine_state: State | None
+    _size: int | None  # ants or climbers of the run, as its first engine chose them
 
     def __init__(
         self,
@@ -116,15 +121,19 @@ class TourAlgorithm(Algorithm):
         """One generation: the best ``n_elites`` tours (e, n), shortest first, their lengths, how many were built."""
 
     @abstractmethod
-    def _learn(self, tour: NDArray[np.int32], length: float) -> None:
-        """Take in the best tour of the generation, with the length that the evaluator told."""
+    def _learn(self, told: Tours) -> None:
+        """Take in the tours of the generation, with the lengths that the evaluator told."""
 
     def _has_learnt(self, told: Tours) -> bool:
         """Whether ``_learn`` has been called already, expecting what is told now."""
         return False
 
     @abstractmethod
-    def _start_from(self, tours: NDArray[np.int64], lengths: NDArray[np.float64]) -> None:
+    def _accept(self, outside: Tours) -> None:
+        """Take in told tours that were not handed out, before ``_learn`` is called with all that were told."""
+
+    @abstractmethod
+    def _start_from(self, told: Tours) -> None:
         """Take in the evaluated tours of ``sampling``."""
 
     # ---- engine and instance: rebuilt where a copy or a pickle has left them out -----------------------------------
@@ -225,6 +234,7 @@ class TourAlgorithm(Algorithm):
         self._engine = None
         self._engine_state = None
         self._warned = False
+        self._size = None
         self._begun = False
         self._n_eval_due = 0
         self._handed_out: Tours | None = None  # by the last ask(), if it was an engine that built them
@@ -243,12 +253,11 @@ class TourAlgorithm(Algorithm):
         return self._infill()
 
     def _sampled(self) -> Population:
-        n_samples = getattr(self.engine, "n_ants", None) or self.engine.n_climbers
         sampling = self.sampling
         if isinstance(sampling, (list, tuple)):
             sampling = np.array(sampling)
         given = Initialization(sampling).do(
-            self.problem, n_samples, random_state=self.random_state, algorithm=self
+            self.problem, self._size, random_state=self.random_state, algorithm=self
         )
         # only X is taken: an F of another problem, or of none, would never be evaluated again
         tours = check_tours("sampling", given.get("X"), self.instance.n)
@@ -278,16 +287,18 @@ class TourAlgorithm(Algorithm):
         if self.sampling is None:
             self._advance(infills=infills, **kwargs)
             return
-        told = self._told(infills)
-        self._start_from(told.rows, told.lengths)
+        self._start_from(self._told(infills))
 
     def _advance(self, infills: Population | None = None, **kwargs: Any) -> None:
         told = self._told(infills)
         self.pop = infills
-        best = int(told.lengths.argmin())
-        self._compare_with_distances(told, best)
-        if not self._has_learnt(told):
-            self._learn(told.rows[best].astype(np.int32), float(told.lengths[best]))
+        self._compare_with_distances(told, int(told.lengths.argmin()))
+        if self._has_learnt(told):
+            return
+        outside = self._outside(told)
+        if len(outside.lengths):
+            self._accept(outside)
+        self._learn(told)
 
     def _told(self, infills: Population | None) -> Tours:
         """Tours and the F that the evaluator or the user gave them."""
@@ -310,6 +321,15 @@ class TourAlgorithm(Algorithm):
 
     def _were_handed_out(self, tours: NDArray) -> bool:
         return self._handed_out is not None and np.array_equal(tours, self._handed_out.rows)
+
+    def _outside(self, told: Tours) -> Tours:
+        """The tours that were not handed out."""
+        if self._were_handed_out(told.rows):
+            return Tours(told.rows[:0], told.lengths[:0])
+        known = set() if self._handed_out is None else {row.tobytes() for row in self._handed_out.rows}
+        rows = canonical(told.rows, self.instance.symmetric)
+        new = np.array([row.tobytes() not in known for row in rows], dtype=bool)
+        return Tours(rows[new], told.lengths[new])
 
     def _compare_with_distances(self, tours: Tours, best: int) -> None:
         if self._warned:
@@ -349,7 +369,7 @@ def canonical(tours: ArrayLike, symmetric: bool) -> NDArray[np.int64]:
 
 def check_tours(name: str, tours: Any, n: int) -> NDArray[np.int64]:
     """Return (m, n) int64 rows that are permutations of 0 .. n-1; ValueError names the first that is not."""
-    return tsp.check_tours(np.atleast_2d(np.asarray(tours)), n, name)
+    return checks.permutations(name, np.atleast_2d(np.asarray(tours)), n)
 
 
 def _check_sampling(sampling: Any) -> None:
