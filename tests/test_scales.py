@@ -114,8 +114,7 @@ def test_a_city_given_twice_ends_in_an_error():
                 else:
                     directed_search.improve_directed_tours(graph, w, 0, 1, tours, lengths)
             except RuntimeError as error:
-                assert "found no end" in str(error)
-                errors += 1
+                errors += "found no end" in str(error)
     assert errors > 0
 
 
