@@ -244,7 +244,7 @@ def _read_text(path: Path) -> str:
 
 def _read_bounded(path: Path, file: IO[bytes] | gzip.GzipFile, most: int) -> bytes:
     """Return what the file holds, which may be ``most`` bytes, and no more than its DIMENSION can need."""
-    head = file.read(_HEADER)
+    head = file.read(min(_HEADER, most + 1))
     dimension = _DIMENSION.search(head)
     if dimension is None:
         bound, cities = _UNKNOWN, "without a DIMENSION in its first MB"
@@ -252,7 +252,7 @@ def _read_bounded(path: Path, file: IO[bytes] | gzip.GzipFile, most: int) -> byt
         n = int(dimension[1])
         bound = _HEADER + _A_CITY * n + (_A_WEIGHT * n * n if _EXPLICIT.search(head) else 0)
         cities = f"with DIMENSION {n}"
-    bound = max(_HEADER, min(bound, most))
+    bound = min(bound, most)
     rest = file.read(bound + 1 - len(head))
     if len(head) + len(rest) > bound:
         _fail(path, f"a file {cities} cannot hold more than {bound / 1e6:.1f} MB, and this one does")
