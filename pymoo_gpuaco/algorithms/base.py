@@ -347,6 +347,16 @@ class TourAlgorithm(Algorithm):
                 stacklevel=2,
             )
 
+    def _post_advance(self) -> None:
+        # under save_history pymoo takes these three away while it copies, and a copy may fail
+        lent = {name: self.__dict__[name] for name in ("history", "callback", "display")}
+        try:
+            super()._post_advance()
+        except BaseException:
+            if self.display is None:
+                self.__dict__.update(lent)
+            raise
+
     def _set_optimum(self) -> None:
         # a colony is not elitist, so the best so far joins; first, for it to win ties
         both = self.pop if self.opt is None else Population.merge(self.opt, self.pop)
