@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import hashlib
 import json
 import os
 import warnings
@@ -39,8 +40,9 @@ def load_tsp(name_or_path: str | PathLike[str]) -> TSP:
     taken only when its SHA-256 is that of TSPLIB's own file: a copy that differs in one byte, such as a line
     ending, is refused.
 
-    `best_known` is set for files that agree with a known instance in NAME, number of cities and metric. A
-    NAME.opt.tour beside the file fills `optimal_tour`; one that does not fit is left out with a warning.
+    `best_known` is set for files that agree with a known instance in NAME, number of cities, metric and
+    coordinates (or distances); a file that bears a known NAME and differs warns. A NAME.opt.tour beside the file
+    fills `optimal_tour`; one that does not fit is left out with a warning.
 
     Raises FileNotFoundError for a path without a file, ValueError for an unknown name or a broken file, and
     ConnectionError when a download fails (it says how to supply the file).
@@ -51,7 +53,7 @@ def load_tsp(name_or_path: str | PathLike[str]) -> TSP:
         return _load(path)
     if not isinstance(name_or_path, str) or path.name != text:
         if path.is_dir():
-            raise ValueError(f"{path}: it is a directory, not a TSPLIB file")
+            raise ValueError(_directory(path))
         raise FileNotFoundError(f"{path}: there is no such file")
 
     name = stem(text)
@@ -68,6 +70,8 @@ def load_tsp(name_or_path: str | PathLike[str]) -> TSP:
     if "sha256" in _registry().get(name, {}):
         return _load(_download(name))
 
+    if text and path.is_dir():
+        raise ValueError(_directory(path))
     known = _known_names(folder)
     close = difflib.get_close_matches(name, known, n=3)
     hint = f" Did you mean {' or '.join(close)}?" if close else ""
@@ -75,6 +79,13 @@ def load_tsp(name_or_path: str | PathLike[str]) -> TSP:
     raise ValueError(
         f"unknown instance {text!r}.{hint} Shipped are {', '.join(available_instances())}; {place}. "
         f"A path to a .tsp file works too."
+    )
+
+
+def _directory(path: Path) -> str:
+    return (
+        f"{path}: it is a directory, not a TSPLIB file; name a file in it, or set {DATA_VARIABLE}={path} and name "
+        "its instances"
     )
 
 
@@ -115,15 +126,44 @@ def _optimal_tour(problem: TSP, file: TspFile, tour_path: Path) -> NDArray[np.in
 
 
 def _best_known(file: TspFile) -> float | None:
-    """Return the published length, when the file is the published instance as far as one can tell cheaply.
+    """Return the published length if the file is the published instance, or None.
 
-    Names are not enough: dsj1000 is passed around with two metrics, and so with two optima.
+    Names are not enough: dsj1000 is passed around with two metrics, and so with two optima. A file that bears a
+    TSPLIB name and is another instance warns, for somebody will miss the gap.
     """
     entry = _registry().get(file.name)
-    n = len(file.coords if file.coords is not None else file.matrix)  # type: ignore[arg-type]
-    if entry is None or (entry["dimension"], entry["edge_weight_type"]) != (n, file.metric):
+    if entry is None:
         return None
-    return float(_table("best_known.json")[file.name])
+    n = len(file.coords if file.coords is not None else file.matrix)  # type: ignore[arg-type]
+    if entry["dimension"] != n:
+        other = f"it has {n} cities instead of {entry['dimension']}"
+    elif entry["edge_weight_type"] != file.metric:
+        other = f"its EDGE_WEIGHT_TYPE is {file.metric} instead of {entry['edge_weight_type']}"
+    elif entry["numbers"] != numbers_checksum(file):
+        other = f"its {'distances' if file.coords is None else 'coordinates'} are others"
+    else:
+        return float(_table("best_known.json")[file.name])
+    warnings.warn(
+        f"{file.path} is named {file.name} but is not TSPLIB's {file.name}: {other}. "
+        "Its best known length is not taken; a run has no gap and no target",
+        stacklevel=4,
+    )
+    return None
+
+
+def numbers_checksum(file: TspFile) -> str:
+    """Return 16 hexadecimal digits that stand for a file's coordinates or distances, however they are written.
+
+    Cities count in the order of their ids; the diagonal of a matrix does not count.
+    """
+    if file.coords is not None:
+        numbers = file.coords
+    else:
+        assert file.matrix is not None
+        numbers = file.matrix.copy()
+        np.fill_diagonal(numbers, 0.0)
+    numbers = np.ascontiguousarray(numbers + 0.0, dtype="<f8")  # + 0.0: -0 and 0 are one number
+    return hashlib.sha256(numbers.tobytes()).hexdigest()[:16]
 
 
 def _download(name: str) -> Path:
@@ -186,5 +226,5 @@ def _table(file: str) -> dict[str, Any]:
 
 
 def _registry() -> dict[str, Any]:
-    """Name -> dimension, edge_weight_type and, for what may be downloaded, sha256."""
+    """Name -> dimension, edge_weight_type, numbers (checksum of them) and, for what may be downloaded, sha256."""
     return _table("registry.json")
