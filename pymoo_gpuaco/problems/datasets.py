@@ -16,29 +16,37 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from pymoo_gpuaco.colony import checks
+from pymoo_gpuaco.problems.tables import read_coordinates
 from pymoo_gpuaco.problems.tsp import TSP
 from pymoo_gpuaco.problems.tsplib import SUFFIXES, TspFile, parse_tour, parse_tsp, stem
 
 if TYPE_CHECKING:
     from importlib.resources.abc import Traversable
 
-__all__ = ["DATA_VARIABLE", "available_instances", "load_tsp"]
+__all__ = ["DATA_VARIABLE", "available_instances", "load_tsp", "random_map"]
 
 DATA_VARIABLE = "PYMOO_GPUACO_DATA"
 """Environment variable with a folder of NAME.tsp and NAME.atsp files."""
 
 _MIRROR = "https://raw.githubusercontent.com/mastqe/tsplib/master/"
 _TIMEOUT_S = 20
+_RANDOM = "random:"
+_SIDE = 1_000_000
+_MOST_CITIES = 10_000_000
 
 
 def load_tsp(name_or_path: str | PathLike[str]) -> TSP:
     """Load a TSPLIB instance, with its best known length and optimal tour where those are known.
 
-    Looked for in this order: a file of that path; the instances shipped with the package
-    (`available_instances`); NAME.tsp or NAME.atsp, also with .gz, in the folder that the environment variable
-    PYMOO_GPUACO_DATA names; pooch's cache of downloads; a public mirror of TSPLIB on GitHub. A download is
-    taken only when its SHA-256 is that of TSPLIB's own file: a copy that differs in one byte, such as a line
-    ending, is refused.
+    Looked for in this order: a file of that path (TSPLIB's formats, or a .csv with columns x and y); the instances
+    shipped with the package (`available_instances`); NAME.tsp or NAME.atsp, also with .gz, in the folder that the
+    environment variable PYMOO_GPUACO_DATA names; pooch's cache of downloads; a public mirror of TSPLIB on GitHub. A
+    download is taken only when its SHA-256 is that of TSPLIB's own file: a copy that differs in one byte, such as a
+    line ending, is refused.
+
+    "random:N" is no file but a map that is made: N cities at whole coordinates, drawn uniformly from a square of side
+    1,000,000 (`random_map`), rounded distances; "random:N:SEED" is another one, SEED being 1 otherwise.
 
     `best_known` is set for files that agree with a known instance in NAME, number of cities, metric and
     coordinates (or distances); a file that bears a known NAME and differs warns. A NAME.opt.tour beside the file
@@ -49,7 +57,11 @@ def load_tsp(name_or_path: str | PathLike[str]) -> TSP:
     """
     path = Path(name_or_path)
     text = os.fspath(name_or_path)
+    if text.startswith(_RANDOM):
+        return random_map(*_random_numbers(text))
     if path.is_file():
+        if path.suffix.lower() == ".csv":
+            return TSP(read_coordinates(path), name=path.stem)
         return _load(path)
     if not isinstance(name_or_path, str) or path.name != text:
         if path.is_dir():
@@ -80,6 +92,28 @@ def load_tsp(name_or_path: str | PathLike[str]) -> TSP:
         f"unknown instance {text!r}.{hint} Shipped are {', '.join(available_instances())}; {place}. "
         f"A path to a .tsp file works too."
     )
+
+
+def random_map(n: int, seed: int = 1) -> TSP:
+    """Return a map of `n` cities (3 to 10,000,000) at whole coordinates in [0, 1,000,000), uniform, metric EUC_2D.
+
+    The coordinates are x and y of city 0, of city 1 and so on, drawn from the generator Philox4x64-10 with key `seed`
+    (an integer in [0, 2**63)): the same map on every machine and with every version of numpy.
+    """
+    checks.integer("n", n, 3, _MOST_CITIES)
+    checks.integer("seed", seed, 0, 2**63 - 1)
+    raw = np.random.Philox(key=seed).random_raw(2 * n)
+    unit = (raw >> np.uint64(11)) * 2.0**-53  # the 53 high bits as a double in [0, 1)
+    coords = np.floor(unit * _SIDE).reshape(n, 2)
+    return TSP(coords, "EUC_2D", name=f"random-{n}" if seed == 1 else f"random-{n}-{seed}")
+
+
+def _random_numbers(text: str) -> list[int]:
+    """Return N, and SEED where it is given, of "random:N:SEED"."""
+    parts = text[len(_RANDOM) :].split(":")
+    if not 1 <= len(parts) <= 2 or not all(part.isdecimal() for part in parts):
+        raise ValueError(f"{text!r}: a random map is written random:N or random:N:SEED, as in random:10000")
+    return [int(part) for part in parts]
 
 
 def _directory(path: Path) -> str:

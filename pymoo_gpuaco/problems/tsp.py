@@ -13,7 +13,7 @@ from scipy.spatial import cKDTree
 
 from pymoo_gpuaco.problems.metrics import Metric, distances, prepare_coordinates, resolve_metric
 
-__all__ = ["TSP", "check_tours", "edge_lengths", "prepare_matrix", "tour_lengths"]
+__all__ = ["TSP", "check_row", "check_tours", "edge_lengths", "prepare_matrix", "tour_lengths"]
 
 MAX_WEIGHT = 1e30
 """Largest entry of a distance matrix: a tour of such edges still fits a 32-bit float on the device."""
@@ -285,6 +285,14 @@ def check_tours(tours: NDArray[Any], n: int, what: str, first_row: int = 0) -> N
     if bad.size:
         raise ValueError(f"{what}: row {first_row + bad[0]} is not a permutation of 0..{n - 1}")
     return whole
+
+
+def check_row(tour: ArrayLike, what: str, n: int | None = None) -> NDArray[np.int64]:
+    """Return one tour as an (n,) int64 permutation of 0..n-1; left out, n is its length. Raises ValueError."""
+    row = np.asarray(tour)
+    if row.ndim != 1 or (n is not None and len(row) != n):
+        raise ValueError(f"{what} must have shape ({'n' if n is None else n},), got {row.shape}")
+    return check_tours(row[None], len(row), what)[0]
 
 
 def _hint_at_matrix(raw: NDArray[Any]) -> None:
