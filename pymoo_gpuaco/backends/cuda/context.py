@@ -11,6 +11,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from pymoo_gpuaco._install import how_to_install
+
 _lock = threading.Lock()
 _contexts: dict[int, Any] = {}
 _pid: int | None = None  # the process in which CUDA was started
@@ -33,7 +35,7 @@ def driver() -> Any:
                     f"the NVIDIA driver is missing ({error}); install it from https://www.nvidia.com/drivers"
                 ) from error
             raise RuntimeError(
-                f"PyCUDA is missing ({error}); install it with: pip install 'pymoo-gpuaco[cuda]'"
+                f"PyCUDA is missing ({error}); install it with: pip install pycuda, or {how_to_install('cuda')}"
             ) from error
         if _pid is None:
             try:
