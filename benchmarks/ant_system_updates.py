@@ -17,7 +17,6 @@ import numpy as np
 from record import write
 
 from pymoo_gpuaco import GPUAS, load_tsp
-from pymoo_gpuaco.backends import backend_of
 from pymoo_gpuaco.problems.tsp import TSP
 
 #: updates needed in paper 004, Table I, which writes 3082 for 3038 cities
@@ -46,7 +45,7 @@ class Colony:
         self._algorithm.setup(problem, seed=seed)
         self._algorithm._begin()
         self._keys = np.random.default_rng(seed)
-        self.backend = backend_of(self._algorithm.engine)
+        self.backend = self._algorithm.engine.kind
         self.best = float("inf")
 
     def iterate(self) -> None:

@@ -11,7 +11,6 @@ from pymoo.core.termination import TerminateIfAny
 from pymoo.termination.max_time import TimeBasedTermination
 
 from pymoo_gpuaco.algorithms import GPUMMAS
-from pymoo_gpuaco.backends import backend_of
 from pymoo_gpuaco.problems.tsp import TSP
 from pymoo_gpuaco.termination import ColonyTermination
 
@@ -43,7 +42,7 @@ def measure(
     termination = TerminateIfAny(own, TimeBasedTermination(seconds))
     algorithm = GPUMMAS(backend=backend, device=device)
     algorithm.setup(problem, termination=termination, seed=seed)
-    used = backend_of(algorithm.engine)
+    used = algorithm.engine.kind
     before = time.perf_counter()
     length = float(algorithm.run().F[0])
     spent = time.perf_counter() - before

@@ -24,7 +24,6 @@ from pymoo.util.optimum import filter_optimum
 from pymoo_gpuaco.backends import State, check_backend
 from pymoo_gpuaco.colony import checks
 from pymoo_gpuaco.display import ColonyOutput
-from pymoo_gpuaco.problems import tsp
 from pymoo_gpuaco.problems.instance import Instance, as_instance
 from pymoo_gpuaco.termination import as_new
 
@@ -70,6 +69,7 @@ class TourAlgorithm(Algorithm):
     _instance: Instance | None
     _engine: Any
     _engine_state: State | None
+    _size: int | None  # ants or climbers of the run, as its first engine chose them
 
     def __init__(
         self,
@@ -225,6 +225,7 @@ class TourAlgorithm(Algorithm):
         self._engine = None
         self._engine_state = None
         self._warned = False
+        self._size = None
         self._begun = False
         self._n_eval_due = 0
         self._handed_out: Tours | None = None  # by the last ask(), if it was an engine that built them
@@ -243,12 +244,11 @@ class TourAlgorithm(Algorithm):
         return self._infill()
 
     def _sampled(self) -> Population:
-        n_samples = getattr(self.engine, "n_ants", None) or self.engine.n_climbers
         sampling = self.sampling
         if isinstance(sampling, (list, tuple)):
             sampling = np.array(sampling)
         given = Initialization(sampling).do(
-            self.problem, n_samples, random_state=self.random_state, algorithm=self
+            self.problem, self._size, random_state=self.random_state, algorithm=self
         )
         # only X is taken: an F of another problem, or of none, would never be evaluated again
         tours = check_tours("sampling", given.get("X"), self.instance.n)
@@ -349,7 +349,7 @@ def canonical(tours: ArrayLike, symmetric: bool) -> NDArray[np.int64]:
 
 def check_tours(name: str, tours: Any, n: int) -> NDArray[np.int64]:
     """Return (m, n) int64 rows that are permutations of 0 .. n-1; ValueError names the first that is not."""
-    return tsp.check_tours(np.atleast_2d(np.asarray(tours)), n, name)
+    return checks.permutations(name, np.atleast_2d(np.asarray(tours)), n)
 
 
 def _check_sampling(sampling: Any) -> None:

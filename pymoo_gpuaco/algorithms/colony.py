@@ -53,7 +53,6 @@ class AntColony(TourAlgorithm):
     #: attributes that ``_learn`` changes
     _learnt: tuple[str, ...] = ("_best_tour", "_best_length")
 
-    _size: int | None
     _before: dict[str, Any] | None
 
     def __init__(
@@ -110,7 +109,6 @@ class AntColony(TourAlgorithm):
 
     def _forget_run(self) -> None:
         super()._forget_run()
-        self._size = None
         self._before = None
         self._looks_ahead = True
 
@@ -136,7 +134,7 @@ class AntColony(TourAlgorithm):
         tours = engine.tours(elites)
         if next_key is not None:
             self._look_ahead(tours, lengths[elites], next_key)
-        return tours, lengths[elites], len(lengths)
+        return tours, lengths[elites], engine.n_built
 
     def _learn(self, tour: NDArray[np.int32], length: float) -> None:
         improved = length < self._best_length

@@ -39,8 +39,6 @@ class GPU2OptIHC(TourAlgorithm):
 
     arguments = (*TourAlgorithm.arguments, "n_climbers", "moves", "kernel")
 
-    _size: int | None
-
     def __init__(
         self, n_climbers: Any = None, *, moves: Any = "best", kernel: Any = "auto", **common: Any
     ) -> None:
@@ -68,10 +66,6 @@ class GPU2OptIHC(TourAlgorithm):
         engine = make_climbers(instance, parameters, self.backend, int(self.device))
         self._size = engine.n_climbers  # kept for the run, whatever engine a copy goes on with
         return engine
-
-    def _forget_run(self) -> None:
-        super()._forget_run()
-        self._size = None
 
     def _begin(self) -> None:
         self._run_key = int(self.random_state.integers(0, 2**64, dtype=np.uint64))

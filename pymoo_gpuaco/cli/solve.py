@@ -13,7 +13,6 @@ from pymoo.core.termination import TerminateIfAny, Termination
 from pymoo.termination.max_time import TimeBasedTermination
 
 from pymoo_gpuaco.algorithms import ALL_ALGORITHMS
-from pymoo_gpuaco.backends import backend_of
 from pymoo_gpuaco.cli.job import Job, Run, prepare
 from pymoo_gpuaco.cli.keep import keep, keep_statistics
 from pymoo_gpuaco.cli.progress import Progress
@@ -89,7 +88,7 @@ def _run(job: Job, name: str, problem: TSP, seed: int) -> None:
             instance=name,
             problem=problem,
             seed=seed,
-            backend=backend_of(algorithm.engine),
+            backend=algorithm.engine.kind,
             tour=np.asarray(result.X),
             length=float(result.F[0]),
             generations=progress.generation,

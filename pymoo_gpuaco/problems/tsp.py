@@ -11,9 +11,10 @@ from numpy.typing import ArrayLike, NDArray
 from pymoo.core.problem import Problem
 from scipy.spatial import cKDTree
 
+from pymoo_gpuaco.colony import checks
 from pymoo_gpuaco.problems.metrics import Metric, distances, prepare_coordinates, resolve_metric
 
-__all__ = ["TSP", "check_row", "check_tours", "edge_lengths", "prepare_matrix", "tour_lengths"]
+__all__ = ["TSP", "edge_lengths", "prepare_matrix", "tour_lengths"]
 
 MAX_WEIGHT = 1e30
 """Largest entry of a distance matrix: a tour of such edges still fits a 32-bit float on the device."""
@@ -121,7 +122,7 @@ class TSP(Problem):
             tour = np.asarray(optimal_tour)
             if tour.ndim != 1:
                 raise ValueError(f"optimal_tour must have shape ({n},), got {tour.shape}")
-            self.optimal_tour = check_tours(tour[None], n, "optimal_tour")[0].copy()
+            self.optimal_tour = checks.permutations("optimal_tour", tour[None], n)[0].copy()
         self.best_known = _check_best_known(best_known)
         if self.best_known is None and self.optimal_tour is not None:
             self.best_known = self.tour_length(self.optimal_tour)
@@ -253,46 +254,10 @@ def tour_lengths(
     lengths = np.empty(len(tours))
     rows = max(1, _CHUNK_EDGES // n)
     for start in range(0, len(tours), rows):
-        chunk = check_tours(tours[start : start + rows], n, what, first_row=start)
+        chunk = checks.permutations(what, tours[start : start + rows], n, first_row=start)
         edges = edge_lengths(metric, coords, matrix, chunk, np.roll(chunk, -1, axis=1))
         lengths[start : start + rows] = edges.sum(axis=1)
     return lengths
-
-
-def check_tours(tours: NDArray[Any], n: int, what: str, first_row: int = 0) -> NDArray[np.int64]:
-    """Return (m, n) tours as int64 after checking that every row is a permutation of 0..n-1.
-
-    Floats with whole values pass. Raises ValueError naming `what` and the row, counted from `first_row`.
-    """
-    if tours.ndim != 2 or tours.shape[1] != n:
-        raise ValueError(f"{what} must have {n} cities a row, got shape {tours.shape}")
-    if tours.dtype.kind == "f":
-        with np.errstate(invalid="ignore"):  # NaN and infinities: told below
-            whole = tours.astype(np.int64)
-        bad = np.flatnonzero((whole != tours).any(axis=1))
-    elif tours.dtype.kind in "iu":
-        whole = tours.astype(np.int64, copy=False)
-        bad = np.zeros(0, dtype=np.int64)
-    else:
-        raise ValueError(f"{what} must hold city numbers, got dtype {tours.dtype}")
-    if not bad.size:
-        inside = ((whole >= 0) & (whole < n)).all(axis=1)
-        bad = np.flatnonzero(~inside)
-    if not bad.size:
-        seen = np.zeros(tours.shape, dtype=bool)
-        seen[np.arange(len(tours))[:, None], whole] = True
-        bad = np.flatnonzero(~seen.all(axis=1))
-    if bad.size:
-        raise ValueError(f"{what}: row {first_row + bad[0]} is not a permutation of 0..{n - 1}")
-    return whole
-
-
-def check_row(tour: ArrayLike, what: str, n: int | None = None) -> NDArray[np.int64]:
-    """Return one tour as an (n,) int64 permutation of 0..n-1; left out, n is its length. Raises ValueError."""
-    row = np.asarray(tour)
-    if row.ndim != 1 or (n is not None and len(row) != n):
-        raise ValueError(f"{what} must have shape ({'n' if n is None else n},), got {row.shape}")
-    return check_tours(row[None], len(row), what)[0]
 
 
 def _hint_at_matrix(raw: NDArray[Any]) -> None:

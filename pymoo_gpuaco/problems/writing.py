@@ -6,9 +6,10 @@ import os
 from os import PathLike
 from pathlib import Path
 
+import numpy as np
 from numpy.typing import ArrayLike
 
-from pymoo_gpuaco.problems.tsp import check_row
+from pymoo_gpuaco.colony import checks
 
 __all__ = ["tour_text", "write_tour", "write_whole"]
 
@@ -30,7 +31,10 @@ def write_tour(
 
 def tour_text(tour: ArrayLike, name: str, comment: str | None = None) -> str:
     """Return the text of a TSPLIB tour file; see `write_tour`."""
-    cities = check_row(tour, "tour")
+    row = np.asarray(tour)
+    if row.ndim != 1:
+        raise ValueError(f"tour must have shape (n,), got {row.shape}")
+    cities = checks.permutations("tour", row[None], len(row))[0]
     lines = [f"NAME : {_one_line(name)}"]
     if comment is not None:
         lines.append(f"COMMENT : {_one_line(comment)}")

@@ -8,7 +8,9 @@ from numpy.typing import ArrayLike, NDArray
 from pymoo_gpuaco.backends.cuda import climber_layout
 from pymoo_gpuaco.backends.cuda.cities import CITIES, Cities
 from pymoo_gpuaco.backends.cuda.device import Device, Source, fitting, words
-from pymoo_gpuaco.backends.protocol import State
+from pymoo_gpuaco.backends.protocol import Kind
+from pymoo_gpuaco.backends.state import State
+from pymoo_gpuaco.colony import checks
 from pymoo_gpuaco.colony.parameters import ClimberParameters
 from pymoo_gpuaco.problems.instance import Instance
 
@@ -28,10 +30,12 @@ class CudaClimbers:
 
     Raises
     ------
-    RuntimeError : without a driver, PyCUDA or nvcc; the message says what to install.
+    BackendUnavailable : without a driver, PyCUDA or nvcc; the message says what to install.
     ValueError : for an asymmetric instance, which reversing a path would change in length.
     MemoryError : when the climbers do not fit the device.
     """
+
+    kind: Kind = "cuda"
 
     def __init__(self, instance: Instance, parameters: ClimberParameters, device: int = 0) -> None:
         if not instance.symmetric:
@@ -71,7 +75,7 @@ class CudaClimbers:
 
     def start_from(self, tours: ArrayLike) -> None:
         """Let the first climbers begin at the given tours (rows of n) instead of random ones."""
-        given = np.ascontiguousarray(np.asarray(tours)[: self.n_climbers], np.int32)
+        given = checks.permutations("tours", tours, self.instance.n)[: self.n_climbers].astype(np.int32)
         state, few = self.export_state(), len(given)
         state["tours"][:few] = given
         state["lengths"][:few] = [self.instance.tour_length(tour) for tour in given]

@@ -18,6 +18,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from pymoo_gpuaco.backends.cuda import sources
+from pymoo_gpuaco.backends.errors import BackendUnavailable
 
 _OPTIONS = ("-O3", "-std=c++17", "-cubin", "--ftz=true", "-lineinfo")
 
@@ -25,12 +26,12 @@ _OPTIONS = ("-O3", "-std=c++17", "-cubin", "--ftz=true", "-lineinfo")
 def nvcc_path() -> str:
     """Return the compiler: PYMOO_GPUACO_NVCC, CUDA_HOME, CUDA_PATH, PATH, then /usr/local/cuda.
 
-    Raises RuntimeError if there is none.
+    Raises BackendUnavailable if there is none.
     """
     chosen = os.environ.get("PYMOO_GPUACO_NVCC")
     if chosen:
         if shutil.which(chosen) is None:
-            raise RuntimeError(f"PYMOO_GPUACO_NVCC names no program: {chosen!r}")
+            raise BackendUnavailable(f"PYMOO_GPUACO_NVCC names no program: {chosen!r}")
         return chosen
     folders = [os.environ.get("CUDA_HOME"), os.environ.get("CUDA_PATH")]
     for folder in folders:
@@ -39,7 +40,7 @@ def nvcc_path() -> str:
             return found
     found = shutil.which("nvcc") or shutil.which("nvcc", path="/usr/local/cuda/bin")
     if found is None:
-        raise RuntimeError(
+        raise BackendUnavailable(
             "nvcc, the compiler of the CUDA toolkit, was not found; install the toolkit "
             "(https://developer.nvidia.com/cuda-downloads, or conda install -c nvidia cuda-nvcc) "
             "and put nvcc on PATH or set CUDA_HOME"
@@ -49,8 +50,11 @@ def nvcc_path() -> str:
 
 @functools.cache
 def nvcc_version(nvcc: str) -> str:
-    """Return what ``nvcc --version`` prints."""
-    return subprocess.run([nvcc, "--version"], capture_output=True, text=True, check=True).stdout
+    """Return what ``nvcc --version`` prints. Raises BackendUnavailable if it does not run."""
+    try:
+        return subprocess.run([nvcc, "--version"], capture_output=True, text=True, check=True).stdout
+    except (OSError, subprocess.CalledProcessError) as error:
+        raise BackendUnavailable(f"{nvcc} --version fails ({error}); reinstall the CUDA toolkit") from error
 
 
 def cache_folder() -> Path:
@@ -70,7 +74,7 @@ def cache_folder() -> Path:
 def compile_file(name: str, arch: str, defines: Mapping[str, object] | None = None) -> bytes:
     """Return the machine code (cubin) of one .cu file for ``arch`` ("sm_90"), from the cache if it is there.
 
-    Raises RuntimeError with the compiler's own words when it fails.
+    Raises BackendUnavailable with the compiler's own words when it fails.
     """
     nvcc = nvcc_path()
     options = [*_OPTIONS, f"-arch={arch}"]
@@ -100,7 +104,7 @@ def _run_nvcc(nvcc: str, options: list[str], name: str) -> bytes:
         command = [nvcc, *options, "-o", target, str(sources.folder() / name)]
         result = subprocess.run(command, capture_output=True, text=True)
         if result.returncode != 0:
-            raise RuntimeError(
+            raise BackendUnavailable(
                 f"nvcc could not compile {name} (exit status {result.returncode}):\n"
                 f"{' '.join(command)}\n{result.stdout}{result.stderr}"
             )

@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from pymoo_gpuaco._install import how_to_install
+from pymoo_gpuaco.backends.errors import BackendUnavailable
 
 _lock = threading.Lock()
 _contexts: dict[int, Any] = {}
@@ -19,11 +20,11 @@ _pid: int | None = None  # the process in which CUDA was started
 
 
 def driver() -> Any:
-    """Return pycuda.driver, started. Raises RuntimeError that says what is missing."""
+    """Return pycuda.driver, started. Raises BackendUnavailable that says what is missing."""
     global _pid
     with _lock:
         if _pid is not None and _pid != os.getpid():
-            raise RuntimeError(
+            raise BackendUnavailable(
                 "CUDA was in use before this process was forked and cannot be used in the child; start workers with "
                 "multiprocessing's 'spawn' or 'forkserver' method, or make the first CUDA engine in the child"
             )
@@ -31,17 +32,17 @@ def driver() -> Any:
             import pycuda.driver as cuda
         except ImportError as error:
             if "libcuda" in str(error):
-                raise RuntimeError(
+                raise BackendUnavailable(
                     f"the NVIDIA driver is missing ({error}); install it from https://www.nvidia.com/drivers"
                 ) from error
-            raise RuntimeError(
+            raise BackendUnavailable(
                 f"PyCUDA is missing ({error}); install it with: pip install pycuda, or {how_to_install('cuda')}"
             ) from error
         if _pid is None:
             try:
                 cuda.init()
             except cuda.Error as error:
-                raise RuntimeError(
+                raise BackendUnavailable(
                     f"the NVIDIA driver does not start ({error}); check that nvidia-smi lists a device"
                 ) from error
             _pid = os.getpid()
@@ -49,7 +50,7 @@ def driver() -> Any:
 
 
 def device_count() -> int:
-    """Number of CUDA devices that this process sees. Raises RuntimeError without PyCUDA or a driver."""
+    """Number of CUDA devices that this process sees. Raises BackendUnavailable without PyCUDA or a driver."""
     cuda = driver()
     return int(cuda.Device.count())
 
@@ -78,7 +79,10 @@ def retain(index: int) -> Any:
             if not 0 <= index < count:
                 there = f"0 to {count - 1}" if count else "none"
                 raise ValueError(f"device must be one of the CUDA devices ({there}), got {index}")
-            _contexts[index] = cuda.Device(index).retain_primary_context()
+            try:
+                _contexts[index] = cuda.Device(index).retain_primary_context()
+            except cuda.Error as error:
+                raise BackendUnavailable(f"CUDA device {index} cannot be used ({error})") from error
         return _contexts[index]
 
 

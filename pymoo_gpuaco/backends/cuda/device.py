@@ -16,7 +16,8 @@ from pymoo_gpuaco.backends.cuda import compile as compiler
 from pymoo_gpuaco.backends.cuda import context
 from pymoo_gpuaco.backends.cuda.layout import DeviceLimits
 from pymoo_gpuaco.backends.cuda.memory import Arrays, check, release
-from pymoo_gpuaco.backends.protocol import State
+from pymoo_gpuaco.backends.errors import BackendUnavailable
+from pymoo_gpuaco.backends.state import State
 
 _THREADS = 256
 
@@ -83,7 +84,7 @@ class Device:
 
     Raises
     ------
-    RuntimeError : without a driver, PyCUDA or nvcc; the message says what to install.
+    BackendUnavailable : without a driver, PyCUDA or nvcc; the message says what to install.
     ValueError : if there is no device of this number.
     """
 
@@ -133,6 +134,11 @@ class Device:
             except self.cuda.MemoryError as error:
                 self.arrays.free()
                 raise MemoryError(f"the device ran out of memory; {advice}") from error
+            except self.cuda.Error as error:
+                self.arrays.free()
+                raise BackendUnavailable(
+                    f"the device cannot be set up ({error}); the driver may be older than the CUDA toolkit"
+                ) from error
 
     def check(self, needed: Mapping[str, int], advice: str) -> None:
         """Raise MemoryError if arrays of these bytes do not fit what is free."""

@@ -16,7 +16,9 @@ from pymoo_gpuaco.backends.cuda.rules import RULES, RuleWalk
 from pymoo_gpuaco.backends.cuda.search import Search
 from pymoo_gpuaco.backends.cuda.tours import Tours
 from pymoo_gpuaco.backends.cuda.trails import Trails
-from pymoo_gpuaco.backends.protocol import State
+from pymoo_gpuaco.backends.protocol import Kind
+from pymoo_gpuaco.backends.state import State
+from pymoo_gpuaco.colony import immigrants
 from pymoo_gpuaco.colony.parameters import ColonyParameters
 from pymoo_gpuaco.colony.trails import TrailUpdate
 from pymoo_gpuaco.problems.instance import Instance
@@ -33,11 +35,13 @@ class CudaColony:
 
     Raises
     ------
-    RuntimeError : without a driver, PyCUDA or nvcc; the message says what to install.
+    BackendUnavailable : without a driver, PyCUDA or nvcc; the message says what to install.
     ValueError : for what this engine does not have and ``backend="cpu"`` has: the selective memory but for ACS ants
         that walk one by one, and local search on asymmetric instances.
     MemoryError : when the colony does not fit the device; the message says what would.
     """
+
+    kind: Kind = "cuda"
 
     def __init__(self, instance: Instance, parameters: ColonyParameters, device: int = 0) -> None:
         missing = lacks(instance, parameters)
@@ -111,6 +115,11 @@ class CudaColony:
 
     # ---- ColonyEngine
 
+    @property
+    def n_built(self) -> int:
+        """Tours of a construction: one an ant."""
+        return self.n_ants
+
     def greedy_tour(self, start: int = 0) -> tuple[NDArray[np.int32], float]:
         """Nearest-neighbour tour from city ``start``, ties to the lower number, and its length."""
         with self._device.working():
@@ -160,6 +169,22 @@ class CudaColony:
             self._tours.lengths = self._tours.wait(plan.m).lengths
             self._device.read(result, "tours")
         return result, self._tours.lengths.copy()
+
+    def accept(self, tours: ArrayLike, lengths: ArrayLike) -> None:
+        """Let tours (m, n) take the places of longer ones, see ``Accepts``."""
+        rows = immigrants.in_order(tours, lengths, self.instance.n)
+        measured = np.array([self.instance.tour_length(tour) for tour in rows])
+        taken = immigrants.places(self._tours.lengths, measured)
+        self._begun = None
+        if not taken:
+            return
+        everyone, own = self.tours(np.arange(self.n_ants)), self._tours.lengths.copy()
+        for ant, row in taken:
+            everyone[ant], own[ant] = rows[row], measured[row]
+        with self._device.working():
+            self._device.write("tours", everyone)
+            self._device.write("lengths", own)
+        self._tours.told, self._tours.lengths = None, own
 
     def tours(self, ants: ArrayLike) -> NDArray[np.int32]:
         """Tours (len(ants), n) of the last construction."""

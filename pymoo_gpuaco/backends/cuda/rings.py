@@ -7,7 +7,7 @@ import numpy as np
 from pymoo_gpuaco.backends.cuda.device import Device, Source, fitting
 from pymoo_gpuaco.backends.cuda.layout import Layout
 from pymoo_gpuaco.backends.cuda.tours import Tours
-from pymoo_gpuaco.backends.protocol import State
+from pymoo_gpuaco.backends.state import State
 from pymoo_gpuaco.colony.trails import TrailUpdate
 
 # One entry of a ring, as ring.cuh packs it into 64 bits: the city's highest bit is that of the lap.

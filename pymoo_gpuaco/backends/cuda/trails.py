@@ -8,7 +8,7 @@ from pymoo_gpuaco.backends.cuda.deposit import CandidateDeposit, DenseDeposit
 from pymoo_gpuaco.backends.cuda.device import Device, Source, fitting
 from pymoo_gpuaco.backends.cuda.layout import Layout
 from pymoo_gpuaco.backends.cuda.tours import Tours
-from pymoo_gpuaco.backends.protocol import State
+from pymoo_gpuaco.backends.state import State
 from pymoo_gpuaco.colony.trails import TrailUpdate
 
 _THREADS = 512  # that evaporate some rows
