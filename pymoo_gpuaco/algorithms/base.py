@@ -21,7 +21,7 @@ from pymoo.core.problem import Problem
 from pymoo.core.variable import get
 from pymoo.util.optimum import filter_optimum
 
-from pymoo_gpuaco.backends import State, check_backend
+from pymoo_gpuaco.backends import State, check_backend, compiling
 from pymoo_gpuaco.colony import checks
 from pymoo_gpuaco.display import ColonyOutput
 from pymoo_gpuaco.problems.instance import Instance, as_instance
@@ -177,9 +177,9 @@ class TourAlgorithm(Algorithm):
             self._begin_with_what_was_given(told)
             self._forget_run()
             _check_seed(told.get("seed", self.seed))
-            super().setup(
-                problem, verbose=self.verbose if verbose is None else verbose, progress=progress, **told
-            )
+            verbose = self.verbose if verbose is None else verbose
+            with compiling.announced(print if verbose else None):
+                super().setup(problem, verbose=verbose, progress=progress, **told)
         except BaseException:
             self.__dict__.clear()
             self.__dict__.update(before)

@@ -13,6 +13,7 @@ from pymoo.core.termination import TerminateIfAny, Termination
 from pymoo.termination.max_time import TimeBasedTermination
 
 from pymoo_gpuaco.algorithms import ALL_ALGORITHMS
+from pymoo_gpuaco.backends import compiling
 from pymoo_gpuaco.cli.job import Job, Run, prepare
 from pymoo_gpuaco.cli.keep import keep, keep_statistics
 from pymoo_gpuaco.cli.progress import Progress
@@ -63,14 +64,15 @@ def _run(job: Job, name: str, problem: TSP, seed: int) -> None:
     setup = 0.0
     algorithm = job.resumed
     try:
-        if algorithm is None:
-            algorithm = ALL_ALGORITHMS[arguments.algorithm](**job.parameters)
-            algorithm.setup(problem, termination=termination, seed=seed, callback=progress)
-        else:
-            _go_on(algorithm, own, termination, progress)
-            if arguments.backend != "auto":
-                algorithm.backend, algorithm.device = arguments.backend, arguments.device
-            _ = algorithm.engine
+        with compiling.announced(job.print):
+            if algorithm is None:
+                algorithm = ALL_ALGORITHMS[arguments.algorithm](**job.parameters)
+                algorithm.setup(problem, termination=termination, seed=seed, callback=progress)
+            else:
+                _go_on(algorithm, own, termination, progress)
+                if arguments.backend != "auto":
+                    algorithm.backend, algorithm.device = arguments.backend, arguments.device
+                _ = algorithm.engine
         setup = time.time() - before
         job.print(f"ready after {setup:.1f} s (compiled code is kept for the next run)\n{Progress.HEADER}")
         result = algorithm.run()

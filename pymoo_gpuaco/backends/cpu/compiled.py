@@ -8,8 +8,24 @@ that does is ``allocating``. ``benchmarks/cpu_vs_c.py`` measures what that buys.
 from typing import Any
 
 from numba import njit
+from numba.core import event
+
+from pymoo_gpuaco.backends import compiling
 
 _njit: Any = njit  # its type hints leave _nrt out
 compiled = _njit(cache=True, nogil=True, _nrt=False)
 inlined = _njit(cache=True, nogil=True, _nrt=False, forceinline=True)
 allocating = _njit(cache=True, nogil=True)
+
+
+class _Announcer(event.Listener):
+    """Tells `compiling` when numba compiles; what it reads from its cache it does not compile."""
+
+    def on_start(self, event: Any) -> None:
+        compiling.begin("the CPU engine with numba")
+
+    def on_end(self, event: Any) -> None:
+        compiling.end()
+
+
+event.register("numba:compile", _Announcer())
