@@ -1,12 +1,11 @@
 """Nobody waits for a compiler in silence."""
 
-import os
-import subprocess
-import sys
-
 import pytest
+from numba import njit
 
+from pymoo_gpuaco import GPUAS, load_tsp
 from pymoo_gpuaco.backends import compiling
+from pymoo_gpuaco.backends.cpu import compiled  # noqa: F401 - whose import lets numba tell
 
 
 def test_work_of_several_compilers_is_told_once_and_counted_once(monkeypatch):
@@ -49,24 +48,30 @@ def test_after_a_failure_nobody_listens_any_more():
     assert said == ["compiling a .."]
 
 
-@pytest.mark.slow
-def test_a_cold_start_with_verbose_says_that_it_compiles(tmp_path):
-    program = (
-        "from pymoo.optimize import minimize\n"
-        "from pymoo_gpuaco import GPUAS, load_tsp\n"
-        "colony = GPUAS(n_ants=2, backend='cpu')\n"
-        "minimize(load_tsp('gr17'), colony, ('n_gen', 1), verbose=True)\n"
-        "minimize(load_tsp('gr17'), colony, ('n_gen', 1), verbose=True)\n"
-    )
+def test_numba_tells_when_it_compiles_and_not_when_it_has():
+    @njit
+    def twice(x):
+        return 2 * x
 
-    answer = subprocess.run(
-        [sys.executable, "-c", program],
-        env={**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)},
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    lines = answer.stdout.splitlines()
-    assert lines[0] == "compiling the CPU engine with numba .."
-    assert lines[1].startswith("compiled in ")
-    assert sum("compil" in line for line in lines) == 2  # the second run has nothing to compile
+    said = []
+    with compiling.announced(said.append):
+        assert twice(3) == 6
+    assert said[0] == "compiling the CPU engine with numba .."
+    assert said[1].startswith("compiled in ")
+    with compiling.announced(said.append):
+        twice(4)
+    assert len(said) == 2
+
+
+@pytest.mark.parametrize("verbose", [True, False])
+def test_a_run_passes_it_on_if_it_is_verbose(monkeypatch, capsys, verbose):
+    set_up = GPUAS._setup
+
+    def compiles(self, problem, **kwargs):
+        compiling.begin("something")
+        compiling.end()
+        set_up(self, problem, **kwargs)
+
+    monkeypatch.setattr(GPUAS, "_setup", compiles)
+    GPUAS(n_ants=2, backend="cpu").setup(load_tsp("gr17"), verbose=verbose)
+    assert ("compiling something .." in capsys.readouterr().out) == verbose

@@ -51,6 +51,12 @@ def test_attributes_tell_pymoo_a_permutation_of_all_cities():
     assert TSP(SQUARE).pareto_front() is None
 
 
+def test_a_problem_shows_what_it_is_in_one_line():
+    assert repr(TSP(SQUARE, best_known=14, name="square")) == "TSP('square', 4 cities, EUC, best known 14)"
+    assert repr(TSP(SQUARE * 0.5)) == "TSP(4 cities, EXACT)"
+    assert repr(TSP(matrix=[[0, 1, 2], [1, 0, 3], [2, 4, 0]])) == "TSP(3 cities, asymmetric matrix)"
+
+
 def test_optimal_tour_alone_tells_the_best_known_length():
     assert TSP(SQUARE, optimal_tour=[1, 2, 3, 0]).best_known == 14
 
@@ -97,6 +103,7 @@ def test_D_holds_every_pair(name):
 
 @given(st.integers(0, 2**32 - 1), st.sampled_from(list(METRIC_NAMES)), st.integers(3, 30), st.integers(1, 5))
 @settings(deadline=None, max_examples=60)
+@pytest.mark.filterwarnings("ignore:metric .* rounds")
 def test_tour_lengths_equal_the_sum_over_edges(seed, name, n, m):
     rng = np.random.default_rng(seed)
     metric, dimension = METRIC_NAMES[name]

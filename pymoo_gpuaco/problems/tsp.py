@@ -127,6 +127,13 @@ class TSP(Problem):
         if self.best_known is None and self.optimal_tour is not None:
             self.best_known = self.tour_length(self.optimal_tour)
 
+    def __repr__(self) -> str:
+        """What kind of instance it is, in one line."""
+        kind = "asymmetric matrix" if not self.symmetric else self.metric.name
+        known = "" if self.best_known is None else f", best known {self.best_known:.10g}"
+        label = "" if self.label is None else f"{self.label!r}, "
+        return f"TSP({label}{self.n_cities} cities, {kind}{known})"
+
     @property
     def metric(self) -> Metric:
         """How distances are computed."""
