@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pymoo.core.variable import get
 
+from pymoo_gpuaco.algorithms.base import Tours
 from pymoo_gpuaco.algorithms.colony import AntColony
 from pymoo_gpuaco.colony import checks
 from pymoo_gpuaco.colony.parameters import ColonyParameters
@@ -85,11 +86,10 @@ class GPUAS(AntColony):
     def _first_trail(self, n: int) -> float:
         return float(n)  # n / C_g, Eq. (1), Uchida et al. 2012
 
-    def _start_from(self, tours: NDArray[np.int64], lengths: NDArray[np.float64]) -> None:
+    def _start_from(self, told: Tours) -> None:
         # the given tours are this generation's ants
-        best = int(lengths.argmin())
-        self._best_tour, self._best_length = tours[best].astype(np.int32), float(lengths[best])
-        given = zip(tours.astype(np.int32), lengths, strict=True)
+        self._best_tour, self._best_length = told.best()
+        given = zip(told.rows.astype(np.int32), told.lengths, strict=True)
         self._apply(deposits=tuple((tour, self._amount(float(length))) for tour, length in given))
 
     def _update(self, tour: NDArray[np.int32], length: float, improved: bool) -> None:

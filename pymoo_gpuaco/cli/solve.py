@@ -9,8 +9,6 @@ import time
 from typing import Any
 
 import numpy as np
-from pymoo.core.termination import TerminateIfAny, Termination
-from pymoo.termination.max_time import TimeBasedTermination
 
 from pymoo_gpuaco.algorithms import ALL_ALGORITHMS
 from pymoo_gpuaco.backends import compiling
@@ -23,7 +21,6 @@ from pymoo_gpuaco.problems.writing import write_whole
 from pymoo_gpuaco.termination import ColonyTermination
 
 DEFAULT_SECONDS = 30.0
-_NO_LIMIT = sys.maxsize
 
 
 def solve(arguments: argparse.Namespace) -> int:
@@ -56,10 +53,9 @@ def _run(job: Job, name: str, problem: TSP, seed: int) -> None:
     limit = _time_limit(arguments)
     most = "no time limit" if limit is None else f"at most {limit:g} s"
     job.print(f"{arguments.algorithm}, seed {seed}, {most}; preparing ..")
-    own = ColonyTermination(
-        arguments.target, arguments.stagnation or _NO_LIMIT, arguments.generations or _NO_LIMIT
+    termination = ColonyTermination(
+        arguments.target, arguments.stagnation, arguments.generations, limit, stagnation_tours=None
     )
-    termination: Termination = own if limit is None else TerminateIfAny(own, TimeBasedTermination(limit))
     before = time.time()
     setup = 0.0
     algorithm = job.resumed
@@ -69,14 +65,14 @@ def _run(job: Job, name: str, problem: TSP, seed: int) -> None:
                 algorithm = ALL_ALGORITHMS[arguments.algorithm](**job.parameters)
                 algorithm.setup(problem, termination=termination, seed=seed, callback=progress)
             else:
-                _go_on(algorithm, own, termination, progress)
+                _go_on(algorithm, termination, progress)
                 if arguments.backend != "auto":
                     algorithm.backend, algorithm.device = arguments.backend, arguments.device
                 _ = algorithm.engine
         setup = time.time() - before
         job.print(f"ready after {setup:.1f} s (compiled code is kept for the next run)\n{Progress.HEADER}")
         result = algorithm.run()
-        stopped = own.reason or f"time: {limit:g} s"
+        stopped = termination.reason or "the end"
     except KeyboardInterrupt as stop:
         job.interrupted = stop
         if algorithm is None or algorithm.opt is None:
@@ -111,12 +107,12 @@ def _time_limit(arguments: argparse.Namespace) -> float | None:
     return None if arguments.generations or arguments.stagnation else DEFAULT_SECONDS
 
 
-def _go_on(algorithm: Any, own: ColonyTermination, termination: Termination, progress: Progress) -> None:
+def _go_on(algorithm: Any, termination: ColonyTermination, progress: Progress) -> None:
     """Let a saved run go on: time and generations count from now."""
     progress.generation = int(algorithm.n_iter) - 1
     progress.tours_before = int(algorithm.evaluator.n_eval)
-    if own.n_max_gen != _NO_LIMIT:
-        own.n_max_gen += progress.generation
+    if termination.n_max_gen is not None:
+        termination.n_max_gen += progress.generation
     algorithm.termination = termination
     algorithm.callback = progress
     algorithm.start_time = time.time()
