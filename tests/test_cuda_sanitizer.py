@@ -60,7 +60,7 @@ def every_kernel() -> None:
     for case in [*cases, rows_of_the_heaviest]:
         if case is rows_of_the_heaviest:
             layout.WHOLE = 0
-        instance = as_instance(TSP(coords), case["candidate_list_size"] or 10)
+        instance = as_instance(TSP(coords, "EUC_2D"), case["candidate_list_size"] or 10)
         engine = CudaColony(instance, ColonyParameters(n_ants=9, **case))
         engine.greedy_tour(3)
         engine.reset_trails(1.0)
