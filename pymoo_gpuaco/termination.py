@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import difflib
 import math
 import time
 from typing import Any
@@ -12,6 +13,10 @@ from pymoo.termination.delta import DeltaToleranceTermination
 from pymoo.util.sliding_window import SlidingWindow
 
 from pymoo_gpuaco.colony import checks
+
+# The names of pymoo's short forms; those of counts take whole numbers.
+_COUNTS = ("n_gen", "n_iter", "n_eval", "n_evals")
+_BUDGETS = (*_COUNTS, "time", "fmin", "soo", "moo")
 
 
 class ColonyTermination(Termination):
@@ -128,12 +133,28 @@ def as_new(termination: Any, keep: bool = False) -> Any:
     if termination is None:
         return ColonyTermination()
     if not isinstance(termination, Termination):
+        _check_budget(termination)
         return termination
     if keep and termination.perc == 0.0 and not termination.force_termination:
         return termination
     fresh = copy.deepcopy(termination)
     _start_again(fresh)
     return fresh
+
+
+def _check_budget(termination: Any) -> None:
+    """Check pymoo's short form, ("n_gen", 100): pymoo takes any number, and fails in the run with an AssertionError."""
+    if not (isinstance(termination, (tuple, list)) and termination):
+        return
+    name = termination[0]
+    if name not in _BUDGETS:
+        close = difflib.get_close_matches(str(name), _BUDGETS, n=1)
+        hint = f"; did you mean {close[0]!r}?" if close else ""
+        raise ValueError(f"termination must be one of {', '.join(map(repr, _BUDGETS))}, got {name!r}{hint}")
+    if name in _COUNTS and len(termination) == 2:
+        checks.real(f"termination {name!r}", termination[1], 1.0)  # pymoo's users write 1e5 too
+    elif name == "time" and len(termination) == 2 and not isinstance(termination[1], str):
+        checks.real("termination 'time'", termination[1], 0.0, open_low=True)
 
 
 def _start_again(part: Any) -> None:

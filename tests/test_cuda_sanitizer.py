@@ -57,7 +57,7 @@ def every_kernel() -> None:
         {**acs, "together": False, "memory": "selective", "trails_per_node": 40},
     ]
     for case in cases:
-        instance = as_instance(TSP(coords), case["candidate_list_size"] or 10)
+        instance = as_instance(TSP(coords, "EUC_2D"), case["candidate_list_size"] or 10)
         engine = CudaColony(instance, ColonyParameters(n_ants=9, **case))
         engine.greedy_tour(3)
         engine.reset_trails(1.0)

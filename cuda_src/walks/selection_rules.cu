@@ -132,7 +132,8 @@ struct OpenList {
 
 // ---- the rules
 
-// The roulette wheel. quad(q) gives the weights of the places 4 q .. 4 q + 3. Returns a place, or -1 if all weigh nothing.
+// The roulette wheel. quad(q) gives the weights of the places 4 q .. 4 q + 3. Returns a place, or -1 if none weighs
+// anything.
 template <class Quad>
 __device__ __forceinline__ int spin_wheel(int quads, float u, Quad quad) {
     const int lane = lane_id();

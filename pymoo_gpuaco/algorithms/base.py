@@ -8,6 +8,8 @@ every tour that was built. The engine is a cache: a copy or a pickle carries its
 from __future__ import annotations
 
 import copy
+import difflib
+import inspect
 import warnings
 from abc import abstractmethod
 from typing import Any, NamedTuple
@@ -21,7 +23,7 @@ from pymoo.core.problem import Problem
 from pymoo.core.variable import get
 from pymoo.util.optimum import filter_optimum
 
-from pymoo_gpuaco.backends import State, check_backend
+from pymoo_gpuaco.backends import State, check_backend, compiling
 from pymoo_gpuaco.colony import checks
 from pymoo_gpuaco.display import ColonyOutput
 from pymoo_gpuaco.problems.instance import Instance, as_instance
@@ -39,6 +41,21 @@ PYMOO_ARGUMENTS = (
     "seed",
     "evaluator",
 )
+# What arguments are called in pymoo and in other ant colonies.
+_ELSEWHERE = {
+    "pop_size": "n_ants",
+    "population_size": "n_ants",
+    "ants": "n_ants",
+    "evaporation": "rho",
+    "decay": "rho",
+    "n_neighbors": "candidate_list_size",
+    "n_neighbours": "candidate_list_size",
+    "k": "candidate_list_size",
+    "n_restarts": "n_climbers",
+    "random_state": "seed",
+    "callbacks": "callback",
+    "logger": "output",
+}
 # Objects that a run changes: every run begins with what was given, not with what the last one left.
 _CHANGED_BY_A_RUN = ("termination", "output", "display", "archive")
 
@@ -168,6 +185,21 @@ class TourAlgorithm(Algorithm):
             state["display"].progress = None
         return state
 
+    def __repr__(self) -> str:
+        """The class with the arguments that are not the defaults."""
+        defaults: dict[str, Any] = {}
+        for cls in reversed(inspect.getmro(type(self))[:-1]):
+            defaults |= {n: p.default for n, p in inspect.signature(cls).parameters.items()}
+        told = []
+        for name in self.arguments:
+            usual = defaults.get(name)
+            value = get(getattr(self, name, usual))
+            if name == "sampling" and value is not None:
+                told.append("sampling=..")
+            elif value is not usual and not (isinstance(value, type(usual)) and value == usual):
+                told.append(f"{name}={value!r}")
+        return f"{type(self).__name__}({', '.join(told)})"
+
     # ---- pymoo's life cycle -------------------------------------------------------------------------------------
 
     def setup(
@@ -186,9 +218,9 @@ class TourAlgorithm(Algorithm):
             self._begin_with_what_was_given(told)
             self._forget_run()
             _check_seed(told.get("seed", self.seed))
-            super().setup(
-                problem, verbose=self.verbose if verbose is None else verbose, progress=progress, **told
-            )
+            verbose = self.verbose if verbose is None else verbose
+            with compiling.announced(print if verbose else None):
+                super().setup(problem, verbose=verbose, progress=progress, **told)
         except BaseException:
             self.__dict__.clear()
             self.__dict__.update(before)
@@ -219,8 +251,11 @@ class TourAlgorithm(Algorithm):
         known = self.arguments + PYMOO_ARGUMENTS
         for name in arguments:
             if name not in known:
+                close = [_ELSEWHERE[name]] if _ELSEWHERE.get(name) in known else []
+                close += difflib.get_close_matches(name, known, n=1, cutoff=0.75)
+                hint = f" Did you mean {close[0]}?" if close else ""
                 raise TypeError(
-                    f"{type(self).__name__} has no argument {name!r}; it takes {', '.join(sorted(known))}"
+                    f"{type(self).__name__} has no argument {name!r}.{hint} It takes {', '.join(sorted(known))}"
                 )
 
     def _forget_run(self) -> None:
@@ -346,6 +381,16 @@ class TourAlgorithm(Algorithm):
                 "tours are built by distance, and the objective decides which of them count as best",
                 stacklevel=2,
             )
+
+    def _post_advance(self) -> None:
+        # under save_history pymoo takes these three away while it copies, and a copy may fail
+        lent = {name: self.__dict__[name] for name in ("history", "callback", "display")}
+        try:
+            super()._post_advance()
+        except BaseException:
+            if self.display is None:
+                self.__dict__.update(lent)
+            raise
 
     def _set_optimum(self) -> None:
         # a colony is not elitist, so the best so far joins; first, for it to win ties

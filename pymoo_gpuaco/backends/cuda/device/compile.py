@@ -6,8 +6,10 @@ compiler's version.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import hashlib
+import logging
 import os
 import shutil
 import subprocess
@@ -17,9 +19,11 @@ from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+from pymoo_gpuaco.backends import compiling
 from pymoo_gpuaco.backends.cuda.device import sources
 from pymoo_gpuaco.backends.errors import BackendUnavailable
 
+_log = logging.getLogger("pymoo_gpuaco")
 _OPTIONS = ("-O3", "-std=c++17", "-cubin", "--ftz=true", "-lineinfo")
 
 
@@ -93,7 +97,11 @@ def compile_file(name: str, arch: str, defines: Mapping[str, object] | None = No
         return kept.read_bytes()
     except OSError:
         pass
-    code = _run_nvcc(nvcc, options, name)
+    compiling.begin("the CUDA engine with nvcc")
+    try:
+        code = _run_nvcc(nvcc, options, name)
+    finally:
+        compiling.end()
     _keep(kept, code)
     return code
 
@@ -113,15 +121,26 @@ def _run_nvcc(nvcc: str, options: list[str], name: str) -> bytes:
 
 
 def _keep(path: Path, code: bytes) -> None:
-    """Write at once or not at all: another process may read or write the same file. A read-only cache is no error."""
+    """Write at once or not at all: another process may read or write the same file.
+
+    A cache that cannot be written is no error: the first time it is told.
+    """
+    temporary = ""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         handle, temporary = tempfile.mkstemp(dir=path.parent)
         with os.fdopen(handle, "wb") as file:
             file.write(code)
         os.replace(temporary, path)
-    except OSError:
-        pass
+    except OSError as error:
+        with contextlib.suppress(OSError):
+            os.unlink(temporary)
+        _tell(f"compiled kernels could not be kept in {path.parent} ({error})")
+
+
+@functools.cache
+def _tell(what: str) -> None:
+    _log.warning("%s: every run compiles them; set PYMOO_GPUACO_CACHE to a folder that can be written", what)
 
 
 def compile_files(arch: str, wanted: Mapping[str, Mapping[str, object]]) -> dict[str, bytes]:

@@ -6,14 +6,14 @@ PyTorch, CuPy and others use the same primary context, so all of them can live i
 from __future__ import annotations
 
 import os
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from pymoo_gpuaco._install import how_to_install
 from pymoo_gpuaco.backends.errors import BackendUnavailable
+from pymoo_gpuaco.backends.forks import undivided
 
-_lock = threading.Lock()
 _contexts: dict[int, Any] = {}
 _pid: int | None = None  # the process in which CUDA was started
 
@@ -21,7 +21,7 @@ _pid: int | None = None  # the process in which CUDA was started
 def driver() -> Any:
     """Return pycuda.driver, started. Raises BackendUnavailable that says what is missing."""
     global _pid
-    with _lock:
+    with undivided:
         if _pid is not None and _pid != os.getpid():
             raise BackendUnavailable(
                 "CUDA was in use before this process was forked and cannot be used in the child; start workers with "
@@ -35,7 +35,7 @@ def driver() -> Any:
                     f"the NVIDIA driver is missing ({error}); install it from https://www.nvidia.com/drivers"
                 ) from error
             raise BackendUnavailable(
-                f"PyCUDA is missing ({error}); install it with: pip install 'pymoo-gpuaco[cuda]'"
+                f"PyCUDA is missing ({error}); install it with: pip install pycuda, or {how_to_install('cuda')}"
             ) from error
         if _pid is None:
             try:
@@ -72,7 +72,7 @@ def describe(index: int) -> dict[str, Any]:
 def retain(index: int) -> Any:
     """Return the primary context of a device. Raises ValueError for a device that is not there."""
     cuda = driver()
-    with _lock:
+    with undivided:
         if index not in _contexts:
             count = int(cuda.Device.count())
             if not 0 <= index < count:
