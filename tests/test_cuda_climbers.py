@@ -106,9 +106,11 @@ def test_the_launch_shape_changes_nothing(n, monkeypatch):
         with monkeypatch.context() as patch:
             usual = climbers(problem, 5, **parameters)
             again = climbers(problem, 5, **parameters)
-            patch.setattr(climber_layout, "_steps", lambda pairs, threads, blocks: -float(threads + pairs))
+            patch.setattr(
+                climber_layout, "steps_a_cycle", lambda pairs, threads, blocks: -float(threads + pairs)
+            )
             narrow = climbers(problem, 5, **parameters)
-            patch.setattr(climber_layout, "_resident", lambda *_: None)
+            patch.setattr(climber_layout, "resident_layout", lambda *_: None)
             patch.setattr(climber_layout, "LONGEST_TILE", 210)
             staged = climbers(problem, 5, **parameters)
         engines = (usual, again, narrow, staged)
