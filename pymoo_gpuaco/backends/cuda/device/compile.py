@@ -107,6 +107,7 @@ def compile_file(name: str, arch: str, defines: Mapping[str, object] | None = No
 
 
 def run_nvcc(nvcc: str, options: list[str], name: str) -> bytes:
+    """Return the machine code of one .cu file. Raises BackendUnavailable with the compiler's own words."""
     with tempfile.TemporaryDirectory(prefix="pymoo_gpuaco_") as scratch:
         target = os.path.join(scratch, "kernel.cubin")
         folder = sources.folder()  # includes are named from there
