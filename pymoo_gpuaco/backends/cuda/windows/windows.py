@@ -40,6 +40,9 @@ class Ant(NamedTuple):
     shortest: float
 
 
+_IMPROVEMENT = [Trials(trials=2, all_queued=True)] * 8 + [Trials(trials=10)] * 16
+
+
 class Windows:
     """``window_tours`` (tours, n) on the device, and what finds and commits exchanges on them.
 
@@ -53,7 +56,7 @@ class Windows:
         self._device = device
         self._cities = cities
         self._near = near
-        self._scale = np.float32(scale)
+        self.scale = float(scale)
         self.tours = tours
         self.windows = windows  # of each tour
         self._most = min(cities.n, windows * MOST_EDGES)  # segments that a tour is cut into
@@ -71,7 +74,7 @@ class Windows:
             "find_positions": "iiPP",
         }
         return [
-            Source("windows/search.cu", {**cities, "WARPS": _WARPS, "SCALED": int(self._scale != 1)}, search),
+            Source("windows/search.cu", {**cities, "WARPS": _WARPS, "SCALED": int(self.scale != 1.0)}, search),
             Source("windows/weights.cu", cities, weigh),
             Source("windows/commit.cu", {"THREADS": _COMMIT_THREADS}, commit),
         ]
@@ -134,6 +137,18 @@ class Windows:
         self._device.read(counted, "window_statistics")
         return counted
 
+    def improve(self, tours: NDArray[np.int32], key: int) -> NDArray[np.int32]:
+        """Search windows of given tours (m, n), any m, some at a time; return what they become."""
+        improved = np.empty_like(tours)
+        for first in range(0, len(tours), self.tours):
+            some = tours[first : first + self.tours]
+            rows = np.resize(some, (self.tours, tours.shape[1]))
+            self.load(rows)
+            for number, how in enumerate(_IMPROVEMENT):
+                self.search((key + first + (number << 32)) % 2**64, how)
+            improved[first : first + self.tours] = self.read()[: len(some)]
+        return improved
+
     # ---- rounds
 
     def weigh(self, neighbours: Any, k: int, tau: Any, rest: float, ant: Ant) -> None:
@@ -165,7 +180,7 @@ class Windows:
             -(-self.tours * self.windows // _WARPS),
             32 * _WARPS,
             *self._cities.arguments(),
-            self._scale,
+            np.float32(self.scale),
             a["window_near"],
             len(self._near),
             a["window_weights"] if how.guided else np.intp(0),
