@@ -9,6 +9,8 @@ Research 126, 2000, section 4.3) with three edges, evaluated without touching th
 
 from __future__ import annotations
 
+import numpy as np
+
 from pymoo_gpuaco.backends.cpu.compiled import compiled, inlined
 from pymoo_gpuaco.backends.cpu.windows.window import LOG, LOGGED, NOBODY, QUEUE_HEAD, QUEUED, cost
 
