@@ -80,7 +80,9 @@ class ColonyTermination(Termination):
         idle, idle_tours = generation - self._best_generation, tours - self._best_tours
         shares = {
             f"stagnation: no shorter tour in {idle} generations": _share(idle, self.stagnation),
-            f"stagnation: no shorter tour among {idle_tours}": _share(idle_tours, self.stagnation_tours),
+            f"stagnation: no shorter tour among {idle_tours}": _share(
+                idle_tours, self._tours_to_wait(algorithm)
+            ),
             f"budget: {generation} generations": _share(generation, self.n_max_gen),
             f"budget: {self._seconds:.0f} s": _share(self._seconds, self.seconds),
         }
@@ -96,6 +98,11 @@ class ColonyTermination(Termination):
                 self.reason = reason
                 return 1.0
         return max(shares.values())
+
+    def _tours_to_wait(self, algorithm: Any) -> int | None:
+        """Tours without a shorter one that are stagnation; focused ants anneal, and then wait for longer."""
+        most = self.stagnation_tours
+        return None if most is None else max(most, getattr(algorithm, "patience", 0))
 
     def _count_seconds(self, algorithm: Any) -> None:
         now = time.time()  # as pymoo's start_time

@@ -125,6 +125,15 @@ class TourAlgorithm(Algorithm):
     def _candidates(self) -> int:
         """Length of the candidate lists that the engine reads."""
 
+    def _kind_of_candidates(self) -> str:
+        """Which cities the candidate lists hold, see ``as_instance``."""
+        return "nearest"
+
+    @property
+    def patience(self) -> int:
+        """Tours without a shorter one that this algorithm may need on its way to one."""
+        return 0
+
     @abstractmethod
     def _make_engine(self, instance: Instance) -> Any:
         """Build the engine for an instance."""
@@ -159,7 +168,7 @@ class TourAlgorithm(Algorithm):
     def instance(self) -> Instance:
         """The problem as arrays."""
         if self._instance is None:
-            self._instance = as_instance(self.problem, self._candidates())
+            self._instance = as_instance(self.problem, self._candidates(), self._kind_of_candidates())
         return self._instance
 
     @property
