@@ -22,7 +22,7 @@ class Cooling:
     progress: float = math.nan  # of the run, in [0, 1]
 
     def next(self) -> tuple[float, float]:
-        """Count a generation; return its first and last temperature as shares of the heat."""
+        """Count a generation of trials; return its first and last temperature as shares of the heat."""
         if self.planned == 0:
             self.planned = self.first << min(self.cycle, 40)
             left = self._left()
