@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from typing import NamedTuple
 
@@ -11,7 +10,6 @@ from pymoo.core.termination import TerminateIfAny
 from pymoo.termination.max_time import TimeBasedTermination
 
 from pymoo_gpuaco.algorithms import GPUMMAS
-from pymoo_gpuaco.backends import backend_of
 from pymoo_gpuaco.problems.tsp import TSP
 from pymoo_gpuaco.termination import ColonyTermination
 
@@ -38,12 +36,12 @@ def measure(
     Preparation and compilation are not counted. Raises ``BackendUnavailable`` as the algorithm does.
     """
     construction = _construction_speed(problem, backend, device, _CONSTRUCTION * seconds, seed)
-    own = ColonyTermination()
-    own.stagnation = own.n_max_gen = sys.maxsize  # the time is the budget here
+    # the time is the budget here
+    own = ColonyTermination(stagnation=None, n_max_gen=None, seconds=None, stagnation_tours=None)
     termination = TerminateIfAny(own, TimeBasedTermination(seconds))
     algorithm = GPUMMAS(backend=backend, device=device)
     algorithm.setup(problem, termination=termination, seed=seed)
-    used = backend_of(algorithm.engine)
+    used = algorithm.engine.kind
     before = time.perf_counter()
     length = float(algorithm.run().F[0])
     spent = time.perf_counter() - before

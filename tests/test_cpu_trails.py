@@ -32,7 +32,7 @@ def test_evaporation_and_deposit_by_hand(kind, graph):
     t = memory(kind, graph, 1.0)
     trails.evaporate_rows(t, 0, 4, 0.25, 0.1, 1.2)
     trails.evaporate_rest(t, 0.25, 0.1, 1.2)
-    trails.deposit(t, TOUR, 0.5, 1.2, True)
+    trails.deposit(t, TOUR, 0.5, 0.1, 1.2, True)
     for i, j in ((0, 1), (1, 0), (1, 2), (3, 0), (0, 3)):
         assert trails.read_trail(t, i, j) == pytest.approx(1.2)
     assert trails.read_trail(t, 0, 2) == pytest.approx(0.75)
@@ -48,7 +48,7 @@ def test_evaporation_stops_at_the_lower_limit(graph):
 
 def test_a_directed_deposit_leaves_the_way_back_alone(graph):
     t = memory("dense", graph, 1.0)
-    trails.deposit(t, TOUR, 0.5, 9.0, False)
+    trails.deposit(t, TOUR, 0.5, 0.0, 9.0, False)
     assert trails.read_trail(t, 0, 1) == pytest.approx(1.5)
     assert trails.read_trail(t, 1, 0) == pytest.approx(1.0)
 
@@ -87,7 +87,7 @@ def test_exported_candidate_trails_are_what_ants_read(kind, graph):
 
 def test_branching_factor_of_converged_and_of_even_trails(graph):
     t = memory("dense", graph, 1.0)
-    trails.deposit(t, TOUR, 100.0, 1000.0, True)
+    trails.deposit(t, TOUR, 100.0, 0.0, 1000.0, True)
     # every city has its two tour edges above 1 + 0.05 * 100, and one diagonal below
     assert trails.branching_factor(graph, t, 0.05) == pytest.approx(2.0)
 

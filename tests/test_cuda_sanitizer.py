@@ -20,7 +20,7 @@ TOOLS = ("memcheck", "racecheck", "initcheck", "synccheck")
 def every_kernel() -> None:
     from pymoo_gpuaco.backends.cuda import layout
     from pymoo_gpuaco.backends.cuda.engine import CudaColony
-    from pymoo_gpuaco.backends.cuda.rules import RULES
+    from pymoo_gpuaco.backends.cuda.walks.rules import RULES
     from pymoo_gpuaco.colony.parameters import ColonyParameters, LocalSearch
     from pymoo_gpuaco.colony.trails import TrailUpdate
     from pymoo_gpuaco.problems import TSP
@@ -60,7 +60,7 @@ def every_kernel() -> None:
     for case in [*cases, rows_of_the_heaviest]:
         if case is rows_of_the_heaviest:
             layout.WHOLE = 0
-        instance = as_instance(TSP(coords), case["candidate_list_size"] or 10)
+        instance = as_instance(TSP(coords, "EUC_2D"), case["candidate_list_size"] or 10)
         engine = CudaColony(instance, ColonyParameters(n_ants=9, **case))
         engine.greedy_tour(3)
         engine.reset_trails(1.0)
@@ -79,8 +79,8 @@ def every_kernel() -> None:
 
 
 def every_way_to_climb() -> None:
-    from pymoo_gpuaco.backends.cuda import climber_layout
     from pymoo_gpuaco.backends.cuda.climbers import CudaClimbers
+    from pymoo_gpuaco.backends.cuda.climbers import layout as climber_layout
     from pymoo_gpuaco.colony.parameters import ClimberParameters
     from pymoo_gpuaco.problems import TSP
     from pymoo_gpuaco.problems.instance import as_instance

@@ -106,6 +106,11 @@ TABLE = {
 GPUAS_SELECTIONS = ("auto", "roulette", "compressed", "stochastic_trial", "hybrid", "acceptance_tournament")
 OWN = {
     (GPUAS, "selection"): (list(GPUAS_SELECTIONS), names(*GPUAS_SELECTIONS)),
+    (GPUAS, "deposit"): (
+        ["all", "elitist", "ranked", "best_worst"],
+        names("all", "elitist", "ranked", "best_worst"),
+    ),
+    (GPUAS, "best_weight"): ([None], [*counts(MILLION, 1 << 20), (5, ValueError, "None with deposit='all'")]),
     (GPUMMAS, "selection"): (["auto", "rwm", "wrs"], names("auto", "rwm", "wrs")),
     # candidate edges need a candidate list, which GPUAS has not by default
     (GPUAS, "pheromone"): (["auto", "dense"], TABLE["pheromone"][1]),
@@ -288,3 +293,28 @@ def test_where_a_rule_changes(selection, switch, left):
 def test_the_size_of_a_tournament_is_that_of_the_paper(n, size):
     assert ColonyParameters().resolved_tournament_size(n) == size
     assert ColonyParameters(tournament_size=3).resolved_tournament_size(n) == 3
+
+
+@pytest.mark.parametrize(
+    ("argument", "meant"),
+    [("n_ant", "n_ants"), ("pop_size", "n_ants"), ("evaporation", "rho"), ("sed", "seed")],
+)
+def test_a_misspelt_argument_is_guessed(argument, meant):
+    with pytest.raises(TypeError, match=rf"no argument '{argument}'\. Did you mean {meant}\? It takes "):
+        GPUMMAS(**{argument: 3})
+
+
+def test_nothing_is_guessed_where_nothing_is_like_it():
+    with pytest.raises(TypeError, match=r"no argument 'xyz'\. It takes "):
+        GPUMMAS(xyz=3)
+    with pytest.raises(TypeError, match=r"no argument 'evaporation'\. It takes "):
+        GPU2OptIHC(evaporation=3)  # climbers have no rho
+
+
+def test_an_algorithm_shows_the_arguments_that_are_not_the_defaults():
+    assert repr(GPUMMAS()) == "GPUMMAS()"
+    assert repr(GPUMMAS(8, rho=0.2, seed=1)) == "GPUMMAS(n_ants=8, rho=0.2)"
+    assert (
+        repr(GPU2OptIHC(backend="cpu", sampling=np.zeros((2, 3)))) == "GPU2OptIHC(sampling=.., backend='cpu')"
+    )
+    assert repr(GPUMMAS(local_search="2opt")) == "GPUMMAS(local_search='2opt')"

@@ -8,6 +8,8 @@ every tour that was built. The engine is a cache: a copy or a pickle carries its
 from __future__ import annotations
 
 import copy
+import difflib
+import inspect
 import warnings
 from abc import abstractmethod
 from typing import Any, NamedTuple
@@ -21,10 +23,9 @@ from pymoo.core.problem import Problem
 from pymoo.core.variable import get
 from pymoo.util.optimum import filter_optimum
 
-from pymoo_gpuaco.backends import State, check_backend
+from pymoo_gpuaco.backends import State, check_backend, compiling
 from pymoo_gpuaco.colony import checks
 from pymoo_gpuaco.display import ColonyOutput
-from pymoo_gpuaco.problems import tsp
 from pymoo_gpuaco.problems.instance import Instance, as_instance
 from pymoo_gpuaco.termination import as_new
 
@@ -40,6 +41,21 @@ PYMOO_ARGUMENTS = (
     "seed",
     "evaluator",
 )
+# What arguments are called in pymoo and in other ant colonies.
+_ELSEWHERE = {
+    "pop_size": "n_ants",
+    "population_size": "n_ants",
+    "ants": "n_ants",
+    "evaporation": "rho",
+    "decay": "rho",
+    "n_neighbors": "candidate_list_size",
+    "n_neighbours": "candidate_list_size",
+    "k": "candidate_list_size",
+    "n_restarts": "n_climbers",
+    "random_state": "seed",
+    "callbacks": "callback",
+    "logger": "output",
+}
 # Objects that a run changes: every run begins with what was given, not with what the last one left.
 _CHANGED_BY_A_RUN = ("termination", "output", "display", "archive")
 
@@ -47,8 +63,13 @@ _CHANGED_BY_A_RUN = ("termination", "output", "display", "archive")
 class Tours(NamedTuple):
     """Some tours and their lengths: rows (e, n) and (e,)."""
 
-    rows: NDArray[np.int64]
+    rows: NDArray[np.signedinteger[Any]]
     lengths: NDArray[np.float64]
+
+    def best(self) -> tuple[NDArray[np.int32], float]:
+        """The first of the shortest tours, and its length."""
+        first = int(self.lengths.argmin())
+        return self.rows[first].astype(np.int32), float(self.lengths[first])
 
 
 class TourAlgorithm(Algorithm):
@@ -70,6 +91,7 @@ class TourAlgorithm(Algorithm):
     _instance: Instance | None
     _engine: Any
     _engine_state: State | None
+    _size: int | None  # ants or climbers of the run, as its first engine chose them
 
     def __init__(
         self,
@@ -116,15 +138,19 @@ class TourAlgorithm(Algorithm):
         """One generation: the best ``n_elites`` tours (e, n), shortest first, their lengths, how many were built."""
 
     @abstractmethod
-    def _learn(self, tour: NDArray[np.int32], length: float) -> None:
-        """Take in the best tour of the generation, with the length that the evaluator told."""
+    def _learn(self, told: Tours) -> None:
+        """Take in the tours of the generation, with the lengths that the evaluator told."""
 
     def _has_learnt(self, told: Tours) -> bool:
         """Whether ``_learn`` has been called already, expecting what is told now."""
         return False
 
     @abstractmethod
-    def _start_from(self, tours: NDArray[np.int64], lengths: NDArray[np.float64]) -> None:
+    def _accept(self, outside: Tours) -> None:
+        """Take in told tours that were not handed out, before ``_learn`` is called with all that were told."""
+
+    @abstractmethod
+    def _start_from(self, told: Tours) -> None:
         """Take in the evaluated tours of ``sampling``."""
 
     # ---- engine and instance: rebuilt where a copy or a pickle has left them out -----------------------------------
@@ -159,6 +185,21 @@ class TourAlgorithm(Algorithm):
             state["display"].progress = None
         return state
 
+    def __repr__(self) -> str:
+        """The class with the arguments that are not the defaults."""
+        defaults: dict[str, Any] = {}
+        for cls in reversed(inspect.getmro(type(self))[:-1]):
+            defaults |= {n: p.default for n, p in inspect.signature(cls).parameters.items()}
+        told = []
+        for name in self.arguments:
+            usual = defaults.get(name)
+            value = get(getattr(self, name, usual))
+            if name == "sampling" and value is not None:
+                told.append("sampling=..")
+            elif value is not usual and not (isinstance(value, type(usual)) and value == usual):
+                told.append(f"{name}={value!r}")
+        return f"{type(self).__name__}({', '.join(told)})"
+
     # ---- pymoo's life cycle -------------------------------------------------------------------------------------
 
     def setup(
@@ -177,9 +218,9 @@ class TourAlgorithm(Algorithm):
             self._begin_with_what_was_given(told)
             self._forget_run()
             _check_seed(told.get("seed", self.seed))
-            super().setup(
-                problem, verbose=self.verbose if verbose is None else verbose, progress=progress, **told
-            )
+            verbose = self.verbose if verbose is None else verbose
+            with compiling.announced(print if verbose else None):
+                super().setup(problem, verbose=verbose, progress=progress, **told)
         except BaseException:
             self.__dict__.clear()
             self.__dict__.update(before)
@@ -210,8 +251,11 @@ class TourAlgorithm(Algorithm):
         known = self.arguments + PYMOO_ARGUMENTS
         for name in arguments:
             if name not in known:
+                close = [_ELSEWHERE[name]] if _ELSEWHERE.get(name) in known else []
+                close += difflib.get_close_matches(name, known, n=1, cutoff=0.75)
+                hint = f" Did you mean {close[0]}?" if close else ""
                 raise TypeError(
-                    f"{type(self).__name__} has no argument {name!r}; it takes {', '.join(sorted(known))}"
+                    f"{type(self).__name__} has no argument {name!r}.{hint} It takes {', '.join(sorted(known))}"
                 )
 
     def _forget_run(self) -> None:
@@ -225,6 +269,7 @@ class TourAlgorithm(Algorithm):
         self._engine = None
         self._engine_state = None
         self._warned = False
+        self._size = None
         self._begun = False
         self._n_eval_due = 0
         self._handed_out: Tours | None = None  # by the last ask(), if it was an engine that built them
@@ -243,12 +288,11 @@ class TourAlgorithm(Algorithm):
         return self._infill()
 
     def _sampled(self) -> Population:
-        n_samples = getattr(self.engine, "n_ants", None) or self.engine.n_climbers
         sampling = self.sampling
         if isinstance(sampling, (list, tuple)):
             sampling = np.array(sampling)
         given = Initialization(sampling).do(
-            self.problem, n_samples, random_state=self.random_state, algorithm=self
+            self.problem, self._size, random_state=self.random_state, algorithm=self
         )
         # only X is taken: an F of another problem, or of none, would never be evaluated again
         tours = check_tours("sampling", given.get("X"), self.instance.n)
@@ -278,16 +322,18 @@ class TourAlgorithm(Algorithm):
         if self.sampling is None:
             self._advance(infills=infills, **kwargs)
             return
-        told = self._told(infills)
-        self._start_from(told.rows, told.lengths)
+        self._start_from(self._told(infills))
 
     def _advance(self, infills: Population | None = None, **kwargs: Any) -> None:
         told = self._told(infills)
         self.pop = infills
-        best = int(told.lengths.argmin())
-        self._compare_with_distances(told, best)
-        if not self._has_learnt(told):
-            self._learn(told.rows[best].astype(np.int32), float(told.lengths[best]))
+        self._compare_with_distances(told, int(told.lengths.argmin()))
+        if self._has_learnt(told):
+            return
+        outside = self._outside(told)
+        if len(outside.lengths):
+            self._accept(outside)
+        self._learn(told)
 
     def _told(self, infills: Population | None) -> Tours:
         """Tours and the F that the evaluator or the user gave them."""
@@ -311,6 +357,15 @@ class TourAlgorithm(Algorithm):
     def _were_handed_out(self, tours: NDArray) -> bool:
         return self._handed_out is not None and np.array_equal(tours, self._handed_out.rows)
 
+    def _outside(self, told: Tours) -> Tours:
+        """The tours that were not handed out."""
+        if self._were_handed_out(told.rows):
+            return Tours(told.rows[:0], told.lengths[:0])
+        known = set() if self._handed_out is None else {row.tobytes() for row in self._handed_out.rows}
+        rows = canonical(told.rows, self.instance.symmetric)
+        new = np.array([row.tobytes() not in known for row in rows], dtype=bool)
+        return Tours(rows[new], told.lengths[new])
+
     def _compare_with_distances(self, tours: Tours, best: int) -> None:
         if self._warned:
             return
@@ -326,6 +381,16 @@ class TourAlgorithm(Algorithm):
                 "tours are built by distance, and the objective decides which of them count as best",
                 stacklevel=2,
             )
+
+    def _post_advance(self) -> None:
+        # under save_history pymoo takes these three away while it copies, and a copy may fail
+        lent = {name: self.__dict__[name] for name in ("history", "callback", "display")}
+        try:
+            super()._post_advance()
+        except BaseException:
+            if self.display is None:
+                self.__dict__.update(lent)
+            raise
 
     def _set_optimum(self) -> None:
         # a colony is not elitist, so the best so far joins; first, for it to win ties
@@ -349,7 +414,7 @@ def canonical(tours: ArrayLike, symmetric: bool) -> NDArray[np.int64]:
 
 def check_tours(name: str, tours: Any, n: int) -> NDArray[np.int64]:
     """Return (m, n) int64 rows that are permutations of 0 .. n-1; ValueError names the first that is not."""
-    return tsp.check_tours(np.atleast_2d(np.asarray(tours)), n, name)
+    return checks.permutations(name, np.atleast_2d(np.asarray(tours)), n)
 
 
 def _check_sampling(sampling: Any) -> None:

@@ -3,25 +3,47 @@
 from __future__ import annotations
 
 import logging
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeVar
 
-from pymoo_gpuaco.backends.protocol import AheadEngine, ClimberEngine, ColonyEngine, State
+from pymoo_gpuaco.backends.errors import BackendUnavailable
+from pymoo_gpuaco.backends.forks import undivided
+from pymoo_gpuaco.backends.protocol import (
+    Accepts,
+    AheadEngine,
+    Builder,
+    ClimberEngine,
+    ColonyEngine,
+    Engine,
+    FollowsProgress,
+    Improver,
+    Stateful,
+    Trails,
+)
+from pymoo_gpuaco.backends.state import State
 from pymoo_gpuaco.colony import checks
-from pymoo_gpuaco.colony.parameters import ClimberParameters, ColonyParameters
+from pymoo_gpuaco.colony.parameters import ClimberParameters, ColonyParameters, LocalSearch
 from pymoo_gpuaco.problems.instance import Instance
 
 __all__ = [
     "BACKENDS",
+    "Accepts",
     "AheadEngine",
     "BackendUnavailable",
+    "Builder",
     "ClimberEngine",
     "ColonyEngine",
+    "Engine",
+    "FollowsProgress",
+    "Improver",
     "State",
-    "backend_of",
+    "Stateful",
+    "Trails",
     "check_backend",
     "cuda_devices",
     "make_climbers",
     "make_colony",
+    "make_improver",
     "why_no_cuda",
 ]
 
@@ -29,9 +51,7 @@ BACKENDS = ("auto", "cpu", "cuda")
 _log = logging.getLogger("pymoo_gpuaco")
 _told: set[str] = set()
 
-
-class BackendUnavailable(RuntimeError):
-    """The backend that was asked for cannot run here; the message says what is missing."""
+E = TypeVar("E")
 
 
 def check_backend(backend: Any, device: Any) -> None:
@@ -42,9 +62,10 @@ def check_backend(backend: Any, device: Any) -> None:
 
 def why_no_cuda() -> str | None:
     """Say what the CUDA backend lacks here and how to get it, or None if it can run."""
-    from pymoo_gpuaco.backends import cuda
+    with undivided:
+        from pymoo_gpuaco.backends import cuda
 
-    return cuda.why_unavailable()
+        return cuda.why_unavailable()
 
 
 def cuda_devices() -> list[str]:
@@ -60,11 +81,6 @@ def cuda_devices() -> list[str]:
     return lines
 
 
-def backend_of(engine: ColonyEngine | ClimberEngine) -> str:
-    """Return "cpu" or "cuda": the backend that an engine belongs to."""
-    return "cuda" if type(engine).__module__.startswith(f"{__name__}.cuda") else "cpu"
-
-
 def make_colony(
     instance: Instance, parameters: ColonyParameters, backend: str = "auto", device: int = 0
 ) -> ColonyEngine:
@@ -72,17 +88,23 @@ def make_colony(
 
     Raises ``BackendUnavailable`` if ``backend="cuda"`` cannot run here or has not got what the parameters ask for.
     """
-    if _cuda_runs(backend):
+
+    def on_cuda() -> ColonyEngine:
         from pymoo_gpuaco.backends.cuda.engine import CudaColony, lacks
 
         missing = lacks(instance, parameters)
-        if missing is None:
-            return CudaColony(instance, parameters, device)
-        _settle_for_cpu(backend, missing)
-    from pymoo_gpuaco.backends.cpu.engine import CpuColony, warm_up
+        if missing is not None:
+            raise BackendUnavailable(missing)
+        return CudaColony(instance, parameters, device)
 
-    warm_up(parameters, instance.symmetric)
-    return CpuColony(instance, parameters)
+    def on_cpu() -> ColonyEngine:
+        with undivided:
+            from pymoo_gpuaco.backends.cpu.engine import CpuColony, warm_up
+
+        warm_up(parameters, instance.symmetric)
+        return CpuColony(instance, parameters)
+
+    return _first_able(backend, on_cuda, on_cpu)
 
 
 def make_climbers(
@@ -92,30 +114,62 @@ def make_climbers(
 
     Raises ``BackendUnavailable`` if ``backend="cuda"`` cannot run here.
     """
-    if _cuda_runs(backend):
+
+    def on_cuda() -> ClimberEngine:
         from pymoo_gpuaco.backends.cuda.climbers import CudaClimbers
 
         return CudaClimbers(instance, parameters, device)
-    from pymoo_gpuaco.backends.cpu.engine import CpuClimbers, warm_up_climbers
 
-    warm_up_climbers()
-    return CpuClimbers(instance, parameters)
+    def on_cpu() -> ClimberEngine:
+        with undivided:
+            from pymoo_gpuaco.backends.cpu.engine import CpuClimbers, warm_up_climbers
+
+        warm_up_climbers()
+        return CpuClimbers(instance, parameters)
+
+    return _first_able(backend, on_cuda, on_cpu)
 
 
-def _cuda_runs(backend: str) -> bool:
-    """Whether to try CUDA first."""
+def make_improver(
+    instance: Instance, search: LocalSearch, backend: str = "auto", device: int = 0
+) -> Improver:
+    """Build what improves tours at hand: on CUDA where that is asked for, or usable and able, else on the CPU.
+
+    The search looks at the instance's candidate lists. Raises ``BackendUnavailable`` as ``make_colony`` does.
+    """
+
+    def on_cuda() -> Improver:
+        from pymoo_gpuaco.backends.cuda.improver import CudaImprover
+
+        return CudaImprover(instance, search, device)
+
+    def on_cpu() -> Improver:
+        with undivided:
+            from pymoo_gpuaco.backends.cpu.engine import warm_up
+            from pymoo_gpuaco.backends.cpu.improver import CpuImprover
+
+        warm_up(ColonyParameters(local_search=search), instance.symmetric)
+        return CpuImprover(instance, search)
+
+    return _first_able(backend, on_cuda, on_cpu)
+
+
+def _first_able(backend: str, on_cuda: Callable[[], E], on_cpu: Callable[[], E]) -> E:
+    """What CUDA makes, unless the CPU is asked for or "auto" finds that CUDA cannot, which it says once."""
     if backend == "cpu":
-        return False
-    missing = why_no_cuda()
-    if missing is not None:
-        _settle_for_cpu(backend, missing)
-    return missing is None
-
-
-def _settle_for_cpu(backend: str, missing: str) -> None:
-    """Refuse if CUDA was asked for; else say once what runs on the CPU, and why."""
-    if backend == "cuda":
-        raise BackendUnavailable(f"backend='cuda' cannot run this: {missing}. backend='cpu' can")
+        return on_cpu()
+    try:
+        missing = why_no_cuda()
+        if missing is not None:
+            raise BackendUnavailable(missing)
+        return on_cuda()
+    except BackendUnavailable as error:
+        missing = str(error)
+        if backend == "cuda":
+            raise BackendUnavailable(
+                f"backend='cuda' cannot run this: {missing}. backend='cpu' can"
+            ) from error
     if missing not in _told:
         _told.add(missing)
         _log.warning("pymoo_gpuaco runs on the CPU: %s", missing)
+    return on_cpu()

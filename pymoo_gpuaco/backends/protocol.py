@@ -1,46 +1,77 @@
-"""What an engine must do. Engines know arrays and parameters; they import no pymoo.
+"""What an engine can do, as small roles. Engines know arrays and parameters; they import no pymoo.
 
 An engine is built from an ``Instance`` and parameters, keeps its tours and trails to itself, and hands out what is
 asked for as numpy arrays on the host. All randomness comes from the 64-bit key of each call, so a run is repeated
 by repeating its keys, and the exported state needs no generator.
+
+Every array that comes in is checked before anything changes (``colony/checks.py``, ``backends/state.py``): tours must
+be permutations of 0 .. n-1, trails finite and >= 0; ValueError says what is wrong.
 """
 
 from __future__ import annotations
 
-from typing import Protocol, runtime_checkable
+from typing import Literal, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from pymoo_gpuaco.backends.state import State
 from pymoo_gpuaco.colony.trails import TrailUpdate
+from pymoo_gpuaco.problems.instance import Instance
 
-State = dict[str, NDArray]  # plain arrays by name; an engine of the other kind can import it
+Kind = Literal["cpu", "cuda"]
 
 
 @runtime_checkable
-class ColonyEngine(Protocol):
-    """A colony of m ants over n cities (GPUAS, GPUMMAS, GPUACS)."""
+class Engine(Protocol):
+    """What all engines tell about themselves."""
 
-    n_ants: int
+    kind: Kind
+    instance: Instance
+
+
+@runtime_checkable
+class Builder(Protocol):
+    """Builds tours: m ants, each from nothing or by changing a tour that is good already."""
+
+    n_ants: int  # m
+
+    @property
+    def n_built(self) -> int:
+        """Tours that the last ``construct`` built, >= 1: more than it hands out where ants share one tour."""
+        ...
 
     def greedy_tour(self, start: int = 0) -> tuple[NDArray[np.int32], float]:
         """Nearest-neighbour tour from city ``start``, ties to the lower number, and its length."""
         ...
 
-    def reset_trails(self, value: float) -> None:
-        """Set every trail to ``value``; ACS pulls trails back towards it (tau_0)."""
-        ...
-
     def construct(self, key: int) -> NDArray[np.float64]:
-        """Build and improve m tours; return their exact lengths (m,). ``key`` in [0, 2**64)."""
-        ...
-
-    def improve(self, tours: ArrayLike, key: int) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
-        """Local search on m given tours (m, n); return copies and their exact lengths (m,)."""
+        """Run one generation; return the exact lengths (e,) of the tours it hands out. ``key`` in [0, 2**64)."""
         ...
 
     def tours(self, ants: ArrayLike) -> NDArray[np.int32]:
-        """Tours (len(ants), n) of the last construction."""
+        """Tours (len(ants), n) of the last construction; ``ants`` number the lengths that it returned."""
+        ...
+
+
+@runtime_checkable
+class Improver(Protocol):
+    """Local search on tours at hand; an engine's own tours and trails stay as they are."""
+
+    def improve(self, tours: ArrayLike, key: int) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
+        """Improve any number of tours (m, n), m >= 0; return copies and their exact lengths (m,).
+
+        Row i depends on itself, the key and i alone. Raises ValueError unless rows are permutations of 0 .. n-1.
+        """
+        ...
+
+
+@runtime_checkable
+class Trails(Protocol):
+    """Pheromone, which an engine's own ants follow."""
+
+    def reset_trails(self, value: float) -> None:
+        """Set every trail to ``value``; ACS pulls trails back towards it (tau_0)."""
         ...
 
     def update_trails(self, update: TrailUpdate) -> None:
@@ -51,13 +82,51 @@ class ColonyEngine(Protocol):
         """Mean number of candidates a city whose trail exceeds min + lam (max - min) of its candidates."""
         ...
 
+
+@runtime_checkable
+class Stateful(Protocol):
+    """Can be put away as plain arrays and go on elsewhere."""
+
     def export_state(self) -> State:
         """Everything that the next call depends on."""
         ...
 
     def import_state(self, state: State) -> None:
-        """Continue from an exported state, of this engine kind or the other."""
+        """Continue from an exported state, of this engine kind or the other.
+
+        Raises ValueError, before anything changes, for arrays that are missing, of another shape, or not what they
+        should be: cities out of range, trails that are negative or not finite.
+        """
         ...
+
+
+@runtime_checkable
+class Accepts(Protocol):
+    """Takes in good tours from outside: a user's, another island's."""
+
+    def accept(self, tours: ArrayLike, lengths: ArrayLike) -> None:
+        """Take in tours (m, n), m >= 0, the shortest first where there is no room for all.
+
+        ``lengths`` (m,) are what the sender measured, finite, in any unit: they order the tours. What the engine keeps
+        it measures itself. A colony whose ants build from nothing lets them take the places of its longest tours
+        where they are shorter, so that they count in deposits by rank and by the colony until the next construction.
+        A colony whose ants change one tour merges them into it. Work that ``begin`` started is dropped.
+        """
+        ...
+
+
+@runtime_checkable
+class FollowsProgress(Protocol):
+    """Does other things early in a run than late. It does not work ahead: what it began would have heard too little."""
+
+    def expect(self, progress: float) -> None:
+        """Be told before each ``construct`` how far the run is, in [0, 1], or NaN where nobody knows."""
+        ...
+
+
+@runtime_checkable
+class ColonyEngine(Engine, Builder, Improver, Trails, Stateful, Accepts, Protocol):
+    """A colony of m ants over n cities (GPUAS, GPUMMAS, GPUACS)."""
 
 
 @runtime_checkable
@@ -70,7 +139,7 @@ class AheadEngine(ColonyEngine, Protocol):
         """Start ``construct(key)``, which then only waits for its end.
 
         Until then all else that the engine hands out stays what it was. The work is dropped if the trails are
-        changed, a state is imported or ``construct`` is called with another key.
+        changed, tours or a state are taken in, or ``construct`` is called with another key.
         """
         ...
 
@@ -84,7 +153,7 @@ class AheadEngine(ColonyEngine, Protocol):
 
 
 @runtime_checkable
-class ClimberEngine(Protocol):
+class ClimberEngine(Engine, Stateful, Protocol):
     """Random-restart 2-opt hill climbers (GPU2OptIHC)."""
 
     n_climbers: int
@@ -97,7 +166,10 @@ class ClimberEngine(Protocol):
         ...
 
     def start_from(self, tours: ArrayLike) -> None:
-        """Let the first climbers begin at the given tours (rows of n) instead of random ones."""
+        """Let the first climbers begin at the given tours (rows of n) instead of random ones.
+
+        Raises ValueError unless rows are permutations of 0 .. n-1.
+        """
         ...
 
     def best(self) -> tuple[NDArray[np.int32], float]:
@@ -106,12 +178,4 @@ class ClimberEngine(Protocol):
 
     def lengths(self) -> NDArray[np.float64]:
         """Exact lengths (n_climbers,) of the tours as they stand."""
-        ...
-
-    def export_state(self) -> State:
-        """Everything that the next call depends on."""
-        ...
-
-    def import_state(self, state: State) -> None:
-        """Continue from an exported state."""
         ...

@@ -7,6 +7,9 @@ import numbers
 from collections.abc import Iterable
 from typing import Any
 
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
 
 def real(
     name: str,
@@ -62,3 +65,62 @@ def flag(name: str, value: Any) -> bool:
     if not isinstance(value, bool):
         raise TypeError(f"{name} must be True or False, got {value!r}")
     return value
+
+
+def permutations(name: str, tours: ArrayLike, n: int, first_row: int = 0) -> NDArray[np.int64]:
+    """Return tours (m, n) as int64, each a permutation of 0 .. n-1; rows are named from ``first_row`` on.
+
+    Floats with whole values pass. Raises ValueError that names the first row that is none.
+    """
+    given = np.asarray(tours)
+    if given.ndim != 2 or given.shape[1] != n:
+        raise ValueError(f"{name} must have {n} cities a row, got shape {given.shape}")
+    if given.dtype.kind == "f":
+        with np.errstate(invalid="ignore"):  # NaN and infinities: told below
+            whole = given.astype(np.int64)
+        bad = np.flatnonzero((whole != given).any(axis=1))
+    elif given.dtype.kind in "iu":
+        whole = given.astype(np.int64, copy=False)
+        bad = np.zeros(0, dtype=np.int64)
+    else:
+        raise ValueError(f"{name} must hold city numbers, got dtype {given.dtype}")
+    if not bad.size:
+        inside = ((whole >= 0) & (whole < n)).all(axis=1)
+        bad = np.flatnonzero(~inside)
+    if not bad.size:
+        seen = np.zeros(given.shape, dtype=bool)
+        seen[np.arange(len(given))[:, None], whole] = True
+        bad = np.flatnonzero(~seen.all(axis=1))
+    if bad.size:
+        raise ValueError(f"{name}: row {first_row + bad[0]} is not a permutation of 0..{n - 1}")
+    return whole
+
+
+def finite(name: str, values: ArrayLike, low: float = -math.inf, *, infinity: bool = False) -> NDArray[Any]:
+    """Return an array of finite numbers >= ``low``; ``infinity`` lets +inf pass, which stands for "none yet".
+
+    Raises ValueError that names the first that is out of range.
+    """
+    array = np.asarray(values)
+    if array.dtype.kind not in "iuf":
+        raise ValueError(f"{name} must hold numbers, got dtype {array.dtype}")
+    good = (array >= low) & (array > -math.inf)  # NaN is neither
+    if not infinity:
+        good &= array < math.inf
+    if not good.all():
+        place = tuple(int(i) for i in np.argwhere(~good)[0])
+        start = "(-inf" if low == -math.inf else f"[{low:g}"
+        raise ValueError(
+            f"{name} must be in {start}, inf{']' if infinity else ')'}, got {array[place]} at {place}"
+        )
+    return array
+
+
+def integers_in(name: str, values: ArrayLike, low: int, high: int) -> NDArray[Any]:
+    """Return an array of integers between ``low`` and ``high``, both included. Raises ValueError likewise."""
+    array = np.asarray(values)
+    bad = (array < low) | (array > high)
+    if array.dtype.kind not in "iu" or bad.any():
+        what = f"{array[tuple(np.argwhere(bad)[0])]}" if bad.any() else f"dtype {array.dtype}"
+        raise ValueError(f"{name} must hold integers in [{low}, {high}], got {what}")
+    return array

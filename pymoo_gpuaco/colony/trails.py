@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,18 +15,83 @@ _TINY = float(np.finfo(np.float32).tiny)
 class TrailUpdate:
     """One pheromone update, as an engine carries it out.
 
-    First all trails evaporate: tau <- (1 - rho) tau (not if ``on_tours_only``). Then every (tour, amount) of
-    ``deposits`` adds ``amount`` to its edges, and every ant of the last construction adds ``colony_amount`` / its
-    length (0: none does; tours of length 0 add 1). Trails stay within [tau_min, tau_max] throughout.
-    With ``on_tours_only`` (ACS) the edges of the tours alone change: tau <- (1 - rho) tau + rho amount.
+    First all trails evaporate: tau <- (1 - rho) tau. Then come deposits on the edges of tours, and every amount may be
+    negative, which takes trail away:
+
+    - ``deposits``: (tour, amount) pairs, any number, tours (n,) from anywhere;
+    - ``colony_amount`` / its length by every ant of the last construction (>= 0; 0: none does);
+    - ``ranked[r]`` / its length by the ant of rank r of the last construction: 0 is the shortest, ties go to the lower
+      number. Ranks beyond the last ant have no effect;
+    - ``worst_amount`` / its length by the ant of the last rank.
+
+    In the last three a tour of length 0 counts as of length |amount|, so adds or takes 1. An edge gets the sum of its
+    positive amounts, is cut to tau_max, loses the sum of its negative ones, and is cut to tau_min: the order of the
+    tours changes nothing but the rounding. Trails stay within [tau_min, tau_max], and tau_min >= 0.
+
+    With ``on_tours_only`` (ACS) the edges of ``deposits`` alone change, tau <- (1 - rho) tau + rho amount, one tour
+    after another; amounts are >= 0 and there are no others.
+
+    Raises ValueError for numbers out of these ranges.
     """
 
-    rho: float
+    rho: float  # in [0, 1]
     deposits: tuple[tuple[NDArray[np.int32], float], ...] = ()
     colony_amount: float = 0.0
     on_tours_only: bool = False
     tau_min: float = 0.0
     tau_max: float = float("inf")
+    ranked: tuple[float, ...] = ()
+    worst_amount: float = 0.0
+
+    def __post_init__(self) -> None:
+        """Validate; written so that NaN fails."""
+        if not 0.0 <= self.rho <= 1.0:
+            raise ValueError(f"rho must be in [0, 1], got {self.rho}")
+        if not 0.0 <= self.tau_min <= self.tau_max:
+            raise ValueError(f"0 <= tau_min <= tau_max must hold, got {self.tau_min} and {self.tau_max}")
+        if not 0.0 <= self.colony_amount < math.inf:
+            raise ValueError(f"colony_amount must be in [0, inf), got {self.colony_amount}")
+        amounts = (*self.ranked, self.worst_amount, *(amount for _, amount in self.deposits))
+        if not all(map(math.isfinite, amounts)):
+            raise ValueError(f"amounts must be finite, got {amounts}")
+        if self.on_tours_only and (
+            self.colony_amount or self.ranked or self.worst_amount or min(amounts) < 0.0
+        ):
+            raise ValueError("with on_tours_only there are deposits of amounts >= 0 and no others")
+
+    def written_out(self, tours: NDArray[np.int32], lengths: NDArray[np.float64]) -> TrailUpdate:
+        """The same update, with ``tours`` (m, n) of ``lengths`` (m,) for the last construction: ``deposits`` alone."""
+        ants: list[tuple[int, float]] = []
+        if self.colony_amount:
+            ants += [
+                (ant, per_length(self.colony_amount, length)) for ant, length in enumerate(lengths.tolist())
+            ]
+        ants += self.by_ant(lengths)
+        deposits = (*self.deposits, *((tours[ant], amount) for ant, amount in ants))
+        return replace(self, deposits=deposits, colony_amount=0.0, ranked=(), worst_amount=0.0)
+
+    def by_ant(self, lengths: NDArray[np.float64]) -> list[tuple[int, float]]:
+        """Amounts of ``ranked`` and ``worst_amount`` as (ant, amount) for ants of these lengths (m,).
+
+        Amounts are not 0, and no ant is listed twice: the last rank's are added up.
+        """
+        if not (self.ranked or self.worst_amount):
+            return []
+        order = np.argsort(lengths, kind="stable")
+        shares = np.zeros(len(order))
+        few = min(len(order), len(self.ranked))
+        shares[:few] = self.ranked[:few]
+        shares[-1] += self.worst_amount
+        return [
+            (int(ant), per_length(float(share), float(lengths[ant])))
+            for ant, share in zip(order, shares, strict=True)
+            if share
+        ]
+
+
+def per_length(share: float, length: float) -> float:
+    """What an ant deposits: share / length, and 1 of its sign on a tour of length 0."""
+    return share / length if length > 0.0 else math.copysign(1.0, share)
 
 
 def trail_limits(

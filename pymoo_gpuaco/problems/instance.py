@@ -62,6 +62,12 @@ class Instance:
         """Neighbours listed for each city, 1 <= k <= n - 1."""
         return self.neighbours.shape[1]
 
+    def distance(self, i: ArrayLike, j: ArrayLike) -> NDArray[np.float64]:
+        """Return the distances from cities i to cities j, in double, with the metric's own rounding."""
+        if self.metric == Metric.EXPLICIT:
+            return self.matrix[np.asarray(i), np.asarray(j)]
+        return distances(self.metric, self.coords, i, j)
+
     def tour_length(self, tour: ArrayLike) -> float:
         """Return a closed tour's length. Raises ValueError unless it is an (n,) permutation of 0..n-1."""
         row = np.asarray(tour)

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-import functools
+from collections.abc import Callable, Hashable
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from pymoo_gpuaco.backends.cpu import acs, construct, directed_search, hill_climbing, local_search, selection
+from pymoo_gpuaco.backends.cpu import acs, construct, hill_climbing, local_search, selection
 from pymoo_gpuaco.backends.cpu import trails as trail_memory
 from pymoo_gpuaco.backends.cpu.graph import make_graph, tour_length
+from pymoo_gpuaco.backends.cpu.improver import MANY_CITIES, CpuImprover
 from pymoo_gpuaco.backends.cpu.tabu import Tabu, make_tabu
-from pymoo_gpuaco.backends.cpu.threads import spread, thread_count
-from pymoo_gpuaco.backends.protocol import State
+from pymoo_gpuaco.backends.cpu.threads import apart, spread, thread_count
+from pymoo_gpuaco.backends.forks import undivided
+from pymoo_gpuaco.backends.protocol import Kind
+from pymoo_gpuaco.backends.state import State, stored_integers, stored_numbers, stored_tours
+from pymoo_gpuaco.colony import checks, immigrants
 from pymoo_gpuaco.colony.parameters import ClimberParameters, ColonyParameters, LocalSearch
 from pymoo_gpuaco.colony.trails import TrailUpdate
 from pymoo_gpuaco.problems.instance import Instance, as_instance
@@ -21,12 +25,12 @@ from pymoo_gpuaco.problems.tsp import TSP
 # Default colony: with local search a few tours a core already fill the machine; without, as many ants as cities
 # (papers 000, 001, 003), but no more than keep their tours within some hundred megabytes.
 ANTS_WITH_LOCAL_SEARCH = 24
-MANY_CITIES = 3000
 ANTS_ON_MANY_CITIES = 8  # from 3,000 cities on: a generation is long, and learning needs generations
 MOST_ANTS_BY_DEFAULT = 4096
 CLIMBERS = 32
 # Pairs that all climbers together evaluate in one call: well under a second on one core.
 PAIRS_PER_CALL = 100_000_000
+_LAST_RESTART = 2**62
 
 _SELECTION = {
     "rwm": selection.COMPRESSED,
@@ -59,6 +63,8 @@ class CpuColony:
     MemoryError : when a dense memory over all cities would not fit; the message says what would.
     """
 
+    kind: Kind = "cpu"
+
     def __init__(self, instance: Instance, parameters: ColonyParameters) -> None:
         n = instance.n
         self.instance = instance
@@ -68,12 +74,7 @@ class CpuColony:
         self._all_cities = parameters.candidate_list_size is None
         self._acs = parameters.selection == "pseudo_random_proportional"
         memory = parameters.resolved_memory(n)
-        search = parameters.local_search
-        if search is not None and search.moves == "2opt" and not instance.symmetric:
-            raise ValueError(
-                "local_search='2opt' reverses paths and needs a symmetric instance; "
-                "local_search=True or '2opt+oropt' works on asymmetric ones"
-            )
+        self._improver = CpuImprover(instance, parameters.local_search, self._graph)
         self._check_memory(memory)
         positive = instance.neighbour_distances[instance.neighbour_distances > 0]
         self._rule = construct.Rule(
@@ -98,7 +99,6 @@ class CpuColony:
         self._tau0 = 0.0
         self._threads = min(thread_count(), self.n_ants)
         self._tabus = [make_tabu(n) for _ in range(self._threads)]
-        self._workspaces = [local_search.make_workspace(n) for _ in range(self._threads if search else 0)]
         self._eta_beta = self._heuristic()
         k = self._graph.neighbours.shape[1]
         if self._all_cities:
@@ -141,6 +141,11 @@ class CpuColony:
             spread(lambda _, a, b: construct.fill_distances(self._graph, a, b, d), n, thread_count())
         return np.maximum(d, self._rule.shortest) ** -self._rule.beta
 
+    @property
+    def n_built(self) -> int:
+        """Tours of a construction: one an ant."""
+        return self.n_ants
+
     def greedy_tour(self, start: int = 0) -> tuple[NDArray[np.int32], float]:
         """Nearest-neighbour tour from city ``start`` and its length."""
         tour = np.empty(self.instance.n, np.int32)
@@ -160,7 +165,7 @@ class CpuColony:
         else:
             self._refresh_weights()
             spread(lambda thread, a, b: self._walk(thread, a, b, seed), self.n_ants, self._threads)
-        spread(lambda thread, a, b: self._improve(thread, a, b, seed), self.n_ants, self._threads)
+        self._improver.work(self._tours, self._lengths, key, self._reference)
         best = int(self._lengths.argmin())
         if self._lengths[best] < self._reference_length:
             self._reference_length = float(self._lengths[best])
@@ -211,37 +216,16 @@ class CpuColony:
             self._tours,
         )
 
-    def _improve(self, thread: int, first: int, last: int, seed: np.uint64) -> None:
-        search, n = self.parameters.local_search, self.instance.n
-        if search is None:
-            construct.measure(self._graph, first, last, self._tours, self._lengths)
-        elif not self.instance.symmetric:
-            directed_search.improve_directed_tours(
-                self._graph, self._workspaces[thread], first, last, self._tours, self._lengths
-            )
-        else:
-            longest = min(int(search.kick_length), (n - 2) // 2)
-            local_search.improve_tours(
-                self._graph,
-                self._workspaces[thread],
-                search.moves == "2opt+oropt",
-                self._reference,
-                search.number_of_kicks(n, usual_kicks(n)),
-                longest,
-                seed,
-                first,
-                last,
-                self._tours,
-                self._lengths,
-            )
-
     def improve(self, tours: ArrayLike, key: int) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
-        """Local search on m given tours (m, n); return copies and their exact lengths (m,)."""
-        self._tours[...] = np.asarray(tours)
-        self._reference[...] = -1
-        self._reference_length = np.inf
-        spread(lambda thread, a, b: self._improve(thread, a, b, np.uint64(key)), self.n_ants, self._threads)
-        return self._tours.copy(), self._lengths.copy()
+        """Local search on any number of given tours (m, n); return copies and their exact lengths (m,)."""
+        return self._improver.improve(tours, key)
+
+    def accept(self, tours: ArrayLike, lengths: ArrayLike) -> None:
+        """Let tours (m, n) take the places of longer ones, see ``Accepts``."""
+        rows = immigrants.in_order(tours, lengths, self.instance.n)
+        measured = np.array([tour_length(self._graph, tour) for tour in rows])
+        for ant, row in immigrants.places(self._lengths, measured):
+            self._tours[ant], self._lengths[ant] = rows[row], measured[row]
 
     def tours(self, ants: ArrayLike) -> NDArray[np.int32]:
         """Copy the tours (len(ants), n) of the last construction."""
@@ -250,9 +234,10 @@ class CpuColony:
     def update_trails(self, update: TrailUpdate) -> None:
         """Evaporate and deposit, see ``TrailUpdate``."""
         t, symmetric = self._trails, self.instance.symmetric
-        tours = [(np.ascontiguousarray(tour, np.int32), float(amount)) for tour, amount in update.deposits]
+        deposits = update.written_out(self._tours, self._lengths).deposits
+        amounts = [(np.ascontiguousarray(tour, np.int32), float(amount)) for tour, amount in deposits]
         if update.on_tours_only:
-            for tour, amount in tours:
+            for tour, amount in amounts:
                 trail_memory.blend_tour(t, tour, float(update.rho), amount, symmetric)
             return
         low, high, rho = float(update.tau_min), float(update.tau_max), float(update.rho)
@@ -262,12 +247,9 @@ class CpuColony:
             thread_count(),
         )
         trail_memory.evaporate_rest(t, rho, low, high)
-        for tour, amount in tours:
-            trail_memory.deposit(t, tour, amount, high, symmetric)
-        if update.colony_amount > 0.0:
-            for tour, length in zip(self._tours, self._lengths, strict=True):
-                amount = float(update.colony_amount / length) if length > 0.0 else 1.0
-                trail_memory.deposit(t, tour, amount, high, symmetric)
+        # what is added comes first: it is cut to tau_max before anything is taken away
+        for tour, amount in sorted(amounts, key=lambda pair: pair[1] < 0.0):
+            trail_memory.deposit(t, tour, amount, low, high, symmetric)
 
     def branching_factor(self, lam: float) -> float:
         """Mean number of candidates a city with a trail above min + lam (max - min)."""
@@ -290,17 +272,21 @@ class CpuColony:
 
     def import_state(self, state: State) -> None:
         """Continue from an exported state of a colony with the same instance and parameters."""
-        t = self._trails
-        _copy_into(t.tau, state["tau"], "tau")
-        _copy_into(t.rest, state["rest"], "rest")
+        t, m, n = self._trails, self.n_ants, self.instance.n
+        tau = stored_numbers(state, "tau", t.tau.shape, np.float32)
+        rest = stored_numbers(state, "rest", t.rest.shape, np.float32)
+        tau0 = stored_numbers(state, "tau0", (1,))
+        tours = stored_tours(state, "tours", m, n)
+        lengths = stored_numbers(state, "lengths", (m,))
+        reference = stored_integers(state, "reference", (n, 2), -1, n - 1)
+        reference_length = stored_numbers(state, "reference_length", (1,), infinity=True)
         if t.kind == trail_memory.SELECTIVE:
-            _copy_into(t.ids, state["ids"], "ids")
-            _copy_into(t.tail, state["tail"], "tail")
-        _copy_into(self._tours, state["tours"], "tours")
-        _copy_into(self._lengths, state["lengths"], "lengths")
-        _copy_into(self._reference, state["reference"], "reference")
-        self._reference_length = float(state["reference_length"][0])
-        self._tau0 = float(state["tau0"][0])
+            ids = stored_integers(state, "ids", t.ids.shape, -1, n - 1)
+            tail = stored_integers(state, "tail", t.tail.shape, 0, t.ids.shape[1] - 1)
+            t.ids[...], t.tail[...] = ids, tail
+        t.tau[...], t.rest[...], self._tau0 = tau, rest, float(tau0[0])
+        self._tours[...], self._lengths[...] = tours, lengths
+        self._reference[...], self._reference_length = reference, float(reference_length[0])
 
 
 class CpuClimbers:
@@ -310,6 +296,8 @@ class CpuClimbers:
     ------
     ValueError : for an asymmetric instance, which reversing a path would change in length.
     """
+
+    kind: Kind = "cpu"
 
     def __init__(self, instance: Instance, parameters: ClimberParameters) -> None:
         if not instance.symmetric:
@@ -347,7 +335,8 @@ class CpuClimbers:
     def start_from(self, tours: ArrayLike) -> None:
         """Let the first climbers begin at the given tours (rows of n) instead of random ones."""
         c = self._climbers
-        for climber, tour in enumerate(np.asarray(tours)[: self.n_climbers]):
+        given = checks.permutations("tours", tours, self.instance.n)
+        for climber, tour in enumerate(given[: self.n_climbers]):
             c.tours[climber] = tour
             c.lengths[climber] = tour_length(self._graph, c.tours[climber])
             c.restart[climber] = climber
@@ -373,19 +362,27 @@ class CpuClimbers:
 
         Moves noted for a batch are of use only to an engine that makes batches: another starts the scan anew.
         """
-        c = self._climbers
-        noted = {"own_gain", "own_move"}
-        for name, array in c._asdict().items():
-            if name not in noted:
-                _copy_into(array, state[name], name)
-        if noted <= state.keys() and np.shape(state["own_gain"]) == c.own_gain.shape:
-            _copy_into(c.own_gain, state["own_gain"], "own_gain")
-            _copy_into(c.own_move, state["own_move"], "own_move")
-        elif c.own_gain.size:
+        c, m, n = self._climbers, self.n_climbers, self.instance.n
+        given = {
+            "tours": stored_tours(state, "tours", m, n),
+            "lengths": stored_numbers(state, "lengths", (m,)),
+            "restart": stored_integers(state, "restart", (m,), -m, _LAST_RESTART, np.int64),
+            "row": stored_integers(state, "row", (m,), hill_climbing.START_AGAIN, n, np.int64),
+            "gain": stored_numbers(state, "gain", (m,), low=-np.inf),
+            "move": stored_integers(state, "move", (m, 2), 0, n - 1, np.int64),
+        }
+        best_tours = stored_tours(state, "best_tours", m, n)
+        best_lengths = stored_numbers(state, "best_lengths", (m,), infinity=True)
+        noted = {"own_gain", "own_move"} <= state.keys() and np.shape(state["own_gain"]) == c.own_gain.shape
+        if noted:
+            given["own_gain"] = stored_numbers(state, "own_gain", c.own_gain.shape, low=-np.inf)
+            given["own_move"] = stored_integers(state, "own_move", c.own_move.shape, 0, n - 1)
+        for name, array in given.items():
+            getattr(c, name)[...] = array
+        if c.own_gain.size and not noted:
             c.gain[c.row > 0] = 0.0
             c.row[c.row > 0] = 0
-        _copy_into(self._best_tours, state["best_tours"], "best_tours")
-        _copy_into(self._best_lengths, state["best_lengths"], "best_lengths")
+        self._best_tours[...], self._best_lengths[...] = best_tours, best_lengths
 
 
 def _selection_code(parameters: ColonyParameters) -> int:
@@ -395,11 +392,6 @@ def _selection_code(parameters: ColonyParameters) -> int:
     return _SELECTION[parameters.selection]
 
 
-def usual_kicks(n: int) -> float:
-    """Kicks a city where the user gave none: more where trails need long to tell good edges from bad ones."""
-    return 0.1 if n < MANY_CITIES else 1.0
-
-
 def default_ants(n: int, parameters: ColonyParameters) -> int:
     """Colony size where the user gave none."""
     if parameters.local_search is None:
@@ -407,7 +399,6 @@ def default_ants(n: int, parameters: ColonyParameters) -> int:
     return ANTS_WITH_LOCAL_SEARCH if n < MANY_CITIES else ANTS_ON_MANY_CITIES
 
 
-@functools.cache
 def _compile_for(all_cities: bool, acs: bool, symmetric: bool, searches: bool) -> None:
     """Run every compiled function that such a colony calls, on eight cities."""
     n = 8
@@ -429,9 +420,8 @@ def _compile_for(all_cities: bool, acs: bool, symmetric: bool, searches: bool) -
     colony.branching_factor(0.05)
 
 
-@functools.cache
-def warm_up_climbers() -> None:
-    """Compile what hill climbers call, on eight cities."""
+def _compile_climbers() -> None:
+    """Run every compiled function that hill climbers call, on eight cities."""
     places = np.random.default_rng(0).random((8, 2))
     climbers = CpuClimbers(
         as_instance(TSP(places, metric="EXACT"), 1), ClimberParameters(n_climbers=1, moves="batch")
@@ -440,24 +430,35 @@ def warm_up_climbers() -> None:
     climbers.climb(0, pairs=100)
 
 
+_warm: set[Hashable] = set()
+
+
+def _once(what: Hashable, compile_it: Callable[[], None]) -> None:
+    if what in _warm:
+        return
+
+    def whole() -> None:
+        with undivided:
+            compile_it()
+
+    apart(whole)
+    _warm.add(what)
+
+
 def warm_up(parameters: ColonyParameters, symmetric: bool) -> None:
     """Compile ahead (seconds the first time, then read from numba's cache), so that no generation has to wait."""
-    _compile_for(
+    case = (
         parameters.candidate_list_size is None,
         parameters.selection == "pseudo_random_proportional",
         symmetric,
         parameters.local_search is not None,
     )
+    _once(case, lambda: _compile_for(*case))
 
 
-def _copy_into(target: NDArray, source: NDArray, name: str) -> None:
-    array = np.asarray(source)
-    if array.shape != target.shape:
-        raise ValueError(
-            f"state['{name}'] must have shape {target.shape}, got {array.shape}: "
-            "it belongs to another instance, number of ants or climbers, or memory"
-        )
-    target[...] = array
+def warm_up_climbers() -> None:
+    """Compile ahead what hill climbers call."""
+    _once("climbers", _compile_climbers)
 
 
 def _free_bytes() -> int | None:

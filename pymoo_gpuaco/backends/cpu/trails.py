@@ -102,20 +102,20 @@ def evaporate_rest(t, rho, tau_min, tau_max):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def deposit(t, tour, amount, tau_max, symmetric):  # type: ignore[no-untyped-def]
-    """tau <- min(tau + amount, tau_max) on the edges of a tour (Eqs. (5) and (6), paper 000)."""
+def deposit(t, tour, amount, tau_min, tau_max, symmetric):  # type: ignore[no-untyped-def]
+    """tau <- tau + amount within the limits on the edges of a tour (Eqs. (5) and (6), paper 000)."""
     n = tour.shape[0]
-    high, add = np.float32(tau_max), np.float32(amount)
+    low, high, add = np.float32(tau_min), np.float32(tau_max), np.float32(amount)
     i = tour[n - 1]
     for p in range(n):
         j = tour[p]
         s = find_slot(t, i, j)
         if s >= 0:
-            t.tau[i, s] = min(high, t.tau[i, s] + add)
+            t.tau[i, s] = min(high, max(low, t.tau[i, s] + add))
         if symmetric:
             s = find_slot(t, j, i)
             if s >= 0:
-                t.tau[j, s] = min(high, t.tau[j, s] + add)
+                t.tau[j, s] = min(high, max(low, t.tau[j, s] + add))
         i = j
 
 

@@ -1,0 +1,107 @@
+"""Local search on tours at hand, on all cores."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from pymoo_gpuaco.backends.cpu import construct, directed_search, local_search
+from pymoo_gpuaco.backends.cpu.graph import Graph, make_graph
+from pymoo_gpuaco.backends.cpu.threads import spread, thread_count
+from pymoo_gpuaco.backends.protocol import Kind
+from pymoo_gpuaco.colony import checks
+from pymoo_gpuaco.colony.parameters import LocalSearch
+from pymoo_gpuaco.problems.instance import Instance
+
+MANY_CITIES = 3000
+
+
+def usual_kicks(n: int) -> float:
+    """Kicks a city where the user gave none: more where trails need long to tell good edges from bad ones."""
+    return 0.1 if n < MANY_CITIES else 1.0
+
+
+class CpuImprover:
+    """``Improver`` on all cores; ``search=None`` only measures.
+
+    Raises
+    ------
+    ValueError : for a 2-opt search on an asymmetric instance.
+    """
+
+    kind: Kind = "cpu"
+
+    def __init__(self, instance: Instance, search: LocalSearch | None, graph: Graph | None = None) -> None:
+        if search is not None and search.moves == "2opt" and not instance.symmetric:
+            raise ValueError(
+                "local_search='2opt' reverses paths and needs a symmetric instance; "
+                "local_search=True or '2opt+oropt' works on asymmetric ones"
+            )
+        n = instance.n
+        self.instance = instance
+        self._search = search
+        self._graph = make_graph(instance) if graph is None else graph
+        self._nothing_known = np.full((n, 2), -1, np.int32)
+        self._workspaces: list[local_search.Workspace] = []
+
+    def improve(self, tours: ArrayLike, key: int) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
+        """Improve any number of tours (m, n); return copies and their exact lengths (m,)."""
+        rows = checks.permutations("tours", tours, self.instance.n).astype(np.int32)
+        lengths = np.empty(len(rows))
+        self.work(rows, lengths, key, self._nothing_known)
+        return rows, lengths
+
+    def work(
+        self,
+        tours: NDArray[np.int32],
+        lengths: NDArray[np.float64],
+        key: int,
+        reference: NDArray[np.int32],
+    ) -> None:
+        """Improve ``tours`` (m, n), which are permutations, where they are, and measure them into ``lengths`` (m,).
+
+        ``reference`` (n, 2) holds the tour neighbours of a tour that has been searched: stretches of it are not
+        searched again. -1 stands for none.
+        """
+        threads = min(thread_count(), len(tours))
+        while self._search is not None and len(self._workspaces) < threads:
+            self._workspaces.append(local_search.make_workspace(self.instance.n))
+
+        def part(thread: int, first: int, last: int) -> None:
+            self._work(thread, first, last, np.uint64(key), tours, lengths, reference)
+
+        if len(tours):
+            spread(part, len(tours), threads)
+
+    def _work(
+        self,
+        thread: int,
+        first: int,
+        last: int,
+        seed: np.uint64,
+        tours: NDArray[np.int32],
+        lengths: NDArray[np.float64],
+        reference: NDArray[np.int32],
+    ) -> None:
+        search, n = self._search, self.instance.n
+        if search is None:
+            construct.measure(self._graph, first, last, tours, lengths)
+        elif not self.instance.symmetric:
+            directed_search.improve_directed_tours(
+                self._graph, self._workspaces[thread], first, last, tours, lengths
+            )
+        else:
+            longest = min(int(search.kick_length), (n - 2) // 2)
+            local_search.improve_tours(
+                self._graph,
+                self._workspaces[thread],
+                search.moves == "2opt+oropt",
+                reference,
+                search.number_of_kicks(n, usual_kicks(n)),
+                longest,
+                seed,
+                first,
+                last,
+                tours,
+                lengths,
+            )

@@ -1,0 +1,245 @@
+"""Rounds of window search over several tours: windows search side by side, their exchanges are committed together."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+import numpy as np
+from numpy.typing import NDArray
+
+from pymoo_gpuaco.backends.cuda.device import Device, Source, words
+from pymoo_gpuaco.backends.cuda.instance.cities import CITIES, Cities
+
+NEAR = 8  # neighbours a city that windows look at (NEAR of window.cuh)
+MOST_EDGES = 255  # of an exchange (MOST_EDGES of search.cu)
+_WARPS = 4  # windows a block
+_WINDOW_BYTES = {2: 7744, 3: 9792}  # sizeof(Window), by the axes of a city
+_COMMIT_THREADS = 512
+
+
+@dataclass(frozen=True)
+class Trials:
+    """How the windows of a round make their trials; lengths in whole units of the search."""
+
+    trials: int  # a window at most
+    all_queued: bool = False  # repair every city before the first trial: the tour is no local optimum yet
+    longest: int = 50  # cities of a stretch that a kick moves
+    walk: int = 12  # steps of the longest walks that gather a window's cities
+    around: tuple[int, int] = (3, 12)  # positions before and behind each city that join it
+    slack: float = 0.0  # how much longer than its best a window may get in between
+    heat: float = 0.0  # temperature; 0: only what is not longer leaves a window
+    successes: int = 1 << 30  # a window ends after so many improvements
+    guided: int = 0  # windows of a hundred whose ants follow the trails; kicks of the others are random
+
+
+class Ant(NamedTuple):
+    """How strongly ants follow what: tau^alpha eta^beta, with no distance below ``shortest``."""
+
+    alpha: float
+    beta: float
+    shortest: float
+
+
+_IMPROVEMENT = [Trials(trials=2, all_queued=True)] * 8 + [Trials(trials=10)] * 16
+
+
+class Windows:
+    """``window_tours`` (tours, n) on the device, and what finds and commits exchanges on them.
+
+    near : (lists, n, NEAR) int32 neighbours, nearest first; -1 where there are fewer. Each window draws a list.
+    scale : whole units a unit of distance.
+    """
+
+    def __init__(
+        self, device: Device, cities: Cities, near: NDArray[np.int32], scale: float, tours: int, windows: int
+    ) -> None:
+        self._device = device
+        self._cities = cities
+        self._near = near
+        self.scale = float(scale)
+        self.tours = tours
+        self.windows = windows  # of each tour
+        self._most = min(cities.n, windows * MOST_EDGES)  # segments that a tour is cut into
+
+    # ---- Part
+
+    def sources(self) -> list[Source]:
+        """Return the search and the commit."""
+        cities = self._cities.definitions()
+        search = {"search_windows": CITIES + "fPiPPPiiIIiiiiiiiffiPPPPP"}
+        weigh = {"weigh_windows": CITIES + "PiPiPffffP"}
+        commit = {
+            "commit_exchanges": "iiPPPPPPPPPPPPPPPiPP",
+            "lay_out": "iiiPPPPP",
+            "find_positions": "iiPP",
+        }
+        return [
+            Source("windows/search.cu", {**cities, "WARPS": _WARPS, "SCALED": int(self.scale != 1.0)}, search),
+            Source("windows/weights.cu", cities, weigh),
+            Source("windows/commit.cu", {"THREADS": _COMMIT_THREADS}, commit),
+        ]
+
+    def needed(self) -> dict[str, int]:
+        """Return the bytes of every array."""
+        n, tours, windows = self._cities.n, self.tours, self.tours * self.windows
+        words = -(-n // 32)
+        return {
+            "window_near": self._near.nbytes,
+            "window_weights": self._near.nbytes,
+            "window_tours": 4 * n * tours,
+            "window_next": 4 * n * tours,
+            "window_positions": 4 * n * tours,
+            "window_found": 16 * windows,
+            "window_removed": 8 * windows * MOST_EDGES,
+            "window_added": 8 * windows * MOST_EDGES,
+            "window_edges": 4,
+            "window_statistics": 32,
+            "window_states": windows,
+            "window_claims": 8 * n * tours,
+            "window_bits": 4 * words * tours,
+            "window_ranks": 4 * words * tours,
+            "window_cuts": 4 * n * tours,
+            "window_links": 8 * n * tours,
+            "window_owners": 8 * n * tours,
+            "window_used": 4 * n * tours,
+            "window_jumps": 32 * n * tours,
+            "window_jumped": 32 * n * tours,
+            "window_sizes": 8 * n * tours,
+            "window_weakest": 16 * n * tours,
+            "window_counts": 4 * tours,
+            "window_segments": 16 * self._most * tours,
+        }
+
+    def prepare(self) -> None:
+        """Upload the neighbours."""
+        self._device.write("window_near", self._near)
+        needed = self.needed()
+        for name in ("window_statistics", "window_claims", "window_bits", "window_positions"):
+            self._device.arrays.zero(name, needed[name])
+
+    # ---- tours
+
+    def load(self, tours: NDArray[np.int32]) -> None:
+        """Take over tours (tours, n)."""
+        device, a, n = self._device, self._device.arrays, self._cities.n
+        device.write("window_tours", tours)
+        device.call("find_positions", self.tours * n, n, self.tours, a["window_tours"], a["window_positions"])
+
+    def read(self) -> NDArray[np.int32]:
+        """Return the tours (tours, n)."""
+        tours = np.empty((self.tours, self._cities.n), np.int32)
+        self._device.read(tours, "window_tours")
+        return tours
+
+    def statistics(self) -> NDArray[np.uint64]:
+        """Return trials, looks, cities and windows, all counted from the beginning."""
+        counted = np.empty(4, np.uint64)
+        self._device.read(counted, "window_statistics")
+        return counted
+
+    def improve(self, tours: NDArray[np.int32], key: int) -> NDArray[np.int32]:
+        """Search windows of given tours (m, n), any m, some at a time; return what they become."""
+        improved = np.empty_like(tours)
+        for first in range(0, len(tours), self.tours):
+            some = tours[first : first + self.tours]
+            rows = np.resize(some, (self.tours, tours.shape[1]))
+            self.load(rows)
+            for number, how in enumerate(_IMPROVEMENT):
+                self.search((key + first + (number << 32)) % 2**64, how)
+            improved[first : first + self.tours] = self.read()[: len(some)]
+        return improved
+
+    # ---- rounds
+
+    def weigh(self, neighbours: Any, k: int, tau: Any, rest: float, ant: Ant) -> None:
+        """Launch: let ants of the next rounds follow trails (n, k) on the candidates ``neighbours``."""
+        a = self._device.arrays
+        self._device.call(
+            "weigh_windows",
+            self._near.size,
+            *self._cities.arguments(),
+            a["window_near"],
+            len(self._near),
+            neighbours,
+            k,
+            tau,
+            np.float32(rest),
+            np.float32(ant.alpha),
+            np.float32(ant.beta),
+            np.float32(ant.shortest),
+            a["window_weights"],
+        )
+
+    def search(self, key: int, how: Trials) -> None:
+        """Launch one round: search all windows and commit what they found."""
+        device, a, n = self._device, self._device.arrays, self._cities.n
+        a.zero("window_edges", 4)
+        size = _WARPS * _WINDOW_BYTES[self._cities.definitions()["DIMENSIONS"]]  # type: ignore[index]
+        device.launch(
+            "search_windows",
+            -(-self.tours * self.windows // _WARPS),
+            32 * _WARPS,
+            *self._cities.arguments(),
+            np.float32(self.scale),
+            a["window_near"],
+            len(self._near),
+            a["window_weights"] if how.guided else np.intp(0),
+            a["window_tours"],
+            a["window_positions"],
+            self.tours,
+            self.windows,
+            *words(key),
+            how.trials,
+            how.guided,
+            int(how.all_queued),
+            how.longest,
+            how.walk,
+            *how.around,
+            np.float32(how.slack),
+            np.float32(how.heat),
+            how.successes,
+            a["window_found"],
+            a["window_removed"],
+            a["window_added"],
+            a["window_edges"],
+            a["window_statistics"],
+            shared=size,
+        )
+        device.launch(
+            "commit_exchanges",
+            self.tours,
+            _COMMIT_THREADS,
+            n,
+            self.windows,
+            a["window_found"],
+            a["window_removed"],
+            a["window_added"],
+            a["window_states"],
+            a["window_claims"],
+            a["window_bits"],
+            a["window_ranks"],
+            a["window_cuts"],
+            a["window_links"],
+            a["window_owners"],
+            a["window_used"],
+            a["window_jumps"],
+            a["window_jumped"],
+            a["window_sizes"],
+            a["window_weakest"],
+            self._most,
+            a["window_counts"],
+            a["window_segments"],
+        )
+        device.call(
+            "lay_out",
+            self.tours * n,
+            n,
+            self.tours,
+            self._most,
+            a["window_counts"],
+            a["window_segments"],
+            a["window_tours"],
+            a["window_next"],
+            a["window_positions"],
+        )
+        a.swap("window_tours", "window_next")

@@ -1,0 +1,58 @@
+"""Reading an exported state: every array is checked before an engine takes it over.
+
+A state may come from a file or from another program, and compiled code looks nothing up twice: a city that is not
+there would be read from memory that is not the engine's.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pymoo_gpuaco.colony import checks
+
+State = dict[str, NDArray]  # plain arrays by name; an engine of the other kind can import it
+
+
+def stored(state: State, name: str, shape: tuple[int, ...]) -> NDArray:
+    """Return an array of a state. Raises ValueError if it is missing, misshapen or not of numbers."""
+    if name not in state:
+        raise ValueError(f"state has no array {name!r}; it has {', '.join(sorted(state)) or 'none'}")
+    array = np.asarray(state[name])
+    if array.shape != shape:
+        raise ValueError(
+            f"state['{name}'] must have shape {shape}, got {array.shape}: "
+            "it belongs to another instance, number of ants or climbers, or memory"
+        )
+    if array.dtype.kind not in "iuf":
+        raise ValueError(f"state['{name}'] must hold numbers, got dtype {array.dtype}")
+    return array
+
+
+def stored_numbers(
+    state: State,
+    name: str,
+    shape: tuple[int, ...],
+    kind: type = np.float64,
+    *,
+    low: float = 0.0,
+    infinity: bool = False,
+) -> NDArray:
+    """Return finite numbers >= ``low`` as type ``kind``, contiguous; ``infinity`` lets +inf pass, for "none yet"."""
+    array: NDArray = np.ascontiguousarray(stored(state, name, shape), kind)
+    return checks.finite(f"state['{name}']", array, low, infinity=infinity)
+
+
+def stored_integers(
+    state: State, name: str, shape: tuple[int, ...], low: int, high: int, kind: type = np.int32
+) -> NDArray:
+    """Return integers between ``low`` and ``high``, both included, as type ``kind``, contiguous."""
+    array = checks.integers_in(f"state['{name}']", stored(state, name, shape), low, high)
+    return np.ascontiguousarray(array, kind)
+
+
+def stored_tours(state: State, name: str, m: int, n: int) -> NDArray[np.int32]:
+    """Return tours (m, n), contiguous; a row of zeros stands for "none yet"."""
+    tours = stored(state, name, (m, n))
+    checks.permutations(f"state['{name}']", tours[tours.any(axis=1)], n)
+    return np.ascontiguousarray(tours, np.int32)
