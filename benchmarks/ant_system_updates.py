@@ -17,6 +17,7 @@ import numpy as np
 from record import write
 
 from pymoo_gpuaco import GPUAS, load_tsp
+from pymoo_gpuaco.algorithms.base import Tours
 from pymoo_gpuaco.problems.tsp import TSP
 
 #: updates needed in paper 004, Table I, which writes 3082 for 3038 cities
@@ -53,7 +54,7 @@ class Colony:
         algorithm = self._algorithm
         lengths = algorithm.engine.construct(int(self._keys.integers(0, 2**64, dtype=np.uint64)))
         best = int(lengths.argmin())
-        algorithm._learn(algorithm.engine.tours([best])[0], float(lengths[best]))
+        algorithm._learn(Tours(algorithm.engine.tours([best]), lengths[[best]]))
         self.best = min(self.best, float(lengths[best]))
 
 

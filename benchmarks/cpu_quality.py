@@ -42,10 +42,8 @@ COLUMNS = (
 
 def climb(problem: TSP, seconds: float, seed: int) -> tuple[list[float], float, float]:
     """Gaps after 10, 25, 50, 100 % of the time, seconds used, tours a second."""
-    never = 10**9
-    termination = TerminateIfAny(
-        ColonyTermination(stagnation=never, n_max_gen=never), TimeBasedTermination(seconds)
-    )
+    own = ColonyTermination(stagnation=None, n_max_gen=None, seconds=None, stagnation_tours=None)
+    termination = TerminateIfAny(own, TimeBasedTermination(seconds))
     trace: list[tuple[float, float]] = []
 
     def note(algorithm: Any) -> None:

@@ -18,7 +18,7 @@ from pymoo.optimize import minimize
 from record import write
 
 from pymoo_gpuaco import GPUMMAS, TSP, load_tsp
-from pymoo_gpuaco.algorithms.base import TourAlgorithm
+from pymoo_gpuaco.algorithms.base import TourAlgorithm, Tours
 
 REPEATS = 5
 
@@ -89,7 +89,7 @@ def bare_loop(algorithm: TourAlgorithm, keys: list[int]) -> float:
     for key in keys:
         lengths = algorithm.engine.construct(key)
         best = int(lengths.argmin())
-        algorithm._learn(algorithm.engine.tours([best])[0], float(lengths[best]))
+        algorithm._learn(Tours(algorithm.engine.tours([best]), lengths[[best]]))
     return time.perf_counter() - before
 
 

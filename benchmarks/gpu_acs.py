@@ -27,6 +27,7 @@ import numpy as np
 from record import write
 
 from pymoo_gpuaco import GPUACS, GPUMMAS, TSP, load_tsp
+from pymoo_gpuaco.algorithms.base import Tours
 
 PAPER = {
     "beta": 3.0,
@@ -110,7 +111,7 @@ def run(algorithm: Any, seed: int, ends: Callable[[int, float], bool]) -> tuple[
     while not ends(count, time.perf_counter() - begin):
         lengths = algorithm.engine.construct(int(keys.integers(0, 2**64, dtype=np.uint64)))
         best = int(lengths.argmin())
-        algorithm._learn(algorithm.engine.tours([best])[0], float(lengths[best]))
+        algorithm._learn(Tours(algorithm.engine.tours([best]), lengths[[best]]))
         count += 1
     return time.perf_counter() - begin, count
 

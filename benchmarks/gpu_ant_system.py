@@ -28,6 +28,7 @@ from gpu_variants import AUTHOR
 from record import write
 
 from pymoo_gpuaco import GPUAS, load_tsp
+from pymoo_gpuaco.algorithms.base import Tours
 from pymoo_gpuaco.problems.tsp import TSP
 
 INSTANCES = ("d198", "a280", "lin318", "pcb442", "rat783", "pr1002", "pr2392", "pcb3038", "fl3795")
@@ -85,7 +86,7 @@ def iterate(algorithm: GPUAS, key: int) -> float:
     """One construction and one update; the best length."""
     lengths = algorithm.engine.construct(key)
     best = int(lengths.argmin())
-    algorithm._learn(algorithm.engine.tours([best])[0], float(lengths[best]))
+    algorithm._learn(Tours(algorithm.engine.tours([best]), lengths[[best]]))
     return float(lengths[best])
 
 
@@ -127,7 +128,7 @@ def cpu_times(problem: TSP, selection: str) -> tuple[float, float]:
         lengths = algorithm.engine.construct(len(built))
         middle = time.perf_counter()
         best = int(lengths.argmin())
-        algorithm._learn(algorithm.engine.tours([best])[0], float(lengths[best]))
+        algorithm._learn(Tours(algorithm.engine.tours([best]), lengths[[best]]))
         built.append(middle - start)
         updated.append(time.perf_counter() - middle)
     return 1000 * statistics.median(built), 1000 * statistics.median(updated)

@@ -44,8 +44,7 @@ CORES = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os
 
 def colony_gaps(problem: TSP, seconds: float, seed: int, ants: int | None) -> list[float]:
     """Gap at each of ``TIMES`` up to ``seconds``; the set-up counts, compiled kernels are there."""
-    never = 10**9
-    own = ColonyTermination(stagnation=never, n_max_gen=never)
+    own = ColonyTermination(stagnation=None, n_max_gen=None, seconds=None, stagnation_tours=None)
     trace: list[tuple[float, float]] = []
     before = time.perf_counter()
 

@@ -18,6 +18,7 @@ from pymoo.optimize import minimize
 from record import write
 
 from pymoo_gpuaco import GPUMMAS, TSP, load_tsp
+from pymoo_gpuaco.algorithms.base import Tours
 
 #: instance: seeds at most, author's mean error in percent, author's seconds
 PLAN = {
@@ -52,7 +53,7 @@ def bare_loop(problem: TSP, seed: int) -> float:
     for key in keys:
         lengths = algorithm.engine.construct(int(key))
         best = int(lengths.argmin())
-        algorithm._learn(algorithm.engine.tours([best])[0], float(lengths[best]))
+        algorithm._learn(Tours(algorithm.engine.tours([best]), lengths[[best]]))
     return time.perf_counter() - before
 
 

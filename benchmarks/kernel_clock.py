@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from pymoo_gpuaco import GPUMMAS
+from pymoo_gpuaco.algorithms.base import Tours
 
 #: what is in a kernel's name, and the part of an iteration that it does; all others change trails
 _WORDS = {
@@ -63,5 +64,5 @@ def iterations(algorithm: GPUMMAS, count: int, seed: int) -> Iterator[float]:
     for key in np.random.default_rng(seed).integers(0, 2**64, count, dtype=np.uint64):
         lengths = engine.construct(int(key))
         best = int(lengths.argmin())
-        algorithm._learn(engine.tours([best])[0], float(lengths[best]))
+        algorithm._learn(Tours(engine.tours([best]), lengths[[best]]))
         yield float(lengths[best])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from typing import NamedTuple
 
@@ -37,8 +36,8 @@ def measure(
     Preparation and compilation are not counted. Raises ``BackendUnavailable`` as the algorithm does.
     """
     construction = _construction_speed(problem, backend, device, _CONSTRUCTION * seconds, seed)
-    own = ColonyTermination()
-    own.stagnation = own.n_max_gen = sys.maxsize  # the time is the budget here
+    # the time is the budget here
+    own = ColonyTermination(stagnation=None, n_max_gen=None, seconds=None, stagnation_tours=None)
     termination = TerminateIfAny(own, TimeBasedTermination(seconds))
     algorithm = GPUMMAS(backend=backend, device=device)
     algorithm.setup(problem, termination=termination, seed=seed)

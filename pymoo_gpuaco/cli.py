@@ -59,8 +59,8 @@ def solve(arguments: argparse.Namespace) -> int:
     """Solve one instance, with progress, a summary and a picture."""
     problem = load_tsp(arguments.instance)
     algorithm = ALL_ALGORITHMS[arguments.algorithm](backend=arguments.backend, device=arguments.device)
-    own = ColonyTermination()
-    own.stagnation = own.n_max_gen = sys.maxsize  # the time is the budget here
+    # the time is the budget here
+    own = ColonyTermination(stagnation=None, n_max_gen=None, seconds=None, stagnation_tours=None)
     termination = TerminateIfAny(own, TimeBasedTermination(arguments.seconds))
     progress = Progress()
     known = f", best known {problem.best_known:.10g}" if problem.best_known else ""

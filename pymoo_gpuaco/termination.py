@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import copy
+import math
+import time
 from typing import Any
 
-from pymoo.core.termination import Termination
+from pymoo.core.termination import NoTermination, TerminateIfAll, TerminateIfAny, Termination
 from pymoo.termination.delta import DeltaToleranceTermination
 from pymoo.util.sliding_window import SlidingWindow
 
@@ -15,46 +17,107 @@ from pymoo_gpuaco.colony import checks
 class ColonyTermination(Termination):
     """Stop at a target, after stagnation, or when a generous budget is spent; ``reason`` says which.
 
-    It is what every algorithm here uses when no termination is given. pymoo's own default would end a run at
-    generation 31 whatever happens: it normalises the permutation as if it were a vector of small integers.
+    It is what every algorithm here uses when no termination is given: a run ends within the first generation that
+    passes a minute, whatever the instance. Where it shall not depend on the machine's speed, give ("n_gen", ..) or
+    ``seconds=None``. pymoo's own default would end a run at generation 31 whatever happens: it normalises the
+    permutation as if it were a vector of small integers.
 
     Parameters
     ----------
     target : length at or below which the run ends; None takes the problem's ``best_known`` where it has one.
-    stagnation : generations in a row without a shorter tour that end the run, >= 1.
-    n_max_gen : most generations, >= 1.
+    stagnation : generations in a row without a shorter tour that end the run, >= 1, or None for no such limit.
+    n_max_gen : most generations, >= 1, or None.
+    seconds : most time from the first generation on, > 0, or None. Time between a pickle and its return, or before
+        this object joined the run, is not counted.
+    stagnation_tours : tours in a row without a shorter one that end the run, >= 1, or None: ``stagnation`` for
+        algorithms that finish many climbs a generation, as GPU2OptIHC on few cities.
     """
 
-    def __init__(self, target: float | None = None, stagnation: int = 1000, n_max_gen: int = 10_000) -> None:
+    def __init__(
+        self,
+        target: float | None = None,
+        stagnation: int | None = 1000,
+        n_max_gen: int | None = 10_000,
+        seconds: float | None = 60.0,
+        stagnation_tours: int | None = 1_000_000,
+    ) -> None:
         super().__init__()
         self.target = None if target is None else checks.real("target", target)
-        self.stagnation = checks.integer("stagnation", stagnation, 1)
-        self.n_max_gen = checks.integer("n_max_gen", n_max_gen, 1)
+        self.stagnation = checks.optional_integer("stagnation", stagnation, 1)
+        self.n_max_gen = checks.optional_integer("n_max_gen", n_max_gen, 1)
+        self.seconds = None if seconds is None else checks.real("seconds", seconds, 0.0, open_low=True)
+        self.stagnation_tours = checks.optional_integer("stagnation_tours", stagnation_tours, 1)
         self.reason: str | None = None
         self.start_again()
 
     def start_again(self) -> None:
         """Forget the run that this object has watched."""
         self.reason = None
+        #: share of the budget (``n_max_gen``, ``seconds``) that is spent, in [0, 1], NaN without a budget
+        self.spent = float("nan") if self.n_max_gen is None and self.seconds is None else 0.0
         self._best = float("inf")
         self._best_generation = 0
+        self._best_tours = 0
+        self._seconds = 0.0
+        self._clock: float | None = None  # when the seconds were counted last
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Everything but the clock, which means nothing elsewhere."""
+        return {**self.__dict__, "_clock": None}
 
     def _update(self, algorithm: Any) -> float:
         best = float(algorithm.opt.get("F").min())
-        generation = int(algorithm.n_iter)
+        generation, tours = int(algorithm.n_iter), int(algorithm.evaluator.n_eval)
         if best < self._best:
-            self._best, self._best_generation = best, generation
+            self._best, self._best_generation, self._best_tours = best, generation, tours
+        self._count_seconds(algorithm)
         target = self.target if self.target is not None else getattr(algorithm.problem, "best_known", None)
-        idle = generation - self._best_generation
+        idle, idle_tours = generation - self._best_generation, tours - self._best_tours
+        shares = {
+            f"stagnation: no shorter tour in {idle} generations": _share(idle, self.stagnation),
+            f"stagnation: no shorter tour among {idle_tours}": _share(idle_tours, self.stagnation_tours),
+            f"budget: {generation} generations": _share(generation, self.n_max_gen),
+            f"budget: {self._seconds:.0f} s": _share(self._seconds, self.seconds),
+        }
         if target is not None and best <= target:
             self.reason = f"target: a tour of length {best:.10g}, at or below {target:.10g}"
-        elif idle >= self.stagnation:
-            self.reason = f"stagnation: no shorter tour in {idle} generations"
-        elif generation >= self.n_max_gen:
-            self.reason = f"budget: {generation} generations"
-        if self.reason is not None:
             return 1.0
-        return max(idle / self.stagnation, generation / self.n_max_gen)
+        if not math.isnan(self.spent):
+            self.spent = min(
+                1.0, max(_share(generation, self.n_max_gen), _share(self._seconds, self.seconds))
+            )
+        for reason, share in shares.items():
+            if share >= 1.0:
+                self.reason = reason
+                return 1.0
+        return max(shares.values())
+
+    def _count_seconds(self, algorithm: Any) -> None:
+        now = time.time()  # as pymoo's start_time
+        before = self._clock
+        if before is None:
+            before = algorithm.start_time if algorithm.n_iter == 1 else now
+        self._seconds += max(0.0, now - before)
+        self._clock = now
+
+
+def _share(used: float, most: float | None) -> float:
+    return 0.0 if most is None else used / most
+
+
+def progress(termination: Termination) -> float:
+    """How far a run is by what it may spend, in [0, 1], or NaN where its termination tells nothing of that."""
+    if isinstance(termination, ColonyTermination):
+        return termination.spent
+    if isinstance(termination, NoTermination):
+        return float("nan")
+    if isinstance(termination, (TerminateIfAny, TerminateIfAll)):
+        parts = [progress(part) for part in termination.criteria]
+        known = [part for part in parts if not math.isnan(part)]
+        if isinstance(termination, TerminateIfAny):
+            return max(known, default=float("nan"))
+        return min(known) if len(known) == len(parts) else float("nan")
+    return min(1.0, float(termination.perc))
 
 
 def as_new(termination: Any, keep: bool = False) -> Any:

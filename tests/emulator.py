@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from pymoo_gpuaco.backends import cuda
-from pymoo_gpuaco.backends.cuda import sources
+from pymoo_gpuaco.backends.cuda.device import sources
 from tests import fake_device
 
 HEADER = Path(__file__).with_name("cuda_on_host.h")

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from pymoo_gpuaco.backends.cuda import layout
+from pymoo_gpuaco.backends.cuda.device import DeviceLimits
 from pymoo_gpuaco.backends.cuda.engine import CudaColony
-from pymoo_gpuaco.backends.cuda.rules import RULES, rule_layout
+from pymoo_gpuaco.backends.cuda.walks.rules import RULES, rule_layout
 from pymoo_gpuaco.colony.parameters import ColonyParameters
 from pymoo_gpuaco.colony.trails import TrailUpdate
 from pymoo_gpuaco.problems import TSP
@@ -15,7 +16,7 @@ from pymoo_gpuaco.problems.instance import as_instance
 from tests.engine_cases import cloud, instance_for
 from tests.fake_device import install
 
-LIMITS = layout.DeviceLimits(multiprocessors=100, warps=64, shared_bytes=200 << 10)
+LIMITS = DeviceLimits(multiprocessors=100, warps=64, shared_bytes=200 << 10)
 
 
 def of(n, limits=LIMITS, **parameters):
@@ -60,7 +61,7 @@ def test_a_tournament_has_a_lane_for_every_city_drawn(size, lanes, ants):
 
 def test_fewer_ants_share_a_block_where_their_memory_does_not_fit():
     # 160 bytes an ant, see above: two fit into 400 bytes, not eight
-    tight = layout.DeviceLimits(multiprocessors=100, warps=64, shared_bytes=400)
+    tight = DeviceLimits(multiprocessors=100, warps=64, shared_bytes=400)
     how = of(1000, tight, selection="acceptance_tournament", tournament_size=4)
     assert (how.lanes, how.ants_a_block, how.in_shared) == (16, 2, True)
     assert not of(1000, tight, selection="compressed").in_shared

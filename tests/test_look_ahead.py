@@ -7,6 +7,7 @@ import copy
 import numpy as np
 import pytest
 from pymoo.core.evaluator import Evaluator
+from pymoo.core.population import Population
 from pymoo.core.problem import ElementwiseProblem
 
 from pymoo_gpuaco import GPUAS, GPUMMAS
@@ -62,6 +63,10 @@ class Beside:
     def update_trails(self, update):
         self.begun = None
         self.inner.update_trails(update)
+
+    def accept(self, tours, lengths):
+        self.begun = None
+        self.inner.accept(tours, lengths)
 
     def import_state(self, state):
         self.begun = None
@@ -137,7 +142,32 @@ def test_what_is_told_counts_when_it_is_not_the_length(make, request):
     engines = request.getfixturevalue("beside")
     with pytest.warns(UserWarning, match="objective"):
         assert_same(run(make(), problem, evaluate=other), plain)
-    assert engines[-1].begins == 1  # it is tried no more
+    # it is tried less and less: after 0, 1, 3 and 7 generations of rest, so in generations 1, 2, 4 and 8 of 12
+    assert engines[-1].begins == 4
+
+
+def test_guests_cost_one_generation_each(make, request):
+    problem = cloud(30)
+    guest = np.random.default_rng(1).permutation(30)
+
+    def work(algorithm):
+        started(algorithm, problem)
+        generation = 0
+        while algorithm.has_next():
+            infills = algorithm.ask()
+            if generation in (3, 7):
+                infills = Population.merge(infills, Population.new("X", guest[None]))
+            Evaluator().eval(problem, infills)
+            algorithm.tell(infills=infills)
+            generation += 1
+        return algorithm.opt[0].F[0], algorithm.engine.export_state()["tau"]
+
+    plain = work(make(backend="cpu"))
+    engines = request.getfixturevalue("beside")
+    assert_same(work(make()), plain)
+    assert engines[-1].begins == GENERATIONS
+    # nothing was begun for the first, and what was begun for those after the guests was dropped
+    assert engines[-1].reused == GENERATIONS - 3
 
 
 def test_asking_twice_forgets_what_was_not_told(make, request):

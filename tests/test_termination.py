@@ -1,6 +1,9 @@
 """When runs end: pymoo's terminations in every form and place, and ColonyTermination."""
 
 import copy
+import pickle
+import time
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -14,7 +17,8 @@ from pymoo.termination.robust import RobustTermination
 from pymoo.termination.xtol import DesignSpaceTermination
 
 from pymoo_gpuaco import TSP, ColonyTermination, GPU2OptIHC
-from pymoo_gpuaco.termination import as_new
+from pymoo_gpuaco import termination as termination_module
+from pymoo_gpuaco.termination import as_new, progress
 from tests.algorithm_cases import (
     M,
     assert_same,
@@ -227,11 +231,14 @@ class Watched:
     """An algorithm as a termination sees it."""
 
     def __init__(self, best_known=None):
-        self.problem = type("P", (), {"best_known": best_known})()
+        self.problem = SimpleNamespace(best_known=best_known)
+        self.evaluator = SimpleNamespace(n_eval=0)
         self.n_iter = 0
+        self.start_time = time.time()
 
-    def after(self, generation, best):
-        self.n_iter = generation
+    def after(self, generation, best, tours=0):
+        self.n_iter = self.n_gen = generation
+        self.evaluator.n_eval = tours
         self.opt = type("O", (), {"get": lambda self, key: np.array([[best]])})()
         return self
 
@@ -281,6 +288,90 @@ def test_budget_ends_the_run():
     assert termination.reason is None
 
 
+def test_many_tours_without_a_shorter_one_are_stagnation():
+    termination, watched = ColonyTermination(stagnation_tours=100), Watched()
+    for generation, (best, tours) in enumerate([(9.0, 60), (8.0, 120), (8.0, 219)], start=1):
+        termination.update(watched.after(generation, best, tours))
+        assert not termination.has_terminated()
+    termination.update(watched.after(4, 8.0, 220))
+    assert termination.reason == "stagnation: no shorter tour among 100"
+
+
+def test_few_cities_stagnate_after_many_climbs_not_after_a_thousand_slices_of_time():
+    algorithm = small(GPU2OptIHC, n_climbers=32).setup(cities(8), seed=1)
+    algorithm.termination.stagnation_tours = 3000
+    run_to_end(algorithm)
+    assert algorithm.n_gen < 1000
+    assert algorithm.termination.reason.startswith("stagnation: no shorter tour among 3")
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    """Seconds that a test sets."""
+    now = SimpleNamespace(seconds=1000.0)
+    monkeypatch.setattr(termination_module, "time", SimpleNamespace(time=lambda: now.seconds))
+    return now
+
+
+@every_algorithm
+def test_the_default_budget_is_a_minute(cls, clock):
+    algorithm = small(cls).setup(cities(14), seed=1)
+    algorithm.termination.stagnation = algorithm.termination.stagnation_tours = None
+    algorithm.next()
+    clock.seconds += 59.0
+    algorithm.next()
+    assert algorithm.has_next()
+    clock.seconds += 1.0
+    algorithm.next()
+    assert not algorithm.has_next()
+    assert algorithm.termination.reason == "budget: 60 s"
+
+
+def test_seconds_begin_with_the_first_generation_and_stop_where_the_run_does(clock):
+    termination, watched = ColonyTermination(seconds=10.0), Watched()
+    watched.start_time = 997.0
+    termination.update(watched.after(1, 5.0))
+    assert termination.perc == pytest.approx(0.3)
+    clock.seconds += 4.0
+    termination.update(watched.after(2, 5.0))
+    assert termination.perc == pytest.approx(0.7)
+    clock.seconds += 500.0
+    later = pickle.loads(pickle.dumps(termination))
+    clock.seconds += 500.0
+    later.update(watched.after(3, 5.0))  # the first after a pause: nobody knows when it began
+    assert later.perc == pytest.approx(0.7)
+    clock.seconds += 3.0
+    later.update(watched.after(4, 5.0))
+    assert later.reason == "budget: 10 s"
+
+
+def test_none_is_no_limit(clock):
+    termination = ColonyTermination(stagnation=None, n_max_gen=None, seconds=None, stagnation_tours=None)
+    watched = Watched()
+    for generation in (1, 10**9):
+        clock.seconds += 1e9
+        termination.update(watched.after(generation, 5.0, 10**12))
+    assert termination.perc == 0.0
+    assert np.isnan(termination.spent)
+
+
+def test_progress_is_what_is_spent():
+    termination, watched = ColonyTermination(n_max_gen=8, stagnation=2), Watched()
+    assert progress(termination) == 0.0
+    for generation in (1, 2):
+        termination.update(watched.after(generation, 5.0))
+    assert termination.perc == 0.5  # one idle generation of two
+    assert progress(termination) == 0.25
+    never, third = NoTermination(), MaximumGenerationTermination(6)
+    third.update(watched)
+    assert progress(third) == pytest.approx(1 / 3)
+    assert np.isnan(progress(never))
+    assert progress(TerminateIfAny(never, third, termination)) == pytest.approx(1 / 3)
+    assert np.isnan(progress(TerminateIfAny(never)))
+    assert progress(TerminateIfAll(third, termination)) == 0.25
+    assert np.isnan(progress(TerminateIfAll(never, third)))
+
+
 def test_best_known_of_the_problem_is_the_target():
     square = TSP(100.0 * np.array([[0, 0], [0, 1], [1, 1], [1, 0]]), best_known=400)
     res = minimize(square, small(GPU2OptIHC), seed=1)
@@ -296,7 +387,9 @@ def test_best_known_of_the_problem_is_the_target():
         ({"stagnation": 0}, ValueError, "stagnation must be an integer >= 1, got 0"),
         ({"stagnation": 2.5}, TypeError, "stagnation must be an integer >= 1, got 2.5"),
         ({"n_max_gen": -1}, ValueError, "n_max_gen must be an integer >= 1, got -1"),
-        ({"n_max_gen": None}, TypeError, "n_max_gen must be an integer >= 1, got None"),
+        ({"seconds": 0}, ValueError, r"seconds must be in \(0, inf\), got 0"),
+        ({"seconds": "60"}, TypeError, "seconds must be a number"),
+        ({"stagnation_tours": 0}, ValueError, "stagnation_tours must be an integer >= 1, got 0"),
     ],
 )
 def test_arguments_out_of_range_are_named(arguments, error, words):

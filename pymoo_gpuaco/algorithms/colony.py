@@ -10,11 +10,12 @@ from numpy.typing import NDArray
 from pymoo.core.variable import get
 
 from pymoo_gpuaco.algorithms.base import TourAlgorithm, Tours
-from pymoo_gpuaco.backends import AheadEngine, ColonyEngine, make_colony
+from pymoo_gpuaco.backends import AheadEngine, ColonyEngine, FollowsProgress, make_colony
 from pymoo_gpuaco.colony import checks
 from pymoo_gpuaco.colony.parameters import ColonyParameters, LocalSearch
 from pymoo_gpuaco.colony.trails import TrailUpdate
 from pymoo_gpuaco.problems.instance import Instance
+from pymoo_gpuaco.termination import progress
 
 # Neighbours that the local search looks at where construction uses no candidate list.
 _NEIGHBOURS_OF_SEARCH = 32
@@ -105,12 +106,13 @@ class AntColony(TourAlgorithm):
         self._size = engine.n_ants
         # sums of lengths that are no whole numbers the evaluator may round differently, and what it tells counts
         self._can_look_ahead = instance.integral and isinstance(engine, AheadEngine) and engine.works_ahead
+        self._follows_progress = isinstance(engine, FollowsProgress)
         return engine
 
     def _forget_run(self) -> None:
         super()._forget_run()
         self._before = None
-        self._looks_ahead = True
+        self._misses = self._pause = 0
 
     @abstractmethod
     def _first_trail(self, n: int) -> float:
@@ -126,8 +128,12 @@ class AntColony(TourAlgorithm):
     def _build(self, key: int) -> tuple[NDArray[np.int32], NDArray[np.float64], int]:
         self._take_back()  # an ask() that no tell() followed
         engine = self.engine
-        ahead = self._looks_ahead and self._can_look_ahead
-        next_key = self._peek_key() if ahead else None  # here, where the device is still at work
+        next_key = None
+        if self._can_look_ahead and self._pause == 0:
+            next_key = self._peek_key()  # here, where the device is still at work
+        self._pause = max(0, self._pause - 1)
+        if self._follows_progress:
+            engine.expect(progress(self.termination))
         lengths = engine.construct(key)
         n_elites = int(get(self.n_elites))
         elites = lengths.argmin()[None] if n_elites == 1 else lengths.argsort(kind="stable")[:n_elites]
@@ -136,20 +142,22 @@ class AntColony(TourAlgorithm):
             self._look_ahead(tours, lengths[elites], next_key)
         return tours, lengths[elites], engine.n_built
 
-    def _learn(self, tour: NDArray[np.int32], length: float) -> None:
+    def _learn(self, told: Tours) -> None:
+        tour, length = told.best()
         improved = length < self._best_length
         if improved:
             self._best_tour, self._best_length = tour, length
         self._update(tour, length, improved)
 
     # ---- Looking ahead: an engine that works beside its caller need not wait for pymoo. The evaluator will tell the
-    # lengths that the engine has found, unless the problem's objective is another one; so the colony learns from them
-    # at once and the engine begins the next generation. If something else is told, all of it is taken back.
+    # lengths that the engine has found, unless the problem's objective is another one or a tour joins from outside; so
+    # the colony learns from them at once and the engine begins the next generation. If something else is told, all of
+    # it is taken back, which costs a generation's head start; after j such generations in a row, 2^(j-1) - 1 more.
 
     def _look_ahead(self, tours: NDArray[np.int32], lengths: NDArray[np.float64], next_key: int) -> None:
         self.engine.hold_trails()
         self._before = {name: getattr(self, name) for name in self._learnt}
-        self._learn(tours[0], float(lengths[0]))
+        self._learn(Tours(tours, lengths))
         self.engine.begin(next_key)
 
     def _peek_key(self) -> int:
@@ -166,9 +174,12 @@ class AntColony(TourAlgorithm):
         assert expected is not None
         if self._were_handed_out(told.rows) and np.array_equal(told.lengths, expected.lengths):
             self._before = None
+            self._misses = 0
             self.engine.hold_trails()  # for the next generation, while this one keeps the device busy
             return True
-        self._looks_ahead = False  # the objective is not the length: it will be so again
+        # a guest among the tours costs this generation; an objective that is not the length, fewer and fewer
+        self._misses += 1
+        self._pause = 2 ** (self._misses - 1) - 1
         self._take_back()
         return False
 
@@ -184,9 +195,12 @@ class AntColony(TourAlgorithm):
         self._take_back()
         return super().__getstate__()
 
-    def _start_from(self, tours: NDArray[np.int64], lengths: NDArray[np.float64]) -> None:
-        best = int(lengths.argmin())
-        self._learn(tours[best].astype(np.int32), float(lengths[best]))
+    def _accept(self, outside: Tours) -> None:
+        self.engine.accept(outside.rows, outside.lengths)
+
+    def _start_from(self, told: Tours) -> None:
+        self._accept(told)
+        self._learn(told)
 
     @abstractmethod
     def _update(self, tour: NDArray[np.int32], length: float, improved: bool) -> None:
@@ -196,5 +210,8 @@ class AntColony(TourAlgorithm):
         """Deposit 1 / length in units of 1 / C_g."""
         return self._unit / length if length > 0.0 else 1.0
 
+    def _trail_update(self, **update: Any) -> TrailUpdate:
+        return TrailUpdate(rho=float(get(self.rho)), **update)
+
     def _apply(self, **update: Any) -> None:
-        self.engine.update_trails(TrailUpdate(rho=float(get(self.rho)), **update))
+        self.engine.update_trails(self._trail_update(**update))

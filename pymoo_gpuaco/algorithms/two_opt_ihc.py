@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pymoo.core.variable import get
 
-from pymoo_gpuaco.algorithms.base import TourAlgorithm
+from pymoo_gpuaco.algorithms.base import TourAlgorithm, Tours
 from pymoo_gpuaco.backends import ClimberEngine, make_climbers
 from pymoo_gpuaco.colony.parameters import ClimberParameters
 from pymoo_gpuaco.problems.instance import Instance
@@ -76,8 +76,11 @@ class GPU2OptIHC(TourAlgorithm):
         tour, length = self.engine.best()
         return tour[None, :], np.array([length]), max(1, finished)
 
-    def _learn(self, tour: NDArray[np.int32], length: float) -> None:
+    def _learn(self, told: Tours) -> None:
         """Climbers learn nothing from each other."""
 
-    def _start_from(self, tours: NDArray[np.int64], lengths: NDArray[np.float64]) -> None:
-        self.engine.start_from(tours[np.argsort(lengths, kind="stable")])
+    def _accept(self, outside: Tours) -> None:
+        """Nor from anybody else."""
+
+    def _start_from(self, told: Tours) -> None:
+        self.engine.start_from(told.rows[np.argsort(told.lengths, kind="stable")])

@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 from pymoo.core.problem import Problem
 from pymoo.core.repair import Repair
 
-from pymoo_gpuaco.backends import check_backend, make_colony
+from pymoo_gpuaco.backends import check_backend, make_improver
 from pymoo_gpuaco.colony import checks
-from pymoo_gpuaco.colony.parameters import ColonyParameters, LocalSearch
+from pymoo_gpuaco.colony.parameters import LocalSearch
 from pymoo_gpuaco.operators.instances import KeepsInstance
 
 
@@ -23,6 +23,8 @@ class LocalSearchRepair(KeepsInstance, Repair):
     local_search : True, "2opt", "2opt+oropt" (default) or a ``LocalSearch``.
     candidate_list_size : neighbours that the search looks at, in [1, 1024]. Default 16.
     backend, device : as in ``GPUMMAS``.
+
+    Raises ValueError for a population in which some X is not a permutation of the cities.
     """
 
     def __init__(
@@ -48,12 +50,7 @@ class LocalSearchRepair(KeepsInstance, Repair):
         if len(X) == 0:
             return X
         instance = self._instance(problem, self.candidate_list_size)
-        parameters = ColonyParameters(
-            n_ants=len(X),
-            candidate_list_size=self.candidate_list_size,
-            local_search=self.local_search,
-            memory="candidate",
-        )
-        colony = make_colony(instance, parameters, self.backend, self.device)
+        arguments = self.local_search, self.backend, self.device
+        improver = self._engine(arguments, lambda: make_improver(instance, *arguments))
         key = 0 if random_state is None else int(random_state.integers(0, 2**64, dtype=np.uint64))
-        return colony.improve(X, key)[0].astype(np.int64)
+        return improver.improve(X, key)[0].astype(np.int64)

@@ -34,7 +34,7 @@ class NearestNeighbourSampling(KeepsInstance, Sampling):
         parameters = ColonyParameters(
             n_ants=1, candidate_list_size=self.candidate_list_size, memory="candidate"
         )
-        colony = make_colony(instance, parameters, "cpu")
+        colony = self._engine(parameters, lambda: make_colony(instance, parameters, "cpu"))
         starts = random_state.permutation(np.resize(random_state.permutation(instance.n), n_samples))
         return np.array([colony.greedy_tour(int(start))[0] for start in starts], dtype=np.int64)
 

@@ -1,29 +1,5 @@
-"""How this engine's functions are compiled: without the GIL, so that threads run side by side.
+"""The decorators of ``pymoo_gpuaco.compiled`` under the name that this engine's files use."""
 
-``compiled`` and ``inlined`` count no references: a tuple of arrays would otherwise cost an atomic operation an array
-and call, which is most of the time of a small function. Such a function must neither make nor return an array; one
-that does is ``allocating``. ``benchmarks/cpu_vs_c.py`` measures what that buys.
-"""
+from pymoo_gpuaco.compiled import allocating, compiled, inlined
 
-from typing import Any
-
-from numba import njit
-
-from pymoo_gpuaco.backends.cpu.machine_code import keeps_code
-
-_njit: Any = njit  # its type hints leave _nrt out
-
-
-def compiled(function: Any) -> Any:
-    """Compile; no array is made or returned."""
-    return keeps_code(_njit(nogil=True, _nrt=False)(function))
-
-
-def inlined(function: Any) -> Any:
-    """Compile into whoever calls; no array is made or returned."""
-    return keeps_code(_njit(nogil=True, _nrt=False, forceinline=True)(function))
-
-
-def allocating(function: Any) -> Any:
-    """Compile what makes or returns arrays."""
-    return keeps_code(_njit(nogil=True)(function))
+__all__ = ["allocating", "compiled", "inlined"]

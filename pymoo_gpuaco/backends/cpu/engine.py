@@ -18,7 +18,7 @@ from pymoo_gpuaco.backends.protocol import Kind
 from pymoo_gpuaco.backends.state import State, stored_integers, stored_numbers, stored_tours
 from pymoo_gpuaco.colony import checks, immigrants
 from pymoo_gpuaco.colony.parameters import ClimberParameters, ColonyParameters, LocalSearch
-from pymoo_gpuaco.colony.trails import TrailUpdate, per_length
+from pymoo_gpuaco.colony.trails import TrailUpdate
 from pymoo_gpuaco.problems.instance import Instance, as_instance
 from pymoo_gpuaco.problems.tsp import TSP
 
@@ -234,7 +234,8 @@ class CpuColony:
     def update_trails(self, update: TrailUpdate) -> None:
         """Evaporate and deposit, see ``TrailUpdate``."""
         t, symmetric = self._trails, self.instance.symmetric
-        amounts = [(np.ascontiguousarray(tour, np.int32), float(amount)) for tour, amount in update.deposits]
+        deposits = update.written_out(self._tours, self._lengths).deposits
+        amounts = [(np.ascontiguousarray(tour, np.int32), float(amount)) for tour, amount in deposits]
         if update.on_tours_only:
             for tour, amount in amounts:
                 trail_memory.blend_tour(t, tour, float(update.rho), amount, symmetric)
@@ -246,13 +247,6 @@ class CpuColony:
             thread_count(),
         )
         trail_memory.evaporate_rest(t, rho, low, high)
-        if update.colony_amount > 0.0:
-            lengths = self._lengths.tolist()
-            amounts += [
-                (tour, per_length(update.colony_amount, length))
-                for tour, length in zip(self._tours, lengths, strict=True)
-            ]
-        amounts += [(self._tours[ant], amount) for ant, amount in update.by_ant(self._lengths)]
         # what is added comes first: it is cut to tau_max before anything is taken away
         for tour, amount in sorted(amounts, key=lambda pair: pair[1] < 0.0):
             trail_memory.deposit(t, tour, amount, low, high, symmetric)

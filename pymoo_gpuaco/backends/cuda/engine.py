@@ -6,16 +6,17 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pymoo_gpuaco.backends.cuda import layout
-from pymoo_gpuaco.backends.cuda.acs import RelaxedWalk, SelectiveWalk, SyncWalk
-from pymoo_gpuaco.backends.cuda.cities import Cities
-from pymoo_gpuaco.backends.cuda.construction import AllCitiesWalk, Construction, RowWalk, WholeRowWalk
-from pymoo_gpuaco.backends.cuda.device import Device, Part, fitting
-from pymoo_gpuaco.backends.cuda.lists import Lists
-from pymoo_gpuaco.backends.cuda.rings import Rings
-from pymoo_gpuaco.backends.cuda.rules import RULES, RuleWalk
-from pymoo_gpuaco.backends.cuda.search import Search
-from pymoo_gpuaco.backends.cuda.tours import Tours
-from pymoo_gpuaco.backends.cuda.trails import Trails
+from pymoo_gpuaco.backends.cuda.device import Device, Part
+from pymoo_gpuaco.backends.cuda.instance.cities import Cities
+from pymoo_gpuaco.backends.cuda.instance.lists import Lists
+from pymoo_gpuaco.backends.cuda.search.search import Search
+from pymoo_gpuaco.backends.cuda.states import fitting
+from pymoo_gpuaco.backends.cuda.tours.tours import Tours
+from pymoo_gpuaco.backends.cuda.trails.rings import Rings
+from pymoo_gpuaco.backends.cuda.trails.trails import Trails
+from pymoo_gpuaco.backends.cuda.walks.acs import RelaxedWalk, SelectiveWalk, SyncWalk
+from pymoo_gpuaco.backends.cuda.walks.rules import RULES, RuleWalk
+from pymoo_gpuaco.backends.cuda.walks.walk import AllCitiesWalk, Construction, RowWalk, WholeRowWalk
 from pymoo_gpuaco.backends.protocol import Kind
 from pymoo_gpuaco.backends.state import State
 from pymoo_gpuaco.colony import immigrants

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from pymoo_gpuaco.backends.cuda.device.limits import DeviceLimits
 from pymoo_gpuaco.colony.parameters import ColonyParameters
 from pymoo_gpuaco.problems.instance import Instance
 
@@ -42,15 +43,6 @@ def _usual_tabu(all_cities: bool, rule: int) -> str:
 
 def _round_up(value: int, unit: int) -> int:
     return -(-value // unit) * unit
-
-
-@dataclass(frozen=True)
-class DeviceLimits:
-    """What the layout needs to know of a device."""
-
-    multiprocessors: int
-    warps: int  # most that a multiprocessor holds
-    shared_bytes: int  # most dynamic shared memory that a block may ask for
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,112 @@
+"""Which engine runs, and what is said where a device cannot be set up: all over a CUDA room that is not there."""
+
+import logging
+import os
+import stat
+
+import numpy as np
+import pytest
+from pymoo.optimize import minimize
+
+from pymoo_gpuaco import GPUMMAS, BackendUnavailable, GPU2OptIHC, backends
+from pymoo_gpuaco.backends import cuda, make_climbers, make_colony, make_improver
+from pymoo_gpuaco.cli import main
+from pymoo_gpuaco.colony.parameters import ClimberParameters, ColonyParameters, LocalSearch
+from pymoo_gpuaco.operators import LocalSearchRepair
+from pymoo_gpuaco.problems.instance import as_instance
+from tests.engine_cases import cloud
+
+WHY = "nvcc could not compile tours.cu (exit status 1): Value 'sm_121' is not defined for option 'gpu-architecture'"
+
+
+@pytest.fixture
+def broken(monkeypatch, caplog):
+    """A device that is there and whose set-up fails; returns what is logged."""
+    from pymoo_gpuaco.backends.cuda import climbers, engine, improver
+
+    def fail(*arguments):
+        raise BackendUnavailable(WHY)
+
+    monkeypatch.setattr(cuda, "why_unavailable", lambda: None)
+    monkeypatch.setattr(engine, "CudaColony", fail)
+    monkeypatch.setattr(improver, "CudaImprover", fail)
+    monkeypatch.setattr(climbers, "CudaClimbers", fail)
+    monkeypatch.setattr(backends, "_told", set())
+    caplog.set_level(logging.WARNING, "pymoo_gpuaco")
+    return caplog
+
+
+def make_all(backend):
+    instance = as_instance(cloud(9), 8)
+    return (
+        make_colony(instance, ColonyParameters(n_ants=2), backend),
+        make_climbers(instance, ClimberParameters(n_climbers=2), backend),
+        make_improver(instance, LocalSearch(), backend),
+    )
+
+
+def test_auto_goes_on_with_the_cpu_and_says_why_once(broken):
+    assert [engine.kind for engine in make_all("auto")] == ["cpu", "cpu", "cpu"]
+    assert [record.getMessage() for record in broken.records] == [f"pymoo_gpuaco runs on the CPU: {WHY}"]
+
+
+@pytest.mark.parametrize("cls", [GPUMMAS, GPU2OptIHC])
+def test_a_run_with_auto_ends_as_one_with_the_cpu(cls, broken):
+    auto, cpu = (
+        minimize(cloud(9), cls(2, backend=backend), ("n_gen", 2), seed=1) for backend in ("auto", "cpu")
+    )
+    assert np.array_equal(auto.X, cpu.X)
+    X = LocalSearchRepair()._do(cloud(9), np.arange(9)[None])
+    assert X.shape == (1, 9)
+
+
+def test_cuda_is_refused_where_it_was_asked_for(broken):
+    instance = as_instance(cloud(9), 8)
+    doors = (
+        lambda: make_colony(instance, ColonyParameters(), "cuda"),
+        lambda: make_climbers(instance, ClimberParameters(), "cuda"),
+        lambda: make_improver(instance, LocalSearch(), "cuda"),
+        lambda: minimize(cloud(9), GPUMMAS(backend="cuda"), ("n_gen", 2)),
+    )
+    for door in doors:
+        with pytest.raises(
+            BackendUnavailable, match="backend='cuda' cannot run this: nvcc could not compile"
+        ):
+            door()
+    assert not broken.records
+
+
+@pytest.mark.usefixtures("broken")
+def test_the_command_line_says_it_in_one_line(capsys):
+    assert main(["solve", "gr17", "--seconds", "5", "--picture", "", "--backend", "cuda"]) == 2
+    said = capsys.readouterr().err
+    assert said.startswith("pymoo-gpuaco: backend='cuda' cannot run this: nvcc could not compile")
+    assert "Traceback" not in said
+    assert main(["solve", "gr17", "--seconds", "5", "--picture", ""]) == 0
+    assert "best tour   2085" in capsys.readouterr().out
+
+
+def program(path, text):
+    path.write_text(f"#!/bin/sh\n{text}\n")
+    path.chmod(path.stat().st_mode | stat.S_IXUSR)
+    return str(path)
+
+
+@pytest.mark.skipif(os.name != "posix", reason="the stand-in for nvcc is a shell script")
+@pytest.mark.parametrize(
+    ("script", "words"),
+    [
+        ("exit 3", "--version fails"),
+        ('[ "$1" = --version ] && echo release 9.0 && exit 0\necho no sm_90 >&2\nexit 1', "no sm_90"),
+    ],
+    ids=["does not run", "too old"],
+)
+def test_a_compiler_that_fails_is_a_backend_that_is_not_available(script, words, tmp_path, monkeypatch):
+    from pymoo_gpuaco.backends.cuda.device import sources
+    from pymoo_gpuaco.backends.cuda.device.compile import compile_file
+
+    monkeypatch.setenv("PYMOO_GPUACO_NVCC", program(tmp_path / "nvcc", script))
+    monkeypatch.setenv("PYMOO_GPUACO_CACHE", str(tmp_path / "cache"))
+    file = min(sources.folder().rglob("*.cu"))
+    with pytest.raises(BackendUnavailable, match=words):
+        compile_file(str(file.relative_to(sources.folder())), "sm_90", {})

@@ -1,0 +1,145 @@
+"""What comes into an engine is looked at before compiled code sees it, and what is refused changes nothing."""
+
+import numpy as np
+import pytest
+from pymoo.core.population import Population
+
+from pymoo_gpuaco.backends import make_improver
+from pymoo_gpuaco.colony import checks
+from pymoo_gpuaco.colony.parameters import LocalSearch
+from pymoo_gpuaco.operators import LocalSearchRepair
+from pymoo_gpuaco.problems.instance import as_instance
+from tests.engine_cases import BACKENDS, climbers, cloud, colony
+
+N = 12
+GOOD = np.arange(N)
+BAD_ROWS = {
+    "a city twice": np.r_[0, GOOD[:-1]],
+    "a city of a million": np.r_[GOOD[:-1], 10**6],
+    "a negative city": np.r_[GOOD[:-1], -1],
+    "half a city": GOOD + 0.5,
+    "too few": GOOD[:-1],
+}
+
+every_bad_row = pytest.mark.parametrize("row", BAD_ROWS.values(), ids=BAD_ROWS)
+
+
+def test_repair_names_the_row_that_is_no_tour():
+    repair = LocalSearchRepair(backend="cpu")
+    X = np.array([GOOD, BAD_ROWS["a city twice"]])
+    with pytest.raises(ValueError, match="row 1 is not a permutation"):
+        repair.do(cloud(N), Population.new("X", X))
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+class TestDoors:
+    @every_bad_row
+    def test_tours(self, row, backend):
+        ants = colony(cloud(N), backend, n_ants=1, local_search=LocalSearch())
+        improver = make_improver(as_instance(cloud(N), 8), LocalSearch(), backend)
+        before = ants.export_state()
+        doors = (
+            lambda: ants.improve(row[None], 1),
+            lambda: ants.accept(row[None], [1.0]),
+            lambda: improver.improve(row[None], 1),
+            lambda: climbers(cloud(N), backend).start_from(row[None]),
+        )
+        for door in doors:
+            with pytest.raises(ValueError, match="tours"):
+                door()
+        assert all(np.array_equal(before[name], array) for name, array in ants.export_state().items())
+
+    def test_lengths_of_accepted_tours(self, backend):
+        engine = colony(cloud(N), backend)
+        for lengths in ([np.nan], [np.inf], [1.0, 2.0], 1.0, ["long"]):
+            with pytest.raises(ValueError, match="lengths"):
+                engine.accept(GOOD[None], lengths)
+
+    @pytest.mark.parametrize(
+        ("name", "spoil"),
+        [
+            ("tau", np.nan),
+            ("tau", np.inf),
+            ("tau", -1.0),
+            ("rest", np.nan),
+            ("tau0", -1.0),
+            ("tours", 10**6),
+            ("tours", 3),
+            ("tours", 2**32),
+            ("lengths", np.nan),
+            ("reference", N),
+            ("reference", -2),
+            ("reference_length", np.nan),
+        ],
+    )
+    def test_a_colonys_state(self, name, spoil, backend):
+        engine = colony(cloud(N), backend, local_search=LocalSearch())
+        engine.construct(1)
+        state = engine.export_state()
+        spoilt = state[name].astype(np.int64 if state[name].dtype.kind == "i" else np.float64)
+        spoilt.flat[0], spoilt.flat[-1] = spoil, spoil
+        with pytest.raises(ValueError, match=name):
+            engine.import_state({**state, "tau": state["tau"] + 1.0, name: spoilt})
+        assert all(np.array_equal(state[key], array) for key, array in engine.export_state().items())
+
+    @pytest.mark.parametrize(("name", "spoil"), [("ids", N), ("ids", -2), ("tail", 2), ("tail", -1)])
+    def test_a_selective_memorys_state(self, name, spoil, backend):
+        engine = colony(
+            cloud(N),
+            backend,
+            selection="pseudo_random_proportional",
+            together=False,
+            memory="selective",
+            trails_per_node=2,
+        )
+        state = engine.export_state()
+        spoilt = state[name].copy()
+        spoilt.flat[0] = spoil
+        with pytest.raises(ValueError, match=name):
+            engine.import_state({**state, name: spoilt})
+
+    @pytest.mark.parametrize("array", ["tau", "tours", "reference_length"])
+    def test_a_state_that_lacks_an_array(self, array, backend):
+        engine = colony(cloud(N), backend)
+        state = engine.export_state()
+        del state[array]
+        with pytest.raises(ValueError, match=f"no array '{array}'"):
+            engine.import_state(state)
+
+    @pytest.mark.parametrize(
+        ("name", "spoil"),
+        [
+            ("tours", 10**6),
+            ("best_tours", 3),
+            ("move", N),
+            ("move", -1),
+            ("lengths", np.nan),
+            ("best_lengths", np.nan),
+        ],
+    )
+    def test_climbers_state(self, name, spoil, backend):
+        engine = climbers(cloud(N), backend)
+        engine.climb(1)
+        state = engine.export_state()
+        spoilt = state[name].copy()
+        spoilt.flat[0], spoilt.flat[-1] = spoil, spoil
+        with pytest.raises(ValueError, match=name):
+            engine.import_state({**state, name: spoilt})
+
+    def test_an_engine_that_has_built_nothing_hands_its_state_on(self, backend):
+        fresh = colony(cloud(N), backend).export_state()
+        colony(cloud(N), backend).import_state(fresh)
+        climbers(cloud(N), backend).import_state(climbers(cloud(N), backend).export_state())
+
+
+def test_checks_name_the_first_number_out_of_range():
+    with pytest.raises(ValueError, match=r"x must be in \[0, inf\), got nan at \(0, 1\)"):
+        checks.finite("x", [[1.0, np.nan]], 0.0)
+    with pytest.raises(ValueError, match=r"x must be in \(-inf, inf\), got -inf at \(0,\)"):
+        checks.finite("x", [-np.inf])
+    with pytest.raises(ValueError, match=r"x must be in \[0, inf\], got -1"):
+        checks.finite("x", [np.inf, -1.0], 0.0, infinity=True)
+    with pytest.raises(ValueError, match=r"x must hold integers in \[0, 3\], got 4"):
+        checks.integers_in("x", [0, 4], 0, 3)
+    with pytest.raises(ValueError, match="dtype float64"):
+        checks.integers_in("x", [0.5], 0, 3)
