@@ -44,6 +44,8 @@ def _on_host(text: str) -> str:
             pieces[number] = f"{one} = sqrtf({two});"
         elif "laneid" in instruction:
             pieces[number] = f"{one} = threadIdx.x % 32;"
+        elif "globaltimer" in instruction:
+            pieces[number] = f"{one} = a_second_later();"
         elif instruction.startswith("ld."):
             pieces[number] = f"{one} = *({two});"
         elif instruction.startswith("st."):

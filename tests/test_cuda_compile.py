@@ -35,13 +35,12 @@ _UNUSUAL = {
 # (file, definitions): together they name every value of every definition once.
 VARIANTS = (
     *(("walks/construct.cu", {"RACE": r, "TABU": t}) for r, t in ((0, 0), (0, 1), (0, 2), (1, 0), (1, 1))),
-    ("walks/construct.cu", {"RESIDENT": 1, "ANTS_A_BLOCK": 8}),
-    ("walks/construct.cu", {"ANTS_A_BLOCK": 1, "LEAST_BLOCKS": 32}),
+    ("walks/construct.cu", {"RESIDENT": 1}),
     ("walks/construct.cu", {"SLOTS": 2, "TABU_IN_SHARED": 0, "NODE": "unsigned int", "DENSE": 0}),
     ("walks/construct.cu", {"SLOTS": 3, "USUAL_EXPONENTS": 0, "METRIC": 4, "TABLE": 1}),
     ("walks/construct.cu", {"RACE": 0, "SLOTS": 2, "METRIC": 0, "TABLE": 1}),
-    ("walks/construct.cu", {"REST": 1, "ANTS_A_BLOCK": 1, "LEAST_BLOCKS": 32}),
-    ("walks/construct.cu", {"REST": 1, "RESIDENT": 1, "ANTS_A_BLOCK": 8, "TABU": 1}),
+    ("walks/construct.cu", {"REST": 1}),
+    ("walks/construct.cu", {"REST": 1, "RESIDENT": 1, "FEW_ANTS": 1, "TABU": 1}),
     (
         "walks/construct.cu",
         {"REST": 1, "SLOTS": 2, "USUAL_EXPONENTS": 0, "METRIC": 7, "DIMENSIONS": 3, "TABU": 0},
@@ -52,16 +51,15 @@ VARIANTS = (
     ("weights/weights.cu", {"REST": 1, "SLOTS": 2, "METRIC": 4}),
     ("instance/lists.cu", {"SLOTS": 2, "NODE": "unsigned int"}),
     ("weights/aliases.cu", {"METRIC": 0}),
-    ("walks/construct_whole.cu", {"SLOTS": 8, "ANTS_A_BLOCK": 32, "THREADS": 1024}),
-    ("walks/construct_whole.cu", {"SLOTS": 1, "RESIDENT": 0, "ANTS_A_BLOCK": 1, "THREADS": 32}),
-    ("weights/all_weights.cu", {"RACE": 0, "METRIC": 7, "DIMENSIONS": 3}),
+    ("weights/all_weights.cu", {"FORM": 0, "METRIC": 7, "DIMENSIONS": 3}),
+    ("weights/all_weights.cu", {"FORM": 2, "METRIC": 4}),
     *(("walks/selection_rules.cu", {"SELECTION": s, "WIDTH": 8, "QUADS": 8}) for s in (1, 2, 3, 4)),
     (
         "walks/selection_rules.cu",
-        {"SELECTION": 3, "WIDTH": 40, "QUADS": 8, "NODE": "unsigned int", "ANTS_A_BLOCK": 4},
+        {"SELECTION": 3, "WIDTH": 40, "QUADS": 8, "NODE": "unsigned int"},
     ),
-    ("walks/selection_rules.cu", {"SELECTION": 4, "ANTS_A_BLOCK": 32, "METRIC": 0, "TABLE": 1}),
-    ("walks/selection_rules.cu", {"SELECTION": 1, "TABU_IN_SHARED": 0, "METRIC": 4, "DIMENSIONS": 3}),
+    ("walks/selection_rules.cu", {"SELECTION": 4, "LANES": 1}),
+    ("walks/selection_rules.cu", {"SELECTION": 1, "TABU_IN_SHARED": 0}),
     ("trails/colony_deposit.cu", {"SYMMETRIC": 0, "NODE": "unsigned int"}),
     ("trails/colony_deposit.cu", {"TILED": 1}),
     ("trails/trails.cu", {"DENSE": 0, "SYMMETRIC": 0}),
@@ -76,14 +74,14 @@ VARIANTS = (
     *(("climbers/hill_climbing.cu", {"BATCH": b, "RESIDENT": r}) for b, r in ((1, 1), (0, 0), (1, 0))),
     *(("climbers/hill_climbing.cu", {"SCAN": s, "RESIDENT": 0, "THREADS": 1024}) for s in (0, 1)),
     ("search/local_search.cu", {"IN_SHARED": 0, "NODE": "unsigned int", "DIMENSIONS": 3, "METRIC": 5}),
-    *(("walks/acs_relaxed.cu", {"TABU": t, "ANTS_A_BLOCK": 1, "DENSE": 0}) for t in (0, 1, 2)),
+    *(("walks/acs_relaxed.cu", {"TABU": t, "DENSE": 0}) for t in (0, 1, 2)),
     *(
         (f"walks/acs_{v}.cu", {"SYMMETRIC": 0, "METRIC": 0, "TABLE": 1})
         for v in ("relaxed", "sync", "selective")
     ),
     *((f"walks/acs_{v}.cu", _UNUSUAL) for v in ("relaxed", "sync", "selective")),
     ("walks/acs_sync.cu", {"DENSE": 0}),
-    ("walks/acs_selective.cu", {"TRAILS": 40, "ANTS_A_BLOCK": 1}),
+    ("walks/acs_selective.cu", {"TRAILS": 40}),
     ("walks/acs_rows.cu", {"COUNTED": 1, "SLOTS": 2}),
     ("walks/acs_rows.cu", {"COUNTED": 1, "DENSE": 0, "NODE": "unsigned int"}),
     ("trails/ring_trails.cu", {"TRAILS": 40, "SYMMETRIC": 0}),
@@ -91,7 +89,6 @@ VARIANTS = (
 HOT = {
     "walks/construct.cu": "construct_tours",
     "walks/construct_all.cu": "construct_all",
-    "walks/construct_whole.cu": "construct_whole",
     "search/local_search.cu": "improve_tours",
     "walks/selection_rules.cu": "construct_by_rule",
     "trails/colony_deposit.cu": "deposit_links",

@@ -19,7 +19,7 @@ from pymoo_gpuaco.backends.cuda.device.sources import folder
 here = pathlib.Path(pymoo_gpuaco.__file__).parent
 assert "site-packages" in str(here), here
 assert here in folder().parents, folder()
-assert list(folder().glob("*.cu")), "no kernels in the wheel"
+assert list(folder().rglob("*.cu")), "no kernels in the wheel"
 assert (here / "py.typed").exists()
 result = minimize(pymoo_gpuaco.load_tsp("gr17"), pymoo_gpuaco.GPUMMAS(backend="cpu"), seed=1)
 assert result.F[0] == 2085

@@ -61,6 +61,12 @@ __device__ __forceinline__ uint4 random_words(const Keys& keys, unsigned block, 
 // An integer of 0 .. n-1; the bias is below n / 2^32.
 __device__ __forceinline__ unsigned below(unsigned word, unsigned n) { return __umulhi(word, n); }
 
+// The city where an ant begins.
+template <class Keys>
+__device__ __forceinline__ int first_city(const Keys& keys, unsigned ant, int n) {
+    return below(random_words(keys, 0u, STREAM_START, ant).x, n);
+}
+
 // A float in (0, 1]. Small values keep their full relative precision.
 __device__ __forceinline__ float uniform(unsigned word) {
     return fmaf(static_cast<float>(word), 0x1p-32f, 0x1p-33f);

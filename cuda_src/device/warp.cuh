@@ -18,6 +18,9 @@ __device__ __forceinline__ unsigned warp_min(unsigned value) {
 #endif
 }
 
+// Number of the warp in its block: the same in all lanes, and the minimum lets the compiler know.
+__device__ __forceinline__ int warp_of_block() { return static_cast<int>(warp_min(threadIdx.x >> 5)); }
+
 __device__ __forceinline__ unsigned warp_max(unsigned value) { return ~warp_min(~value); }
 
 __device__ __forceinline__ unsigned warp_sum(unsigned value) {

@@ -10,12 +10,10 @@
 #include "instance/metric.cuh"
 #include "device/philox.cuh"
 #include "device/warp.cuh"
+#include "search/moves.cuh"
 
 #ifndef NODE
 #define NODE unsigned short
-#endif
-#ifndef OR_OPT
-#define OR_OPT 1
 #endif
 #ifndef IN_SHARED
 #define IN_SHARED 1  // 1: the tour under change is in shared memory, 0: in global
@@ -25,13 +23,6 @@ typedef NODE Node;
 
 constexpr int LOG_CAPACITY = 96;  // reversals of one kick and its repair; a repair that needs more ends early
 constexpr int NOT_LOGGING = -1;
-constexpr float NOISE = 1e-6f;  // relative rounding noise of a move's gain
-
-// A move. kind 0: none, 1: 2-opt, x1 .. x2 reversed behind x0; 2: Or-opt, segment x0 .. x1 behind x2, 3: turned too.
-struct Move {
-    float delta;
-    int kind, x0, x1, x2;
-};
 
 // One tour under change; all lanes hold the same scalars.
 struct Tour {
@@ -48,8 +39,9 @@ struct Tour {
 
     __device__ __forceinline__ int n() const { return cities.n; }
     __device__ __forceinline__ int wrap(int p) const { return p < 0 ? p + n() : p >= n() ? p - n() : p; }
-    __device__ __forceinline__ int after(int city) const { return tour[wrap(position[city] + 1)]; }
-    __device__ __forceinline__ int before(int city) const { return tour[wrap(position[city] - 1)]; }
+    __device__ __forceinline__ int after(int city, int places) const { return tour[wrap(position[city] + places)]; }
+    __device__ __forceinline__ int after(int city) const { return after(city, 1); }
+    __device__ __forceinline__ int before(int city) const { return after(city, -1); }
 
     // Every lane may bring one city; each new one is queued once, in the order of the lanes.
     __device__ __forceinline__ void push(int city, bool wanted) {
@@ -77,6 +69,9 @@ struct Tour {
         count -= taken;
         __syncwarp();
     }
+
+    // A move changes an edge of the city: it is looked at again.
+    __device__ __forceinline__ void changes(int city, bool wanted) { push(city, wanted); }
 
     // Reverse `length` cities from position `first` on, round the end of the array; its own inverse.
     __device__ __forceinline__ void reverse_positions(int first, int length) {
@@ -118,86 +113,6 @@ struct Tour {
     }
 };
 
-// What all moves at city a in one direction share. The tour reads f3 f2 f1 a b, forwards or backwards; a segment of
-// 1, 2 or 3 cities ends at a: a, f1 a, f2 f1 a.
-struct Side {
-    bool forward;
-    int a, b, f1, f2, f3;
-    Point at_a, at_b, at_f1, at_f2;
-    float ab;         // the edge that a gives up
-    float joined[3];  // change of length when the segment leaves the tour
-    float noise;
-};
-
-__device__ __forceinline__ Side side_of(const Tour& t, int a, bool forward) {
-    const Cities& cities = t.cities;
-    Side s;
-    const int p = t.position[a], step = forward ? 1 : -1;
-    s.forward = forward;
-    s.a = a;
-    s.b = t.tour[t.wrap(p + step)];
-    s.f1 = t.tour[t.wrap(p - step)];
-    s.f2 = t.tour[t.wrap(p - 2 * step)];
-    s.f3 = t.tour[t.wrap(p - 3 * step)];
-    s.at_a = point_of(cities, a);
-    s.at_b = point_of(cities, s.b);
-    s.ab = distance(cities, a, s.at_a, s.b, s.at_b);
-    s.noise = s.ab;
-#if OR_OPT
-    s.at_f1 = point_of(cities, s.f1);
-    s.at_f2 = point_of(cities, s.f2);
-    const Point at_f3 = point_of(cities, s.f3);
-    const float edge1 = distance(cities, a, s.at_a, s.f1, s.at_f1);
-    const float edge2 = distance(cities, s.f1, s.at_f1, s.f2, s.at_f2);
-    const float edge3 = distance(cities, s.f2, s.at_f2, s.f3, at_f3);
-    s.joined[0] = distance(cities, s.b, s.at_b, s.f1, s.at_f1) - edge1 - s.ab;
-    s.joined[1] = distance(cities, s.b, s.at_b, s.f2, s.at_f2) - edge2 - s.ab;
-    s.joined[2] = distance(cities, s.b, s.at_b, s.f3, at_f3) - edge3 - s.ab;
-    s.noise += edge1 + edge2 + edge3;
-#endif
-    return s;
-}
-
-// The best move that makes c, at distance ac, a tour neighbour of a.
-__device__ __forceinline__ Move best_move(const Tour& t, const Side& s, int c, float ac) {
-    const Cities& cities = t.cities;
-    const int p = t.position[c];
-    const int next = t.tour[t.wrap(p + 1)], previous = t.tour[t.wrap(p - 1)];
-    const Point at_c = point_of(cities, c), at_next = point_of(cities, next), at_previous = point_of(cities, previous);
-    const float c_next = distance(cities, c, at_c, next, at_next);
-    const float c_previous = distance(cities, c, at_c, previous, at_previous);
-    Move move{0.0f, 0, 0, 0, 0};
-    move.delta = -NOISE * (s.noise + c_next + c_previous);
-    // 2-opt: (a, b) (c, d) -> (a, c) (b, d)
-    const int d = s.forward ? next : previous;
-    const float b_d = distance(cities, s.b, s.at_b, d, s.forward ? at_next : at_previous);
-    const float two_opt = ac - s.ab + b_d - (s.forward ? c_next : c_previous);
-    if (two_opt < move.delta && d != s.a) {
-        move = s.forward ? Move{two_opt, 1, s.a, s.b, c} : Move{two_opt, 1, s.b, s.a, d};
-    }
-#if OR_OPT
-    // Or-opt: the segment a .. e between c and one of its tour neighbours, a next to c
-    const int longest = min(3, t.n() - 3);
-    const float longer = fmaxf(c_next, c_previous);
-    bool outside = true;  // c is not on the segment
-#pragma unroll
-    for (int length = 1; length <= 3; ++length) {
-        const int e = length == 1 ? s.a : length == 2 ? s.f1 : s.f2;
-        const Point& at_e = length == 1 ? s.at_a : length == 2 ? s.at_f1 : s.at_f2;
-        outside = outside && length <= longest && e != c;
-        const float saved = s.joined[length - 1] + ac;
-        if (!outside || saved - longer >= move.delta) continue;  // even an edge of length 0 would gain nothing
-        const int s1 = s.forward ? e : s.a, s2 = s.forward ? s.a : e;
-        const float behind = saved + distance(cities, e, at_e, next, at_next) - c_next;
-        if (behind < move.delta && next != s1) move = Move{behind, s.forward ? 3 : 2, s1, s2, c};
-        const float ahead = saved + distance(cities, e, at_e, previous, at_previous) - c_previous;
-        if (ahead < move.delta && previous != s2) move = Move{ahead, s.forward ? 2 : 3, s1, s2, previous};
-    }
-#endif
-    if (move.kind == 0) move.delta = 0.0f;
-    return move;
-}
-
 // Whether the city at position p has other tour neighbours than in the reference, a locally optimal tour: where ants
 // repeat its edges, the search would find nothing.
 __device__ __forceinline__ bool changed(const Tour& t, int p, int2 before) {
@@ -217,22 +132,6 @@ __device__ __forceinline__ bool can_improve(const Tour& t, int a) {
         }
     }
     return false;
-}
-
-// Apply a move that all lanes hold, and queue the ends of the edges it changes.
-__device__ __forceinline__ void apply(Tour& t, const Move& move) {
-    const int lane = lane_id(), x0 = move.x0, x1 = move.x1, x2 = move.x2;
-    const int p = t.before(x0), nx = t.after(x1);
-    const int end = lane == 0 ? x0 : lane == 1 ? x1 : lane == 2 ? x2 : lane == 3 ? t.after(x2) : lane == 4 ? p : nx;
-    t.push(end, lane < (move.kind == 1 ? 4 : 6));
-    if (move.kind == 1) {
-        t.reverse_path(x0, x1, x2);
-    } else {
-        // p [x0..x1 nx..x2] d  ->  p [x2..nx x1..x0] d  ->  p [nx..x2] x1..x0 d  (->  nx..x2 x0..x1 d)
-        t.reverse_path(p, x0, x2);
-        t.reverse_path(p, x2, nx);
-        if (move.kind == 2 && x0 != x1) t.reverse_path(x2, x1, x0);
-    }
 }
 
 // A move that one lane has found, by its making: city a gives up its tour neighbour b and gets c.

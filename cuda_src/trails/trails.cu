@@ -31,17 +31,17 @@ extern "C" __global__ void fill_trails(float* tau, size_t count, float value) {
 }
 
 __device__ __forceinline__ void deposit_on(float* tau, const int* neighbours, int n, int k, int i, int j, float keep,
-                                           float amount, float high) {
+                                           float amount, float low, float high) {
     const long long place = place_of(neighbours, n, k, i, j);
-    if (place >= 0) tau[place] = fminf(high, tau[place] * keep + amount);
+    if (place >= 0) tau[place] = fmaxf(low, fminf(high, tau[place] * keep + amount));
 }
 
-// tau <- min(keep tau + amount, high) on the edges of the city at p in tour (n,) that lie in its row.
+// tau <- max(min(keep tau + amount, high), low) on the edges of the city at p in tour (n,) that lie in its row.
 __device__ __forceinline__ void deposit_at(float* tau, const int* neighbours, int n, int k, const int* tour, int p,
-                                           float keep, float amount, float high) {
+                                           float keep, float amount, float low, float high) {
     const int i = tour[p], next = tour[p + 1 < n ? p + 1 : 0], previous = tour[p > 0 ? p - 1 : n - 1];
-    deposit_on(tau, neighbours, n, k, i, next, keep, amount, high);
-    if (SYMMETRIC) deposit_on(tau, neighbours, n, k, i, previous, keep, amount, high);
+    deposit_on(tau, neighbours, n, k, i, next, keep, amount, low, high);
+    if (SYMMETRIC) deposit_on(tau, neighbours, n, k, i, previous, keep, amount, low, high);
 }
 
 // tau <- (1 - rho) tau, kept within the limits; then tour (n,), unless it is null, deposits on its edges. A block takes
@@ -69,16 +69,16 @@ extern "C" __global__ void __launch_bounds__(512)
 #pragma unroll 4  // loads that are under way together
     for (int p = threadIdx.x; p < n; p += blockDim.x) {
         const int city = tour[p];
-        if (first <= city && city < last) deposit_at(tau, neighbours, n, k, tour, p, 1.0f, amount, high);
+        if (first <= city && city < last) deposit_at(tau, neighbours, n, k, tour, p, 1.0f, amount, low, high);
     }
 }
 
 // The deposit alone, a thread a city. keep is 1 for a deposit and 1 - rho for the global update of ACS (Eq. (4),
 // paper 003).
 extern "C" __global__ void deposit(float* tau, const int* neighbours, int n, int k, const int* tour, float keep,
-                                   float amount, float high) {
+                                   float amount, float low, float high) {
     const int p = blockIdx.x * blockDim.x + threadIdx.x;
-    if (p < n) deposit_at(tau, neighbours, n, k, tour, p, keep, amount, high);
+    if (p < n) deposit_at(tau, neighbours, n, k, tour, p, keep, amount, low, high);
 }
 
 #if !DENSE

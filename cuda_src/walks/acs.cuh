@@ -16,9 +16,6 @@
 #ifndef ALPHA_IS_ONE
 #define ALPHA_IS_ONE 1
 #endif
-#ifndef ANTS_A_BLOCK
-#define ANTS_A_BLOCK 4
-#endif
 #ifndef SYMMETRIC
 #define SYMMETRIC 1  // 1: both directions of an edge share their updates
 #endif
@@ -28,10 +25,9 @@ constexpr float LEAST_TRAIL = 1.17549435e-38f;  // has a logarithm
 constexpr float LEAST_LOGARITHM = -1e30f;       // of a weight that is not zero
 constexpr int NONE = -1;
 
-// The same in all lanes, and the minimum lets the compiler know.
-__device__ __forceinline__ int warp_of_block() {
-    return ANTS_A_BLOCK > 1 ? static_cast<int>(warp_min(threadIdx.x >> 5)) : 0;
-}
+// What every kernel of ACS takes beside its trails, from the exponents to the tours (m, n). period: every which edge of an
+// ant gets the local update; memory: ant_bytes of every ant under way, where shared memory is too small.
+#define ACS_PARAMETERS float alpha, float beta, float shortest, float q0, float tau0, float xi, int period, const RoundKeys key, int m, int ant_bytes, char *memory, int *tours
 
 // ---- local update
 
@@ -73,11 +69,6 @@ __device__ __forceinline__ int slot_of(const int* row, int city) {
         if (here) return 32 * s + __ffs(here) - 1;
     }
     return NONE;
-}
-
-// Where an ant begins.
-__device__ __forceinline__ int first_city(const RoundKeys& key, unsigned ant, int n) {
-    return below(random_words(key, 0u, STREAM_START, ant).x, n);
 }
 
 // Whether a step's choice is the greedy one (q <= q0, Eq. (1)).

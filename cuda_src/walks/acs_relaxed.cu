@@ -61,13 +61,10 @@ struct OpenTrails {
 };
 
 // Build m tours. rows (n, STRIDE) trails of the candidate edges; eta and candidates (n, STRIDE); tau (n, n), outside
-// the lists, bound, near, raised: see Surroundings; period, tabu_bytes, tabu_memory: see Colony; tours (m, n).
-extern "C" __global__ void __launch_bounds__(32 * ANTS_A_BLOCK, WARPS_TOGETHER / ANTS_A_BLOCK)
+// the lists, bound, near, raised: see Surroundings.
+extern "C" __global__ void __launch_bounds__(32 * MOST_ANTS, LEAST_BLOCKS)
     acs_relaxed(float* rows, const float* __restrict__ eta, const Node* __restrict__ candidates, float* tau,
-                const float* bound, const Node* near_cities, const Node* raised, CITIES_PARAMETERS, float alpha,
-                float beta, float shortest, float q0, float tau0, float xi, int period, const RoundKeys key, int m,
-                int tabu_bytes, char* tabu_memory, int* tours) {
+                const float* bound, const Node* near_cities, const Node* raised, CITIES_PARAMETERS, ACS_PARAMETERS) {
     const OpenTrails trails{rows + lane_id(), tau, CITIES, {tau, bound, near_cities, raised}, {alpha, beta, shortest}, tau0, xi};
-    const Colony colony{m, candidates, eta, {q0, alpha}, period, tabu_memory, tabu_bytes, tours};
-    walk(trails, colony, key, n);
+    walk(trails, COLONY, key, n);
 }

@@ -122,13 +122,10 @@ struct RingTrails {
 };
 
 // Build m tours; parameters as in acs_relaxed, entries and rest in place of the trails.
-extern "C" __global__ void __launch_bounds__(32 * ANTS_A_BLOCK, WARPS_TOGETHER / ANTS_A_BLOCK)
+extern "C" __global__ void __launch_bounds__(32 * MOST_ANTS, LEAST_BLOCKS)
     acs_selective(Entry* entries, float rest, const float* __restrict__ eta,
-                  const Node* __restrict__ candidates, const Node* near_cities, CITIES_PARAMETERS, float alpha,
-                  float beta, float shortest, float q0, float tau0, float xi, int period, const RoundKeys key, int m,
-                  int tabu_bytes, char* tabu_memory, int* tours) {
+                  const Node* __restrict__ candidates, const Node* near_cities, CITIES_PARAMETERS, ACS_PARAMETERS) {
     const RingTrails trails{entries, rest, CITIES, {nullptr, nullptr, near_cities, nullptr}, {alpha, beta, shortest},
                             tau0, xi};
-    const Colony colony{m, candidates, eta, {q0, alpha}, period, tabu_memory, tabu_bytes, tours};
-    walk(trails, colony, key, n);
+    walk(trails, COLONY, key, n);
 }

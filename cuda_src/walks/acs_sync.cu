@@ -6,7 +6,8 @@
 // the edges outside the candidate lists get their local updates when all tours are built: the greedy choice among them
 // reads the trails that the iteration began with.
 //
-// All blocks must be on the device at once: the launch has no more of them than there are multiprocessors. With more
+// All blocks must be on the device at once: the launch has no more of them than there are multiprocessors, and where
+// another process holds some of those, the ants give up after ten seconds. With more
 // ants than warps a warp moves several of them in turn.
 
 #define TABU 2  // a bitmask, which the warps of a block can search together
@@ -17,17 +18,36 @@
 #define MOST_WARPS 32  // of a block
 #endif
 
+constexpr unsigned long long LONGEST_WAIT = 10000000000ull;  // nanoseconds
+
+__device__ __forceinline__ unsigned long long nanoseconds() {
+    unsigned long long now;
+    asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(now));
+    return now;
+}
+
 // All threads of the grid wait until all have called it `turn` times, turn = 1, 2, ... *arrivals is 0 at the start.
-__device__ __forceinline__ void meet(unsigned* arrivals, unsigned turn) {
+// False where the others do not come, as their blocks are not on the device, which another process uses: then *fault is
+// set for the host, and nobody waits any more.
+__device__ __forceinline__ bool meet(unsigned* arrivals, unsigned turn, volatile int* fault) {
+    bool alone = false;
     __syncthreads();
     if (threadIdx.x == 0) {
-        unsigned now;
+        unsigned now, looks = 0;
+        unsigned long long start = 0;
         asm volatile("red.release.gpu.global.add.u32 [%0], 1;" ::"l"(arrivals) : "memory");
-        do {
+        while (true) {
             asm volatile("ld.acquire.gpu.global.u32 %0, [%1];" : "=r"(now) : "l"(arrivals) : "memory");
-        } while (now < gridDim.x * turn);
+            if (now >= gridDim.x * turn) break;
+            if ((++looks & 1023u) != 0u) continue;
+            if (start == 0) start = nanoseconds();
+            if (nanoseconds() - start < LONGEST_WAIT && *fault == 0) continue;
+            *fault = 1;
+            alone = true;
+            break;
+        }
     }
-    __syncthreads();
+    return !__syncthreads_or(alone);
 }
 
 // One ant between two steps; its tabu, a bitmask, follows in memory.
@@ -58,13 +78,12 @@ extern __shared__ uint4 shared_memory[];
 
 // Build m tours; parameters as in acs_relaxed. rows (n, STRIDE) are the trails before the first step, counts (n,
 // STRIDE) the updates since, zero at first; keep_log2 = log2(1 - xi). ant_bytes: of a Walker and its tabu, in shared
-// memory or, for all m ants, at ant_memory; arrivals zero. With dense trails, cities in the tours carry the marks of
+// memory or, for all m ants, at ant_memory; arrivals zero; fault: see `meet`. With dense trails, cities in the tours carry the marks of
 // acs_counts.cuh.
 extern "C" __global__ void __launch_bounds__(32 * MOST_WARPS, 1)
     acs_sync(const float* __restrict__ rows, const float* __restrict__ eta, const Node* __restrict__ candidates,
              const float* tau, const float* bound, const Node* near_cities, const Node* raised, CITIES_PARAMETERS,
-             float alpha, float beta, float shortest, float q0, float tau0, float xi, int period, const RoundKeys key,
-             int m, int ant_bytes, char* ant_memory, int* tours, float keep_log2, Count* counts, unsigned* arrivals) {
+             ACS_PARAMETERS, float keep_log2, Count* counts, unsigned* arrivals, int* fault) {
     const Cities cities = CITIES;
     const Surroundings around{tau, bound, near_cities, raised};
     const Exponents exponents{alpha, beta, shortest};
@@ -72,12 +91,12 @@ extern "C" __global__ void __launch_bounds__(32 * MOST_WARPS, 1)
     const int warp = static_cast<int>(warp_min(threadIdx.x >> 5)), warps = blockDim.x >> 5, lane = lane_id();
     const int share = (m + gridDim.x - 1) / gridDim.x, first = blockIdx.x * share, last = min(m, first + share);
 #if TABU_IN_SHARED
-    char* const memory = reinterpret_cast<char*>(shared_memory);
+    char* const walkers = reinterpret_cast<char*>(shared_memory);
 #else
-    char* const memory = ant_memory + static_cast<size_t>(first) * ant_bytes;
+    char* const walkers = memory + static_cast<size_t>(first) * ant_bytes;
 #endif
     const auto walker_of = [&](int ant) {
-        return reinterpret_cast<Walker*>(memory + static_cast<size_t>(ant - first) * ant_bytes);
+        return reinterpret_cast<Walker*>(walkers + static_cast<size_t>(ant - first) * ant_bytes);
     };
     for (int ant = first + warp; ant < last; ant += warps) {
         Walker* walker = walker_of(ant);
@@ -204,6 +223,6 @@ extern "C" __global__ void __launch_bounds__(32 * MOST_WARPS, 1)
         if (!due) continue;
         wait = period;
         ++update;
-        meet(arrivals, update);
+        if (!meet(arrivals, update, fault)) return;
     }
 }

@@ -3,7 +3,7 @@
 //
 // Trails are read and written as relaxed atomics without order: of two updates of one edge at the same time one may be
 // lost, as in the paper, and the next run may end otherwise. A tour is valid whatever the trails are. One warp alone
-// (one block with ANTS_A_BLOCK = 1) walks the ants one after another: that order is always the same.
+// (one block of one warp) walks the ants one after another: that order is always the same.
 //
 // A step is a chain of dependent reads. The longest is that of the trails, which only the L2 cache holds for all: they
 // are asked for as soon as the next city is known, and all else is done before they come, so that a product, a minimum
@@ -12,7 +12,8 @@
 
 #include "walks/acs.cuh"
 
-constexpr int WARPS_TOGETHER = 32;  // that a multiprocessor is to hold, which limits the registers
+constexpr int MOST_ANTS = 4;     // of a block
+constexpr int LEAST_BLOCKS = 8;  // that a multiprocessor is to hold, which limits the registers
 
 struct Colony {
     int m;
@@ -24,6 +25,9 @@ struct Colony {
     int tabu_bytes;
     int* tours;  // (m, n)
 };
+
+// From the parameters of a kernel.
+#define COLONY Colony{m, candidates, eta, {q0, alpha}, period, memory, ant_bytes, tours}
 
 extern __shared__ uint4 shared_memory[];
 
@@ -37,14 +41,14 @@ extern __shared__ uint4 shared_memory[];
 template <class Trails>
 __device__ __forceinline__ void walk(const Trails& trails, const Colony& colony, const RoundKeys& key, int n) {
     typedef typename Trails::Row Row;
-    const int lane = lane_id(), warp = warp_of_block();
+    const int lane = lane_id(), warp = warp_of_block(), warps = blockDim.x >> 5;
 #if TABU_IN_SHARED
     Tabu tabu(reinterpret_cast<char*>(shared_memory) + static_cast<size_t>(warp) * colony.tabu_bytes, n);
 #else
-    const size_t own = static_cast<size_t>(blockIdx.x) * ANTS_A_BLOCK + warp;
+    const size_t own = static_cast<size_t>(blockIdx.x) * warps + warp;
     Tabu tabu(colony.tabu_memory + own * colony.tabu_bytes, n);
 #endif
-    for (int ant = blockIdx.x * ANTS_A_BLOCK + warp; ant < colony.m; ant += gridDim.x * ANTS_A_BLOCK) {
+    for (int ant = blockIdx.x * warps + warp; ant < colony.m; ant += gridDim.x * warps) {
         tabu.clear();
         int* const tour = colony.tours + static_cast<size_t>(ant) * n;
         const int start = first_city(key, ant, n);

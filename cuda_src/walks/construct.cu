@@ -9,6 +9,7 @@
 
 #include "walks/fallback.cuh"
 #include "device/philox.cuh"
+#include "walks/wheel.cuh"
 
 #ifndef RACE
 #define RACE 1  // 1: weighted reservoir sampling (section 4.2.2, paper 001), 0: roulette wheel (section 4.2.1)
@@ -22,11 +23,17 @@
 #ifndef RESIDENT
 #define RESIDENT 0  // 1: all rows in shared memory
 #endif
-#ifndef ANTS_A_BLOCK
-#define ANTS_A_BLOCK 4
+#ifndef FEW_ANTS
+#define FEW_ANTS 0  // 1: a multiprocessor has 20 ants at most, and so more registers for each
 #endif
-#ifndef LEAST_BLOCKS
-#define LEAST_BLOCKS 1  // that a multiprocessor is to hold at the same time, which limits the registers
+
+// Ants of a block at most, and blocks that a multiprocessor is to hold at the same time: both limit the registers.
+#if RESIDENT
+#define MOST_ANTS (FEW_ANTS ? 20 : 32)
+#define LEAST_BLOCKS 1
+#else
+#define MOST_ANTS (FEW_ANTS ? 1 : 4)
+#define LEAST_BLOCKS (FEW_ANTS ? 20 : 8)
 #endif
 
 constexpr int STRIDE = 32 * SLOTS;
@@ -55,7 +62,7 @@ __device__ __forceinline__ unsigned key_of(float time, unsigned low_bits) {
 
 #else
 
-// The roulette wheel by a prefix sum over the warp; a lane's own candidates lie side by side.
+// The roulette wheel; a lane's own candidates lie side by side.
 __device__ __forceinline__ int roulette(const Rows& rows, int city, const Tabu& tabu, float u) {
     const int lane = lane_id();
     float weights[SLOTS];
@@ -69,20 +76,12 @@ __device__ __forceinline__ int roulette(const Rows& rows, int city, const Tabu& 
         if (tabu.visited(candidates[slot])) weights[slot] = 0.0f;
         own += weights[slot];
     }
-    const float sum = warp_prefix_sum(own);
-    const unsigned open = __ballot_sync(EVERY_LANE, own > 0.0f);
-    if (open == 0u) return -1;
-    float spin = u * __shfl_sync(EVERY_LANE, sum, 31);
-    // Only lanes with an open city count; rounding may carry the spin past the last of them, which then wins.
-    const unsigned reached = __ballot_sync(EVERY_LANE, sum >= spin) & open;
-    const int source = reached ? __ffs(reached) - 1 : 31 - __clz(open);
-    spin -= sum - own;
+    const Wheel wheel(own);
+    if (wheel.open == 0u) return -1;
+    const float spin = u * wheel.all();
+    const int source = wheel.winner(wheel.reached(spin));
     int winner = -1;
-#pragma unroll
-    for (int slot = 0; slot < SLOTS; ++slot) {
-        if (weights[slot] > 0.0f && (winner < 0 || spin > 0.0f)) winner = candidates[slot];
-        spin -= weights[slot];
-    }
+    spin_in_order(weights, wheel.rest(spin), [&](int slot) { winner = candidates[slot]; });
     return __shfl_sync(EVERY_LANE, winner, source);
 }
 
@@ -248,7 +247,7 @@ __device__ __forceinline__ const T* copy_to(uint4*& shared, const T* global, int
 
 // Build m tours. tau, bound, near, raised: see Surroundings; inverses: see Rows; rests, spares, aliases: see Beyond;
 // tabu_memory: tabu_bytes for every warp of the grid, where shared memory is too small for the tabus; tours (m, n).
-extern "C" __global__ void __launch_bounds__(32 * ANTS_A_BLOCK, LEAST_BLOCKS)
+extern "C" __global__ void __launch_bounds__(32 * MOST_ANTS, LEAST_BLOCKS)
     construct_tours(const float* __restrict__ factors, const Node* __restrict__ candidates, const float* tau,
                     const float* bound, const Node* near, const Node* raised,
 #if REST
@@ -275,24 +274,19 @@ extern "C" __global__ void __launch_bounds__(32 * ANTS_A_BLOCK, LEAST_BLOCKS)
     if (REST) rows.inverses = copy_to(shared, inverses, n);
     __syncthreads();
 #endif
-#if ANTS_A_BLOCK > 1
-    // The same in all lanes, and the minimum lets the compiler know.
-    const int warp = static_cast<int>(warp_min(threadIdx.x >> 5));
-#else
-    const int warp = 0;
-#endif
+    const int warp = warp_of_block(), warps = blockDim.x >> 5;
 #if TABU_IN_SHARED
     Tabu tabu(reinterpret_cast<char*>(shared) + static_cast<size_t>(warp) * tabu_bytes, n);
 #else
-    Tabu tabu(tabu_memory + (static_cast<size_t>(blockIdx.x) * ANTS_A_BLOCK + warp) * tabu_bytes, n);
+    Tabu tabu(tabu_memory + (static_cast<size_t>(blockIdx.x) * warps + warp) * tabu_bytes, n);
 #endif
-    for (int ant = blockIdx.x * ANTS_A_BLOCK + warp; ant < m; ant += gridDim.x * ANTS_A_BLOCK) {
+    for (int ant = blockIdx.x * warps + warp; ant < m; ant += gridDim.x * warps) {
         tabu.clear();
         Draws draws(key, ant);
 #if REST
         FirstArrivals first;
 #endif
-        int city = below(random_words(key, 0u, STREAM_START, ant).x, n);
+        int city = first_city(key, ant, n);
         tabu.visit(city);
         int* tour = tours + static_cast<size_t>(ant) * n;
         if (lane == 0) *tour = city;

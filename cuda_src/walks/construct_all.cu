@@ -5,13 +5,13 @@
 
 #include "walks/fallback.cuh"
 #include "device/philox.cuh"
+#include "walks/wheel.cuh"
 
 #ifndef RACE
 #define RACE 1  // 1: weighted reservoir sampling, 0: roulette wheel
 #endif
-#ifndef ANTS_A_BLOCK
-#define ANTS_A_BLOCK 1
-#endif
+
+constexpr int MOST_ANTS = 4;  // of a block
 
 struct Ant {
     Key key;
@@ -82,26 +82,22 @@ __device__ __forceinline__ int choose(const float* row, const Tabu& tabu, const 
         }
         own += (weights[0] + weights[1]) + (weights[2] + weights[3]);
     }
-    const float sum = warp_prefix_sum(own);
-    const unsigned open = __ballot_sync(EVERY_LANE, own > 0.0f);
-    if (open == 0u) return -1;
+    const Wheel wheel(own);
+    if (wheel.open == 0u) return -1;
     const uint4 words = random_words(ant.key, ant.step, STREAM_CONSTRUCTION, ant.number);
-    const float spin = uniform(words.x) * __shfl_sync(EVERY_LANE, sum, 31);
-    const unsigned reached = __ballot_sync(EVERY_LANE, sum >= spin) & open;
-    const int source = reached ? __ffs(reached) - 1 : 31 - __clz(open);
-    float left = spin - __shfl_sync(EVERY_LANE, sum - own, source);
+    const float spin = uniform(words.x) * wheel.all();
+    const int source = wheel.winner(wheel.reached(spin));
+    float left = __shfl_sync(EVERY_LANE, wheel.rest(spin), source);
     int chosen = -1;
     for (int first = 0; first < length; first += 1024) {
         const int place = first + 32 * lane + source;
         const int city = place < length ? tabu_city(tabu, place) : -1;
-        const float weight = city >= 0 ? row[city] : 0.0f;
-        const float part = warp_prefix_sum(weight);
-        const unsigned some = __ballot_sync(EVERY_LANE, weight > 0.0f);
-        if (some == 0u) continue;
-        const unsigned enough = __ballot_sync(EVERY_LANE, part >= left) & some;
-        chosen = __shfl_sync(EVERY_LANE, city, enough ? __ffs(enough) - 1 : 31 - __clz(some));
+        const Wheel part(city >= 0 ? row[city] : 0.0f);
+        if (part.open == 0u) continue;
+        const unsigned enough = part.reached(left);
+        chosen = __shfl_sync(EVERY_LANE, city, part.winner(enough));
         if (enough) break;
-        left -= __shfl_sync(EVERY_LANE, part, 31);
+        left -= part.all();
     }
     return chosen;
 }
@@ -111,22 +107,22 @@ extern __shared__ uint4 shared_memory[];
 
 // Build m tours. tabu_memory: tabu_bytes for every warp of the grid, where shared memory is too small for the tabus;
 // tours (m, n). tau is read when the weights of all open cities are zero.
-extern "C" __global__ void __launch_bounds__(32 * ANTS_A_BLOCK)
+extern "C" __global__ void __launch_bounds__(32 * MOST_ANTS)
     construct_all(const float* __restrict__ factors, const float* tau, CITIES_PARAMETERS, float alpha, float beta,
                   float shortest, unsigned key_low, unsigned key_high, int m, int tabu_bytes, char* tabu_memory,
                   int* tours) {
     const Cities cities = CITIES;
     const Exponents exponents{alpha, beta, shortest};
-    const int warp = threadIdx.x >> 5;
+    const int warp = threadIdx.x >> 5, warps = blockDim.x >> 5;
 #if TABU_IN_SHARED
     Tabu tabu(reinterpret_cast<char*>(shared_memory) + static_cast<size_t>(warp) * tabu_bytes, n);
 #else
-    Tabu tabu(tabu_memory + (static_cast<size_t>(blockIdx.x) * ANTS_A_BLOCK + warp) * tabu_bytes, n);
+    Tabu tabu(tabu_memory + (static_cast<size_t>(blockIdx.x) * warps + warp) * tabu_bytes, n);
 #endif
-    for (int number = blockIdx.x * ANTS_A_BLOCK + warp; number < m; number += gridDim.x * ANTS_A_BLOCK) {
+    for (int number = blockIdx.x * warps + warp; number < m; number += gridDim.x * warps) {
         tabu.clear();
         Ant ant{Key{key_low, key_high}, static_cast<unsigned>(number), 0};
-        int city = below(random_words(ant.key, 0u, STREAM_START, number).x, n);
+        int city = first_city(ant.key, number, n);
         tabu.visit(city);
         int* tour = tours + static_cast<size_t>(number) * n;
         if (lane_id() == 0) tour[0] = city;

@@ -2,13 +2,15 @@
 // and Murooka, Ito, Nakano (paper 004).
 //
 // All but the tournament draw city j with probability f(i, j) / sum of f over the open cities (Eq. (2) of both). One warp
-// walks one ant, except in tournaments, where LANES lanes do. Weights f are computed once an iteration.
+// walks one ant, except in tournaments, where LANES lanes do. Weights f are computed once an
+// iteration (all_weights.cu).
 //
 // Letters: m ants, n cities; rows are padded to a whole number of PARTS places, of weight 0.
 
 #include "device/philox.cuh"
 #include "walks/tabu.cuh"
-#include "weights/weight.cuh"
+#include "walks/wheel.cuh"
+#include "weights/scaled.cuh"
 
 #define ROULETTE 0    // SelectionWithoutCompression, section IV.B.1, paper 000
 #define COMPRESSED 1  // SelectionWithCompression, IV.B.2
@@ -18,11 +20,8 @@
 #ifndef SELECTION
 #define SELECTION ROULETTE
 #endif
-#ifndef ANTS_A_BLOCK
-#define ANTS_A_BLOCK (SELECTION == TOURNAMENT ? 8 : 1)
-#endif
 #ifndef LANES
-#define LANES (32 / ANTS_A_BLOCK)  // of an ant in a tournament: one warp holds a block's ants
+#define LANES 4  // of an ant in a tournament: one warp holds a block's ants
 #endif
 #ifndef QUADS
 #define QUADS 4  // times four weights that a lane reads before it waits for the first
@@ -31,42 +30,15 @@
 #define WIDTH 32  // places of one of the PARTS parts of a row
 #endif
 
+constexpr int MOST_ANTS = SELECTION == TOURNAMENT ? 32 / LANES : 4;  // of a block; tournaments have just as many
 constexpr int PARTS = 128;              // of a row, for the search in prefix sums
 constexpr int STRIDE = PARTS * WIDTH;   // of padded rows
 constexpr int CHUNKS = (WIDTH + 31) / 32;
 constexpr int TRIALS_AT_ONCE = 4;  // a block of the generator
-// Largest weight of a row. Far above 1, so that a weight 10^-60 of it still is a float.
-constexpr float TOP = 0x1p96f;
 // A bit a city says what is visited; the hybrid and the tournament make a list of what is left when they change rules.
 constexpr bool MASKED = SELECTION != COMPRESSED;
 
 // ---- what an iteration reads
-
-// weights (n, STRIDE): f = tau^alpha eta^beta (Eq. (3), paper 000), each row times a constant, which changes no
-// probability. One block of 256 threads a row; tau (n, n).
-extern "C" __global__ void __launch_bounds__(256)
-    weigh_all_edges(const float* tau, CITIES_PARAMETERS, float alpha, float beta, float shortest, float* weights) {
-    __shared__ double maxima[8];
-    const Cities cities = CITIES;
-    const int i = blockIdx.x;
-    const float* trails = tau + static_cast<size_t>(i) * n;
-    float* row = weights + static_cast<size_t>(i) * STRIDE;
-    const Exponents exponents{alpha, beta, shortest};
-    const auto fitness = [&](int j) {
-        return j == i ? 0.0 : power(trails[j], alpha) * eta_beta(cities, i, j, exponents);
-    };
-    double largest = 0.0;
-    for (int j = threadIdx.x; j < n; j += 256) largest = fmax(largest, fitness(j));
-    largest = warp_max(largest);
-    if (lane_id() == 0) maxima[threadIdx.x >> 5] = largest;
-    __syncthreads();
-    for (int w = 0; w < 8; ++w) largest = fmax(largest, maxima[w]);
-    const double scale = largest > 0.0 ? TOP / largest : 0.0;
-    for (int j = threadIdx.x; j < STRIDE; j += 256) {
-        const double f = j < n ? fitness(j) : 0.0;
-        row[j] = f > 0.0 ? fmaxf(static_cast<float>(f * scale), 0x1p-126f) : 0.0f;
-    }
-}
 
 // sums (n, STRIDE): q'(i, j) of Eq. (9), paper 000, and ends (n, PARTS): its value at the end of each part of a row.
 // Added up in double, so that the floats do not drift. One warp a row.
@@ -158,9 +130,7 @@ struct OpenList {
 
 // ---- the rules
 
-// The roulette wheel: first the lane whose share of the places the spin falls into, then the place. quad(q) gives
-// the weights of the places 4 q .. 4 q + 3. Returns a place, or -1 if all weigh nothing. Rounding may carry the spin past the last
-// place of a positive weight, which then wins.
+// The roulette wheel. quad(q) gives the weights of the places 4 q .. 4 q + 3. Returns a place, or -1 if all weigh nothing.
 template <class Quad>
 __device__ __forceinline__ int spin_wheel(int quads, float u, Quad quad) {
     const int lane = lane_id();
@@ -176,33 +146,24 @@ __device__ __forceinline__ int spin_wheel(int quads, float u, Quad quad) {
 #pragma unroll
         for (int b = 0; b < QUADS; ++b) own += (w[b].x + w[b].y) + (w[b].z + w[b].w);
     }
-    const float sum = warp_prefix_sum(own);
-    const unsigned some = __ballot_sync(EVERY_LANE, own > 0.0f);
-    if (some == 0u) return -1;
-    const float spin = u * __shfl_sync(EVERY_LANE, sum, 31);
-    const unsigned reached = __ballot_sync(EVERY_LANE, sum >= spin) & some;
-    const int source = reached ? __ffs(reached) - 1 : 31 - __clz(some);
-    float rest = __shfl_sync(EVERY_LANE, spin - (sum - own), source);
+    const Wheel wheel(own);
+    if (wheel.open == 0u) return -1;
+    const float spin = u * wheel.all();
+    const int source = wheel.winner(wheel.reached(spin));
+    float rest = __shfl_sync(EVERY_LANE, wheel.rest(spin), source);
     int chosen = -1;
     for (int first = source; first < quads; first += 1024) {
         const int q = first + 32 * lane;
         const float4 w = q < quads ? quad(q) : none;
-        const float part = (w.x + w.y) + (w.z + w.w), through = warp_prefix_sum(part);
-        const unsigned filled = __ballot_sync(EVERY_LANE, part > 0.0f);
-        if (filled == 0u) continue;
-        const unsigned enough = __ballot_sync(EVERY_LANE, through >= rest) & filled;
-        const int winner = enough ? __ffs(enough) - 1 : 31 - __clz(filled);
-        float left = rest - (through - part);
+        const Wheel part((w.x + w.y) + (w.z + w.w));
+        if (part.open == 0u) continue;
+        const unsigned enough = part.reached(rest);
         const float four[4] = {w.x, w.y, w.z, w.w};
         int place = -1;
-#pragma unroll
-        for (int b = 0; b < 4; ++b) {
-            if (four[b] > 0.0f && (place < 0 || left > 0.0f)) place = 4 * q + b;
-            left -= four[b];
-        }
-        chosen = __shfl_sync(EVERY_LANE, place, winner);
+        spin_in_order(four, part.rest(rest), [&](int b) { place = 4 * q + b; });
+        chosen = __shfl_sync(EVERY_LANE, place, part.winner(enough));
         if (enough) break;
-        rest -= __shfl_sync(EVERY_LANE, through, 31);
+        rest -= part.all();
     }
     return chosen;
 }
@@ -311,9 +272,9 @@ __device__ __forceinline__ int stochastic_acceptance(const float* row, const Tab
         const uint4 words = ant.draw(step, 32 * round + lane_id());
         const int one = below(words.x, tabu.n), two = below(words.z, tabu.n);
         const float first = row[one], second = row[two];
-        unsigned taken = __ballot_sync(EVERY_LANE, !tabu.visited(one) && uniform(words.y) * TOP <= first);
+        unsigned taken = __ballot_sync(EVERY_LANE, !tabu.visited(one) && uniform(words.y) * LARGEST_WEIGHT <= first);
         if (taken) return __shfl_sync(EVERY_LANE, one, __ffs(taken) - 1);
-        taken = __ballot_sync(EVERY_LANE, !tabu.visited(two) && uniform(words.w) * TOP <= second);
+        taken = __ballot_sync(EVERY_LANE, !tabu.visited(two) && uniform(words.w) * LARGEST_WEIGHT <= second);
         if (taken) return __shfl_sync(EVERY_LANE, two, __ffs(taken) - 1);
     }
     return -1;
@@ -376,25 +337,25 @@ __device__ __forceinline__ void tournaments(const float* weights, Node* lists, i
 // Build m tours (m, n). weights and sums (n, STRIDE), ends (n, PARTS): sums and ends for trials alone. switch_left: open
 // cities at which the hybrid and the tournament change their rule; size: of a tournament. An ant has ant_bytes of
 // memory, from `memory` where shared memory is too small: a bitmask, a list, or both in this order.
-extern "C" __global__ void __launch_bounds__(32 * ANTS_A_BLOCK)
+extern "C" __global__ void __launch_bounds__(32 * MOST_ANTS)
     construct_by_rule(const float* __restrict__ weights, const float* __restrict__ sums,
                       const float* __restrict__ ends, int n, unsigned key_low, unsigned key_high, int m, int trials,
                       int switch_left, int size, int ant_bytes, char* memory, int* tours) {
-    const int warp = threadIdx.x >> 5;
+    const int warp = threadIdx.x >> 5, warps = SELECTION == TOURNAMENT ? MOST_ANTS : blockDim.x >> 5;
 #if TABU_IN_SHARED
     char* block_memory = reinterpret_cast<char*>(shared_memory);
 #else
-    char* block_memory = memory + static_cast<size_t>(blockIdx.x) * ANTS_A_BLOCK * ant_bytes;
+    char* block_memory = memory + static_cast<size_t>(blockIdx.x) * warps * ant_bytes;
 #endif
     char* own = block_memory + static_cast<size_t>(warp) * ant_bytes;
     const int mask_bytes = MASKED ? 16 * ((n + 127) / 128) : 0;
     Tabu tabu(own, n);
     OpenList open{reinterpret_cast<Node*>(own + mask_bytes), 0};
     const Key key{key_low, key_high};
-    for (int first = blockIdx.x * ANTS_A_BLOCK; first < m; first += gridDim.x * ANTS_A_BLOCK) {
+    for (int first = blockIdx.x * warps; first < m; first += gridDim.x * warps) {
         const Ant ant{key, static_cast<unsigned>(first + warp)};
         int* tour = tours + static_cast<size_t>(first + warp) * n;
-        int city = below(random_words(key, 0u, STREAM_START, ant.number).x, n);
+        int city = first_city(key, ant.number, n);
         const int steps = SELECTION == TOURNAMENT ? max(1, min(n, n - switch_left)) : n;
         if (first + warp < m) {
             Spins spins;
@@ -438,7 +399,7 @@ extern "C" __global__ void __launch_bounds__(32 * ANTS_A_BLOCK)
 #endif
         }
 #if SELECTION == TOURNAMENT
-        __shared__ int here[ANTS_A_BLOCK];
+        __shared__ int here[MOST_ANTS];
         if (lane_id() == 0) here[warp] = city;
         __syncthreads();
         if (warp == 0) {

@@ -185,7 +185,7 @@ extern "C" __global__ void __launch_bounds__(32)
     items[SLOTS] = outside.raised;
     weights[SLOTS] = -1.0;
     if (outside.raised != NONE) {
-        weights[SLOTS] = power(row[outside.raised], alpha) * eta_beta(cities, city, outside.raised, exponents);
+        weights[SLOTS] = weight_of(cities, row[outside.raised], city, outside.raised, exponents);
     }
     largest = fmax(largest, weights[SLOTS]);
     // The place of an item: how many are heavier, or as heavy and before it.
@@ -235,7 +235,7 @@ extern "C" __global__ void __launch_bounds__(32)
 #if RACE
             factors[e] = inverse_of(w, largest);
 #else
-            factors[e] = w > 0.0 ? fmaxf(static_cast<float>(w / largest), 1.0f / LARGEST_INVERSE) : 0.0f;
+            factors[e] = share_of(w, largest);
 #endif
 #if REST
             ids[e] = static_cast<Node>(items[s] == NONE ? city : items[s]);

@@ -61,27 +61,34 @@ __device__ inline int choose(const Tour& tour, const int* near, int steps, int a
         return n;
     }
     const int centre = tour.cities[tour.centre];
+    // all walks of a lane side by side: each step waits for memory
+    int cities[SLOTS];
+    unsigned digits[SLOTS];
 #pragma unroll
-    for (int s = 0; s < SLOTS; ++s) {
-        const int t = 32 * s + lane;
-        int city = centre;
-        if (t >= 1 && t <= NEAR) {
-            city = near[static_cast<size_t>(centre) * NEAR + t - 1];
-        } else if (t > NEAR && t < 6 * NEAR + 1) {
-            const int first = near[static_cast<size_t>(centre) * NEAR + (t - NEAR - 1) / 5];
-            city = near[static_cast<size_t>(first) * NEAR + (t - NEAR - 1) % 5];
-        } else if (t > NEAR) {
-            uint4 random;
-            for (int step = 0; step < steps; ++step) {
-                // a word has eight digits of three bits and some; a block of four lasts for 40 steps
-                if (step % 40 == 0) random = philox4x32(make_uint4(t, STREAM_CUT, window, step / 40), key);
-                const int word = step % 40 / 10, digit = step % 10;
-                const unsigned bits = word == 0 ? random.x : word == 1 ? random.y : word == 2 ? random.z : random.w;
-                city = near[static_cast<size_t>(city) * NEAR + (bits >> 3 * digit & 7u)];
-            }
+    for (int s = 0; s < SLOTS; ++s) cities[s] = centre;
+    for (int step = 0; step < steps; ++step) {
+#pragma unroll
+        for (int s = 0; s < SLOTS; ++s) {
+            // a word has ten digits of three bits
+            if (step % 10 == 0) digits[s] = philox4x32(make_uint4(32 * s + lane, STREAM_CUT, window, step / 10), key).x;
+            cities[s] = near[static_cast<size_t>(cities[s]) * NEAR + (digits[s] >> 3 * (step % 10) & 7u)];
         }
-        spots[t] = tour.relative(tour.positions[city]);
     }
+    // the centre itself, its neighbours and five of theirs, in place of the first walks
+#pragma unroll
+    for (int s = 0; s < 2; ++s) {
+        const int t = 32 * s + lane;
+        if (t == 0) {
+            cities[s] = centre;
+        } else if (t <= NEAR) {
+            cities[s] = near[static_cast<size_t>(centre) * NEAR + t - 1];
+        } else if (t < 6 * NEAR + 1) {
+            const int first = near[static_cast<size_t>(centre) * NEAR + (t - NEAR - 1) / 5];
+            cities[s] = near[static_cast<size_t>(first) * NEAR + (t - NEAR - 1) % 5];
+        }
+    }
+#pragma unroll
+    for (int s = 0; s < SLOTS; ++s) spots[32 * s + lane] = tour.relative(tour.positions[cities[s]]);
     __syncwarp();
     sort256(spots);
     // a lane has eight neighbouring spots; each brings the positions around it that the one before has not
@@ -187,13 +194,20 @@ __device__ inline int cut(Window& w, const Cities& cities, const Tour& tour, con
         }
     }
     __syncwarp();
-    // four cities at a time, eight lanes each
-    for (int first = 0; first < m; first += 4) {
-        const int i = first + (lane >> 3);
-        if (i < m) {
-            const int other = near[static_cast<size_t>(w.city[i]) * NEAR + (lane & 7)];
-            const int local = other < 0 ? NONE : local_of(w, runs, m, tour.relative(tour.positions[other]));
-            w.near[i][lane & 7] = static_cast<Local>(local);
+    // thirty-two cities at a time, eight lanes each: their neighbours' positions are asked for together
+    for (int first = 0; first < m; first += 32) {
+        int positions[SLOTS];
+#pragma unroll
+        for (int s = 0; s < SLOTS; ++s) {
+            const int i = first + 4 * s + (lane >> 3);
+            const int other = i < m ? near[static_cast<size_t>(w.city[i]) * NEAR + (lane & 7)] : -1;
+            positions[s] = other < 0 ? -1 : tour.positions[other];
+        }
+#pragma unroll
+        for (int s = 0; s < SLOTS; ++s) {
+            const int i = first + 4 * s + (lane >> 3);
+            const int local = positions[s] < 0 ? NONE : local_of(w, runs, m, tour.relative(positions[s]));
+            if (i < m) w.near[i][lane & 7] = static_cast<Local>(local);
         }
     }
     __syncwarp();

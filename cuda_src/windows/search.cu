@@ -64,8 +64,14 @@ struct Kept {
     }
 };
 
+// Back to the order that was kept. All lanes.
+__device__ __forceinline__ void go_back(const View& view, const Kept& kept) {
+    kept.restore(view.w, view.m);
+    view.measure(0, view.m);
+}
+
 // The ends of the edges that a move changes go into the queue.
-__device__ __forceinline__ void push_ends(const View& view, const Path& path, int x, int y, Queue& queue) {
+__device__ __forceinline__ void push_ends(const Path& path, int x, int y, Queue& queue) {
     queue.push(path.at(-1));
     queue.push(path.at(0));
     queue.push(path.at(x - 1));
@@ -75,51 +81,63 @@ __device__ __forceinline__ void push_ends(const View& view, const Path& path, in
 }
 
 // Make moves until no queued city has one; the gain. All lanes.
-__device__ inline int repair(const View& view, Queue& queue, unsigned& looks) {
-    int gain = 0;
+__device__ inline float repair(const View& view, Queue& queue, unsigned& looks) {
+    float gain = 0.0f;
     for (int look = 0; look < MOST_LOOKS; ++look) {
         const int city = queue.next();
         if (city < 0) break;
         ++looks;
         const Move move = best_move(view, city);
-        if (move.gain == 0) {
+        if (move.gain == 0.0f) {
             queue.drop(city);
             continue;
         }
-        const Path path{view, view.w.place[city], move.code >> 24 & 1 ? 1 : -1};
-        push_ends(view, path, move.code >> 8 & 255, move.code >> 16 & 255, queue);
-        make_move(view, city, move.code);
+        const Path path{view, view.w.place[city], move.code >> 24 ? -1 : 1};
+        const int x = move.code >> 8 & 255, y = move.code >> 16 & 255;
+        push_ends(path, x, y, queue);
+        make_move(view, path, move.code & 255, x, y);
         gain += move.gain;
     }
     queue.own = 0;
     return gain;
 }
 
-// Two adjacent stretches change places; false if an edge that would go is tied. All lanes.
-__device__ __forceinline__ bool swap_stretches(const View& view, const Path& path, int u, int v, Queue& queue, int& gain) {
-    const int p = path.at(-1), a = path.at(0), b = path.at(u - 1), c = path.at(u), d = path.at(u + v - 1), q = path.at(u + v);
-    if (view.tied(p, a) || view.tied(b, c) || view.tied(d, q)) return false;
-    gain = view.units_between(p, a) + view.units_between(b, c) + view.units_between(d, q) - view.units_between(p, c) -
-           view.units_between(d, a) - view.units_between(b, q);
-    push_ends(view, path, u, u + v, queue);
-    rearrange(view, path, 0, u, v, SWAPPED);
+// A double bridge: three adjacent stretches b, c, d of the path, from its start on, are laid in the order d, c, b. No
+// 3-opt move undoes it. False if an edge that would go is tied. All lanes.
+__device__ __forceinline__ bool double_bridge(const View& view, const Path& path, int b, int c, int d, Queue& queue,
+                                              float& gain) {
+    const int ends[8] = {path.at(-1),        path.at(0),     path.at(b - 1),     path.at(b),
+                         path.at(b + c - 1), path.at(b + c), path.at(b + c + d - 1), path.at(b + c + d)};
+    const float out[4] = {path.edge(-1), path.edge(b - 1), path.edge(b + c - 1), path.edge(b + c + d - 1)};
+    gain = 0.0f;
+#pragma unroll
+    for (int e = 0; e < 4; ++e) {
+        if (out[e] == TIED) return false;
+        gain += out[e];
+    }
+    gain -= view.units_between(ends[0], ends[5]) + view.units_between(ends[6], ends[3]) +
+            view.units_between(ends[4], ends[1]) + view.units_between(ends[2], ends[7]);
+#pragma unroll
+    for (int e = 0; e < 8; ++e) queue.push(ends[e]);
+    rearrange(view, path, 0, b + c, d, SWAPPED);
+    rearrange(view, path, d, b, c, SWAPPED);
     return true;
 }
 
 // Kick: false if none was found. With weights an ant stands at a random city and draws its next one from the
-// candidates by tau^alpha eta^beta; else both stretches are random.
+// candidates by tau^alpha eta^beta, and that edge is forced in; else all stretches are random.
 __device__ inline bool kick(const View& view, const float* weights, int longest, const Key& key, unsigned window,
-                            unsigned trial, Queue& queue, int& gain) {
+                            unsigned trial, Queue& queue, float& gain) {
     const int m = view.m, lane = lane_id();
+    const int limit = min(longest, (m - 2) / 3);
     for (unsigned attempt = 0; attempt < 8; ++attempt) {
         const uint4 random = philox4x32(make_uint4(trial, STREAM_TRIALS, window, attempt), key);
         const int place = below(random.x, m);
-        const int u_limit = min(longest, (m - 2) / 2);
-        const int v = 1 + below(random.z, u_limit);
+        const int d = 1 + below(random.y, limit);
         if (weights == nullptr) {
             const Path path{view, place, 1};
-            const int u = 1 + below(random.y, u_limit);
-            if (swap_stretches(view, path, u, v, queue, gain)) return true;
+            if (double_bridge(view, path, 1 + below(random.z, limit), 1 + below(random.w, limit), d, queue, gain))
+                return true;
             continue;
         }
         const int from = view.w.order[place];
@@ -127,7 +145,7 @@ __device__ inline bool kick(const View& view, const float* weights, int longest,
         const int other = lane < NEAR ? view.w.near[from][lane] : NONE;
         if (other != NONE) {
             const int apart = view.wrapped(view.w.place[other] - place);
-            if (apart > 1 && apart < m - 1) {
+            if (apart > 2 && apart < m - 2) {
                 const float weight = weights[static_cast<size_t>(view.w.city[from]) * NEAR + lane];
                 const unsigned word = philox4x32(make_uint4(trial, STREAM_EDGES, window, attempt * 32 + lane), key).x;
                 if (weight > 0.0f) wait = (__float_as_uint(exponential(word) / weight) & ~31u) | lane;
@@ -136,13 +154,14 @@ __device__ inline bool kick(const View& view, const float* weights, int longest,
         const unsigned first = warp_min(wait);
         if (first == ~0u) continue;
         const int next = view.w.near[from][first & 31u];
-        // the stretch between them, and one from ``next`` on, change places
+        // what lies between them is cut in two; the last stretch begins at ``next``
         const int ahead = view.wrapped(view.w.place[next] - place);
         const bool forward = 2 * ahead <= m;
-        const int u = (forward ? ahead : m - ahead) - 1;
+        const int between = (forward ? ahead : m - ahead) - 1;
         const Path path{view, view.wrapped(place + (forward ? 1 : -1)), forward ? 1 : -1};
-        if (u + v > m - 2) continue;
-        if (swap_stretches(view, path, u, v, queue, gain)) return true;
+        const int b = 1 + below(random.z, between - 1);
+        if (between + d > m - 2) continue;
+        if (double_bridge(view, path, b, between - b, d, queue, gain)) return true;
     }
     return false;
 }
@@ -196,7 +215,7 @@ __device__ inline void hand_out(const View& view, const Cities& cities, const To
 // the last arrangement leaves the window, else the best.
 extern "C" __global__ void __launch_bounds__(32 * WARPS) search_windows(
     CITIES_PARAMETERS, float scale,
-    const int* near,     // (n, NEAR), or -1
+    const int* all_near, int lists,  // (lists, n, NEAR), or -1; a window draws one of the lists
     const float* weights,  // (n, NEAR) or null
     const int* all_tours, const int* all_positions,  // (tours, n)
     int tours, int windows, unsigned key_low, unsigned key_high, int trials, int all_queued, int longest, int walk,
@@ -218,8 +237,9 @@ extern "C" __global__ void __launch_bounds__(32 * WARPS) search_windows(
     const Tour tour{all_tours + offset, all_positions + offset, n, centre};
     const int around = least_around + below(random.y, most_around - least_around + 1);
     const int steps = 2 + below(random.z, walk);
+    const int* near = all_near + below(random.z << 16 | random.z >> 16, lists) * static_cast<size_t>(n) * NEAR;
     // half of the windows allow nothing worse
-    const int threshold = random.w & 1u ? 0 : static_cast<int>(slack * uniform(random.w));
+    const float threshold = random.w & 1u ? 0.0f : slack * uniform(random.w);
     int runs = 0;
     const int m = cut(w, cities, tour, near, steps, around, key, number, runs);
     if (m < 8) {
@@ -230,7 +250,9 @@ extern "C" __global__ void __launch_bounds__(32 * WARPS) search_windows(
     Queue queue;
     Kept last, best;
     unsigned looks = 0;
-    int total = 0, best_total = 0, better = 0;
+    float total = 0.0f, best_total = 0.0f;
+    int better = 0;
+    view.measure(0, m);
     if (all_queued) {
         queue.fill(m);
         total = best_total = repair(view, queue, looks);
@@ -239,7 +261,7 @@ extern "C" __global__ void __launch_bounds__(32 * WARPS) search_windows(
     best = last;
     int trial = 0;
     for (; trial < trials && better < successes; ++trial) {
-        int change = 0;
+        float change = 0.0f;
         if (!kick(view, weights, longest, key, number, trial, queue, change)) continue;
         change += repair(view, queue, looks);
         const bool accepted =
@@ -247,7 +269,7 @@ extern "C" __global__ void __launch_bounds__(32 * WARPS) search_windows(
                 ? change >= heat * logf(uniform(random_words(key, trial, STREAM_COIN, number).x))
                 : total + change >= best_total - threshold;
         if (!accepted) {
-            last.restore(w, m);
+            go_back(view, last);
             continue;
         }
         total += change;

@@ -8,14 +8,15 @@ from numpy.typing import ArrayLike, NDArray
 from pymoo_gpuaco.backends.cuda.climbers import layout as climber_layout
 from pymoo_gpuaco.backends.cuda.device import Device, Source, words
 from pymoo_gpuaco.backends.cuda.instance.cities import CITIES, Cities
-from pymoo_gpuaco.backends.cuda.states import fitting
 from pymoo_gpuaco.backends.protocol import Kind
-from pymoo_gpuaco.backends.state import State
+from pymoo_gpuaco.backends.state import State, stored, stored_integers, stored_numbers, stored_tours
 from pymoo_gpuaco.colony import checks
 from pymoo_gpuaco.colony.parameters import ClimberParameters
 from pymoo_gpuaco.problems.instance import Instance
 
 START_AGAIN = -1
+_LAST_RESTART = 2**62
+_NO_MOVE, _PLACE = np.uint64(2**64 - 1), np.uint64(2**32 - 1)  # of a key, climber_scan.cuh
 _ADVICE = "fewer climbers (n_climbers) need less"
 
 
@@ -44,34 +45,34 @@ class CudaClimbers:
                 "2-opt hill climbing reverses paths and needs a symmetric instance, got an asymmetric one"
             )
         self.instance = instance
-        self._device = Device(device)
-        limits = self._device.limits
+        self.device = Device(device)
+        limits = self.device.limits
         plan = climber_layout.plan(instance, parameters, limits)
-        with self._device.working():
-            memory = int(self._device.cuda.mem_get_info()[1])
+        with self.device.working():
+            memory = int(self.device.cuda.mem_get_info()[1])
         self.n_climbers = parameters.n_climbers or max(
             1, min(plan.blocks * limits.multiprocessors, memory // 4 // plan.bytes_a_climber)
         )
         self._finished = 0
         self._best_lengths = np.full(self.n_climbers, np.inf)
-        cities = Cities(self._device, instance)
-        self._climbs = _Climbs(self._device, cities, plan, self.n_climbers)
-        self._device.set_up([cities, self._climbs], _ADVICE)
+        cities = Cities(self.device, instance)
+        self._climbs = _Climbs(self.device, cities, plan, self.n_climbers)
+        self.device.set_up([cities, self._climbs], _ADVICE)
 
     # ---- ClimberEngine
 
     def climb(self, key: int, pairs: int = climber_layout.PAIRS_PER_CALL) -> int:
         """Work for about ``pairs`` evaluated pairs, all climbers together; return the climbs finished."""
-        with self._device.working():
+        with self.device.working():
             self._climbs.advance(key, pairs)
-            self._device.read(self._best_lengths, "best_lengths")
+            self.device.read(self._best_lengths, "best_lengths")
             before, self._finished = self._finished, self._climbs.counted()[0]
         return self._finished - before
 
     @property
     def scans(self) -> int:
         """Scans of all (n-1)(n-2)/2 moves completed since the engine was made."""
-        with self._device.working():
+        with self.device.working():
             return self._climbs.counted()[1]
 
     def start_from(self, tours: ArrayLike) -> None:
@@ -89,15 +90,15 @@ class CudaClimbers:
         """Shortest tour of the last call of ``climb`` and its exact length."""
         climber, n = int(self._best_lengths.argmin()), self.instance.n
         tour = np.empty(n, np.int32)
-        with self._device.working():
-            self._device.read(tour, "best_tours", 4 * n * climber)
+        with self.device.working():
+            self.device.read(tour, "best_tours", 4 * n * climber)
         return tour, float(self._best_lengths[climber])
 
     def lengths(self) -> NDArray[np.float64]:
         """Exact lengths (n_climbers,) of the tours as they stand."""
         lengths = np.empty(self.n_climbers)
-        with self._device.working():
-            self._device.read(lengths, "lengths")
+        with self.device.working():
+            self.device.read(lengths, "lengths")
         return lengths
 
     def export_state(self) -> State:
@@ -105,7 +106,7 @@ class CudaClimbers:
 
         An engine of the other kind starts a scan that is under way anew.
         """
-        with self._device.working():
+        with self.device.working():
             state = self._climbs.read()
         part = state["part"]
         return {
@@ -116,12 +117,8 @@ class CudaClimbers:
 
     def import_state(self, state: State) -> None:
         """Continue the climbs of an exported state."""
-        own = dict(state)
-        if "part" not in own:
-            own["part"] = np.where(np.asarray(own["row"]) == START_AGAIN, START_AGAIN, 0)
-            own["gain"] = np.zeros(self.n_climbers)
-        with self._device.working():
-            self._climbs.write(own)
+        with self.device.working():
+            self._climbs.write(state)
         self._best_lengths = np.array(state["best_lengths"], np.float64)
 
 
@@ -145,7 +142,9 @@ class _Climbs:
             "best_tours": ("best_tours", (m, n), np.int32),
             "best_lengths": ("best_lengths", (m,), np.float64),
         }
-        if plan.batch and plan.parts > 1:  # a scan under way has noted the best moves of places
+        # a scan that may stop under way has noted the best moves of places
+        self._notes = plan.batch and plan.parts > 1
+        if self._notes:
             self._arrays["keys"] = ("keys", (m, n), np.uint64)
 
     # ---- Part
@@ -211,9 +210,9 @@ class _Climbs:
             a["best_tours"],
             a["best_lengths"],
             a["counts"],
-            a["places"],
-            a["keys"],
-            a["mates"],
+            a.optional("places"),
+            a.optional("keys"),
+            a.optional("mates"),
             shared=plan.shared_bytes,
         )
 
@@ -233,7 +232,30 @@ class _Climbs:
         return state
 
     def write(self, state: State) -> None:
-        """Take over the arrays of a state. Raises ValueError for one of another instance or number of climbers."""
-        arrays = {name: fitting(state, name, shape, kind) for name, (_, shape, kind) in self._arrays.items()}
-        for name, (place, _, _) in self._arrays.items():
-            self._device.write(place, arrays[name])
+        """Take over the arrays of a state, of this engine or of the CPU's.
+
+        Scans are begun anew where the state has not got what this engine notes of one under way. Raises ValueError,
+        before anything changes, for a state of another instance or number of climbers.
+        """
+        m, n = self._m, self._plan.n
+        own = {
+            "tours": stored_tours(state, "tours", m, n),
+            "lengths": stored_numbers(state, "lengths", (m,)),
+            "restart": stored_integers(state, "restart", (m,), -m, _LAST_RESTART, np.int64),
+            "best_tours": stored_tours(state, "best_tours", m, n),
+            "best_lengths": stored_numbers(state, "best_lengths", (m,), infinity=True),
+        }
+        if "part" in state and ("keys" in state or not self._notes):
+            own["part"] = stored_integers(state, "part", (m,), START_AGAIN, self._plan.parts - 1)
+            own["gain"] = stored_numbers(state, "gain", (m,), low=-np.inf)
+            own["move"] = stored_integers(state, "move", (m, 2), 0, n - 1)
+            if self._notes:
+                own["keys"] = keys = np.ascontiguousarray(stored(state, "keys", (m, n)), np.uint64)
+                checks.integers_in("state['keys'] of places", keys[keys != _NO_MOVE] & _PLACE, 0, n)
+        else:
+            row = stored_integers(state, "row", (m,), START_AGAIN, n, np.int64)
+            own["part"] = np.where(row == START_AGAIN, START_AGAIN, 0).astype(np.int32)
+            own["gain"] = np.zeros(m)
+            own["move"] = np.zeros((m, 2), np.int32)
+        for name, array in own.items():
+            self._device.write(self._arrays[name][0], array)

@@ -6,8 +6,7 @@ import os
 import threading
 import weakref
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -15,38 +14,10 @@ from pymoo_gpuaco.backends.cuda.device import compile as compiler
 from pymoo_gpuaco.backends.cuda.device import context
 from pymoo_gpuaco.backends.cuda.device.limits import DeviceLimits
 from pymoo_gpuaco.backends.cuda.device.memory import Arrays, check, release
+from pymoo_gpuaco.backends.cuda.device.parts import Part, Source, by_file, together
 from pymoo_gpuaco.backends.errors import BackendUnavailable
 
 _THREADS = 256
-
-
-@dataclass(frozen=True)
-class Source:
-    """A file of kernels as one engine compiles it.
-
-    ``kernels`` maps the names that the engine launches to their argument types, one letter an argument as in
-    Python's ``struct``: P address, i int, I unsigned, Q size, f float, d double.
-    """
-
-    file: str
-    definitions: Mapping[str, object]
-    kernels: Mapping[str, str]
-
-
-class Part(Protocol):
-    """Arrays on the device and the kernels that work on them. An engine is made of parts."""
-
-    def sources(self) -> Sequence[Source]:
-        """Return what is to be compiled."""
-        ...
-
-    def needed(self) -> dict[str, int]:
-        """Return the bytes of every array by name; no two parts use the same name."""
-        ...
-
-    def prepare(self) -> None:
-        """Fill the arrays; those of all parts exist, and the parts listed before are prepared."""
-        ...
 
 
 class _Working:
@@ -114,10 +85,8 @@ class Device:
         Raises MemoryError that ends in ``advice`` when they do not fit.
         """
         sources = [source for part in parts for source in part.sources()]
-        code = compiler.compile_files(
-            self.architecture, {source.file: source.definitions for source in sources}
-        )
-        needed = {name: size for part in parts for name, size in part.needed().items()}
+        needed = together(*(part.needed() for part in parts))
+        code = compiler.compile_files(self.architecture, by_file(sources))
         with self.working():
             try:
                 self.check(needed, advice)
@@ -127,6 +96,8 @@ class Device:
                     self.arrays.allocate(name, size)
                 # no timing, and no sleep: a launch is not far when the host waits
                 self.arrays.events.append(self.cuda.Event(self.cuda.event_flags.DISABLE_TIMING))
+                self._fault = self.arrays.share("fault", 4).view(np.int32)
+                self._fault[0] = 0
                 for part in parts:
                     part.prepare()
             except self.cuda.MemoryError as error:
@@ -137,6 +108,19 @@ class Device:
                 raise BackendUnavailable(
                     f"the device cannot be set up ({error}); the driver may be older than the CUDA toolkit"
                 ) from error
+
+    def take(self, needed: Mapping[str, int], advice: str) -> None:
+        """Take memory besides that of the parts. Raises MemoryError, which ends in ``advice``, if it does not fit."""
+        self.check(needed, advice)
+        taken: list[str] = []
+        try:
+            for name, size in needed.items():
+                self.arrays.allocate(name, size)
+                taken.append(name)
+        except self.cuda.MemoryError as error:
+            for name in taken:
+                self.arrays.give_back(name)
+            raise MemoryError(f"the device ran out of memory; {advice}") from error
 
     def check(self, needed: Mapping[str, int], advice: str) -> None:
         """Raise MemoryError if arrays of these bytes do not fit what is free."""
@@ -182,8 +166,17 @@ class Device:
         self.arrays.events[0].record()
 
     def wait(self) -> None:
-        """Wait for what had been launched when ``mark`` was called last."""
+        """Wait for what had been launched when ``mark`` was called last.
+
+        Raises RuntimeError if a kernel has given up waiting for others, which it tells in ``fault``.
+        """
         self.arrays.events[0].synchronize()
+        if self._fault[0]:
+            self._fault[0] = 0
+            raise RuntimeError(
+                "blocks of a kernel that wait for each other were not on the device at the same time: another process "
+                "uses it. Try again when it is free, or let ants walk on their own (variant='relaxed', 'selective')"
+            )
 
     def copy(self, target: str, source: str, size: int) -> None:
         """Copy the first ``size`` bytes of one device array to another; the host does not wait."""

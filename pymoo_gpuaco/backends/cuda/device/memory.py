@@ -53,9 +53,16 @@ class Arrays:
         self.events: list[Any] = []
 
     def allocate(self, name: str, size: int) -> Any:
-        """Take ``size`` bytes."""
+        """Take ``size`` bytes. Raises ValueError for a name that is taken."""
+        if name in self._held:
+            raise ValueError(f"a device array is named {name!r} already")
         self._held[name] = self._cuda.mem_alloc(max(16, size))
         return self._held[name]
+
+    def give_back(self, name: str) -> None:
+        """Free one array, if it is there."""
+        if name in self._held:
+            self._held.pop(name).free()
 
     def share(self, name: str, size: int) -> NDArray[np.uint8]:
         """Take ``size`` bytes of the host's memory that kernels write into."""
@@ -76,12 +83,21 @@ class Arrays:
         return name in self._held
 
     def __getitem__(self, name: str) -> Any:
-        """Address for a kernel; null for what this colony does not need."""
-        return self._held.get(name, np.intp(0))
+        """Address for a kernel. Raises LookupError for a name that no part has taken memory for."""
+        try:
+            return self._held[name]
+        except KeyError:
+            raise LookupError(
+                f"no device array is named {name!r}; there are {', '.join(sorted(self._held)) or 'none'}"
+            ) from None
 
     def address(self, name: str) -> int:
         """The same as a plain number, which a launch takes faster. Arrays that are swapped change theirs."""
         return int(self[name])
+
+    def optional(self, name: str) -> int:
+        """The same, and null for an array that not every engine has."""
+        return int(self._held[name]) if name in self._held else 0
 
     def free(self) -> None:
         """Give everything back, once no kernel writes into the host's memory any more."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +26,13 @@ class Cities:
         self.table = uses_table(instance)
         self._three = instance.metric != Metric.EXPLICIT and bool(instance.coords[:, 2].any())
 
+    @cached_property
+    def shortest(self) -> float:
+        """What a distance of 0 counts as where eta = 1 / d is taken: half the shortest distance of neighbours."""
+        distances = self.instance.neighbour_distances
+        positive = distances[distances > 0]
+        return float(positive.min()) / 2.0 if positive.size else 1.0
+
     def definitions(self) -> dict[str, object]:
         """What every kernel that computes distances is compiled with."""
         return {
@@ -34,15 +41,10 @@ class Cities:
             "TABLE": int(self.table),
         }
 
-    def arguments(self) -> tuple[Any, Any, Any, Any, int]:
-        """CITIES_PARAMETERS of such a kernel."""
-        a = self._device.arrays
-        return a["coords"], a["matrix"], a["points"], a["table"], self.n
-
-    def addresses(self) -> tuple[int, int, int, int, int]:
-        """The same as plain numbers, once the arrays are there."""
-        address = self._device.arrays.address
-        return address("coords"), address("matrix"), address("points"), address("table"), self.n
+    def arguments(self) -> tuple[int, int, int, int, int]:
+        """CITIES_PARAMETERS of such a kernel, once the arrays are there."""
+        optional = self._device.arrays.optional
+        return optional("coords"), optional("matrix"), optional("points"), optional("table"), self.n
 
     # ---- Part
 

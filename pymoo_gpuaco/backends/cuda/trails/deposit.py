@@ -7,7 +7,8 @@ from collections.abc import Callable
 import numpy as np
 
 from pymoo_gpuaco.backends.cuda.device import Device, Source
-from pymoo_gpuaco.backends.cuda.layout import Layout
+from pymoo_gpuaco.backends.cuda.device.limits import round_up
+from pymoo_gpuaco.backends.cuda.instance.lists import node_bytes, node_type
 
 # Of colony_deposit.cu: threads of a block, ants of a group, rows that a block sums up.
 THREADS, TOURS, ROWS = 512, 4, 4
@@ -17,47 +18,48 @@ ANTS_A_PASS = 4096
 Evaporate = Callable[[np.float32, np.float32, np.float32], None]  # by the factor, down and up to the limits
 
 
-def _round_up(value: int, unit: int) -> int:
-    return -(-value // unit) * unit
-
-
 class DenseDeposit:
     """On dense trails: ``links`` (ants, n) hold the tour neighbours of every city, then each row is summed up."""
 
-    def __init__(self, device: Device, plan: Layout, symmetric: bool, advice: str) -> None:
+    def __init__(self, device: Device, n: int, symmetric: bool, advice: str) -> None:
         self._device = device
-        self._plan = plan
+        self._n = n
+        self._each = node_bytes(n)
+        self._room = 0  # ants of a pass
         self._symmetric = symmetric
         self._advice = advice
         # cities that a block of either kernel takes at a time, so that four blocks share a multiprocessor
-        most = device.limits.shared_bytes // 4 // (TOURS * 2 * plan.node_bytes) - 72
-        parts = -(-plan.n // most)
-        self._width = _round_up(-(-plan.n // parts), 32) + 8
+        most = device.limits.shared_bytes // 4 // (TOURS * 2 * self._each) - 72
+        parts = -(-n // most)
+        self._width = round_up(-(-n // parts), 32) + 8
 
     def sources(self) -> list[Source]:
         """Return the two kernels."""
         definitions = {
-            "NODE": self._plan.node,
+            "NODE": node_type(self._n),
             "SYMMETRIC": int(self._symmetric),
-            "TILED": int(self._width < self._plan.n),
+            "TILED": int(self._width < self._n),
         }
         kernels = {"link_tours": "PPiiiiddPP", "deposit_links": "PiPiPffffi"}
         return [Source("trails/colony_deposit.cu", definitions, kernels)]
 
-    def _make_room(self) -> None:
+    def _make_room(self, m: int) -> None:
         """Take the memory, which a colony needs that deposits as a whole."""
-        device, plan = self._device, self._plan
-        ants = _round_up(min(plan.m, ANTS_A_PASS), TOURS)
-        needed = {"links": 2 * plan.node_bytes * ants * _round_up(plan.n, ROWS), "amounts": 4 * ants}
-        device.check(needed, self._advice)
-        for name, size in needed.items():
-            device.arrays.allocate(name, size)
+        device, ants = self._device, round_up(min(m, ANTS_A_PASS), TOURS)
+        if ants <= self._room:
+            return
+        device.arrays.give_back("links")
+        device.arrays.give_back("amounts")
+        self._room = 0
+        needed = {"links": 2 * self._each * ants * round_up(self._n, ROWS), "amounts": 4 * ants}
+        device.take(needed, self._advice)
+        self._room = ants
         device.allow_shared("link_tours", self._tile_bytes)
         device.allow_shared("deposit_links", self._sums_bytes)
 
     @property
     def _tile_bytes(self) -> int:
-        return TOURS * self._width * 2 * self._plan.node_bytes
+        return TOURS * self._width * 2 * self._each
 
     @property
     def _sums_bytes(self) -> int:
@@ -67,6 +69,7 @@ class DenseDeposit:
         self,
         tours: object,
         lengths: object,
+        m: int,
         share: float,
         largest: float,
         keep: np.float32,
@@ -74,12 +77,11 @@ class DenseDeposit:
         high: np.float32,
     ) -> None:
         """Evaporate by ``keep``, then every ant deposits share / its length, at most ``largest``."""
-        device, plan = self._device, self._plan
-        a, n = device.arrays, plan.n
-        if "links" not in a:
-            self._make_room()
-        for first in range(0, plan.m, ANTS_A_PASS):
-            count = min(ANTS_A_PASS, plan.m - first)
+        device, n = self._device, self._n
+        a = device.arrays
+        self._make_room(m)
+        for first in range(0, m, ANTS_A_PASS):
+            count = min(ANTS_A_PASS, m - first)
             units = (2**32 - 1) // count  # of the largest deposit: an edge is once in a tour
             groups = -(-count // TOURS)
             device.launch(
@@ -123,9 +125,9 @@ class CandidateDeposit:
     Its kernels are in trails.cu.
     """
 
-    def __init__(self, device: Device, plan: Layout, evaporate: Evaporate, advice: str) -> None:
+    def __init__(self, device: Device, shape: tuple[int, int], evaporate: Evaporate, advice: str) -> None:
         self._device = device
-        self._plan = plan
+        self._shape = shape
         self._evaporate = evaporate
         self._advice = advice
 
@@ -137,6 +139,7 @@ class CandidateDeposit:
         self,
         tours: object,
         lengths: object,
+        m: int,
         share: float,
         largest: float,
         keep: np.float32,
@@ -144,25 +147,14 @@ class CandidateDeposit:
         high: np.float32,
     ) -> None:
         """Evaporate by ``keep``, then every ant deposits share / its length, at most ``largest``."""
-        device, plan = self._device, self._plan
-        a, size = device.arrays, plan.n * plan.k
+        device, (n, k) = self._device, self._shape
+        a, size = device.arrays, n * k
         self._evaporate(keep, low, high)
         if "sums" not in a:
-            device.check({"sums of deposits": 8 * size}, self._advice)
-            a.allocate("sums", 8 * size)
+            device.take({"sums": 8 * size}, self._advice)
             a.zero("sums", 8 * size)
         unit = largest * 2.0**-40  # 2^20 ants cannot overflow 64 bits
-        device.call(
-            "sum_deposits",
-            device.spread(plan.m * plan.n),
-            a["sums"],
-            a["neighbours"],
-            plan.n,
-            plan.k,
-            tours,
-            lengths,
-            plan.m,
-            share,
-            unit,
-        )
-        device.call("apply_sums", device.spread(size), a["tau"], plan.n, plan.k, a["sums"], unit, high)
+        colony = (tours, lengths, m)
+        threads = device.spread(m * n)
+        device.call("sum_deposits", threads, a["sums"], a["neighbours"], n, k, *colony, share, unit)
+        device.call("apply_sums", device.spread(size), a["tau"], n, k, a["sums"], unit, high)

@@ -5,11 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from pymoo_gpuaco.backends.cuda.device import Device, Source
-from pymoo_gpuaco.backends.cuda.layout import Layout
-from pymoo_gpuaco.backends.cuda.states import fitting
 from pymoo_gpuaco.backends.cuda.tours.tours import Tours
-from pymoo_gpuaco.backends.state import State
+from pymoo_gpuaco.backends.state import State, stored_integers, stored_numbers
 from pymoo_gpuaco.colony.trails import TrailUpdate
+from pymoo_gpuaco.problems.instance import Instance
 
 # One entry of a ring, as ring.cuh packs it into 64 bits: the city's highest bit is that of the lap.
 _ENTRY = np.dtype([("city", np.uint32), ("tau", np.float32)])
@@ -20,10 +19,10 @@ _EMPTY = np.uint32((1 << 31) - 1)
 class Rings:
     """``ring`` (n, trails_per_node) entries; ``rest``: the trail of all other edges."""
 
-    def __init__(self, device: Device, plan: Layout, symmetric: bool, trails_per_node: int) -> None:
+    def __init__(self, device: Device, instance: Instance, trails_per_node: int) -> None:
         self._device = device
-        self._plan = plan
-        self._symmetric = symmetric
+        self._n, self._k = instance.n, instance.k
+        self._symmetric = instance.symmetric
         self.width = trails_per_node
         self.rest = np.zeros(1, np.float32)
         self.tau0 = 0.0
@@ -36,7 +35,7 @@ class Rings:
 
     def needed(self) -> dict[str, int]:
         """Return the bytes of every array."""
-        return {"ring": 8 * self._plan.n * self.width, "branches": 8}
+        return {"ring": 8 * self._n * self.width, "branches": 8}
 
     def prepare(self) -> None:
         """Empty rings."""
@@ -46,7 +45,7 @@ class Rings:
         """Let every trail be ``value`` and no edge have an entry."""
         self.tau0 = float(value)
         self.rest[0] = value
-        a, n = self._device.arrays, self._plan.n
+        a, n = self._device.arrays, self._n
         self._device.call("fill_ring", n * self.width, a["ring"], n, self.rest[0])
 
     def update(self, update: TrailUpdate, tours: Tours) -> None:
@@ -55,7 +54,7 @@ class Rings:
             raise ValueError(
                 "the selective pheromone memory on CUDA takes the updates of ACS alone: on_tours_only must be True"
             )
-        device, n = self._device, self._plan.n
+        device, n = self._device, self._n
         a = device.arrays
         keep = np.float32(1.0 - update.rho)
         for tour, amount in update.deposits:
@@ -64,26 +63,26 @@ class Rings:
 
     def branching_factor(self, lam: float) -> float:
         """Mean number of candidates a city with a trail above min + lam (max - min)."""
-        device, plan = self._device, self._plan
+        device = self._device
         a, count = device.arrays, np.zeros(1, np.uint64)
         device.write("branches", count)
         device.call(
             "count_ring_branches",
-            32 * plan.n,
+            32 * self._n,
             a["ring"],
             a["neighbours"],
-            plan.n,
-            plan.k,
+            self._n,
+            self._k,
             self.rest[0],
             np.float32(lam),
             a["branches"],
         )
         device.read(count, "branches")
-        return float(count[0]) / plan.n
+        return float(count[0]) / self._n
 
     def read(self) -> State:
         """Return the trails' part of an engine's state."""
-        entries = np.empty((self._plan.n, self.width), _ENTRY)
+        entries = np.empty((self._n, self.width), _ENTRY)
         self._device.read(entries, "ring")
         cities = entries["city"] & ~_LAP
         lap = entries["city"] & _LAP
@@ -98,14 +97,15 @@ class Rings:
 
     def write(self, state: State) -> None:
         """Take over what ``read`` gave. Raises ValueError, before anything changes, for another shape."""
-        shape = (self._plan.n, self.width)
+        shape = (self._n, self.width)
         entries = np.empty(shape, _ENTRY)
-        entries["tau"] = fitting(state, "tau", shape, np.float32)
-        ids = fitting(state, "ids", shape, np.int32)
-        tail = fitting(state, "tail", (self._plan.n,), np.int32)
-        rest = fitting(state, "rest", (1,), np.float32)
+        entries["tau"] = stored_numbers(state, "tau", shape, np.float32)
+        ids = stored_integers(state, "ids", shape, -1, self._n - 1)
+        tail = stored_integers(state, "tail", (self._n,), 0, self.width - 1)
+        rest = stored_numbers(state, "rest", (1,), np.float32)
+        tau0 = stored_numbers(state, "tau0", (1,))
         lap = np.where(np.arange(self.width) <= tail[:, None], _LAP, np.uint32(0))
         entries["city"] = np.where(ids < 0, _EMPTY, ids.astype(np.uint32)) | lap
         self._device.write("ring", entries)
         self.rest = rest.copy()
-        self.tau0 = float(np.asarray(state["tau0"])[0])
+        self.tau0 = float(tau0[0])

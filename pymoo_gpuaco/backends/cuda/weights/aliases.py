@@ -6,23 +6,18 @@ import numpy as np
 
 from pymoo_gpuaco.backends.cuda.device import Device, Source
 from pymoo_gpuaco.backends.cuda.instance.cities import CITIES, Cities
-from pymoo_gpuaco.backends.cuda.layout import Layout
+
+_ROWS = 4096  # whose tables are built together
 
 
 class Aliases:
     """``aliases`` (n, n) and ``rest_sums`` (n,)."""
 
-    def __init__(
-        self,
-        device: Device,
-        cities: Cities,
-        plan: Layout,
-        exponents: tuple[float, float, float],
-    ) -> None:
+    def __init__(self, device: Device, cities: Cities, exponents: tuple[float, float, float]) -> None:
         self._device = device
         self._cities = cities
-        self._plan = plan
         self._exponents = exponents
+        self._rows = min(cities.n, _ROWS)
 
     def sources(self) -> list[Source]:
         """Return the kernel that builds them."""
@@ -31,28 +26,24 @@ class Aliases:
 
     def needed(self) -> dict[str, int]:
         """Return the bytes of every array."""
-        plan = self._plan
-        return {
-            "aliases": 8 * plan.n * plan.n,
-            "rest_sums": 8 * plan.n,
-            "alias_scratch": 12 * plan.n * plan.alias_rows,
-        }
+        n = self._cities.n
+        return {"aliases": 8 * n * n, "rest_sums": 8 * n, "alias_scratch": 12 * n * self._rows}
 
     def prepare(self) -> None:
         """Build the tables of all rows, some at a time: each row needs room to be sorted in."""
-        a, plan = self._device.arrays, self._plan
-        stacks = int(a["alias_scratch"]) + 8 * plan.n * plan.alias_rows
-        for first in range(0, plan.n, plan.alias_rows):
+        a, n, rows = self._device.arrays, self._cities.n, self._rows
+        stacks = int(a["alias_scratch"]) + 8 * n * rows
+        for first in range(0, n, rows):
             self._device.launch(
                 "build_aliases",
-                -(-plan.alias_rows // 32),
+                -(-rows // 32),
                 32,
                 a["neighbours"],
-                plan.k,
+                self._cities.instance.k,
                 *self._cities.arguments(),
                 *self._exponents,
                 first,
-                plan.alias_rows,
+                rows,
                 a["alias_scratch"],
                 np.intp(stacks),
                 a["aliases"],

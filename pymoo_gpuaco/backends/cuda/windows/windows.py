@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 
 from pymoo_gpuaco.backends.cuda.device import Device, Source, words
 from pymoo_gpuaco.backends.cuda.instance.cities import CITIES, Cities
-from pymoo_gpuaco.exchange.many import Found, select_many
 
 NEAR = 8  # neighbours a city that windows look at (NEAR of window.cuh)
 MOST_EDGES = 255  # of an exchange (MOST_EDGES of search.cu)
 _WARPS = 4  # windows a block
-_WINDOW_BYTES = {2: 6464, 3: 8512}  # sizeof(Window), by the axes of a city
-_FOUND = np.dtype([("gain", np.float64), ("edges", np.int32), ("first", np.int32)])
+_WINDOW_BYTES = {2: 7744, 3: 9792}  # sizeof(Window), by the axes of a city
+_COMMIT_THREADS = 512
 
 
 @dataclass(frozen=True)
@@ -36,7 +33,7 @@ class Trials:
 class Windows:
     """``window_tours`` (tours, n) on the device, and what finds and commits exchanges on them.
 
-    near : (n, NEAR) int32 neighbours, nearest first; -1 where there are fewer.
+    near : (lists, n, NEAR) int32 neighbours, nearest first; -1 where there are fewer. Each window draws a list.
     scale : whole units a unit of distance.
     """
 
@@ -49,43 +46,57 @@ class Windows:
         self._scale = np.float32(scale)
         self.tours = tours
         self.windows = windows  # of each tour
-        self._found = np.empty(tours * windows, _FOUND)
-        self._owner = np.repeat(np.arange(tours, dtype=np.int32), windows)
+        self._most = min(cities.n, windows * MOST_EDGES)  # segments that a tour is cut into
 
     # ---- Part
 
     def sources(self) -> list[Source]:
         """Return the search and the commit."""
-        search = {"search_windows": CITIES + "fPPPPiiIIiiiiiiffiPPPPP"}
+        search = {"search_windows": CITIES + "fPiPPPiiIIiiiiiiffiPPPPP"}
+        commit = {"commit_exchanges": "iiPPPPPPPPPPPPPPPiPPP", "lay_out": "iiiPPPPP"}
         return [
             Source("windows/search.cu", {**self._cities.definitions(), "WARPS": _WARPS}, search),
-            Source("windows/commit.cu", {}, {"lay_out": "iiPPPPPP"}),
+            Source("windows/commit.cu", {"THREADS": _COMMIT_THREADS}, commit),
         ]
 
     def needed(self) -> dict[str, int]:
         """Return the bytes of every array."""
-        n, tours, all_windows = self._cities.n, self.tours, self.tours * self.windows
-        edges = all_windows * MOST_EDGES
+        n, tours, windows = self._cities.n, self.tours, self.tours * self.windows
+        words = -(-n // 32)
         return {
-            "window_near": 4 * n * NEAR,
+            "window_near": self._near.nbytes,
             "window_weights": 4 * n * NEAR,
             "window_tours": 4 * n * tours,
             "window_next": 4 * n * tours,
             "window_positions": 4 * n * tours,
-            "window_found": _FOUND.itemsize * all_windows,
-            "window_removed": 8 * edges,
-            "window_added": 8 * edges,
+            "window_found": 16 * windows,
+            "window_removed": 8 * windows * MOST_EDGES,
+            "window_added": 8 * windows * MOST_EDGES,
             "window_edges": 4,
             "window_statistics": 32,
-            "window_begins": 4 * tours,
+            "window_states": windows,
+            "window_claims": 8 * n * tours,
+            "window_bits": 4 * words * tours,
+            "window_ranks": 4 * words * tours,
+            "window_cuts": 4 * n * tours,
+            "window_links": 8 * n * tours,
+            "window_owners": 8 * n * tours,
+            "window_used": 4 * n * tours,
+            "window_jumps": 32 * n * tours,
+            "window_jumped": 32 * n * tours,
+            "window_sizes": 8 * n * tours,
+            "window_weakest": 16 * n * tours,
             "window_counts": 4 * tours,
-            "window_segments": 16 * (edges + tours),
+            "window_segments": 16 * self._most * tours,
+            "window_gains": 8 * tours,
         }
 
     def prepare(self) -> None:
         """Upload the neighbours."""
         self._device.write("window_near", self._near)
-        self._device.arrays.zero("window_statistics", 32)
+        needed = self.needed()
+        for name in ("window_statistics", "window_claims", "window_bits"):
+            self._device.arrays.zero(name, needed[name])
 
     # ---- tours
 
@@ -95,6 +106,7 @@ class Windows:
         np.put_along_axis(positions, tours, np.arange(tours.shape[1], dtype=np.int32)[None, :], axis=1)
         self._device.write("window_tours", tours)
         self._device.write("window_positions", positions)
+        self._device.arrays.zero("window_gains", 8 * self.tours)
 
     def read(self) -> NDArray[np.int32]:
         """Return the tours (tours, n)."""
@@ -110,19 +122,19 @@ class Windows:
 
     # ---- rounds
 
-    def search(self, key: int, how: Trials, guided: bool) -> NDArray[np.float64]:
-        """One round: search all windows and commit what they found; by how much each tour (tours,) got shorter."""
-        device, a = self._device, self._device.arrays
+    def search(self, key: int, how: Trials, guided: bool) -> None:
+        """Launch one round: search all windows and commit what they found."""
+        device, a, n = self._device, self._device.arrays, self._cities.n
         a.zero("window_edges", 4)
-        count = self.tours * self.windows
         size = _WARPS * _WINDOW_BYTES[self._cities.definitions()["DIMENSIONS"]]  # type: ignore[index]
         device.launch(
             "search_windows",
-            -(-count // _WARPS),
+            -(-self.tours * self.windows // _WARPS),
             32 * _WARPS,
             *self._cities.arguments(),
             self._scale,
             a["window_near"],
+            len(self._near),
             a["window_weights"] if guided else np.intp(0),
             a["window_tours"],
             a["window_positions"],
@@ -144,30 +156,49 @@ class Windows:
             a["window_statistics"],
             shared=size,
         )
-        device.read(self._found, "window_found")
-        return self._commit()
-
-    def _commit(self) -> NDArray[np.float64]:
-        device, a, found, n = self._device, self._device.arrays, self._found, self._cities.n
-        edges = int(found["edges"].sum())
-        if edges == 0:
-            return np.zeros(self.tours)
-        removed, added = np.empty((edges, 2), np.int32), np.empty((edges, 2), np.int32)
-        device.read(removed, "window_removed")
-        device.read(added, "window_added")
-        exchanges = Found(self._owner, found["gain"], found["edges"], found["first"], removed, added)
-        commit = select_many(n, self.tours, exchanges)
-        device.write("window_begins", commit.begins)
-        device.write("window_counts", commit.counts)
-        device.write("window_segments", commit.segments)
-        arguments: tuple[Any, ...] = (
-            a["window_begins"],
+        device.launch(
+            "commit_exchanges",
+            self.tours,
+            _COMMIT_THREADS,
+            n,
+            self.windows,
+            a["window_found"],
+            a["window_removed"],
+            a["window_added"],
+            a["window_states"],
+            a["window_claims"],
+            a["window_bits"],
+            a["window_ranks"],
+            a["window_cuts"],
+            a["window_links"],
+            a["window_owners"],
+            a["window_used"],
+            a["window_jumps"],
+            a["window_jumped"],
+            a["window_sizes"],
+            a["window_weakest"],
+            self._most,
+            a["window_counts"],
+            a["window_segments"],
+            a["window_gains"],
+        )
+        device.call(
+            "lay_out",
+            self.tours * n,
+            n,
+            self.tours,
+            self._most,
             a["window_counts"],
             a["window_segments"],
             a["window_tours"],
             a["window_next"],
             a["window_positions"],
         )
-        device.call("lay_out", self.tours * n, n, self.tours, *arguments)
         a.swap("window_tours", "window_next")
-        return commit.gain
+
+    def gains(self) -> NDArray[np.float64]:
+        """By how much each tour (tours,) got shorter since the last call; waits for all rounds."""
+        gains = np.empty(self.tours)
+        self._device.read(gains, "window_gains")
+        self._device.arrays.zero("window_gains", 8 * self.tours)
+        return gains
