@@ -18,6 +18,7 @@ from pymoo_gpuaco.backends.protocol import (
     FollowsProgress,
     Improver,
     Stateful,
+    Stoppable,
     Trails,
 )
 from pymoo_gpuaco.backends.state import State
@@ -38,6 +39,7 @@ __all__ = [
     "Improver",
     "State",
     "Stateful",
+    "Stoppable",
     "Trails",
     "check_backend",
     "cuda_devices",
