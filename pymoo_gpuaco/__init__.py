@@ -6,6 +6,7 @@ from pymoo_gpuaco.backends import BackendUnavailable
 from pymoo_gpuaco.colony.parameters import LocalSearch
 from pymoo_gpuaco.display import ColonyOutput
 from pymoo_gpuaco.problems import TSP, load_tsp
+from pymoo_gpuaco.recorder import Recorder
 from pymoo_gpuaco.termination import ColonyTermination
 from pymoo_gpuaco.versions import show_versions
 
@@ -20,6 +21,7 @@ __all__ = [
     "ColonyTermination",
     "GPU2OptIHC",
     "LocalSearch",
+    "Recorder",
     "__version__",
     "load_tsp",
     "show_versions",
