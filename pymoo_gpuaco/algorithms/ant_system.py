@@ -89,6 +89,19 @@ class GPUAS(AntColony):
     def _start_from(self, told: Tours) -> None:
         # the given tours are this generation's ants
         self._best_tour, self._best_length = told.best()
+        self._deposit_all(told)
+
+    def _learn(self, told: Tours) -> None:
+        if not self._by_objective:
+            super()._learn(told)
+            return
+        tour, length = told.best()
+        if length < self._best_length:
+            self._best_tour, self._best_length = tour, length
+        self._deposit_all(told)
+
+    def _deposit_all(self, told: Tours) -> None:
+        """Every tour deposits by what was told of it; the engine knows lengths under the distances alone."""
         given = zip(told.rows.astype(np.int32), told.lengths, strict=True)
         self._apply(deposits=tuple((tour, self._amount(float(length))) for tour, length in given))
 
