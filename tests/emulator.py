@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from pymoo_gpuaco.backends import cuda
-from pymoo_gpuaco.backends.cuda import sources
+from pymoo_gpuaco.backends.cuda.device import sources
 from tests import fake_device
 
 HEADER = Path(__file__).with_name("cuda_on_host.h")
@@ -44,6 +44,8 @@ def _on_host(text: str) -> str:
             pieces[number] = f"{one} = sqrtf({two});"
         elif "laneid" in instruction:
             pieces[number] = f"{one} = threadIdx.x % 32;"
+        elif "globaltimer" in instruction:
+            pieces[number] = f"{one} = a_second_later();"
         elif instruction.startswith("ld."):
             pieces[number] = f"{one} = *({two});"
         elif instruction.startswith("st."):

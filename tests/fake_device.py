@@ -15,11 +15,15 @@ from typing import Any
 
 import numpy as np
 
-from pymoo_gpuaco.backends.cuda import compile as compiler
-from pymoo_gpuaco.backends.cuda import context, sources
+from pymoo_gpuaco.backends.cuda.device import compile as compiler
+from pymoo_gpuaco.backends.cuda.device import context, sources
 
 _LETTERS = {"int": "i", "unsigned": "I", "float": "f", "double": "d", "size_t": "Q", "long long": "q"}
-_GROUPS = {"CITIES_PARAMETERS": "PPPPi", "RoundKeys": 20 * "I"}
+_GROUPS = {
+    "CITIES_PARAMETERS": "PPPPi",
+    "ACS_PARAMETERS": "ffffffi" + 20 * "I" + "iiPP",
+    "RoundKeys": 20 * "I",
+}
 KERNEL = re.compile(
     r"__global__\s+void\s+(?:__launch_bounds__\((?:[^()]|\([^()]*\))*\)\s*)?(\w+)\(([^)]*)\)", re.DOTALL
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from pymoo_gpuaco.backends.cuda.acs import heuristic
+from pymoo_gpuaco.backends.cuda.walks.acs import heuristic
 from pymoo_gpuaco.problems import TSP
 from pymoo_gpuaco.problems.instance import as_instance
 

@@ -102,9 +102,11 @@ def program(path, text):
     ids=["does not run", "too old"],
 )
 def test_a_compiler_that_fails_is_a_backend_that_is_not_available(script, words, tmp_path, monkeypatch):
-    from pymoo_gpuaco.backends.cuda.compile import compile_file
+    from pymoo_gpuaco.backends.cuda.device import sources
+    from pymoo_gpuaco.backends.cuda.device.compile import compile_file
 
     monkeypatch.setenv("PYMOO_GPUACO_NVCC", program(tmp_path / "nvcc", script))
     monkeypatch.setenv("PYMOO_GPUACO_CACHE", str(tmp_path / "cache"))
+    file = min(sources.folder().rglob("*.cu"))
     with pytest.raises(BackendUnavailable, match=words):
-        compile_file("tours.cu", "sm_90", {})
+        compile_file(str(file.relative_to(sources.folder())), "sm_90", {})

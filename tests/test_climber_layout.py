@@ -5,8 +5,8 @@ import math
 import numpy as np
 import pytest
 
-from pymoo_gpuaco.backends.cuda import climber_layout
-from pymoo_gpuaco.backends.cuda.layout import DeviceLimits
+from pymoo_gpuaco.backends.cuda.climbers import layout as climber_layout
+from pymoo_gpuaco.backends.cuda.device import DeviceLimits
 from pymoo_gpuaco.colony.parameters import ClimberParameters
 from pymoo_gpuaco.problems import TSP
 from pymoo_gpuaco.problems.instance import as_instance

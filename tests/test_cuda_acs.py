@@ -209,7 +209,7 @@ def test_sync_steps_in_two_phases(memory, period, symmetric, n, k, m):
 
 @pytest.mark.parametrize("in_shared", [True, False])
 def test_sync_repeats_itself_wherever_its_ants_are_kept(in_shared, monkeypatch):
-    from pymoo_gpuaco.backends.cuda import acs
+    from pymoo_gpuaco.backends.cuda.walks import acs
 
     instance = random_instance(300, 16)
     runs = []

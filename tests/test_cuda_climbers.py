@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from pymoo_gpuaco.backends.cpu.engine import CpuClimbers
-from pymoo_gpuaco.backends.cuda import climber_layout
+from pymoo_gpuaco.backends.cuda.climbers import layout as climber_layout
 from pymoo_gpuaco.colony.parameters import ClimberParameters
 from pymoo_gpuaco.problems import TSP
 from pymoo_gpuaco.problems.instance import as_instance
@@ -165,7 +165,7 @@ def test_the_device_is_filled_by_default():
 
 
 def test_too_many_climbers_are_refused(monkeypatch):
-    from pymoo_gpuaco.backends.cuda import device, memory
+    from pymoo_gpuaco.backends.cuda.device import device, memory
 
     check = memory.check
     monkeypatch.setattr(device, "check", lambda needed, free, advice: check(needed, 0, advice))

@@ -12,8 +12,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from pymoo_gpuaco.backends.cuda import compile as compiler
-from pymoo_gpuaco.backends.cuda import sources
+from pymoo_gpuaco.backends.cuda.device import compile as compiler
+from pymoo_gpuaco.backends.cuda.device import sources
 
 try:
     NVCC = compiler.nvcc_path()
@@ -21,7 +21,7 @@ except RuntimeError as error:
     pytest.skip(str(error), allow_module_level=True)
 
 ARCHITECTURES = ("sm_75", "sm_80", "sm_90", "sm_100", "sm_120")
-FILES = tuple(sorted(p.name for p in sources.folder().glob("*.cu")))
+FILES = tuple(sorted(p.relative_to(sources.folder()).as_posix() for p in sources.folder().rglob("*.cu")))
 
 _UNUSUAL = {
     "SLOTS": 2,
@@ -34,70 +34,73 @@ _UNUSUAL = {
 }
 # (file, definitions): together they name every value of every definition once.
 VARIANTS = (
-    *(("construct.cu", {"RACE": r, "TABU": t}) for r, t in ((0, 0), (0, 1), (0, 2), (1, 0), (1, 1))),
-    ("construct.cu", {"RESIDENT": 1, "ANTS_A_BLOCK": 8}),
-    ("construct.cu", {"ANTS_A_BLOCK": 1, "LEAST_BLOCKS": 32}),
-    ("construct.cu", {"SLOTS": 2, "TABU_IN_SHARED": 0, "NODE": "unsigned int", "DENSE": 0}),
-    ("construct.cu", {"SLOTS": 3, "USUAL_EXPONENTS": 0, "METRIC": 4, "TABLE": 1}),
-    ("construct.cu", {"RACE": 0, "SLOTS": 2, "METRIC": 0, "TABLE": 1}),
-    ("construct.cu", {"REST": 1, "ANTS_A_BLOCK": 1, "LEAST_BLOCKS": 32}),
-    ("construct.cu", {"REST": 1, "RESIDENT": 1, "ANTS_A_BLOCK": 8, "TABU": 1}),
-    ("construct.cu", {"REST": 1, "SLOTS": 2, "USUAL_EXPONENTS": 0, "METRIC": 7, "DIMENSIONS": 3, "TABU": 0}),
-    *(("construct_all.cu", {"RACE": r, "TABU": t}) for r, t in ((0, 0), (1, 1), (1, 2))),
-    ("construct_all.cu", {"USUAL_EXPONENTS": 0, "METRIC": 7, "DIMENSIONS": 3}),
-    ("weights.cu", {"RACE": 0, "SLOTS": 2, "DENSE": 0, "NODE": "unsigned int"}),
-    ("weights.cu", {"REST": 1, "SLOTS": 2, "METRIC": 4}),
-    ("lists.cu", {"SLOTS": 2, "NODE": "unsigned int"}),
-    ("aliases.cu", {"METRIC": 0}),
-    ("construct_whole.cu", {"SLOTS": 8, "ANTS_A_BLOCK": 32, "THREADS": 1024}),
-    ("construct_whole.cu", {"SLOTS": 1, "RESIDENT": 0, "ANTS_A_BLOCK": 1, "THREADS": 32}),
-    ("all_weights.cu", {"RACE": 0, "METRIC": 7, "DIMENSIONS": 3}),
-    *(("selection_rules.cu", {"SELECTION": s, "WIDTH": 8, "QUADS": 8}) for s in (1, 2, 3, 4)),
+    *(("walks/construct.cu", {"RACE": r, "TABU": t}) for r, t in ((0, 0), (0, 1), (0, 2), (1, 0), (1, 1))),
+    ("walks/construct.cu", {"RESIDENT": 1}),
+    ("walks/construct.cu", {"SLOTS": 2, "TABU_IN_SHARED": 0, "NODE": "unsigned int", "DENSE": 0}),
+    ("walks/construct.cu", {"SLOTS": 3, "USUAL_EXPONENTS": 0, "METRIC": 4, "TABLE": 1}),
+    ("walks/construct.cu", {"RACE": 0, "SLOTS": 2, "METRIC": 0, "TABLE": 1}),
+    ("walks/construct.cu", {"REST": 1}),
+    ("walks/construct.cu", {"REST": 1, "RESIDENT": 1, "FEW_ANTS": 1, "TABU": 1}),
     (
-        "selection_rules.cu",
-        {"SELECTION": 3, "WIDTH": 40, "QUADS": 8, "NODE": "unsigned int", "ANTS_A_BLOCK": 4},
+        "walks/construct.cu",
+        {"REST": 1, "SLOTS": 2, "USUAL_EXPONENTS": 0, "METRIC": 7, "DIMENSIONS": 3, "TABU": 0},
     ),
-    ("selection_rules.cu", {"SELECTION": 4, "ANTS_A_BLOCK": 32, "METRIC": 0, "TABLE": 1}),
-    ("selection_rules.cu", {"SELECTION": 1, "TABU_IN_SHARED": 0, "METRIC": 4, "DIMENSIONS": 3}),
-    ("colony_deposit.cu", {"SYMMETRIC": 0, "NODE": "unsigned int"}),
-    ("colony_deposit.cu", {"TILED": 1}),
-    ("trails.cu", {"DENSE": 0, "SYMMETRIC": 0}),
-    *(("tours.cu", {"METRIC": m}) for m in (0, 2, 3, 4, 5, 6, 7)),
-    *(("tours.cu", {"METRIC": m, "DIMENSIONS": 3}) for m in (1, 5, 6)),
-    ("local_search.cu", {"OR_OPT": 0, "METRIC": 0, "TABLE": 1}),
-    *(("hill_climbing.cu", {"METRIC": m}) for m in (2, 3, 5, 6)),
-    ("hill_climbing.cu", {"UNITS": 0, "METRIC": 7}),
-    ("hill_climbing.cu", {"UNITS": 0, "METRIC": 4}),
-    ("hill_climbing.cu", {"UNITS": 0, "METRIC": 0, "TABLE": 1}),
-    ("hill_climbing.cu", {"DIMENSIONS": 3}),
-    *(("hill_climbing.cu", {"BATCH": b, "RESIDENT": r}) for b, r in ((1, 1), (0, 0), (1, 0))),
-    *(("hill_climbing.cu", {"SCAN": s, "RESIDENT": 0, "THREADS": 1024}) for s in (0, 1)),
-    ("local_search.cu", {"IN_SHARED": 0, "NODE": "unsigned int", "DIMENSIONS": 3, "METRIC": 5}),
-    *(("acs_relaxed.cu", {"TABU": t, "ANTS_A_BLOCK": 1, "DENSE": 0}) for t in (0, 1, 2)),
-    *((f"acs_{v}.cu", {"SYMMETRIC": 0, "METRIC": 0, "TABLE": 1}) for v in ("relaxed", "sync", "selective")),
-    *((f"acs_{v}.cu", _UNUSUAL) for v in ("relaxed", "sync", "selective")),
-    ("acs_sync.cu", {"DENSE": 0}),
-    ("acs_selective.cu", {"TRAILS": 40, "ANTS_A_BLOCK": 1}),
-    ("acs_rows.cu", {"COUNTED": 1, "SLOTS": 2}),
-    ("acs_rows.cu", {"COUNTED": 1, "DENSE": 0, "NODE": "unsigned int"}),
-    ("ring_trails.cu", {"TRAILS": 40, "SYMMETRIC": 0}),
+    *(("walks/construct_all.cu", {"RACE": r, "TABU": t}) for r, t in ((0, 0), (1, 1), (1, 2))),
+    ("walks/construct_all.cu", {"USUAL_EXPONENTS": 0, "METRIC": 7, "DIMENSIONS": 3}),
+    ("weights/weights.cu", {"RACE": 0, "SLOTS": 2, "DENSE": 0, "NODE": "unsigned int"}),
+    ("weights/weights.cu", {"REST": 1, "SLOTS": 2, "METRIC": 4}),
+    ("instance/lists.cu", {"SLOTS": 2, "NODE": "unsigned int"}),
+    ("weights/aliases.cu", {"METRIC": 0}),
+    ("weights/all_weights.cu", {"FORM": 0, "METRIC": 7, "DIMENSIONS": 3}),
+    ("weights/all_weights.cu", {"FORM": 2, "METRIC": 4}),
+    *(("walks/selection_rules.cu", {"SELECTION": s, "WIDTH": 8, "QUADS": 8}) for s in (1, 2, 3, 4)),
+    (
+        "walks/selection_rules.cu",
+        {"SELECTION": 3, "WIDTH": 40, "QUADS": 8, "NODE": "unsigned int"},
+    ),
+    ("walks/selection_rules.cu", {"SELECTION": 4, "LANES": 1}),
+    ("walks/selection_rules.cu", {"SELECTION": 1, "TABU_IN_SHARED": 0}),
+    ("trails/colony_deposit.cu", {"SYMMETRIC": 0, "NODE": "unsigned int"}),
+    ("trails/colony_deposit.cu", {"TILED": 1}),
+    ("trails/trails.cu", {"DENSE": 0, "SYMMETRIC": 0}),
+    *(("tours/tours.cu", {"METRIC": m}) for m in (0, 2, 3, 4, 5, 6, 7)),
+    *(("tours/tours.cu", {"METRIC": m, "DIMENSIONS": 3}) for m in (1, 5, 6)),
+    ("search/local_search.cu", {"OR_OPT": 0, "METRIC": 0, "TABLE": 1}),
+    *(("climbers/hill_climbing.cu", {"METRIC": m}) for m in (2, 3, 5, 6)),
+    ("climbers/hill_climbing.cu", {"UNITS": 0, "METRIC": 7}),
+    ("climbers/hill_climbing.cu", {"UNITS": 0, "METRIC": 4}),
+    ("climbers/hill_climbing.cu", {"UNITS": 0, "METRIC": 0, "TABLE": 1}),
+    ("climbers/hill_climbing.cu", {"DIMENSIONS": 3}),
+    *(("climbers/hill_climbing.cu", {"BATCH": b, "RESIDENT": r}) for b, r in ((1, 1), (0, 0), (1, 0))),
+    *(("climbers/hill_climbing.cu", {"SCAN": s, "RESIDENT": 0, "THREADS": 1024}) for s in (0, 1)),
+    ("search/local_search.cu", {"IN_SHARED": 0, "NODE": "unsigned int", "DIMENSIONS": 3, "METRIC": 5}),
+    *(("walks/acs_relaxed.cu", {"TABU": t, "DENSE": 0}) for t in (0, 1, 2)),
+    *(
+        (f"walks/acs_{v}.cu", {"SYMMETRIC": 0, "METRIC": 0, "TABLE": 1})
+        for v in ("relaxed", "sync", "selective")
+    ),
+    *((f"walks/acs_{v}.cu", _UNUSUAL) for v in ("relaxed", "sync", "selective")),
+    ("walks/acs_sync.cu", {"DENSE": 0}),
+    ("walks/acs_selective.cu", {"TRAILS": 40}),
+    ("walks/acs_rows.cu", {"COUNTED": 1, "SLOTS": 2}),
+    ("walks/acs_rows.cu", {"COUNTED": 1, "DENSE": 0, "NODE": "unsigned int"}),
+    ("trails/ring_trails.cu", {"TRAILS": 40, "SYMMETRIC": 0}),
 )
 HOT = {
-    "construct.cu": "construct_tours",
-    "construct_all.cu": "construct_all",
-    "construct_whole.cu": "construct_whole",
-    "local_search.cu": "improve_tours",
-    "selection_rules.cu": "construct_by_rule",
-    "colony_deposit.cu": "deposit_links",
-    "hill_climbing.cu": "climb",
-    "acs_relaxed.cu": "acs_relaxed",
-    "acs_sync.cu": "acs_sync",
-    "acs_selective.cu": "acs_selective",
+    "walks/construct.cu": "construct_tours",
+    "walks/construct_all.cu": "construct_all",
+    "search/local_search.cu": "improve_tours",
+    "walks/selection_rules.cu": "construct_by_rule",
+    "trails/colony_deposit.cu": "deposit_links",
+    "climbers/hill_climbing.cu": "climb",
+    "walks/acs_relaxed.cu": "acs_relaxed",
+    "walks/acs_sync.cu": "acs_sync",
+    "walks/acs_selective.cu": "acs_selective",
 }
 
 
 def nvcc(*arguments: str) -> str:
-    result = subprocess.run([NVCC, *arguments], capture_output=True, text=True)
+    result = subprocess.run([NVCC, f"-I{sources.folder()}", *arguments], capture_output=True, text=True)
     assert result.returncode == 0, result.stdout + result.stderr
     assert "warning" not in result.stderr, result.stderr
     return result.stdout + result.stderr
@@ -117,7 +120,7 @@ def test_every_file_compiles_alone_for_every_architecture(tmp_path):
 
     def work(job: tuple[str, str]) -> None:
         file, arch = job
-        target = tmp_path / f"{file}.{arch}.ptx"
+        target = tmp_path / f"{file.replace('/', '.')}.{arch}.ptx"
         virtual = arch.replace("sm", "compute")
         nvcc("-ptx", f"-arch={virtual}", "-std=c++17", "-o", str(target), str(sources.folder() / file))
 
@@ -140,7 +143,7 @@ def test_every_variant_compiles_to_machine_code_without_spills(tmp_path):
         )
         in_shared = definitions.get("TABU_IN_SHARED", 1) and definitions.get("IN_SHARED", 1)
         # climbers that look distances up or call trigonometric functions wait for these, not for spills
-        in_registers = file != "hill_climbing.cu" or definitions.get("METRIC") not in (0, 4)
+        in_registers = file != "climbers/hill_climbing.cu" or definitions.get("METRIC") not in (0, 4)
         if file in HOT and in_shared and in_registers and definitions.get("SLOTS", 1) <= 2:
             entry = report[report.index(f"'{HOT[file]}'") :]
             spills = re.search(r"(\d+) bytes spill stores", entry)
@@ -152,17 +155,17 @@ def test_every_variant_compiles_to_machine_code_without_spills(tmp_path):
 
 def test_the_cache_keeps_what_was_compiled(tmp_path, monkeypatch):
     monkeypatch.setenv("PYMOO_GPUACO_CACHE", str(tmp_path))
-    code = compiler.compile_file("tours.cu", "sm_90", {"METRIC": 7})
+    code = compiler.compile_file("tours/tours.cu", "sm_90", {"METRIC": 7})
     kept = list(tmp_path.glob("*.cubin"))
     assert [p.read_bytes() for p in kept] == [code]
     monkeypatch.setattr(compiler, "_run_nvcc", lambda *_: pytest.fail("compiled again"))
-    assert compiler.compile_file("tours.cu", "sm_90", {"METRIC": 7}) == code
+    assert compiler.compile_file("tours/tours.cu", "sm_90", {"METRIC": 7}) == code
     with pytest.raises(pytest.fail.Exception):
-        compiler.compile_file("tours.cu", "sm_90", {"METRIC": 1})
+        compiler.compile_file("tours/tours.cu", "sm_90", {"METRIC": 1})
 
 
 def test_what_a_kernel_depends_on_is_followed_through_its_includes():
-    text = sources.with_includes("construct.cu").decode()
+    text = sources.with_includes("walks/construct.cu").decode()
     for part in ("construct_tours", "best_remaining", "philox_rounds", "struct Tabu", "warp_prefix_sum"):
         assert part in text
     assert "improve_tours" not in text
@@ -170,8 +173,8 @@ def test_what_a_kernel_depends_on_is_followed_through_its_includes():
 
 def test_a_compiler_error_is_shown(tmp_path, monkeypatch):
     monkeypatch.setenv("PYMOO_GPUACO_CACHE", str(tmp_path))
-    with pytest.raises(RuntimeError, match=r"nvcc could not compile tours\.cu"):
-        compiler.compile_file("tours.cu", "sm_90", {"METRIC": "nonsense("})
+    with pytest.raises(RuntimeError, match=r"nvcc could not compile tours/tours\.cu"):
+        compiler.compile_file("tours/tours.cu", "sm_90", {"METRIC": "nonsense("})
 
 
 def test_a_missing_compiler_is_named(monkeypatch):
@@ -199,7 +202,7 @@ def test_philox_gives_the_published_numbers(tmp_path):
     source.write_text(
         '#include "philox_rounds.h"\nint main() { uint4 w; ' + "\n".join(lines) + " return 0; }\n"
     )
-    text = sources.read("philox.cuh")
+    text = sources.read("device/philox.cuh")
     first = text.index("struct Key")
     last = text.index("template <class Keys>\n__device__ __forceinline__ uint4 random_words")
     rounds = text[first:last].replace("__device__ __forceinline__", "static").replace("#pragma unroll", "")

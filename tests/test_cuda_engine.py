@@ -573,7 +573,7 @@ def test_a_deposit_on_rows_that_do_not_fit_shared_memory():
 
 @pytest.mark.parametrize("selection", PAPER_RULES)
 def test_lists_that_do_not_fit_shared_memory_change_no_tour(selection, monkeypatch):
-    from pymoo_gpuaco.backends.cuda import rules
+    from pymoo_gpuaco.backends.cuda.walks import rules
 
     usual = rules.rule_layout
     instance = random_instance(150, 8)
@@ -691,7 +691,7 @@ def test_too_large_a_colony_is_refused_before_anything_is_taken(monkeypatch):
 
 
 def colony_too_large(monkeypatch, instance):
-    from pymoo_gpuaco.backends.cuda import device, memory
+    from pymoo_gpuaco.backends.cuda.device import device, memory
 
     def crowded(needed, free, advice):
         memory_check(needed, memory.RESERVE, advice)
@@ -747,7 +747,7 @@ def test_held_trails_come_back(memory):
 def test_nothing_leaks_and_engines_die_in_any_thread():
     import pycuda.driver as driver
 
-    from pymoo_gpuaco.backends.cuda import context
+    from pymoo_gpuaco.backends.cuda.device import context
 
     instance = random_instance(1500, 16)
     retained = context.retain(0)
@@ -781,7 +781,7 @@ def test_nothing_leaks_and_engines_die_in_any_thread():
 def test_a_thousand_engines_leave_nothing_behind():
     import pycuda.driver as driver
 
-    from pymoo_gpuaco.backends.cuda import context
+    from pymoo_gpuaco.backends.cuda.device import context
 
     instance = random_instance(20, 8)
     retained = context.retain(0)

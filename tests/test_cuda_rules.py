@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from pymoo_gpuaco.backends.cuda import layout
+from pymoo_gpuaco.backends.cuda.device import DeviceLimits
 from pymoo_gpuaco.backends.cuda.engine import CudaColony
-from pymoo_gpuaco.backends.cuda.rules import RULES, rule_layout
+from pymoo_gpuaco.backends.cuda.walks.rules import RULES, rule_plan
 from pymoo_gpuaco.colony.parameters import ColonyParameters
 from pymoo_gpuaco.colony.trails import TrailUpdate
 from pymoo_gpuaco.problems import TSP
@@ -15,13 +15,13 @@ from pymoo_gpuaco.problems.instance import as_instance
 from tests.engine_cases import cloud, instance_for
 from tests.fake_device import install
 
-LIMITS = layout.DeviceLimits(multiprocessors=100, warps=64, shared_bytes=200 << 10)
+LIMITS = DeviceLimits(multiprocessors=100, warps=64, shared_bytes=200 << 10)
 
 
 def of(n, limits=LIMITS, **parameters):
     problem = TSP(np.random.default_rng(0).random((n, 2)), metric="EXACT")
     chosen = ColonyParameters(candidate_list_size=None, **parameters)
-    return rule_layout(layout.plan(as_instance(problem, 8), chosen, limits), chosen, limits)
+    return rule_plan(as_instance(problem, 8).n, chosen, limits)
 
 
 @pytest.mark.parametrize("selection", RULES)
@@ -55,14 +55,14 @@ def test_an_ant_remembers_what_its_rule_needs(selection, bytes_of_1000_cities):
 )
 def test_a_tournament_has_a_lane_for_every_city_drawn(size, lanes, ants):
     how = of(200, selection="acceptance_tournament", tournament_size=size)
-    assert (how.lanes, how.ants_a_block) == (lanes, ants)
+    assert (how.lanes, how.shape(1000, LIMITS).ants_a_block) == (lanes, ants)
 
 
 def test_fewer_ants_share_a_block_where_their_memory_does_not_fit():
     # 160 bytes an ant, see above: two fit into 400 bytes, not eight
-    tight = layout.DeviceLimits(multiprocessors=100, warps=64, shared_bytes=400)
+    tight = DeviceLimits(multiprocessors=100, warps=64, shared_bytes=400)
     how = of(1000, tight, selection="acceptance_tournament", tournament_size=4)
-    assert (how.lanes, how.ants_a_block, how.in_shared) == (16, 2, True)
+    assert (how.lanes, how.shape(1000, tight).ants_a_block, how.in_shared) == (16, 2, True)
     assert not of(1000, tight, selection="compressed").in_shared
 
 

@@ -20,7 +20,7 @@ TOOLS = ("memcheck", "racecheck", "initcheck", "synccheck")
 def every_kernel() -> None:
     from pymoo_gpuaco.backends.cuda import layout
     from pymoo_gpuaco.backends.cuda.engine import CudaColony
-    from pymoo_gpuaco.backends.cuda.rules import RULES
+    from pymoo_gpuaco.backends.cuda.walks.rules import RULES
     from pymoo_gpuaco.colony.parameters import ColonyParameters, LocalSearch
     from pymoo_gpuaco.colony.trails import TrailUpdate
     from pymoo_gpuaco.problems import TSP
@@ -79,8 +79,8 @@ def every_kernel() -> None:
 
 
 def every_way_to_climb() -> None:
-    from pymoo_gpuaco.backends.cuda import climber_layout
     from pymoo_gpuaco.backends.cuda.climbers import CudaClimbers
+    from pymoo_gpuaco.backends.cuda.climbers import layout as climber_layout
     from pymoo_gpuaco.colony.parameters import ClimberParameters
     from pymoo_gpuaco.problems import TSP
     from pymoo_gpuaco.problems.instance import as_instance

@@ -7,7 +7,6 @@ import gc
 import numpy as np
 import pytest
 
-from pymoo_gpuaco.backends.cuda import layout
 from pymoo_gpuaco.backends.cuda.climbers import CudaClimbers
 from pymoo_gpuaco.backends.cuda.engine import CudaColony, lacks
 from pymoo_gpuaco.colony.parameters import ClimberParameters, ColonyParameters, LocalSearch
@@ -73,7 +72,7 @@ def test_memory_of_the_host_is_given_back_when_no_kernel_writes_it(driver):
 def test_a_tour_is_copied_only_where_the_device_lacks_it(driver, monkeypatch):
     engine = CudaColony(instance_for(cloud(30), ColonyParameters()), ColonyParameters(n_ants=6))
     copies = []
-    monkeypatch.setattr(engine._device, "write", lambda name, array: copies.append(name))
+    monkeypatch.setattr(engine.device, "write", lambda name, array: copies.append(name))
     engine.construct(1)
     shortest = engine.tours([0])[0]  # kernels do nothing: all tours are zeros
     other, third = np.arange(30, dtype=np.int32), np.arange(30, dtype=np.int32)[::-1]
@@ -92,7 +91,7 @@ def test_a_tour_is_copied_only_where_the_device_lacks_it(driver, monkeypatch):
     engine.update_trails(TrailUpdate(0.1, ((other, 0.5),)))
     engine.improve(np.tile(other, (6, 1)), 1)
     engine.update_trails(TrailUpdate(0.1, ((shortest, 0.5),)))
-    assert copies == ["tour", "tour", "tours", "tour"]
+    assert copies == ["tour", "tour", "given"]
 
 
 @pytest.mark.parametrize("n", [300, 2500, 12_000])
@@ -108,7 +107,7 @@ def test_every_launch_fits_on_larger_instances(n, way, driver):
     use(CudaColony(instance, parameters), n)
 
 
-@pytest.mark.parametrize("n", [layout.WHOLE, layout.WHOLE + 1, 2500])
+@pytest.mark.parametrize("n", [20, 240, 2500])
 def test_every_launch_over_all_cities_fits(n, driver):
     parameters = ColonyParameters(n_ants=40, candidate_list_size=None)
     use(CudaColony(instance_for(cloud(n), parameters), parameters), n)

@@ -12,7 +12,12 @@ from pymoo.operators.mutation.inversion import InversionMutation
 from pymoo.operators.sampling.rnd import PermutationRandomSampling
 from pymoo.optimize import minimize
 
-from pymoo_gpuaco.operators import AntColonySampling, LocalSearchRepair, NearestNeighbourSampling
+from pymoo_gpuaco.operators import (
+    AntColonySampling,
+    LocalSearchRepair,
+    MergeCrossover,
+    NearestNeighbourSampling,
+)
 from tests.engine_cases import asymmetric, cloud
 
 SAMPLINGS = [NearestNeighbourSampling, AntColonySampling]
@@ -75,7 +80,62 @@ def test_a_memetic_ga_beats_the_plain_one_in_ten_generations():
     assert memetic < 0.5 * plain
 
 
-@pytest.mark.parametrize("operator", [*SAMPLINGS, LocalSearchRepair])
+@pytest.mark.parametrize("n_parents", [2, 5])
+@pytest.mark.parametrize("n", [3, 60])
+def test_a_merged_child_is_as_good_as_its_best_parent_and_has_only_their_edges(n, n_parents):
+    problem = cloud(n, 5)
+    rng = np.random.default_rng(1)
+    parents = [
+        LocalSearchRepair(local_search="2opt").do(
+            problem, PermutationRandomSampling().do(problem, n_parents, random_state=rng)
+        )
+        for _ in range(4)
+    ]
+    crossover = MergeCrossover(n_parents, prob=1.0)
+    children = crossover.do(problem, parents, random_state=rng).get("X")
+    assert children.shape == (4, n)
+
+    def edges(tour):
+        return {frozenset(map(int, pair)) for pair in zip(tour, np.roll(tour, -1), strict=True)}
+
+    for child, family in zip(children, parents, strict=True):
+        X = family.get("X")
+        assert np.array_equal(np.sort(child), np.arange(n))
+        assert problem.tour_lengths(child[None])[0] <= problem.tour_lengths(X).min()
+        assert edges(child) <= set().union(*(edges(tour) for tour in X))
+
+
+def test_the_child_of_ten_local_optima_is_better_than_any_of_them():
+    problem = cloud(400, 6)
+    sampling = AntColonySampling(local_search="2opt+oropt")
+    parents = sampling.do(problem, 10, random_state=np.random.default_rng(0))
+    child = (
+        MergeCrossover(10, prob=1.0).do(problem, [parents], random_state=np.random.default_rng(0)).get("X")
+    )
+    assert problem.tour_lengths(child)[0] < problem.tour_lengths(parents.get("X")).min()
+
+
+def test_a_ga_takes_it_as_crossover():
+    algorithm = GA(
+        pop_size=10,
+        sampling=AntColonySampling(),
+        crossover=MergeCrossover(3),
+        mutation=InversionMutation(),
+        eliminate_duplicates=False,
+    )
+    result = minimize(cloud(50, 6), algorithm, ("n_gen", 5), seed=1, save_history=True)
+    best = [entry.opt[0].F[0] for entry in result.history]
+    assert best[-1] < best[0]
+
+
+def test_merging_refuses_asymmetric_distances():
+    problem = asymmetric(10)
+    X = PermutationRandomSampling().do(problem, 2, random_state=np.random.default_rng(0))
+    with pytest.raises(ValueError, match="symmetric"):
+        MergeCrossover(prob=1.0).do(problem, [X], random_state=np.random.default_rng(0))
+
+
+@pytest.mark.parametrize("operator", [*SAMPLINGS, LocalSearchRepair, MergeCrossover])
 def test_copies_and_pickles_leave_the_instance_out(operator):
     used = operator()
     used._instance(cloud(20), 5)
@@ -93,6 +153,7 @@ def test_copies_and_pickles_leave_the_instance_out(operator):
         (lambda: LocalSearchRepair(local_search=False), "local_search"),
         (lambda: LocalSearchRepair(local_search="3opt"), "local_search"),
         (lambda: NearestNeighbourSampling(candidate_list_size=1.5), "candidate_list_size"),
+        (lambda: MergeCrossover(n_parents=1), "n_parents"),
     ],
 )
 def test_bad_arguments_are_named(make, words):

@@ -15,11 +15,11 @@ ROOT = Path(__file__).resolve().parents[1]
 PROGRAM = """
 import pathlib, pymoo_gpuaco
 from pymoo.optimize import minimize
-from pymoo_gpuaco.backends.cuda.sources import folder
+from pymoo_gpuaco.backends.cuda.device.sources import folder
 here = pathlib.Path(pymoo_gpuaco.__file__).parent
 assert "site-packages" in str(here), here
 assert here in folder().parents, folder()
-assert list(folder().glob("*.cu")), "no kernels in the wheel"
+assert list(folder().rglob("*.cu")), "no kernels in the wheel"
 assert (here / "py.typed").exists()
 result = minimize(pymoo_gpuaco.load_tsp("gr17"), pymoo_gpuaco.GPUMMAS(backend="cpu"), seed=1)
 assert result.F[0] == 2085
@@ -64,7 +64,7 @@ def wheel(tmp_path_factory):
 def test_the_wheel_holds_kernels_instances_and_types_and_is_pure(wheel):
     names = zipfile.ZipFile(wheel).namelist()
     assert wheel.name.endswith("-py3-none-any.whl")
-    kernels = {f"pymoo_gpuaco/cuda_src/{p.name}" for p in (ROOT / "cuda_src").glob("*.cu*")}
+    kernels = {f"pymoo_gpuaco/{p.relative_to(ROOT)}" for p in (ROOT / "cuda_src").rglob("*.cu*")}
     assert kernels
     assert kernels <= set(names)
     assert "pymoo_gpuaco/problems/data/pcb442.tsp" in names

@@ -106,6 +106,11 @@ TABLE = {
 GPUAS_SELECTIONS = ("auto", "roulette", "compressed", "stochastic_trial", "hybrid", "acceptance_tournament")
 OWN = {
     (GPUAS, "selection"): (list(GPUAS_SELECTIONS), names(*GPUAS_SELECTIONS)),
+    (GPUAS, "deposit"): (
+        ["all", "elitist", "ranked", "best_worst"],
+        names("all", "elitist", "ranked", "best_worst"),
+    ),
+    (GPUAS, "best_weight"): ([None], [*counts(MILLION, 1 << 20), (5, ValueError, "None with deposit='all'")]),
     (GPUMMAS, "selection"): (["auto", "rwm", "wrs"], names("auto", "rwm", "wrs")),
     # candidate edges need a candidate list, which GPUAS has not by default
     (GPUAS, "pheromone"): (["auto", "dense"], TABLE["pheromone"][1]),

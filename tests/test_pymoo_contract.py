@@ -554,6 +554,33 @@ def test_callback_is_called_once_a_generation_with_all_it_needs(cls, place, form
     assert seen == [1, 2, 3]
 
 
+class Uncopied(TSP):
+    """A problem that cannot be copied until it is told otherwise."""
+
+    fails = True
+
+    def __deepcopy__(self, memo):
+        if self.fails:
+            raise MemoryError("no copy")
+        return super().__deepcopy__(memo)
+
+
+@every_algorithm
+def test_a_copy_for_the_history_that_fails_leaves_callback_and_display(cls, monkeypatch):
+    shorten_climbs(monkeypatch)
+    problem, called = Uncopied(np.random.default_rng(1).random((9, 2)) * 100), []
+    algorithm = small(cls)
+    algorithm.setup(problem, termination=("n_gen", 3), seed=1, callback=called.append, save_history=True)
+    with pytest.raises(MemoryError, match="no copy"):
+        algorithm.run()
+    assert algorithm.history == []
+    assert algorithm.display is not None
+    problem.fails = False
+    algorithm.setup(problem, termination=("n_gen", 3), seed=1)
+    algorithm.run()
+    assert len(called) == len(algorithm.history) == 3
+
+
 @every_algorithm
 def test_callback_of_none_is_no_callback(cls):
     minimize(cities(9), small(cls), ("n_gen", 1), callback=None, evaluator=None, output=None, display=None)

@@ -389,6 +389,16 @@ class TourAlgorithm(Algorithm):
         """What the algorithm does about an objective that is not the length, for the warning."""
         return "Only the shortest tour of each generation is evaluated"
 
+    def _post_advance(self) -> None:
+        # under save_history pymoo takes these three away while it copies, and a copy may fail
+        lent = {name: self.__dict__[name] for name in ("history", "callback", "display")}
+        try:
+            super()._post_advance()
+        except BaseException:
+            if self.display is None:
+                self.__dict__.update(lent)
+            raise
+
     def _set_optimum(self) -> None:
         # a colony is not elitist, so the best so far joins; first, for it to win ties
         both = self.pop if self.opt is None else Population.merge(self.opt, self.pop)

@@ -263,5 +263,8 @@ class AntColony(TourAlgorithm):
         """Deposit 1 / length in units of 1 / C_g."""
         return self._unit / length if length > 0.0 else 1.0
 
+    def _trail_update(self, **update: Any) -> TrailUpdate:
+        return TrailUpdate(rho=float(get(self.rho)), **update)
+
     def _apply(self, **update: Any) -> None:
-        self.engine.update_trails(TrailUpdate(rho=float(get(self.rho)), **update))
+        self.engine.update_trails(self._trail_update(**update))

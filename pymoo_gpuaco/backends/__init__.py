@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from pymoo_gpuaco.backends.errors import BackendUnavailable
+from pymoo_gpuaco.backends.forks import undivided
 from pymoo_gpuaco.backends.protocol import (
     Accepts,
     AheadEngine,
@@ -61,9 +62,10 @@ def check_backend(backend: Any, device: Any) -> None:
 
 def why_no_cuda() -> str | None:
     """Say what the CUDA backend lacks here and how to get it, or None if it can run."""
-    from pymoo_gpuaco.backends import cuda
+    with undivided:
+        from pymoo_gpuaco.backends import cuda
 
-    return cuda.why_unavailable()
+        return cuda.why_unavailable()
 
 
 def cuda_devices() -> list[str]:
@@ -96,7 +98,8 @@ def make_colony(
         return CudaColony(instance, parameters, device)
 
     def on_cpu() -> ColonyEngine:
-        from pymoo_gpuaco.backends.cpu.engine import CpuColony, warm_up
+        with undivided:
+            from pymoo_gpuaco.backends.cpu.engine import CpuColony, warm_up
 
         warm_up(parameters, instance.symmetric)
         return CpuColony(instance, parameters)
@@ -118,7 +121,8 @@ def make_climbers(
         return CudaClimbers(instance, parameters, device)
 
     def on_cpu() -> ClimberEngine:
-        from pymoo_gpuaco.backends.cpu.engine import CpuClimbers, warm_up_climbers
+        with undivided:
+            from pymoo_gpuaco.backends.cpu.engine import CpuClimbers, warm_up_climbers
 
         warm_up_climbers()
         return CpuClimbers(instance, parameters)
@@ -140,8 +144,9 @@ def make_improver(
         return CudaImprover(instance, search, device)
 
     def on_cpu() -> Improver:
-        from pymoo_gpuaco.backends.cpu.engine import warm_up
-        from pymoo_gpuaco.backends.cpu.improver import CpuImprover
+        with undivided:
+            from pymoo_gpuaco.backends.cpu.engine import warm_up
+            from pymoo_gpuaco.backends.cpu.improver import CpuImprover
 
         warm_up(ColonyParameters(local_search=search), instance.symmetric)
         return CpuImprover(instance, search)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -58,6 +58,17 @@ class TrailUpdate:
             self.colony_amount or self.ranked or self.worst_amount or min(amounts) < 0.0
         ):
             raise ValueError("with on_tours_only there are deposits of amounts >= 0 and no others")
+
+    def written_out(self, tours: NDArray[np.int32], lengths: NDArray[np.float64]) -> TrailUpdate:
+        """The same update, with ``tours`` (m, n) of ``lengths`` (m,) for the last construction: ``deposits`` alone."""
+        ants: list[tuple[int, float]] = []
+        if self.colony_amount:
+            ants += [
+                (ant, per_length(self.colony_amount, length)) for ant, length in enumerate(lengths.tolist())
+            ]
+        ants += self.by_ant(lengths)
+        deposits = (*self.deposits, *((tours[ant], amount) for ant, amount in ants))
+        return replace(self, deposits=deposits, colony_amount=0.0, ranked=(), worst_amount=0.0)
 
     def by_ant(self, lengths: NDArray[np.float64]) -> list[tuple[int, float]]:
         """Amounts of ``ranked`` and ``worst_amount`` as (ant, amount) for ants of these lengths (m,).

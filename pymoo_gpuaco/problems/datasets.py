@@ -239,7 +239,12 @@ def _reason(error: OSError) -> str:
 
 def _user_folder() -> Path | None:
     value = os.environ.get(DATA_VARIABLE)
-    return Path(value).expanduser() if value else None
+    if not value:
+        return None
+    try:
+        return Path(value).expanduser()
+    except RuntimeError:  # ~somebody whom the system does not know
+        return Path(value)
 
 
 def _known_names(folder: Path | None) -> list[str]:

@@ -62,6 +62,12 @@ class Instance:
         """Neighbours listed for each city, 1 <= k <= n - 1."""
         return self.neighbours.shape[1]
 
+    def distance(self, i: ArrayLike, j: ArrayLike) -> NDArray[np.float64]:
+        """Return the distances from cities i to cities j, in double, with the metric's own rounding."""
+        if self.metric == Metric.EXPLICIT:
+            return self.matrix[np.asarray(i), np.asarray(j)]
+        return distances(self.metric, self.coords, i, j)
+
     def tour_length(self, tour: ArrayLike) -> float:
         """Return a closed tour's length. Raises ValueError unless it is an (n,) permutation of 0..n-1."""
         row = np.asarray(tour)
@@ -87,13 +93,13 @@ def as_instance(problem: Problem, k: int) -> Instance:
         matrix, symmetric, integral = _matrix_of(problem)
     elif problem.coords is not None:
         metric, coords = problem.metric, problem.coords
-        neighbours, near = _nearest_by_coordinates(metric, coords, min(int(k), len(coords) - 1))
+        neighbours, near = nearest_by_coordinates(metric, coords, min(int(k), len(coords) - 1))
         empty = np.zeros((0, 0))
         return Instance(int(metric), coords, empty, neighbours, near, problem.symmetric, problem.integral)
     else:
         assert problem.matrix is not None
         matrix, symmetric, integral = problem.matrix, problem.symmetric, problem.integral
-    neighbours, near = _nearest_by_matrix(matrix, min(int(k), len(matrix) - 1))
+    neighbours, near = nearest_by_matrix(matrix, min(int(k), len(matrix) - 1))
     return Instance(int(Metric.EXPLICIT), np.zeros((0, 3)), matrix, neighbours, near, symmetric, integral)
 
 
@@ -129,7 +135,7 @@ def _matrix_of(problem: Any) -> tuple[NDArray[np.float64], bool, bool]:
     return matrix, symmetric, integral
 
 
-def _nearest_by_coordinates(
+def nearest_by_coordinates(
     metric: Metric, coords: NDArray[np.float64], k: int
 ) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
     """Return (n, k) neighbour ids and distances through a k-d tree, in O(n k) memory."""
@@ -158,7 +164,7 @@ def _nearest_by_coordinates(
     return neighbours, near
 
 
-def _nearest_by_matrix(matrix: NDArray[np.float64], k: int) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
+def nearest_by_matrix(matrix: NDArray[np.float64], k: int) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
     """Return (n, k) neighbour ids and distances, row = from, ties to the lowest id; O(n k) memory."""
     n = len(matrix)
     neighbours = np.empty((n, k), dtype=np.int32)

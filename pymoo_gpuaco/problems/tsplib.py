@@ -17,10 +17,11 @@ import gzip
 import math
 import re
 import zlib
+from collections.abc import Iterator
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
-from typing import NoReturn
+from typing import IO, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
@@ -45,7 +46,34 @@ _LOWER_BY_ROWS = {"LOWER_ROW": -1, "UPPER_COL": -1, "LOWER_DIAG_ROW": 0, "UPPER_
 
 _MAX_CITIES = 2**31 - 1  # cities are 32-bit integers
 
-Lines = list[tuple[int, str]]  # (line number in the file, its text without blanks at the ends)
+# What a file of n cities holds at most, in bytes: a bomb of a few kilobytes must not unpack to gigabytes.
+_HEADER = 1 << 20
+_A_CITY = 256
+_A_WEIGHT = 40
+_UNKNOWN = 1 << 26  # of a file that does not tell its DIMENSION in the header
+_MOST_UNPACKED = (
+    200  # times the packed size, beyond what is always allowed: TSPLIB's own files unpack to 6 times theirs
+)
+_DIMENSION = re.compile(rb"^[ \t]*DIMENSION[ \t]*:[ \t]*([0-9]{1,10})", re.MULTILINE | re.IGNORECASE)
+_EXPLICIT = re.compile(rb"^[ \t]*EDGE_WEIGHT_TYPE[ \t]*:[ \t]*EXPLICIT", re.MULTILINE | re.IGNORECASE)
+
+
+class Lines:
+    """The lines of a section. What no problem of its size can need is counted and forgotten."""
+
+    def __init__(self, most: int | None) -> None:
+        self.most = most
+        self.kept: list[
+            tuple[int, str]
+        ] = []  # (line number in the file, its text without blanks at the ends)
+        self.count = 0  # of all lines
+        self.n_words = 0  # on all lines
+
+    def add(self, number: int, line: str) -> None:
+        self.count += 1
+        self.n_words += len(line.split())
+        if self.most is None or self.count <= self.most:
+            self.kept.append((number, line))
 
 
 @dataclass(frozen=True, eq=False)
@@ -150,7 +178,7 @@ def parse_tour(
     if "TOUR_SECTION" not in sections:
         _fail(path, "there is no TOUR_SECTION")
     tour: list[int] = []
-    for number, line in sections["TOUR_SECTION"]:
+    for number, line in sections["TOUR_SECTION"].kept:
         try:
             numbers = [_integer(token) for token in line.split()]
         except ValueError as error:
@@ -162,7 +190,9 @@ def parse_tour(
     expected = n if n is not None else _dimension(path, header)
     if expected is not None and len(tour) != expected:
         source = "DIMENSION is" if n is None else "the problem has"
-        _fail(path, f"{source} {expected}, but TOUR_SECTION lists {len(tour)} cities")
+        lines = sections["TOUR_SECTION"]
+        listed = len(tour) if lines.count == len(lines.kept) else f"more than {expected}"
+        _fail(path, f"{source} {expected}, but TOUR_SECTION lists {listed} cities")
     if not tour:
         _fail(path, "TOUR_SECTION lists no city")
     if ids is None:
@@ -185,15 +215,21 @@ def stem(file_name: str) -> str:
 
 
 def _read_text(path: Path) -> str:
-    """Return the file's text. Raises ValueError for a directory and for what is not text."""
+    """Return the file's text. Raises ValueError for a directory, for what is not text, and for far too much of it."""
     if path.exists() and not path.is_file():
         _fail(path, "it is a directory" if path.is_dir() else "it is not a regular file")
-    data = path.read_bytes()
-    if data[:2] == b"\x1f\x8b":
+    size = path.stat().st_size
+    with open(path, "rb") as file:
+        packed = file.read(2) == b"\x1f\x8b"
+        file.seek(0)
         try:
-            data = gzip.decompress(data)
+            if packed:
+                with gzip.open(file) as unpacked:
+                    data = _read_bounded(path, unpacked, _UNKNOWN + _MOST_UNPACKED * size)
+            else:
+                data = _read_bounded(path, file, size)
         except (OSError, EOFError, zlib.error) as error:
-            _fail(path, f"broken gzip data ({error})", error)
+            _fail(path, f"broken gzip data ({error})" if packed else f"it cannot be read ({error})", error)
     if b"\0" in data:
         _fail(path, "it is a binary file")
     try:
@@ -206,12 +242,48 @@ def _read_text(path: Path) -> str:
     return text
 
 
+def _read_bounded(path: Path, file: IO[bytes] | gzip.GzipFile, most: int) -> bytes:
+    """Return what the file holds, which may be ``most`` bytes, and no more than its DIMENSION can need."""
+    head = file.read(min(_HEADER, most + 1))
+    dimension = _DIMENSION.search(head)
+    if dimension is None:
+        bound, cities = _UNKNOWN, "without a DIMENSION in its first MB"
+    else:
+        n = int(dimension[1])
+        bound = _HEADER + _A_CITY * n + (_A_WEIGHT * n * n if _EXPLICIT.search(head) else 0)
+        cities = f"with DIMENSION {n}"
+    bound = min(bound, most)
+    rest = file.read(bound + 1 - len(head))
+    if len(head) + len(rest) > bound:
+        _fail(path, f"a file {cities} cannot hold more than {bound / 1e6:.1f} MB, and this one does")
+    return head + rest
+
+
+def _lines_of(text: str) -> Iterator[str]:
+    """The lines, ended as files end them: str.splitlines also ends them at a form feed or U+0085 in a comment."""
+    text = text.replace("\r\n", "\n").replace("\r", "\n")
+    start = 0
+    while start <= len(text):
+        end = text.find("\n", start)
+        end = len(text) if end < 0 else end
+        yield text[start:end]
+        start = end + 1
+
+
+def _most_lines(header: dict[str, str], section: str) -> int | None:
+    """Lines that a section can need, where the header has told it before."""
+    if "DIMENSION" not in header:
+        return None
+    n = max(int(StandardProblem.fields_by_keyword["DIMENSION"].parse(header["DIMENSION"])), 0)
+    return n * n if section == "EDGE_WEIGHT_SECTION" else n + 1  # a tour has -1 at its end
+
+
 def _split(path: Path, text: str) -> tuple[dict[str, str], dict[str, Lines]]:
     """Return the header's values by keyword, checked by tsplib95's fields, and each section's lines."""
     header: dict[str, str] = {}
     sections: dict[str, Lines] = {}
     section: Lines | None = None
-    for number, raw in enumerate(text.splitlines(), start=1):
+    for number, raw in enumerate(_lines_of(text), start=1):
         line = raw.strip()
         if not line:
             continue
@@ -219,7 +291,7 @@ def _split(path: Path, text: str) -> tuple[dict[str, str], dict[str, Lines]]:
         if match is None:
             if section is None:
                 _fail(path, f"line {number}: expected a keyword, got {_short(line)}")
-            section.append((number, line))
+            section.add(number, line)
             continue
         keyword, value = match[1].upper(), (match[3] or "").strip()
         if keyword == "EOF":
@@ -227,7 +299,9 @@ def _split(path: Path, text: str) -> tuple[dict[str, str], dict[str, Lines]]:
         if keyword.endswith("_SECTION"):
             if keyword in sections:
                 _fail(path, f"line {number}: a second {keyword}")
-            section = sections[keyword] = [(number, value)] if value else []
+            section = sections[keyword] = Lines(_most_lines(header, keyword))
+            if value:
+                section.add(number, value)
         elif match[2] is None:
             what = "a keyword" if section is None else "numbers"
             _fail(path, f"line {number}: expected {what}, got {_short(line)}")
@@ -262,11 +336,11 @@ def _table(
         _fail(path, f"there is no {section}")
     lines = sections[section]
     # Before anything is allocated by a DIMENSION that may be wrong.
-    if len(lines) != n:
-        _fail(path, f"DIMENSION is {n}, but {section} has {len(lines)} cities")
+    if lines.count != n:
+        _fail(path, f"DIMENSION is {n}, but {section} has {lines.count} cities")
     ids: list[int] = []
     rows: list[list[float]] = []
-    for number, line in lines:
+    for number, line in lines.kept:
         tokens = line.split()
         if len(tokens) != columns + 1:
             _fail(
@@ -298,7 +372,7 @@ def _matrix(path: Path, header: dict[str, str], sections: dict[str, Lines], n: i
         expected = n * n
     else:
         expected = n * (n + 1) // 2 if "DIAG" in layout else n * (n - 1) // 2
-    found = sum(len(line.split()) for _, line in lines)
+    found = lines.n_words
     # Before anything is allocated by a DIMENSION that may be wrong.
     if found != expected:
         _fail(
@@ -307,7 +381,7 @@ def _matrix(path: Path, header: dict[str, str], sections: dict[str, Lines], n: i
         )
     weights = np.empty(expected)
     filled = 0
-    for number, line in lines:
+    for number, line in lines.kept:
         try:
             row = [_number(token) for token in line.split()]
         except ValueError as error:

@@ -1,31 +1,5 @@
-"""How this engine's functions are compiled: cached on disk, without the GIL, so that threads run side by side.
+"""The decorators of ``pymoo_gpuaco.compiled`` under the name that this engine's files use."""
 
-``compiled`` and ``inlined`` count no references: a tuple of arrays would otherwise cost an atomic operation an array
-and call, which is most of the time of a small function. Such a function must neither make nor return an array; one
-that does is ``allocating``. ``benchmarks/cpu_vs_c.py`` measures what that buys.
-"""
+from pymoo_gpuaco.compiled import allocating, compiled, inlined
 
-from typing import Any
-
-from numba import njit
-from numba.core import event
-
-from pymoo_gpuaco.backends import compiling
-
-_njit: Any = njit  # its type hints leave _nrt out
-compiled = _njit(cache=True, nogil=True, _nrt=False)
-inlined = _njit(cache=True, nogil=True, _nrt=False, forceinline=True)
-allocating = _njit(cache=True, nogil=True)
-
-
-class _Announcer(event.Listener):
-    """Tells `compiling` when numba compiles; what it reads from its cache it does not compile."""
-
-    def on_start(self, event: Any) -> None:
-        compiling.begin("the CPU engine with numba")
-
-    def on_end(self, event: Any) -> None:
-        compiling.end()
-
-
-event.register("numba:compile", _Announcer())
+__all__ = ["allocating", "compiled", "inlined"]

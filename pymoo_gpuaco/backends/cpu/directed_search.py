@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from pymoo_gpuaco.backends.cpu.compiled import allocating, inlined
+from pymoo_gpuaco.backends.cpu.gain import shortens
 from pymoo_gpuaco.backends.cpu.graph import distance, tour_length
 from pymoo_gpuaco.backends.cpu.local_search import (
-    _MIN_GAIN,
     MAX_SEGMENT,
+    NO_END,
     after,
     before,
     load_tour,
@@ -57,13 +58,14 @@ def _put(w, position, city):  # type: ignore[no-untyped-def]
 def improve_end(graph, w, e):  # type: ignore[no-untyped-def]
     """Apply the best move of a segment that ends at ``e`` to the place before a city near e; 0.0 if none."""
     n = w.tour.shape[0]
-    best, best_length, best_d = -_MIN_GAIN, 0, e
+    best, best_length, best_d = 0.0, 0, e
     nx = after(w, e)
     d_e_nx = distance(graph, e, nx)
     s1 = e
     for length in range(1, min(MAX_SEGMENT, n - 3) + 1):
         p = before(w, s1)
-        freed = distance(graph, p, s1) + d_e_nx - distance(graph, p, nx)
+        cut = distance(graph, p, s1) + d_e_nx
+        freed = cut - distance(graph, p, nx)
         for r in range(graph.neighbours.shape[1]):
             d = graph.neighbours[e, r]
             offset = w.position[d] - w.position[s1]
@@ -72,8 +74,9 @@ def improve_end(graph, w, e):  # type: ignore[no-untyped-def]
             if offset < length or d == nx:
                 continue
             c = before(w, d)
-            delta = graph.neighbour_distances[e, r] + distance(graph, c, s1) - distance(graph, c, d) - freed
-            if delta < best:
+            d_cd = distance(graph, c, d)
+            delta = graph.neighbour_distances[e, r] + distance(graph, c, s1) - d_cd - freed
+            if delta < best and shortens(delta, cut + d_cd):
                 best, best_length, best_d = delta, length, d
         s1 = p
     if best_length == 0:
@@ -89,7 +92,10 @@ def improve_end(graph, w, e):  # type: ignore[no-untyped-def]
 
 @allocating
 def improve_directed_tours(graph, w, first, last, tours, lengths):  # type: ignore[no-untyped-def]
-    """Ants first .. last-1: Or-opt to the local optimum; ``tours`` (m, n) in place, exact ``lengths`` (m,)."""
+    """Ants first .. last-1: Or-opt to the local optimum; ``tours`` (m, n) in place, exact ``lengths`` (m,).
+
+    Raises RuntimeError as ``improve_tours`` does.
+    """
     for ant in range(first, last):
         load_tour(w, tours[ant])
         for p in range(w.tour.shape[0]):
@@ -97,6 +103,8 @@ def improve_directed_tours(graph, w, first, last, tours, lengths):  # type: igno
         while w.ring[1] > 0:
             e = pop(w)
             while improve_end(graph, w, e) < 0.0:
-                pass
+                w.moves_left[0] -= 1
+                if w.moves_left[0] == 0:
+                    raise RuntimeError(NO_END)
         store_tour(w, tours[ant])
         lengths[ant] = tour_length(graph, w.tour)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import functools
+from collections.abc import Callable, Hashable
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -12,12 +12,13 @@ from pymoo_gpuaco.backends.cpu import trails as trail_memory
 from pymoo_gpuaco.backends.cpu.graph import make_graph, tour_length
 from pymoo_gpuaco.backends.cpu.improver import MANY_CITIES, CpuImprover
 from pymoo_gpuaco.backends.cpu.tabu import Tabu, make_tabu
-from pymoo_gpuaco.backends.cpu.threads import spread, thread_count
+from pymoo_gpuaco.backends.cpu.threads import apart, spread, thread_count
+from pymoo_gpuaco.backends.forks import undivided
 from pymoo_gpuaco.backends.protocol import Kind
 from pymoo_gpuaco.backends.state import State, stored_integers, stored_numbers, stored_tours
 from pymoo_gpuaco.colony import checks, immigrants
 from pymoo_gpuaco.colony.parameters import ClimberParameters, ColonyParameters, LocalSearch
-from pymoo_gpuaco.colony.trails import TrailUpdate, per_length
+from pymoo_gpuaco.colony.trails import TrailUpdate
 from pymoo_gpuaco.problems.instance import Instance, as_instance
 from pymoo_gpuaco.problems.tsp import TSP
 
@@ -233,7 +234,8 @@ class CpuColony:
     def update_trails(self, update: TrailUpdate) -> None:
         """Evaporate and deposit, see ``TrailUpdate``."""
         t, symmetric = self._trails, self.instance.symmetric
-        amounts = [(np.ascontiguousarray(tour, np.int32), float(amount)) for tour, amount in update.deposits]
+        deposits = update.written_out(self._tours, self._lengths).deposits
+        amounts = [(np.ascontiguousarray(tour, np.int32), float(amount)) for tour, amount in deposits]
         if update.on_tours_only:
             for tour, amount in amounts:
                 trail_memory.blend_tour(t, tour, float(update.rho), amount, symmetric)
@@ -245,13 +247,6 @@ class CpuColony:
             thread_count(),
         )
         trail_memory.evaporate_rest(t, rho, low, high)
-        if update.colony_amount > 0.0:
-            lengths = self._lengths.tolist()
-            amounts += [
-                (tour, per_length(update.colony_amount, length))
-                for tour, length in zip(self._tours, lengths, strict=True)
-            ]
-        amounts += [(self._tours[ant], amount) for ant, amount in update.by_ant(self._lengths)]
         # what is added comes first: it is cut to tau_max before anything is taken away
         for tour, amount in sorted(amounts, key=lambda pair: pair[1] < 0.0):
             trail_memory.deposit(t, tour, amount, low, high, symmetric)
@@ -404,7 +399,6 @@ def default_ants(n: int, parameters: ColonyParameters) -> int:
     return ANTS_WITH_LOCAL_SEARCH if n < MANY_CITIES else ANTS_ON_MANY_CITIES
 
 
-@functools.cache
 def _compile_for(all_cities: bool, acs: bool, symmetric: bool, searches: bool) -> None:
     """Run every compiled function that such a colony calls, on eight cities."""
     n = 8
@@ -426,9 +420,8 @@ def _compile_for(all_cities: bool, acs: bool, symmetric: bool, searches: bool) -
     colony.branching_factor(0.05)
 
 
-@functools.cache
-def warm_up_climbers() -> None:
-    """Compile what hill climbers call, on eight cities."""
+def _compile_climbers() -> None:
+    """Run every compiled function that hill climbers call, on eight cities."""
     places = np.random.default_rng(0).random((8, 2))
     climbers = CpuClimbers(
         as_instance(TSP(places, metric="EXACT"), 1), ClimberParameters(n_climbers=1, moves="batch")
@@ -437,14 +430,35 @@ def warm_up_climbers() -> None:
     climbers.climb(0, pairs=100)
 
 
+_warm: set[Hashable] = set()
+
+
+def _once(what: Hashable, compile_it: Callable[[], None]) -> None:
+    if what in _warm:
+        return
+
+    def whole() -> None:
+        with undivided:
+            compile_it()
+
+    apart(whole)
+    _warm.add(what)
+
+
 def warm_up(parameters: ColonyParameters, symmetric: bool) -> None:
     """Compile ahead (seconds the first time, then read from numba's cache), so that no generation has to wait."""
-    _compile_for(
+    case = (
         parameters.candidate_list_size is None,
         parameters.selection == "pseudo_random_proportional",
         symmetric,
         parameters.local_search is not None,
     )
+    _once(case, lambda: _compile_for(*case))
+
+
+def warm_up_climbers() -> None:
+    """Compile ahead what hill climbers call."""
+    _once("climbers", _compile_climbers)
 
 
 def _free_bytes() -> int | None:

@@ -7,10 +7,10 @@ from typing import NamedTuple
 import numpy as np
 
 from pymoo_gpuaco.backends.cpu.compiled import allocating, compiled
+from pymoo_gpuaco.backends.cpu.gain import shortens
 from pymoo_gpuaco.backends.cpu.graph import EUC, between, distance, tour_length
 from pymoo_gpuaco.backends.cpu.philox import STREAM_RESTART, new_stream, next_below
 
-_MIN_GAIN = 1e-7  # as in local_search: rounding noise of a real-valued metric is no improvement
 START_AGAIN = -1
 # Work besides pairs, in pairs a city: without it, a call on a few cities would make millions of restarts.
 SCAN_COST, RESTART_COST = 8, 32
@@ -77,6 +77,21 @@ def _distances_from(graph, i, tour, places, first, row):  # type: ignore[no-unty
 
 
 @compiled
+def _least_clear(row, next_row, edge, last, i):  # type: ignore[no-untyped-def]
+    """Row i of a scan again, where its best move was a rounding error: the best that is none, and its j; 0 if none is.
+
+    ``last`` is what ``_scan`` has found for the last position.
+    """
+    n = edge.shape[0]
+    least, at = 0.0, np.int64(-1)
+    for j in range(i + 2, n):
+        delta = (row[j] + (next_row[j + 1] - edge[j]) if j < n - 1 else last) - edge[i]
+        if delta < least and shortens(delta, edge[i] + edge[j]):
+            least, at = delta, np.int64(j)
+    return least, at
+
+
+@compiled
 def _scan(graph, c, climber, places, edge, row, next_row, budget):  # type: ignore[no-untyped-def]
     """Evaluate moves row by row until the scan is complete or the budget of pairs is spent; the budget left.
 
@@ -97,17 +112,20 @@ def _scan(graph, c, climber, places, edge, row, next_row, budget):  # type: igno
     _distances_from(graph, i, tour, places, i + 1, row)
     while i < n - 2 and budget > 0:
         _distances_from(graph, i + 1, tour, places, i + 2, next_row)
+        last = np.inf  # the move with the edge from the last position back to the first
+        if i > 0:
+            last = row[n - 1] + distance(graph, tour[i + 1], tour[0]) - edge[n - 1]
         least, at = np.inf, np.int64(-1)
         for j in range(i + 2, n - 1):
             delta = row[j] + (next_row[j + 1] - edge[j])
             if delta < least:
                 least, at = delta, np.int64(j)
-        if i > 0:  # the edge from the last position back to the first
-            delta = row[n - 1] + distance(graph, tour[i + 1], tour[0]) - edge[n - 1]
-            if delta < least:
-                least, at = delta, np.int64(n - 1)
+        if last < least:
+            least, at = last, np.int64(n - 1)
         least -= edge[i]
-        if least < -_MIN_GAIN and least < c.gain[climber]:
+        if least < 0.0 and not shortens(least, edge[i] + edge[at]):
+            least, at = _least_clear(row, next_row, edge, last, i)
+        if least < c.gain[climber]:
             c.gain[climber] = least
             c.move[climber, 0] = i
             c.move[climber, 1] = at
@@ -128,6 +146,8 @@ def _note_own_moves(graph, c, climber, i, row, next_row, edge):  # type: ignore[
     for j in range(i + 2, n if i > 0 else n - 1):
         there = next_row[j + 1] if j + 1 < n else distance(graph, tour[i + 1], tour[0])
         delta = row[j] + (there - edge[j]) - edge[i]
+        if not shortens(delta, edge[i] + edge[j]):
+            continue
         # what position i met in the rows before lies a longer way round
         if j - i <= n // 2 and (delta < own_gain[i] or (delta == own_gain[i] and own_move[i, 0] < i)):
             own_gain[i] = delta
@@ -164,7 +184,7 @@ def _make_batch(c, climber):  # type: ignore[no-untyped-def]
         _reverse(tour, i, j)
         best = -1
         for p in range(n):
-            if own_gain[p] >= -_MIN_GAIN:
+            if own_gain[p] == 0.0:
                 continue
             low, high = own_move[p, 0], own_move[p, 1]
             inside = i < low < j

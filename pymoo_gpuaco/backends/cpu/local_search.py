@@ -13,12 +13,17 @@ from typing import NamedTuple
 import numpy as np
 
 from pymoo_gpuaco.backends.cpu.compiled import allocating, compiled, inlined
+from pymoo_gpuaco.backends.cpu.gain import shortens
 from pymoo_gpuaco.backends.cpu.graph import distance, tour_length
 from pymoo_gpuaco.backends.cpu.philox import STREAM_KICKS, new_stream, next_below
 
 MAX_SEGMENT = 3  # cities that one Or-opt move carries at most (Or, 1976)
 NOT_LOGGING = -1
-_MIN_GAIN = 1e-7  # a real-valued metric must gain more than its rounding noise, or the search could cycle
+# Moves a city after which a search is given up. From a random tour it makes two or three; more than this means that
+# the lengths contradict each other, or that the tour is no permutation.
+MOST_MOVES = 1000
+NO_END = "the local search found no end: distances contradict each other, or a tour is no permutation of the cities"
+_FEW_CITIES = 100  # so that the bound is no tight one where there are few cities
 
 
 class Workspace(NamedTuple):
@@ -31,34 +36,21 @@ class Workspace(NamedTuple):
     ring: np.ndarray  # (2,) int64: head, count
     log: np.ndarray  # (capacity, 2) int32: first position and number of cities of each reversal
     logged: np.ndarray  # (1,) int64: reversals written, or NOT_LOGGING
+    moves_left: np.ndarray  # (1,) int64: moves that this tour may still take
 
 
 def make_workspace(n: int, log_capacity: int = 4096) -> Workspace:
     """Allocate what one thread needs for tours of n cities."""
     return Workspace(
-        np.empty(n, np.int32),
-        np.empty(n, np.int32),
+        np.zeros(n, np.int32),
+        np.zeros(n, np.int32),
         np.empty(n, np.int32),
         np.zeros(n, np.uint8),
         np.zeros(2, np.int64),
         np.empty((log_capacity, 2), np.int32),
         np.full(1, NOT_LOGGING, np.int64),
+        np.zeros(1, np.int64),
     )
-
-
-@compiled
-def load_tour(w, tour):  # type: ignore[no-untyped-def]
-    """Copy a tour into the workspace."""
-    for p in range(tour.shape[0]):
-        w.tour[p] = tour[p]
-        w.position[tour[p]] = p
-
-
-@compiled
-def store_tour(w, tour):  # type: ignore[no-untyped-def]
-    """Copy the workspace's tour out; a loop, as a slice assignment takes seconds more to compile."""
-    for p in range(tour.shape[0]):
-        tour[p] = w.tour[p]
 
 
 @inlined
@@ -84,6 +76,25 @@ def pop(w):  # type: ignore[no-untyped-def]
     w.ring[1] -= 1
     w.queued[city] = 0
     return city
+
+
+@compiled
+def load_tour(w, tour):  # type: ignore[no-untyped-def]
+    """Copy a tour into the workspace; the work queue is empty then."""
+    n = tour.shape[0]
+    w.moves_left[0] = MOST_MOVES * (n + _FEW_CITIES)
+    while w.ring[1] > 0:
+        pop(w)
+    for p in range(n):
+        w.tour[p] = tour[p]
+        w.position[tour[p]] = p
+
+
+@compiled
+def store_tour(w, tour):  # type: ignore[no-untyped-def]
+    """Copy the workspace's tour out; a loop, as a slice assignment takes seconds more to compile."""
+    for p in range(tour.shape[0]):
+        tour[p] = w.tour[p]
 
 
 @inlined
@@ -172,13 +183,13 @@ def improve_city(graph, w, a, with_or_opt):  # type: ignore[no-untyped-def]
     k = graph.neighbours.shape[1]
     row = np.uint32(a)
     longest = min(MAX_SEGMENT, n - 3) if with_or_opt else 0
-    best = -_MIN_GAIN
+    best = 0.0
     # the best move so far: kind 1 = 2-opt (x1..x2 reversed behind x0), kind 2 = Or-opt
     kind, x0, x1, x2, flip = 0, a, a, a, False
     for forward in (True, False):
         b = after(w, a) if forward else before(w, a)
         d_ab = distance(graph, a, b)
-        if d_ab - graph.neighbour_distances[row, 0] <= _MIN_GAIN:
+        if graph.neighbour_distances[row, 0] >= d_ab:
             continue
         # the segments of 1, 2, 3 cities that end at a and leave b behind: other end e, next city f
         e1, f1 = a, before(w, a) if forward else after(w, a)
@@ -193,15 +204,16 @@ def improve_city(graph, w, a, with_or_opt):  # type: ignore[no-untyped-def]
             joined3 = distance(graph, b, f3) - distance(graph, e3, f3) - d_ab
         for r in range(k):
             d_ac = graph.neighbour_distances[row, r]
-            if d_ab - d_ac <= _MIN_GAIN:
+            if d_ac >= d_ab:
                 break
             c = graph.neighbours[row, r]
             c_next, c_prev = after(w, c), before(w, c)
             d_next, d_prev = distance(graph, c, c_next), distance(graph, c, c_prev)
             # 2-opt: (a, b) (c, d) -> (a, c) (b, d)
             d = c_next if forward else c_prev
-            delta = d_ac - d_ab + distance(graph, b, d) - (d_next if forward else d_prev)
-            if delta < best and d != a:
+            d_cd = d_next if forward else d_prev
+            delta = d_ac - d_ab + distance(graph, b, d) - d_cd
+            if delta < best and d != a and shortens(delta, d_ab + d_cd):
                 best = delta
                 kind = 1
                 if forward:
@@ -212,22 +224,22 @@ def improve_city(graph, w, a, with_or_opt):  # type: ignore[no-untyped-def]
             d_longer = max(d_next, d_prev)
             for length in range(1, longest + 1):
                 if length == 1:
-                    e, joined = e1, joined1
+                    e, f, joined = e1, f1, joined1
                 elif length == 2:
-                    e, joined = e2, joined2
+                    e, f, joined = e2, f2, joined2
                 else:
-                    e, joined = e3, joined3
+                    e, f, joined = e3, f3, joined3
                 if e == c:
                     break
                 if joined + d_ac - d_longer >= best:
                     continue
                 s1, s2 = (e, a) if forward else (a, e)
                 delta = joined + d_ac + distance(graph, e, c_next) - d_next
-                if delta < best and c_next != s1:
+                if delta < best and c_next != s1 and shortens(delta, d_ab + distance(graph, e, f) + d_next):
                     best = delta
                     kind, x0, x1, x2, flip = 2, s1, s2, c, forward
                 delta = joined + d_ac + distance(graph, e, c_prev) - d_prev
-                if delta < best and c_prev != s2:
+                if delta < best and c_prev != s2 and shortens(delta, d_ab + distance(graph, e, f) + d_prev):
                     best = delta
                     kind, x0, x1, x2, flip = 2, s1, s2, c_prev, not forward
     if kind == 0:
@@ -249,17 +261,20 @@ def improve_city(graph, w, a, with_or_opt):  # type: ignore[no-untyped-def]
 def search(graph, w, with_or_opt):  # type: ignore[no-untyped-def]
     """Work the queue off until no queued city has an improving move; the total change of length (<= 0).
 
-    While reversals are logged, the search ends early rather than outgrow the log.
+    While reversals are logged, the search ends early rather than outgrow the log; and it ends when the tour's moves
+    are used up.
     """
     total = 0.0
     capacity = w.log.shape[0] - 3
     while w.ring[1] > 0:
         city = pop(w)
-        while w.logged[0] < capacity:
+        while w.logged[0] < capacity and w.moves_left[0] > 0:
             delta = improve_city(graph, w, city, with_or_opt)
             if delta == 0.0:
                 break
             total += delta
+            if w.logged[0] < 0:
+                w.moves_left[0] -= 1
     return total
 
 
@@ -338,12 +353,17 @@ def kick_and_repair(graph, w, with_or_opt, kicks, longest, rng):  # type: ignore
 def improve_tours(  # type: ignore[no-untyped-def]
     graph, w, with_or_opt, reference, kicks, longest, key, first, last, tours, lengths
 ):
-    """Ants first .. last-1: improve ``tours`` (m, n) in place and write their exact lengths (m,)."""
+    """Ants first .. last-1: improve ``tours`` (m, n) in place and write their exact lengths (m,).
+
+    Raises RuntimeError when a search has made ``MOST_MOVES`` moves a city and found no end.
+    """
     for ant in range(first, last):
         load_tour(w, tours[ant])
         push_changed(w, reference)
         w.logged[0] = NOT_LOGGING
         search(graph, w, with_or_opt)
+        if w.moves_left[0] == 0:
+            raise RuntimeError(NO_END)
         if kicks > 0:
             rng = new_stream(key, ant, STREAM_KICKS)
             kick_and_repair(graph, w, with_or_opt, kicks, longest, rng)

@@ -10,8 +10,8 @@ __all__ = ["devices", "why_unavailable"]
 
 def why_unavailable() -> str | None:
     """Return None if CUDA engines can run in this process, else what is missing and how to get it."""
-    from pymoo_gpuaco.backends.cuda import compile as compiler
-    from pymoo_gpuaco.backends.cuda import context, sources
+    from pymoo_gpuaco.backends.cuda.device import compile as compiler
+    from pymoo_gpuaco.backends.cuda.device import context, sources
 
     try:
         count = context.device_count()
@@ -34,7 +34,7 @@ def devices() -> list[dict[str, Any]]:
 
     The list is empty where there is no driver, no PyCUDA or no device; ``why_unavailable`` says which.
     """
-    from pymoo_gpuaco.backends.cuda import context
+    from pymoo_gpuaco.backends.cuda.device import context
 
     try:
         return [context.describe(index) for index in range(context.device_count())]

@@ -5,23 +5,39 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from pymoo_gpuaco.backends.cuda import layout
-from pymoo_gpuaco.backends.cuda.acs import RelaxedWalk, SelectiveWalk, SyncWalk
-from pymoo_gpuaco.backends.cuda.cities import Cities
-from pymoo_gpuaco.backends.cuda.construction import AllCitiesWalk, Construction, RowWalk, WholeRowWalk
-from pymoo_gpuaco.backends.cuda.device import Device, Part, fitting
-from pymoo_gpuaco.backends.cuda.lists import Lists
-from pymoo_gpuaco.backends.cuda.rings import Rings
-from pymoo_gpuaco.backends.cuda.rules import RULES, RuleWalk
-from pymoo_gpuaco.backends.cuda.search import Search
-from pymoo_gpuaco.backends.cuda.tours import Tours
-from pymoo_gpuaco.backends.cuda.trails import Trails
+from pymoo_gpuaco.backends.cuda.device import Device, DeviceLimits, Part
+from pymoo_gpuaco.backends.cuda.improver import DIRECTED
+from pymoo_gpuaco.backends.cuda.instance.cities import Cities
+from pymoo_gpuaco.backends.cuda.instance.lists import ListPlan, Neighbours
+from pymoo_gpuaco.backends.cuda.search.at_hand import ToursAtHand
+from pymoo_gpuaco.backends.cuda.search.search import Search
+from pymoo_gpuaco.backends.cuda.tours.measure import Measure
+from pymoo_gpuaco.backends.cuda.tours.tours import Tours
+from pymoo_gpuaco.backends.cuda.trails.rings import Rings
+from pymoo_gpuaco.backends.cuda.trails.trails import Trails
+from pymoo_gpuaco.backends.cuda.walks.acs import RelaxedWalk, SelectiveWalk, SyncWalk
+from pymoo_gpuaco.backends.cuda.walks.all_cities import AllCitiesWalk
+from pymoo_gpuaco.backends.cuda.walks.row_walk import RowWalk
+from pymoo_gpuaco.backends.cuda.walks.rules import RULES, RuleWalk
+from pymoo_gpuaco.backends.cuda.walks.walk import Setting, Walk
 from pymoo_gpuaco.backends.protocol import Kind
-from pymoo_gpuaco.backends.state import State
-from pymoo_gpuaco.colony import immigrants
+from pymoo_gpuaco.backends.state import State, stored_integers, stored_numbers, stored_tours
+from pymoo_gpuaco.colony import checks, immigrants
 from pymoo_gpuaco.colony.parameters import ColonyParameters
 from pymoo_gpuaco.colony.trails import TrailUpdate
 from pymoo_gpuaco.problems.instance import Instance
+
+ACS = "pseudo_random_proportional"
+MOST_ANTS_BY_DEFAULT = 4096
+# A warp improves a tour, and the warps of one multiprocessor hide each other's waiting.
+ANTS_A_MULTIPROCESSOR = 6
+
+
+def default_ants(n: int, parameters: ColonyParameters, limits: DeviceLimits) -> int:
+    """Colony size where the user gave none: a whole number of tours a multiprocessor, or min(n, 4096)."""
+    if parameters.local_search is not None:
+        return ANTS_A_MULTIPROCESSOR * limits.multiprocessors
+    return min(n, MOST_ANTS_BY_DEFAULT)
 
 
 class CudaColony:
@@ -49,69 +65,58 @@ class CudaColony:
             raise ValueError(f"{missing}; backend='cpu' does")
         self.instance = instance
         self.parameters = parameters
-        self._device = Device(device)
-        self._layout = plan = layout.plan(instance, parameters, self._device.limits)
-        self.n_ants = plan.m
-        positive = instance.neighbour_distances[instance.neighbour_distances > 0]
-        # eta = 1 / d has no value at d = 0: cities at one place count as half the shortest distance apart
-        shortest = float(positive.min()) / 2.0 if positive.size else 1.0
-        self._cities = Cities(self._device, instance)
-        self._tours = Tours(self._device, self._cities, plan)
-        self._lists = Lists(self._device, instance, plan, float(parameters.beta), shortest)
-        self._trails: Trails | Rings
-        self._construction: Construction
-        if plan.selective:
-            rings = Rings(self._device, plan, instance.symmetric, parameters.trails_per_node)
-            self._trails = rings
-            self._construction = SelectiveWalk(self._device, self._cities, rings, plan, parameters, shortest)
+        self.device = Device(device)
+        m = parameters.n_ants or default_ants(instance.n, parameters, self.device.limits)
+        self.n_ants = m
+        advice = _advice(parameters, instance.n)
+        cities = Cities(self.device, instance)
+        measure = Measure(self.device, cities)
+        self._tours = Tours(self.device, measure, m, instance.n)
+        setting = Setting(self.device, cities, parameters, m)
+        self.trails: Trails | Rings
+        self.walk: Walk
+        if parameters.memory == "selective":
+            rings = Rings(self.device, instance, parameters.trails_per_node)
+            self.trails, self.walk = rings, SelectiveWalk(setting, rings)
         else:
-            trails = Trails(self._device, plan, instance.symmetric, _advice(plan))
-            self._trails = trails
-            if parameters.selection == layout.ACS:
-                acs = SyncWalk if parameters.together else RelaxedWalk
-                self._construction = acs(self._device, self._cities, trails, plan, parameters, shortest)
-            elif plan.all_cities and parameters.selection in RULES:
-                self._construction = RuleWalk(self._device, self._cities, plan, parameters, shortest)
-            else:
-                way = WholeRowWalk if plan.whole else RowWalk if plan.tiered else AllCitiesWalk
-                self._construction = way(self._device, self._cities, trails, plan, parameters, shortest)
-        self._search = (
-            None
-            if parameters.local_search is None
-            else Search(self._device, self._cities, plan, parameters.local_search)
-        )
-        parts: list[Part] = [self._cities, self._tours, self._lists, self._trails, self._construction]
+            dense = parameters.resolved_memory(instance.n) == "dense"
+            trails = Trails(self.device, instance, dense, advice)
+            self.trails, self.walk = trails, _walk(setting, trails)
+        search = parameters.local_search
+        self._search = None if search is None else Search(self.device, cities, search, m)
+        self._at_hand = ToursAtHand(self.device, measure, self._search, instance.n, advice)
+        neighbours = Neighbours(self.device, instance)
+        parts: list[Part] = [cities, neighbours, measure, self._tours, self.trails, self.walk, self._at_hand]
         if self._search is not None:
             parts.append(self._search)
-        self.parts = tuple(parts)
-        self._device.set_up(parts, _advice(plan))
+        self.device.set_up(parts, advice)
         self._begun: int | None = None  # key of the construction that ``begin`` has started
         # ants of ACS change the trails
         self.works_ahead = False
-        if isinstance(self._trails, Trails) and parameters.selection != layout.ACS:
-            with self._device.working():
-                self.works_ahead = self._trails.make_room_to_hold()
+        if isinstance(self.trails, Trails) and parameters.selection != ACS:
+            with self.device.working():
+                self.works_ahead = self.trails.make_room_to_hold()
 
     # ---- AheadEngine
 
     def begin(self, key: int) -> None:
         """Start ``construct(key)``; results and all else stay the same."""
-        with self._device.working():
+        with self.device.working():
             self._start(key)
         self._begun = key
 
     def hold_trails(self) -> None:
         """Keep the trails for ``restore_trails``."""
-        assert isinstance(self._trails, Trails)
-        with self._device.working():
-            self._trails.hold()
+        assert isinstance(self.trails, Trails)
+        with self.device.working():
+            self.trails.hold()
 
     def restore_trails(self) -> None:
         """Bring back what ``hold_trails`` kept."""
-        assert isinstance(self._trails, Trails)
+        assert isinstance(self.trails, Trails)
         self._begun = None
-        with self._device.working():
-            self._trails.restore()
+        with self.device.working():
+            self.trails.restore()
 
     # ---- ColonyEngine
 
@@ -122,53 +127,43 @@ class CudaColony:
 
     def greedy_tour(self, start: int = 0) -> tuple[NDArray[np.int32], float]:
         """Nearest-neighbour tour from city ``start``, ties to the lower number, and its length."""
-        with self._device.working():
-            neighbours = self._device.arrays["neighbours"]
-            self._begun = None
-            return self._tours.greedy_tour(neighbours, self._layout.k, int(start))
+        first = checks.integer("start", start, 0, self.instance.n - 1)
+        self._begun = None
+        with self.device.working():
+            return self._tours.greedy(first)
 
     def reset_trails(self, value: float) -> None:
         """Set every trail to ``value``."""
         self._begun = None
-        with self._device.working():
-            self._trails.reset(value)
+        with self.device.working():
+            self.trails.reset(value)
 
     def construct(self, key: int) -> NDArray[np.float64]:
         """Build and improve m tours; return their exact lengths (m,). ``key`` in [0, 2**64)."""
-        with self._device.working():
+        with self.device.working():
             if self._begun != key:
                 self._start(key)
             self._begun = None
             told = self._tours.take_next()
             if self._search is not None:
                 length = float(told.lengths[told.shortest])
-                self._search.remember(self._device.arrays["tours"], told.shortest, length)
+                self._search.remember(self.device.arrays["tours"], told.shortest, length)
         return told.lengths.copy()
 
     def _start(self, key: int) -> None:
         """Launch all of a construction; the tours of the last one stay."""
-        a = self._device.arrays
-        self._construction.build(key, a["next_tours"])
+        a = self.device.arrays
+        self.walk.build(key, a["next_tours"])
         if self._search is not None:
-            self._search.improve(key, a["next_tours"])
-        self._tours.measure(a["next_tours"], self._layout.m, a["next_lengths"])
+            self._search.improve(key, a["next_tours"], self.n_ants)
+        self._tours.measure_next()
 
     def improve(self, tours: ArrayLike, key: int) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
-        """Local search on m given tours (m, n); return copies and their exact lengths (m,)."""
-        plan = self._layout
-        given = fitting({"tours": np.asarray(tours)}, "tours", (plan.m, plan.n), np.int32)
-        result = np.empty_like(given)
-        self._begun = self._tours.told = None
-        with self._device.working():
-            self._device.write("tours", given)
-            if self._search is not None:
-                self._search.forget()
-                self._search.improve(key, self._device.arrays["tours"])
-            a = self._device.arrays
-            self._tours.measure(a["tours"], plan.m, a["lengths"])
-            self._tours.lengths = self._tours.wait(plan.m).lengths
-            self._device.read(result, "tours")
-        return result, self._tours.lengths.copy()
+        """Local search on any number of tours (m, n); return copies and their exact lengths (m,)."""
+        rows = checks.permutations("tours", tours, self.instance.n).astype(np.int32)
+        self._begun = None
+        with self.device.working():
+            return self._at_hand.improve(rows, key)
 
     def accept(self, tours: ArrayLike, lengths: ArrayLike) -> None:
         """Let tours (m, n) take the places of longer ones, see ``Accepts``."""
@@ -181,86 +176,85 @@ class CudaColony:
         everyone, own = self.tours(np.arange(self.n_ants)), self._tours.lengths.copy()
         for ant, row in taken:
             everyone[ant], own[ant] = rows[row], measured[row]
-        with self._device.working():
-            self._device.write("tours", everyone)
-            self._device.write("lengths", own)
-        self._tours.told, self._tours.lengths = None, own
+        with self.device.working():
+            self._tours.replace(everyone, own)
 
     def tours(self, ants: ArrayLike) -> NDArray[np.int32]:
         """Tours (len(ants), n) of the last construction."""
-        m, n, told = self._layout.m, self._layout.n, self._tours.told
-        chosen = np.asarray(ants, dtype=np.intp)
-        if told is not None and chosen.size == 1 and chosen.item() == told.shortest:
-            return told.tour[None].copy()
-        wanted = np.arange(m)[chosen].reshape(-1)
-        found = np.empty((len(wanted), n), np.int32)
-        with self._device.working():
-            if len(wanted) > 16:
-                everyone = np.empty((m, n), np.int32)
-                self._device.read(everyone, "tours")
-                return everyone[wanted]
-            for row, ant in zip(found, wanted, strict=True):
-                self._device.read(row, "tours", 4 * n * int(ant))
-        return found
+        wanted = np.arange(self.n_ants)[np.asarray(ants, dtype=np.intp)].reshape(-1)
+        with self.device.working():
+            return self._tours.read(wanted)
 
     def update_trails(self, update: TrailUpdate) -> None:
         """Evaporate and deposit, see ``TrailUpdate``."""
         self._begun = None
-        with self._device.working():
-            self._trails.update(update, self._tours)
+        with self.device.working():
+            self.trails.update(update, self._tours)
 
     def branching_factor(self, lam: float) -> float:
         """Mean number of candidates a city with a trail above min + lam (max - min)."""
-        with self._device.working():
-            return self._trails.branching_factor(lam)
+        with self.device.working():
+            return self.trails.branching_factor(lam)
 
     def export_state(self) -> State:
         """Trails, the last tours and lengths, in the form of the CPU engine."""
-        plan, search = self._layout, self._search
-        tours = np.empty((plan.m, plan.n), np.int32)
-        with self._device.working():
-            self._device.read(tours, "tours")
+        search = self._search
+        nothing = np.full((self.instance.n, 2), -1, np.int32)
+        with self.device.working():
             return {
-                **self._trails.read(),
-                "reference": np.full((plan.n, 2), -1, np.int32) if search is None else search.read(),
+                **self.trails.read(),
+                "reference": nothing if search is None else search.read(),
                 "reference_length": np.array([np.inf if search is None else search.reference_length]),
-                "tours": tours,
+                "tours": self._tours.read_all(),
                 "lengths": self._tours.lengths.copy(),
             }
 
     def import_state(self, state: State) -> None:
         """Continue from an exported state of a colony with the same instance and parameters."""
-        plan = self._layout
-        tours = fitting(state, "tours", (plan.m, plan.n), np.int32)
-        lengths = fitting(state, "lengths", (plan.m,), np.float64)
-        reference = fitting(state, "reference", (plan.n, 2), np.int32)
-        self._begun = None
-        with self._device.working():
-            self._trails.write(state)
-            self._device.write("tours", tours)
-            self._device.write("lengths", lengths)
-            self._tours.told = None
-            self._tours.lengths = lengths.copy()
+        m, n = self.n_ants, self.instance.n
+        tours = stored_tours(state, "tours", m, n)
+        lengths = stored_numbers(state, "lengths", (m,))
+        reference = stored_integers(state, "reference", (n, 2), -1, n - 1)
+        reference_length = stored_numbers(state, "reference_length", (1,), infinity=True)
+        with self.device.working():
+            self.trails.write(state)  # raises before anything changes
+            self._begun = None
+            self._tours.replace(tours, lengths)
             if self._search is not None:
-                self._search.write(reference, float(np.asarray(state["reference_length"])[0]))
+                self._search.write(reference, float(reference_length[0]))
 
 
-def _advice(plan: layout.Layout) -> str:
+def _walk(setting: Setting, trails: Trails) -> Walk:
+    """The way to build tours that the parameters ask for."""
+    p = setting.parameters
+    if p.selection == ACS:
+        return SyncWalk(setting, trails) if p.together else RelaxedWalk(setting, trails)
+    if p.candidate_list_size is not None or p.selection == "auto":
+        return RowWalk(setting, trails)
+    return RuleWalk(setting) if p.selection in RULES else AllCitiesWalk(setting)
+
+
+def _advice(parameters: ColonyParameters, n: int) -> str:
     """What to ask for where the memory is short."""
-    if plan.all_cities:
+    if parameters.candidate_list_size is None:
         return "candidate_list_size=32 needs memory in proportion to n"
-    if plan.dense:
+    if parameters.resolved_memory(n) == "dense":
         return "pheromone='candidate' (memory='candidate') needs memory in proportion to n"
     return "fewer ants (n_ants) need less"
 
 
 def lacks(instance: Instance, parameters: ColonyParameters) -> str | None:
     """What the parameters ask for and only the CPU engine has, or None."""
-    acs = parameters.selection == layout.ACS
+    acs = parameters.selection == ACS
     if acs and parameters.candidate_list_size is None:
         return "the CUDA engine's ant colony system needs candidate lists"
     if parameters.memory == "selective" and (not acs or parameters.together):
         return "the CUDA engine has the selective pheromone memory for ACS ants that do not step together"
     if parameters.local_search is not None and not instance.symmetric:
-        return "the CUDA engine's local search reverses paths and needs a symmetric instance"
+        return DIRECTED
+    if not ListPlan(instance.n, instance.k).countable:
+        return (
+            "the CUDA engine counts candidates in 32 bits: cities times candidate_list_size, rounded up to a multiple "
+            f"of 32, must be below 2^31, got {instance.n} times {instance.k}"
+        )
     return None

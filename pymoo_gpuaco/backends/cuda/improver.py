@@ -1,50 +1,57 @@
-"""Local search on tours at hand, on the device."""
+"""Local search on tours at hand, with no colony around it."""
 
 from __future__ import annotations
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from pymoo_gpuaco.backends.cuda.engine import CudaColony, lacks
+from pymoo_gpuaco.backends.cuda.device import Device
+from pymoo_gpuaco.backends.cuda.instance.cities import Cities
+from pymoo_gpuaco.backends.cuda.instance.lists import Neighbours
+from pymoo_gpuaco.backends.cuda.search.at_hand import ToursAtHand
+from pymoo_gpuaco.backends.cuda.search.search import Search
+from pymoo_gpuaco.backends.cuda.tours.measure import Measure
 from pymoo_gpuaco.backends.errors import BackendUnavailable
 from pymoo_gpuaco.backends.protocol import Kind
 from pymoo_gpuaco.colony import checks
-from pymoo_gpuaco.colony.parameters import ColonyParameters, LocalSearch
+from pymoo_gpuaco.colony.parameters import LocalSearch
 from pymoo_gpuaco.problems.instance import Instance
+
+DIRECTED = "the CUDA engine's local search reverses paths and needs a symmetric instance"
+_ADVICE = "fewer tours need less"
 
 
 class CudaImprover:
-    """``Improver`` on a device: a colony of as many ants as there are tours, kept while their number stays.
+    """``Improver`` on a CUDA device: compiled once, whatever the number of tours.
+
+    Parameters
+    ----------
+    instance : the problem, symmetric, with the candidate lists that the search looks at.
+    search : how tours are improved.
+    device : index of the CUDA device.
 
     Raises
     ------
-    BackendUnavailable : if the device cannot be set up or its search has not got what is asked for.
+    BackendUnavailable : if the device cannot be set up, or the instance is asymmetric.
+    ValueError : if there is no device of this number.
     MemoryError : when the tours do not fit the device.
     """
 
     kind: Kind = "cuda"
 
     def __init__(self, instance: Instance, search: LocalSearch, device: int = 0) -> None:
+        if not instance.symmetric:
+            raise BackendUnavailable(DIRECTED)
         self.instance = instance
-        self._search = search
-        self._device = device
-        self._colony = self._make(1)
-
-    def _make(self, m: int) -> CudaColony:
-        k = self.instance.neighbours.shape[1]
-        parameters = ColonyParameters(
-            n_ants=m, candidate_list_size=k, local_search=self._search, memory="candidate"
-        )
-        missing = lacks(self.instance, parameters)
-        if missing is not None:
-            raise BackendUnavailable(missing)
-        return CudaColony(self.instance, parameters, self._device)
+        self.device = Device(device)
+        cities = Cities(self.device, instance)
+        measure = Measure(self.device, cities)
+        part = Search(self.device, cities, search)
+        self._at_hand = ToursAtHand(self.device, measure, part, instance.n, _ADVICE)
+        self.device.set_up([cities, Neighbours(self.device, instance), measure, part, self._at_hand], _ADVICE)
 
     def improve(self, tours: ArrayLike, key: int) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
         """Improve any number of tours (m, n); return copies and their exact lengths (m,)."""
         rows = checks.permutations("tours", tours, self.instance.n).astype(np.int32)
-        if not len(rows):
-            return rows, np.empty(0)
-        if len(rows) != self._colony.n_ants:
-            self._colony = self._make(len(rows))
-        return self._colony.improve(rows, key)
+        with self.device.working():
+            return self._at_hand.improve(rows, key)

@@ -1,0 +1,330 @@
+// Evaluating all 2-opt moves of a climber's tour, three ways (sections 3.1 to 3.3, paper 002).
+//
+// A move removes the edges after the places i and j and changes the length by
+//     d(i, j) + d(i+1, j+1) - d(i, i+1) - d(j, j+1).
+// A scan works with search distances and keeps only the least value that each thread met, and about where; `examine`
+// then looks again where the best move may be, and decides by exact distances.
+#pragma once
+
+#include "climbers/climber_tour.cuh"
+
+#ifndef SCAN
+#define SCAN 2  // 0: rows, places in global memory; 1: rows, places in shared tiles; 2: spans, one distance a move
+#endif
+#ifndef SPANS
+#define SPANS 7  // spans that a thread evaluates together; odd, so that its loads meet no bank conflict
+#endif
+#ifndef BATCH
+#define BATCH 0  // 1: keep the best move of every place
+#endif
+#ifndef TILE
+#define TILE 1024  // places in a shared tile of SCAN 1
+#endif
+
+constexpr double MIN_GAIN = 1e-7;  // rounding noise of a real-valued metric is no improvement; as in the CPU engine
+constexpr unsigned long long NONE = ~0ull;
+constexpr int CHUNK = SPANS * SPANS;  // pairs
+
+// The best move so far of the scan under way, by exact distances; 0 if none improves. Ties: the least i, then j.
+struct Best {
+    double delta;
+    int i, j;
+};
+
+// What the threads of a block tell each other.
+struct Control {
+    unsigned long long delta, move, next[2];
+    double length, shortest;
+    unsigned least[2];
+    int count[2];
+};
+
+// What one thread met in a scan of its pairs, which are counted in chunks: the least value, and which chunks have values
+// that are not clearly greater: bit c % 32 for chunk c.
+struct Own {
+    Length least = NO_MOVE, limit = CLEARLY_LESS;
+    unsigned chunks = 0;
+
+    __device__ __forceinline__ void meet(Length value, int chunk, Length error) {
+        if (value > limit) return;
+        if (value + 2 * error < least) chunks = 0;
+        chunks |= 1u << (chunk & 31);
+        least = lesser(least, value);
+        limit = least + 2 * error;
+    }
+};
+
+// Find the best move in what the threads have just scanned. `region` tells the pairs of each thread; `raised`
+// (threads,) is shared memory.
+template <class Region>
+__device__ void examine(const Tour& tour, Control& control, int2* raised, int& turn, Length error, const Own& own,
+                        const Region& region, Best& best) {
+    const unsigned warp_least = warp_min(in_order(own.least));
+    if (lane_id() == 0) atomicMin(&control.least[turn], warp_least);
+    __syncthreads();
+    // A search value is within `error` of the exact one. So a pair can be as good as the best move so far, or
+    // improve at all, only if its value is at most `limit`; and as good as the least, only within two errors of it.
+    const Length least = from_order(control.least[turn]);
+#if UNITS
+    const Length limit = min(static_cast<int>(best.delta), -1) + error;
+#else
+    const Length limit = __double2float_ru(fmin(best.delta, -MIN_GAIN)) + error;
+#endif
+    if (threadIdx.x == 0) {
+        control.least[turn ^ 1] = ~0u;
+        control.count[turn ^ 1] = 0;
+        control.delta = control.move = NONE;
+    }
+    const Length window = least <= limit ? lesser(limit, least + 2 * error) : limit;
+    if (own.least <= window) {
+        raised[atomicAdd(&control.count[turn], 1)] = make_int2(threadIdx.x, static_cast<int>(own.chunks));
+    }
+    __syncthreads();
+    const int count = control.count[turn];
+    turn ^= 1;
+    if (count == 0) return;
+    Best own_best = {0.0, 0, 0};
+    for (int r = threadIdx.x >> 5; r < count; r += blockDim.x >> 5) {
+        const int thread = raised[r].x, chunks = region.chunks(thread);
+        for (unsigned bits = static_cast<unsigned>(raised[r].y); bits != 0; bits &= bits - 1) {
+            for (int chunk = __ffs(bits) - 1; chunk < chunks; chunk += 32) {
+                const int2 corner = region.corner(thread, chunk);
+                for (int index = lane_id(); index < CHUNK; index += 32) {
+                    const int2 pair = region.pair(corner, index);
+                    const int i = min(pair.x, pair.y), j = max(pair.x, pair.y);
+                    if (j >= tour.n || search_delta(tour, i, j) > window) continue;
+                    const double delta = exact_delta(tour, i, j);
+                    if (delta >= -MIN_GAIN || delta > own_best.delta) continue;
+                    if (delta < own_best.delta || i < own_best.i || (i == own_best.i && j < own_best.j)) {
+                        own_best = {delta, i, j};
+                    }
+                }
+            }
+        }
+    }
+    const bool found = own_best.delta < 0.0;
+    if (found) atomicMin(&control.delta, in_order(own_best.delta));
+    __syncthreads();
+    if (found && in_order(own_best.delta) == control.delta) {
+        atomicMin(&control.move,
+                  static_cast<unsigned long long>(own_best.i) << 32 | static_cast<unsigned>(own_best.j));
+    }
+    __syncthreads();
+    if (control.move == NONE) return;
+    const double delta = from_order(control.delta);
+    const int i = static_cast<int>(control.move >> 32), j = static_cast<int>(control.move & 0xFFFFFFFFu);
+    if (delta < best.delta || (delta == best.delta && (i < best.i || (i == best.i && j < best.j)))) {
+        best = {delta, i, j};
+    }
+}
+
+#if SCAN < 2
+
+// A row a thread: i fixed, all j > i + 1. Row 0 has no partner n-1, which is the place before it.
+struct Rows {
+    int first, end, n;
+    __device__ int last(int i) const { return i == 0 ? n - 2 : n - 1; }
+    __device__ int chunks(int thread) const {
+        const int i = first + thread;
+        return (last(i) - i - 2) / CHUNK + 1;
+    }
+    __device__ int2 corner(int thread, int chunk) const {
+        return make_int2(first + thread, first + thread + 2 + chunk * CHUNK);
+    }
+    // A second place >= n means that there is no such pair.
+    __device__ int2 pair(int2 corner, int index) const {
+        const int j = corner.y + index;
+        return make_int2(corner.x, j <= last(corner.x) ? j : n);
+    }
+};
+
+__device__ __forceinline__ Length change(const Cities& cities, const Place& i, const Place& after_i, const Place& j,
+                                         const Place& after_j) {
+    return add(add(search_distance(cities, i, j), search_distance(cities, after_i, after_j)), j.after);
+}
+
+#if SCAN == 0
+// Section 3.1, paper 002: rows spread over the threads.
+__device__ Length scan_rows(const Tour& tour, const Rows& rows, Place*) {
+    const int i = rows.first + threadIdx.x;
+    if (i >= rows.end) return NO_MOVE;
+    Length least = NO_MOVE;
+    const Place row = load(tour.places + i), after_row = load(tour.places + i + 1);
+    for (int j = i + 2; j <= rows.last(i); ++j) {
+        least = lesser(least, change(tour.cities, row, after_row, load(tour.places + j),
+                                     load(tour.places + next_position(tour, j))));
+    }
+    return least == NO_MOVE ? NO_MOVE : add(least, without_biases(row.after));
+}
+#else
+// Section 3.2, paper 002: j runs backwards, so that all threads want the same places and share them in tiles.
+__device__ Length scan_rows(const Tour& tour, const Rows& rows, Place* tile) {
+    const int n = tour.n, i = rows.first + threadIdx.x;
+    const bool at_work = i < rows.end;
+    Length least = NO_MOVE;
+    Place row = load(tour.places), after_row = row;
+    if (at_work) {
+        row = load(tour.places + i);
+        after_row = load(tour.places + i + 1);
+    }
+    for (int top = n - 1; top >= rows.first + 2; top -= TILE) {
+        const int bottom = max(top - TILE + 1, rows.first + 2), count = top - bottom + 1;
+        __syncthreads();
+        for (int x = threadIdx.x; x <= count; x += blockDim.x) {
+            tile[x] = tour.places[bottom + x < n ? bottom + x : 0];
+        }
+        __syncthreads();
+        if (!at_work) continue;
+        Place after = load(tile + count);
+        for (int j = top; j >= max(bottom, i + 2); --j) {
+            const Place place = load(tile + j - bottom);
+            if (j <= rows.last(i)) least = lesser(least, change(tour.cities, row, after_row, place, after));
+            after = place;
+        }
+    }
+    __syncthreads();
+    return least == NO_MOVE ? NO_MOVE : add(least, without_biases(row.after));
+}
+#endif
+
+// All moves whose first place is in [first, end).
+__device__ void scan(const Tour& tour, Control& control, int2* raised, Place* tile, int& turn, Length error, int first,
+                     int end, Best& best) {
+    end = min(end, tour.n - 2);
+    for (; first < end; first += blockDim.x) {
+        const Rows rows = {first, end, tour.n};
+        Own own;
+        own.least = scan_rows(tour, rows, tile);
+        own.chunks = ~0u;
+        examine(tour, control, raised, turn, error, own, rows, best);
+    }
+}
+
+#else
+
+// Every pair is a place and the span to its partner, 2 .. n/2 places further round the tour. So all places have the
+// same work, and with the span fixed d(i+1, j+1) is the distance that the next place needs: one distance a move.
+//
+// A unit of work is SPANS spans over `rows` places: unit u takes the group u % groups of spans, on the segment
+// u / groups of the places. The last units of either kind overlap the ones before; that changes no minimum.
+struct Spans {
+    int n, first, count;           // places first .. first + count - 1
+    int groups, segments, rows;    // rows is a multiple of SPANS, and at least count / segments
+    int unit, end;                 // the units under way: thread t takes unit + t, unit + t + threads, ..
+
+    __device__ int span(int u) const { return min(2 + (u % groups) * SPANS, n / 2 - SPANS + 1); }
+    __device__ int row(int u) const { return first + u / groups * count / segments; }
+    __device__ int chunks(int thread) const {
+        const int threads = static_cast<int>(blockDim.x);
+        return (end - unit - thread + threads - 1) / threads * (rows / SPANS);
+    }
+    __device__ int2 corner(int thread, int chunk) const {
+        const int u = unit + thread + chunk / (rows / SPANS) * static_cast<int>(blockDim.x);
+        const int i = row(u) + chunk % (rows / SPANS) * SPANS;
+        return make_int2(i, i + span(u));
+    }
+    __device__ int2 pair(int2 corner, int index) const {
+        int i = corner.x + index / SPANS, j = corner.y + index / SPANS + index % SPANS;
+        while (i >= n) i -= n;
+        while (j >= n) j -= n;
+        return make_int2(i, j);
+    }
+};
+
+// Meet the changes of `count` rows and SPANS spans, in chunks of SPANS rows; columns[s] is the partner of rows[0] at the
+// unit's span number s, `chunk` the number of the unit's first chunk among the thread's.
+// With BATCH all lanes of a warp are on the same row, `position` in the tour, and keep its best move: row_keys (n,)
+// holds the value in the upper half and the span where the unit begins in the lower.
+__device__ __forceinline__ void scan_unit(const Cities& cities, const Place* rows, const Place* columns, int count,
+                                          int chunk, Length error, Own& own, unsigned long long* row_keys,
+                                          int position, int n, int span) {
+    Place window[SPANS];
+    Length from_row[SPANS];
+    Place row = load(rows);
+#pragma unroll
+    for (int s = 0; s < SPANS; ++s) {
+        window[s] = load(columns + s);
+        from_row[s] = search_distance(cities, row, window[s]);
+    }
+    Length previous = NO_MOVE;  // of the chunk before: looked at late, so that no thread waits for its last root
+    for (int r = 0; r < count; r += SPANS, ++chunk) {
+        Length least = NO_MOVE;
+#pragma unroll
+        for (int u = 0; u < SPANS; ++u) {
+            const Place next = load(rows + r + u + 1), newest = load(columns + r + u + SPANS);
+            if (u == SPANS / 2) own.meet(previous, chunk - 1, error);
+            Length fold = NO_MOVE;
+#pragma unroll
+            for (int s = 0; s < SPANS; ++s) {
+                const Place& column = window[(u + s) % SPANS];
+                const Length now = search_distance(cities, next, s + 1 < SPANS ? window[(u + s + 1) % SPANS] : newest);
+                const Length value = add(add(from_row[s], now), column.after);
+                fold = s == 0 ? value : lesser(fold, value);
+                from_row[s] = now;
+            }
+            const Length value = add(fold, without_biases(row.after));
+            least = lesser(least, value);
+#if BATCH
+            const unsigned key = in_order(value), best = warp_min(key);
+            if (best < in_order(Length(0))) {
+                const unsigned who = __ballot_sync(EVERY_LANE, key == best);
+                if (lane_id() == __ffs(who) - 1) {
+                    atomicMin(row_keys + position, static_cast<unsigned long long>(best) << 32 | span);
+                }
+            }
+            position = position + 1 < n ? position + 1 : 0;
+#endif
+            row = next;
+            window[u] = newest;
+        }
+        previous = least;
+    }
+    own.meet(previous, chunk - 1, error);
+}
+
+#if RESIDENT
+// All moves; the tour with its repeated places is in shared memory.
+__device__ void scan(const Tour& tour, Control& control, int2* raised, Place*, int& turn, Length error, Spans spans,
+                     unsigned long long* row_keys, Best& best) {
+    Own own;
+    int chunk = 0;
+    for (int u = threadIdx.x; u < spans.end; u += blockDim.x) {
+        const int row = spans.row(u), span = spans.span(u);
+        scan_unit(tour.cities, tour.places + row, tour.places + row + span, spans.rows, chunk, error, own, row_keys, row,
+                  tour.n, span);
+        chunk += spans.rows / SPANS;
+    }
+    examine(tour, control, raised, turn, error, own, spans, best);
+}
+#else
+// All moves of the places of `spans`; rows and columns are copied to shared tiles, a unit a thread.
+__device__ void scan(const Tour& tour, Control& control, int2* raised, Place* tile, int& turn, Length error, Spans spans,
+                     unsigned long long* row_keys, Best& best) {
+    const int n = tour.n, units = spans.groups * spans.segments, threads = static_cast<int>(blockDim.x);
+    Place* const columns = tile + spans.rows + 1;
+    for (int segment = 0; segment < units; segment += spans.groups) {
+        for (int group = 0; group < spans.groups; group += threads) {
+            spans.unit = segment + group;
+            spans.end = segment + min(group + threads, spans.groups);
+            const int row = spans.row(spans.unit), first_span = spans.span(spans.unit);
+            const int width = spans.span(spans.end - 1) - first_span + spans.rows + SPANS;
+            __syncthreads();
+            for (int x = threadIdx.x; x <= spans.rows; x += threads) tile[x] = tour.places[(row + x) % n];
+            for (int x = threadIdx.x; x < width; x += threads) {
+                columns[x] = tour.places[(row + first_span + x) % n];
+            }
+            __syncthreads();
+            Own own;
+            const int u = spans.unit + threadIdx.x;
+            if (u < spans.end) {
+                const int span = spans.span(u);
+                scan_unit(tour.cities, tile, columns + span - first_span, spans.rows, 0, error, own, row_keys,
+                          row % n, n, span);
+            }
+            examine(tour, control, raised, turn, error, own, spans, best);
+        }
+    }
+}
+#endif
+
+#endif

@@ -1,0 +1,260 @@
+// A climber's tour: places in tour order with the edges before and after each of them.
+//
+// Included by hill_climbing.cu. One block of threads works on one tour.
+#pragma once
+
+#include "instance/metric.cuh"
+#include "device/philox.cuh"
+#include "device/warp.cuh"
+
+#ifndef UNITS
+#define UNITS 1  // 1: the search adds whole numbers; 0: floats
+#endif
+#ifndef RESIDENT
+#define RESIDENT 1  // 1: the tour is in shared memory; 0: in global memory
+#endif
+
+#if UNITS
+typedef int Length;
+constexpr Length NO_MOVE = 0x7FFFFFFF, CLEARLY_LESS = 0x40000000;
+constexpr unsigned TWO_BIASES = 2u * UNIT_BIAS;
+#else
+typedef float Length;
+constexpr Length NO_MOVE = 3e38f, CLEARLY_LESS = 1e38f;
+#endif
+
+// What a scan reads of a city. `after` and `before` are minus the lengths of the tour's edges to the next place and
+// from the previous one; they are exact but for the rounding to float. With UNITS `after` holds minus two biases too,
+// those of the two new distances that it is added to. Keeping both edges lets a path be reversed place by place.
+#if TABLE || METRIC == 0 || METRIC == 4
+struct Place {
+    int city;
+    Length after, before;
+};
+#elif DIMENSIONS == 2
+struct alignas(16) Place {
+    float x, y;
+    Length after, before;
+};
+#else
+struct Place {
+    float x, y, z;
+    Length after, before;
+};
+#endif
+
+struct Tour {
+    Cities cities;
+    Place* places;  // (n + extra,); places[n + p] repeats places[p], so that a scan need not wrap round
+    int* order;     // (n,) cities
+    int n, extra;
+};
+
+__device__ __forceinline__ Place load(const Place* place) {
+#if TABLE || METRIC == 0 || METRIC == 4 || DIMENSIONS == 3
+    return *place;
+#else
+    const float4 v = *reinterpret_cast<const float4*>(place);  // one load, though `before` is not always needed
+#if UNITS
+    return Place{v.x, v.y, __float_as_int(v.z), __float_as_int(v.w)};
+#else
+    return Place{v.x, v.y, v.z, v.w};
+#endif
+#endif
+}
+
+__device__ __forceinline__ void store(const Tour& tour, int p, const Place& place) {
+    tour.places[p] = place;
+#if RESIDENT
+    for (int again = p + tour.n; again < tour.n + tour.extra; again += tour.n) tour.places[again] = place;
+#endif
+}
+
+__device__ __forceinline__ int next_position(const Tour& tour, int p) { return p + 1 < tour.n ? p + 1 : 0; }
+
+// Distance as the search adds it: with UNITS one bias too large.
+__device__ __forceinline__ Length search_distance(const Cities& cities, const Place& a, const Place& b) {
+#if TABLE || METRIC == 0 || METRIC == 4
+    return distance(cities, a.city, Point(), b.city, Point());
+#else
+#if DIMENSIONS == 2
+    const Point p = make_float2(a.x, a.y), q = make_float2(b.x, b.y);
+#else
+    const Point p = make_float4(a.x, a.y, a.z, 0.0f), q = make_float4(b.x, b.y, b.z, 0.0f);
+#endif
+#if UNITS
+    return biased_units(p, q);
+#else
+    return distance(cities, 0, p, 0, q);
+#endif
+#endif
+}
+
+// An edge's length as `before`, and as `after`.
+__device__ __forceinline__ Length removed(double length) { return static_cast<Length>(-length); }
+
+__device__ __forceinline__ Length with_biases(Length edge) {
+#if UNITS
+    return static_cast<int>(static_cast<unsigned>(edge) - TWO_BIASES);
+#else
+    return edge;
+#endif
+}
+
+__device__ __forceinline__ Length without_biases(Length edge) {
+#if UNITS
+    return static_cast<int>(static_cast<unsigned>(edge) + TWO_BIASES);
+#else
+    return edge;
+#endif
+}
+
+// a + b; with UNITS the biases make the sum wrap, which is defined for unsigned integers.
+__device__ __forceinline__ Length add(Length a, Length b) {
+#if UNITS
+    return static_cast<int>(static_cast<unsigned>(a) + static_cast<unsigned>(b));
+#else
+    return a + b;
+#endif
+}
+
+__device__ __forceinline__ Length lesser(Length a, Length b) { return b < a ? b : a; }
+
+// Unsigned integers in the order of the values.
+__device__ __forceinline__ unsigned in_order(Length value) {
+#if UNITS
+    return static_cast<unsigned>(value) ^ 0x80000000u;
+#else
+    return ordered(value);
+#endif
+}
+
+__device__ __forceinline__ Length from_order(unsigned bits) {
+#if UNITS
+    return static_cast<int>(bits ^ 0x80000000u);
+#else
+    return __uint_as_float(bits & 0x80000000u ? bits ^ 0x80000000u : ~bits);
+#endif
+}
+
+__device__ __forceinline__ unsigned long long in_order(double value) {
+    const unsigned long long bits = static_cast<unsigned long long>(__double_as_longlong(value));
+    return bits >> 63 ? ~bits : bits | 0x8000000000000000ull;
+}
+
+__device__ __forceinline__ double from_order(unsigned long long bits) {
+    return __longlong_as_double(static_cast<long long>(bits >> 63 ? bits ^ 0x8000000000000000ull : ~bits));
+}
+
+__device__ __forceinline__ double exact(const Tour& tour, int p, int q) {
+    return exact_distance(tour.cities, tour.order[p], tour.order[q]);
+}
+
+// Change of the length by removing the edges after positions i and j, as the search sees it.
+__device__ __forceinline__ Length search_delta(const Tour& tour, int i, int j) {
+    const Place a = load(tour.places + i), b = load(tour.places + j);
+    const Length one = search_distance(tour.cities, a, b);
+    const Length two = search_distance(tour.cities, load(tour.places + next_position(tour, i)),
+                                       load(tour.places + next_position(tour, j)));
+    return add(add(add(one, two), b.after), without_biases(a.after));
+}
+
+// The same, exact; added in the order of the CPU engine.
+__device__ __forceinline__ double exact_delta(const Tour& tour, int i, int j) {
+    const int after_i = next_position(tour, i), after_j = next_position(tour, j);
+    const double one = exact(tour, i, j), two = exact(tour, after_i, after_j);
+#if UNITS
+    return one + (two + tour.places[after_j].before) + tour.places[after_i].before;
+#else
+    return one + (two - exact(tour, j, after_j)) - exact(tour, i, after_i);
+#endif
+}
+
+// Places from `order`. Threads may use the tour after the next barrier.
+__device__ void lay_out(const Tour& tour) {
+    for (int p = threadIdx.x; p < tour.n; p += blockDim.x) {
+        Place place;
+#if TABLE || METRIC == 0 || METRIC == 4
+        place.city = tour.order[p];
+#else
+        const Point point = point_of(tour.cities, tour.order[p]);
+        place.x = point.x;
+        place.y = point.y;
+#if DIMENSIONS == 3
+        place.z = point.z;
+#endif
+#endif
+        place.before = removed(exact(tour, p > 0 ? p - 1 : tour.n - 1, p));
+        place.after = with_biases(removed(exact(tour, p, next_position(tour, p))));
+        store(tour, p, place);
+    }
+}
+
+// Fisher-Yates shuffle from the numbers of (key, restart), the same as the CPU engine's. The numbers are drawn by all
+// threads; the places are room for them.
+__device__ void shuffle(const Tour& tour, Key key, long long restart) {
+    const int n = tour.n;
+    unsigned* others = reinterpret_cast<unsigned*>(tour.places);  // (n,): what changes places with n-1, n-2, ..
+    const unsigned low = static_cast<unsigned>(restart), high = static_cast<unsigned>(restart >> 32);
+    for (int block = threadIdx.x; 4 * block < n - 1; block += blockDim.x) {
+        const uint4 words = philox4x32(make_uint4(block, STREAM_RESTART, low, high), key);
+        const unsigned word[4] = {words.x, words.y, words.z, words.w};
+        for (int w = 0; w < 4; ++w) {
+            const int draw = 4 * block + w;
+            if (draw < n - 1) others[draw] = below(word[w], n - draw);
+        }
+    }
+    for (int p = threadIdx.x; p < n; p += blockDim.x) tour.order[p] = p;
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        for (int draw = 0; draw < n - 1; ++draw) {
+            const int last = n - 1 - draw, other = others[draw], city = tour.order[last];
+            tour.order[last] = tour.order[other];
+            tour.order[other] = city;
+        }
+    }
+    __syncthreads();
+}
+
+// Exact length, by the first warp, always added up in the same order; the other threads get 0.
+__device__ double exact_length(const Tour& tour) {
+    double sum = 0.0;
+    if (threadIdx.x < 32) {
+        for (int p = threadIdx.x; p < tour.n; p += 32) sum += exact(tour, p, next_position(tour, p));
+        sum = warp_sum(sum);
+    }
+    return sum;
+}
+
+// Reverse the path i+1 .. j. All threads call it, and may use the tour after the next barrier.
+__device__ void reverse(const Tour& tour, int i, int j) {
+    const int after_j = next_position(tour, j);
+    for (int a = i + 1 + threadIdx.x; a <= i + 1 + j - a; a += blockDim.x) {
+        const int b = i + 1 + j - a;
+        Place first = tour.places[b], last = tour.places[a];
+        const int city_a = tour.order[a], city_b = tour.order[b];
+        Length kept = without_biases(first.after);
+        first.after = with_biases(first.before);
+        first.before = kept;
+        kept = without_biases(last.after);
+        last.after = with_biases(last.before);
+        last.before = kept;
+        if (a == i + 1) {  // the path's ends get the two new edges
+            const int city_i = tour.order[i], city_after = tour.order[after_j];
+            const Length one = removed(exact_distance(tour.cities, city_i, city_b));
+            const Length two = removed(exact_distance(tour.cities, city_a, city_after));
+            first.before = one;
+            last.after = with_biases(two);
+            Place outside = tour.places[i];
+            outside.after = with_biases(one);
+            store(tour, i, outside);
+            outside = tour.places[after_j];
+            outside.before = two;
+            store(tour, after_j, outside);
+        }
+        store(tour, a, first);
+        store(tour, b, last);
+        tour.order[a] = city_b;
+        tour.order[b] = city_a;
+    }
+}

@@ -1,0 +1,205 @@
+// Random-restart 2-opt hill climbing over all pairs, best move first; a climber a block (paper 002).
+//
+// Every call advances each climber by a fixed budget of evaluated pairs, so that a launch ends soon whatever n is. A
+// scan of all pairs is cut into parts by its rows; it may stop between two of them and go on in the next call.
+
+#include "climbers/climber_scan.cuh"
+
+#ifndef THREADS
+#define THREADS 640  // of all blocks that share a multiprocessor: it bounds the registers
+#endif
+
+constexpr int START_AGAIN = -1;
+
+// What outlives a call, for m climbers of n cities:
+//     tours (m, n)         as they stand
+//     restarts (m,)        number of the climb under way: climber c makes climbs c, c + m, c + 2 m ..
+//     part_numbers (m,)    next part of the scan under way, or START_AGAIN
+//     gains, moves (m,)    best change of that scan so far, 0 if none, and its places i < j
+//     lengths (m,)         exact
+//     best_tours (m, n), best_lengths (m,)  the shortest of this call
+//     counts (m, 2)        climbs finished and scans completed, since the start
+//     all_places (m, n)    unless resident
+//     all_keys, all_mates (m, n)  with BATCH, unless resident
+
+#if BATCH
+// The best move of every place, from what the scan noted; keys become (value, place), or NONE, and mates the move.
+__device__ void collect(const Tour& tour, unsigned long long* keys, int2* mates) {
+    for (int p = threadIdx.x; p < tour.n; p += blockDim.x) {
+        if (keys[p] == NONE) continue;
+        const int span = static_cast<int>(keys[p] & 0xFFFFFFFFu);
+        Length least = NO_MOVE;
+        int q = p;
+        for (int s = 0; s < SPANS; ++s) {
+            const int other = (p + span + s) % tour.n;
+            const Length delta = search_delta(tour, p, other);
+            if (delta < least) {
+                least = delta;
+                q = other;
+            }
+        }
+        const int i = min(p, q), j = max(p, q);
+        const double delta = exact_delta(tour, i, j);
+        const unsigned long long value = ordered(static_cast<float>(delta));
+        keys[p] = delta < -MIN_GAIN ? value << 32 | static_cast<unsigned>(p) : NONE;
+        mates[p] = make_int2(i, j);
+    }
+}
+
+// What is left of the other moves after the move (i, j): those with an edge in common are gone, and so are those that
+// lie half inside the reversed path; those inside are mirrored with it.
+__device__ unsigned long long adapt(const Tour& tour, unsigned long long* keys, int2* mates, int i, int j) {
+    unsigned long long least = NONE;
+    for (int p = threadIdx.x; p < tour.n; p += blockDim.x) {
+        if (keys[p] == NONE) continue;
+        const int2 move = mates[p];
+        const bool shared = move.x == i || move.x == j || move.y == i || move.y == j;
+        const bool inside = i < move.x && move.x < j;
+        if (shared || inside != (i < move.y && move.y < j)) {
+            keys[p] = NONE;
+            continue;
+        }
+        if (inside) mates[p] = make_int2(i + j - move.y, i + j - move.x);
+        least = min(least, keys[p]);
+    }
+    return least;
+}
+
+// Make the best move, then the best of the rest that is not in its way, and so on. Chosen moves share no edge and no
+// two cross, so each shortens the tour by what it promised.
+__device__ void make_moves(const Tour& tour, Control& control, unsigned long long* keys, int2* mates,
+                           const Best& best) {
+    collect(tour, keys, mates);
+    if (threadIdx.x < 2) control.next[threadIdx.x] = NONE;
+    __syncthreads();
+    int i = best.i, j = best.j;
+    for (int turn = 0;; turn ^= 1) {
+        reverse(tour, i, j);
+        unsigned long long least = adapt(tour, keys, mates, i, j);
+        for (int step = 16; step > 0; step >>= 1) least = min(least, __shfl_xor_sync(EVERY_LANE, least, step));
+        if (lane_id() == 0 && least != NONE) atomicMin(&control.next[turn], least);
+        __syncthreads();
+        const unsigned long long next = control.next[turn];
+        if (next == NONE) break;
+        if (threadIdx.x == 0) control.next[turn ^ 1] = NONE;
+        const int2 move = mates[next & 0xFFFFFFFFu];
+        i = move.x;
+        j = move.y;
+        __syncthreads();
+    }
+}
+#endif
+
+// Keep the tour as it stands if it is the shortest of this call.
+__device__ void keep(const Tour& tour, Control& control, int* best_tour) {
+    const double sum = exact_length(tour);
+    if (threadIdx.x == 0) control.length = sum;
+    __syncthreads();
+    const bool shorter = control.length < control.shortest;
+    if (shorter) {
+        for (int p = threadIdx.x; p < tour.n; p += blockDim.x) best_tour[p] = tour.order[p];
+    }
+    __syncthreads();
+    if (shorter && threadIdx.x == 0) control.shortest = control.length;
+}
+
+// One block a climber. `extra` places repeat the first ones; `error` bounds a search value's distance from the exact
+// one; budget and costs are in units of 1024 evaluated pairs. groups, segments and rows: see Spans; not read by the
+// scans of rows.
+extern "C" __global__ void __launch_bounds__(THREADS, 1)
+    climb(CITIES_PARAMETERS, unsigned key_low, unsigned key_high, int m, float error, int extra, int groups,
+          int segments, int rows, int part_rows, int budget, int part_cost, int restart_cost, int* tours,
+          long long* restarts, int* part_numbers, double* gains, int2* moves, double* lengths, int* best_tours,
+          double* best_lengths, unsigned long long* counts, Place* all_places, unsigned long long* all_keys,
+          int2* all_mates) {
+    extern __shared__ uint4 dynamic[];
+    const int climber = blockIdx.x;
+    const size_t start = static_cast<size_t>(climber) * n;
+    Control& control = *reinterpret_cast<Control*>(dynamic);
+    int2* const raised = reinterpret_cast<int2*>(&control + 1);
+#if RESIDENT
+    unsigned long long* const keys = reinterpret_cast<unsigned long long*>(raised + blockDim.x);
+    int2* const mates = reinterpret_cast<int2*>(keys + (BATCH ? n : 0));
+    Place* const shared_places = reinterpret_cast<Place*>(mates + (BATCH ? n : 0));
+    const Tour tour = {CITIES, shared_places, reinterpret_cast<int*>(shared_places + n + extra), n, extra};
+#else
+    Place* const shared_places = reinterpret_cast<Place*>(raised + blockDim.x);
+    unsigned long long* const keys = all_keys + start;
+    int2* const mates = all_mates + start;
+    const Tour tour = {CITIES, all_places + start, tours + start, n, extra};
+#endif
+    static_cast<void>(keys);
+    static_cast<void>(mates);  // for BATCH
+    if (threadIdx.x == 0) {
+        control.least[0] = ~0u;
+        control.count[0] = 0;
+        control.shortest = 1.0 / 0.0;
+    }
+    int turn = 0, part = part_numbers[climber], left = budget;
+    Best best = {gains[climber], moves[climber].x, moves[climber].y};
+    if (part != START_AGAIN) {
+#if RESIDENT
+        for (int p = threadIdx.x; p < n; p += blockDim.x) tour.order[p] = tours[start + p];
+        __syncthreads();
+#endif
+        lay_out(tour);
+    }
+    __syncthreads();
+    while (true) {
+        if (part == START_AGAIN) {
+            const long long restart = restarts[climber] + m;
+            shuffle(tour, Key{key_low, key_high}, restart);
+            if (threadIdx.x == 0) restarts[climber] = restart;
+            lay_out(tour);
+            __syncthreads();
+            part = 0;
+            best = {0.0, 0, 0};
+            left -= restart_cost;
+        }
+        if (left <= 0) break;
+        const int first = part * part_rows, end = min(first + part_rows, n);
+#if SCAN < 2
+        scan(tour, control, raised, shared_places, turn, static_cast<Length>(error), first, end, best);
+#else
+#if BATCH
+        if (part == 0) {
+            for (int p = threadIdx.x; p < n; p += blockDim.x) keys[p] = NONE;
+            __syncthreads();
+        }
+#endif
+        const Spans spans = {n, first, end - first, groups, segments, rows, 0, groups * segments};
+        scan(tour, control, raised, shared_places, turn, static_cast<Length>(error), spans, keys, best);
+#endif
+        left -= part_cost;
+        if (end < n) {
+            ++part;
+            continue;
+        }
+        part = 0;
+        if (threadIdx.x == 0) atomicAdd(counts + 2 * climber + 1, 1ull);
+        if (best.delta == 0.0) {
+            if (threadIdx.x == 0) atomicAdd(counts + 2 * climber, 1ull);
+            keep(tour, control, best_tours + start);
+            part = START_AGAIN;
+            continue;
+        }
+#if BATCH
+        make_moves(tour, control, keys, mates, best);
+#else
+        reverse(tour, best.i, best.j);
+#endif
+        __syncthreads();
+        best = {0.0, 0, 0};
+    }
+    keep(tour, control, best_tours + start);
+#if RESIDENT
+    for (int p = threadIdx.x; p < n; p += blockDim.x) tours[start + p] = tour.order[p];
+#endif
+    if (threadIdx.x == 0) {
+        part_numbers[climber] = part;
+        gains[climber] = best.delta;
+        moves[climber] = make_int2(best.i, best.j);
+        lengths[climber] = control.length;
+        best_lengths[climber] = control.shortest;
+    }
+}

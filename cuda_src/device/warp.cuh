@@ -1,0 +1,66 @@
+// Reductions and scans over one warp. All 32 lanes take part in each of them.
+#pragma once
+
+constexpr unsigned EVERY_LANE = 0xFFFFFFFFu;
+
+__device__ __forceinline__ int lane_id() {
+    int lane;
+    asm("mov.u32 %0, %%laneid;" : "=r"(lane));
+    return lane;
+}
+
+__device__ __forceinline__ unsigned warp_min(unsigned value) {
+#if __CUDA_ARCH__ >= 800
+    return __reduce_min_sync(EVERY_LANE, value);
+#else
+    for (int step = 16; step > 0; step >>= 1) value = min(value, __shfl_xor_sync(EVERY_LANE, value, step));
+    return value;
+#endif
+}
+
+// Number of the warp in its block: the same in all lanes, and the minimum lets the compiler know.
+__device__ __forceinline__ int warp_of_block() { return static_cast<int>(warp_min(threadIdx.x >> 5)); }
+
+__device__ __forceinline__ unsigned warp_max(unsigned value) { return ~warp_min(~value); }
+
+__device__ __forceinline__ unsigned warp_sum(unsigned value) {
+#if __CUDA_ARCH__ >= 800
+    return __reduce_add_sync(EVERY_LANE, value);
+#else
+    for (int step = 16; step > 0; step >>= 1) value += __shfl_xor_sync(EVERY_LANE, value, step);
+    return value;
+#endif
+}
+
+// In a fixed order, so that the rounding is the same each time.
+__device__ __forceinline__ double warp_sum(double value) {
+    for (int step = 16; step > 0; step >>= 1) value += __shfl_xor_sync(EVERY_LANE, value, step);
+    return value;
+}
+
+__device__ __forceinline__ double warp_max(double value) {
+    for (int step = 16; step > 0; step >>= 1) value = fmax(value, __shfl_xor_sync(EVERY_LANE, value, step));
+    return value;
+}
+
+__device__ __forceinline__ float warp_max(float value) {
+    for (int step = 16; step > 0; step >>= 1) value = fmaxf(value, __shfl_xor_sync(EVERY_LANE, value, step));
+    return value;
+}
+
+// Sum over the lanes 0 .. own lane.
+__device__ __forceinline__ float warp_prefix_sum(float value) {
+    const int lane = lane_id();
+#pragma unroll
+    for (int step = 1; step < 32; step <<= 1) {
+        const float other = __shfl_up_sync(EVERY_LANE, value, step);
+        if (lane >= step) value += other;
+    }
+    return value;
+}
+
+// Unsigned integers in the order of the floats.
+__device__ __forceinline__ unsigned ordered(float value) {
+    const unsigned bits = __float_as_uint(value);
+    return bits & 0x80000000u ? ~bits : bits | 0x80000000u;
+}

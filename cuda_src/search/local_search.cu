@@ -1,0 +1,298 @@
+// 2-opt and Or-opt with neighbour lists and a queue of cities to look at (the don't-look bits), then local kicks.
+//
+// Source of the method: Bentley, "Fast algorithms for geometric traveling salesman problems", ORSA J. Computing 4
+// (1992), as paper 001, section 5.7 uses it. One warp, a block of its own, improves one ant's tour: its lanes look
+// at up to 16 queued cities in both directions, the moves found are applied by all lanes, the best first, and every
+// move is one to three reversals that can be undone.
+//
+// Distances are floats. A move must gain more than their rounding noise, so the search ends.
+
+#include "instance/metric.cuh"
+#include "device/philox.cuh"
+#include "device/warp.cuh"
+#include "search/moves.cuh"
+
+#ifndef NODE
+#define NODE unsigned short
+#endif
+#ifndef IN_SHARED
+#define IN_SHARED 1  // 1: the tour under change is in shared memory, 0: in global
+#endif
+
+typedef NODE Node;
+
+constexpr int LOG_CAPACITY = 96;  // reversals of one kick and its repair; a repair that needs more ends early
+constexpr int NOT_LOGGING = -1;
+
+// One tour under change; all lanes hold the same scalars.
+struct Tour {
+    Cities cities;
+    const int* neighbours;  // (n, k)
+    const float* near;      // (n, k) distance to each neighbour
+    int k, looked;          // neighbours listed, and how many of them moves are sought with
+    Node* tour;        // (n,)
+    Node* position;    // (n,) position[tour[p]] == p
+    Node* ring;        // (n,) cities to look at, oldest first
+    unsigned* queued;  // (ceil(n / 32),) bit = in the ring
+    int2* log;         // (LOG_CAPACITY,) first position and length of each reversal
+    int head, count, logged;
+
+    __device__ __forceinline__ int n() const { return cities.n; }
+    __device__ __forceinline__ int wrap(int p) const { return p < 0 ? p + n() : p >= n() ? p - n() : p; }
+    __device__ __forceinline__ int after(int city, int places) const { return tour[wrap(position[city] + places)]; }
+    __device__ __forceinline__ int after(int city) const { return after(city, 1); }
+    __device__ __forceinline__ int before(int city) const { return after(city, -1); }
+
+    // Every lane may bring one city; each new one is queued once, in the order of the lanes.
+    __device__ __forceinline__ void push(int city, bool wanted) {
+        const unsigned same = __match_any_sync(EVERY_LANE, wanted ? city : -1 - lane_id());
+        wanted = wanted && __ffs(same) - 1 == lane_id() && !((queued[city >> 5] >> (city & 31)) & 1u);
+        __syncwarp();
+        const unsigned fresh = __ballot_sync(EVERY_LANE, wanted);
+        if (wanted) {
+            int slot = head + count + __popc(fresh & ((1u << lane_id()) - 1u));
+            if (slot >= n()) slot -= n();
+            ring[slot] = static_cast<Node>(city);
+            atomicOr(queued + (city >> 5), 1u << (city & 31));
+        }
+        count += __popc(fresh);
+        __syncwarp();
+    }
+
+    // Take the oldest `taken` <= 32 cities off the queue.
+    __device__ __forceinline__ void drop(int taken) {
+        if (lane_id() < taken) {
+            const int city = ring[wrap(head + lane_id())];
+            atomicAnd(queued + (city >> 5), ~(1u << (city & 31)));
+        }
+        head = wrap(head + taken);
+        count -= taken;
+        __syncwarp();
+    }
+
+    // A move changes an edge of the city: it is looked at again.
+    __device__ __forceinline__ void changes(int city, bool wanted) { push(city, wanted); }
+
+    // Reverse `length` cities from position `first` on, round the end of the array; its own inverse.
+    __device__ __forceinline__ void reverse_positions(int first, int length) {
+        const int last = wrap(first + length - 1);
+        for (int t = lane_id(); t < length / 2; t += 32) {
+            const int i = wrap(first + t), j = wrap(last - t);
+            const Node u = tour[i], v = tour[j];
+            tour[i] = v;
+            tour[j] = u;
+            position[v] = static_cast<Node>(i);
+            position[u] = static_cast<Node>(j);
+        }
+        __syncwarp();
+    }
+
+    // Reverse the path first .. last, where `outside` is the tour neighbour of `first` that is not on it. Reversing
+    // the rest of the tour gives the same cycle, so the shorter of the two is turned.
+    __device__ __forceinline__ void reverse_path(int outside, int first, int last) {
+        const bool forward = after(outside) == first;
+        int i = position[forward ? first : last];
+        const int j = position[forward ? last : first];
+        int length = j - i + 1;
+        if (length <= 0) length += n();
+        if (2 * length > n()) {
+            i = wrap(j + 1);
+            length = n() - length;
+        }
+        if (logged >= 0) {
+            if (lane_id() == 0) log[logged] = make_int2(i, length);
+            ++logged;
+        }
+        __syncwarp();
+        reverse_positions(i, length);
+    }
+
+    __device__ void undo() {
+        for (int e = logged - 1; e >= 0; --e) reverse_positions(log[e].x, log[e].y);
+        logged = 0;
+    }
+};
+
+// Whether the city at position p has other tour neighbours than in the reference, a locally optimal tour: where ants
+// repeat its edges, the search would find nothing.
+__device__ __forceinline__ bool changed(const Tour& t, int p, int2 before) {
+    const int left = t.tour[t.wrap(p - 1)], right = t.tour[t.wrap(p + 1)];
+    return !((before.x == left && before.y == right) || (before.x == right && before.y == left));
+}
+
+// Whether city a has an improving move; each lane asks for a city of its own.
+__device__ __forceinline__ bool can_improve(const Tour& t, int a) {
+    const size_t row = static_cast<size_t>(a) * t.k;
+    for (int direction = 0; direction < 2; ++direction) {
+        const Side s = side_of(t, a, direction == 0);
+        for (int r = 0; r < t.looked; ++r) {
+            const float ac = t.near[row + r];
+            if (ac >= s.ab) break;
+            if (best_move(t, s, t.neighbours[row + r], ac).kind != 0) return true;
+        }
+    }
+    return false;
+}
+
+// A move that one lane has found, by its making: city a gives up its tour neighbour b and gets c.
+struct Finding {
+    int a, b, c;
+    float ac;
+    Move move;
+
+    __device__ __forceinline__ bool found() const { return move.kind != 0; }
+};
+
+// The best move of city a in one direction, among every `ways`-th neighbour from `way` on.
+__device__ __forceinline__ Finding look(const Tour& t, int a, bool forward, int way, int ways) {
+    const size_t row = static_cast<size_t>(a) * t.k;
+    const Side s = side_of(t, a, forward);
+    Finding best{a, s.b, 0, 0.0f, Move{0.0f, 0, 0, 0, 0}};
+    for (int r = way; r < t.looked; r += ways) {
+        const float ac = t.near[row + r];
+        if (ac >= s.ab) break;
+        const int c = t.neighbours[row + r];
+        const Move move = best_move(t, s, c, ac);
+        if (move.delta < best.move.delta) {
+            best.c = c;
+            best.ac = ac;
+            best.move = move;
+        }
+    }
+    return best;
+}
+
+// The same finding after the tour has changed; it is lost where a and b no longer meet.
+__device__ __forceinline__ void look_again(const Tour& t, Finding& f) {
+    const int p = t.position[f.a];
+    const bool forward = t.tour[t.wrap(p + 1)] == f.b;
+    f.move.kind = 0;
+    f.move.delta = 0.0f;
+    if (forward || t.tour[t.wrap(p - 1)] == f.b) f.move = best_move(t, side_of(t, f.a, forward), f.c, f.ac);
+}
+
+// Look at up to 16 of the cities that wait longest, a lane a city and direction (or part of the neighbours, where
+// fewer wait), and apply what was found, the best first; the change of length.
+__device__ __forceinline__ double improve_some(Tour& t) {
+    const int lane = lane_id();
+    const int bits = t.count > 8 ? 4 : t.count > 4 ? 3 : 2, slot = lane & ((1 << bits) - 1);
+    const int taken = min(t.count, 1 << bits);
+    const bool mine = slot < taken;
+    const int a = t.ring[t.wrap(t.head + (mine ? slot : 0))];
+    t.drop(taken);
+    Finding best{a, 0, 0, 0.0f, Move{0.0f, 0, 0, 0, 0}};
+    if (mine) best = look(t, a, (lane >> bits) & 1, lane >> (bits + 1), 16 >> bits);
+    double total = 0.0;
+    bool again = false;  // a comes back to the queue: what was found for it has gone
+    while (t.logged <= LOG_CAPACITY - 3) {
+        const unsigned key = ordered(best.move.delta);
+        const unsigned least = warp_min(key);
+        if (least >= ordered(0.0f)) break;
+        const int winner = __ffs(__ballot_sync(EVERY_LANE, key == least)) - 1;
+        Move move;
+        move.delta = __shfl_sync(EVERY_LANE, best.move.delta, winner);
+        move.kind = __shfl_sync(EVERY_LANE, best.move.kind, winner);
+        move.x0 = __shfl_sync(EVERY_LANE, best.move.x0, winner);
+        move.x1 = __shfl_sync(EVERY_LANE, best.move.x1, winner);
+        move.x2 = __shfl_sync(EVERY_LANE, best.move.x2, winner);
+        total += move.delta;
+        apply(t, move);
+        if (best.found()) {
+            look_again(t, best);
+            again = again || !best.found();
+        }
+        __syncwarp();
+    }
+    t.push(a, again);
+    return total;
+}
+
+// Work the queue off until no queued city has an improving move; the change of length. While reversals are logged,
+// the search ends early rather than outgrow the log.
+__device__ __forceinline__ double search(Tour& t) {
+    double total = 0.0;
+    while (t.count > 0 && t.logged <= LOG_CAPACITY - 3) total += improve_some(t);
+    while (t.count > 0) t.drop(min(t.count, 32));
+    return total;
+}
+
+// Two adjacent stretches of 1 .. longest cities change places (a double bridge); the change of length.
+__device__ __forceinline__ double kick(Tour& t, int longest, const uint4& words) {
+    const Cities& cities = t.cities;
+    const int first = below(words.x, t.n()), a = 1 + below(words.y, longest), b = 1 + below(words.z, longest);
+    const int p = t.tour[t.wrap(first - 1)], a1 = t.tour[first];
+    const int a2 = t.tour[t.wrap(first + a - 1)], b1 = t.tour[t.wrap(first + a)];
+    const int b2 = t.tour[t.wrap(first + a + b - 1)], q = t.tour[t.wrap(first + a + b)];
+    const double added = static_cast<double>(distance(cities, p, b1)) + distance(cities, b2, a1) + distance(cities, a2, q);
+    const double removed = static_cast<double>(distance(cities, p, a1)) + distance(cities, a2, b1) + distance(cities, b2, q);
+    // p [A][B] q -> p [B][A] q: turn both together, then each
+    t.reverse_path(p, a1, b2);
+    t.reverse_path(p, b2, b1);
+    t.reverse_path(b2, a2, a1);
+    const int lane = lane_id();
+    const int end = lane == 0 ? p : lane == 1 ? a1 : lane == 2 ? a2 : lane == 3 ? b1 : lane == 4 ? b2 : q;
+    t.push(end, lane < 6);
+    return added - removed;
+}
+
+extern __shared__ uint4 shared_memory[];
+
+// near (n, k) by the searches' own distance function: a search that used two would cycle where they differ.
+extern "C" __global__ void neighbour_distances(CITIES_PARAMETERS, const int* neighbours, int k, float* near) {
+    const size_t place = static_cast<size_t>(blockIdx.x) * blockDim.x + threadIdx.x;
+    if (place >= static_cast<size_t>(n) * k) return;
+    near[place] = distance(CITIES, static_cast<int>(place / k), neighbours[place]);
+}
+
+// Improve tours (m, n) in place: to a local optimum, then by `kicks` kicks of stretches of 1 .. longest cities.
+// reference (n, 2): tour neighbours in a locally optimal tour, -1 where there is none yet.
+// memory: bytes_a_tour for every block, where shared memory is too small. One warp a block.
+extern "C" __global__ void __launch_bounds__(32)
+    improve_tours(CITIES_PARAMETERS, const int* __restrict__ neighbours, const float* __restrict__ near,
+                  const int2* __restrict__ reference, int k, int looked, int m, int kicks, int longest, unsigned key_low, unsigned key_high, long long bytes_a_tour, char* memory,
+                  int* tours) {
+    const int lane = lane_id(), words = (n + 31) >> 5;
+#if IN_SHARED
+    char* own = reinterpret_cast<char*>(shared_memory);
+#else
+    char* own = memory + blockIdx.x * bytes_a_tour;
+#endif
+    Tour t;
+    t.cities = CITIES;
+    t.neighbours = neighbours;
+    t.near = near;
+    t.k = k;
+    t.looked = looked;
+    t.log = reinterpret_cast<int2*>(own);
+    t.queued = reinterpret_cast<unsigned*>(t.log + LOG_CAPACITY);
+    t.tour = reinterpret_cast<Node*>(t.queued + words);
+    t.position = t.tour + n;
+    t.ring = t.position + n;
+    for (int ant = blockIdx.x; ant < m; ant += gridDim.x) {
+        int* tour = tours + static_cast<size_t>(ant) * n;
+        for (int p = lane; p < n; p += 32) {
+            const int city = tour[p];
+            t.tour[p] = static_cast<Node>(city);
+            t.position[city] = static_cast<Node>(p);
+        }
+        for (int w = lane; w < words; w += 32) t.queued[w] = 0u;
+        t.head = t.count = 0;
+        t.logged = NOT_LOGGING;
+        __syncwarp();
+        for (int first = 0; first < n; first += 32) {
+            const int p = first + lane;
+            const int a = p < n ? t.tour[p] : 0;
+            t.push(a, p < n && changed(t, p, reference[a]) && can_improve(t, a));
+        }
+        search(t);
+        const Key key{key_low, key_high};
+        for (int i = 0; i < kicks; ++i) {
+            t.logged = 0;
+            double delta = kick(t, longest, random_words(key, i, STREAM_KICKS, ant));
+            delta += search(t);
+            if (delta > 0.0) t.undo();
+        }
+        for (int p = lane; p < n; p += 32) tour[p] = t.tour[p];
+        __syncwarp();
+    }
+}

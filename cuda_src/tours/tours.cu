@@ -1,0 +1,160 @@
+// Whole tours: their exact lengths, and the greedy one.
+
+#include "instance/metric.cuh"
+#include "device/warp.cuh"
+
+#ifndef THREADS
+#define THREADS 256  // that measure a tour
+#endif
+
+// Lengths (m,) of tours (m, n), a block a tour; a tour's length is always added up in the same order. The last block
+// to finish writes into the host's memory what the host waits for: told_lengths (m,), and in told_shortest (1 + n,)
+// the number of the first of the shortest tours and its cities. finished is 0 before and after.
+extern "C" __global__ void __launch_bounds__(THREADS)
+    measure_tours(CITIES_PARAMETERS, const int* __restrict__ tours, int m, double* lengths, unsigned* finished,
+                  double* __restrict__ told_lengths, int* __restrict__ told_shortest) {
+    constexpr int WARPS = THREADS / 32, AT_ONCE = 4;
+    __shared__ double of_warp[WARPS];
+    __shared__ int ant_of_warp[WARPS];
+    __shared__ bool is_last;
+    const Cities cities = CITIES;
+    const int warp = threadIdx.x >> 5, lane = lane_id();
+    const int* tour = tours + static_cast<size_t>(blockIdx.x) * n;
+    double sum = 0.0;
+    for (int first = threadIdx.x; first < n; first += AT_ONCE * THREADS) {
+        int from[AT_ONCE], to[AT_ONCE];  // loads that are under way together
+#pragma unroll
+        for (int u = 0; u < AT_ONCE; ++u) {
+            const int p = min(first + u * THREADS, n - 1);
+            from[u] = tour[p];
+            to[u] = tour[p + 1 < n ? p + 1 : 0];
+        }
+#pragma unroll
+        for (int u = 0; u < AT_ONCE; ++u) {
+            if (first + u * THREADS < n) sum += exact_between(cities, from[u], to[u]);
+        }
+    }
+    sum = warp_sum(sum);
+    if (lane == 0) of_warp[warp] = sum;
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        for (int w = 1; w < WARPS; ++w) sum += of_warp[w];
+        lengths[blockIdx.x] = sum;
+        __threadfence();  // a length is written before its block counts
+        is_last = atomicAdd(finished, 1u) + 1u == gridDim.x;
+        if (is_last) {
+            __threadfence();  // and read after all blocks have counted
+            *finished = 0u;
+        }
+    }
+    __syncthreads();
+    if (!is_last) return;
+
+    double best = 1.0 / 0.0;  // lengths are not negative
+    int ant = 0x7FFFFFFF;
+    const auto meet = [&](double length, int other) {
+        if (length < best || (length == best && other < ant)) {
+            best = length;
+            ant = other;
+        }
+    };
+    const auto meet_lanes = [&]() {
+        for (int step = 16; step > 0; step >>= 1) {
+            const double length = __shfl_xor_sync(EVERY_LANE, best, step);
+            meet(length, __shfl_xor_sync(EVERY_LANE, ant, step));
+        }
+    };
+#pragma unroll 4
+    for (int other = threadIdx.x; other < m; other += THREADS) meet(lengths[other], other);
+    for (int other = threadIdx.x; other < m; other += THREADS) told_lengths[other] = lengths[other];
+    meet_lanes();
+    if (lane == 0) {
+        of_warp[warp] = best;
+        ant_of_warp[warp] = ant;
+    }
+    __syncthreads();
+    best = of_warp[lane % WARPS];
+    ant = ant_of_warp[lane % WARPS];
+    meet_lanes();
+    if (threadIdx.x == 0) told_shortest[0] = ant;
+    tour = tours + static_cast<size_t>(ant) * n;
+#pragma unroll 4
+    for (int p = threadIdx.x; p < n; p += THREADS) told_shortest[1 + p] = tour[p];
+}
+
+// Both tour neighbours of every city: reference (n, 2) from tours[ant].
+extern "C" __global__ void tour_neighbours(const int* tours, int ant, int n, int* reference) {
+    const int p = blockIdx.x * blockDim.x + threadIdx.x;
+    if (p >= n) return;
+    const int* tour = tours + static_cast<size_t>(ant) * n;
+    const int city = tour[p];
+    reference[2 * city] = tour[p > 0 ? p - 1 : n - 1];
+    reference[2 * city + 1] = tour[p + 1 < n ? p + 1 : 0];
+}
+
+// The nearest open city each time, from city `start`, ties to the lowest number (Eq. (1), paper 000). One block of
+// 512 threads; neighbours (n, k) ascending by distance; visited (n,) zero at first.
+extern "C" __global__ void __launch_bounds__(512)
+    greedy_tour(CITIES_PARAMETERS, const int* neighbours, int k, int start, unsigned char* visited, int* tour) {
+    __shared__ double nearest[16];
+    __shared__ int found[16];
+    __shared__ int next;
+    const Cities cities = CITIES;
+    const int warp = threadIdx.x >> 5, lane = lane_id();
+    int city = start;
+    for (int p = 0; p < n; ++p) {
+        if (threadIdx.x == 0) {
+            tour[p] = city;
+            visited[city] = 1;
+        }
+        __syncthreads();
+        if (p + 1 == n) return;
+        if (warp == 0) {
+            int chosen = -1;
+            for (int first = 0; first < k && chosen < 0; first += 32) {
+                const int slot = first + lane;
+                const int j = slot < k ? neighbours[static_cast<size_t>(city) * k + slot] : -1;
+                const unsigned open = __ballot_sync(EVERY_LANE, j >= 0 && !visited[j >= 0 ? j : 0]);
+                if (open) chosen = __shfl_sync(EVERY_LANE, j, __ffs(open) - 1);
+            }
+            if (lane == 0) next = chosen;
+        }
+        __syncthreads();
+        if (next < 0) {
+            double best = 1.0 / 0.0;
+            int chosen = 0x7FFFFFFF;
+            for (int j = threadIdx.x; j < n; j += 512) {
+                if (visited[j]) continue;
+                const double d = exact_distance(cities, city, j);
+                if (d < best || (d == best && j < chosen)) {
+                    best = d;
+                    chosen = j;
+                }
+            }
+            for (int step = 16; step > 0; step >>= 1) {
+                const double d = __shfl_xor_sync(EVERY_LANE, best, step);
+                const int j = __shfl_xor_sync(EVERY_LANE, chosen, step);
+                if (d < best || (d == best && j < chosen)) {
+                    best = d;
+                    chosen = j;
+                }
+            }
+            if (lane == 0) {
+                nearest[warp] = best;
+                found[warp] = chosen;
+            }
+            __syncthreads();
+            if (threadIdx.x == 0) {
+                for (int w = 1; w < 16; ++w) {
+                    if (nearest[w] < best || (nearest[w] == best && found[w] < chosen)) {
+                        best = nearest[w];
+                        chosen = found[w];
+                    }
+                }
+                next = chosen;
+            }
+            __syncthreads();
+        }
+        city = next;
+    }
+}

@@ -1,0 +1,176 @@
+// Evaporation and the deposit of every ant on dense trails (Eqs. (4) to (6), paper 000), in one pass over them.
+//
+// Paper 000 (section IV.C) gives a block one row of the trails, adds 1 / C_k for every ant's edge from that city by
+// atomics in shared memory, and symmetrises in a second kernel. Here the first kernel turns the tours into lists of both
+// neighbours of every city, so that the second sees all deposits of a row: the trails are read and written once. Deposits
+// are integers, whose sum does not depend on the order of the ants.
+//
+// Letters: m ants, n cities, k candidates. Ants go in groups of four, cities in groups of four rows.
+
+#include "device/warp.cuh"
+
+#ifndef NODE
+#define NODE unsigned short
+#endif
+#ifndef SYMMETRIC
+#define SYMMETRIC 1
+#endif
+#ifndef TILED
+#define TILED 0  // 1: n cities do not fit shared memory, and both kernels take `width` of them at a time
+#endif
+
+typedef NODE Node;
+
+constexpr int THREADS = 512;  // of a block of either kernel
+constexpr int TOURS = 4;      // of a group of ants
+constexpr int ROWS = 4;       // of a block of deposit_links
+
+// The cities before and after a city in one tour.
+struct alignas(2 * sizeof(Node)) Link {
+    Node before, after;
+};
+
+// Of one city in the tours of a group.
+struct alignas(16) Links {
+    Link of[TOURS];
+};
+
+// The place of a city's links in (cities / ROWS, groups, ROWS): a block of deposit_links reads what lies in one piece.
+__device__ __forceinline__ size_t place_of(unsigned city, int group, int groups) {
+    return (static_cast<size_t>(city / ROWS) * groups + group) * ROWS + city % ROWS;
+}
+
+extern __shared__ uint4 shared_memory[];
+
+// links (cities / ROWS, groups, ROWS, TOURS) of the tours [first, first + count) of (m, n), cities being n rounded up to
+// ROWS, and the ants' amounts (groups, TOURS) in units: scale * share / length, and scale for a tour of length 0; those
+// past count are zero. A block handles a group's tours and width cities; groups blocks share their cities. width is 8
+// more than a multiple of 32: the places of a tour in shared memory.
+extern "C" __global__ void __launch_bounds__(THREADS)
+    link_tours(const int* __restrict__ tours, const double* lengths, int n, int first, int count, int width,
+               double share, double scale, Link* links, unsigned* amounts) {
+    Link* tile = reinterpret_cast<Link*>(shared_memory);  // (TOURS, width)
+    constexpr int EACH = THREADS / TOURS;                 // threads that read a tour
+    const int groups = (count + TOURS - 1) / TOURS, group = blockIdx.x % groups;
+    const int city = blockIdx.x / groups * width;
+    const unsigned wide = TILED ? min(width, n - city) : n;
+    const int own = threadIdx.x / EACH, start = threadIdx.x % EACH;
+    const int ant = group * TOURS + threadIdx.x;  // of the group's first threads
+    const bool weighs = city == 0 && threadIdx.x < TOURS, present = weighs && ant < count;
+    const double length = present ? lengths[first + ant] : 1.0;  // needed later
+    Link* row = tile + own * width;
+    if (group * TOURS + own < count) {
+        const int* tour = tours + static_cast<size_t>(first + group * TOURS + own) * n;
+        const auto link = [&](int before, int here, int after) {
+            const unsigned place = here - city;
+            if (!TILED || place < wide) row[place] = Link{static_cast<Node>(before), static_cast<Node>(after)};
+        };
+#pragma unroll 8
+        for (int p = 1 + start; p < n - 1; p += EACH) link(tour[p - 1], tour[p], tour[p + 1]);
+        if (start == 0) {
+            link(tour[n - 1], tour[0], tour[1]);
+            link(tour[n - 2], tour[n - 1], tour[0]);
+        }
+    } else {
+        for (unsigned place = start; place < wide; place += EACH) row[place] = Link{0, 0};
+    }
+    __syncthreads();
+    const int t = threadIdx.x % TOURS;
+#pragma unroll 4
+    for (unsigned place = threadIdx.x / TOURS; place < wide; place += EACH) {
+        links[place_of(city + place, group, groups) * TOURS + t] = tile[t * width + place];
+    }
+    if (weighs) {
+        const double amount = scale * (length > 0.0 ? share / length : 1.0);
+        amounts[ant] = present ? static_cast<unsigned>(__double2ll_rn(amount)) : 0u;
+    }
+}
+
+// Read once, so that the trails may stay in the cache.
+__device__ __forceinline__ Links read_links(const Links* place) {
+    Links links;
+    uint4* parts = reinterpret_cast<uint4*>(&links);
+#pragma unroll
+    for (unsigned part = 0; part < sizeof(Links) / 16; ++part) {
+        parts[part] = __ldcs(reinterpret_cast<const uint4*>(place) + part);
+    }
+    return links;
+}
+
+// tau <- max(low, keep tau), then tau <- min(high, tau + unit * sum of amounts). A block does ROWS rows, `width` columns
+// at a time: it has as many sums of each in shared memory.
+extern "C" __global__ void __launch_bounds__(THREADS, 3)
+    deposit_links(float* tau, int n, const Links* __restrict__ links, int groups, const uint4* __restrict__ amounts,
+                  float unit, float keep, float low, float high, int width) {
+    constexpr int EACH = THREADS / ROWS;                          // threads that write a row
+    constexpr int TOGETHER = 4;                                   // trails that a thread asks for at once
+    unsigned* sums = reinterpret_cast<unsigned*>(shared_memory);  // (ROWS, width)
+    const int i = blockIdx.x * ROWS, rows = min(ROWS, n - i);
+    // Four lanes have the four rows of a group of ants; most ants deposit on few edges of a row, and would collide.
+    const int r = threadIdx.x % ROWS;
+    const Links* const own_links = links + place_of(i, 0, groups) + r;
+    const int mine = threadIdx.x / EACH, start = threadIdx.x % EACH;
+    float* const row = tau + static_cast<size_t>(i + mine) * n;
+#if TILED
+    for (int first = 0; first < n; first += width) {
+        const int wide = min(width, n - first);
+        const auto inside = [&](int column) { return column >= 0 && column < wide; };
+#else
+    {
+        constexpr int first = 0;
+        const int wide = n;
+        const auto inside = [](int) { return true; };
+#endif
+        const int end = mine < rows ? wide : 0;
+        // The trails are asked for long before their sums are there.
+        float trails[TOGETHER];
+        const auto ask = [&](int from) {
+#pragma unroll
+            for (int u = 0; u < TOGETHER; ++u) {
+                const int j = from + u * EACH;
+                if (j < end) trails[u] = row[first + j];
+            }
+        };
+        ask(start);
+#pragma unroll 2
+        for (int w = threadIdx.x; w < ROWS * width / 4; w += THREADS) shared_memory[w] = make_uint4(0u, 0u, 0u, 0u);
+        __syncthreads();
+        if (r < rows) {
+            unsigned* own = sums + r * width - first;
+            const auto add = [&](int j, unsigned amount) {
+                if (inside(j - first)) atomicAdd(own + j, amount);
+            };
+#pragma unroll 4
+            for (int group = threadIdx.x / ROWS; group < groups; group += THREADS / ROWS) {
+                const Links here = read_links(own_links + static_cast<size_t>(group) * ROWS);
+                const uint4 amount = amounts[group];
+                const unsigned each[TOURS] = {amount.x, amount.y, amount.z, amount.w};
+#pragma unroll
+                for (int t = 0; t < TOURS; ++t) {
+                    add(here.of[t].after, each[t]);
+#if SYMMETRIC
+                    add(here.of[t].before, each[t]);
+#endif
+                }
+            }
+        }
+        __syncthreads();
+        const unsigned* own = sums + mine * width;
+        for (int from = start; from < end; from += TOGETHER * EACH) {
+            float now[TOGETHER];
+#pragma unroll
+            for (int u = 0; u < TOGETHER; ++u) now[u] = trails[u];
+            ask(from + TOGETHER * EACH);
+#pragma unroll
+            for (int u = 0; u < TOGETHER; ++u) {
+                const int j = from + u * EACH;
+                if (j >= end) continue;
+                const float kept = fmaxf(low, now[u] * keep);
+                row[first + j] = fminf(high, fmaf(static_cast<float>(own[j]), unit, kept));
+            }
+        }
+#if TILED
+        __syncthreads();
+#endif
+    }
+}

@@ -1,0 +1,139 @@
+// Evaporation and deposit (section 2.1, paper 001; Eqs. (4) to (6), paper 000), and what is read off the trails.
+//
+// Trails are float32: tau (n, n), row = from, or (n, k), one for each candidate edge; then all other edges share one
+// trail, which the host keeps. Nothing here depends on the order in which threads run.
+
+#include "device/warp.cuh"
+
+#ifndef DENSE
+#define DENSE 1
+#endif
+#ifndef SYMMETRIC
+#define SYMMETRIC 1
+#endif
+
+// The place of the edge i -> j in tau, or -1 where the memory keeps none.
+__device__ __forceinline__ long long place_of(const int* neighbours, int n, int k, int i, int j) {
+#if DENSE
+    return static_cast<long long>(i) * n + j;
+#else
+    const long long row = static_cast<long long>(i) * k;
+    for (int slot = 0; slot < k; ++slot) {
+        if (neighbours[row + slot] == j) return row + slot;
+    }
+    return -1;
+#endif
+}
+
+extern "C" __global__ void fill_trails(float* tau, size_t count, float value) {
+    const size_t stride = static_cast<size_t>(gridDim.x) * blockDim.x;
+    for (size_t e = static_cast<size_t>(blockIdx.x) * blockDim.x + threadIdx.x; e < count; e += stride) tau[e] = value;
+}
+
+__device__ __forceinline__ void deposit_on(float* tau, const int* neighbours, int n, int k, int i, int j, float keep,
+                                           float amount, float low, float high) {
+    const long long place = place_of(neighbours, n, k, i, j);
+    if (place >= 0) tau[place] = fmaxf(low, fminf(high, tau[place] * keep + amount));
+}
+
+// tau <- max(min(keep tau + amount, high), low) on the edges of the city at p in tour (n,) that lie in its row.
+__device__ __forceinline__ void deposit_at(float* tau, const int* neighbours, int n, int k, const int* tour, int p,
+                                           float keep, float amount, float low, float high) {
+    const int i = tour[p], next = tour[p + 1 < n ? p + 1 : 0], previous = tour[p > 0 ? p - 1 : n - 1];
+    deposit_on(tau, neighbours, n, k, i, next, keep, amount, low, high);
+    if (SYMMETRIC) deposit_on(tau, neighbours, n, k, i, previous, keep, amount, low, high);
+}
+
+// tau <- (1 - rho) tau, kept within the limits; then tour (n,), unless it is null, deposits on its edges. A block takes
+// `rows` rows through both: a multiple of four, so that they begin at a multiple of 16 bytes.
+extern "C" __global__ void __launch_bounds__(512)
+    evaporate(float* tau, const int* __restrict__ neighbours, int n, int k, int rows, float keep, float low,
+              float high, const int* __restrict__ tour, float amount) {
+    const int first = blockIdx.x * rows, last = min(n, first + rows);
+    const size_t width = DENSE ? n : k, count = (last - first) * width;
+    const auto evaporated = [=](float t) { return fminf(high, fmaxf(low, t * keep)); };
+    float* own = tau + first * width;
+    float4* four = reinterpret_cast<float4*>(own);
+    for (size_t e = threadIdx.x; e < count / 4; e += blockDim.x) {
+        float4 t = four[e];
+        t.x = evaporated(t.x);
+        t.y = evaporated(t.y);
+        t.z = evaporated(t.z);
+        t.w = evaporated(t.w);
+        four[e] = t;
+    }
+    const size_t e = count / 4 * 4 + threadIdx.x;
+    if (e < count) own[e] = evaporated(own[e]);
+    if (!tour) return;
+    __syncthreads();
+#pragma unroll 4  // loads that are under way together
+    for (int p = threadIdx.x; p < n; p += blockDim.x) {
+        const int city = tour[p];
+        if (first <= city && city < last) deposit_at(tau, neighbours, n, k, tour, p, 1.0f, amount, low, high);
+    }
+}
+
+// The deposit alone, a thread a city. keep is 1 for a deposit and 1 - rho for the global update of ACS (Eq. (4),
+// paper 003).
+extern "C" __global__ void deposit(float* tau, const int* neighbours, int n, int k, const int* tour, float keep,
+                                   float amount, float low, float high) {
+    const int p = blockIdx.x * blockDim.x + threadIdx.x;
+    if (p < n) deposit_at(tau, neighbours, n, k, tour, p, keep, amount, low, high);
+}
+
+#if !DENSE
+// Deposits of the whole colony on the candidate edges, first half (colony_deposit.cu does dense trails): sums[e] +=
+// share / length of every ant that uses edge e (1 for a length of 0), in units of 2^-40 of the largest deposit. Integers
+// add up to the same in any order; floats would not. sums (n, k), zero at first.
+extern "C" __global__ void sum_deposits(unsigned long long* sums, const int* neighbours, int n, int k,
+                                        const int* tours, const double* lengths, int m, double share, double unit) {
+    const size_t edges = static_cast<size_t>(m) * n, stride = static_cast<size_t>(gridDim.x) * blockDim.x;
+    for (size_t e = static_cast<size_t>(blockIdx.x) * blockDim.x + threadIdx.x; e < edges; e += stride) {
+        const int ant = static_cast<int>(e / n), p = static_cast<int>(e - static_cast<size_t>(ant) * n);
+        const int* tour = tours + static_cast<size_t>(ant) * n;
+        const int i = tour[p], j = tour[p + 1 < n ? p + 1 : 0];
+        const double own = lengths[ant] > 0.0 ? share / lengths[ant] : 1.0;
+        const unsigned long long amount = static_cast<unsigned long long>(__double2ll_rn(own / unit));
+        long long place = place_of(neighbours, n, k, i, j);
+        if (place >= 0) atomicAdd(sums + place, amount);
+#if SYMMETRIC
+        place = place_of(neighbours, n, k, j, i);
+        if (place >= 0) atomicAdd(sums + place, amount);
+#endif
+    }
+}
+
+// Second half: tau <- min(tau + sum, high), and the sums are zero again.
+extern "C" __global__ void apply_sums(float* tau, int n, int k, unsigned long long* sums, double unit, float high) {
+    const size_t count = static_cast<size_t>(n) * k, stride = static_cast<size_t>(gridDim.x) * blockDim.x;
+    for (size_t e = static_cast<size_t>(blockIdx.x) * blockDim.x + threadIdx.x; e < count; e += stride) {
+        const unsigned long long sum = sums[e];
+        if (sum == 0ull) continue;
+        tau[e] = fminf(high, tau[e] + static_cast<float>(static_cast<double>(sum) * unit));
+        sums[e] = 0ull;
+    }
+}
+#endif
+
+// Adds to *count, over all cities, the candidates whose trail exceeds min + lam (max - min) of the city's candidates.
+// One warp a city.
+extern "C" __global__ void count_branches(const float* tau, const int* neighbours, int n, int k, float lam,
+                                          unsigned long long* count) {
+    const int city = (blockIdx.x * blockDim.x + threadIdx.x) >> 5, lane = lane_id();
+    if (city >= n) return;
+    const size_t row = static_cast<size_t>(city) * k;
+    float low = __int_as_float(0x7F800000), high = 0.0f;
+    for (int slot = lane; slot < k; slot += 32) {
+        const float t = tau[DENSE ? static_cast<size_t>(city) * n + neighbours[row + slot] : row + slot];
+        low = fminf(low, t);
+        high = fmaxf(high, t);
+    }
+    low = -warp_max(-low);
+    high = warp_max(high);
+    const float cut = __fadd_rn(low, __fmul_rn(lam, __fsub_rn(high, low)));
+    unsigned long long above = 0;
+    for (int slot = lane; slot < k; slot += 32) {
+        above += tau[DENSE ? static_cast<size_t>(city) * n + neighbours[row + slot] : row + slot] > cut;
+    }
+    if (above) atomicAdd(count, above);
+}

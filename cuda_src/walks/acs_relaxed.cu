@@ -1,0 +1,70 @@
+// Ant Colony System, relaxed (ACS-GPU-Alt, section 3.1.2): every ant walks its whole tour in one launch, on trails that
+// the others change meanwhile.
+
+#define RACING 1
+
+#include "walks/acs_walk.cuh"
+
+// Trails of the candidate edges in rows; dense ones of all other edges in a matrix.
+struct OpenTrails {
+    float* rows;  // (n, STRIDE), from this lane's first place on
+    float* tau;   // (n, n), null unless DENSE
+    Cities cities;
+    Surroundings around;
+    Exponents exponents;
+    float tau0, xi;
+
+    __device__ __forceinline__ float updated(float trail) const { return blended(trail, tau0, xi); }
+
+    __device__ __forceinline__ void update_outside(int city, int other) const {
+        float* place = tau + static_cast<size_t>(city) * cities.n + other;
+        if (lane_id() == 0) store_relaxed(place, updated(load_relaxed(place)));
+    }
+
+    struct Row {
+        float* first;  // of this lane's candidates
+        float trail[SLOTS];
+
+        __device__ __forceinline__ Row(const OpenTrails& trails, int city)
+            : first(trails.rows + static_cast<size_t>(city) * STRIDE) {
+#pragma unroll
+            for (int s = 0; s < SLOTS; ++s) trail[s] = load_relaxed(first + 32 * s);
+        }
+
+        // The city it came from is visited: no choice needs its trail.
+        __device__ __forceinline__ void arrive(const OpenTrails&, int) {}
+
+        __device__ __forceinline__ void weighed(const OpenTrails&, const Offer&, float* values) const {
+#pragma unroll
+            for (int s = 0; s < SLOTS; ++s) values[s] = trail[s];
+        }
+
+        __device__ __forceinline__ void leave(const OpenTrails& trails, const Offer& offer, int city, int from, int to,
+                                              bool listed) const {
+            bool back = false, on = false;  // the city is a candidate of this lane's
+#pragma unroll
+            for (int s = 0; s < SLOTS; ++s) {
+                const bool is_from = offer.city[s] == from, is_to = offer.city[s] == to;
+                if (is_from || is_to) store_relaxed(first + 32 * s, trails.updated(trail[s]));
+                back |= is_from;
+                on |= is_to;
+            }
+            if (!DENSE) return;
+            if (from != NONE && !__any_sync(EVERY_LANE, back)) trails.update_outside(city, from);
+            if (to != NONE && !listed && !__any_sync(EVERY_LANE, on)) trails.update_outside(city, to);
+        }
+
+        __device__ __forceinline__ int best_outside(const OpenTrails& trails, int city, const Tabu& tabu) const {
+            return best_remaining(trails.cities, trails.around, trails.exponents, city, tabu);
+        }
+    };
+};
+
+// Build m tours. rows (n, STRIDE) trails of the candidate edges; eta and candidates (n, STRIDE); tau (n, n), outside
+// the lists, bound, near, raised: see Surroundings.
+extern "C" __global__ void __launch_bounds__(32 * MOST_ANTS, LEAST_BLOCKS)
+    acs_relaxed(float* rows, const float* __restrict__ eta, const Node* __restrict__ candidates, float* tau,
+                const float* bound, const Node* near_cities, const Node* raised, CITIES_PARAMETERS, ACS_PARAMETERS) {
+    const OpenTrails trails{rows + lane_id(), tau, CITIES, {tau, bound, near_cities, raised}, {alpha, beta, shortest}, tau0, xi};
+    walk(trails, COLONY, key, n);
+}

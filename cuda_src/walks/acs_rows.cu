@@ -1,0 +1,74 @@
+// Trails of the candidate edges, taken out of the pheromone memory before the ants walk and put back afterwards.
+//
+// The walk reads them in rows (n, 32 SLOTS), which are contiguous, whatever the memory: dense (n, n) or candidate (n,
+// k).
+
+#include "walks/acs_counts.cuh"
+
+#ifndef COUNTED
+#define COUNTED 0  // 1: ants counted their updates (acs_sync.cu), 0: they changed the rows themselves (acs_relaxed.cu)
+#endif
+
+__device__ __forceinline__ size_t place_in_tau(const int* neighbours, int n, int k, int city, int slot) {
+    const size_t place = static_cast<size_t>(city) * k + slot;
+    return DENSE ? static_cast<size_t>(city) * n + neighbours[place] : place;
+}
+
+// rows (n, 32 SLOTS) from tau (n, n) or (n, k); one thread a place of a row. bound (n,), which lies above all trails
+// outside the lists, is lifted to tau0: local updates bring no trail above both.
+extern "C" __global__ void open_rows(const float* tau, const int* neighbours, int n, int k, float tau0, float* bound,
+                                     float* rows) {
+    const size_t place = static_cast<size_t>(blockIdx.x) * blockDim.x + threadIdx.x;
+    if (place >= static_cast<size_t>(n) * STRIDE) return;
+    const int city = static_cast<int>(place / STRIDE), slot = static_cast<int>(place % STRIDE);
+    rows[place] = slot < k ? tau[place_in_tau(neighbours, n, k, city, slot)] : 0.0f;
+    if (DENSE && slot == 0) bound[city] = fmaxf(bound[city], tau0);
+}
+
+// The way back; counts (n, 32 SLOTS) are zero afterwards.
+extern "C" __global__ void close_rows(const float* rows, const int* neighbours, int n, int k, float tau0,
+                                      float keep_log2, Count* counts, float* tau) {
+    const size_t place = static_cast<size_t>(blockIdx.x) * blockDim.x + threadIdx.x;
+    if (place >= static_cast<size_t>(n) * STRIDE) return;
+    const int city = static_cast<int>(place / STRIDE), slot = static_cast<int>(place % STRIDE);
+    if (slot >= k) return;
+#if COUNTED
+    const float trail = updated(rows[place], tau0, keep_log2, all_updates(counts[place]));
+    counts[place] = 0ull;
+#else
+    const float trail = rows[place];
+#endif
+    tau[place_in_tau(neighbours, n, k, city, slot)] = trail;
+}
+
+#if COUNTED && DENSE
+
+// Several ants may update one trail at once: each repeats until its own update went in, and as all apply the same
+// function, their order does not matter.
+__device__ __forceinline__ void blend_atomically(float* place, float tau0, float xi) {
+    int* bits = reinterpret_cast<int*>(place);
+    int found = load_relaxed(bits), expected;
+    if (__int_as_float(found) == tau0) return;  // stays there
+    do {
+        expected = found;
+        found = atomicCAS(bits, expected, __float_as_int(blended(__int_as_float(expected), tau0, xi)));
+    } while (found != expected);
+}
+
+// The local updates that are marked in tours (m, n), which lose their marks.
+extern "C" __global__ void update_outside(int* tours, int m, int n, float tau0, float xi, float* tau) {
+    const size_t count = static_cast<size_t>(m) * n, stride = static_cast<size_t>(gridDim.x) * blockDim.x;
+    for (size_t e = static_cast<size_t>(blockIdx.x) * blockDim.x + threadIdx.x; e < count; e += stride) {
+        const unsigned entry = load_relaxed(tours + e);
+        if (!(entry & (MARK_AHEAD | MARK_BEHIND))) continue;
+        const size_t before = e % n > 0 ? e - 1 : e + n - 1;
+        // its own thread may take the marks off meanwhile
+        const unsigned from = load_relaxed(tours + before) & ~(MARK_AHEAD | MARK_BEHIND);
+        const unsigned to = entry & ~(MARK_AHEAD | MARK_BEHIND);
+        store_relaxed(tours + e, static_cast<int>(to));
+        if (entry & MARK_AHEAD) blend_atomically(tau + static_cast<size_t>(from) * n + to, tau0, xi);
+        if (entry & MARK_BEHIND) blend_atomically(tau + static_cast<size_t>(to) * n + from, tau0, xi);
+    }
+}
+
+#endif

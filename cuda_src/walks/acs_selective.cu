@@ -1,0 +1,131 @@
+// Ant Colony System with the selective memory (ACS-GPU-SPM, section 3.2): as acs_relaxed.cu, on rings of few trails.
+//
+// The lanes hold the entries of the ring of the city where the ant stands, and find an edge in it by a vote. Ants that
+// stand at one city at the same time may overwrite each other's entries.
+
+#define DENSE 0  // the fallback knows distances alone; stored trails are looked at afterwards
+
+#include "walks/acs_walk.cuh"
+#include "trails/ring.cuh"
+
+constexpr int RINGS = (TRAILS + 31) / 32;  // entries a lane
+constexpr int TOGETHER = TRAILS < 8 ? TRAILS : 8;  // entries looked up in one go
+
+// tau^alpha eta^beta in logarithms, in which it fits a float.
+__device__ __forceinline__ float log_weight(float trail, float d, const Exponents& e) {
+    return e.alpha * __log2f(fmaxf(trail, LEAST_TRAIL)) - e.beta * __log2f(fmaxf(d, e.shortest));
+}
+
+struct RingTrails {
+    Entry* entries;  // (n, TRAILS)
+    float rest;      // the trail of all edges without an entry
+    Cities cities;
+    Surroundings around;
+    Exponents exponents;
+    float tau0, xi;
+
+    // A city's ring as the lanes hold it: entry 32 r + lane in place r.
+    struct Row {
+        Entry* entries;
+        int city[RINGS];
+        unsigned lap[RINGS];
+        float trail[RINGS];
+
+        __device__ __forceinline__ Row(const RingTrails& trails, int here)
+            : entries(trails.entries + static_cast<size_t>(here) * TRAILS) {
+#pragma unroll
+            for (int r = 0; r < RINGS; ++r) {
+                const int slot = 32 * r + lane_id();
+                const Entry entry = slot < TRAILS ? load_relaxed(entries + slot) : entry_of(EMPTY, 0u, 0.0f);
+                city[r] = city_of(entry);
+                lap[r] = lap_of(entry);
+                trail[r] = trail_of(entry);
+            }
+        }
+
+        // The local update of the edge to `other`; an edge without an entry gets one (Fig. 5).
+        __device__ __forceinline__ void update(const RingTrails& trails, int other) {
+            bool held = false;
+#pragma unroll
+            for (int r = 0; r < RINGS; ++r) held |= city[r] == other;
+            const bool found = __any_sync(EVERY_LANE, held);
+            // The slot after the one written last: the first whose bit is not that of slot 0, or slot 0 and a new lap.
+            int oldest = 0;
+            unsigned now = 0;  // in every bit, the bit of slot 0
+#pragma unroll
+            for (int r = 0; r < RINGS; ++r) {
+                const unsigned laps = __ballot_sync(EVERY_LANE, lap[r] != 0u);
+                if (r == 0) now = laps & 1u ? EVERY_LANE : 0u;
+                const unsigned older = (laps ^ now) & (TRAILS - 32 * r < 32 ? (1u << (TRAILS - 32 * r)) - 1u : EVERY_LANE);
+                if (oldest == 0 && older) oldest = 32 * r + __ffs(older) - 1;
+            }
+            const unsigned next_lap = (oldest == 0 ? ~now : now) & LAP;
+#pragma unroll
+            for (int r = 0; r < RINGS; ++r) {
+                const int slot = 32 * r + lane_id();
+                const bool mine = found ? city[r] == other : slot == oldest;
+                const float updated = blended(found ? trail[r] : trails.rest, trails.tau0, trails.xi);
+                if (!mine) continue;
+                if (!found) lap[r] = next_lap;
+                city[r] = other;
+                trail[r] = updated;
+                store_relaxed(entries + slot, entry_of(other, lap[r], updated));
+            }
+        }
+
+        // A new entry takes the place of another, whose trail is then `rest`.
+        __device__ __forceinline__ void arrive(const RingTrails& trails, int from) {
+            if (from != NONE) update(trails, from);
+        }
+
+        __device__ __forceinline__ void weighed(const RingTrails& trails, const Offer& offer, float* values) const {
+#pragma unroll
+            for (int s = 0; s < SLOTS; ++s) values[s] = trails.rest;
+#pragma unroll
+            for (int r = 0; r < RINGS; ++r) {
+                const int count = TRAILS - 32 * r < 32 ? TRAILS - 32 * r : 32;
+#pragma unroll TOGETHER
+                for (int i = 0; i < count; ++i) {
+                    const int other = __shfl_sync(EVERY_LANE, city[r], i);
+                    const float theirs = __shfl_sync(EVERY_LANE, trail[r], i);
+#pragma unroll
+                    for (int s = 0; s < SLOTS; ++s) values[s] = offer.city[s] == other ? theirs : values[s];
+                }
+            }
+        }
+
+        __device__ __forceinline__ void leave(const RingTrails& trails, const Offer&, int, int, int to, bool) {
+            if (to != NONE) update(trails, to);
+        }
+
+        // The nearest open city, unless an open one with a trail of its own outweighs it. Ties go to the nearest, then
+        // to the lowest slot.
+        __device__ __forceinline__ int best_outside(const RingTrails& trails, int here, const Tabu& tabu) const {
+            const Cities& cities = trails.cities;
+            const Exponents& e = trails.exponents;
+            int chosen = best_remaining(cities, trails.around, e, here, tabu);
+            unsigned best = ordered(log_weight(trails.rest, distance(cities, here, chosen), e));
+#pragma unroll
+            for (int r = 0; r < RINGS; ++r) {
+                const bool open = city[r] != EMPTY && !tabu.visited(city[r]);
+                const unsigned own = open ? ordered(log_weight(trail[r], distance(cities, here, city[r]), e)) : 0u;
+                const unsigned top = warp_max(own);
+                const unsigned lanes = __ballot_sync(EVERY_LANE, own == top);
+                if (top > best) {
+                    best = top;
+                    chosen = __shfl_sync(EVERY_LANE, city[r], __ffs(lanes) - 1);
+                }
+            }
+            return chosen;
+        }
+    };
+};
+
+// Build m tours; parameters as in acs_relaxed, entries and rest in place of the trails.
+extern "C" __global__ void __launch_bounds__(32 * MOST_ANTS, LEAST_BLOCKS)
+    acs_selective(Entry* entries, float rest, const float* __restrict__ eta,
+                  const Node* __restrict__ candidates, const Node* near_cities, CITIES_PARAMETERS, ACS_PARAMETERS) {
+    const RingTrails trails{entries, rest, CITIES, {nullptr, nullptr, near_cities, nullptr}, {alpha, beta, shortest},
+                            tau0, xi};
+    walk(trails, COLONY, key, n);
+}

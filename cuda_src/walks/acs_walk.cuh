@@ -1,0 +1,117 @@
+// The walk of ants that do not wait for each other (sections 3.1.2 and 3.2): each walks its whole tour, on trails that
+// the others change meanwhile.
+//
+// Trails are read and written as relaxed atomics without order: of two updates of one edge at the same time one may be
+// lost, as in the paper, and the next run may end otherwise. A tour is valid whatever the trails are. One warp alone
+// (one block of one warp) walks the ants one after another: that order is always the same.
+//
+// A step is a chain of dependent reads. The longest is that of the trails, which only the L2 cache holds for all: they
+// are asked for as soon as the next city is known, and all else is done before they come, so that a product, a minimum
+// over the warp and the winner's city are all that follows.
+#pragma once
+
+#include "walks/acs.cuh"
+
+constexpr int MOST_ANTS = 4;     // of a block
+constexpr int LEAST_BLOCKS = 8;  // that a multiprocessor is to hold, which limits the registers
+
+struct Colony {
+    int m;
+    const Node* candidates;  // (n, STRIDE)
+    const float* eta;        // (n, STRIDE)
+    Rule rule;
+    int period;        // every period-th edge of an ant gets the local update
+    char* tabu_memory; // tabu_bytes for every warp of the grid, where shared memory is too small for the tabus
+    int tabu_bytes;
+    int* tours;  // (m, n)
+};
+
+// From the parameters of a kernel.
+#define COLONY Colony{m, candidates, eta, {q0, alpha}, period, memory, ant_bytes, tours}
+
+extern __shared__ uint4 shared_memory[];
+
+// Build all tours. `Trails` is a pheromone memory; Trails::Row is what the lanes hold of it where an ant stands:
+//   Row(trails, city)                asks for it
+//   arrive(trails, from)             the local update of the edge back to `from`, if the choice is to see it
+//   weighed(trails, offer, values)   trails to the candidates
+//   leave(trails, offer, city, from, to, listed)   the local updates that are left to do, of the edges to `from` and
+//                                    `to`; `listed`: `to` is a candidate. NONE is in place of a city without an update
+//   best_outside(trails, city, tabu) the best of all open cities when the candidates are visited
+template <class Trails>
+__device__ __forceinline__ void walk(const Trails& trails, const Colony& colony, const RoundKeys& key, int n) {
+    typedef typename Trails::Row Row;
+    const int lane = lane_id(), warp = warp_of_block(), warps = blockDim.x >> 5;
+#if TABU_IN_SHARED
+    Tabu tabu(reinterpret_cast<char*>(shared_memory) + static_cast<size_t>(warp) * colony.tabu_bytes, n);
+#else
+    const size_t own = static_cast<size_t>(blockIdx.x) * warps + warp;
+    Tabu tabu(colony.tabu_memory + own * colony.tabu_bytes, n);
+#endif
+    for (int ant = blockIdx.x * warps + warp; ant < colony.m; ant += gridDim.x * warps) {
+        tabu.clear();
+        int* const tour = colony.tours + static_cast<size_t>(ant) * n;
+        const int start = first_city(key, ant, n);
+        tabu.visit(start);
+        if (lane == 0) *tour = start;
+
+        unsigned coins = coins_of(colony.rule, key, ant, 0u);
+        const auto offer_at = [&](const Near& near, int step) {
+            coins >>= 1;
+            if ((step & 31) == 0) coins = coins_of(colony.rule, key, ant, step);
+            float luck[SLOTS];
+            draw_luck(coins & 1u, key, ant, step, luck);
+            return Offer(near, luck, tabu);
+        };
+        Row here(trails, start);
+        Offer offer = offer_at(candidates_of(colony.candidates, colony.eta, start), 1);
+        int city = start, from = NONE;
+        int step = 1, due = colony.period;  // step of the next local update
+
+        // All but the choice; `take` tells the tabu. The next row is asked for at once, and what is left to do here is
+        // done while it comes.
+        const auto go = [&](int next, bool listed, auto take) {
+            const Row there(trails, next);
+            const Near near = candidates_of(colony.candidates, colony.eta, next);
+            const bool updates = step == due;
+            here.leave(trails, offer, city, from, updates ? next : NONE, listed);
+            take();
+            if (lane == 0) tour[step] = next;
+            if (updates) due += colony.period;
+            from = SYMMETRIC && updates ? city : NONE;
+            city = next;
+            here = there;
+            ++step;
+            offer = offer_at(near, step);
+            __syncwarp();  // every lane has looked; and nothing above waits for the trails
+        };
+        while (step < n) {
+            // Nothing rare stands in this loop.
+            while (step < n) {
+                here.arrive(trails, from);
+                float values[SLOTS];
+                here.weighed(trails, offer, values);
+                const Bid bid(offer, values, colony.rule);
+                const unsigned best = warp_min(bid.shortfall);
+                const int next = __shfl_sync(EVERY_LANE, bid.city, best);  // of the lane in the low five bits
+                if (best >= NO_BID) break;
+                go(next, true, [&] { tabu.take(bid.shortfall == best, bid.city, bid.look); });
+            }
+            if (step == n) break;
+            const int next = here.best_outside(trails, city, tabu);
+            go(next, false, [&] { tabu.visit(next); });
+        }
+        // The edge that closes the tour.
+        const bool updates = due == n;
+        here.arrive(trails, from);
+        here.leave(trails, offer, city, from, updates ? start : NONE, false);
+        if (SYMMETRIC && updates) {
+            Row there(trails, start);
+            const float none[SLOTS] = {};
+            const Offer at_start(candidates_of(colony.candidates, colony.eta, start), none, tabu);
+            there.arrive(trails, city);
+            there.leave(trails, at_start, start, city, NONE, false);
+        }
+        __syncwarp();
+    }
+}

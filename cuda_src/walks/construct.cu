@@ -1,0 +1,346 @@
+// Tour construction of Ant System and MMAS; trails stay constant while the ants walk.
+//
+// One warp walks one ant, a lane weighs one city of the row it stands at (or SLOTS of them). Every city is drawn with
+// probability w_j / sum of w over the open ones (Eq. (1), paper 001). A step is a chain of dependent reads, and its
+// latency is what a tour costs: weights come precomputed (weights.cu), random numbers do not depend on the chain, and
+// where the instance is small enough all rows stay in shared memory.
+//
+// Letters: m ants, n cities; rows are padded to 32 SLOTS with the row's own city.
+
+#include "walks/fallback.cuh"
+#include "device/philox.cuh"
+#include "walks/wheel.cuh"
+
+#ifndef RACE
+#define RACE 1  // 1: weighted reservoir sampling (section 4.2.2, paper 001), 0: roulette wheel (section 4.2.1)
+#endif
+#ifndef REST
+#define REST 0  // 0: the row's cities are all there is to choose from; 1: all cities are (rest.cuh; only with RACE)
+#endif
+#ifndef SLOTS
+#define SLOTS 1  // cities a lane
+#endif
+#ifndef RESIDENT
+#define RESIDENT 0  // 1: all rows in shared memory
+#endif
+#ifndef FEW_ANTS
+#define FEW_ANTS 0  // 1: a multiprocessor has 20 ants at most, and so more registers for each
+#endif
+
+// Ants of a block at most, and blocks that a multiprocessor is to hold at the same time: both limit the registers.
+#if RESIDENT
+#define MOST_ANTS (FEW_ANTS ? 20 : 32)
+#define LEAST_BLOCKS 1
+#else
+#define MOST_ANTS (FEW_ANTS ? 1 : 4)
+#define LEAST_BLOCKS (FEW_ANTS ? 20 : 8)
+#endif
+
+constexpr int STRIDE = 32 * SLOTS;
+
+struct Rows {
+    const float* factors;    // (n, STRIDE) 1 / w (race) or w (roulette), scaled row by row
+    const Node* candidates;  // (n, STRIDE)
+    const float* inverses;   // (n,) the same scale / w of all that is not in the row; null without REST
+};
+
+#if RACE
+
+// The race: every open city draws an exponential of rate w, the least wins (Efraimidis and Spirakis 2006). The lane
+// stands in the low bits of the key, so that one integer minimum names the winner.
+constexpr unsigned LOW_BITS = REST ? 63u : 31u;
+constexpr unsigned OF_THE_REST = LOW_BITS & ~31u;  // beside the lane: what is not in the row came first
+constexpr unsigned NO_KEY = 0x7F800000u;           // infinity, which an edge of weight zero cannot undercut
+
+__device__ __forceinline__ unsigned key_of(float time, unsigned low_bits) {
+    return (__float_as_uint(time) & ~LOW_BITS) | low_bits;
+}
+
+#if REST
+#include "walks/rest.cuh"
+#endif
+
+#else
+
+// The roulette wheel; a lane's own candidates lie side by side.
+__device__ __forceinline__ int roulette(const Rows& rows, int city, const Tabu& tabu, float u) {
+    const int lane = lane_id();
+    float weights[SLOTS];
+    int candidates[SLOTS];
+    float own = 0.0f;
+#pragma unroll
+    for (int slot = 0; slot < SLOTS; ++slot) {
+        const int place = city * STRIDE + 32 * slot + lane;
+        candidates[slot] = rows.candidates[place];
+        weights[slot] = rows.factors[place];
+        if (tabu.visited(candidates[slot])) weights[slot] = 0.0f;
+        own += weights[slot];
+    }
+    const Wheel wheel(own);
+    if (wheel.open == 0u) return -1;
+    const float spin = u * wheel.all();
+    const int source = wheel.winner(wheel.reached(spin));
+    int winner = -1;
+    spin_in_order(weights, wheel.rest(spin), [&](int slot) { winner = candidates[slot]; });
+    return __shfl_sync(EVERY_LANE, winner, source);
+}
+
+#endif
+
+__device__ __forceinline__ unsigned word_of(const uint4& words, int s) {
+    return s == 0 ? words.x : s == 1 ? words.y : s == 2 ? words.z : words.w;
+}
+
+__device__ __forceinline__ float one_of(const float4& four, int s) {
+    return s == 0 ? four.x : s == 1 ? four.y : s == 2 ? four.z : four.w;
+}
+
+// Four together: their chains of instructions overlap.
+__device__ __forceinline__ float4 exponentials(const uint4& words) {
+    return make_float4(exponential(words.x), exponential(words.y), exponential(words.z), exponential(words.w));
+}
+
+// One ant's random numbers, four steps at a time. They depend on the step and the place in the row alone.
+struct Draws {
+    const RoundKeys& key;
+    unsigned ant;
+#if RACE && SLOTS <= 2
+    float4 now[SLOTS];  // exponential variates
+    uint4 next[SLOTS];
+
+    __device__ __forceinline__ uint4 counter(int group, int slot) const {
+        return make_uint4((group * SLOTS + slot) * 32 + lane_id(), STREAM_CONSTRUCTION, ant, 0u);
+    }
+    __device__ __forceinline__ Draws(const RoundKeys& key, unsigned ant) : key(key), ant(ant) { complete(0); }
+    // The ten rounds for the next four steps are spread over these four, where the warp waits for memory.
+    __device__ __forceinline__ void begin(int group) {
+        for (int slot = 0; slot < SLOTS; ++slot) {
+            now[slot] = exponentials(next[slot]);
+            next[slot] = counter(group + 1, slot);
+        }
+    }
+    __device__ __forceinline__ void advance(int s) {
+#pragma unroll
+        for (int slot = 0; slot < SLOTS; ++slot) {
+            if (s == 0) next[slot] = philox_rounds<0, 3>(next[slot], key);
+            if (s == 1) next[slot] = philox_rounds<3, 6>(next[slot], key);
+            if (s == 2) next[slot] = philox_rounds<6, 8>(next[slot], key);
+            if (s == 3) next[slot] = philox_rounds<8, 10>(next[slot], key);
+        }
+    }
+    // The same at once.
+    __device__ __forceinline__ void complete(int group) {
+        for (int slot = 0; slot < SLOTS; ++slot) next[slot] = philox4x32(counter(group, slot), key);
+    }
+    __device__ __forceinline__ float variate(int, int s, int slot) const { return one_of(now[slot], s); }
+#elif RACE
+    __device__ __forceinline__ Draws(const RoundKeys& key, unsigned ant) : key(key), ant(ant) {}
+    __device__ __forceinline__ void begin(int) {}
+    __device__ __forceinline__ void advance(int) {}
+    __device__ __forceinline__ void complete(int) {}
+    __device__ __forceinline__ float variate(int group, int s, int slot) const {
+        const unsigned block = ((4 * group + s) * ((SLOTS + 3) / 4) + slot / 4) * 32 + lane_id();
+        return exponential(word_of(random_words(key, block, STREAM_CONSTRUCTION, ant), slot % 4));
+    }
+#else
+    uint4 mine, now;  // a lane holds the words of every 32nd group
+
+    __device__ __forceinline__ Draws(const RoundKeys& key, unsigned ant) : key(key), ant(ant) {}
+    __device__ __forceinline__ void begin(int group) {
+        if ((group & 31) == 0) mine = random_words(key, group + lane_id(), STREAM_CONSTRUCTION, ant);
+        const int source = group & 31;
+        now.x = __shfl_sync(EVERY_LANE, mine.x, source);
+        now.y = __shfl_sync(EVERY_LANE, mine.y, source);
+        now.z = __shfl_sync(EVERY_LANE, mine.z, source);
+        now.w = __shfl_sync(EVERY_LANE, mine.w, source);
+    }
+    __device__ __forceinline__ float spin(int s) const { return uniform(word_of(now, s)); }
+#endif
+};
+
+#if REST
+// For every step the wait for the first arrival of what is not in the row. A lane holds the four of every 32nd group
+// and enters them in the race in its own name.
+struct FirstArrivals {
+    float4 waits;
+    bool own;  // it is this lane's turn
+
+    __device__ __forceinline__ void begin(const RoundKeys& key, unsigned ant, int group) {
+        if ((group & 31) == 0) {
+            waits = exponentials(random_words(key, group + lane_id(), STREAM_REST, ant));
+        }
+        own = (group & 31) == lane_id();
+    }
+    __device__ __forceinline__ float wait(int s) const { return one_of(waits, s); }
+};
+#endif
+
+#if RACE
+// What a lane brings into the race of one step.
+struct Racer {
+    unsigned key;
+    int city;
+    Look look;
+
+    __device__ __forceinline__ Racer(const Rows& rows, int here, const Tabu& tabu, const Draws& draws, int group,
+                                     int s) {
+        const int lane = lane_id();
+        key = NO_KEY;
+#pragma unroll
+        for (int slot = 0; slot < SLOTS; ++slot) {
+            const int place = here * STRIDE + 32 * slot + lane;
+            const int candidate = rows.candidates[place];
+            const float inverse = rows.factors[place];
+            const float time = draws.variate(group, s, slot) * inverse;
+            const Look seen = tabu.look(candidate);
+            const unsigned own = seen.visited() ? NO_KEY : key_of(time, lane);
+            if (slot == 0 || own < key) {
+                key = own;
+                city = candidate;
+                look = seen;
+            }
+        }
+    }
+
+    // Go to the winner, unless the row does not settle the choice.
+    template <class Arrivals>
+    __device__ __forceinline__ bool take(const Rows& rows, const Arrivals& arrivals, int s, Tabu& tabu,
+                                         int& here) const {
+        const int lane = lane_id();
+        unsigned own = key;
+#if REST
+        if (arrivals.own) own = min(own, key_of(arrivals.wait(s) * rows.inverses[here], OF_THE_REST | lane));
+#endif
+        const unsigned least = warp_min(own);
+        if (least >= NO_KEY || (least & OF_THE_REST)) return false;
+        here = __shfl_sync(EVERY_LANE, city, least);  // of the lane in the low five bits
+        tabu.take(own == least, city, look);
+        return true;
+    }
+};
+#endif
+
+extern __shared__ uint4 shared_memory[];
+
+template <class T>
+__device__ __forceinline__ const T* copy_to(uint4*& shared, const T* global, int count) {
+    uint4* const start = shared;
+    const int words = (count * static_cast<int>(sizeof(T)) + 15) / 16;  // tables end on a multiple of 16 bytes
+    const uint4* const from = reinterpret_cast<const uint4*>(global);
+    constexpr int TOGETHER = 8;  // reads under way before the first is stored
+    for (int first = threadIdx.x; first < words; first += TOGETHER * blockDim.x) {
+        uint4 parts[TOGETHER];
+#pragma unroll
+        for (int t = 0; t < TOGETHER; ++t) {
+            const int i = first + t * blockDim.x;
+            if (i < words) parts[t] = from[i];
+        }
+#pragma unroll
+        for (int t = 0; t < TOGETHER; ++t) {
+            const int i = first + t * blockDim.x;
+            if (i < words) start[i] = parts[t];
+        }
+    }
+    shared += words;
+    return reinterpret_cast<const T*>(start);
+}
+
+// Build m tours. tau, bound, near, raised: see Surroundings; inverses: see Rows; rests, spares, aliases: see Beyond;
+// tabu_memory: tabu_bytes for every warp of the grid, where shared memory is too small for the tabus; tours (m, n).
+extern "C" __global__ void __launch_bounds__(32 * MOST_ANTS, LEAST_BLOCKS)
+    construct_tours(const float* __restrict__ factors, const Node* __restrict__ candidates, const float* tau,
+                    const float* bound, const Node* near, const Node* raised,
+#if REST
+                    const float* __restrict__ inverses, const Rest* rests, const Spare* spares, const Alias* aliases,
+#endif
+                    CITIES_PARAMETERS, float alpha, float beta, float shortest, const RoundKeys key, int m,
+                    int tabu_bytes, char* tabu_memory, int* tours) {
+    const Cities cities = CITIES;
+    const Surroundings around{tau, bound, near, raised};
+    const Exponents exponents{alpha, beta, shortest};
+    const int lane = lane_id();
+#if REST
+    const Beyond beyond{rests, spares, aliases};
+#else
+    const float* const inverses = nullptr;
+#endif
+    Rows rows{factors, candidates, inverses};
+#if RESIDENT || TABU_IN_SHARED
+    uint4* shared = shared_memory;
+#endif
+#if RESIDENT
+    rows.factors = copy_to(shared, factors, n * STRIDE);
+    rows.candidates = copy_to(shared, candidates, n * STRIDE);
+    if (REST) rows.inverses = copy_to(shared, inverses, n);
+    __syncthreads();
+#endif
+    const int warp = warp_of_block(), warps = blockDim.x >> 5;
+#if TABU_IN_SHARED
+    Tabu tabu(reinterpret_cast<char*>(shared) + static_cast<size_t>(warp) * tabu_bytes, n);
+#else
+    Tabu tabu(tabu_memory + (static_cast<size_t>(blockIdx.x) * warps + warp) * tabu_bytes, n);
+#endif
+    for (int ant = blockIdx.x * warps + warp; ant < m; ant += gridDim.x * warps) {
+        tabu.clear();
+        Draws draws(key, ant);
+#if REST
+        FirstArrivals first;
+#endif
+        int city = first_city(key, ant, n);
+        tabu.visit(city);
+        int* tour = tours + static_cast<size_t>(ant) * n;
+        if (lane == 0) *tour = city;
+        for (int group = 0; 4 * group + 1 < n; ++group, tour += 4) {
+            draws.begin(group);
+#if RACE
+#if REST
+            first.begin(key, ant, group);
+            const FirstArrivals& arrivals = first;
+#else
+            const int arrivals = 0;
+#endif
+            int s = 0;
+            if (4 * group + 4 < n) {
+                s = 4;
+#pragma unroll
+                for (int t = 0; t < 4; ++t) {
+                    const Racer racer(rows, city, tabu, draws, group, t);
+                    draws.advance(t);
+                    if (!racer.take(rows, arrivals, t, tabu, city)) {
+                        s = t;
+                        break;
+                    }
+                    if (lane == 0) tour[1 + t] = city;
+                }
+                if (__builtin_expect(s == 4, 1)) continue;
+            }
+            draws.complete(group + 1);
+#else
+            int s = 0;
+#endif
+            // One step at a time: where the row does not settle the choice, and at the end.
+#pragma unroll 1
+            for (; s < 4 && 4 * group + 1 + s < n; ++s) {
+#if RACE
+                const Racer racer(rows, city, tabu, draws, group, s);
+                if (!racer.take(rows, arrivals, s, tabu, city)) {
+#if REST
+                    const float wait = __shfl_sync(EVERY_LANE, first.wait(s), group & 31);
+                    const Turn turn{key, static_cast<unsigned>(ant), 4 * group + 1 + s, city};
+                    city = look_beyond(cities, around, exponents, beyond, inverses, turn, tabu, racer.key, racer.city,
+                                       wait);
+#else
+                    city = best_remaining(cities, around, exponents, city, tabu);
+#endif
+                    tabu.visit(city);
+                }
+#else
+                const int chosen = roulette(rows, city, tabu, draws.spin(s));
+                city = chosen >= 0 ? chosen : best_remaining(cities, around, exponents, city, tabu);
+                tabu.visit(city);
+#endif
+                if (lane == 0) tour[1 + s] = city;
+            }
+        }
+    }
+}

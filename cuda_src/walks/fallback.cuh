@@ -1,0 +1,148 @@
+// The greedy choice when all candidates of a city are visited (section 3.1.1, paper 003).
+//
+// With dense trails the open city of largest tau^alpha eta^beta. With trails of candidate edges only, all other edges
+// share one trail, so the nearest open city is the best of them. Ties go to the lowest number.
+#pragma once
+
+#include "device/relaxed.cuh"
+#include "walks/tabu.cuh"
+#include "weights/weight.cuh"
+
+#ifndef DENSE
+#define DENSE 1  // trails: 1 = (n, n), 0 = candidate edges only
+#endif
+#ifndef USUAL_EXPONENTS
+#define USUAL_EXPONENTS 1  // alpha = 1 and beta = 2
+#endif
+
+#ifndef RACING
+#define RACING 0  // 1: other warps change the trails while the choice is made
+#endif
+#ifndef NEAR
+#define NEAR 128  // length of the list of near cities, a multiple of 128
+#endif
+
+__device__ __forceinline__ float attraction(float tau, float d, const Exponents& e) {
+#if !DENSE
+    return -d;
+#elif USUAL_EXPONENTS
+    const float eta = __fdividef(1.0f, fmaxf(d, e.shortest));
+    return tau * eta * eta;
+#else
+    // In logarithms: tau^alpha eta^beta itself leaves the range of a float.
+    return e.alpha == 0.0f ? -e.beta * log2f(fmaxf(d, e.shortest))
+                           : e.alpha * log2f(tau) - e.beta * log2f(fmaxf(d, e.shortest));
+#endif
+}
+
+// What the choice reads. Cities that are not listed in `near` are no nearer than the last that is, and edges that are
+// neither candidates nor listed in `raised` carry a trail of at most `bound`, so that a near open city settles the
+// choice most of the time.
+struct Surroundings {
+    const float* tau;    // (n, n), null unless DENSE
+    const float* bound;  // (n,) null unless DENSE
+    const Node* near;    // (n, NEAR) nearest first; the city itself fills what is left
+    const Node* raised;  // (n, 32) filled with the city itself; may be null, then no edge is listed
+};
+
+__device__ __forceinline__ float trail_at(const float* place) { return RACING ? load_relaxed(place) : *place; }
+
+struct Best {
+    unsigned rank;
+    int city;
+
+    __device__ __forceinline__ void meet(float value, int j) {
+        const unsigned other = ordered(value);
+        if (other > rank || (other == rank && j < city)) {
+            rank = other;
+            city = j;
+        }
+    }
+    // The same for a city j at distance d whose trail, in row[j], is at most `bound` or has been met: it is read only
+    // where it could change the choice.
+    __device__ __forceinline__ void consider(const float* row, float bound, float d, int j, const Exponents& exponents) {
+        const float most = attraction(bound, d, exponents);
+        if (ordered(most) >= rank) meet(DENSE ? attraction(trail_at(row + j), d, exponents) : most, j);
+    }
+    // The best of all lanes, whose rank is `top`.
+    __device__ __forceinline__ int of_warp(unsigned top) const {
+        return static_cast<int>(warp_min(rank == top ? static_cast<unsigned>(city) : 0xFFFFFFFFu));
+    }
+};
+
+// The best of `best` and all open cities. No trail is above `bound`, apart from those of cities that `best` has met.
+__device__ __forceinline__ int best_of_all(const Cities& cities, const float* row, const Exponents& exponents, int city,
+                                           const Tabu& tabu, float bound, Best best) {
+    const Point here = point_of(cities, city);
+    for_open_cities(tabu, [&](const int* j, const bool* open) {
+        float d[BATCH];
+#pragma unroll
+        for (int b = 0; b < BATCH; ++b) d[b] = distance(cities, city, here, j[b], point_of(cities, j[b]));
+#pragma unroll
+        for (int b = 0; b < BATCH; ++b) {
+            if (open[b]) best.consider(row, bound, d[b], j[b], exponents);
+        }
+    });
+    return best.of_warp(warp_max(best.rank));
+}
+
+// What an ant in `city` finds in the lists.
+struct Listed {
+    Best best;    // own lane's, of listed open cities
+    float bound;  // no trail to a city that is not listed is above it
+    int chosen;   // the best of all open cities, or -1 where the lists do not settle it
+};
+
+__device__ __forceinline__ Listed look_in_lists(const Cities& cities, const Surroundings& around,
+                                                const Exponents& exponents, int city, const Tabu& tabu) {
+    const int lane = lane_id();
+    const float* row = around.tau + static_cast<size_t>(city) * cities.n;
+    const Point here = point_of(cities, city);
+    Best best{0u, 0x7FFFFFFF};
+    // Everything is asked for before anything is waited for.
+    const Node* near = around.near + static_cast<size_t>(city) * NEAR + lane;
+    int j[4];
+#pragma unroll
+    for (int part = 0; part < 4; ++part) j[part] = near[32 * part];
+#if DENSE
+    const float bound = around.bound[city];
+    const int strong = around.raised == nullptr ? city : around.raised[32 * static_cast<size_t>(city) + lane];
+    if (!tabu.visited(strong)) {
+        best.meet(attraction(trail_at(row + strong), distance(cities, city, strong), exponents), strong);
+    }
+#else
+    const float bound = 0.0f;
+#endif
+#pragma unroll 1
+    for (int next = 128;; next += 128) {
+        bool open[4];
+#pragma unroll
+        for (int part = 0; part < 4; ++part) open[part] = !tabu.visited(j[part]);
+#pragma unroll
+        for (int part = 0; part < 4; ++part) {
+            if (!__any_sync(EVERY_LANE, open[part])) continue;
+            const float d = distance(cities, city, here, j[part], point_of(cities, j[part]));
+            if (open[part]) best.meet(attraction(DENSE ? trail_at(row + j[part]) : 0.0f, d, exponents), j[part]);
+            const float furthest = __shfl_sync(EVERY_LANE, d, 31);
+            const unsigned top = warp_max(best.rank);
+            const int last = __shfl_sync(EVERY_LANE, j[part], 31);
+            if (last != city && top > ordered(attraction(bound, furthest, exponents))) {
+                return Listed{best, bound, best.of_warp(top)};
+            }
+        }
+        if (next >= NEAR) break;
+#pragma unroll
+        for (int part = 0; part < 4; ++part) j[part] = near[next + 32 * part];
+    }
+    return Listed{best, bound, -1};
+}
+
+// city is where the ant stands. Inlined: after a call the compiler no longer knows that a warp walks together, and
+// every warp operation of the walk would check it.
+__device__ __forceinline__ int best_remaining(const Cities& cities, const Surroundings& around,
+                                              const Exponents& exponents, int city, const Tabu& tabu) {
+    const Listed listed = look_in_lists(cities, around, exponents, city, tabu);
+    if (listed.chosen >= 0) return listed.chosen;
+    const float* row = around.tau + static_cast<size_t>(city) * cities.n;
+    return best_of_all(cities, row, exponents, city, tabu, listed.bound, listed.best);
+}

@@ -1,0 +1,110 @@
+// The choice among all cities, where a row holds the heaviest edges only (Eq. (1), paper 001).
+//
+// All that is not in the row takes part in its race as one racer: a Poisson process whose rate is an upper bound of the
+// sum of those weights. While its first arrival comes after the row's winner, nothing beyond the row needs a look. Else
+// each arrival names a city, by an alias table of eta^beta or as one of the spare edges, which is taken if it is open
+// and passes a trial with probability weight / bound: the stochastic trial of paper 000 (section IV.B.3) made tighter.
+// Thinning leaves a process of exactly the open cities' rates, so rejected arrivals change no probability. 32 arrivals
+// are looked at together; if none is taken before the row's winner and the last comes before it too, the race starts
+// anew among all open cities: the exponential distribution has no memory.
+#pragma once
+
+#include "weights/alias.cuh"
+#include "walks/fallback.cuh"
+#include "device/philox.cuh"
+#include "weights/rest_row.cuh"
+
+struct Beyond {
+    const Rest* rests;     // (n,)
+    const Spare* spares;   // (n, 32)
+    const Alias* aliases;  // (n, n)
+};
+
+// Where an ant stands, and what its random numbers are keyed by.
+struct Turn {
+    const RoundKeys& key;
+    unsigned ant;
+    int step, city;
+};
+
+// The race of all open cities, weighed one by one; -1 if all weights are zero.
+__device__ __forceinline__ int weigh_all(const Cities& cities, const float* tau, const Exponents& exponents,
+                                         const Turn& turn, const Tabu& tabu) {
+    const Point here = point_of(cities, turn.city);
+    const float* row = tau + static_cast<size_t>(turn.city) * cities.n;
+    unsigned best = 0xFFFFFFFFu;
+    int winner = -1;
+    for_open_cities(tabu, [&](const int* j, const bool* open) {
+        float trail[BATCH], d[BATCH], wait[BATCH];
+#pragma unroll
+        for (int b = 0; b < BATCH; ++b) trail[b] = row[j[b]];
+#pragma unroll
+        for (int b = 0; b < BATCH; ++b) d[b] = distance(cities, turn.city, here, j[b], point_of(cities, j[b]));
+#pragma unroll
+        for (int b = 0; b < BATCH; ++b) {
+            const uint4 counter = make_uint4(turn.step, STREAM_SCAN, turn.ant, static_cast<unsigned>(j[b]));
+            wait[b] = exponential(philox4x32(counter, turn.key).x);
+        }
+#pragma unroll
+        for (int b = 0; b < BATCH; ++b) {
+            const float far = fmaxf(d[b], exponents.shortest);
+#if USUAL_EXPONENTS
+            const float time = __fdividef(wait[b] * far * far, trail[b]);
+#else
+            float time = log2f(wait[b]) + exponents.beta * log2f(far);
+            if (exponents.alpha != 0.0f) time -= exponents.alpha * log2f(trail[b]);
+#endif
+            const unsigned key = ordered(time);
+            if (open[b] && key < best && time < __int_as_float(0x7F800000)) {
+                best = key;
+                winner = j[b];
+            }
+        }
+    });
+    const unsigned least = warp_min(best);
+    return __shfl_sync(EVERY_LANE, winner, __ffs(__ballot_sync(EVERY_LANE, best == least)) - 1);
+}
+
+// The next city, where the row's winner may have been beaten. own_key, own_city: the lane's racer of the row; wait: for
+// the first arrival.
+__device__ __forceinline__ int look_beyond(const Cities& cities, const Surroundings& around, const Exponents& exponents,
+                                           const Beyond& beyond, const float* inverses, const Turn& turn,
+                                           const Tabu& tabu, unsigned own_key, int own_city, float wait) {
+    const int lane = lane_id(), city = turn.city;
+    const Rest rest = beyond.rests[city];
+    const uint4 words =
+        random_words(turn.key, static_cast<unsigned>(turn.step) * 32u + lane, STREAM_ARRIVALS, turn.ant);
+    const unsigned least = warp_min(own_key);
+    const float time = warp_prefix_sum(lane == 0 ? wait : exponential(words.x)) * inverses[city];
+    const bool in_time = key_of(time, OF_THE_REST) < least;
+    int drawn = 0;
+    bool taken = false;
+    if (in_time) {
+        const size_t row = static_cast<size_t>(city) * cities.n;
+        const float u = uniform(words.y);
+        if (u <= rest.share) {
+            const int place = min(rest.spares - 1, static_cast<int>(__fdividef(u, rest.share) * rest.spares));
+            const Spare spare = beyond.spares[32 * static_cast<size_t>(city) + place];
+            drawn = spare.city;
+            taken = uniform(words.w) <= spare.chance && !tabu.visited(drawn);
+        } else {
+            const unsigned long long slot = static_cast<unsigned long long>(words.z) * cities.n;
+            drawn = static_cast<int>(slot >> 32);
+            const Alias alias = beyond.aliases[row + drawn];
+            if (uniform(static_cast<unsigned>(slot)) > alias.keep) drawn = alias.other;
+            taken = !tabu.visited(drawn);
+            if (taken && !rest.even) {
+                // An edge above the bound is in the row or spare, and arrives as such.
+                const float trail = around.tau[row + drawn], ratio = __fdividef(trail, rest.bound);
+                const float chance = exponents.alpha == 1.0f ? ratio : exp2f(exponents.alpha * log2f(ratio));
+                taken = trail <= rest.bound && uniform(words.w) <= chance;
+            }
+        }
+    }
+    const unsigned accepted = __ballot_sync(EVERY_LANE, taken);
+    if (accepted) return __shfl_sync(EVERY_LANE, drawn, __ffs(accepted) - 1);
+    const bool settled = !__shfl_sync(EVERY_LANE, in_time, 31);
+    if (settled && least < NO_KEY) return __shfl_sync(EVERY_LANE, own_city, least & 31u);
+    const int chosen = weigh_all(cities, around.tau, exponents, turn, tabu);
+    return chosen >= 0 ? chosen : best_remaining(cities, around, exponents, city, tabu);
+}

@@ -1,0 +1,412 @@
+// Ant System over all cities with the selection rules of the two Hiroshima papers: Uchida, Ito, Nakano 2012 (paper 000)
+// and Murooka, Ito, Nakano (paper 004).
+//
+// All but the tournament draw city j with probability f(i, j) / sum of f over the open cities (Eq. (2) of both). One warp
+// walks one ant, except in tournaments, where LANES lanes do. Weights f are computed once an
+// iteration (all_weights.cu).
+//
+// Letters: m ants, n cities; rows are padded to a whole number of PARTS places, of weight 0.
+
+#include "device/philox.cuh"
+#include "walks/tabu.cuh"
+#include "walks/wheel.cuh"
+#include "weights/scaled.cuh"
+
+#define ROULETTE 0    // SelectionWithoutCompression, section IV.B.1, paper 000
+#define COMPRESSED 1  // SelectionWithCompression, IV.B.2
+#define TRIAL 2       // SelectionWithStochasticTrial, IV.B.3
+#define HYBRID 3      // IV.B.4
+#define TOURNAMENT 4  // stochastic acceptance, then tournaments: section IV.B, paper 004
+#ifndef SELECTION
+#define SELECTION ROULETTE
+#endif
+#ifndef LANES
+#define LANES 4  // of an ant in a tournament: one warp holds a block's ants
+#endif
+#ifndef QUADS
+#define QUADS 4  // times four weights that a lane reads before it waits for the first
+#endif
+#ifndef WIDTH
+#define WIDTH 32  // places of one of the PARTS parts of a row
+#endif
+
+constexpr int MOST_ANTS = SELECTION == TOURNAMENT ? 32 / LANES : 4;  // of a block; tournaments have just as many
+constexpr int PARTS = 128;              // of a row, for the search in prefix sums
+constexpr int STRIDE = PARTS * WIDTH;   // of padded rows
+constexpr int CHUNKS = (WIDTH + 31) / 32;
+constexpr int TRIALS_AT_ONCE = 4;  // a block of the generator
+// A bit a city says what is visited; the hybrid and the tournament make a list of what is left when they change rules.
+constexpr bool MASKED = SELECTION != COMPRESSED;
+
+// ---- what an iteration reads
+
+// sums (n, STRIDE): q'(i, j) of Eq. (9), paper 000, and ends (n, PARTS): its value at the end of each part of a row.
+// Added up in double, so that the floats do not drift. One warp a row.
+extern "C" __global__ void sum_weights(const float* weights, int n, float* sums, float* ends) {
+    const int i = (blockIdx.x * blockDim.x + threadIdx.x) >> 5, lane = lane_id();
+    if (i >= n) return;
+    const float4* row = reinterpret_cast<const float4*>(weights + static_cast<size_t>(i) * STRIDE);
+    float* result = sums + static_cast<size_t>(i) * STRIDE;
+    double before = 0.0;
+    for (int q = lane; q < STRIDE / 4; q += 32) {
+        const float4 w = row[q];
+        const double x = w.x, y = x + w.y, z = y + w.z, all = z + w.w;
+        double sum = all;
+#pragma unroll
+        for (int step = 1; step < 32; step <<= 1) {
+            const double other = __shfl_up_sync(EVERY_LANE, sum, step);
+            if (lane >= step) sum += other;
+        }
+        const double start = before + (sum - all);
+        reinterpret_cast<float4*>(result)[q] =
+            make_float4(static_cast<float>(start + x), static_cast<float>(start + y), static_cast<float>(start + z),
+                        static_cast<float>(start + all));
+        before += __shfl_sync(EVERY_LANE, sum, 31);
+    }
+    __syncwarp();
+    for (int part = lane; part < PARTS; part += 32) {
+        ends[static_cast<size_t>(i) * PARTS + part] = result[part * WIDTH + WIDTH - 1];
+    }
+}
+
+// ---- the ant
+
+struct Ant {
+    Key key;
+    unsigned number;
+
+    // Numbers of one step: draw 0 is kept for the wheel, which takes one word in a step.
+    __device__ __forceinline__ uint4 draw(int step, int number_of_draw) const {
+        return philox4x32(make_uint4(step, STREAM_CONSTRUCTION, number, 1u + number_of_draw), key);
+    }
+};
+
+// The wheel's random words, one a step; a lane computes those of four steps, for 128 steps ahead.
+struct Spins {
+    uint4 mine;
+
+    __device__ __forceinline__ float next(const Ant& ant, int step) {
+        if ((step & 127) == 0 || step == 1) {
+            const unsigned block = static_cast<unsigned>(step >> 7) * 32 + lane_id();
+            mine = philox4x32(make_uint4(block, STREAM_CONSTRUCTION, ant.number, 0u), ant.key);
+        }
+        const int s = step & 3;
+        const unsigned word = s == 0 ? mine.x : s == 1 ? mine.y : s == 2 ? mine.z : mine.w;
+        return uniform(__shfl_sync(EVERY_LANE, word, (step >> 2) & 31));
+    }
+};
+
+// The unvisited index array (Fig. 6, paper 000; Fig. 8, paper 004).
+struct OpenList {
+    Node* cities;  // (left,) in no particular order
+    int left;
+
+    __device__ __forceinline__ void fill(int n) {
+        for (int c = lane_id(); c < n; c += 32) cities[c] = static_cast<Node>(c);
+        left = n;
+        __syncwarp();
+    }
+
+    __device__ __forceinline__ void fill(const Tabu& tabu) {
+        left = 0;
+        for (int first = 0; first < tabu.n; first += 32) {
+            const int c = first + lane_id();
+            const bool open = c < tabu.n && !tabu.visited(c);
+            const unsigned some = __ballot_sync(EVERY_LANE, open);
+            if (open) cities[left + __popc(some & ((1u << lane_id()) - 1u))] = static_cast<Node>(c);
+            left += __popc(some);
+        }
+        __syncwarp();
+    }
+
+    // The last city takes the place of the one that is visited.
+    __device__ __forceinline__ void remove(int place) {
+        __syncwarp();
+        --left;
+        if (lane_id() == 0) cities[place] = cities[left];
+        __syncwarp();
+    }
+};
+
+// ---- the rules
+
+// The roulette wheel. quad(q) gives the weights of the places 4 q .. 4 q + 3. Returns a place, or -1 if all weigh nothing.
+template <class Quad>
+__device__ __forceinline__ int spin_wheel(int quads, float u, Quad quad) {
+    const int lane = lane_id();
+    const float4 none = make_float4(0.0f, 0.0f, 0.0f, 0.0f);
+    float own = 0.0f;
+    for (int first = 0; first < quads; first += 32 * QUADS) {
+        float4 w[QUADS];
+#pragma unroll
+        for (int b = 0; b < QUADS; ++b) {
+            const int q = first + 32 * b + lane;
+            w[b] = q < quads ? quad(q) : none;
+        }
+#pragma unroll
+        for (int b = 0; b < QUADS; ++b) own += (w[b].x + w[b].y) + (w[b].z + w[b].w);
+    }
+    const Wheel wheel(own);
+    if (wheel.open == 0u) return -1;
+    const float spin = u * wheel.all();
+    const int source = wheel.winner(wheel.reached(spin));
+    float rest = __shfl_sync(EVERY_LANE, wheel.rest(spin), source);
+    int chosen = -1;
+    for (int first = source; first < quads; first += 1024) {
+        const int q = first + 32 * lane;
+        const float4 w = q < quads ? quad(q) : none;
+        const Wheel part((w.x + w.y) + (w.z + w.w));
+        if (part.open == 0u) continue;
+        const unsigned enough = part.reached(rest);
+        const float four[4] = {w.x, w.y, w.z, w.w};
+        int place = -1;
+        spin_in_order(four, part.rest(rest), [&](int b) { place = 4 * q + b; });
+        chosen = __shfl_sync(EVERY_LANE, place, part.winner(enough));
+        if (enough) break;
+        rest -= part.all();
+    }
+    return chosen;
+}
+
+// Visited cities weigh nothing (Eqs. (7) and (8), paper 000). Returns the city.
+__device__ __forceinline__ int without_compression(const float* row, const Tabu& tabu, float u) {
+    const int city = spin_wheel(STRIDE / 4, u, [&](int q) {
+        float4 w = reinterpret_cast<const float4*>(row)[q];
+        const unsigned visited = tabu.words[q >> 3] >> (4 * (q & 7));
+        if (visited & 1u) w.x = 0.0f;
+        if (visited & 2u) w.y = 0.0f;
+        if (visited & 4u) w.z = 0.0f;
+        if (visited & 8u) w.w = 0.0f;
+        return w;
+    });
+    if (city >= 0) return city;
+    // All open edges have lost their trail: they weigh the same, and the lowest number is taken.
+    unsigned lowest = EVERY_LANE;
+    for (int c = lane_id(); c < tabu.n; c += 32) {
+        if (!tabu.visited(c)) lowest = min(lowest, static_cast<unsigned>(c));
+    }
+    return static_cast<int>(warp_min(lowest));
+}
+
+struct alignas(4 * sizeof(Node)) Four {
+    Node cities[4];
+};
+
+// Only open cities are read. Returns a place of the list.
+__device__ __forceinline__ int with_compression(const float* row, const OpenList& open, float u) {
+    const int chosen = spin_wheel((open.left + 3) / 4, u, [&](int q) {
+        const Four four = reinterpret_cast<const Four*>(open.cities)[q];
+        float w[4];
+#pragma unroll
+        for (int b = 0; b < 4; ++b) w[b] = 4 * q + b < open.left ? row[four.cities[b]] : 0.0f;
+        return make_float4(w[0], w[1], w[2], w[3]);
+    });
+    if (chosen >= 0) return chosen;
+    unsigned lowest = EVERY_LANE;
+    int place = 0;
+    for (int p = lane_id(); p < open.left; p += 32) {
+        const unsigned city = open.cities[p];
+        if (city < lowest) {
+            lowest = city;
+            place = p;
+        }
+    }
+    const unsigned winner = __ballot_sync(EVERY_LANE, lowest == warp_min(lowest));
+    return __shfl_sync(EVERY_LANE, place, __ffs(winner) - 1);
+}
+
+// Draws from the sums over all cities until one is open, `trials` times at most; -1 if none was. The sums at the ends of
+// the parts say which part a draw falls into, and a lane looks at one place of it: the K-ary search of section IV.B.1.
+__device__ __forceinline__ int stochastic_trial(const float* sums, const float* ends, const Tabu& tabu, int trials,
+                                                const Ant& ant, int step) {
+    const int lane = lane_id();
+    const float4 end = reinterpret_cast<const float4*>(ends)[lane];
+    const float total = __shfl_sync(EVERY_LANE, end.w, 31);
+    for (int first = 0; first < trials; first += TRIALS_AT_ONCE) {
+        // A draw is a function of its number: all lanes know all of them.
+        const uint4 words = ant.draw(step, first / TRIALS_AT_ONCE);
+        const unsigned four[TRIALS_AT_ONCE] = {words.x, words.y, words.z, words.w};
+        float spins[TRIALS_AT_ONCE];
+        int starts[TRIALS_AT_ONCE];  // first place of the part
+#pragma unroll
+        for (int t = 0; t < TRIALS_AT_ONCE; ++t) {
+            const float spin = uniform(four[t]) * total;
+            const unsigned passed = (end.x < spin) + (end.y < spin) + (end.z < spin) + (end.w < spin);
+            spins[t] = spin;
+            starts[t] = WIDTH * static_cast<int>(warp_sum(passed));
+        }
+        float values[TRIALS_AT_ONCE][CHUNKS];
+#pragma unroll
+        for (int t = 0; t < TRIALS_AT_ONCE; ++t) {
+#pragma unroll
+            for (int c = 0; c < CHUNKS; ++c) {
+                const int place = 32 * c + lane;
+                values[t][c] = place < WIDTH ? sums[starts[t] + place] : 0.0f;
+            }
+        }
+        int drawn = 0;  // lane t has draw t
+#pragma unroll
+        for (int t = 0; t < TRIALS_AT_ONCE; ++t) {
+            int city = 0;
+#pragma unroll
+            for (int c = CHUNKS - 1; c >= 0; --c) {
+                const bool reached = 32 * c + lane < WIDTH && values[t][c] >= spins[t];
+                const unsigned places = __ballot_sync(EVERY_LANE, reached);
+                if (places) city = starts[t] + 32 * c + __ffs(places) - 1;
+            }
+            if (lane == t) drawn = city;
+        }
+        drawn = min(drawn, tabu.n - 1);  // the padding may end a rounding above the last city
+        const bool good = lane < min(TRIALS_AT_ONCE, trials - first) && !tabu.visited(drawn);
+        const unsigned accepted = __ballot_sync(EVERY_LANE, good);
+        if (accepted) return __shfl_sync(EVERY_LANE, drawn, __ffs(accepted) - 1);
+    }
+    return -1;
+}
+
+// A city at random is taken with probability f / row maximum if it is open; -1 if `trials` draws fail, in whole rounds
+// of 64.
+__device__ __forceinline__ int stochastic_acceptance(const float* row, const Tabu& tabu, int trials, const Ant& ant,
+                                                     int step) {
+    for (int round = 0; 64 * round < trials; ++round) {
+        const uint4 words = ant.draw(step, 32 * round + lane_id());
+        const int one = below(words.x, tabu.n), two = below(words.z, tabu.n);
+        const float first = row[one], second = row[two];
+        unsigned taken = __ballot_sync(EVERY_LANE, !tabu.visited(one) && uniform(words.y) * LARGEST_WEIGHT <= first);
+        if (taken) return __shfl_sync(EVERY_LANE, one, __ffs(taken) - 1);
+        taken = __ballot_sync(EVERY_LANE, !tabu.visited(two) && uniform(words.w) * LARGEST_WEIGHT <= second);
+        if (taken) return __shfl_sync(EVERY_LANE, two, __ffs(taken) - 1);
+    }
+    return -1;
+}
+
+extern __shared__ uint4 shared_memory[];
+
+#if SELECTION == TOURNAMENT
+// `size` open cities at random, one may come twice, and a wheel among them (Fig. 7, paper 004), for all ants of
+// a block, LANES lanes of one warp each. An ant without a number below m only keeps the others company.
+__device__ __forceinline__ void tournaments(const float* weights, Node* lists, int list_places, int n, Key key,
+                                            int first_ant, int m, int first_step, int size, const int* here,
+                                            int* tours) {
+    const int lane = lane_id() % LANES, member = lane_id() / LANES;
+    const bool present = first_ant + member < m;
+    const unsigned lanes = LANES == 32 ? EVERY_LANE : (1u << (LANES % 32)) - 1u;
+    Node* list = lists + static_cast<size_t>(member) * list_places;
+    int* tour = tours + static_cast<size_t>(first_ant + member) * n;
+    const Ant ant{key, static_cast<unsigned>(first_ant + member)};
+    int city = present ? here[member] : 0;
+    for (int step = first_step; step < n; ++step) {
+        const int left = n - step;
+        const float* row = weights + static_cast<size_t>(city) * STRIDE;
+        // Every round draws LANES cities; the winner of the rounds before takes part with their whole weight.
+        float sum = 0.0f;
+        int chosen = 0;
+        for (int round = 0; round * LANES < size; ++round) {
+            const bool takes_part = present && round * LANES + lane < size;
+            const uint4 words = ant.draw(step, round * LANES + lane);
+            const int drawn = takes_part ? static_cast<int>(below(words.x, left)) : 0;
+            const float own = takes_part ? row[list[drawn]] : 0.0f;
+            float through = own;
+#pragma unroll
+            for (int distance = 1; distance < LANES; distance <<= 1) {
+                const float other = __shfl_up_sync(EVERY_LANE, through, distance, LANES);
+                if (lane >= distance) through += other;
+            }
+            const float all = sum + __shfl_sync(EVERY_LANE, through, LANES - 1, LANES);
+            const float spin = uniform(__shfl_sync(EVERY_LANE, words.y, 0, LANES)) * all;
+            const unsigned reached = __ballot_sync(EVERY_LANE, sum + through >= spin && own > 0.0f);
+            const unsigned some = __ballot_sync(EVERY_LANE, own > 0.0f);
+            const unsigned mine = (reached >> (member * LANES)) & lanes, filled = (some >> (member * LANES)) & lanes;
+            const int winner = mine ? __ffs(mine) - 1 : filled ? 31 - __clz(filled) : 0;
+            const int found = __shfl_sync(EVERY_LANE, drawn, winner, LANES);
+            if (round == 0 || (filled && spin > sum)) chosen = found;
+            sum = all;
+        }
+        const int next = present ? list[chosen] : 0;
+        __syncwarp();
+        if (present && lane == 0) {
+            list[chosen] = list[left - 1];
+            tour[step] = next;
+        }
+        __syncwarp();
+        city = next;
+    }
+}
+#endif
+
+// Build m tours (m, n). weights and sums (n, STRIDE), ends (n, PARTS): sums and ends for trials alone. switch_left: open
+// cities at which the hybrid and the tournament change their rule; size: of a tournament. An ant has ant_bytes of
+// memory, from `memory` where shared memory is too small: a bitmask, a list, or both in this order.
+extern "C" __global__ void __launch_bounds__(32 * MOST_ANTS)
+    construct_by_rule(const float* __restrict__ weights, const float* __restrict__ sums,
+                      const float* __restrict__ ends, int n, unsigned key_low, unsigned key_high, int m, int trials,
+                      int switch_left, int size, int ant_bytes, char* memory, int* tours) {
+    const int warp = threadIdx.x >> 5, warps = SELECTION == TOURNAMENT ? MOST_ANTS : blockDim.x >> 5;
+#if TABU_IN_SHARED
+    char* block_memory = reinterpret_cast<char*>(shared_memory);
+#else
+    char* block_memory = memory + static_cast<size_t>(blockIdx.x) * warps * ant_bytes;
+#endif
+    char* own = block_memory + static_cast<size_t>(warp) * ant_bytes;
+    const int mask_bytes = MASKED ? 16 * ((n + 127) / 128) : 0;
+    Tabu tabu(own, n);
+    OpenList open{reinterpret_cast<Node*>(own + mask_bytes), 0};
+    const Key key{key_low, key_high};
+    for (int first = blockIdx.x * warps; first < m; first += gridDim.x * warps) {
+        const Ant ant{key, static_cast<unsigned>(first + warp)};
+        int* tour = tours + static_cast<size_t>(first + warp) * n;
+        int city = first_city(key, ant.number, n);
+        const int steps = SELECTION == TOURNAMENT ? max(1, min(n, n - switch_left)) : n;
+        if (first + warp < m) {
+            Spins spins;
+            if (lane_id() == 0) tour[0] = city;
+            if (MASKED) {
+                tabu.clear();
+                tabu.visit(city);
+            } else {
+                open.fill(n);
+                open.remove(city);
+            }
+            bool listed = !MASKED;
+            for (int step = 1; step < steps; ++step) {
+                const float* row = weights + static_cast<size_t>(city) * STRIDE;
+                const float u = spins.next(ant, step);
+#if SELECTION == HYBRID
+                if (!listed && n - step <= switch_left) {
+                    open.fill(tabu);
+                    listed = true;
+                }
+#endif
+                if (listed) {
+                    const int place = with_compression(row, open, u);
+                    city = open.cities[place];
+                    open.remove(place);
+                } else {
+                    int next = -1;
+#if SELECTION == TRIAL || SELECTION == HYBRID
+                    next = stochastic_trial(sums + static_cast<size_t>(city) * STRIDE,
+                                            ends + static_cast<size_t>(city) * PARTS, tabu, trials, ant, step);
+#elif SELECTION == TOURNAMENT
+                    next = stochastic_acceptance(row, tabu, trials, ant, step);
+#endif
+                    city = next >= 0 ? next : without_compression(row, tabu, u);
+                    tabu.visit(city);
+                }
+                if (lane_id() == 0) tour[step] = city;
+            }
+#if SELECTION == TOURNAMENT
+            open.fill(tabu);
+#endif
+        }
+#if SELECTION == TOURNAMENT
+        __shared__ int here[MOST_ANTS];
+        if (lane_id() == 0) here[warp] = city;
+        __syncthreads();
+        if (warp == 0) {
+            tournaments(weights, reinterpret_cast<Node*>(block_memory + mask_bytes),
+                        ant_bytes / static_cast<int>(sizeof(Node)), n, key, first, m, steps, size, here, tours);
+        }
+        __syncthreads();
+#endif
+    }
+}

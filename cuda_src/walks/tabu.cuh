@@ -1,0 +1,187 @@
+// What one ant has visited: the three layouts of section 4.1, paper 001 (doi:10.1016/j.future.2020.01.011).
+//
+// One warp owns a tabu. `left` counts the open cities and is the same in all lanes. A lane that looked at a city can
+// `take` it: all lanes call, the one with own = true with the city that is visited next and with what it saw of it.
+#pragma once
+
+#include "device/warp.cuh"
+
+#define TABU_LIST 0
+#define TABU_COMPACT 1
+#define TABU_BITMASK 2
+#ifndef TABU
+#define TABU TABU_BITMASK
+#endif
+#ifndef TABU_IN_SHARED
+#define TABU_IN_SHARED 1
+#endif
+#ifndef NODE
+#define NODE unsigned short  // holds a city and, in a compact tabu, the number n
+#endif
+
+typedef NODE Node;
+constexpr int BATCH = 4;  // open cities that a lane handles together
+
+#if TABU == TABU_BITMASK
+
+struct Look {
+    unsigned word, bit;
+
+    __device__ __forceinline__ bool visited() const { return (word & bit) != 0u; }
+};
+
+struct Tabu {
+    unsigned* words;  // (ceil(n / 32),) bit = visited; the bits past n - 1 are set
+    int n, left;
+
+    __device__ __forceinline__ Tabu(void* memory, int n) : words(static_cast<unsigned*>(memory)), n(n), left(n) {}
+
+    __device__ __forceinline__ void clear() {
+        const int whole = n >> 5, all = (n + 31) >> 5;
+        for (int w = lane_id(); w < all; w += 32) words[w] = w < whole ? 0u : EVERY_LANE << (n & 31);
+        left = n;
+        __syncwarp();
+    }
+
+    __device__ __forceinline__ Look look(int city) const { return Look{words[city >> 5], 1u << (city & 31)}; }
+    __device__ __forceinline__ bool visited(int city) const { return look(city).visited(); }
+
+    __device__ __forceinline__ void take(bool own, int city, Look look) {
+        __syncwarp();
+        --left;
+        if (own) words[city >> 5] = look.word | look.bit;
+        __syncwarp();
+    }
+    __device__ __forceinline__ void visit(int city) { take(lane_id() == 0, city, look(city)); }
+};
+
+#else
+
+struct Look {
+    bool found;
+
+    __device__ __forceinline__ bool visited() const { return found; }
+};
+
+#if TABU == TABU_COMPACT
+
+// Fig. 4, paper 001. entries[0 .. left) are the open cities; entries[u] > u means that u is visited; an open city
+// u >= left has its place in entries[u].
+struct Tabu {
+    Node* entries;  // (n,)
+    int n, left;
+
+    __device__ __forceinline__ Tabu(void* memory, int n) : entries(static_cast<Node*>(memory)), n(n), left(n) {}
+
+    __device__ __forceinline__ void clear() {
+        for (int c = lane_id(); c < n; c += 32) entries[c] = static_cast<Node>(c);
+        left = n;
+        __syncwarp();
+    }
+
+    __device__ __forceinline__ bool visited(int city) const { return entries[city] > city; }
+    __device__ __forceinline__ Look look(int city) const { return Look{visited(city)}; }
+    __device__ __forceinline__ int open_city(int place) const { return entries[place]; }
+
+    __device__ __forceinline__ void take(bool own, int city, Look) {
+        __syncwarp();
+        --left;
+        if (own) {
+            const Node place = entries[city], last = entries[left];
+            entries[place] = last;
+            entries[last] = place;
+            if (city >= left) entries[city] = static_cast<Node>(n);
+        }
+        __syncwarp();
+    }
+    __device__ __forceinline__ void visit(int city) { take(lane_id() == 0, city, look(city)); }
+};
+
+#else
+
+// List compression (Fig. 6, paper 000; Fig. 3, paper 001): the open cities, and where each city is among them.
+struct Tabu {
+    Node* unvisited;  // (n,)
+    Node* place;      // (n,)
+    int n, left;
+
+    __device__ __forceinline__ Tabu(void* memory, int n)
+        : unvisited(static_cast<Node*>(memory)), place(static_cast<Node*>(memory) + n), n(n), left(n) {}
+
+    __device__ __forceinline__ void clear() {
+        for (int c = lane_id(); c < n; c += 32) unvisited[c] = place[c] = static_cast<Node>(c);
+        left = n;
+        __syncwarp();
+    }
+
+    __device__ __forceinline__ bool visited(int city) const { return place[city] >= left; }
+    __device__ __forceinline__ Look look(int city) const { return Look{visited(city)}; }
+    __device__ __forceinline__ int open_city(int where) const { return unvisited[where]; }
+
+    __device__ __forceinline__ void take(bool own, int city, Look) {
+        __syncwarp();
+        --left;
+        if (own) {
+            const Node hole = place[city], last = unvisited[left];
+            unvisited[hole] = last;
+            place[last] = hole;
+            place[city] = static_cast<Node>(left);
+        }
+        __syncwarp();
+    }
+    __device__ __forceinline__ void visit(int city) { take(lane_id() == 0, city, look(city)); }
+};
+
+#endif
+#endif
+
+// Call action(cities, open) with BATCH cities a lane until every open one was met once; all lanes call it together.
+// A batch lets an action ask for all its data before it needs any.
+template <class Action>
+__device__ __forceinline__ void for_open_cities(const Tabu& tabu, Action action) {
+    const int lane = lane_id();
+    int cities[BATCH];
+    bool open[BATCH];
+#if TABU == TABU_BITMASK
+    for (int first = 0; first < tabu.n; first += 1024) {
+        const int w = (first >> 5) + lane;
+        unsigned bits = 32 * w < tabu.n ? ~tabu.words[w] : 0u;
+        unsigned some = __ballot_sync(EVERY_LANE, bits != 0u);
+        const int most = static_cast<int>(warp_max(static_cast<unsigned>(__popc(bits))));
+        if (most < __popc(some)) {
+            // Few are open: every lane goes through its own word.
+            for (int i = 0; i < most; i += BATCH) {
+#pragma unroll
+                for (int b = 0; b < BATCH; ++b) {
+                    open[b] = bits != 0u;
+                    cities[b] = open[b] ? 32 * w + __ffs(bits) - 1 : 0;
+                    bits &= bits - 1;
+                }
+                action(cities, open);
+            }
+            continue;
+        }
+        while (some) {
+#pragma unroll
+            for (int b = 0; b < BATCH; ++b) {
+                const int source = some ? __ffs(some) - 1 : 0;
+                const unsigned word = __shfl_sync(EVERY_LANE, bits, source);
+                open[b] = some && ((word >> lane) & 1u);
+                cities[b] = open[b] ? first + 32 * source + lane : 0;
+                some &= some - 1;
+            }
+            action(cities, open);
+        }
+    }
+#else
+    for (int first = 0; first < tabu.left; first += 32 * BATCH) {
+#pragma unroll
+        for (int b = 0; b < BATCH; ++b) {
+            const int place = first + 32 * b + lane;
+            open[b] = place < tabu.left;
+            cities[b] = open[b] ? tabu.open_city(place) : 0;
+        }
+        action(cities, open);
+    }
+#endif
+}

@@ -1,0 +1,42 @@
+// The roulette wheel (section 4.2.1, paper 001; section IV.B, paper 000) by prefix sums over a warp: first the lane whose
+// share a spin falls into, then the place in that share.
+//
+// Rounding may carry a spin past the last share or place of a positive weight, which then wins.
+#pragma once
+
+#include "device/warp.cuh"
+
+struct Wheel {
+    float own, through;  // the lane's share, and the sum of the lanes 0 .. own
+    unsigned open;       // lanes whose share is positive
+
+    __device__ __forceinline__ explicit Wheel(float own)
+        : own(own), through(warp_prefix_sum(own)), open(__ballot_sync(EVERY_LANE, own > 0.0f)) {}
+
+    __device__ __forceinline__ float all() const { return __shfl_sync(EVERY_LANE, through, 31); }
+
+    // Lanes that are open and whose share ends behind `spin`.
+    __device__ __forceinline__ unsigned reached(float spin) const {
+        return __ballot_sync(EVERY_LANE, through >= spin) & open;
+    }
+    // The first of them.
+    __device__ __forceinline__ int winner(unsigned reached) const {
+        return reached ? __ffs(reached) - 1 : 31 - __clz(open);
+    }
+    // What is left of the spin where the lane's share begins.
+    __device__ __forceinline__ float rest(float spin) const { return spin - (through - own); }
+};
+
+// Calls take(place) for the places of a lane, the last call being for the one that `rest` falls into.
+template <int PLACES, class Take>
+__device__ __forceinline__ void spin_in_order(const float (&weights)[PLACES], float rest, Take take) {
+    bool none = true;
+#pragma unroll
+    for (int place = 0; place < PLACES; ++place) {
+        if (weights[place] > 0.0f && (none || rest > 0.0f)) {
+            take(place);
+            none = false;
+        }
+        rest -= weights[place];
+    }
+}

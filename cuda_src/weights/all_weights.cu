@@ -1,0 +1,45 @@
+// The weights of all edges (Eq. (1), paper 001; Eq. (3), paper 000), for walks that weigh every open city: each row times
+// a constant, which changes no probability.
+
+#include "device/warp.cuh"
+#include "weights/scaled.cuh"
+#include "weights/weight.cuh"
+
+#define SHARES 0    // w over the row's largest
+#define INVERSES 1  // its inverse, for a race
+#define SCALED 2    // w, the largest being LARGEST_WEIGHT
+#ifndef FORM
+#define FORM INVERSES
+#endif
+
+// factors (n, stride) from tau (n, n), 0 in places past n; one block of 256 threads a row.
+extern "C" __global__ void __launch_bounds__(256)
+    all_weights(const float* tau, CITIES_PARAMETERS, float alpha, float beta, float shortest, int stride,
+                float* factors) {
+    __shared__ double maxima[8];
+    const Cities cities = CITIES;
+    const Exponents exponents{alpha, beta, shortest};
+    const int i = blockIdx.x;
+    const float* trails = tau + static_cast<size_t>(i) * n;
+    float* row = factors + static_cast<size_t>(i) * stride;
+    const auto weight = [&](int j) { return j == i ? 0.0 : weight_of(cities, trails[j], i, j, exponents); };
+    double largest = 0.0;
+    for (int j = threadIdx.x; j < n; j += 256) largest = fmax(largest, weight(j));
+    largest = warp_max(largest);
+    if (lane_id() == 0) maxima[threadIdx.x >> 5] = largest;
+    __syncthreads();
+    for (int w = 0; w < 8; ++w) largest = fmax(largest, maxima[w]);
+#if FORM == SCALED
+    const double scale = largest > 0.0 ? LARGEST_WEIGHT / largest : 0.0;
+#endif
+    for (int j = threadIdx.x; j < stride; j += 256) {
+        const double w = j < n ? weight(j) : 0.0;
+#if FORM == SHARES
+        row[j] = share_of(w, largest);
+#elif FORM == INVERSES
+        row[j] = inverse_of(w, largest);
+#else
+        row[j] = w > 0.0 ? fmaxf(static_cast<float>(w * scale), 0x1p-126f) : 0.0f;
+#endif
+    }
+}

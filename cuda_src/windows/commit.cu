@@ -1,0 +1,362 @@
+// Commit: exchanges that were found side by side on one tour are applied to it together. One block a tour.
+//
+// An exchange takes k edges out of the tour and puts k others in, and gives a tour when it is applied alone. Better ones
+// go first: each claims the positions it touches, and one that finds a position claimed is left. The edges out cut the
+// tour into segments, the edges in link segment ends, and following the links shows the cycles: where there are several,
+// the weakest exchange that touches each but the largest is dropped. pymoo_gpuaco/exchange/commit.py does the same on the
+// host, one exchange after another; the result is the same.
+#include "device/warp.cuh"
+
+#ifndef THREADS
+#define THREADS 512  // a block of commit_exchanges
+#endif
+// Contradictions are settled by dropping one exchange a stray cycle; after so many rounds all that touch one go.
+constexpr int GENTLE_ROUNDS = 12;
+
+constexpr unsigned long long TAKEN = ~0ull;
+constexpr int END = -1;  // of the list that begins with end 0
+
+struct __align__(16) Found {
+    double gain;
+    int edges, first;
+};
+
+enum State : unsigned char { OPEN, ACCEPTED, LEFT };
+
+// Where a walk over segment ends has come after 2^i steps.
+struct __align__(16) Jump {
+    int to;      // end by which it enters a segment next, or END
+    int places;  // positions that it has passed
+    int count;   // segments
+    int least;   // least end that it has met
+};
+
+// Room of all tours; each block uses its own part.
+struct Room {
+    const Found* found;      // (windows,)
+    const int2 *removed, *added;
+    State* states;           // (windows,)
+    unsigned long long* claims;  // (n,) 0
+    unsigned* bits;          // (words,) 0: the cuts, a bit a position: the edge behind it is out
+    int* ranks;              // (words,) cuts before the word
+    int* cuts;               // (n,) positions
+    int* links;              // (2 n,) end that an end is linked to
+    int* owners;             // (2 n,) exchange that says so
+    int* used;               // (n,) of a segment's ends, where it is one position
+    Jump *jumps, *jumped;    // (2 n,)
+    int* sizes;              // (2 n,) positions of the cycle with this least end
+    unsigned long long* weakest;  // (2 n,) key of its weakest exchange
+    int n, windows, words;
+
+    // Better exchanges have larger keys; of equal ones the lower number.
+    __device__ unsigned long long key(int exchange) const {
+        const unsigned gain = ordered(static_cast<float>(found[exchange].gain));
+        return static_cast<unsigned long long>(gain) << 32 | (0xFFFFFFFEu - exchange);
+    }
+    __device__ static int of_key(unsigned long long key) { return static_cast<int>(0xFFFFFFFEu - static_cast<unsigned>(key)); }
+    __device__ int cut_of(int2 edge) const {
+        const int low = min(edge.x, edge.y), high = max(edge.x, edge.y);
+        return high - low == 1 ? low : high;
+    }
+    __device__ bool is_cut(int p) const { return bits[p >> 5] >> (p & 31) & 1u; }
+    __device__ int rank(int p) const { return ranks[p >> 5] + __popc(bits[p >> 5] & ((1u << (p & 31)) - 1u)); }
+    __device__ int start(int segment, int m) const {
+        const int p = cuts[segment > 0 ? segment - 1 : m - 1] + 1;
+        return p < n ? p : 0;
+    }
+    __device__ int length(int segment, int m) const {
+        const int l = cuts[segment] - cuts[segment > 0 ? segment - 1 : m - 1];
+        return l > 0 ? l : l + n;
+    }
+    // Loose end at a position: 2 s is the start of segment s, 2 s + 1 its end. A position that is both takes two edges,
+    // one at each: which one where does not matter.
+    __device__ int loose_end(int p, int m) const {
+        const int before = p > 0 ? p - 1 : n - 1;
+        const bool ends = is_cut(p), starts = is_cut(before);
+        const int segment = ends ? rank(p) : rank(before) + 1 == m ? 0 : rank(before) + 1;
+        const int side = ends && starts ? atomicAdd(used + segment, 1) : ends;
+        return 2 * segment + side;
+    }
+};
+
+// Sum over the threads before, of all in ``total``. All threads of the block.
+__device__ inline int sum_before(int value, int* warps, int& total) {
+    const int lane = lane_id(), warp = threadIdx.x / 32;
+    int upto = value;
+#pragma unroll
+    for (int step = 1; step < 32; step <<= 1) {
+        const int other = __shfl_up_sync(EVERY_LANE, upto, step);
+        if (lane >= step) upto += other;
+    }
+    if (lane == 31) warps[warp] = upto;
+    __syncthreads();
+    int before = upto - value;
+    total = 0;
+    for (int w = 0; w < THREADS / 32; ++w) {
+        if (w < warp) before += warps[w];
+        total += warps[w];
+    }
+    __syncthreads();
+    return before;
+}
+
+// Decide which exchanges are accepted, as if they came one after another, the better first.
+__device__ inline void claim(const Room& room) {
+    for (int i = threadIdx.x; i < room.windows; i += THREADS) room.states[i] = room.found[i].edges > 0 ? OPEN : LEFT;
+    __syncthreads();
+    bool open = true;
+    while (__syncthreads_or(open)) {
+        for (int i = threadIdx.x; i < room.windows; i += THREADS) {
+            if (room.states[i] != OPEN) continue;
+            const Found f = room.found[i];
+            const unsigned long long key = room.key(i);
+            for (int e = f.first; e < f.first + f.edges; ++e) {
+                atomicMax(room.claims + room.removed[e].x, key);
+                atomicMax(room.claims + room.removed[e].y, key);
+            }
+        }
+        __syncthreads();
+        for (int i = threadIdx.x; i < room.windows; i += THREADS) {
+            if (room.states[i] != OPEN) continue;
+            const Found f = room.found[i];
+            const unsigned long long key = room.key(i);
+            bool best = true, too_late = false;
+            for (int e = f.first; e < f.first + f.edges; ++e) {
+                const unsigned long long one = room.claims[room.removed[e].x], two = room.claims[room.removed[e].y];
+                best = best && one == key && two == key;
+                too_late = too_late || one == TAKEN || two == TAKEN;
+            }
+            if (best) room.states[i] = ACCEPTED;
+            if (too_late) room.states[i] = LEFT;
+        }
+        __syncthreads();
+        open = false;
+        for (int i = threadIdx.x; i < room.windows; i += THREADS) {
+            // an accepted exchange keeps its positions, the others make room for the next round
+            const Found f = room.found[i];
+            const unsigned long long key = room.key(i), kept = room.states[i] == ACCEPTED ? TAKEN : 0ull;
+            open = open || room.states[i] == OPEN;
+            for (int e = f.first; e < f.first + f.edges; ++e) {
+                unsigned long long* one = room.claims + room.removed[e].x;
+                unsigned long long* two = room.claims + room.removed[e].y;
+                if (*one == key) *one = kept;
+                if (*two == key) *two = kept;
+            }
+        }
+    }
+    for (int i = threadIdx.x; i < room.windows; i += THREADS) {
+        const Found f = room.found[i];
+        if (room.states[i] == ACCEPTED)
+            for (int e = f.first; e < f.first + f.edges; ++e)
+                room.claims[room.removed[e].x] = room.claims[room.removed[e].y] = 0ull;
+    }
+    __syncthreads();
+}
+
+// Mark the cuts of the accepted exchanges; their number.
+__device__ inline int cut_up(const Room& room, int* warps) {
+    for (int i = threadIdx.x; i < room.windows; i += THREADS) {
+        if (room.states[i] != ACCEPTED) continue;
+        const Found f = room.found[i];
+        for (int e = f.first; e < f.first + f.edges; ++e) {
+            const int cut = room.cut_of(room.removed[e]);
+            atomicOr(room.bits + (cut >> 5), 1u << (cut & 31));
+        }
+    }
+    __syncthreads();
+    const int share = (room.words + THREADS - 1) / THREADS, first = min(room.words, static_cast<int>(threadIdx.x) * share);
+    const int last = min(room.words, first + share);
+    int own = 0, m;
+    for (int word = first; word < last; ++word) own += __popc(room.bits[word]);
+    int rank = sum_before(own, warps, m);
+    for (int word = first; word < last; ++word) {
+        room.ranks[word] = rank;
+        for (unsigned left = room.bits[word]; left != 0u; left &= left - 1u) room.cuts[rank++] = 32 * word + __ffs(left) - 1;
+    }
+    __syncthreads();
+    return m;
+}
+
+__device__ inline void clear_cuts(const Room& room) {
+    for (int i = threadIdx.x; i < room.windows; i += THREADS) {
+        const Found f = room.found[i];
+        for (int e = f.first; e < f.first + f.edges; ++e) room.bits[room.cut_of(room.removed[e]) >> 5] = 0u;
+    }
+    __syncthreads();
+}
+
+// Link the segment ends, and follow the links from every end by doubling: in ``room.jumps`` the walk to the end of the
+// list that begins with end 0, or round and round.
+__device__ inline void follow(Room& room, int m) {
+    for (int s = threadIdx.x; s < m; s += THREADS) room.used[s] = 0;
+    __syncthreads();
+    for (int i = threadIdx.x; i < room.windows; i += THREADS) {
+        if (room.states[i] != ACCEPTED) continue;
+        const Found f = room.found[i];
+        for (int e = f.first; e < f.first + f.edges; ++e) {
+            const int a = room.loose_end(room.added[e].x, m), b = room.loose_end(room.added[e].y, m);
+            room.links[a] = b;
+            room.links[b] = a;
+            room.owners[a] = room.owners[b] = i;
+        }
+    }
+    __syncthreads();
+    for (int e = threadIdx.x; e < 2 * m; e += THREADS) {
+        const int next = room.links[e ^ 1];
+        room.jumps[e] = Jump{next == 0 ? END : next, room.length(e >> 1, m), 1, e};
+    }
+    __syncthreads();
+    for (int steps = 1; steps < 2 * m; steps <<= 1) {
+        for (int e = threadIdx.x; e < 2 * m; e += THREADS) {
+            Jump own = room.jumps[e];
+            if (own.to != END) {
+                const Jump next = room.jumps[own.to];
+                own = Jump{next.to, own.places + next.places, own.count + next.count, min(own.least, next.least)};
+            }
+            room.jumped[e] = own;
+        }
+        Jump* const jumps = room.jumps;
+        room.jumps = room.jumped;
+        room.jumped = jumps;
+        __syncthreads();
+    }
+}
+
+// Least end of the cycle that a segment is on, 0 for that of segment 0.
+__device__ inline int cycle_of(const Room& room, int segment) {
+    const Jump one = room.jumps[2 * segment], two = room.jumps[2 * segment + 1];
+    return one.to == END || two.to == END ? 0 : min(one.least, two.least);
+}
+
+// Drop exchanges that leave stray cycles.
+__device__ inline void drop(const Room& room, int m, bool gently) {
+    __shared__ unsigned long long largest;
+    for (int e = threadIdx.x; e < 2 * m; e += THREADS) {
+        room.sizes[e] = 0;
+        room.weakest[e] = TAKEN;
+    }
+    if (threadIdx.x == 0) largest = 0ull;
+    __syncthreads();
+    for (int s = threadIdx.x; s < m; s += THREADS) atomicAdd(room.sizes + cycle_of(room, s), room.length(s, m));
+    __syncthreads();
+    for (int e = threadIdx.x; e < 2 * m; e += THREADS)
+        if (room.sizes[e] > 0)
+            atomicMax(&largest, static_cast<unsigned long long>(room.sizes[e]) << 32 | (0xFFFFFFFFu - e));
+    __syncthreads();
+    const int kept = static_cast<int>(0xFFFFFFFFu - static_cast<unsigned>(largest));
+    for (int e = threadIdx.x; e < 2 * m; e += THREADS) {
+        const int cycle = cycle_of(room, e >> 1);
+        if (cycle == kept) continue;
+        if (gently)
+            atomicMin(room.weakest + cycle, room.key(room.owners[e]));
+        else
+            room.states[room.owners[e]] = LEFT;
+    }
+    __syncthreads();
+    for (int e = threadIdx.x; e < 2 * m; e += THREADS)
+        if (room.weakest[e] != TAKEN) room.states[Room::of_key(room.weakest[e])] = LEFT;
+    __syncthreads();
+}
+
+extern "C" __global__ void __launch_bounds__(THREADS) commit_exchanges(
+    int n, int windows,
+    const Found* found,                       // (tours, windows)
+    const int2* removed, const int2* added,   // pairs of positions
+    unsigned char* states,                    // (tours, windows)
+    unsigned long long* claims,               // (tours, n) 0
+    unsigned* bits, int* ranks,               // (tours, words); bits 0
+    int* cuts, int* links, int* owners, int* used,  // (tours, n), (tours, 2 n), (tours, 2 n), (tours, n)
+    int4* jumps, int4* jumped, int* sizes, unsigned long long* weakest,  // (tours, 2 n)
+    int most,         // segments that a tour has room for
+    int* counts,      // (tours,)
+    int4* segments,   // (tours, most) for lay_out
+    double* gains) {  // (tours,) grow by what is gained
+    __shared__ int warps[THREADS / 32];
+    __shared__ double parts[THREADS];
+    const size_t tour = blockIdx.x;
+    const int words = (n + 31) / 32;
+    Room room{found + tour * windows,
+              removed,
+              added,
+              reinterpret_cast<State*>(states) + tour * windows,
+              claims + tour * n,
+              bits + tour * words,
+              ranks + tour * words,
+              cuts + tour * n,
+              links + 2 * tour * n,
+              owners + 2 * tour * n,
+              used + tour * n,
+              reinterpret_cast<Jump*>(jumps) + 2 * tour * n,
+              reinterpret_cast<Jump*>(jumped) + 2 * tour * n,
+              sizes + 2 * tour * n,
+              weakest + 2 * tour * n,
+              n,
+              windows,
+              words};
+    claim(room);
+    int m = 0;
+    for (int round = 0;; ++round) {
+        m = cut_up(room, warps);
+        if (m == 0) break;
+        follow(room, m);
+        if (room.jumps[0].places == n) break;
+        drop(room, m, round < GENTLE_ROUNDS);
+        clear_cuts(room);
+    }
+    int4* const own = segments + tour * most;
+    if (m == 0) {
+        if (threadIdx.x == 0) {
+            own[0] = make_int4(0, 0, n, 1);
+            counts[tour] = 1;
+        }
+        return;
+    }
+    for (int e = threadIdx.x; e < 2 * m; e += THREADS) {
+        const Jump jump = room.jumps[e];
+        if (jump.to != END) continue;
+        const int segment = e >> 1;
+        own[m - jump.count] = make_int4(n - jump.places, e & 1 ? room.cuts[segment] : room.start(segment, m),
+                                        room.length(segment, m), e & 1 ? -1 : 1);
+    }
+    // in a fixed order, so that the rounding is the same each time
+    double gain = 0.0;
+    for (int i = threadIdx.x; i < windows; i += THREADS)
+        if (room.states[i] == ACCEPTED) gain += room.found[i].gain;
+    parts[threadIdx.x] = gain;
+    clear_cuts(room);
+    for (int half = THREADS / 2; half > 0; half >>= 1) {
+        if (threadIdx.x < half) parts[threadIdx.x] += parts[threadIdx.x + half];
+        __syncthreads();
+    }
+    if (threadIdx.x == 0) {
+        counts[tour] = m;
+        gains[tour] += parts[0];
+    }
+}
+
+// Tours laid anew from their segments.
+extern "C" __global__ void lay_out(
+    int n, int tours, int most, const int* counts,  // (tours,)
+    const int4* segments,  // (tours, most) place in the new tour, ascending; position in the old; count; 1 or -1
+    const int* old_tours, int* new_tours, int* positions) {  // (tours, n)
+    const size_t index = static_cast<size_t>(blockIdx.x) * blockDim.x + threadIdx.x;
+    if (index >= static_cast<size_t>(tours) * n) return;
+    const int which = static_cast<int>(index / n), place = static_cast<int>(index % n);
+    const size_t offset = static_cast<size_t>(which) * n;
+    const int4* const own = segments + static_cast<size_t>(which) * most;
+    int low = 0, high = counts[which] - 1;
+    while (low < high) {
+        const int middle = (low + high + 1) >> 1;
+        if (own[middle].x <= place)
+            low = middle;
+        else
+            high = middle - 1;
+    }
+    const int4 s = own[low];
+    int from = s.y + s.w * (place - s.x);
+    if (from >= n) from -= n;
+    if (from < 0) from += n;
+    const int city = old_tours[offset + from];
+    new_tours[offset + place] = city;
+    positions[offset + city] = place;
+}

@@ -1,0 +1,291 @@
+// Window search: one warp cuts a window out of a tour, tries to make it shorter, and hands out what it changed.
+//
+// A trial is what a focused ant does: it forces a few new edges into a good tour and repairs the rest (Skinderowicz,
+// "Improving Ant Colony Optimization efficiency for solving large TSP instances", Applied Soft Computing 120 (2022)).
+// A window makes some trials one after another; what leaves it is an exchange: edges out, as many edges in.
+#include "windows/cut.cuh"
+#include "windows/three_opt.cuh"
+
+#ifndef WARPS
+#define WARPS 4  // windows a block
+#endif
+constexpr int MOST_EDGES = 255;     // of an exchange: a window has no more
+constexpr int MOST_LOOKS = 1 << 14; // of one repair: no honest one comes near it
+
+// What a window found: ``edges`` edges out and as many in, from number ``first`` on in the lists of all.
+struct __align__(16) Found {
+    double gain;  // exact, by the instance's own metric
+    int edges, first;
+};
+
+// Cities that are to be looked at: a lane has 32 of them in a word.
+struct Queue {
+    unsigned own = 0;
+
+    __device__ __forceinline__ void push(int city) {
+        if (lane_id() == city >> 5) own |= 1u << (city & 31);
+    }
+    __device__ __forceinline__ int next() {  // or -1; it stays in the queue
+        const unsigned lanes = __ballot_sync(EVERY_LANE, own != 0);
+        if (lanes == 0) return -1;
+        const int lane = __ffs(lanes) - 1;
+        return 32 * lane + __ffs(__shfl_sync(EVERY_LANE, own, lane)) - 1;
+    }
+    __device__ __forceinline__ void drop(int city) {
+        if (lane_id() == city >> 5) own &= ~(1u << (city & 31));
+    }
+    __device__ __forceinline__ void fill(int m) {
+        const int left = m - 32 * lane_id();
+        own = left >= 32 ? ~0u : left > 0 ? (1u << left) - 1u : 0u;
+    }
+};
+
+// The order of the cities, in registers.
+struct Kept {
+    unsigned words[SLOTS / 4];
+
+    __device__ __forceinline__ void keep(const Window& w) {
+        const unsigned* order = reinterpret_cast<const unsigned*>(w.order);
+#pragma unroll
+        for (int s = 0; s < SLOTS / 4; ++s) words[s] = order[32 * s + lane_id()];
+    }
+    __device__ __forceinline__ void restore(Window& w, int m) const {
+        unsigned* order = reinterpret_cast<unsigned*>(w.order);
+#pragma unroll
+        for (int s = 0; s < SLOTS / 4; ++s) {
+            order[32 * s + lane_id()] = words[s];
+#pragma unroll
+            for (int b = 0; b < 4; ++b) {
+                const int p = 4 * (32 * s + lane_id()) + b;
+                if (p < m) w.place[words[s] >> 8 * b & 255u] = static_cast<Local>(p);
+            }
+        }
+        __syncwarp();
+    }
+};
+
+// Back to the order that was kept. All lanes.
+__device__ __forceinline__ void go_back(const View& view, const Kept& kept) {
+    kept.restore(view.w, view.m);
+    view.measure(0, view.m);
+}
+
+// The ends of the edges that a move changes go into the queue.
+__device__ __forceinline__ void push_ends(const Path& path, int x, int y, Queue& queue) {
+    queue.push(path.at(-1));
+    queue.push(path.at(0));
+    queue.push(path.at(x - 1));
+    queue.push(path.at(x));
+    queue.push(path.at(y - 1));
+    queue.push(path.at(y));
+}
+
+// Make moves until no queued city has one; the gain. All lanes.
+__device__ inline float repair(const View& view, Queue& queue, unsigned& looks) {
+    float gain = 0.0f;
+    for (int look = 0; look < MOST_LOOKS; ++look) {
+        const int city = queue.next();
+        if (city < 0) break;
+        ++looks;
+        const Move move = best_move(view, city);
+        if (move.gain == 0.0f) {
+            queue.drop(city);
+            continue;
+        }
+        const Path path{view, view.w.place[city], move.code >> 24 ? -1 : 1};
+        const int x = move.code >> 8 & 255, y = move.code >> 16 & 255;
+        push_ends(path, x, y, queue);
+        make_move(view, path, move.code & 255, x, y);
+        gain += move.gain;
+    }
+    queue.own = 0;
+    return gain;
+}
+
+// A double bridge: three adjacent stretches b, c, d of the path, from its start on, are laid in the order d, c, b. No
+// 3-opt move undoes it. False if an edge that would go is tied. All lanes.
+__device__ __forceinline__ bool double_bridge(const View& view, const Path& path, int b, int c, int d, Queue& queue,
+                                              float& gain) {
+    const int ends[8] = {path.at(-1),        path.at(0),     path.at(b - 1),     path.at(b),
+                         path.at(b + c - 1), path.at(b + c), path.at(b + c + d - 1), path.at(b + c + d)};
+    const float out[4] = {path.edge(-1), path.edge(b - 1), path.edge(b + c - 1), path.edge(b + c + d - 1)};
+    gain = 0.0f;
+#pragma unroll
+    for (int e = 0; e < 4; ++e) {
+        if (out[e] == TIED) return false;
+        gain += out[e];
+    }
+    gain -= view.units_between(ends[0], ends[5]) + view.units_between(ends[6], ends[3]) +
+            view.units_between(ends[4], ends[1]) + view.units_between(ends[2], ends[7]);
+#pragma unroll
+    for (int e = 0; e < 8; ++e) queue.push(ends[e]);
+    rearrange(view, path, 0, b + c, d, SWAPPED);
+    rearrange(view, path, d, b, c, SWAPPED);
+    return true;
+}
+
+// Kick: false if none was found. With weights an ant stands at a random city and draws its next one from the
+// candidates by tau^alpha eta^beta, and that edge is forced in; else all stretches are random.
+__device__ inline bool kick(const View& view, const float* weights, int longest, const Key& key, unsigned window,
+                            unsigned trial, Queue& queue, float& gain) {
+    const int m = view.m, lane = lane_id();
+    const int limit = min(longest, (m - 2) / 3);
+    for (unsigned attempt = 0; attempt < 8; ++attempt) {
+        const uint4 random = philox4x32(make_uint4(trial, STREAM_TRIALS, window, attempt), key);
+        const int place = below(random.x, m);
+        const int d = 1 + below(random.y, limit);
+        if (weights == nullptr) {
+            const Path path{view, place, 1};
+            if (double_bridge(view, path, 1 + below(random.z, limit), 1 + below(random.w, limit), d, queue, gain))
+                return true;
+            continue;
+        }
+        const int from = view.w.order[place];
+        unsigned wait = ~0u;
+        const int other = lane < NEAR ? view.w.near[from][lane] : NONE;
+        if (other != NONE) {
+            const int apart = view.wrapped(view.w.place[other] - place);
+            if (apart > 2 && apart < m - 2) {
+                const float weight = weights[static_cast<size_t>(view.w.city[from]) * NEAR + lane];
+                const unsigned word = philox4x32(make_uint4(trial, STREAM_EDGES, window, attempt * 32 + lane), key).x;
+                if (weight > 0.0f) wait = (__float_as_uint(exponential(word) / weight) & ~31u) | lane;
+            }
+        }
+        const unsigned first = warp_min(wait);
+        if (first == ~0u) continue;
+        const int next = view.w.near[from][first & 31u];
+        // what lies between them is cut in two; the last stretch begins at ``next``
+        const int ahead = view.wrapped(view.w.place[next] - place);
+        const bool forward = 2 * ahead <= m;
+        const int between = (forward ? ahead : m - ahead) - 1;
+        const Path path{view, view.wrapped(place + (forward ? 1 : -1)), forward ? 1 : -1};
+        const int b = 1 + below(random.z, between - 1);
+        if (between + d > m - 2) continue;
+        if (double_bridge(view, path, b, between - b, d, queue, gain)) return true;
+    }
+    return false;
+}
+
+// Hand out what the window has become. All lanes.
+__device__ inline void hand_out(const View& view, const Cities& cities, const Tour& tour, int runs, bool any,
+                                Found& found, int2* removed, int2* added, int* count) {
+    Window& w = view.w;
+    const int m = view.m, lane = lane_id();
+    unsigned in = 0, out = 0;
+    double gain = 0.0;
+#pragma unroll
+    for (int s = 0; s < SLOTS; ++s) {
+        const int i = SLOTS * lane + s;
+        if (i >= m) continue;
+        const int u = w.order[i], v = view.at(i + 1), apart = abs(u - v);
+        if (apart != 1 && apart != m - 1) {
+            in |= 1u << s;
+            gain -= exact_distance(cities, w.city[u], w.city[v]);
+        }
+        const int after = view.wrapped(i + 1), moved = abs(static_cast<int>(w.place[i]) - static_cast<int>(w.place[after]));
+        if (moved != 1 && moved != m - 1) {
+            out |= 1u << s;
+            gain += exact_distance(cities, w.city[i], w.city[after]);
+        }
+    }
+    gain = warp_sum(gain);
+    const int edges = static_cast<int>(warp_sum(static_cast<unsigned>(__popc(out))));
+    int first = 0;
+    const bool good = edges > 0 && edges <= MOST_EDGES && (any || gain >= 0.0);
+    if (good && lane == 0) first = atomicAdd(count, edges);
+    first = __shfl_sync(EVERY_LANE, first, 0);
+    if (lane == 0) found = Found{gain, good ? edges : 0, first};
+    if (!good) return;
+    int to_out = first + inclusive_sum(__popc(out)) - __popc(out);
+    int to_in = first + inclusive_sum(__popc(in)) - __popc(in);
+#pragma unroll
+    for (int s = 0; s < SLOTS; ++s) {
+        const int i = SLOTS * lane + s;
+        if (out >> s & 1u)
+            removed[to_out++] =
+                make_int2(position_of(w, runs, tour, i), position_of(w, runs, tour, view.wrapped(i + 1)));
+        if (in >> s & 1u)
+            added[to_in++] =
+                make_int2(position_of(w, runs, tour, w.order[i]), position_of(w, runs, tour, view.at(i + 1)));
+    }
+}
+
+// ``windows`` windows of each of ``tours`` tours. A trial is kept if the window gets no longer than its best so far by
+// more than a threshold drawn up to ``slack`` units; with ``heat`` > 0 by Metropolis' rule at that temperature, and then
+// the last arrangement leaves the window, else the best.
+extern "C" __global__ void __launch_bounds__(32 * WARPS) search_windows(
+    CITIES_PARAMETERS, float scale,
+    const int* all_near, int lists,  // (lists, n, NEAR), or -1; a window draws one of the lists
+    const float* weights,  // (n, NEAR) or null
+    const int* all_tours, const int* all_positions,  // (tours, n)
+    int tours, int windows, unsigned key_low, unsigned key_high, int trials, int all_queued, int longest, int walk,
+    int least_around, int most_around, float slack, float heat, int successes,
+    Found* found,  // (tours * windows,)
+    int2* removed, int2* added, int* count,  // pairs of positions
+    unsigned long long* statistics) {  // (4,): trials, looks, cities, windows
+    extern __shared__ uint4 shared[];
+    const int number = blockIdx.x * WARPS + threadIdx.x / 32, lane = lane_id();
+    if (number >= tours * windows) return;
+    Window& w = reinterpret_cast<Window*>(shared)[threadIdx.x / 32];
+    const Cities cities = CITIES;
+    const Key key{key_low, key_high};
+    const int which = number / windows, position = number % windows;
+    const uint4 random = random_words(key, 0u, STREAM_START, number);
+    // evenly over the tour, each anywhere in its share
+    const int centre = min(n - 1, static_cast<int>((position + random.x * 0x1p-32) * n / windows));
+    const size_t offset = static_cast<size_t>(which) * n;
+    const Tour tour{all_tours + offset, all_positions + offset, n, centre};
+    const int around = least_around + below(random.y, most_around - least_around + 1);
+    const int steps = 2 + below(random.z, walk);
+    const int* near = all_near + below(random.z << 16 | random.z >> 16, lists) * static_cast<size_t>(n) * NEAR;
+    // half of the windows allow nothing worse
+    const float threshold = random.w & 1u ? 0.0f : slack * uniform(random.w);
+    int runs = 0;
+    const int m = cut(w, cities, tour, near, steps, around, key, number, runs);
+    if (m < 8) {
+        if (lane == 0) found[number] = Found{0.0, 0, 0};
+        return;
+    }
+    const View view{w, cities, scale, m};
+    Queue queue;
+    Kept last, best;
+    unsigned looks = 0;
+    float total = 0.0f, best_total = 0.0f;
+    int better = 0;
+    view.measure(0, m);
+    if (all_queued) {
+        queue.fill(m);
+        total = best_total = repair(view, queue, looks);
+    }
+    last.keep(w);
+    best = last;
+    int trial = 0;
+    for (; trial < trials && better < successes; ++trial) {
+        float change = 0.0f;
+        if (!kick(view, weights, longest, key, number, trial, queue, change)) continue;
+        change += repair(view, queue, looks);
+        const bool accepted =
+            heat > 0.0f
+                ? change >= heat * logf(uniform(random_words(key, trial, STREAM_COIN, number).x))
+                : total + change >= best_total - threshold;
+        if (!accepted) {
+            go_back(view, last);
+            continue;
+        }
+        total += change;
+        last.keep(w);
+        if (total >= best_total) {
+            better += total > best_total && heat == 0.0f;
+            best_total = total;
+            best = last;
+        }
+    }
+    if (heat == 0.0f) best.restore(w, m);
+    hand_out(view, cities, tour, runs, heat > 0.0f, found[number], removed, added, count);
+    if (lane == 0) {
+        atomicAdd(statistics, static_cast<unsigned long long>(trial));
+        atomicAdd(statistics + 1, static_cast<unsigned long long>(looks));
+        atomicAdd(statistics + 2, static_cast<unsigned long long>(m));
+        atomicAdd(statistics + 3, 1ull);
+    }
+}

@@ -1,0 +1,106 @@
+// Sequential 3-opt moves around one city, all of them at once: every lane looks at some.
+//
+// Lin-Kernighan steps of three exchanges with full breadth (Helsgaun, EJOR 126 (2000), section 4: the basis move;
+// t1 .. t6 as there). Take out (t1, t2), add (t2, t3), take out (t3, t4), add (t4, t5), take out (t5, t6), close with
+// (t6, t1). No path is reversed to look: which moves keep one cycle follows from the order of the cities alone.
+#pragma once
+
+#include "windows/window.cuh"
+
+// The best move that a lane or the warp has found. With the path read from t2 to t1, the move lays its first two
+// stretches, [0, x) and [x, y), anew.
+struct Move {
+    float gain;  // units; 0 if there is none
+    int code;    // pattern | x << 8 | y << 16 | (step < 0) << 24
+
+    __device__ __forceinline__ void offer(float other_gain, int pattern, int x, int y, int backward) {
+        if (other_gain > gain) {
+            gain = other_gain;
+            code = pattern | x << 8 | y << 16 | backward << 24;
+        }
+    }
+};
+
+// The best 3-opt or 2-opt move that gives t2 a nearer neighbour. All lanes.
+__device__ inline Move best_move(const View& view, int t2) {
+    Window& w = view.w;
+    const int lane = lane_id(), m = view.m, first = w.place[t2];
+    Move best{0.0f, 0};
+    // Moves begun: lanes are both directions of the tour x both neighbours t4 of t3 x eight t3. The path without
+    // (t1, t2) is 0 .. m-1, with t2 at 0 and t1 at m-1.
+    bool open = false;
+    Begun begun;
+    {
+        const int backward = lane & 1, after_t3 = lane >> 1 & 1;
+        const Path path{view, first, backward ? -1 : 1};
+        const int t3 = w.near[t2][lane >> 2];
+        if (t3 != NONE) {
+            const float g1 = path.edge(-1) - view.units_between(t2, t3);
+            const int q3 = path.index(t3);
+            if (g1 > 0.0f && q3 >= 2 && q3 < m - 1) {
+                const int t4 = path.at(after_t3 ? q3 + 1 : q3 - 1);
+                const float g2 = g1 + path.edge(after_t3 ? q3 : q3 - 1);
+                open = g2 > 0.0f;
+                begun = Begun{g2, static_cast<Local>(t4), static_cast<Local>(q3), static_cast<Local>(after_t3),
+                              static_cast<Local>(backward)};
+                // 2-opt: [0, q3) turned
+                if (open && !after_t3)
+                    best.offer(g2 - view.units_between(t4, path.at(-1)), V_THEN_U_TURNED, q3, q3, backward);
+            }
+        }
+    }
+    // those of one kind side by side, so that few lanes wait for others
+    const unsigned opened = __ballot_sync(EVERY_LANE, open);
+    const unsigned before_t3 = opened & 0x33333333u, of_kind = lane & 2 ? opened ^ before_t3 : before_t3;
+    if (open) w.begun[__popc(of_kind & ((1u << lane) - 1u)) + (lane & 2 ? __popc(before_t3) : 0)] = begun;
+    __syncwarp();
+    // Moves closed: four at a time, eight lanes each, one t5 a lane.
+    const int count = __popc(opened);
+    for (int i = lane >> 3; i < count; i += 4) {
+        const Begun one = w.begun[i];
+        const int t5 = w.near[one.t4][lane & 7];
+        if (t5 == NONE) continue;
+        const float g = one.gain - view.units_between(one.t4, t5);
+        if (g <= 0.0f) continue;
+        const Path path{view, first, one.backward ? -1 : 1};
+        const int t1 = path.at(-1), q3 = one.q3, q5 = path.index(t5);
+        if (one.after_t3) {
+            // t2 .. t3 is a cycle: t5 must open it, on either side
+            if (q5 >= q3) continue;
+            best.offer(g + path.edge(q5) - view.units_between(path.at(q5 + 1), t1), SWAPPED, q5 + 1, q3 + 1,
+                       one.backward);
+            if (q5 > 0)
+                best.offer(g + path.edge(q5 - 1) - view.units_between(path.at(q5 - 1), t1), BOTH_TURNED, q5, q3 + 1,
+                           one.backward);
+        } else {
+            // a 2-opt move so far: one side of t5 keeps the path in one piece
+            const bool inside = q5 < q3;
+            if (inside ? q5 > q3 - 3 : q5 == q3 || q5 >= m - 1) continue;
+            const int q6 = inside ? q5 + 1 : q5 - 1;
+            const float gain = g + path.edge(inside ? q5 : q6) - view.units_between(path.at(q6), t1);
+            best.offer(gain, inside ? V_THEN_U_TURNED : V_TURNED_THEN_U, inside ? q6 : q3, inside ? q3 : q5,
+                       one.backward);
+        }
+    }
+    __syncwarp();
+    // the first lane of the best gain
+    const unsigned packed = best.gain > 0.0f ? static_cast<unsigned>(best.gain) << 5 | (31 - lane) : 0u;
+    const unsigned most = warp_max(packed);
+    if (most == 0u) return Move{0.0f, 0};
+    const int winner = 31 - static_cast<int>(most & 31u);
+    return Move{static_cast<float>(most >> 5), __shfl_sync(EVERY_LANE, best.code, winner)};
+}
+
+// Make a move of ``best_move``: of the three stretches the longest stays where it is. All lanes.
+__device__ inline void make_move(const View& view, const Path& path, int pattern, int x, int y) {
+    const int one = x, two = y - x, three = view.m - y;
+    // Read from the end of the first stretch, or of the second, the same cycle shows another pattern of the other two.
+    constexpr int after_first = SWAPPED | BOTH_TURNED << 2 | V_THEN_U_TURNED << 4 | V_TURNED_THEN_U << 6;
+    constexpr int after_second = SWAPPED | V_TURNED_THEN_U << 2 | BOTH_TURNED << 4 | V_THEN_U_TURNED << 6;
+    if (three >= one && three >= two)
+        rearrange(view, path, 0, one, two, pattern);
+    else if (one >= two)
+        rearrange(view, path, x, two, three, after_first >> 2 * pattern & 3);
+    else
+        rearrange(view, path, y, three, one, after_second >> 2 * pattern & 3);
+}

@@ -1,0 +1,92 @@
+"""Compiled functions are kept on disk by numba, and a disk that fails is no reason to fail.
+
+numba looks for a folder it can write to: NUMBA_CACHE_DIR, the package's own, the user's cache. Where there is none it
+refuses to import the function, and where writing fails it ends the program. Here it then goes on, in a temporary
+folder or without any, with one warning.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import hashlib
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numba
+from numba.core.caching import FunctionCache
+
+from pymoo_gpuaco.backends import folders
+
+_config: Any = numba.config
+
+_HOW = "set NUMBA_CACHE_DIR to a folder that can be written, and it is compiled only once"
+_told = False
+
+
+class _Cache(FunctionCache):
+    """numba's cache of one function, which fails by compiling anew."""
+
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        try:
+            return super().load_overload(sig, target_context)
+        except Exception as error:  # whatever a pickle that was cut off or made by another version raises
+            _tell(f"compiled code could not be read from {self.cache_path} ({error!r}) and is compiled anew")
+            with contextlib.suppress(OSError):
+                self.flush()  # or what is compiled now could not be kept
+            return None
+
+    def save_overload(self, sig: Any, data: Any) -> None:
+        try:
+            super().save_overload(sig, data)
+        except OSError as error:
+            _tell(f"compiled code could not be kept in {self.cache_path} ({error}); {_HOW}")
+
+    def _index_key(self, sig: Any, codegen: Any) -> Any:
+        # numba's own key knows the function, but not the functions of other files that are compiled into it
+        return (*super()._index_key(sig, codegen), _all_sources())
+
+
+def keeps_code(function: Any) -> Any:
+    """Let a compiled function keep its machine code where it can; return it."""
+    if not _config.DISABLE_JIT:
+        cache = _cache_of(function.py_func)
+        if cache is not None:
+            function._cache = cache
+    return function
+
+
+def _cache_of(function: Any) -> _Cache | None:
+    try:
+        return _Cache(function)
+    except RuntimeError as error:  # numba's "no locator available"
+        folder = folders.temporary()
+        instead = "and is compiled in every process" if folder is None else f"and is kept in {folder}"
+        _tell(f"compiled code finds no folder of its own ({error}), {instead}; {_HOW}")
+        if folder is None:
+            return None
+        before = _config.CACHE_DIR
+        _config.CACHE_DIR = str(folder)
+        try:
+            return _Cache(function)
+        except RuntimeError:
+            return None
+        finally:
+            _config.CACHE_DIR = before
+
+
+@functools.cache
+def _all_sources() -> str:
+    """A digest of every file that compiled functions are defined in."""
+    digest = hashlib.sha256()
+    for path in sorted(Path(__file__).parent.glob("*.py")):
+        digest.update(path.name.encode() + b"\0" + path.read_bytes())
+    return digest.hexdigest()
+
+
+def _tell(what: str) -> None:
+    global _told
+    if not _told:
+        _told = True
+        warnings.warn(f"pymoo_gpuaco: {what}", RuntimeWarning, stacklevel=3)

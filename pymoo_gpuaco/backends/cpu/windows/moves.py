@@ -1,0 +1,254 @@
+"""Repair of a window: sequential 3-opt moves with candidate lists, deepened like Lin and Kernighan's.
+
+A move starts at a city t1 and the edge to its neighbour t2, and exchanges edges one after another: (t2, t3) in,
+(t3, t4) out, (t4, t5) in, (t5, t6) out, and the edge from the last city to t1 closes the tour. All that closes with a gain
+is made; where nothing does, the 3-opt move that leaves the most to close is made and the search goes on from its open
+end, and if that brings nothing either, all is taken back. The basis move is Helsgaun's (European Journal of Operational
+Research 126, 2000, section 4.3) with three edges, evaluated without touching the tour.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from pymoo_gpuaco.backends.cpu.compiled import compiled, inlined
+from pymoo_gpuaco.backends.cpu.windows.window import LOG, LOGGED, NOBODY, QUEUE_HEAD, QUEUED, cost
+
+DEPTH = 3  # basis moves after one another
+# Reversals that one call of improve may log; with fewer left the log counts as full.
+MOST_FLIPS = 4 * DEPTH
+
+# Kinds of basis move, by the order in which t1's tour runs through the pieces afterwards; ' is reversed.
+_NONE, _TWO_OPT, _AFTER_TWO_OPT, _SWAP, _TURN_BOTH = 0, 1, 2, 3, 4
+
+
+@inlined
+def _step(order, where, m, c, direction):  # type: ignore[no-untyped-def]
+    """City after c in a direction."""
+    p = where[c] + direction
+    if p == m:
+        p = 0
+    elif p < 0:
+        p = m - 1
+    return order[p]
+
+
+@compiled
+def reverse(order, where, m, first, count):  # type: ignore[no-untyped-def]
+    """Turn ``count`` positions from ``first`` on around."""
+    i, j = first, first + count - 1
+    if j >= m:
+        j -= m
+    for _ in range(count // 2):
+        a, b = order[i], order[j]
+        order[i], order[j] = b, a
+        where[b], where[a] = i, j
+        i += 1
+        if i == m:
+            i = 0
+        j -= 1
+        if j < 0:
+            j = m - 1
+
+
+@compiled
+def flip(order, where, log, state, m, direction, a, b):  # type: ignore[no-untyped-def]
+    """Turn the path from city a to city b (in ``direction``) around; return the direction that is then meant.
+
+    If the rest of the tour is shorter it is turned instead, which is the same tour read the other way.
+    """
+    i, j = (where[a], where[b]) if direction > 0 else (where[b], where[a])
+    count = j - i
+    if count < 0:
+        count += m
+    count += 1
+    if 2 * count > m:
+        i = j + 1 if j + 1 < m else 0
+        count = m - count
+        direction = -direction
+    logged = state[LOGGED]
+    log[logged, 0], log[logged, 1] = i, count
+    state[LOGGED] = logged + 1
+    reverse(order, where, m, i, count)
+    return direction
+
+
+@compiled
+def undo(order, where, log, state, m, until):  # type: ignore[no-untyped-def]
+    """Take back all reversals but the first ``until``."""
+    for r in range(state[LOGGED] - 1, until - 1, -1):
+        reverse(order, where, m, log[r, 0], log[r, 1])
+    state[LOGGED] = until
+
+
+@inlined
+def push(w, m, c):  # type: ignore[no-untyped-def]
+    """Note that city c may lie wrong."""
+    if w.queued[c] == 0:
+        w.queued[c] = 1
+        at = w.state[QUEUE_HEAD] + w.state[QUEUED]
+        w.queue[at if at < m else at - m] = c
+        w.state[QUEUED] += 1
+
+
+@inlined
+def _pop(w, m):  # type: ignore[no-untyped-def]
+    head = w.state[QUEUE_HEAD]
+    c = w.queue[head]
+    w.state[QUEUE_HEAD] = head + 1 if head + 1 < m else 0
+    w.state[QUEUED] -= 1
+    w.queued[c] = 0
+    return c
+
+
+@inlined
+def _was_added(w, added, a, b):  # type: ignore[no-untyped-def]
+    for e in range(added):
+        p, q = w.added[e, 0], w.added[e, 1]
+        if (p == a and q == b) or (p == b and q == a):
+            return True
+    return False
+
+
+@inlined
+def _along(where, m, direction, origin, c):  # type: ignore[no-untyped-def]
+    """Steps from the position ``origin`` to city c in a direction."""
+    d = (where[c] - origin) * direction
+    return d if d >= 0 else d + m
+
+
+@compiled
+def _search(units, w, m, direction, t1, t2, open_gain, added):  # type: ignore[no-untyped-def]
+    """Look for a basis move from t1 and t2, t2 following t1 in ``direction``; leave it in ``w.found``.
+
+    ``open_gain`` is what the edges out are longer than the edges in. Returns the gain of the first move that closes with
+    one and True, else the most that a 3-opt move leaves to close (0 if there is none) and False.
+    """
+    order, where, k = w.order, w.where, w.near.shape[1]
+    origin = where[t2]
+    best = 0.0
+    for r in range(k):
+        t3 = w.near[t2, r]
+        if t3 < 0:
+            break
+        g1 = open_gain - w.cost[t2, r]
+        if g1 <= 0.0 or t3 == t1:
+            continue
+        before, after = _step(order, where, m, t3, -direction), _step(order, where, m, t3, direction)
+        if before == t2:
+            continue
+        s3 = _along(where, m, direction, origin, t3)
+        for side in range(2):
+            t4 = before if side == 0 else after
+            if w.mate[t3] == t4 or (side == 1 and t4 == t2) or _was_added(w, added, t3, t4):
+                continue
+            g2 = g1 + cost(units, w, t3, t4)
+            if side == 0:  # t1 t4' t2' t3: a tour as it is
+                gain = g2 - cost(units, w, t4, t1)
+                if gain > 0.0:
+                    w.found[0], w.found[1], w.found[2] = _TWO_OPT, t3, t4
+                    return gain, True
+            for s in range(k):
+                t5 = w.near[t4, s]
+                if t5 < 0:
+                    break
+                g3 = g2 - w.cost[t4, s]
+                if g3 <= 0.0 or t5 == t3:
+                    continue
+                ahead, behind = _step(order, where, m, t5, direction), _step(order, where, m, t5, -direction)
+                if ahead == t4 or behind == t4:
+                    continue
+                s5 = _along(where, m, direction, origin, t5)
+                if side == 0:
+                    choices, t6, kind = 1, behind if s5 >= s3 else ahead, _AFTER_TWO_OPT
+                    if t6 == t1:
+                        continue
+                elif s5 > s3:
+                    continue
+                else:  # t4 cuts the tour in two; t5 and t6 in the piece from t2 to t3 join it again
+                    choices, t6, kind = 2, ahead, _SWAP
+                for choice in range(choices):
+                    if choice == 1:
+                        t6, kind = behind, _TURN_BOTH
+                    if (kind == _SWAP and s5 == s3) or (kind == _TURN_BOTH and s5 == 0):
+                        continue
+                    if w.mate[t5] == t6 or _was_added(w, added, t5, t6):
+                        continue
+                    left = g3 + cost(units, w, t5, t6)
+                    gain = left - cost(units, w, t6, t1)
+                    if gain > 0.0 or left > best:
+                        w.found[0], w.found[1], w.found[2] = kind, t3, t4
+                        w.found[3], w.found[4] = t5, t6
+                        if gain > 0.0:
+                            return gain, True
+                        best = left
+    return best, False
+
+
+@compiled
+def _make(w, m, direction, t2):  # type: ignore[no-untyped-def]
+    """Make the move in ``w.found``; return the direction in which t1 is now followed by the move's last city."""
+    order, where, log, state = w.order, w.where, w.log, w.state
+    kind, t3, t4, t5, t6 = w.found[0], w.found[1], w.found[2], w.found[3], w.found[4]
+    # at most three paths are turned around, one after another
+    a1, b1, a2, b2, a3, b3 = t2, t4, NOBODY, NOBODY, NOBODY, NOBODY
+    if kind == _AFTER_TWO_OPT:
+        a2, b2 = t4, t6
+    elif kind == _SWAP:
+        a1, b1, a2, b2, a3, b3 = t2, t3, t3, t6, t5, t2
+    elif kind == _TURN_BOTH:
+        a1, b1, a2, b2 = t2, t6, t5, t3
+    direction = flip(order, where, log, state, m, direction, a1, b1)
+    if a2 >= 0:
+        direction = flip(order, where, log, state, m, direction, a2, b2)
+    if a3 >= 0:
+        direction = flip(order, where, log, state, m, direction, a3, b3)
+    return direction
+
+
+@compiled
+def improve(units, w, m, t1):  # type: ignore[no-untyped-def]
+    """Make a move from t1 that shortens the tour and push its cities; return the gain, 0 where there is none."""
+    for side in range(2):
+        direction = 1 if side == 0 else -1
+        t2 = _step(w.order, w.where, m, t1, direction)
+        if w.mate[t1] == t2:
+            continue
+        start, left, added = w.state[LOGGED], cost(units, w, t1, t2), 0
+        for level in range(DEPTH):
+            gain, closes = _search(units, w, m, direction, t1, t2, left, added)
+            if gain <= 0.0 or (level == DEPTH - 1 and not closes):
+                break
+            direction = _make(w, m, direction, t2)
+            w.added[added, 0], w.added[added, 1] = t2, w.found[1]
+            w.added[added + 1, 0], w.added[added + 1, 1] = w.found[2], w.found[3]
+            added += 2
+            if closes:
+                push(w, m, t1)
+                for e in range(added - 1 if w.found[0] == _TWO_OPT else added):
+                    push(w, m, w.added[e, 0])
+                    push(w, m, w.added[e, 1])
+                push(w, m, w.found[2] if w.found[0] == _TWO_OPT else w.found[4])
+                return gain
+            t2, left = w.found[4], gain
+        undo(w.order, w.where, w.log, w.state, m, start)
+    return 0.0
+
+
+@compiled
+def repair(units, w, m, can_undo):  # type: ignore[no-untyped-def]
+    """Improve from the queued cities until none is left; return the gain.
+
+    With ``can_undo`` all reversals stay in the log. Where it is nearly full the queue is emptied instead.
+    """
+    total = 0.0
+    while w.state[QUEUED] > 0:
+        c = _pop(w, m)
+        while w.state[LOGGED] < LOG - MOST_FLIPS:
+            gain = improve(units, w, m, c)
+            if gain <= 0.0:
+                break
+            total += gain
+            if not can_undo:
+                w.state[LOGGED] = 0
+    return total

@@ -1,0 +1,87 @@
+"""Trials in a window: a kick, a repair, and the rule that keeps or takes back.
+
+The kick is a double bridge of three short stretches (Martin, Otto and Felten, Operations Research Letters 11, 1992), which
+no sequential move undoes. A trial that does not lengthen the tour is kept; a longer one with the probability of
+Metropolis at the temperature of the moment.
+"""
+
+from __future__ import annotations
+
+import math
+
+from pymoo_gpuaco.backends.cpu.compiled import compiled, inlined
+from pymoo_gpuaco.backends.cpu.philox import next_below, next_uniform
+from pymoo_gpuaco.backends.cpu.windows.moves import flip, push, repair, undo
+from pymoo_gpuaco.backends.cpu.windows.window import LOGGED, cost
+
+LONGEST_STRETCH = 50
+FEWEST_CITIES = 8  # a double bridge needs them
+
+
+@inlined
+def _at(order, m, p):  # type: ignore[no-untyped-def]
+    return order[p if p < m else p - m]
+
+
+@compiled
+def _kick(units, w, m, longest, stream):  # type: ignore[no-untyped-def]
+    """Make a double bridge somewhere and push its eight cities; return its gain, and False if a fixed link forbids it."""
+    p = next_below(stream, m)
+    x = p + 1 + next_below(stream, longest)
+    y = x + 1 + next_below(stream, longest)
+    z = y + 1 + next_below(stream, longest)
+    o = w.order
+    # a [b .. c] [d .. e] [f .. g] h becomes a [f .. g] [d .. e] [b .. c] h
+    a, b, c, d = _at(o, m, p), _at(o, m, p + 1), _at(o, m, x), _at(o, m, x + 1)
+    e, f, g, h = _at(o, m, y), _at(o, m, y + 1), _at(o, m, z), _at(o, m, z + 1)
+    if w.mate[a] == b or w.mate[c] == d or w.mate[e] == f or w.mate[g] == h:
+        return 0.0, False
+    gain = (
+        (cost(units, w, a, b) - cost(units, w, a, f))
+        + (cost(units, w, c, d) - cost(units, w, g, d))
+        + (cost(units, w, e, f) - cost(units, w, e, b))
+        + (cost(units, w, g, h) - cost(units, w, c, h))
+    )
+    order, where, log, state = w.order, w.where, w.log, w.state
+    direction = flip(order, where, log, state, m, 1, b, g)
+    direction = flip(order, where, log, state, m, direction, g, f)
+    direction = flip(order, where, log, state, m, direction, e, d)
+    flip(order, where, log, state, m, direction, c, b)
+    for city in (a, b, c, d, e, f, g, h):
+        push(w, m, city)
+    return gain, True
+
+
+@compiled
+def try_out(units, w, m, count, hot, cold, stream):  # type: ignore[no-untyped-def]
+    """Make ``count`` trials, the temperature falling from ``hot`` to ``cold``; return the gain, below 0 for a longer tour."""
+    longest = min(LONGEST_STRETCH, (m - 2) // 3)
+    total = 0.0
+    for trial in range(count):
+        w.state[LOGGED] = 0
+        gain, made = _kick(units, w, m, longest, stream)
+        if not made:
+            continue
+        gain += repair(units, w, m, True)
+        temperature = hot + (cold - hot) * (trial / count)
+        if gain >= 0.0 or (temperature > 0.0 and gain > temperature * math.log(next_uniform(stream))):
+            total += gain
+        else:
+            undo(w.order, w.where, w.log, w.state, m, 0)
+    return total
+
+
+@compiled
+def repair_all(units, w, m):  # type: ignore[no-untyped-def]
+    """Repair with every city queued, in tour order; return the gain."""
+    w.state[LOGGED] = 0
+    for p in range(m):
+        push(w, m, w.order[p])
+    return repair(units, w, m, False)
+
+
+@compiled
+def unload(w, m, tour):  # type: ignore[no-untyped-def]
+    """Write a window that holds a whole tour back as cities."""
+    for p in range(m):
+        tour[p] = w.city[w.order[p]]

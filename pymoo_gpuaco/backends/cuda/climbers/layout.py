@@ -1,0 +1,242 @@
+"""How hill climbers are laid out on a device: how a scan is cut up, launch shape and sizes. Pure numbers, no device."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from pymoo_gpuaco.backends.cuda.device.limits import DeviceLimits
+from pymoo_gpuaco.backends.cuda.instance.cities import uses_table
+from pymoo_gpuaco.colony.parameters import ClimberParameters
+from pymoo_gpuaco.problems.instance import Instance
+from pymoo_gpuaco.problems.metrics import Metric
+
+ROWS, TILED_ROWS, SPANS = 0, 1, 2  # SCAN in climber_scan.cuh
+_SCAN = {"intra": ROWS, "tiled": TILED_ROWS, "tuned": SPANS, "auto": SPANS}
+TILE = 1024  # places of a shared tile of TILED_ROWS
+SPANS_A_THREAD = 7
+FEWEST_CITIES_FOR_SPANS = 2 * SPANS_A_THREAD + 2
+# Of a multiprocessor, by SCAN; registers allow no more: a thread of the scan by spans needs a hundred, one by rows 64.
+THREADS = (1024, 1024, 640)
+# The four schedulers of a multiprocessor share the warps of such a block evenly.
+BLOCK_SIZES = (64, 128, 256, 384, 512, 640)
+MOST_BLOCKS = 32  # that a multiprocessor takes
+CONTROL_BYTES = 64  # struct Control, climber_scan.cuh
+LONGEST_TILE = 896  # rows of a tile of the scan by spans
+# Pairs that all climbers together evaluate in one call: a tenth of a second on a large device. A climber's share is
+# at most that of 128, so that few climbers do not make a call longer.
+PAIRS_PER_CALL = 1 << 38
+FEWEST_SHARES = 128
+PAIRS_A_PART = 1 << 30  # where a scan has more pairs, it may stop in between
+# Work besides pairs, in pairs, and what a pair costs by other ways than coordinates in the plane.
+SCAN_COST, RESTART_COST = 1 << 15, 1 << 8
+TABLE_COST, GEO_COST = 8, 64
+COST_UNIT = 1 << 10
+
+_ROUNDED = (Metric.EUC, Metric.CEIL, Metric.ATT, Metric.MAN, Metric.MAX)
+LONGEST_IN_UNITS = 1 << 22  # of rounded distances that the search adds as whole numbers
+
+
+@dataclass(frozen=True)
+class ClimberLayout:
+    """One set of climbers on one device; letters: m climbers, n cities."""
+
+    n: int
+    scan: int
+    batch: bool
+    units: bool  # the search adds whole numbers
+    error: float  # how far a search value may be from the exact change of the length
+    place_bytes: int
+    part_rows: int  # of a scan, after which a call may stop
+    part_cost: int  # in units of COST_UNIT pairs
+    restart_cost: int
+    resident: bool = False
+    threads: int = 0
+    blocks: int = 1  # side by side on a multiprocessor
+    extra: int = 0  # places repeated after the last
+    groups: int = 0
+    segments: int = 0
+    rows: int = 0
+    shared_bytes: int = 0
+
+    @property
+    def parts(self) -> int:
+        """Parts of a scan."""
+        return -(-self.n // self.part_rows)
+
+    @property
+    def bytes_a_climber(self) -> int:
+        """Device memory that one more climber takes."""
+        return sum(self.arrays(1).values())
+
+    def arrays(self, m: int) -> dict[str, int]:
+        """Bytes of the arrays that outlive a call, see hill_climbing.cu."""
+        n = self.n
+        needed = {
+            "tours": 4 * m * n,
+            "restarts": 8 * m,
+            "part_numbers": 4 * m,
+            "gains": 8 * m,
+            "moves": 8 * m,
+            "lengths": 8 * m,
+            "best_tours": 4 * m * n,
+            "best_lengths": 8 * m,
+            "counts": 16 * m,
+        }
+        if not self.resident:
+            needed["places"] = self.place_bytes * m * n
+            if self.batch:
+                needed["keys"] = 8 * m * n
+                needed["mates"] = 8 * m * n
+        return needed
+
+    def budget(self, m: int, pairs: int) -> int:
+        """What each of m climbers may spend in a call of ``pairs`` pairs, in units of COST_UNIT."""
+        return max(1, pairs // max(m, FEWEST_SHARES) // COST_UNIT)
+
+
+def plan(instance: Instance, parameters: ClimberParameters, limits: DeviceLimits) -> ClimberLayout:
+    """Decide everything that the kernel is compiled and launched with."""
+    n = instance.n
+    scan = _SCAN[parameters.kernel] if n >= FEWEST_CITIES_FOR_SPANS else ROWS
+    units, error = arithmetic(instance)
+    flat = instance.metric == Metric.EXPLICIT or instance.metric == Metric.GEO
+    pairs = (n - 1) * (n - 2) // 2
+    price = TABLE_COST if uses_table(instance) else GEO_COST if instance.metric == Metric.GEO else 1
+    part_rows = -(-n // max(1, -(-pairs * price // PAIRS_A_PART)))
+    base = ClimberLayout(
+        n=n,
+        scan=scan,
+        batch=parameters.moves == "batch" and scan == SPANS,
+        units=units,
+        error=error,
+        place_bytes=12 if flat else 20 if instance.coords[:, 2].any() else 16,
+        part_rows=part_rows,
+        part_cost=max(1, (pairs * price * part_rows // n + SCAN_COST) // COST_UNIT),
+        restart_cost=max(1, n * RESTART_COST // COST_UNIT),
+    )
+    if scan == SPANS:
+        return _resident(base, limits) or _staged(base, limits)
+    threads = min(THREADS[scan], -(-max(n - 2, 1) // 32) * 32)
+    tile = (TILE + 1) * base.place_bytes if scan == TILED_ROWS else 0
+    return replace(
+        base,
+        threads=threads,
+        blocks=min(MOST_BLOCKS, THREADS[scan] // threads),
+        shared_bytes=CONTROL_BYTES + 8 * threads + tile,
+    )
+
+
+def _resident(base: ClimberLayout, limits: DeviceLimits) -> ClimberLayout | None:
+    """The tour in shared memory: the launch shape with the most steps a second by a simple model, or None."""
+    n, spans = base.n, base.n // 2 - 1
+    groups = -(-spans // SPANS_A_THREAD)
+    if base.batch:  # a warp must be on one row
+        groups = -(-groups // 32) * 32
+    extra = n // 2 + SPANS_A_THREAD + 8
+    tour = base.place_bytes * (n + extra) + (4 + 16 * base.batch) * n
+    best: tuple[float, ClimberLayout] | None = None
+    for threads in BLOCK_SIZES:
+        shared = CONTROL_BYTES + 8 * threads + tour
+        if shared > limits.shared_bytes:
+            continue
+        # of every block the system takes 1 KiB
+        blocks = min(THREADS[SPANS] // threads, (limits.shared_bytes + 1024) // (shared + 1024), MOST_BLOCKS)
+        for segments in range(1, n // SPANS_A_THREAD + 1):
+            rows = _rows(n, segments)
+            each = -(-groups * segments // threads)
+            if segments > 1 and each * threads > 4 * groups * segments:
+                continue
+            rate = _steps(each * (rows + 2) * SPANS_A_THREAD, threads, blocks)
+            if best is None or rate > best[0]:
+                shape = replace(
+                    base,
+                    resident=True,
+                    threads=threads,
+                    blocks=blocks,
+                    extra=extra,
+                    groups=groups,
+                    segments=segments,
+                    rows=rows,
+                    shared_bytes=shared,
+                )
+                best = rate, shape
+    return None if best is None else best[1]
+
+
+def _rows(places: int, segments: int) -> int:
+    """Rows of a unit of work: a multiple of the spans that a thread evaluates together."""
+    return math.ceil(places / segments / SPANS_A_THREAD) * SPANS_A_THREAD
+
+
+def _steps(pairs: int, threads: int, blocks: int) -> float:
+    """Steps of all climbers of a multiprocessor in a clock cycle, if each thread evaluates ``pairs`` pairs a step.
+
+    A pair takes 8 instructions, and 30 cycles if a warp is alone; a step takes 400 more instructions, and 3,000 cycles
+    of waiting at barriers and for exact distances. A multiprocessor issues 4 instructions of a warp a cycle.
+    """
+    issue = threads / 32 / 4 * (8 * pairs + 400)
+    return blocks / max(blocks * issue, 30 * pairs + 3000)
+
+
+def _staged(base: ClimberLayout, limits: DeviceLimits) -> ClimberLayout:
+    """The tour in global memory, and tiles of it in shared memory: the shape that wastes least."""
+    spans = base.n // 2 - 1
+    groups = -(-spans // SPANS_A_THREAD)
+    if base.batch:
+        groups = -(-groups // 32) * 32
+    places = base.part_rows
+    best: tuple[float, ClimberLayout] | None = None
+    for threads in (128, 256):
+        for segments in range(-(-places // LONGEST_TILE), -(-places // (LONGEST_TILE // 4)) + 1):
+            rows = _rows(places, segments)
+            tile = base.place_bytes * (2 * rows + 1 + SPANS_A_THREAD * threads)
+            shared = CONTROL_BYTES + 8 * threads + tile
+            if shared > limits.shared_bytes:
+                continue
+            blocks = min(THREADS[SPANS] // threads, (limits.shared_bytes + 1024) // (shared + 1024))
+            evaluated = -(-groups // threads) * threads * SPANS_A_THREAD * segments * (rows + 8)
+            rate = spans * places / evaluated * min(1.0, blocks * threads / THREADS[SPANS])
+            if best is None or rate > best[0]:
+                shape = replace(
+                    base,
+                    threads=threads,
+                    blocks=blocks,
+                    groups=groups,
+                    segments=segments,
+                    rows=rows,
+                    shared_bytes=shared,
+                )
+                best = rate, shape
+    assert best is not None  # the smallest tile takes 20 KB
+    return best[1]
+
+
+def arithmetic(instance: Instance) -> tuple[bool, float]:
+    """Whether the search adds whole numbers, and how far its value of a move may be from the exact one.
+
+    Floats have 24 bits. An unrounded distance is off by at most 2**-20 of the largest (rounded coordinates, their
+    difference, squares, root), and a rounded one by one unit more; a move has two new distances, and their sum with
+    those of the tour is off by as little.
+    """
+    metric, coords = instance.metric, instance.coords
+    if metric in (Metric.EXPLICIT, Metric.GEO):
+        longest = float(instance.matrix.max()) if metric == Metric.EXPLICIT else 20_100.0
+        exact = instance.integral and longest < LONGEST_IN_UNITS  # floats hold sums of four such numbers
+        return False, 0.0 if exact else 2.0**-18 * longest
+    sides = coords.max(axis=0) - coords.min(axis=0)
+    if metric == Metric.MAN:
+        longest = float(sides.sum())
+    elif metric == Metric.MAX:
+        longest = float(sides.max())
+    else:
+        longest = float(np.sqrt((sides**2).sum()))
+    if metric not in _ROUNDED:
+        return False, 2.0**-18 * longest
+    if longest >= LONGEST_IN_UNITS:
+        return False, 2.0**-18 * longest + 2.0 * (1 + math.floor(2.0**-20 * longest))
+    if metric in (Metric.MAN, Metric.MAX) and bool((coords == np.floor(coords)).all()):
+        return True, 0.0
+    return True, 2.0 * (1 + math.floor(2.0**-20 * longest))

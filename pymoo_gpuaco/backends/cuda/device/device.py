@@ -1,0 +1,183 @@
+"""One engine's hold on a CUDA device: its context, arrays and kernels, and how they are set up."""
+
+from __future__ import annotations
+
+import os
+import threading
+import weakref
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from pymoo_gpuaco.backends.cuda.device import compile as compiler
+from pymoo_gpuaco.backends.cuda.device import context
+from pymoo_gpuaco.backends.cuda.device.limits import DeviceLimits
+from pymoo_gpuaco.backends.cuda.device.memory import Arrays, check, release
+from pymoo_gpuaco.backends.cuda.device.parts import Part, Source, by_file, together
+from pymoo_gpuaco.backends.errors import BackendUnavailable
+
+_THREADS = 256
+
+
+class _Working:
+    """What ``Device.working`` gives; a with block may lie within another. No generator: it is entered in every call."""
+
+    def __init__(self, retained: Any, pid: int) -> None:
+        self._context = retained
+        self._pid = pid
+        self._lock = threading.RLock()
+
+    def __enter__(self) -> None:
+        if os.getpid() != self._pid:
+            raise RuntimeError(
+                "this CUDA engine belongs to the process that this one was forked from; start workers with "
+                "multiprocessing's 'spawn' or 'forkserver' method, or make a new engine in the child"
+            )
+        self._lock.acquire()
+        try:
+            self._context.push()
+        except BaseException:
+            self._lock.release()
+            raise
+
+    def __exit__(self, *raised: object) -> None:
+        try:
+            self._context.pop()
+        finally:
+            self._lock.release()
+
+
+class Device:
+    """A context and what one engine holds in it.
+
+    Raises
+    ------
+    BackendUnavailable : without a driver, PyCUDA or nvcc; the message says what to install.
+    ValueError : if there is no device of this number.
+    """
+
+    def __init__(self, index: int) -> None:
+        self.cuda = context.driver()
+        self._context = context.retain(index)
+        self._pid = os.getpid()
+        self._working = _Working(self._context, self._pid)
+        attribute = self.cuda.device_attribute
+        hardware = self.cuda.Device(index)
+        self.limits = DeviceLimits(
+            int(hardware.get_attribute(attribute.MULTIPROCESSOR_COUNT)),
+            int(hardware.get_attribute(attribute.MAX_THREADS_PER_MULTIPROCESSOR)) // 32,
+            int(hardware.get_attribute(attribute.MAX_SHARED_MEMORY_PER_BLOCK_OPTIN)),
+        )
+        major, minor = hardware.compute_capability()
+        self.architecture = f"sm_{major}{minor}"
+        self.arrays = Arrays(self.cuda)
+        self._kernels = self.arrays.kernels
+        weakref.finalize(self, release, self._context, self.arrays, self._pid)
+
+    def working(self) -> _Working:
+        """Make the context current and keep other threads out, for as long as the device is used."""
+        return self._working
+
+    def set_up(self, parts: Sequence[Part], advice: str) -> None:
+        """Compile and load the kernels of all parts, take their memory, and let them fill it.
+
+        Raises MemoryError that ends in ``advice`` when they do not fit.
+        """
+        sources = [source for part in parts for source in part.sources()]
+        needed = together(*(part.needed() for part in parts))
+        code = compiler.compile_files(self.architecture, by_file(sources))
+        with self.working():
+            try:
+                self.check(needed, advice)
+                for source in sources:
+                    self._load(source, code[source.file])
+                for name, size in needed.items():
+                    self.arrays.allocate(name, size)
+                # no timing, and no sleep: a launch is not far when the host waits
+                self.arrays.events.append(self.cuda.Event(self.cuda.event_flags.DISABLE_TIMING))
+                self._fault = self.arrays.share("fault", 4).view(np.int32)
+                self._fault[0] = 0
+                for part in parts:
+                    part.prepare()
+            except self.cuda.MemoryError as error:
+                self.arrays.free()
+                raise MemoryError(f"the device ran out of memory; {advice}") from error
+            except self.cuda.Error as error:
+                self.arrays.free()
+                raise BackendUnavailable(
+                    f"the device cannot be set up ({error}); the driver may be older than the CUDA toolkit"
+                ) from error
+
+    def take(self, needed: Mapping[str, int], advice: str) -> None:
+        """Take memory besides that of the parts. Raises MemoryError, which ends in ``advice``, if it does not fit."""
+        self.check(needed, advice)
+        taken: list[str] = []
+        try:
+            for name, size in needed.items():
+                self.arrays.allocate(name, size)
+                taken.append(name)
+        except self.cuda.MemoryError as error:
+            for name in taken:
+                self.arrays.give_back(name)
+            raise MemoryError(f"the device ran out of memory; {advice}") from error
+
+    def check(self, needed: Mapping[str, int], advice: str) -> None:
+        """Raise MemoryError if arrays of these bytes do not fit what is free."""
+        check(needed, int(self.cuda.mem_get_info()[0]), advice)
+
+    def _load(self, source: Source, code: bytes) -> None:
+        module = self.cuda.module_from_buffer(code)
+        self.arrays.modules[source.file] = module
+        for name, types in source.kernels.items():
+            self._kernels[name] = module.get_function(name)
+            self._kernels[name].prepare(types)
+
+    def allow_shared(self, name: str, size: int) -> None:
+        """Let blocks of a kernel take ``size`` bytes of shared memory."""
+        if size > 48 << 10:
+            attribute = self.cuda.function_attribute.MAX_DYNAMIC_SHARED_SIZE_BYTES
+            self._kernels[name].set_attribute(attribute, size)
+
+    def launch(self, name: str, blocks: int, threads: int, *arguments: Any, shared: int = 0) -> None:
+        """Launch ``blocks`` blocks of ``threads`` threads with ``shared`` bytes of shared memory each."""
+        self._kernels[name].prepared_call((blocks, 1), (threads, 1, 1), *arguments, shared_size=shared)
+
+    def call(self, name: str, threads: int, *arguments: Any) -> None:
+        """Launch at least ``threads`` threads in blocks of 256."""
+        self.launch(name, max(1, -(-threads // _THREADS)), _THREADS, *arguments)
+
+    def spread(self, items: int) -> int:
+        """Threads of a kernel that loops over its items: enough for all, no more than fill the device."""
+        return min(items, 2048 * self.limits.multiprocessors)
+
+    def write(self, name: str, array: Any) -> None:
+        """Copy an array of the host to the start of a device array."""
+        source = np.ascontiguousarray(array)
+        if source.nbytes:
+            self.cuda.memcpy_htod(self.arrays[name], source)
+
+    def read(self, array: Any, name: str, offset: int = 0) -> None:
+        """Fill a contiguous array of the host from a device array, ``offset`` bytes in."""
+        self.cuda.memcpy_dtoh(array, int(self.arrays[name]) + offset)
+
+    def mark(self) -> None:
+        """Let ``wait`` wait for what has been launched so far."""
+        self.arrays.events[0].record()
+
+    def wait(self) -> None:
+        """Wait for what had been launched when ``mark`` was called last.
+
+        Raises RuntimeError if a kernel has given up waiting for others, which it tells in ``fault``.
+        """
+        self.arrays.events[0].synchronize()
+        if self._fault[0]:
+            self._fault[0] = 0
+            raise RuntimeError(
+                "blocks of a kernel that wait for each other were not on the device at the same time: another process "
+                "uses it. Try again when it is free, or let ants walk on their own (variant='relaxed', 'selective')"
+            )
+
+    def copy(self, target: str, source: str, size: int) -> None:
+        """Copy the first ``size`` bytes of one device array to another; the host does not wait."""
+        self.cuda.memcpy_dtod_async(self.arrays[target], self.arrays[source], size)

@@ -1,0 +1,117 @@
+"""Device memory of one engine: added up before anything is taken, held in one place, given back in any thread."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pymoo_gpuaco.backends.cuda.device import context
+
+# Left to the driver, other libraries and the kernels' own needs.
+RESERVE = 256 << 20
+
+
+def check(needed: Mapping[str, int], free: int, advice: str) -> None:
+    """Raise MemoryError if the planned arrays (name -> bytes) do not fit; the message says what would."""
+    total = sum(needed.values())
+    if total + RESERVE <= free:
+        return
+    largest = sorted(needed, key=lambda name: -needed[name])[:3]
+    parts = ", ".join(f"{name} {needed[name] / 1e9:.2f} GB" for name in largest)
+    raise MemoryError(
+        f"the colony needs {total / 1e9:.2f} GB of device memory ({parts}), {free / 1e9:.2f} GB are free; {advice}"
+    )
+
+
+class Shared:
+    """Page-locked memory of the host that kernels write into."""
+
+    def __init__(self, cuda: Any, size: int) -> None:
+        flags = cuda.host_alloc_flags.DEVICEMAP
+        self.bytes = cuda.pagelocked_empty(size, np.uint8, mem_flags=flags)
+
+    def __int__(self) -> int:
+        return int(self.bytes.base.get_device_pointer())
+
+    def free(self) -> None:
+        """Give it back: nobody may look at ``bytes`` any more."""
+        self.bytes.base.free()
+
+
+class Arrays:
+    """Named device arrays, and the modules of the kernels. Use inside an active context."""
+
+    def __init__(self, cuda: Any) -> None:
+        self._cuda = cuda
+        self._held: dict[str, Any] = {}
+        self.modules: dict[str, Any] = {}
+        self.kernels: dict[str, Any] = {}  # by name; each holds on to its module
+        self.events: list[Any] = []
+
+    def allocate(self, name: str, size: int) -> Any:
+        """Take ``size`` bytes. Raises ValueError for a name that is taken."""
+        if name in self._held:
+            raise ValueError(f"a device array is named {name!r} already")
+        self._held[name] = self._cuda.mem_alloc(max(16, size))
+        return self._held[name]
+
+    def give_back(self, name: str) -> None:
+        """Free one array, if it is there."""
+        if name in self._held:
+            self._held.pop(name).free()
+
+    def share(self, name: str, size: int) -> NDArray[np.uint8]:
+        """Take ``size`` bytes of the host's memory that kernels write into."""
+        shared = self._held[name] = Shared(self._cuda, size)
+        return shared.bytes
+
+    def zero(self, name: str, size: int) -> None:
+        """Set the first ``size`` bytes to 0."""
+        start, most = int(self._held[name]), 1 << 31
+        for first in range(0, size, most):
+            self._cuda.memset_d8(start + first, 0, min(most, size - first))
+
+    def swap(self, one: str, other: str) -> None:
+        """Let two arrays change names."""
+        self._held[one], self._held[other] = self._held[other], self._held[one]
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._held
+
+    def __getitem__(self, name: str) -> Any:
+        """Address for a kernel. Raises LookupError for a name that no part has taken memory for."""
+        try:
+            return self._held[name]
+        except KeyError:
+            raise LookupError(
+                f"no device array is named {name!r}; there are {', '.join(sorted(self._held)) or 'none'}"
+            ) from None
+
+    def address(self, name: str) -> int:
+        """The same as a plain number, which a launch takes faster. Arrays that are swapped change theirs."""
+        return int(self[name])
+
+    def optional(self, name: str) -> int:
+        """The same, and null for an array that not every engine has."""
+        return int(self._held[name]) if name in self._held else 0
+
+    def free(self) -> None:
+        """Give everything back, once no kernel writes into the host's memory any more."""
+        for event in self.events:
+            event.synchronize()
+        while self._held:
+            self._held.popitem()[1].free()
+        self.events.clear()
+        self.kernels.clear()
+        self.modules.clear()
+
+
+def release(retained: Any, arrays: Arrays, pid: int) -> None:
+    """Free an engine's arrays, from whichever thread it dies in; a forked child has nothing to free."""
+    if os.getpid() == pid:
+        with context.active(retained):
+            arrays.free()

@@ -1,0 +1,1 @@
+"""Local search of tours at hand."""

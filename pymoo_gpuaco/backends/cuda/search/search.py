@@ -1,0 +1,145 @@
+"""Local search of tours on the device."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pymoo_gpuaco.backends.cuda.device import Device, Source, words
+from pymoo_gpuaco.backends.cuda.device.limits import DeviceLimits, round_up
+from pymoo_gpuaco.backends.cuda.instance.cities import CITIES, Cities
+from pymoo_gpuaco.backends.cuda.instance.lists import node_bytes, node_type
+from pymoo_gpuaco.colony.parameters import LocalSearch
+
+# Neighbours that the local search seeks moves with: the nearest find nearly all of them.
+SEARCH_NEIGHBOURS = 16
+# Hundreds of ants find by their number what kicks find one after another: by default there are none.
+KICKS_A_CITY = 0.0
+LOG_BYTES = 96 * 8  # LOG_CAPACITY of local_search.cu
+BLOCKS_A_MULTIPROCESSOR = 16  # where tours lie in global memory
+
+
+@dataclass(frozen=True)
+class SearchPlan:
+    """How tours of n cities are searched; nothing of it depends on how many they are."""
+
+    in_shared: bool  # the tour under change is in shared memory
+    tour_bytes: int
+    most_blocks: int | None  # None: a block a tour
+
+    def blocks(self, m: int) -> int:
+        """Blocks that search m tours."""
+        return m if self.most_blocks is None else min(m, self.most_blocks)
+
+    def memory(self, m: int) -> int:
+        """Bytes of global memory in which m tours are searched."""
+        return 0 if self.in_shared else self.blocks(m) * self.tour_bytes
+
+
+def search_plan(n: int, limits: DeviceLimits) -> SearchPlan:
+    """Plan the search."""
+    tour_bytes = round_up(LOG_BYTES + 4 * -(-n // 32) + 3 * n * node_bytes(n), 16)
+    in_shared = tour_bytes <= limits.shared_bytes
+    return SearchPlan(
+        in_shared, tour_bytes, None if in_shared else BLOCKS_A_MULTIPROCESSOR * limits.multiprocessors
+    )
+
+
+class Search:
+    """2-opt and Or-opt with neighbour lists (section 4.4, paper 001).
+
+    ``reference`` (n, 2) are the tour neighbours in the shortest tour so far: around its edges the search need not
+    look again. ``nothing_known`` (n, 2) stands for none. Memory is taken for m tours, and more when more come.
+    """
+
+    def __init__(self, device: Device, cities: Cities, how: LocalSearch, m: int = 0) -> None:
+        self._device = device
+        self._cities = cities
+        self._how = how
+        self.plan = search_plan(cities.n, device.limits)
+        self._room = self.plan.memory(m)
+        self.reference_length = np.inf
+
+    def sources(self) -> list[Source]:
+        """Return the search."""
+        definitions = {
+            **self._cities.definitions(),
+            "NODE": node_type(self._cities.n),
+            "OR_OPT": int(self._how.moves == "2opt+oropt"),
+            "IN_SHARED": int(self.plan.in_shared),
+        }
+        kernels = {"neighbour_distances": CITIES + "PiP", "improve_tours": CITIES + "PPPiiiiiIIqPP"}
+        return [Source("search/local_search.cu", definitions, kernels)]
+
+    def needed(self) -> dict[str, int]:
+        """Return the bytes of every array."""
+        n, k = self._cities.n, self._cities.instance.k
+        needed = {"near": 4 * n * k, "reference": 8 * n, "nothing_known": 8 * n}
+        if self._room:
+            needed["searches"] = self._room
+        return needed
+
+    def prepare(self) -> None:
+        """Compute the float distances (n, k) to the neighbours."""
+        a, n, k = self._device.arrays, self._cities.n, self._cities.instance.k
+        if self.plan.in_shared:
+            self._device.allow_shared("improve_tours", self.plan.tour_bytes)
+        nothing = np.full((n, 2), -1, np.int32)
+        self._device.write("nothing_known", nothing)
+        self.write(nothing, np.inf)
+        cities = self._cities.arguments()
+        self._device.call("neighbour_distances", n * k, *cities, a["neighbours"], k, a["near"])
+
+    def make_room(self, m: int, advice: str) -> None:
+        """Take memory for m tours. Raises MemoryError, which ends in ``advice``, if there is too little."""
+        size = self.plan.memory(m)
+        if size > self._room:
+            self._device.arrays.give_back("searches")
+            self._room = 0
+            self._device.take({"searches": size}, advice)
+            self._room = size
+
+    def remember(self, tours: Any, ant: int, length: float) -> None:
+        """Let tours[ant] be the reference if it is the shortest so far."""
+        if length < self.reference_length:
+            self.reference_length = length
+            n = self._cities.n
+            self._device.call("tour_neighbours", n, tours, ant, n, self._device.arrays["reference"])
+
+    def read(self) -> NDArray[np.int32]:
+        """Return the reference (n, 2)."""
+        reference = np.empty((self._cities.n, 2), np.int32)
+        self._device.read(reference, "reference")
+        return reference
+
+    def write(self, reference: NDArray[np.int32], length: float) -> None:
+        """Take over what ``read`` gave, and the tour's length."""
+        self._device.write("reference", reference)
+        self.reference_length = length
+
+    def improve(self, key: int, tours: Any, m: int, reference: str = "reference") -> None:
+        """Launch: tours (m, n) on the device become local optima; kicks draw from ``key``."""
+        a, plan, how = self._device.arrays, self.plan, self._how
+        n, k = self._cities.n, self._cities.instance.k
+        self._device.launch(
+            "improve_tours",
+            plan.blocks(m),
+            32,
+            *self._cities.arguments(),
+            a["neighbours"],
+            a["near"],
+            a[reference],
+            k,
+            min(k, SEARCH_NEIGHBOURS),
+            m,
+            how.number_of_kicks(n, KICKS_A_CITY),
+            max(1, min(int(how.kick_length), (n - 2) // 2)),
+            *words(key),
+            plan.tour_bytes,
+            a.optional("searches"),
+            tours,
+            shared=plan.tour_bytes if plan.in_shared else 0,
+        )

@@ -1,0 +1,1 @@
+"""Whole tours on the device: their exact lengths, and the greedy one."""

@@ -1,0 +1,91 @@
+"""Exact lengths of tours on the device, and what the host is told of them."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pymoo_gpuaco.backends.cuda.device import Device, Source
+from pymoo_gpuaco.backends.cuda.instance.cities import CITIES, Cities
+
+_THREADS = 256  # that measure a tour
+
+
+class Told(NamedTuple):
+    """What the host hears of measured tours: their lengths (m,), and the first of the shortest with its number."""
+
+    lengths: NDArray[np.float64]
+    shortest: int
+    tour: NDArray[np.int32]
+
+
+class Measure:
+    """Measures any number of tours; kernels write what the host waits for into its own memory."""
+
+    def __init__(self, device: Device, cities: Cities) -> None:
+        self._device = device
+        self._cities = cities
+        self._room = 0  # tours that the host's memory has room for
+
+    # ---- Part
+
+    def sources(self) -> list[Source]:
+        """Return the kernels of whole tours."""
+        definitions = {**self._cities.definitions(), "THREADS": _THREADS}
+        kernels = {
+            "measure_tours": CITIES + "PiPPPP",
+            "tour_neighbours": "PiiP",
+            "greedy_tour": CITIES + "PiiPP",
+        }
+        return [Source("tours/tours.cu", definitions, kernels)]
+
+    def needed(self) -> dict[str, int]:
+        """Return the bytes of every array."""
+        return {"measured": 4, "visited": self._cities.n}
+
+    def prepare(self) -> None:
+        """Nothing is measured yet."""
+        arrays = self._device.arrays
+        arrays.zero("measured", 4)
+        shortest = arrays.share("told_shortest", 4 * (1 + self._cities.n))
+        self._told_shortest = shortest.view(np.int32)
+        self.make_room(1)
+
+    # ---- tours
+
+    def make_room(self, m: int) -> None:
+        """Let the host be told of m tours at a time."""
+        if m <= self._room:
+            return
+        arrays = self._device.arrays
+        if self._room:
+            self._device.wait()  # a kernel may still write there
+        self._told_lengths = np.empty(0)  # nobody looks at the old ones any more
+        arrays.give_back("told_lengths")
+        self._told_lengths = arrays.share("told_lengths", 8 * m).view(np.float64)
+        self._room = m
+        address = arrays.address
+        self._before = self._cities.arguments()
+        self._after = address("measured"), address("told_lengths"), address("told_shortest")
+
+    def start(self, tours: Any, m: int, lengths: Any) -> None:
+        """Launch: the exact lengths (m,) of tours (m, n), and let ``wait`` have them and the shortest."""
+        arguments = (*self._before, int(tours), m, int(lengths), *self._after)
+        self._device.launch("measure_tours", m, _THREADS, *arguments)
+        self._device.mark()
+
+    def wait(self, m: int) -> Told:
+        """Wait for the m tours measured last."""
+        self._device.wait()
+        shortest = self._told_shortest
+        return Told(self._told_lengths[:m].copy(), int(shortest[0]), shortest[1:].copy())
+
+    def build_greedy(self, start: int, tour: Any) -> None:
+        """Launch: the nearest-neighbour tour (n,) from city ``start``, ties to the lower number."""
+        a, instance = self._device.arrays, self._cities.instance
+        a.zero("visited", instance.n)
+        cities = self._cities.arguments()
+        lists = (a["neighbours"], instance.k)
+        self._device.launch("greedy_tour", 1, 512, *cities, *lists, start, a["visited"], int(tour))

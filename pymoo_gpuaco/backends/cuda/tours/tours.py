@@ -1,0 +1,112 @@
+"""The tours of a colony on the device."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pymoo_gpuaco.backends.cuda.device import Device, Source
+from pymoo_gpuaco.backends.cuda.tours.measure import Measure, Told
+
+_FEW = 16  # tours that are read one by one
+
+
+class Tours:
+    """``tours`` (m, n) and ``lengths`` (m,) of the last construction, and those of the next."""
+
+    def __init__(self, device: Device, measure: Measure, m: int, n: int) -> None:
+        self._device = device
+        self._measure = measure
+        self._m, self._n = m, n
+        self.lengths = np.zeros(m)
+        self.told: Told | None = None  # of the last construction, while its tours are as they were built
+        self._uploaded: bytes | None = None  # what ``tour`` holds
+
+    # ---- Part
+
+    def sources(self) -> list[Source]:
+        """Return nothing: no kernels of its own."""
+        return []
+
+    def needed(self) -> dict[str, int]:
+        """Return the bytes of every array."""
+        m, n = self._m, self._n
+        tours, lengths = 4 * m * n, 8 * m
+        return {
+            "tours": tours,
+            "lengths": lengths,
+            "next_tours": tours,
+            "next_lengths": lengths,
+            "tour": 4 * n,
+        }
+
+    def prepare(self) -> None:
+        """Nothing is built yet."""
+        for name, size in self.needed().items():
+            self._device.arrays.zero(name, size)
+        self._measure.make_room(self._m)
+
+    # ---- tours
+
+    def measure_next(self) -> None:
+        """Launch: the lengths of the next construction, which ``take_next`` waits for."""
+        a = self._device.arrays
+        self._measure.start(a["next_tours"], self._m, a["next_lengths"])
+
+    def take_next(self) -> Told:
+        """Wait for the next construction and let it be the last."""
+        told = self._measure.wait(self._m)
+        self._device.arrays.swap("tours", "next_tours")
+        self._device.arrays.swap("lengths", "next_lengths")
+        self.told, self.lengths = told, told.lengths
+        return told
+
+    def read(self, ants: NDArray[np.intp]) -> NDArray[np.int32]:
+        """Return the tours (len(ants), n) of these ants of the last construction."""
+        n, told = self._n, self.told
+        if told is not None and ants.size == 1 and ants.item() == told.shortest:
+            return told.tour[None].copy()
+        if len(ants) > _FEW:
+            return self.read_all()[ants]
+        found = np.empty((len(ants), n), np.int32)
+        for row, ant in zip(found, ants, strict=True):
+            self._device.read(row, "tours", 4 * n * int(ant))
+        return found
+
+    def read_all(self) -> NDArray[np.int32]:
+        """Return all tours (m, n) of the last construction."""
+        everyone = np.empty((self._m, self._n), np.int32)
+        self._device.read(everyone, "tours")
+        return everyone
+
+    def replace(self, tours: NDArray[np.int32], lengths: NDArray[np.float64]) -> None:
+        """Let these tours (m, n) of these lengths (m,) be those of the last construction."""
+        self._device.write("tours", tours)
+        self._device.write("lengths", lengths)
+        self.told, self.lengths = None, lengths.copy()
+
+    def place(self, tour: NDArray[np.int32]) -> int:
+        """Address of a tour (n,) on the device, which has it already or gets it."""
+        n, a, told = self._n, self._device.arrays, self.told
+        if tour.shape != (n,):
+            raise ValueError(f"a tour to deposit must have shape ({n},), got {tour.shape}")
+        wanted = np.asarray(tour, np.int32).tobytes()
+        if told is not None and wanted == told.tour.tobytes():
+            return self.address_of(told.shortest)
+        if wanted != self._uploaded:
+            self._device.write("tour", np.frombuffer(wanted, np.int32))
+            self._uploaded = wanted
+        return a.address("tour")
+
+    def address_of(self, ant: int) -> int:
+        """Address of an ant's tour of the last construction."""
+        return self._device.arrays.address("tours") + 4 * self._n * ant
+
+    def greedy(self, start: int) -> tuple[NDArray[np.int32], float]:
+        """Nearest-neighbour tour from city ``start``, ties to the lower number, and its length."""
+        a = self._device.arrays
+        self._uploaded = None
+        self._measure.build_greedy(start, a["tour"])
+        self._measure.start(a["tour"], 1, a["next_lengths"])
+        told = self._measure.wait(1)
+        return told.tour, float(told.lengths[0])

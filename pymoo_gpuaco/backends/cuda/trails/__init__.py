@@ -1,0 +1,1 @@
+"""Pheromone trails on the device: dense, of candidate edges, or in rings; evaporation and deposit."""

@@ -1,0 +1,160 @@
+"""The deposit of a whole colony: every ant on every edge of its tour (Eqs. (5) and (6), paper 000)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from pymoo_gpuaco.backends.cuda.device import Device, Source
+from pymoo_gpuaco.backends.cuda.device.limits import round_up
+from pymoo_gpuaco.backends.cuda.instance.lists import node_bytes, node_type
+
+# Of colony_deposit.cu: threads of a block, ants of a group, rows that a block sums up.
+THREADS, TOURS, ROWS = 512, 4, 4
+# Sums are integers of 32 bits: with so many ants the largest deposit still has 20 of them.
+ANTS_A_PASS = 4096
+
+Evaporate = Callable[[np.float32, np.float32, np.float32], None]  # by the factor, down and up to the limits
+
+
+class DenseDeposit:
+    """On dense trails: ``links`` (ants, n) hold the tour neighbours of every city, then each row is summed up."""
+
+    def __init__(self, device: Device, n: int, symmetric: bool, advice: str) -> None:
+        self._device = device
+        self._n = n
+        self._each = node_bytes(n)
+        self._room = 0  # ants of a pass
+        self._symmetric = symmetric
+        self._advice = advice
+        # cities that a block of either kernel takes at a time, so that four blocks share a multiprocessor
+        most = device.limits.shared_bytes // 4 // (TOURS * 2 * self._each) - 72
+        parts = -(-n // most)
+        self._width = round_up(-(-n // parts), 32) + 8
+
+    def sources(self) -> list[Source]:
+        """Return the two kernels."""
+        definitions = {
+            "NODE": node_type(self._n),
+            "SYMMETRIC": int(self._symmetric),
+            "TILED": int(self._width < self._n),
+        }
+        kernels = {"link_tours": "PPiiiiddPP", "deposit_links": "PiPiPffffi"}
+        return [Source("trails/colony_deposit.cu", definitions, kernels)]
+
+    def _make_room(self, m: int) -> None:
+        """Take the memory, which a colony needs that deposits as a whole."""
+        device, ants = self._device, round_up(min(m, ANTS_A_PASS), TOURS)
+        if ants <= self._room:
+            return
+        device.arrays.give_back("links")
+        device.arrays.give_back("amounts")
+        self._room = 0
+        needed = {"links": 2 * self._each * ants * round_up(self._n, ROWS), "amounts": 4 * ants}
+        device.take(needed, self._advice)
+        self._room = ants
+        device.allow_shared("link_tours", self._tile_bytes)
+        device.allow_shared("deposit_links", self._sums_bytes)
+
+    @property
+    def _tile_bytes(self) -> int:
+        return TOURS * self._width * 2 * self._each
+
+    @property
+    def _sums_bytes(self) -> int:
+        return ROWS * self._width * 4
+
+    def add(
+        self,
+        tours: object,
+        lengths: object,
+        m: int,
+        share: float,
+        largest: float,
+        keep: np.float32,
+        low: np.float32,
+        high: np.float32,
+    ) -> None:
+        """Evaporate by ``keep``, then every ant deposits share / its length, at most ``largest``."""
+        device, n = self._device, self._n
+        a = device.arrays
+        self._make_room(m)
+        for first in range(0, m, ANTS_A_PASS):
+            count = min(ANTS_A_PASS, m - first)
+            units = (2**32 - 1) // count  # of the largest deposit: an edge is once in a tour
+            groups = -(-count // TOURS)
+            device.launch(
+                "link_tours",
+                groups * -(-n // self._width),
+                THREADS,
+                tours,
+                lengths,
+                n,
+                first,
+                count,
+                self._width,
+                share,
+                units / largest,
+                a["links"],
+                a["amounts"],
+                shared=self._tile_bytes,
+            )
+            device.launch(
+                "deposit_links",
+                -(-n // ROWS),
+                THREADS,
+                a["tau"],
+                n,
+                a["links"],
+                groups,
+                a["amounts"],
+                np.float32(largest / units),
+                keep,
+                low,
+                high,
+                self._width,
+                shared=self._sums_bytes,
+            )
+            keep = np.float32(1.0)
+
+
+class CandidateDeposit:
+    """On trails of candidate edges: ``sums`` (n, k) of all ants' deposits, then the trails take them.
+
+    Its kernels are in trails.cu.
+    """
+
+    def __init__(self, device: Device, shape: tuple[int, int], evaporate: Evaporate, advice: str) -> None:
+        self._device = device
+        self._shape = shape
+        self._evaporate = evaporate
+        self._advice = advice
+
+    def sources(self) -> list[Source]:
+        """Return nothing: no file of its own."""
+        return []
+
+    def add(
+        self,
+        tours: object,
+        lengths: object,
+        m: int,
+        share: float,
+        largest: float,
+        keep: np.float32,
+        low: np.float32,
+        high: np.float32,
+    ) -> None:
+        """Evaporate by ``keep``, then every ant deposits share / its length, at most ``largest``."""
+        device, (n, k) = self._device, self._shape
+        a, size = device.arrays, n * k
+        self._evaporate(keep, low, high)
+        if "sums" not in a:
+            device.take({"sums": 8 * size}, self._advice)
+            a.zero("sums", 8 * size)
+        unit = largest * 2.0**-40  # 2^20 ants cannot overflow 64 bits
+        colony = (tours, lengths, m)
+        threads = device.spread(m * n)
+        device.call("sum_deposits", threads, a["sums"], a["neighbours"], n, k, *colony, share, unit)
+        device.call("apply_sums", device.spread(size), a["tau"], n, k, a["sums"], unit, high)

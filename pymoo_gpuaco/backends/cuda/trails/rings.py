@@ -1,0 +1,111 @@
+"""The selective pheromone memory on the device: a ring of few trails a city (section 3.2, paper 003)."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from pymoo_gpuaco.backends.cuda.device import Device, Source
+from pymoo_gpuaco.backends.cuda.tours.tours import Tours
+from pymoo_gpuaco.backends.state import State, stored_integers, stored_numbers
+from pymoo_gpuaco.colony.trails import TrailUpdate
+from pymoo_gpuaco.problems.instance import Instance
+
+# One entry of a ring, as ring.cuh packs it into 64 bits: the city's highest bit is that of the lap.
+_ENTRY = np.dtype([("city", np.uint32), ("tau", np.float32)])
+_LAP = np.uint32(1 << 31)
+_EMPTY = np.uint32((1 << 31) - 1)
+
+
+class Rings:
+    """``ring`` (n, trails_per_node) entries; ``rest``: the trail of all other edges."""
+
+    def __init__(self, device: Device, instance: Instance, trails_per_node: int) -> None:
+        self._device = device
+        self._n, self._k = instance.n, instance.k
+        self._symmetric = instance.symmetric
+        self.width = trails_per_node
+        self.rest = np.zeros(1, np.float32)
+        self.tau0 = 0.0
+
+    def sources(self) -> list[Source]:
+        """Return the kernels of the updates between two constructions."""
+        kernels = {"fill_ring": "Pif", "blend_tour": "PPifff", "count_ring_branches": "PPiiffP"}
+        definitions = {"TRAILS": self.width, "SYMMETRIC": int(self._symmetric)}
+        return [Source("trails/ring_trails.cu", definitions, kernels)]
+
+    def needed(self) -> dict[str, int]:
+        """Return the bytes of every array."""
+        return {"ring": 8 * self._n * self.width, "branches": 8}
+
+    def prepare(self) -> None:
+        """Empty rings."""
+        self.reset(0.0)
+
+    def reset(self, value: float) -> None:
+        """Let every trail be ``value`` and no edge have an entry."""
+        self.tau0 = float(value)
+        self.rest[0] = value
+        a, n = self._device.arrays, self._n
+        self._device.call("fill_ring", n * self.width, a["ring"], n, self.rest[0])
+
+    def update(self, update: TrailUpdate, tours: Tours) -> None:
+        """Update the trails of given tours, as ACS does; a colony's deposits are refused."""
+        if not update.on_tours_only:
+            raise ValueError(
+                "the selective pheromone memory on CUDA takes the updates of ACS alone: on_tours_only must be True"
+            )
+        device, n = self._device, self._n
+        a = device.arrays
+        keep = np.float32(1.0 - update.rho)
+        for tour, amount in update.deposits:
+            share = np.float32(update.rho * amount)
+            device.call("blend_tour", n, a["ring"], tours.place(tour), n, keep, share, self.rest[0])
+
+    def branching_factor(self, lam: float) -> float:
+        """Mean number of candidates a city with a trail above min + lam (max - min)."""
+        device = self._device
+        a, count = device.arrays, np.zeros(1, np.uint64)
+        device.write("branches", count)
+        device.call(
+            "count_ring_branches",
+            32 * self._n,
+            a["ring"],
+            a["neighbours"],
+            self._n,
+            self._k,
+            self.rest[0],
+            np.float32(lam),
+            a["branches"],
+        )
+        device.read(count, "branches")
+        return float(count[0]) / self._n
+
+    def read(self) -> State:
+        """Return the trails' part of an engine's state."""
+        entries = np.empty((self._n, self.width), _ENTRY)
+        self._device.read(entries, "ring")
+        cities = entries["city"] & ~_LAP
+        lap = entries["city"] & _LAP
+        oldest = (lap != lap[:, :1]).argmax(axis=1)  # the slot after the one written last
+        return {
+            "tau": entries["tau"].copy(),
+            "ids": np.where(cities == _EMPTY, -1, cities.astype(np.int32)),
+            "tail": ((oldest - 1) % self.width).astype(np.int32),
+            "rest": self.rest.copy(),
+            "tau0": np.array([self.tau0]),
+        }
+
+    def write(self, state: State) -> None:
+        """Take over what ``read`` gave. Raises ValueError, before anything changes, for another shape."""
+        shape = (self._n, self.width)
+        entries = np.empty(shape, _ENTRY)
+        entries["tau"] = stored_numbers(state, "tau", shape, np.float32)
+        ids = stored_integers(state, "ids", shape, -1, self._n - 1)
+        tail = stored_integers(state, "tail", (self._n,), 0, self.width - 1)
+        rest = stored_numbers(state, "rest", (1,), np.float32)
+        tau0 = stored_numbers(state, "tau0", (1,))
+        lap = np.where(np.arange(self.width) <= tail[:, None], _LAP, np.uint32(0))
+        entries["city"] = np.where(ids < 0, _EMPTY, ids.astype(np.uint32)) | lap
+        self._device.write("ring", entries)
+        self.rest = rest.copy()
+        self.tau0 = float(tau0[0])

@@ -1,0 +1,191 @@
+"""Pheromone trails on the device: dense (n, n) or one for each candidate edge (n, k)."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from pymoo_gpuaco.backends.cuda.device import Device, Source
+from pymoo_gpuaco.backends.cuda.tours.tours import Tours
+from pymoo_gpuaco.backends.cuda.trails.deposit import CandidateDeposit, DenseDeposit
+from pymoo_gpuaco.backends.state import State, stored_numbers
+from pymoo_gpuaco.colony.trails import TrailUpdate
+from pymoo_gpuaco.problems.instance import Instance
+
+_THREADS = 512  # that evaporate some rows
+_NO_LIMIT = np.float32(np.inf)
+
+
+class Trails:
+    """``tau``, and ``rest``, the trail of all edges without a place of their own."""
+
+    def __init__(self, device: Device, instance: Instance, dense: bool, advice: str) -> None:
+        self._device = device
+        self._n, self._k = instance.n, instance.k
+        self.dense = dense
+        self.shape = (instance.n, instance.n if dense else instance.k)  # of tau
+        self._symmetric = instance.symmetric
+        self._advice = advice
+        self._colony = (
+            DenseDeposit(device, instance.n, instance.symmetric, advice)
+            if dense
+            else CandidateDeposit(device, self.shape, self._evaporate, advice)
+        )
+        # rows that a block evaporates: as many blocks as the device holds, and a multiple of four
+        held = device.limits.multiprocessors * device.limits.warps * 32 // _THREADS
+        self._rows = 4 * -(-self._n // (4 * held))
+        self.rest = np.zeros(1, np.float32)  # the trail of all edges without a place of their own
+        self.tau0 = 0.0
+        self._held = self.rest, self.tau0
+        self._changed = True  # since they were held
+
+    @property
+    def _size(self) -> int:
+        return self.shape[0] * self.shape[1]
+
+    def sources(self) -> list[Source]:
+        """Return the kernels of evaporation and deposit."""
+        kernels = {
+            "fill_trails": "PQf",
+            "evaporate": "PPiiifffPf",
+            "deposit": "PPiiPffff",
+            "count_branches": "PPiifP",
+        }
+        if not self.dense:
+            kernels |= {"sum_deposits": "PPiiPPidd", "apply_sums": "PiiPdf"}
+        definitions = {"DENSE": int(self.dense), "SYMMETRIC": int(self._symmetric)}
+        return [Source("trails/trails.cu", definitions, kernels), *self._colony.sources()]
+
+    def needed(self) -> dict[str, int]:
+        """Return the bytes of every array."""
+        return {"tau": 4 * self._size, "branches": 8}
+
+    def prepare(self) -> None:
+        """No trails until they are reset."""
+        arrays = self._device.arrays
+        for name, size in self.needed().items():
+            arrays.zero(name, size)
+        self._places = arrays.address("tau"), arrays.address("neighbours"), self._n, self._k
+
+    def reset(self, value: float) -> None:
+        """Set every trail to ``value``."""
+        self._changed = True
+        self.tau0 = float(value)
+        self.rest[0] = value
+        a = self._device.arrays
+        self._device.call("fill_trails", self._device.spread(self._size), a["tau"], self._size, self.rest[0])
+
+    def make_room_to_hold(self) -> bool:
+        """Take memory for ``hold``; return whether there is enough."""
+        device, memory = self._device, {"held_tau": 4 * self._size}
+        try:
+            device.check(memory, self._advice)
+            device.arrays.allocate("held_tau", memory["held_tau"])
+        except (MemoryError, device.cuda.MemoryError):
+            return False
+        return True
+
+    def hold(self) -> None:
+        """Keep the trails as they are now."""
+        if not self._changed:
+            return
+        self._changed = False
+        self._held = self.rest.copy(), self.tau0
+        self._device.copy("held_tau", "tau", 4 * self._size)
+
+    def restore(self) -> None:
+        """Bring back what ``hold`` kept."""
+        self._changed = True
+        rest, self.tau0 = self._held
+        self.rest = rest.copy()
+        self._device.copy("tau", "held_tau", 4 * self._size)
+
+    def update(self, update: TrailUpdate, tours: Tours) -> None:
+        """Evaporate and deposit; the colony is what ``tours`` holds of the last construction.
+
+        Its tours stay where they are: the engine ranks them by the lengths that it knows.
+        """
+        self._changed = True
+        keep, low, high = np.float32(1.0 - update.rho), np.float32(update.tau_min), np.float32(update.tau_max)
+        if update.on_tours_only:
+            for tour, amount in update.deposits:
+                self._deposit(tours.place(tour), keep, update.rho * amount, np.float32(0.0), _NO_LIMIT)
+            return
+        self.rest[0] = min(high, max(low, self.rest[0] * keep))
+        one = np.float32(1.0)
+        added = [(tour, amount) for tour, amount in update.deposits if amount >= 0.0]
+        by_ant = update.by_ant(tours.lengths)
+        # all but the colony's deposit, which evaporates on its way where no other deposit lies between
+        if added:
+            (tour, amount), *others = added
+            self._evaporate(keep, low, high, tours.place(tour), amount)
+            for tour, amount in others:
+                self._deposit(tours.place(tour), one, amount, low, high)
+            keep = one
+        elif update.colony_amount == 0.0:
+            self._evaporate(keep, low, high)
+        if update.colony_amount > 0.0:
+            shortest, share = float(tours.lengths.min()), float(update.colony_amount)
+            largest = max(1.0, share) if shortest <= 0.0 else share / shortest
+            a, m = self._device.arrays, len(tours.lengths)
+            self._colony.add(a["tours"], a["lengths"], m, share, largest, keep, low, high)
+        for ant, amount in by_ant:
+            if amount > 0.0:
+                self._deposit(tours.address_of(ant), one, amount, low, high)
+        # what is taken away comes last, when all that is added has been cut to tau_max
+        for tour, amount in update.deposits:
+            if amount < 0.0:
+                self._deposit(tours.place(tour), one, amount, low, high)
+        for ant, amount in by_ant:
+            if amount < 0.0:
+                self._deposit(tours.address_of(ant), one, amount, low, high)
+
+    def _evaporate(
+        self,
+        keep: np.float32,
+        low: np.float32,
+        high: np.float32,
+        tour: int = 0,
+        amount: float = 0.0,
+    ) -> None:
+        """Evaporate, then let the tour at an address deposit, if there is one."""
+        rows = self._rows
+        arguments = (*self._places, rows, keep, low, high, tour, amount)
+        self._device.launch("evaporate", -(-self._n // rows), _THREADS, *arguments)
+
+    def _deposit(self, tour: int, keep: np.float32, amount: float, low: np.float32, high: np.float32) -> None:
+        """Let the tour at an address deposit ``amount``, or take it away where it is negative."""
+        numbers = keep, np.float32(amount), low, high
+        self._device.call("deposit", self._n, *self._places, tour, *numbers)
+
+    def branching_factor(self, lam: float) -> float:
+        """Mean number of candidates a city with a trail above min + lam (max - min)."""
+        device, n, k = self._device, self._n, self._k
+        a = device.arrays
+        count = np.zeros(1, np.uint64)
+        device.write("branches", count)
+        device.call("count_branches", 32 * n, a["tau"], a["neighbours"], n, k, np.float32(lam), a["branches"])
+        device.read(count, "branches")
+        return float(count[0]) / n
+
+    def read(self) -> State:
+        """Return the trails' part of an engine's state."""
+        tau = np.empty(self.shape, np.float32)
+        self._device.read(tau, "tau")
+        return {
+            "tau": tau,
+            "ids": np.empty((0, 0), np.int32),
+            "tail": np.empty(0, np.int32),
+            "rest": self.rest.copy(),
+            "tau0": np.array([self.tau0]),
+        }
+
+    def write(self, state: State) -> None:
+        """Take over what ``read`` gave. Raises ValueError, before anything changes, for other shapes and for
+        trails that are negative or not finite."""
+        tau = stored_numbers(state, "tau", self.shape, np.float32)
+        rest = stored_numbers(state, "rest", (1,), np.float32)
+        tau0 = stored_numbers(state, "tau0", (1,))
+        self._changed = True
+        self._device.write("tau", tau)
+        self.rest = rest.copy()
+        self.tau0 = float(tau0[0])

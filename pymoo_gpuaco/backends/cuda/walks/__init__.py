@@ -1,0 +1,1 @@
+"""The ways to build tours, one kernel each."""

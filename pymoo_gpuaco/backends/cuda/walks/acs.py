@@ -1,0 +1,322 @@
+"""The three ways in which the ants of ACS build tours: each changes the trails behind it (paper 003)."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from pymoo_gpuaco.backends.cuda.device import Part, Source, round_keys
+from pymoo_gpuaco.backends.cuda.device.parts import together
+from pymoo_gpuaco.backends.cuda.instance.cities import CITIES
+from pymoo_gpuaco.backends.cuda.instance.lists import Lists
+from pymoo_gpuaco.backends.cuda.trails.rings import Rings
+from pymoo_gpuaco.backends.cuda.trails.trails import Trails
+from pymoo_gpuaco.backends.cuda.walks.shape import Shape, ants_a_multiprocessor, free_shape
+from pymoo_gpuaco.backends.cuda.walks.tabu import tabu_plan
+from pymoo_gpuaco.backends.cuda.walks.walk import Setting
+from pymoo_gpuaco.backends.cuda.weights.rows import Rows
+from pymoo_gpuaco.problems.instance import Instance
+
+# Parameters that the three kernels share, from alpha to the tours.
+_WALK = CITIES + "ffffffi" + 20 * "I" + "iiPP"
+_NEVER = 2**31 - 1  # a period of updates that no tour reaches
+# Least eta^beta of a candidate over the largest of its row: beside it a trail still leaves a float above zero.
+_LEAST_ETA = 1e-25
+# Synchronous ants: bytes of one between two steps, beside its tabu; most warps of a block; fewest ants of a block, as
+# few blocks meet more quickly.
+_WALKER_BYTES = 48
+_MOST_WARPS = 32
+_FEWEST_ANTS_A_BLOCK = 8
+_SHARED_KEPT = 1024  # shared memory that kernels declare themselves
+
+
+def heuristic(instance: Instance, beta: float, shortest: float, stride: int) -> np.ndarray:
+    """eta^beta of the candidates over the largest of their row, (n, stride) float32, padded with 0."""
+    eta = np.maximum(instance.neighbour_distances, shortest) ** -beta
+    table = np.zeros((instance.n, stride), np.float32)
+    table[:, : instance.k] = np.maximum(eta / eta.max(axis=1, keepdims=True), _LEAST_ETA)
+    return table
+
+
+class _AcsWalk:
+    """What the three have in common: choice by Eqs. (1) and (2), local update by Eq. (3)."""
+
+    def __init__(self, setting: Setting, trails: Trails | Rings) -> None:
+        self._setting = setting
+        self._device = setting.device
+        self._memory = trails
+        self._lists = Lists(setting.device, setting.cities.instance)
+        p = setting.parameters
+        self._period = min(p.local_update_period, _NEVER) if p.xi > 0.0 else _NEVER
+
+    def _parts(self) -> list[Part]:
+        """Return what the walk reads."""
+        return [self._lists]
+
+    def _own_sources(self) -> list[Source]:
+        """Return the walk itself."""
+        raise NotImplementedError
+
+    def _own_needed(self) -> dict[str, int]:
+        """Return the arrays of the walk itself."""
+        return {"eta": 4 * self._places}
+
+    @property
+    def _places(self) -> int:
+        """Of the padded rows of all cities."""
+        return self._setting.n * self._lists.plan.stride
+
+    def _definitions(self) -> dict[str, object]:
+        setting, lists = self._setting, self._lists.plan
+        return {
+            **setting.cities.definitions(),
+            **lists.definitions(),
+            "NEAR": lists.near,
+            "SYMMETRIC": int(setting.cities.instance.symmetric),
+            "ALPHA_IS_ONE": int(setting.parameters.alpha == 1.0),
+            "USUAL_EXPONENTS": int(setting.usual_exponents),
+        }
+
+    def sources(self) -> list[Source]:
+        """Return the walk, and what it reads."""
+        return [*self._own_sources(), *(source for part in self._parts() for source in part.sources())]
+
+    def needed(self) -> dict[str, int]:
+        """Return the bytes of every array."""
+        return together(self._own_needed(), *(part.needed() for part in self._parts()))
+
+    def prepare(self) -> None:
+        """Upload the heuristic, and put together what is the same in every launch."""
+        for part in self._parts():
+            part.prepare()
+        p, cities = self._setting.parameters, self._setting.cities
+        alpha, beta, shortest = self._setting.exponents
+        table = heuristic(cities.instance, beta, shortest, self._lists.plan.stride)
+        self._device.write("eta", table)
+        self._before = (*cities.arguments(), alpha, beta, shortest, float(p.q0))
+        self._between = float(p.xi), self._period
+
+    def _walk(self, key: int, ant_bytes: int, memory: int, tours: Any) -> tuple[Any, ...]:
+        """Return the arguments of ``_WALK``."""
+        sizes = self._setting.m, ant_bytes, memory
+        return (*self._before, self._memory.tau0, *self._between, *round_keys(key), *sizes, int(tours))
+
+
+class _FreeWalk(_AcsWalk):
+    """Ants that do not wait for each other; ``deterministic``: one warp walks them one after another."""
+
+    _kernel: str
+
+    def __init__(self, setting: Setting, trails: Trails | Rings) -> None:
+        super().__init__(setting, trails)
+        p, limits = setting.parameters, setting.device.limits
+        self.tabu = tabu_plan(p.tabu, "bitmask", setting.n, limits)
+        self.shape = Shape(1, 1) if p.deterministic else free_shape(setting.m, self.tabu.size, limits)
+
+    def _definitions(self) -> dict[str, object]:
+        return {**super()._definitions(), **self.tabu.definitions()}
+
+    def _own_needed(self) -> dict[str, int]:
+        needed = super()._own_needed()
+        if not self.tabu.in_shared:
+            needed["tabus"] = self.shape.blocks * self.shape.ants_a_block * self.tabu.size
+        return needed
+
+    @property
+    def _shared(self) -> int:
+        return self.shape.ants_a_block * self.tabu.size if self.tabu.in_shared else 0
+
+    def prepare(self) -> None:
+        """Upload the heuristic."""
+        super().prepare()
+        self._device.allow_shared(self._kernel, self._shared)
+
+    def _launch(self, trails: tuple[Any, ...], key: int, tours: Any) -> None:
+        walk = self._walk(key, self.tabu.size, self._device.arrays.optional("tabus"), tours)
+        shape = self.shape
+        self._device.launch(self._kernel, shape.blocks, shape.threads, *trails, *walk, shared=self._shared)
+
+
+class _OpenTrails:
+    """Trails of the candidate edges in ``rows`` (n, stride), for the time of a walk.
+
+    Of dense trails the walk also reads what lies outside the lists, with the bounds that ``Rows`` finds.
+    ``definitions`` are those of the walk; ``counted``: its ants count their updates.
+    """
+
+    def __init__(
+        self, setting: Setting, trails: Trails, definitions: dict[str, object], counted: bool
+    ) -> None:
+        self._device = setting.device
+        self._instance = setting.cities.instance
+        self._trails = trails
+        self._counted = counted
+        self._definitions = {
+            name: definitions[name] for name in ("NODE", "SLOTS", "ALPHA_IS_ONE", "SYMMETRIC")
+        }
+        self._places = setting.n * 32 * int(str(definitions["SLOTS"]))
+        self._outside = (
+            Rows(setting.device, setting.cities, trails, setting.exponents, race=False)
+            if trails.dense
+            else None
+        )
+
+    def sources(self) -> list[Source]:
+        """Return what goes between trails and rows."""
+        definitions = {
+            **self._definitions,
+            "DENSE": int(self._trails.dense),
+            "COUNTED": int(self._counted),
+        }
+        kernels = {"open_rows": "PPiifPP", "close_rows": "PPiiffPP"}
+        if self._counted and self._trails.dense:
+            kernels["update_outside"] = "PiiffP"
+        own = Source("walks/acs_rows.cu", definitions, kernels)
+        return [own, *self._outside.sources()] if self._outside else [own]
+
+    def needed(self) -> dict[str, int]:
+        """Return the bytes of every array."""
+        outside = self._outside.needed() if self._outside else {}
+        return together({"rows": 4 * self._places}, outside)
+
+    def prepare(self) -> None:
+        """Put together what is the same in every launch."""
+        if self._outside:
+            self._outside.prepare()
+        address, optional = self._device.arrays.address, self._device.arrays.optional
+        walked = ("rows", "eta", "candidates", "tau")
+        outside = (optional("outside_bound"), address("near_cities"), optional("raised"))
+        self.walked = (*map(address, walked), *outside)  # first arguments of a walk on rows
+        lists = (address("neighbours"), self._instance.n, self._instance.k)
+        self._opened = (address("tau"), *lists), (optional("outside_bound"), address("rows"))
+        self._closed = (address("rows"), *lists), (optional("counts"), address("tau"))
+
+    def open(self) -> None:
+        """Launch: fill the rows."""
+        if self._outside:
+            self._outside.weigh()
+        before, after = self._opened
+        self._device.call("open_rows", self._places, *before, self._trails.tau0, *after)
+
+    def close(self, keep_log2: float) -> None:
+        """Launch: put the rows back, with the updates that were counted."""
+        before, after = self._closed
+        numbers = self._trails.tau0, keep_log2
+        self._device.call("close_rows", self._places, *before, *numbers, *after)
+
+
+class RelaxedWalk(_FreeWalk):
+    """ACS-GPU-Alt: an ant walks its whole tour, on trails that the others change meanwhile."""
+
+    _kernel = "acs_relaxed"
+
+    def __init__(self, setting: Setting, trails: Trails) -> None:
+        super().__init__(setting, trails)
+        self._trails = trails
+        self._open = _OpenTrails(setting, trails, self._definitions(), counted=False)
+
+    def _parts(self) -> list[Part]:
+        return [*super()._parts(), self._open]
+
+    def _own_sources(self) -> list[Source]:
+        definitions = {**self._definitions(), "DENSE": int(self._trails.dense)}
+        return [Source("walks/acs_relaxed.cu", definitions, {"acs_relaxed": "PPPPPPP" + _WALK})]
+
+    def build(self, key: int, tours: Any) -> None:
+        """Open the rows, walk, close them."""
+        self._open.open()
+        self._launch(self._open.walked, key, tours)
+        self._open.close(0.0)
+
+
+class SyncWalk(_AcsWalk):
+    """ACS-GPU: every ant makes a step before any makes the next one.
+
+    Candidate edges get their local updates step by step, all others when the tours are built.
+    """
+
+    def __init__(self, setting: Setting, trails: Trails) -> None:
+        super().__init__(setting, trails)
+        self._trails = trails
+        self._open = _OpenTrails(setting, trails, self._definitions(), counted=True)
+        m, limits = setting.m, setting.device.limits
+        ants = max(_FEWEST_ANTS_A_BLOCK, ants_a_multiprocessor(m, limits))
+        self._blocks = -(-m // ants)
+        self._warps = min(_MOST_WARPS, ants)
+        self._ant_bytes = _WALKER_BYTES + 16 * -(-setting.n // 128)  # of a bitmask in words of 16 bytes
+        shared = ants * self._ant_bytes
+        self._shared = shared if shared + _SHARED_KEPT <= limits.shared_bytes else 0
+        # 1 - xi in logarithms; of xi = 1 one so low that 2^(c log) is 0 for every count c but 0
+        xi = setting.parameters.xi
+        self._keep_log2 = math.log2(1.0 - xi) if xi < 1.0 else -1e30
+
+    def _parts(self) -> list[Part]:
+        return [*super()._parts(), self._open]
+
+    def _own_sources(self) -> list[Source]:
+        definitions = {
+            **self._definitions(),
+            "DENSE": int(self._trails.dense),
+            "TABU_IN_SHARED": int(self._shared > 0),
+            "MOST_WARPS": _MOST_WARPS,
+        }
+        return [Source("walks/acs_sync.cu", definitions, {"acs_sync": "PPPPPPP" + _WALK + "fPPP"})]
+
+    def _own_needed(self) -> dict[str, int]:
+        needed = {**super()._own_needed(), "counts": 8 * self._places, "arrivals": 4}
+        if not self._shared:
+            needed["walkers"] = self._setting.m * self._ant_bytes
+        return needed
+
+    def prepare(self) -> None:
+        """Upload the heuristic; nothing is counted yet."""
+        super().prepare()
+        arrays = self._device.arrays
+        arrays.zero("counts", 8 * self._places)
+        self._device.allow_shared("acs_sync", self._shared)
+
+    def build(self, key: int, tours: Any) -> None:
+        """Open the rows, walk, and let them take what was counted."""
+        a, setting = self._device.arrays, self._setting
+        self._open.open()
+        a.zero("arrivals", 4)
+        walk = self._walk(key, self._ant_bytes, a.optional("walkers"), tours)
+        self._device.launch(
+            "acs_sync",
+            self._blocks,
+            32 * self._warps,
+            *self._open.walked,
+            *walk,
+            self._keep_log2,
+            a["counts"],
+            a["arrivals"],
+            a["fault"],
+            shared=self._shared,
+        )
+        self._open.close(self._keep_log2)
+        if self._trails.dense:
+            m, n, p = setting.m, setting.n, setting.parameters
+            edges = (int(tours), m, n, self._trails.tau0, float(p.xi), a["tau"])
+            self._device.call("update_outside", self._device.spread(m * n), *edges)
+
+
+class SelectiveWalk(_FreeWalk):
+    """ACS-GPU-SPM: as relaxed, on rings of few trails."""
+
+    _kernel = "acs_selective"
+
+    def __init__(self, setting: Setting, rings: Rings) -> None:
+        super().__init__(setting, rings)
+        self._rings = rings
+
+    def _own_sources(self) -> list[Source]:
+        definitions = {**self._definitions(), "TRAILS": self._rings.width}
+        return [Source("walks/acs_selective.cu", definitions, {"acs_selective": "PfPPP" + _WALK})]
+
+    def build(self, key: int, tours: Any) -> None:
+        """Walk."""
+        a = self._device.arrays
+        trails = (a["ring"], self._rings.rest[0], a["eta"], a["candidates"], a["near_cities"])
+        self._launch(trails, key, tours)

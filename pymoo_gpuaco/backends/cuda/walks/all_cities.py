@@ -1,0 +1,65 @@
+"""Ants that weigh all open cities one by one (construct_all.cu)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pymoo_gpuaco.backends.cuda.device import Source, words
+from pymoo_gpuaco.backends.cuda.device.parts import together
+from pymoo_gpuaco.backends.cuda.instance.cities import CITIES
+from pymoo_gpuaco.backends.cuda.walks.shape import free_shape
+from pymoo_gpuaco.backends.cuda.walks.tabu import tabu_plan
+from pymoo_gpuaco.backends.cuda.walks.walk import Setting
+from pymoo_gpuaco.backends.cuda.weights.all_weights import INVERSES, SHARES, AllWeights
+
+
+class AllCitiesWalk:
+    """The roulette wheel ("rwm") or weighted reservoir sampling ("wrs") over all cities."""
+
+    def __init__(self, setting: Setting) -> None:
+        self._setting = setting
+        limits = setting.device.limits
+        # weighing every open city wants a list of them
+        self.tabu = tabu_plan(setting.parameters.tabu, "compact", setting.n, limits)
+        self.shape = free_shape(setting.m, self.tabu.size, limits)
+        self._race = setting.parameters.selection == "wrs"
+        self._weights = AllWeights(
+            setting.device, setting.cities, setting.exponents, INVERSES if self._race else SHARES
+        )
+
+    def sources(self) -> list[Source]:
+        """Return the walk and its weights."""
+        definitions = {
+            **self._setting.cities.definitions(),
+            **self.tabu.definitions(),
+            "RACE": int(self._race),
+            "USUAL_EXPONENTS": int(self._setting.usual_exponents),
+        }
+        kernels = {"construct_all": "PP" + CITIES + "fffIIiiPP"}
+        return [Source("walks/construct_all.cu", definitions, kernels), *self._weights.sources()]
+
+    def needed(self) -> dict[str, int]:
+        """Return the bytes of every array."""
+        ants = self.shape.blocks * self.shape.ants_a_block
+        tabus = {} if self.tabu.in_shared else {"tabus": ants * self.tabu.size}
+        return together(tabus, self._weights.needed())
+
+    def prepare(self) -> None:
+        """Keep what is the same in every launch."""
+        setting = self._setting
+        arrays = setting.device.arrays
+        self._weights.prepare()
+        self._shared = self.shape.ants_a_block * self.tabu.size if self.tabu.in_shared else 0
+        setting.device.allow_shared("construct_all", self._shared)
+        addresses = arrays.address("factors"), arrays.address("tau"), *setting.cities.arguments()
+        self._before = (*addresses, *setting.exponents)
+        self._after = setting.m, self.tabu.size, arrays.optional("tabus")
+
+    def build(self, key: int, tours: Any) -> None:
+        """Weigh, then walk."""
+        self._weights.weigh()
+        arguments = (*self._before, *words(key), *self._after, int(tours))
+        shape = self.shape
+        self._setting.device.launch(
+            "construct_all", shape.blocks, shape.threads, *arguments, shared=self._shared
+        )

@@ -1,0 +1,141 @@
+"""Ants that choose in the row of the city they stand at (construct.cu)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from pymoo_gpuaco.backends.cuda.device import Part, Source, round_keys
+from pymoo_gpuaco.backends.cuda.device.limits import DeviceLimits
+from pymoo_gpuaco.backends.cuda.device.parts import together
+from pymoo_gpuaco.backends.cuda.instance.cities import CITIES
+from pymoo_gpuaco.backends.cuda.instance.lists import ListPlan, Lists, node_bytes
+from pymoo_gpuaco.backends.cuda.trails.trails import Trails
+from pymoo_gpuaco.backends.cuda.walks.shape import (
+    MOST_RESIDENT,
+    Shape,
+    ants_a_multiprocessor,
+    free_shape,
+    resident_shape,
+)
+from pymoo_gpuaco.backends.cuda.walks.tabu import TabuPlan, tabu_plan
+from pymoo_gpuaco.backends.cuda.walks.walk import Setting
+from pymoo_gpuaco.backends.cuda.weights.aliases import Aliases
+from pymoo_gpuaco.backends.cuda.weights.rows import Rows, inverse_bytes
+from pymoo_gpuaco.colony.parameters import ColonyParameters
+
+FEW_ANTS = 20  # of a multiprocessor, as construct.cu has it
+
+
+@dataclass(frozen=True)
+class RowPlan:
+    """How the walk is compiled, whatever the number of ants."""
+
+    lists: ListPlan
+    race: bool
+    rest: bool  # rows hold the heaviest edges only, and all other cities are drawn from as well
+    tabu: TabuPlan
+    row_bytes: int  # of all rows, with what belongs to them
+    resident: bool  # rows in shared memory, with the tabus of a whole block of ants
+
+    def shape(self, m: int, limits: DeviceLimits) -> Shape:
+        """Return the launch shape for m ants."""
+        return resident_shape(m, limits) if self.resident else free_shape(m, self.tabu.size, limits)
+
+    def shared_bytes(self, shape: Shape) -> int:
+        """Shared memory of a block."""
+        rows = self.row_bytes if self.resident else 0
+        return rows + (shape.ants_a_block * self.tabu.size if self.tabu.in_shared else 0)
+
+
+def row_plan(n: int, k: int, parameters: ColonyParameters, limits: DeviceLimits) -> RowPlan:
+    """Plan the walk over n cities with k candidates each."""
+    rest = parameters.candidate_list_size is None
+    lists = ListPlan(n, k)
+    tabu = tabu_plan(parameters.tabu, "bitmask", n, limits)
+    row_bytes = n * lists.stride * (4 + node_bytes(n)) + (inverse_bytes(n) if rest else 0)
+    return RowPlan(
+        lists=lists,
+        # the rules of selection_rules.cu draw from all cities; over candidate lists they mean the roulette wheel
+        race=parameters.selection in ("auto", "wrs"),
+        rest=rest,
+        tabu=tabu,
+        row_bytes=row_bytes,
+        resident=row_bytes + MOST_RESIDENT * tabu.size <= limits.shared_bytes,
+    )
+
+
+class RowWalk:
+    """Rows hold the candidates, and the best of all others follows where those are visited.
+
+    Or, with a rest (no candidate list), the heaviest edges, and all other cities take part in the choice.
+    """
+
+    def __init__(self, setting: Setting, trails: Trails) -> None:
+        device, cities = setting.device, setting.cities
+        self._setting = setting
+        self._trails = trails
+        limits = device.limits
+        self.plan = row_plan(setting.n, cities.instance.k, setting.parameters, limits)
+        self.shape = self.plan.shape(setting.m, limits)
+        # the one thing that is compiled anew for another number of ants: where all cities are drawn from, and two ways
+        self._few = ants_a_multiprocessor(setting.m, limits) <= FEW_ANTS
+        self._rows = Rows(device, cities, trails, setting.exponents, self.plan.race, self.plan.rest)
+        self._parts: list[Part] = [Lists(device, cities.instance), self._rows]
+        if self.plan.rest:
+            self._parts.insert(0, Aliases(device, cities, setting.exponents))
+
+    def sources(self) -> list[Source]:
+        """Return the walk and what it reads."""
+        plan, setting = self.plan, self._setting
+        definitions = {
+            **setting.cities.definitions(),
+            **plan.lists.definitions(),
+            **plan.tabu.definitions(),
+            "RACE": int(plan.race),
+            "REST": int(plan.rest),
+            "DENSE": int(self._trails.dense),
+            "NEAR": plan.lists.near,
+            "USUAL_EXPONENTS": int(setting.usual_exponents),
+            "RESIDENT": int(plan.resident),
+        }
+        if plan.rest:
+            definitions["FEW_ANTS"] = int(self._few)
+        types = (10 if plan.rest else 6) * "P" + CITIES + "fff" + 20 * "I" + "iiPP"
+        own = Source("walks/construct.cu", definitions, {"construct_tours": types})
+        return [own, *(source for part in self._parts for source in part.sources())]
+
+    def needed(self) -> dict[str, int]:
+        """Return the bytes of every array."""
+        plan, shape = self.plan, self.shape
+        tabus = {} if plan.tabu.in_shared else {"tabus": shape.blocks * shape.ants_a_block * plan.tabu.size}
+        return together(tabus, *(part.needed() for part in self._parts))
+
+    def prepare(self) -> None:
+        """Build what all iterations read."""
+        plan, setting = self.plan, self._setting
+        for part in self._parts:
+            part.prepare()
+        device = setting.device
+        address, optional = device.arrays.address, device.arrays.optional
+        device.allow_shared("construct_tours", plan.shared_bytes(self.shape))
+        arrays = (
+            address("factors"),
+            address("row_cities" if plan.rest else "candidates"),
+            address("tau"),
+            optional("outside_bound"),
+            address("near_cities"),
+            optional("raised"),
+        )
+        beyond = ("inverses", "rests", "spares", "aliases") if plan.rest else ()
+        self._before = (*arrays, *map(address, beyond), *setting.cities.arguments(), *setting.exponents)
+        self._after = setting.m, plan.tabu.size, optional("tabus")
+
+    def build(self, key: int, tours: Any) -> None:
+        """Weigh the rows, then walk."""
+        self._rows.weigh()
+        shape = self.shape
+        arguments = (*self._before, *round_keys(key), *self._after, int(tours))
+        self._setting.device.launch(
+            "construct_tours", shape.blocks, shape.threads, *arguments, shared=self.plan.shared_bytes(shape)
+        )

@@ -1,0 +1,145 @@
+"""Tours over all cities by the selection rules of the two Hiroshima papers (000 and 004)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from pymoo_gpuaco.backends.cuda.device import Source, words
+from pymoo_gpuaco.backends.cuda.device.limits import DeviceLimits, round_up
+from pymoo_gpuaco.backends.cuda.instance.lists import node_bytes, node_type
+from pymoo_gpuaco.backends.cuda.walks.shape import BLOCKS_A_MULTIPROCESSOR, Shape, free_shape
+from pymoo_gpuaco.backends.cuda.walks.walk import Setting
+from pymoo_gpuaco.backends.cuda.weights.all_weights import SCALED, AllWeights
+from pymoo_gpuaco.colony.parameters import ColonyParameters
+
+#: code of each rule in selection_rules.cu
+RULES = {"roulette": 0, "compressed": 1, "stochastic_trial": 2, "hybrid": 3, "acceptance_tournament": 4}
+_BY_SUMS = ("stochastic_trial", "hybrid")
+_PARTS = 128  # of a row of sums
+_MOST_QUADS = 8  # reads of four weights that a lane has under way
+
+
+@dataclass(frozen=True)
+class RulePlan:
+    """How a rule is compiled; nothing of it depends on the number of ants."""
+
+    width: int  # places of a part; rows are padded to 128 parts
+    quads: int
+    tournament: bool
+    lanes: int  # of an ant in a tournament; the ants of a block share a warp there
+    ant_bytes: int
+    in_shared: bool
+
+    @property
+    def stride(self) -> int:
+        """Places of a padded row."""
+        return _PARTS * self.width
+
+    def shape(self, m: int, limits: DeviceLimits) -> Shape:
+        """Return the launch shape for m ants."""
+        if not self.tournament:
+            return free_shape(m, self.ant_bytes, limits)
+        ants = 32 // self.lanes  # whose tournaments one warp holds
+        blocks = -(-m // ants)
+        most = blocks if self.in_shared else BLOCKS_A_MULTIPROCESSOR * limits.multiprocessors
+        return Shape(min(blocks, most), ants)
+
+    def shared_bytes(self, shape: Shape) -> int:
+        """Shared memory of a block."""
+        return shape.ants_a_block * self.ant_bytes if self.in_shared else 0
+
+
+def rule_plan(n: int, parameters: ColonyParameters, limits: DeviceLimits) -> RulePlan:
+    """Plan a rule over n cities."""
+    selection = parameters.selection
+    width = -(-n // _PARTS)
+    rounds = -(-width // _MOST_QUADS)
+    # a bit a city, a list of the cities that are open, or first the one and then the other
+    ant_bytes = 0 if selection == "compressed" else 16 * width
+    listed = {"compressed": n, "roulette": 0, "stochastic_trial": 0}.get(selection, parameters.switch_left(n))
+    ant_bytes += round_up(listed * node_bytes(n), 16)
+    lanes = 32
+    if selection == "acceptance_tournament":
+        # a lane a city that is drawn, and several ants a warp (section IV.B, paper 004)
+        while lanes // 2 >= parameters.resolved_tournament_size(n):
+            lanes //= 2
+        while lanes < 32 and 32 // lanes * ant_bytes > limits.shared_bytes:
+            lanes *= 2
+    return RulePlan(
+        width=width,
+        quads=-(-width // rounds),
+        tournament=selection == "acceptance_tournament",
+        lanes=lanes,
+        ant_bytes=ant_bytes,
+        in_shared=32 // lanes * ant_bytes <= limits.shared_bytes,
+    )
+
+
+class RuleWalk:
+    """One warp an ant; in tournaments several ants a warp. The tabu is what the rule has, whatever ``tabu`` says."""
+
+    def __init__(self, setting: Setting) -> None:
+        self._setting = setting
+        self.plan = rule_plan(setting.n, setting.parameters, setting.device.limits)
+        self.shape = self.plan.shape(setting.m, setting.device.limits)
+        self._weights = AllWeights(
+            setting.device, setting.cities, setting.exponents, SCALED, self.plan.stride
+        )
+
+    def sources(self) -> list[Source]:
+        """Return the walk and what it reads."""
+        plan, setting = self.plan, self._setting
+        definitions = {
+            "NODE": node_type(setting.n),
+            "SELECTION": RULES[setting.parameters.selection],
+            "WIDTH": plan.width,
+            "QUADS": plan.quads,
+            "LANES": plan.lanes,
+            "TABU_IN_SHARED": int(plan.in_shared),
+        }
+        kernels = {"sum_weights": "PiPP", "construct_by_rule": "PPPiIIiiiiiPP"}
+        return [Source("walks/selection_rules.cu", definitions, kernels), *self._weights.sources()]
+
+    def needed(self) -> dict[str, int]:
+        """Return the bytes of every array."""
+        n, plan = self._setting.n, self.plan
+        needed = self._weights.needed()
+        if self._setting.parameters.selection in _BY_SUMS:
+            needed["weight_sums"] = 4 * n * plan.stride
+            needed["part_ends"] = 4 * n * _PARTS
+        if not plan.in_shared:
+            needed["ants"] = self.shape.blocks * self.shape.ants_a_block * plan.ant_bytes
+        return needed
+
+    def prepare(self) -> None:
+        """Weights are made anew for every tour."""
+        self._weights.prepare()
+        self._setting.device.allow_shared("construct_by_rule", self.plan.shared_bytes(self.shape))
+
+    def build(self, key: int, tours: Any) -> None:
+        """Weigh all edges, then walk."""
+        setting, plan, shape = self._setting, self.plan, self.shape
+        device, p, n = setting.device, setting.parameters, setting.n
+        a = device.arrays
+        self._weights.weigh()
+        if p.selection in _BY_SUMS:
+            device.call("sum_weights", 32 * n, a["factors"], n, a["weight_sums"], a["part_ends"])
+        device.launch(
+            "construct_by_rule",
+            shape.blocks,
+            shape.threads,
+            a["factors"],
+            a.optional("weight_sums"),
+            a.optional("part_ends"),
+            n,
+            *words(key),
+            setting.m,
+            int(p.trials),
+            p.switch_left(n),
+            p.resolved_tournament_size(n),
+            plan.ant_bytes,
+            a.optional("ants"),
+            tours,
+            shared=plan.shared_bytes(shape),
+        )

@@ -1,0 +1,43 @@
+"""What all walks share."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from pymoo_gpuaco.backends.cuda.device import Device, Part
+from pymoo_gpuaco.backends.cuda.instance.cities import Cities
+from pymoo_gpuaco.colony.parameters import ColonyParameters
+
+
+class Walk(Part, Protocol):
+    """A part that builds tours from the trails as they stand."""
+
+    def build(self, key: int, tours: Any) -> None:
+        """Launch: m tours (m, n) on the device, random numbers from ``key``."""
+        ...
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What every walk is told."""
+
+    device: Device
+    cities: Cities
+    parameters: ColonyParameters
+    m: int  # ants
+
+    @property
+    def n(self) -> int:
+        """Cities."""
+        return self.cities.n
+
+    @property
+    def exponents(self) -> tuple[float, float, float]:
+        """alpha, beta, and the distance that eta = 1 / d takes for d = 0: see ``Cities.shortest``."""
+        return float(self.parameters.alpha), float(self.parameters.beta), self.cities.shortest
+
+    @property
+    def usual_exponents(self) -> bool:
+        """Whether kernels may leave the powers out."""
+        return self.parameters.alpha == 1.0 and self.parameters.beta == 2.0

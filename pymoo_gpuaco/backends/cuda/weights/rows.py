@@ -1,0 +1,93 @@
+"""What the ants read in one iteration: the weights of every city's row, made from the trails as they stand."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from pymoo_gpuaco.backends.cuda.device import Device, Source
+from pymoo_gpuaco.backends.cuda.device.limits import round_up
+from pymoo_gpuaco.backends.cuda.instance.cities import CITIES, Cities
+from pymoo_gpuaco.backends.cuda.instance.lists import ListPlan, node_bytes
+from pymoo_gpuaco.backends.cuda.trails.trails import Trails
+
+
+def inverse_bytes(n: int) -> int:
+    """Bytes of one float a city, in whole units of 16."""
+    return round_up(4 * n, 16)
+
+
+class Rows:
+    """``factors`` (n, stride) of the cities that a row holds: weights, or with ``race`` their inverse.
+
+    Of dense trails also ``raised`` (n, 32), the strongest edges that are no candidates, and ``outside_bound`` (n,),
+    above which none of the others lies. With a ``rest`` to draw from ``row_cities`` (n, stride), ``spares`` (n, 32),
+    ``inverses`` (n,) and ``rests`` (n,); weights.cu says what they are.
+    """
+
+    def __init__(
+        self,
+        device: Device,
+        cities: Cities,
+        trails: Trails,
+        exponents: tuple[float, float, float],
+        race: bool,
+        rest: bool = False,
+    ) -> None:
+        self._device = device
+        self._cities = cities
+        self._trails = trails
+        self._exponents = exponents
+        self._race = race
+        self._rest = rest
+        self._lists = ListPlan(cities.n, cities.instance.k)
+
+    def sources(self) -> list[Source]:
+        """Return the kernel of weights."""
+        definitions = {
+            **self._cities.definitions(),
+            **self._lists.definitions(),
+            "RACE": int(self._race),
+            "REST": int(self._rest),
+            "DENSE": int(self._trails.dense),
+        }
+        kernels = {"weigh_rows": "PPP" + CITIES + "ffffi" + 8 * "P"}
+        return [Source("weights/weights.cu", definitions, kernels)]
+
+    def needed(self) -> dict[str, int]:
+        """Return the bytes of every array."""
+        n, places = self._cities.n, self._cities.n * self._lists.stride
+        needed = {"factors": 4 * places, "eta_beta": 8 * n * self._lists.k}
+        if self._trails.dense:
+            needed["raised"] = 32 * node_bytes(n) * n
+            needed["outside_bound"] = 4 * n
+        if self._rest:
+            needed["row_cities"] = node_bytes(n) * places
+            needed["spares"] = 32 * 8 * n
+            needed["inverses"] = inverse_bytes(n)
+            needed["rests"] = 16 * n
+        return needed
+
+    @property
+    def _mask_bytes(self) -> int:
+        """Shared memory of a block: one bit a city."""
+        return 4 * -(-self._cities.n // 32) if self._trails.dense else 0
+
+    def prepare(self) -> None:
+        """Compute eta^beta of the candidates (n, k); weights are made anew for every construction."""
+        device, distances = self._device, self._cities.instance.neighbour_distances
+        _, beta, shortest = self._exponents
+        device.write("eta_beta", np.maximum(distances, shortest) ** -beta)
+        device.allow_shared("weigh_rows", self._mask_bytes)
+        if self._rest:  # walks copy it in units of 16 bytes, the last of which no weight fills
+            device.arrays.zero("inverses", inverse_bytes(self._cities.n))
+        address, optional = device.arrays.address, device.arrays.optional
+        inputs = ("tau", "neighbours", "eta_beta")
+        outputs = ("outside_bound", "raised", "rest_sums", "row_cities", "spares", "inverses", "rests")
+        self._before = (*map(address, inputs), *self._cities.arguments(), *self._exponents)
+        self._after = (self._lists.k, address("factors"), *map(optional, outputs))
+
+    def weigh(self) -> None:
+        """Fill the rows."""
+        common = float(self._trails.rest[0])
+        arguments = (*self._before, common, *self._after)
+        self._device.launch("weigh_rows", self._cities.n, 32, *arguments, shared=self._mask_bytes)

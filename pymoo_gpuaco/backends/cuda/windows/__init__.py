@@ -1,0 +1,1 @@
+"""Window search: thousands of warps change good tours in a few places each."""

@@ -1,0 +1,20 @@
+"""What a search starts from, made on the host for both backends: candidate edges, first tours, a lower bound."""
+
+from pymoo_gpuaco.candidates.alpha import AlphaLists, alpha_lists
+from pymoo_gpuaco.candidates.ascent import Ascent, ascend
+from pymoo_gpuaco.candidates.curve import curve_tour
+from pymoo_gpuaco.candidates.lists import Candidates, lists
+from pymoo_gpuaco.candidates.quadrant import quadrant_lists
+from pymoo_gpuaco.candidates.start import greedy_tour
+
+__all__ = [
+    "AlphaLists",
+    "Ascent",
+    "Candidates",
+    "alpha_lists",
+    "ascend",
+    "curve_tour",
+    "greedy_tour",
+    "lists",
+    "quadrant_lists",
+]

@@ -1,0 +1,117 @@
+"""Alpha-nearness: how much longer the minimum 1-tree gets if an edge must be in it.
+
+Helsgaun, "An effective implementation of the Lin-Kernighan traveling salesman heuristic", European Journal of
+Operational Research 126 (2000), section 4.1: after an ascent of the penalties, five edges of least alpha hold the
+optimal tour about as well as ten or more of the shortest.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pymoo_gpuaco.backends.cpu.compiled import compiled
+from pymoo_gpuaco.backends.cpu.threads import spread, thread_count
+from pymoo_gpuaco.candidates.ascent import Ascent
+from pymoo_gpuaco.candidates.link_tree import heaviest_between, make_link_tree
+from pymoo_gpuaco.candidates.one_tree import find_one_tree, make_one_tree
+from pymoo_gpuaco.candidates.sparse import SparseGraph
+
+
+class AlphaLists(NamedTuple):
+    """k candidates of each of n cities, sorted by (alpha, distance, id)."""
+
+    ids: NDArray[np.int32]  # (n, k)
+    distances: NDArray[np.float64]  # (n, k)
+    alphas: NDArray[np.float64]  # (n, k) >= 0, 0 for edges of the 1-tree
+
+    def by_distance(self) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
+        """Return the same (n, k) ids and distances with rows sorted by (distance, id), as the engines take them."""
+        order = np.lexsort((self.ids, self.distances), axis=-1)
+        return np.take_along_axis(self.ids, order, axis=1), np.take_along_axis(self.distances, order, axis=1)
+
+
+def alpha_values(graph: SparseGraph, pi: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the (m,) alpha of every edge under penalties `pi` (n,), in O(m log n).
+
+    That is the edge's weight less that of the heaviest edge which it replaces: on the way between its ends in the
+    spanning tree, or, at the leaf that has a second edge, that edge (Helsgaun 2000, section 4.1).
+    """
+    tree = make_one_tree(graph)
+    find_one_tree(graph, pi, tree)
+    weight = graph.length + (pi[graph.u] + pi[graph.v])
+    links = make_link_tree(graph.u[tree.tree], graph.v[tree.tree], weight[tree.tree])
+    alphas = np.empty(len(weight))
+    leaf, extra = int(tree.extra[0]), int(tree.extra[1])
+
+    def work(_: int, first: int, last: int) -> None:
+        _alphas(graph, weight, links, leaf, weight[extra], alphas, first, last)
+
+    spread(work, len(weight), thread_count())
+    return alphas
+
+
+@compiled
+def _alphas(graph, weight, links, leaf, second, alphas, first, last):  # type: ignore[no-untyped-def]
+    """Alpha of edges first .. last-1; ``second`` is the weight of the leaf's second edge."""
+    for e in range(first, last):
+        u, v = graph.u[e], graph.v[e]
+        way = second if leaf in (u, v) else links.weight[heaviest_between(links, u, v)]
+        alphas[e] = max(0.0, weight[e] - way)  # the leaf's first edge is lighter than its second
+
+
+def alpha_lists(ascent: Ascent, k: int) -> AlphaLists:
+    """Return the `k` edges of least alpha of each city, from the graph and the penalties of an ascent.
+
+    k : at most what every city has of edges in that graph, so no more than the columns of the lists it was made of.
+    Raises ValueError if it is more.
+    """
+    graph = ascent.graph
+    n, m = graph.n, len(graph.u)
+    first = np.zeros(n + 1, np.int64)
+    np.cumsum(np.bincount(graph.u, minlength=n) + np.bincount(graph.v, minlength=n), out=first[1:])
+    most = int(np.diff(first).min())
+    if not 1 <= k <= most:
+        raise ValueError(f"k must be in [1, {most}] on this graph, got {k}")
+    alphas = alpha_values(graph, ascent.pi)
+    edge = np.empty(2 * m, np.int64)
+    _edges_by_city(graph, first[:-1].copy(), edge)
+    lists = AlphaLists(np.empty((n, k), np.int32), np.empty((n, k)), np.empty((n, k)))
+
+    def work(_: int, low: int, high: int) -> None:
+        _least_of_city(graph, first, edge, alphas, lists, low, high)
+
+    spread(work, n, thread_count())
+    return lists
+
+
+@compiled
+def _edges_by_city(graph, free, edge):  # type: ignore[no-untyped-def]
+    """Write the edges of city i from ``free[i]`` on."""
+    for e in range(graph.u.shape[0]):
+        for c in (graph.u[e], graph.v[e]):
+            edge[free[c]] = e
+            free[c] += 1
+
+
+@compiled
+def _least_of_city(graph, first, edge, alphas, lists, low, high):  # type: ignore[no-untyped-def]
+    """Sort each city's edges into its row by (alpha, distance, id), keeping as many as fit."""
+    k = lists.ids.shape[1]
+    for i in range(low, high):
+        for s in range(first[i + 1] - first[i]):
+            e = edge[first[i] + s]
+            j = graph.v[e] if graph.u[e] == i else graph.u[e]
+            a, d = alphas[e], graph.length[e]
+            t = min(s, k)
+            while t > 0:
+                b, c = lists.alphas[i, t - 1], lists.distances[i, t - 1]
+                if b < a or (b == a and (c < d or (c == d and lists.ids[i, t - 1] < j))):
+                    break
+                if t < k:
+                    lists.ids[i, t], lists.distances[i, t], lists.alphas[i, t] = lists.ids[i, t - 1], c, b
+                t -= 1
+            if t < k:
+                lists.ids[i, t], lists.distances[i, t], lists.alphas[i, t] = j, d, a

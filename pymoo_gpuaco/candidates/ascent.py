@@ -1,0 +1,128 @@
+"""Node penalties that push the minimum 1-tree towards a tour, and the lower bound that comes with them.
+
+Held and Karp, "The traveling-salesman problem and minimum spanning trees: part II", Mathematical Programming 1 (1971):
+a penalty pi_i on both edges of city i changes no tour's order by length, but it does change the 1-tree, and
+w(T_pi) - 2 sum(pi) is below every tour. Its subgradient at city i is the degree in T_pi less 2. Steps shrink with the
+square of the part of the run that is left, after Volgenant and Jonker, "A branch and bound algorithm for the symmetric
+traveling salesman problem based on the 1-tree relaxation", European Journal of Operational Research 9 (1982), and
+repeat part of the step before, as theirs do (0.3 of it: Helsgaun 2000, section 4.1).
+"""
+
+from __future__ import annotations
+
+import time
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pymoo_gpuaco.backends.cpu.compiled import compiled
+from pymoo_gpuaco.candidates.complete import CompleteGraph
+from pymoo_gpuaco.candidates.one_tree import find_one_tree, make_one_tree
+from pymoo_gpuaco.candidates.sparse import SparseGraph, pair_lengths, sparse_graph
+from pymoo_gpuaco.colony import checks
+from pymoo_gpuaco.problems.instance import Instance
+
+MAX_ITERATIONS = 1000
+_NEW_SHARE = 0.7  # of the step; the rest repeats the last one
+_CHECK_EVERY = 0.2  # share of the run after which edges that the lists lack are looked for
+_CITY_EDGES = 5  # candidates whose mean length is a city's scale
+
+
+class Ascent(NamedTuple):
+    """The best penalties found and what they prove."""
+
+    pi: NDArray[np.float64]  # (n,) node penalties, in units of distance
+    bound: float | None  # no tour is shorter; None where it was not asked for or is too costly to prove
+    iterations: int  # 1-trees made
+    graph: SparseGraph  # what they were made on
+
+
+def ascend(
+    instance: Instance,
+    ids: NDArray[np.int32],
+    *,
+    iterations: int | None = None,
+    seconds: float | None = None,
+    bound: bool = True,
+) -> Ascent:
+    """Raise the minimum 1-tree of a sparse graph by node penalties.
+
+    With `iterations` the result is the same on every run. With `seconds` the iterations that fit are planned after
+    the first one has been timed, 2 at least; proving the bound comes after and takes longer. With neither, 100
+    iterations are made, fewer above 20,000 cities and 20 from 100,000 on. It ends early where the 1-tree is a tour.
+
+    instance : symmetric.
+    ids : (n, k) candidates, say 10 a city by quadrant. Where they do not connect the cities a greedy tour is added.
+    iterations : 1-trees to make, 1 to `MAX_ITERATIONS`; 100 bring the bound of random
+        cities to 0.03 % of what more can reach.
+    seconds : wall-clock time for the trees, > 0; not together with `iterations`.
+    bound : whether to prove the bound; see `complete.CompleteGraph`.
+
+    Raises ValueError or TypeError naming the parameter.
+    """
+    if iterations is not None and seconds is not None:
+        raise ValueError("give iterations or seconds, not both")
+    n = instance.n
+    if iterations is not None:
+        planned = checks.integer("iterations", iterations, 1, MAX_ITERATIONS)
+    else:
+        planned = min(100, max(20, 2_000_000 // n))
+    if seconds is not None:
+        seconds = checks.real("seconds", seconds, 0.0, open_low=True)
+    checks.flag("bound", bound)
+    graph = sparse_graph(instance, ids)
+    complete = CompleteGraph(instance) if bound else None
+    if complete is not None and not complete.affordable:
+        complete = None
+    scale = _city_scales(instance, ids)
+    tree = make_one_tree(graph)
+    pi, best_pi, step = np.zeros(n), np.zeros(n), np.zeros(n)
+    began, best, made, checked, done = time.perf_counter(), -np.inf, 0, 0.0, 0.0
+    while made == 0 or done < 1.0:
+        weight = find_one_tree(graph, pi, tree) - 2.0 * float(pi.sum())
+        made += 1
+        if weight > best:
+            best, best_pi = weight, pi.copy()
+        spent = time.perf_counter() - began
+        if made == 1 and seconds is not None:
+            planned = min(MAX_ITERATIONS, max(2, int(seconds / spent)))
+        done = made / planned if seconds is None else min(1.0, spent / seconds)
+        if not np.any(tree.degree != 2):
+            break
+        if complete is not None and done - checked >= _CHECK_EVERY:
+            checked = done
+            graph, tree = complete.add_lighter_edges(graph, best_pi)
+            best = find_one_tree(graph, best_pi, tree) - 2.0 * float(best_pi.sum())
+            graph, tree = complete.add_lighter_edges(graph, pi)
+        size = _first_step(planned) * (1.0 - done) ** 2
+        _take_step(tree.degree, scale, size, 1.0 if made == 1 else _NEW_SHARE, step, pi)
+    proven = complete.lower_bound(graph, best_pi) if complete is not None else None
+    return Ascent(best_pi, proven, made, graph)
+
+
+def _first_step(iterations: int) -> float:
+    """First step in units of a city's scale.
+
+    Measured: clustered instances need penalties as large as the ways between clusters, and large steps to get there,
+    which only a long run can take back in time.
+    """
+    return float(np.clip(0.7 * (iterations / 100.0) ** 0.8, 0.35, 4.0))
+
+
+def _city_scales(instance: Instance, ids: NDArray[np.int32]) -> NDArray[np.float64]:
+    """Geometric mean of how far candidates are at each city and how far they are on the whole."""
+    few = ids[:, : min(_CITY_EDGES, ids.shape[1])]
+    from_city = np.arange(instance.n)[:, None]
+    near = pair_lengths(instance, np.broadcast_to(from_city, few.shape).ravel(), few.ravel())
+    near = near.reshape(few.shape).mean(axis=1)
+    return np.sqrt(near * near.mean())
+
+
+@compiled
+def _take_step(degree, scale, size, new_share, step, pi):  # type: ignore[no-untyped-def]
+    """Move the penalties along the subgradient, partly along the one before."""
+    for i in range(pi.shape[0]):
+        d = float(degree[i] - 2)
+        pi[i] += size * scale[i] * (new_share * d + (1.0 - new_share) * step[i])
+        step[i] = d

@@ -1,0 +1,201 @@
+"""A lower bound on every tour: the minimum 1-tree over *all* edges, not only those of the lists.
+
+The tree of a sparse graph may be heavier than that of all edges, and then it bounds nothing. So the tree found is
+checked: an edge that it lacks would make it lighter if, and only if, it is lighter than the heaviest tree edge between
+its ends. Such edges are looked for among all pairs, in the plane through a k-d tree, and go into the graph until there
+are none.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pymoo_gpuaco.backends.cpu.compiled import compiled
+from pymoo_gpuaco.backends.cpu.graph import Graph, between, distance
+from pymoo_gpuaco.backends.cpu.threads import spread, thread_count
+from pymoo_gpuaco.candidates.link_tree import LinkTree, heaviest_between, make_link_tree
+from pymoo_gpuaco.candidates.one_tree import OneTree, find_one_tree, make_one_tree
+from pymoo_gpuaco.candidates.quadrant import has_quadrants
+from pymoo_gpuaco.candidates.sparse import SparseGraph, pair_lengths
+from pymoo_gpuaco.candidates.tree import build_tree
+from pymoo_gpuaco.problems.instance import Instance
+
+ALL_PAIRS_LIMIT = 10_000
+"""Cities up to which all pairs are looked at where there is no plane."""
+
+
+class _SearchInThePlane:
+    """Looks for lighter edges through a k-d tree whose nodes know their least penalty."""
+
+    def __init__(self, instance: Instance) -> None:
+        self.metric = int(instance.metric)
+        x, y = np.ascontiguousarray(instance.coords[:, 0]), np.ascontiguousarray(instance.coords[:, 1])
+        self.tree = build_tree(x, y, thread_count())
+
+    def lighter_edges(self, pi: NDArray[np.float64], links: LinkTree) -> NDArray[np.int32]:
+        """Return for each city the other end of an edge that is lighter than its way through the tree, or -1."""
+        tree, nodes = self.tree, len(self.tree.boxes)
+        pi = pi[tree.point]
+        least, heaviest, member = np.empty(nodes), np.empty(nodes, np.int32), np.empty(nodes, np.int32)
+        _summarise(tree, pi, links, least, heaviest, member)
+        found = np.full(len(pi), -1, np.int32)
+
+        def work(_: int, first: int, last: int) -> None:
+            stack = np.empty(64, np.int64)
+            _search_tree(self.metric, tree, pi, links, least, heaviest, member, stack, found, first, last)
+
+        spread(work, len(pi), thread_count())
+        return found
+
+
+class _SearchAllPairs:
+    """Looks at every pair; for matrices, the globe and space."""
+
+    def __init__(self, instance: Instance) -> None:
+        near = instance.neighbours, instance.neighbour_distances
+        self.graph = Graph(int(instance.metric), instance.coords, instance.matrix, *near)
+
+    def lighter_edges(self, pi: NDArray[np.float64], links: LinkTree) -> NDArray[np.int32]:
+        """As in the plane."""
+        found = np.full(len(pi), -1, np.int32)
+
+        def work(_: int, first: int, last: int) -> None:
+            _search_pairs(self.graph, pi, links, found, first, last)
+
+        spread(work, len(pi), thread_count())
+        return found
+
+
+class CompleteGraph:
+    """All edges of a symmetric instance, none of them stored.
+
+    `affordable` says whether the 1-tree over all of them can be found: in the plane always, in O(n log n); elsewhere by
+    n^2 distances, up to `ALL_PAIRS_LIMIT` cities. Raises ValueError for an asymmetric instance.
+    """
+
+    def __init__(self, instance: Instance) -> None:
+        if not instance.symmetric:
+            raise ValueError("the 1-tree bound needs a symmetric instance")
+        self.instance = instance
+        flat = has_quadrants(instance.metric, instance.coords)
+        self.affordable = flat or instance.n <= ALL_PAIRS_LIMIT
+        self._search = _SearchInThePlane(instance) if flat else _SearchAllPairs(instance)
+
+    def add_lighter_edges(self, graph: SparseGraph, pi: NDArray[np.float64]) -> tuple[SparseGraph, OneTree]:
+        """Return `graph` with all edges that its minimum spanning tree under penalties `pi` (n,) lacks, and that tree.
+
+        The tree returned is minimum over all edges of the instance; its 1-tree, only over those of the graph.
+        """
+        while True:
+            tree = make_one_tree(graph)
+            find_one_tree(graph, pi, tree)
+            u, v = graph.u[tree.tree], graph.v[tree.tree]
+            links = make_link_tree(u, v, graph.length[tree.tree] + (pi[u] + pi[v]))
+            lighter = self._search.lighter_edges(pi, links)
+            i = np.flatnonzero(lighter >= 0).astype(np.int32)
+            if not len(i):
+                return graph, tree
+            # Two ends may have found one edge.
+            pairs = np.unique(np.sort(np.column_stack([i, lighter[i]]), axis=1), axis=0)
+            more_u, more_v = np.ascontiguousarray(pairs.T)
+            graph = SparseGraph(
+                graph.n,
+                np.concatenate([graph.u, more_u]),
+                np.concatenate([graph.v, more_v]),
+                np.concatenate([graph.length, pair_lengths(self.instance, more_u, more_v)]),
+            )
+
+    def lower_bound(self, graph: SparseGraph, pi: NDArray[np.float64]) -> float:
+        """Return a length that no tour of the instance falls below, from node penalties.
+
+        It is w(T) - 2 sum(pi), T a minimum 1-tree over all edges under d(i, j) + pi_i + pi_j (Held and Karp 1970), less
+        what rounding may have added; rounded up where all distances are whole.
+
+        graph : connected, any edges; pi : (n,) finite.
+        """
+        n = self.instance.n
+        graph, tree = self.add_lighter_edges(graph, pi)
+        u, v, length = graph.u[tree.tree], graph.v[tree.tree], graph.length[tree.tree]
+        # Any leaf will do for the second edge, as long as that is its lightest but one of all edges.
+        leaf = int(tree.extra[0])
+        to_leaf = pair_lengths(self.instance, np.arange(n), np.full(n, leaf))
+        weight_to_leaf = to_leaf + (pi + pi[leaf])
+        weight_to_leaf[leaf] = np.inf
+        other = int(np.argpartition(weight_to_leaf, 1)[1])
+        degree = np.bincount(u, minlength=n) + np.bincount(v, minlength=n)
+        degree[[leaf, other]] += 1
+        total = math.fsum([*length.tolist(), to_leaf[other], *((degree - 2) * pi).tolist()])
+        # A weight carries two roundings, a term of the sum one; each is below half a unit of the largest number met.
+        largest = float(length.max() + to_leaf[other] + 4.0 * np.abs(pi).max()) * max(1, int(degree.max()))
+        total -= 4.0 * np.finfo(float).eps * n * largest
+        return float(math.ceil(total)) if self.instance.integral else total
+
+
+@compiled
+def _summarise(tree, pi, links, least, heaviest, member):  # type: ignore[no-untyped-def]
+    """For each node: its least penalty, the heaviest tree edge between any two of its cities, and one of them."""
+    n, leaves = pi.shape[0], 1 << tree.depth
+    for j in range(leaves):
+        low, high = (n * j) >> tree.depth, (n * (j + 1)) >> tree.depth
+        least[leaves + j], heaviest[leaves + j] = np.inf, -1
+        member[leaves + j] = tree.point[low]
+        for p in range(low, high):
+            least[leaves + j] = min(least[leaves + j], pi[p])
+            between_both = heaviest_between(links, tree.point[low], tree.point[p])
+            heaviest[leaves + j] = max(heaviest[leaves + j], between_both)
+    for box in range(leaves - 1, 0, -1):
+        a, b = 2 * box, 2 * box + 1
+        member[box] = member[a]
+        least[box] = min(least[a], least[b])
+        between_both = heaviest_between(links, member[a], member[b])
+        heaviest[box] = max(between_both, max(heaviest[a], heaviest[b]))
+
+
+@compiled
+def _search_tree(metric, tree, pi, links, least, heaviest, member, stack, found, first, last):  # type: ignore[no-untyped-def]
+    """Write for the cities at positions first .. last-1 the lightest edge that is lighter than its way, if any.
+
+    A node is left out if none of its cities can be reached by an edge lighter than the heaviest on the way to it.
+    Distances never fall with either difference of coordinates, rounded or not, so a box gives a lower bound.
+    """
+    n, leaves = pi.shape[0], 1 << tree.depth
+    for p in range(first, last):
+        city, x, y, best = tree.point[p], tree.x[p], tree.y[p], np.inf
+        stack[0], size = 1, 1
+        while size > 0:
+            size -= 1
+            box = stack[size]
+            dx = max(0.0, max(tree.boxes[box, 0] - x, x - tree.boxes[box, 1]))
+            dy = max(0.0, max(tree.boxes[box, 2] - y, y - tree.boxes[box, 3]))
+            light = between(metric, dx, dy, 0.0, 0.0, 0.0, 0.0) + (pi[p] + least[box])
+            if light >= best or light >= links.weight[links.weight.shape[0] - 1]:
+                continue
+            way = max(heaviest[box], heaviest_between(links, city, member[box]))
+            if way < 0 or light >= links.weight[way]:
+                continue
+            if box < leaves:
+                stack[size], stack[size + 1] = 2 * box, 2 * box + 1
+                size += 2
+                continue
+            j = box - leaves
+            for q in range((n * j) >> tree.depth, (n * (j + 1)) >> tree.depth):
+                if q != p:
+                    d = between(metric, x, y, 0.0, tree.x[q], tree.y[q], 0.0)
+                    w = d + (pi[p] + pi[q])
+                    if w < best and w < links.weight[heaviest_between(links, city, tree.point[q])]:
+                        best, found[city] = w, tree.point[q]
+
+
+@compiled
+def _search_pairs(graph, pi, links, found, first, last):  # type: ignore[no-untyped-def]
+    """The same for cities first .. last-1 by looking at every other city."""
+    for i in range(first, last):
+        best = np.inf
+        for j in range(pi.shape[0]):
+            if j != i:
+                w = distance(graph, i, j) + (pi[i] + pi[j])
+                if w < best and w < links.weight[heaviest_between(links, i, j)]:
+                    best, found[i] = w, j

@@ -1,0 +1,60 @@
+"""The heaviest edge between two cities along a spanning tree, in O(log n) steps.
+
+Kruskal's algorithm joins parts in the order of edge weights. Kept as a forest in which the root of the smaller part
+hangs below the other's, no city is deeper than log2 n, and the last link between two cities is the heaviest.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pymoo_gpuaco.backends.cpu.compiled import compiled
+
+ROOT = np.iinfo(np.int32).max  # rank of the one city that hangs below no other
+
+
+class LinkTree(NamedTuple):
+    """A spanning tree of n cities as the links that Kruskal's algorithm makes."""
+
+    parent: NDArray[np.int32]  # (n,)
+    rank: NDArray[np.int32]  # (n,) place of the edge above a city in ``weight``
+    weight: NDArray[np.float64]  # (n - 1,) tree edges, ascending
+
+
+def make_link_tree(u: NDArray[np.int32], v: NDArray[np.int32], weight: NDArray[np.float64]) -> LinkTree:
+    """Build it from the n - 1 edges of a spanning tree of cities 0 .. n-1, in any order."""
+    n = len(u) + 1
+    order = np.argsort(weight, kind="stable")
+    links = LinkTree(np.arange(n, dtype=np.int32), np.full(n, ROOT, np.int32), weight[order])
+    _link(links, u[order], v[order], np.ones(n, np.int32))
+    return links
+
+
+@compiled
+def _link(links, u, v, size):  # type: ignore[no-untyped-def]
+    """Hang the smaller part's root below the other's, edge by edge."""
+    for r in range(u.shape[0]):
+        a, b = u[r], v[r]
+        while links.parent[a] != a:
+            a = links.parent[a]
+        while links.parent[b] != b:
+            b = links.parent[b]
+        if size[a] > size[b]:
+            a, b = b, a
+        links.parent[a], links.rank[a] = b, r
+        size[b] += size[a]
+
+
+@compiled
+def heaviest_between(links, i, j):  # type: ignore[no-untyped-def]
+    """Place in ``weight`` of the heaviest tree edge between cities i and j; -1 if they are the same."""
+    rank = -1
+    while i != j:
+        if links.rank[i] < links.rank[j]:
+            rank, i = links.rank[i], links.parent[i]
+        else:
+            rank, j = links.rank[j], links.parent[j]
+    return rank

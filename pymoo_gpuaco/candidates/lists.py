@@ -1,0 +1,51 @@
+"""Candidate lists by kind: which few edges of each city a search looks at."""
+
+from __future__ import annotations
+
+from typing import Literal, NamedTuple, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pymoo_gpuaco.candidates.alpha import alpha_lists
+from pymoo_gpuaco.candidates.ascent import ascend
+from pymoo_gpuaco.candidates.quadrant import has_quadrants, quadrant_lists
+from pymoo_gpuaco.colony import checks
+from pymoo_gpuaco.problems.instance import Instance, nearest_by_coordinates, nearest_by_matrix
+from pymoo_gpuaco.problems.metrics import Metric
+
+Kind = Literal["auto", "nearest", "quadrant", "alpha"]
+_ALPHA_BASE = 10  # candidates a city from which those of least alpha are taken
+
+
+class Candidates(NamedTuple):
+    """k candidates of each of n cities; each row is sorted by (distance, id) and never holds the city itself."""
+
+    ids: NDArray[np.int32]  # (n, k)
+    distances: NDArray[np.float64]  # (n, k)
+
+
+def lists(instance: Instance, kind: Kind, k: int) -> Candidates:
+    """Return `k` candidates a city (k >= 1; at most n - 1 are listed).
+
+    kind : "nearest" the cities at least distance (by row where the matrix is asymmetric); "quadrant" see
+        `quadrant.quadrant_lists`; "alpha" those of least `alpha.alpha_values` among at least 10 candidates a city,
+        after an ascent of the default length (`ascent.ascend`); "auto" is "quadrant". Without a plane (a matrix, GEO,
+        three dimensions) quadrants have no meaning, and for an asymmetric matrix neither has alpha: the nearest are
+        listed.
+
+    Raises ValueError or TypeError naming the parameter.
+    """
+    checks.choice("kind", kind, get_args(Kind))
+    k = min(checks.integer("k", k, 1), instance.n - 1)
+    if kind == "alpha" and instance.symmetric:
+        base = lists(instance, "quadrant", max(k, _ALPHA_BASE))
+        return Candidates(*alpha_lists(ascend(instance, base.ids, bound=False), k).by_distance())
+    if kind != "nearest" and has_quadrants(instance.metric, instance.coords):
+        return Candidates(*quadrant_lists(instance.metric, instance.coords, k))
+    if k <= instance.k:
+        near = instance.neighbours[:, :k], instance.neighbour_distances[:, :k]
+        return Candidates(np.ascontiguousarray(near[0]), np.ascontiguousarray(near[1]))
+    if instance.metric == Metric.EXPLICIT:
+        return Candidates(*nearest_by_matrix(instance.matrix, k))
+    return Candidates(*nearest_by_coordinates(Metric(instance.metric), instance.coords, k))

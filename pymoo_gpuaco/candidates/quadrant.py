@@ -1,0 +1,237 @@
+"""Quadrant neighbours: some cities on every side of a city, where the nearest may all lie on one side.
+
+On clustered instances a list of the nearest cities never leaves the cluster. Johnson and McGeoch ("Experimental
+analysis of heuristics for the STSP", 2002) take the nearest of each quadrant around the city instead.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pymoo_gpuaco.backends.cpu.compiled import compiled, inlined
+from pymoo_gpuaco.backends.cpu.graph import between
+from pymoo_gpuaco.backends.cpu.threads import spread, thread_count
+from pymoo_gpuaco.candidates.places import find_places
+from pymoo_gpuaco.candidates.tree import LARGEST, SQUARES, SUM, box_nearness, build_tree, nearness
+from pymoo_gpuaco.problems.metrics import Metric
+
+PER_QUADRANT = 2
+_MEASURE = {Metric.MAN: SUM, Metric.MAX: LARGEST}
+
+
+class _Found(NamedTuple):
+    """What one thread has found around a place, as positions in the tree's leaf order; k neighbours wanted."""
+
+    near: NDArray[np.float64]  # (5, k) nearness, ascending: of each quadrant, and row 4 of all
+    at: NDArray[np.int64]  # (5, k) where
+    per_quadrant: int  # columns of rows 0 to 3 in use
+    chosen: NDArray[np.int64]  # (k,) the places picked, most wanted first
+    stack: NDArray[np.int64]  # (64,) nodes to visit
+    stack_near: NDArray[np.float64]  # (64,)
+
+
+def has_quadrants(metric: int, coords: NDArray[np.float64]) -> bool:
+    """Whether cities lie in a plane: not for a matrix, on the globe or in space."""
+    return metric not in (Metric.EXPLICIT, Metric.GEO) and not coords[:, 2].any()
+
+
+def quadrant_lists(
+    metric: int, coords: NDArray[np.float64], k: int, per_quadrant: int | None = None
+) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
+    """Return (n, k) ids and distances: 2 cities a quadrant (1 below k = 8), filled up with the nearest.
+
+    A quadrant that has fewer leaves its places to the nearest. Rows are sorted by (distance, id), the distance
+    being the metric's. Cities at one place are chained: each lists the ones before and after it, by id, and then
+    other places, by their city of lowest id; so no crowd cuts itself off. O(n log n), on all threads.
+
+    metric : any with coordinates in the plane, so neither `EXPLICIT` nor `GEO`.
+    coords : (n, 3) as `prepare_coordinates` returns it, with z = 0.
+    k : 1 <= k <= n - 1.
+    per_quadrant : 0 for nearest places alone, at most k / 4; None as above.
+    """
+    n = len(coords)
+    if not 1 <= k <= n - 1:
+        raise ValueError(f"k must be in [1, {n - 1}], got {k}")
+    if not has_quadrants(metric, coords):
+        raise ValueError(f"quadrants need coordinates in the plane, got metric {Metric(metric).name} or 3-D")
+    if per_quadrant is None:
+        per_quadrant = min(PER_QUADRANT, k // 4)
+    elif not 0 <= per_quadrant <= k // 4:
+        raise ValueError(f"per_quadrant must be in [0, {k // 4}] for k = {k}, got {per_quadrant}")
+    threads = thread_count()
+    places = find_places(np.ascontiguousarray(coords[:, 0]), np.ascontiguousarray(coords[:, 1]))
+    tree = build_tree(places.x, places.y, threads)
+    ids, length = np.empty((n, k), np.int32), np.empty((n, k))
+    measure = _MEASURE.get(Metric(metric), SQUARES)
+
+    def work(_: int, first: int, last: int) -> None:
+        found = _Found(
+            np.empty((5, k)),
+            np.empty((5, k), np.int64),
+            per_quadrant,
+            np.empty(k, np.int64),
+            np.empty(64, np.int64),
+            np.empty(64),
+        )
+        _list_places(int(metric), coords, measure, tree, places, found, ids, length, first, last)
+
+    spread(work, len(places.x), threads)
+    return ids, length
+
+
+@compiled
+def _list_places(metric, coords, measure, tree, places, found, ids, length, first, last):  # type: ignore[no-untyped-def]
+    """Fill the rows of all cities at positions first .. last-1 of the leaf order."""
+    for p in range(first, last):
+        _search(measure, tree, p, found)
+        count = _choose(tree, found)
+        here = tree.point[p]
+        for m in range(places.first[here], places.first[here + 1]):
+            _fill_row(tree, places, here, m, found, count, ids)
+            _sort_row(metric, tree.x[p], tree.y[p], coords, ids, length, places.member[m])
+
+
+@inlined
+def _quadrant(dx, dy):  # type: ignore[no-untyped-def]
+    """Each quadrant owns one of the four half-axes, so the cells of a lattice are shared out evenly."""
+    if dx > 0.0 and dy >= 0.0:
+        return 0
+    if dx <= 0.0 and dy > 0.0:
+        return 1
+    if dx < 0.0:
+        return 2
+    return 3
+
+
+@compiled
+def _insert(found, point, q, columns, d, position):  # type: ignore[no-untyped-def]
+    """Insert into row q, sorted by (nearness, point); what falls off its end is dropped."""
+    near, at = found.near, found.at
+    s = columns - 1
+    if d > near[q, s] or (d == near[q, s] and point[position] > point[at[q, s]]):
+        return
+    while s > 0 and (near[q, s - 1] > d or (near[q, s - 1] == d and point[at[q, s - 1]] > point[position])):
+        near[q, s], at[q, s] = near[q, s - 1], at[q, s - 1]
+        s -= 1
+    near[q, s], at[q, s] = d, position
+
+
+@inlined
+def _farthest_of_use(found, tree, box, x, y):  # type: ignore[no-untyped-def]
+    """Nearness beyond which no point of a box can enter the list of all or that of a quadrant it reaches into."""
+    bound = found.near[4, found.near.shape[1] - 1]
+    if found.per_quadrant > 0:
+        c = found.per_quadrant - 1
+        right, left = tree.boxes[box, 1] >= x, tree.boxes[box, 0] <= x
+        up, down = tree.boxes[box, 3] >= y, tree.boxes[box, 2] <= y
+        if right and up:
+            bound = max(bound, found.near[0, c])
+        if left and up:
+            bound = max(bound, found.near[1, c])
+        if left and down:
+            bound = max(bound, found.near[2, c])
+        if right and down:
+            bound = max(bound, found.near[3, c])
+    return bound
+
+
+@compiled
+def _search(measure, tree, p, found):  # type: ignore[no-untyped-def]
+    """Find the k points nearest to position p, and of each quadrant the nearest ones."""
+    k, n, x, y = found.near.shape[1], tree.x.shape[0], tree.x[p], tree.y[p]
+    for q in range(5):
+        for s in range(k):
+            found.near[q, s], found.at[q, s] = np.inf, -1
+    leaves = 1 << tree.depth
+    found.stack[0], found.stack_near[0] = 1, 0.0
+    size = 1
+    while size > 0:
+        size -= 1
+        box = found.stack[size]
+        if found.stack_near[size] > _farthest_of_use(found, tree, box, x, y):
+            continue
+        if box < leaves:
+            a, b = 2 * box, 2 * box + 1
+            to_a = box_nearness(measure, tree.boxes, a, x, y)
+            to_b = box_nearness(measure, tree.boxes, b, x, y)
+            if to_a < to_b:  # the nearer one is looked at first: it goes on top
+                a, b, to_a, to_b = b, a, to_b, to_a
+            found.stack[size], found.stack_near[size] = a, to_a
+            found.stack[size + 1], found.stack_near[size + 1] = b, to_b
+            size += 2
+            continue
+        j = box - leaves
+        for position in range((n * j) >> tree.depth, (n * (j + 1)) >> tree.depth):
+            if position != p:
+                dx, dy = tree.x[position] - x, tree.y[position] - y
+                d = nearness(measure, dx, dy)
+                _insert(found, tree.point, 4, k, d, position)
+                if found.per_quadrant > 0:
+                    _insert(found, tree.point, _quadrant(dx, dy), found.per_quadrant, d, position)
+
+
+@compiled
+def _choose(tree, found):  # type: ignore[no-untyped-def]
+    """Pick the nearest of each quadrant, then the second ones, then the nearest of all; return how many, k at most."""
+    k, count = found.near.shape[1], 0
+    for s in range(found.per_quadrant):
+        for q in range(4):
+            if found.at[q, s] >= 0:
+                found.chosen[count] = found.at[q, s]
+                count += 1
+    for s in range(k):
+        position = found.at[4, s]
+        if position < 0 or count == k:
+            break
+        new = True
+        for c in range(count):
+            if found.chosen[c] == position:
+                new = False
+                break
+        if new:
+            found.chosen[count] = position
+            count += 1
+    return count
+
+
+@compiled
+def _fill_row(tree, places, here, m, found, count, ids):  # type: ignore[no-untyped-def]
+    """List for the city in slot m of ``places.member``, at place ``here``, k cities in no order.
+
+    First its neighbours in the chain, then one city of each chosen place, then, where there are too few places,
+    the other cities of all of them in turn.
+    """
+    k, city, filled = ids.shape[1], places.member[m], 0
+    low, high = places.first[here], places.first[here + 1]
+    for other in (m - 1, m + 1):
+        if low <= other < high and filled < k:
+            ids[city, filled] = places.member[other]
+            filled += 1
+    for c in range(count):
+        if filled < k:
+            ids[city, filled] = places.member[places.first[tree.point[found.chosen[c]]]]
+            filled += 1
+    for c in range(-1, count):
+        there = here if c < 0 else tree.point[found.chosen[c]]
+        other = places.first[there] + (0 if c < 0 else 1)
+        while filled < k and other < places.first[there + 1]:
+            if c >= 0 or abs(other - m) > 1:
+                ids[city, filled] = places.member[other]
+                filled += 1
+            other += 1
+
+
+@compiled
+def _sort_row(metric, x, y, coords, ids, length, city):  # type: ignore[no-untyped-def]
+    """Compute the row's distances and sort it by (distance, id)."""
+    for s in range(ids.shape[1]):
+        j = ids[city, s]
+        d = between(metric, x, y, 0.0, coords[j, 0], coords[j, 1], 0.0)
+        t = s
+        while t > 0 and (length[city, t - 1] > d or (length[city, t - 1] == d and ids[city, t - 1] > j)):
+            length[city, t], ids[city, t] = length[city, t - 1], ids[city, t - 1]
+            t -= 1
+        length[city, t], ids[city, t] = d, j

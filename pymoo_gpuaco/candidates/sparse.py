@@ -1,0 +1,77 @@
+"""A connected graph of few edges, from candidate lists: what trees and penalties are computed on."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import coo_matrix
+from scipy.sparse.csgraph import connected_components
+
+from pymoo_gpuaco.backends.cpu.compiled import compiled
+from pymoo_gpuaco.candidates.start import greedy_tour
+from pymoo_gpuaco.problems.instance import Instance
+from pymoo_gpuaco.problems.tsp import edge_lengths
+
+_CHUNK = 1 << 18  # edges whose lengths are computed together
+
+
+class SparseGraph(NamedTuple):
+    """m edges without direction between n cities, each once."""
+
+    n: int
+    u: NDArray[np.int32]  # (m,)
+    v: NDArray[np.int32]  # (m,)
+    length: NDArray[np.float64]  # (m,)
+
+
+def sparse_graph(instance: Instance, ids: NDArray[np.int32]) -> SparseGraph:
+    """Return the edges of (n, k) candidate lists as a connected graph on which every city has two edges.
+
+    Where the lists alone do not connect the cities, the edges of a greedy tour are added: they join the parts by
+    short edges. Raises ValueError unless the instance is symmetric.
+    """
+    if not instance.symmetric:
+        raise ValueError("a graph without directions needs a symmetric instance")
+    n, k = ids.shape
+    u, v = np.empty(n * k, np.int32), np.empty(n * k, np.int32)
+    m = _edges_once(ids, u, v)
+    u, v = u[:m], v[:m]
+    degree = np.bincount(u, minlength=n) + np.bincount(v, minlength=n)
+    parts = connected_components(coo_matrix((np.ones(m, np.int8), (u, v)), shape=(n, n)), directed=False)[0]
+    if parts > 1 or degree.min() < 2:
+        tour = greedy_tour(instance)
+        onward = np.roll(tour, -1)
+        # A small instance's lists may hold every edge; doubled edges would be two ways between the same cities.
+        listed = (ids[tour] == onward[:, None]).any(axis=1) | (ids[onward] == tour[:, None]).any(axis=1)
+        u, v = np.concatenate([u, tour[~listed]]), np.concatenate([v, onward[~listed]])
+    return SparseGraph(n, u, v, pair_lengths(instance, u, v))
+
+
+def pair_lengths(instance: Instance, i: NDArray[Any], j: NDArray[Any]) -> NDArray[np.float64]:
+    """Return the (m,) distances of cities i (m,) to j (m,), in pieces of bounded memory."""
+    length = np.empty(len(i))
+    for start in range(0, len(i), _CHUNK):
+        piece = slice(start, start + _CHUNK)
+        length[piece] = edge_lengths(instance.metric, instance.coords, instance.matrix, i[piece], j[piece])
+    return length
+
+
+@compiled
+def _edges_once(ids, u, v):  # type: ignore[no-untyped-def]
+    """Write every edge of the lists once; return how many there are."""
+    m = 0
+    for i in range(ids.shape[0]):
+        for s in range(ids.shape[1]):
+            j = ids[i, s]
+            new = True
+            if j < i:
+                for t in range(ids.shape[1]):
+                    if ids[j, t] == i:
+                        new = False
+                        break
+            if new:
+                u[m], v[m] = i, j
+                m += 1
+    return m

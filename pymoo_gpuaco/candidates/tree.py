@@ -1,0 +1,109 @@
+"""A balanced k-d tree over points in the plane, for searches that scipy's tree does not offer.
+
+Node j of level l holds the points first(j) .. first(j + 1) - 1 of the leaf order, first(j) = floor(n j / 2^l), so
+nothing but boxes is stored (Bentley, "Multidimensional binary search trees used for associative searching",
+Communications of the ACM 18, 1975, with medians along the longer side).
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pymoo_gpuaco.backends.cpu.compiled import compiled, inlined
+from pymoo_gpuaco.backends.cpu.threads import spread
+
+LEAF = 8  # points of a leaf at most
+
+# How two points' nearness is measured: any number that grows with the distance.
+SUM, SQUARES, LARGEST = 1, 2, 3
+
+
+class Tree(NamedTuple):
+    """The points in leaf order."""
+
+    x: NDArray[np.float64]  # (n,)
+    y: NDArray[np.float64]  # (n,)
+    point: NDArray[np.int32]  # (n,) which point stands at a position of the leaf order
+    boxes: NDArray[np.float64]  # (2^(depth + 1), 4) x low, x high, y low, y high; row 2^l + j
+    depth: int  # level of the leaves
+
+
+def build_tree(x: NDArray[np.float64], y: NDArray[np.float64], threads: int) -> Tree:
+    """Build the tree of n >= 1 points; the same for any number of threads."""
+    n = len(x)
+    depth = max(0, (n - 1) // LEAF).bit_length()
+    tree = Tree(x.copy(), y.copy(), np.arange(n, dtype=np.int32), np.empty((2 << depth, 4)), depth)
+    for level in range(depth + 1):
+
+        def work(_: int, first: int, last: int, level: int = level) -> None:
+            _split(tree, level, first, last)
+
+        spread(work, 1 << level, threads)
+    return tree
+
+
+@compiled
+def _split(tree, level, first, last):  # type: ignore[no-untyped-def]
+    """Box and split nodes first .. last-1 of a level."""
+    n = tree.x.shape[0]
+    for j in range(first, last):
+        low, high = (n * j) >> level, (n * (j + 1)) >> level
+        x0, x1, y0, y1 = np.inf, -np.inf, np.inf, -np.inf
+        for p in range(low, high):
+            x0, x1 = min(x0, tree.x[p]), max(x1, tree.x[p])
+            y0, y1 = min(y0, tree.y[p]), max(y1, tree.y[p])
+        box = (1 << level) + j
+        tree.boxes[box, 0], tree.boxes[box, 1] = x0, x1
+        tree.boxes[box, 2], tree.boxes[box, 3] = y0, y1
+        if level < tree.depth:
+            middle = (n * (2 * j + 1)) >> (level + 1)
+            if x1 - x0 >= y1 - y0:
+                _select(tree.x, tree.y, tree.point, low, high, middle)
+            else:
+                _select(tree.y, tree.x, tree.point, low, high, middle)
+
+
+@compiled
+def _select(key, other, point, low, high, middle):  # type: ignore[no-untyped-def]
+    """Reorder positions low .. high-1 so that no key before ``middle`` is larger than one behind (Hoare's Find)."""
+    while high - low > 1:
+        a, b, c = key[low], key[(low + high) >> 1], key[high - 1]
+        pivot = max(min(a, b), min(max(a, b), c))
+        i, j = low, high - 1
+        while i <= j:
+            while key[i] < pivot:
+                i += 1
+            while key[j] > pivot:
+                j -= 1
+            if i <= j:
+                key[i], key[j] = key[j], key[i]
+                other[i], other[j] = other[j], other[i]
+                point[i], point[j] = point[j], point[i]
+                i += 1
+                j -= 1
+        if middle <= j:
+            high = j + 1
+        elif middle >= i:
+            low = i
+        else:
+            return
+
+
+@inlined
+def nearness(measure, dx, dy):  # type: ignore[no-untyped-def]
+    """A number that grows with the distance of two points dx, dy apart."""
+    if measure == SQUARES:
+        return dx * dx + dy * dy
+    dx, dy = abs(dx), abs(dy)
+    return dx + dy if measure == SUM else max(dx, dy)
+
+
+@inlined
+def box_nearness(measure, boxes, box, x, y):  # type: ignore[no-untyped-def]
+    """`nearness` of a point and the closest point of a box."""
+    dx = max(0.0, max(boxes[box, 0] - x, x - boxes[box, 1]))
+    dy = max(0.0, max(boxes[box, 2] - y, y - boxes[box, 3]))
+    return nearness(measure, dx, dy)

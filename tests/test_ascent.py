@@ -1,0 +1,302 @@
+"""1-trees, alpha-nearness and lower bounds against slow definitions."""
+
+import itertools
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.sparse.csgraph import minimum_spanning_tree
+
+from pymoo_gpuaco.candidates import alpha_lists, ascend, complete, lists
+from pymoo_gpuaco.candidates.alpha import alpha_values
+from pymoo_gpuaco.candidates.complete import CompleteGraph
+from pymoo_gpuaco.candidates.one_tree import find_one_tree, make_one_tree
+from pymoo_gpuaco.candidates.sparse import sparse_graph
+from pymoo_gpuaco.problems import METRIC_NAMES, TSP, as_instance, load_tsp
+
+
+@st.composite
+def small_problems(draw, least=3, most=9):
+    """Cities under any metric and symmetric matrices: scattered, lattices with many equal distances, duplicates."""
+    n = draw(st.integers(least, most))
+    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    name = draw(st.sampled_from(["matrix", "float matrix", *METRIC_NAMES]))
+    if name.endswith("matrix"):
+        upper = rng.integers(0, draw(st.sampled_from([1, 2, 10, 1000])), size=(n, n)).astype(float)
+        if name == "float matrix":
+            upper *= 0.1
+        return TSP(matrix=np.triu(upper, 1) + np.triu(upper, 1).T)
+    width = draw(st.sampled_from([0, 2, 80]))
+    return TSP(rng.integers(-width, width + 1, size=(n, METRIC_NAMES[name][1])) * 1.0, name)
+
+
+def shortest_tour(D):
+    n = len(D)
+    tours = np.array([(0, *rest) for rest in itertools.permutations(range(1, n))])
+    return D[tours, np.roll(tours, -1, axis=1)].sum(axis=1).min()
+
+
+def weight_of_tree(W, cities, forced=None):
+    """Kruskal over all pairs of `cities`, a forced edge first."""
+    part = {c: c for c in cities}
+    edges = sorted((W[i, j], i, j) for i, j in itertools.combinations(cities, 2))
+    total = 0.0
+    for w, i, j in ([(W[forced], *forced)] if forced else []) + edges:
+        if part[i] != part[j]:
+            part = {c: part[i] if p == part[j] else p for c, p in part.items()}
+            total += w
+    return total
+
+
+def weight_of_one_tree(W, leaf, forced=None):
+    """Weight of the lightest 1-tree in which `leaf` lies on the cycle, and which holds the edge `forced`."""
+    others = [c for c in range(len(W)) if c != leaf]
+    ways = sorted(others, key=lambda c: (forced is None or forced not in ((c, leaf), (leaf, c)), W[c, leaf]))[
+        :2
+    ]
+    inner = forced if forced and leaf not in forced else None
+    return weight_of_tree(W, others, inner) + W[ways, leaf].sum()
+
+
+@given(small_problems(most=40), st.integers(2, 9), st.integers(0, 2**32 - 1))
+@settings(deadline=None, max_examples=100)
+def test_the_spanning_tree_is_minimum_and_the_leaf_gets_its_second_edge(problem, k, seed):
+    instance = as_instance(problem, k)
+    graph = sparse_graph(instance, instance.neighbours)
+    pi = np.random.default_rng(seed).integers(-20, 20, instance.n).astype(float)
+    tree = make_one_tree(graph)
+    total = find_one_tree(graph, pi, tree)
+    weight = graph.length + (pi[graph.u] + pi[graph.v])
+    # scipy drops edges of weight 0, so all are lifted by one number: every spanning tree is by the same
+    lift = 1.0 - weight.min()
+    dense = np.zeros((instance.n, instance.n))
+    dense[graph.u, graph.v] = weight + lift
+    expected = minimum_spanning_tree(dense).sum() - lift * (instance.n - 1)
+    assert weight[tree.tree].sum() == pytest.approx(expected, abs=1e-9)
+    leaf, extra = tree.extra
+    at_leaf = np.sort(weight[(graph.u == leaf) | (graph.v == leaf)])
+    assert weight[extra] == at_leaf[1]
+    assert total == pytest.approx(expected + at_leaf[1], abs=1e-9)
+    edges = [*tree.tree, extra]
+    ends = np.concatenate([graph.u[edges], graph.v[edges]])
+    np.testing.assert_array_equal(tree.degree, np.bincount(ends, minlength=instance.n))
+    assert len({(min(i, j), max(i, j)) for i, j in zip(graph.u, graph.v, strict=True)}) == len(graph.u)
+
+
+@given(small_problems(least=4, most=8), st.integers(0, 2**32 - 1))
+@settings(deadline=None, max_examples=60)
+def test_alpha_is_what_the_one_tree_gains_when_it_must_hold_the_edge(problem, seed):
+    instance = as_instance(problem, problem.n_cities)
+    graph = sparse_graph(instance, instance.neighbours)
+    pi = np.random.default_rng(seed).random(instance.n) * 10
+    tree = make_one_tree(graph)
+    total = find_one_tree(graph, pi, tree)
+    leaf = int(tree.extra[0])
+    W = problem.D + pi[:, None] + pi
+    assert total == pytest.approx(weight_of_one_tree(W, leaf))
+    for u, v, alpha in zip(graph.u, graph.v, alpha_values(graph, pi), strict=True):
+        forced = weight_of_one_tree(W, leaf, (int(u), int(v)))
+        assert alpha == pytest.approx(forced - total, abs=1e-9)
+
+
+def test_alpha_of_five_cities_by_hand():
+    """Cities at 0, 1, 3, 7, 8 on a line. The tree is the line: 1, 2, 4, 1. Leaf 0 has 0-3 as second edge, leaf 8 has
+    8-3 of length 5, the heavier. Edge 0-3 goes round edges 1 and 2, so alpha = 3 - 2; 3-8 is the second edge itself;
+    0-8, at the leaf, takes its place: 8 - 5; 1-8: 7 - 5; 0-7 and 1-7 go round the 4: 7 - 4 and 6 - 4.
+    """
+    instance = as_instance(TSP([[0, 0], [1, 0], [3, 0], [7, 0], [8, 0]]), 4)
+    graph = sparse_graph(instance, instance.neighbours)
+    alphas = dict(zip(zip(graph.u, graph.v, strict=True), alpha_values(graph, np.zeros(5)), strict=True))
+    expected = {(0, 2): 1, (2, 4): 0, (0, 4): 3, (1, 4): 2, (0, 3): 3, (1, 3): 2}
+    assert alphas == expected | {(0, 1): 0, (1, 2): 0, (2, 3): 0, (3, 4): 0}
+
+
+def test_alpha_lists_are_sorted_both_ways():
+    instance = as_instance(TSP(np.random.default_rng(1).integers(0, 50, size=(200, 2))), 9)
+    ascent = ascend(instance, instance.neighbours, iterations=20, bound=False)
+    found = alpha_lists(ascent, 5)
+    keys = np.stack([found.alphas, found.distances, found.ids], axis=2)
+    graph, alphas = ascent.graph, alpha_values(ascent.graph, ascent.pi)
+    for i in range(200):
+        at_city = [
+            (alphas[e], graph.length[e], graph.u[e] + graph.v[e] - i)
+            for e in np.flatnonzero((graph.u == i) | (graph.v == i))
+        ]
+        np.testing.assert_array_equal(keys[i], sorted(at_city)[:5])
+    ids, length = found.by_distance()
+    pairs = np.stack([length, ids], axis=2)
+    assert [sorted(row) == row for row in pairs.tolist()] == [True] * 200
+    np.testing.assert_array_equal(np.sort(ids), np.sort(found.ids))
+    with pytest.raises(ValueError, match=r"k must be in \[1, \d+\] on this graph, got 50"):
+        alpha_lists(ascent, 50)
+
+
+def test_lists_by_alpha_hold_the_optimal_tour_better():
+    problem = load_tsp("pcb442")
+    instance = as_instance(problem, 5)
+    tour = problem.optimal_tour
+    onward = np.roll(tour, -1)
+
+    def held(kind):
+        ids = lists(instance, kind, 5).ids
+        return (
+            (ids[tour] == onward[:, None]).any(axis=1) & (ids[onward] == tour[:, None]).any(axis=1)
+        ).mean()
+
+    assert held("alpha") > 0.99 > held("nearest")
+
+
+@given(small_problems(), st.integers(1, 9), st.integers(1, 40))
+@settings(deadline=None, max_examples=150)
+def test_bounds_never_exceed_the_optimum(problem, k, iterations):
+    instance = as_instance(problem, k)
+    ascent = ascend(instance, instance.neighbours, iterations=iterations)
+    best = shortest_tour(problem.D)
+    assert ascent.bound is not None
+    assert ascent.bound <= best + 1e-12 * best
+    if not instance.integral:
+        assert ascent.bound <= best
+    assert ascent.bound >= best - 3 * problem.D.max() - 1  # and they are about it
+    assert 1 <= ascent.iterations <= iterations
+
+
+@given(small_problems(least=4), st.floats(0.0, 100.0), st.integers(0, 2**32 - 1))
+@settings(deadline=None, max_examples=100)
+def test_any_penalties_and_any_graph_give_the_bound_of_all_edges(problem, spread, seed):
+    """The graph is a greedy tour and one neighbour a city: nearly every light edge has to be found."""
+    instance = as_instance(problem, 1)
+    pi = np.random.default_rng(seed).normal(size=instance.n) * spread
+    found = CompleteGraph(instance).lower_bound(sparse_graph(instance, instance.neighbours), pi)
+    W = problem.D + (pi[:, None] + pi)
+    every_leaf = [weight_of_one_tree(W, leaf) - 2 * pi.sum() for leaf in range(instance.n)]
+    assert found <= shortest_tour(problem.D) + 1e-9
+    if instance.integral:
+        assert any(found == np.ceil(one - 1e-6) for one in every_leaf)
+    else:
+        assert np.abs(np.array(every_leaf) - found).min() < 1e-6
+
+
+@pytest.mark.parametrize("metric", ["EUC_2D", "CEIL_2D", "ATT", "MAN_2D", "MAX_2D", "EXACT"])
+def test_trees_in_the_plane_are_minimum_over_all_pairs(metric):
+    """Clusters far apart and penalties of the size of the gaps, from lists that miss most of what the tree needs."""
+    rng = np.random.default_rng(5)
+    coords = rng.integers(0, 5, size=(6, 1, 2)) * 500 + rng.integers(0, 40, size=(6, 60, 2))
+    problem = TSP(coords.reshape(-1, 2), metric)
+    instance = as_instance(problem, 2)
+    pi = rng.normal(size=instance.n) * 100
+    graph, tree = CompleteGraph(instance).add_lighter_edges(sparse_graph(instance, instance.neighbours), pi)
+    W = problem.D + (pi[:, None] + pi)
+    lift = 1.0 - W.min()
+    expected = minimum_spanning_tree(np.triu(W + lift, 1)).sum() - lift * (instance.n - 1)
+    weight = graph.length[tree.tree] + (pi[graph.u[tree.tree]] + pi[graph.v[tree.tree]])
+    assert weight.sum() == pytest.approx(expected, rel=1e-12)
+
+
+def test_the_sparse_tree_alone_would_not_be_a_bound():
+    """Three far clusters and lists of one: greedy joins the clusters by longer edges than there are."""
+    rng = np.random.default_rng(7)
+    centres = np.array([[0, 0], [3000, 0], [0, 3000]])
+    coords = np.repeat(centres, 40, axis=0) + rng.integers(0, 900, size=(120, 2))
+    instance = as_instance(TSP(coords), 1)
+    graph = sparse_graph(instance, instance.neighbours)
+    sparse_weight = find_one_tree(graph, np.zeros(120), make_one_tree(graph))
+    assert CompleteGraph(instance).lower_bound(graph, np.zeros(120)) < sparse_weight
+
+
+def test_cities_on_a_circle_end_the_ascent_with_their_tour():
+    angle = np.arange(12) * np.pi / 6
+    instance = as_instance(TSP(np.column_stack([np.cos(angle), np.sin(angle)]) * 1000), 6)
+    ascent = ascend(instance, instance.neighbours)
+    assert (
+        ascent.iterations == 1
+    )  # twelve equal sides: the tree is the circle less one side, its leaf's second the last
+    assert ascent.bound == 12 * round(2000 * np.sin(np.pi / 12))
+
+
+@pytest.mark.parametrize("coords", [np.zeros((20, 2)), np.eye(3, 2), np.arange(40).reshape(20, 2) % 2])
+def test_degenerate_cities(coords):
+    problem = TSP(coords)
+    instance = as_instance(problem, 5)
+    ascent = ascend(instance, instance.neighbours, iterations=30)
+    assert 0 <= ascent.bound <= 20 * problem.D.max()
+    assert alpha_lists(ascent, 2).ids.shape == (len(coords), 2)
+
+
+@pytest.mark.parametrize(("name", "limit"), [("pcb442", 50_499), ("gr666", None), ("att532", None)])
+def test_bounds_of_bundled_instances_are_close_and_below(name, limit):
+    """Within 1.2 % of the optimum; pcb442's own Held-Karp bound is about 50,500."""
+    problem = load_tsp(name)
+    instance = as_instance(problem, 10)
+    ascent = ascend(instance, lists(instance, "quadrant", 10).ids, iterations=300)
+    assert 0.988 * problem.best_known <= ascent.bound <= problem.best_known
+    if limit is not None:
+        assert ascent.bound <= limit + 3
+
+
+TSPLIB = [
+    "eil51",
+    "st70",
+    "rat99",
+    "bier127",
+    "brg180",
+    "si535",
+    "d198",
+    "gr202",
+    "lin318",
+    "fri26",
+    "ali535",
+]
+TSPLIB += ["rat783", "dsj1000", "pr1002", "u1060", "u2152", "pr2392", "swiss42", "burma14", "att48", "d657"]
+
+
+@pytest.mark.parametrize("name", TSPLIB)
+def test_bounds_of_tsplib_are_below_the_optimum(name, tsplib_dir):
+    problem = load_tsp(tsplib_dir / f"{name}.tsp")
+    instance = as_instance(problem, 8)
+    for ids in (instance.neighbours, lists(instance, "quadrant", 10).ids):
+        ascent = ascend(instance, ids, iterations=60)
+        assert 0.85 * problem.best_known <= ascent.bound <= problem.best_known
+
+
+def test_the_same_iterations_give_the_same_penalties_on_any_number_of_threads(monkeypatch):
+    instance = as_instance(TSP(np.random.default_rng(1).integers(0, 90, size=(2500, 2))), 7)
+    results = []
+    for threads in ("1", "4", "4"):
+        monkeypatch.setenv("PYMOO_GPUACO_THREADS", threads)
+        ascent = ascend(instance, instance.neighbours, iterations=25)
+        results.append((ascent.pi, ascent.bound, alpha_lists(ascent, 5).ids))
+    for pi, bound, ids in results[1:]:
+        np.testing.assert_array_equal(pi, results[0][0])
+        assert bound == results[0][1]
+        np.testing.assert_array_equal(ids, results[0][2])
+
+
+def test_seconds_bound_the_trees():
+    instance = as_instance(TSP(np.random.default_rng(1).random((300, 2)), "EXACT"), 7)
+    ascent = ascend(instance, instance.neighbours, seconds=1e-9)
+    assert ascent.iterations == 1
+    assert ascend(instance, instance.neighbours, seconds=0.05, bound=False).iterations > 1
+
+
+def test_what_is_too_large_to_prove_has_no_bound(monkeypatch):
+    monkeypatch.setattr(complete, "ALL_PAIRS_LIMIT", 19)
+    globe = as_instance(TSP(np.random.default_rng(7).integers(0, 60, (20, 2)), "GEO"), 4)
+    assert ascend(globe, globe.neighbours, iterations=5).bound is None
+    monkeypatch.setattr(complete, "ALL_PAIRS_LIMIT", 20)
+    assert ascend(globe, globe.neighbours, iterations=5).bound is not None
+
+
+def test_wrong_input_is_named():
+    instance = as_instance(TSP(np.random.default_rng(3).random((9, 2)), "EXACT"), 4)
+    with pytest.raises(ValueError, match="iterations or seconds, not both"):
+        ascend(instance, instance.neighbours, iterations=5, seconds=1.0)
+    with pytest.raises(ValueError, match=r"iterations must be an integer in \[1, 1000\], got 0"):
+        ascend(instance, instance.neighbours, iterations=0)
+    with pytest.raises(ValueError, match=r"seconds must be in \(0, inf\), got -1"):
+        ascend(instance, instance.neighbours, seconds=-1)
+    one_way = as_instance(TSP(matrix=[[0, 1, 9], [9, 0, 1], [1, 9, 0]]), 2)
+    with pytest.raises(ValueError, match="symmetric"):
+        ascend(one_way, one_way.neighbours)
+    with pytest.raises(ValueError, match="symmetric"):
+        CompleteGraph(one_way)

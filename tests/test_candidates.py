@@ -1,0 +1,166 @@
+"""Candidate lists against definitions written out in plain Python."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.sparse import coo_matrix
+from scipy.sparse.csgraph import connected_components
+
+from pymoo_gpuaco.candidates import lists, quadrant_lists
+from pymoo_gpuaco.problems import METRIC_NAMES, TSP, as_instance
+from pymoo_gpuaco.problems.metrics import distances, resolve_metric
+
+IN_THE_PLANE = [name for name, (_, dim) in METRIC_NAMES.items() if dim == 2 and name != "GEO"]
+HALF_AXES = [
+    lambda x, y: x > 0 <= y,
+    lambda x, y: x <= 0 < y,
+    lambda x, y: x < 0 >= y,
+    lambda x, y: x >= 0 > y,
+]
+
+
+def quadrant_reference(metric, coords, k, per_quadrant):
+    """The rows that the docstring of `quadrant_lists` asks for, city by city."""
+    coords = [(x + 0.0, y + 0.0) for x, y, _ in coords.tolist()]
+    cities_at = {}
+    for city, place in enumerate(coords):
+        cities_at.setdefault(place, []).append(city)
+
+    def away(place, other):
+        dx, dy = other[0] - place[0], other[1] - place[1]
+        far = {"MAN_2D": abs(dx) + abs(dy), "MAX_2D": max(abs(dx), abs(dy))}
+        return far.get(metric, dx * dx + dy * dy), cities_at[other][0]
+
+    rows = []
+    for city, place in enumerate(coords):
+        others = sorted((o for o in cities_at if o != place), key=lambda o: away(place, o))
+        sides = [[o for o in others if inside(o[0] - place[0], o[1] - place[1])] for inside in HALF_AXES]
+        picked = [side[s] for s in range(per_quadrant) for side in sides if s < len(side)]
+        picked += [o for o in others if o not in picked]
+        picked = picked[:k]
+        here = cities_at[place]
+        slot = here.index(city)
+        row = here[max(slot - 1, 0) : slot] + here[slot + 1 : slot + 2]
+        row += [cities_at[o][0] for o in picked]
+        row += [c for c in here if abs(here.index(c) - slot) > 1]
+        row += [c for o in picked for c in cities_at[o][1:]]
+        rows.append(row[:k])
+    return np.array(rows)
+
+
+@st.composite
+def cities_in_the_plane(draw):
+    """Scattered cities, lattices, crowds, cities on a line, all at one place."""
+    name = draw(st.sampled_from(IN_THE_PLANE))
+    n = draw(st.integers(3, 90))
+    width, height = draw(st.sampled_from([(0, 0), (1, 1), (3, 3), (30, 30), (1000, 1000), (50, 0), (0, 7)]))
+    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    coords = np.zeros((n, 3))
+    coords[:, 0] = rng.integers(-width, width + 1, n)
+    coords[:, 1] = rng.integers(-height, height + 1, n) * draw(st.sampled_from([1.0, 0.5]))
+    return name, coords
+
+
+@given(cities_in_the_plane(), st.integers(1, 16), st.booleans())
+@settings(deadline=None, max_examples=150)
+def test_quadrant_lists_are_what_they_say(cities, k, quadrants):
+    name, coords = cities
+    metric, n = resolve_metric(name)[0], len(coords)
+    k = min(k, n - 1)
+    per_quadrant = min(2, k // 4) if quadrants else 0
+    ids, length = quadrant_lists(metric, coords, k, None if quadrants else 0)
+    assert ids.dtype == np.int32
+    np.testing.assert_array_equal(length, distances(metric, coords, np.arange(n)[:, None], ids))
+    expected = quadrant_reference(name, coords, k, per_quadrant)
+    far = distances(metric, coords, np.arange(n)[:, None], expected)
+    order = np.lexsort((expected, far), axis=-1)
+    np.testing.assert_array_equal(ids, np.take_along_axis(expected, order, axis=1))
+
+
+def test_every_side_of_a_city_is_listed():
+    """A crowd to the right, one city far away on each other side: the nearest alone would list the crowd."""
+    crowd = [(10 + i, i) for i in range(12)]
+    coords = np.zeros((16, 3))
+    coords[:, :2] = [(0, 0), (0, 900), (-900, 0), (0, -900), *crowd]
+    ids, _ = quadrant_lists(1, coords, 8)
+    assert set(ids[0]) >= {1, 2, 3}
+    assert not set(quadrant_lists(1, coords, 8, per_quadrant=0)[0][0]) & {1, 2, 3}
+
+
+def components(ids):
+    n, k = ids.shape
+    edges = coo_matrix((np.ones(n * k), (np.repeat(np.arange(n), k), ids.ravel())), shape=(n, n))
+    return connected_components(edges, directed=False)[0]
+
+
+@pytest.mark.parametrize("crowds", [[60] * 20, [1, 500, 1, 1, 300], [1000]])
+def test_cities_at_one_place_stay_connected_to_the_rest(crowds):
+    rng = np.random.default_rng(4)
+    spots = rng.integers(0, 1000, size=(len(crowds), 2))
+    coords = np.zeros((sum(crowds), 3))
+    coords[:, :2] = rng.permutation(np.repeat(spots, crowds, axis=0))
+    assert components(quadrant_lists(1, coords, 5)[0]) == 1
+
+
+def test_lists_do_not_depend_on_the_number_of_threads(monkeypatch):
+    coords = np.zeros((3000, 3))
+    coords[:, :2] = np.random.default_rng(1).integers(0, 60, size=(3000, 2))
+    results = []
+    for threads in ("1", "3", "8"):
+        monkeypatch.setenv("PYMOO_GPUACO_THREADS", threads)
+        results.append(quadrant_lists(1, coords, 10))
+    for ids, length in results[1:]:
+        np.testing.assert_array_equal(ids, results[0][0])
+        np.testing.assert_array_equal(length, results[0][1])
+
+
+@pytest.mark.parametrize("scale", [1e-9, 1.0, 1e15])
+def test_an_outlier_and_any_scale_are_no_burden(scale):
+    rng = np.random.default_rng(2)
+    coords = np.zeros((2000, 3))
+    coords[:, :2] = rng.random((2000, 2)) * 1e-9 * scale
+    coords[7, :2] = scale
+    ids, _ = quadrant_lists(7, coords, 6, per_quadrant=0)
+    gap = coords[:100, None, :2] - coords[None, :, :2]
+    far = (gap**2).sum(axis=2)
+    far[np.arange(100), np.arange(100)] = math.inf
+    np.testing.assert_array_equal(np.sort(ids[:100]), np.sort(np.argsort(far, axis=1)[:, :6]))
+
+
+def test_nearest_lists_are_the_instances_own_and_longer_ones_are_found():
+    problem = TSP(np.random.default_rng(3).integers(0, 500, size=(60, 2)))
+    short, long = as_instance(problem, 5), as_instance(problem, 12)
+    for k in (3, 5, 12):
+        ids, far = lists(short, "nearest", k)
+        np.testing.assert_array_equal(far, long.neighbour_distances[:, :k])
+        np.testing.assert_array_equal(far, np.take_along_axis(problem.D, ids.astype(int), axis=1))
+    assert lists(short, "nearest", 1000).ids.shape == (60, 59)
+
+
+@pytest.mark.parametrize("symmetric", [True, False])
+def test_without_a_plane_the_nearest_are_listed(symmetric):
+    matrix = np.random.default_rng(5).integers(1, 99, size=(20, 20))
+    instance = as_instance(TSP(matrix=matrix + matrix.T if symmetric else matrix), 4)
+    space = as_instance(TSP(np.random.default_rng(6).random((20, 3)), "EUC_3D"), 4)
+    globe = as_instance(TSP(np.random.default_rng(7).integers(0, 60, (20, 2)), "GEO"), 4)
+    for one in (instance, space, globe):
+        for kind in ("auto", "quadrant"):
+            np.testing.assert_array_equal(lists(one, kind, 4).ids, one.neighbours)
+            assert lists(one, kind, 7).ids.shape == (20, 7)
+
+
+def test_wrong_input_is_named():
+    instance = as_instance(TSP(np.random.default_rng(3).random((9, 2)), "EXACT"), 4)
+    with pytest.raises(ValueError, match=r"kind must be one of .*'quadrant'.*, got 'best'"):
+        lists(instance, "best", 5)
+    with pytest.raises(ValueError, match="k must be an integer >= 1, got 0"):
+        lists(instance, "auto", 0)
+    with pytest.raises(ValueError, match=r"k must be in \[1, 8\], got 9"):
+        quadrant_lists(7, instance.coords, 9)
+    with pytest.raises(ValueError, match=r"per_quadrant must be in \[0, 1\] for k = 5, got 2"):
+        quadrant_lists(7, instance.coords, 5, per_quadrant=2)
+    with pytest.raises(ValueError, match="quadrants need coordinates in the plane, got metric GEO"):
+        quadrant_lists(4, instance.coords, 5)

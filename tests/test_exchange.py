@@ -1,0 +1,265 @@
+"""Commit and merge against slow references that know nothing of segments."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pymoo_gpuaco.exchange import Exchanges, lay_out, merge, merge_all, select
+
+
+def pack(gains, removed, added):
+    """``Exchanges`` from lists of pairs, one list an exchange."""
+    rows = [len(pairs) for pairs in removed]
+    return Exchanges(
+        np.array(gains, float),
+        np.concatenate([[0], np.cumsum(rows)]).astype(np.int64),
+        np.array([pair for pairs in removed for pair in pairs], np.int32).reshape(-1, 2),
+        np.array([pair for pairs in added for pair in pairs], np.int32).reshape(-1, 2),
+    )
+
+
+def edges_of(tour):
+    return {frozenset((int(a), int(b))) for a, b in zip(tour, np.roll(tour, -1), strict=True)}
+
+
+def segment_swap(n, start, first, second):
+    """Stretches of ``first`` and ``second`` positions after ``start`` change places: three edges out and in."""
+    a, b, c, d, e, f = (
+        p % n
+        for p in (
+            start,
+            start + 1,
+            start + first,
+            start + first + 1,
+            start + first + second,
+            start + first + second + 1,
+        )
+    )
+    return [(a, b), (c, d), (e, f)], [(a, d), (e, b), (c, f)]
+
+
+def reversal(n, start, length):
+    a, b, c, d = (p % n for p in (start, start + 1, start + length, start + length + 1))
+    return [(a, b), (d, c)], [(c, a), (b, d)]
+
+
+def random_exchanges(rng, n, count):
+    """Valid ones alone: reversals and swaps, anywhere, also across the seam."""
+    removed, added = [], []
+    for _ in range(count):
+        start = int(rng.integers(n))
+        if n < 6 or rng.random() < 0.5:
+            out, into = reversal(n, start, int(rng.integers(2, n - 1)))
+        else:
+            first = int(rng.integers(1, n // 2 - 1))
+            out, into = segment_swap(n, start, first, int(rng.integers(1, n - 1 - first)))
+        removed.append(out)
+        added.append(into)
+    return pack(rng.integers(-3, 9, count), removed, added)
+
+
+def apply_slowly(n, exchanges, accepted):
+    """Edges of 0, 1, ..., n-1 after the accepted exchanges; checks that each removes what is there."""
+    edges = edges_of(np.arange(n))
+    for i in np.flatnonzero(accepted):
+        rows = slice(exchanges.first[i], exchanges.first[i + 1])
+        out = {frozenset(map(int, pair)) for pair in exchanges.removed[rows]}
+        assert out <= edges
+        edges = (edges - out) | {frozenset(map(int, pair)) for pair in exchanges.added[rows]}
+    return edges
+
+
+def committed(n, exchanges):
+    """Select, lay out, compare with the reference; return what was accepted and the tour."""
+    accepted, segments = select(n, exchanges)
+    out = np.full(n, -1, np.int32)
+    lay_out(np.arange(n, dtype=np.int32), segments, out)
+    assert np.array_equal(np.sort(out), np.arange(n))
+    assert edges_of(out) == apply_slowly(n, exchanges, accepted)
+    assert segments[:, 1].min() > 0
+    assert segments[:, 1].sum() == n
+    return accepted, out
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.integers(5, 60), st.integers(0, 12), st.integers(0, 2**32))
+def test_any_exchanges_end_in_one_tour(n, count, seed):
+    exchanges = random_exchanges(np.random.default_rng(seed), n, count)
+    accepted, _ = committed(n, exchanges)
+    if count:
+        assert accepted.any() or not exchanges.gain.any()
+
+
+def test_nothing_to_do():
+    accepted, tour = committed(7, pack([], [], []))
+    assert accepted.shape == (0,)
+    assert np.array_equal(tour, np.arange(7))
+
+
+def test_the_better_of_two_that_clash_wins_and_ties_go_to_the_first():
+    n = 12
+    out, into = reversal(n, 2, 4)
+    other_out, other_into = reversal(n, 6, 3)  # both touch position 6
+    for gains, winner in (((1, 2), 1), ((2, 1), 0), ((2, 2), 0)):
+        accepted, _ = committed(n, pack(gains, [out, other_out], [into, other_into]))
+        assert list(np.flatnonzero(accepted)) == [winner]
+
+
+def test_distant_ones_are_all_applied():
+    n = 100
+    parts = [segment_swap(n, 10 * i, 2, 3) for i in range(10)]
+    accepted, tour = committed(n, pack([1] * 10, [p[0] for p in parts], [p[1] for p in parts]))
+    assert accepted.all()
+    # after each tenth position come the next two stretches, the other way around
+    assert list(np.roll(tour, -list(tour).index(0))) == [
+        10 * i + j for i in range(10) for j in (0, 3, 4, 5, 1, 2, 6, 7, 8, 9)
+    ]
+
+
+def test_of_two_that_leave_two_cycles_the_better_one_stays():
+    # two reversals that cross: each gives a tour alone, together they leave two cycles
+    n = 16
+    one = ([(0, 1), (8, 9)], [(0, 8), (1, 9)])
+    two = ([(3, 4), (12, 13)], [(3, 12), (4, 13)])
+    both_ways = pack([5, 4], [one[0], two[0]], [one[1], two[1]])
+    accepted, _ = committed(n, both_ways)
+    assert list(accepted) == [True, False]
+
+
+def test_exchanges_that_only_split_the_tour_are_all_dropped():
+    # out (p, p+1) and (q, q+1), in (p, q+1) and (q, p+1): two cycles each, never one
+    n, count = 400, 40
+    removed = [[(10 * i, 10 * i + 1), (10 * i + 5, 10 * i + 6)] for i in range(count)]
+    added = [[(10 * i, 10 * i + 6), (10 * i + 5, 10 * i + 1)] for i in range(count)]
+    accepted, tour = committed(n, pack(range(1, count + 1), removed, added))
+    assert not accepted.any()
+    assert np.array_equal(tour, np.arange(n))
+
+
+def test_nested_splits_end_too():
+    # every exchange closes a ring around the one inside it: more rounds than the gentle ones
+    n, count = 400, 60
+    removed = [[(i * 3, i * 3 + 1), (n - 2 - i * 3, n - 1 - i * 3)] for i in range(count)]
+    added = [[(i * 3, n - 1 - i * 3), (n - 2 - i * 3, i * 3 + 1)] for i in range(count)]
+    accepted, _ = committed(n, pack([1] * count, removed, added))
+    assert accepted.sum() == 0
+
+
+def test_a_position_that_loses_both_edges():
+    # city 5 moves between 8 and 9
+    accepted, tour = committed(10, pack([1], [[(4, 5), (5, 6), (8, 9)]], [[(4, 6), (8, 5), (5, 9)]]))
+    assert accepted.all()
+    assert edges_of(tour) == edges_of([0, 1, 2, 3, 4, 6, 7, 8, 5, 9])
+
+
+@pytest.mark.parametrize("pair", [(0, 9), (9, 0)])
+def test_the_seam_is_an_edge_like_others(pair):
+    # out (9, 0) and (4, 5), in (9, 4) and (0, 5): half of the tour reversed
+    accepted, tour = committed(10, pack([1], [[pair, (4, 5)]], [[(9, 4), (0, 5)]]))
+    assert accepted.all()
+    assert edges_of(tour) >= {frozenset((9, 4)), frozenset((0, 5))}
+
+
+def test_of_a_flood_without_gain_only_some_are_taken():
+    n = 10_000
+    parts = [reversal(n, 10 * i, 4) for i in range(1000)]
+    gains = np.zeros(1000)
+    gains[500] = 1.0
+    accepted, _ = committed(n, pack(gains, [p[0] for p in parts], [p[1] for p in parts]))
+    assert accepted[500]
+    assert accepted.sum() == 1 + 16 + n // 256
+
+
+def test_a_million_cities():
+    n, count = 1_000_000, 20_000
+    rng = np.random.default_rng(3)
+    starts, first, second = rng.integers(0, n, count), rng.integers(1, 50, count), rng.integers(1, 50, count)
+    parts = [segment_swap(n, *map(int, row)) for row in zip(starts, first, second, strict=True)]
+    exchanges = pack(rng.integers(1, 99, count), [p[0] for p in parts], [p[1] for p in parts])
+    accepted, segments = select(n, exchanges)
+    assert accepted.sum() > count / 2
+    out = np.empty(n, np.int32)
+    lay_out(np.arange(n, dtype=np.int32), segments, out)
+    assert np.array_equal(np.sort(out), np.arange(n))
+
+
+@pytest.mark.parametrize(
+    ("removed", "added", "words"),
+    [
+        ([(1, 3), (5, 6)], [(1, 5), (3, 6)], "not adjacent"),
+        ([(1, 2), (9, 10)], [(1, 9), (2, 10)], "not adjacent"),
+        ([(1, 2), (5, 6)], [(1, 5), (2, 7)], "other positions"),
+        ([(1, 2), (5, 6)], [(1, 5), (1, 6)], "other positions"),
+        ([(1, 2), (1, 2)], [(1, 2), (2, 1)], "other positions"),
+    ],
+)
+def test_what_is_no_exchange_is_refused(removed, added, words):
+    with pytest.raises(ValueError, match=words):
+        select(10, pack([1], [removed], [added]))
+
+
+def cloud(rng, n):
+    """Whole-number distances of random points, as a function of city arrays and as a matrix."""
+    points = rng.random((n, 2)) * 1000
+    matrix = np.rint(np.hypot(*(points[:, None] - points[None]).transpose(2, 0, 1)))
+    return lambda i, j: matrix[i, j]
+
+
+def length(distance, tour):
+    return distance(tour, np.roll(tour, -1)).sum()
+
+
+def locally_changed(rng, tour, times):
+    tour = tour.copy()
+    n = len(tour)
+    for _ in range(times):
+        start = int(rng.integers(n))
+        cities = (start + np.arange(int(rng.integers(2, 5)))) % n
+        tour[cities] = tour[cities[::-1]]
+    return tour
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.integers(5, 80), st.integers(0, 30), st.integers(0, 2**32))
+def test_merging_never_loses_and_keeps_what_both_share(n, times, seed):
+    rng = np.random.default_rng(seed)
+    distance = cloud(rng, n)
+    tour = rng.permutation(n).astype(np.int32)
+    other = np.roll(locally_changed(rng, tour, times), int(rng.integers(n)))[:: int(rng.choice([-1, 1]))]
+    merged, gain = merge(tour, other, distance)
+    assert np.array_equal(np.sort(merged), np.arange(n))
+    assert length(distance, merged) <= min(length(distance, tour), length(distance, other))
+    assert gain == length(distance, tour) - length(distance, merged)
+    assert edges_of(tour) & edges_of(other) <= edges_of(merged) <= edges_of(tour) | edges_of(other)
+
+
+def test_merging_takes_the_better_side_of_every_difference():
+    # cities on a circle; each parent has three stretches reversed that the other has in order
+    n = 60
+    angle = 2 * np.pi * np.arange(n) / n
+    points = np.column_stack([np.cos(angle), np.sin(angle)])
+
+    def distance(i, j):
+        return np.rint(1e6 * np.hypot(*(points[i] - points[j]).T))
+
+    best = np.arange(n, dtype=np.int32)
+    parents = [best.copy() for _ in range(4)]
+    for parent, starts in zip(parents, ((1, 20, 40), (8, 30, 50), (12, 33, 54), (25, 44)), strict=True):
+        for start in starts:
+            parent[start : start + 4] = parent[start : start + 4][::-1]
+    merged, gain = merge(parents[0], parents[1], distance)
+    assert edges_of(merged) == edges_of(best)
+    assert gain == length(distance, parents[0]) - length(distance, best)
+    merged, gain = merge_all(parents, distance)
+    assert edges_of(merged) == edges_of(best)
+    assert gain == length(distance, parents[0]) - length(distance, best)
+
+
+def test_the_same_tour_turned_around_has_nothing_to_give():
+    rng = np.random.default_rng(0)
+    distance = cloud(rng, 30)
+    tour = rng.permutation(30).astype(np.int32)
+    merged, gain = merge(tour, np.roll(tour[::-1], 7), distance)
+    assert gain == 0.0
+    assert edges_of(merged) == edges_of(tour)

@@ -1,0 +1,213 @@
+"""Files as they come from a broken disk, an enemy or a careless program: a problem, or a ValueError in bounded memory.
+
+PYMOO_GPUACO_FUZZ multiplies how many are tried, PYMOO_GPUACO_FUZZ_SEED says which.
+"""
+
+import gzip
+import os
+import random
+import subprocess
+import sys
+import tracemalloc
+
+import numpy as np
+import pytest
+
+from pymoo_gpuaco.problems import TSP, load_tsp, read_tour, read_tsp
+
+TIMES = int(os.environ.get("PYMOO_GPUACO_FUZZ", "1"))
+SEED = int(os.environ.get("PYMOO_GPUACO_FUZZ_SEED", "1"))
+
+COORDINATES = """NAME: t
+COMMENT: five cities
+TYPE: TSP
+DIMENSION: 5
+EDGE_WEIGHT_TYPE: EUC_2D
+NODE_COORD_SECTION
+1 0 0
+2 3.5 0
+3 3e1 4
+4 -7 2
+5 1 1
+EOF
+"""
+WEIGHTS = """NAME: w
+TYPE: ATSP
+DIMENSION: 4
+EDGE_WEIGHT_TYPE: EXPLICIT
+EDGE_WEIGHT_FORMAT: FULL_MATRIX
+EDGE_WEIGHT_SECTION
+0 1 2 3
+4 0 5 6 7
+8 0 9
+1 2 0
+EOF
+"""
+TOUR = "NAME: t\nTYPE: TOUR\nDIMENSION: 5\nTOUR_SECTION\n3\n1\n2\n5\n4\n-1\nEOF\n"
+PIECES = [
+    "\n",
+    " ",
+    ":",
+    "-1",
+    "0",
+    "99999999999",
+    "1e400",
+    "nan",
+    "EOF",
+    "\f",
+    "\x85",
+    "\u2028",
+    "\r",
+    "\0",
+    "é",
+]
+PIECES += ["DIMENSION", "NODE_COORD_SECTION", "TYPE: TSP\n", "EXPLICIT", "2_0", "-", "1e-400", "COMMENT : "]
+
+
+def mutated(text, rng):
+    """A file with one to six things wrong."""
+    data = text.encode()
+    for _ in range(rng.randint(1, 6)):
+        at, to = sorted(rng.randint(0, len(data)) for _ in range(2))
+        way = rng.randrange(6)
+        if way == 0:
+            data = data[:at] + bytes([rng.randrange(256)]) + data[at + 1 :]
+        elif way == 1:
+            data = data[:at] + rng.choice(PIECES).encode() + data[at:]
+        elif way == 2:
+            data = data[:at] + data[to:]
+        elif way == 3:
+            data = data[:to] + data[at:to] + data[to:]
+        elif way == 4:
+            data = data[:at]
+        else:
+            lines = data.split(b"\n")
+            rng.shuffle(lines)
+            data = b"\n".join(lines)
+    return gzip.compress(data)[: rng.choice([None, None, 40])] if rng.random() < 0.1 else data
+
+
+@pytest.mark.parametrize("text", [COORDINATES, WEIGHTS, TOUR], ids=["coordinates", "weights", "tour"])
+def test_a_mutated_file_is_a_problem_or_a_value_error(tmp_path, text):
+    rng = random.Random(SEED)
+    path = tmp_path / "t.tsp"
+    good = 0
+    for _ in range(700 * TIMES):
+        path.write_bytes(mutated(text, rng))
+        try:
+            if text == TOUR:
+                tour = read_tour(path)
+                assert sorted(tour) == list(range(len(tour)))
+            else:
+                problem = read_tsp(path)
+                assert isinstance(problem, TSP)
+                length = problem.tour_length(np.arange(problem.n_cities))
+                assert 0.0 <= length < np.inf
+            good += 1
+        except ValueError as error:
+            assert str(path) in str(error)  # noqa: PT017 - any other error is the failure
+    assert good < 700 * TIMES
+
+
+def most_memory(action):
+    """Peak memory in bytes that Python and numpy take for an action."""
+    tracemalloc.start()
+    try:
+        action()
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+
+def refused(path, message):
+    def read():
+        with pytest.raises(ValueError, match=message):
+            read_tsp(path)
+
+    return read
+
+
+def test_a_gzip_bomb_is_refused_before_it_is_unpacked(tmp_path):
+    path = tmp_path / "bomb.tsp.gz"
+    bomb = gzip.compress(COORDINATES.encode()[:-4] + b"\n" * 100_000_000, 6)
+    path.write_bytes(bomb)
+    assert len(bomb) < 120_000
+    assert most_memory(refused(path, "with DIMENSION 5 cannot hold more than 1.0 MB")) < 20e6
+
+
+@pytest.mark.parametrize("dimension", ["2000000000", "1000000"])
+def test_a_bomb_that_tells_a_great_dimension_unpacks_in_proportion_to_its_own_size(tmp_path, dimension):
+    path = tmp_path / "bomb.tsp.gz"
+    text = COORDINATES.replace("DIMENSION: 5", f"DIMENSION: {dimension}").encode()[:-4]
+    path.write_bytes(gzip.compress(text + b"\n" * 120_000_000, 6))
+    assert most_memory(refused(path, "cannot hold more than")) < 250e6
+
+
+def test_short_lines_without_end_are_counted_and_not_kept(tmp_path):
+    path = tmp_path / "lines.tsp"
+    text = COORDINATES.replace("DIMENSION: 5", "DIMENSION: 20000")[:-4]
+    path.write_text(text + "1\n" * 600_000)
+    assert most_memory(refused(path, "DIMENSION is 20000, but NODE_COORD_SECTION has 600005 cities")) < 20e6
+
+
+def test_a_file_longer_than_its_dimension_can_need_is_refused(tmp_path):
+    path = tmp_path / "lines.tsp"
+    path.write_text(COORDINATES[:-4] + "1\n" * 1_000_000)
+    assert most_memory(refused(path, "with DIMENSION 5 cannot hold more than")) < 20e6
+
+
+def test_what_is_long_and_honest_is_read(tmp_path):
+    n = 30_000
+    points = np.random.default_rng(0).random((n, 2)) * 1e6
+    lines = "\n".join(f"{i + 1:<30} {x:<60.17g} {y:<60.17g}" for i, (x, y) in enumerate(points))
+    text = COORDINATES.split("1 0 0")[0].replace("DIMENSION: 5", f"DIMENSION: {n}") + lines + "\nEOF\n"
+    path = tmp_path / "long.tsp.gz"
+    path.write_bytes(gzip.compress(text.encode()))
+    assert np.array_equal(read_tsp(path).positions, points)
+
+
+def test_a_matrix_of_equal_weights_packs_well_and_is_read(tmp_path):
+    n = 600
+    text = WEIGHTS.split("EDGE_WEIGHT_SECTION")[0].replace("DIMENSION: 4", f"DIMENSION: {n}")
+    path = tmp_path / "ones.atsp.gz"
+    path.write_bytes(gzip.compress((text + "EDGE_WEIGHT_SECTION\n" + "1 " * (n * n)).encode(), 9))
+    assert read_tsp(path).tour_length(np.arange(n)) == n
+
+
+@pytest.mark.parametrize("sign", ["\x85", "\f", "\v", "\u2028", "\u2029", "\x1c"])
+@pytest.mark.parametrize("encoding", ["utf-8", "latin-1"])
+def test_only_line_ends_end_a_line(tmp_path, sign, encoding):
+    try:
+        data = COORDINATES.replace("five cities", f"five{sign}5 cities").encode(encoding)
+    except UnicodeEncodeError:
+        pytest.skip("latin-1 has no such character")
+    path = tmp_path / "t.tsp"
+    path.write_bytes(data)
+    assert read_tsp(path).n_cities == 5
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
+def test_lines_may_end_as_on_any_system(tmp_path, end):
+    path = tmp_path / "t.tsp"
+    path.write_bytes(COORDINATES.replace("\n", end).encode())
+    assert read_tsp(path).n_cities == 5
+
+
+@pytest.mark.parametrize("value", ["~nosuchuser/x", "~", "\x01", "/dev/null"])
+def test_a_data_folder_that_makes_no_sense_is_told(monkeypatch, value):
+    monkeypatch.setenv("PYMOO_GPUACO_DATA", value)
+    with pytest.raises(ValueError, match="unknown instance 'nosuch'"):
+        load_tsp("nosuch")
+
+
+def test_the_command_line_tells_it_in_one_line():
+    run = subprocess.run(
+        [sys.executable, "-m", "pymoo_gpuaco.cli", "solve", "nosuch"],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        env={**os.environ, "PYMOO_GPUACO_DATA": "~nosuchuser/x"},
+    )
+    assert run.returncode == 2
+    assert "Traceback" not in run.stderr
+    assert "~nosuchuser" in run.stderr

@@ -1,0 +1,123 @@
+"""A cache of compiled code that cannot be written or read costs time and one warning, never the run."""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import pymoo_gpuaco
+from pymoo_gpuaco.backends import folders
+
+PACKAGE = Path(pymoo_gpuaco.__file__).parent
+WEIGH = """
+import warnings
+with warnings.catch_warnings(record=True) as caught:
+    warnings.simplefilter("always")
+    {before}
+    from pymoo_gpuaco.backends.cpu.gain import shortens
+    assert shortens(-1.0, 2.0) and not shortens(-1.0, 1e13)
+for told in caught:
+    if "pymoo_gpuaco" in str(told.message):
+        print(told.message)
+"""
+
+
+def weigh(tmp_path, before="", **environment):
+    """Two gains are weighed in a new process; the warnings that it gave."""
+    run = subprocess.run(
+        [sys.executable, "-c", WEIGH.format(before=before)],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(PACKAGE.parent), "TMPDIR": str(tmp_path), **environment},
+    )
+    assert run.returncode == 0, run.stderr
+    return run.stdout.splitlines()
+
+
+def test_a_second_process_finds_what_the_first_has_kept_and_a_third_does_without_it(tmp_path):
+    cache = tmp_path / "cache"
+    assert weigh(tmp_path, NUMBA_CACHE_DIR=str(cache)) == []
+    kept = list(cache.rglob("*.nbc"))
+    assert kept
+    times = [file.stat().st_mtime_ns for file in kept]
+    assert weigh(tmp_path, NUMBA_CACHE_DIR=str(cache)) == []
+    assert [file.stat().st_mtime_ns for file in kept] == times
+    for file in cache.rglob("*.nb[ic]"):
+        file.write_bytes(file.read_bytes()[:100])
+    told = weigh(tmp_path, NUMBA_CACHE_DIR=str(cache))
+    assert len(told) == 1
+    assert "could not be read" in told[0]
+
+
+def test_code_that_was_kept_by_other_sources_is_not_used(tmp_path):
+    # the functions of one file are compiled into those of another, whose own text has not changed
+    copy = tmp_path / "copy"
+    shutil.copytree(PACKAGE, copy / "pymoo_gpuaco", ignore=shutil.ignore_patterns("__pycache__"))
+    cache = tmp_path / "cache"
+    environment = {"NUMBA_CACHE_DIR": str(cache), "PYTHONPATH": str(copy)}
+    weigh(tmp_path, **environment)
+    before = len(list(cache.rglob("gain.shortens*.nbc")))
+    other = copy / "pymoo_gpuaco" / "backends" / "cpu" / "graph.py"
+    other.write_text(other.read_text() + "# changed\n")
+    weigh(tmp_path, **environment)
+    assert len(list(cache.rglob("gain.shortens*.nbc"))) == before + 1
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no limit of file sizes")
+def test_a_full_disk_is_one_warning(tmp_path):
+    full = "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (64, 64))"
+    told = weigh(tmp_path, full, NUMBA_CACHE_DIR=str(tmp_path / "cache"))
+    assert len(told) == 1
+    assert "could not be kept" in told[0]
+    assert "NUMBA_CACHE_DIR" in told[0]
+
+
+def nowhere(tmp_path):
+    """A copy of the package, and an environment, in which numba finds no folder: files stand in the way."""
+    copy = tmp_path / "copy"
+    shutil.copytree(PACKAGE, copy / "pymoo_gpuaco", ignore=shutil.ignore_patterns("__pycache__"))
+    for folder in (copy / "pymoo_gpuaco").rglob("*"):
+        if folder.is_dir():
+            (folder / "__pycache__").write_text("")
+    block = tmp_path / "file"
+    block.write_text("")
+    return {
+        "PYTHONPATH": str(copy),
+        "NUMBA_CACHE_DIR": str(block / "cache"),
+        "XDG_CACHE_HOME": str(block / "xdg"),
+        "HOME": str(block / "home"),
+        "PYTHONDONTWRITEBYTECODE": "1",
+    }
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="the user's folder is elsewhere")
+def test_without_a_folder_to_write_to_a_temporary_one_is_used(tmp_path):
+    environment = nowhere(tmp_path)
+    told = weigh(tmp_path, **environment)
+    assert len(told) == 1
+    assert "is kept in" in told[0]
+    assert list(tmp_path.glob("pymoo_gpuaco_*/**/*.nbc"))
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="the user's folder is elsewhere")
+def test_without_any_folder_code_is_compiled_each_time(tmp_path):
+    environment = nowhere(tmp_path)
+    none = "from pymoo_gpuaco.backends import folders; folders.temporary = lambda: None"
+    told = weigh(tmp_path, none, **environment)
+    assert len(told) == 1
+    assert "compiled in every process" in told[0]
+
+
+@pytest.mark.skipif(not hasattr(os, "getuid"), reason="one user's temporary folder")
+def test_a_temporary_folder_that_others_may_write_to_is_not_used(tmp_path, monkeypatch):
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    folder = folders.temporary()
+    assert folder is not None
+    assert folder.parent == tmp_path
+    folder.chmod(0o777)
+    assert folders.temporary() is None

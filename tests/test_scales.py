@@ -1,0 +1,176 @@
+"""No unit, no mixture of lengths and no rounding keeps a search from its end or from its optimum."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pymoo_gpuaco.backends.cpu import directed_search, local_search
+from pymoo_gpuaco.backends.cpu.graph import make_graph, tour_length
+from pymoo_gpuaco.colony.parameters import LocalSearch
+from pymoo_gpuaco.problems import TSP
+from pymoo_gpuaco.problems.instance import as_instance
+from tests.engine_cases import COLONIES, climbers, colony
+
+B = 1e18
+FORBIDDEN = TSP(matrix=[[0, 0, B, B], [0, 0, 4, 4], [B, 4, 0, 4], [B, 4, 4, 0]])
+
+
+def mixed_matrix(n, seed, symmetric):
+    """Small weights, and a third of the edges forbidden by huge ones."""
+    rng = np.random.default_rng(seed)
+    matrix = rng.choice([0.0, 1.0, 4.0, 1e16, 1e18], (n, n), p=[0.1, 0.2, 0.4, 0.2, 0.1])
+    if symmetric:
+        matrix = np.triu(matrix, 1)
+        matrix = matrix + matrix.T
+    np.fill_diagonal(matrix, 0.0)
+    return TSP(matrix=matrix)
+
+
+def two_groups(seed):
+    """Half the cities 10^12.5 units from the other half."""
+    points = np.random.default_rng(seed).random((20, 2))
+    points[10:] += 10**12.5
+    return TSP(points, metric="EXACT")
+
+
+def test_a_search_among_forbidden_edges_ends():
+    engine = colony(FORBIDDEN, n_ants=2, local_search=LocalSearch())
+    for key in range(20):
+        engine.construct(key)
+    # every tour uses exactly one of the edges 0-2 and 0-3, or both
+    assert engine.construct(20).min() == FORBIDDEN.tour_length([0, 1, 2, 3])
+
+
+@pytest.mark.parametrize("seed", range(15))
+@pytest.mark.parametrize("symmetric", [True, False])
+def test_searches_over_mixed_weights_end_with_exact_lengths(seed, symmetric):
+    problem = mixed_matrix(12, seed, symmetric)
+    engine = colony(problem, local_search=LocalSearch(kicks=2.0))
+    lengths = engine.construct(seed)
+    assert np.array_equal(lengths, problem.tour_lengths(engine.tours(np.arange(6))))
+
+
+@pytest.mark.parametrize("seed", range(15))
+def test_searches_over_far_groups_end(seed):
+    problem = two_groups(seed)
+    lengths = colony(problem, local_search=LocalSearch(kicks=2.0)).construct(seed)
+    assert np.isfinite(lengths).all()
+
+
+@pytest.mark.parametrize("moves", ["best", "batch"])
+@pytest.mark.parametrize("seed", range(5))
+def test_climbs_over_far_groups_and_mixed_weights_end(moves, seed):
+    for problem in (two_groups(seed), mixed_matrix(12, seed, True)):
+        engine = climbers(problem, moves=moves)
+        assert engine.climb(seed, pairs=400_000) > 0  # climbs that came to an end
+
+
+def test_a_climb_passes_over_moves_that_only_rounding_makes():
+    # with two edges of 1e16 in the tour, moves among the short ones must still be found: to the optimum of ten
+    # cities on a line that two forbidden edges join to an eleventh
+    n = 11
+    matrix = np.abs(np.subtract.outer(np.arange(n), np.arange(n))).astype(float)
+    matrix[10, :10] = matrix[:10, 10] = 1e16
+    engine = climbers(TSP(matrix=matrix), n_climbers=2)
+    shortest = np.inf
+    for _ in range(10):
+        engine.climb(3, pairs=20_000)
+        tour, _ = engine.best()
+        line = np.delete(np.roll(tour, -int(np.argmax(tour == 10))), 0)
+        shortest = min(shortest, np.abs(np.diff(line)).sum())
+    assert shortest == 9
+
+
+def test_a_search_that_finds_no_end_says_so(monkeypatch):
+    # nothing makes the real search reach its bound: here every tour is given a bound of two moves
+    graph = make_graph(as_instance(TSP(np.random.default_rng(1).random((40, 2)), metric="EXACT"), 10))
+    w = local_search.make_workspace(40)
+    local_search.load_tour(w, np.random.default_rng(2).permutation(40).astype(np.int32))
+    assert w.moves_left[0] == local_search.MOST_MOVES * 140
+    local_search.push_changed(w, np.full((40, 2), -1, np.int32))
+    w.moves_left[0] = 2
+    local_search.search(graph, w, True)
+    assert w.moves_left[0] == 0
+    assert w.ring[1] == 0
+
+
+def test_a_city_given_twice_ends_in_an_error():
+    # the doors of the engine refuse such a tour; the search has a bound of its own
+    matrix = np.random.default_rng(0).integers(1, 9, (6, 6)).astype(float)
+    errors = 0
+    for symmetric in (True, False):
+        whole = np.triu(matrix, 1) + np.triu(matrix, 1).T if symmetric else matrix
+        graph = make_graph(as_instance(TSP(matrix=whole), 5))
+        for seed in range(30):
+            tours = np.random.default_rng(seed).integers(0, 6, (1, 6)).astype(np.int32)
+            w, lengths = local_search.make_workspace(6), np.zeros(1)
+            reference = np.full((6, 2), -1, np.int32)
+            try:
+                if symmetric:
+                    local_search.improve_tours(
+                        graph, w, True, reference, 0, 1, np.uint64(1), 0, 1, tours, lengths
+                    )
+                else:
+                    directed_search.improve_directed_tours(graph, w, 0, 1, tours, lengths)
+            except RuntimeError as error:
+                errors += "found no end" in str(error)
+    assert errors > 0
+
+
+# ---- the unit ---------------------------------------------------------------------------------------------------
+
+
+def scaled(points, factor):
+    return TSP(points * factor, metric="EXACT")
+
+
+SCALED_COLONIES = {name: COLONIES[name] for name in ("kicks", "2opt", "all cities", "acs sync", "hybrid")}
+
+
+@pytest.mark.parametrize("parameters", SCALED_COLONIES.values(), ids=list(SCALED_COLONIES))
+@settings(max_examples=25, deadline=None)
+@given(power=st.integers(-40, 40), seed=st.integers(0, 1000), beta=st.sampled_from([1.0, 2.0, 2.7, 5.0]))
+def test_a_unit_that_is_a_power_of_two_changes_no_bit(parameters, power, seed, beta):
+    points = np.random.default_rng(seed).random((30, 2))
+    both = []
+    for factor in (1.0, 2.0**power):
+        engine = colony(scaled(points, factor), **{**parameters, "beta": beta})
+        engine.reset_trails(1.0)
+        lengths = engine.construct(seed)
+        both.append((engine.tours(np.arange(6)), lengths / factor))
+    assert np.array_equal(both[0][0], both[1][0])
+    assert np.array_equal(both[0][1], both[1][1])
+
+
+@settings(max_examples=25, deadline=None)
+@given(power=st.integers(-40, 40), seed=st.integers(0, 1000), moves=st.sampled_from(["best", "batch"]))
+def test_climbers_make_the_same_moves_in_any_power_of_two(power, seed, moves):
+    points = np.random.default_rng(seed).random((30, 2))
+    both = []
+    for factor in (1.0, 2.0**power):
+        engine = climbers(scaled(points, factor), moves=moves)
+        engine.climb(seed, pairs=4000)
+        both.append(engine.best()[0])
+    assert np.array_equal(both[0], both[1])
+
+
+@pytest.mark.parametrize("exponent", [-12, -9, -6, -3, 3, 6, 9, 12])
+def test_tours_are_as_good_in_every_unit(exponent):
+    points = np.random.default_rng(4).random((200, 2))
+    factor = 10.0**exponent
+    here = colony(scaled(points, 1.0), local_search=LocalSearch(kicks=1.0)).construct(1).min()
+    there = colony(scaled(points, factor), local_search=LocalSearch(kicks=1.0)).construct(1).min()
+    assert there / factor == pytest.approx(here, rel=0.02)
+
+
+def test_the_change_that_a_search_reports_is_that_of_the_length():
+    problem = scaled(np.random.default_rng(7).random((100, 2)), 1e-9)
+    graph = make_graph(as_instance(problem, 10))
+    w = local_search.make_workspace(100)
+    tour = np.random.default_rng(2).permutation(100).astype(np.int32)
+    local_search.load_tour(w, tour)
+    local_search.push_changed(w, np.full((100, 2), -1, np.int32))
+    delta = local_search.search(graph, w, True)
+    assert delta < 0
+    assert tour_length(graph, w.tour) == pytest.approx(tour_length(graph, tour) + delta, rel=1e-9)

@@ -1,0 +1,133 @@
+"""First tours: greedy edge matching against a plain greedy, and the space-filling curve."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pymoo_gpuaco.candidates import curve_tour, greedy_tour, quadrant_lists
+from pymoo_gpuaco.problems import TSP, as_instance
+
+
+def greedy_reference(D, directed):
+    """Greedy over all n^2 edges; edges of one length go as the tours of `greedy_tour` may: only tested without."""
+    n = len(D)
+    edges = sorted((D[i, j], i, j) for i in range(n) for j in range(n) if i != j and (directed or i < j))
+    path = list(range(n))
+    left, right, chosen = [0] * n, [0] * n, []
+    for _, i, j in edges:
+        ends_free = not right[i] and not left[j] if directed else left[i] < 2 and left[j] < 2
+        if ends_free and path[i] != path[j]:
+            path = [path[i] if p == path[j] else p for p in path]
+            if directed:
+                right[i], left[j] = 1, 1
+            else:
+                left[i], left[j] = left[i] + 1, left[j] + 1
+            chosen.append((i, j))
+    return chosen
+
+
+def steps(tour, directed):
+    """The tour's edges but the closing one."""
+    pairs = list(zip(tour[:-1].tolist(), tour[1:].tolist(), strict=True))
+    return sorted(pairs if directed else [(min(p), max(p)) for p in pairs])
+
+
+@given(st.integers(3, 40), st.booleans(), st.integers(0, 2**32 - 1))
+@settings(deadline=None, max_examples=60)
+def test_greedy_on_full_lists_is_greedy_over_all_edges(n, directed, seed):
+    rng = np.random.default_rng(seed)
+    if directed:
+        matrix = rng.permutation(n * n).reshape(n, n).astype(float)
+    else:
+        upper = np.triu(rng.permutation(n * n).reshape(n, n), 1)
+        matrix = (upper + upper.T).astype(float)
+    instance = as_instance(TSP(matrix=matrix), n - 1)
+    if instance.symmetric is directed:
+        return  # a 3 x 3 draw may be symmetric by chance
+    # lists of 6 and rounds of 8 do not hold every edge from 8 cities on, but greedy there is still a tour
+    tour = greedy_tour(instance)
+    assert sorted(tour) == list(range(n))
+    if n <= 7:
+        assert steps(tour, directed) == sorted(greedy_reference(instance.matrix, directed))
+
+
+def test_greedy_of_four_cities_on_a_line():
+    """Cities at 0, 10, 11, 25: edges 10-11, then 0-10, then 11-25; the tour is the line."""
+    instance = as_instance(TSP([[10, 0], [25, 0], [0, 0], [11, 0]]), 3)
+    assert greedy_tour(instance).tolist() in ([2, 0, 3, 1], [1, 3, 0, 2])
+
+
+@st.composite
+def cities(draw):
+    metric, columns = draw(
+        st.sampled_from([("EUC_2D", 2), ("GEO", 2), ("EUC_3D", 3), ("MAN_2D", 2), ("EXACT", 3)])
+    )
+    width = draw(st.sampled_from([0, 1, 5, 80]))
+    n = draw(st.integers(3, 200))
+    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    return TSP(rng.integers(-width, width + 1, size=(n, columns)), metric)
+
+
+@given(cities(), st.integers(1, 12))
+@settings(deadline=None, max_examples=100)
+def test_first_tours_visit_every_city_once(problem, k):
+    instance = as_instance(problem, k)
+    for tour in (greedy_tour(instance), curve_tour(instance.coords)):
+        assert tour.dtype == np.int32
+        assert sorted(tour) == list(range(instance.n))
+
+
+@given(st.integers(3, 150), st.booleans(), st.sampled_from([1, 3, 1000]), st.integers(0, 2**32 - 1))
+@settings(deadline=None, max_examples=60)
+def test_greedy_tours_of_matrices_visit_every_city_once(n, symmetric, high, seed):
+    matrix = np.random.default_rng(seed).integers(0, high, size=(n, n))
+    instance = as_instance(TSP(matrix=matrix + matrix.T if symmetric else matrix), 5)
+    assert sorted(greedy_tour(instance)) == list(range(n))
+
+
+def test_a_direction_is_kept():
+    """One way round costs 1 an edge, the other 9: greedy must not walk an edge backwards."""
+    n = 30
+    matrix = np.full((n, n), 9.0)
+    order = np.random.default_rng(8).permutation(n)
+    matrix[order, np.roll(order, -1)] = 1.0
+    instance = as_instance(TSP(matrix=matrix), 3)
+    assert instance.tour_length(greedy_tour(instance)) == n
+
+
+def test_quality_on_random_cities():
+    """Bentley 1992: greedy is 14 to 18 % above 0.7124 sqrt(n A), which is the best at this n but for the border."""
+    n = 20_000
+    coords = np.random.default_rng(1).random((n, 2)) * 1e6
+    problem = TSP(coords, "EXACT")
+    instance = as_instance(problem, 8)
+    best = 0.7124 * np.sqrt(n * 1e12)
+    quadrants = quadrant_lists(instance.metric, instance.coords, 8)
+    assert 1.12 < problem.tour_length(greedy_tour(instance)) / best < 1.19
+    assert 1.12 < problem.tour_length(greedy_tour(instance, *quadrants)) / best < 1.19
+    assert 1.30 < problem.tour_length(curve_tour(instance.coords)) / best < 1.45
+
+
+@pytest.mark.parametrize("dimensions", [2, 3])
+def test_the_curve_goes_from_cell_to_neighbouring_cell(dimensions):
+    side = 16 if dimensions == 2 else 8
+    grid = np.stack(np.meshgrid(*[np.arange(float(side))] * dimensions), axis=-1).reshape(-1, dimensions)
+    coords = np.zeros((len(grid), 3))
+    coords[:, :dimensions] = np.random.default_rng(1).permutation(grid)
+    jumps = np.abs(np.diff(coords[curve_tour(coords)], axis=0)).sum(axis=1)
+    assert (jumps == 1).all()
+
+
+def test_tours_do_not_depend_on_the_number_of_threads(monkeypatch):
+    instance = as_instance(TSP(np.random.default_rng(1).integers(0, 70, size=(4000, 2))), 8)
+    tours = []
+    for threads in ("1", "5"):
+        monkeypatch.setenv("PYMOO_GPUACO_THREADS", threads)
+        tours.append((greedy_tour(instance), curve_tour(instance.coords)))
+    np.testing.assert_array_equal(tours[0], tours[1])
+
+
+def test_a_matrix_has_no_curve():
+    with pytest.raises(ValueError, match=r"coords must have shape \(n, 3\), n >= 1, got \(0, 3\)"):
+        curve_tour(as_instance(TSP(matrix=np.ones((4, 4))), 2).coords)

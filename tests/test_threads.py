@@ -1,0 +1,168 @@
+"""Threads, forks and interrupts: work is whole or not done, and what comes after it runs."""
+
+import os
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+
+from pymoo_gpuaco.backends.cpu.threads import apart, spread
+
+needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this system")
+
+
+@pytest.mark.parametrize("threads", [1, 2, 3, 50])
+@pytest.mark.parametrize("items", [1, 2, 7, 100])
+def test_every_item_is_worked_on_once(items, threads):
+    seen = np.zeros(items, np.int64)
+    numbers = []
+
+    def work(thread, first, last):
+        numbers.append(thread)
+        seen[first:last] += 1
+
+    spread(work, items, threads)
+    assert (seen == 1).all()
+    assert sorted(numbers) == list(range(min(items, threads)))
+
+
+def test_an_error_is_raised_when_all_parts_have_ended():
+    ended = []
+
+    def work(thread, first, last):
+        if thread == 0:
+            raise ValueError("part 0")
+        time.sleep(0.05)
+        ended.append(thread)
+
+    with pytest.raises(ValueError, match="part 0"):
+        spread(work, 4, 4)
+    assert sorted(ended) == [1, 2, 3]
+
+
+def test_the_clock_sets_the_stop_flag():
+    stop = np.zeros(1, np.uint8)
+
+    def work(thread, first, last):
+        while not stop[0]:
+            time.sleep(0.001)
+
+    spread(work, 2, 2, stop, time.monotonic() + 0.05)
+    assert stop[0] == 1
+
+
+def test_work_apart_returns_or_raises():
+    done = []
+    apart(lambda: done.append(1))
+    assert done == [1]
+    with pytest.raises(ZeroDivisionError):
+        apart(lambda: 1 / 0)
+
+
+def script(source, seconds=60):
+    """Run it in a process of its own; its output. A deadlock ends it, and the test."""
+    run = subprocess.run([sys.executable, "-c", source], capture_output=True, text=True, timeout=seconds)
+    assert run.returncode == 0, run.stderr
+    return run.stdout
+
+
+# A timer strikes at moments that differ from call to call; afterwards the next call must come back, whole.
+INTERRUPTS = """
+import random, signal, time
+import numpy as np
+from pymoo_gpuaco.backends.cpu.threads import spread
+
+def strike(*_):
+    raise KeyboardInterrupt
+signal.signal(signal.SIGALRM, strike)
+random.seed(1)
+struck = 0
+def work(thread, first, last):
+    for _ in range(200):
+        seen[first:last] += 1
+for turn in range({turns}):
+    seen = np.zeros(8, np.int64)
+    try:
+        signal.setitimer(signal.ITIMER_REAL, random.uniform(1e-5, 1.5e-3))
+        spread(work, 8, 1 + turn % 4)
+        signal.setitimer(signal.ITIMER_REAL, 0)
+    except KeyboardInterrupt:
+        struck += 1
+        left = seen.copy()
+        time.sleep(0.001)
+        assert (seen == left).all()  # nobody is at work any more
+    signal.setitimer(signal.ITIMER_REAL, 0)
+    seen = np.zeros(8, np.int64)
+    spread(work, 8, 4)
+    assert (seen == 200).all()
+print(struck)
+"""
+
+
+@pytest.mark.skipif(not hasattr(__import__("signal"), "setitimer"), reason="no interval timers")
+def test_an_interrupt_at_any_moment_leaves_the_pool_usable():
+    turns = int(os.environ.get("PYMOO_GPUACO_FUZZ", "1")) * 800
+    assert int(script(INTERRUPTS.format(turns=turns), 60 + turns / 50)) > turns / 10
+
+
+# Children are forked while other threads of the parent look for CUDA and import: each must come to its end.
+FORKS = """
+import os, signal, sys, threading, time
+from pymoo_gpuaco.backends import why_no_cuda
+over = False
+def look():
+    while not over:
+        why_no_cuda()
+        time.sleep(0)
+threads = [threading.Thread(target=look) for _ in range(3)]
+for thread in threads:
+    thread.start()
+lost = 0
+for _ in range({forks}):
+    child = os.fork()
+    if child == 0:
+        signal.alarm(5)
+        why_no_cuda()
+        os._exit(0)
+    lost += os.waitpid(child, 0)[1] != 0
+over = True
+for thread in threads:
+    thread.join()
+print(lost)
+"""
+
+
+@needs_fork
+def test_a_child_forked_while_threads_look_for_cuda_looks_too():
+    forks = int(os.environ.get("PYMOO_GPUACO_FUZZ", "1")) * 60
+    assert int(script(FORKS.format(forks=forks), 60 + forks)) == 0
+
+
+# The child of a process that is compiling builds an engine and a tour.
+FORK_WHILE_COMPILING = """
+import os, signal, sys, threading, time
+import numpy as np
+from pymoo_gpuaco import TSP, GPUMMAS
+from pymoo.optimize import minimize
+problem = TSP(np.random.default_rng(0).random((30, 2)), metric="EXACT")
+def solve():
+    return minimize(problem, GPUMMAS(n_ants=2, backend="cpu"), ("n_gen", 2), seed=1).F[0]
+lengths = []
+thread = threading.Thread(target=lambda: lengths.append(solve()))
+thread.start()
+time.sleep(float(sys.argv[1]) if len(sys.argv) > 1 else 0.3)
+child = os.fork()
+if child == 0:
+    signal.alarm(60)
+    os._exit(0 if np.isfinite(solve()) else 1)
+thread.join()
+assert os.waitpid(child, 0)[1] == 0
+assert lengths[0] == solve()
+"""
+
+
+@needs_fork
+def test_a_child_forked_while_a_thread_compiles_builds_tours():
+    script(FORK_WHILE_COMPILING, 120)
