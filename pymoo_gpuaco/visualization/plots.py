@@ -93,6 +93,19 @@ def plot_pheromone(algorithm: AntColony, ax: Axes | None = None) -> Figure:
 
     Raises TypeError for an algorithm without trails.
     """
+    ax = _axes(ax)
+    draw_trails(ax, *trail_lines(algorithm))
+    ax.autoscale()
+    ax.set_aspect("equal", adjustable="datalim")
+    ax.set_axis_off()
+    return _figure(ax)
+
+
+def trail_lines(algorithm: Any) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return the candidate edges (e, 2, 2) whose trail can be seen and how strong it is (e,), the strongest being 1.
+
+    Raises TypeError for an algorithm without trails, ValueError for a problem without positions.
+    """
     if not isinstance(algorithm, AntColony):
         raise TypeError(f"{type(algorithm).__name__} keeps no pheromone trails")
     positions = _positions(algorithm.problem)
@@ -101,16 +114,15 @@ def plot_pheromone(algorithm: AntColony, ax: Axes | None = None) -> Figure:
     strength = np.clip(trails / max(float(trails.max()), np.finfo(float).tiny), 0.0, 1.0)
     shown = strength > 0.02  # below, a line would not be seen, and there are n k of them
     start, slot = np.nonzero(shown)
-    lines = np.stack([positions[start], positions[neighbours[start, slot]]], axis=1)
+    return np.stack([positions[start], positions[neighbours[start, slot]]], axis=1), strength[shown]
+
+
+def draw_trails(ax: Axes, lines: NDArray[np.float64], strength: NDArray[np.float64]) -> None:
+    """Draw edges (e, 2, 2), the stronger the darker."""
     colours = np.zeros((len(lines), 4))
     colours[:, :3] = (0.12, 0.31, 0.47)
-    colours[:, 3] = strength[shown]
-    ax = _axes(ax)
+    colours[:, 3] = strength
     ax.add_collection(LineCollection(list(lines), colors=colours, linewidths=1.0))
-    ax.autoscale()
-    ax.set_aspect("equal", adjustable="datalim")
-    ax.set_axis_off()
-    return _figure(ax)
 
 
 def _figure(ax: Axes) -> Figure:
