@@ -81,6 +81,20 @@ def repair_all(units, w, m):  # type: ignore[no-untyped-def]
 
 
 @compiled
+def repair_queued(units, w, m, dirty):  # type: ignore[no-untyped-def]
+    """Repair with the dirty cities queued; clean are then those whose candidates all lie in the window."""
+    w.state[LOGGED] = 0
+    for p in range(m):
+        if dirty[w.city[p]]:
+            push(w, m, p)
+    gain = repair(units, w, m, False)
+    for p in range(m):
+        if w.near[p, w.near.shape[1] - 1] >= 0:
+            dirty[w.city[p]] = 0
+    return gain
+
+
+@compiled
 def unload(w, m, tour):  # type: ignore[no-untyped-def]
     """Write a window that holds a whole tour back as cities."""
     for p in range(m):
