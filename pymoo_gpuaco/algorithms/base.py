@@ -80,7 +80,8 @@ class TourAlgorithm(Algorithm):
     ----------
     sampling : tours to start from: a pymoo Sampling, an (m, n) array of permutations, or a Population, of which
         only X is used. They are evaluated as generation 1, turned to begin at city 0. None starts from nothing.
-    n_elites : best tours of each generation that pymoo gets to see, >= 1.
+    n_elites : best tours of each generation that pymoo gets to see, >= 1. None (default): one, and all of a colony's
+        where the problem's objective is not the tour's length.
     backend : "auto" (CUDA where a device is usable, else CPU), "cpu" or "cuda".
     device : number of the CUDA device, >= 0.
     **pymoo_arguments : pymoo's own: ``PYMOO_ARGUMENTS``. Any other name raises TypeError.
@@ -98,7 +99,7 @@ class TourAlgorithm(Algorithm):
         self,
         *,
         sampling: Any = None,
-        n_elites: Any = 1,
+        n_elites: Any = None,
         backend: str = "auto",
         device: int = 0,
         output: Any = None,
@@ -119,7 +120,7 @@ class TourAlgorithm(Algorithm):
     def _check(self) -> None:
         """Validate the arguments of the class; raise TypeError or ValueError."""
         _check_sampling(self.sampling)
-        checks.integer("n_elites", get(self.n_elites), 1)
+        checks.optional_integer("n_elites", get(self.n_elites), 1)
         check_backend(self.backend, self.device)
 
     @abstractmethod
@@ -145,7 +146,7 @@ class TourAlgorithm(Algorithm):
 
     @abstractmethod
     def _build(self, key: int) -> tuple[NDArray[np.int32], NDArray[np.float64], int]:
-        """One generation: the best ``n_elites`` tours (e, n), shortest first, their lengths, how many were built."""
+        """One generation: tours to hand out (e, n), their lengths under the distances (e,), how many were built."""
 
     @abstractmethod
     def _learn(self, told: Tours) -> None:
@@ -278,7 +279,8 @@ class TourAlgorithm(Algorithm):
         self._instance = None
         self._engine = None
         self._engine_state = None
-        self._warned = False
+        self._other_objective = False  # whether another value than a tour's length was told
+        self.iteration_mean = float("nan")  # mean length of the tours of the last generation that was built
         self._size = None
         self._begun = False
         self._n_eval_due = 0
@@ -403,7 +405,7 @@ class TourAlgorithm(Algorithm):
         return Tours(rows[new], told.lengths[new])
 
     def _compare_with_distances(self, tours: Tours, best: int) -> None:
-        if self._warned:
+        if self._other_objective:
             return
         told = float(tours.lengths[best])
         if self._handed_out is not None and self._were_handed_out(tours.rows):
@@ -411,12 +413,17 @@ class TourAlgorithm(Algorithm):
         else:
             length = self.instance.tour_length(tours.rows[best])
         if abs(length - told) > 1e-6 * max(abs(length), abs(told), 1e-300):
-            self._warned = True
+            self._other_objective = True
             warnings.warn(
                 f"the problem's objective ({told:.10g}) is not the tour's length under its distances ({length:.10g}): "
-                "tours are built by distance, and the objective decides which of them count as best",
+                "ants walk by distance, and the objective decides which of their tours count as best. "
+                f"{self._answer_to_other_objective()}",
                 stacklevel=2,
             )
+
+    def _answer_to_other_objective(self) -> str:
+        """What the algorithm does about an objective that is not the length, for the warning."""
+        return "Only the shortest tour of each generation is evaluated"
 
     def _post_advance(self) -> None:
         # under save_history pymoo takes these three away while it copies, and a copy may fail
