@@ -134,8 +134,12 @@ def kick(graph, w, longest, rng):  # type: ignore[no-untyped-def]
     b1, b2 = w.tour[(first + a) % n], w.tour[(first + a + b - 1) % n]
     c1, c2 = w.tour[(first + a + b) % n], w.tour[(first + a + b + c - 1) % n]
     p, q = before(w, a1), after(w, c2)
-    delta = distance(graph, p, c1) + distance(graph, c2, b1) + distance(graph, b2, a1) + distance(graph, a2, q)
-    delta -= distance(graph, p, a1) + distance(graph, a2, b1) + distance(graph, b2, c1) + distance(graph, c2, q)
+    delta = (
+        distance(graph, p, c1) + distance(graph, c2, b1) + distance(graph, b2, a1) + distance(graph, a2, q)
+    )
+    delta -= (
+        distance(graph, p, a1) + distance(graph, a2, b1) + distance(graph, b2, c1) + distance(graph, c2, q)
+    )
     swap_stretches(w, first, a, b + c)
     swap_stretches(w, first, b, c)
     for city in (p, a1, a2, b1, b2, c1, c2, q):
