@@ -96,6 +96,7 @@ class TourAlgorithm(Algorithm):
     arguments: tuple[str, ...] = ("sampling", "n_elites", "backend", "device")
 
     _instance: Instance | None
+    _lower_bound: Any
     _engine: Any
     _engine_state: State | None
     _size: int | None  # ants or climbers of the run, as its first engine chose them
@@ -145,8 +146,7 @@ class TourAlgorithm(Algorithm):
         """
         if self._lower_bound is _UNKNOWN:
             self._lower_bound = prove_lower_bound(self.instance)
-        bound: float | None = self._lower_bound
-        return bound
+        return self._lower_bound
 
     @property
     def patience(self) -> int:
@@ -294,7 +294,7 @@ class TourAlgorithm(Algorithm):
         self.pop = self.off = self.opt = None
         self.history: list[Algorithm] = []
         self._instance = None
-        self._lower_bound: Any = _UNKNOWN
+        self._lower_bound = _UNKNOWN
         self._engine = None
         self._engine_state = None
         self._other_objective = False  # whether another value than a tour's length was told
