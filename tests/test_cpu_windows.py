@@ -1,5 +1,7 @@
 """Windows and moves of the CPU engine, against tours recomputed by hand or by slow code."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 
@@ -107,7 +109,7 @@ def test_fixed_links_are_never_broken(hot):
     positions = np.concatenate([np.arange(a, b) for a, b in runs])
     m = len(positions)
     w = window_of(units, tour, positions)
-    ends = [(tour[b - 1], tour[c]) for (_, b), (c, _) in zip(runs[:-1], runs[1:], strict=True)]
+    ends = [(tour[b - 1], tour[c]) for (_, b), (c, _) in pairwise(runs)]
     gain = trials.repair_all(units, w, m) + trials.try_out(
         units, w, m, 500, hot, 0.0, new_stream(np.uint64(1), 0, 1)
     )

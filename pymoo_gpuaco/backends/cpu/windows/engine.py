@@ -1,8 +1,8 @@
 """The focused colony on the CPU: ants change good tours in a few places instead of building new ones.
 
-Skinderowicz, "Improving Ant Colony Optimization efficiency for solving large TSP instances", Applied Soft Computing 120
-(2022), lets each ant change the best tour in few edges and repair it. Here an ant makes many such trials, on a tour of its
-own where that fits a cache, else in a window of one tour that all share.
+Skinderowicz, "Improving Ant Colony Optimization efficiency for solving large TSP instances", Applied Soft Computing
+120 (2022), lets each ant change the best tour in few edges and repair it. Here an ant makes many such trials, on a tour
+of its own where that fits a cache, else in a window of one tour that all share.
 """
 
 from __future__ import annotations

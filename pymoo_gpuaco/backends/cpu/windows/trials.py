@@ -1,7 +1,7 @@
 """Trials in a window: a kick, a repair, and the rule that keeps or takes back.
 
-The kick is a double bridge of three short stretches (Martin, Otto and Felten, Operations Research Letters 11, 1992), which
-no sequential move undoes. A trial that does not lengthen the tour is kept; a longer one with the probability of
+The kick is a double bridge of three short stretches (Martin, Otto and Felten, Operations Research Letters 11, 1992),
+which no sequential move undoes. A trial that does not lengthen the tour is kept; a longer one with the probability of
 Metropolis at the temperature of the moment.
 """
 
@@ -82,7 +82,7 @@ def _kick(units, w, m, longest, stream):  # type: ignore[no-untyped-def]
 
 @compiled
 def try_out(units, w, m, count, hot, cold, stream):  # type: ignore[no-untyped-def]
-    """Make ``count`` trials, the temperature falling from ``hot`` to ``cold``; return the gain, below 0 for a longer tour."""
+    """Make ``count`` trials, the temperature falling from ``hot`` to ``cold``; return the gain, < 0 for a longer tour."""
     longest = min(LONGEST_STRETCH, (m - 2) // 3)
     total = 0.0
     for trial in range(count):

@@ -1,7 +1,7 @@
 """A window: a part of a tour as a small tour of its own, in arrays that fit a core's cache.
 
-It holds m cities in the order in which the tour visits them, in runs of neighbouring positions. From the end of a run to
-the start of the next lies the rest of the tour: that link is fixed, it may be turned and moved but never broken, so
+It holds m cities in the order in which the tour visits them, in runs of neighbouring positions. From the end of a run
+to the start of the next lies the rest of the tour: that link is fixed, it may be turned and moved but never broken, so
 a better tour of the window is a better tour of everything. Cities are renumbered by position.
 
 Costs are whole numbers: distances in whole units plus the penalties pi of both ends. Penalties change no difference
