@@ -111,6 +111,7 @@ OWN = {
         names("all", "elitist", "ranked", "best_worst"),
     ),
     (GPUAS, "best_weight"): ([None], [*counts(MILLION, 1 << 20), (5, ValueError, "None with deposit='all'")]),
+    (GPUMMAS, "construction"): (["auto", "full", "focused"], names("auto", "full", "focused")),
     (GPUMMAS, "selection"): (["auto", "rwm", "wrs"], names("auto", "rwm", "wrs")),
     # candidate edges need a candidate list, which GPUAS has not by default
     (GPUAS, "pheromone"): (["auto", "dense"], TABLE["pheromone"][1]),

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 import math
-from concurrent.futures import ThreadPoolExecutor
+import threading
+import time
+from concurrent.futures import Future, ThreadPoolExecutor
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -17,6 +20,9 @@ from pymoo_gpuaco.backends.cuda.trails.trails import Trails
 from pymoo_gpuaco.backends.cuda.windows.windows import NEAR, Ant, Trials, Windows
 from pymoo_gpuaco.backends.protocol import Kind
 from pymoo_gpuaco.backends.state import State, stored_integers, stored_tours
+from pymoo_gpuaco.candidates.alpha import alpha_lists
+from pymoo_gpuaco.candidates.ascent import ascend
+from pymoo_gpuaco.candidates.lists import lists
 from pymoo_gpuaco.candidates.quadrant import has_quadrants, quadrant_lists
 from pymoo_gpuaco.candidates.start import greedy_tour
 from pymoo_gpuaco.colony import checks, immigrants
@@ -24,24 +30,31 @@ from pymoo_gpuaco.colony.cooling import Cooling
 from pymoo_gpuaco.colony.parameters import FEWEST_CITIES_TO_FOCUS, ColonyParameters
 from pymoo_gpuaco.colony.trails import TrailUpdate
 from pymoo_gpuaco.exchange import merge
-from pymoo_gpuaco.problems.instance import Instance
+from pymoo_gpuaco.problems.instance import Instance, nearest_by_coordinates
 from pymoo_gpuaco.problems.metrics import Metric
 
 ROUNDS = 32  # a generation
+ROUNDS_AT_ONCE = 4  # between looks at the clock
 WINDOWS_A_MULTIPROCESSOR = 28  # what its registers have room for
-CITIES_A_WINDOW = 70  # of a tour: windows of some 190 cities, so they overlap and conflicts are settled
+CITIES_A_WINDOW = 40  # of a tour: windows have some 190 cities, they overlap and the best exchanges win
 MOST_TOURS, MOST_TOURS_OF_MANY, MANY = 64, 32, 3000
 
+# Windows make more trials where there are many cities to a window, and conflicts are few.
+CITIES_OF_EFFORT = 8000
+# Lists by alpha-nearness join at the end of a cycle, when a round has been made for every so many cities.
+CITIES_A_ROUND = 24
+LATEST_ALPHA = 20_000  # rounds: a run that would need more of them never comes there
 FIRST_CYCLE = 128  # rounds of the first cycle of annealing
 # Temperature at the beginning of a cycle, and how much longer than its best a window may get in between when the last
 # part of a cycle is cool, in mean edges.
-HEAT, SLACK, COOL_PART = 0.4, 0.5, 0.2
+HEAT, SLACK, COOL_PART = 0.5, 0.5, 0.2
 HOT_TRIALS, COOL_TRIALS = 4, 10
 # First tours are greedy with lengths that differ by up to this share, so that they differ in structure.
 START_SPREAD = 0.3
 MOST_STARTS, CITIES_OF_STARTS = 16, 200_000
-GUIDED = 50  # windows of a hundred
+GUIDED = 10  # windows of a hundred whose ants follow the trails; random kicks do better, see the docs
 
+_ALPHA_BASE = 10  # candidates a city among which those of least alpha are found
 _UNITS_A_NEAREST = 1024.0  # where distances are no whole numbers
 _MOST_UNITS = float(1 << 21)  # FARTHEST of units.cuh
 
@@ -91,9 +104,15 @@ class CudaFocused:
         # rounds in which the windows cover every city some times over, to begin with
         self._descent = 4 + math.ceil(3 * n / (w * 120))
         self._cooling = Cooling(FIRST_CYCLE)
-        self._effort = min(8.0, max(1.0, n / (CITIES_A_WINDOW * w)))  # trials where windows hardly overlap
+        self._effort = min(8.0, max(1.0, n / CITIES_OF_EFFORT))
+        self._alpha = AlphaLists(instance)
         self._best: NDArray[np.int32] | None = None
         self._best_length = math.inf
+        self._start = greedy_tour(instance)
+        self._rounds = 0  # of the last generation
+        self._moment: float | None = None
+        self._interrupted = False
+        _warm_up()
 
     # ---- FollowsProgress, Builder
 
@@ -106,29 +125,59 @@ class CudaFocused:
 
     @property
     def n_built(self) -> int:
-        """Windows of a generation: each is an ant."""
-        return ROUNDS * self.n_ants
+        """Windows of the last generation: each is an ant."""
+        return max(1, self._rounds * self.n_ants)
 
     def greedy_tour(self, start: int = 0) -> tuple[NDArray[np.int32], float]:
         """Tour by greedy edge matching, turned to begin at city ``start``, and its length."""
         first = checks.integer("start", start, 0, self.instance.n - 1)
-        tour = greedy_tour(self.instance)
-        tour = np.roll(tour, -int(np.argmax(tour == first)))
+        tour = np.roll(self._start, -int(np.argmax(self._start == first)))
         return tour, self.instance.tour_length(tour)
 
     def construct(self, key: int) -> NDArray[np.float64]:
         """Search ``ROUNDS`` rounds of windows; return the exact lengths of all tours. ``key`` in [0, 2**64)."""
+        self._interrupted = True  # until it comes to its end
+        self._rounds = 0
         if self._best is None:
             self._take(self._first_tours(key))
+        if self.instance.n <= CITIES_A_ROUND * LATEST_ALPHA:
+            self._alpha.start()
         with self.device.working():
             self._weigh()
-            for number in range(ROUNDS):
-                self.windows.search(_round_key(key, number), self._trials())
-                if self._cooling.at_end:
-                    self._cooling.begin_next()
-                    self._merge()
+            while self._rounds < ROUNDS and not self._late():
+                for _ in range(ROUNDS_AT_ONCE):
+                    self._round(_round_key(key, self._rounds))
+                self.device.mark()
+                self.device.wait()
             self._measure()
+        self._interrupted = False
         return self._tours.lengths.copy()
+
+    def _round(self, key: int) -> None:
+        """Launch a round; at the end of a cycle the tours are merged."""
+        self.windows.search(key, self._trials())
+        self._rounds += 1
+        if self._cooling.at_end:
+            self._cooling.begin_next()
+            self._merge()
+            if self._cooling.generations * CITIES_A_ROUND >= self.instance.n and not self._alpha.used:
+                self.windows.use_lists(self._alpha.take())
+                self._weigh()
+
+    # ---- Stoppable
+
+    def stop_at(self, moment: float | None) -> None:
+        """Let the calls that follow end soon after this ``time.monotonic()``."""
+        self._moment = moment
+
+    def _late(self) -> bool:
+        return self._moment is not None and self._rounds > 0 and time.monotonic() >= self._moment
+
+    def rescued(self) -> tuple[NDArray[np.int32], float] | None:
+        """Return the best tour and its length if the last ``construct`` was interrupted."""
+        if not self._interrupted or self._best is None:
+            return None
+        return self._best.copy(), self._best_length
 
     def _weigh(self) -> None:
         a = self.device.arrays
@@ -174,7 +223,7 @@ class CudaFocused:
 
         def one(number: int) -> NDArray[np.int32]:
             if number == 0:
-                return greedy_tour(instance)
+                return self._start
             random = np.random.Generator(np.random.Philox(key=[key, number]))
             lengths = instance.neighbour_distances
             return greedy_tour(
@@ -252,7 +301,9 @@ class CudaFocused:
                 **self.trails.read(),
                 "tours": self.windows.read() if self._best is not None else np.zeros((1, n), np.int32),
                 "best": best[None].copy(),
-                "schedule": np.array([self._descent, c.cycle, c.done, c.planned, c.generations], np.int64),
+                "schedule": np.array(
+                    [self._descent, c.cycle, c.done, c.planned, c.generations, self._alpha.used], np.int64
+                ),
             }
 
     def import_state(self, state: State) -> None:
@@ -261,12 +312,15 @@ class CudaFocused:
         count = len(np.atleast_2d(np.asarray(state.get("tours", np.empty((0, n))))))
         tours = stored_tours(state, "tours", count, n)
         best = stored_tours(state, "best", 1, n)[0]
-        schedule = stored_integers(state, "schedule", (5,), 0, 2**62, np.int64)
+        schedule = stored_integers(state, "schedule", (6,), 0, 2**62, np.int64)
         with self.device.working():
             self.trails.write(state)  # raises before anything changes
         self._best, self._best_length = None, math.inf
         c = self._cooling
-        self._descent, c.cycle, c.done, c.planned, c.generations = (int(number) for number in schedule)
+        self._descent, c.cycle, c.done, c.planned, c.generations = (int(number) for number in schedule[:5])
+        if schedule[5] and not self._alpha.used:
+            with self.device.working():
+                self.windows.use_lists(self._alpha.take())
         if best.any():
             self._best, self._best_length = best, self.instance.tour_length(best)
             self._take(np.resize(tours, (self.windows.tours, n)))
@@ -292,18 +346,60 @@ def shape(n: int, n_ants: int | None, limits: DeviceLimits) -> tuple[int, int]:
 
 
 def window_lists(instance: Instance) -> NDArray[np.int32]:
-    """Lists (lists, n, NEAR) that windows draw from: the candidates, and in the plane two more of other kinds.
+    """Lists (2, n, NEAR) that windows draw from: the candidates, and in the plane the nearest cities.
 
     An edge that one list lacks another may have: 8 candidates hold some 97 to 99 % of an optimal tour's edges.
     """
     k = min(NEAR, instance.n - 1, instance.k)
-    kinds = [instance.neighbours[:, :k]]
-    if has_quadrants(Metric(instance.metric), instance.coords) and k >= 4:
-        kinds += [quadrant_lists(Metric(instance.metric), instance.coords, k, q)[0] for q in (0, 1)]
-    lists = np.full((len(kinds), instance.n, NEAR), -1, np.int32)
-    for padded, ids in zip(lists, kinds, strict=True):
-        padded[:, :k] = ids
-    return lists
+    plane = has_quadrants(Metric(instance.metric), instance.coords)
+    nearest = (
+        quadrant_lists(Metric(instance.metric), instance.coords, k, 0)[0] if plane else instance.neighbours
+    )
+    return np.array([_padded(instance.neighbours), _padded(nearest)])
+
+
+def _padded(ids: NDArray[np.int32]) -> NDArray[np.int32]:
+    """Rows of NEAR ids, -1 where there are fewer."""
+    k = min(NEAR, ids.shape[1])
+    rows = np.full((len(ids), NEAR), -1, np.int32)
+    rows[:, :k] = ids[:, :k]
+    return rows
+
+
+class AlphaLists:
+    """Candidates by alpha-nearness (Helsgaun 2000), made on the host while the device searches.
+
+    They take the place of the nearest cities: fewer edges of the best tours are missing, and the ascent takes its time.
+    """
+
+    def __init__(self, instance: Instance) -> None:
+        self._instance = instance
+        self.used = False
+        self._made: Future[NDArray[np.int32]] | None = None
+
+    def start(self) -> None:
+        """Begin, beside the caller."""
+        if self._made is None:
+            self._made = Future()
+            threading.Thread(target=self._make, daemon=True).start()
+
+    def _make(self) -> None:
+        assert self._made is not None
+        try:
+            base = lists(self._instance, "quadrant", _ALPHA_BASE)
+            alpha = alpha_lists(ascend(self._instance, base.ids, bound=False), min(NEAR, base.ids.shape[1]))
+            self._made.set_result(
+                np.array([_padded(self._instance.neighbours), _padded(alpha.by_distance()[0])])
+            )
+        except BaseException as error:  # whatever it is, it is told where the lists are asked for
+            self._made.set_exception(error)
+
+    def take(self) -> NDArray[np.int32]:
+        """Return the lists (2, n, NEAR) of windows from now on; waits until they are there."""
+        self.start()
+        assert self._made is not None
+        self.used = True
+        return self._made.result()
 
 
 def unit_scale(instance: Instance) -> float:
@@ -322,3 +418,23 @@ def unit_scale(instance: Instance) -> float:
 def _round_key(key: int, number: int) -> int:
     """Key of a generation's round."""
     return (key + 0x9E3779B97F4A7C15 * (number + 1)) % 2**64
+
+
+_SQUARE = np.array([[x, y, 0.0] for x in range(4) for y in range(4)])
+
+
+@functools.cache
+def _warm_up() -> None:
+    """Compile what the host does of a run, on a few cities."""
+    square = Instance(
+        int(Metric.EUC),
+        _SQUARE,
+        np.empty((0, 0)),
+        *nearest_by_coordinates(Metric.EUC, _SQUARE, 3),
+        True,
+        True,
+    )
+    AlphaLists(square).take()
+    tour = np.arange(8, dtype=np.int32)
+    other = np.array([0, 2, 1, 3, 4, 6, 5, 7], np.int32)
+    merge(tour, other, lambda i, j: np.abs(i - j).astype(np.float64))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Any, NamedTuple
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -118,6 +119,11 @@ class Windows:
         needed = self.needed()
         for name in ("window_statistics", "window_claims", "window_bits", "window_positions"):
             self._device.arrays.zero(name, needed[name])
+
+    def use_lists(self, near: NDArray[np.int32]) -> None:
+        """Let windows draw from these lists from now on; as many as before."""
+        self._near = near
+        self._device.write("window_near", near)
 
     # ---- tours
 
