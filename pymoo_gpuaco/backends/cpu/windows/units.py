@@ -47,4 +47,4 @@ def make_units(
     costs = np.rint(lengths * scale) + pi[ids]  # a city's own pi is the same for all its edges
     order = np.argsort(costs, axis=1, kind="stable")
     ids = np.ascontiguousarray(np.take_along_axis(ids, order, axis=1))
-    return Units(graph, scale, pi, ids), near.ids, near.distances
+    return Units(graph, scale, pi, ids, np.ones(ids.shape)), near.ids, near.distances
