@@ -18,7 +18,7 @@ _LAMBDA = 0.05
 
 
 class Recorder(Callback):
-    """Callback that keeps a line for every generation: ``minimize(.., callback=recorder)``, then ``recorder.data``.
+    """Callback that keeps a line for every generation: ``minimize(.., callback=recorder)``, then ``recorder.records``.
 
     It costs some bytes and microseconds a generation, where ``save_history=True`` keeps a copy of the whole colony.
     ``minimize`` works on the very object that it is given.
@@ -29,7 +29,7 @@ class Recorder(Callback):
         >= 1; the generations between repeat it. None (default) does not take it.
     """
 
-    #: columns of ``data``
+    #: columns of ``records``
     COLUMNS = (
         "generation",
         "seconds",
@@ -77,9 +77,10 @@ class Recorder(Callback):
         generation : counted from 1.
         seconds : since the search began, set-up not counted.
         tours : built so far.
-        best : length of the best tour so far.
-        iteration_best, iteration_mean : shortest and mean length of this generation's tours; the mean is that of the
-            tours as the ants left them (under the distances), NaN for a generation of given tours and for hill climbers.
+        best : shortest tour so far.
+        iteration_best : shortest of this generation's tours.
+        iteration_mean : mean of this generation's tours under the distances; NaN where it was given tours, and for hill
+            climbers.
         branching_factor : mean number of candidates a city that are still open; NaN where it is not taken.
         """
         table = np.array(self._rows, dtype=np.float64).reshape(len(self._rows), len(self.COLUMNS))

@@ -91,7 +91,7 @@ TABLE = {
         [None, np.arange(5), [[0, 1, 2]], lambda problem, n: None],
         [(wrong, TypeError, "must be a pymoo Sampling") for wrong in (3, "random", 1.5)],
     ),
-    "n_elites": ([1, np.int64(1), Integer(1, bounds=(1, 5))], counts(COUNT)),
+    "n_elites": ([None, 1, np.int64(1), Integer(1, bounds=(1, 5))], counts(COUNT)),
     "backend": (["auto", "cpu", "cuda"], [*names("auto", "cpu", "cuda"), ("tpu", ValueError, "'cuda'")]),
     "device": (
         [0, 3, np.int64(1)],
@@ -120,7 +120,10 @@ OWN = {
         [32],
         [*counts(THOUSAND, 1024), (None, ValueError, "integer in [1, 1024]")],
     ),
-    (GPU2OptIHC, "n_elites"): ([1], [*counts(COUNT), (2, ValueError, "must be 1 for GPU2OptIHC")]),
+    (GPU2OptIHC, "n_elites"): (
+        [None, 1],
+        [*counts(COUNT), (2, ValueError, "must be None or 1 for GPU2OptIHC")],
+    ),
 }
 
 

@@ -103,7 +103,6 @@ def test_D_holds_every_pair(name):
 
 @given(st.integers(0, 2**32 - 1), st.sampled_from(list(METRIC_NAMES)), st.integers(3, 30), st.integers(1, 5))
 @settings(deadline=None, max_examples=60)
-@pytest.mark.filterwarnings("ignore:metric .* rounds")
 def test_tour_lengths_equal_the_sum_over_edges(seed, name, n, m):
     rng = np.random.default_rng(seed)
     metric, dimension = METRIC_NAMES[name]

@@ -10,6 +10,7 @@ from __future__ import annotations
 import copy
 import difflib
 import inspect
+import time
 import warnings
 from abc import abstractmethod
 from typing import Any, NamedTuple
@@ -23,11 +24,12 @@ from pymoo.core.problem import Problem
 from pymoo.core.variable import get
 from pymoo.util.optimum import filter_optimum
 
-from pymoo_gpuaco.backends import State, check_backend, compiling
+from pymoo_gpuaco.backends import State, Stoppable, check_backend, compiling
+from pymoo_gpuaco.candidates.bound import prove_lower_bound
 from pymoo_gpuaco.colony import checks
 from pymoo_gpuaco.display import ColonyOutput
 from pymoo_gpuaco.problems.instance import Instance, as_instance
-from pymoo_gpuaco.termination import as_new
+from pymoo_gpuaco.termination import as_new, seconds_left
 
 PYMOO_ARGUMENTS = (
     "termination",
@@ -60,6 +62,10 @@ _ELSEWHERE = {
 _CHANGED_BY_A_RUN = ("termination", "output", "display", "archive")
 
 
+# No lower bound has been asked for yet.
+_UNKNOWN = "unknown"
+
+
 class Tours(NamedTuple):
     """Some tours and their lengths: rows (e, n) and (e,)."""
 
@@ -79,7 +85,8 @@ class TourAlgorithm(Algorithm):
     ----------
     sampling : tours to start from: a pymoo Sampling, an (m, n) array of permutations, or a Population, of which
         only X is used. They are evaluated as generation 1, turned to begin at city 0. None starts from nothing.
-    n_elites : best tours of each generation that pymoo gets to see, >= 1.
+    n_elites : best tours of each generation that pymoo gets to see, >= 1. None (default): one, and all of a colony's
+        where the problem's objective is not the tour's length.
     backend : "auto" (CUDA where a device is usable, else CPU), "cpu" or "cuda".
     device : number of the CUDA device, >= 0.
     **pymoo_arguments : pymoo's own: ``PYMOO_ARGUMENTS``. Any other name raises TypeError.
@@ -97,7 +104,7 @@ class TourAlgorithm(Algorithm):
         self,
         *,
         sampling: Any = None,
-        n_elites: Any = 1,
+        n_elites: Any = None,
         backend: str = "auto",
         device: int = 0,
         output: Any = None,
@@ -118,12 +125,32 @@ class TourAlgorithm(Algorithm):
     def _check(self) -> None:
         """Validate the arguments of the class; raise TypeError or ValueError."""
         _check_sampling(self.sampling)
-        checks.integer("n_elites", get(self.n_elites), 1)
+        checks.optional_integer("n_elites", get(self.n_elites), 1)
         check_backend(self.backend, self.device)
 
     @abstractmethod
     def _candidates(self) -> int:
         """Length of the candidate lists that the engine reads."""
+
+    def _kind_of_candidates(self) -> str:
+        """Which cities the candidate lists hold, see ``as_instance``."""
+        return "nearest"
+
+    @property
+    def lower_bound(self) -> float | None:
+        """A length that no tour of the problem's distances falls below (Held and Karp 1970), computed when first asked.
+
+        None where it is not known: asymmetric instances, and those too large to prove it (some 100,000 cities; about
+        a second at 20,000). It holds for the distances, so for objectives that are the tour's length.
+        """
+        if self._lower_bound is _UNKNOWN:
+            self._lower_bound = prove_lower_bound(self.instance)
+        return self._lower_bound
+
+    @property
+    def patience(self) -> int:
+        """Tours without a shorter one that this algorithm may need on its way to one."""
+        return 0
 
     @abstractmethod
     def _make_engine(self, instance: Instance) -> Any:
@@ -135,7 +162,7 @@ class TourAlgorithm(Algorithm):
 
     @abstractmethod
     def _build(self, key: int) -> tuple[NDArray[np.int32], NDArray[np.float64], int]:
-        """One generation: the best ``n_elites`` tours (e, n), shortest first, their lengths, how many were built."""
+        """One generation: tours to hand out (e, n), their lengths under the distances (e,), how many were built."""
 
     @abstractmethod
     def _learn(self, told: Tours) -> None:
@@ -159,7 +186,7 @@ class TourAlgorithm(Algorithm):
     def instance(self) -> Instance:
         """The problem as arrays."""
         if self._instance is None:
-            self._instance = as_instance(self.problem, self._candidates())
+            self._instance = as_instance(self.problem, self._candidates(), self._kind_of_candidates())
         return self._instance
 
     @property
@@ -266,9 +293,11 @@ class TourAlgorithm(Algorithm):
         self.pop = self.off = self.opt = None
         self.history: list[Algorithm] = []
         self._instance = None
+        self._lower_bound: Any = _UNKNOWN
         self._engine = None
         self._engine_state = None
-        self._warned = False
+        self._other_objective = False  # whether another value than a tour's length was told
+        self.iteration_mean = float("nan")  # mean length of the tours of the last generation that was built
         self._size = None
         self._begun = False
         self._n_eval_due = 0
@@ -279,7 +308,32 @@ class TourAlgorithm(Algorithm):
         # built here, outside the time that a ("time", ..) termination counts: compilation, neighbour lists, tables
         _ = self.engine
 
+    def next(self) -> None:
+        """Make one generation. An interrupt from the keyboard ends it; the best tour it has built joins ``opt``."""
+        try:
+            super().next()
+        except KeyboardInterrupt:
+            self._rescue()
+            raise
+
+    def _rescue(self) -> None:
+        engine = self._engine
+        rescued = engine.rescued() if isinstance(engine, Stoppable) else None
+        if rescued is not None:
+            tour = Population.new("X", canonical(rescued[0][None], self.instance.symmetric))
+            self.evaluator.eval(self.problem, tour, algorithm=self)
+            both = tour if self.opt is None else Population.merge(self.opt, tour)
+            self.opt = filter_optimum(both, least_infeasible=True)
+
+    def _limit_time(self) -> None:
+        """Tell the engine when the termination's time is over: a generation may be longer than what is left."""
+        if isinstance(self.engine, Stoppable):
+            started = time.time() if self.start_time is None else self.start_time
+            left = seconds_left(self.termination, started, self.n_iter or 1)
+            self.engine.stop_at(None if left is None else time.monotonic() + left)
+
     def _initialize_infill(self) -> Population:
+        self._limit_time()
         if not self._begun:
             self._begin()
             self._begun = True
@@ -300,6 +354,7 @@ class TourAlgorithm(Algorithm):
         return self._hand_out(canonical(tours, self.instance.symmetric), len(tours))
 
     def _infill(self) -> Population:
+        self._limit_time()
         tours, lengths, built = self._build(self._draw_key())
         rows = canonical(tours, self.instance.symmetric)
         self._handed_out = Tours(rows, lengths)
@@ -367,7 +422,7 @@ class TourAlgorithm(Algorithm):
         return Tours(rows[new], told.lengths[new])
 
     def _compare_with_distances(self, tours: Tours, best: int) -> None:
-        if self._warned:
+        if self._other_objective:
             return
         told = float(tours.lengths[best])
         if self._handed_out is not None and self._were_handed_out(tours.rows):
@@ -375,12 +430,17 @@ class TourAlgorithm(Algorithm):
         else:
             length = self.instance.tour_length(tours.rows[best])
         if abs(length - told) > 1e-6 * max(abs(length), abs(told), 1e-300):
-            self._warned = True
+            self._other_objective = True
             warnings.warn(
                 f"the problem's objective ({told:.10g}) is not the tour's length under its distances ({length:.10g}): "
-                "tours are built by distance, and the objective decides which of them count as best",
+                "ants walk by distance, and the objective decides which of their tours count as best. "
+                f"{self._answer_to_other_objective()}",
                 stacklevel=2,
             )
+
+    def _answer_to_other_objective(self) -> str:
+        """What the algorithm does about an objective that is not the length, for the warning."""
+        return "Only the shortest tour of each generation is evaluated"
 
     def _post_advance(self) -> None:
         # under save_history pymoo takes these three away while it copies, and a copy may fail

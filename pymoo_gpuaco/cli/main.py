@@ -45,6 +45,7 @@ def parser() -> argparse.ArgumentParser:
             "solve",
             help="solve instances, draw and write the tours",
             description="Solve travelling salesman problems. Ctrl-C or SIGTERM ends early and keeps the best tour.",
+            usage="pymoo-gpuaco solve INSTANCE [INSTANCE ..] [options]",
             epilog=_EXAMPLES,
             formatter_class=argparse.RawDescriptionHelpFormatter,
         )

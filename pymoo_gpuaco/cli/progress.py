@@ -26,6 +26,7 @@ class Progress(Callback):
         self.generation = 0  # the last that is complete
         self.tours_before = 0  # of the part of a resumed run that is over
         self._last = -float("inf")
+        self._printed = 0
 
     def line(self, algorithm: Any) -> str:
         """Read the algorithm's state."""
@@ -42,6 +43,12 @@ class Progress(Callback):
         now = time.time()
         if self.to is not None and now - self._last >= self.every:
             self._last = now
+            self.print(algorithm)
+
+    def print(self, algorithm: Any) -> None:
+        """Print the line of the last complete generation, unless it was printed last."""
+        if self.to is not None and self._printed != self.generation:
+            self._printed = self.generation
             print(self.line(algorithm), file=self.to, flush=True)
 
     def __getstate__(self) -> dict[str, Any]:

@@ -70,7 +70,8 @@ def _run(job: Job, name: str, problem: TSP, seed: int) -> None:
                     algorithm.backend, algorithm.device = arguments.backend, arguments.device
                 _ = algorithm.engine
         setup = time.time() - before
-        job.print(f"ready after {setup:.1f} s (compiled code is kept for the next run)\n{Progress.HEADER}")
+        where = "CPU" if algorithm.engine.kind == "cpu" else "GPU"
+        job.print(f"ready on the {where} after {setup:.1f} s\n{Progress.HEADER}")
         result = algorithm.run()
         stopped = termination.reason or "the end"
     except KeyboardInterrupt as stop:
@@ -80,7 +81,7 @@ def _run(job: Job, name: str, problem: TSP, seed: int) -> None:
             return
         result = algorithm.result()
         stopped = "interrupted: SIGTERM" if isinstance(stop, Terminated) else "interrupted from the keyboard"
-    job.print(progress.line(algorithm))
+    progress.print(algorithm)
     job.runs.append(
         Run(
             instance=name,

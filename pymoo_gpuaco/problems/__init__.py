@@ -3,6 +3,7 @@
 from pymoo_gpuaco.problems.datasets import available_instances, load_tsp, random_map
 from pymoo_gpuaco.problems.instance import Instance, as_instance
 from pymoo_gpuaco.problems.metrics import METRIC_NAMES, Metric, distances, prepare_coordinates
+from pymoo_gpuaco.problems.open_path import OpenPath
 from pymoo_gpuaco.problems.tables import read_coordinates
 from pymoo_gpuaco.problems.tsp import TSP
 from pymoo_gpuaco.problems.tsplib import read_tour, read_tsp
@@ -13,6 +14,7 @@ __all__ = [
     "TSP",
     "Instance",
     "Metric",
+    "OpenPath",
     "as_instance",
     "available_instances",
     "distances",
