@@ -28,6 +28,7 @@ MAX_ITERATIONS = 1000
 _NEW_SHARE = 0.7  # of the step; the rest repeats the last one
 _CLUSTER_STEP = 0.3  # first step of a cluster in units of its gap
 _CHECKS = (0.0, 0.1, 0.2, 0.4, 0.7)  # shares of the run after which edges that the lists lack are looked for
+_BETWEEN_CHECKS = 8  # iterations at least: a check takes as long as some ten of them
 _RUNAWAY = 0.1  # penalties that fall this far behind the best are given up
 _CITY_EDGES = 5  # candidates whose mean length is a city's scale
 
@@ -84,7 +85,7 @@ def ascend(
     best_pi, safe_pi = pi.copy(), pi.copy()
     best, safe = -np.inf, -np.inf  # by the graph so far; by all edges
     checks_left = list(_CHECKS) if complete is not None else []
-    began, made, done = time.perf_counter(), 0, 0.0
+    began, made, checked, done = time.perf_counter(), 0, -_BETWEEN_CHECKS, 0.0
     while made == 0 or done < 1.0:
         weight = find_one_tree(graph, pi, tree) - 2.0 * float(pi.sum())
         made += 1
@@ -96,8 +97,9 @@ def ascend(
         done = made / planned if seconds is None else min(1.0, spent / seconds)
         if not np.any(tree.degree != 2):
             break
-        if complete is not None and checks_left and done >= checks_left[0]:
-            checks_left = [c for c in checks_left if c > done]
+        due = len(checks_left) > 0 and done >= checks_left[0] and made - checked >= _BETWEEN_CHECKS
+        if complete is not None and due:
+            checks_left, checked = [c for c in checks_left if c > done], made
             graph, tree = complete.add_lighter_edges(graph, pi)
             weight = find_one_tree(graph, pi, tree) - 2.0 * float(pi.sum())
             if weight > safe:
