@@ -1,4 +1,4 @@
-"""Parameters and weights at the ends of their ranges: finite trails, valid tours, a choice that still means something."""
+"""Parameters and weights at the ends of their ranges: finite trails, valid tours, choices that mean something."""
 
 import os
 import warnings
