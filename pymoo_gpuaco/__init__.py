@@ -5,7 +5,9 @@ from pymoo_gpuaco.algorithms import ALL_ALGORITHMS, GPUACS, GPUAS, GPUMMAS, GPU2
 from pymoo_gpuaco.backends import BackendUnavailable
 from pymoo_gpuaco.colony.parameters import LocalSearch
 from pymoo_gpuaco.display import ColonyOutput
-from pymoo_gpuaco.problems import TSP, load_tsp
+from pymoo_gpuaco.problems import TSP, OpenPath, load_tsp, read_tour, write_tour
+from pymoo_gpuaco.recorder import Recorder
+from pymoo_gpuaco.solving import Solution, Summary, solve, summary
 from pymoo_gpuaco.termination import ColonyTermination
 from pymoo_gpuaco.versions import show_versions
 
@@ -20,7 +22,15 @@ __all__ = [
     "ColonyTermination",
     "GPU2OptIHC",
     "LocalSearch",
+    "OpenPath",
+    "Recorder",
+    "Solution",
+    "Summary",
     "__version__",
     "load_tsp",
+    "read_tour",
     "show_versions",
+    "solve",
+    "summary",
+    "write_tour",
 ]

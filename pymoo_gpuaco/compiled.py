@@ -8,7 +8,9 @@ that does is ``allocating``. ``benchmarks/cpu_vs_c.py`` measures what that buys.
 from typing import Any
 
 from numba import njit
+from numba.core import event
 
+from pymoo_gpuaco.backends import compiling
 from pymoo_gpuaco.machine_code import keeps_code
 
 _njit: Any = njit  # its type hints leave _nrt out
@@ -27,3 +29,16 @@ def inlined(function: Any) -> Any:
 def allocating(function: Any) -> Any:
     """Compile what makes or returns arrays."""
     return keeps_code(_njit(nogil=True)(function))
+
+
+class _Announcer(event.Listener):
+    """Tells `compiling` when numba compiles; what it reads from its cache it does not compile."""
+
+    def on_start(self, event: Any) -> None:
+        compiling.begin("the CPU engine with numba")
+
+    def on_end(self, event: Any) -> None:
+        compiling.end()
+
+
+event.register("numba:compile", _Announcer())

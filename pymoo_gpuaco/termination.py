@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import difflib
 import math
 import time
 from typing import Any
@@ -13,6 +14,10 @@ from pymoo.termination.max_time import TimeBasedTermination
 from pymoo.util.sliding_window import SlidingWindow
 
 from pymoo_gpuaco.colony import checks
+
+# The names of pymoo's short forms; those of counts take whole numbers.
+_COUNTS = ("n_gen", "n_iter", "n_eval", "n_evals")
+_BUDGETS = (*_COUNTS, "time", "fmin", "soo", "moo")
 
 
 class ColonyTermination(Termination):
@@ -76,7 +81,9 @@ class ColonyTermination(Termination):
         idle, idle_tours = generation - self._best_generation, tours - self._best_tours
         shares = {
             f"stagnation: no shorter tour in {idle} generations": _share(idle, self.stagnation),
-            f"stagnation: no shorter tour among {idle_tours}": _share(idle_tours, self.stagnation_tours),
+            f"stagnation: no shorter tour among {idle_tours}": _share(
+                idle_tours, self._tours_to_wait(algorithm)
+            ),
             f"budget: {generation} generations": _share(generation, self.n_max_gen),
             f"budget: {self._seconds:.0f} s": _share(self._seconds, self.seconds),
         }
@@ -92,6 +99,11 @@ class ColonyTermination(Termination):
                 self.reason = reason
                 return 1.0
         return max(shares.values())
+
+    def _tours_to_wait(self, algorithm: Any) -> int | None:
+        """Tours without a shorter one that are stagnation; focused ants anneal, and then wait for longer."""
+        most = self.stagnation_tours
+        return None if most is None else max(most, getattr(algorithm, "patience", 0))
 
     def _count_seconds(self, algorithm: Any) -> None:
         now = time.time()  # as pymoo's start_time
@@ -153,12 +165,28 @@ def as_new(termination: Any, keep: bool = False) -> Any:
     if termination is None:
         return ColonyTermination()
     if not isinstance(termination, Termination):
+        _check_budget(termination)
         return termination
     if keep and termination.perc == 0.0 and not termination.force_termination:
         return termination
     fresh = copy.deepcopy(termination)
     _start_again(fresh)
     return fresh
+
+
+def _check_budget(termination: Any) -> None:
+    """Check pymoo's short form, ("n_gen", 100): pymoo takes any number, and fails in the run with an AssertionError."""
+    if not (isinstance(termination, (tuple, list)) and termination):
+        return
+    name = termination[0]
+    if name not in _BUDGETS:
+        close = difflib.get_close_matches(str(name), _BUDGETS, n=1)
+        hint = f"; did you mean {close[0]!r}?" if close else ""
+        raise ValueError(f"termination must be one of {', '.join(map(repr, _BUDGETS))}, got {name!r}{hint}")
+    if name in _COUNTS and len(termination) == 2:
+        checks.real(f"termination {name!r}", termination[1], 1.0)  # pymoo's users write 1e5 too
+    elif name == "time" and len(termination) == 2 and not isinstance(termination[1], str):
+        checks.real("termination 'time'", termination[1], 0.0, open_low=True)
 
 
 def _start_again(part: Any) -> None:

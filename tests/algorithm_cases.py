@@ -32,7 +32,7 @@ def small(cls, **arguments):
 
 def cities(n=14, seed=5):
     """n random cities in a square of side 100, rounded distances."""
-    return TSP(np.random.default_rng(seed).random((n, 2)) * 100)
+    return TSP(np.random.default_rng(seed).random((n, 2)) * 100, "EUC_2D")
 
 
 def length(problem, tour):

@@ -21,15 +21,15 @@ def test_solve_prints_progress_a_summary_and_writes_tour_and_picture(tmp_path, c
     assert "best tour   2085" in said
     assert "stopped by  target" in said
     assert load_tsp("gr17").tour_length(read_tour(tour, 17)) == 2085
-    if load_tsp("gr17").positions is None:
-        assert not picture.exists()
+    assert "picture     none: the instance has distances but no positions" in said
+    assert not picture.exists()
 
 
 def test_solve_draws_an_instance_with_positions(tmp_path, capsys):
     picture = tmp_path / "t.png"
     assert main(["solve", "pcb442", "--seconds", "0.5", "--picture", str(picture)]) == 0
     assert picture.read_bytes().startswith(b"\x89PNG")
-    assert "stopped by  time: 0.5 s" in capsys.readouterr().out
+    assert "stopped by  budget: " in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("algorithm", ["GPUAS", "GPUACS", "GPU2OptIHC"])
@@ -43,6 +43,9 @@ def test_every_algorithm_can_be_chosen(algorithm, capsys):
     [
         (["solve", "pcb424"], "pcb442"),  # the close match is offered
         (["solve", "/no/such/file.tsp"], "/no/such/file.tsp"),
+        (["solve", "."], "it is a directory"),
+        (["solve"], "name an instance"),
+        (["solve", "gr17", "gr17"], "given twice"),
     ],
 )
 def test_a_wrong_instance_gives_one_line_and_status_2(arguments, words, capsys):
@@ -59,7 +62,6 @@ def test_a_wrong_instance_gives_one_line_and_status_2(arguments, words, capsys):
         ["solve", "gr17", "--seconds", "-1"],
         ["solve", "gr17", "--seed", "-1"],
         ["solve", "gr17", "--backend", "tpu"],
-        ["solve"],
         ["bench", "--seconds", "0"],
         ["bench", "--backend", "tpu"],
         ["fly"],

@@ -20,6 +20,8 @@ SQUARE = (
     "1 0 0\n2 3 0\n3 3 4\n4 0 4\nEOF\n"
 )
 TINY = SQUARE.format(name="tiny4", kind="EUC_2D")
+# its checksum: that of the eight coordinates as little-endian doubles
+TINY_NUMBERS = hashlib.sha256(np.array([0, 0, 3, 0, 3, 4, 0, 4], "<f8").tobytes()).hexdigest()[:16]
 
 
 @pytest.fixture(autouse=True)
@@ -62,7 +64,8 @@ def test_tables_agree_with_one_another():
     assert best_known.keys() == registry.keys()
     assert set(available_instances()) <= registry.keys()
     for entry in registry.values():
-        assert set(entry) - {"sha256"} == {"dimension", "edge_weight_type"}
+        assert set(entry) - {"sha256"} == {"dimension", "edge_weight_type", "numbers"}
+        assert len(entry["numbers"]) == 16
         assert len(entry.get("sha256", "0" * 64)) == 64
 
 
@@ -117,18 +120,70 @@ def test_a_tour_longer_than_the_best_known_is_left_out_with_a_warning(tmp_path):
     assert problem.best_known == 50778
 
 
-@pytest.mark.parametrize(("kind", "best_known"), [("EUC_2D", 14), ("CEIL_2D", None)])
-def test_best_known_needs_the_published_metric_too(monkeypatch, tmp_path, kind, best_known):
+@pytest.fixture
+def tiny_is_known(monkeypatch):
+    """As if TSPLIB held the square of sides 3 and 4, with its optimum 14."""
     tables = {
-        "registry.json": {"tiny4": {"dimension": 4, "edge_weight_type": "EUC_2D"}},
+        "registry.json": {"tiny4": {"dimension": 4, "edge_weight_type": "EUC_2D", "numbers": TINY_NUMBERS}},
         "best_known.json": {"tiny4": 14},
     }
     monkeypatch.setattr(datasets, "_table", tables.get)
+
+
+@pytest.mark.usefixtures("tiny_is_known")
+@pytest.mark.parametrize(
+    "text",
+    [
+        TINY,
+        TINY.replace(
+            "2 3 0\n3 3 4\n", "3 3.0 4e0\n2 3 -0\n"
+        ),  # another order and other writing, the same cities
+    ],
+)
+def test_best_known_is_taken_for_the_published_cities_whatever_the_file_is_called(tmp_path, text, recwarn):
     path = tmp_path / "renamed.tsp"
-    path.write_text(SQUARE.format(name="tiny4", kind=kind))
-    assert load_tsp(path).best_known == best_known
-    path.write_text(SQUARE.format(name="other4", kind=kind))
+    path.write_text(text)
+    assert load_tsp(path).best_known == 14
+    assert not recwarn.list
+
+
+@pytest.mark.usefixtures("tiny_is_known")
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        (TINY.replace("EUC_2D", "CEIL_2D"), "EDGE_WEIGHT_TYPE is CEIL_2D instead of EUC_2D"),
+        (TINY.replace("4 0 4", "4 0 5"), "its coordinates are others"),
+        (TINY.replace("DIMENSION: 4", "DIMENSION: 3").replace("4 0 4\n", ""), "3 cities instead of 4"),
+    ],
+)
+def test_another_instance_under_a_known_name_has_no_best_known_length_and_says_so(tmp_path, text, words):
+    path = tmp_path / "tiny4.tsp"
+    path.write_text(text)
+    with pytest.warns(UserWarning, match=f"not TSPLIB's tiny4: .*{words}"):
+        assert load_tsp(path).best_known is None
+
+
+@pytest.mark.usefixtures("tiny_is_known")
+def test_an_unknown_name_has_no_best_known_length(tmp_path, recwarn):
+    path = tmp_path / "tiny4.tsp"
+    path.write_text(SQUARE.format(name="other4", kind="EUC_2D"))
     assert load_tsp(path).best_known is None
+    assert not recwarn.list
+
+
+def test_the_diagonal_of_a_matrix_does_not_make_it_another_instance():
+    ones = datasets.TspFile(Path("a"), "a", "EXPLICIT", matrix=np.ones((3, 3)))
+    nines = datasets.TspFile(Path("a"), "a", "EXPLICIT", matrix=np.ones((3, 3)) + 8 * np.eye(3))
+    assert datasets.numbers_checksum(ones) == datasets.numbers_checksum(nines)
+    other = datasets.TspFile(Path("a"), "a", "EXPLICIT", matrix=np.ones((3, 3)) + 1)
+    assert datasets.numbers_checksum(ones) != datasets.numbers_checksum(other)
+
+
+@pytest.mark.parametrize("name", ["here", "./here"])
+def test_a_directory_is_named_as_one(tmp_path, name):
+    (tmp_path / "here").mkdir()
+    with pytest.raises(ValueError, match="here: it is a directory"):
+        load_tsp(name)
 
 
 @pytest.mark.parametrize(
@@ -213,6 +268,7 @@ def mirror(monkeypatch, tmp_path):
     monkeypatch.setattr(datasets, "_MIRROR", f"http://127.0.0.1:{server.server_port}/")
     entry = {
         "dimension": 4,
+        "numbers": TINY_NUMBERS,
         "edge_weight_type": "EUC_2D",
         "sha256": hashlib.sha256(TINY.encode()).hexdigest(),
     }

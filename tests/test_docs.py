@@ -14,6 +14,7 @@ import pytest
 
 import pymoo_gpuaco
 from pymoo_gpuaco import ALL_ALGORITHMS, cli
+from pymoo_gpuaco._install import how_to_install
 
 ROOT = Path(__file__).resolve().parents[1]
 DOCS = ROOT / "docs"
@@ -168,6 +169,19 @@ def test_the_version_is_the_same_everywhere():
     assert f"pymoo_gpuaco  {version}\n" in (DOCS / "install.md").read_text(encoding="utf-8")
 
 
+def test_nobody_is_told_to_install_from_an_index_that_does_not_have_the_package():
+    files = [
+        p
+        for folder in ("pymoo_gpuaco", "docs", "benchmarks", "examples")
+        for p in (ROOT / folder).rglob("*.*")
+    ]
+    texts = {p: p.read_text(encoding="utf-8") for p in [*files, *TEXTS] if p.suffix in (".py", ".md")}
+    for path, text in texts.items():
+        assert not re.search(r"pip install [^\n]*pymoo[-_]gpuaco(?!-?\S*\.whl)", text), path
+    assert "pip install ." in how_to_install()
+    assert "'.[cuda]'" in how_to_install("cuda")
+
+
 RESULT = {
     "title": "Gap after 1 s",
     "date": "2026-01-31",
@@ -289,7 +303,7 @@ def test_the_example_of_a_result_on_the_page_is_accepted(tables, tmp_path):
 def test_the_site_builds_without_a_warning(tmp_path):
     for module in ("mkdocs", "material", "mkdocstrings"):
         if importlib.util.find_spec(module) is None:
-            pytest.skip(f"{module} is not installed (pip install 'pymoo-gpuaco[docs]')")
+            pytest.skip(f"{module} is not installed: {how_to_install('docs')}")
     build = subprocess.run(
         [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", tmp_path / "site"],
         cwd=ROOT,

@@ -16,6 +16,7 @@ EXPECTED = {
     "convergence_plot": ("", "convergence.png"),
     "custom_problem": ("round trip of ", None),
     "large_instance": ("320000 trails in 1.2 MiB", None),
+    "tolls": ("with the shortest tour of each generation alone", None),
 }
 
 

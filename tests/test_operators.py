@@ -14,6 +14,7 @@ from pymoo.optimize import minimize
 
 from pymoo_gpuaco.operators import (
     AntColonySampling,
+    DoubleBridgeMutation,
     LocalSearchRepair,
     MergeCrossover,
     NearestNeighbourSampling,
@@ -159,3 +160,29 @@ def test_copies_and_pickles_leave_the_instance_out(operator):
 def test_bad_arguments_are_named(make, words):
     with pytest.raises((ValueError, TypeError), match=words):
         make()
+
+
+def test_a_double_bridge_changes_three_edges_of_small_reach():
+    problem, rng = cloud(40), np.random.default_rng(2)
+    X = np.tile(np.arange(40), (200, 1))
+    mutated = DoubleBridgeMutation(length=5).do(problem, Population.new("X", X), random_state=rng).get("X")
+    ring = {frozenset((c, (c + 1) % 40)) for c in range(40)}
+    for tour in mutated:
+        assert sorted(tour) == list(range(40))
+        edges = {frozenset(pair) for pair in zip(tour.tolist(), np.roll(tour, -1).tolist(), strict=True)}
+        new = edges - ring
+        assert 2 <= len(new) <= 3  # two where both stretches are one city: neighbours change places
+        assert all(min((a - b) % 40, (b - a) % 40) <= 10 for a, b in map(tuple, new))
+    np.testing.assert_array_equal(X, np.arange(40)[None].repeat(200, axis=0))
+
+
+def test_a_double_bridge_of_probability_0_and_of_three_cities():
+    problem, rng = cloud(3), np.random.default_rng(2)
+    X = np.tile(np.arange(3), (9, 1))
+    still = DoubleBridgeMutation(prob=0.0).do(problem, Population.new("X", X), random_state=rng).get("X")
+    np.testing.assert_array_equal(still, X)
+    for tour in DoubleBridgeMutation().do(problem, Population.new("X", X), random_state=rng).get("X"):
+        assert sorted(tour) == [0, 1, 2]
+    for wrong in ({"prob": 1.5}, {"length": 0}):
+        with pytest.raises(ValueError, match=next(iter(wrong))):
+            DoubleBridgeMutation(**wrong)

@@ -91,7 +91,7 @@ TABLE = {
         [None, np.arange(5), [[0, 1, 2]], lambda problem, n: None],
         [(wrong, TypeError, "must be a pymoo Sampling") for wrong in (3, "random", 1.5)],
     ),
-    "n_elites": ([1, np.int64(1), Integer(1, bounds=(1, 5))], counts(COUNT)),
+    "n_elites": ([None, 1, np.int64(1), Integer(1, bounds=(1, 5))], counts(COUNT)),
     "backend": (["auto", "cpu", "cuda"], [*names("auto", "cpu", "cuda"), ("tpu", ValueError, "'cuda'")]),
     "device": (
         [0, 3, np.int64(1)],
@@ -120,7 +120,10 @@ OWN = {
         [32],
         [*counts(THOUSAND, 1024), (None, ValueError, "integer in [1, 1024]")],
     ),
-    (GPU2OptIHC, "n_elites"): ([1], [*counts(COUNT), (2, ValueError, "must be 1 for GPU2OptIHC")]),
+    (GPU2OptIHC, "n_elites"): (
+        [None, 1],
+        [*counts(COUNT), (2, ValueError, "must be None or 1 for GPU2OptIHC")],
+    ),
 }
 
 
@@ -293,3 +296,28 @@ def test_where_a_rule_changes(selection, switch, left):
 def test_the_size_of_a_tournament_is_that_of_the_paper(n, size):
     assert ColonyParameters().resolved_tournament_size(n) == size
     assert ColonyParameters(tournament_size=3).resolved_tournament_size(n) == 3
+
+
+@pytest.mark.parametrize(
+    ("argument", "meant"),
+    [("n_ant", "n_ants"), ("pop_size", "n_ants"), ("evaporation", "rho"), ("sed", "seed")],
+)
+def test_a_misspelt_argument_is_guessed(argument, meant):
+    with pytest.raises(TypeError, match=rf"no argument '{argument}'\. Did you mean {meant}\? It takes "):
+        GPUMMAS(**{argument: 3})
+
+
+def test_nothing_is_guessed_where_nothing_is_like_it():
+    with pytest.raises(TypeError, match=r"no argument 'xyz'\. It takes "):
+        GPUMMAS(xyz=3)
+    with pytest.raises(TypeError, match=r"no argument 'evaporation'\. It takes "):
+        GPU2OptIHC(evaporation=3)  # climbers have no rho
+
+
+def test_an_algorithm_shows_the_arguments_that_are_not_the_defaults():
+    assert repr(GPUMMAS()) == "GPUMMAS()"
+    assert repr(GPUMMAS(8, rho=0.2, seed=1)) == "GPUMMAS(n_ants=8, rho=0.2)"
+    assert (
+        repr(GPU2OptIHC(backend="cpu", sampling=np.zeros((2, 3)))) == "GPU2OptIHC(sampling=.., backend='cpu')"
+    )
+    assert repr(GPUMMAS(local_search="2opt")) == "GPUMMAS(local_search='2opt')"

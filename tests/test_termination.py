@@ -16,7 +16,7 @@ from pymoo.termination.max_gen import MaximumGenerationTermination
 from pymoo.termination.robust import RobustTermination
 from pymoo.termination.xtol import DesignSpaceTermination
 
-from pymoo_gpuaco import TSP, ColonyTermination, GPU2OptIHC
+from pymoo_gpuaco import GPUMMAS, TSP, ColonyTermination, GPU2OptIHC, load_tsp
 from pymoo_gpuaco import termination as termination_module
 from pymoo_gpuaco.termination import as_new, progress
 from tests.algorithm_cases import (
@@ -130,7 +130,7 @@ def test_tolerance_objects_see_no_move_in_a_tour_that_stays(cls):
 
 def test_unknown_name_raises_and_leaves_the_algorithm_unused():
     algorithm = small(GPU2OptIHC)
-    with pytest.raises(Exception, match="Termination not found"):
+    with pytest.raises(Exception, match="termination must be one of 'n_gen', "):
         algorithm.setup(cities(9), termination=("ftol", 1e-3))
     assert algorithm.problem is None
 
@@ -395,3 +395,22 @@ def test_best_known_of_the_problem_is_the_target():
 def test_arguments_out_of_range_are_named(arguments, error, words):
     with pytest.raises(error, match=words):
         ColonyTermination(**arguments)
+
+
+@pytest.mark.parametrize(
+    ("termination", "words"),
+    [
+        (("n_gen", -5), r"'n_gen' must be in \[1, inf\), got -5"),
+        (("n_eval", 0), r"'n_eval' must be in \[1, inf\), got 0"),
+        (("time", 0), r"'time' must be in \(0, inf\), got 0"),
+        (("n_gne", 5), "must be one of 'n_gen', .*, got 'n_gne'; did you mean 'n_gen'"),
+        (("n_gen", "ten"), "'n_gen' must be a number"),
+    ],
+)
+def test_a_budget_that_is_none_is_refused_before_the_run(termination, words):
+    with pytest.raises((ValueError, TypeError), match=words):
+        minimize(load_tsp("gr17"), GPUMMAS(n_ants=2), termination)
+
+
+def test_a_budget_may_be_written_as_a_float():
+    assert minimize(load_tsp("gr17"), GPUMMAS(n_ants=2), ("n_eval", 1e1), seed=1).F[0] >= 2085

@@ -51,6 +51,12 @@ def test_attributes_tell_pymoo_a_permutation_of_all_cities():
     assert TSP(SQUARE).pareto_front() is None
 
 
+def test_a_problem_shows_what_it_is_in_one_line():
+    assert repr(TSP(SQUARE, best_known=14, name="square")) == "TSP('square', 4 cities, EUC, best known 14)"
+    assert repr(TSP(SQUARE * 0.5)) == "TSP(4 cities, EXACT)"
+    assert repr(TSP(matrix=[[0, 1, 2], [1, 0, 3], [2, 4, 0]])) == "TSP(3 cities, asymmetric matrix)"
+
+
 def test_optimal_tour_alone_tells_the_best_known_length():
     assert TSP(SQUARE, optimal_tour=[1, 2, 3, 0]).best_known == 14
 
@@ -243,6 +249,45 @@ def test_metric_may_be_a_member_or_a_name_in_any_case():
     assert TSP(SQUARE, "ceil_2d").metric is Metric.CEIL
     assert TSP(np.zeros((3, 3)), Metric.MAX).metric is Metric.MAX
     assert TSP(np.zeros((3, 3)), "EXACT").metric is Metric.EXACT
+
+
+def test_without_a_metric_coordinates_with_fractions_keep_them_and_whole_ones_are_rounded_as_tsplib_does():
+    unit_square = TSP([[0, 0], [0, 0.5], [0.5, 0.5], [0.5, 0]])
+    assert unit_square.metric is Metric.EXACT
+    assert (
+        unit_square.tour_length([0, 1, 2, 3]) == 2.0
+    )  # four sides of one half: rounded each would be 0 or 1
+    assert TSP(SQUARE).metric is Metric.EUC
+    assert TSP(SQUARE.astype(float)).metric is Metric.EUC
+    assert TSP([[0, 0, 0], [3, 4, 0], [0, 0, 12]]).tour_length([0, 1, 2]) == 5 + 13 + 12
+    assert TSP([[0, 0, 0.5], [3, 4, 0], [0, 0, 12]]).metric is Metric.EXACT
+
+
+@pytest.mark.parametrize("metric", ["EUC_2D", "CEIL_2D", "ATT", "MAN_2D", "MAX_2D"])
+def test_a_rounded_metric_that_blurs_the_distances_warns_and_says_what_to_do(metric):
+    row = np.column_stack([np.arange(10) * 0.5, np.zeros(10)])  # every city is 0.5 from its nearest
+    with pytest.warns(UserWarning, match=r"only 0\.5 away.*EXACT.*multiply the coordinates by 10000"):
+        TSP(row, metric)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {"coords": SQUARE * 0.5, "metric": "EXACT"},
+        {"coords": SQUARE * 0.5, "metric": "EUC_2D", "best_known": 8},  # somebody has solved it as it is
+        {"coords": SQUARE, "metric": "EUC_2D"},  # whole coordinates are TSPLIB's custom
+        {"coords": SQUARE * 10.5, "metric": "EUC_2D"},  # 31.5 apart
+        {"coords": SQUARE * 0.5, "metric": "GEO"},  # degrees, not distances
+    ],
+)
+def test_no_warning_where_rounding_is_meant(arguments, recwarn):
+    TSP(**arguments)
+    assert not recwarn.list
+
+
+def test_a_distance_matrix_given_as_coordinates_is_told_the_right_word():
+    with pytest.raises(ValueError, match=r"got \(4, 4\).*matrix="):
+        TSP(np.ones((4, 4)))
 
 
 def arrays(problem):

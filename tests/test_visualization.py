@@ -50,12 +50,33 @@ def test_the_strongest_trails_are_drawn_darkest(algorithm):
 def test_an_animation_has_a_frame_for_each_better_tour(tmp_path):
     animation = TourAnimation(max_frames=4)
     minimize(cloud(40), GPUACS(n_ants=2, local_search=False), ("n_gen", 30), seed=1, callback=animation)
-    lengths = [length for _, length, _ in animation.frames]
+    lengths = [frame.length for frame in animation.frames]
+    assert all(frame.trails is None for frame in animation.frames)
     assert 2 <= len(lengths) <= 4
     assert lengths == sorted(lengths, reverse=True)
     animation.save(tmp_path / "run.gif")
     with Image.open(tmp_path / "run.gif") as picture:
         assert picture.n_frames == len(lengths)
+
+
+def test_an_animation_with_trails_keeps_those_of_each_frame(tmp_path):
+    animation = TourAnimation(trails=True)
+    result = minimize(
+        cloud(30), GPUMMAS(n_ants=2, local_search=False), ("n_gen", 4), seed=1, callback=animation
+    )
+    for frame in animation.frames:
+        lines, strength = frame.trails
+        assert lines.shape == (len(strength), 2, 2)
+        assert strength.max() == 1.0
+    if animation.frames[-1].generation == 4:
+        drawn = plot_pheromone(result.algorithm).axes[0].collections[0]
+        assert len(drawn.get_segments()) == len(animation.frames[-1].trails[1])
+    animation.save(tmp_path / "run.gif")
+    assert (tmp_path / "run.gif").stat().st_size > 1000
+    with pytest.raises(TypeError, match="GPU2OptIHC keeps no pheromone"):
+        minimize(cloud(10), GPU2OptIHC(2), ("n_gen", 1), callback=TourAnimation(trails=True))
+    with pytest.raises(TypeError, match="trails must be True or False"):
+        TourAnimation(trails=1)
 
 
 def test_what_is_missing_is_said(run, tmp_path):

@@ -269,10 +269,8 @@ extern "C" __global__ void __launch_bounds__(THREADS) commit_exchanges(
     int4* jumps, int4* jumped, int* sizes, unsigned long long* weakest,  // (tours, 2 n)
     int most,         // segments that a tour has room for
     int* counts,      // (tours,)
-    int4* segments,   // (tours, most) for lay_out
-    double* gains) {  // (tours,) grow by what is gained
+    int4* segments) {  // (tours, most) for lay_out
     __shared__ int warps[THREADS / 32];
-    __shared__ double parts[THREADS];
     const size_t tour = blockIdx.x;
     const int words = (n + 31) / 32;
     Room room{found + tour * windows,
@@ -318,20 +316,8 @@ extern "C" __global__ void __launch_bounds__(THREADS) commit_exchanges(
         own[m - jump.count] = make_int4(n - jump.places, e & 1 ? room.cuts[segment] : room.start(segment, m),
                                         room.length(segment, m), e & 1 ? -1 : 1);
     }
-    // in a fixed order, so that the rounding is the same each time
-    double gain = 0.0;
-    for (int i = threadIdx.x; i < windows; i += THREADS)
-        if (room.states[i] == ACCEPTED) gain += room.found[i].gain;
-    parts[threadIdx.x] = gain;
+    if (threadIdx.x == 0) counts[tour] = m;
     clear_cuts(room);
-    for (int half = THREADS / 2; half > 0; half >>= 1) {
-        if (threadIdx.x < half) parts[threadIdx.x] += parts[threadIdx.x + half];
-        __syncthreads();
-    }
-    if (threadIdx.x == 0) {
-        counts[tour] = m;
-        gains[tour] += parts[0];
-    }
 }
 
 // Tours laid anew from their segments.
@@ -359,4 +345,11 @@ extern "C" __global__ void lay_out(
     const int city = old_tours[offset + from];
     new_tours[offset + place] = city;
     positions[offset + city] = place;
+}
+
+// Where each city stands in tours that have been put there.
+extern "C" __global__ void find_positions(int n, int tours, const int* all_tours, int* positions) {  // (tours, n)
+    const size_t index = static_cast<size_t>(blockIdx.x) * blockDim.x + threadIdx.x;
+    if (index >= static_cast<size_t>(tours) * n) return;
+    positions[index / n * n + all_tours[index]] = static_cast<int>(index % n);
 }

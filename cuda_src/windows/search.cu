@@ -210,15 +210,15 @@ __device__ inline void hand_out(const View& view, const Cities& cities, const To
     }
 }
 
-// ``windows`` windows of each of ``tours`` tours. A trial is kept if the window gets no longer than its best so far by
+// ``windows`` windows of each of ``tours`` tours, ``guided`` of a hundred with ants that follow the trails. A trial is kept if the window gets no longer than its best so far by
 // more than a threshold drawn up to ``slack`` units; with ``heat`` > 0 by Metropolis' rule at that temperature, and then
 // the last arrangement leaves the window, else the best.
 extern "C" __global__ void __launch_bounds__(32 * WARPS) search_windows(
     CITIES_PARAMETERS, float scale,
     const int* all_near, int lists,  // (lists, n, NEAR), or -1; a window draws one of the lists
-    const float* weights,  // (n, NEAR) or null
+    const float* all_weights,  // (lists, n, NEAR), or null: kicks are random
     const int* all_tours, const int* all_positions,  // (tours, n)
-    int tours, int windows, unsigned key_low, unsigned key_high, int trials, int all_queued, int longest, int walk,
+    int tours, int windows, unsigned key_low, unsigned key_high, int trials, int guided, int all_queued, int longest, int walk,
     int least_around, int most_around, float slack, float heat, int successes,
     Found* found,  // (tours * windows,)
     int2* removed, int2* added, int* count,  // pairs of positions
@@ -237,7 +237,9 @@ extern "C" __global__ void __launch_bounds__(32 * WARPS) search_windows(
     const Tour tour{all_tours + offset, all_positions + offset, n, centre};
     const int around = least_around + below(random.y, most_around - least_around + 1);
     const int steps = 2 + below(random.z, walk);
-    const int* near = all_near + below(random.z << 16 | random.z >> 16, lists) * static_cast<size_t>(n) * NEAR;
+    const size_t list = below(random.z << 16 | random.z >> 16, lists) * static_cast<size_t>(n) * NEAR;
+    const int* near = all_near + list;
+    const float* weights = all_weights == nullptr || number % 100 >= guided ? nullptr : all_weights + list;
     // half of the windows allow nothing worse
     const float threshold = random.w & 1u ? 0.0f : slack * uniform(random.w);
     int runs = 0;

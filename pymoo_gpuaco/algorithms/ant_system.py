@@ -120,6 +120,19 @@ class GPUAS(AntColony):
         # the given tours are this generation's ants
         self._accept(told)
         self._best_tour, self._best_length = told.best()
+        self._deposit_as_told(told)
+
+    def _learn(self, told: Tours) -> None:
+        if not self._by_objective:
+            super()._learn(told)
+            return
+        tour, length = told.best()
+        if length < self._best_length:
+            self._best_tour, self._best_length = tour, length
+        self._deposit_as_told(told)
+
+    def _deposit_as_told(self, told: Tours) -> None:
+        """Let these tours deposit as a colony's would, by what was told of them: the engine knows distances alone."""
         update = self._deposits().written_out(told.rows.astype(np.int32), told.lengths)
         self.engine.update_trails(update)
 

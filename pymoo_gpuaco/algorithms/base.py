@@ -8,6 +8,8 @@ every tour that was built. The engine is a cache: a copy or a pickle carries its
 from __future__ import annotations
 
 import copy
+import difflib
+import inspect
 import time
 import warnings
 from abc import abstractmethod
@@ -22,8 +24,9 @@ from pymoo.core.problem import Problem
 from pymoo.core.variable import get
 from pymoo.util.optimum import filter_optimum
 
-from pymoo_gpuaco.backends import State, Stoppable, check_backend
+from pymoo_gpuaco.backends import State, Stoppable, check_backend, compiling
 from pymoo_gpuaco.backends.state import check_seal, seal
+from pymoo_gpuaco.candidates.bound import prove_lower_bound
 from pymoo_gpuaco.colony import checks
 from pymoo_gpuaco.display import ColonyOutput
 from pymoo_gpuaco.problems.instance import Instance, as_instance
@@ -41,8 +44,27 @@ PYMOO_ARGUMENTS = (
     "seed",
     "evaluator",
 )
+# What arguments are called in pymoo and in other ant colonies.
+_ELSEWHERE = {
+    "pop_size": "n_ants",
+    "population_size": "n_ants",
+    "ants": "n_ants",
+    "evaporation": "rho",
+    "decay": "rho",
+    "n_neighbors": "candidate_list_size",
+    "n_neighbours": "candidate_list_size",
+    "k": "candidate_list_size",
+    "n_restarts": "n_climbers",
+    "random_state": "seed",
+    "callbacks": "callback",
+    "logger": "output",
+}
 # Objects that a run changes: every run begins with what was given, not with what the last one left.
 _CHANGED_BY_A_RUN = ("termination", "output", "display", "archive")
+
+
+# No lower bound has been asked for yet.
+_UNKNOWN = "unknown"
 
 
 class Tours(NamedTuple):
@@ -64,7 +86,8 @@ class TourAlgorithm(Algorithm):
     ----------
     sampling : tours to start from: a pymoo Sampling, an (m, n) array of permutations, or a Population, of which
         only X is used. They are evaluated as generation 1, turned to begin at city 0. None starts from nothing.
-    n_elites : best tours of each generation that pymoo gets to see, >= 1.
+    n_elites : best tours of each generation that pymoo gets to see, >= 1. None (default): one, and all of a colony's
+        where the problem's objective is not the tour's length.
     backend : "auto" (CUDA where a device is usable, else CPU), "cpu" or "cuda".
     device : number of the CUDA device, >= 0.
     **pymoo_arguments : pymoo's own: ``PYMOO_ARGUMENTS``. Any other name raises TypeError.
@@ -82,7 +105,7 @@ class TourAlgorithm(Algorithm):
         self,
         *,
         sampling: Any = None,
-        n_elites: Any = 1,
+        n_elites: Any = None,
         backend: str = "auto",
         device: int = 0,
         output: Any = None,
@@ -103,12 +126,32 @@ class TourAlgorithm(Algorithm):
     def _check(self) -> None:
         """Validate the arguments of the class; raise TypeError or ValueError."""
         _check_sampling(self.sampling)
-        checks.integer("n_elites", get(self.n_elites), 1)
+        checks.optional_integer("n_elites", get(self.n_elites), 1)
         check_backend(self.backend, self.device)
 
     @abstractmethod
     def _candidates(self) -> int:
         """Length of the candidate lists that the engine reads."""
+
+    def _kind_of_candidates(self) -> str:
+        """Which cities the candidate lists hold, see ``as_instance``."""
+        return "nearest"
+
+    @property
+    def lower_bound(self) -> float | None:
+        """A length that no tour of the problem's distances falls below (Held and Karp 1970), computed when first asked.
+
+        None where it is not known: asymmetric instances, and those too large to prove it (some 100,000 cities; about
+        a second at 20,000). It holds for the distances, so for objectives that are the tour's length.
+        """
+        if self._lower_bound is _UNKNOWN:
+            self._lower_bound = prove_lower_bound(self.instance)
+        return self._lower_bound
+
+    @property
+    def patience(self) -> int:
+        """Tours without a shorter one that this algorithm may need on its way to one."""
+        return 0
 
     @abstractmethod
     def _make_engine(self, instance: Instance) -> Any:
@@ -120,7 +163,7 @@ class TourAlgorithm(Algorithm):
 
     @abstractmethod
     def _build(self, key: int) -> tuple[NDArray[np.int32], NDArray[np.float64], int]:
-        """One generation: the best ``n_elites`` tours (e, n), shortest first, their lengths, how many were built."""
+        """One generation: tours to hand out (e, n), their lengths under the distances (e,), how many were built."""
 
     @abstractmethod
     def _learn(self, told: Tours) -> None:
@@ -144,7 +187,7 @@ class TourAlgorithm(Algorithm):
     def instance(self) -> Instance:
         """The problem as arrays."""
         if self._instance is None:
-            self._instance = as_instance(self.problem, self._candidates())
+            self._instance = as_instance(self.problem, self._candidates(), self._kind_of_candidates())
         return self._instance
 
     @property
@@ -177,6 +220,21 @@ class TourAlgorithm(Algorithm):
         check_seal(own.pop("_seal"), _arrays(own))
         self.__dict__.update(own)
 
+    def __repr__(self) -> str:
+        """The class with the arguments that are not the defaults."""
+        defaults: dict[str, Any] = {}
+        for cls in reversed(inspect.getmro(type(self))[:-1]):
+            defaults |= {n: p.default for n, p in inspect.signature(cls).parameters.items()}
+        told = []
+        for name in self.arguments:
+            usual = defaults.get(name)
+            value = get(getattr(self, name, usual))
+            if name == "sampling" and value is not None:
+                told.append("sampling=..")
+            elif value is not usual and not (isinstance(value, type(usual)) and value == usual):
+                told.append(f"{name}={value!r}")
+        return f"{type(self).__name__}({', '.join(told)})"
+
     # ---- pymoo's life cycle -------------------------------------------------------------------------------------
 
     def setup(
@@ -195,9 +253,9 @@ class TourAlgorithm(Algorithm):
             self._begin_with_what_was_given(told)
             self._forget_run()
             _check_seed(told.get("seed", self.seed))
-            super().setup(
-                problem, verbose=self.verbose if verbose is None else verbose, progress=progress, **told
-            )
+            verbose = self.verbose if verbose is None else verbose
+            with compiling.announced(print if verbose else None):
+                super().setup(problem, verbose=verbose, progress=progress, **told)
         except BaseException:
             self.__dict__.clear()
             self.__dict__.update(before)
@@ -228,8 +286,11 @@ class TourAlgorithm(Algorithm):
         known = self.arguments + PYMOO_ARGUMENTS
         for name in arguments:
             if name not in known:
+                close = [_ELSEWHERE[name]] if _ELSEWHERE.get(name) in known else []
+                close += difflib.get_close_matches(name, known, n=1, cutoff=0.75)
+                hint = f" Did you mean {close[0]}?" if close else ""
                 raise TypeError(
-                    f"{type(self).__name__} has no argument {name!r}; it takes {', '.join(sorted(known))}"
+                    f"{type(self).__name__} has no argument {name!r}.{hint} It takes {', '.join(sorted(known))}"
                 )
 
     def _forget_run(self) -> None:
@@ -240,9 +301,11 @@ class TourAlgorithm(Algorithm):
         self.pop = self.off = self.opt = None
         self.history: list[Algorithm] = []
         self._instance = None
+        self._lower_bound: Any = _UNKNOWN
         self._engine = None
         self._engine_state = None
-        self._warned = False
+        self._other_objective = False  # whether another value than a tour's length was told
+        self.iteration_mean = float("nan")  # mean length of the tours of the last generation that was built
         self._size = None
         self._begun = False
         self._n_eval_due = 0
@@ -367,7 +430,7 @@ class TourAlgorithm(Algorithm):
         return Tours(rows[new], told.lengths[new])
 
     def _compare_with_distances(self, tours: Tours, best: int) -> None:
-        if self._warned:
+        if self._other_objective:
             return
         told = float(tours.lengths[best])
         if self._handed_out is not None and self._were_handed_out(tours.rows):
@@ -375,12 +438,17 @@ class TourAlgorithm(Algorithm):
         else:
             length = self.instance.tour_length(tours.rows[best])
         if abs(length - told) > 1e-6 * max(abs(length), abs(told), 1e-300):
-            self._warned = True
+            self._other_objective = True
             warnings.warn(
                 f"the problem's objective ({told:.10g}) is not the tour's length under its distances ({length:.10g}): "
-                "tours are built by distance, and the objective decides which of them count as best",
+                "ants walk by distance, and the objective decides which of their tours count as best. "
+                f"{self._answer_to_other_objective()}",
                 stacklevel=2,
             )
+
+    def _answer_to_other_objective(self) -> str:
+        """What the algorithm does about an objective that is not the length, for the warning."""
+        return "Only the shortest tour of each generation is evaluated"
 
     def _post_advance(self) -> None:
         # under save_history pymoo takes these three away while it copies, and a copy may fail

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,14 @@ from numpy.typing import NDArray
 from pymoo.core.variable import get
 
 from pymoo_gpuaco.algorithms.base import TourAlgorithm, Tours
-from pymoo_gpuaco.backends import AheadEngine, ColonyEngine, FollowsProgress, make_colony
+from pymoo_gpuaco.backends import (
+    AheadEngine,
+    ColonyEngine,
+    FollowsProgress,
+    Improver,
+    make_colony,
+    make_improver,
+)
 from pymoo_gpuaco.colony import checks
 from pymoo_gpuaco.colony.parameters import ColonyParameters, LocalSearch
 from pymoo_gpuaco.colony.trails import TrailUpdate, per_length
@@ -101,11 +109,19 @@ class AntColony(TourAlgorithm):
         return _NEIGHBOURS_OF_SEARCH if k is None else int(k)
 
     def _make_engine(self, instance: Instance) -> ColonyEngine:
-        engine = make_colony(instance, self._parameters(), self.backend, int(self.device))
+        parameters = self._parameters()
+        if self._by_objective:
+            parameters = replace(parameters, local_search=None)
+        engine = make_colony(instance, parameters, self.backend, int(self.device))
         # a run keeps the size that its first engine picked, also where a copy goes on with an engine of another kind
         self._size = engine.n_ants
         # sums of lengths that are no whole numbers the evaluator may round differently, and what it tells counts
-        self._can_look_ahead = instance.integral and isinstance(engine, AheadEngine) and engine.works_ahead
+        self._can_look_ahead = (
+            not self._by_objective
+            and instance.integral
+            and isinstance(engine, AheadEngine)
+            and engine.works_ahead
+        )
         self._follows_progress = isinstance(engine, FollowsProgress)
         return engine
 
@@ -113,6 +129,8 @@ class AntColony(TourAlgorithm):
         super()._forget_run()
         self._before = None
         self._misses = self._pause = 0
+        self._by_objective = False
+        self._improver: Improver | None = None
 
     @abstractmethod
     def _first_trail(self, n: int) -> float:
@@ -127,6 +145,8 @@ class AntColony(TourAlgorithm):
 
     def _build(self, key: int) -> tuple[NDArray[np.int32], NDArray[np.float64], int]:
         self._take_back()  # an ask() that no tell() followed
+        if self._other_objective and not self._by_objective and get(self.n_elites) is None:
+            self._build_by_objective()
         engine = self.engine
         next_key = None
         if self._can_look_ahead and self._pause == 0:
@@ -135,7 +155,10 @@ class AntColony(TourAlgorithm):
         if self._follows_progress:
             engine.expect(progress(self.termination))
         lengths = engine.construct(key)
-        n_elites = int(get(self.n_elites))
+        self.iteration_mean = float(lengths.mean())
+        if self._by_objective:
+            return self._all_tours(key, lengths)
+        n_elites = int(get(self.n_elites) or 1)
         elites = lengths.argmin()[None] if n_elites == 1 else lengths.argsort(kind="stable")[:n_elites]
         tours = engine.tours(elites)
         if next_key is not None:
@@ -148,6 +171,36 @@ class AntColony(TourAlgorithm):
         if improved:
             self._best_tour, self._best_length = tour, length
         self._update(tour, length, improved)
+
+    # ---- An objective that is not the length: the engine cannot rank tours by it, and its local search may do harm. So
+    # all tours are handed out, as the ants left them and as the search left them, and what is told decides.
+
+    def _build_by_objective(self) -> None:
+        """Go on with an engine without local search, on the trails as they are."""
+        state = self.engine.export_state()
+        self._by_objective = True
+        self._engine, self._engine_state = None, state
+
+    def _all_tours(
+        self, key: int, lengths: NDArray[np.float64]
+    ) -> tuple[NDArray[np.int32], NDArray[np.float64], int]:
+        """Hand out the m tours of the last construction and, behind them, the same after the local search."""
+        tours = self.engine.tours(np.arange(len(lengths)))
+        search = LocalSearch.of(get(self.local_search))
+        if search is None:
+            return tours, lengths, self.engine.n_built
+        if self._improver is None:
+            self._improver = make_improver(self.instance, search, self.backend, int(self.device))
+        better, shorter = self._improver.improve(tours, key)
+        return np.concatenate([tours, better]), np.concatenate([lengths, shorter]), 2 * len(lengths)
+
+    def _answer_to_other_objective(self) -> str:
+        if get(self.n_elites) is None:
+            return (
+                "From now on all tours of a generation are evaluated, before and after the local search; "
+                "n_elites=.. limits them"
+            )
+        return f"Of each generation only the shortest are evaluated, n_elites={get(self.n_elites)}"
 
     # ---- Looking ahead: an engine that works beside its caller need not wait for pymoo. The evaluator will tell the
     # lengths that the engine has found, unless the problem's objective is another one or a tour joins from outside; so
@@ -193,7 +246,7 @@ class AntColony(TourAlgorithm):
     def __getstate__(self) -> dict[str, Any]:
         """As for all algorithms; what was learnt before it was told is not in it."""
         self._take_back()
-        return super().__getstate__()
+        return {**super().__getstate__(), "_improver": None}
 
     def _accept(self, outside: Tours) -> None:
         self.engine.accept(outside.rows, outside.lengths)

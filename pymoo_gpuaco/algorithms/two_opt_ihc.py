@@ -30,7 +30,7 @@ class GPU2OptIHC(TourAlgorithm):
     kernel : "intra", "tiled" or "tuned", the steps of sections 3.1 to 3.3 of the paper, or "auto", the fastest. A
         choice of GPU code, which changes no result; the CPU engine has one. "intra" and "tiled" cannot make batches.
     sampling : the first climbs start from these tours.
-    n_elites : must be 1: a generation hands out its shortest tour.
+    n_elites : None or 1: a generation hands out its shortest tour.
     backend, device, **pymoo_arguments : see ``TourAlgorithm``.
 
     Source: M. A. O'Neil, M. Burtscher, "Rethinking the parallelization of random-restart hill climbing: a case study
@@ -50,8 +50,8 @@ class GPU2OptIHC(TourAlgorithm):
 
     def _check(self) -> None:
         super()._check()
-        if get(self.n_elites) != 1:
-            raise ValueError(f"n_elites must be 1 for GPU2OptIHC, got {get(self.n_elites)}")
+        if get(self.n_elites) not in (None, 1):
+            raise ValueError(f"n_elites must be None or 1 for GPU2OptIHC, got {get(self.n_elites)}")
         self._parameters(get(self.n_climbers))
 
     def _parameters(self, n_climbers: int | None) -> ClimberParameters:

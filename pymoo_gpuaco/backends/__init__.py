@@ -92,6 +92,10 @@ def make_colony(
     """
 
     def on_cuda() -> ColonyEngine:
+        if parameters.construction == "focused":
+            from pymoo_gpuaco.backends.cuda.focused import CudaFocused
+
+            return CudaFocused(instance, parameters, device)
         from pymoo_gpuaco.backends.cuda.engine import CudaColony, lacks
 
         missing = lacks(instance, parameters)
@@ -100,6 +104,12 @@ def make_colony(
         return CudaColony(instance, parameters, device)
 
     def on_cpu() -> ColonyEngine:
+        if parameters.construction == "focused":
+            with undivided:
+                from pymoo_gpuaco.backends.cpu.windows.engine import CpuFocused, warm_up_focused
+
+            warm_up_focused()
+            return CpuFocused(instance, parameters)
         with undivided:
             from pymoo_gpuaco.backends.cpu.engine import CpuColony, warm_up
 

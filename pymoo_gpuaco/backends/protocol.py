@@ -117,7 +117,7 @@ class Accepts(Protocol):
 
 @runtime_checkable
 class FollowsProgress(Protocol):
-    """Does other things early in a run than late."""
+    """Does other things early in a run than late. It does not work ahead: what it began would have heard too little."""
 
     def expect(self, progress: float) -> None:
         """Be told before each ``construct`` how far the run is, in [0, 1], or NaN where nobody knows."""

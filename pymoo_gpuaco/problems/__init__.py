@@ -1,21 +1,28 @@
 """Problems: the TSP, TSPLIB's metrics and files, and instances by name."""
 
-from pymoo_gpuaco.problems.datasets import available_instances, load_tsp
+from pymoo_gpuaco.problems.datasets import available_instances, load_tsp, random_map
 from pymoo_gpuaco.problems.instance import Instance, as_instance
 from pymoo_gpuaco.problems.metrics import METRIC_NAMES, Metric, distances, prepare_coordinates
+from pymoo_gpuaco.problems.open_path import OpenPath
+from pymoo_gpuaco.problems.tables import read_coordinates
 from pymoo_gpuaco.problems.tsp import TSP
 from pymoo_gpuaco.problems.tsplib import read_tour, read_tsp
+from pymoo_gpuaco.problems.writing import write_tour
 
 __all__ = [
     "METRIC_NAMES",
     "TSP",
     "Instance",
     "Metric",
+    "OpenPath",
     "as_instance",
     "available_instances",
     "distances",
     "load_tsp",
     "prepare_coordinates",
+    "random_map",
+    "read_coordinates",
     "read_tour",
     "read_tsp",
+    "write_tour",
 ]

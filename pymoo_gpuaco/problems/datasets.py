@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import hashlib
 import json
 import os
 import warnings
@@ -15,43 +16,56 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from pymoo_gpuaco.colony import checks
+from pymoo_gpuaco.problems.tables import read_coordinates
 from pymoo_gpuaco.problems.tsp import TSP
 from pymoo_gpuaco.problems.tsplib import SUFFIXES, TspFile, parse_tour, parse_tsp, stem
 
 if TYPE_CHECKING:
     from importlib.resources.abc import Traversable
 
-__all__ = ["DATA_VARIABLE", "available_instances", "load_tsp"]
+__all__ = ["DATA_VARIABLE", "available_instances", "load_tsp", "random_map"]
 
 DATA_VARIABLE = "PYMOO_GPUACO_DATA"
 """Environment variable with a folder of NAME.tsp and NAME.atsp files."""
 
 _MIRROR = "https://raw.githubusercontent.com/mastqe/tsplib/master/"
 _TIMEOUT_S = 20
+_RANDOM = "random:"
+_SIDE = 1_000_000
+_MOST_CITIES = 10_000_000
 
 
 def load_tsp(name_or_path: str | PathLike[str]) -> TSP:
     """Load a TSPLIB instance, with its best known length and optimal tour where those are known.
 
-    Looked for in this order: a file of that path; the instances shipped with the package
-    (`available_instances`); NAME.tsp or NAME.atsp, also with .gz, in the folder that the environment variable
-    PYMOO_GPUACO_DATA names; pooch's cache of downloads; a public mirror of TSPLIB on GitHub. A download is
-    taken only when its SHA-256 is that of TSPLIB's own file: a copy that differs in one byte, such as a line
-    ending, is refused.
+    Looked for in this order: a file of that path (TSPLIB's formats, or a .csv with columns x and y); the instances
+    shipped with the package (`available_instances`); NAME.tsp or NAME.atsp, also with .gz, in the folder that the
+    environment variable PYMOO_GPUACO_DATA names; pooch's cache of downloads; a public mirror of TSPLIB on GitHub. A
+    download is taken only when its SHA-256 is that of TSPLIB's own file: a copy that differs in one byte, such as a
+    line ending, is refused.
 
-    `best_known` is set for files that agree with a known instance in NAME, number of cities and metric. A
-    NAME.opt.tour beside the file fills `optimal_tour`; one that does not fit is left out with a warning.
+    "random:N" is no file but a map that is made: N cities at whole coordinates, drawn uniformly from a square of side
+    1,000,000 (`random_map`), rounded distances; "random:N:SEED" is another one, SEED being 1 otherwise.
+
+    `best_known` is set for files that agree with a known instance in NAME, number of cities, metric and
+    coordinates (or distances); a file that bears a known NAME and differs warns. A NAME.opt.tour beside the file
+    fills `optimal_tour`; one that does not fit is left out with a warning.
 
     Raises FileNotFoundError for a path without a file, ValueError for an unknown name or a broken file, and
     ConnectionError when a download fails (it says how to supply the file).
     """
     path = Path(name_or_path)
     text = os.fspath(name_or_path)
+    if text.startswith(_RANDOM):
+        return random_map(*_random_numbers(text))
     if path.is_file():
+        if path.suffix.lower() == ".csv":
+            return TSP(read_coordinates(path), name=path.stem)
         return _load(path)
     if not isinstance(name_or_path, str) or path.name != text:
         if path.is_dir():
-            raise ValueError(f"{path}: it is a directory, not a TSPLIB file")
+            raise ValueError(_directory(path))
         raise FileNotFoundError(f"{path}: there is no such file")
 
     name = stem(text)
@@ -68,6 +82,8 @@ def load_tsp(name_or_path: str | PathLike[str]) -> TSP:
     if "sha256" in _registry().get(name, {}):
         return _load(_download(name))
 
+    if text and path.is_dir():
+        raise ValueError(_directory(path))
     known = _known_names(folder)
     close = difflib.get_close_matches(name, known, n=3)
     hint = f" Did you mean {' or '.join(close)}?" if close else ""
@@ -75,6 +91,35 @@ def load_tsp(name_or_path: str | PathLike[str]) -> TSP:
     raise ValueError(
         f"unknown instance {text!r}.{hint} Shipped are {', '.join(available_instances())}; {place}. "
         f"A path to a .tsp file works too."
+    )
+
+
+def random_map(n: int, seed: int = 1) -> TSP:
+    """Return a map of `n` cities (3 to 10,000,000) at whole coordinates in [0, 1,000,000), uniform, metric EUC_2D.
+
+    The coordinates are x and y of city 0, of city 1 and so on, drawn from the generator Philox4x64-10 with key `seed`
+    (an integer in [0, 2**63)): the same map on every machine and with every version of numpy.
+    """
+    checks.integer("n", n, 3, _MOST_CITIES)
+    checks.integer("seed", seed, 0, 2**63 - 1)
+    raw = np.random.Philox(key=seed).random_raw(2 * n)
+    unit = (raw >> np.uint64(11)) * 2.0**-53  # the 53 high bits as a double in [0, 1)
+    coords = np.floor(unit * _SIDE).reshape(n, 2)
+    return TSP(coords, "EUC_2D", name=f"random-{n}" if seed == 1 else f"random-{n}-{seed}")
+
+
+def _random_numbers(text: str) -> list[int]:
+    """Return N, and SEED where it is given, of "random:N:SEED"."""
+    parts = text[len(_RANDOM) :].split(":")
+    if not 1 <= len(parts) <= 2 or not all(part.isdecimal() for part in parts):
+        raise ValueError(f"{text!r}: a random map is written random:N or random:N:SEED, as in random:10000")
+    return [int(part) for part in parts]
+
+
+def _directory(path: Path) -> str:
+    return (
+        f"{path}: it is a directory, not a TSPLIB file; name a file in it, or set {DATA_VARIABLE}={path} and name "
+        "its instances"
     )
 
 
@@ -115,15 +160,44 @@ def _optimal_tour(problem: TSP, file: TspFile, tour_path: Path) -> NDArray[np.in
 
 
 def _best_known(file: TspFile) -> float | None:
-    """Return the published length, when the file is the published instance as far as one can tell cheaply.
+    """Return the published length if the file is the published instance, or None.
 
-    Names are not enough: dsj1000 is passed around with two metrics, and so with two optima.
+    Names are not enough: dsj1000 is passed around with two metrics, and so with two optima. A file that bears a
+    TSPLIB name and is another instance warns, for somebody will miss the gap.
     """
     entry = _registry().get(file.name)
-    n = len(file.coords if file.coords is not None else file.matrix)  # type: ignore[arg-type]
-    if entry is None or (entry["dimension"], entry["edge_weight_type"]) != (n, file.metric):
+    if entry is None:
         return None
-    return float(_table("best_known.json")[file.name])
+    n = len(file.coords if file.coords is not None else file.matrix)  # type: ignore[arg-type]
+    if entry["dimension"] != n:
+        other = f"it has {n} cities instead of {entry['dimension']}"
+    elif entry["edge_weight_type"] != file.metric:
+        other = f"its EDGE_WEIGHT_TYPE is {file.metric} instead of {entry['edge_weight_type']}"
+    elif entry["numbers"] != numbers_checksum(file):
+        other = f"its {'distances' if file.coords is None else 'coordinates'} are others"
+    else:
+        return float(_table("best_known.json")[file.name])
+    warnings.warn(
+        f"{file.path} is named {file.name} but is not TSPLIB's {file.name}: {other}. "
+        "Its best known length is not taken; a run has no gap and no target",
+        stacklevel=4,
+    )
+    return None
+
+
+def numbers_checksum(file: TspFile) -> str:
+    """Return 16 hexadecimal digits that stand for a file's coordinates or distances, however they are written.
+
+    Cities count in the order of their ids; the diagonal of a matrix does not count.
+    """
+    if file.coords is not None:
+        numbers = file.coords
+    else:
+        assert file.matrix is not None
+        numbers = file.matrix.copy()
+        np.fill_diagonal(numbers, 0.0)
+    numbers = np.ascontiguousarray(numbers + 0.0, dtype="<f8")  # + 0.0: -0 and 0 are one number
+    return hashlib.sha256(numbers.tobytes()).hexdigest()[:16]
 
 
 def _download(name: str) -> Path:
@@ -191,5 +265,5 @@ def _table(file: str) -> dict[str, Any]:
 
 
 def _registry() -> dict[str, Any]:
-    """Name -> dimension, edge_weight_type and, for what may be downloaded, sha256."""
+    """Name -> dimension, edge_weight_type, numbers (checksum of them) and, for what may be downloaded, sha256."""
     return _table("registry.json")

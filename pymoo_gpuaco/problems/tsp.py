@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import copy
+import warnings
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from pymoo.core.problem import Problem
+from scipy.spatial import cKDTree
 
 from pymoo_gpuaco.colony import checks
 from pymoo_gpuaco.problems.metrics import Metric, distances, prepare_coordinates, resolve_metric
@@ -19,6 +21,11 @@ MAX_WEIGHT = 1e30
 
 LEAST_EXTENT = 1e-140
 """Least extent of coordinates that are not all the same, for `EXACT`, so that their distances can be told apart."""
+
+# Below this typical distance to the nearest city, rounding to whole numbers decides which tour is shorter.
+COARSE = 10.0
+# Cities whose nearest neighbour tells what is typical.
+_SAMPLE = 1000
 
 # Edges looked at together when lengths are computed: keeps the temporaries at some tens of megabytes.
 _CHUNK_EDGES = 1 << 19
@@ -35,7 +42,8 @@ class TSP(Problem):
     coords : (n, 2) or (n, 3) array of finite numbers, at most 1e15 in magnitude; n >= 3. With "EXACT" they differ by
         1e-140 at least or not at all.
     metric : a TSPLIB name ("EUC_2D", "EUC_3D", "CEIL_2D", "ATT", "GEO", "MAN_2D", "MAN_3D", "MAX_2D",
-        "MAX_3D"), "EXACT" for the Euclidean distance without rounding, or a `Metric`. Unused with `matrix`.
+        "MAX_3D"), "EXACT" for the Euclidean distance without rounding, or a `Metric`. None (default) takes
+        TSPLIB's "EUC_2D" or "EUC_3D" where all coordinates are whole numbers, else "EXACT". Unused with `matrix`.
     matrix : (n, n) array, finite, 0 <= entry <= 1e30; row = from, column = to. It may be asymmetric. Its
         diagonal is ignored. The array is copied.
     best_known : length of the best known tour (>= 0), for gaps and pymoo's `pareto_front`. Left out, it is
@@ -58,13 +66,15 @@ class TSP(Problem):
     best_known, optimal_tour : as above, or None.
     label : the `name` given, or None.
 
-    Raises TypeError or ValueError, naming the parameter, for input outside these ranges.
+    Raises TypeError or ValueError, naming the parameter, for input outside these ranges. Warns (UserWarning) where a
+    rounded metric is chosen for coordinates with fractions whose cities are so close that rounding blurs the
+    distances, unless `best_known` or `optimal_tour` shows that the instance is meant so.
     """
 
     def __init__(
         self,
         coords: ArrayLike | None = None,
-        metric: str | Metric = "EUC_2D",
+        metric: str | Metric | None = None,
         *,
         matrix: ArrayLike | None = None,
         best_known: float | None = None,
@@ -87,6 +97,10 @@ class TSP(Problem):
             if positions is not None:
                 raise ValueError("positions goes with matrix only: coords are plotted where they are")
             assert coords is not None
+            raw = np.asarray(coords)
+            _hint_at_matrix(raw)
+            if metric is None:
+                metric = _usual_metric(raw)
             code, allowed = resolve_metric(metric)
             self.coords = prepare_coordinates(code, coords)
             extent = (
@@ -98,10 +112,11 @@ class TSP(Problem):
                     f"double precision; they differ by {extent:g} at most"
                 )
             n = len(self.coords)
-            raw = np.asarray(coords)
             if raw.shape[1] not in allowed:
                 expected = " or ".join(f"(n, {dim})" for dim in allowed)
                 raise ValueError(f"coords must have shape {expected} for metric {metric}, got {raw.shape}")
+            if best_known is None and optimal_tour is None:
+                _warn_of_rounding(code, self.coords)
             self.positions = np.array(raw[:, :2], dtype=np.float64)
             self.symmetric, self.integral = True, code != Metric.EXACT
         if n < 3:
@@ -123,6 +138,13 @@ class TSP(Problem):
         self.best_known = _check_best_known(best_known)
         if self.best_known is None and self.optimal_tour is not None:
             self.best_known = self.tour_length(self.optimal_tour)
+
+    def __repr__(self) -> str:
+        """What kind of instance it is, in one line."""
+        kind = "asymmetric matrix" if not self.symmetric else self.metric.name
+        known = "" if self.best_known is None else f", best known {self.best_known:.10g}"
+        label = "" if self.label is None else f"{self.label!r}, "
+        return f"TSP({label}{self.n_cities} cities, {kind}{known})"
 
     @property
     def metric(self) -> Metric:
@@ -255,6 +277,42 @@ def tour_lengths(
         edges = edge_lengths(metric, coords, matrix, chunk, np.roll(chunk, -1, axis=1))
         lengths[start : start + rows] = edges.sum(axis=1)
     return lengths
+
+
+def _hint_at_matrix(raw: NDArray[Any]) -> None:
+    """Raise for coordinates that look like a distance matrix: the commonest slip, `TSP(D)`."""
+    if raw.ndim == 2 and raw.shape[0] == raw.shape[1] and raw.shape[0] > 3:
+        raise ValueError(
+            f"coords must have shape (n, 2) or (n, 3), got {raw.shape}; "
+            "for a distance matrix write matrix=, as in TSP(matrix=D)"
+        )
+
+
+def _usual_metric(raw: NDArray[Any]) -> Metric:
+    """Return TSPLIB's rounded distance for whole coordinates, else the exact one."""
+    with np.errstate(invalid="ignore"):  # NaN is told later
+        whole = raw.dtype.kind in "iu" or (raw.dtype.kind == "f" and bool(np.all(raw == np.floor(raw))))
+    return Metric.EUC if whole else Metric.EXACT
+
+
+def _warn_of_rounding(metric: Metric, coords: NDArray[np.float64]) -> None:
+    """Warn where distances are rounded, coordinates have fractions and the typical nearest city is below `COARSE`."""
+    n = len(coords)
+    if metric in (Metric.EXACT, Metric.GEO) or n < 3 or bool(np.all(coords == np.floor(coords))):
+        return
+    sample = np.linspace(0, n - 1, min(n, _SAMPLE)).astype(np.int64)
+    nearest = cKDTree(coords).query(coords[sample], k=2)[1]
+    # where cities coincide the query may name the city itself in either column
+    other = np.where(nearest[:, 0] == sample, nearest[:, 1], nearest[:, 0])
+    typical = float(np.median(distances(Metric.EXACT, coords, sample, other)))
+    if typical < COARSE:
+        warnings.warn(
+            f"metric {metric.name} rounds distances to whole numbers, and the nearest city is typically only "
+            f"{typical:.3g} away: tours will be told apart by rounding errors, or not at all. Leave metric out (or "
+            'write metric="EXACT") for distances without rounding, or multiply the coordinates by '
+            f"{10.0 ** np.ceil(np.log10(100.0 * COARSE / max(typical, 1e-12))):g}",
+            stacklevel=3,
+        )
 
 
 def _check_positions(positions: ArrayLike, n: int) -> NDArray[np.float64]:

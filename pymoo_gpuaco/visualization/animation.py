@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from os import PathLike
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from matplotlib.animation import FuncAnimation, PillowWriter
@@ -12,7 +12,16 @@ from numpy.typing import NDArray
 from pymoo.core.callback import Callback
 
 from pymoo_gpuaco.colony import checks
-from pymoo_gpuaco.visualization.plots import plot_tour
+from pymoo_gpuaco.visualization.plots import draw_trails, plot_tour, trail_lines
+
+
+class Frame(NamedTuple):
+    """One picture of the film: the best tour at a generation and, where they are wanted, the trails."""
+
+    generation: int
+    length: float
+    tour: NDArray[np.int64]  # (n,)
+    trails: tuple[NDArray[np.float64], NDArray[np.float64]] | None  # lines (e, 2, 2), strengths (e,)
 
 
 class TourAnimation(Callback):
@@ -21,20 +30,23 @@ class TourAnimation(Callback):
     Parameters
     ----------
     max_frames : best tours kept, >= 2; of more, every second one is dropped. Default 200.
+    trails : whether the pheromone trails are kept and drawn behind the tour; only for ant colonies. Default False.
     """
 
-    def __init__(self, max_frames: int = 200) -> None:
+    def __init__(self, max_frames: int = 200, trails: bool = False) -> None:
         super().__init__()
         self.max_frames = checks.integer("max_frames", max_frames, 2)
-        self.frames: list[tuple[int, float, NDArray[np.int64]]] = []
+        self.trails = checks.flag("trails", trails)
+        self.frames: list[Frame] = []
         self._problem: Any = None
 
     def _update(self, algorithm: Any) -> None:
         best = algorithm.opt[0]
         length = float(best.F[0])
         self._problem = algorithm.problem
-        if not self.frames or length < self.frames[-1][1]:
-            self.frames.append((int(algorithm.n_iter), length, np.array(best.X)))
+        if not self.frames or length < self.frames[-1].length:
+            trails = trail_lines(algorithm) if self.trails else None
+            self.frames.append(Frame(int(algorithm.n_iter), length, np.array(best.X), trails))
             if len(self.frames) > self.max_frames:
                 self.frames = self.frames[-1::-2][::-1]
 
@@ -47,9 +59,12 @@ class TourAnimation(Callback):
         ax = figure.add_subplot()
 
         def draw(index: int) -> list[Any]:
-            generation, length, tour = self.frames[index]
+            frame = self.frames[index]
             ax.clear()
-            plot_tour(self._problem, tour, ax=ax, title=f"generation {generation}: {length:.10g}")
+            if frame.trails is not None:
+                draw_trails(ax, *frame.trails)
+            title = f"generation {frame.generation}: {frame.length:.10g}"
+            plot_tour(self._problem, frame.tour, ax=ax, title=title)
             return []
 
         movie = FuncAnimation(figure, draw, frames=len(self.frames))

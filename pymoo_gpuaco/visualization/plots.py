@@ -12,7 +12,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from pymoo_gpuaco.algorithms.base import check_tours
 from pymoo_gpuaco.algorithms.colony import AntColony
+from pymoo_gpuaco.colony import checks
 from pymoo_gpuaco.colony.trails import candidate_trails
+from pymoo_gpuaco.recorder import Recorder
 
 _INK, _ACCENT = "#1f4e79", "#c0392b"
 
@@ -52,28 +54,57 @@ def plot_tour(problem: Any, tour: ArrayLike, ax: Axes | None = None, title: str 
     return _figure(ax)
 
 
-def plot_convergence(result: Any, ax: Axes | None = None) -> Figure:
-    """Best length (or gap to the best known, in percent) by generation, from a run with ``save_history=True``.
+def plot_convergence(run: Any, ax: Axes | None = None, over: str = "generation") -> Figure:
+    """Best length (or gap to the best known, in percent) over the generations, the seconds or the tours of a run.
 
-    Raises ValueError if the result has no history.
+    `run` is a `Recorder` that a run has filled, or the result of a run with ``save_history=True``. `over` is
+    "generation", "tours" or, of a `Recorder` alone, "seconds". Raises ValueError if nothing was recorded, or for
+    another `over`.
     """
-    if not result.history:
-        raise ValueError("plot_convergence needs a run with save_history=True")
-    best = np.array([float(entry.opt.get("F").min()) for entry in result.history])
-    generation = np.arange(1, len(best) + 1)
-    known = getattr(result.problem, "best_known", None)
+    checks.choice("over", over, ("generation", "seconds", "tours"))
+    if isinstance(run, Recorder):
+        records, known = run.records, run.best_known
+    else:
+        if over == "seconds":
+            raise ValueError("over='seconds' needs a Recorder: a history keeps no times")
+        records, known = _records_of_history(run), getattr(run.problem, "best_known", None)
+    best = records["best"]
+    if not len(best):
+        raise ValueError(
+            "plot_convergence needs a Recorder that was a run's callback, or a run with save_history=True"
+        )
     ax = _axes(ax)
-    ax.step(generation, 100.0 * (best / known - 1.0) if known else best, where="post", color=_INK)
-    ax.set_xlabel("generation")
+    ax.step(records[over], 100.0 * (best / known - 1.0) if known else best, where="post", color=_INK)
+    ax.set_xlabel(over)
     ax.set_ylabel("gap to the best known [%]" if known else "length of the best tour")
     ax.grid(alpha=0.3)
     return _figure(ax)
+
+
+def _records_of_history(result: Any) -> dict[str, NDArray[Any]]:
+    recorder = Recorder()
+    for entry in result.history:
+        recorder(entry)
+    return recorder.records
 
 
 def plot_pheromone(algorithm: AntColony, ax: Axes | None = None) -> Figure:
     """Draw the trail of every candidate edge of a colony, the stronger the darker: ``plot_pheromone(res.algorithm)``.
 
     Raises TypeError for an algorithm without trails.
+    """
+    ax = _axes(ax)
+    draw_trails(ax, *trail_lines(algorithm))
+    ax.autoscale()
+    ax.set_aspect("equal", adjustable="datalim")
+    ax.set_axis_off()
+    return _figure(ax)
+
+
+def trail_lines(algorithm: Any) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return the candidate edges (e, 2, 2) whose trail can be seen and how strong it is (e,), the strongest being 1.
+
+    Raises TypeError for an algorithm without trails, ValueError for a problem without positions.
     """
     if not isinstance(algorithm, AntColony):
         raise TypeError(f"{type(algorithm).__name__} keeps no pheromone trails")
@@ -83,16 +114,15 @@ def plot_pheromone(algorithm: AntColony, ax: Axes | None = None) -> Figure:
     strength = np.clip(trails / max(float(trails.max()), np.finfo(float).tiny), 0.0, 1.0)
     shown = strength > 0.02  # below, a line would not be seen, and there are n k of them
     start, slot = np.nonzero(shown)
-    lines = np.stack([positions[start], positions[neighbours[start, slot]]], axis=1)
+    return np.stack([positions[start], positions[neighbours[start, slot]]], axis=1), strength[shown]
+
+
+def draw_trails(ax: Axes, lines: NDArray[np.float64], strength: NDArray[np.float64]) -> None:
+    """Draw edges (e, 2, 2), the stronger the darker."""
     colours = np.zeros((len(lines), 4))
     colours[:, :3] = (0.12, 0.31, 0.47)
-    colours[:, 3] = strength[shown]
-    ax = _axes(ax)
+    colours[:, 3] = strength
     ax.add_collection(LineCollection(list(lines), colors=colours, linewidths=1.0))
-    ax.autoscale()
-    ax.set_aspect("equal", adjustable="datalim")
-    ax.set_axis_off()
-    return _figure(ax)
 
 
 def _figure(ax: Axes) -> Figure:

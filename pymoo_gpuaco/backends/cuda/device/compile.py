@@ -19,6 +19,7 @@ from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+from pymoo_gpuaco.backends import compiling
 from pymoo_gpuaco.backends.cuda.device import sources
 from pymoo_gpuaco.backends.errors import BackendUnavailable
 
@@ -96,12 +97,17 @@ def compile_file(name: str, arch: str, defines: Mapping[str, object] | None = No
         return kept.read_bytes()
     except OSError:
         pass
-    code = _run_nvcc(nvcc, options, name)
+    compiling.begin("the CUDA engine with nvcc")
+    try:
+        code = run_nvcc(nvcc, options, name)
+    finally:
+        compiling.end()
     _keep(kept, code)
     return code
 
 
-def _run_nvcc(nvcc: str, options: list[str], name: str) -> bytes:
+def run_nvcc(nvcc: str, options: list[str], name: str) -> bytes:
+    """Return the machine code of one .cu file. Raises BackendUnavailable with the compiler's own words."""
     with tempfile.TemporaryDirectory(prefix="pymoo_gpuaco_") as scratch:
         target = os.path.join(scratch, "kernel.cubin")
         folder = sources.folder()  # includes are named from there

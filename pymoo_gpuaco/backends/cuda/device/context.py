@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from pymoo_gpuaco._install import how_to_install
 from pymoo_gpuaco.backends.errors import BackendUnavailable
 from pymoo_gpuaco.backends.forks import undivided
 
@@ -34,7 +35,7 @@ def driver() -> Any:
                     f"the NVIDIA driver is missing ({error}); install it from https://www.nvidia.com/drivers"
                 ) from error
             raise BackendUnavailable(
-                f"PyCUDA is missing ({error}); install it with: pip install 'pymoo-gpuaco[cuda]'"
+                f"PyCUDA is missing ({error}); install it with: pip install pycuda, or {how_to_install('cuda')}"
             ) from error
         if _pid is None:
             try:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
@@ -28,6 +29,18 @@ class Trials:
     slack: float = 0.0  # how much longer than its best a window may get in between
     heat: float = 0.0  # temperature; 0: only what is not longer leaves a window
     successes: int = 1 << 30  # a window ends after so many improvements
+    guided: int = 0  # windows of a hundred whose ants follow the trails; kicks of the others are random
+
+
+class Ant(NamedTuple):
+    """How strongly ants follow what: tau^alpha eta^beta, with no distance below ``shortest``."""
+
+    alpha: float
+    beta: float
+    shortest: float
+
+
+_IMPROVEMENT = [Trials(trials=2, all_queued=True)] * 8 + [Trials(trials=10)] * 16
 
 
 class Windows:
@@ -43,7 +56,7 @@ class Windows:
         self._device = device
         self._cities = cities
         self._near = near
-        self._scale = np.float32(scale)
+        self.scale = float(scale)
         self.tours = tours
         self.windows = windows  # of each tour
         self._most = min(cities.n, windows * MOST_EDGES)  # segments that a tour is cut into
@@ -52,10 +65,19 @@ class Windows:
 
     def sources(self) -> list[Source]:
         """Return the search and the commit."""
-        search = {"search_windows": CITIES + "fPiPPPiiIIiiiiiiffiPPPPP"}
-        commit = {"commit_exchanges": "iiPPPPPPPPPPPPPPPiPPP", "lay_out": "iiiPPPPP"}
+        cities = self._cities.definitions()
+        search = {"search_windows": CITIES + "fPiPPPiiIIiiiiiiiffiPPPPP"}
+        weigh = {"weigh_windows": CITIES + "PiPiPffffP"}
+        commit = {
+            "commit_exchanges": "iiPPPPPPPPPPPPPPPiPP",
+            "lay_out": "iiiPPPPP",
+            "find_positions": "iiPP",
+        }
         return [
-            Source("windows/search.cu", {**self._cities.definitions(), "WARPS": _WARPS}, search),
+            Source(
+                "windows/search.cu", {**cities, "WARPS": _WARPS, "SCALED": int(self.scale != 1.0)}, search
+            ),
+            Source("windows/weights.cu", cities, weigh),
             Source("windows/commit.cu", {"THREADS": _COMMIT_THREADS}, commit),
         ]
 
@@ -65,7 +87,7 @@ class Windows:
         words = -(-n // 32)
         return {
             "window_near": self._near.nbytes,
-            "window_weights": 4 * n * NEAR,
+            "window_weights": self._near.nbytes,
             "window_tours": 4 * n * tours,
             "window_next": 4 * n * tours,
             "window_positions": 4 * n * tours,
@@ -88,25 +110,22 @@ class Windows:
             "window_weakest": 16 * n * tours,
             "window_counts": 4 * tours,
             "window_segments": 16 * self._most * tours,
-            "window_gains": 8 * tours,
         }
 
     def prepare(self) -> None:
         """Upload the neighbours."""
         self._device.write("window_near", self._near)
         needed = self.needed()
-        for name in ("window_statistics", "window_claims", "window_bits"):
+        for name in ("window_statistics", "window_claims", "window_bits", "window_positions"):
             self._device.arrays.zero(name, needed[name])
 
     # ---- tours
 
     def load(self, tours: NDArray[np.int32]) -> None:
         """Take over tours (tours, n)."""
-        positions = np.empty_like(tours)
-        np.put_along_axis(positions, tours, np.arange(tours.shape[1], dtype=np.int32)[None, :], axis=1)
-        self._device.write("window_tours", tours)
-        self._device.write("window_positions", positions)
-        self._device.arrays.zero("window_gains", 8 * self.tours)
+        device, a, n = self._device, self._device.arrays, self._cities.n
+        device.write("window_tours", tours)
+        device.call("find_positions", self.tours * n, n, self.tours, a["window_tours"], a["window_positions"])
 
     def read(self) -> NDArray[np.int32]:
         """Return the tours (tours, n)."""
@@ -120,9 +139,40 @@ class Windows:
         self._device.read(counted, "window_statistics")
         return counted
 
+    def improve(self, tours: NDArray[np.int32], key: int) -> NDArray[np.int32]:
+        """Search windows of given tours (m, n), any m, some at a time; return what they become."""
+        improved = np.empty_like(tours)
+        for first in range(0, len(tours), self.tours):
+            some = tours[first : first + self.tours]
+            rows = np.resize(some, (self.tours, tours.shape[1]))
+            self.load(rows)
+            for number, how in enumerate(_IMPROVEMENT):
+                self.search((key + first + (number << 32)) % 2**64, how)
+            improved[first : first + self.tours] = self.read()[: len(some)]
+        return improved
+
     # ---- rounds
 
-    def search(self, key: int, how: Trials, guided: bool) -> None:
+    def weigh(self, neighbours: Any, k: int, tau: Any, rest: float, ant: Ant) -> None:
+        """Launch: let ants of the next rounds follow trails (n, k) on the candidates ``neighbours``."""
+        a = self._device.arrays
+        self._device.call(
+            "weigh_windows",
+            self._near.size,
+            *self._cities.arguments(),
+            a["window_near"],
+            len(self._near),
+            neighbours,
+            k,
+            tau,
+            np.float32(rest),
+            np.float32(ant.alpha),
+            np.float32(ant.beta),
+            np.float32(ant.shortest),
+            a["window_weights"],
+        )
+
+    def search(self, key: int, how: Trials) -> None:
         """Launch one round: search all windows and commit what they found."""
         device, a, n = self._device, self._device.arrays, self._cities.n
         a.zero("window_edges", 4)
@@ -132,16 +182,17 @@ class Windows:
             -(-self.tours * self.windows // _WARPS),
             32 * _WARPS,
             *self._cities.arguments(),
-            self._scale,
+            np.float32(self.scale),
             a["window_near"],
             len(self._near),
-            a["window_weights"] if guided else np.intp(0),
+            a["window_weights"] if how.guided else np.intp(0),
             a["window_tours"],
             a["window_positions"],
             self.tours,
             self.windows,
             *words(key),
             how.trials,
+            how.guided,
             int(how.all_queued),
             how.longest,
             how.walk,
@@ -180,7 +231,6 @@ class Windows:
             self._most,
             a["window_counts"],
             a["window_segments"],
-            a["window_gains"],
         )
         device.call(
             "lay_out",
@@ -195,10 +245,3 @@ class Windows:
             a["window_positions"],
         )
         a.swap("window_tours", "window_next")
-
-    def gains(self) -> NDArray[np.float64]:
-        """By how much each tour (tours,) got shorter since the last call; waits for all rounds."""
-        gains = np.empty(self.tours)
-        self._device.read(gains, "window_gains")
-        self._device.arrays.zero("window_gains", 8 * self.tours)
-        return gains

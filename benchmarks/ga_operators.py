@@ -1,0 +1,111 @@
+"""pymoo's GA with its own operators and with this package's, in equal processor time.
+
+    python benchmarks/ga_operators.py [--seconds 10] [--seeds 3]
+
+Time is that of all threads of the process, so that other work on the machine does not count.
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+import time
+from typing import Any
+
+from pymoo.algorithms.soo.nonconvex.ga import GA
+from pymoo.core.termination import Termination
+from pymoo.operators.crossover.erx import EdgeRecombinationCrossover
+from pymoo.operators.crossover.ox import OrderCrossover
+from pymoo.operators.mutation.inversion import InversionMutation
+from pymoo.optimize import minimize
+from record import write
+
+from pymoo_gpuaco import TSP, load_tsp
+from pymoo_gpuaco.operators import (
+    DoubleBridgeMutation,
+    LocalSearchRepair,
+    MergeCrossover,
+    NearestNeighbourSampling,
+)
+
+INSTANCES = ("pcb442", "att532", "gr666")
+VARIANTS: dict[tuple[str, str, str], tuple[Any, Any, Any]] = {
+    ("pymoo's order", "pymoo's inversion", "-"): (OrderCrossover, InversionMutation, None),
+    ("pymoo's edge recombination", "pymoo's inversion", "-"): (
+        EdgeRecombinationCrossover,
+        InversionMutation,
+        None,
+    ),
+    ("pymoo's order", "pymoo's inversion", "2-opt + Or-opt"): (
+        OrderCrossover,
+        InversionMutation,
+        LocalSearchRepair,
+    ),
+    ("pymoo's order", "double bridge", "2-opt + Or-opt"): (
+        OrderCrossover,
+        DoubleBridgeMutation,
+        LocalSearchRepair,
+    ),
+    ("merge", "pymoo's inversion", "2-opt + Or-opt"): (MergeCrossover, InversionMutation, LocalSearchRepair),
+    ("merge", "double bridge", "2-opt + Or-opt"): (MergeCrossover, DoubleBridgeMutation, LocalSearchRepair),
+}
+POPULATION = 50
+
+
+class ProcessorTime(Termination):
+    """Ends a run after so many seconds of processor time."""
+
+    def __init__(self, seconds: float) -> None:
+        super().__init__()
+        self.seconds = seconds
+        self.begin = time.process_time()
+
+    def _update(self, algorithm: Any) -> float:
+        return (time.process_time() - self.begin) / self.seconds
+
+
+def gap(problem: TSP, parts: tuple[Any, Any, Any], seconds: float, seed: int) -> float:
+    """Gap in percent of the best tour after so many seconds."""
+    crossover, mutation, repair = parts
+    algorithm = GA(
+        pop_size=POPULATION,
+        sampling=NearestNeighbourSampling(),
+        crossover=crossover(),
+        mutation=mutation(),
+        eliminate_duplicates=False,
+        **({} if repair is None else {"repair": repair(backend="cpu")}),
+    )
+    result = minimize(problem, algorithm, ProcessorTime(seconds), seed=seed, copy_termination=False)
+    return 100.0 * (float(result.F[0]) / problem.best_known - 1.0)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--seconds", type=float, default=10.0)
+    parser.add_argument("--seeds", type=int, default=3)
+    arguments = parser.parse_args()
+    problems = {name: load_tsp(name) for name in INSTANCES}
+    for parts in VARIANTS.values():  # compiles
+        gap(problems["pcb442"], parts, 0.1, 1)
+    rows = []
+    for names, parts in VARIANTS.items():
+        row: list[Any] = list(names)
+        for problem in problems.values():
+            gaps = [gap(problem, parts, arguments.seconds, seed) for seed in range(1, arguments.seeds + 1)]
+            row.append(round(statistics.mean(gaps), 3))
+        rows.append(row)
+        print(row, flush=True)
+    write(
+        "ga_operators",
+        "pymoo's GA with other operators: mean gap in percent, equal processor time",
+        ["crossover", "mutation", "repair", *INSTANCES],
+        rows,
+        {"seeds": arguments.seeds, "processor seconds": arguments.seconds, "population": POPULATION},
+        [
+            "All begin with nearest-neighbour tours from different cities; duplicates are not eliminated.",
+        ],
+    )
+
+
+if __name__ == "__main__":
+    main()

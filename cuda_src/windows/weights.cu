@@ -1,0 +1,26 @@
+// What draws an ant of a window to a candidate: tau^alpha eta^beta, eta = 1 / distance in units of the nearest one.
+#include "instance/metric.cuh"
+
+constexpr int NEAR = 8;  // as in window.cuh
+
+extern "C" __global__ void weigh_windows(
+    CITIES_PARAMETERS, const int* near, int lists,  // (lists, n, NEAR), or -1
+    const int* neighbours, int k,  // (n, k) candidates, which have trails
+    const float* tau, float rest,  // (n, k), and the trail of all other edges
+    float alpha, float beta, float shortest,
+    float* weights) {  // (lists, n, NEAR)
+    const size_t index = static_cast<size_t>(blockIdx.x) * blockDim.x + threadIdx.x;
+    if (index >= static_cast<size_t>(lists) * n * NEAR) return;
+    const int city = static_cast<int>(index / NEAR % n), other = near[index];
+    if (other < 0) {
+        weights[index] = 0.0f;
+        return;
+    }
+    const Cities cities = CITIES;
+    float trail = rest;
+    for (int slot = 0; slot < k; ++slot)
+        if (neighbours[static_cast<size_t>(city) * k + slot] == other) trail = tau[static_cast<size_t>(city) * k + slot];
+    const float nearest = fmaxf(distance(cities, city, near[index - index % NEAR]), shortest);
+    const float eta = nearest / fmaxf(distance(cities, city, other), shortest);
+    weights[index] = powf(trail, alpha) * powf(eta, beta);
+}

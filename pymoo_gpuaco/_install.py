@@ -1,0 +1,7 @@
+"""How this package is installed, said in one place: it is on no package index yet."""
+
+
+def how_to_install(extra: str = "") -> str:
+    """Return the command that installs the package, or one of its extras ("cuda", "docs" ..), for a message."""
+    what = f"'.[{extra}]'" if extra else "."
+    return f"pip install {what} in a checkout, or the wheel's file name in place of the dot"

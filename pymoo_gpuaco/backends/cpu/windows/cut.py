@@ -1,0 +1,88 @@
+"""Where windows are: cities grown around a centre over the candidate lists, no city in two windows at a time."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pymoo_gpuaco.backends.cpu.compiled import compiled
+
+# Multiples of it modulo 1 are spread evenly however many there are (Knuth, TAOCP 3, section 6.4).
+_GOLDEN = 0.6180339887498949
+
+
+class Cutter:
+    """Cuts windows of one tour for one round."""
+
+    def __init__(self, candidates: NDArray[np.int32], size: int) -> None:
+        n = len(candidates)
+        self._candidates = candidates
+        self._claimed = np.zeros(n, np.uint8)
+        self._reach = np.empty(min(size, n), np.int32)
+
+    def round(
+        self,
+        tour: NDArray[np.int32],
+        where: NDArray[np.int32],
+        first: int,
+        count: int,
+        dirty: NDArray[np.uint8],
+    ) -> list[NDArray[np.int32]]:
+        """Return ascending positions of the cities of windows ``first`` .. ``first + count - 1`` of a run.
+
+        Centres are spread over the tour; where dirty cities are left, the next one along the tour is a centre.
+        """
+        n = len(tour)
+        windows, taken = [], []
+        any_dirty = bool(dirty.any())
+        for index in range(first, first + count):
+            start = int((index * _GOLDEN % 1.0) * n)
+            p = _centre(tour, self._claimed, dirty, start, any_dirty)
+            if p < 0:
+                break
+            cities = self._reach[: _grow(self._candidates, tour[p], self._claimed, self._reach)]
+            taken.append(cities.copy())
+            positions = _without_single_cities(np.sort(where[cities]), n)
+            if len(positions) >= 8:
+                windows.append(positions)
+        for cities in taken:
+            self._claimed[cities] = 0
+        return windows
+
+
+def _without_single_cities(positions: NDArray[np.int32], n: int) -> NDArray[np.int32]:
+    """Drop positions without a neighbour among them: both their edges would be fixed."""
+    joined = np.diff(positions) == 1
+    around = positions[0] == 0 and positions[-1] == n - 1 and n > 1
+    return positions[np.append(around, joined) | np.append(joined, around)]
+
+
+@compiled
+def _centre(tour, claimed, dirty, start, any_dirty):  # type: ignore[no-untyped-def]
+    """First position from ``start`` on whose city is free (and dirty, if any is); -1 if there is none."""
+    n = tour.shape[0]
+    for step in range(n):
+        p = start + step
+        if p >= n:
+            p -= n
+        if claimed[tour[p]] == 0 and (not any_dirty or dirty[tour[p]] == 1):
+            return p
+    return -1
+
+
+@compiled
+def _grow(candidates, centre, claimed, reach):  # type: ignore[no-untyped-def]
+    """Claim the cities nearest to the centre by steps over candidates until ``reach`` is full; return their number."""
+    reach[0] = centre
+    claimed[centre] = 1
+    head, count = 0, 1
+    while head < count and count < reach.shape[0]:
+        city = reach[head]
+        head += 1
+        for r in range(candidates.shape[1]):
+            c = candidates[city, r]
+            if claimed[c] == 0 and count < reach.shape[0]:
+                claimed[c] = 1
+                reach[count] = c
+                count += 1
+    return count

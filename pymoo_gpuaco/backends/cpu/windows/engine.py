@@ -1,0 +1,269 @@
+"""The focused colony on the CPU: ants change good tours in a few places instead of building new ones.
+
+Skinderowicz, "Improving Ant Colony Optimization efficiency for solving large TSP instances", Applied Soft Computing 120
+(2022), lets each ant change the best tour in few edges and repair it. Here an ant makes many such trials, on a tour of its
+own where that fits a cache, else in a window of one tour that all share.
+"""
+
+from __future__ import annotations
+
+import functools
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from pymoo_gpuaco.backends.cpu import trails as trail_memory
+from pymoo_gpuaco.backends.cpu.graph import make_graph, tour_length
+from pymoo_gpuaco.backends.cpu.threads import spread, thread_count
+from pymoo_gpuaco.backends.cpu.windows.search import WindowSearch
+from pymoo_gpuaco.backends.cpu.windows.units import make_units
+from pymoo_gpuaco.backends.protocol import Kind
+from pymoo_gpuaco.backends.state import State, stored_integers, stored_numbers, stored_tours
+from pymoo_gpuaco.candidates import greedy_tour
+from pymoo_gpuaco.colony import checks, immigrants
+from pymoo_gpuaco.colony.cooling import Cooling
+from pymoo_gpuaco.colony.focused import FocusedParameters
+from pymoo_gpuaco.colony.parameters import ColonyParameters
+from pymoo_gpuaco.colony.trails import TrailUpdate, per_length
+from pymoo_gpuaco.exchange import merge
+from pymoo_gpuaco.problems.instance import Instance, as_instance
+from pymoo_gpuaco.problems.tsp import TSP
+
+WINDOWS = 8  # of one tour in a generation
+REPAIRED = 0.01  # share of dirty cities below which kicks begin
+IMPROVER_TRIALS = 1  # kicks a city when tours are improved that were given
+
+
+class CpuFocused:
+    """``ColonyEngine`` that improves one tour, on all cores. It hands out one tour, the best it has found.
+
+    Parameters
+    ----------
+    instance : symmetric.
+    parameters : of the colony; ``n_ants=None`` gives 2 whole tours up to 12,000 cities, 8 windows above.
+    focused : how ants work; None for the defaults.
+
+    Raises
+    ------
+    ValueError : for an asymmetric instance: moves turn stretches of a tour around.
+    """
+
+    kind: Kind = "cpu"
+
+    def __init__(
+        self, instance: Instance, parameters: ColonyParameters, focused: FocusedParameters | None = None
+    ) -> None:
+        if not instance.symmetric:
+            raise ValueError(
+                "construction='focused' turns stretches of a tour around and needs a symmetric instance; "
+                "construction='full' works on asymmetric ones"
+            )
+        n = instance.n
+        self.instance = instance
+        self.parameters = parameters
+        focused = focused or FocusedParameters()
+        self._focused = focused
+        self._graph = make_graph(instance)
+        units, ids, lengths = make_units(instance, self._graph, focused)
+        self._search = WindowSearch(instance, units, focused)
+        self.n_ants = parameters.n_ants or (focused.n_tours if self._search.whole else WINDOWS)
+        self._trials = max(1, focused.trials // self.n_ants)
+        self._trails = trail_memory.make_trails(trail_memory.CANDIDATE, units.candidates, 0)
+        self._start = greedy_tour(instance, ids, lengths)
+        own = self.n_ants if self._search.whole else 1
+        self._tours = np.tile(self._start, (own, 1))  # on which the ants work
+        self._best, self._best_length = self._start.copy(), self._measure(self._start)
+        self._dirty = np.ones(n, np.uint8)
+        self._windows_done = 0
+        trials_a_cycle = focused.first_cycle * n / (own if self._search.whole else 1)
+        trials_a_generation = self._trials if self._search.whole else self._trials * self.n_ants
+        self._cooling = Cooling(max(1, round(trials_a_cycle / trials_a_generation)))
+        self._built = 1
+
+    @property
+    def n_built(self) -> int:
+        """Ants of the last generation: tours or windows searched."""
+        return self._built
+
+    def _measure(self, tour: NDArray[np.int32]) -> float:
+        return float(tour_length(self._graph, tour))
+
+    def greedy_tour(self, start: int = 0) -> tuple[NDArray[np.int32], float]:
+        """Tour by greedy edge matching and its length: what the ants begin with, whatever city is ``start``."""
+        checks.integer("start", start, 0, self.instance.n - 1)
+        return self._start.copy(), self._measure(self._start)
+
+    def expect(self, progress: float) -> None:
+        """Be told how far the run is, so that the last cycle of annealing ends with it."""
+        self._cooling.progress = float(progress)
+
+    def construct(self, key: int) -> NDArray[np.float64]:
+        """Run one generation of trials; return the length (1,) of the best tour so far."""
+        if self._search.whole:
+            self._search_whole_tours(key)
+        else:
+            self._search_windows(key)
+        return np.array([self._best_length])
+
+    def _search_whole_tours(self, key: int) -> None:
+        """Each ant anneals a tour of its own; the best takes over whatever is better in any of them."""
+        hot, cold = self._temperatures()
+        everything = bool(self._dirty.any())
+        self._search.search_tours(self._tours, key, self._trials, hot, cold, everything)
+        self._dirty[:] = 0
+        for tour in self._tours:
+            self._merge(tour)
+        if self._cooling.at_end:
+            self._cooling.begin_next()
+            self._tours[:] = self._best
+        self._built = len(self._tours)
+
+    def _search_windows(self, key: int) -> None:
+        """Each ant anneals a window of the one tour, once all of it has been repaired."""
+        tour = self._tours[0]
+        if self._windows_done < 2 * self._search.stretches:
+            self._built = self._search.repair_stretches(tour, self._dirty, self._windows_done, WINDOWS)
+            self._windows_done += self._built
+            self._keep(tour)
+            return
+        trials, hot, cold = 0, 0.0, 0.0
+        if self._dirty.mean() < REPAIRED:
+            trials = self._trials
+            hot, cold = self._temperatures()
+        self._tours[0], self._built = self._search.round(
+            tour, self._dirty, self._windows_done, self.n_ants, trials, hot, cold, key
+        )
+        self._windows_done += self.n_ants
+        self._keep(self._tours[0])
+        if trials and self._cooling.at_end:
+            self._cooling.begin_next()
+            self._merge(self._tours[0])
+            self._tours[0] = self._best
+
+    def _keep(self, tour: NDArray[np.int32]) -> None:
+        """Make a tour the best one if it is shorter."""
+        length = self._measure(tour)
+        if length < self._best_length:
+            self._best[:], self._best_length = tour, length
+
+    def _temperatures(self) -> tuple[float, float]:
+        """First and last temperature of this generation, in whole units."""
+        hot, cold = self._cooling.next()
+        if not self._search.whole and self._cooling.cycle == 0:
+            return 0.0, 0.0  # so many cities have much to gain without any detour
+        mean = self._best_length * self._search.units.scale / self.instance.n
+        return hot * self._focused.heat * mean, cold * self._focused.heat * mean
+
+    def _merge(self, tour: NDArray[np.int32]) -> None:
+        """Let the best tour take over what is better in another."""
+        merged, gain = merge(self._best, tour, self._search.distance)
+        if gain > 0.0:
+            self._best, self._best_length = merged, self._measure(merged)
+
+    def tours(self, ants: ArrayLike) -> NDArray[np.int32]:
+        """Copy the best tour for each of ``ants``, which are all 0."""
+        return self._best[None][np.asarray(ants, dtype=np.intp)]
+
+    def improve(self, tours: ArrayLike, key: int) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
+        """Window search on any number of given tours (m, n); return copies and their exact lengths (m,)."""
+        n = self.instance.n
+        rows = checks.permutations("tours", tours, n).astype(np.int32)
+        if self._search.whole:
+            self._search.search_tours(rows, key, IMPROVER_TRIALS * n, 0.0, 0.0, True)
+        else:
+            for row in rows:
+                self._improve_by_windows(row, key)
+        return rows, np.array([self._measure(row) for row in rows])
+
+    def _improve_by_windows(self, row: NDArray[np.int32], key: int) -> None:
+        """Look at every city of a tour, then kick all over it."""
+        n, done = self.instance.n, 2 * self._search.stretches
+        dirty = np.ones(n, np.uint8)
+        self._search.repair_stretches(row, dirty, 0, done // 2)
+        self._search.repair_stretches(row, dirty, done // 2, done // 2)
+        size = self._focused.window
+        for trials in (0, 0, IMPROVER_TRIALS * size, IMPROVER_TRIALS * size):
+            windows = done // 2
+            row[:], _ = self._search.round(row, dirty, done, windows, trials, 0.0, 0.0, key)
+            done += windows
+
+    def accept(self, tours: ArrayLike, lengths: ArrayLike) -> None:
+        """Merge tours (m, n) into the best one; the ants go on from it, see ``Accepts``."""
+        for row in immigrants.in_order(tours, lengths, self.instance.n):
+            self._merge(row)
+            if self._cooling.generations == 0 or not self._search.whole:
+                self._tours[:] = self._best
+                self._dirty[:] = 1
+
+    def reset_trails(self, value: float) -> None:
+        """Set every trail to ``value``."""
+        trail_memory.fill(self._trails, np.float32(value))
+
+    def update_trails(self, update: TrailUpdate) -> None:
+        """Evaporate and deposit, see ``TrailUpdate``; the colony's one tour is the best so far."""
+        t, n = self._trails, self.instance.n
+        amounts = [(np.ascontiguousarray(tour, np.int32), float(amount)) for tour, amount in update.deposits]
+        if update.on_tours_only:
+            for tour, amount in amounts:
+                trail_memory.blend_tour(t, tour, float(update.rho), amount, True)
+            return
+        low, high, rho = float(update.tau_min), float(update.tau_max), float(update.rho)
+        spread(lambda _, a, b: trail_memory.evaporate_rows(t, a, b, rho, low, high), n, thread_count())
+        trail_memory.evaporate_rest(t, rho, low, high)
+        if update.colony_amount > 0.0:
+            amounts.append((self._best, per_length(update.colony_amount, self._best_length)))
+        amounts += [(self._best, amount) for _, amount in update.by_ant(np.array([self._best_length]))]
+        for tour, amount in sorted(amounts, key=lambda pair: pair[1] < 0.0):
+            trail_memory.deposit(t, tour, amount, low, high, True)
+
+    def branching_factor(self, lam: float) -> float:
+        """Mean number of candidates a city with a trail above min + lam (max - min)."""
+        graph = self._graph._replace(neighbours=self._search.units.candidates)
+        return float(trail_memory.branching_factor(graph, self._trails, float(lam)))
+
+    def export_state(self) -> State:
+        """Trails, tours and where the run is, as copies."""
+        c = self._cooling
+        return {
+            "tau": self._trails.tau.copy(),
+            "rest": self._trails.rest.copy(),
+            "ids": np.empty((0, 0), np.int32),
+            "tours": self._tours.copy(),
+            "best": self._best[None].copy(),
+            "dirty": self._dirty.copy(),
+            "counts": np.array(
+                [self._windows_done, c.cycle, c.done, c.planned, c.generations, self._built], np.int64
+            ),
+        }
+
+    def import_state(self, state: State) -> None:
+        """Continue from an exported state of a colony with the same instance and parameters."""
+        n = self.instance.n
+        tau = stored_numbers(state, "tau", self._trails.tau.shape, np.float32)
+        rest = stored_numbers(state, "rest", (1,), np.float32)
+        tours = stored_tours(state, "tours", len(self._tours), n)
+        best = stored_tours(state, "best", 1, n)
+        dirty = stored_integers(state, "dirty", (n,), 0, 1, np.uint8)
+        counts = [int(c) for c in stored_integers(state, "counts", (6,), 0, 2**62, np.int64)]
+        self._trails.tau[...], self._trails.rest[...] = tau, rest
+        self._tours[...], self._best, self._dirty = tours, best[0].copy(), dirty.copy()
+        self._best_length = self._measure(self._best)
+        self._windows_done, self._built = counts[0], counts[5]
+        c = self._cooling
+        c.cycle, c.done, c.planned, c.generations = counts[1:5]
+
+
+@functools.cache
+def warm_up_focused() -> None:
+    """Compile what focused ants call, on a few cities."""
+    places = np.random.default_rng(0).random((80, 2))
+    instance = as_instance(TSP(places, metric="EXACT"), 8)
+    for whole_up_to in (80, 8):
+        engine = CpuFocused(
+            instance, ColonyParameters(), FocusedParameters(whole_up_to=whole_up_to, trials=64, window=64)
+        )
+        engine.reset_trails(1.0)
+        for key in range(3):
+            engine.construct(key)
+        engine.update_trails(TrailUpdate(0.5, ((engine.tours([0])[0], 1.0),)))
+        engine.branching_factor(0.05)

@@ -1,0 +1,179 @@
+"""Rounds of windows on one tour, and searches of whole tours, on all cores."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pymoo_gpuaco.backends.cpu.compiled import compiled
+from pymoo_gpuaco.backends.cpu.philox import STREAM_KICKS, new_stream
+from pymoo_gpuaco.backends.cpu.threads import spread, thread_count
+from pymoo_gpuaco.backends.cpu.windows.cut import Cutter
+from pymoo_gpuaco.backends.cpu.windows.trials import (
+    FEWEST_CITIES,
+    repair_all,
+    repair_queued,
+    try_out,
+    unload,
+    unload_stretch,
+)
+from pymoo_gpuaco.backends.cpu.windows.window import Units, Window, load, make_window
+from pymoo_gpuaco.colony.focused import FocusedParameters
+from pymoo_gpuaco.exchange import Exchanges, lay_out, select
+from pymoo_gpuaco.exchange.merge import difference
+from pymoo_gpuaco.problems.instance import Instance
+
+
+class WindowSearch:
+    """Work space of one engine: windows of its threads, and what is asked about distances."""
+
+    def __init__(self, instance: Instance, units: Units, parameters: FocusedParameters) -> None:
+        n = instance.n
+        self.instance, self.units, self.parameters = instance, units, parameters
+        self.whole = n <= parameters.whole_up_to
+        size = n if self.whole else parameters.window
+        self._size = size
+        self._threads = thread_count()
+        self._windows: list[Window] = []
+        self._numbers: list[NDArray[np.int32]] = []
+        self._cutter = Cutter(units.candidates, size)
+
+    def distance(self, i: NDArray[np.int32], j: NDArray[np.int32]) -> NDArray[np.float64]:
+        """Distances in whole units."""
+        return np.floor(self.instance.distance(i, j) * self.units.scale + 0.5)
+
+    def _prepare(self, tasks: int) -> int:
+        """Have a window for each thread; return how many threads to use."""
+        n, k = self.units.candidates.shape
+        threads = min(self._threads, tasks)
+        while len(self._windows) < threads:
+            self._windows.append(make_window(self._size, k))
+            self._numbers.append(np.full(n, -1, np.int32))
+        return threads
+
+    def search_tours(
+        self, tours: NDArray[np.int32], key: int, trials: int, hot: float, cold: float, everything: bool
+    ) -> None:
+        """Search whole tours (m, n) in place, ``trials`` kicks each; temperatures in whole units.
+
+        With ``everything`` all cities are looked at first; else the tours must be repaired already.
+        """
+        n = self.instance.n
+        positions = np.arange(n, dtype=np.int32)
+
+        def work(thread: int, first: int, last: int) -> None:
+            w, number = self._windows[thread], self._numbers[thread]
+            for t in range(first, last):
+                stream = new_stream(np.uint64(key), t, STREAM_KICKS)
+                load(self.units, tours[t], positions, n, number, w)
+                if everything:
+                    repair_all(self.units, w, n)
+                if n >= FEWEST_CITIES:
+                    try_out(self.units, w, n, trials, hot, cold, stream)
+                unload(w, n, tours[t])
+
+        if len(tours):
+            spread(work, len(tours), self._prepare(len(tours)))
+
+    @property
+    def stretches(self) -> int:
+        """Stretches that a tour is cut into for ``repair_stretches``."""
+        return -(-self.instance.n // self._size)
+
+    def repair_stretches(
+        self, tour: NDArray[np.int32], dirty: NDArray[np.uint8], first: int, count: int
+    ) -> int:
+        """Repair stretches ``first`` .. ``first + count - 1`` of a tour in place; return how many there were.
+
+        Stretches are windows of one run: they share nothing, so a tour that has everything to gain takes all that
+        they find. From number ``stretches`` on they lie across the bounds of those before.
+        """
+        n, total = self.instance.n, self.stretches
+        over, low = divmod(first, total)
+        offset = n // total // 2 * (over % 2)
+        bounds = [(n * s // total, n * (s + 1) // total) for s in range(low, min(low + count, total))]
+
+        def work(thread: int, begin: int, end: int) -> None:
+            w, number = self._windows[thread], self._numbers[thread]
+            for low, high in bounds[begin:end]:
+                positions = ((np.arange(low, high) + offset) % n).astype(np.int32)
+                load(self.units, tour, positions, high - low, number, w)
+                repair_queued(self.units, w, high - low, dirty)
+                unload_stretch(w, high - low, tour, positions)
+
+        if bounds:
+            spread(work, len(bounds), self._prepare(len(bounds)))
+        return len(bounds)
+
+    def round(
+        self,
+        tour: NDArray[np.int32],
+        dirty: NDArray[np.uint8],
+        first: int,
+        windows: int,
+        trials: int,
+        hot: float,
+        cold: float,
+        key: int,
+    ) -> tuple[NDArray[np.int32], int]:
+        """Search windows ``first`` .. ``first + windows - 1`` of a run, ``trials`` kicks each, and commit what they found.
+
+        ``dirty`` (n,) marks the cities that are looked at before any kick; those done are cleared. Returns the new
+        tour and the number of windows searched.
+        """
+        n = len(tour)
+        where = np.empty(n, np.int32)
+        _positions(tour, where)
+        cuts = self._cutter.round(tour, where, first, windows, dirty)
+        orders = [np.empty(len(positions), np.int32) for positions in cuts]
+
+        def work(thread: int, begin: int, end: int) -> None:
+            w, number = self._windows[thread], self._numbers[thread]
+            for t in range(begin, end):
+                m = len(cuts[t])
+                load(self.units, tour, cuts[t], m, number, w)
+                repair_queued(self.units, w, m, dirty)
+                stream = new_stream(np.uint64(key), t, STREAM_KICKS)
+                if trials:
+                    try_out(self.units, w, m, trials, hot, cold, stream)
+                orders[t][:] = w.order[:m]
+
+        if not cuts:
+            return tour, 0
+        spread(work, len(cuts), self._prepare(len(cuts)))
+        exchanges = self._exchanges(tour, cuts, orders)
+        accepted, segments = select(n, exchanges)
+        refused = np.repeat(~accepted, np.diff(exchanges.first))
+        dirty[tour[exchanges.removed[refused].ravel()]] = 1
+        out = np.empty(n, np.int32)
+        lay_out(tour, segments, out)
+        return out, len(cuts)
+
+    def _exchanges(
+        self, tour: NDArray[np.int32], cuts: list[NDArray[np.int32]], orders: list[NDArray[np.int32]]
+    ) -> Exchanges:
+        """What the windows changed, a connected component an exchange."""
+        found = []
+        for positions, order in zip(cuts, orders, strict=True):
+            cities = tour[positions]
+            local = difference(
+                np.arange(len(order), dtype=np.int32),
+                order,
+                lambda i, j, cities=cities: self.distance(cities[i], cities[j]),  # type: ignore[misc]
+            )
+            found.append((local, positions))
+        sizes = np.concatenate([np.diff(local.first) for local, _ in found])
+        first = np.zeros(len(sizes) + 1, np.int64)
+        np.cumsum(sizes, out=first[1:])
+        return Exchanges(
+            np.concatenate([local.gain for local, _ in found]),
+            first,
+            np.concatenate([positions[local.removed] for local, positions in found]),
+            np.concatenate([positions[local.added] for local, positions in found]),
+        )
+
+
+@compiled
+def _positions(tour, where):  # type: ignore[no-untyped-def]
+    for p in range(tour.shape[0]):
+        where[tour[p]] = p

@@ -1,0 +1,50 @@
+"""Whole units: distances times a scale, rounded, so that gains are exact and every search ends."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pymoo_gpuaco.backends.cpu.graph import Graph
+from pymoo_gpuaco.backends.cpu.windows.window import Units
+from pymoo_gpuaco.candidates import lists
+from pymoo_gpuaco.candidates.alpha import alpha_lists
+from pymoo_gpuaco.candidates.ascent import ascend
+from pymoo_gpuaco.colony.focused import FocusedParameters
+from pymoo_gpuaco.problems.instance import Instance
+
+# Units of a mean candidate edge where distances are no whole numbers: rounding then changes a tour by less than 1e-6.
+_UNITS_AN_EDGE = 20
+_QUADRANT_LISTS = 10
+_WITHOUT_PENALTIES = 8  # candidates where distance alone must tell good edges from bad ones
+
+
+def whole_units(instance: Instance) -> float:
+    """Return the factor from distances to whole units: 1 where they are whole numbers, else a power of two."""
+    mean = float(instance.neighbour_distances.mean())
+    if instance.integral or mean <= 0.0:
+        return 1.0
+    return math.ldexp(1.0, _UNITS_AN_EDGE - math.frexp(mean)[1])
+
+
+def make_units(
+    instance: Instance, graph: Graph, parameters: FocusedParameters
+) -> tuple[Units, NDArray[np.int32], NDArray[np.float64]]:
+    """Return costs and candidates of an instance, and the lists (n, 10) with distances that they were chosen from."""
+    n, scale = instance.n, whole_units(instance)
+    near = lists(instance, "auto", _QUADRANT_LISTS)
+    iterations = parameters.iterations(n)
+    if iterations == 0:
+        near_k = lists(instance, "auto", max(parameters.n_candidates, _WITHOUT_PENALTIES))
+        pi, ids, lengths = np.zeros(n), near_k.ids, near_k.distances
+    else:
+        k = min(parameters.n_candidates, near.ids.shape[1])
+        ascent = ascend(instance, near.ids, iterations=iterations, bound=False)
+        alpha = alpha_lists(ascent, k)
+        pi, ids, lengths = np.rint(ascent.pi * scale), alpha.ids, alpha.distances
+    costs = np.rint(lengths * scale) + pi[ids]  # a city's own pi is the same for all its edges
+    order = np.argsort(costs, axis=1, kind="stable")
+    ids = np.ascontiguousarray(np.take_along_axis(ids, order, axis=1))
+    return Units(graph, scale, pi, ids), near.ids, near.distances

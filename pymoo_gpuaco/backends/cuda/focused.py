@@ -1,0 +1,365 @@
+"""Focused ants on one CUDA device: several good tours, changed in thousands of windows at a time and merged."""
+
+from __future__ import annotations
+
+import functools
+import math
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from pymoo_gpuaco.backends.cuda.device import Device, DeviceLimits, Part
+from pymoo_gpuaco.backends.cuda.instance.cities import Cities
+from pymoo_gpuaco.backends.cuda.instance.lists import Neighbours
+from pymoo_gpuaco.backends.cuda.tours.measure import Measure
+from pymoo_gpuaco.backends.cuda.tours.tours import Tours
+from pymoo_gpuaco.backends.cuda.trails.trails import Trails
+from pymoo_gpuaco.backends.cuda.windows.windows import NEAR, Ant, Trials, Windows
+from pymoo_gpuaco.backends.protocol import Kind
+from pymoo_gpuaco.backends.state import State, stored_integers, stored_tours
+from pymoo_gpuaco.candidates.quadrant import has_quadrants, quadrant_lists
+from pymoo_gpuaco.candidates.start import greedy_tour
+from pymoo_gpuaco.colony import checks, immigrants
+from pymoo_gpuaco.colony.cooling import Cooling
+from pymoo_gpuaco.colony.parameters import FEWEST_CITIES_TO_FOCUS, ColonyParameters
+from pymoo_gpuaco.colony.trails import TrailUpdate
+from pymoo_gpuaco.exchange import merge
+from pymoo_gpuaco.problems.instance import Instance
+from pymoo_gpuaco.problems.metrics import Metric
+
+ROUNDS = 32  # a generation
+ROUNDS_AT_ONCE = 4  # between looks at the clock
+WINDOWS_A_MULTIPROCESSOR = 28  # what its registers have room for
+CITIES_A_WINDOW = 40  # of a tour: windows have some 190 cities, they overlap and the best exchanges win
+MOST_TOURS, MOST_TOURS_OF_MANY, MANY = 64, 32, 3000
+
+FIRST_CYCLE = 128  # rounds of the first cycle of annealing
+# Temperature at the beginning of a cycle, and how much longer than its best a window may get in between when the last
+# part of a cycle is cool, in mean edges.
+HEAT, SLACK, COOL_PART = 0.5, 0.5, 0.2
+HOT_TRIALS, COOL_TRIALS = 4, 10
+# First tours are greedy with lengths that differ by up to this share, so that they differ in structure.
+START_SPREAD = 0.3
+MOST_STARTS, CITIES_OF_STARTS = 16, 200_000
+GUIDED = 10  # windows of a hundred whose ants follow the trails; random kicks do better, see the docs
+
+_UNITS_A_NEAREST = 1024.0  # where distances are no whole numbers
+_MOST_UNITS = float(1 << 21)  # FARTHEST of units.cuh
+
+
+class CudaFocused:
+    """``ColonyEngine`` whose ants change good tours in a few places (Focused ACO) and repair them in windows.
+
+    Parameters
+    ----------
+    instance : the problem, symmetric, with at least 8 cities; its candidates are what trails lie on.
+    parameters : validated; ``n_ants`` are the windows searched at a time, None gives 28 a multiprocessor.
+    device : index of the CUDA device.
+
+    Raises
+    ------
+    BackendUnavailable : without a driver, PyCUDA or nvcc; the message says what to install.
+    ValueError : for an asymmetric instance or fewer than 8 cities.
+    MemoryError : when it does not fit the device.
+
+    Source: R. Skinderowicz, "Improving Ant Colony Optimization efficiency for solving large TSP instances", Applied
+    Soft Computing 120 (2022), for ants that change a tour in a few places.
+    """
+
+    kind: Kind = "cuda"
+
+    def __init__(self, instance: Instance, parameters: ColonyParameters, device: int = 0) -> None:
+        missing = lacks_focused(instance)
+        if missing is not None:
+            raise ValueError(missing)
+        self.instance = instance
+        self.parameters = parameters
+        self.device = Device(device)
+        n = instance.n
+        m, w = shape(n, parameters.n_ants, self.device.limits)
+        self.n_ants = m * w
+        cities = Cities(self.device, instance)
+        measure = Measure(self.device, cities)
+        self._tours = Tours(self.device, measure, m, n)
+        self.trails = Trails(self.device, instance, False, _ADVICE)
+        self.windows = Windows(self.device, cities, window_lists(instance), unit_scale(instance), m, w)
+        neighbours = Neighbours(self.device, instance)
+        parts: list[Part] = [cities, neighbours, measure, self._tours, self.trails, self.windows]
+        self.device.set_up(parts, _ADVICE)
+        positive = instance.neighbour_distances[instance.neighbour_distances > 0]
+        shortest = float(positive.min()) / 2.0 if positive.size else 1.0
+        self._ant = Ant(float(parameters.alpha), float(parameters.beta), shortest)
+        # rounds in which the windows cover every city some times over, to begin with
+        self._descent = 4 + math.ceil(3 * n / (w * 120))
+        self._cooling = Cooling(FIRST_CYCLE)
+        self._effort = min(8.0, max(1.0, n / (CITIES_A_WINDOW * w)))  # trials where windows hardly overlap
+        self._best: NDArray[np.int32] | None = None
+        self._best_length = math.inf
+        self._start = greedy_tour(instance)
+        self._rounds = 0  # of the last generation
+        self._moment: float | None = None
+        self._interrupted = False
+        _warm_up()
+
+    # ---- FollowsProgress, Builder
+
+    def expect(self, progress: float) -> None:
+        """Be told how far the run is."""
+        # a generation is searched at once, and the last cycle must end with it, not after
+        self._cooling.progress = min(
+            1.0, float(progress) * (1.0 + ROUNDS / max(ROUNDS, self._cooling.generations))
+        )
+
+    @property
+    def n_built(self) -> int:
+        """Windows of the last generation: each is an ant."""
+        return max(1, self._rounds * self.n_ants)
+
+    def greedy_tour(self, start: int = 0) -> tuple[NDArray[np.int32], float]:
+        """Tour by greedy edge matching, turned to begin at city ``start``, and its length."""
+        first = checks.integer("start", start, 0, self.instance.n - 1)
+        tour = np.roll(self._start, -int(np.argmax(self._start == first)))
+        return tour, self.instance.tour_length(tour)
+
+    def construct(self, key: int) -> NDArray[np.float64]:
+        """Search ``ROUNDS`` rounds of windows; return the exact lengths of all tours. ``key`` in [0, 2**64)."""
+        self._interrupted = True  # until it comes to its end
+        self._rounds = 0
+        if self._best is None:
+            self._take(self._first_tours(key))
+        with self.device.working():
+            self._weigh()
+            while self._rounds < ROUNDS and not self._late():
+                for _ in range(ROUNDS_AT_ONCE):
+                    self._round(_round_key(key, self._rounds))
+                self.device.mark()
+                self.device.wait()
+            self._measure()
+        self._interrupted = False
+        return self._tours.lengths.copy()
+
+    def _round(self, key: int) -> None:
+        """Launch a round; at the end of a cycle the tours are merged."""
+        self.windows.search(key, self._trials())
+        self._rounds += 1
+        if self._cooling.at_end:
+            self._cooling.begin_next()
+            self._merge()
+
+    # ---- Stoppable
+
+    def stop_at(self, moment: float | None) -> None:
+        """Let the calls that follow end soon after this ``time.monotonic()``."""
+        self._moment = moment
+
+    def _late(self) -> bool:
+        return self._moment is not None and self._rounds > 0 and time.monotonic() >= self._moment
+
+    def rescued(self) -> tuple[NDArray[np.int32], float] | None:
+        """Return the best tour and its length if the last ``construct`` was interrupted."""
+        if not self._interrupted or self._best is None:
+            return None
+        return self._best.copy(), self._best_length
+
+    def _weigh(self) -> None:
+        a = self.device.arrays
+        self.windows.weigh(a["neighbours"], self.instance.k, a["tau"], float(self.trails.rest[0]), self._ant)
+
+    def _trials(self) -> Trials:
+        """What the windows of the next round do."""
+        if self._descent > 0:
+            self._descent -= 1
+            return Trials(trials=2, all_queued=True)
+        hot, _ = self._cooling.next()
+        heat = (hot - COOL_PART) / (1.0 - COOL_PART)
+        edge = self._best_length / self.instance.n * self.windows.scale
+        if heat > 0.0:
+            return Trials(trials=round(HOT_TRIALS * self._effort), heat=HEAT * heat * edge, guided=GUIDED)
+        return Trials(trials=round(COOL_TRIALS * self._effort), slack=SLACK * edge, guided=GUIDED)
+
+    def _measure(self) -> None:
+        """Let the windows' tours be those of the last construction; the shortest may be the best."""
+        tours = self.windows
+        self.device.copy("next_tours", "window_tours", 4 * tours.tours * self.instance.n)
+        self._tours.measure_next()
+        told = self._tours.take_next()
+        length = float(told.lengths[told.shortest])
+        if length < self._best_length:
+            self._best, self._best_length = told.tour, length
+
+    def _merge(self) -> None:
+        """Merge all tours into the best, and let all go on from there."""
+        self._measure()
+        order = self._tours.lengths.argsort(kind="stable")
+        assert self._best is not None
+        merged = self._best
+        for tour in self._tours.read_all()[order]:
+            merged, _ = merge(merged, tour, self.instance.distance)
+        self._best, self._best_length = merged, self.instance.tour_length(merged)
+        self.windows.load(np.tile(merged, (self.windows.tours, 1)))
+
+    def _first_tours(self, key: int) -> NDArray[np.int32]:
+        """Greedy tours (m, n) by lengths that differ a little, all but the first."""
+        instance = self.instance
+        few = max(1, min(self.windows.tours, MOST_STARTS, CITIES_OF_STARTS // instance.n))
+
+        def one(number: int) -> NDArray[np.int32]:
+            if number == 0:
+                return self._start
+            random = np.random.Generator(np.random.Philox(key=[key, number]))
+            lengths = instance.neighbour_distances
+            return greedy_tour(
+                instance, lengths=lengths * (1.0 + START_SPREAD * random.random(lengths.shape))
+            )
+
+        with ThreadPoolExecutor(few) as pool:
+            tours = list(pool.map(one, range(few)))
+        return np.array([tours[i % few] for i in range(self.windows.tours)], np.int32)
+
+    def _take(self, tours: NDArray[np.int32]) -> None:
+        """Go on from tours (m, n)."""
+        with self.device.working():
+            self.windows.load(tours)
+            self._measure()
+
+    def tours(self, ants: ArrayLike) -> NDArray[np.int32]:
+        """Tours (len(ants), n) of the last construction."""
+        wanted = np.arange(self.windows.tours)[np.asarray(ants, dtype=np.intp)].reshape(-1)
+        with self.device.working():
+            return self._tours.read(wanted)
+
+    # ---- Trails
+
+    def reset_trails(self, value: float) -> None:
+        """Set every trail to ``value``."""
+        with self.device.working():
+            self.trails.reset(value)
+
+    def update_trails(self, update: TrailUpdate) -> None:
+        """Evaporate and deposit, see ``TrailUpdate``."""
+        with self.device.working():
+            self.trails.update(update, self._tours)
+
+    def branching_factor(self, lam: float) -> float:
+        """Mean number of candidates a city with a trail above min + lam (max - min)."""
+        with self.device.working():
+            return self.trails.branching_factor(lam)
+
+    # ---- Accepts, Improver
+
+    def accept(self, tours: ArrayLike, lengths: ArrayLike) -> None:
+        """Merge tours (m, n) into the best, which takes the place of the longest tour, see ``Accepts``."""
+        rows = immigrants.in_order(tours, lengths, self.instance.n)
+        if len(rows) == 0:
+            return
+        merged = rows[0] if self._best is None else self._best
+        for row in rows:
+            merged, _ = merge(merged, row, self.instance.distance)
+        if self._best is None:
+            self._take(np.tile(merged, (self.windows.tours, 1)))
+            return
+        with self.device.working():
+            everyone = self.windows.read()
+        everyone[int(self._tours.lengths.argmax())] = merged
+        self._take(everyone)
+
+    def improve(self, tours: ArrayLike, key: int) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
+        """Window search on any number of tours (m, n); return copies and their exact lengths (m,)."""
+        rows = checks.permutations("tours", tours, self.instance.n).astype(np.int32)
+        with self.device.working():
+            own = self.windows.read()
+            improved = self.windows.improve(rows, key)
+            self.windows.load(own)
+        return improved, np.array([self.instance.tour_length(tour) for tour in improved])
+
+    # ---- Stateful
+
+    def export_state(self) -> State:
+        """Trails, the tours, the best of all, and where the schedule is."""
+        n = self.instance.n
+        best, c = np.zeros(n, np.int32) if self._best is None else self._best, self._cooling
+        with self.device.working():
+            return {
+                **self.trails.read(),
+                "tours": self.windows.read() if self._best is not None else np.zeros((1, n), np.int32),
+                "best": best[None].copy(),
+                "schedule": np.array([self._descent, c.cycle, c.done, c.planned, c.generations], np.int64),
+            }
+
+    def import_state(self, state: State) -> None:
+        """Continue from an exported state of a focused engine with the same instance and parameters."""
+        n = self.instance.n
+        count = len(np.atleast_2d(np.asarray(state.get("tours", np.empty((0, n))))))
+        tours = stored_tours(state, "tours", count, n)
+        best = stored_tours(state, "best", 1, n)[0]
+        schedule = stored_integers(state, "schedule", (5,), 0, 2**62, np.int64)
+        with self.device.working():
+            self.trails.write(state)  # raises before anything changes
+        self._best, self._best_length = None, math.inf
+        c = self._cooling
+        self._descent, c.cycle, c.done, c.planned, c.generations = (int(number) for number in schedule)
+        if best.any():
+            self._best, self._best_length = best, self.instance.tour_length(best)
+            self._take(np.resize(tours, (self.windows.tours, n)))
+
+
+_ADVICE = "fewer ants (n_ants) need less"
+
+
+def lacks_focused(instance: Instance) -> str | None:
+    """Why ants cannot be focused on an instance, or None."""
+    if not instance.symmetric:
+        return "focused ants reverse paths and need a symmetric instance; construction='full' does not"
+    if instance.n < FEWEST_CITIES_TO_FOCUS:
+        return f"focused ants need at least {FEWEST_CITIES_TO_FOCUS} cities, got {instance.n}; construction='full' does not"
+    return None
+
+
+def shape(n: int, n_ants: int | None, limits: DeviceLimits) -> tuple[int, int]:
+    """Tours, and windows of each, so that all windows together are what the device holds or the user asks for."""
+    together = n_ants or WINDOWS_A_MULTIPROCESSOR * limits.multiprocessors
+    windows = min(together, max(1, n // CITIES_A_WINDOW))
+    return max(1, min(together // windows, MOST_TOURS if n < MANY else MOST_TOURS_OF_MANY)), windows
+
+
+def window_lists(instance: Instance) -> NDArray[np.int32]:
+    """Lists (lists, n, NEAR) that windows draw from: the candidates, and in the plane two more of other kinds.
+
+    An edge that one list lacks another may have: 8 candidates hold some 97 to 99 % of an optimal tour's edges.
+    """
+    k = min(NEAR, instance.n - 1, instance.k)
+    kinds = [instance.neighbours[:, :k]]
+    if has_quadrants(Metric(instance.metric), instance.coords) and k >= 4:
+        kinds += [quadrant_lists(Metric(instance.metric), instance.coords, k, q)[0] for q in (0, 1)]
+    lists = np.full((len(kinds), instance.n, NEAR), -1, np.int32)
+    for padded, ids in zip(lists, kinds, strict=True):
+        padded[:, :k] = ids
+    return lists
+
+
+def unit_scale(instance: Instance) -> float:
+    """Whole units a unit of distance: 1 where distances are whole numbers that searches can add up, else a power of
+    two that gives a usual edge some thousand units, so that results do not depend on the unit."""
+    span = (
+        instance.matrix.max() if instance.metric == Metric.EXPLICIT else np.ptp(instance.coords, axis=0).sum()
+    )
+    if instance.integral and span < _MOST_UNITS:
+        return 1.0
+    near = instance.neighbour_distances[:, 0]
+    mean = float(near[near > 0].mean()) if (near > 0).any() else 1.0
+    return 2.0 ** round(math.log2(_UNITS_A_NEAREST / mean))
+
+
+def _round_key(key: int, number: int) -> int:
+    """Key of a generation's round."""
+    return (key + 0x9E3779B97F4A7C15 * (number + 1)) % 2**64
+
+
+@functools.cache
+def _warm_up() -> None:
+    """Compile what the host does of a run, on a few cities."""
+    tour = np.arange(8, dtype=np.int32)
+    other = np.array([0, 2, 1, 3, 4, 6, 5, 7], np.int32)
+    merge(tour, other, lambda i, j: np.abs(i - j).astype(np.float64))

@@ -1,0 +1,7 @@
+"""``python -m pymoo_gpuaco.cli``."""
+
+import sys
+
+from pymoo_gpuaco.cli import main
+
+sys.exit(main())

@@ -1,0 +1,162 @@
+"""What ``solve`` was asked for, checked before anything is computed."""
+
+from __future__ import annotations
+
+import argparse
+import pickle
+import sys
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TextIO
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pymoo_gpuaco.algorithms import ALL_ALGORITHMS
+from pymoo_gpuaco.algorithms.base import TourAlgorithm
+from pymoo_gpuaco.cli import options, outputs
+from pymoo_gpuaco.cli.outputs import STDOUT, Output
+from pymoo_gpuaco.problems import TSP, load_tsp, read_tour
+
+
+@dataclass
+class Run:
+    """What one run has found."""
+
+    instance: str
+    problem: TSP
+    seed: int
+    backend: str
+    tour: NDArray[np.int64]
+    length: float
+    generations: int
+    tours: int
+    setup: float  # seconds
+    seconds: float
+    stopped_by: str
+
+    @property
+    def gap(self) -> float | None:
+        """Percent above the best known length."""
+        known = self.problem.best_known
+        return 100.0 * (self.length / known - 1.0) if known else None
+
+    def row(self) -> dict[str, Any]:
+        """A line of the table of runs."""
+        return {
+            "instance": self.instance,
+            "cities": self.problem.n_cities,
+            "seed": self.seed,
+            "backend": self.backend,
+            "length": self.length,
+            "best_known": self.problem.best_known,
+            "gap_percent": None if self.gap is None else round(self.gap, 6),
+            "generations": self.generations,
+            "tours": self.tours,
+            "setup_seconds": round(self.setup, 3),
+            "seconds": round(self.seconds, 3),
+            "stopped_by": self.stopped_by,
+        }
+
+
+@dataclass
+class Job:
+    """All that was asked for, checked."""
+
+    arguments: argparse.Namespace
+    problems: dict[str, TSP]
+    parameters: dict[str, Any]
+    resumed: Any  # the algorithm of a saved run, or None
+    tour: Output | None
+    picture: Output | None
+    say: TextIO | None  # where progress and summary are printed
+    runs: list[Run] = field(default_factory=list)
+    interrupted: KeyboardInterrupt | None = None
+
+    def print(self, text: str = "") -> None:
+        """Print a line of progress or summary."""
+        if self.say is not None:
+            print(text, file=self.say, flush=True)
+
+
+def prepare(arguments: argparse.Namespace) -> Job:
+    """Load and check all that the search and the files after it need. Raises ValueError, TypeError or OSError."""
+    resumed = _resumed(arguments)
+    if resumed is None and not arguments.instance:
+        raise ValueError("name an instance to solve, such as pcb442, random:1000 or a file")
+    if arguments.save and len(arguments.instance) * arguments.seeds > 1:
+        raise ValueError("--save keeps the state of one run: give one instance and one seed")
+    if resumed is not None:
+        arguments.algorithm, arguments.seed = type(resumed).__name__, resumed.seed
+        problems = {resumed.problem.label or "instance": resumed.problem}
+    else:
+        problems = {}
+        for given in arguments.instance:
+            problem = load_tsp(given)
+            name = problem.label or Path(given).stem
+            if name in problems:
+                raise ValueError(f"instance {name} is given twice")
+            problems[name] = problem
+    silent = arguments.json or arguments.quiet
+    picture = arguments.picture
+    if picture is None:
+        picture = "tour.png" if len(problems) == 1 and not silent else ""
+    say = sys.stderr if arguments.tour == STDOUT else sys.stdout
+    if arguments.json and arguments.tour == STDOUT:
+        raise ValueError("--json holds the tours already: --tour - cannot go to the same place")
+    job = Job(
+        arguments=arguments,
+        problems=problems,
+        parameters=_parameters(arguments, problems),
+        resumed=resumed,
+        tour=Output("--tour", arguments.tour) if arguments.tour else None,
+        picture=Output("--picture", picture) if picture else None,
+        say=None if silent else say,
+    )
+    _check_outputs(job)
+    return job
+
+
+def _resumed(arguments: argparse.Namespace) -> Any:
+    if not arguments.resume:
+        return None
+    for option, given in (
+        ("an instance", arguments.instance),
+        ("--set", arguments.set),
+        ("--parameters", arguments.parameters),
+        ("--start", arguments.start),
+        ("--seeds", arguments.seeds != 1),
+    ):
+        if given:
+            raise ValueError(f"--resume goes on with the run as it was: {option} cannot be given with it")
+    try:
+        algorithm = pickle.loads(Path(arguments.resume).read_bytes())
+    except (pickle.UnpicklingError, EOFError, AttributeError, ImportError, IndexError) as error:
+        raise ValueError(
+            f"--resume {arguments.resume}: it is no state that --save has written ({error})"
+        ) from error
+    if not isinstance(algorithm, TourAlgorithm) or algorithm.opt is None:
+        raise ValueError(f"--resume {arguments.resume}: it is no state that --save has written")
+    return algorithm
+
+
+def _parameters(arguments: argparse.Namespace, problems: dict[str, TSP]) -> dict[str, Any]:
+    """Arguments of the algorithm, which is made once to check them."""
+    told = options.parameters(arguments.parameters, arguments.set)
+    if arguments.start:
+        if len(problems) > 1:
+            raise ValueError("--start is a tour of one instance: give one instance")
+        (problem,) = problems.values()
+        told["sampling"] = read_tour(arguments.start, problem.n_cities)[None]
+    told |= {"backend": arguments.backend, "device": arguments.device}
+    ALL_ALGORITHMS[arguments.algorithm](**told)
+    return told
+
+
+def _check_outputs(job: Job) -> None:
+    files = [output for output in (job.tour, job.picture) if output is not None]
+    outputs.check(files, list(job.problems), job.picture)
+    if job.arguments.stats:
+        outputs.check_file("--stats", job.arguments.stats, (".csv", ".json"))
+    if job.arguments.save:
+        outputs.check_file("--save", job.arguments.save)

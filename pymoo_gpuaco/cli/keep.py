@@ -1,0 +1,113 @@
+"""After the search: the tour first, then what is said and drawn of it."""
+
+from __future__ import annotations
+
+import io
+import json
+import sys
+from pathlib import Path
+
+import numpy as np
+
+from pymoo_gpuaco._version import __version__
+from pymoo_gpuaco.cli import outputs
+from pymoo_gpuaco.cli.job import Job, Run
+from pymoo_gpuaco.cli.outputs import STDOUT, Output
+from pymoo_gpuaco.cli.signals import undisturbed
+from pymoo_gpuaco.problems.writing import tour_text, write_tour, write_whole
+from pymoo_gpuaco.visualization import plot_tour
+
+
+def keep(job: Job, name: str, runs: list[Run]) -> int:
+    """Write the best tour of an instance, print its summary and draw it; return the exit status.
+
+    Whatever fails, the tour is in its file or on the screen.
+    """
+    if not runs:
+        return 0
+    best = min(runs, key=lambda run: run.length)
+    in_file = done = False
+    try:
+        if job.tour is not None:
+            with undisturbed():
+                _write_tour(job.tour, name, best)
+            in_file = True
+        _print_summary(job, runs, best)
+        if job.tour is not None and job.tour.pattern != STDOUT:
+            job.print(f"tour        {job.tour.of(name)}")
+        if job.picture is not None:
+            _draw(job, job.picture.of(name), best)
+        done = True
+    except (OSError, ValueError, MemoryError) as error:
+        print(f"pymoo-gpuaco: {error}", file=sys.stderr)
+    finally:
+        if not done and not in_file:
+            sys.stdout.write(_text_of(name, best))
+            sys.stdout.flush()
+    return 0 if done else 2
+
+
+def _text_of(name: str, run: Run) -> str:
+    return tour_text(run.tour, name, f"length {run.length:.10g}")
+
+
+def _write_tour(output: Output, name: str, run: Run) -> None:
+    if output.pattern == STDOUT:
+        sys.stdout.write(_text_of(name, run))
+        sys.stdout.flush()
+    else:
+        write_tour(output.of(name), run.tour, name, f"length {run.length:.10g}")
+
+
+def _draw(job: Job, path: Path, run: Run) -> None:
+    if run.problem.positions is None:
+        job.print("picture     none: the instance has distances but no positions to draw")
+        return
+    contents = io.BytesIO()
+    title = f"{run.problem.label or ''} {run.length:.10g}".strip()
+    figure = plot_tour(run.problem, run.tour, title=title)
+    figure.savefig(contents, dpi=150, format=path.suffix[1:].lower())
+    write_whole(path, contents.getvalue())
+    job.print(f"picture     {path}")
+
+
+def _print_summary(job: Job, runs: list[Run], best: Run) -> None:
+    known = best.problem.best_known
+    if len(runs) > 1:
+        job.print(
+            f"\n{'seed':>10}  {'length':>12}  {'gap %':>8}  {'generations':>11}  {'seconds':>8}  stopped by"
+        )
+        for run in runs:
+            gap = "-" if run.gap is None else f"{run.gap:.3f}"
+            job.print(
+                f"{run.seed:10d}  {run.length:12.10g}  {gap:>8}  {run.generations:11d}  {run.seconds:8.1f}  "
+                f"{run.stopped_by}"
+            )
+        lengths = np.array([run.length for run in runs])
+        for word, value in (("best", lengths.min()), ("mean", lengths.mean()), ("worst", lengths.max())):
+            gap = f"{100.0 * (value / known - 1.0):.3f}" if known else "-"
+            job.print(f"{word:>10}  {value:12.10g}  {gap:>8}")
+    job.print(f"\nbest tour   {best.length:.10g}")
+    if known:
+        job.print(f"best known  {known:.10g}  (gap {best.gap:.3f} %)")
+    if len(runs) == 1:
+        job.print(f"stopped by  {best.stopped_by}")
+
+
+def keep_statistics(job: Job) -> int:
+    """Write the table of runs and print it as JSON, where that was asked for; return the exit status."""
+    arguments = job.arguments
+    rows = [run.row() for run in job.runs]
+    status = 0
+    if arguments.stats and rows:
+        try:
+            with undisturbed():
+                write_whole(arguments.stats, outputs.table_of_runs(arguments.stats, rows))
+            job.print(f"statistics  {arguments.stats}")
+        except OSError as error:
+            print(f"pymoo-gpuaco: --stats {arguments.stats}: {error}", file=sys.stderr)
+            status = 2
+    if arguments.json:
+        found = [{**row, "tour": run.tour.tolist()} for row, run in zip(rows, job.runs, strict=True)]
+        print(json.dumps({"version": __version__, "algorithm": arguments.algorithm, "runs": found}))
+    return status

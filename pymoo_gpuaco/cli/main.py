@@ -1,0 +1,190 @@
+"""Entry point and the three commands' options."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import warnings
+from collections.abc import Sequence
+from typing import Any
+
+from pymoo_gpuaco._version import __version__
+from pymoo_gpuaco.algorithms import ALL_ALGORITHMS
+from pymoo_gpuaco.backends import BACKENDS, BackendUnavailable
+from pymoo_gpuaco.cli import options
+from pymoo_gpuaco.cli.bench import INSTANCES, bench
+from pymoo_gpuaco.cli.signals import Terminated, sigterm_as_ctrl_c
+from pymoo_gpuaco.cli.solve import DEFAULT_SECONDS, solve
+from pymoo_gpuaco.versions import show_versions
+
+_EXAMPLES = """examples:
+  pymoo-gpuaco solve pcb442                            30 seconds, a picture of the best tour in tour.png
+  pymoo-gpuaco solve cities.csv --time 2m --tour best.tour
+  pymoo-gpuaco solve random:10000 --time 1m            a map that is made: 10,000 cities
+  pymoo-gpuaco solve a280 pcb442 --seeds 10 --time 10s --stats runs.csv
+  pymoo-gpuaco solve pr1002 --algorithm GPUACS --set n_ants=16 --set rho=0.2
+"""
+
+
+def info(arguments: argparse.Namespace) -> int:
+    """Print what is installed and what the CUDA backend would need."""
+    show_versions()
+    return 0
+
+
+def parser() -> argparse.ArgumentParser:
+    """Build the command line."""
+    main_parser = argparse.ArgumentParser(
+        prog="pymoo-gpuaco", description="Ant colony optimisation for the travelling salesman problem."
+    )
+    main_parser.add_argument("--version", action="version", version=f"pymoo-gpuaco {__version__}")
+    commands = main_parser.add_subparsers(dest="command", required=True)
+    _add_solve(
+        commands.add_parser(
+            "solve",
+            help="solve instances, draw and write the tours",
+            description="Solve travelling salesman problems. Ctrl-C or SIGTERM ends early and keeps the best tour.",
+            usage="pymoo-gpuaco solve INSTANCE [INSTANCE ..] [options]",
+            epilog=_EXAMPLES,
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+        )
+    )
+    _add_bench(
+        commands.add_parser("bench", help="how fast this machine is: tours a second, gap after some seconds")
+    )
+    commands.add_parser("info", help="versions, devices and what is missing").set_defaults(do=info)
+    return main_parser
+
+
+def _add_solve(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
+        "instance",
+        nargs="*",
+        help="a shipped name (pcb442, att532, gr666, gr17), a TSPLIB name, random:N, or a file: .tsp, .atsp (also "
+        ".gz), or .csv with columns x and y",
+    )
+    search = command.add_argument_group("search")
+    search.add_argument(
+        "--algorithm", choices=sorted(ALL_ALGORITHMS), default="GPUMMAS", help="default GPUMMAS"
+    )
+    search.add_argument(
+        "--set",
+        action="append",
+        type=options.assignment,
+        default=[],
+        metavar="NAME=VALUE",
+        help="a parameter of the algorithm, as in rho=0.2 or local_search.kicks=1; may be repeated",
+    )
+    search.add_argument(
+        "--parameters",
+        metavar="FILE.toml",
+        default="",
+        help="parameters from a TOML file; --set comes before it",
+    )
+    search.add_argument("--seed", type=options.natural, default=1, help="same seed, same tours (default 1)")
+    search.add_argument(
+        "--seeds",
+        type=options.positive,
+        default=1,
+        metavar="RUNS",
+        help="runs of each instance, with this many seeds from --seed on (default 1)",
+    )
+    search.add_argument("--start", metavar="FILE.tour", default="", help="a tour to start from")
+    _add_backend(search)
+
+    stop = command.add_argument_group("when to stop (the first that holds; always at the best known length)")
+    stop.add_argument(
+        "--time",
+        "--seconds",
+        type=options.seconds,
+        dest="seconds",
+        metavar="TIME",
+        help=f"time to search: 30, 30s, 5m or 1h (default {DEFAULT_SECONDS:g}s; none if --generations or --stagnation "
+        "is given)",
+    )
+    stop.add_argument(
+        "--target", type=options.length, metavar="LENGTH", help="a tour of this length or shorter"
+    )
+    stop.add_argument("--generations", type=options.positive, metavar="N", help="N generations")
+    stop.add_argument(
+        "--stagnation", type=options.positive, metavar="N", help="N generations without a shorter tour"
+    )
+
+    out = command.add_argument_group("output; in names of files {instance} stands for the instance's name")
+    out.add_argument(
+        "--tour", default="", metavar="FILE", help="write the best tour in TSPLIB's format; - for stdout"
+    )
+    out.add_argument(
+        "--picture",
+        metavar="FILE",
+        help="draw the best tour (.png, .svg, .pdf ..); '' for none (default tour.png where one instance is solved)",
+    )
+    out.add_argument("--stats", default="", metavar="FILE", help="a line for each run, as .csv or .json")
+    out.add_argument("--json", action="store_true", help="print one JSON object and nothing else")
+    out.add_argument("--quiet", action="store_true", help="print nothing but errors")
+    out.add_argument(
+        "--save", default="", metavar="STATE", help="keep the state of the run at its end, to resume it"
+    )
+    out.add_argument(
+        "--resume",
+        default="",
+        metavar="STATE",
+        help="go on with a saved run, for the time or the generations given now. Only files that you trust: a state "
+        "is a pickle, which can run any code",
+    )
+    command.set_defaults(do=solve)
+
+
+def _add_bench(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
+        "instance", nargs="*", help=f"names or files as for solve (default {' '.join(INSTANCES)})"
+    )
+    _add_backend(command)
+    command.add_argument(
+        "--time",
+        "--seconds",
+        type=options.seconds,
+        dest="seconds",
+        metavar="TIME",
+        default=5.0,
+        help="search of each instance (default 5s)",
+    )
+    command.set_defaults(do=bench)
+
+
+def _add_backend(command: argparse._ActionsContainer) -> None:
+    command.add_argument(
+        "--backend",
+        choices=BACKENDS,
+        default="auto",
+        help="auto (default) takes CUDA where it can run, else the CPU",
+    )
+    command.add_argument(
+        "--device", type=options.natural, default=0, help="number of the CUDA device (default 0)"
+    )
+
+
+def _show_warning(message: Warning | str, *place: Any, **more: Any) -> None:
+    """Print a warning in one line; where in the code it was raised is of no use to a person at the command line."""
+    print(f"pymoo-gpuaco: warning: {message}", file=sys.stderr)
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command. Returns 0; 2 after a mistake of the user, told in one line; 130 or 143 when interrupted."""
+    arguments = parser().parse_args(argv)
+    try:
+        with sigterm_as_ctrl_c(), warnings.catch_warnings():
+            warnings.showwarning = _show_warning
+            return int(arguments.do(arguments))
+    except BrokenPipeError:  # the reader of a pipe has gone, as in "| head"
+        os.dup2(
+            os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno()
+        )  # for the flush at the end of the process
+        return 1
+    except KeyboardInterrupt as stop:
+        print("\npymoo-gpuaco: interrupted", file=sys.stderr)
+        return 143 if isinstance(stop, Terminated) else 130
+    except (ValueError, TypeError, OSError, MemoryError, BackendUnavailable) as error:
+        print(f"pymoo-gpuaco: {error}", file=sys.stderr)
+        return 2

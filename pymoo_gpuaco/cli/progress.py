@@ -1,0 +1,56 @@
+"""The lines that ``solve`` prints while it searches."""
+
+from __future__ import annotations
+
+import time
+from typing import Any, TextIO
+
+from pymoo.core.callback import Callback
+
+
+class Progress(Callback):
+    """A line of progress every so many seconds, the first generation's among them.
+
+    Parameters
+    ----------
+    to : where it is printed; None prints nothing.
+    every : seconds between two lines.
+    """
+
+    HEADER = f"{'time s':>7}  {'generation':>10}  {'tours':>9}  {'best':>12}  {'gap %':>8}  {'tours/s':>8}"
+
+    def __init__(self, to: TextIO | None, every: float = 2.0) -> None:
+        super().__init__()
+        self.to = to
+        self.every = every
+        self.generation = 0  # the last that is complete
+        self.tours_before = 0  # of the part of a resumed run that is over
+        self._last = -float("inf")
+        self._printed = 0
+
+    def line(self, algorithm: Any) -> str:
+        """Read the algorithm's state."""
+        elapsed = max(time.time() - algorithm.start_time, 1e-9)
+        best = float(algorithm.opt.get("F").min())
+        known = algorithm.problem.best_known
+        gap = f"{100.0 * (best / known - 1.0):8.3f}" if known else f"{'-':>8}"
+        tours = algorithm.evaluator.n_eval
+        speed = (tours - self.tours_before) / elapsed
+        return f"{elapsed:7.1f}  {self.generation:10d}  {tours:9d}  {best:12.10g}  {gap}  {speed:8.0f}"
+
+    def _update(self, algorithm: Any) -> None:
+        self.generation = int(algorithm.n_iter)
+        now = time.time()
+        if self.to is not None and now - self._last >= self.every:
+            self._last = now
+            self.print(algorithm)
+
+    def print(self, algorithm: Any) -> None:
+        """Print the line of the last complete generation, unless it was printed last."""
+        if self.to is not None and self._printed != self.generation:
+            self._printed = self.generation
+            print(self.line(algorithm), file=self.to, flush=True)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Without the stream: a saved run is resumed with another one."""
+        return {**self.__dict__, "to": None}

@@ -1,0 +1,119 @@
+"""``pymoo-gpuaco solve``: instances and seeds, one run after the other."""
+
+from __future__ import annotations
+
+import argparse
+import pickle
+import sys
+import time
+from typing import Any
+
+import numpy as np
+
+from pymoo_gpuaco.algorithms import ALL_ALGORITHMS
+from pymoo_gpuaco.backends import compiling
+from pymoo_gpuaco.cli.job import Job, Run, prepare
+from pymoo_gpuaco.cli.keep import keep, keep_statistics
+from pymoo_gpuaco.cli.progress import Progress
+from pymoo_gpuaco.cli.signals import Terminated, undisturbed
+from pymoo_gpuaco.problems import TSP
+from pymoo_gpuaco.problems.writing import write_whole
+from pymoo_gpuaco.termination import ColonyTermination
+
+DEFAULT_SECONDS = 30.0
+
+
+def solve(arguments: argparse.Namespace) -> int:
+    """Solve instances with progress, a summary, tours and pictures."""
+    job = prepare(arguments)
+    status = 0
+    try:
+        for name, problem in job.problems.items():
+            done = len(job.runs)
+            for number in range(arguments.seeds):
+                _run(job, name, problem, arguments.seed + number if number else arguments.seed)
+                if job.interrupted:
+                    break
+            status = max(status, keep(job, name, job.runs[done:]))
+            if job.interrupted:
+                break
+    finally:
+        status = max(status, keep_statistics(job))
+    if job.interrupted is not None and len(job.runs) < len(job.problems) * arguments.seeds:
+        return 143 if isinstance(job.interrupted, Terminated) else 130
+    return status
+
+
+def _run(job: Job, name: str, problem: TSP, seed: int) -> None:
+    """Run once and append to ``job.runs``, unless it was interrupted before its first tour."""
+    arguments = job.arguments
+    progress = Progress(job.say)
+    known = f", best known {problem.best_known:.10g}" if problem.best_known else ""
+    job.print(f"{name}: {problem.n_cities} cities{known}")
+    limit = _time_limit(arguments)
+    most = "no time limit" if limit is None else f"at most {limit:g} s"
+    job.print(f"{arguments.algorithm}, seed {seed}, {most}; preparing ..")
+    termination = ColonyTermination(
+        arguments.target, arguments.stagnation, arguments.generations, limit, stagnation_tours=None
+    )
+    before = time.time()
+    setup = 0.0
+    algorithm = job.resumed
+    try:
+        with compiling.announced(job.print):
+            if algorithm is None:
+                algorithm = ALL_ALGORITHMS[arguments.algorithm](**job.parameters)
+                algorithm.setup(problem, termination=termination, seed=seed, callback=progress)
+            else:
+                _go_on(algorithm, termination, progress)
+                if arguments.backend != "auto":
+                    algorithm.backend, algorithm.device = arguments.backend, arguments.device
+                _ = algorithm.engine
+        setup = time.time() - before
+        where = "CPU" if algorithm.engine.kind == "cpu" else "GPU"
+        job.print(f"ready on the {where} after {setup:.1f} s\n{Progress.HEADER}")
+        result = algorithm.run()
+        stopped = termination.reason or "the end"
+    except KeyboardInterrupt as stop:
+        job.interrupted = stop
+        if algorithm is None or algorithm.opt is None:
+            print("\npymoo-gpuaco: interrupted before the first tour was complete", file=sys.stderr)
+            return
+        result = algorithm.result()
+        stopped = "interrupted: SIGTERM" if isinstance(stop, Terminated) else "interrupted from the keyboard"
+    progress.print(algorithm)
+    job.runs.append(
+        Run(
+            instance=name,
+            problem=problem,
+            seed=seed,
+            backend=algorithm.engine.kind,
+            tour=np.asarray(result.X),
+            length=float(result.F[0]),
+            generations=progress.generation,
+            tours=int(algorithm.evaluator.n_eval),
+            setup=setup,
+            seconds=time.time() - algorithm.start_time,
+            stopped_by=stopped,
+        )
+    )
+    if arguments.save:
+        with undisturbed():
+            write_whole(arguments.save, pickle.dumps(algorithm))
+
+
+def _time_limit(arguments: argparse.Namespace) -> float | None:
+    if arguments.seconds is not None:
+        return float(arguments.seconds)
+    return None if arguments.generations or arguments.stagnation else DEFAULT_SECONDS
+
+
+def _go_on(algorithm: Any, termination: ColonyTermination, progress: Progress) -> None:
+    """Let a saved run go on: time and generations count from now."""
+    progress.generation = int(algorithm.n_iter) - 1
+    progress.tours_before = int(algorithm.evaluator.n_eval)
+    if termination.n_max_gen is not None:
+        termination.n_max_gen += progress.generation
+    algorithm.termination = termination
+    algorithm.callback = progress
+    algorithm.start_time = time.time()

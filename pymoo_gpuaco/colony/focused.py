@@ -1,0 +1,53 @@
+"""What focused ants are told: how large their windows are, how many trials they make, how warm they start."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from pymoo_gpuaco.colony import checks
+
+
+@dataclass(frozen=True)
+class FocusedParameters:
+    """One focused colony. Measured on TSPLIB instances of 1,000 to 86,000 cities and random ones of 200,000.
+
+    Parameters
+    ----------
+    n_candidates : candidate edges a city by alpha-nearness, in [4, 32]. Default 5.
+    whole_up_to : up to so many cities each ant keeps a whole tour of its own, >= 8; above, ants take windows of one
+        tour. Default 12,000.
+    n_tours : tours of their own that ants keep there, in [1, 64]. Default 2.
+    window : cities of a window, in [64, 100,000]. Default 5,000.
+    trials : kicks that the ants of one generation make together, >= 1. Default 2,048.
+    heat : temperature at which a cycle of annealing starts, in mean edge lengths of the tour, in [0, 100].
+        Default 0.6.
+    first_cycle : kicks a city in the first cycle; each one is twice as long as the one before, > 0. Default 4.
+    ascent : 1-trees made for the node penalties, in [1, 1000], or None: 50, fewer above 10,000 cities, and 0 above
+        100,000, where the nearest cities by quadrant are the candidates.
+    """
+
+    n_candidates: int = 5
+    whole_up_to: int = 12_000
+    n_tours: int = 2
+    window: int = 5000
+    trials: int = 2048
+    heat: float = 0.6
+    first_cycle: float = 4.0
+    ascent: int | None = None
+
+    def __post_init__(self) -> None:
+        """Validate."""
+        checks.integer("n_candidates", self.n_candidates, 4, 32)
+        checks.integer("whole_up_to", self.whole_up_to, 8)
+        checks.integer("n_tours", self.n_tours, 1, 64)
+        checks.integer("window", self.window, 64, 100_000)
+        checks.integer("trials", self.trials, 1)
+        checks.real("heat", self.heat, 0.0, 100.0)
+        checks.real("first_cycle", self.first_cycle, 0.0, 1e6, open_low=True)
+        checks.optional_integer("ascent", self.ascent, 0, 1000)
+
+    def iterations(self, n: int) -> int:
+        """1-trees of the ascent for n cities."""
+        if self.ascent is not None:
+            return self.ascent
+        return 0 if n > 100_000 else min(50, 500_000 // n)

@@ -1,0 +1,70 @@
+"""Writer of TSPLIB's `.tour` files: whole or not at all."""
+
+from __future__ import annotations
+
+import os
+from os import PathLike
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from pymoo_gpuaco.colony import checks
+
+__all__ = ["tour_text", "write_tour", "write_whole"]
+
+
+def write_tour(
+    path: str | PathLike[str], tour: ArrayLike, name: str | None = None, comment: str | None = None
+) -> None:
+    """Write a tour as a TSPLIB tour file, which `read_tour`, LKH and Concorde's tools read.
+
+    `tour` is an (n,) permutation of 0..n-1; TSPLIB counts cities from 1, and so does the file. A file at `path` is
+    replaced in one step, when the new one is complete. `name` becomes NAME (default: the file's own name), `comment`
+    one line of COMMENT, such as the tour's length.
+
+    Raises ValueError where `tour` is no permutation, OSError where the file cannot be written.
+    """
+    text = tour_text(tour, Path(path).name.split(".")[0] if name is None else name, comment)
+    write_whole(path, text.encode("utf-8"))
+
+
+def tour_text(tour: ArrayLike, name: str, comment: str | None = None) -> str:
+    """Return the text of a TSPLIB tour file; see `write_tour`."""
+    row = np.asarray(tour)
+    if row.ndim != 1:
+        raise ValueError(f"tour must have shape (n,), got {row.shape}")
+    cities = checks.permutations("tour", row[None], len(row))[0]
+    lines = [f"NAME : {_one_line(name)}"]
+    if comment is not None:
+        lines.append(f"COMMENT : {_one_line(comment)}")
+    lines += ["TYPE : TOUR", f"DIMENSION : {len(cities)}", "TOUR_SECTION"]
+    lines += [str(city + 1) for city in cities.tolist()]
+    return "\n".join([*lines, "-1", "EOF", ""])
+
+
+def write_whole(path: str | PathLike[str], data: bytes) -> None:
+    """Write a file so that it is complete or as it was before, also if the disk is full or the process is killed.
+
+    Something that is no regular file (a pipe, /dev/stdout) is written to as it stands. Raises OSError.
+    """
+    target = Path(path).resolve()  # a link stays one, and what it points at is replaced
+    if target.exists() and not target.is_file():
+        target.write_bytes(data)
+        return
+    part = target.with_name(f".{target.name}.{os.getpid()}.part")
+    try:
+        with open(part, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        if target.exists():
+            part.chmod(target.stat().st_mode)
+        os.replace(part, target)
+    except BaseException:
+        part.unlink(missing_ok=True)
+        raise
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())

@@ -1,0 +1,156 @@
+"""One line for people who do not know pymoo, and one for several seeds."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from pymoo.core.problem import Problem
+from pymoo.core.result import Result
+from pymoo.optimize import minimize
+
+from pymoo_gpuaco.algorithms import GPUMMAS
+from pymoo_gpuaco.algorithms.base import TourAlgorithm
+from pymoo_gpuaco.colony import checks
+from pymoo_gpuaco.problems.datasets import load_tsp
+from pymoo_gpuaco.problems.tsp import TSP
+from pymoo_gpuaco.termination import ColonyTermination
+
+__all__ = ["Solution", "Summary", "solve", "summary"]
+
+
+class Solution(NamedTuple):
+    """What `solve` returns: ``tour, length = solve(..)``."""
+
+    tour: NDArray[np.int64]  # (n,) cities in order, from city 0 on
+    length: float
+
+
+def solve(
+    what: Problem | ArrayLike | str | os.PathLike[str],
+    seconds: float = 10.0,
+    *,
+    seed: int | None = 1,
+    target: float | None = None,
+    algorithm: TourAlgorithm | None = None,
+    verbose: bool = False,
+) -> Solution:
+    """Find a short round trip: ``tour, length = solve(coords, seconds=5)``.
+
+    `what` is an (n, 2) or (n, 3) array of coordinates (distances as `TSP` takes them by default), an (n, n) matrix of
+    distances with row = from and n > 3, a problem, or a name or file as `load_tsp` takes them. The search ends after
+    `seconds` (> 0, set-up not counted), or as soon as a tour is as short as `target`, which is the best known length
+    where one is known. `algorithm` is `GPUMMAS()` unless another one is given. The same seed gives the same
+    tours, as far as the time allows; None takes another one each time.
+
+    Raises ValueError or TypeError as `TSP`, `load_tsp` and the algorithms do.
+    """
+    problem = _problem(what)
+    termination = ColonyTermination(
+        target, stagnation=None, n_max_gen=None, seconds=seconds, stagnation_tours=None
+    )
+    result = minimize(problem, _colony(algorithm), termination, seed=seed, verbose=verbose)
+    return Solution(result.X, float(result.F[0]))
+
+
+def _problem(what: Any) -> Problem:
+    if isinstance(what, Problem):
+        return what
+    if isinstance(what, (str, os.PathLike)):
+        return load_tsp(what)
+    array = np.asarray(what)
+    if array.shape == (3, 3):
+        raise ValueError(
+            "3 x 3 numbers are three cities in space or a matrix: write TSP(coords) or TSP(matrix=..)"
+        )
+    if array.ndim == 2 and array.shape[0] == array.shape[1]:
+        return TSP(matrix=array)
+    return TSP(array)
+
+
+def _colony(algorithm: TourAlgorithm | None) -> TourAlgorithm:
+    if algorithm is not None and not isinstance(algorithm, TourAlgorithm):
+        raise TypeError(f"algorithm must be one of this package's, such as GPUMMAS(), got {algorithm!r}")
+    return GPUMMAS() if algorithm is None else algorithm
+
+
+class Summary:
+    """Runs of one algorithm on one problem with several seeds; printed, it is a table.
+
+    Attributes
+    ----------
+    results : pymoo's results, in the order of the seeds.
+    seeds : (r,) the seeds.
+    lengths : (r,) length of each run's best tour.
+    gaps : (r,) percent above the best known length, NaN where none is known.
+    generations, tours, seconds : (r,) what each run took, set-up not counted.
+    """
+
+    def __init__(self, seeds: Iterable[int], results: Iterable[Result]) -> None:
+        self.results = list(results)
+        self.seeds = np.array(list(seeds), dtype=np.int64)
+        self.lengths = np.array([float(result.F[0]) for result in self.results])
+        known = getattr(self.results[0].problem, "best_known", None)
+        self.gaps = 100.0 * (self.lengths / known - 1.0) if known else np.full(len(self.results), np.nan)
+        self.generations = np.array([result.algorithm.n_iter - 1 for result in self.results])
+        self.tours = np.array([result.algorithm.evaluator.n_eval for result in self.results])
+        self.seconds = np.array([result.exec_time for result in self.results])
+
+    @property
+    def best(self) -> Result:
+        """The result with the shortest tour; of equals the first."""
+        result: Result = self.results[int(self.lengths.argmin())]
+        return result
+
+    def as_dict(self) -> dict[str, NDArray[Any]]:
+        """Columns of one length, as ``pandas.DataFrame`` takes them."""
+        return {
+            "seed": self.seeds,
+            "length": self.lengths,
+            "gap_percent": self.gaps,
+            "generations": self.generations,
+            "tours": self.tours,
+            "seconds": self.seconds,
+        }
+
+    def __str__(self) -> str:
+        lines = [
+            f"{'seed':>8}  {'length':>12}  {'gap %':>8}  {'generations':>11}  {'tours':>10}  {'seconds':>8}"
+        ]
+        lines += [
+            f"{seed:8d}  {length:12.10g}  {_gap(gap)}  {generations:11d}  {tours:10d}  {seconds:8.2f}"
+            for seed, length, gap, generations, tours, seconds in zip(*self.as_dict().values(), strict=True)
+        ]
+        for word, of in (("best", np.min), ("mean", np.mean), ("worst", np.max)):
+            lines.append(f"{word:>8}  {of(self.lengths):12.10g}  {_gap(of(self.gaps))}")
+        return "\n".join(lines)
+
+
+def _gap(value: float) -> str:
+    return f"{'-':>8}" if np.isnan(value) else f"{value:8.3f}"
+
+
+def summary(
+    problem: Problem,
+    algorithm: TourAlgorithm | None = None,
+    termination: Any = None,
+    seeds: int | Iterable[int] = 10,
+    **arguments: Any,
+) -> Summary:
+    """Run an algorithm (`GPUMMAS()` by default) once for each seed and return a `Summary`.
+
+    `seeds` is how many, from 1 on, or the seeds themselves. `termination` and `arguments` are those of pymoo's
+    `minimize`. Raises ValueError for no seed, and what the runs raise.
+    """
+    if isinstance(seeds, (int, np.integer)):
+        seeds = range(1, checks.integer("seeds", seeds, 1) + 1)
+    numbers = [checks.integer("seeds", seed, 0) for seed in seeds]
+    if not numbers:
+        raise ValueError("seeds must hold at least one seed, got none")
+    colony = _colony(algorithm)
+    return Summary(
+        numbers, [minimize(problem, colony, termination, seed=seed, **arguments) for seed in numbers]
+    )

@@ -1,0 +1,151 @@
+"""Ctrl-C, SIGTERM and failing files: the best tour is on the disk or on the screen."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+
+from pymoo_gpuaco import GPUMMAS, load_tsp
+from pymoo_gpuaco.cli import keep, main
+from pymoo_gpuaco.cli import main as entry
+from pymoo_gpuaco.problems import read_tour
+
+posix = pytest.mark.skipif(os.name != "posix", reason="signals are POSIX's")
+
+
+def tour_on_screen(text, tmp_path):
+    """The tour that was printed, read as a file."""
+    path = tmp_path / "screen.tour"
+    path.write_text(text[text.index("NAME : ") :])
+    return read_tour(path)
+
+
+def interrupt_in_generation(monkeypatch, number, error=KeyboardInterrupt):
+    """Let the colony be interrupted where it builds tours."""
+    build = GPUMMAS._build
+
+    def interrupted(self, key):
+        if self.n_iter == number:
+            raise error
+        return build(self, key)
+
+    monkeypatch.setattr(GPUMMAS, "_build", interrupted)
+
+
+@posix
+@pytest.mark.parametrize(
+    ("number", "words"), [(signal.SIGTERM, "SIGTERM"), (signal.SIGINT, "from the keyboard")]
+)
+def test_a_signal_ends_the_search_and_the_tour_is_written(tmp_path, number, words):
+    path = tmp_path / "best.tour"
+    command = [
+        sys.executable,
+        "-m",
+        "pymoo_gpuaco.cli",
+        "solve",
+        "random:300",
+        "--time",
+        "5m",
+        "--backend",
+        "cpu",
+    ]
+    process = subprocess.Popen(
+        [*command, "--picture", "", "--tour", path],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+    said = []
+    for line in process.stdout:
+        said.append(line)
+        if len(line.split()) == 6 and line.split()[1].isdigit():  # the first generation's line
+            break
+    time.sleep(0.2)
+    process.send_signal(number)
+    said += process.stdout.readlines()
+    assert process.wait(timeout=60) == 0, said
+    assert any(
+        f"stopped by  interrupted: {words}" in line or f"interrupted {words}" in line for line in said
+    ), said
+    problem = load_tsp("random:300")
+    assert f"best tour   {problem.tour_length(read_tour(path, 300)):.10g}\n" in said
+
+
+@pytest.mark.parametrize("arguments", [["solve", "gr17"], ["bench", "gr17"], ["info"]])
+def test_ctrl_c_before_there_is_a_tour_is_one_line_and_130(arguments, monkeypatch, capsys):
+    def interrupted(*args, **kwargs):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(GPUMMAS, "setup", interrupted)
+    monkeypatch.setattr(sys.modules["pymoo_gpuaco.cli.main"], "show_versions", interrupted)
+    assert main(arguments) == 130
+    assert capsys.readouterr().err.strip().count("\n") == 0
+
+
+def test_an_interrupted_batch_keeps_what_it_has_and_says_130(monkeypatch, capsys, tmp_path):
+    interrupt_in_generation(monkeypatch, 3)
+    stats = tmp_path / "runs.csv"
+    arguments = ["random:30", "--seeds", "4", "--generations", "9", "--picture", "", "--stats", str(stats)]
+    assert main(["solve", *arguments, "--backend", "cpu"]) == 130
+    assert len(stats.read_text().splitlines()) == 2  # titles and the run that was interrupted
+    assert "best tour" in capsys.readouterr().out
+
+
+def test_a_picture_that_fails_leaves_the_tour_on_the_screen(monkeypatch, capsys, tmp_path):
+    def fail(*args, **kwargs):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(keep, "_draw", fail)
+    arguments = ["solve", "pcb442", "--generations", "1", "--picture", str(tmp_path / "t.png")]
+    assert main(arguments) == 2
+    said = capsys.readouterr()
+    assert "No space left" in said.err
+    assert sorted(tour_on_screen(said.out, tmp_path)) == list(range(442))
+
+
+def test_a_tour_that_cannot_be_written_is_on_the_screen(monkeypatch, capsys, tmp_path):
+    def fail(*args, **kwargs):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(keep, "write_tour", fail)
+    arguments = ["solve", "gr17", "--generations", "2", "--tour", str(tmp_path / "a.tour"), "--picture", ""]
+    assert main(arguments) == 2
+    said = capsys.readouterr()
+    assert "No space left" in said.err
+    tour = tour_on_screen(said.out, tmp_path)
+    assert f"length {load_tsp('gr17').tour_length(tour):.10g}" in said.out
+
+
+def test_a_written_tour_survives_a_failing_picture(monkeypatch, capsys, tmp_path):
+    def fail(*args, **kwargs):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(keep, "_draw", fail)
+    path = tmp_path / "a.tour"
+    assert (
+        main(
+            [
+                "solve",
+                "pcb442",
+                "--generations",
+                "1",
+                "--picture",
+                str(tmp_path / "t.png"),
+                "--tour",
+                str(path),
+            ]
+        )
+        == 130
+    )
+    assert "NAME : " not in capsys.readouterr().out
+    assert np.array_equal(np.sort(read_tour(path)), np.arange(442))
+
+
+def test_the_handler_of_sigterm_is_put_back(capsys):
+    before = signal.getsignal(signal.SIGTERM)
+    assert entry(["info"]) == 0
+    assert signal.getsignal(signal.SIGTERM) is before

@@ -1,0 +1,202 @@
+"""``pymoo-gpuaco solve``: several runs, parameters, limits, statistics, states."""
+
+import csv
+import json
+
+import numpy as np
+import pytest
+
+from pymoo_gpuaco import GPUMMAS, LocalSearch, load_tsp
+from pymoo_gpuaco.cli import job, main, options, parser
+from pymoo_gpuaco.problems import read_tour, write_tour
+
+QUICK = ["--set", "n_ants=2", "--backend", "cpu", "--picture", ""]
+
+
+def run(capsys, *arguments):
+    """Status and what was said to standard output."""
+    status = main(["solve", *map(str, arguments), *QUICK])
+    return status, capsys.readouterr().out
+
+
+def test_several_instances_and_seeds_give_a_table_and_files(tmp_path, capsys):
+    stats = tmp_path / "runs.csv"
+    tours = tmp_path / "{instance}.tour"
+    status, said = run(
+        capsys,
+        "gr17",
+        "random:40",
+        "--seeds",
+        2,
+        "--seed",
+        5,
+        "--generations",
+        3,
+        "--stats",
+        stats,
+        "--tour",
+        tours,
+    )
+    assert status == 0
+    rows = list(csv.DictReader(stats.read_text().splitlines()))
+    assert [(row["instance"], row["seed"]) for row in rows] == [
+        ("gr17", "5"),
+        ("gr17", "6"),
+        ("random-40", "5"),
+        ("random-40", "6"),
+    ]
+    for name, given in (("gr17", "gr17"), ("random-40", "random:40")):
+        lengths = [float(row["length"]) for row in rows if row["instance"] == name]
+        problem = load_tsp(given)
+        tour = read_tour(tmp_path / f"{name}.tour", problem.n_cities)
+        assert problem.tour_length(tour) == min(lengths)
+        assert f"      mean  {np.mean(lengths):12.10g}" in said
+    assert {row["gap_percent"] for row in rows if row["instance"] == "random-40"} == {""}
+    assert all(row["stopped_by"] == "budget: 3 generations" for row in rows if row["instance"] == "random-40")
+
+
+def test_statistics_as_json(tmp_path, capsys):
+    stats = tmp_path / "runs.json"
+    assert run(capsys, "gr17", "--generations", 2, "--stats", stats)[0] == 0
+    (row,) = json.loads(stats.read_text())
+    assert row["best_known"] == 2085
+    assert row["gap_percent"] == pytest.approx(100.0 * (row["length"] / 2085 - 1.0), abs=1e-6)
+    assert row["cities"] == 17
+    assert row["backend"] == "cpu"
+
+
+def test_json_is_the_only_thing_that_is_printed(capsys):
+    status, said = run(capsys, "gr17", "--generations", 2, "--json")
+    assert status == 0
+    answer = json.loads(said)
+    (found,) = answer["runs"]
+    assert answer["algorithm"] == "GPUMMAS"
+    assert load_tsp("gr17").tour_length(found["tour"]) == found["length"]
+
+
+def test_quiet_prints_nothing(capsys):
+    assert run(capsys, "gr17", "--generations", 1, "--quiet") == (0, "")
+
+
+def test_the_tour_alone_goes_to_standard_output(capsys, tmp_path):
+    assert main(["solve", "gr17", "--generations", "2", "--tour", "-", *QUICK]) == 0
+    said = capsys.readouterr()
+    (tmp_path / "out.tour").write_text(said.out)
+    length = load_tsp("gr17").tour_length(read_tour(tmp_path / "out.tour", 17))
+    assert f"best tour   {length:.10g}" in said.err
+
+
+def test_target_and_stagnation_end_a_run(capsys):
+    assert "stopped by  target: a tour of length" in run(capsys, "gr17", "--target", 3000)[1]
+    _, said = run(capsys, "random:12", "--stagnation", 4)
+    assert "stopped by  stagnation: no shorter tour in 4 generations" in said
+    assert "no time limit" in said
+
+
+def test_a_start_tour_is_the_first_generation(capsys, tmp_path):
+    problem = load_tsp("pcb442")
+    write_tour(tmp_path / "best.tour", problem.optimal_tour)
+    _, said = run(capsys, "pcb442", "--start", tmp_path / "best.tour", "--time", "5s")
+    assert "stopped by  target: a tour of length 50778" in said
+    assert " 1          1         50778" in said.replace("\n", " ")  # generation 1, one tour
+
+
+def test_a_saved_run_goes_on_as_if_it_had_never_stopped(capsys, tmp_path):
+    state, first, resumed, whole = (tmp_path / name for name in ("s.state", "1.tour", "2.tour", "3.tour"))
+    run(capsys, "random:60", "--generations", 4, "--save", state, "--tour", first)
+    main(["solve", "--resume", str(state), "--generations", "3", "--picture", "", "--tour", str(resumed)])
+    said = capsys.readouterr().out
+    assert "stopped by  budget: 7 generations" in said
+    run(capsys, "random:60", "--generations", 7, "--tour", whole)
+    np.testing.assert_array_equal(read_tour(resumed), read_tour(whole))
+
+
+@pytest.mark.parametrize("contents", [b"", b"no pickle", b"\x80\x04N."])
+def test_what_is_no_state_is_refused(capsys, tmp_path, contents):
+    path = tmp_path / "x.state"
+    path.write_bytes(contents)
+    assert main(["solve", "--resume", str(path)]) == 2
+    assert "no state that --save has written" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["gr17", "--set", "n_ant=3"], "n_ants"),
+        (["gr17", "--set", "rho=2"], "rho must be in (0, 1], got 2"),
+        (["gr17", "--set", "seed=3"], "--seed"),
+        (["gr17", "--set", "local_search.kick=3"], "no field 'kick'; it has moves, kicks"),
+        (["gr17", "--parameters", "none.toml"], "none.toml"),
+        (["gr17", "pcb442", "--start", "a.tour"], "one instance"),
+        (["gr17", "--seeds", "2", "--save", "a.state"], "one seed"),
+        (["gr17", "pcb442", "--tour", "a.tour"], "put {instance} into the name"),
+        (["gr17", "--tour", "no/such/a.tour"], "--tour no/such/a.tour: there is no folder no/such"),
+        (["gr17", "--tour", "."], "it is a folder"),
+        (["gr17", "--picture", "a.bmq"], "--picture a.bmq: the suffix must be one of"),
+        (["gr17", "--picture", "a.svg", "--tour", "a.svg"], "--tour is to be written to the same file"),
+        (["gr17", "--stats", "a.xls"], "--stats a.xls: the suffix must be .csv or .json"),
+        (["gr17", "--json", "--tour", "-"], "--json"),
+    ],
+)
+def test_what_would_be_noticed_too_late_is_told_before_the_search(
+    arguments, words, capsys, tmp_path, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(GPUMMAS, "setup", lambda *a, **k: pytest.fail("it has begun"))
+    assert main(["solve", *arguments]) == 2
+    said = capsys.readouterr()
+    assert words in said.err
+    assert said.err.count("\n") == 1
+    assert said.out == ""
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_parameters_from_a_file_and_from_the_command_line(tmp_path):
+    file = tmp_path / "p.toml"
+    file.write_text("rho = 0.5\nn_ants = 7\n[local_search]\nkicks = 0.5\n")
+    told = options.parameters(
+        str(file), [options.assignment(text) for text in ("rho=0.2", "local_search.moves=2opt", "tabu=list")]
+    )
+    assert told == {
+        "rho": 0.2,
+        "n_ants": 7,
+        "local_search": LocalSearch(moves="2opt", kicks=0.5),
+        "tabu": "list",
+    }
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [("30", 30.0), ("30s", 30.0), ("1.5m", 90.0), ("2h", 7200.0), ("1e2", 100.0), (".5", 0.5)],
+)
+def test_times(text, value):
+    assert options.seconds(text) == value
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--seed", "abc"], "argument --seed: must be an integer >= 0, got 'abc'"),
+        (["--time", "5d"], "must be a positive time such as 30, 30s, 5m or 1h, got '5d'"),
+        (["--time", "0"], "must be a positive time"),
+        (["--seeds", "0"], "must be an integer >= 1, got '0'"),
+        (["--target", "short"], "must be a number, got 'short'"),
+        (["--set", "rho"], "must be NAME=VALUE, as in rho=0.2, got 'rho'"),
+    ],
+)
+def test_a_bad_option_is_told_by_its_name_value_and_range(arguments, words, capsys):
+    with pytest.raises(SystemExit):
+        main(["solve", "gr17", *arguments])
+    assert words in capsys.readouterr().err
+
+
+def test_a_name_inside_a_file_leads_to_no_other_folder(tmp_path):
+    assert job.Output("--tour", "out/{instance}.tour").of("../../etc/x").as_posix() == "out/.._.._etc_x.tour"
+
+
+def test_the_help_of_solve_reads_well(capsys):
+    with pytest.raises(SystemExit):
+        parser().parse_args(["solve", "--help"])
+    said = capsys.readouterr().out
+    for words in ("when to stop", "examples:", "--set NAME=VALUE", "--time TIME"):
+        assert words in said

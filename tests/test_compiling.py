@@ -1,0 +1,77 @@
+"""Nobody waits for a compiler in silence."""
+
+import pytest
+from numba import njit
+
+from pymoo_gpuaco import GPUAS, load_tsp
+from pymoo_gpuaco.backends import compiling
+from pymoo_gpuaco.backends.cpu import compiled  # noqa: F401 - whose import lets numba tell
+
+
+def test_work_of_several_compilers_is_told_once_and_counted_once(monkeypatch):
+    clock = iter([10.0, 14.5])  # only the outermost begin and end read it
+    monkeypatch.setattr(compiling.time, "perf_counter", lambda: next(clock))
+    said = []
+    with compiling.announced(said.append):
+        compiling.begin("a")
+        compiling.begin("a")
+        compiling.begin("b")
+        for _ in range(3):
+            compiling.end()
+    assert said == ["compiling a ..", "compiling b ..", "compiled in 4.5 s"]
+
+
+def test_where_nothing_is_compiled_nothing_is_said():
+    said = []
+    with compiling.announced(said.append):
+        pass
+    compiling.begin("a")  # nobody listens any more
+    compiling.end()
+    with compiling.announced(None):
+        compiling.begin("a")
+        compiling.end()
+    assert said == []
+
+
+def fail():
+    compiling.begin("a")
+    compiling.end()
+    raise RuntimeError
+
+
+def test_after_a_failure_nobody_listens_any_more():
+    said = []
+    with pytest.raises(RuntimeError), compiling.announced(said.append):
+        fail()
+    compiling.begin("b")
+    compiling.end()
+    assert said == ["compiling a .."]
+
+
+def test_numba_tells_when_it_compiles_and_not_when_it_has():
+    @njit
+    def twice(x):
+        return 2 * x
+
+    said = []
+    with compiling.announced(said.append):
+        assert twice(3) == 6
+    assert said[0] == "compiling the CPU engine with numba .."
+    assert said[1].startswith("compiled in ")
+    with compiling.announced(said.append):
+        twice(4)
+    assert len(said) == 2
+
+
+@pytest.mark.parametrize("verbose", [True, False])
+def test_a_run_passes_it_on_if_it_is_verbose(monkeypatch, capsys, verbose):
+    set_up = GPUAS._setup
+
+    def compiles(self, problem, **kwargs):
+        compiling.begin("something")
+        compiling.end()
+        set_up(self, problem, **kwargs)
+
+    monkeypatch.setattr(GPUAS, "_setup", compiles)
+    GPUAS(n_ants=2, backend="cpu").setup(load_tsp("gr17"), verbose=verbose)
+    assert ("compiling something .." in capsys.readouterr().out) == verbose

@@ -1,0 +1,126 @@
+"""An objective that is not the tour's length: the colony notices, hands out all tours, and what is told decides."""
+
+import pickle
+
+import numpy as np
+import pytest
+from pymoo.core.problem import Problem
+from pymoo.optimize import minimize
+
+from pymoo_gpuaco import GPUAS, GPUMMAS, GPU2OptIHC
+from tests.algorithm_cases import BACKEND, COLONIES, M, Tour, assert_same, cities, small, snapshot
+
+pytestmark = pytest.mark.filterwarnings("ignore:the problem's objective")
+every_colony = pytest.mark.parametrize("cls", COLONIES.values(), ids=list(COLONIES))
+
+
+class Tolls(Problem):
+    """Some edges cost more than their length, and D does not say which."""
+
+    def __init__(self, n=40, seed=1):
+        rng = np.random.default_rng(seed)
+        self.D = cities(n).D
+        self.cost = self.D + 30.0 * np.triu(rng.random((n, n)) < 0.3, 1)
+        super().__init__(n_var=n, n_obj=1, xl=0, xu=n - 1, vtype=int)
+
+    def _evaluate(self, x, out, *args, **kwargs):
+        out["F"] = np.array([self.value(tour) for tour in x])[:, None]
+
+    def value(self, tour):
+        pairs = np.sort(np.stack([tour, np.roll(tour, -1)]), axis=0)
+        return self.cost[pairs[0], pairs[1]].sum()
+
+    def length(self, tour):
+        return self.D[tour, np.roll(tour, -1)].sum()
+
+
+@every_colony
+def test_from_the_second_generation_on_every_tour_is_evaluated_before_and_after_the_search(cls):
+    problem = Tolls()
+    algorithm = small(cls, local_search=True).setup(problem, seed=1)
+    sizes = []
+    for _ in range(3):
+        infills = algorithm.ask()
+        algorithm.evaluator.eval(problem, infills)
+        sizes.append(len(infills))
+        algorithm.tell(infills=infills)
+    assert sizes == [1, 2 * M, 2 * M]
+    tours = infills.get("X")
+    built = [problem.length(tour) for tour in tours[:M]]
+    searched = [problem.length(tour) for tour in tours[M:]]
+    assert all(after <= before for before, after in zip(built, searched, strict=True))
+    assert sum(searched) < sum(built)
+    assert algorithm.evaluator.n_eval == M + 2 * M + 2 * M
+
+
+@every_colony
+def test_without_local_search_every_tour_is_evaluated_once(cls):
+    result = minimize(Tolls(), small(cls, local_search=False), ("n_gen", 3), seed=1)
+    assert len(result.pop) == M
+
+
+@pytest.mark.parametrize("n_elites", [1, 2])
+def test_a_number_of_elites_that_is_given_is_kept(n_elites):
+    result = minimize(Tolls(), small(GPUMMAS, n_elites=n_elites), ("n_gen", 3), seed=1)
+    assert len(result.pop) == n_elites
+
+
+def test_the_colony_learns_the_tolls_and_not_the_distances_alone():
+    problem = Tolls()
+    told = [minimize(problem, small(GPUMMAS), ("n_gen", 60), seed=s).F[0] for s in (1, 2, 3)]
+    one = [minimize(problem, small(GPUMMAS, n_elites=1), ("n_gen", 60), seed=s).F[0] for s in (1, 2, 3)]
+    assert max(told) < min(one)
+
+
+def test_where_the_objective_is_the_length_one_tour_is_evaluated():
+    result = minimize(Tour(cities(20).D), small(GPUMMAS), ("n_gen", 3), seed=1)
+    assert len(result.pop) == 1
+
+
+@pytest.mark.parametrize(
+    ("algorithm", "words"),
+    [
+        (GPUMMAS(M, backend=BACKEND), "From now on all tours of a generation are evaluated"),
+        (GPUMMAS(M, backend=BACKEND, n_elites=2), "only the shortest are evaluated, n_elites=2"),
+        (GPU2OptIHC(M, backend=BACKEND), "Only the shortest tour"),
+    ],
+    ids=repr,
+)
+@pytest.mark.filterwarnings("default:the problem's objective")
+def test_it_is_told_once_and_what_follows_from_it(algorithm, words):
+    with pytest.warns(UserWarning, match="objective") as told:
+        minimize(Tolls(), algorithm, ("n_gen", 3), seed=1)
+    (warning,) = [w for w in told if "objective" in str(w.message)]
+    assert words in str(warning.message)
+
+
+@every_colony
+@pytest.mark.parametrize("stop", [1, 2, 4])
+def test_a_run_that_was_saved_goes_on_as_one_that_was_not(cls, stop):
+    problem = Tolls()
+    whole = small(cls, local_search=True).setup(problem, termination=("n_gen", 6), seed=2)
+    parted = small(cls, local_search=True).setup(problem, termination=("n_gen", 6), seed=2)
+    for generation in range(6):
+        if generation == stop:
+            parted = pickle.loads(pickle.dumps(parted))
+        whole.next()
+        parted.next()
+    assert_same(snapshot(whole), snapshot(parted))
+
+
+def test_in_ant_system_every_tour_deposits_by_what_was_told_of_it():
+    problem = Tolls(n=10)
+    algorithm = GPUAS(2, rho=0.5, local_search=False, backend="cpu", candidate_list_size=None).setup(
+        problem, seed=1
+    )
+    algorithm.next()  # here it notices
+    before = algorithm.engine.export_state()["tau"].astype(float)
+    unit = algorithm._unit
+    algorithm.next()
+    tours = algorithm.pop.get("X")
+    expected = 0.5 * before
+    for tour in tours:  # tau_ij <- (1 - rho) tau_ij + C_g / C_k for both directions of the tour's edges
+        for a, b in zip(tour, np.roll(tour, -1), strict=True):
+            expected[a, b] += unit / problem.value(tour)
+            expected[b, a] += unit / problem.value(tour)
+    np.testing.assert_allclose(algorithm.engine.export_state()["tau"], expected, rtol=1e-5)

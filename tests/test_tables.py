@@ -1,0 +1,85 @@
+"""Coordinates from CSV files, and maps that are made from a seed."""
+
+import numpy as np
+import pytest
+
+from pymoo_gpuaco.problems import Metric, load_tsp, random_map, read_coordinates
+
+SQUARE = [[0, 0], [3, 0], [3, 4], [0, 4]]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "0,0\n3,0\n3,4\n0,4\n",
+        "x,y\n0,0\n3,0\n3,4\n0,4",
+        "\ufeffname;Y;X\r\na;0;0\r\nb;0;3\r\nc;4;3\r\nd;4;0\r\n",  # a spreadsheet's: mark, titles, another order
+        "# four corners\n0 0\n\n3 0\n3  4\n0 4\n",
+        '"x"\t"y"\n"0"\t"0"\n3\t0\n3\t4e0\n0\t4\n',
+    ],
+)
+def test_csv_in_the_forms_that_programs_write(tmp_path, text):
+    path = tmp_path / "square.csv"
+    path.write_text(text, encoding="utf-8", newline="")
+    np.testing.assert_array_equal(read_coordinates(path), SQUARE)
+    problem = load_tsp(path)
+    assert (problem.label, problem.metric, problem.best_known) == ("square", Metric.EUC, None)
+    assert problem.tour_length([0, 1, 2, 3]) == 14
+
+
+def test_csv_with_a_third_axis_and_with_fractions(tmp_path):
+    path = tmp_path / "space.csv"
+    path.write_text("x,y,z\n0,0,0\n3,4,0\n0,0,0.5\n")
+    assert read_coordinates(path).shape == (3, 3)
+    assert load_tsp(path).metric is Metric.EXACT
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("", "lists no city"),
+        ("1,0,0\n2,3,0\n", "3 columns and no line of titles"),  # city numbers are no coordinates
+        ("a,b\n0,0\n", "needed are columns x and y, the titles are 'a, b'"),
+        ("0,0\n3,zero\n", "line 2: expected 2 numbers, got '3, zero'"),
+        ("x,y\n0,0\n3\n", "line 3: expected 2 numbers"),
+        ("0,0\n3,nan\n", "line 2"),
+        ("0,0\n3,4\n", "at least 3 cities"),
+    ],
+)
+def test_csv_with_other_contents_is_refused_by_line(tmp_path, text, words):
+    path = tmp_path / "bad.csv"
+    path.write_text(text)
+    with pytest.raises(ValueError, match=words):
+        load_tsp(path)
+
+
+def test_a_random_map_is_the_same_everywhere():
+    problem = load_tsp("random:1000")
+    assert (problem.n_cities, problem.label, problem.metric) == (1000, "random-1000", Metric.EUC)
+    # the first three outputs of Philox4x64-10 with key 1, their 53 high bits as a fraction of the side
+    raw = [int(word) for word in np.random.Philox(key=1).random_raw(3)]
+    x, y, x1 = ((word >> 11) * 1_000_000 // 2**53 for word in raw)
+    assert problem.positions[0].tolist() == [x, y] == [303568, 848708]
+    assert problem.positions[1][0] == x1
+    assert problem.positions.min() >= 0
+    assert problem.positions.max() < 1_000_000
+    # uniform: each quarter of the square holds about 250 of the 1000 (standard deviation 13.7)
+    west, south = (problem.positions < 500_000).T
+    assert all(180 < np.sum(a & b) < 320 for a in (west, ~west) for b in (south, ~south))
+
+
+def test_a_random_map_has_a_seed():
+    assert not np.array_equal(load_tsp("random:50:2").positions, load_tsp("random:50").positions)
+    np.testing.assert_array_equal(load_tsp("random:50:2").positions, random_map(50, 2).positions)
+
+
+@pytest.mark.parametrize("name", ["random:", "random:ten", "random:10:", "random:1:2:3", "random:-5"])
+def test_a_random_map_of_another_form_is_refused(name):
+    with pytest.raises(ValueError, match=r"random:N or random:N:SEED"):
+        load_tsp(name)
+
+
+def test_a_random_map_of_too_few_or_too_many_cities_is_refused():
+    for name in ("random:2", "random:10000001"):
+        with pytest.raises(ValueError, match=r"n must be an integer in \[3, 10000000\]"):
+            load_tsp(name)
