@@ -99,6 +99,7 @@ class TourAlgorithm(Algorithm):
     _instance: Instance | None
     _engine: Any
     _engine_state: State | None
+    _lower_bound: Any
     _size: int | None  # ants or climbers of the run, as its first engine chose them
 
     def __init__(
@@ -302,7 +303,7 @@ class TourAlgorithm(Algorithm):
         self.pop = self.off = self.opt = None
         self.history: list[Algorithm] = []
         self._instance = None
-        self._lower_bound: Any = _UNKNOWN
+        self._lower_bound = _UNKNOWN
         self._engine = None
         self._engine_state = None
         self._other_objective = False  # whether another value than a tour's length was told
