@@ -63,12 +63,22 @@ class NumbaSide:
         self.tabu = make_tabu(n)
         self.workspace = local_search.make_workspace(n)
         self.tours = np.zeros((ANTS, n), np.int32)
+        self.stop = np.zeros(1, np.uint8)
         self.lengths = np.zeros(ANTS)
 
     def build(self) -> None:
         e = self.engine
         construct.build_tours_from_candidates(
-            e._graph, e._trails, e._weights, e._rule, self.tabu, np.uint64(KEY), 0, ANTS, self.tours
+            e._graph,
+            e._trails,
+            e._weights,
+            e._rule,
+            self.tabu,
+            np.uint64(KEY),
+            0,
+            ANTS,
+            self.tours,
+            self.stop,
         )
 
     def improve(self) -> None:

@@ -128,7 +128,7 @@ def construction(algorithm: Any, number: int) -> np.ndarray:
     """Milliseconds of each construction but the first tenth, by CUDA events around its kernels."""
     import pycuda.driver as cuda
 
-    way = algorithm.engine._construction
+    way = algorithm.engine.walk
     inner, times = way.build, []
 
     def timed(key: int, tours: Any) -> None:
@@ -215,7 +215,7 @@ def measure_memory() -> None:
         problem = TSP(np.random.default_rng(n).uniform(0, 1e6, (n, 2)), metric="EUC_2D")
         algorithm = acs(problem, 1, n_ants=256, variant="selective")
         engine = algorithm.engine
-        trails = sum(engine._trails.needed().values())
+        trails = sum(engine.trails.needed().values())
         total = sum(size for part in engine.parts for size in part.needed().values())
         tours = 2 * 4 * 256 * n
         times = construction(algorithm, 5)

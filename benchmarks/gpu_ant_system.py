@@ -96,7 +96,7 @@ class Clock:
     def __init__(self, engine: Any, part: Any, method: str) -> None:
         import pycuda.driver as cuda
 
-        self._device = engine._device
+        self._device = engine.device
         self._events: list[tuple[Any, Any]] = []
         inner = getattr(part, method)
 
@@ -138,7 +138,7 @@ def queued(engine: Any, work: Any) -> float:
     """Milliseconds of one of ``IN_A_ROW`` calls that the device finds queued behind a long fill."""
     import pycuda.driver as cuda
 
-    with engine._device.working():
+    with engine.device.working():
         room = cuda.mem_alloc(4 << 30)
         first, last = cuda.Event(), cuda.Event()
         times = []
@@ -165,12 +165,12 @@ def update_times(algorithm: GPUAS) -> tuple[int, float, float]:
     n = engine.instance.n
     moved = 8 * n * n + 4 * engine.n_ants * n  # trails in and out, tours in
     update = TrailUpdate(rho=0.5, colony_amount=algorithm._unit)
-    updating = queued(engine, lambda: engine._trails.update(update, engine._tours))
-    with engine._device.working():
+    updating = queued(engine, lambda: engine.trails.update(update, engine._tours))
+    with engine.device.working():
         source, target = cuda.mem_alloc(moved // 2), cuda.mem_alloc(moved // 2)
         cuda.memset_d8(source, 1, moved // 2)
     copying = queued(engine, lambda: cuda.memcpy_dtod_async(target, source, moved // 2, None))
-    with engine._device.working():
+    with engine.device.working():
         source.free()
         target.free()
     return moved, updating, copying
@@ -192,7 +192,7 @@ def measure_constructions(problems: dict[str, TSP], cpu: bool) -> None:
                 processor[selection] = cpu_times(problem, selection)
         for selection in RULES:
             algorithm = colony(problem, selection)
-            clock = Clock(algorithm.engine, algorithm.engine._construction, "build")
+            clock = Clock(algorithm.engine, algorithm.engine.walk, "build")
             count = ITERATIONS if n < 2000 or selection == "auto" else ON_LARGE
             for key in keys(1, count):
                 iterate(algorithm, key)

@@ -156,7 +156,7 @@ def profiled_run(folder: Path, names: list[str], log: Path) -> None:
         size = None if method is GPU2OptIHC else ants or cities
         algorithm = method(size, backend="cuda", **arguments).setup(problem, seed=1)
         last = 1 if method is GPU2OptIHC else WARM_UP
-        device = algorithm.engine._device
+        device = algorithm.engine.device
         inner = device.launch
         begin = len(launches)
 

@@ -32,7 +32,7 @@ class KernelClock:
     def __init__(self, engine: Any) -> None:
         import pycuda.driver as cuda
 
-        self._device = engine._device
+        self._device = engine.device
         self._launches: list[tuple[str, Any, Any]] = []
         inner = self._device.launch
 

@@ -1,4 +1,4 @@
-"""How this engine's functions are compiled: without the GIL, so that threads run side by side.
+"""How functions for the CPU are compiled: cached on disk, without the GIL, so that threads run side by side.
 
 ``compiled`` and ``inlined`` count no references: a tuple of arrays would otherwise cost an atomic operation an array
 and call, which is most of the time of a small function. Such a function must neither make nor return an array; one
@@ -11,7 +11,7 @@ from numba import njit
 from numba.core import event
 
 from pymoo_gpuaco.backends import compiling
-from pymoo_gpuaco.backends.cpu.machine_code import keeps_code
+from pymoo_gpuaco.machine_code import keeps_code
 
 _njit: Any = njit  # its type hints leave _nrt out
 

@@ -10,6 +10,7 @@ from typing import Any
 
 from pymoo.core.termination import NoTermination, TerminateIfAll, TerminateIfAny, Termination
 from pymoo.termination.delta import DeltaToleranceTermination
+from pymoo.termination.max_time import TimeBasedTermination
 from pymoo.util.sliding_window import SlidingWindow
 
 from pymoo_gpuaco.colony import checks
@@ -80,7 +81,9 @@ class ColonyTermination(Termination):
         idle, idle_tours = generation - self._best_generation, tours - self._best_tours
         shares = {
             f"stagnation: no shorter tour in {idle} generations": _share(idle, self.stagnation),
-            f"stagnation: no shorter tour among {idle_tours}": _share(idle_tours, self.stagnation_tours),
+            f"stagnation: no shorter tour among {idle_tours}": _share(
+                idle_tours, self._tours_to_wait(algorithm)
+            ),
             f"budget: {generation} generations": _share(generation, self.n_max_gen),
             f"budget: {self._seconds:.0f} s": _share(self._seconds, self.seconds),
         }
@@ -97,13 +100,27 @@ class ColonyTermination(Termination):
                 return 1.0
         return max(shares.values())
 
+    def _tours_to_wait(self, algorithm: Any) -> int | None:
+        """Tours without a shorter one that are stagnation; focused ants anneal, and then wait for longer."""
+        most = self.stagnation_tours
+        return None if most is None else max(most, getattr(algorithm, "patience", 0))
+
     def _count_seconds(self, algorithm: Any) -> None:
         now = time.time()  # as pymoo's start_time
+        self._seconds += self._uncounted(now, algorithm.start_time, algorithm.n_iter)
+        self._clock = now
+
+    def _uncounted(self, now: float, started: float, n_iter: int) -> float:
         before = self._clock
         if before is None:
-            before = algorithm.start_time if algorithm.n_iter == 1 else now
-        self._seconds += max(0.0, now - before)
-        self._clock = now
+            before = started if n_iter == 1 else now
+        return max(0.0, now - before)
+
+    def seconds_left(self, started: float, n_iter: int) -> float | None:
+        """Seconds that the budget leaves in generation ``n_iter``, or None without a budget of seconds."""
+        if self.seconds is None:
+            return None
+        return self.seconds - self._seconds - self._uncounted(time.time(), started, n_iter)
 
 
 def _share(used: float, most: float | None) -> float:
@@ -123,6 +140,21 @@ def progress(termination: Termination) -> float:
             return max(known, default=float("nan"))
         return min(known) if len(known) == len(parts) else float("nan")
     return min(1.0, float(termination.perc))
+
+
+def seconds_left(termination: Any, started: float, n_iter: int = 1) -> float | None:
+    """Seconds until a termination's time is over, for a run that began at ``started`` by time.time(); None: never."""
+    if isinstance(termination, TimeBasedTermination):
+        return started + float(termination.max_time) - time.time()
+    if isinstance(termination, ColonyTermination):
+        return termination.seconds_left(started, n_iter)
+    if isinstance(termination, (TerminateIfAny, TerminateIfAll)):
+        parts = [seconds_left(part, started, n_iter) for part in termination.criteria]
+        known = [part for part in parts if part is not None]
+        if isinstance(termination, TerminateIfAny):
+            return min(known, default=None)
+        return max(known) if known and len(known) == len(parts) else None
+    return None
 
 
 def as_new(termination: Any, keep: bool = False) -> Any:

@@ -206,7 +206,7 @@ def test_the_sparse_tree_alone_would_not_be_a_bound():
 
 def test_cities_on_a_circle_end_the_ascent_with_their_tour():
     angle = np.arange(12) * np.pi / 6
-    instance = as_instance(TSP(np.column_stack([np.cos(angle), np.sin(angle)]) * 1000), 6)
+    instance = as_instance(TSP(np.column_stack([np.cos(angle), np.sin(angle)]) * 1000, "EUC_2D"), 6)
     ascent = ascend(instance, instance.neighbours)
     assert (
         ascent.iterations == 1

@@ -10,7 +10,9 @@ from scipy.sparse import coo_matrix
 from scipy.sparse.csgraph import connected_components
 
 from pymoo_gpuaco.candidates import lists, quadrant_lists
+from pymoo_gpuaco.candidates.quadrant import nearest_in_the_plane
 from pymoo_gpuaco.problems import METRIC_NAMES, TSP, as_instance
+from pymoo_gpuaco.problems import instance as instance_module
 from pymoo_gpuaco.problems.metrics import distances, resolve_metric
 
 IN_THE_PLANE = [name for name, (_, dim) in METRIC_NAMES.items() if dim == 2 and name != "GEO"]
@@ -80,6 +82,35 @@ def test_quadrant_lists_are_what_they_say(cities, k, quadrants):
     np.testing.assert_array_equal(ids, np.take_along_axis(expected, order, axis=1))
 
 
+@given(cities_in_the_plane(), st.integers(1, 16))
+@settings(deadline=None, max_examples=100)
+def test_nearest_in_the_plane_are_the_nearest_crowds_or_not(cities, k):
+    name, coords = cities
+    metric, n = resolve_metric(name)[0], len(coords)
+    k = min(k, n - 1)
+    ids, length = nearest_in_the_plane(metric, coords, k, min(n - 1, k + 8))
+    every = np.arange(n)
+    far = distances(metric, coords, every[:, None], every)
+    np.testing.assert_array_equal(length, np.take_along_axis(far, ids.astype(int), axis=1))
+    np.fill_diagonal(far, np.inf)
+    np.testing.assert_array_equal(length, np.sort(far, axis=1)[:, :k])
+    assert not (ids == every[:, None]).any()
+    assert all(len(set(row)) == k for row in ids.tolist())
+    in_order = (np.diff(length, axis=1) > 0) | (np.diff(ids, axis=1) > 0)
+    assert in_order.all()
+    if n <= k + 9:
+        np.testing.assert_array_equal(ids, np.argsort(far, axis=1, kind="stable")[:, :k])
+
+
+def test_large_instances_get_the_same_lists_by_either_search(monkeypatch):
+    problem = TSP(np.random.default_rng(9).random((2500, 2)) * 1e6, "EXACT")
+    small = as_instance(problem, 7)
+    monkeypatch.setattr(instance_module, "_LARGE", 2500)
+    large = as_instance(problem, 7)
+    np.testing.assert_array_equal(large.neighbours, small.neighbours)
+    np.testing.assert_array_equal(large.neighbour_distances, small.neighbour_distances)
+
+
 def test_every_side_of_a_city_is_listed():
     """A crowd to the right, one city far away on each other side: the nearest alone would list the crowd."""
     crowd = [(10 + i, i) for i in range(12)]
@@ -144,7 +175,7 @@ def test_nearest_lists_are_the_instances_own_and_longer_ones_are_found():
 def test_without_a_plane_the_nearest_are_listed(symmetric):
     matrix = np.random.default_rng(5).integers(1, 99, size=(20, 20))
     instance = as_instance(TSP(matrix=matrix + matrix.T if symmetric else matrix), 4)
-    space = as_instance(TSP(np.random.default_rng(6).random((20, 3)), "EUC_3D"), 4)
+    space = as_instance(TSP(np.random.default_rng(6).integers(0, 90, (20, 3)), "EUC_3D"), 4)
     globe = as_instance(TSP(np.random.default_rng(7).integers(0, 60, (20, 2)), "GEO"), 4)
     for one in (instance, space, globe):
         for kind in ("auto", "quadrant"):

@@ -11,7 +11,7 @@ from pymoo_gpuaco.colony.parameters import ColonyParameters, LocalSearch
 from pymoo_gpuaco.colony.trails import TrailUpdate
 from pymoo_gpuaco.problems import TSP
 from pymoo_gpuaco.problems.instance import Instance, as_instance
-from tests.test_cuda_engine import (
+from tests.cuda_cases import (
     all_tours,
     check_steps,
     colony,
@@ -215,7 +215,7 @@ def test_sync_repeats_itself_wherever_its_ants_are_kept(in_shared, monkeypatch):
     runs = []
     for run in range(2):
         if run and not in_shared:
-            monkeypatch.setattr(acs, "_SHARED_KEPT", 1 << 30)
+            monkeypatch.setattr(acs, "SHARED_KEPT", 1 << 30)
         engine = colony(instance, n_ants=900, candidate_list_size=16, q0=0.9, xi=0.1, **SYNC)
         engine.reset_trails(1.0)
         for key in range(3):

@@ -106,13 +106,15 @@ def test_the_launch_shape_changes_nothing(n, monkeypatch):
         with monkeypatch.context() as patch:
             usual = climbers(problem, 5, **parameters)
             again = climbers(problem, 5, **parameters)
-            patch.setattr(climber_layout, "_steps", lambda pairs, threads, blocks: -float(threads + pairs))
+            patch.setattr(
+                climber_layout, "steps_a_cycle", lambda pairs, threads, blocks: -float(threads + pairs)
+            )
             narrow = climbers(problem, 5, **parameters)
-            patch.setattr(climber_layout, "_resident", lambda *_: None)
+            patch.setattr(climber_layout, "resident_layout", lambda *_: None)
             patch.setattr(climber_layout, "LONGEST_TILE", 210)
             staged = climbers(problem, 5, **parameters)
         engines = (usual, again, narrow, staged)
-        assert len({e._climbs._plan for e in engines}) >= 2
+        assert len({e.plan for e in engines}) >= 2
         for _ in range(3):
             assert len({e.climb(9, pairs=pairs) for e in engines}) == 1
         first, *others = map(everything, engines)
@@ -161,7 +163,7 @@ def test_a_state_of_another_size_is_refused():
 def test_the_device_is_filled_by_default():
     problem = cloud(400)
     engine = climbers(problem, None)
-    assert engine.n_climbers % engine._device.limits.multiprocessors == 0
+    assert engine.n_climbers % engine.device.limits.multiprocessors == 0
 
 
 def test_too_many_climbers_are_refused(monkeypatch):

@@ -7,11 +7,17 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from pymoo_gpuaco.backends.cuda.climbers import CudaClimbers
+from pymoo_gpuaco.backends.cuda.engine import CudaColony
+from pymoo_gpuaco.backends.cuda.improver import CudaImprover
+from pymoo_gpuaco.colony.parameters import ColonyParameters, LocalSearch
+from pymoo_gpuaco.problems.instance import as_instance
 from tests import emulator
 from tests import test_engines as shared
+from tests import test_trail_updates as updates
 from tests.engine_cases import COLONIES
 
 if emulator.COMPILER is None:
@@ -48,6 +54,39 @@ def test_other_instances(name, way):
 def test_trails(memory):
     shared.test_trail_update_by_hand(memory, CUDA)
     shared.test_the_whole_colony_deposits_one_over_its_lengths(3, memory, True, CUDA)
+
+
+@pytest.mark.parametrize("memory", ["dense", "candidate"])
+def test_deposits_by_ant(memory):
+    by_hand = updates.TestOnEngines()
+    by_hand.test_the_best_by_rank_and_the_worst(memory, CUDA)
+    by_hand.test_what_is_added_is_cut_before_anything_is_taken(memory, CUDA)
+    by_hand.test_no_trail_falls_below_the_lower_limit(memory, CUDA)
+    by_hand.test_all_kinds_of_deposits_together(memory, CUDA)
+
+
+@pytest.mark.parametrize("moves", ["2opt", "2opt+oropt"])
+def test_any_number_of_tours_is_improved(moves):
+    problem = shared.cloud(40, 1)
+    search = LocalSearch(moves, kicks=0.5)
+    instance = as_instance(problem, 8)
+    start = np.array([np.random.default_rng(s).permutation(40) for s in range(5)])
+    improver = CudaImprover(instance, search)
+    tours, lengths = improver.improve(start, 3)
+    np.testing.assert_array_equal(lengths, problem.tour_lengths(tours))
+    assert (lengths < problem.tour_lengths(start)).all()
+    colony = CudaColony(instance, ColonyParameters(n_ants=2, candidate_list_size=8, local_search=search))
+    for few in (5, 2, 0):
+        for engine in (improver, colony):  # with a colony around it or without
+            np.testing.assert_array_equal(engine.improve(start[:few], 3)[0], tours[:few])
+
+
+def test_blocks_that_wait_in_vain_give_up(monkeypatch):
+    # blocks are emulated one by one: the first never meets the second
+    monkeypatch.setitem(emulator.Emulator.limits, "MULTIPROCESSOR_COUNT", 2)
+    engine = shared.colony(shared.cloud(20), CUDA, n_ants=12, **COLONIES["acs sync"])
+    with pytest.raises(RuntimeError, match="another process"):
+        engine.construct(1)
 
 
 def test_the_greedy_tour():

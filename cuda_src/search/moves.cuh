@@ -3,7 +3,7 @@
 //   cities                              for distances
 //   n()                                 number of cities
 //   after(city, places)                 the city so many places after another, or before it
-//   reverse_path(outside, first, last)  turn the path first .. last, which has the neighbour `outside`; all lanes call it
+//   reverse_path(outside, first, last)  turn the path first .. last, whose neighbour is `outside`; all lanes call it
 //   changes(city, wanted)               each lane may name one city whose edges are about to change
 //
 // A climber of hill_climbing.cu evaluates all pairs of places at once, on places that hold their edges: it has its own

@@ -25,9 +25,11 @@ constexpr float LEAST_TRAIL = 1.17549435e-38f;  // has a logarithm
 constexpr float LEAST_LOGARITHM = -1e30f;       // of a weight that is not zero
 constexpr int NONE = -1;
 
-// What every kernel of ACS takes beside its trails, from the exponents to the tours (m, n). period: every which edge of an
-// ant gets the local update; memory: ant_bytes of every ant under way, where shared memory is too small.
-#define ACS_PARAMETERS float alpha, float beta, float shortest, float q0, float tau0, float xi, int period, const RoundKeys key, int m, int ant_bytes, char *memory, int *tours
+// What every kernel of ACS takes beside its trails, from the exponents to the tours (m, n). period: every which edge of
+// an ant gets the local update; memory: ant_bytes of every ant under way, where shared memory is too small.
+#define ACS_PARAMETERS                                                                                          \
+    float alpha, float beta, float shortest, float q0, float tau0, float xi, int period, const RoundKeys key,   \
+        int m, int ant_bytes, char *memory, int *tours
 
 // ---- local update
 

@@ -7,8 +7,8 @@
 // reads the trails that the iteration began with.
 //
 // All blocks must be on the device at once: the launch has no more of them than there are multiprocessors, and where
-// another process holds some of those, the ants give up after ten seconds. With more
-// ants than warps a warp moves several of them in turn.
+// another process holds some of those, the ants give up after ten seconds. With more ants than warps a warp moves
+// several of them in turn.
 
 #define TABU 2  // a bitmask, which the warps of a block can search together
 

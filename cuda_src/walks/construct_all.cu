@@ -11,7 +11,8 @@
 #define RACE 1  // 1: weighted reservoir sampling, 0: roulette wheel
 #endif
 
-constexpr int MOST_ANTS = 4;  // of a block
+constexpr int MOST_ANTS = 4;     // of a block
+constexpr int LEAST_BLOCKS = 8;  // of a multiprocessor: it bounds the registers
 
 struct Ant {
     Key key;
@@ -107,7 +108,7 @@ extern __shared__ uint4 shared_memory[];
 
 // Build m tours. tabu_memory: tabu_bytes for every warp of the grid, where shared memory is too small for the tabus;
 // tours (m, n). tau is read when the weights of all open cities are zero.
-extern "C" __global__ void __launch_bounds__(32 * MOST_ANTS)
+extern "C" __global__ void __launch_bounds__(32 * MOST_ANTS, LEAST_BLOCKS)
     construct_all(const float* __restrict__ factors, const float* tau, CITIES_PARAMETERS, float alpha, float beta,
                   float shortest, unsigned key_low, unsigned key_high, int m, int tabu_bytes, char* tabu_memory,
                   int* tours) {

@@ -31,6 +31,8 @@
 #endif
 
 constexpr int MOST_ANTS = SELECTION == TOURNAMENT ? 32 / LANES : 4;  // of a block; tournaments have just as many
+// That a multiprocessor is to hold, which bounds the registers; 0: as the compiler likes.
+constexpr int LEAST_BLOCKS = SELECTION == TOURNAMENT ? 0 : 5;
 constexpr int PARTS = 128;              // of a row, for the search in prefix sums
 constexpr int STRIDE = PARTS * WIDTH;   // of padded rows
 constexpr int CHUNKS = (WIDTH + 31) / 32;
@@ -130,7 +132,8 @@ struct OpenList {
 
 // ---- the rules
 
-// The roulette wheel. quad(q) gives the weights of the places 4 q .. 4 q + 3. Returns a place, or -1 if all weigh nothing.
+// The roulette wheel. quad(q) gives the weights of the places 4 q .. 4 q + 3. Returns a place, or -1 if none weighs
+// anything.
 template <class Quad>
 __device__ __forceinline__ int spin_wheel(int quads, float u, Quad quad) {
     const int lane = lane_id();
@@ -337,7 +340,7 @@ __device__ __forceinline__ void tournaments(const float* weights, Node* lists, i
 // Build m tours (m, n). weights and sums (n, STRIDE), ends (n, PARTS): sums and ends for trials alone. switch_left: open
 // cities at which the hybrid and the tournament change their rule; size: of a tournament. An ant has ant_bytes of
 // memory, from `memory` where shared memory is too small: a bitmask, a list, or both in this order.
-extern "C" __global__ void __launch_bounds__(32 * MOST_ANTS)
+extern "C" __global__ void __launch_bounds__(32 * MOST_ANTS, LEAST_BLOCKS)
     construct_by_rule(const float* __restrict__ weights, const float* __restrict__ sums,
                       const float* __restrict__ ends, int n, unsigned key_low, unsigned key_high, int m, int trials,
                       int switch_left, int size, int ant_bytes, char* memory, int* tours) {

@@ -1,5 +1,5 @@
-// The roulette wheel (section 4.2.1, paper 001; section IV.B, paper 000) by prefix sums over a warp: first the lane whose
-// share a spin falls into, then the place in that share.
+// The roulette wheel (section 4.2.1, paper 001; section IV.B, paper 000) by prefix sums over a warp: first the lane
+// whose share a spin falls into, then the place in that share.
 //
 // Rounding may carry a spin past the last share or place of a positive weight, which then wins.
 #pragma once

@@ -10,6 +10,7 @@ from __future__ import annotations
 import copy
 import difflib
 import inspect
+import time
 import warnings
 from abc import abstractmethod
 from typing import Any, NamedTuple
@@ -23,11 +24,11 @@ from pymoo.core.problem import Problem
 from pymoo.core.variable import get
 from pymoo.util.optimum import filter_optimum
 
-from pymoo_gpuaco.backends import State, check_backend, compiling
+from pymoo_gpuaco.backends import State, Stoppable, check_backend, compiling
 from pymoo_gpuaco.colony import checks
 from pymoo_gpuaco.display import ColonyOutput
 from pymoo_gpuaco.problems.instance import Instance, as_instance
-from pymoo_gpuaco.termination import as_new
+from pymoo_gpuaco.termination import as_new, seconds_left
 
 PYMOO_ARGUMENTS = (
     "termination",
@@ -126,6 +127,15 @@ class TourAlgorithm(Algorithm):
     def _candidates(self) -> int:
         """Length of the candidate lists that the engine reads."""
 
+    def _kind_of_candidates(self) -> str:
+        """Which cities the candidate lists hold, see ``as_instance``."""
+        return "nearest"
+
+    @property
+    def patience(self) -> int:
+        """Tours without a shorter one that this algorithm may need on its way to one."""
+        return 0
+
     @abstractmethod
     def _make_engine(self, instance: Instance) -> Any:
         """Build the engine for an instance."""
@@ -160,7 +170,7 @@ class TourAlgorithm(Algorithm):
     def instance(self) -> Instance:
         """The problem as arrays."""
         if self._instance is None:
-            self._instance = as_instance(self.problem, self._candidates())
+            self._instance = as_instance(self.problem, self._candidates(), self._kind_of_candidates())
         return self._instance
 
     @property
@@ -281,7 +291,32 @@ class TourAlgorithm(Algorithm):
         # built here, outside the time that a ("time", ..) termination counts: compilation, neighbour lists, tables
         _ = self.engine
 
+    def next(self) -> None:
+        """Make one generation. An interrupt from the keyboard ends it; the best tour it has built joins ``opt``."""
+        try:
+            super().next()
+        except KeyboardInterrupt:
+            self._rescue()
+            raise
+
+    def _rescue(self) -> None:
+        engine = self._engine
+        rescued = engine.rescued() if isinstance(engine, Stoppable) else None
+        if rescued is not None:
+            tour = Population.new("X", canonical(rescued[0][None], self.instance.symmetric))
+            self.evaluator.eval(self.problem, tour, algorithm=self)
+            both = tour if self.opt is None else Population.merge(self.opt, tour)
+            self.opt = filter_optimum(both, least_infeasible=True)
+
+    def _limit_time(self) -> None:
+        """Tell the engine when the termination's time is over: a generation may be longer than what is left."""
+        if isinstance(self.engine, Stoppable):
+            started = time.time() if self.start_time is None else self.start_time
+            left = seconds_left(self.termination, started, self.n_iter or 1)
+            self.engine.stop_at(None if left is None else time.monotonic() + left)
+
     def _initialize_infill(self) -> Population:
+        self._limit_time()
         if not self._begun:
             self._begin()
             self._begun = True
@@ -302,6 +337,7 @@ class TourAlgorithm(Algorithm):
         return self._hand_out(canonical(tours, self.instance.symmetric), len(tours))
 
     def _infill(self) -> Population:
+        self._limit_time()
         tours, lengths, built = self._build(self._draw_key())
         rows = canonical(tours, self.instance.symmetric)
         self._handed_out = Tours(rows, lengths)

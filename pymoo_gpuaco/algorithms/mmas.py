@@ -10,11 +10,16 @@ from pymoo.core.variable import get
 
 from pymoo_gpuaco.algorithms.colony import AntColony
 from pymoo_gpuaco.colony import checks
-from pymoo_gpuaco.colony.parameters import ColonyParameters
+from pymoo_gpuaco.colony.parameters import FEWEST_CITIES_TO_FOCUS, ColonyParameters
 from pymoo_gpuaco.colony.trails import best_so_far_deposits, trail_limits
+from pymoo_gpuaco.problems.tsp import TSP
 
 _SELECTIONS = ("auto", "rwm", "wrs")
+_LIST = 32  # cities that an ant chooses from first
 _TABUS = ("auto", "compact", "list", "bitmask")
+_CONSTRUCTIONS = ("auto", "full", "focused")
+# Candidates of focused ants, and tours a city that they may search without a better one while they anneal.
+_FOCUSED_CANDIDATES, _PATIENCE = 8, 5000
 _DEPOSITS = ("schedule", "iteration_best", "global_best")
 # A city of a converged colony has two edges with trail, one where direction counts.
 _LAMBDA, _CONVERGED = 0.05, 1.01
@@ -28,7 +33,12 @@ class GPUMMAS(AntColony):
 
     Parameters
     ----------
-    n_ants, alpha, beta, candidate_list_size, local_search, pheromone : see ``AntColony``.
+    construction : "full", every ant builds a whole tour (the paper); "focused", ants change good tours in a few
+        places and repair them there, thousands side by side (window search); "auto" (default) is "focused" for
+        symmetric instances of at least 8 cities, unless an argument is given that only whole tours know:
+        ``n_ants``, ``candidate_list_size``, ``local_search``, ``pheromone``, ``selection`` or ``tabu``.
+    n_ants, alpha, beta, candidate_list_size, local_search, pheromone : see ``AntColony``. Focused ants are windows,
+        ``n_ants`` of them are searched at a time (None: what keeps the device busy).
     rho : evaporation rate in (0, 1]. Default 0.35.
     selection : "wrs" (weighted reservoir sampling) or "rwm" (roulette wheel), the same distribution; "auto" takes
         the faster one.
@@ -44,17 +54,26 @@ class GPUMMAS(AntColony):
     doi:10.1016/j.future.2020.01.011.
     """
 
-    arguments = (*AntColony.arguments, "selection", "tabu", "p_best", "deposit", "restart_after")
+    arguments = (
+        *AntColony.arguments,
+        "construction",
+        "selection",
+        "tabu",
+        "p_best",
+        "deposit",
+        "restart_after",
+    )
     _learnt = (*AntColony._learnt, "_iteration", "_idle", "_recent_tour", "_recent_length")
 
     def __init__(
         self,
         n_ants: Any = None,
         *,
+        construction: str = "auto",
         alpha: Any = 1.0,
         beta: Any = 2.0,
         rho: Any = 0.35,
-        candidate_list_size: Any = 32,
+        candidate_list_size: Any = _LIST,
         local_search: Any = True,
         pheromone: str = "auto",
         selection: str = "auto",
@@ -74,6 +93,7 @@ class GPUMMAS(AntColony):
             pheromone=pheromone,
             **common,
         )
+        self.construction = construction
         self.selection = selection
         self.tabu = tabu
         self.p_best = p_best
@@ -86,7 +106,35 @@ class GPUMMAS(AntColony):
             **self._common(),
             selection=checks.choice("selection", get(self.selection), _SELECTIONS),
             tabu=checks.choice("tabu", get(self.tabu), _TABUS),
+            construction="focused" if self._focused() else "full",
         )
+
+    def _focused(self) -> bool:
+        """Whether ants change good tours, for the problem at hand; without one, whether they are told to."""
+        wanted = checks.choice("construction", get(self.construction), _CONSTRUCTIONS)
+        if wanted != "auto" or self.problem is None:
+            return wanted == "focused"
+        knows_whole_tours_alone = (
+            get(self.n_ants) is not None
+            or get(self.candidate_list_size) != _LIST
+            or get(self.local_search) is not True
+            or get(self.pheromone) != "auto"
+            or get(self.selection) != "auto"
+            or get(self.tabu) != "auto"
+        )
+        symmetric = isinstance(self.problem, TSP) and self.problem.symmetric
+        return symmetric and self.problem.n_var >= FEWEST_CITIES_TO_FOCUS and not knows_whole_tours_alone
+
+    def _candidates(self) -> int:
+        return _FOCUSED_CANDIDATES if self._focused() else super()._candidates()
+
+    def _kind_of_candidates(self) -> str:
+        return "quadrant" if self._focused() else "nearest"
+
+    @property
+    def patience(self) -> int:
+        """Tours without a shorter one that are no stagnation yet."""
+        return _PATIENCE * self.instance.n if self._focused() else 0
 
     def _check(self) -> None:
         super()._check()

@@ -18,6 +18,7 @@ from pymoo_gpuaco.backends.protocol import (
     FollowsProgress,
     Improver,
     Stateful,
+    Stoppable,
     Trails,
 )
 from pymoo_gpuaco.backends.state import State
@@ -38,6 +39,7 @@ __all__ = [
     "Improver",
     "State",
     "Stateful",
+    "Stoppable",
     "Trails",
     "check_backend",
     "cuda_devices",
@@ -90,6 +92,10 @@ def make_colony(
     """
 
     def on_cuda() -> ColonyEngine:
+        if parameters.construction == "focused":
+            from pymoo_gpuaco.backends.cuda.focused import CudaFocused
+
+            return CudaFocused(instance, parameters, device)
         from pymoo_gpuaco.backends.cuda.engine import CudaColony, lacks
 
         missing = lacks(instance, parameters)
@@ -98,6 +104,12 @@ def make_colony(
         return CudaColony(instance, parameters, device)
 
     def on_cpu() -> ColonyEngine:
+        if parameters.construction == "focused":
+            with undivided:
+                from pymoo_gpuaco.backends.cpu.windows.engine import CpuFocused, warm_up_focused
+
+            warm_up_focused()
+            return CpuFocused(instance, parameters)
         with undivided:
             from pymoo_gpuaco.backends.cpu.engine import CpuColony, warm_up
 

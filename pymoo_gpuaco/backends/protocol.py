@@ -125,6 +125,30 @@ class FollowsProgress(Protocol):
 
 
 @runtime_checkable
+class Stoppable(Protocol):
+    """Ends a call early, in a fraction of a second: what is finished by then counts.
+
+    A call that runs to its end gives the same whether it could have been stopped or not.
+    """
+
+    def stop_at(self, moment: float | None) -> None:
+        """Let the calls that follow end soon after ``time.monotonic()`` shows ``moment``; None: as late as they like.
+
+        They then return as ever: ants that were not home take the best tour that was, or the nearest-neighbour tour,
+        and ``n_built`` does not count them.
+        """
+        ...
+
+    def rescued(self) -> tuple[NDArray[np.int32], float] | None:
+        """Shortest tour, and its exact length, of a ``construct`` or ``climb`` that a KeyboardInterrupt ended.
+
+        None if the last one came to its end. The next call begins as if this one had not been made, but for trails that
+        ants change as they walk and for climbs, which go on.
+        """
+        ...
+
+
+@runtime_checkable
 class ColonyEngine(Engine, Builder, Improver, Trails, Stateful, Accepts, Protocol):
     """A colony of m ants over n cities (GPUAS, GPUMMAS, GPUACS)."""
 

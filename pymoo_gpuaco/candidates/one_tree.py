@@ -119,27 +119,27 @@ def _lightest_of_parts(o, parts, left):  # type: ignore[no-untyped-def]
 @compiled
 def _merge(o, parts, left):  # type: ignore[no-untyped-def]
     """Number the joined parts anew, drop edges inside them; return how many parts and edges are left."""
-    count = 0
     for c in range(parts):
-        if o.parent[c] == c:
-            o.label[c] = count
-            count += 1
-    for c in range(parts):
+        o.label[c] = -1
         root = c
         while o.parent[root] != root:
             root = o.parent[root]
         at = c
-        while o.parent[at] != root and at != root:
+        while o.parent[at] != root:
             o.parent[at], at = root, o.parent[at]
-        o.label[c] = o.label[root]
-    kept = 0
+    count, kept = 0, 0
     for s in range(left):
-        a, b = o.label[o.part_u[s]], o.label[o.part_v[s]]
+        a, b = o.parent[o.part_u[s]], o.parent[o.part_v[s]]
         if a != b:
-            o.part_u[kept], o.part_v[kept] = a, b
+            # numbers in the order of the edges, so that parts of one region have near numbers
+            for c in (a, b):
+                if o.label[c] < 0:
+                    o.label[c] = count
+                    count += 1
+            o.part_u[kept], o.part_v[kept] = o.label[a], o.label[b]
             o.edge[kept], o.weight[kept] = o.edge[s], o.weight[s]
             kept += 1
-    return count, kept
+    return max(count, 1), kept
 
 
 @compiled

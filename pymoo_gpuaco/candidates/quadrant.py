@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from pymoo_gpuaco.backends.cpu.compiled import compiled, inlined
 from pymoo_gpuaco.backends.cpu.graph import between
 from pymoo_gpuaco.backends.cpu.threads import spread, thread_count
-from pymoo_gpuaco.candidates.places import find_places
+from pymoo_gpuaco.candidates.places import Places, find_places
 from pymoo_gpuaco.candidates.tree import LARGEST, SQUARES, SUM, box_nearness, build_tree, nearness
 from pymoo_gpuaco.problems.metrics import Metric
 
@@ -28,7 +28,12 @@ class _Found(NamedTuple):
     near: NDArray[np.float64]  # (5, k) nearness, ascending: of each quadrant, and row 4 of all
     at: NDArray[np.int64]  # (5, k) where
     per_quadrant: int  # columns of rows 0 to 3 in use
+    by_id: (
+        bool  # whether equally near places go by their number; if not, by the tree, and crowds cost no time
+    )
     chosen: NDArray[np.int64]  # (k,) the places picked, most wanted first
+    row: NDArray[np.int32]  # (k,) a city's candidates
+    row_length: NDArray[np.float64]  # (k,) their distances
     stack: NDArray[np.int64]  # (64,) nodes to visit
     stack_near: NDArray[np.float64]  # (64,)
 
@@ -61,18 +66,48 @@ def quadrant_lists(
         per_quadrant = min(PER_QUADRANT, k // 4)
     elif not 0 <= per_quadrant <= k // 4:
         raise ValueError(f"per_quadrant must be in [0, {k // 4}] for k = {k}, got {per_quadrant}")
-    threads = thread_count()
     places = find_places(np.ascontiguousarray(coords[:, 0]), np.ascontiguousarray(coords[:, 1]))
+    return _search_all(metric, coords, places, k, k, per_quadrant, True)
+
+
+def nearest_in_the_plane(
+    metric: int, coords: NDArray[np.float64], k: int, looked_at: int
+) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
+    """Return (n, k) ids and distances of the nearest cities, crowds or not, sorted by (distance, id).
+
+    Chosen by the metric's distance among the `looked_at` (k <= looked_at <= n - 1) nearest before rounding. The rest is
+    as for `quadrant_lists`.
+    """
+    n = len(coords)
+    x, y = np.ascontiguousarray(coords[:, 0]), np.ascontiguousarray(coords[:, 1])
+    each_city = Places(x, y, np.arange(n + 1, dtype=np.int32), np.arange(n, dtype=np.int32))
+    return _search_all(metric, coords, each_city, k, looked_at, 0, False)
+
+
+def _search_all(
+    metric: int,
+    coords: NDArray[np.float64],
+    places: Places,
+    k: int,
+    looked_at: int,
+    per_quadrant: int,
+    by_id: bool,
+) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
+    """Search around every place, on all threads; return (n, k) rows."""
+    threads = thread_count()
     tree = build_tree(places.x, places.y, threads)
-    ids, length = np.empty((n, k), np.int32), np.empty((n, k))
+    ids, length = np.empty((len(coords), k), np.int32), np.empty((len(coords), k))
     measure = _MEASURE.get(Metric(metric), SQUARES)
 
     def work(_: int, first: int, last: int) -> None:
         found = _Found(
-            np.empty((5, k)),
-            np.empty((5, k), np.int64),
+            np.empty((5, looked_at)),
+            np.empty((5, looked_at), np.int64),
             per_quadrant,
-            np.empty(k, np.int64),
+            by_id,
+            np.empty(looked_at, np.int64),
+            np.empty(looked_at, np.int32),
+            np.empty(looked_at),
             np.empty(64, np.int64),
             np.empty(64),
         )
@@ -90,8 +125,8 @@ def _list_places(metric, coords, measure, tree, places, found, ids, length, firs
         count = _choose(tree, found)
         here = tree.point[p]
         for m in range(places.first[here], places.first[here + 1]):
-            _fill_row(tree, places, here, m, found, count, ids)
-            _sort_row(metric, tree.x[p], tree.y[p], coords, ids, length, places.member[m])
+            _fill_row(tree, places, here, m, found, count)
+            _sort_row(metric, tree.x[p], tree.y[p], coords, found, ids, length, places.member[m])
 
 
 @inlined
@@ -151,7 +186,8 @@ def _search(measure, tree, p, found):  # type: ignore[no-untyped-def]
     while size > 0:
         size -= 1
         box = found.stack[size]
-        if found.stack_near[size] > _farthest_of_use(found, tree, box, x, y):
+        bound = _farthest_of_use(found, tree, box, x, y)
+        if found.stack_near[size] > bound or (found.stack_near[size] == bound and not found.by_id):
             continue
         if box < leaves:
             a, b = 2 * box, 2 * box + 1
@@ -198,40 +234,43 @@ def _choose(tree, found):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def _fill_row(tree, places, here, m, found, count, ids):  # type: ignore[no-untyped-def]
+def _fill_row(tree, places, here, m, found, count):  # type: ignore[no-untyped-def]
     """List for the city in slot m of ``places.member``, at place ``here``, k cities in no order.
 
     First its neighbours in the chain, then one city of each chosen place, then, where there are too few places,
     the other cities of all of them in turn.
     """
-    k, city, filled = ids.shape[1], places.member[m], 0
+    k, filled = found.row.shape[0], 0
     low, high = places.first[here], places.first[here + 1]
     for other in (m - 1, m + 1):
         if low <= other < high and filled < k:
-            ids[city, filled] = places.member[other]
+            found.row[filled] = places.member[other]
             filled += 1
     for c in range(count):
         if filled < k:
-            ids[city, filled] = places.member[places.first[tree.point[found.chosen[c]]]]
+            found.row[filled] = places.member[places.first[tree.point[found.chosen[c]]]]
             filled += 1
     for c in range(-1, count):
         there = here if c < 0 else tree.point[found.chosen[c]]
         other = places.first[there] + (0 if c < 0 else 1)
         while filled < k and other < places.first[there + 1]:
             if c >= 0 or abs(other - m) > 1:
-                ids[city, filled] = places.member[other]
+                found.row[filled] = places.member[other]
                 filled += 1
             other += 1
 
 
 @compiled
-def _sort_row(metric, x, y, coords, ids, length, city):  # type: ignore[no-untyped-def]
-    """Compute the row's distances and sort it by (distance, id)."""
-    for s in range(ids.shape[1]):
-        j = ids[city, s]
+def _sort_row(metric, x, y, coords, found, ids, length, city):  # type: ignore[no-untyped-def]
+    """Compute the distances of the city's candidates and write those of least (distance, id), sorted."""
+    row, row_length = found.row, found.row_length
+    for s in range(row.shape[0]):
+        j = row[s]
         d = between(metric, x, y, 0.0, coords[j, 0], coords[j, 1], 0.0)
         t = s
-        while t > 0 and (length[city, t - 1] > d or (length[city, t - 1] == d and ids[city, t - 1] > j)):
-            length[city, t], ids[city, t] = length[city, t - 1], ids[city, t - 1]
+        while t > 0 and (row_length[t - 1] > d or (row_length[t - 1] == d and row[t - 1] > j)):
+            row_length[t], row[t] = row_length[t - 1], row[t - 1]
             t -= 1
-        length[city, t], ids[city, t] = d, j
+        row_length[t], row[t] = d, j
+    for s in range(ids.shape[1]):
+        ids[city, s], length[city, s] = row[s], row_length[s]

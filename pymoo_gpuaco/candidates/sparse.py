@@ -12,7 +12,6 @@ from scipy.sparse.csgraph import connected_components
 from pymoo_gpuaco.backends.cpu.compiled import compiled
 from pymoo_gpuaco.candidates.start import greedy_tour
 from pymoo_gpuaco.problems.instance import Instance
-from pymoo_gpuaco.problems.tsp import edge_lengths
 
 _CHUNK = 1 << 18  # edges whose lengths are computed together
 
@@ -54,7 +53,7 @@ def pair_lengths(instance: Instance, i: NDArray[Any], j: NDArray[Any]) -> NDArra
     length = np.empty(len(i))
     for start in range(0, len(i), _CHUNK):
         piece = slice(start, start + _CHUNK)
-        length[piece] = edge_lengths(instance.metric, instance.coords, instance.matrix, i[piece], j[piece])
+        length[piece] = instance.distance(i[piece], j[piece])
     return length
 
 

@@ -22,12 +22,15 @@ class Cooling:
     progress: float = math.nan  # of the run, in [0, 1]
 
     def next(self) -> tuple[float, float]:
-        """Count a generation; return its first and last temperature as shares of the heat."""
+        """Count a generation of trials; return its first and last temperature as shares of the heat."""
         if self.planned == 0:
             self.planned = self.first << min(self.cycle, 40)
             left = self._left()
             if left < 3 * self.planned:  # the next cycle, twice as long, would not come to its end
                 self.planned = max(1, int(left))
+        elif self.planned != self.first << min(self.cycle, 40) and math.isfinite(self._left()):
+            # the last cycle: what is left of the run is known better the further it is
+            self.planned = max(self.done + 1, self.done + int(self._left()))
         hot = 1.0 - self.done / self.planned
         self.done += 1
         self.generations += 1
@@ -37,7 +40,7 @@ class Cooling:
     @property
     def at_end(self) -> bool:
         """Whether the generation just counted ends a cycle."""
-        return self.done == self.planned
+        return 0 < self.planned <= self.done
 
     def begin_next(self) -> None:
         """Go on to the next cycle."""

@@ -17,7 +17,7 @@ class FocusedParameters:
     whole_up_to : up to so many cities each ant keeps a whole tour of its own, >= 8; above, ants take windows of one
         tour. Default 12,000.
     n_tours : tours of their own that ants keep there, in [1, 64]. Default 2.
-    window : cities of a window, in [64, 100,000]. Default 1,000.
+    window : cities of a window, in [64, 100,000]. Default 5,000.
     trials : kicks that the ants of one generation make together, >= 1. Default 2,048.
     heat : temperature at which a cycle of annealing starts, in mean edge lengths of the tour, in [0, 100].
         Default 0.6.
@@ -29,7 +29,7 @@ class FocusedParameters:
     n_candidates: int = 5
     whole_up_to: int = 12_000
     n_tours: int = 2
-    window: int = 1000
+    window: int = 5000
     trials: int = 2048
     heat: float = 0.6
     first_cycle: float = 4.0

@@ -22,6 +22,8 @@ SELECTIONS = (
     "pseudo_random_proportional",
 )
 TABUS = ("auto", "list", "compact", "bitmask")
+CONSTRUCTIONS = ("full", "focused")
+FEWEST_CITIES_TO_FOCUS = 8
 MEMORIES = ("auto", "dense", "candidate", "selective")
 MOVES = ("2opt", "2opt+oropt")
 CLIMBER_MOVES = ("best", "batch")
@@ -104,6 +106,9 @@ class ColonyParameters:
     local_update_period : every which selected edge gets the local update, >= 1 (section 4.2, paper 003).
     together : ACS ants step together; else each walks its whole tour on its own.
     trails_per_node : slots of the selective memory, >= 1.
+    construction : "full", ants build whole tours, or "focused", ants change good tours in a few places; then what
+        belongs to building alone (``candidate_list_size``, ``local_search``, ``memory``, ``selection``, ``tabu``) has
+        no meaning.
     deterministic : repeat a run exactly from its keys, whatever it costs. Only ACS ants that do not step together need
         it, on CUDA: there they then walk one after another.
     """
@@ -125,6 +130,7 @@ class ColonyParameters:
     together: bool = True
     trails_per_node: int = 8
     deterministic: bool = False
+    construction: str = "full"
 
     def __post_init__(self) -> None:
         """Validate."""
@@ -145,6 +151,7 @@ class ColonyParameters:
         checks.flag("together", self.together)
         checks.integer("trails_per_node", self.trails_per_node, 1, 1024)
         checks.flag("deterministic", self.deterministic)
+        checks.choice("construction", self.construction, CONSTRUCTIONS)
         if self.candidate_list_size is None and self.memory in ("candidate", "selective"):
             raise ValueError(
                 f"pheromone={self.memory!r} keeps trails of few edges and needs a candidate list: "

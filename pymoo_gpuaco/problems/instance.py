@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from pymoo.core.problem import Problem
 from scipy.spatial import cKDTree
 
+from pymoo_gpuaco.colony import checks
 from pymoo_gpuaco.problems.metrics import Metric, distances
 from pymoo_gpuaco.problems.tsp import TSP, prepare_matrix, tour_lengths
 
@@ -18,6 +19,8 @@ __all__ = ["Instance", "as_instance"]
 # Cities asked of the k-d tree beyond k + 1: among cities at equal rounded distance it lets the lower id win
 # in all but crowded cases, and it covers neighbours that the tree's own rounding puts in another order.
 _SPARE = 8
+# Cities from which on a search of our own, compiled and on all threads, is several times faster than scipy's.
+_LARGE = 20_000
 # Cities queried together: bounds the temporaries to some tens of megabytes.
 _BLOCK_ENTRIES = 1 << 19
 
@@ -76,8 +79,10 @@ class Instance:
         return float(tour_lengths(self.metric, self.coords, self.matrix, row[None], self.n, "tour")[0])
 
 
-def as_instance(problem: Problem, k: int) -> Instance:
+def as_instance(problem: Problem, k: int, kind: str = "nearest") -> Instance:
     """Turn a pymoo problem into an `Instance` with `k` neighbours a city (k >= 1; at most n - 1 are listed).
+
+    kind : "nearest", or "quadrant": in the plane some of the nearest in every direction (`candidates.quadrant`).
 
     Taken are `TSP`, pymoo's `TravelingSalesman`, and any single-objective, unconstrained Problem over integer
     permutations (`vtype=int`) that has its distance matrix as attribute `D`. The problem is left as it is.
@@ -85,15 +90,25 @@ def as_instance(problem: Problem, k: int) -> Instance:
     Raises TypeError when it is not a pymoo Problem, has no `D` or variables that are not integers, and
     ValueError when objectives, constraints, bounds, `D` or `k` do not fit.
     """
+    from pymoo_gpuaco.candidates.quadrant import (
+        has_quadrants,
+        quadrant_lists,
+    )  # which compiles, and not all need it
+
     if isinstance(k, bool) or not isinstance(k, (int, np.integer)):
         raise TypeError(f"k must be an int, got {type(k).__name__}")
+    checks.choice("kind", kind, ("nearest", "quadrant"))
     if k < 1:
         raise ValueError(f"k must be at least 1, got {k}")
     if not isinstance(problem, TSP):
         matrix, symmetric, integral = _matrix_of(problem)
     elif problem.coords is not None:
         metric, coords = problem.metric, problem.coords
-        neighbours, near = nearest_by_coordinates(metric, coords, min(int(k), len(coords) - 1))
+        k = min(int(k), len(coords) - 1)
+        if kind == "quadrant" and has_quadrants(metric, coords):
+            neighbours, near = quadrant_lists(metric, coords, k)
+        else:
+            neighbours, near = nearest_by_coordinates(metric, coords, k)
         empty = np.zeros((0, 0))
         return Instance(int(metric), coords, empty, neighbours, near, problem.symmetric, problem.integral)
     else:
@@ -145,8 +160,13 @@ def nearest_by_coordinates(
         points = np.column_stack([np.cos(lat) * np.cos(lon), np.cos(lat) * np.sin(lon), np.sin(lat)])
     else:
         points = coords if coords[:, 2].any() else coords[:, :2]
+    n = len(coords)
+    if n >= _LARGE and points.shape[1] == 2:
+        # Imported here: compiling is not worth it for fewer cities.
+        from pymoo_gpuaco.candidates.quadrant import nearest_in_the_plane
+
+        return nearest_in_the_plane(metric, coords, k, min(n - 1, k + _SPARE))
     norm = {Metric.MAN: 1.0, Metric.MAX: np.inf}.get(metric, 2.0)
-    n = len(points)
     tree = cKDTree(points)
     asked = min(n, k + 1 + _SPARE)
     neighbours = np.empty((n, k), dtype=np.int32)

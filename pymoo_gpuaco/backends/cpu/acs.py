@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from pymoo_gpuaco.backends.cpu.compiled import allocating, compiled
-from pymoo_gpuaco.backends.cpu.construct import best_remaining, power
+from pymoo_gpuaco.backends.cpu.construct import UNFINISHED, best_remaining, power
 from pymoo_gpuaco.backends.cpu.philox import STREAM_CONSTRUCTION, new_stream, next_below, next_uniform
 from pymoo_gpuaco.backends.cpu.selection import roulette_among_candidates
 from pymoo_gpuaco.backends.cpu.tabu import Tabu, clear, visit
@@ -58,13 +58,14 @@ def _row(tabus, ant):  # type: ignore[no-untyped-def]
 
 @allocating
 def build_tours_acs(  # type: ignore[no-untyped-def]
-    graph, t, eta_beta, rule, tabus, key, xi, tau0, period, together, symmetric, tours
+    graph, t, eta_beta, rule, tabus, key, xi, tau0, period, together, symmetric, tours, stop
 ):
     """All ants, each changing the trails behind it; ``tours`` is (m, n) int32.
 
     ``together``: every ant makes its step before any makes the next one (ACS-GPU, section 3.1.2, paper 003);
     otherwise an ant walks its whole tour before the next starts (one legal order of ACS-GPU-Alt).
-    The local update is made on every ``period``-th edge that an ant selects (section 4.2).
+    The local update is made on every ``period``-th edge that an ant selects (section 4.2). ``stop`` as in
+    ``build_tours_from_candidates``.
     """
     m, n = tours.shape
     k = graph.neighbours.shape[1]
@@ -77,6 +78,11 @@ def build_tours_acs(  # type: ignore[no-untyped-def]
         tours[ant, 0] = start
         visit(_row(tabus, ant), start)
     for turn in range((n - 1) * m):
+        if stop[0] != 0:
+            for ant in range(m):
+                if tabus.left[ant] > 0:
+                    tours[ant, 0] = UNFINISHED
+            break
         if together:
             p, ant = turn // m + 1, turn % m
         else:

@@ -27,6 +27,8 @@ from pymoo_gpuaco.backends.cpu.selection import (
 from pymoo_gpuaco.backends.cpu.tabu import clear, visit
 from pymoo_gpuaco.backends.cpu.trails import DENSE
 
+UNFINISHED = -1  # first city of a tour that an interrupt or the clock left in pieces
+
 
 class Rule(NamedTuple):
     """How an ant chooses; the numbers of ``colony.parameters`` as plain scalars."""
@@ -120,7 +122,7 @@ def next_among_all(choice, i, tabu, rule, rng):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def _walk(graph, t, weights, rule, tabu, rng, cities, chances, tours, ant):  # type: ignore[no-untyped-def]
+def _walk(graph, t, weights, rule, tabu, rng, cities, chances, tours, ant, stop):  # type: ignore[no-untyped-def]
     """One ant of ``build_tours_from_candidates``; apart, as that one allocates."""
     n = tours.shape[1]
     clear(tabu)
@@ -129,6 +131,9 @@ def _walk(graph, t, weights, rule, tabu, rng, cities, chances, tours, ant):  # t
         tours[ant, p] = i
         visit(tabu, i)
         if p == n - 1:
+            break
+        if stop[0] != 0:
+            tours[ant, 0] = UNFINISHED
             break
         row = np.uint32(i)  # unsigned: numba looks for no negative index
         if rule.selection == RACE:
@@ -142,20 +147,23 @@ def _walk(graph, t, weights, rule, tabu, rng, cities, chances, tours, ant):  # t
 
 # Two functions, not one with a switch: most runs need one of them, and each takes seconds to compile.
 @allocating
-def build_tours_from_candidates(graph, t, weights, rule, tabu, key, first, last, tours):  # type: ignore[no-untyped-def]
+def build_tours_from_candidates(graph, t, weights, rule, tabu, key, first, last, tours, stop):  # type: ignore[no-untyped-def]
     """Ants first .. last-1 walk from a random city, to unvisited candidates while there are any.
 
-    ``weights`` is (n, k), ``tours`` (m, n) int32.
+    ``weights`` is (n, k), ``tours`` (m, n) int32. Once ``stop[0]`` is 1, tours begin with ``UNFINISHED`` and are none.
     """
     cities, chances = np.empty(weights.shape[1], np.int32), np.empty(weights.shape[1])
     for ant in range(first, last):
         rng = new_stream(key, ant, STREAM_CONSTRUCTION)
-        _walk(graph, t, weights, rule, tabu, rng, cities, chances, tours, ant)
+        _walk(graph, t, weights, rule, tabu, rng, cities, chances, tours, ant, stop)
 
 
 @allocating
-def build_tours_from_all(graph, t, choice, rule, tabu, key, first, last, tours):  # type: ignore[no-untyped-def]
-    """Ants first .. last-1 walk from a random city and weigh all open cities at each step; ``tours`` (m, n) int32."""
+def build_tours_from_all(graph, t, choice, rule, tabu, key, first, last, tours, stop):  # type: ignore[no-untyped-def]
+    """Ants first .. last-1 walk from a random city and weigh all open cities at each step; ``tours`` (m, n) int32.
+
+    ``stop`` as in ``build_tours_from_candidates``.
+    """
     n = tours.shape[1]
     for ant in range(first, last):
         rng = new_stream(key, ant, STREAM_CONSTRUCTION)
@@ -166,14 +174,20 @@ def build_tours_from_all(graph, t, choice, rule, tabu, key, first, last, tours):
             visit(tabu, i)
             if p == n - 1:
                 break
+            if stop[0] != 0:
+                tours[ant, 0] = UNFINISHED
+                break
             j = next_among_all(choice, i, tabu, rule, rng)
             # every weight may have underflowed to 0
             i = j if j >= 0 else best_remaining(graph, t, i, tabu, rule)
 
 
 @compiled
-def nearest_neighbour_tour(graph, start, tabu, tour):  # type: ignore[no-untyped-def]
-    """Greedy tour of Eq. (1), paper 000: always to the nearest open city, ties to the lower number."""
+def nearest_neighbour_tour(graph, start, tabu, tour, stop):  # type: ignore[no-untyped-def]
+    """Greedy tour of Eq. (1), paper 000: always to the nearest open city, ties to the lower number.
+
+    Once ``stop[0]`` is 1, the rest of the cities follow as they come.
+    """
     n = tour.shape[0]
     clear(tabu)
     i = np.int64(start)
@@ -186,6 +200,8 @@ def nearest_neighbour_tour(graph, start, tabu, tour):  # type: ignore[no-untyped
             if not tabu.visited[c]:
                 j = np.int64(c)
                 break
+        if j < 0 and stop[0] != 0:
+            j = np.int64(tabu.unvisited[0])
         if j < 0:
             nearest = np.inf
             for q in range(tabu.left[0]):
@@ -200,9 +216,10 @@ def nearest_neighbour_tour(graph, start, tabu, tour):  # type: ignore[no-untyped
 
 @compiled
 def measure(graph, first, last, tours, lengths):  # type: ignore[no-untyped-def]
-    """Exact lengths of tours first .. last-1."""
+    """Exact lengths of tours first .. last-1, but of unfinished ones."""
     for ant in range(first, last):
-        lengths[ant] = tour_length(graph, tours[ant])
+        if tours[ant, 0] >= 0:
+            lengths[ant] = tour_length(graph, tours[ant])
 
 
 @compiled

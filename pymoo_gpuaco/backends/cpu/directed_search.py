@@ -94,15 +94,17 @@ def improve_end(graph, w, e):  # type: ignore[no-untyped-def]
 def improve_directed_tours(graph, w, first, last, tours, lengths):  # type: ignore[no-untyped-def]
     """Ants first .. last-1: Or-opt to the local optimum; ``tours`` (m, n) in place, exact ``lengths`` (m,).
 
-    Raises RuntimeError as ``improve_tours`` does.
+    Unfinished tours and errors as in ``improve_tours``.
     """
     for ant in range(first, last):
+        if tours[ant, 0] < 0:
+            continue
         load_tour(w, tours[ant])
         for p in range(w.tour.shape[0]):
             push(w, w.tour[p])
         while w.ring[1] > 0:
             e = pop(w)
-            while improve_end(graph, w, e) < 0.0:
+            while w.stop[0] == 0 and improve_end(graph, w, e) < 0.0:
                 w.moves_left[0] -= 1
                 if w.moves_left[0] == 0:
                     raise RuntimeError(NO_END)

@@ -11,6 +11,7 @@ from pymoo_gpuaco.backends.cpu import acs, construct, hill_climbing, local_searc
 from pymoo_gpuaco.backends.cpu import trails as trail_memory
 from pymoo_gpuaco.backends.cpu.graph import make_graph, tour_length
 from pymoo_gpuaco.backends.cpu.improver import MANY_CITIES, CpuImprover
+from pymoo_gpuaco.backends.cpu.stop import Stop
 from pymoo_gpuaco.backends.cpu.tabu import Tabu, make_tabu
 from pymoo_gpuaco.backends.cpu.threads import apart, spread, thread_count
 from pymoo_gpuaco.backends.forks import undivided
@@ -31,6 +32,8 @@ CLIMBERS = 32
 # Pairs that all climbers together evaluate in one call: well under a second on one core.
 PAIRS_PER_CALL = 100_000_000
 _LAST_RESTART = 2**62
+# Steps or rows that a thread takes on at once, in cities: some milliseconds, after which it asks whether to stop.
+_SLICE = 50_000
 
 _SELECTION = {
     "rwm": selection.COMPRESSED,
@@ -74,7 +77,8 @@ class CpuColony:
         self._all_cities = parameters.candidate_list_size is None
         self._acs = parameters.selection == "pseudo_random_proportional"
         memory = parameters.resolved_memory(n)
-        self._improver = CpuImprover(instance, parameters.local_search, self._graph)
+        self._stop = Stop()
+        self._improver = CpuImprover(instance, parameters.local_search, self._graph, self._stop)
         self._check_memory(memory)
         positive = instance.neighbour_distances[instance.neighbour_distances > 0]
         self._rule = construct.Rule(
@@ -99,6 +103,12 @@ class CpuColony:
         self._tau0 = 0.0
         self._threads = min(thread_count(), self.n_ants)
         self._tabus = [make_tabu(n) for _ in range(self._threads)]
+        self._improver.prepare(self._threads)
+        self._greedy: tuple[NDArray[np.int32], float] | None = None
+        self._rescued: tuple[NDArray[np.int32], float] | None = None
+        self._n_built = self.n_ants
+        # which ants (m,) were not home when the last construction had to end, and the tour that stands for theirs
+        self._absent: tuple[NDArray[np.bool_], NDArray[np.int32]] | None = None
         self._eta_beta = self._heuristic()
         k = self._graph.neighbours.shape[1]
         if self._all_cities:
@@ -143,14 +153,27 @@ class CpuColony:
 
     @property
     def n_built(self) -> int:
-        """Tours of a construction: one an ant."""
-        return self.n_ants
+        """Tours of a construction: one an ant that came home, at least 1."""
+        return self._n_built
 
     def greedy_tour(self, start: int = 0) -> tuple[NDArray[np.int32], float]:
         """Nearest-neighbour tour from city ``start`` and its length."""
         tour = np.empty(self.instance.n, np.int32)
-        construct.nearest_neighbour_tour(self._graph, start, self._tabus[0], tour)
-        return tour, float(tour_length(self._graph, tour))
+        graph, flag = self._graph, self._stop.flag
+        self._stop.lower()
+        self._stop.spread(
+            lambda *_: construct.nearest_neighbour_tour(graph, start, self._tabus[0], tour, flag), 1, 1
+        )
+        self._greedy = tour, float(tour_length(graph, tour))
+        return tour.copy(), self._greedy[1]
+
+    def stop_at(self, moment: float | None) -> None:
+        """End the calls that follow soon after ``time.monotonic()`` shows ``moment``, see ``Stoppable``."""
+        self._stop.until = moment
+
+    def rescued(self) -> tuple[NDArray[np.int32], float] | None:
+        """Shortest tour of a construction that an interrupt ended, see ``Stoppable``."""
+        return self._rescued
 
     def reset_trails(self, value: float) -> None:
         """Set every trail to ``value``, which ACS also takes as its tau_0."""
@@ -160,23 +183,65 @@ class CpuColony:
     def construct(self, key: int) -> NDArray[np.float64]:
         """Build and improve m tours; return their exact lengths (m,)."""
         seed = np.uint64(key)
-        if self._acs:
-            self._walk_with_local_update(seed)
-        else:
-            self._refresh_weights()
-            spread(lambda thread, a, b: self._walk(thread, a, b, seed), self.n_ants, self._threads)
-        self._improver.work(self._tours, self._lengths, key, self._reference)
-        best = int(self._lengths.argmin())
-        if self._lengths[best] < self._reference_length:
-            self._reference_length = float(self._lengths[best])
-            local_search.tour_neighbours(self._tours[best], self._reference)
+        self._stop.lower()
+        self._rescued = self._absent = None
+        self._lengths[:] = np.inf  # until they are home
+        try:
+            if self._acs:
+                self._stop.spread(lambda *_: self._walk_with_local_update(seed), 1, 1)
+            else:
+                self._refresh_weights()
+            self._stop.spread(
+                lambda thread, a, b: self._send_ants(thread, a, b, seed), self.n_ants, self._threads
+            )
+        except KeyboardInterrupt:
+            self._rescued = self._bring_home()
+            raise
+        tour, length = self._bring_home()
+        if length < self._reference_length:
+            self._reference_length = length
+            local_search.tour_neighbours(tour, self._reference)
         return self._lengths.copy()
+
+    def _send_ants(self, thread: int, first: int, last: int, seed: np.uint64) -> None:
+        """Walk and improve, a few ants at a time: those that are home when work is to end count."""
+        together = max(1, _SLICE // self.instance.n)
+        for ant in range(first, last, together):
+            if self._stop.flag[0]:
+                break
+            end = min(ant + together, last)
+            if not self._acs:
+                self._walk(thread, ant, end, seed)
+            self._improver.work(thread, ant, end, seed, self._tours, self._lengths, self._reference)
+
+    def _bring_home(self) -> tuple[NDArray[np.int32], float]:
+        """Shortest tour of the construction, and its length. Ants that were not home when it had to end take it too.
+
+        Where nobody was home in time, it is the nearest-neighbour tour.
+        """
+        best = int(self._lengths.argmin())
+        tour, length = self._tours[best], float(self._lengths[best])
+        if length == np.inf:
+            tour, length = self.greedy_tour() if self._greedy is None else self._greedy
+        absent = self._lengths == np.inf
+        self._n_built = max(1, self.n_ants - int(absent.sum()))
+        if absent.any():
+            self._absent = absent, tour.copy()
+            self._lengths[absent] = length
+        return tour.copy(), length
+
+    def _write_out(self) -> None:
+        """Give absent ants their tour: apart, as it may be gigabytes and most often nobody asks for it."""
+        if self._absent is not None:
+            absent, tour = self._absent
+            self._tours[absent] = tour
+            self._absent = None
 
     def _refresh_weights(self) -> None:
         """Recompute tau^alpha eta^beta."""
         alpha = self._rule.alpha
 
-        def rows(_: int, first: int, last: int) -> None:
+        def rows(first: int, last: int) -> None:
             if not self._all_cities:
                 trail_memory.candidate_weights(
                     self._graph, self._trails, alpha, self._eta_beta, first, last, self._weights
@@ -188,10 +253,17 @@ class CpuColony:
             if prefix.size:
                 np.cumsum(everyone[first:last], axis=1, out=prefix[first:last])
 
-        spread(rows, self.instance.n, thread_count())
+        together = max(1, _SLICE // self._eta_beta.shape[1])
+
+        def slices(_: int, first: int, last: int) -> None:
+            for row in range(first, last, together):
+                if not self._stop.flag[0]:
+                    rows(row, min(row + together, last))
+
+        self._stop.spread(slices, self.instance.n, thread_count())
 
     def _walk(self, thread: int, first: int, last: int, seed: np.uint64) -> None:
-        common = (self._rule, self._tabus[thread], seed, first, last, self._tours)
+        common = (self._rule, self._tabus[thread], seed, first, last, self._tours, self._stop.flag)
         if self._all_cities:
             construct.build_tours_from_all(self._graph, self._trails, self._choice, *common)
         else:
@@ -214,6 +286,7 @@ class CpuColony:
             bool(p.together),
             self.instance.symmetric,
             self._tours,
+            self._stop.flag,
         )
 
     def improve(self, tours: ArrayLike, key: int) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
@@ -222,6 +295,7 @@ class CpuColony:
 
     def accept(self, tours: ArrayLike, lengths: ArrayLike) -> None:
         """Let tours (m, n) take the places of longer ones, see ``Accepts``."""
+        self._write_out()
         rows = immigrants.in_order(tours, lengths, self.instance.n)
         measured = np.array([tour_length(self._graph, tour) for tour in rows])
         for ant, row in immigrants.places(self._lengths, measured):
@@ -229,10 +303,18 @@ class CpuColony:
 
     def tours(self, ants: ArrayLike) -> NDArray[np.int32]:
         """Copy the tours (len(ants), n) of the last construction."""
-        return self._tours[np.asarray(ants, dtype=np.intp)]
+        numbers = np.asarray(ants, dtype=np.intp)
+        tours = self._tours[numbers]
+        if self._absent is not None:
+            absent, tour = self._absent
+            tours[absent[numbers]] = tour
+        return tours
 
     def update_trails(self, update: TrailUpdate) -> None:
         """Evaporate and deposit, see ``TrailUpdate``."""
+        if self._stop.passed():  # nobody will walk on these trails in this run
+            return
+        self._write_out()
         t, symmetric = self._trails, self.instance.symmetric
         deposits = update.written_out(self._tours, self._lengths).deposits
         amounts = [(np.ascontiguousarray(tour, np.int32), float(amount)) for tour, amount in deposits]
@@ -249,6 +331,8 @@ class CpuColony:
         trail_memory.evaporate_rest(t, rho, low, high)
         # what is added comes first: it is cut to tau_max before anything is taken away
         for tour, amount in sorted(amounts, key=lambda pair: pair[1] < 0.0):
+            if self._stop.passed():
+                break
             trail_memory.deposit(t, tour, amount, low, high, symmetric)
 
     def branching_factor(self, lam: float) -> float:
@@ -257,6 +341,7 @@ class CpuColony:
 
     def export_state(self) -> State:
         """Trails, the last tours and tau_0, as copies."""
+        self._write_out()
         t = self._trails
         return {
             "tau": t.tau.copy(),
@@ -286,6 +371,7 @@ class CpuColony:
             t.ids[...], t.tail[...] = ids, tail
         t.tau[...], t.rest[...], self._tau0 = tau, rest, float(tau0[0])
         self._tours[...], self._lengths[...] = tours, lengths
+        self._absent = None
         self._reference[...], self._reference_length = reference, float(reference_length[0])
 
 
@@ -311,6 +397,16 @@ class CpuClimbers:
         self._best_tours = np.zeros((self.n_climbers, instance.n), np.int32)
         self._best_lengths = np.full(self.n_climbers, np.inf)
         self._threads = min(thread_count(), self.n_climbers)
+        self._stop = Stop()
+        self._rescued: tuple[NDArray[np.int32], float] | None = None
+
+    def stop_at(self, moment: float | None) -> None:
+        """End the calls that follow soon after ``time.monotonic()`` shows ``moment``, see ``Stoppable``."""
+        self._stop.until = moment
+
+    def rescued(self) -> tuple[NDArray[np.int32], float] | None:
+        """Shortest tour of a call that an interrupt ended, see ``Stoppable``."""
+        return self._rescued
 
     def climb(self, key: int, pairs: int = PAIRS_PER_CALL) -> int:
         """Work for about ``pairs`` evaluated pairs, all climbers together; return the climbs finished."""
@@ -327,9 +423,16 @@ class CpuClimbers:
                 budget,
                 self._best_tours,
                 self._best_lengths,
+                self._stop.flag,
             )
 
-        spread(work, self.n_climbers, self._threads)
+        self._stop.lower()
+        self._rescued = None
+        try:
+            self._stop.spread(work, self.n_climbers, self._threads)
+        except KeyboardInterrupt:
+            self._rescued = self.best()
+            raise
         return sum(finished)
 
     def start_from(self, tours: ArrayLike) -> None:

@@ -92,8 +92,8 @@ def _least_clear(row, next_row, edge, last, i):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def _scan(graph, c, climber, places, edge, row, next_row, budget):  # type: ignore[no-untyped-def]
-    """Evaluate moves row by row until the scan is complete or the budget of pairs is spent; the budget left.
+def _scan(graph, c, climber, places, edge, row, next_row, budget, stop):  # type: ignore[no-untyped-def]
+    """Evaluate moves row by row until the scan is complete, the budget spent or ``stop[0]`` 1; the budget left.
 
     Removing the edges after positions i and j changes the length by
     d(i, j) + d(i+1, j+1) - d(i, i+1) - d(j, j+1): the second term is the first of row i+1, so a move costs one
@@ -110,7 +110,7 @@ def _scan(graph, c, climber, places, edge, row, next_row, budget):  # type: igno
     if i == 0:
         c.own_gain[climber] = 0.0
     _distances_from(graph, i, tour, places, i + 1, row)
-    while i < n - 2 and budget > 0:
+    while i < n - 2 and budget > 0 and stop[0] == 0:
         _distances_from(graph, i + 1, tour, places, i + 2, next_row)
         last = np.inf  # the move with the edge from the last position back to the first
         if i > 0:
@@ -201,16 +201,19 @@ def _make_batch(c, climber):  # type: ignore[no-untyped-def]
 
 
 @allocating
-def climb(graph, c, key, first, last, budget, best_tours, best_lengths):  # type: ignore[no-untyped-def]
+def climb(graph, c, key, first, last, budget, best_tours, best_lengths, stop):  # type: ignore[no-untyped-def]
     """Climbers first .. last-1, each for about ``budget`` evaluated pairs; the number of climbs that ended.
 
     ``best_tours`` (m, n) and ``best_lengths`` (m,) receive the shortest tour each climber had in this call.
+    Once ``stop[0]`` is 1 a climber rests where it is, but for the first one's start.
     """
     m, n = c.tours.shape
     places = np.empty((3 if graph.coords.shape[0] > 0 else 0, n))
     edge, row, next_row = np.empty(n), np.empty(n), np.empty(n)
     finished = 0
     for climber in range(first, last):
+        if stop[0] != 0 and climber > first:
+            break
         tour = c.tours[climber]
         best_lengths[climber] = np.inf
         left = budget
@@ -225,9 +228,9 @@ def climb(graph, c, key, first, last, budget, best_tours, best_lengths):  # type
             if c.lengths[climber] < best_lengths[climber]:
                 best_lengths[climber] = c.lengths[climber]
                 best_tours[climber] = tour
-            if left <= 0:
+            if left <= 0 or stop[0] != 0:
                 break
-            left = _scan(graph, c, climber, places, edge, row, next_row, left)
+            left = _scan(graph, c, climber, places, edge, row, next_row, left, stop)
             if c.row[climber] < n - 2:
                 continue
             if c.gain[climber] == 0.0:

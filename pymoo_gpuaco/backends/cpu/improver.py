@@ -7,7 +7,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from pymoo_gpuaco.backends.cpu import construct, directed_search, local_search
 from pymoo_gpuaco.backends.cpu.graph import Graph, make_graph
-from pymoo_gpuaco.backends.cpu.threads import spread, thread_count
+from pymoo_gpuaco.backends.cpu.stop import Stop
+from pymoo_gpuaco.backends.cpu.threads import thread_count
 from pymoo_gpuaco.backends.protocol import Kind
 from pymoo_gpuaco.colony import checks
 from pymoo_gpuaco.colony.parameters import LocalSearch
@@ -22,7 +23,7 @@ def usual_kicks(n: int) -> float:
 
 
 class CpuImprover:
-    """``Improver`` on all cores; ``search=None`` only measures.
+    """``Improver`` on all cores; ``search=None`` only measures. ``stop`` ends the searches of an engine's own tours.
 
     Raises
     ------
@@ -31,7 +32,13 @@ class CpuImprover:
 
     kind: Kind = "cpu"
 
-    def __init__(self, instance: Instance, search: LocalSearch | None, graph: Graph | None = None) -> None:
+    def __init__(
+        self,
+        instance: Instance,
+        search: LocalSearch | None,
+        graph: Graph | None = None,
+        stop: Stop | None = None,
+    ) -> None:
         if search is not None and search.moves == "2opt" and not instance.symmetric:
             raise ValueError(
                 "local_search='2opt' reverses paths and needs a symmetric instance; "
@@ -41,6 +48,7 @@ class CpuImprover:
         self.instance = instance
         self._search = search
         self._graph = make_graph(instance) if graph is None else graph
+        self._stop = Stop() if stop is None else stop
         self._nothing_known = np.full((n, 2), -1, np.int32)
         self._workspaces: list[local_search.Workspace] = []
 
@@ -48,32 +56,23 @@ class CpuImprover:
         """Improve any number of tours (m, n); return copies and their exact lengths (m,)."""
         rows = checks.permutations("tours", tours, self.instance.n).astype(np.int32)
         lengths = np.empty(len(rows))
-        self.work(rows, lengths, key, self._nothing_known)
-        return rows, lengths
-
-    def work(
-        self,
-        tours: NDArray[np.int32],
-        lengths: NDArray[np.float64],
-        key: int,
-        reference: NDArray[np.int32],
-    ) -> None:
-        """Improve ``tours`` (m, n), which are permutations, where they are, and measure them into ``lengths`` (m,).
-
-        ``reference`` (n, 2) holds the tour neighbours of a tour that has been searched: stretches of it are not
-        searched again. -1 stands for none.
-        """
-        threads = min(thread_count(), len(tours))
-        while self._search is not None and len(self._workspaces) < threads:
-            self._workspaces.append(local_search.make_workspace(self.instance.n))
+        threads = min(thread_count(), len(rows))
+        self.prepare(threads)
 
         def part(thread: int, first: int, last: int) -> None:
-            self._work(thread, first, last, np.uint64(key), tours, lengths, reference)
+            self.work(thread, first, last, np.uint64(key), rows, lengths, self._nothing_known)
 
-        if len(tours):
-            spread(part, len(tours), threads)
+        if len(rows):
+            self._stop.lower()
+            self._stop.spread(part, len(rows), threads)
+        return rows, lengths
 
-    def _work(
+    def prepare(self, threads: int) -> None:
+        """Make room for so many threads that ``work``."""
+        while self._search is not None and len(self._workspaces) < threads:
+            self._workspaces.append(local_search.make_workspace(self.instance.n, stop=self._stop.flag))
+
+    def work(
         self,
         thread: int,
         first: int,
@@ -83,6 +82,11 @@ class CpuImprover:
         lengths: NDArray[np.float64],
         reference: NDArray[np.int32],
     ) -> None:
+        """Improve rows first .. last-1 of ``tours`` (m, n) where they are, and measure them into ``lengths`` (m,).
+
+        ``reference`` (n, 2) holds the tour neighbours of a tour that has been searched: stretches of it are not
+        searched again. -1 stands for none. Tours that begin with -1 were not finished and are left alone.
+        """
         search, n = self._search, self.instance.n
         if search is None:
             construct.measure(self._graph, first, last, tours, lengths)

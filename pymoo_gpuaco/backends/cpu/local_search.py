@@ -37,10 +37,11 @@ class Workspace(NamedTuple):
     log: np.ndarray  # (capacity, 2) int32: first position and number of cities of each reversal
     logged: np.ndarray  # (1,) int64: reversals written, or NOT_LOGGING
     moves_left: np.ndarray  # (1,) int64: moves that this tour may still take
+    stop: np.ndarray  # (1,) uint8: 1 when the search is to end where it is
 
 
-def make_workspace(n: int, log_capacity: int = 4096) -> Workspace:
-    """Allocate what one thread needs for tours of n cities."""
+def make_workspace(n: int, log_capacity: int = 4096, stop: np.ndarray | None = None) -> Workspace:
+    """Allocate what one thread needs for tours of n cities; ``stop`` is the flag that ends its searches."""
     return Workspace(
         np.zeros(n, np.int32),
         np.zeros(n, np.int32),
@@ -50,6 +51,7 @@ def make_workspace(n: int, log_capacity: int = 4096) -> Workspace:
         np.empty((log_capacity, 2), np.int32),
         np.full(1, NOT_LOGGING, np.int64),
         np.zeros(1, np.int64),
+        np.zeros(1, np.uint8) if stop is None else stop,
     )
 
 
@@ -262,13 +264,13 @@ def search(graph, w, with_or_opt):  # type: ignore[no-untyped-def]
     """Work the queue off until no queued city has an improving move; the total change of length (<= 0).
 
     While reversals are logged, the search ends early rather than outgrow the log; and it ends when the tour's moves
-    are used up.
+    are used up or it is told to stop.
     """
     total = 0.0
     capacity = w.log.shape[0] - 3
     while w.ring[1] > 0:
         city = pop(w)
-        while w.logged[0] < capacity and w.moves_left[0] > 0:
+        while w.logged[0] < capacity and w.moves_left[0] > 0 and w.stop[0] == 0:
             delta = improve_city(graph, w, city, with_or_opt)
             if delta == 0.0:
                 break
@@ -339,6 +341,8 @@ def kick_and_repair(graph, w, with_or_opt, kicks, longest, rng):  # type: ignore
     """
     total = 0.0
     for _ in range(kicks):
+        if w.stop[0] != 0:
+            break
         w.logged[0] = 0
         delta = _kick(graph, w, longest, rng)
         delta += search(graph, w, with_or_opt)
@@ -355,9 +359,12 @@ def improve_tours(  # type: ignore[no-untyped-def]
 ):
     """Ants first .. last-1: improve ``tours`` (m, n) in place and write their exact lengths (m,).
 
+    A tour that begins with -1 was not finished: it is left alone, with its length.
     Raises RuntimeError when a search has made ``MOST_MOVES`` moves a city and found no end.
     """
     for ant in range(first, last):
+        if tours[ant, 0] < 0:
+            continue
         load_tour(w, tours[ant])
         push_changed(w, reference)
         w.logged[0] = NOT_LOGGING

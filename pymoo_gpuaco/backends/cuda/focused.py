@@ -16,12 +16,12 @@ from pymoo_gpuaco.backends.cuda.tours.tours import Tours
 from pymoo_gpuaco.backends.cuda.trails.trails import Trails
 from pymoo_gpuaco.backends.cuda.windows.windows import NEAR, Ant, Trials, Windows
 from pymoo_gpuaco.backends.protocol import Kind
-from pymoo_gpuaco.backends.state import State, stored_numbers, stored_tours
+from pymoo_gpuaco.backends.state import State, stored_integers, stored_tours
 from pymoo_gpuaco.candidates.quadrant import has_quadrants, quadrant_lists
 from pymoo_gpuaco.candidates.start import greedy_tour
 from pymoo_gpuaco.colony import checks, immigrants
-from pymoo_gpuaco.colony.epochs import Epochs
-from pymoo_gpuaco.colony.parameters import ColonyParameters
+from pymoo_gpuaco.colony.cooling import Cooling
+from pymoo_gpuaco.colony.parameters import FEWEST_CITIES_TO_FOCUS, ColonyParameters
 from pymoo_gpuaco.colony.trails import TrailUpdate
 from pymoo_gpuaco.exchange import merge
 from pymoo_gpuaco.problems.instance import Instance
@@ -31,10 +31,11 @@ ROUNDS = 32  # a generation
 WINDOWS_A_MULTIPROCESSOR = 28  # what its registers have room for
 CITIES_A_WINDOW = 70  # of a tour: windows of some 190 cities, so they overlap and conflicts are settled
 MOST_TOURS, MOST_TOURS_OF_MANY, MANY = 64, 32, 3000
-FEWEST_CITIES = 8
 
-# Temperature at the beginning of an epoch, and how much longer than its best a cool window may get, in mean edges.
-HEAT, SLACK = 0.4, 0.5
+FIRST_CYCLE = 128  # rounds of the first cycle of annealing
+# Temperature at the beginning of a cycle, and how much longer than its best a window may get in between when the last
+# part of a cycle is cool, in mean edges.
+HEAT, SLACK, COOL_PART = 0.4, 0.5, 0.2
 HOT_TRIALS, COOL_TRIALS = 4, 10
 # First tours are greedy with lengths that differ by up to this share, so that they differ in structure.
 START_SPREAD = 0.3
@@ -88,8 +89,8 @@ class CudaFocused:
         shortest = float(positive.min()) / 2.0 if positive.size else 1.0
         self._ant = Ant(float(parameters.alpha), float(parameters.beta), shortest)
         # rounds in which the windows cover every city some times over, to begin with
-        self._epochs = Epochs(descent=4 + math.ceil(3 * n / (w * 120)))
-        self._progress = math.nan
+        self._descent = 4 + math.ceil(3 * n / (w * 120))
+        self._cooling = Cooling(FIRST_CYCLE)
         self._effort = min(8.0, max(1.0, n / (CITIES_A_WINDOW * w)))  # trials where windows hardly overlap
         self._best: NDArray[np.int32] | None = None
         self._best_length = math.inf
@@ -98,7 +99,10 @@ class CudaFocused:
 
     def expect(self, progress: float) -> None:
         """Be told how far the run is."""
-        self._progress = float(progress)
+        # a generation is searched at once, and the last cycle must end with it, not after
+        self._cooling.progress = min(
+            1.0, float(progress) * (1.0 + ROUNDS / max(ROUNDS, self._cooling.generations))
+        )
 
     @property
     def n_built(self) -> int:
@@ -116,12 +120,12 @@ class CudaFocused:
         """Search ``ROUNDS`` rounds of windows; return the exact lengths of all tours. ``key`` in [0, 2**64)."""
         if self._best is None:
             self._take(self._first_tours(key))
-        self._epochs.expect(self._progress, ROUNDS)
         with self.device.working():
             self._weigh()
             for number in range(ROUNDS):
                 self.windows.search(_round_key(key, number), self._trials())
-                if self._epochs.advance():
+                if self._cooling.at_end:
+                    self._cooling.begin_next()
                     self._merge()
             self._measure()
         return self._tours.lengths.copy()
@@ -131,9 +135,13 @@ class CudaFocused:
         self.windows.weigh(a["neighbours"], self.instance.k, a["tau"], float(self.trails.rest[0]), self._ant)
 
     def _trials(self) -> Trials:
-        if self._epochs.descending:
+        """What the windows of the next round do."""
+        if self._descent > 0:
+            self._descent -= 1
             return Trials(trials=2, all_queued=True)
-        heat, edge = self._epochs.heat(), self._best_length / self.instance.n * self.windows.scale
+        hot, _ = self._cooling.next()
+        heat = (hot - COOL_PART) / (1.0 - COOL_PART)
+        edge = self._best_length / self.instance.n * self.windows.scale
         if heat > 0.0:
             return Trials(trials=round(HOT_TRIALS * self._effort), heat=HEAT * heat * edge, guided=GUIDED)
         return Trials(trials=round(COOL_TRIALS * self._effort), slack=SLACK * edge, guided=GUIDED)
@@ -169,7 +177,9 @@ class CudaFocused:
                 return greedy_tour(instance)
             random = np.random.Generator(np.random.Philox(key=[key, number]))
             lengths = instance.neighbour_distances
-            return greedy_tour(instance, lengths=lengths * (1.0 + START_SPREAD * random.random(lengths.shape)))
+            return greedy_tour(
+                instance, lengths=lengths * (1.0 + START_SPREAD * random.random(lengths.shape))
+            )
 
         with ThreadPoolExecutor(few) as pool:
             tours = list(pool.map(one, range(few)))
@@ -236,13 +246,13 @@ class CudaFocused:
     def export_state(self) -> State:
         """Trails, the tours, the best of all, and where the schedule is."""
         n = self.instance.n
-        best = np.zeros(n, np.int32) if self._best is None else self._best
+        best, c = np.zeros(n, np.int32) if self._best is None else self._best, self._cooling
         with self.device.working():
             return {
                 **self.trails.read(),
                 "tours": self.windows.read() if self._best is not None else np.zeros((1, n), np.int32),
                 "best": best[None].copy(),
-                "epochs": self._epochs.read(),
+                "schedule": np.array([self._descent, c.cycle, c.done, c.planned, c.generations], np.int64),
             }
 
     def import_state(self, state: State) -> None:
@@ -251,11 +261,12 @@ class CudaFocused:
         count = len(np.atleast_2d(np.asarray(state.get("tours", np.empty((0, n))))))
         tours = stored_tours(state, "tours", count, n)
         best = stored_tours(state, "best", 1, n)[0]
-        epochs = stored_numbers(state, "epochs", (6,))
+        schedule = stored_integers(state, "schedule", (5,), 0, 2**62, np.int64)
         with self.device.working():
             self.trails.write(state)  # raises before anything changes
         self._best, self._best_length = None, math.inf
-        self._epochs.write(epochs)
+        c = self._cooling
+        self._descent, c.cycle, c.done, c.planned, c.generations = (int(number) for number in schedule)
         if best.any():
             self._best, self._best_length = best, self.instance.tour_length(best)
             self._take(np.resize(tours, (self.windows.tours, n)))
@@ -268,8 +279,8 @@ def lacks_focused(instance: Instance) -> str | None:
     """Why ants cannot be focused on an instance, or None."""
     if not instance.symmetric:
         return "focused ants reverse paths and need a symmetric instance; construction='full' does not"
-    if instance.n < FEWEST_CITIES:
-        return f"focused ants need at least {FEWEST_CITIES} cities, got {instance.n}; construction='full' does not"
+    if instance.n < FEWEST_CITIES_TO_FOCUS:
+        return f"focused ants need at least {FEWEST_CITIES_TO_FOCUS} cities, got {instance.n}; construction='full' does not"
     return None
 
 
@@ -298,7 +309,9 @@ def window_lists(instance: Instance) -> NDArray[np.int32]:
 def unit_scale(instance: Instance) -> float:
     """Whole units a unit of distance: 1 where distances are whole numbers that searches can add up, else a power of
     two that gives a usual edge some thousand units, so that results do not depend on the unit."""
-    span = instance.matrix.max() if instance.metric == Metric.EXPLICIT else np.ptp(instance.coords, axis=0).sum()
+    span = (
+        instance.matrix.max() if instance.metric == Metric.EXPLICIT else np.ptp(instance.coords, axis=0).sum()
+    )
     if instance.integral and span < _MOST_UNITS:
         return 1.0
     near = instance.neighbour_distances[:, 0]

@@ -21,7 +21,12 @@ class Cutter:
         self._reach = np.empty(min(size, n), np.int32)
 
     def round(
-        self, tour: NDArray[np.int32], where: NDArray[np.int32], first: int, count: int, dirty: NDArray[np.uint8]
+        self,
+        tour: NDArray[np.int32],
+        where: NDArray[np.int32],
+        first: int,
+        count: int,
+        dirty: NDArray[np.uint8],
     ) -> list[NDArray[np.int32]]:
         """Return ascending positions of the cities of windows ``first`` .. ``first + count - 1`` of a run.
 

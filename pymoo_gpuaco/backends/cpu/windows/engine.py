@@ -30,7 +30,7 @@ from pymoo_gpuaco.problems.instance import Instance, as_instance
 from pymoo_gpuaco.problems.tsp import TSP
 
 WINDOWS = 8  # of one tour in a generation
-WINDOWS_OF_REPAIR = 32  # as long as cities are left that no window has looked at
+REPAIRED = 0.01  # share of dirty cities below which kicks begin
 IMPROVER_TRIALS = 1  # kicks a city when tours are improved that were given
 
 
@@ -119,24 +119,32 @@ class CpuFocused:
         self._built = len(self._tours)
 
     def _search_windows(self, key: int) -> None:
-        """Each ant anneals a window of the one tour."""
-        if self._dirty.mean() > 0.05:
-            hot = cold = 0.0
-            windows, trials = WINDOWS_OF_REPAIR, 0
-        else:
+        """Each ant anneals a window of the one tour, once all of it has been repaired."""
+        tour = self._tours[0]
+        if self._windows_done < 2 * self._search.stretches:
+            self._built = self._search.repair_stretches(tour, self._dirty, self._windows_done, WINDOWS)
+            self._windows_done += self._built
+            self._keep(tour)
+            return
+        trials, hot, cold = 0, 0.0, 0.0
+        if self._dirty.mean() < REPAIRED:
+            trials = self._trials
             hot, cold = self._temperatures()
-            windows, trials = self.n_ants, self._trials
         self._tours[0], self._built = self._search.round(
-            self._tours[0], self._dirty, self._windows_done, windows, trials, hot, cold, key
+            tour, self._dirty, self._windows_done, self.n_ants, trials, hot, cold, key
         )
-        self._windows_done += windows
-        length = self._measure(self._tours[0])
-        if length < self._best_length:
-            self._best[:], self._best_length = self._tours[0], length
+        self._windows_done += self.n_ants
+        self._keep(self._tours[0])
         if trials and self._cooling.at_end:
             self._cooling.begin_next()
             self._merge(self._tours[0])
             self._tours[0] = self._best
+
+    def _keep(self, tour: NDArray[np.int32]) -> None:
+        """Make a tour the best one if it is shorter."""
+        length = self._measure(tour)
+        if length < self._best_length:
+            self._best[:], self._best_length = tour, length
 
     def _temperatures(self) -> tuple[float, float]:
         """First and last temperature of this generation, in whole units."""
@@ -161,9 +169,7 @@ class CpuFocused:
         n = self.instance.n
         rows = checks.permutations("tours", tours, n).astype(np.int32)
         if self._search.whole:
-            before = rows.copy()
             self._search.search_tours(rows, key, IMPROVER_TRIALS * n, 0.0, 0.0, True)
-            del before
         else:
             for row in rows:
                 self._improve_by_windows(row, key)
@@ -171,13 +177,15 @@ class CpuFocused:
 
     def _improve_by_windows(self, row: NDArray[np.int32], key: int) -> None:
         """Look at every city of a tour, then kick all over it."""
-        size, n = self._focused.window, self.instance.n
-        dirty, done = np.ones(n, np.uint8), 0
-        rounds = 2 * n // (size * WINDOWS_OF_REPAIR) + 1
-        for r in range(2 * rounds):
-            trials = 0 if r < rounds else IMPROVER_TRIALS * size
-            row[:], _ = self._search.round(row, dirty, done, WINDOWS_OF_REPAIR, trials, 0.0, 0.0, key + r)
-            done += WINDOWS_OF_REPAIR
+        n, done = self.instance.n, 2 * self._search.stretches
+        dirty = np.ones(n, np.uint8)
+        self._search.repair_stretches(row, dirty, 0, done // 2)
+        self._search.repair_stretches(row, dirty, done // 2, done // 2)
+        size = self._focused.window
+        for trials in (0, 0, IMPROVER_TRIALS * size, IMPROVER_TRIALS * size):
+            windows = done // 2
+            row[:], _ = self._search.round(row, dirty, done, windows, trials, 0.0, 0.0, key)
+            done += windows
 
     def accept(self, tours: ArrayLike, lengths: ArrayLike) -> None:
         """Merge tours (m, n) into the best one; the ants go on from it, see ``Accepts``."""

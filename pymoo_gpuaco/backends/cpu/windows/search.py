@@ -9,7 +9,7 @@ from pymoo_gpuaco.backends.cpu.compiled import compiled
 from pymoo_gpuaco.backends.cpu.philox import STREAM_KICKS, new_stream
 from pymoo_gpuaco.backends.cpu.threads import spread, thread_count
 from pymoo_gpuaco.backends.cpu.windows.cut import Cutter
-from pymoo_gpuaco.backends.cpu.windows.trials import FEWEST_CITIES, repair_all, repair_queued, try_out, unload
+from pymoo_gpuaco.backends.cpu.windows.trials import FEWEST_CITIES, repair_all, repair_queued, try_out, unload, unload_stretch
 from pymoo_gpuaco.backends.cpu.windows.window import Units, Window, load, make_window
 from pymoo_gpuaco.colony.focused import FocusedParameters
 from pymoo_gpuaco.exchange import Exchanges, lay_out, select
@@ -67,6 +67,36 @@ class WindowSearch:
 
         if len(tours):
             spread(work, len(tours), self._prepare(len(tours)))
+
+    @property
+    def stretches(self) -> int:
+        """Stretches that a tour is cut into for ``repair_stretches``."""
+        return -(-self.instance.n // self._size)
+
+    def repair_stretches(
+        self, tour: NDArray[np.int32], dirty: NDArray[np.uint8], first: int, count: int
+    ) -> int:
+        """Repair stretches ``first`` .. ``first + count - 1`` of a tour in place; return how many there were.
+
+        Stretches are windows of one run: they share nothing, so a tour that has everything to gain takes all that
+        they find. From number ``stretches`` on they lie across the bounds of those before.
+        """
+        n, total = self.instance.n, self.stretches
+        over, low = divmod(first, total)
+        offset = n // total // 2 * (over % 2)
+        bounds = [(n * s // total, n * (s + 1) // total) for s in range(low, min(low + count, total))]
+
+        def work(thread: int, begin: int, end: int) -> None:
+            w, number = self._windows[thread], self._numbers[thread]
+            for low, high in bounds[begin:end]:
+                positions = ((np.arange(low, high) + offset) % n).astype(np.int32)
+                load(self.units, tour, positions, high - low, number, w)
+                repair_queued(self.units, w, high - low, dirty)
+                unload_stretch(w, high - low, tour, positions)
+
+        if bounds:
+            spread(work, len(bounds), self._prepare(len(bounds)))
+        return len(bounds)
 
     def round(
         self,

@@ -15,6 +15,7 @@ from pymoo_gpuaco.backends.cpu.windows.moves import flip, push, repair, undo
 from pymoo_gpuaco.backends.cpu.windows.window import LOGGED, cost
 
 LONGEST_STRETCH = 50
+DRAWS = 20  # of a place for a kick
 FEWEST_CITIES = 8  # a double bridge needs them
 
 
@@ -31,11 +32,13 @@ def _kick(units, w, m, longest, stream):  # type: ignore[no-untyped-def]
     y = x + 1 + next_below(stream, longest)
     z = y + 1 + next_below(stream, longest)
     o = w.order
+    for i in range(p, z + 1):
+        here = _at(o, m, i)
+        if w.mate[here] >= 0 and w.mate[here] == _at(o, m, i + 1):
+            return 0.0, False  # what lies beyond a fixed link is far away
     # a [b .. c] [d .. e] [f .. g] h becomes a [f .. g] [d .. e] [b .. c] h
     a, b, c, d = _at(o, m, p), _at(o, m, p + 1), _at(o, m, x), _at(o, m, x + 1)
     e, f, g, h = _at(o, m, y), _at(o, m, y + 1), _at(o, m, z), _at(o, m, z + 1)
-    if w.mate[a] == b or w.mate[c] == d or w.mate[e] == f or w.mate[g] == h:
-        return 0.0, False
     gain = (
         (cost(units, w, a, b) - cost(units, w, a, f))
         + (cost(units, w, c, d) - cost(units, w, g, d))
@@ -60,6 +63,10 @@ def try_out(units, w, m, count, hot, cold, stream):  # type: ignore[no-untyped-d
     for trial in range(count):
         w.state[LOGGED] = 0
         gain, made = _kick(units, w, m, longest, stream)
+        for _ in range(DRAWS):
+            if made:
+                break
+            gain, made = _kick(units, w, m, longest, stream)
         if not made:
             continue
         gain += repair(units, w, m, True)
@@ -99,3 +106,17 @@ def unload(w, m, tour):  # type: ignore[no-untyped-def]
     """Write a window that holds a whole tour back as cities."""
     for p in range(m):
         tour[p] = w.city[w.order[p]]
+
+
+@compiled
+def unload_stretch(w, m, tour, positions):  # type: ignore[no-untyped-def]
+    """Write a window of one run back to its positions; its ends stay where they are."""
+    p = w.where[0]
+    step = 1 if w.order[p - 1 if p > 0 else m - 1] == m - 1 else -1  # away from the fixed link
+    for i in range(m):
+        tour[positions[i]] = w.city[w.order[p]]
+        p += step
+        if p == m:
+            p = 0
+        elif p < 0:
+            p = m - 1

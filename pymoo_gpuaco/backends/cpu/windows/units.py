@@ -18,6 +18,7 @@ from pymoo_gpuaco.problems.instance import Instance
 # Units of a mean candidate edge where distances are no whole numbers: rounding then changes a tour by less than 1e-6.
 _UNITS_AN_EDGE = 20
 _QUADRANT_LISTS = 10
+_WITHOUT_PENALTIES = 8  # candidates where distance alone must tell good edges from bad ones
 
 
 def whole_units(instance: Instance) -> float:
@@ -35,10 +36,11 @@ def make_units(
     n, scale = instance.n, whole_units(instance)
     near = lists(instance, "auto", _QUADRANT_LISTS)
     iterations = parameters.iterations(n)
-    k = min(parameters.n_candidates, near.ids.shape[1])
     if iterations == 0:
-        pi, ids, lengths = np.zeros(n), near.ids[:, :k], near.distances[:, :k]
+        near_k = lists(instance, "auto", max(parameters.n_candidates, _WITHOUT_PENALTIES))
+        pi, ids, lengths = np.zeros(n), near_k.ids, near_k.distances
     else:
+        k = min(parameters.n_candidates, near.ids.shape[1])
         ascent = ascend(instance, near.ids, iterations=iterations, bound=False)
         alpha = alpha_lists(ascent, k)
         pi, ids, lengths = np.rint(ascent.pi * scale), alpha.ids, alpha.distances

@@ -47,7 +47,7 @@ class CudaClimbers:
         self.instance = instance
         self.device = Device(device)
         limits = self.device.limits
-        plan = climber_layout.plan(instance, parameters, limits)
+        self.plan = plan = climber_layout.plan(instance, parameters, limits)
         with self.device.working():
             memory = int(self.device.cuda.mem_get_info()[1])
         self.n_climbers = parameters.n_climbers or max(

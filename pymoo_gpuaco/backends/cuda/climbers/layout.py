@@ -118,7 +118,7 @@ def plan(instance: Instance, parameters: ClimberParameters, limits: DeviceLimits
         restart_cost=max(1, n * RESTART_COST // COST_UNIT),
     )
     if scan == SPANS:
-        return _resident(base, limits) or _staged(base, limits)
+        return resident_layout(base, limits) or staged_layout(base, limits)
     threads = min(THREADS[scan], -(-max(n - 2, 1) // 32) * 32)
     tile = (TILE + 1) * base.place_bytes if scan == TILED_ROWS else 0
     return replace(
@@ -129,7 +129,7 @@ def plan(instance: Instance, parameters: ClimberParameters, limits: DeviceLimits
     )
 
 
-def _resident(base: ClimberLayout, limits: DeviceLimits) -> ClimberLayout | None:
+def resident_layout(base: ClimberLayout, limits: DeviceLimits) -> ClimberLayout | None:
     """The tour in shared memory: the launch shape with the most steps a second by a simple model, or None."""
     n, spans = base.n, base.n // 2 - 1
     groups = -(-spans // SPANS_A_THREAD)
@@ -149,7 +149,7 @@ def _resident(base: ClimberLayout, limits: DeviceLimits) -> ClimberLayout | None
             each = -(-groups * segments // threads)
             if segments > 1 and each * threads > 4 * groups * segments:
                 continue
-            rate = _steps(each * (rows + 2) * SPANS_A_THREAD, threads, blocks)
+            rate = steps_a_cycle(each * (rows + 2) * SPANS_A_THREAD, threads, blocks)
             if best is None or rate > best[0]:
                 shape = replace(
                     base,
@@ -171,7 +171,7 @@ def _rows(places: int, segments: int) -> int:
     return math.ceil(places / segments / SPANS_A_THREAD) * SPANS_A_THREAD
 
 
-def _steps(pairs: int, threads: int, blocks: int) -> float:
+def steps_a_cycle(pairs: int, threads: int, blocks: int) -> float:
     """Steps of all climbers of a multiprocessor in a clock cycle, if each thread evaluates ``pairs`` pairs a step.
 
     A pair takes 8 instructions, and 30 cycles if a warp is alone; a step takes 400 more instructions, and 3,000 cycles
@@ -181,7 +181,7 @@ def _steps(pairs: int, threads: int, blocks: int) -> float:
     return blocks / max(blocks * issue, 30 * pairs + 3000)
 
 
-def _staged(base: ClimberLayout, limits: DeviceLimits) -> ClimberLayout:
+def staged_layout(base: ClimberLayout, limits: DeviceLimits) -> ClimberLayout:
     """The tour in global memory, and tiles of it in shared memory: the shape that wastes least."""
     spans = base.n // 2 - 1
     groups = -(-spans // SPANS_A_THREAD)

@@ -99,14 +99,15 @@ def compile_file(name: str, arch: str, defines: Mapping[str, object] | None = No
         pass
     compiling.begin("the CUDA engine with nvcc")
     try:
-        code = _run_nvcc(nvcc, options, name)
+        code = run_nvcc(nvcc, options, name)
     finally:
         compiling.end()
     _keep(kept, code)
     return code
 
 
-def _run_nvcc(nvcc: str, options: list[str], name: str) -> bytes:
+def run_nvcc(nvcc: str, options: list[str], name: str) -> bytes:
+    """Return the machine code of one .cu file. Raises BackendUnavailable with the compiler's own words."""
     with tempfile.TemporaryDirectory(prefix="pymoo_gpuaco_") as scratch:
         target = os.path.join(scratch, "kernel.cubin")
         folder = sources.folder()  # includes are named from there

@@ -29,7 +29,7 @@ _LEAST_ETA = 1e-25
 _WALKER_BYTES = 48
 _MOST_WARPS = 32
 _FEWEST_ANTS_A_BLOCK = 8
-_SHARED_KEPT = 1024  # shared memory that kernels declare themselves
+SHARED_KEPT = 1024  # shared memory that kernels declare themselves
 
 
 def heuristic(instance: Instance, beta: float, shortest: float, stride: int) -> np.ndarray:
@@ -247,7 +247,7 @@ class SyncWalk(_AcsWalk):
         self._warps = min(_MOST_WARPS, ants)
         self._ant_bytes = _WALKER_BYTES + 16 * -(-setting.n // 128)  # of a bitmask in words of 16 bytes
         shared = ants * self._ant_bytes
-        self._shared = shared if shared + _SHARED_KEPT <= limits.shared_bytes else 0
+        self._shared = shared if shared + SHARED_KEPT <= limits.shared_bytes else 0
         # 1 - xi in logarithms; of xi = 1 one so low that 2^(c log) is 0 for every count c but 0
         xi = setting.parameters.xi
         self._keep_log2 = math.log2(1.0 - xi) if xi < 1.0 else -1e30

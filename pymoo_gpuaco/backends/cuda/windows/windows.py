@@ -74,7 +74,9 @@ class Windows:
             "find_positions": "iiPP",
         }
         return [
-            Source("windows/search.cu", {**cities, "WARPS": _WARPS, "SCALED": int(self.scale != 1.0)}, search),
+            Source(
+                "windows/search.cu", {**cities, "WARPS": _WARPS, "SCALED": int(self.scale != 1.0)}, search
+            ),
             Source("windows/weights.cu", cities, weigh),
             Source("windows/commit.cu", {"THREADS": _COMMIT_THREADS}, commit),
         ]

@@ -17,7 +17,7 @@ from typing import Any
 import numba
 from numba.core.caching import FunctionCache
 
-from pymoo_gpuaco.backends import folders
+from pymoo_gpuaco import folders
 
 _config: Any = numba.config
 
@@ -78,10 +78,12 @@ def _cache_of(function: Any) -> _Cache | None:
 
 @functools.cache
 def _all_sources() -> str:
-    """A digest of every file that compiled functions are defined in."""
+    """A digest of every file of the package that compiled functions are defined in."""
     digest = hashlib.sha256()
-    for path in sorted(Path(__file__).parent.glob("*.py")):
-        digest.update(path.name.encode() + b"\0" + path.read_bytes())
+    for path in sorted(Path(__file__).parent.rglob("*.py")):
+        text = path.read_bytes()
+        if b"compiled import" in text:
+            digest.update(path.name.encode() + b"\0" + text)
     return digest.hexdigest()
 
 

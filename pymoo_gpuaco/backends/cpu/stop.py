@@ -1,0 +1,30 @@
+"""When an engine's work is to end: at a moment that it is told, or on an interrupt from the keyboard."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+import numpy as np
+
+from pymoo_gpuaco.backends.cpu import threads
+
+
+class Stop:
+    """A flag that compiled loops read at every step, and the moment at which it is raised."""
+
+    def __init__(self) -> None:
+        self.flag = np.zeros(1, np.uint8)
+        self.until: float | None = None  # by time.monotonic()
+
+    def lower(self) -> None:
+        """Begin a call."""
+        self.flag[0] = 0
+
+    def passed(self) -> bool:
+        """Whether the moment has come."""
+        return self.until is not None and time.monotonic() >= self.until
+
+    def spread(self, work: Callable[[int, int, int], None], items: int, n_threads: int) -> None:
+        """``threads.spread`` for work that reads the flag."""
+        threads.spread(work, items, n_threads, self.flag, self.until)

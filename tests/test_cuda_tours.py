@@ -1,0 +1,212 @@
+"""Tours of the CUDA colony for any size, metric and launch shape. Needs a CUDA device."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from pymoo_gpuaco.backends.cpu.engine import CpuColony
+from pymoo_gpuaco.backends.cuda.walks import rules
+from pymoo_gpuaco.colony.parameters import ColonyParameters, LocalSearch
+from pymoo_gpuaco.colony.trails import TrailUpdate
+from pymoo_gpuaco.problems import TSP
+from pymoo_gpuaco.problems.instance import as_instance
+from tests.cuda_cases import (
+    all_tours,
+    check_steps,
+    colony,
+    is_permutation,
+    random_instance,
+    set_trails,
+)
+
+pytestmark = pytest.mark.gpu
+
+SELECTIONS = ("rwm", "wrs")
+TABUS = ("list", "compact", "bitmask")
+PAPER_RULES = ("roulette", "compressed", "stochastic_trial", "hybrid", "acceptance_tournament")
+METRICS = ("EUC_2D", "CEIL_2D", "ATT", "GEO", "MAN_2D", "MAX_2D", "EXACT")
+
+
+@pytest.mark.parametrize("n", [3, 4, 5, 7, 8, 31, 32, 33, 64, 100, 257])
+@pytest.mark.parametrize("m", [1, 3, 33, 300])
+@pytest.mark.parametrize("all_cities", [False, True])
+@pytest.mark.parametrize("search", [None, LocalSearch(kicks=0.5)])
+def test_any_size_gives_valid_tours_and_exact_lengths(n, m, all_cities, search):
+    instance = random_instance(n, 10, metric="EUC_2D")
+    engine = colony(instance, n_ants=m, candidate_list_size=None if all_cities else 10, local_search=search)
+    engine.reset_trails(0.5)
+    for key in (0, 2**64 - 1):
+        lengths = engine.construct(key)
+        tours = all_tours(engine)
+        assert is_permutation(tours)
+        np.testing.assert_array_equal(lengths, [instance.tour_length(t) for t in tours])
+
+
+@pytest.mark.parametrize("selection", SELECTIONS)
+@pytest.mark.parametrize("tabu", TABUS)
+@pytest.mark.parametrize("all_cities", [False, True])
+def test_the_same_key_gives_the_same_tours(selection, tabu, all_cities):
+    instance = random_instance(300, 16)
+    parameters = {
+        "n_ants": 200,
+        "candidate_list_size": None if all_cities else 16,
+        "selection": selection,
+        "tabu": tabu,
+        "local_search": LocalSearch(kicks=0.2),
+    }
+    runs = []
+    for _ in range(2):
+        engine = colony(instance, **parameters)
+        engine.reset_trails(1.0)
+        first, again = engine.construct(7), None
+        tours = all_tours(engine)
+        engine.update_trails(TrailUpdate(0.1, ((tours[0], 0.5),), colony_amount=3.0, tau_max=2.0))
+        again = engine.construct(8)
+        runs.append((first, again, tours, all_tours(engine), engine.export_state()["tau"]))
+    for one, other in zip(*runs, strict=True):
+        np.testing.assert_array_equal(one, other)
+    assert (runs[0][2] != runs[0][3]).any()
+
+
+def test_tabus_change_no_tour():
+    instance = random_instance(150, 16)
+    found = []
+    for tabu in TABUS:
+        engine = colony(instance, n_ants=100, candidate_list_size=16, selection="wrs", tabu=tabu)
+        engine.reset_trails(1.0)
+        engine.construct(3)
+        found.append(all_tours(engine))
+    np.testing.assert_array_equal(found[0], found[1])
+    np.testing.assert_array_equal(found[0], found[2])
+
+
+@pytest.mark.parametrize("k", [16, None])
+@pytest.mark.parametrize("n", [120, 300, 1400])
+def test_more_ants_change_no_tour(n, k):
+    """Whatever the launch shape: ant 5 of 40 and of 5000 walk the same way.
+
+    Rows of up to 300 cities lie in shared memory, of 1400 not; there 40 ants have a block each, and 5000 share blocks.
+    """
+    instance = random_instance(n, 16)
+    found, shapes = [], []
+    for m in (40, 5000):
+        engine = colony(instance, n_ants=m, candidate_list_size=k)
+        engine.reset_trails(1.0)
+        engine.construct(3)
+        found.append(engine.tours(np.arange(40)))
+        shapes.append(engine.walk.shape.ants_a_block)
+    np.testing.assert_array_equal(found[0], found[1])
+    assert shapes[0] != shapes[1]
+
+
+@pytest.mark.parametrize("n", [5, 40, 1030])
+@pytest.mark.parametrize("m", [1, 7, 257, 2000])
+def test_the_shortest_tour_is_the_first_of_them(n, m):
+    """The device finds it among all lengths; five cities have few different tours, so many of them are shortest."""
+    engine = colony(random_instance(n, 4, metric="EUC_2D"), n_ants=m, candidate_list_size=4)
+    engine.reset_trails(1.0)
+    for key in range(3):
+        lengths = engine.construct(key)
+        best = int(lengths.argmin())
+        shortest = engine.tours([best])  # as the device has told it
+        np.testing.assert_array_equal(shortest[0], all_tours(engine)[best])
+        assert engine.instance.tour_length(shortest[0]) == lengths.min()
+
+
+@pytest.mark.parametrize("metric", METRICS)
+@pytest.mark.parametrize("search", [None, LocalSearch(kicks=0.1)])
+def test_every_metric_measures_exactly(metric, search):
+    rng = np.random.default_rng(2)
+    coords = rng.uniform(-80, 80, (120, 2)) if metric == "GEO" else rng.uniform(0, 5000, (120, 2)).round(1)
+    instance = as_instance(TSP(coords, metric=metric), 12)
+    engine = colony(instance, n_ants=64, candidate_list_size=12, local_search=search)
+    engine.reset_trails(1.0)
+    lengths = engine.construct(5)
+    np.testing.assert_allclose(lengths, [instance.tour_length(t) for t in all_tours(engine)], rtol=1e-13)
+    tour, length = engine.greedy_tour(17)
+    expected, _ = CpuColony(instance, ColonyParameters(n_ants=1, candidate_list_size=12)).greedy_tour(17)
+    np.testing.assert_array_equal(tour, expected)
+    assert length == pytest.approx(instance.tour_length(tour), rel=1e-13)
+
+
+@pytest.mark.parametrize("metric", ["EUC_3D", "MAN_3D", "MAX_3D"])
+def test_three_dimensions(metric):
+    coords = np.random.default_rng(2).uniform(0, 500, (90, 3))
+    instance = as_instance(TSP(coords, metric=metric), 10)
+    engine = colony(instance, n_ants=20, candidate_list_size=10, local_search=LocalSearch())
+    engine.reset_trails(1.0)
+    lengths = engine.construct(5)
+    np.testing.assert_array_equal(lengths, [instance.tour_length(t) for t in all_tours(engine)])
+
+
+@pytest.mark.parametrize("all_cities", [False, True])
+def test_asymmetric_matrix(all_cities):
+    matrix = np.random.default_rng(4).integers(1, 100, (60, 60)).astype(float)
+    instance = as_instance(TSP(matrix=matrix), 10)
+    assert not instance.symmetric
+    engine = colony(instance, n_ants=2000, candidate_list_size=None if all_cities else 10, selection="wrs")
+    tau = np.random.default_rng(5).uniform(0.1, 1.0, (60, 60)).astype(np.float32)
+    set_trails(engine, tau)
+    lengths = engine.construct(5)
+    tours = all_tours(engine)
+    np.testing.assert_array_equal(lengths[:50], [instance.tour_length(t) for t in tours[:50]])
+    d = np.where(np.eye(60, dtype=bool), 1.0, matrix)
+    weights = tau * d**-2.0
+    check_steps(tours, weights, None if all_cities else instance.neighbours, weights)
+    with pytest.raises(ValueError, match="symmetric"):
+        colony(instance, local_search=LocalSearch(), candidate_list_size=10)
+
+
+@pytest.mark.parametrize("coords", [np.zeros((50, 2)), np.repeat(np.arange(25.0), 2)[:, None] * [1, 0]])
+@pytest.mark.parametrize("all_cities", [False, True])
+def test_cities_at_one_place(coords, all_cities):
+    instance = as_instance(TSP(coords, metric="EXACT"), 8)
+    engine = colony(
+        instance, n_ants=10, candidate_list_size=None if all_cities else 8, local_search=LocalSearch()
+    )
+    engine.reset_trails(1.0)
+    lengths = engine.construct(5)
+    assert is_permutation(all_tours(engine))
+    np.testing.assert_allclose(lengths, [instance.tour_length(t) for t in all_tours(engine)])
+
+
+def test_all_distances_equal():
+    instance = as_instance(TSP(matrix=np.ones((40, 40)) - np.eye(40)), 39)
+    engine = colony(instance, n_ants=100, candidate_list_size=39, local_search=LocalSearch())
+    engine.reset_trails(1.0)
+    assert (engine.construct(1) == 40.0).all()
+
+
+@pytest.mark.parametrize("selection", PAPER_RULES)
+def test_lists_that_do_not_fit_shared_memory_change_no_tour(selection, monkeypatch):
+    usual = rules.rule_plan
+    instance = random_instance(150, 8)
+    found = []
+    for shared in (None, 32):
+        if shared is not None:
+            monkeypatch.setattr(
+                rules, "rule_plan", lambda n, p, limits: usual(n, p, replace(limits, shared_bytes=32))
+            )
+        engine = colony(instance, n_ants=300, candidate_list_size=None, selection=selection)
+        small = selection in ("roulette", "stochastic_trial")
+        assert engine.walk.plan.in_shared == (shared is None) or small
+        engine.reset_trails(1.0)
+        engine.construct(3)
+        found.append(all_tours(engine))
+    np.testing.assert_array_equal(found[0], found[1])
+
+
+@pytest.mark.slow
+def test_a_large_instance():
+    instance = random_instance(70_000, 8, metric="EUC_2D")
+    engine = colony(
+        instance, n_ants=40, candidate_list_size=8, tabu="list", local_search=LocalSearch(kicks=0.001)
+    )
+    engine.reset_trails(1.0)
+    lengths = engine.construct(1)
+    tours = all_tours(engine)
+    assert is_permutation(tours)
+    np.testing.assert_array_equal(lengths[:3], [instance.tour_length(t) for t in tours[:3]])

@@ -1,0 +1,117 @@
+"""Evaporation and deposit on CUDA against the CPU engine and numpy. Needs a CUDA device."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from pymoo_gpuaco.backends.cpu.engine import CpuColony
+from pymoo_gpuaco.colony.parameters import ColonyParameters, LocalSearch
+from pymoo_gpuaco.colony.trails import TrailUpdate
+from pymoo_gpuaco.problems import TSP
+from pymoo_gpuaco.problems.instance import as_instance
+from tests.cuda_cases import (
+    all_tours,
+    colony,
+    random_instance,
+)
+
+pytestmark = pytest.mark.gpu
+
+
+@pytest.mark.parametrize("memory", ["dense", "candidate"])
+@pytest.mark.parametrize("symmetric", [True, False])
+def test_trail_update_equals_the_cpu(memory, symmetric):
+    n, k, m = 90, 12, 30
+    if symmetric:
+        instance = random_instance(n, k)
+    else:
+        instance = as_instance(TSP(matrix=np.random.default_rng(4).uniform(1, 100, (n, n))), k)
+    parameters = ColonyParameters(n_ants=m, candidate_list_size=k, memory=memory)
+    ours, reference = (
+        colony(instance, n_ants=m, candidate_list_size=k, memory=memory),
+        CpuColony(instance, parameters),
+    )
+    ours.reset_trails(0.7)
+    ours.construct(1)
+    reference.import_state(ours.export_state())
+    rng = np.random.default_rng(0)
+    for step in range(6):
+        update = TrailUpdate(
+            rho=0.15,
+            deposits=tuple(
+                (rng.permutation(n).astype(np.int32), rng.uniform(0, 0.2)) for _ in range(step % 3)
+            ),
+            colony_amount=float(step % 2) * 300.0,
+            tau_min=0.05,
+            tau_max=1.1,
+        )
+        ours.update_trails(update)
+        reference.update_trails(update)
+        for name in ("tau", "rest"):
+            np.testing.assert_allclose(ours.export_state()[name], reference.export_state()[name], rtol=2e-6)
+        assert ours.branching_factor(0.05) == pytest.approx(reference.branching_factor(0.05), abs=0.05)
+    blend = TrailUpdate(rho=0.1, deposits=((rng.permutation(n).astype(np.int32), 0.9),), on_tours_only=True)
+    ours.update_trails(blend)
+    reference.update_trails(blend)
+    np.testing.assert_allclose(ours.export_state()["tau"], reference.export_state()["tau"], rtol=2e-6)
+
+
+@pytest.mark.parametrize("memory", ["dense", "candidate"])
+def test_a_tour_deposits_alike_wherever_it_lies(memory):
+    """The last construction's shortest is on the device already, as is the tour that was copied there last."""
+    n, k = 70, 8
+    parameters = {"n_ants": 12, "candidate_list_size": k, "memory": memory, "local_search": LocalSearch()}
+    instance = random_instance(n, k)
+    ours, reference = colony(instance, **parameters), CpuColony(instance, ColonyParameters(**parameters))
+    ours.reset_trails(0.7)
+    reference.reset_trails(0.7)
+
+    def deposit(tour):
+        update = TrailUpdate(rho=0.2, deposits=((tour, 0.3),), tau_min=0.05, tau_max=0.9)
+        ours.update_trails(update)
+        reference.update_trails(update)
+        np.testing.assert_allclose(ours.export_state()["tau"], reference.export_state()["tau"], rtol=2e-6)
+
+    old = np.arange(n, dtype=np.int32)
+    for key in range(4):
+        shortest = ours.tours([ours.construct(key).argmin()])[0]
+        deposit(shortest)
+        deposit(shortest[::-1])
+        deposit(old)
+        deposit(old.astype(np.int64))
+        if key == 1:
+            deposit(ours.greedy_tour(3)[0])
+            deposit(old)
+        if key == 2:
+            ours.improve(np.tile(old, (12, 1)), 1)
+            deposit(shortest)
+        old = shortest
+
+
+def test_many_ants_deposit_in_several_passes():
+    instance = random_instance(20, 6)
+    engine = colony(instance, n_ants=9000, candidate_list_size=None)
+    engine.reset_trails(1.0)
+    lengths = engine.construct(3)
+    tours = all_tours(engine)
+    engine.update_trails(TrailUpdate(0.5, colony_amount=2.0, tau_min=0.6))
+    expected = np.full((20, 20), 0.6)  # 0.5 is lifted to tau_min before anybody deposits
+    for here, there in ((tours, np.roll(tours, -1, axis=1)), (np.roll(tours, -1, axis=1), tours)):
+        np.add.at(expected, (here, there), 2.0 / lengths[:, None])
+    np.testing.assert_allclose(engine.export_state()["tau"], expected, rtol=2e-6)
+
+
+@pytest.mark.slow
+def test_a_deposit_on_rows_that_do_not_fit_shared_memory():
+    n = 10_500
+    instance = random_instance(n, 8)
+    engine = colony(instance, n_ants=12, candidate_list_size=8, memory="dense")
+    engine.reset_trails(1.0)
+    lengths = engine.construct(3)
+    tours = all_tours(engine)
+    engine.update_trails(TrailUpdate(0.5, colony_amount=1e5))
+    expected = np.full((n, n), 0.5)
+    for here, there in ((tours, np.roll(tours, -1, axis=1)), (np.roll(tours, -1, axis=1), tours)):
+        np.add.at(expected, (here, there), 1e5 / lengths[:, None])
+    np.testing.assert_allclose(engine.export_state()["tau"], expected, rtol=2e-6)

@@ -1,0 +1,175 @@
+"""A generation may be longer than the time that is left: it ends early, and what it has built by then counts."""
+
+import os
+import signal
+import time
+
+import numpy as np
+import pytest
+from pymoo.core.termination import TerminateIfAll, TerminateIfAny
+from pymoo.optimize import minimize
+from pymoo.termination.max_gen import MaximumGenerationTermination
+from pymoo.termination.max_time import TimeBasedTermination
+
+from pymoo_gpuaco import GPUAS, GPUMMAS, TSP, GPU2OptIHC, LocalSearch
+from pymoo_gpuaco.backends import Stoppable
+from pymoo_gpuaco.termination import ColonyTermination, seconds_left
+from tests.engine_cases import COLONIES, climbers, cloud, colony
+
+needs_timer = pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="no interval timers on this system")
+HOURS = 10_000.0
+
+#: a generation of each takes minutes on any machine
+LONG = {
+    "GPUAS": (GPUAS(n_ants=200_000, backend="cpu"), 1000),
+    "GPUMMAS": (GPUMMAS(n_ants=24, local_search=LocalSearch(kicks=900.0), backend="cpu"), 3000),
+    "construction": (GPUMMAS(n_ants=200_000, local_search=False, backend="cpu"), 1000),
+}
+long_ones = pytest.mark.parametrize(("algorithm", "n"), LONG.values(), ids=list(LONG))
+
+
+@pytest.mark.parametrize("parameters", COLONIES.values(), ids=list(COLONIES))
+def test_a_construction_without_time_hands_out_the_greedy_tour(parameters):
+    problem = cloud(33)
+    engine = colony(problem, n_ants=4, **{k: v for k, v in parameters.items() if k != "n_ants"})
+    assert isinstance(engine, Stoppable)
+    _, length = engine.greedy_tour()
+    engine.stop_at(time.monotonic() - 1.0)
+    lengths = engine.construct(1)
+    tours = engine.tours(np.arange(4))
+    assert np.array_equal(lengths, problem.tour_lengths(tours))
+    assert engine.n_built >= 1
+    if engine.n_built == 1:
+        assert lengths.min() <= length
+    # the next construction, with time, is as if that one had not been made
+    engine.stop_at(None)
+    other = colony(problem, n_ants=4, **{k: v for k, v in parameters.items() if k != "n_ants"})
+    lengths = engine.construct(2)
+    if "xi" not in parameters:  # there ants change trails as they walk
+        assert np.array_equal(lengths, other.construct(2))
+    assert engine.n_built == 4
+    assert engine.rescued() is None
+
+
+@pytest.mark.parametrize("parameters", COLONIES.values(), ids=list(COLONIES))
+def test_time_enough_changes_nothing(parameters):
+    engine, other = (colony(cloud(40), **parameters) for _ in range(2))
+    engine.stop_at(time.monotonic() + HOURS)
+    for key in range(2):
+        assert np.array_equal(engine.construct(key), other.construct(key))
+        assert np.array_equal(engine.tours(np.arange(6)), other.tours(np.arange(6)))
+
+
+@pytest.mark.parametrize("moves", ["best", "batch"])
+def test_climbers_without_time_have_a_tour(moves):
+    problem = cloud(50)
+    engine = climbers(problem, moves=moves)
+    engine.stop_at(time.monotonic() - 1.0)
+    engine.climb(1)
+    tour, length = engine.best()
+    assert problem.tour_length(tour) == length
+    engine.stop_at(None)
+    other = climbers(problem, moves=moves)
+    other.climb(1, pairs=60_000)
+    engine.climb(1, pairs=60_000)
+    assert problem.tour_length(engine.best()[0]) == engine.best()[1]
+
+
+@long_ones
+def test_a_run_ends_in_the_middle_of_a_long_generation(algorithm, n):
+    problem = cloud(n)
+    res = minimize(problem, algorithm, ("time", 0.5), seed=1)
+    assert problem.tour_length(res.X) == res.F[0]
+    ants = algorithm.n_ants
+    assert res.algorithm.n_gen - 1 == 1
+    if ants > 1000:
+        assert 1 < res.algorithm.evaluator.n_eval < ants
+
+
+@needs_timer
+@long_ones
+def test_an_interrupt_ends_a_long_generation_and_keeps_its_best_tour(algorithm, n):
+    problem = cloud(n)
+    algorithm = algorithm.setup(problem, termination=("n_gen", 5), seed=1)
+
+    def strike(*_):
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGALRM, strike)
+    try:
+        signal.setitimer(signal.ITIMER_REAL, 0.5)
+        with pytest.raises(KeyboardInterrupt):
+            algorithm.run()
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0.0)
+        signal.signal(signal.SIGALRM, before)
+    kept = algorithm.result()
+    assert problem.tour_length(kept.X) == kept.F[0]
+    # the object is as good as new
+    again = minimize(cloud(30), GPUMMAS(n_ants=4, backend="cpu"), ("n_gen", 2), seed=1)
+    assert cloud(30).tour_length(again.X) == again.F[0]
+
+
+@needs_timer
+def test_climbers_are_interrupted_and_go_on():
+    problem = cloud(2000)
+    algorithm = GPU2OptIHC(n_climbers=4, backend="cpu").setup(problem, termination=("n_gen", 500), seed=1)
+    before = signal.signal(signal.SIGALRM, signal.default_int_handler)
+    try:
+        signal.setitimer(signal.ITIMER_REAL, 0.4)
+        with pytest.raises(KeyboardInterrupt):
+            algorithm.run()
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0.0)
+        signal.signal(signal.SIGALRM, before)
+    kept = float(algorithm.opt.get("F").min())
+    algorithm.next()
+    assert algorithm.opt.get("F").min() <= kept
+    assert problem.tour_length(algorithm.opt.get("X")[0]) == algorithm.opt.get("F")[0]
+
+
+@needs_timer
+def test_interrupts_at_any_moment_leave_the_algorithm_usable():
+    rng = np.random.default_rng(int(os.environ.get("PYMOO_GPUACO_FUZZ_SEED", "1")))
+    problem = cloud(120)
+    before = signal.signal(signal.SIGALRM, signal.default_int_handler)
+    struck = 0
+    try:
+        for turn in range(60 * int(os.environ.get("PYMOO_GPUACO_FUZZ", "1"))):
+            algorithm = GPUMMAS(n_ants=4, backend="cpu")
+            algorithm.setup(problem, termination=("n_gen", 3), seed=turn)
+            try:
+                signal.setitimer(signal.ITIMER_REAL, rng.uniform(1e-4, 2e-2))
+                algorithm.run()
+                signal.setitimer(signal.ITIMER_REAL, 0.0)
+            except KeyboardInterrupt:
+                struck += 1
+            signal.setitimer(signal.ITIMER_REAL, 0.0)
+            if algorithm.opt is not None:
+                assert problem.tour_length(algorithm.opt.get("X")[0]) == algorithm.opt.get("F")[0]
+            algorithm.run()
+            assert problem.tour_length(algorithm.result().X) == algorithm.result().F[0]
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0.0)
+        signal.signal(signal.SIGALRM, before)
+    assert struck > 0
+
+
+def test_seconds_left_of_terminations():
+    now = time.time()
+    generations, seconds = MaximumGenerationTermination(3), TimeBasedTermination(10)
+    assert seconds_left(generations, now) is None
+    assert 9 < seconds_left(seconds, now) <= 10
+    assert -91 < seconds_left(seconds, now - 100) <= -90
+    assert 9 < seconds_left(TerminateIfAny(generations, seconds), now) <= 10
+    assert seconds_left(TerminateIfAll(generations, seconds), now) is None
+    both = TerminateIfAll(TimeBasedTermination(5), seconds)
+    assert 9 < seconds_left(both, now) <= 10
+    assert seconds_left(ColonyTermination(seconds=None), now) is None
+    assert 6 < seconds_left(ColonyTermination(seconds=7), now) <= 7
+
+
+def test_a_problem_of_three_cities_has_time_limits_too():
+    problem = TSP([[0, 0], [3, 0], [3, 4]])
+    res = minimize(problem, GPUAS(backend="cpu"), ("time", 0.05), seed=1)
+    assert res.F[0] == 12
