@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import math
+import time
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -28,19 +30,20 @@ from pymoo_gpuaco.problems.instance import Instance
 from pymoo_gpuaco.problems.metrics import Metric
 
 ROUNDS = 32  # a generation
+ROUNDS_AT_ONCE = 4  # between looks at the clock
 WINDOWS_A_MULTIPROCESSOR = 28  # what its registers have room for
-CITIES_A_WINDOW = 70  # of a tour: windows of some 190 cities, so they overlap and conflicts are settled
+CITIES_A_WINDOW = 40  # of a tour: windows have some 190 cities, they overlap and the best exchanges win
 MOST_TOURS, MOST_TOURS_OF_MANY, MANY = 64, 32, 3000
 
 FIRST_CYCLE = 128  # rounds of the first cycle of annealing
 # Temperature at the beginning of a cycle, and how much longer than its best a window may get in between when the last
 # part of a cycle is cool, in mean edges.
-HEAT, SLACK, COOL_PART = 0.4, 0.5, 0.2
+HEAT, SLACK, COOL_PART = 0.5, 0.5, 0.2
 HOT_TRIALS, COOL_TRIALS = 4, 10
 # First tours are greedy with lengths that differ by up to this share, so that they differ in structure.
 START_SPREAD = 0.3
 MOST_STARTS, CITIES_OF_STARTS = 16, 200_000
-GUIDED = 50  # windows of a hundred
+GUIDED = 10  # windows of a hundred whose ants follow the trails; random kicks do better, see the docs
 
 _UNITS_A_NEAREST = 1024.0  # where distances are no whole numbers
 _MOST_UNITS = float(1 << 21)  # FARTHEST of units.cuh
@@ -94,6 +97,11 @@ class CudaFocused:
         self._effort = min(8.0, max(1.0, n / (CITIES_A_WINDOW * w)))  # trials where windows hardly overlap
         self._best: NDArray[np.int32] | None = None
         self._best_length = math.inf
+        self._start = greedy_tour(instance)
+        self._rounds = 0  # of the last generation
+        self._moment: float | None = None
+        self._interrupted = False
+        _warm_up()
 
     # ---- FollowsProgress, Builder
 
@@ -106,29 +114,54 @@ class CudaFocused:
 
     @property
     def n_built(self) -> int:
-        """Windows of a generation: each is an ant."""
-        return ROUNDS * self.n_ants
+        """Windows of the last generation: each is an ant."""
+        return max(1, self._rounds * self.n_ants)
 
     def greedy_tour(self, start: int = 0) -> tuple[NDArray[np.int32], float]:
         """Tour by greedy edge matching, turned to begin at city ``start``, and its length."""
         first = checks.integer("start", start, 0, self.instance.n - 1)
-        tour = greedy_tour(self.instance)
-        tour = np.roll(tour, -int(np.argmax(tour == first)))
+        tour = np.roll(self._start, -int(np.argmax(self._start == first)))
         return tour, self.instance.tour_length(tour)
 
     def construct(self, key: int) -> NDArray[np.float64]:
         """Search ``ROUNDS`` rounds of windows; return the exact lengths of all tours. ``key`` in [0, 2**64)."""
+        self._interrupted = True  # until it comes to its end
+        self._rounds = 0
         if self._best is None:
             self._take(self._first_tours(key))
         with self.device.working():
             self._weigh()
-            for number in range(ROUNDS):
-                self.windows.search(_round_key(key, number), self._trials())
-                if self._cooling.at_end:
-                    self._cooling.begin_next()
-                    self._merge()
+            while self._rounds < ROUNDS and not self._late():
+                for _ in range(ROUNDS_AT_ONCE):
+                    self._round(_round_key(key, self._rounds))
+                self.device.mark()
+                self.device.wait()
             self._measure()
+        self._interrupted = False
         return self._tours.lengths.copy()
+
+    def _round(self, key: int) -> None:
+        """Launch a round; at the end of a cycle the tours are merged."""
+        self.windows.search(key, self._trials())
+        self._rounds += 1
+        if self._cooling.at_end:
+            self._cooling.begin_next()
+            self._merge()
+
+    # ---- Stoppable
+
+    def stop_at(self, moment: float | None) -> None:
+        """Let the calls that follow end soon after this ``time.monotonic()``."""
+        self._moment = moment
+
+    def _late(self) -> bool:
+        return self._moment is not None and self._rounds > 0 and time.monotonic() >= self._moment
+
+    def rescued(self) -> tuple[NDArray[np.int32], float] | None:
+        """Return the best tour and its length if the last ``construct`` was interrupted."""
+        if not self._interrupted or self._best is None:
+            return None
+        return self._best.copy(), self._best_length
 
     def _weigh(self) -> None:
         a = self.device.arrays
@@ -174,7 +207,7 @@ class CudaFocused:
 
         def one(number: int) -> NDArray[np.int32]:
             if number == 0:
-                return greedy_tour(instance)
+                return self._start
             random = np.random.Generator(np.random.Philox(key=[key, number]))
             lengths = instance.neighbour_distances
             return greedy_tour(
@@ -322,3 +355,11 @@ def unit_scale(instance: Instance) -> float:
 def _round_key(key: int, number: int) -> int:
     """Key of a generation's round."""
     return (key + 0x9E3779B97F4A7C15 * (number + 1)) % 2**64
+
+
+@functools.cache
+def _warm_up() -> None:
+    """Compile what the host does of a run, on a few cities."""
+    tour = np.arange(8, dtype=np.int32)
+    other = np.array([0, 2, 1, 3, 4, 6, 5, 7], np.int32)
+    merge(tour, other, lambda i, j: np.abs(i - j).astype(np.float64))

@@ -9,7 +9,14 @@ from pymoo_gpuaco.backends.cpu.compiled import compiled
 from pymoo_gpuaco.backends.cpu.philox import STREAM_KICKS, new_stream
 from pymoo_gpuaco.backends.cpu.threads import spread, thread_count
 from pymoo_gpuaco.backends.cpu.windows.cut import Cutter
-from pymoo_gpuaco.backends.cpu.windows.trials import FEWEST_CITIES, repair_all, repair_queued, try_out, unload, unload_stretch
+from pymoo_gpuaco.backends.cpu.windows.trials import (
+    FEWEST_CITIES,
+    repair_all,
+    repair_queued,
+    try_out,
+    unload,
+    unload_stretch,
+)
 from pymoo_gpuaco.backends.cpu.windows.window import Units, Window, load, make_window
 from pymoo_gpuaco.colony.focused import FocusedParameters
 from pymoo_gpuaco.exchange import Exchanges, lay_out, select
