@@ -71,7 +71,8 @@ __device__ inline int choose(const Tour& tour, const int* near, int steps, int a
         for (int s = 0; s < SLOTS; ++s) {
             // a word has ten digits of three bits
             if (step % 10 == 0) digits[s] = philox4x32(make_uint4(32 * s + lane, STREAM_CUT, window, step / 10), key).x;
-            cities[s] = near[static_cast<size_t>(cities[s]) * NEAR + (digits[s] >> 3 * (step % 10) & 7u)];
+            const int next = near[static_cast<size_t>(cities[s]) * NEAR + (digits[s] >> 3 * (step % 10) & 7u)];
+            if (next >= 0) cities[s] = next;
         }
     }
     // the centre itself, its neighbours and five of theirs, in place of the first walks
@@ -81,10 +82,12 @@ __device__ inline int choose(const Tour& tour, const int* near, int steps, int a
         if (t == 0) {
             cities[s] = centre;
         } else if (t <= NEAR) {
-            cities[s] = near[static_cast<size_t>(centre) * NEAR + t - 1];
+            const int other = near[static_cast<size_t>(centre) * NEAR + t - 1];
+            if (other >= 0) cities[s] = other;
         } else if (t < 6 * NEAR + 1) {
             const int first = near[static_cast<size_t>(centre) * NEAR + (t - NEAR - 1) / 5];
-            cities[s] = near[static_cast<size_t>(first) * NEAR + (t - NEAR - 1) % 5];
+            const int other = near[static_cast<size_t>(max(first, 0)) * NEAR + (t - NEAR - 1) % 5];
+            if (first >= 0 && other >= 0) cities[s] = other;
         }
     }
 #pragma unroll

@@ -145,7 +145,8 @@ class TourAlgorithm(Algorithm):
         """
         if self._lower_bound is _UNKNOWN:
             self._lower_bound = prove_lower_bound(self.instance)
-        return self._lower_bound
+        bound: float | None = self._lower_bound
+        return bound
 
     @property
     def patience(self) -> int:
