@@ -5,7 +5,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: solve test check docs bench bench-gpu gpu-test clean
+.PHONY: solve test check docs look bench bench-gpu gpu-test clean
 
 solve: .venv/installed
 	$(BIN)/pymoo-gpuaco solve pcb442
@@ -20,6 +20,10 @@ check: .venv/dev
 
 docs: .venv/docs
 	$(BIN)/mkdocs build --strict
+
+# Needs Chromium or Chrome: every page at two widths, and what leaves the page, is missing or comes from elsewhere.
+look: docs
+	$(BIN)/python docs/look.py --pictures site-pictures
 
 bench: .venv/bench
 	$(BIN)/python benchmarks/cpu_speed.py

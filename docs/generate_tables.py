@@ -5,9 +5,9 @@ Every result file has this form, and becomes docs/generated/<its name>.md:
     {"title": str, "date": "YYYY-MM-DD", "commit": str, "machine": {name: value}, "command": str,
      "parameters": {name: value}, "columns": [str], "rows": [[number, str or null]], "notes": [str]}
 
-docs/generated/page_<page>.md includes the results of one page, as ``PAGES`` sorts them by their names. A table is followed by docs/images/<its name>.svg where that picture exists. README.md shows the bare table of
-one result between the lines ``<!-- benchmark: name -->`` and ``<!-- /benchmark -->``; without that result the place
-stays empty.
+docs/generated/page_<page>.md includes the results of one page, as ``PAGES`` sorts them by their names. A table is
+followed by docs/images/<its name>.svg where that picture exists. README.md shows the bare table of one result between
+the lines ``<!-- benchmark: name -->`` and ``<!-- /benchmark -->``; without that result the place stays empty.
 ``--check`` writes nothing and exits with status 1 if a file is not what this script would write.
 """
 
