@@ -6,6 +6,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 
 .PHONY: solve test check docs bench bench-gpu gpu-test fuzz lowest newest versions clean
+.PHONY: solve test check docs look bench bench-gpu gpu-test clean
 
 solve: .venv/installed
 	$(BIN)/pymoo-gpuaco solve pcb442
@@ -44,6 +45,10 @@ newest:
 
 docs: .venv/docs
 	$(BIN)/mkdocs build --strict
+
+# Needs Chromium or Chrome: every page at two widths, and what leaves the page, is missing or comes from elsewhere.
+look: docs
+	$(BIN)/python docs/look.py --pictures site-pictures
 
 bench: .venv/bench
 	$(BIN)/python benchmarks/cpu_speed.py
