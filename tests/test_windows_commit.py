@@ -2,32 +2,27 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pytest
 
-from pymoo_gpuaco.backends import make_colony
 from pymoo_gpuaco.backends.cuda.windows.windows import Windows
-from pymoo_gpuaco.colony.parameters import ColonyParameters
 from pymoo_gpuaco.exchange import Exchanges, lay_out, select
 from pymoo_gpuaco.problems import TSP
-from pymoo_gpuaco.problems.instance import as_instance
-from tests import emulator
 from tests.test_exchange import edges_of, pack, reversal, segment_swap
+from tests.windows_cases import FOUND, emulated, folder, windows_of
 
-FOUND = np.dtype([("gain", "f8"), ("edges", "i4"), ("first", "i4")])
+__all__ = ["emulated", "folder"]  # fixtures
+
 ACCEPTED = 1  # State of commit.cu
 Pairs = list[tuple[int, int]]
 
 
-def windows_of(n: int, tours: int, windows: int) -> Windows:
-    """The device's part with room for so many tours, and windows of each."""
-    places = np.random.default_rng(n).uniform(0, 1000, (n, 2))
-    instance = as_instance(TSP(places, metric="EUC_2D"), 4)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("pymoo_gpuaco.backends.cuda.focused.shape", lambda *_: (tours, windows))
-        return make_colony(instance, ColonyParameters(construction="focused"), "cuda").windows
+def cities_in_a_plane(n: int) -> TSP:
+    return TSP(np.random.default_rng(n).uniform(0, 1000, (n, 2)), metric="EUC_2D")
+
+
+def part_of(n: int, tours: int, windows: int) -> Windows:
+    return windows_of(cities_in_a_plane(n), tours, windows, 4)
 
 
 def commit(part: Windows, tours: np.ndarray, found: list[Exchanges]) -> tuple[np.ndarray, np.ndarray]:
@@ -108,19 +103,9 @@ def tours_of(rng: np.random.Generator, n: int, m: int) -> np.ndarray:
     return np.array([rng.permutation(n) for _ in range(m)], np.int32)
 
 
-@pytest.fixture
-def emulated(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Any:
-    """The kernels on the host, whether or not there is a device."""
-    if emulator.COMPILER is None:
-        pytest.skip("the emulator is compiled by g++, which is not on the PATH")
-    folder = request.getfixturevalue("tmp_path_factory").getbasetemp() / "emulated_windows"
-    monkeypatch.setattr("pymoo_gpuaco.backends.cuda.windows.windows._COMMIT_THREADS", 64)
-    return emulator.install(monkeypatch, folder)
-
-
 def random_cases(n: int, tours: int, windows: int, times: int) -> None:
     rng = np.random.default_rng(n)
-    part = windows_of(n, tours, windows)
+    part = part_of(n, tours, windows)
     taken = refused = 0
     for _ in range(times):
         found = [random_exchanges(rng, n, int(rng.integers(windows + 1))) for _ in range(tours)]
@@ -141,7 +126,7 @@ def test_the_same_as_on_the_host(n, tours, windows, emulated):
 
 def test_five_cities(emulated):
     # fewer than an engine takes: an instance of 8 lends the kernels
-    part = windows_of(8, 1, 4)
+    part = part_of(8, 1, 4)
     part._cities.n = 5
     rng = np.random.default_rng(0)
     for _ in range(20):
@@ -154,7 +139,7 @@ def test_exchanges_that_split_the_tour_together(emulated):
     removed = [[(i * 3, i * 3 + 1), (n - 2 - i * 3, n - 1 - i * 3)] for i in range(count)]
     added = [[(i * 3, n - 1 - i * 3), (n - 2 - i * 3, i * 3 + 1)] for i in range(count)]
     taken = compare(
-        windows_of(n, 1, count), np.arange(n, dtype=np.int32)[None], [pack([1] * count, removed, added)]
+        part_of(n, 1, count), np.arange(n, dtype=np.int32)[None], [pack([1] * count, removed, added)]
     )
     assert not taken.any()
 
@@ -165,7 +150,7 @@ def test_two_that_are_fine_alone_and_not_together(emulated):
     one, two = segment_swap(n, 0, 10, 20), segment_swap(n, 5, 10, 20)
     exchanges = pack([3, 5], [one[0], two[0]], [one[1], two[1]])
     tour = np.arange(n, dtype=np.int32)[None]
-    part = windows_of(n, 1, 2)
+    part = part_of(n, 1, 2)
     alone = [compare(part, tour, [pack([1], [e[0]], [e[1]])]).sum() for e in (one, two)]
     assert alone == [1, 1]
     taken = compare(part, tour, [exchanges])
@@ -176,7 +161,7 @@ def test_of_equal_ones_the_first_wins(emulated):
     n = 40
     one, two = reversal(n, 3, 6), reversal(n, 9, 5)  # both touch positions 9 and 10
     taken = compare(
-        windows_of(n, 1, 2),
+        part_of(n, 1, 2),
         np.arange(n, dtype=np.int32)[None],
         [pack([2, 2], [one[0], two[0]], [one[1], two[1]])],
     )
@@ -189,7 +174,7 @@ def test_worse_ones_are_taken_too_and_last(emulated):
     one, two, three = reversal(n, 3, 6), reversal(n, 9, 5), reversal(n, 25, 4)
     parts = (one, two, three)
     taken = compare(
-        windows_of(n, 1, 3),
+        part_of(n, 1, 3),
         np.arange(n, dtype=np.int32)[None],
         [pack([-5, -1, -3], [p[0] for p in parts], [p[1] for p in parts])],
     )
@@ -199,7 +184,7 @@ def test_worse_ones_are_taken_too_and_last(emulated):
 def test_nothing_to_commit(emulated):
     rng = np.random.default_rng(1)
     tours = tours_of(rng, 50, 2)
-    _, laid = commit(windows_of(50, 2, 3), tours, [pack([], [], []), pack([], [], [])])
+    _, laid = commit(part_of(50, 2, 3), tours, [pack([], [], []), pack([], [], [])])
     assert np.array_equal(laid, tours)
 
 
@@ -208,7 +193,7 @@ def test_what_was_added_is_there_and_what_was_removed_is_not(emulated):
     rng, n = np.random.default_rng(5), 90
     exchanges = random_exchanges(rng, n, 12)
     tours = tours_of(rng, n, 1)
-    taken, laid = commit(windows_of(n, 1, 12), tours, [exchanges])
+    taken, laid = commit(part_of(n, 1, 12), tours, [exchanges])
     edges = edges_of(tours[0])
     for i in np.flatnonzero(taken[0]):
         rows = slice(exchanges.first[i], exchanges.first[i + 1])
@@ -235,5 +220,5 @@ def test_a_million_cities():
         else:
             parts.append(reversal(n, int(start), int(rng.integers(2, n - 2))))
     exchanges = pack(rng.integers(1, 99, count), [p[0] for p in parts], [p[1] for p in parts])
-    taken = compare(windows_of(n, 1, count), tours_of(rng, n, 1), [exchanges])
+    taken = compare(part_of(n, 1, count), tours_of(rng, n, 1), [exchanges])
     assert taken.sum() > count / 2
