@@ -5,8 +5,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: solve test check docs bench bench-gpu gpu-test fuzz lowest newest versions clean
-.PHONY: solve test check docs look bench bench-gpu gpu-test clean
+.PHONY: solve test check docs look bench bench-gpu gpu-test fuzz lowest newest versions clean
 
 solve: .venv/installed
 	$(BIN)/pymoo-gpuaco solve pcb442
