@@ -41,9 +41,13 @@ def draw_gap_over_time(result: dict[str, Any], path: Path) -> None:
     by_instance = curves(result)
     solvers = list(dict.fromkeys(solver for panel in by_instance.values() for solver in panel))
     with matplotlib.rc_context({"svg.hashsalt": "pymoo_gpuaco", "svg.fonttype": "none"}):
-        figure = Figure(figsize=(3.2 * len(by_instance), 3.4), layout="constrained")
-        panels = figure.subplots(1, len(by_instance), sharey=True, squeeze=False)[0]
-        for axes, (instance, by_solver) in zip(panels, by_instance.items(), strict=True):
+        across = min(3, len(by_instance))
+        down = -(-len(by_instance) // across)
+        figure = Figure(figsize=(2.7 * across, 2.7 * down + 0.6), layout="constrained")
+        panels = figure.subplots(down, across, sharey=True, squeeze=False).ravel()
+        for unused in panels[len(by_instance) :]:
+            unused.set_axis_off()
+        for axes, (instance, by_solver) in zip(panels, by_instance.items(), strict=False):
             for solver, (seconds, gaps) in by_solver.items():
                 colour = f"C{solvers.index(solver)}"
                 axes.plot(seconds, [max(gap, _LEAST) for gap in gaps], "o-", color=colour, label=solver)
@@ -51,7 +55,9 @@ def draw_gap_over_time(result: dict[str, Any], path: Path) -> None:
             for axis in (axes.xaxis, axes.yaxis):
                 axis.set_major_formatter("{x:g}")
             axes.grid(visible=True, which="major", alpha=0.3)
-        panels[0].set_ylabel(f"gap, % (0 is drawn at {_LEAST:g})")
+            axes.minorticks_off()
+        for axes in panels[::across]:
+            axes.set_ylabel(f"gap, % (0 is drawn at {_LEAST:g})")
         handles = {line.get_label(): line for axes in panels for line in axes.get_lines()}
         figure.legend(handles.values(), handles.keys(), loc="outside lower center", ncols=len(handles))
         figure.savefig(path, metadata={"Date": None, "Description": source_of(result)})

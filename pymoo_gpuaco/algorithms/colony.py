@@ -176,10 +176,14 @@ class AntColony(TourAlgorithm):
     # all tours are handed out, as the ants left them and as the search left them, and what is told decides.
 
     def _build_by_objective(self) -> None:
-        """Go on with an engine without local search, on the trails as they are."""
-        state = self.engine.export_state()
+        """Go on with an engine that builds whole tours and has no local search, on the trails as they are."""
+        focused = self._parameters().construction == "focused"
+        state = None if focused else self.engine.export_state()
         self._by_objective = True
         self._engine, self._engine_state = None, state
+        if focused:  # another number of ants, other candidates and other trails: they begin anew
+            self._instance, self._size = None, None
+            self.engine.reset_trails(self._first_trail(self.instance.n))
 
     def _all_tours(
         self, key: int, lengths: NDArray[np.float64]
