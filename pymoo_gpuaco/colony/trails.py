@@ -98,6 +98,18 @@ def per_length(share: float, length: float) -> float:
     return max(-HIGHEST_TRAIL, min(share / length, HIGHEST_TRAIL))
 
 
+def edges_apart(tour: NDArray[np.int32], other: NDArray[np.int32], symmetric: bool) -> NDArray[np.int32]:
+    """Edges (e, 2) of a tour (n,) that the other tour does not have, either way round where direction is free."""
+    n = len(tour)
+    follows = np.empty(n, np.int32)
+    follows[other] = np.roll(other, -1)
+    a, b = tour, np.roll(tour, -1)
+    shared = follows[a] == b
+    if symmetric:
+        shared |= follows[b] == a
+    return np.stack([a, b], axis=1)[~shared].astype(np.int32)
+
+
 def trail_limits(
     best_length: float, n: int, choices: float, rho: float, p_best: float
 ) -> tuple[float, float]:

@@ -354,6 +354,24 @@ class CpuColony:
                 break
             trail_memory.deposit(t, tour, amount, low, high, symmetric)
 
+    def lengths(self) -> NDArray[np.float64]:
+        """Exact lengths (m,) of the tours of the last construction."""
+        return self._lengths.copy()
+
+    def trails_of(self, edges: ArrayLike) -> NDArray[np.float32]:
+        """Trails (e,) of edges (e, 2)."""
+        pairs, _ = checks.edge_trails(edges, np.zeros(np.size(edges) // 2), self.instance.n)
+        slots = trail_memory.slots_of(self._trails, pairs)
+        return np.where(slots < 0, self._trails.rest[0], self._trails.tau[pairs[:, 0], slots])
+
+    def set_trails(self, edges: ArrayLike, values: ArrayLike) -> None:
+        """Set the trails of edges (e, 2), see ``EditsTrails``."""
+        pairs, trails = checks.edge_trails(edges, values, self.instance.n)
+        for ends in (pairs, pairs[:, ::-1]) if self.instance.symmetric else (pairs,):
+            slots = trail_memory.slots_of(self._trails, ends)
+            kept = slots >= 0
+            self._trails.tau[ends[kept, 0], slots[kept]] = trails[kept]
+
     def branching_factor(self, lam: float) -> float:
         """Mean number of candidates a city with a trail above min + lam (max - min)."""
         return float(trail_memory.branching_factor(self._graph, self._trails, float(lam)))
