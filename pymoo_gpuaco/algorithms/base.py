@@ -100,7 +100,6 @@ class TourAlgorithm(Algorithm):
     _lower_bound: Any
     _engine: Any
     _engine_state: State | None
-    _lower_bound: Any
     _size: int | None  # ants or climbers of the run, as its first engine chose them
 
     def __init__(
