@@ -172,15 +172,29 @@ def test_cycles_double_and_cool_to_nothing():
 
 
 def test_the_last_cycle_ends_with_the_run():
-    # 100 generations are known: cycles of 2, 4, 8, 16 leave 70, of which 32 would leave 38 and 64 do not fit
-    cooling, ends = Cooling(2), []
+    # 100 generations are known: cycles of 2, 4, 8 and 16 leave 70, and 32 and 64 more do not fit
+    cooling, ends, shares = Cooling(2), [], []
     for generation in range(100):
         cooling.progress = generation / 100
-        cooling.next()
+        shares.append(cooling.next())
         if cooling.at_end:
             ends.append(generation + 1)
             cooling.begin_next()
-    assert ends == [2, 6, 14, 30, 100]
+    assert ends == [2, 6, 14, 30, 98, 99, 100]
+    assert shares[30] == (1.0, 1.0)
+    assert shares[97] == pytest.approx((0.0, 0.0), abs=1e-12)
+    assert all(cold == pytest.approx(hot - 1 / 67) for hot, cold in shares[31:97])
+
+
+def test_a_short_run_is_one_cycle():
+    cooling = Cooling(50)
+    shares = []
+    for generation in range(100):
+        cooling.progress = generation / 100
+        shares.append(cooling.next()[0])
+        assert cooling.at_end == (generation >= 97)
+    assert shares[0] == 1.0
+    assert shares[49] == pytest.approx((0.97 - 0.49) / 0.96)
 
 
 @pytest.mark.parametrize(

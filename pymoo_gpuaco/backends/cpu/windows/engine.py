@@ -259,9 +259,8 @@ class CpuFocused:
             "tours": self._tours.copy(),
             "best": self._best[None].copy(),
             "dirty": self._dirty.copy(),
-            "counts": np.array(
-                [self._windows_done, c.cycle, c.done, c.planned, c.generations, self._built], np.int64
-            ),
+            "counts": np.array([self._windows_done, c.cycle, c.done, c.generations, self._built], np.int64),
+            "last_cycle": np.array([-1.0 if np.isnan(c.begun) else c.begun]),
         }
 
     def import_state(self, state: State) -> None:
@@ -272,14 +271,16 @@ class CpuFocused:
         tours = stored_tours(state, "tours", len(self._tours), n)
         best = stored_tours(state, "best", 1, n)
         dirty = stored_integers(state, "dirty", (n,), 0, 1, np.uint8)
-        counts = [int(c) for c in stored_integers(state, "counts", (6,), 0, 2**62, np.int64)]
+        counts = [int(c) for c in stored_integers(state, "counts", (5,), 0, 2**62, np.int64)]
+        begun = float(stored_numbers(state, "last_cycle", (1,), low=-1.0)[0])
         self._trails.tau[...], self._trails.rest[...] = tau, rest
         self._weights_are_old = True
         self._tours[...], self._best, self._dirty = tours, best[0].copy(), dirty.copy()
         self._best_length = self._measure(self._best)
-        self._windows_done, self._built = counts[0], counts[5]
+        self._windows_done, self._built = counts[0], counts[4]
         c = self._cooling
-        c.cycle, c.done, c.planned, c.generations = counts[1:5]
+        c.cycle, c.done, c.generations = counts[1:4]
+        c.begun = begun if begun >= 0.0 else np.nan
 
 
 @functools.cache

@@ -82,7 +82,7 @@ def _kick(units, w, m, longest, stream):  # type: ignore[no-untyped-def]
 
 @compiled
 def try_out(units, w, m, count, hot, cold, stream):  # type: ignore[no-untyped-def]
-    """Make ``count`` trials, the temperature falling from ``hot`` to ``cold``; return the gain, < 0 for a longer tour."""
+    """Make ``count`` trials, the temperature falling from ``hot`` to ``cold``; return the gain."""
     longest = min(LONGEST_STRETCH, (m - 2) // 3)
     total = 0.0
     for trial in range(count):
