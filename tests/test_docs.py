@@ -229,7 +229,8 @@ def test_results_are_sorted_onto_pages_and_the_headline_comes_first(tables, tmp_
         (tmp_path / f"{name}.json").write_text(json.dumps(RESULT), encoding="utf-8")
     files, _ = tables.generate(tmp_path, "")
     included = {
-        page: re.findall(r"generated/(\w+)\.md", files[f"page_{page}.md"]) for page in ("quality", "acs", "speed")
+        page: re.findall(r"generated/(\w+)\.md", files[f"page_{page}.md"])
+        for page in ("quality", "acs", "speed")
     }
     assert included == {
         "quality": ["gpu_gap_over_time", "cpu_quality"],

@@ -104,6 +104,9 @@ class CudaFocused:
         # rounds in which the windows cover every city some times over, to begin with
         self._descent = 4 + math.ceil(3 * n / (w * 120))
         self._cooling = Cooling(FIRST_CYCLE)
+        self._expected = math.nan  # progress of the run
+        self._step = 0.0
+        self._finished = False  # the last cycle has come to its end
         self._effort = min(8.0, max(1.0, n / CITIES_OF_EFFORT))
         self._alpha = AlphaLists(instance)
         self._best: NDArray[np.int32] | None = None
@@ -118,9 +121,10 @@ class CudaFocused:
 
     def expect(self, progress: float) -> None:
         """Be told how far the run is."""
-        # a generation is searched at once, and the last cycle must end with it, not after
-        at_its_end = float(progress) * (1.0 + ROUNDS / max(ROUNDS, self._cooling.generations))
-        self._cooling.progress = 1.0 if at_its_end > 1.0 else at_its_end  # NaN stays what it is
+        before, self._expected = self._expected, float(progress)
+        self._cooling.progress = self._expected
+        # and how far each round of the generation will bring it
+        self._step = (self._expected - before) / ROUNDS if self._expected > before else 0.0
 
     @property
     def n_built(self) -> int:
@@ -156,10 +160,14 @@ class CudaFocused:
         """Launch a round; at the end of a cycle the tours are merged."""
         self.windows.search(key, self._trials())
         self._rounds += 1
-        if self._cooling.at_end:
-            self._cooling.begin_next()
+        cooling = self._cooling
+        if cooling.generations == 0 or not cooling.at_end:
+            self._finished = False
+        elif not self._finished:
+            self._finished = not math.isnan(cooling.begun)
+            cooling.begin_next()
             self._merge()
-            if self._cooling.generations * CITIES_A_ROUND >= self.instance.n and not self._alpha.used:
+            if cooling.generations * CITIES_A_ROUND >= self.instance.n and not self._alpha.used:
                 self.windows.use_lists(self._alpha.take())
                 self._weigh()
 
@@ -188,6 +196,7 @@ class CudaFocused:
             self._descent -= 1
             return Trials(trials=2, all_queued=True)
         hot, _ = self._cooling.next()
+        self._cooling.progress += self._step
         heat = (hot - COOL_PART) / (1.0 - COOL_PART)
         edge = self._best_length / self.instance.n * self.windows.scale
         if heat > 0.0:
@@ -303,8 +312,11 @@ class CudaFocused:
                 "best": best[None].copy(),
                 "best_length": np.array([self._best_length]),
                 "schedule": np.array(
-                    [self._descent, c.cycle, c.done, c.planned, c.generations, self._alpha.used], np.int64
+                    [self._descent, c.cycle, c.done, c.generations, self._finished, self._alpha.used],
+                    np.int64,
                 ),
+                # -1 stands for "unknown"
+                "progress": np.nan_to_num(np.array([c.begun, self._expected]), nan=-1.0),
             }
 
     def import_state(self, state: State) -> None:
@@ -316,11 +328,14 @@ class CudaFocused:
         # as the device summed it up, which rounding may tell from the host's sum
         best_length = float(stored_numbers(state, "best_length", (1,), infinity=True)[0])
         schedule = stored_integers(state, "schedule", (6,), 0, 2**62, np.int64)
+        progress = stored_numbers(state, "progress", (2,), low=-1.0)
         with self.device.working():
             self.trails.write(state)  # raises before anything changes
         self._best, self._best_length = None, math.inf
         c = self._cooling
-        self._descent, c.cycle, c.done, c.planned, c.generations = (int(number) for number in schedule[:5])
+        self._descent, c.cycle, c.done, c.generations = (int(number) for number in schedule[:4])
+        c.begun, self._expected = (math.nan if number < 0.0 else float(number) for number in progress)
+        self._finished = bool(schedule[4])
         if schedule[5] and not self._alpha.used:
             with self.device.working():
                 self.windows.use_lists(self._alpha.take())
