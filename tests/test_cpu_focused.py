@@ -186,14 +186,21 @@ def test_the_last_cycle_ends_with_the_run():
     assert all(cold == pytest.approx(hot - 1 / 67) for hot, cold in shares[31:97])
 
 
+def test_short_cycles_are_cooler():
+    focused = FocusedParameters(heat=2.0)
+    assert [focused.first_heat(kicks) for kicks in (2.5, 10.0, 1000.0)] == [1.0, 2.0, 2.0]
+
+
 def test_a_short_run_is_one_cycle():
     cooling = Cooling(50)
+    assert cooling.length == 50
     shares = []
     for generation in range(100):
         cooling.progress = generation / 100
         shares.append(cooling.next()[0])
         assert cooling.at_end == (generation >= 97)
     assert shares[0] == 1.0
+    assert cooling.length == pytest.approx(100 / 0.99 * 0.96)
     assert shares[49] == pytest.approx((0.97 - 0.49) / 0.96)
 
 

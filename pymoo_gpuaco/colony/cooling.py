@@ -29,6 +29,13 @@ class Cooling:
         """Generations of this cycle, unless the run ends in it."""
         return self.first << min(self.cycle, 40)
 
+    @property
+    def length(self) -> float:
+        """Generations of this cycle, estimated if the run ends in it."""
+        if math.isnan(self.begun):
+            return float(self.planned)
+        return max(1.0, (END - self.begun) * self.generations / self.progress)
+
     def next(self) -> tuple[float, float]:
         """Count a generation of trials; return its first and last temperature as shares of the heat."""
         if self._is_last():

@@ -176,8 +176,11 @@ class CpuFocused:
         hot, cold = self._cooling.next()
         if not self._search.whole and self._cooling.cycle == 0:
             return 0.0, 0.0  # so many cities have much to gain without any detour
-        mean = self._best_length * self._search.units.scale / self.instance.n
-        return hot * self._focused.heat * mean, cold * self._focused.heat * mean
+        n = self.instance.n
+        kicks = self._cooling.length * self._trials * (1 if self._search.whole else self.n_ants) / n
+        mean = self._best_length * self._search.units.scale / n
+        heat = self._focused.first_heat(kicks) * mean
+        return hot * heat, cold * heat
 
     def _merge(self, tour: NDArray[np.int32]) -> None:
         """Let the best tour take over what is better in another."""
