@@ -21,7 +21,7 @@ from pymoo_gpuaco.backends import (
 )
 from pymoo_gpuaco.colony import checks
 from pymoo_gpuaco.colony.parameters import ColonyParameters, LocalSearch
-from pymoo_gpuaco.colony.trails import TrailUpdate
+from pymoo_gpuaco.colony.trails import TrailUpdate, per_length
 from pymoo_gpuaco.problems.instance import Instance
 from pymoo_gpuaco.termination import progress
 
@@ -265,7 +265,7 @@ class AntColony(TourAlgorithm):
 
     def _amount(self, length: float) -> float:
         """Deposit 1 / length in units of 1 / C_g."""
-        return self._unit / length if length > 0.0 else 1.0
+        return per_length(self._unit, length)
 
     def _trail_update(self, **update: Any) -> TrailUpdate:
         return TrailUpdate(rho=float(get(self.rho)), **update)

@@ -20,7 +20,7 @@ class FocusedParameters:
     window : cities of a window, in [64, 100,000]. Default 5,000.
     trials : kicks that the ants of one generation make together, >= 1. Default 2,048.
     heat : temperature at which a cycle of annealing starts, in mean edge lengths of the tour, in [0, 100].
-        Default 0.6.
+        Default 1.
     first_cycle : kicks a city in the first cycle; each one is twice as long as the one before, > 0. Default 4.
     ascent : 1-trees made for the node penalties, in [1, 1000], or None: 50, fewer above 10,000 cities, and 0 above
         100,000, where the nearest cities by quadrant are the candidates.
@@ -31,7 +31,7 @@ class FocusedParameters:
     n_tours: int = 2
     window: int = 5000
     trials: int = 2048
-    heat: float = 0.6
+    heat: float = 1.0
     first_cycle: float = 4.0
     ascent: int | None = None
 
