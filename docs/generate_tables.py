@@ -7,7 +7,8 @@ Every result file has this form, and becomes docs/generated/<its name>.md:
 
 docs/generated/page_<page>.md includes the results of one page, as ``PAGES`` sorts them by their names. A table is
 followed by docs/images/<its name>.svg where that picture exists. README.md shows the bare table of one result between
-the lines ``<!-- benchmark: name -->`` and ``<!-- /benchmark -->``; without that result the place stays empty.
+the lines ``<!-- benchmark: name -->`` and ``<!-- /benchmark -->``; between ``<!-- gap-over-time -->`` and
+``<!-- /gap-over-time -->`` it shows gpu_gap_over_time_runs in short. Without the result a place stays empty.
 ``--check`` writes nothing and exits with status 1 if a file is not what this script would write.
 """
 
@@ -35,14 +36,23 @@ _FIELDS = {
 }
 # Page -> how the names of its results begin, in the order of the page; the last page takes what no other has.
 PAGES = {
-    "quality": ("gpu_gap_over_time", "gpu_local_search", "cpu_quality", "ga_", "gpu_friedman"),
+    "quality": (
+        "gpu_gap_over_time",
+        "gpu_growth",
+        "gpu_kicks",
+        "gpu_local_search",
+        "cpu_quality",
+        "ga_",
+        "gpu_friedman",
+    ),
     "others": ("gpu_variants", "gpu_against_cpu", "cpu_vs_c"),
     "acs": ("gpu_acs",),
     "ant_system": ("gpu_as", "as_"),
     "climbers": ("gpu_climbers",),
-    "speed": ("gpu_iteration", "gpu_profile", "cpu_rate", "cpu_overhead", ""),
+    "speed": ("gpu_windows", "gpu_iteration", "gpu_profile", "cpu_rate", "cpu_overhead", ""),
 }
 _PLACE = re.compile(r"(<!-- benchmark: (?P<name>[\w-]+) -->\n).*?(<!-- /benchmark -->)", re.DOTALL)
+_GAPS_PLACE = re.compile(r"(<!-- gap-over-time -->\n).*?(<!-- /gap-over-time -->)", re.DOTALL)
 _NONE_YET = "No result is committed yet. `make bench` and `make bench-gpu` measure on your machine.\n"
 
 
@@ -107,7 +117,50 @@ def generate(results: Path, readme: str) -> tuple[dict[str, str], str]:
         result = read_all.get(place["name"])
         return place[1] + ("" if result is None else f"\n{table(result)}\n") + place[3]
 
-    return files, _PLACE.sub(fill, readme)
+    def fill_gaps(place: re.Match[str]) -> str:
+        result = read_all.get("gpu_gap_over_time_runs")
+        return place[1] + ("" if result is None else f"\n{gaps_in_short(result)}\n") + place[2]
+
+    return files, _GAPS_PLACE.sub(fill_gaps, _PLACE.sub(fill, readme))
+
+
+def gaps_in_short(result: dict[str, Any]) -> str:
+    """Return a line an instance: mean gaps of GPUMMAS() at each time, in brackets those of fast-tsp on all cores."""
+    columns = [result["columns"].index(c) for c in ("instance", "solver", "limit, s", "runs", "mean gap %")]
+    gaps: dict[str, dict[float, dict[str, float]]] = {}
+    other = ""
+    runs = set()
+    for instance, solver, limit, count, gap in ([row[c] for c in columns] for row in result["rows"]):
+        colony = solver == "GPUMMAS()"
+        if colony:
+            runs.add(count)
+        elif not solver.endswith(" 1 core"):
+            other = solver
+        gaps.setdefault(instance, {}).setdefault(limit, {})[solver] = gap
+    limits = sorted({limit for at in gaps.values() for limit in at})
+
+    def cell(at: dict[str, float]) -> str:
+        ours = f"{at['GPUMMAS()']:.2f}" if "GPUMMAS()" in at else "-"
+        return f"{ours} ({at[other]:.2f})" if other in at else ours
+
+    lines = [
+        _line(["instance", *(f"{limit:g} s" for limit in limits)]),
+        _line(["---", *["---:"] * len(limits)]),
+    ]
+    for instance, at in gaps.items():
+        lines.append(_line([instance, *(cell(at[limit]) if limit in at else "-" for limit in limits)]))
+    if not runs:
+        return ""
+    times = f"{min(runs)} runs" if len(runs) == 1 else f"{min(runs)} to {max(runs)} runs"
+    device = str(result["machine"].get("gpu 0", result["machine"].get("processor", ""))).split(",")[0]
+    caption = (
+        f"Percent above the best known length (random cities: above what is expected) after so many seconds of wall "
+        f"time, set-up counted: `GPUMMAS()` on an {device}, means of {times}"
+    )
+    caption += f"; in brackets {other.replace(',', ' on')} of the same machine." if other else "."
+    picture = _picture("gpu_gap_over_time")
+    shown = [] if picture is None else [f"![Gap over wall time](docs/{picture})\n"]
+    return "\n".join([f"{caption}\n", "\n".join(lines) + "\n", *shown])
 
 
 def page_of(name: str) -> tuple[str, int]:

@@ -245,6 +245,33 @@ def test_every_page_of_results_is_shown(tables):
         assert f'--8<-- "docs/generated/page_{page}.md"' in shown, page
 
 
+def test_gaps_over_time_are_shown_in_short(tables, tmp_path):
+    columns = ["instance", "cities", "solver", "limit, s", "runs", "mean gap %", "worst %"]
+    rows = [
+        ["pr1002", 1002, "GPUMMAS()", 0.5, 3, 0.126, 0.2],
+        ["pr1002", 1002, "GPUMMAS()", 1.0, 3, 0.0, 0.0],
+        ["pr1002", 1002, "fast-tsp, 1 core", 0.5, 3, 0.7, 0.8],
+        ["pr1002", 1002, "fast-tsp, 16 cores", 0.5, 1, 0.34, 0.34],
+        ["pla85900", 85900, "GPUMMAS()", 1.0, 2, 1.5, 1.6],
+    ]
+    result = {**RESULT, "machine": {"gpu 0": "A device, 8 GiB"}, "columns": columns, "rows": rows}
+    short = tables.gaps_in_short(result)
+    assert (
+        "`GPUMMAS()` on an A device, means of 2 to 3 runs; in brackets fast-tsp on 16 cores of the same"
+        in short
+    )
+    assert (
+        "| instance | 0.5 s | 1 s |\n| --- | ---: | ---: |\n| pr1002 | 0.13 (0.34) | 0.00 |\n| pla85900 | - | 1.50 |\n"
+    ) in short
+    place = "before\n<!-- gap-over-time -->\nold\n<!-- /gap-over-time -->\nafter"
+    empty = "before\n<!-- gap-over-time -->\n<!-- /gap-over-time -->\nafter"
+    assert tables.generate(tmp_path, place)[1] == empty
+    (tmp_path / "gpu_gap_over_time_runs.json").write_text(json.dumps(result), encoding="utf-8")
+    filled = empty.replace("-->\n<!-- /", f"-->\n\n{short}\n<!-- /")
+    assert tables.generate(tmp_path, place)[1] == filled
+    assert tables.generate(tmp_path, filled)[1] == filled
+
+
 def test_a_result_with_a_picture_shows_it_below_its_table(tables):
     shown = tables.section(RESULT, "images/gap.svg")
     assert (
@@ -340,6 +367,28 @@ def test_columns_of_a_result_become_curves():
         "first": ([100.0, 200.0], [1.5, 3.0]),
         "second": ([200.0], [2.0]),
     }
+
+
+def test_growth_and_kicks_are_drawn(tmp_path):
+    figures = load_script("generate_figures")
+    growth = {
+        "columns": ["cities", "runs", "set-up, s", "time to 1 %, s"],
+        "rows": [[1000, 3, 0.01, 0.02], [2000, 3, 0.02, 0.04], [4000, 3, 0.04, None]],
+    }
+    kicks = {
+        "columns": ["instance", "cities", "gap %, 0 % by ants", "gap %, 100 % by ants", "best"],
+        "rows": [["pr1002", 1002, 0.1, 0.2, "0 %"], ["mean", None, 0.1, 0.2, "-"]],
+    }
+    for name, shown, words in (
+        ("gpu_growth", growth, ("time to 1 %, s", "set-up", "in proportion to n")),
+        ("gpu_kicks", kicks, ("pr1002", "mean", "windows whose ants follow the trails, %")),
+    ):
+        result = {**RESULT, **shown}
+        figures.PICTURES[name](result, tmp_path / "drawn.svg")
+        text = (tmp_path / "drawn.svg").read_text(encoding="utf-8")
+        assert figures.source_of(result) in text
+        for word in words:
+            assert word in text, word
 
 
 @pytest.mark.parametrize("name", ["gpu_climbers", "gpu_climbers_moves", "gpu_climbers_quality"])
