@@ -131,12 +131,15 @@ def test_best_deposits_and_the_worst_loses_what_is_its_own():
     np.testing.assert_allclose(tau, expected, rtol=1e-6)
 
 
-def test_mutation_grows_with_the_run():
-    algorithm, tours, tau = after_first(mutation_probability=1.0, mutation_strength=4.0)
+def test_mutation():
+    algorithm, tours, tau = after_first(
+        mutation_probability=1.0, mutation_strength=4.0, mutation_iterations=10**9
+    )
     expected, _ = expected_before_mutation(algorithm, tours)
-    np.testing.assert_allclose(tau, expected, rtol=1e-6)  # at the start of a run the strength is 0
+    np.testing.assert_allclose(tau, expected, rtol=1e-6)  # a billionth of the run has passed
+    algorithm.mutation_iterations = 10
     algorithm.engine.reset_trails(1.0)
-    algorithm._mutate()  # one of ten generations has passed: 0.1 * 4 * 1, one edge a city, none twice
+    algorithm._mutate()  # one of ten iterations has passed: 0.1 * 4 * 1, one edge a city, none twice
     change = algorithm.engine.export_state()["tau"] - 1.0
     np.testing.assert_allclose(np.abs(change[change != 0.0]), 0.4, rtol=1e-5)
     assert 6 <= np.count_nonzero(np.triu(change)) <= 12
@@ -157,14 +160,15 @@ def test_trails_start_again_when_best_and_worst_have_the_same_edges():
     assert never._restarted == 0
 
 
-def test_without_an_end_the_strength_grows_by_iterations():
-    algorithm = GPUBWAS(4, backend=BACKEND).setup(cloud(12), termination=("n_gen", 10), seed=1)
-    algorithm.next()
-    from pymoo.core.termination import NoTermination
-
-    algorithm.termination = NoTermination()
-    algorithm._iteration, algorithm._restarted = 150, 50
-    assert algorithm._share_of_run() == 0.5  # 100 / (100 + 100)
+@pytest.mark.parametrize(
+    ("iteration", "restarted", "share"),
+    # of 200: from the start, after a restart at 100, beyond the end, and after a restart there
+    [(50, 0, 50 / 200), (150, 100, 50 / 100), (300, 100, 1.0), (300, 250, 1.0)],
+)
+def test_strength_grows_after_a_restart_anew(iteration, restarted, share):
+    algorithm, _, _ = after_first(mutation_iterations=200)
+    algorithm._iteration, algorithm._restarted = iteration, restarted
+    assert algorithm._share_of_run() == share
 
 
 def test_with_local_search_it_finds_a_short_tour():

@@ -93,6 +93,7 @@ TABLE = {
     "ranks": ([2, 1 << 20], counts("must be an integer in [2, 1048576]", 1 << 20)),
     "mutation_probability": ([0, 1, 0.3], reals(SHARE, (-0.1, 1.1))),
     "mutation_strength": ([0, 1000, 4.0], reals("must be in [0, 1000]", (-1, 1001))),
+    "mutation_iterations": ([1, 10**9], counts(COUNT)),
     "restart_below": ([0, 1, 0.05], reals(SHARE, (-0.1, 1.1))),
     "variant": (["sync", "relaxed", "selective"], names("sync", "relaxed", "selective")),
     "q0": ([0, 1, 0.9], reals(SHARE, (-0.1, 1.1))),

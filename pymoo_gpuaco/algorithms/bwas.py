@@ -15,14 +15,13 @@ from pymoo_gpuaco.backends import EditsTrails
 from pymoo_gpuaco.colony import checks, mutation
 from pymoo_gpuaco.colony.parameters import ColonyParameters
 from pymoo_gpuaco.colony.trails import TrailUpdate, edges_apart
-from pymoo_gpuaco.termination import progress
 
 
 class GPUBWAS(DepositingColony):
     """Best-Worst Ant System (Cordon, Fernandez de Viana, Herrera, Moreno 2000).
 
     After an iteration the best tour so far deposits; the edges of the iteration's worst tour that are not in it
-    evaporate once more; some trails mutate, the more the nearer the run is to its end; and when best and worst have
+    evaporate once more; some trails mutate, the more the later; and when best and worst have
     nearly the same edges, all trails start again. Defaults are the paper's: alpha 1, beta 2, rho 0.2, P_m 0.3, sigma 4;
     and 20 candidates and local search, as the system is mostly run: with the best tour alone depositing it concentrates
     at once, and without local search its tours stay long.
@@ -31,9 +30,10 @@ class GPUBWAS(DepositingColony):
     ----------
     n_ants, alpha, beta, rho, candidate_list_size, local_search, pheromone : see ``AntColony``.
     mutation_probability : P_m, share of the cities for which the trail of one random edge mutates, in [0, 1].
-    mutation_strength : sigma, what a mutation adds or takes away at the end of a run, in mean trails of the best tour's
-        edges, in [0, 1000]. It grows from 0 with the share of the run since the last restart; where the termination
-        tells of no end, with t / (t + 100) over t iterations.
+    mutation_strength : sigma, what a mutation adds or takes away at most, in mean trails of the best tour's edges, in
+        [0, 1000]. It grows from 0, after every restart anew.
+    mutation_iterations : N_it, the iteration from which on mutations have their full strength, >= 1. The paper takes
+        the length of the run; as a number of its own, no tour depends on when a run will end.
     restart_below : share of differing edges below which trails start again, in [0, 1]. 0: never.
     sampling, n_elites, backend, device, **pymoo_arguments : see ``TourAlgorithm``.
 
@@ -41,8 +41,14 @@ class GPUBWAS(DepositingColony):
     computation concepts: the Best-Worst Ant System", ANTS 2000.
     """
 
-    arguments = (*AntColony.arguments, "mutation_probability", "mutation_strength", "restart_below")
-    _learnt = (*AntColony._learnt, "_iteration", "_restarted", "_restarted_at")
+    arguments = (
+        *AntColony.arguments,
+        "mutation_probability",
+        "mutation_strength",
+        "mutation_iterations",
+        "restart_below",
+    )
+    _learnt = (*AntColony._learnt, "_iteration", "_restarted")
 
     def __init__(
         self,
@@ -56,6 +62,7 @@ class GPUBWAS(DepositingColony):
         pheromone: str = "auto",
         mutation_probability: Any = 0.3,
         mutation_strength: Any = 4.0,
+        mutation_iterations: Any = 1000,
         restart_below: Any = 0.05,
         **common: Any,
     ) -> None:
@@ -71,6 +78,7 @@ class GPUBWAS(DepositingColony):
         )
         self.mutation_probability = mutation_probability
         self.mutation_strength = mutation_strength
+        self.mutation_iterations = mutation_iterations
         self.restart_below = restart_below
         self._check()
 
@@ -81,6 +89,7 @@ class GPUBWAS(DepositingColony):
         super()._check()
         checks.real("mutation_probability", get(self.mutation_probability), 0.0, 1.0)
         checks.real("mutation_strength", get(self.mutation_strength), 0.0, 1000.0)
+        checks.integer("mutation_iterations", get(self.mutation_iterations), 1)
         checks.real("restart_below", get(self.restart_below), 0.0, 1.0)
 
     @property
@@ -92,7 +101,6 @@ class GPUBWAS(DepositingColony):
         super()._begin()
         self._iteration = 0  # since the run began
         self._restarted = 0  # iteration of the last restart
-        self._restarted_at = 0.0  # how far the run was then, in [0, 1]
         self._mutation_key = self._draw_key()
 
     def _first_trail(self, n: int) -> float:
@@ -119,7 +127,7 @@ class GPUBWAS(DepositingColony):
         # section 3.3: the search has run dry when best and worst have nearly the same edges
         if len(apart) < float(get(self.restart_below)) * self.instance.n:
             self.engine.reset_trails(self._first_trail(self.instance.n))
-            self._restarted, self._restarted_at = self._iteration, self._progress()
+            self._restarted = self._iteration
         else:
             self._mutate()
 
@@ -142,14 +150,7 @@ class GPUBWAS(DepositingColony):
             mutated = self._edits.trails_of(edges) + signs * amount
             self._edits.set_trails(edges, np.maximum(mutated, mutation.LEAST * threshold))
 
-    def _progress(self) -> float:
-        """How far the run is, in [0, 1]; 0 where nobody knows."""
-        return float(np.nan_to_num(progress(self.termination)))
-
     def _share_of_run(self) -> float:
         """(it - it_r) / (N_it - it_r), section 3.2: iterations since the restart among those that were left then."""
-        if np.isnan(progress(self.termination)):
-            since = self._iteration - self._restarted
-            return since / (since + mutation.HALF_STRENGTH)
-        left = 1.0 - self._restarted_at
-        return (self._progress() - self._restarted_at) / left if left > 0.0 else 0.0
+        left = int(get(self.mutation_iterations)) - self._restarted
+        return min(1.0, (self._iteration - self._restarted) / left) if left > 0 else 1.0

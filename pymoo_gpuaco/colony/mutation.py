@@ -5,8 +5,6 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-#: iterations after which a mutation has half its strength, where nobody knows when the run ends
-HALF_STRENGTH = 100
 #: a mutated trail keeps this share of the best tour's mean trail: no edge is ruled out for good
 LEAST = 1e-6
 
