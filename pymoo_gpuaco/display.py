@@ -8,7 +8,6 @@ from typing import Any
 from pymoo.util.display.column import Column
 from pymoo.util.display.output import Output
 
-
 MOST_CITIES_TO_PROVE = 12_000
 
 

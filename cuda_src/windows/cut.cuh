@@ -71,8 +71,7 @@ __device__ inline int choose(const Tour& tour, const int* near, int steps, int a
         for (int s = 0; s < SLOTS; ++s) {
             // a word has ten digits of three bits
             if (step % 10 == 0) digits[s] = philox4x32(make_uint4(32 * s + lane, STREAM_CUT, window, step / 10), key).x;
-            const int next = near[static_cast<size_t>(cities[s]) * NEAR + (digits[s] >> 3 * (step % 10) & 7u)];
-            if (next >= 0) cities[s] = next;
+            cities[s] = near[static_cast<size_t>(cities[s]) * NEAR + (digits[s] >> 3 * (step % 10) & 7u)];
         }
     }
     // the centre itself, its neighbours and five of theirs, in place of the first walks
@@ -82,12 +81,10 @@ __device__ inline int choose(const Tour& tour, const int* near, int steps, int a
         if (t == 0) {
             cities[s] = centre;
         } else if (t <= NEAR) {
-            const int other = near[static_cast<size_t>(centre) * NEAR + t - 1];
-            if (other >= 0) cities[s] = other;
+            cities[s] = near[static_cast<size_t>(centre) * NEAR + t - 1];
         } else if (t < 6 * NEAR + 1) {
             const int first = near[static_cast<size_t>(centre) * NEAR + (t - NEAR - 1) / 5];
-            const int other = near[static_cast<size_t>(max(first, 0)) * NEAR + (t - NEAR - 1) % 5];
-            if (first >= 0 && other >= 0) cities[s] = other;
+            cities[s] = near[static_cast<size_t>(first) * NEAR + (t - NEAR - 1) % 5];
         }
     }
 #pragma unroll
@@ -203,13 +200,12 @@ __device__ inline int cut(Window& w, const Cities& cities, const Tour& tour, con
 #pragma unroll
         for (int s = 0; s < SLOTS; ++s) {
             const int i = first + 4 * s + (lane >> 3);
-            const int other = i < m ? near[static_cast<size_t>(w.city[i]) * NEAR + (lane & 7)] : -1;
-            positions[s] = other < 0 ? -1 : tour.positions[other];
+            positions[s] = i < m ? tour.positions[near[static_cast<size_t>(w.city[i]) * NEAR + (lane & 7)]] : 0;
         }
 #pragma unroll
         for (int s = 0; s < SLOTS; ++s) {
             const int i = first + 4 * s + (lane >> 3);
-            const int local = positions[s] < 0 ? NONE : local_of(w, runs, m, tour.relative(positions[s]));
+            const int local = local_of(w, runs, m, tour.relative(positions[s]));
             if (i < m) w.near[i][lane & 7] = static_cast<Local>(local);
         }
     }

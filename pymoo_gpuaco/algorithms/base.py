@@ -25,6 +25,7 @@ from pymoo.core.variable import get
 from pymoo.util.optimum import filter_optimum
 
 from pymoo_gpuaco.backends import State, Stoppable, check_backend, compiling
+from pymoo_gpuaco.backends.state import check_seal, seal
 from pymoo_gpuaco.candidates.bound import prove_lower_bound
 from pymoo_gpuaco.colony import checks
 from pymoo_gpuaco.display import ColonyOutput
@@ -211,7 +212,14 @@ class TourAlgorithm(Algorithm):
             # a progress bar is a live generator and a thread: the copy goes on without one
             state["display"] = copy.copy(self.display)
             state["display"].progress = None
+        state["_seal"] = seal(_arrays(state))
         return state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Take a state of ``__getstate__``. Raises ValueError where its arrays are no longer what they were."""
+        own = dict(state)
+        check_seal(own.pop("_seal"), _arrays(own))
+        self.__dict__.update(own)
 
     def __repr__(self) -> str:
         """The class with the arguments that are not the defaults."""
@@ -457,6 +465,12 @@ class TourAlgorithm(Algorithm):
         # a colony is not elitist, so the best so far joins; first, for it to win ties
         both = self.pop if self.opt is None else Population.merge(self.opt, self.pop)
         self.opt = filter_optimum(both, least_infeasible=True)
+
+
+def _arrays(state: dict[str, Any]) -> State:
+    """What compiled code reads: the engine's state and the tours that the algorithm keeps."""
+    own = {name: value for name, value in state.items() if type(value) is np.ndarray}  # no Population
+    return {**own, **(state["_engine_state"] or {})}
 
 
 def canonical(tours: ArrayLike, symmetric: bool) -> NDArray[np.int64]:

@@ -112,6 +112,8 @@ class GPUMMAS(AntColony):
     def _focused(self) -> bool:
         """Whether ants change good tours, for the problem at hand; without one, whether they are told to."""
         wanted = checks.choice("construction", get(self.construction), _CONSTRUCTIONS)
+        if self._by_objective:  # windows know lengths alone
+            return False
         if wanted != "auto" or self.problem is None:
             return wanted == "focused"
         knows_whole_tours_alone = (

@@ -19,7 +19,7 @@ from pymoo_gpuaco.backends.cuda.tours.tours import Tours
 from pymoo_gpuaco.backends.cuda.trails.trails import Trails
 from pymoo_gpuaco.backends.cuda.windows.windows import NEAR, Ant, Trials, Windows
 from pymoo_gpuaco.backends.protocol import Kind
-from pymoo_gpuaco.backends.state import State, stored_integers, stored_tours
+from pymoo_gpuaco.backends.state import State, stored_integers, stored_numbers, stored_tours
 from pymoo_gpuaco.candidates.alpha import alpha_lists
 from pymoo_gpuaco.candidates.ascent import ascend
 from pymoo_gpuaco.candidates.lists import lists
@@ -104,6 +104,9 @@ class CudaFocused:
         # rounds in which the windows cover every city some times over, to begin with
         self._descent = 4 + math.ceil(3 * n / (w * 120))
         self._cooling = Cooling(FIRST_CYCLE)
+        self._expected = math.nan  # progress of the run
+        self._step = 0.0
+        self._finished = False  # the last cycle has come to its end
         self._effort = min(8.0, max(1.0, n / CITIES_OF_EFFORT))
         self._alpha = AlphaLists(instance)
         self._best: NDArray[np.int32] | None = None
@@ -118,10 +121,10 @@ class CudaFocused:
 
     def expect(self, progress: float) -> None:
         """Be told how far the run is."""
-        # a generation is searched at once, and the last cycle must end with it, not after
-        self._cooling.progress = min(
-            1.0, float(progress) * (1.0 + ROUNDS / max(ROUNDS, self._cooling.generations))
-        )
+        before, self._expected = self._expected, float(progress)
+        self._cooling.progress = self._expected
+        # and how far each round of the generation will bring it
+        self._step = (self._expected - before) / ROUNDS if self._expected > before else 0.0
 
     @property
     def n_built(self) -> int:
@@ -157,10 +160,14 @@ class CudaFocused:
         """Launch a round; at the end of a cycle the tours are merged."""
         self.windows.search(key, self._trials())
         self._rounds += 1
-        if self._cooling.at_end:
-            self._cooling.begin_next()
+        cooling = self._cooling
+        if cooling.generations == 0 or not cooling.at_end:
+            self._finished = False
+        elif not self._finished:
+            self._finished = not math.isnan(cooling.begun)
+            cooling.begin_next()
             self._merge()
-            if self._cooling.generations * CITIES_A_ROUND >= self.instance.n and not self._alpha.used:
+            if cooling.generations * CITIES_A_ROUND >= self.instance.n and not self._alpha.used:
                 self.windows.use_lists(self._alpha.take())
                 self._weigh()
 
@@ -189,6 +196,7 @@ class CudaFocused:
             self._descent -= 1
             return Trials(trials=2, all_queued=True)
         hot, _ = self._cooling.next()
+        self._cooling.progress += self._step
         heat = (hot - COOL_PART) / (1.0 - COOL_PART)
         edge = self._best_length / self.instance.n * self.windows.scale
         if heat > 0.0:
@@ -287,7 +295,8 @@ class CudaFocused:
         with self.device.working():
             own = self.windows.read()
             improved = self.windows.improve(rows, key)
-            self.windows.load(own)
+            if self._best is not None:  # before the first construction there are none
+                self.windows.load(own)
         return improved, np.array([self.instance.tour_length(tour) for tour in improved])
 
     # ---- Stateful
@@ -301,9 +310,13 @@ class CudaFocused:
                 **self.trails.read(),
                 "tours": self.windows.read() if self._best is not None else np.zeros((1, n), np.int32),
                 "best": best[None].copy(),
+                "best_length": np.array([self._best_length]),
                 "schedule": np.array(
-                    [self._descent, c.cycle, c.done, c.planned, c.generations, self._alpha.used], np.int64
+                    [self._descent, c.cycle, c.done, c.generations, self._finished, self._alpha.used],
+                    np.int64,
                 ),
+                # -1 stands for "unknown"
+                "progress": np.nan_to_num(np.array([c.begun, self._expected]), nan=-1.0),
             }
 
     def import_state(self, state: State) -> None:
@@ -312,17 +325,22 @@ class CudaFocused:
         count = len(np.atleast_2d(np.asarray(state.get("tours", np.empty((0, n))))))
         tours = stored_tours(state, "tours", count, n)
         best = stored_tours(state, "best", 1, n)[0]
+        # as the device summed it up, which rounding may tell from the host's sum
+        best_length = float(stored_numbers(state, "best_length", (1,), infinity=True)[0])
         schedule = stored_integers(state, "schedule", (6,), 0, 2**62, np.int64)
+        progress = stored_numbers(state, "progress", (2,), low=-1.0)
         with self.device.working():
             self.trails.write(state)  # raises before anything changes
         self._best, self._best_length = None, math.inf
         c = self._cooling
-        self._descent, c.cycle, c.done, c.planned, c.generations = (int(number) for number in schedule[:5])
+        self._descent, c.cycle, c.done, c.generations = (int(number) for number in schedule[:4])
+        c.begun, self._expected = (math.nan if number < 0.0 else float(number) for number in progress)
+        self._finished = bool(schedule[4])
         if schedule[5] and not self._alpha.used:
             with self.device.working():
                 self.windows.use_lists(self._alpha.take())
         if best.any():
-            self._best, self._best_length = best, self.instance.tour_length(best)
+            self._best, self._best_length = best, best_length
             self._take(np.resize(tours, (self.windows.tours, n)))
 
 
@@ -334,7 +352,10 @@ def lacks_focused(instance: Instance) -> str | None:
     if not instance.symmetric:
         return "focused ants reverse paths and need a symmetric instance; construction='full' does not"
     if instance.n < FEWEST_CITIES_TO_FOCUS:
-        return f"focused ants need at least {FEWEST_CITIES_TO_FOCUS} cities, got {instance.n}; construction='full' does not"
+        return (
+            f"focused ants need at least {FEWEST_CITIES_TO_FOCUS} cities, got {instance.n}; "
+            "construction='full' does not"
+        )
     return None
 
 
@@ -348,7 +369,8 @@ def shape(n: int, n_ants: int | None, limits: DeviceLimits) -> tuple[int, int]:
 def window_lists(instance: Instance) -> NDArray[np.int32]:
     """Lists (2, n, NEAR) that windows draw from: the candidates, and in the plane the nearest cities.
 
-    An edge that one list lacks another may have: 8 candidates hold some 97 to 99 % of an optimal tour's edges.
+    An edge that one list lacks another may have: 8 candidates hold some 97 to 99 % of an optimal tour's edges. Shorter
+    lists are repeated, so that every walk over neighbours has a next city.
     """
     k = min(NEAR, instance.n - 1, instance.k)
     plane = has_quadrants(Metric(instance.metric), instance.coords)
@@ -359,11 +381,8 @@ def window_lists(instance: Instance) -> NDArray[np.int32]:
 
 
 def _padded(ids: NDArray[np.int32]) -> NDArray[np.int32]:
-    """Rows of NEAR ids, -1 where there are fewer."""
-    k = min(NEAR, ids.shape[1])
-    rows = np.full((len(ids), NEAR), -1, np.int32)
-    rows[:, :k] = ids[:, :k]
-    return rows
+    """Rows of NEAR ids; shorter ones are repeated."""
+    return ids[:, np.arange(NEAR) % min(NEAR, ids.shape[1])]
 
 
 class AlphaLists:

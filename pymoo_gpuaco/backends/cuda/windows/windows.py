@@ -47,7 +47,7 @@ _IMPROVEMENT = [Trials(trials=2, all_queued=True)] * 8 + [Trials(trials=10)] * 1
 class Windows:
     """``window_tours`` (tours, n) on the device, and what finds and commits exchanges on them.
 
-    near : (lists, n, NEAR) int32 neighbours, nearest first; -1 where there are fewer. Each window draws a list.
+    near : (lists, n, NEAR) int32 neighbours, the nearest first. Each window draws a list.
     scale : whole units a unit of distance.
     """
 
@@ -180,7 +180,7 @@ class Windows:
 
     def search(self, key: int, how: Trials) -> None:
         """Launch one round: search all windows and commit what they found."""
-        device, a, n = self._device, self._device.arrays, self._cities.n
+        device, a = self._device, self._device.arrays
         a.zero("window_edges", 4)
         size = _WARPS * _WINDOW_BYTES[self._cities.definitions()["DIMENSIONS"]]  # type: ignore[index]
         device.launch(
@@ -213,6 +213,11 @@ class Windows:
             a["window_statistics"],
             shared=size,
         )
+        self.commit()
+
+    def commit(self) -> None:
+        """Launch: apply what windows found, as exchanges that give one tour together."""
+        device, a, n = self._device, self._device.arrays, self._cities.n
         device.launch(
             "commit_exchanges",
             self.tours,
