@@ -1,7 +1,16 @@
 """Ant colony optimisation for the travelling salesman problem, on GPU and CPU, as pymoo algorithms."""
 
 from pymoo_gpuaco._version import __version__
-from pymoo_gpuaco.algorithms import ALL_ALGORITHMS, GPUACS, GPUAS, GPUMMAS, GPU2OptIHC
+from pymoo_gpuaco.algorithms import (
+    ALL_ALGORITHMS,
+    GPUACS,
+    GPUAS,
+    GPUBWAS,
+    GPUEAS,
+    GPUMMAS,
+    GPURAS,
+    GPU2OptIHC,
+)
 from pymoo_gpuaco.backends import BackendUnavailable
 from pymoo_gpuaco.colony.parameters import LocalSearch
 from pymoo_gpuaco.display import ColonyOutput
@@ -15,7 +24,10 @@ __all__ = [
     "ALL_ALGORITHMS",
     "GPUACS",
     "GPUAS",
+    "GPUBWAS",
+    "GPUEAS",
     "GPUMMAS",
+    "GPURAS",
     "TSP",
     "BackendUnavailable",
     "ColonyOutput",

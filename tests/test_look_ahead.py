@@ -10,7 +10,7 @@ from pymoo.core.evaluator import Evaluator
 from pymoo.core.population import Population
 from pymoo.core.problem import ElementwiseProblem
 
-from pymoo_gpuaco import GPUAS, GPUMMAS
+from pymoo_gpuaco import GPUAS, GPUBWAS, GPUMMAS
 from pymoo_gpuaco.algorithms import colony as module
 from pymoo_gpuaco.backends import AheadEngine, make_colony
 from tests.engine_cases import cloud
@@ -19,6 +19,7 @@ GENERATIONS = 12
 ALGORITHMS = {
     "GPUMMAS": lambda **more: GPUMMAS(6, restart_after=3, **more),
     "GPUAS": lambda **more: GPUAS(6, **more),
+    "GPUBWAS": lambda **more: GPUBWAS(6, **more),
 }
 
 

@@ -10,7 +10,18 @@ import numpy as np
 import pytest
 from pymoo.core.variable import Integer, Real
 
-from pymoo_gpuaco import ALL_ALGORITHMS, GPUACS, GPUAS, GPUMMAS, ColonyTermination, GPU2OptIHC, LocalSearch
+from pymoo_gpuaco import (
+    ALL_ALGORITHMS,
+    GPUACS,
+    GPUAS,
+    GPUBWAS,
+    GPUEAS,
+    GPUMMAS,
+    GPURAS,
+    ColonyTermination,
+    GPU2OptIHC,
+    LocalSearch,
+)
 from pymoo_gpuaco.algorithms.base import PYMOO_ARGUMENTS, TourAlgorithm
 from pymoo_gpuaco.colony import checks
 from pymoo_gpuaco.colony.parameters import ColonyParameters
@@ -78,6 +89,12 @@ TABLE = {
         names("schedule", "iteration_best", "global_best"),
     ),
     "restart_after": ([1, 10**9], counts(COUNT)),
+    "elitist_weight": ([None, 0, 10**6, 2.5], reals("must be in [0, 1e+06]", (-1, 2e6), optional=True)),
+    "ranks": ([2, 1 << 20], counts("must be an integer in [2, 1048576]", 1 << 20)),
+    "mutation_probability": ([0, 1, 0.3], reals(SHARE, (-0.1, 1.1))),
+    "mutation_strength": ([0, 1000, 4.0], reals("must be in [0, 1000]", (-1, 1001))),
+    "mutation_iterations": ([1, 10**9], counts(COUNT)),
+    "restart_below": ([0, 1, 0.05], reals(SHARE, (-0.1, 1.1))),
     "variant": (["sync", "relaxed", "selective"], names("sync", "relaxed", "selective")),
     "q0": ([0, 1, 0.9], reals(SHARE, (-0.1, 1.1))),
     "xi": ([0, 1, 0.1], reals(SHARE, (-0.1, 1.1))),
@@ -106,15 +123,14 @@ TABLE = {
 GPUAS_SELECTIONS = ("auto", "roulette", "compressed", "stochastic_trial", "hybrid", "acceptance_tournament")
 OWN = {
     (GPUAS, "selection"): (list(GPUAS_SELECTIONS), names(*GPUAS_SELECTIONS)),
-    (GPUAS, "deposit"): (
-        ["all", "elitist", "ranked", "best_worst"],
-        names("all", "elitist", "ranked", "best_worst"),
-    ),
-    (GPUAS, "best_weight"): ([None], [*counts(MILLION, 1 << 20), (5, ValueError, "None with deposit='all'")]),
+    (GPUMMAS, "construction"): (["auto", "full", "focused"], names("auto", "full", "focused")),
     (GPUMMAS, "selection"): (["auto", "rwm", "wrs"], names("auto", "rwm", "wrs")),
-    # candidate edges need a candidate list, which GPUAS has not by default
-    (GPUAS, "pheromone"): (["auto", "dense"], TABLE["pheromone"][1]),
-    (GPUAS, "candidate_list_size"): ([None, 32], TABLE["candidate_list_size"][1]),
+    # candidate edges need a candidate list, which these have not by default
+    **{(cls, "pheromone"): (["auto", "dense"], TABLE["pheromone"][1]) for cls in (GPUAS, GPUEAS, GPURAS)},
+    **{
+        (cls, "candidate_list_size"): ([None, 32], TABLE["candidate_list_size"][1])
+        for cls in (GPUAS, GPUEAS, GPURAS, GPUBWAS)
+    },
     (GPUMMAS, "candidate_list_size"): ([None, 32], TABLE["candidate_list_size"][1]),
     (GPUACS, "candidate_list_size"): (
         [32],

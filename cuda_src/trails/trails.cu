@@ -81,6 +81,29 @@ extern "C" __global__ void deposit(float* tau, const int* neighbours, int n, int
     if (p < n) deposit_at(tau, neighbours, n, k, tour, p, keep, amount, low, high);
 }
 
+// Single trails, a thread an edge of edges (count, 2): values (count,) are what they are, or become. Edges without a place
+// have `rest`, and keep it.
+extern "C" __global__ void read_edges(const float* tau, const int* neighbours, int n, int k, const int* edges,
+                                      int count, float rest, float* values) {
+    const int e = blockIdx.x * blockDim.x + threadIdx.x;
+    if (e >= count) return;
+    const long long place = place_of(neighbours, n, k, edges[2 * e], edges[2 * e + 1]);
+    values[e] = place >= 0 ? tau[place] : rest;
+}
+
+extern "C" __global__ void set_edges(float* tau, const int* neighbours, int n, int k, const int* edges, int count,
+                                     const float* values) {
+    const int e = blockIdx.x * blockDim.x + threadIdx.x;
+    if (e >= count) return;
+    const int i = edges[2 * e], j = edges[2 * e + 1];
+    long long place = place_of(neighbours, n, k, i, j);
+    if (place >= 0) tau[place] = values[e];
+#if SYMMETRIC
+    place = place_of(neighbours, n, k, j, i);
+    if (place >= 0) tau[place] = values[e];
+#endif
+}
+
 #if !DENSE
 // Deposits of the whole colony on the candidate edges, first half (colony_deposit.cu does dense trails): sums[e] +=
 // share / length of every ant that uses edge e (1 for a length of 0), in units of 2^-40 of the largest deposit. Integers

@@ -84,6 +84,29 @@ class Trails(Protocol):
 
 
 @runtime_checkable
+class EditsTrails(Protocol):
+    """Lets single trails be read and set, and tells how long its ants' tours are.
+
+    Edges (e, 2) are pairs of different cities; where direction is free, (i, j) and (j, i) are one edge.
+    """
+
+    def lengths(self) -> NDArray[np.float64]:
+        """Exact lengths (m,) of the tours of the last construction, as ``tours`` hands them out."""
+        ...
+
+    def trails_of(self, edges: ArrayLike) -> NDArray[np.float32]:
+        """Trails (e,) of edges; those that the memory keeps none of have what all such edges share."""
+        ...
+
+    def set_trails(self, edges: ArrayLike, values: ArrayLike) -> None:
+        """Set the trails of edges, none listed twice, to ``values`` (e,); edges that the memory keeps none of stay.
+
+        Raises ValueError, before anything changes, for cities out of range and values that are negative or not finite.
+        """
+        ...
+
+
+@runtime_checkable
 class Stateful(Protocol):
     """Can be put away as plain arrays and go on elsewhere."""
 
@@ -150,7 +173,7 @@ class Stoppable(Protocol):
 
 @runtime_checkable
 class ColonyEngine(Engine, Builder, Improver, Trails, Stateful, Accepts, Protocol):
-    """A colony of m ants over n cities (GPUAS, GPUMMAS, GPUACS)."""
+    """A colony of m ants over n cities (all algorithms but GPU2OptIHC)."""
 
 
 @runtime_checkable

@@ -124,3 +124,12 @@ def integers_in(name: str, values: ArrayLike, low: int, high: int) -> NDArray[An
         what = f"{array[tuple(np.argwhere(bad)[0])]}" if bad.any() else f"dtype {array.dtype}"
         raise ValueError(f"{name} must hold integers in [{low}, {high}], got {what}")
     return array
+
+
+def edge_trails(edges: ArrayLike, values: ArrayLike, n: int) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
+    """Return edges (e, 2) of n cities and their trails (e,), >= 0 and finite. Raises ValueError likewise."""
+    pairs = integers_in("edges", np.asarray(edges).reshape(-1, 2), 0, n - 1).astype(np.int32)
+    trails = finite("values", values, 0.0).astype(np.float32)
+    if trails.shape != (len(pairs),):
+        raise ValueError(f"values must have one trail an edge, ({len(pairs)},), got shape {trails.shape}")
+    return pairs, trails

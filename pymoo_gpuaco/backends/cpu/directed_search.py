@@ -1,112 +1,176 @@
-"""Or-opt for asymmetric instances: segments change their place but not their direction of travel."""
+"""Or-3opt and kicks for asymmetric instances: stretches change places, and none changes its direction of travel.
+
+Of all ways to exchange three edges one alone keeps every direction: two adjacent stretches of the tour change places.
+Or-opt is the case in which one of them is short. The move is looked for as by Bentley (1992) and, for asymmetric
+instances, by Stuetzle and Hoos (2000, section 4): neighbour lists by row, don't-look bits, positive partial gains.
+"""
 
 from __future__ import annotations
 
-from pymoo_gpuaco.backends.cpu.compiled import allocating, inlined
+from pymoo_gpuaco.backends.cpu.compiled import allocating, compiled
 from pymoo_gpuaco.backends.cpu.gain import shortens
 from pymoo_gpuaco.backends.cpu.graph import distance, tour_length
 from pymoo_gpuaco.backends.cpu.local_search import (
-    MAX_SEGMENT,
     NO_END,
+    NOT_LOGGING,
     after,
     before,
     load_tour,
     pop,
     push,
+    push_changed,
     store_tour,
+    turn,
+    undo,
 )
+from pymoo_gpuaco.backends.cpu.philox import STREAM_KICKS, new_stream, next_below
 
 
-@allocating
-def shift_segment(w, s1, length, d):  # type: ignore[no-untyped-def]
-    """Carry the ``length`` cities from s1 on to the place before city d; the shorter way round the tour moves."""
+@compiled
+def swap_stretches(w, first, a, b):  # type: ignore[no-untyped-def]
+    """Let the stretches of ``a`` and ``b`` cities from position ``first`` on change places, each in its direction.
+
+    Both are turned together, then each alone: three reversals, which the log takes back like any others.
+    """
     n = w.tour.shape[0]
-    start = w.position[s1]
-    segment = _take(w, start, length)
-    between = w.position[d] - start - length  # cities between the segment and d, going forward
-    if between < 0:
-        between += n
-    if 2 * between <= n - length:
-        for step in range(between):
-            _put(w, (start + step) % n, w.tour[(start + length + step) % n])
-        start = (start + between) % n
+    turn(w, first, a + b)
+    turn(w, first, b)
+    turn(w, (first + b) % n, a)
+
+
+@compiled
+def cycle_stretches(w, first, a, b):  # type: ignore[no-untyped-def]
+    """Make the cycle in which two stretches change places; the longest of them and of the rest does not move."""
+    n = w.tour.shape[0]
+    c = n - a - b
+    if c >= a and c >= b:
+        swap_stretches(w, first, a, b)
+    elif a >= b:
+        swap_stretches(w, (first + a) % n, b, c)
     else:
-        others = n - length - between  # from d forward to the city before the segment
-        for step in range(others):
-            _put(w, (start + length - 1 - step) % n, w.tour[(start - 1 - step) % n])
-        start = (start - others) % n
-    for step in range(length):
-        _put(w, (start + step) % n, segment[step])
+        swap_stretches(w, (first + a + b) % n, c, a)
 
 
-@allocating
-def _take(w, start, length):  # type: ignore[no-untyped-def]
-    n = w.tour.shape[0]
-    segment = w.tour[:length].copy()
-    for step in range(length):
-        segment[step] = w.tour[(start + step) % n]
-    return segment
+@compiled
+def _distance_on(w, i, j):  # type: ignore[no-untyped-def]
+    """Steps from city i on to city j along the tour."""
+    steps = w.position[j] - w.position[i]
+    return steps + w.tour.shape[0] if steps < 0 else steps
 
 
-@inlined
-def _put(w, position, city):  # type: ignore[no-untyped-def]
-    w.tour[position] = city
-    w.position[city] = position
+@compiled
+def improve_from(graph, w, a):  # type: ignore[no-untyped-def]
+    """Make the best move found that replaces the edge from city ``a`` on; its change of length, 0.0 if there is none.
 
-
-@allocating
-def improve_end(graph, w, e):  # type: ignore[no-untyped-def]
-    """Apply the best move of a segment that ends at ``e`` to the place before a city near e; 0.0 if none."""
-    n = w.tour.shape[0]
-    best, best_length, best_d = 0.0, 0, e
-    nx = after(w, e)
-    d_e_nx = distance(graph, e, nx)
-    s1 = e
-    for length in range(1, min(MAX_SEGMENT, n - 3) + 1):
-        p = before(w, s1)
-        cut = distance(graph, p, s1) + d_e_nx
-        freed = cut - distance(graph, p, nx)
-        for r in range(graph.neighbours.shape[1]):
-            d = graph.neighbours[e, r]
-            offset = w.position[d] - w.position[s1]
-            if offset < 0:
-                offset += n
-            if offset < length or d == nx:
+    a -> b .. e -> f .. c -> d becomes a -> f .. c -> b .. e -> d, with f and d near a and e.
+    """
+    b = after(w, a)
+    d_ab = distance(graph, a, b)
+    best, best_f, best_d = 0.0, a, a
+    for r in range(graph.neighbours.shape[1]):
+        d_af = graph.neighbour_distances[a, r]
+        if d_af >= d_ab:
+            break
+        f = graph.neighbours[a, r]
+        e = before(w, f)
+        removed = d_ab + distance(graph, e, f)
+        to_a = _distance_on(w, f, a)
+        for s in range(graph.neighbours.shape[1]):
+            d_ed = graph.neighbour_distances[e, s]
+            if d_ed >= removed - d_af:
+                break
+            d = graph.neighbours[e, s]
+            if d == f or _distance_on(w, f, d) > to_a:
                 continue
             c = before(w, d)
             d_cd = distance(graph, c, d)
-            delta = graph.neighbour_distances[e, r] + distance(graph, c, s1) - d_cd - freed
-            if delta < best and shortens(delta, cut + d_cd):
-                best, best_length, best_d = delta, length, d
-        s1 = p
-    if best_length == 0:
-        return 0.0
-    s1 = e
-    for _ in range(best_length - 1):
-        s1 = before(w, s1)
-    for city in (before(w, s1), nx, s1, e, before(w, best_d), best_d):
-        push(w, city)
-    shift_segment(w, s1, best_length, best_d)
+            delta = d_af + d_ed + distance(graph, c, b) - removed - d_cd
+            if delta < best and shortens(delta, removed + d_cd):
+                best, best_f, best_d = delta, f, d
+    if best < 0.0:
+        e, c = before(w, best_f), before(w, best_d)
+        push(w, a)
+        push(w, b)
+        push(w, e)
+        push(w, best_f)
+        push(w, c)
+        push(w, best_d)
+        cycle_stretches(w, w.position[b], _distance_on(w, b, e) + 1, _distance_on(w, best_f, c) + 1)
     return best
 
 
-@allocating
-def improve_directed_tours(graph, w, first, last, tours, lengths):  # type: ignore[no-untyped-def]
-    """Ants first .. last-1: Or-opt to the local optimum; ``tours`` (m, n) in place, exact ``lengths`` (m,).
+@compiled
+def search(graph, w):  # type: ignore[no-untyped-def]
+    """Work the queue off until no queued city has an improving move; the total change of length (<= 0).
 
-    Unfinished tours and errors as in ``improve_tours``.
+    It ends early where the log is full, the tour's moves are used up or it is told to stop.
+    """
+    total = 0.0
+    capacity = w.log.shape[0] - 3
+    while w.ring[1] > 0:
+        a = pop(w)
+        while w.logged[0] < capacity and w.moves_left[0] > 0 and w.stop[0] == 0:
+            delta = improve_from(graph, w, a)
+            if delta == 0.0:
+                break
+            total += delta
+            if w.logged[0] < 0:
+                w.moves_left[0] -= 1
+    return total
+
+
+@compiled
+def kick(graph, w, longest, rng):  # type: ignore[no-untyped-def]
+    """Turn the order of three adjacent stretches round, each of 1 .. ``longest`` cities; the change of length.
+
+    p [A][B][C] q becomes p [C][B][A] q: the double bridge (Martin, Otto and Felten 1991), which no move above undoes.
+    """
+    n = w.tour.shape[0]
+    first = next_below(rng, n)
+    a = 1 + next_below(rng, longest)
+    b = 1 + next_below(rng, longest)
+    c = 1 + next_below(rng, longest)
+    a1, a2 = w.tour[first], w.tour[(first + a - 1) % n]
+    b1, b2 = w.tour[(first + a) % n], w.tour[(first + a + b - 1) % n]
+    c1, c2 = w.tour[(first + a + b) % n], w.tour[(first + a + b + c - 1) % n]
+    p, q = before(w, a1), after(w, c2)
+    delta = (
+        distance(graph, p, c1) + distance(graph, c2, b1) + distance(graph, b2, a1) + distance(graph, a2, q)
+    )
+    delta -= (
+        distance(graph, p, a1) + distance(graph, a2, b1) + distance(graph, b2, c1) + distance(graph, c2, q)
+    )
+    swap_stretches(w, first, a, b + c)
+    swap_stretches(w, first, b, c)
+    for city in (p, a1, a2, b1, b2, c1, c2, q):
+        push(w, city)
+    return delta
+
+
+@allocating
+def improve_directed_tours(  # type: ignore[no-untyped-def]
+    graph, w, reference, kicks, longest, key, first, last, tours, lengths
+):
+    """Ants first .. last-1: improve ``tours`` (m, n) in place and write their exact lengths (m,).
+
+    Kicks that leave the tour longer are taken back. Unfinished tours and errors as in ``improve_tours``.
     """
     for ant in range(first, last):
         if tours[ant, 0] < 0:
             continue
         load_tour(w, tours[ant])
-        for p in range(w.tour.shape[0]):
-            push(w, w.tour[p])
-        while w.ring[1] > 0:
-            e = pop(w)
-            while w.stop[0] == 0 and improve_end(graph, w, e) < 0.0:
-                w.moves_left[0] -= 1
-                if w.moves_left[0] == 0:
-                    raise RuntimeError(NO_END)
+        push_changed(w, reference, True)
+        w.logged[0] = NOT_LOGGING
+        search(graph, w)
+        if w.moves_left[0] == 0:
+            raise RuntimeError(NO_END)
+        rng = new_stream(key, ant, STREAM_KICKS)
+        for _ in range(kicks):
+            if w.stop[0] != 0:
+                break
+            w.logged[0] = 0
+            delta = kick(graph, w, longest, rng)
+            if delta + search(graph, w) > 0.0:
+                undo(w)
         store_tour(w, tours[ant])
         lengths[ant] = tour_length(graph, w.tour)

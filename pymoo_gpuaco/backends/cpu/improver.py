@@ -92,7 +92,16 @@ class CpuImprover:
             construct.measure(self._graph, first, last, tours, lengths)
         elif not self.instance.symmetric:
             directed_search.improve_directed_tours(
-                self._graph, self._workspaces[thread], first, last, tours, lengths
+                self._graph,
+                self._workspaces[thread],
+                reference,
+                search.number_of_kicks(n, usual_kicks(n)),
+                min(int(search.kick_length), (n - 2) // 3),
+                seed,
+                first,
+                last,
+                tours,
+                lengths,
             )
         else:
             longest = min(int(search.kick_length), (n - 2) // 2)

@@ -136,6 +136,16 @@ def _reverse_positions(w, first, count):  # type: ignore[no-untyped-def]
 
 
 @compiled
+def turn(w, first, count):  # type: ignore[no-untyped-def]
+    """Reverse ``count`` cities from position ``first`` on, and note it where reversals are logged."""
+    if w.logged[0] >= 0:
+        w.log[w.logged[0], 0] = first
+        w.log[w.logged[0], 1] = count
+        w.logged[0] += 1
+    _reverse_positions(w, first, count)
+
+
+@compiled
 def reverse_path(w, outside, first, last):  # type: ignore[no-untyped-def]
     """Reverse the path first .. last, where ``outside`` is the tour neighbour of ``first`` that is not on it.
 
@@ -152,11 +162,7 @@ def reverse_path(w, outside, first, last):  # type: ignore[no-untyped-def]
     if 2 * count > n:
         i = j + 1 if j + 1 < n else 0
         count = n - count
-    if w.logged[0] >= 0:
-        w.log[w.logged[0], 0] = i
-        w.log[w.logged[0], 1] = count
-        w.logged[0] += 1
-    _reverse_positions(w, i, count)
+    turn(w, i, count)
 
 
 @compiled
@@ -281,18 +287,18 @@ def search(graph, w, with_or_opt):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def push_changed(w, reference):  # type: ignore[no-untyped-def]
+def push_changed(w, reference, directed):  # type: ignore[no-untyped-def]
     """Queue every city, in tour order, that has other tour neighbours than in the reference.
 
-    ``reference`` (n, 2) int32 holds the tour neighbours of a locally optimal tour, -1 where there is none yet.
-    Where ants repeat its edges, the search would find nothing: their don't-look bits stay set.
+    ``reference`` (n, 2) int32 holds the tour neighbours of a locally optimal tour, -1 where there is none yet; unless
+    ``directed``, they may have changed places. Where ants repeat its edges, the search would find nothing: their don't-look bits stay set.
     """
     n = w.tour.shape[0]
     for p in range(n):
         city = w.tour[p]
         left, right = w.tour[p - 1 if p > 0 else n - 1], w.tour[p + 1 if p + 1 < n else 0]
         same = (reference[city, 0] == left and reference[city, 1] == right) or (
-            reference[city, 0] == right and reference[city, 1] == left
+            not directed and reference[city, 0] == right and reference[city, 1] == left
         )
         if not same:
             push(w, city)
@@ -366,7 +372,7 @@ def improve_tours(  # type: ignore[no-untyped-def]
         if tours[ant, 0] < 0:
             continue
         load_tour(w, tours[ant])
-        push_changed(w, reference)
+        push_changed(w, reference, False)
         w.logged[0] = NOT_LOGGING
         search(graph, w, with_or_opt)
         if w.moves_left[0] == 0:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from pymoo_gpuaco.backends.cpu.compiled import allocating, compiled, inlined
 
@@ -179,3 +180,11 @@ def branching_factor(graph, t, lam):  # type: ignore[no-untyped-def]
             if read_trail(t, i, graph.neighbours[i, r]) > cut:
                 total += 1
     return total / n
+
+
+def slots_of(t: Trails, edges: NDArray[np.int32]) -> NDArray[np.intp]:
+    """Slots (e,) of edges (e, 2), -1 where the memory keeps none."""
+    if t.kind == DENSE:
+        return edges[:, 1].astype(np.intp)
+    held = t.ids[edges[:, 0]] == edges[:, 1, None]  # (e, width)
+    return np.where(held.any(axis=1), held.argmax(axis=1), -1)

@@ -191,6 +191,29 @@ class CudaColony:
         with self.device.working():
             self.trails.update(update, self._tours)
 
+    def lengths(self) -> NDArray[np.float64]:
+        """Exact lengths (m,) of the tours of the last construction."""
+        return self._tours.lengths.copy()
+
+    def trails_of(self, edges: ArrayLike) -> NDArray[np.float32]:
+        """Trails (e,) of edges (e, 2); ValueError with the selective memory."""
+        pairs, _ = checks.edge_trails(edges, np.zeros(np.size(edges) // 2), self.instance.n)
+        with self.device.working():
+            return self._rows_of_trails().read_edges(pairs)
+
+    def set_trails(self, edges: ArrayLike, values: ArrayLike) -> None:
+        """Set the trails of edges (e, 2), see ``EditsTrails``; ValueError with the selective memory."""
+        pairs, trails = checks.edge_trails(edges, values, self.instance.n)
+        rows = self._rows_of_trails()
+        self._begun = None
+        with self.device.working():
+            rows.set_edges(pairs, trails)
+
+    def _rows_of_trails(self) -> Trails:
+        if not isinstance(self.trails, Trails):
+            raise ValueError("single trails can be read and set with memory='dense' or 'candidate' only")
+        return self.trails
+
     def branching_factor(self, lam: float) -> float:
         """Mean number of candidates a city with a trail above min + lam (max - min)."""
         with self.device.working():

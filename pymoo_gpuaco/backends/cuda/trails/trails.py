@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from pymoo_gpuaco.backends.cuda.device import Device, Source
 from pymoo_gpuaco.backends.cuda.tours.tours import Tours
@@ -49,6 +50,8 @@ class Trails:
             "evaporate": "PPiiifffPf",
             "deposit": "PPiiPffff",
             "count_branches": "PPiifP",
+            "read_edges": "PPiiPifP",
+            "set_edges": "PPiiPiP",
         }
         if not self.dense:
             kernels |= {"sum_deposits": "PPiiPPidd", "apply_sums": "PiiPdf"}
@@ -57,7 +60,7 @@ class Trails:
 
     def needed(self) -> dict[str, int]:
         """Return the bytes of every array."""
-        return {"tau": 4 * self._size, "branches": 8}
+        return {"tau": 4 * self._size, "branches": 8, "edges": 8 * self._n, "edge_trails": 4 * self._n}
 
     def prepare(self) -> None:
         """No trails until they are reset."""
@@ -166,6 +169,28 @@ class Trails:
         device.call("count_branches", 32 * n, a["tau"], a["neighbours"], n, k, np.float32(lam), a["branches"])
         device.read(count, "branches")
         return float(count[0]) / n
+
+    def read_edges(self, edges: NDArray[np.int32]) -> NDArray[np.float32]:
+        """Trails (e,) of edges (e, 2), as many at a time as there are cities."""
+        device, a = self._device, self._device.arrays
+        trails = np.empty(len(edges), np.float32)
+        for first in range(0, len(edges), self._n):
+            part = edges[first : first + self._n]
+            device.write("edges", part)
+            arguments = (*self._places, a["edges"], len(part), self.rest[0], a["edge_trails"])
+            device.call("read_edges", len(part), *arguments)
+            device.read(trails[first : first + self._n], "edge_trails")
+        return trails
+
+    def set_edges(self, edges: NDArray[np.int32], trails: NDArray[np.float32]) -> None:
+        """Set the trails of edges (e, 2) to (e,), as many at a time as there are cities."""
+        self._changed = True
+        device, a = self._device, self._device.arrays
+        for first in range(0, len(edges), self._n):
+            part = edges[first : first + self._n]
+            device.write("edges", part)
+            device.write("edge_trails", trails[first : first + self._n])
+            device.call("set_edges", len(part), *self._places, a["edges"], len(part), a["edge_trails"])
 
     def read(self) -> State:
         """Return the trails' part of an engine's state."""

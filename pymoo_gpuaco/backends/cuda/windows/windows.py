@@ -120,6 +120,11 @@ class Windows:
         for name in ("window_statistics", "window_claims", "window_bits", "window_positions"):
             self._device.arrays.zero(name, needed[name])
 
+    def use_lists(self, near: NDArray[np.int32]) -> None:
+        """Let windows draw from these lists from now on; as many as before."""
+        self._near = near
+        self._device.write("window_near", near)
+
     # ---- tours
 
     def load(self, tours: NDArray[np.int32]) -> None:

@@ -1,0 +1,156 @@
+"""Best-Worst Ant System."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from pymoo.core.variable import get
+
+from pymoo_gpuaco.algorithms.base import Tours
+from pymoo_gpuaco.algorithms.colony import AntColony
+from pymoo_gpuaco.algorithms.depositing import DepositingColony
+from pymoo_gpuaco.backends import EditsTrails
+from pymoo_gpuaco.colony import checks, mutation
+from pymoo_gpuaco.colony.parameters import ColonyParameters
+from pymoo_gpuaco.colony.trails import TrailUpdate, edges_apart
+
+
+class GPUBWAS(DepositingColony):
+    """Best-Worst Ant System (Cordon, Fernandez de Viana, Herrera, Moreno 2000).
+
+    After an iteration the best tour so far deposits; the edges of the iteration's worst tour that are not in it
+    evaporate once more; some trails mutate, the more the later; and when best and worst have
+    nearly the same edges, all trails start again. Defaults are the paper's: alpha 1, beta 2, rho 0.2, P_m 0.3, sigma 4;
+    and 20 candidates and local search, as the system is mostly run: with the best tour alone depositing it concentrates
+    at once, and without local search its tours stay long.
+
+    Parameters
+    ----------
+    n_ants, alpha, beta, rho, candidate_list_size, local_search, pheromone : see ``AntColony``.
+    mutation_probability : P_m, share of the cities for which the trail of one random edge mutates, in [0, 1].
+    mutation_strength : sigma, what a mutation adds or takes away at most, in mean trails of the best tour's edges, in
+        [0, 1000]. It grows from 0, after every restart anew.
+    mutation_iterations : N_it, the iteration from which on mutations have their full strength, >= 1. The paper takes
+        the length of the run; as a number of its own, no tour depends on when a run will end.
+    restart_below : share of differing edges below which trails start again, in [0, 1]. 0: never.
+    sampling, n_elites, backend, device, **pymoo_arguments : see ``TourAlgorithm``.
+
+    Source: O. Cordon, I. Fernandez de Viana, F. Herrera, L. Moreno, "A new ACO model integrating evolutionary
+    computation concepts: the Best-Worst Ant System", ANTS 2000.
+    """
+
+    arguments = (
+        *AntColony.arguments,
+        "mutation_probability",
+        "mutation_strength",
+        "mutation_iterations",
+        "restart_below",
+    )
+    _learnt = (*AntColony._learnt, "_iteration", "_restarted")
+
+    def __init__(
+        self,
+        n_ants: Any = None,
+        *,
+        alpha: Any = 1.0,
+        beta: Any = 2.0,
+        rho: Any = 0.2,
+        candidate_list_size: Any = 20,
+        local_search: Any = True,
+        pheromone: str = "auto",
+        mutation_probability: Any = 0.3,
+        mutation_strength: Any = 4.0,
+        mutation_iterations: Any = 1000,
+        restart_below: Any = 0.05,
+        **common: Any,
+    ) -> None:
+        super().__init__(
+            n_ants=n_ants,
+            alpha=alpha,
+            beta=beta,
+            rho=rho,
+            candidate_list_size=candidate_list_size,
+            local_search=local_search,
+            pheromone=pheromone,
+            **common,
+        )
+        self.mutation_probability = mutation_probability
+        self.mutation_strength = mutation_strength
+        self.mutation_iterations = mutation_iterations
+        self.restart_below = restart_below
+        self._check()
+
+    def _parameters(self) -> ColonyParameters:
+        return ColonyParameters(**self._common())
+
+    def _check(self) -> None:
+        super()._check()
+        checks.real("mutation_probability", get(self.mutation_probability), 0.0, 1.0)
+        checks.real("mutation_strength", get(self.mutation_strength), 0.0, 1000.0)
+        checks.integer("mutation_iterations", get(self.mutation_iterations), 1)
+        checks.real("restart_below", get(self.restart_below), 0.0, 1.0)
+
+    @property
+    def _edits(self) -> EditsTrails:
+        assert isinstance(self.engine, EditsTrails)
+        return self.engine
+
+    def _begin(self) -> None:
+        super()._begin()
+        self._iteration = 0  # since the run began
+        self._restarted = 0  # iteration of the last restart
+        self._mutation_key = self._draw_key()
+
+    def _first_trail(self, n: int) -> float:
+        return 1.0 / n  # tau_0 = 1 / (n C_g)
+
+    def _deposits(self) -> TrailUpdate:
+        # section 3.1: tau <- (1 - rho) tau, then the best tour so far deposits 1 / C
+        return self._trail_update(deposits=((self._best_tour, self._amount(self._best_length)),))
+
+    def _update(self, tour: NDArray[np.int32], length: float, improved: bool) -> None:
+        super()._update(tour, length, improved)
+        self._learn_from_worst(self.engine.tours([int(self._edits.lengths().argmax())])[0])
+
+    def _deposit_as_told(self, told: Tours) -> None:
+        self.engine.update_trails(self._deposits())
+        self._learn_from_worst(told.rows[int(told.lengths.argmax())].astype(np.int32))
+
+    def _learn_from_worst(self, worst: NDArray[np.int32]) -> None:
+        """Weaken the worst tour's own edges, then start again or mutate."""
+        self._iteration += 1
+        apart = edges_apart(worst, self._best_tour, self.instance.symmetric)
+        # section 3.1: tau <- (1 - rho) tau on the edges of the worst tour that are not in the best
+        self._edits.set_trails(apart, (1.0 - float(get(self.rho))) * self._edits.trails_of(apart))
+        # section 3.3: the search has run dry when best and worst have nearly the same edges
+        if len(apart) < float(get(self.restart_below)) * self.instance.n:
+            self.engine.reset_trails(self._first_trail(self.instance.n))
+            self._restarted = self._iteration
+        else:
+            self._mutate()
+
+    def _mutate(self) -> None:
+        """Section 3.2: a = +-1 at random, tau <- tau + a mut for one edge of every city drawn with P_m."""
+        best = np.stack([self._best_tour, np.roll(self._best_tour, -1)], axis=1)
+        threshold = float(
+            self._edits.trails_of(best).mean()
+        )  # tau_threshold, mean trail of the best tour's edges
+        amount = self._share_of_run() * float(get(self.mutation_strength)) * threshold
+        memory = self._parameters().resolved_memory(self.instance.n)
+        edges, signs = mutation.draw(
+            (self._mutation_key + self._iteration) % 2**64,
+            float(get(self.mutation_probability)),
+            self.instance.n,
+            self.instance.neighbours if memory == "candidate" else None,
+            self.instance.symmetric,
+        )
+        if amount > 0.0 and len(edges):
+            mutated = self._edits.trails_of(edges) + signs * amount
+            self._edits.set_trails(edges, np.maximum(mutated, mutation.LEAST * threshold))
+
+    def _share_of_run(self) -> float:
+        """(it - it_r) / (N_it - it_r), section 3.2: iterations since the restart among those that were left then."""
+        left = int(get(self.mutation_iterations)) - self._restarted
+        return min(1.0, (self._iteration - self._restarted) / left) if left > 0 else 1.0

@@ -1,0 +1,43 @@
+"""What Ant System and its descendants share: the ants of every iteration deposit, in amounts that a rule tells."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pymoo_gpuaco.algorithms.base import Tours
+from pymoo_gpuaco.algorithms.colony import AntColony
+from pymoo_gpuaco.colony.trails import TrailUpdate
+
+
+class DepositingColony(AntColony):
+    """A colony whose trails are updated by the ants of the last construction and the best tour so far."""
+
+    @abstractmethod
+    def _deposits(self) -> TrailUpdate:
+        """Who deposits after an iteration, the best tour so far being known."""
+
+    def _start_from(self, told: Tours) -> None:
+        # the given tours are this generation's ants
+        self._accept(told)
+        self._best_tour, self._best_length = told.best()
+        self._deposit_as_told(told)
+
+    def _learn(self, told: Tours) -> None:
+        if not self._by_objective:
+            super()._learn(told)
+            return
+        tour, length = told.best()
+        if length < self._best_length:
+            self._best_tour, self._best_length = tour, length
+        self._deposit_as_told(told)
+
+    def _deposit_as_told(self, told: Tours) -> None:
+        """Let these tours deposit as a colony's would, by what was told of them: the engine knows distances alone."""
+        update = self._deposits().written_out(told.rows.astype(np.int32), told.lengths)
+        self.engine.update_trails(update)
+
+    def _update(self, tour: NDArray[np.int32], length: float, improved: bool) -> None:
+        self.engine.update_trails(self._deposits())

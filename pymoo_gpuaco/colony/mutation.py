@@ -1,0 +1,32 @@
+"""Which trails the Best-Worst Ant System mutates (Cordon et al. 2000, section 3.2), drawn on the host."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+#: a mutated trail keeps this share of the best tour's mean trail: no edge is ruled out for good
+LEAST = 1e-6
+
+
+def draw(
+    key: int, probability: float, n: int, neighbours: NDArray[np.int32] | None, symmetric: bool
+) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
+    """Draw edges (e, 2) and signs (e,), +1 or -1, from ``key`` in [0, 2**64).
+
+    Every city mutates with ``probability``, one edge of its own: to any other city, or with ``neighbours`` (n, k),
+    where trails of candidate edges alone are kept, to one of these. No edge comes twice: one that both its ends draw
+    counts once where direction is free.
+    """
+    random = np.random.Generator(np.random.Philox(key=key))
+    mutates = np.flatnonzero(random.random(n) < probability)
+    width = n - 1 if neighbours is None else neighbours.shape[1]
+    slots = random.integers(0, width, n)[mutates]
+    signs = random.choice([-1.0, 1.0], n)[mutates]
+    # n - 1 other cities: those from the city's own number on are one further
+    ends = slots + (slots >= mutates) if neighbours is None else neighbours[mutates, slots]
+    edges = np.stack([mutates, ends], axis=1)
+    pairs = np.sort(edges, axis=1) if symmetric else edges
+    _, first = np.unique(pairs, axis=0, return_index=True)
+    first.sort()
+    return edges[first].astype(np.int32), signs[first]

@@ -1,0 +1,186 @@
+"""GPUBWAS: the worst tour's edges, restarts and mutation, worked out on few cities; and the role it asks of engines."""
+
+import numpy as np
+import pytest
+
+from pymoo_gpuaco import GPUBWAS
+from pymoo_gpuaco.backends import EditsTrails
+from pymoo_gpuaco.colony import mutation
+from pymoo_gpuaco.colony.trails import edges_apart
+from tests.algorithm_cases import BACKEND
+from tests.engine_cases import BACKENDS, asymmetric, cloud, colony
+
+
+@pytest.mark.parametrize("memory", ["dense", "candidate"])
+@pytest.mark.parametrize("symmetric", [True, False])
+@pytest.mark.parametrize("backend", BACKENDS)
+class TestSingleTrails:
+    def test_they_are_read_and_set(self, backend, symmetric, memory):
+        engine = colony(
+            cloud(9) if symmetric else asymmetric(9), backend, memory=memory, candidate_list_size=3
+        )
+        assert isinstance(engine, EditsTrails)
+        near = engine.instance.neighbours
+        a, b = 0, int(near[0, 0])
+        far = next(j for j in range(1, 9) if j not in near[0] and 0 not in near[j])
+        engine.set_trails([[a, b], [0, far]], [5.0, 7.0])
+        # a memory of candidate edges keeps no trail of the far one: it has what all such edges share, 1
+        kept = [5.0, 7.0] if memory == "dense" else [5.0, 1.0]
+        assert engine.trails_of([[a, b], [0, far]]).tolist() == kept
+        other_way = engine.trails_of([[b, a]])[0]
+        assert other_way == (5.0 if symmetric and (memory == "dense" or a in near[b]) else 1.0)
+        assert engine.trails_of(np.empty((0, 2), int)).tolist() == []
+
+    def test_what_is_wrong_changes_nothing(self, backend, symmetric, memory):
+        engine = colony(
+            cloud(9) if symmetric else asymmetric(9), backend, memory=memory, candidate_list_size=3
+        )
+        for edges, values in (
+            ([[0, 9]], [2.0]),
+            ([[0, 1]], [-1.0]),
+            ([[0, 1]], [np.nan]),
+            ([[0, 1]], [1.0, 2.0]),
+        ):
+            with pytest.raises(ValueError, match=r"edges|values"):
+                engine.set_trails(edges, values)
+        assert (engine.export_state()["tau"] == 1.0).all()
+
+    def test_lengths_are_those_of_the_tours(self, backend, symmetric, memory):
+        problem = cloud(9) if symmetric else asymmetric(9)
+        engine = colony(problem, backend, memory=memory, candidate_list_size=3, n_ants=4)
+        told = engine.construct(1)
+        assert (
+            engine.lengths().tolist()
+            == told.tolist()
+            == problem.tour_lengths(engine.tours(range(4))).tolist()
+        )
+
+
+def test_edges_that_another_tour_does_not_have():
+    best = np.array([0, 1, 2, 3, 4], np.int32)
+    worst = np.array([0, 2, 1, 4, 3], np.int32)  # 02 21 14 43 30; 12 and 34 are in both
+    assert edges_apart(worst, best, True).tolist() == [[0, 2], [1, 4], [3, 0]]
+    assert (
+        edges_apart(worst, best, False).tolist() == worst[[[0, 1], [1, 2], [2, 3], [3, 4], [4, 0]]].tolist()
+    )
+    assert edges_apart(best[::-1], best, True).size == 0
+    assert edges_apart(np.roll(best, 2), best, False).size == 0
+
+
+class TestMutations:
+    def test_they_repeat_and_differ_by_key(self):
+        first, again, other = (mutation.draw(key, 0.5, 40, None, True) for key in (7, 7, 8))
+        assert np.array_equal(first[0], again[0])
+        assert np.array_equal(first[1], again[1])
+        assert not np.array_equal(first[0], other[0])
+
+    @pytest.mark.parametrize("symmetric", [True, False])
+    def test_no_edge_comes_twice_and_none_is_a_loop(self, symmetric):
+        for key in range(50):
+            edges, signs = mutation.draw(key, 1.0, 5, None, symmetric)
+            pairs = np.sort(edges, axis=1) if symmetric else edges
+            assert len(np.unique(pairs, axis=0)) == len(edges) == len(signs) <= 5
+            assert (edges[:, 0] != edges[:, 1]).all()
+            assert set(signs) <= {-1.0, 1.0}
+            assert symmetric or len(edges) == 5
+
+    def test_every_city_mutates_with_the_probability_and_to_any_other(self):
+        drawn = [mutation.draw(key, 0.3, 10, None, False)[0] for key in range(2000)]
+        edges = np.concatenate(drawn)
+        # 20,000 trials of 0.3: a mean of 6,000 and a standard deviation of 65; each of 90 edges 66.7 times, 8.2
+        assert abs(len(edges) - 6000) < 4 * 65
+        counts = np.bincount(edges[:, 0] * 10 + edges[:, 1], minlength=100).reshape(10, 10)
+        assert (np.diag(counts) == 0).all()
+        assert counts[~np.eye(10, dtype=bool)].min() > 66.7 - 5 * 8.2
+
+    def test_candidates_alone_where_their_trails_alone_are_kept(self):
+        neighbours = np.array([[1, 2], [2, 3], [3, 0], [0, 1]], np.int32)
+        edges, _ = mutation.draw(3, 1.0, 4, neighbours, False)
+        assert all(b in neighbours[a] for a, b in edges)
+
+
+def after_first(**arguments):
+    """One generation of a colony of four on 12 cities; its tours and the trails before and after."""
+    algorithm = GPUBWAS(
+        4, backend=BACKEND, local_search=False, candidate_list_size=None, rho=0.25, **arguments
+    ).setup(cloud(12), termination=("n_gen", 10), seed=1)
+    algorithm.next()
+    return algorithm, algorithm.engine.tours(range(4)), algorithm.engine.export_state()["tau"].astype(float)
+
+
+def expected_before_mutation(algorithm, tours):
+    """tau_0 evaporates, the best deposits C_g / C, and the worst's own edges evaporate again."""
+    lengths = np.array([algorithm.problem.tour_length(tour) for tour in tours])
+    best, worst = tours[lengths.argmin()], tours[lengths.argmax()]
+    tau = np.full((12, 12), 0.75 / 12)
+    edges = {frozenset(edge) for edge in zip(best.tolist(), np.roll(best, -1).tolist(), strict=True)}
+    others = {
+        frozenset(edge) for edge in zip(worst.tolist(), np.roll(worst, -1).tolist(), strict=True)
+    } - edges
+    assert others
+    for a, b in edges:
+        tau[[a, b], [b, a]] += algorithm._unit / lengths.min()
+    for a, b in others:
+        tau[[a, b], [b, a]] *= 0.75
+    return tau, edges
+
+
+def test_best_deposits_and_the_worst_loses_what_is_its_own():
+    algorithm, tours, tau = after_first(mutation_probability=0.0)
+    expected, _ = expected_before_mutation(algorithm, tours)
+    np.testing.assert_allclose(tau, expected, rtol=1e-6)
+
+
+def test_mutation():
+    algorithm, tours, tau = after_first(
+        mutation_probability=1.0, mutation_strength=4.0, mutation_iterations=10**9
+    )
+    expected, _ = expected_before_mutation(algorithm, tours)
+    np.testing.assert_allclose(tau, expected, rtol=1e-6)  # a billionth of the run has passed
+    algorithm.mutation_iterations = 10
+    algorithm.engine.reset_trails(1.0)
+    algorithm._mutate()  # one of ten iterations has passed: 0.1 * 4 * 1, one edge a city, none twice
+    change = algorithm.engine.export_state()["tau"] - 1.0
+    np.testing.assert_allclose(np.abs(change[change != 0.0]), 0.4, rtol=1e-5)
+    assert 6 <= np.count_nonzero(np.triu(change)) <= 12
+    algorithm.engine.reset_trails(1.0)
+    algorithm.mutation_strength = 100.0
+    algorithm._mutate()  # 10 is more than there is: a millionth of the mean trail is left
+    assert algorithm.engine.export_state()["tau"].min() == pytest.approx(1e-6)
+
+
+def test_trails_start_again_when_best_and_worst_have_the_same_edges():
+    algorithm, _, tau = after_first(restart_below=1.0)  # no tour has more than all its edges apart
+    lengths = algorithm.engine.lengths()
+    assert lengths.min() < lengths.max()
+    expected = 1.0 / 12 if algorithm._restarted == 1 else None
+    assert expected is not None
+    assert tau == pytest.approx(expected)
+    never, _, _ = after_first(restart_below=0.0)
+    assert never._restarted == 0
+
+
+@pytest.mark.parametrize(
+    ("iteration", "restarted", "share"),
+    # of 200: from the start, after a restart at 100, beyond the end, and after a restart there
+    [(50, 0, 50 / 200), (150, 100, 50 / 100), (300, 100, 1.0), (300, 250, 1.0)],
+)
+def test_strength_grows_after_a_restart_anew(iteration, restarted, share):
+    algorithm, _, _ = after_first(mutation_iterations=200)
+    algorithm._iteration, algorithm._restarted = iteration, restarted
+    assert algorithm._share_of_run() == share
+
+
+def test_with_local_search_it_finds_a_short_tour():
+    problem = cloud(30)
+    lengths = []
+    for _ in range(2):
+        algorithm = GPUBWAS(8, backend=BACKEND).setup(problem, termination=("n_gen", 40), seed=3)
+        algorithm.run()
+        lengths.append(algorithm.opt[0].F[0])
+        tau = algorithm.engine.export_state()["tau"]
+        assert np.isfinite(tau).all()
+        assert tau.min() >= 0.0
+    assert lengths[0] == lengths[1]
+    random = [problem.tour_length(np.random.default_rng(s).permutation(30)) for s in range(20)]
+    assert lengths[0] < 0.4 * np.mean(random)
