@@ -5,7 +5,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: solve test check docs bench bench-gpu gpu-test clean
+.PHONY: solve test check docs look bench bench-gpu gpu-test fuzz lowest newest versions clean
 
 solve: .venv/installed
 	$(BIN)/pymoo-gpuaco solve pcb442
@@ -18,8 +18,36 @@ check: .venv/dev
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
+# More of what tests/test_fuzz_*.py, test_extremes.py, test_threads.py and test_time_limits.py draw at random:
+# make fuzz TIMES=100 SEED=7
+TIMES ?= 20
+SEED ?= 1
+
+fuzz: .venv/dev
+	PYMOO_GPUACO_FUZZ=$(TIMES) PYMOO_GPUACO_FUZZ_SEED=$(SEED) $(BIN)/python -m pytest -q \
+		tests/test_fuzz_files.py tests/test_fuzz_states.py tests/test_extremes.py tests/test_scales.py \
+		tests/test_threads.py tests/test_time_limits.py
+
+# The tests with the oldest dependencies that pyproject.toml allows, with the newest there are, with both.
+versions: lowest newest
+
+lowest: tests/lowest.txt
+	$(PYTHON) -m venv --clear .venv-lowest
+	.venv-lowest/bin/pip install --quiet --disable-pip-version-check -r tests/lowest.txt --editable '.[dev]'
+	.venv-lowest/bin/python -m pytest
+
+newest:
+	$(PYTHON) -m venv --clear .venv-newest
+	.venv-newest/bin/pip install --quiet --disable-pip-version-check --upgrade --upgrade-strategy eager \
+		--editable '.[dev]'
+	.venv-newest/bin/python -m pytest
+
 docs: .venv/docs
 	$(BIN)/mkdocs build --strict
+
+# Needs Chromium or Chrome: every page at two widths, and what leaves the page, is missing or comes from elsewhere.
+look: docs
+	$(BIN)/python docs/look.py --pictures site-pictures
 
 bench: .venv/bench
 	$(BIN)/python benchmarks/cpu_speed.py
@@ -57,5 +85,5 @@ gpu-test:
 	touch $@
 
 clean:
-	rm -rf .venv build dist site *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf .venv .venv-lowest .venv-newest build dist site *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

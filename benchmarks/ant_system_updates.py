@@ -15,22 +15,14 @@ from pathlib import Path
 
 import numpy as np
 from record import write
+from references import values
 
 from pymoo_gpuaco import GPUAS, load_tsp
 from pymoo_gpuaco.algorithms.base import Tours
 from pymoo_gpuaco.problems.tsp import TSP
 
 #: updates needed in paper 004, Table I, which writes 3082 for 3038 cities
-PAPER = {
-    "d198": 112,
-    "a280": 139,
-    "lin318": 154,
-    "pcb442": 161,
-    "rat783": 159,
-    "pr1002": 203,
-    "pr2392": 347,
-    "pcb3038": 385,
-}
+PAPER = values("murooka", "updates")
 SWITCHES = (0.85, 0.95, 0.98, 0.99)
 ITERATIONS = 100
 MOST = 400

@@ -1,4 +1,4 @@
-"""The TSPLIB files that a benchmark is given."""
+"""The instances that a benchmark is given: TSPLIB files, and maps that are made."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from pymoo_gpuaco.problems.datasets import available_instances
 
 
 def problems_of(folder: Path, names: Iterable[str]) -> dict[str, TSP]:
-    """Load the instances that the folder or the package has; say which are left out."""
+    """Load the instances that the folder or the package has, or that are made (random:N); say which are left out."""
     problems = {}
     for name in names:
         path = folder / f"{name}.tsp"
         if path.exists():
             problems[name] = load_tsp(path)
-        elif name in available_instances():
+        elif name in available_instances() or name.startswith("random:"):
             problems[name] = load_tsp(name)
         else:
             print(f"{name}: no {path}, left out")

@@ -25,6 +25,7 @@ from typing import Any
 
 import numpy as np
 from record import write
+from references import values
 
 from pymoo_gpuaco import GPUACS, GPUMMAS, TSP, load_tsp
 from pymoo_gpuaco.algorithms.base import Tours
@@ -40,44 +41,18 @@ PAPER = {
 NAMES = ("d198", "pcb442", "pr1002", "nrw1379", "pr2392")
 VARIANTS = ("sync", "relaxed", "selective")
 #: milliseconds an iteration of the author's synchronous kernel, built for and run on an H200, ants = n
-AUTHOR_SYNC = {"d198": 5.7, "pcb442": 8.1, "pr1002": 26.3, "pr2392": 101.6}
+AUTHOR_SYNC = values("skinderowicz_2016_code", "iteration")
 #: the same on the GK104 of the paper: ACS-GPU and ACS-GPU-Alt, Table 3
-PAPER_TIMES = {
-    "d198": (7.97, 1.22),
-    "pcb442": (14.94, 5.52),
-    "pr1002": (80.56, 26.39),
-    "nrw1379": (159.54, 56.77),
-    "pr2392": (483.99, 174.51),
-}
+PAPER_TIMES = values("skinderowicz_2016", "table_3")
 PERIODS = (1, 2, 4, 8, 16)
 #: mean error in percent by period, Table 5
-PAPER_PERIODS = {
-    "d198": (2.655, 2.794, 3.49, 3.38, 3.23),
-    "pcb442": (3.226, 3.042, 2.909, 2.80, 2.963),
-    "pr1002": (5.275, 4.31, 4.27, 4.850, 4.845),
-    "nrw1379": (5.013, 4.25, 3.83, 3.94, 4.37),
-    "pr2392": (10.665, 7.59, 6.95, 5.19, 5.81),
-}
+PAPER_PERIODS = values("skinderowicz_2016", "table_5")
 #: mean error by ants, Table 7
-PAPER_ANTS = {
-    "nrw1379": {128: 4.351, 256: 4.189, 512: 4.332, 1024: 4.289, 1379: 5.013},
-    "pr2392": {128: 6.174, 256: 5.290, 512: 5.631, 1024: 6.609, 2392: 10.665},
-}
+PAPER_ANTS = values("skinderowicz_2016", "table_7")
 #: mean error of ACS-GPU-Alt and ACS-GPU-SPM in the same time, Table 9
-PAPER_LIMIT = {
-    "pcb442": (2.69, 2.29),
-    "pr1002": (5.31, 3.06),
-    "nrw1379": (4.09, 3.17),
-    "pr2392": (6.05, 4.05),
-}
+PAPER_LIMIT = values("skinderowicz_2016", "table_9")
 #: best of five runs of ACS-GPU-SPM: error in percent, and seconds, Table 10
-PAPER_LARGE = {
-    "pcb3038": (4.96, 252.2),
-    "rl5915": (8.48, 1344.87),
-    "pla7397": (8.25, 1957.77),
-    "rl11849": (15.12, 8262.88),
-    "d15112": (None, None),
-}
+PAPER_LARGE = values("skinderowicz_2016", "table_10")
 
 
 def acs(problem: TSP, seed: int, **arguments: Any) -> GPUACS:

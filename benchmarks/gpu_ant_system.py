@@ -26,6 +26,7 @@ from typing import Any
 import numpy as np
 from gpu_variants import AUTHOR
 from record import write
+from references import values
 
 from pymoo_gpuaco import GPUAS, load_tsp
 from pymoo_gpuaco.algorithms.base import Tours
@@ -40,22 +41,15 @@ CPU_SECONDS = 0.25  # a rule on the CPU: as many constructions as fit, at least 
 IN_A_ROW = 20
 
 # Milliseconds, GeForce GTX 580: Tables I to IV of paper 000.
-CONSTRUCTION_000 = dict(zip(PAPERS, (2.58, 4.95, 8.86, 11.35, 56.38, 86.43, 2078.98), strict=False))
-RULES_000 = {
-    "roulette": {"pr1002": 235.43},
-    "compressed": {"pr1002": 217.94},
-    "stochastic_trial": {"pr1002": 96.37},
-    "hybrid": CONSTRUCTION_000,
-}
-UPDATE_000 = dict(zip(PAPERS, (0.036, 0.060, 0.070, 0.113, 0.320, 0.520, 5.411), strict=False))
-TOTAL_000 = dict(zip(PAPERS, (263.91, 505.51, 897.29, 1153.95, 5673.15, 8706.32, 208478.18), strict=False))
+CONSTRUCTION_000 = values("uchida_2012", "construction")
+RULES_000 = values("uchida_2012", "rules")
+UPDATE_000 = values("uchida_2012", "update")
+TOTAL_000 = values("uchida_2012", "total")
 # GeForce GTX 1080: Tables I, II, IV and V of paper 004, which writes 3082 for 3038 cities; sums over its updates.
-UPDATES_004 = dict(zip(PAPERS, (112, 139, 154, 161, 159, 203, 347, 385), strict=True))
-CONSTRUCTION_004 = dict(
-    zip(PAPERS, (66.34, 83.95, 145.51, 180.04, 784.08, 2065.2, 5931.5, 8192.4), strict=True)
-)
-UPDATE_004 = dict(zip(PAPERS, (4.2, 6.8, 7.6, 12.7, 32.7, 53.0, 541.1, 1020.5), strict=True))
-TOTAL_004 = dict(zip(PAPERS, (66.34, 83.95, 145.51, 180.04, 784.08, 2065.2, 5931.5, 8194.4), strict=True))
+UPDATES_004 = values("murooka", "updates")
+CONSTRUCTION_004 = values("murooka", "construction")
+UPDATE_004 = values("murooka", "update")
+TOTAL_004 = values("murooka", "total")
 
 SETTING = {
     "alpha": 1,

@@ -15,6 +15,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 from record import write
+from references import values
 
 from pymoo_gpuaco.backends import make_climbers
 from pymoo_gpuaco.colony.parameters import ClimberParameters
@@ -26,7 +27,7 @@ SIZES = (100, 200, 318, 493, 700, 1002, 1500, 2392, 3795, 5000, 7397, 11849, 185
 LEVELS = ("intra", "tiled", "tuned")
 #: the authors' code, version 2.3, built for and run on the same kind of GPU: billions of moves a second, on the
 #: instances d493, pr1002 and pr2392
-AUTHORS = {493: 824, 1002: 837, 2392: 875}
+AUTHORS = values("oneil_burtscher_code", "moves")
 CPU_SIZES = (100, 493, 1002, 2392, 5000, 18512)
 WHOLE_CLIMBS = ("d198", "d493", "pr1002", "pr2392")
 FEW = 132  # climbers

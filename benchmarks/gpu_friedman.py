@@ -19,6 +19,7 @@ from typing import Any
 from folder import problems_of
 from kernel_clock import iterations
 from record import write
+from references import values
 from scipy.stats import friedmanchisquare, mannwhitneyu
 
 from pymoo_gpuaco import GPUMMAS, TSP, load_tsp
@@ -30,13 +31,7 @@ NAMES = {"list": "LC", "bitmask": "BT", "compact": "CT"}
 VARIANTS = [(s, t) for s in ("rwm", "wrs") for t in NAMES]
 ITERATIONS = 100
 #: test statistic and p-value of Table 8
-PAPER = {
-    "d198": (2.13, 0.83),
-    "pcb442": (2.98, 0.70),
-    "rat783": (3.72, 0.59),
-    "pr1002": (8.76, 0.12),
-    "pr2392": (6.41, 0.27),
-}
+PAPER = values("skinderowicz_2020", "table_8")
 
 
 def errors(problem: TSP, runs: int, first_seed: int, **arguments: Any) -> list[float]:

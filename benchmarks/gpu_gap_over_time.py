@@ -1,77 +1,254 @@
-"""Gap to the best known over wall time: GPUMMAS on a GPU beside fast-tsp on the same machine.
+"""Gap over wall time: GPUMMAS() on a GPU beside fast-tsp on one core and on all cores of the same machine.
 
-    python benchmarks/gpu_gap_over_time.py FOLDER [--seeds 2] [--ants 800] [--only pr2392] [--seconds 5]
+    python benchmarks/gpu_gap_over_time.py FOLDER [--seeds 5] [--instances pr2392 ..] [--limits 1 5] [--budget 500]
 
-FOLDER holds the TSPLIB files; instances that it lacks are left out. With two seeds it takes about three
-minutes (a run ends at the best known length). GPUMMAS runs with its defaults, and with ``--ants`` in another size too;
-one run a seed, its best length noted after every generation. fast-tsp (package ``fast-tsp``, iterated local search)
-tells nothing before its end, so it runs once for each time, on one core as it does by default and on all cores. The
-runs on one core go on at the same time as GPUMMAS, the others alone. Without the package its rows are left out.
+FOLDER holds the TSPLIB files; instances that it lacks are left out, random:N is a map of N cities that is made. Every
+instance, time limit and seed is a run of its own. The limit is on the whole call of ``minimize``, so the run gets what
+the set-up leaves of it; nothing but reading the file and compilation comes before. fast-tsp gets its matrix ready made.
+Its runs on one core go on beside those of GPUMMAS, some at a time, as many for each limit as there are seeds; those on
+all cores come after, alone.
+
+Five seeds of everything take about 22 minutes, of which ``--budget`` takes fewer: as many seeds as fit, and no run that
+would end later. The results are written after every instance; with ``--add`` those of other instances stay, if they
+were measured with the same code on the same GPU, so that a plan can be measured in parts.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import statistics
+import tempfile
 import time
-from concurrent.futures import ProcessPoolExecutor
+from collections.abc import Sequence
+from concurrent.futures import Future, ProcessPoolExecutor
 from multiprocessing import get_context
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+from fast_tsp_runs import fast_tsp_tour, lacks_fast_tsp, whole_matrix
 from folder import problems_of
-from pymoo.core.termination import TerminateIfAny
-from pymoo.termination.max_time import TimeBasedTermination
-from record import write
+from record import RESULTS, commit, write
+from timed_runs import gap, reference, run_for, set_up_seconds
 
-from pymoo_gpuaco import GPUMMAS, TSP, ColonyTermination
+from pymoo_gpuaco import TSP
+from pymoo_gpuaco.backends import cuda_devices
 
-try:
-    import fast_tsp
-except ImportError:
-    fast_tsp = None
-    NO_FAST_TSP = "fast-tsp is not installed (python -m pip install fast-tsp): its rows are left out"
-
-#: seconds at which gaps are told, and at most for an instance
-TIMES = (0.5, 1.0, 2.0, 5.0, 10.0, 20.0)
-PLAN = {"pr1002": 2.0, "pr2392": 5.0, "fnl4461": 10.0, "pla7397": 20.0, "d18512": 20.0}
-#: fast-tsp wants the whole matrix as Python's integers
-FAST_TSP_CITIES = 10_000
+LIMITS = (0.5, 1.0, 5.0, 20.0)
+#: instance and its limits, in the order in which they are measured
+PLAN = {
+    "pr1002": LIMITS[:2],
+    "pr2392": LIMITS[:3],
+    "fnl4461": LIMITS,
+    "pla7397": LIMITS,
+    "rl11849": LIMITS,
+    "d15112": LIMITS,
+    "d18512": LIMITS,
+    "pla85900": LIMITS,
+    "random:100000": LIMITS[1:],
+    "random:1000000": LIMITS[2:],
+}
 CORES = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+BESIDE = max(1, CORES // 4)  # runs on one core at a time while a GPU run needs the host too
+COLONY = "GPUMMAS()"
+ONE_CORE, ALL_CORES = "fast-tsp, 1 core", f"fast-tsp, {CORES} cores"
+COLUMNS = (
+    "instance",
+    "cities",
+    "solver",
+    "limit, s",
+    "runs",
+    "mean gap %",
+    "median gap %",
+    "best %",
+    "worst %",
+    "mean wall, s",
+    "longest wall, s",
+    "set-up, s",
+    "gap to",
+)
+#: what ``expected_seconds`` reckons with beside the runs: for an instance, a city and an entry of a matrix
+FIXED, A_CITY, AN_ENTRY = 5.0, 1.5e-5, 3e-8
 
 
-def colony_gaps(problem: TSP, seconds: float, seed: int, ants: int | None) -> list[float]:
-    """Gap at each of ``TIMES`` up to ``seconds``; the set-up counts, compiled kernels are there."""
-    own = ColonyTermination(stagnation=None, n_max_gen=None, seconds=None, stagnation_tours=None)
-    trace: list[tuple[float, float]] = []
-    before = time.perf_counter()
+class Budget:
+    """Seconds of device time, counted from its making."""
 
-    def note(algorithm: Any) -> None:
-        trace.append((time.perf_counter() - before, float(algorithm.opt[0].F[0])))
+    def __init__(self, seconds: float) -> None:
+        self._end = time.perf_counter() + seconds
 
-    algorithm = GPUMMAS(ants, backend="cuda").setup(
-        problem,
-        termination=TerminateIfAny(own, TimeBasedTermination(seconds)),
-        seed=seed,
-        callback=note,
-    )
-    algorithm.run()
-    gaps = []
-    for at in (t for t in TIMES if t <= seconds):
-        lengths = [length for when, length in trace if when <= at]
-        gaps.append(100.0 * (lengths[-1] / problem.best_known - 1.0) if lengths else float("nan"))
-    return gaps
+    def has(self, seconds: float) -> bool:
+        """Whether so much is left."""
+        return time.perf_counter() + seconds <= self._end
 
 
-def fast_tsp_gap(problem: TSP, seconds: float, cores: int) -> float:
-    """Gap of fast-tsp after ``seconds``; it takes whole distances below 2**16 only."""
-    matrix = problem.D
-    scale = max(1.0, float(matrix.max()) / 65_000.0)
-    distances = (matrix / scale).round().astype(np.int64)
-    tour = fast_tsp.find_tour(distances, duration_seconds=seconds, max_threads=cores)
-    return 100.0 * (problem.tour_length(tour) / problem.best_known - 1.0)
+class Ended(NamedTuple):
+    """A run of any solver."""
+
+    gap: float
+    wall: float
+
+
+def cities_of(name: str) -> int:
+    """Number of cities by an instance's name, where its file has not been read."""
+    return int("".join(c for c in name.replace("random:", "") if c.isdigit()))
+
+
+def expected_seconds(plan: dict[str, Sequence[float]], seeds: int, all_cores: int) -> float:
+    """About how long a plan takes; the runs on one core hide behind those of GPUMMAS."""
+    total = 0.0
+    for name, limits in plan.items():
+        n = cities_of(name)
+        beside = lacks_fast_tsp(n) is None
+        colony = seeds * sum(limits)
+        one_core = max(limits[-1], colony / BESIDE) if beside else 0.0
+        total += FIXED + A_CITY * n + max(colony, one_core)
+        if beside:
+            total += AN_ENTRY * n * n + all_cores * sum(limits)
+    return total
+
+
+def seeds_that_fit(plan: dict[str, Sequence[float]], most: int, all_cores: int, seconds: float) -> int:
+    """Seeds, at least one and no more than ``most``, that take no longer than ``seconds``."""
+    return next((s for s in range(most, 1, -1) if expected_seconds(plan, s, all_cores) <= seconds), 1)
+
+
+class Measured:
+    """The rows so far, in both forms that are written."""
+
+    def __init__(self, parameters: dict[str, Any]) -> None:
+        self._parameters = parameters
+        self.rows: list[list[Any]] = []
+
+    def keep_others(self, names: Sequence[str]) -> None:
+        """Take over what was measured of other instances. Raises SystemExit if the code or the GPU were others."""
+        path = RESULTS / "gpu_gap_over_time_runs.json"
+        if not path.is_file():
+            return
+        earlier = json.loads(path.read_text(encoding="utf-8"))
+        devices = [line for key, line in earlier["machine"].items() if key.startswith("gpu ")]
+        if (earlier["commit"], devices) != (commit(), cuda_devices()):
+            raise SystemExit(
+                f"--add: {path.name} was measured at commit {earlier['commit']} on {devices}, this is {commit()} on "
+                f"{cuda_devices()}; leave --add out to begin anew"
+            )
+        self.rows = [row for row in earlier["rows"] if row[0] not in names]
+        before = [earlier["parameters"].get("parts before"), earlier["command"]]
+        self._parameters["parts before"] = ", ".join(filter(None, before))
+
+    def add(
+        self,
+        name: str,
+        problem: TSP,
+        solver: str,
+        limit: float,
+        runs: list[Ended],
+        set_up: float | None = None,
+    ) -> None:
+        """Add and print a row; without runs there is none."""
+        if not runs:
+            return
+        gaps, walls = zip(*runs, strict=True)
+        row = [name, problem.n_cities, solver, limit, len(runs)]
+        row += [round(of(gaps), 4) for of in (statistics.mean, statistics.median, min, max)]
+        row += [round(statistics.mean(walls), 3), round(max(walls), 3)]
+        row += [None if set_up is None else round(set_up, 3), reference(problem)[1]]
+        self.rows.append(row)
+        print(row, flush=True)
+
+    def write(self) -> None:
+        """Write both results: every limit with its times, and the means side by side."""
+        order = {name: place for place, name in enumerate(PLAN)}
+        self.rows.sort(key=lambda row: order.get(row[0], len(order)))  # stable
+        write(
+            "gpu_gap_over_time_runs",
+            "Gap over wall time: every limit",
+            COLUMNS,
+            self.rows,
+            self._parameters,
+            [
+                "Wall: of the whole call, set-up counted; the file was read and kernels were compiled before. fast-tsp "
+                "got its matrix ready made.",
+                "Random cities have no best known length: gaps are to what is expected of so many uniform cities (the "
+                "last column, A being the area), from which a single map differs by about 0.3 sqrt(A).",
+            ],
+        )
+        write(
+            "gpu_gap_over_time",
+            "Gap over wall time, percent",
+            ("instance", "solver", "runs", *(f"{limit:g} s" for limit in LIMITS)),
+            side_by_side(self.rows),
+            self._parameters,
+            [
+                "Means of runs of their own for each time, set-up counted, kernels compiled before. A gap is missing "
+                "where the set-up alone takes as long, or where the time was not measured.",
+                "fast-tsp: its matrix was made before and not counted. It stores distances in 16 bits: instances with "
+                "longer edges are scaled for it and measured in full. It needs n x n numbers and is left out above "
+                "20,000 cities.",
+            ],
+        )
+
+
+def side_by_side(rows: list[list[Any]]) -> list[list[Any]]:
+    """One row an instance and solver: the mean gaps at ``LIMITS``."""
+    cells: dict[tuple[str, str], dict[float, tuple[int, float]]] = {}
+    for name, _, solver, limit, runs, mean, *_ in rows:
+        cells.setdefault((name, solver), {})[limit] = (runs, mean)
+    wide = []
+    for (name, solver), at in cells.items():
+        means = [round(at[limit][1], 3) if limit in at else None for limit in LIMITS]
+        wide.append([name, solver, min(runs for runs, _ in at.values()), *means])
+    return wide
+
+
+def measure(
+    name: str,
+    problem: TSP,
+    limits: Sequence[float],
+    seeds: int,
+    all_cores: int,
+    budget: Budget,
+    backend: str,
+    measured: Measured,
+) -> None:
+    """All runs on one instance."""
+    to, _ = reference(problem)
+    lacking = lacks_fast_tsp(problem.n_cities)
+    if lacking is not None:
+        print(f"{name}: {lacking}")
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        ProcessPoolExecutor(BESIDE, mp_context=get_context("spawn")) as pool,
+    ):
+        jobs: dict[float, list[Future]] = {}
+        matrix = None
+        set_up = set_up_seconds(problem, backend)
+        if lacking is None:
+            matrix = whole_matrix(problem)
+            file = Path(folder) / "matrix.npy"
+            np.save(file, matrix)
+            for limit in reversed(limits):
+                jobs[limit] = [pool.submit(fast_tsp_tour, file, limit, 1) for _ in range(seeds)]
+        for limit in limits:
+            runs = []
+            for seed in range(1, seeds + 1):
+                if limit - set_up > 0.02 * limit and budget.has(limit):
+                    run = run_for(problem, limit - set_up, seed, backend)
+                    runs.append(Ended(gap(run.length, to), run.wall))
+            measured.add(name, problem, COLONY, limit, runs, set_up)
+        for limit in limits if jobs else ():
+            ended = [job.result() for job in jobs[limit]]
+            runs = [Ended(gap(problem.tour_length(tour), to), wall) for tour, wall in ended]
+            measured.add(name, problem, ONE_CORE, limit, runs)
+    for limit in limits if matrix is not None else ():
+        runs = []
+        for _ in range(all_cores):
+            if budget.has(limit):
+                tour, wall = fast_tsp_tour(matrix, limit, CORES)
+                runs.append(Ended(gap(problem.tour_length(tour), to), wall))
+        measured.add(name, problem, ALL_CORES, limit, runs)
 
 
 def main() -> None:
@@ -79,51 +256,34 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("folder", type=Path)
-    parser.add_argument("--only", nargs="*", choices=list(PLAN), default=list(PLAN))
-    parser.add_argument("--seeds", type=int, default=2)
-    parser.add_argument("--ants", type=int, nargs="*", default=[], help="colony sizes beside the default")
-    parser.add_argument("--seconds", type=float, default=float("inf"), help="at most, for every instance")
+    parser.add_argument("--instances", nargs="+", default=list(PLAN), help="names in FOLDER, or random:N")
+    parser.add_argument("--limits", nargs="+", type=float, choices=LIMITS, default=list(LIMITS))
+    parser.add_argument("--seeds", type=int, default=5)
+    parser.add_argument(
+        "--all-cores", type=int, default=1, help="runs of fast-tsp on all cores for each limit"
+    )
+    parser.add_argument("--budget", type=float, default=float("inf"), help="seconds that it may take in all")
+    parser.add_argument("--add", action="store_true", help="keep what was measured of other instances")
+    parser.add_argument("--backend", default="cuda", help=argparse.SUPPRESS)
     arguments = parser.parse_args()
-    if fast_tsp is None:
-        print(NO_FAST_TSP)
-    began = time.perf_counter()
-    rows: list[list[Any]] = []
-
-    def add(name: str, solver: str, runs: list[list[float]]) -> None:
-        means = [round(statistics.mean(at), 3) for at in zip(*runs, strict=True)]
-        rows.append([name, solver, len(runs), *means, *[None] * (len(TIMES) - len(means))])
-        print(f"{time.perf_counter() - began:6.1f} s", rows[-1], flush=True)
-
-    for name, problem in problems_of(arguments.folder, arguments.only).items():
-        seconds = min(PLAN[name], arguments.seconds)
-        times = [t for t in TIMES if t <= seconds]
-        beside = fast_tsp is not None and problem.n_cities <= FAST_TSP_CITIES
-        sizes = [None, *arguments.ants]
-        for ants in sizes:
-            GPUMMAS(ants, backend="cuda").setup(problem, seed=1)  # compiles
-        with ProcessPoolExecutor(len(TIMES), mp_context=get_context("spawn")) as pool:
-            jobs = [pool.submit(fast_tsp_gap, problem, t, 1) for t in times] if beside else []
-            for ants in sizes:
-                gaps = [colony_gaps(problem, seconds, seed, ants) for seed in range(1, arguments.seeds + 1)]
-                add(name, "GPUMMAS()" if ants is None else f"GPUMMAS({ants})", gaps)
-            if beside:
-                add(name, "fast-tsp, 1 core", [[job.result() for job in jobs]])
-        if beside:
-            add(name, f"fast-tsp, {CORES} cores", [[fast_tsp_gap(problem, t, CORES) for t in times]])
-        write(
-            "gpu_gap_over_time",
-            "Gap to the best known over wall time, percent",
-            ("instance", "solver", "runs", *(f"{t:g} s" for t in TIMES)),
-            rows,
-            {"algorithm": "GPUMMAS()", "seeds": arguments.seeds, "cores": CORES},
-            [
-                "GPUMMAS: means over the seeds, from the start of the set-up, kernels compiled before. "
-                "It stops at the best known length.",
-                "fast-tsp: one run for each time, set-up counted. It stores distances in 16 bits: instances with "
-                "longer edges are scaled for it and measured in full; "
-                f"it does not run on more than {FAST_TSP_CITIES} cities here.",
-            ],
-        )
+    budget = Budget(arguments.budget)
+    plan = {
+        name: limits
+        for name in arguments.instances
+        if (limits := [limit for limit in PLAN.get(name, LIMITS) if limit in arguments.limits])
+    }
+    seeds = seeds_that_fit(plan, arguments.seeds, arguments.all_cores, arguments.budget)
+    print(f"{seeds} seeds: about {expected_seconds(plan, seeds, arguments.all_cores):.0f} s", flush=True)
+    measured = Measured({"algorithm": COLONY, "cores": CORES})
+    if arguments.add:
+        measured.keep_others(list(plan))
+    for name, limits in plan.items():
+        if not budget.has(FIXED):
+            print(f"{name}: no time left")
+            continue
+        for problem in problems_of(arguments.folder, [name]).values():
+            measure(name, problem, limits, seeds, arguments.all_cores, budget, arguments.backend, measured)
+            measured.write()
 
 
 if __name__ == "__main__":

@@ -1,36 +1,47 @@
 """GPUMMAS with local search through ``minimize`` on a GPU: wall time and error, as paper 001, section 5.7.
 
-    python benchmarks/gpu_local_search.py FOLDER [--seeds 10]
+    python benchmarks/gpu_local_search.py FOLDER [--seeds 10] [--alike 3]
 
 FOLDER holds the TSPLIB files. 800 ants, 2000 iterations as in the paper. The author's code was measured on the same
-kind of GPU, built for it, with the same ants and iterations.
+kind of GPU, built for it, with the same ants and iterations. It has 2-opt alone, and its evaporation: a second row for
+each instance, of --alike seeds, has the same (docs/algorithms/mmas.md), so that like stands beside like.
 """
 
 from __future__ import annotations
 
 import argparse
+import itertools
 import statistics
 import time
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from pymoo.optimize import minimize
 from record import write
+from references import values
 
 from pymoo_gpuaco import GPUMMAS, TSP, load_tsp
 from pymoo_gpuaco.algorithms.base import Tours
 
-#: instance: seeds at most, author's mean error in percent, author's seconds
-PLAN = {
-    "pr1002": (10, 0.23, 2.6),
-    "pr2392": (10, 0.33, 5.5),
-    "fl3795": (6, 0.17, 9.7),
-    "fnl4461": (5, 0.57, 13.2),
-    "pla7397": (3, 0.73, 24.8),
-}
+#: instance: seeds at most
+SEEDS = {"pr1002": 10, "pr2392": 10, "fl3795": 10, "fnl4461": 10, "pla7397": 10}
+#: instance: author's mean error in percent, author's seconds
+AUTHOR = values("skinderowicz_2020_code", "local_search")
 ANTS, ITERATIONS = 800, 2000
+#: the colony with its defaults, and as in section 5.7 of the paper
+COLONIES: dict[str, dict[str, Any]] = {
+    "defaults": {},
+    "as the author's": {
+        "rho": 0.1,
+        "candidate_list_size": 32,
+        "local_search": "2opt",
+        "deposit": "iteration_best",
+    },
+}
 COLUMNS = (
     "instance",
+    "colony",
     "seeds",
     "mean error %",
     "worst %",
@@ -44,9 +55,14 @@ COLUMNS = (
 )
 
 
-def bare_loop(problem: TSP, seed: int) -> float:
+def colony(name: str) -> GPUMMAS:
+    """One of ``COLONIES``."""
+    return GPUMMAS(n_ants=ANTS, backend="cuda", **COLONIES[name])
+
+
+def bare_loop(problem: TSP, name: str, seed: int) -> float:
     """The same iterations with nothing of pymoo."""
-    algorithm = GPUMMAS(n_ants=ANTS, backend="cuda").setup(problem, seed=seed)
+    algorithm = colony(name).setup(problem, seed=seed)
     algorithm._begin()
     keys = np.random.default_rng(seed).integers(0, 2**64, ITERATIONS, dtype=np.uint64)
     before = time.perf_counter()
@@ -61,26 +77,28 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("folder")
     parser.add_argument("--seeds", type=int, default=10)
-    parser.add_argument("--only", nargs="*", default=list(PLAN))
+    parser.add_argument("--alike", type=int, default=3, help="seeds of the rows as the author's (default 3)")
+    parser.add_argument("--only", nargs="*", default=list(SEEDS))
     arguments = parser.parse_args()
     rows = []
-    for name in arguments.only:
-        most, error, seconds = PLAN[name]
+    for name, kind in itertools.product(arguments.only, COLONIES):
+        most, (error, seconds) = SEEDS[name], AUTHOR[name]
         problem = load_tsp(Path(arguments.folder) / f"{name}.tsp")
-        minimize(problem, GPUMMAS(n_ants=ANTS, backend="cuda"), ("n_gen", 5), seed=1)  # compiles
+        minimize(problem, colony(kind), ("n_gen", 5), seed=1)  # compiles
         gaps, runs, setups = [], [], []
-        for seed in range(1, min(most, arguments.seeds) + 1):
+        for seed in range(1, min(most, arguments.seeds if kind == "defaults" else arguments.alike) + 1):
             before = time.perf_counter()
-            result = minimize(problem, GPUMMAS(n_ants=ANTS, backend="cuda"), ("n_gen", ITERATIONS), seed=seed)
+            result = minimize(problem, colony(kind), ("n_gen", ITERATIONS), seed=seed)
             whole = time.perf_counter() - before
             runs.append(whole)
             setups.append(whole - result.exec_time)
             gaps.append(100.0 * (float(result.F[0]) / problem.best_known - 1.0))
-        bare = bare_loop(problem, 1)
+        bare = bare_loop(problem, kind, 1)
         median = statistics.median(runs)
         rows.append(
             [
                 name,
+                kind,
                 len(gaps),
                 round(statistics.mean(gaps), 3),
                 round(max(gaps), 3),
@@ -102,7 +120,9 @@ def main() -> None:
             {"ants": ANTS, "iterations": ITERATIONS, "algorithm": f"GPUMMAS(n_ants={ANTS})"},
             [
                 "The author's figures are constants here: "
-                "the code of Skinderowicz 2020, built for and run on an H200, 800 ants, 2000 iterations."
+                "the code of Skinderowicz 2020, built for and run on an H200, 800 ants, 2000 iterations.",
+                "Defaults: 2-opt and Or-opt, rho 0.35, the schedule. As the author's: 2-opt alone, rho 0.1, the "
+                "iteration's best deposits.",
             ],
         )
     print(path)

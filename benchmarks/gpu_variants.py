@@ -23,6 +23,7 @@ import numpy as np
 from folder import problems_of
 from kernel_clock import PARTS, KernelClock, iterations
 from record import write
+from references import values
 
 from pymoo_gpuaco import GPUMMAS, TSP
 from pymoo_gpuaco.backends import cuda_devices
@@ -38,48 +39,14 @@ PAPER_PARAMETERS: dict[str, Any] = {
 }
 
 #: milliseconds, as printed in the paper: rows as VARIANTS, columns as INSTANCES
-TABLE_3 = (  # Tesla P100, all cities
-    (0.33, 1.05, 2.75, 7.77, 12.92, 62.26, 122.46, 482.60),
-    (0.76, 1.37, 3.67, 8.59, 15.25, 83.50, 165.11, 656.51),
-    (0.47, 1.15, 2.80, 6.45, 14.00, 65.05, 126.63, 521.57),
-    (0.30, 0.92, 3.06, 7.68, 11.46, 48.59, 95.96, 383.67),
-    (0.42, 1.58, 6.33, 12.17, 19.37, 94.87, 164.54, 652.62),
-    (0.31, 0.95, 3.18, 6.09, 9.54, 46.02, 88.99, 354.43),
-)
-TABLE_4 = (  # Tesla V100, all cities
-    (0.28, 0.77, 1.87, 3.08, 5.21, 32.75, 65.50, 285.72),
-    (0.42, 1.22, 2.84, 5.04, 7.66, 31.20, 68.90, 301.75),
-    (0.29, 0.81, 1.85, 3.23, 5.55, 24.06, 53.26, 250.62),
-    (0.18, 0.50, 1.26, 2.16, 3.36, 20.39, 40.03, 196.00),
-    (0.23, 0.70, 2.19, 3.85, 5.97, 28.36, 52.54, 236.14),
-    (0.19, 0.52, 1.30, 2.20, 3.31, 19.12, 39.24, 193.05),
-)
-TABLE_5 = (  # Tesla P100, candidate lists of 32
-    (0.34, 0.64, 1.11, 2.34, 2.77, 10.09, 19.84, 88.19),
-    (0.35, 0.67, 1.20, 1.70, 2.09, 6.69, 9.33, 28.78),
-    (0.35, 0.67, 1.19, 1.63, 2.01, 7.34, 12.04, 52.32),
-    (0.33, 0.62, 1.09, 2.25, 2.67, 9.70, 18.91, 85.71),
-    (0.34, 0.64, 1.17, 1.69, 2.13, 6.75, 9.44, 28.75),
-    (0.35, 0.65, 1.16, 1.62, 2.07, 7.23, 11.77, 51.08),
-)
-TABLE_6 = (  # Tesla V100, candidate lists of 32
-    (0.19, 0.40, 0.72, 0.95, 1.13, 3.54, 8.18, 32.16),
-    (0.20, 0.37, 0.71, 0.97, 1.16, 2.49, 5.18, 12.83),
-    (0.20, 0.41, 0.74, 1.00, 1.20, 2.32, 5.04, 19.32),
-    (0.19, 0.38, 0.69, 0.92, 1.08, 3.40, 7.74, 30.77),
-    (0.19, 0.36, 0.68, 0.93, 1.12, 2.44, 3.26, 12.65),
-    (0.19, 0.40, 0.71, 0.97, 1.15, 2.26, 4.89, 18.66),
-)
+TABLE_3 = values("skinderowicz_2020", "table_3")
+TABLE_4 = values("skinderowicz_2020", "table_4")
+TABLE_5 = values("skinderowicz_2020", "table_5")
+TABLE_6 = values("skinderowicz_2020", "table_6")
 #: all kernels but the construction, RWM-LC with candidate lists: P100, V100
-TABLE_7 = (
-    (0.08, 0.12, 0.21, 0.28, 0.35, 0.61, 0.81, 1.44),
-    (0.05, 0.07, 0.12, 0.15, 0.18, 0.34, 0.44, 0.89),
-)
+TABLE_7 = values("skinderowicz_2020", "table_7")
 #: the author's code built for and run on an H200, his best variant each
-AUTHOR = {
-    "lists": {"d198": 0.129, "pcb442": 0.240, "rat783": 0.455, "pr1002": 0.628, "pr2392": 1.82, "fl3795": 4.43},
-    "all": {"d198": 0.145, "pcb442": 0.409, "rat783": 0.978, "pr1002": 1.53, "pr2392": 14.4, "fl3795": 53.4},
-}  # fmt: skip
+AUTHOR = values("skinderowicz_2020_code", "construction")
 LOCAL_SEARCH_ANTS = 800
 #: cities from which on a fifth of the iterations is enough where all cities are weighed: each takes tens of ms
 LARGE = 1500
@@ -152,8 +119,8 @@ def tables_of_variants(problems: dict[str, TSP], k: int | None, count: int) -> N
     here = rows[-1][2:-1]
     columns_of = [INSTANCES.index(name) for name in names]
     for name, table in ((f"V100, {v100_name}", v100), (f"P100, {p100_name}", p100)):
-        for (selection, tabu), values in zip(VARIANTS, table, strict=True):
-            rows.append([name, f"{selection.upper()}-{NAMES[tabu]}", *(values[c] for c in columns_of), None])
+        for (selection, tabu), row in zip(VARIANTS, table, strict=True):
+            rows.append([name, f"{selection.upper()}-{NAMES[tabu]}", *(row[c] for c in columns_of), None])
     author = [AUTHOR[mode].get(name) for name in names]
     rows.append(["H200, author's code", "his best", *author, None])
     best = [min(values[c] for values in v100) for c in columns_of]

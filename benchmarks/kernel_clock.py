@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -27,9 +27,12 @@ def part_of(kernel: str) -> str:
 
 
 class KernelClock:
-    """Times every launch of an engine; ``read`` gives milliseconds by part since it was last called."""
+    """Times every launch of an engine; ``read`` gives milliseconds by part since it was last called.
 
-    def __init__(self, engine: Any) -> None:
+    ``part`` names the part that a kernel does: one of ``PARTS``, or with ``str`` the kernel itself.
+    """
+
+    def __init__(self, engine: Any, part: Callable[[str], str] = part_of) -> None:
         import pycuda.driver as cuda
 
         self._device = engine.device
@@ -41,7 +44,7 @@ class KernelClock:
             first.record()
             inner(name, *arguments, **options)
             last.record()
-            self._launches.append((part_of(name), first, last))
+            self._launches.append((part(name), first, last))
 
         self._device.launch = timed
 
@@ -53,7 +56,7 @@ class KernelClock:
             self._launches.clear()  # events must be gone before the context is left
         times = dict.fromkeys(PARTS, 0.0)
         for part, milliseconds in done:
-            times[part] += milliseconds
+            times[part] = times.get(part, 0.0) + milliseconds
         return times
 
 

@@ -41,9 +41,13 @@ def draw_gap_over_time(result: dict[str, Any], path: Path) -> None:
     by_instance = curves(result)
     solvers = list(dict.fromkeys(solver for panel in by_instance.values() for solver in panel))
     with matplotlib.rc_context({"svg.hashsalt": "pymoo_gpuaco", "svg.fonttype": "none"}):
-        figure = Figure(figsize=(3.2 * len(by_instance), 3.4), layout="constrained")
-        panels = figure.subplots(1, len(by_instance), sharey=True, squeeze=False)[0]
-        for axes, (instance, by_solver) in zip(panels, by_instance.items(), strict=True):
+        across = min(3, len(by_instance))
+        down = -(-len(by_instance) // across)
+        figure = Figure(figsize=(2.7 * across, 2.7 * down + 0.6), layout="constrained")
+        panels = figure.subplots(down, across, sharey=True, squeeze=False).ravel()
+        for unused in panels[len(by_instance) :]:
+            unused.set_axis_off()
+        for axes, (instance, by_solver) in zip(panels, by_instance.items(), strict=False):
             for solver, (seconds, gaps) in by_solver.items():
                 colour = f"C{solvers.index(solver)}"
                 axes.plot(seconds, [max(gap, _LEAST) for gap in gaps], "o-", color=colour, label=solver)
@@ -51,7 +55,9 @@ def draw_gap_over_time(result: dict[str, Any], path: Path) -> None:
             for axis in (axes.xaxis, axes.yaxis):
                 axis.set_major_formatter("{x:g}")
             axes.grid(visible=True, which="major", alpha=0.3)
-        panels[0].set_ylabel(f"gap, % (0 is drawn at {_LEAST:g})")
+            axes.minorticks_off()
+        for axes in panels[::across]:
+            axes.set_ylabel(f"gap, % (0 is drawn at {_LEAST:g})")
         handles = {line.get_label(): line for axes in panels for line in axes.get_lines()}
         figure.legend(handles.values(), handles.keys(), loc="outside lower center", ncols=len(handles))
         figure.savefig(path, metadata={"Date": None, "Description": source_of(result)})
@@ -101,6 +107,39 @@ def columns_over(result: dict[str, Any], x: int, chosen: dict[str, int]) -> dict
     return lines
 
 
+def draw_growth(result: dict[str, Any], path: Path) -> None:
+    """Draw the time to a good tour over the number of cities, beside a line in proportion to that number."""
+    reached, set_up = result["columns"][4], "set-up"
+    lines = columns_over(result, 1, {reached: 4, set_up: 3})
+    cities, seconds = lines[reached]
+    if cities:
+        lines["in proportion to n"] = (cities, [seconds[-1] * n / cities[-1] for n in cities])
+    _draw_one_panel(result, path, lines, yscale="log", xlabel="cities", ylabel="seconds")
+
+
+def draw_kicks(result: dict[str, Any], path: Path) -> None:
+    """Draw the gaps of every instance by the share of windows whose ants follow the trails."""
+    shares = [int(column.split()[2]) for column in result["columns"][2:-1]]
+    with matplotlib.rc_context({"svg.hashsalt": "pymoo_gpuaco", "svg.fonttype": "none"}):
+        figure = Figure(figsize=(6.4, 3.6), layout="constrained")
+        axes = figure.subplots()
+        for instance, _, *gaps, _ in result["rows"]:
+            mean = instance == "mean"
+            axes.plot(
+                shares,
+                gaps,
+                "o-",
+                markersize=4,
+                linewidth=3 if mean else 1,
+                color="black" if mean else None,
+                label=instance,
+            )
+        axes.set(xlabel="windows whose ants follow the trails, %", ylabel="gap, %", xticks=shares)
+        axes.grid(visible=True, axis="y", alpha=0.3)
+        figure.legend(loc="outside right center")
+        figure.savefig(path, metadata={"Date": None, "Description": source_of(result)})
+
+
 def draw_climbers(result: dict[str, Any], path: Path) -> None:
     """Draw moves evaluated a second over the number of cities, as Figures 2 to 4 and 6 of paper 002."""
     chosen = {"tuned": 3, "tiled": 2, "intra": 1, "authors' code": 5, "CPU engine": 7}
@@ -139,6 +178,8 @@ def draw_climbers_moves(result: dict[str, Any], path: Path) -> None:
 
 PICTURES = {
     "gpu_gap_over_time": draw_gap_over_time,
+    "gpu_growth": draw_growth,
+    "gpu_kicks": draw_kicks,
     "gpu_as_trials": draw_trials,
     "gpu_climbers": draw_climbers,
     "gpu_climbers_moves": draw_climbers_moves,

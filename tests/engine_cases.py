@@ -56,6 +56,14 @@ def colony(problem: TSP, backend: str = "cpu", **parameters: object):
     return engine
 
 
+def focused(problem: TSP, backend: str = "cpu", n_ants: int = 4, k: int = 8):
+    """A colony of ants that change good tours, with trails reset to 1; on CUDA with short generations."""
+    chosen = ColonyParameters(n_ants=n_ants, construction="focused")
+    engine = make_colony(as_instance(problem, k), chosen, backend)
+    engine.reset_trails(1.0)
+    return engine
+
+
 def instance_for(problem: TSP, parameters: ColonyParameters) -> Instance:
     return as_instance(problem, parameters.candidate_list_size or 32)
 

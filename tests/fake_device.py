@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ctypes
 import json
+import operator
 import re
 import struct
 from types import SimpleNamespace
@@ -211,7 +212,8 @@ class FakeKernel:
             f"{self._name}: {shared_size} bytes of shared memory were not allowed"
         )
         for letter, argument in zip(self._takes, arguments, strict=True):
-            struct.pack(letter, int(argument) if letter in "PiIQq" else float(argument))
+            # as PyCUDA packs them: only what is an integer, not what can be made one
+            struct.pack(letter, operator.index(argument) if letter in "PiIQq" else float(argument))
             if letter == "P" and int(argument):
                 self._driver.check(int(argument))
                 if int(argument) in self._driver.shared:

@@ -8,8 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.sparse.csgraph import minimum_spanning_tree
 
-from pymoo_gpuaco.candidates import alpha_lists, ascend, complete, lists
+from pymoo_gpuaco.candidates import alpha_lists, ascend, complete, greedy_tour, lists
 from pymoo_gpuaco.candidates.alpha import alpha_values
+from pymoo_gpuaco.candidates.clusters import find_clusters, shifts
 from pymoo_gpuaco.candidates.complete import CompleteGraph
 from pymoo_gpuaco.candidates.one_tree import find_one_tree, make_one_tree
 from pymoo_gpuaco.candidates.sparse import sparse_graph
@@ -300,3 +301,34 @@ def test_wrong_input_is_named():
         ascend(one_way, one_way.neighbours)
     with pytest.raises(ValueError, match="symmetric"):
         CompleteGraph(one_way)
+
+
+def test_clusters_by_hand():
+    """Cities at 0, 1, 3 and 100, 102, 103, 107. The tree joins 0-1 and 102-103 (length 1), then 1-3 and 100-102 (2),
+    103-107 (4) and 3-100 (97). Clusters have 3 cities at least and half of all, 3, at most: {0, 1, 3}, left by 97, with
+    longest own edge 2, so 95 apart; and {100, 102, 103}, left by 4, twice its own 2.
+    """
+    u, v = np.array([0, 1, 2, 3, 4, 5], np.int32), np.array([1, 2, 3, 4, 5, 6], np.int32)
+    clusters = find_clusters(u, v, np.array([1.0, 2.0, 97.0, 2.0, 1.0, 4.0]))
+    assert sorted(clusters.gap[clusters.gap > 0]) == [2, 95]
+    shifts(clusters, np.array([1, 2, 2, 3, 3, 3, 1], np.int32))  # sums -1, and 3, which is cut to 1
+    np.testing.assert_array_equal(clusters.shift[:7], [-95, -95, -95, 2, 2, 2, 0])
+    shifts(clusters, np.array([2, 3, 1, 2, 1, 2, 2], np.int32))  # sums 0 and -1
+    np.testing.assert_array_equal(clusters.shift[:7], [0, 0, 0, -2, -2, -2, 0])
+
+
+def test_evenly_spaced_cities_have_no_clusters():
+    i = np.arange(30, dtype=np.int32)
+    assert not find_clusters(i[:-1], i[1:], np.ones(29)).gap.any()
+
+
+def test_clustered_cities_are_bound_as_closely_as_others():
+    """Eight far clusters: by steps of single cities the bound is still several per cent short after 100 of them."""
+    rng = np.random.default_rng(3)
+    centres = rng.integers(0, 20_000, size=(8, 1, 2))
+    problem = TSP((centres + rng.integers(0, 300, size=(8, 40, 2))).reshape(-1, 2), "EUC_2D")
+    instance = as_instance(problem, 10)
+    ids = lists(instance, "quadrant", 10).ids
+    few, many = (ascend(instance, ids, iterations=m).bound for m in (100, 1000))
+    assert few <= problem.tour_length(greedy_tour(instance))
+    assert few >= 0.98 * many

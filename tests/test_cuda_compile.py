@@ -85,6 +85,11 @@ VARIANTS = (
     ("walks/acs_rows.cu", {"COUNTED": 1, "SLOTS": 2}),
     ("walks/acs_rows.cu", {"COUNTED": 1, "DENSE": 0, "NODE": "unsigned int"}),
     ("trails/ring_trails.cu", {"TRAILS": 40, "SYMMETRIC": 0}),
+    *(("windows/search.cu", {"METRIC": m}) for m in (2, 3, 4, 5, 6)),
+    ("windows/search.cu", {"SCALED": 1, "METRIC": 7, "DIMENSIONS": 3}),
+    ("windows/search.cu", {"SCALED": 1, "METRIC": 0, "TABLE": 1}),
+    ("windows/weights.cu", {"METRIC": 0, "TABLE": 1}),
+    ("windows/weights.cu", {"METRIC": 7, "DIMENSIONS": 3}),
 )
 HOT = {
     "walks/construct.cu": "construct_tours",
@@ -96,6 +101,7 @@ HOT = {
     "walks/acs_relaxed.cu": "acs_relaxed",
     "walks/acs_sync.cu": "acs_sync",
     "walks/acs_selective.cu": "acs_selective",
+    "windows/search.cu": "search_windows",
 }
 
 

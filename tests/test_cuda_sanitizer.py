@@ -75,6 +75,38 @@ def every_kernel() -> None:
         engine.import_state(engine.export_state())
         engine.improve(np.tile(tour, (9, 1)), 1)
     every_way_to_climb()
+    focused_ants()
+
+
+def focused_ants() -> None:
+    from pymoo_gpuaco.backends.cuda import focused
+    from pymoo_gpuaco.colony.parameters import ColonyParameters
+    from pymoo_gpuaco.colony.trails import TrailUpdate
+    from pymoo_gpuaco.problems import TSP
+    from pymoo_gpuaco.problems.instance import as_instance
+
+    focused.ROUNDS, focused.FIRST_CYCLE, focused.GUIDED = 8, 6, 50
+    random = np.random.default_rng(0)
+    problems = [
+        TSP(random.integers(0, 1000, (600, 2)), metric="EUC_2D"),  # windows of a part, several of a tour
+        TSP(random.uniform(0, 1, (40, 3)), metric="EXACT"),  # all cities in each; scaled
+        TSP(random.uniform(-80, 80, (30, 2)), metric="GEO"),
+    ]
+    for problem in problems:
+        engine = focused.CudaFocused(
+            as_instance(problem, 8), ColonyParameters(n_ants=24, construction="focused")
+        )
+        n = problem.n_cities
+        engine.reset_trails(1.0)
+        engine.improve(np.arange(n)[None], 1)
+        for key in range(2):
+            lengths = engine.construct(key)
+            tour = engine.tours([int(lengths.argmin())])[0]
+            engine.update_trails(TrailUpdate(0.1, ((tour, 0.1),), tau_min=0.01, tau_max=2.0))
+        engine.branching_factor(0.1)
+        engine.import_state(engine.export_state())
+        engine.accept(np.arange(n)[None], [1.0])
+        engine.construct(5)
 
 
 def every_way_to_climb() -> None:

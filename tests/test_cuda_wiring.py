@@ -8,11 +8,13 @@ import numpy as np
 import pytest
 
 from pymoo_gpuaco.backends.cuda.climbers import CudaClimbers
+from pymoo_gpuaco.backends.cuda.device import DeviceLimits
 from pymoo_gpuaco.backends.cuda.engine import CudaColony, lacks
+from pymoo_gpuaco.backends.cuda.focused import CudaFocused, lacks_focused, shape
 from pymoo_gpuaco.colony.parameters import ClimberParameters, ColonyParameters, LocalSearch
 from pymoo_gpuaco.colony.trails import TrailUpdate
 from pymoo_gpuaco.problems.instance import as_instance
-from tests.engine_cases import COLONIES, INSTANCES, cloud, instance_for
+from tests.engine_cases import COLONIES, INSTANCES, asymmetric, cloud, instance_for
 from tests.fake_device import FakeDriver, install
 
 
@@ -121,6 +123,72 @@ def test_every_launch_fits_any_length_of_list(k, tabu, selection, driver):
         n_ants=5, candidate_list_size=k, tabu=tabu, selection=selection, xi=0.1, local_search=LocalSearch()
     )
     use(CudaColony(instance_for(cloud(300), parameters), parameters), 300)
+
+
+def tours_for_kernels_that_do_nothing(engine: CudaFocused) -> None:
+    """Let what is read back be tours: kernels that do nothing leave memory as it was."""
+    n = engine.instance.n
+    tours = np.tile(np.arange(n, dtype=np.int32), (engine.windows.tours, 1))
+    engine.device.write("window_next", tours)
+    engine.device.write("next_tours", tours)
+    engine.device.write("tours", tours)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [*(n for n, p in INSTANCES.items() if lacks_focused(as_instance(p, 8)) is None), 300, 5000, 70_000],
+)
+def test_every_launch_of_focused_ants_fits(name, driver):
+    problem = INSTANCES[name] if isinstance(name, str) else cloud(name)
+    engine = CudaFocused(as_instance(problem, 8), ColonyParameters(construction="focused"))
+    n = problem.n_cities
+    tours_for_kernels_that_do_nothing(engine)
+    engine.reset_trails(0.5)
+    for key in (1, 2**64 - 1):
+        engine.expect(0.5)
+        assert engine.construct(key).shape == (engine.windows.tours,)
+        assert engine.tours([0]).shape == (1, n)
+        engine.update_trails(TrailUpdate(0.1, ((np.arange(n), 0.5),), tau_min=0.1, tau_max=2.0))
+    engine.branching_factor(0.05)
+    engine.import_state(engine.export_state())
+    engine.improve(np.arange(n)[None], 1)
+    engine.accept(np.arange(n)[None], [1.0])
+    assert driver.launched >= {
+        "search_windows",
+        "weigh_windows",
+        "commit_exchanges",
+        "lay_out",
+        "find_positions",
+    }
+    del engine
+    gc.collect()
+    assert not driver.taken
+
+
+@pytest.mark.parametrize(
+    ("n", "n_ants", "expected"),
+    [
+        (8, None, (64, 1)),
+        (1000, None, (64, 25)),
+        (18_512, None, (8, 462)),
+        (1_000_000, None, (1, 3696)),
+        (1000, 10, (1, 10)),
+        (1000, 25, (1, 25)),
+        (1000, 1, (1, 1)),
+    ],
+)
+def test_how_many_tours_and_windows(n, n_ants, expected):
+    limits = DeviceLimits(132, 64, 227 << 10)
+    tours, windows = shape(n, n_ants, limits)
+    assert (tours, windows) == expected
+    # a copy of the run that goes on elsewhere is told how many there are
+    assert shape(n, tours * windows, limits) == expected
+
+
+@pytest.mark.parametrize("problem", [asymmetric(12), cloud(7)], ids=["asymmetric", "7 cities"])
+def test_focused_ants_say_what_they_lack(problem, driver):
+    with pytest.raises(ValueError, match="construction='full'"):
+        CudaFocused(as_instance(problem, 8), ColonyParameters(construction="focused"))
 
 
 @pytest.mark.parametrize("moves", ["best", "batch"])

@@ -11,9 +11,11 @@ from pymoo.util.display.output import Output
 from pymoo.util.display.single import SingleObjectiveOutput
 
 from pymoo_gpuaco import GPUMMAS, TSP, ColonyOutput, GPU2OptIHC
+from pymoo_gpuaco.display import MOST_CITIES_TO_PROVE
 from tests.algorithm_cases import M, cities, every_algorithm, run_to_end, shorten_climbs, small
 
-HEADER = ["n_gen", "tours", "best", "gap %", "iteration", "tours/s"]
+# where no best length is known, the gap is that to the proven lower bound
+HEADER = ["n_gen", "tours", "best", "gap<= %", "iteration", "tours/s"]
 
 
 @pytest.fixture(autouse=True)
@@ -121,7 +123,9 @@ def _nothing(algorithm):
 class _Seen:
     """An algorithm as an output sees it."""
 
-    def __init__(self, best, iteration, known, problem=None):
+    def __init__(self, best, iteration, known, problem=None, bound=None):
+        self.instance = type("I", (), {"n": 12})()
+        self.lower_bound = bound
         self.n_gen = 4
         self.start_time = 0.0
         self.evaluator = type("E", (), {"n_eval": 120})()
@@ -144,6 +148,21 @@ def test_columns_show_best_gap_and_iteration(best, iteration, known, cells):
     output = ColonyOutput()
     output.update(_Seen(best, iteration, known))
     assert [cell.strip() for cell in output.text().split("|")][:5] == cells
+
+
+def test_without_a_best_length_the_gap_is_to_the_lower_bound():
+    output = ColonyOutput()
+    output.update(_Seen(110.0, 112.5, None, bound=88.0))
+    assert output.gap.name == "gap<= %"
+    assert output.text().split("|")[3].strip() == "25.000"  # 110 / 88 = 1.25
+
+
+def test_large_instances_are_not_held_up_for_a_bound():
+    seen = _Seen(110.0, 112.5, None, bound=88.0)
+    seen.instance.n = MOST_CITIES_TO_PROVE + 1
+    output = ColonyOutput()
+    output.update(seen)
+    assert output.text().split("|")[3].strip() == "-"
 
 
 def test_speed_is_tours_over_elapsed_seconds(monkeypatch):

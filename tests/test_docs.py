@@ -208,25 +208,68 @@ def test_a_result_becomes_a_table(tables, tmp_path):
     place = "before\n<!-- benchmark: gap -->\nold\n<!-- /benchmark -->\nafter"
     files, readme = tables.generate(tmp_path, place)
     table = "| instance | gap % | a\\|b |\n| --- | ---: | --- |\n| gr17 | 0 | - |\n| pcb442 | 0.125 | x |\n"
+    none_yet = "No result is committed yet. `make bench` and `make bench-gpu` measure on your machine.\n"
+    empty = {f"page_{page}.md": none_yet for page in tables.PAGES}
     assert files == {
-        "all.md": '--8<-- "docs/generated/gap.md"\n',
-        "all_gpu.md": "No result is committed yet. `make bench` and `make bench-gpu` measure on your machine.\n",
+        **empty,
+        "page_speed.md": '--8<-- "docs/generated/gap.md"\n',
         "gap.md": f"## Gap after 1 s\n\n{table}\n"
-        "- Medians.\n"
-        "- Measured 2026-01-31 at commit `0123abc` with `python benchmarks/gap.py`.\n"
-        "- Machine: cpu: a model; threads: 8.\n"
-        "- Parameters: seeds: 5.\n",
+        "- Medians.\n\n"
+        '??? note "When, where and how"\n\n'
+        "    - Measured 2026-01-31 at commit `0123abc` with `python benchmarks/gap.py`.\n"
+        "    - Machine: cpu: a model; threads: 8.\n"
+        "    - Parameters: seeds: 5.\n",
     }
     assert readme == f"before\n<!-- benchmark: gap -->\n\n{table}\n<!-- /benchmark -->\nafter"
     assert tables.generate(tmp_path, readme)[1] == readme
 
 
-def test_results_of_a_gpu_are_on_a_page_of_their_own(tables, tmp_path):
-    for name in ("gap", "gpu_b", "gpu_a"):
+def test_results_are_sorted_onto_pages_and_the_headline_comes_first(tables, tmp_path):
+    for name in ("cpu_quality", "gpu_gap_over_time", "gpu_acs_b", "gpu_acs_a", "unheard_of"):
         (tmp_path / f"{name}.json").write_text(json.dumps(RESULT), encoding="utf-8")
     files, _ = tables.generate(tmp_path, "")
-    assert files["all.md"] == '--8<-- "docs/generated/gap.md"\n'
-    assert files["all_gpu.md"] == ('--8<-- "docs/generated/gpu_a.md"\n\n--8<-- "docs/generated/gpu_b.md"\n')
+    included = {
+        page: re.findall(r"generated/(\w+)\.md", files[f"page_{page}.md"])
+        for page in ("quality", "acs", "speed")
+    }
+    assert included == {
+        "quality": ["gpu_gap_over_time", "cpu_quality"],
+        "acs": ["gpu_acs_a", "gpu_acs_b"],
+        "speed": ["unheard_of"],
+    }
+
+
+def test_every_page_of_results_is_shown(tables):
+    shown = "".join(page.read_text(encoding="utf-8") for page in PAGES)
+    for page in tables.PAGES:
+        assert f'--8<-- "docs/generated/page_{page}.md"' in shown, page
+
+
+def test_gaps_over_time_are_shown_in_short(tables, tmp_path):
+    columns = ["instance", "cities", "solver", "limit, s", "runs", "mean gap %", "worst %"]
+    rows = [
+        ["pr1002", 1002, "GPUMMAS()", 0.5, 3, 0.126, 0.2],
+        ["pr1002", 1002, "GPUMMAS()", 1.0, 3, 0.0, 0.0],
+        ["pr1002", 1002, "fast-tsp, 1 core", 0.5, 3, 0.7, 0.8],
+        ["pr1002", 1002, "fast-tsp, 16 cores", 0.5, 1, 0.34, 0.34],
+        ["pla85900", 85900, "GPUMMAS()", 1.0, 2, 1.5, 1.6],
+    ]
+    result = {**RESULT, "machine": {"gpu 0": "A device, 8 GiB"}, "columns": columns, "rows": rows}
+    short = tables.gaps_in_short(result)
+    assert (
+        "`GPUMMAS()` on an A device, means of 2 to 3 runs; in brackets fast-tsp on 16 cores of the same"
+        in short
+    )
+    assert (
+        "| instance | 0.5 s | 1 s |\n| --- | ---: | ---: |\n| pr1002 | 0.13 (0.34) | 0.00 |\n| pla85900 | - | 1.50 |\n"
+    ) in short
+    place = "before\n<!-- gap-over-time -->\nold\n<!-- /gap-over-time -->\nafter"
+    empty = "before\n<!-- gap-over-time -->\n<!-- /gap-over-time -->\nafter"
+    assert tables.generate(tmp_path, place)[1] == empty
+    (tmp_path / "gpu_gap_over_time_runs.json").write_text(json.dumps(result), encoding="utf-8")
+    filled = empty.replace("-->\n<!-- /", f"-->\n\n{short}\n<!-- /")
+    assert tables.generate(tmp_path, place)[1] == filled
+    assert tables.generate(tmp_path, filled)[1] == filled
 
 
 def test_a_result_with_a_picture_shows_it_below_its_table(tables):
@@ -273,7 +316,7 @@ def test_without_results_the_tables_are_empty(tables, tmp_path):
     place = "<!-- benchmark: gap -->\nold\n<!-- /benchmark -->\n"
     for folder in (tmp_path, tmp_path / "missing"):
         files, readme = tables.generate(folder, place)
-        assert sorted(files) == ["all.md", "all_gpu.md"]
+        assert sorted(files) == sorted(f"page_{page}.md" for page in tables.PAGES)
         assert all("No result is committed yet" in text for text in files.values())
         assert readme == "<!-- benchmark: gap -->\n<!-- /benchmark -->\n"
 
@@ -294,7 +337,7 @@ def test_a_result_of_another_form_is_refused(tables, tmp_path, change, message):
 
 
 def test_the_example_of_a_result_on_the_page_is_accepted(tables, tmp_path):
-    page = (DOCS / "performance.md").read_text(encoding="utf-8")
+    page = (DOCS / "gpu_benchmarks.md").read_text(encoding="utf-8")
     example = next(f["body"] for f in _FENCE.finditer(page) if f["language"] == "json")
     (tmp_path / "example.json").write_text(example, encoding="utf-8")
     assert tables.read(tmp_path / "example.json")["columns"] == ["instance", "gap %"]
@@ -324,6 +367,28 @@ def test_columns_of_a_result_become_curves():
         "first": ([100.0, 200.0], [1.5, 3.0]),
         "second": ([200.0], [2.0]),
     }
+
+
+def test_growth_and_kicks_are_drawn(tmp_path):
+    figures = load_script("generate_figures")
+    growth = {
+        "columns": ["instance", "cities", "runs", "set-up, s", "time to 1 %, s"],
+        "rows": [["a", 1000, 3, 0.01, 0.02], ["b", 2000, 3, 0.02, 0.04], ["c", 4000, 3, 0.04, None]],
+    }
+    kicks = {
+        "columns": ["instance", "cities", "gap %, 0 % by ants", "gap %, 100 % by ants", "best"],
+        "rows": [["pr1002", 1002, 0.1, 0.2, "0 %"], ["mean", None, 0.1, 0.2, "-"]],
+    }
+    for name, shown, words in (
+        ("gpu_growth", growth, ("time to 1 %, s", "set-up", "in proportion to n")),
+        ("gpu_kicks", kicks, ("pr1002", "mean", "windows whose ants follow the trails, %")),
+    ):
+        result = {**RESULT, **shown}
+        figures.PICTURES[name](result, tmp_path / "drawn.svg")
+        text = (tmp_path / "drawn.svg").read_text(encoding="utf-8")
+        assert figures.source_of(result) in text
+        for word in words:
+            assert word in text, word
 
 
 @pytest.mark.parametrize("name", ["gpu_climbers", "gpu_climbers_moves", "gpu_climbers_quality"])

@@ -11,7 +11,7 @@ EXAMPLES = Path(__file__).resolve().parents[1] / "examples"
 EXPECTED = {
     "first_tour": ("best known 50778", "first_tour.png"),
     "ask_tell": ("best tour 2085, best known 2085", None),
-    "checkpoint": ("resumed ", "colony.pickle"),
+    "checkpoint": ("resumed ", "colony.run"),
     "memetic_ga": ("best known 27686", None),
     "convergence_plot": ("", "convergence.png"),
     "custom_problem": ("round trip of ", None),

@@ -7,7 +7,7 @@ import pytest
 from pymoo.core.problem import Problem
 from pymoo.optimize import minimize
 
-from pymoo_gpuaco import GPUAS, GPUMMAS, GPU2OptIHC
+from pymoo_gpuaco import GPUAS, GPUMMAS, TSP, GPU2OptIHC
 from tests.algorithm_cases import BACKEND, COLONIES, M, Tour, assert_same, cities, small, snapshot
 
 pytestmark = pytest.mark.filterwarnings("ignore:the problem's objective")
@@ -70,6 +70,34 @@ def test_the_colony_learns_the_tolls_and_not_the_distances_alone():
     told = [minimize(problem, small(GPUMMAS), ("n_gen", 60), seed=s).F[0] for s in (1, 2, 3)]
     one = [minimize(problem, small(GPUMMAS, n_elites=1), ("n_gen", 60), seed=s).F[0] for s in (1, 2, 3)]
     assert max(told) < min(one)
+
+
+class TolledMap(TSP):
+    """A map of coordinates whose tours cost more than their length."""
+
+    def _evaluate(self, x, out, *args, **kwargs):
+        super()._evaluate(x, out)
+        out["F"] = out["F"] + 100.0 * np.abs(np.diff(x, axis=1) % 2).sum(axis=1)[:, None]
+
+
+def test_a_colony_that_changes_one_good_tour_goes_over_to_whole_tours():
+    n = 60
+    problem = TolledMap(np.random.default_rng(1).integers(0, 1000, (n, 2)))
+    algorithm = GPUMMAS(construction="focused", backend="cpu").setup(
+        problem, termination=("n_gen", 6), seed=1
+    )
+    sizes = []
+    while algorithm.has_next():
+        algorithm.next()
+        sizes.append(len(algorithm.pop))
+    assert sizes == [1] + 5 * [2 * algorithm.engine.n_ants]
+    assert algorithm.engine.n_ants > 1
+    whole = GPUMMAS(construction="focused", backend="cpu").setup(problem, termination=("n_gen", 6), seed=1)
+    for generation in range(6):
+        if generation == 3:
+            whole = pickle.loads(pickle.dumps(whole))
+        whole.next()
+    assert_same(snapshot(whole), snapshot(algorithm))
 
 
 def test_where_the_objective_is_the_length_one_tour_is_evaluated():

@@ -123,6 +123,7 @@ TABLE = {
 GPUAS_SELECTIONS = ("auto", "roulette", "compressed", "stochastic_trial", "hybrid", "acceptance_tournament")
 OWN = {
     (GPUAS, "selection"): (list(GPUAS_SELECTIONS), names(*GPUAS_SELECTIONS)),
+    (GPUMMAS, "construction"): (["auto", "full", "focused"], names("auto", "full", "focused")),
     (GPUMMAS, "selection"): (["auto", "rwm", "wrs"], names("auto", "rwm", "wrs")),
     # candidate edges need a candidate list, which these have not by default
     **{(cls, "pheromone"): (["auto", "dense"], TABLE["pheromone"][1]) for cls in (GPUAS, GPUEAS, GPURAS)},

@@ -200,13 +200,12 @@ __device__ inline int cut(Window& w, const Cities& cities, const Tour& tour, con
 #pragma unroll
         for (int s = 0; s < SLOTS; ++s) {
             const int i = first + 4 * s + (lane >> 3);
-            const int other = i < m ? near[static_cast<size_t>(w.city[i]) * NEAR + (lane & 7)] : -1;
-            positions[s] = other < 0 ? -1 : tour.positions[other];
+            positions[s] = i < m ? tour.positions[near[static_cast<size_t>(w.city[i]) * NEAR + (lane & 7)]] : 0;
         }
 #pragma unroll
         for (int s = 0; s < SLOTS; ++s) {
             const int i = first + 4 * s + (lane >> 3);
-            const int local = positions[s] < 0 ? NONE : local_of(w, runs, m, tour.relative(positions[s]));
+            const int local = local_of(w, runs, m, tour.relative(positions[s]));
             if (i < m) w.near[i][lane & 7] = static_cast<Local>(local);
         }
     }

@@ -215,7 +215,7 @@ __device__ inline void hand_out(const View& view, const Cities& cities, const To
 // the last arrangement leaves the window, else the best.
 extern "C" __global__ void __launch_bounds__(32 * WARPS) search_windows(
     CITIES_PARAMETERS, float scale,
-    const int* all_near, int lists,  // (lists, n, NEAR), or -1; a window draws one of the lists
+    const int* all_near, int lists,  // (lists, n, NEAR); a window draws one of the lists
     const float* all_weights,  // (lists, n, NEAR), or null: kicks are random
     const int* all_tours, const int* all_positions,  // (tours, n)
     int tours, int windows, unsigned key_low, unsigned key_high, int trials, int guided, int all_queued, int longest, int walk,

@@ -4,7 +4,7 @@
 constexpr int NEAR = 8;  // as in window.cuh
 
 extern "C" __global__ void weigh_windows(
-    CITIES_PARAMETERS, const int* near, int lists,  // (lists, n, NEAR), or -1
+    CITIES_PARAMETERS, const int* near, int lists,  // (lists, n, NEAR)
     const int* neighbours, int k,  // (n, k) candidates, which have trails
     const float* tau, float rest,  // (n, k), and the trail of all other edges
     float alpha, float beta, float shortest,
@@ -12,10 +12,6 @@ extern "C" __global__ void weigh_windows(
     const size_t index = static_cast<size_t>(blockIdx.x) * blockDim.x + threadIdx.x;
     if (index >= static_cast<size_t>(lists) * n * NEAR) return;
     const int city = static_cast<int>(index / NEAR % n), other = near[index];
-    if (other < 0) {
-        weights[index] = 0.0f;
-        return;
-    }
     const Cities cities = CITIES;
     float trail = rest;
     for (int slot = 0; slot < k; ++slot)

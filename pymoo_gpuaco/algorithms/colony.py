@@ -21,7 +21,7 @@ from pymoo_gpuaco.backends import (
 )
 from pymoo_gpuaco.colony import checks
 from pymoo_gpuaco.colony.parameters import ColonyParameters, LocalSearch
-from pymoo_gpuaco.colony.trails import TrailUpdate
+from pymoo_gpuaco.colony.trails import TrailUpdate, per_length
 from pymoo_gpuaco.problems.instance import Instance
 from pymoo_gpuaco.termination import progress
 
@@ -176,10 +176,14 @@ class AntColony(TourAlgorithm):
     # all tours are handed out, as the ants left them and as the search left them, and what is told decides.
 
     def _build_by_objective(self) -> None:
-        """Go on with an engine without local search, on the trails as they are."""
-        state = self.engine.export_state()
+        """Go on with an engine that builds whole tours and has no local search, on the trails as they are."""
+        focused = self._parameters().construction == "focused"
+        state = None if focused else self.engine.export_state()
         self._by_objective = True
         self._engine, self._engine_state = None, state
+        if focused:  # another number of ants, other candidates and other trails: they begin anew
+            self._instance, self._size = None, None
+            self.engine.reset_trails(self._first_trail(self.instance.n))
 
     def _all_tours(
         self, key: int, lengths: NDArray[np.float64]
@@ -261,7 +265,7 @@ class AntColony(TourAlgorithm):
 
     def _amount(self, length: float) -> float:
         """Deposit 1 / length in units of 1 / C_g."""
-        return self._unit / length if length > 0.0 else 1.0
+        return per_length(self._unit, length)
 
     def _trail_update(self, **update: Any) -> TrailUpdate:
         return TrailUpdate(rho=float(get(self.rho)), **update)

@@ -112,6 +112,8 @@ class GPUMMAS(AntColony):
     def _focused(self) -> bool:
         """Whether ants change good tours, for the problem at hand; without one, whether they are told to."""
         wanted = checks.choice("construction", get(self.construction), _CONSTRUCTIONS)
+        if self._by_objective:  # windows know lengths alone
+            return False
         if wanted != "auto" or self.problem is None:
             return wanted == "focused"
         knows_whole_tours_alone = (
@@ -126,7 +128,8 @@ class GPUMMAS(AntColony):
         return symmetric and self.problem.n_var >= FEWEST_CITIES_TO_FOCUS and not knows_whole_tours_alone
 
     def _candidates(self) -> int:
-        return _FOCUSED_CANDIDATES if self._focused() else super()._candidates()
+        k = super()._candidates()
+        return min(k, _FOCUSED_CANDIDATES) if self._focused() else k
 
     def _kind_of_candidates(self) -> str:
         return "quadrant" if self._focused() else "nearest"

@@ -6,6 +6,8 @@ there would be read from memory that is not the engine's.
 
 from __future__ import annotations
 
+import zlib
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -56,3 +58,26 @@ def stored_tours(state: State, name: str, m: int, n: int) -> NDArray[np.int32]:
     tours = stored(state, name, (m, n))
     checks.permutations(f"state['{name}']", tours[tours.any(axis=1)], n)
     return np.ascontiguousarray(tours, np.int32)
+
+
+STATE_VERSION = 1
+
+
+def seal(state: State) -> tuple[int, int]:
+    """Return what tells a state from a damaged one: the version of its form and a checksum of its arrays."""
+    checksum = 0
+    for name in sorted(state):
+        array = np.ascontiguousarray(state[name])
+        checksum = zlib.crc32(f"{name} {array.dtype.str} {array.shape}".encode(), checksum)
+        checksum = zlib.crc32(array.reshape(-1).view(np.uint8).data, checksum)
+    return STATE_VERSION, checksum
+
+
+def check_seal(told: tuple[int, int], state: State) -> None:
+    """Raise ValueError unless the state is what was sealed."""
+    if told[0] != STATE_VERSION:
+        raise ValueError(
+            f"the state of this run has version {told[0]}, and this pymoo_gpuaco reads {STATE_VERSION}"
+        )
+    if told != seal(state):
+        raise ValueError("the state of this run is damaged: its checksum is not that of its arrays")

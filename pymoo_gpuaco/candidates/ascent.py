@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pymoo_gpuaco.backends.cpu.compiled import compiled
+from pymoo_gpuaco.candidates.clusters import find_clusters, shifts
 from pymoo_gpuaco.candidates.complete import CompleteGraph
 from pymoo_gpuaco.candidates.one_tree import find_one_tree, make_one_tree
 from pymoo_gpuaco.candidates.sparse import SparseGraph, pair_lengths, sparse_graph
@@ -25,7 +26,10 @@ from pymoo_gpuaco.problems.instance import Instance
 
 MAX_ITERATIONS = 1000
 _NEW_SHARE = 0.7  # of the step; the rest repeats the last one
-_CHECK_EVERY = 0.2  # share of the run after which edges that the lists lack are looked for
+_CLUSTER_STEP = 0.3  # first step of a cluster in units of its gap
+_CHECKS = (0.0, 0.1, 0.2, 0.4, 0.7)  # shares of the run after which edges that the lists lack are looked for
+_BETWEEN_CHECKS = 8  # iterations at least: a check takes as long as some ten of them
+_RUNAWAY = 0.1  # penalties that fall this far behind the best are given up
 _CITY_EDGES = 5  # candidates whose mean length is a city's scale
 
 
@@ -49,8 +53,8 @@ def ascend(
     """Raise the minimum 1-tree of a sparse graph by node penalties.
 
     With `iterations` the result is the same on every run. With `seconds` the iterations that fit are planned after
-    the first one has been timed, 2 at least; proving the bound comes after and takes longer. With neither, 100
-    iterations are made, fewer above 20,000 cities and 20 from 100,000 on. It ends early where the 1-tree is a tour.
+    the first one has been timed, 2 at least; proving the bound comes after and takes longer. With neither, a million
+    divided by n are made, 20 at least and 300 at most. It ends early where the 1-tree is a tour.
 
     instance : symmetric.
     ids : (n, k) candidates, say 10 a city by quadrant. Where they do not connect the cities a greedy tour is added.
@@ -67,7 +71,7 @@ def ascend(
     if iterations is not None:
         planned = checks.integer("iterations", iterations, 1, MAX_ITERATIONS)
     else:
-        planned = min(100, max(20, 2_000_000 // n))
+        planned = min(300, max(20, 1_000_000 // n))
     if seconds is not None:
         seconds = checks.real("seconds", seconds, 0.0, open_low=True)
     checks.flag("bound", bound)
@@ -77,8 +81,11 @@ def ascend(
         complete = None
     scale = _city_scales(instance, ids)
     tree = make_one_tree(graph)
-    pi, best_pi, step = np.zeros(n), np.zeros(n), np.zeros(n)
-    began, best, made, checked, done = time.perf_counter(), -np.inf, 0, 0.0, 0.0
+    pi, step = np.zeros(n), np.zeros(n)
+    best_pi, safe_pi = pi.copy(), pi.copy()
+    best, safe = -np.inf, -np.inf  # by the graph so far; by all edges
+    checks_left = list(_CHECKS) if complete is not None else []
+    began, made, checked, done = time.perf_counter(), 0, -_BETWEEN_CHECKS, 0.0
     while made == 0 or done < 1.0:
         weight = find_one_tree(graph, pi, tree) - 2.0 * float(pi.sum())
         made += 1
@@ -90,24 +97,46 @@ def ascend(
         done = made / planned if seconds is None else min(1.0, spent / seconds)
         if not np.any(tree.degree != 2):
             break
-        if complete is not None and done - checked >= _CHECK_EVERY:
-            checked = done
-            graph, tree = complete.add_lighter_edges(graph, best_pi)
-            best = find_one_tree(graph, best_pi, tree) - 2.0 * float(best_pi.sum())
+        due = len(checks_left) > 0 and done >= checks_left[0] and made - checked >= _BETWEEN_CHECKS
+        if complete is not None and due:
+            checks_left, checked = [c for c in checks_left if c > done], made
             graph, tree = complete.add_lighter_edges(graph, pi)
-        size = _first_step(planned) * (1.0 - done) ** 2
-        _take_step(tree.degree, scale, size, 1.0 if made == 1 else _NEW_SHARE, step, pi)
-    proven = complete.lower_bound(graph, best_pi) if complete is not None else None
+            weight = find_one_tree(graph, pi, tree) - 2.0 * float(pi.sum())
+            if weight > safe:
+                safe, safe_pi = weight, pi.copy()
+            elif weight < safe - _RUNAWAY * abs(safe):
+                # it climbed where the graph lacked edges: back
+                pi[:], step[:] = safe_pi, 0.0
+            best = find_one_tree(graph, best_pi, tree) - 2.0 * float(best_pi.sum())
+            if safe > best:
+                best, best_pi = safe, safe_pi
+            find_one_tree(graph, pi, tree)
+        if made == 1:
+            clusters = find_clusters(graph.u[tree.tree], graph.v[tree.tree], graph.length[tree.tree])
+        left = (1.0 - done) ** 2
+        shifts(clusters, tree.degree)
+        new_share = 1.0 if made == 1 else _NEW_SHARE
+        _take_step(
+            tree.degree,
+            scale,
+            _first_step(planned) * left,
+            clusters,
+            _CLUSTER_STEP * left,
+            new_share,
+            step,
+            pi,
+        )
+    if complete is None:
+        return Ascent(best_pi, None, made, graph)
+    proven = complete.lower_bound(graph, best_pi)
+    if proven < safe:
+        best_pi, proven = safe_pi, complete.lower_bound(graph, safe_pi)
     return Ascent(best_pi, proven, made, graph)
 
 
 def _first_step(iterations: int) -> float:
-    """First step in units of a city's scale.
-
-    Measured: clustered instances need penalties as large as the ways between clusters, and large steps to get there,
-    which only a long run can take back in time.
-    """
-    return float(np.clip(0.7 * (iterations / 100.0) ** 0.8, 0.35, 4.0))
+    """First step in units of a city's scale: a longer run can take larger steps back in time (measured)."""
+    return float(np.clip(0.7 * (iterations / 100.0) ** 0.8, 0.35, 1.0))
 
 
 def _city_scales(instance: Instance, ids: NDArray[np.int32]) -> NDArray[np.float64]:
@@ -120,9 +149,9 @@ def _city_scales(instance: Instance, ids: NDArray[np.int32]) -> NDArray[np.float
 
 
 @compiled
-def _take_step(degree, scale, size, new_share, step, pi):  # type: ignore[no-untyped-def]
-    """Move the penalties along the subgradient, partly along the one before."""
+def _take_step(degree, scale, size, clusters, cluster_size, new_share, step, pi):  # type: ignore[no-untyped-def]
+    """Move the penalties of cities and clusters along the subgradient, partly along the step before."""
     for i in range(pi.shape[0]):
-        d = float(degree[i] - 2)
-        pi[i] += size * scale[i] * (new_share * d + (1.0 - new_share) * step[i])
-        step[i] = d
+        new = size * scale[i] * (degree[i] - 2) + cluster_size * clusters.shift[i]
+        pi[i] += new_share * new + (1.0 - new_share) * step[i]
+        step[i] = new

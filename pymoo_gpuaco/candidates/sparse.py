@@ -6,8 +6,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import coo_matrix
-from scipy.sparse.csgraph import connected_components
 
 from pymoo_gpuaco.backends.cpu.compiled import compiled
 from pymoo_gpuaco.candidates.start import greedy_tour
@@ -26,25 +24,23 @@ class SparseGraph(NamedTuple):
 
 
 def sparse_graph(instance: Instance, ids: NDArray[np.int32]) -> SparseGraph:
-    """Return the edges of (n, k) candidate lists as a connected graph on which every city has two edges.
+    """Return the edges of (n, k) candidate lists and of a greedy tour.
 
-    Where the lists alone do not connect the cities, the edges of a greedy tour are added: they join the parts by
-    short edges. Raises ValueError unless the instance is symmetric.
+    With a tour in it the graph is connected, every city has two edges, and no penalties can raise its 1-tree above that
+    tour: where lists leave one edge between two parts of the cities, penalties would run away along it.
+
+    Raises ValueError unless the instance is symmetric.
     """
     if not instance.symmetric:
         raise ValueError("a graph without directions needs a symmetric instance")
     n, k = ids.shape
     u, v = np.empty(n * k, np.int32), np.empty(n * k, np.int32)
     m = _edges_once(ids, u, v)
-    u, v = u[:m], v[:m]
-    degree = np.bincount(u, minlength=n) + np.bincount(v, minlength=n)
-    parts = connected_components(coo_matrix((np.ones(m, np.int8), (u, v)), shape=(n, n)), directed=False)[0]
-    if parts > 1 or degree.min() < 2:
-        tour = greedy_tour(instance)
-        onward = np.roll(tour, -1)
-        # A small instance's lists may hold every edge; doubled edges would be two ways between the same cities.
-        listed = (ids[tour] == onward[:, None]).any(axis=1) | (ids[onward] == tour[:, None]).any(axis=1)
-        u, v = np.concatenate([u, tour[~listed]]), np.concatenate([v, onward[~listed]])
+    tour = greedy_tour(instance)
+    onward = np.roll(tour, -1)
+    # Doubled edges would be two ways between the same cities.
+    listed = (ids[tour] == onward[:, None]).any(axis=1) | (ids[onward] == tour[:, None]).any(axis=1)
+    u, v = np.concatenate([u[:m], tour[~listed]]), np.concatenate([v[:m], onward[~listed]])
     return SparseGraph(n, u, v, pair_lengths(instance, u, v))
 
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 from pymoo_gpuaco.colony import checks
+
+KICKS_FOR_FULL_HEAT = 10.0  # a city: with fewer, what the heat has broken is not mended by the end
 
 
 @dataclass(frozen=True)
@@ -13,25 +16,25 @@ class FocusedParameters:
 
     Parameters
     ----------
-    n_candidates : candidate edges a city by alpha-nearness, in [4, 32]. Default 5.
+    n_candidates : candidate edges a city by alpha-nearness, in [4, 32]. Default 7.
     whole_up_to : up to so many cities each ant keeps a whole tour of its own, >= 8; above, ants take windows of one
         tour. Default 12,000.
     n_tours : tours of their own that ants keep there, in [1, 64]. Default 2.
     window : cities of a window, in [64, 100,000]. Default 5,000.
     trials : kicks that the ants of one generation make together, >= 1. Default 2,048.
-    heat : temperature at which a cycle of annealing starts, in mean edge lengths of the tour, in [0, 100].
-        Default 0.6.
+    heat : temperature at which a cycle of annealing starts that makes 10 kicks a city and tour or more, in mean edge
+        lengths of the tour, in [0, 100]. Shorter cycles start cooler, see ``first_heat``. Default 1.1.
     first_cycle : kicks a city in the first cycle; each one is twice as long as the one before, > 0. Default 4.
     ascent : 1-trees made for the node penalties, in [1, 1000], or None: 50, fewer above 10,000 cities, and 0 above
         100,000, where the nearest cities by quadrant are the candidates.
     """
 
-    n_candidates: int = 5
+    n_candidates: int = 7
     whole_up_to: int = 12_000
     n_tours: int = 2
     window: int = 5000
     trials: int = 2048
-    heat: float = 0.6
+    heat: float = 1.1
     first_cycle: float = 4.0
     ascent: int | None = None
 
@@ -45,6 +48,10 @@ class FocusedParameters:
         checks.real("heat", self.heat, 0.0, 100.0)
         checks.real("first_cycle", self.first_cycle, 0.0, 1e6, open_low=True)
         checks.optional_integer("ascent", self.ascent, 0, 1000)
+
+    def first_heat(self, kicks: float) -> float:
+        """Temperature at which a cycle of so many kicks a city starts, in mean edge lengths of the tour."""
+        return self.heat * math.sqrt(min(1.0, kicks / KICKS_FOR_FULL_HEAT))
 
     def iterations(self, n: int) -> int:
         """1-trees of the ascent for n cities."""

@@ -9,6 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 _TINY = float(np.finfo(np.float32).tiny)
+# Trails in units of 1 / C_g are about 1. Beyond this, tau^20 would no longer fit a double.
+HIGHEST_TRAIL = 1e15
 
 
 @dataclass(frozen=True)
@@ -91,7 +93,9 @@ class TrailUpdate:
 
 def per_length(share: float, length: float) -> float:
     """What an ant deposits: share / length, and 1 of its sign on a tour of length 0."""
-    return share / length if length > 0.0 else math.copysign(1.0, share)
+    if length <= 0.0:
+        return math.copysign(1.0, share)
+    return max(-HIGHEST_TRAIL, min(share / length, HIGHEST_TRAIL))
 
 
 def edges_apart(tour: NDArray[np.int32], other: NDArray[np.int32], symmetric: bool) -> NDArray[np.int32]:
@@ -114,9 +118,10 @@ def trail_limits(
     tau_max = 1 / (rho L) (Eq. (7)) and tau_min = tau_max (1 - p) / ((c - 1) p) with p = p_best^(1/n) (Eq. (11)),
     Stuetzle and Hoos, "MAX-MIN Ant System", FGCS 16 (2000). c is the mean number of cities an ant chooses
     from: half of ``choices`` (n over all cities; the candidate list's length where there is one), at least 2.
-    p_best in (0, 1) is the probability that ants build the best tour again once the trails have converged.
+    tau_max is at most ``HIGHEST_TRAIL``. p_best in (0, 1) is the probability that ants build the best tour again once
+    the trails have converged.
     """
-    tau_max = 1.0 / (rho * max(best_length, _TINY))
+    tau_max = 1.0 / max(rho * max(best_length, _TINY), 1.0 / HIGHEST_TRAIL)
     p = p_best ** (1.0 / n)
     tau_min = tau_max * (1.0 - p) / ((max(choices / 2.0, 2.0) - 1.0) * p)
     return min(tau_min, tau_max), tau_max

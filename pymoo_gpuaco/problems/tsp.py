@@ -19,6 +19,9 @@ __all__ = ["TSP", "edge_lengths", "prepare_matrix", "tour_lengths"]
 MAX_WEIGHT = 1e30
 """Largest entry of a distance matrix: a tour of such edges still fits a 32-bit float on the device."""
 
+LEAST_EXTENT = 1e-140
+"""Least extent of coordinates that are not all the same, for `EXACT`, so that their distances can be told apart."""
+
 # Below this typical distance to the nearest city, rounding to whole numbers decides which tour is shorter.
 COARSE = 10.0
 # Cities whose nearest neighbour tells what is typical.
@@ -36,7 +39,8 @@ class TSP(Problem):
 
     Parameters
     ----------
-    coords : (n, 2) or (n, 3) array of finite numbers, at most 1e15 in magnitude; n >= 3.
+    coords : (n, 2) or (n, 3) array of finite numbers, at most 1e15 in magnitude; n >= 3. With "EXACT" they differ by
+        1e-140 at least or not at all.
     metric : a TSPLIB name ("EUC_2D", "EUC_3D", "CEIL_2D", "ATT", "GEO", "MAN_2D", "MAN_3D", "MAX_2D",
         "MAX_3D"), "EXACT" for the Euclidean distance without rounding, or a `Metric`. None (default) takes
         TSPLIB's "EUC_2D" or "EUC_3D" where all coordinates are whole numbers, else "EXACT". Unused with `matrix`.
@@ -99,6 +103,14 @@ class TSP(Problem):
                 metric = _usual_metric(raw)
             code, allowed = resolve_metric(metric)
             self.coords = prepare_coordinates(code, coords)
+            extent = (
+                float(np.ptp(self.coords, axis=0).max()) if code == Metric.EXACT and len(self.coords) else 1.0
+            )
+            if 0.0 < extent < LEAST_EXTENT:
+                raise ValueError(
+                    f"coords must differ by {LEAST_EXTENT:g} at least, or squares of their differences are 0 in "
+                    f"double precision; they differ by {extent:g} at most"
+                )
             n = len(self.coords)
             if raw.shape[1] not in allowed:
                 expected = " or ".join(f"(n, {dim})" for dim in allowed)

@@ -62,9 +62,9 @@ def power(x, exponent):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def edge_weight(tau, d, rule):  # type: ignore[no-untyped-def]
-    """tau^alpha eta^beta of one edge, eta = 1 / d (Eq. (1), paper 001)."""
-    return power(np.float64(tau), rule.alpha) * power(1.0 / max(d, rule.shortest), rule.beta)
+def edge_weight(tau, d, near, rule):  # type: ignore[no-untyped-def]
+    """tau^alpha eta^beta of one edge, eta = near / d (Eq. (1), paper 001; any ``near`` gives the same shares)."""
+    return power(np.float64(tau), rule.alpha) * power(near / max(d, rule.shortest), rule.beta)
 
 
 @compiled
@@ -73,25 +73,30 @@ def best_remaining(graph, t, i, tabu, rule):  # type: ignore[no-untyped-def]
 
     Where the memory holds only some edges, all others share one trail, so the nearest city is the best of them.
     """
-    chosen, best = np.int64(tabu.unvisited[0]), -1.0
+    chosen, best = np.int64(tabu.unvisited[0]), 0.0
+    # what is open lies beyond the candidates: measured by the farthest of them, eta^beta neither over- nor underflows
+    near = max(graph.neighbour_distances[i, graph.neighbours.shape[1] - 1], rule.shortest)
     if t.kind == DENSE:
         for p in range(tabu.left[0]):
             j = tabu.unvisited[p]
-            w = edge_weight(t.tau[np.uint32(i), np.uint32(j)], distance(graph, i, j), rule)
+            w = edge_weight(t.tau[np.uint32(i), np.uint32(j)], distance(graph, i, j), near, rule)
             if w > best or (w == best and j < chosen):
                 best, chosen = w, np.int64(j)
-        return chosen
+        if best > 0.0:
+            return chosen
     nearest = np.inf
     for p in range(tabu.left[0]):
         j = tabu.unvisited[p]
         d = distance(graph, i, j)
         if d < nearest or (d == nearest and j < chosen):
             nearest, chosen = d, np.int64(j)
-    best = edge_weight(t.rest[0], nearest, rule)
+    if t.kind == DENSE:  # every weight has underflowed to 0
+        return chosen
+    best = edge_weight(t.rest[0], nearest, near, rule)
     for s in range(t.ids.shape[1]):
         j = t.ids[i, s]
         if j >= 0 and not tabu.visited[j]:
-            w = edge_weight(t.tau[i, s], distance(graph, i, j), rule)
+            w = edge_weight(t.tau[i, s], distance(graph, i, j), near, rule)
             if w > best:
                 best, chosen = w, np.int64(j)
     return chosen

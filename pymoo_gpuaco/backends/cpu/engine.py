@@ -19,7 +19,7 @@ from pymoo_gpuaco.backends.protocol import Kind
 from pymoo_gpuaco.backends.state import State, stored_integers, stored_numbers, stored_tours
 from pymoo_gpuaco.colony import checks, immigrants
 from pymoo_gpuaco.colony.parameters import ClimberParameters, ColonyParameters, LocalSearch
-from pymoo_gpuaco.colony.trails import TrailUpdate
+from pymoo_gpuaco.colony.trails import HIGHEST_TRAIL, TrailUpdate
 from pymoo_gpuaco.problems.instance import Instance, as_instance
 from pymoo_gpuaco.problems.tsp import TSP
 
@@ -142,14 +142,32 @@ class CpuColony:
             )
 
     def _heuristic(self) -> NDArray[np.float64]:
-        """eta^beta, (n, k) of the candidate lists or (n, n) over all cities."""
-        if not self._all_cities:
-            d = self._graph.neighbour_distances
-        else:
-            n = self.instance.n
-            d = np.empty((n, n))
-            spread(lambda _, a, b: construct.fill_distances(self._graph, a, b, d), n, thread_count())
-        return np.maximum(d, self._rule.shortest) ** -self._rule.beta
+        """eta^beta, (n, k) of the candidate lists or (n, n) over all cities, eta = distance of the nearest / distance.
+
+        A factor a row changes no choice; with this one no unit and no beta makes it over- or underflow.
+        """
+        graph, shortest, beta = self._graph, self._rule.shortest, self._rule.beta
+        n, k = graph.neighbours.shape
+        eta_beta = np.empty((n, n if self._all_cities else k))
+        together = max(1, _SLICE // eta_beta.shape[1])
+
+        def rows(_: int, first: int, last: int) -> None:
+            for row in range(first, last, together):
+                part = slice(row, min(row + together, last))
+                near = np.maximum(graph.neighbour_distances[part, :1], shortest)
+                if self._all_cities:
+                    construct.fill_distances(graph, part.start, part.stop, eta_beta)
+                else:
+                    eta_beta[part] = graph.neighbour_distances[part]
+                with np.errstate(
+                    over="ignore", under="ignore"
+                ):  # over: only on the diagonal, which no ant reads
+                    eta_beta[part] = (near / np.maximum(eta_beta[part], shortest)) ** beta
+                if self._stop.flag[0]:
+                    break
+
+        self._stop.spread(rows, n, thread_count())
+        return eta_beta
 
     @property
     def n_built(self) -> int:
@@ -322,7 +340,8 @@ class CpuColony:
             for tour, amount in amounts:
                 trail_memory.blend_tour(t, tour, float(update.rho), amount, symmetric)
             return
-        low, high, rho = float(update.tau_min), float(update.tau_max), float(update.rho)
+        low, rho = float(update.tau_min), float(update.rho)
+        high = min(float(update.tau_max), HIGHEST_TRAIL)
         spread(
             lambda _, a, b: trail_memory.evaporate_rows(t, a, b, rho, low, high),
             self.instance.n,

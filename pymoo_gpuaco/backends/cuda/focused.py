@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import functools
 import math
+import threading
 import time
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -18,7 +19,10 @@ from pymoo_gpuaco.backends.cuda.tours.tours import Tours
 from pymoo_gpuaco.backends.cuda.trails.trails import Trails
 from pymoo_gpuaco.backends.cuda.windows.windows import NEAR, Ant, Trials, Windows
 from pymoo_gpuaco.backends.protocol import Kind
-from pymoo_gpuaco.backends.state import State, stored_integers, stored_tours
+from pymoo_gpuaco.backends.state import State, stored_integers, stored_numbers, stored_tours
+from pymoo_gpuaco.candidates.alpha import alpha_lists
+from pymoo_gpuaco.candidates.ascent import ascend
+from pymoo_gpuaco.candidates.lists import lists
 from pymoo_gpuaco.candidates.quadrant import has_quadrants, quadrant_lists
 from pymoo_gpuaco.candidates.start import greedy_tour
 from pymoo_gpuaco.colony import checks, immigrants
@@ -26,7 +30,7 @@ from pymoo_gpuaco.colony.cooling import Cooling
 from pymoo_gpuaco.colony.parameters import FEWEST_CITIES_TO_FOCUS, ColonyParameters
 from pymoo_gpuaco.colony.trails import TrailUpdate
 from pymoo_gpuaco.exchange import merge
-from pymoo_gpuaco.problems.instance import Instance
+from pymoo_gpuaco.problems.instance import Instance, nearest_by_coordinates
 from pymoo_gpuaco.problems.metrics import Metric
 
 ROUNDS = 32  # a generation
@@ -35,6 +39,11 @@ WINDOWS_A_MULTIPROCESSOR = 28  # what its registers have room for
 CITIES_A_WINDOW = 40  # of a tour: windows have some 190 cities, they overlap and the best exchanges win
 MOST_TOURS, MOST_TOURS_OF_MANY, MANY = 64, 32, 3000
 
+# Windows make more trials where there are many cities to a window, and conflicts are few.
+CITIES_OF_EFFORT = 8000
+# Lists by alpha-nearness join at the end of a cycle, when a round has been made for every so many cities.
+CITIES_A_ROUND = 24
+LATEST_ALPHA = 20_000  # rounds: a run that would need more of them never comes there
 FIRST_CYCLE = 128  # rounds of the first cycle of annealing
 # Temperature at the beginning of a cycle, and how much longer than its best a window may get in between when the last
 # part of a cycle is cool, in mean edges.
@@ -45,6 +54,7 @@ START_SPREAD = 0.3
 MOST_STARTS, CITIES_OF_STARTS = 16, 200_000
 GUIDED = 10  # windows of a hundred whose ants follow the trails; random kicks do better, see the docs
 
+_ALPHA_BASE = 10  # candidates a city among which those of least alpha are found
 _UNITS_A_NEAREST = 1024.0  # where distances are no whole numbers
 _MOST_UNITS = float(1 << 21)  # FARTHEST of units.cuh
 
@@ -94,7 +104,11 @@ class CudaFocused:
         # rounds in which the windows cover every city some times over, to begin with
         self._descent = 4 + math.ceil(3 * n / (w * 120))
         self._cooling = Cooling(FIRST_CYCLE)
-        self._effort = min(8.0, max(1.0, n / (CITIES_A_WINDOW * w)))  # trials where windows hardly overlap
+        self._expected = math.nan  # progress of the run
+        self._step = 0.0
+        self._finished = False  # the last cycle has come to its end
+        self._effort = min(8.0, max(1.0, n / CITIES_OF_EFFORT))
+        self._alpha = AlphaLists(instance)
         self._best: NDArray[np.int32] | None = None
         self._best_length = math.inf
         self._start = greedy_tour(instance)
@@ -107,10 +121,10 @@ class CudaFocused:
 
     def expect(self, progress: float) -> None:
         """Be told how far the run is."""
-        # a generation is searched at once, and the last cycle must end with it, not after
-        self._cooling.progress = min(
-            1.0, float(progress) * (1.0 + ROUNDS / max(ROUNDS, self._cooling.generations))
-        )
+        before, self._expected = self._expected, float(progress)
+        self._cooling.progress = self._expected
+        # and how far each round of the generation will bring it
+        self._step = (self._expected - before) / ROUNDS if self._expected > before else 0.0
 
     @property
     def n_built(self) -> int:
@@ -129,6 +143,8 @@ class CudaFocused:
         self._rounds = 0
         if self._best is None:
             self._take(self._first_tours(key))
+        if self.instance.n <= CITIES_A_ROUND * LATEST_ALPHA:
+            self._alpha.start()
         with self.device.working():
             self._weigh()
             while self._rounds < ROUNDS and not self._late():
@@ -144,9 +160,16 @@ class CudaFocused:
         """Launch a round; at the end of a cycle the tours are merged."""
         self.windows.search(key, self._trials())
         self._rounds += 1
-        if self._cooling.at_end:
-            self._cooling.begin_next()
+        cooling = self._cooling
+        if cooling.generations == 0 or not cooling.at_end:
+            self._finished = False
+        elif not self._finished:
+            self._finished = not math.isnan(cooling.begun)
+            cooling.begin_next()
             self._merge()
+            if cooling.generations * CITIES_A_ROUND >= self.instance.n and not self._alpha.used:
+                self.windows.use_lists(self._alpha.take())
+                self._weigh()
 
     # ---- Stoppable
 
@@ -173,6 +196,7 @@ class CudaFocused:
             self._descent -= 1
             return Trials(trials=2, all_queued=True)
         hot, _ = self._cooling.next()
+        self._cooling.progress += self._step
         heat = (hot - COOL_PART) / (1.0 - COOL_PART)
         edge = self._best_length / self.instance.n * self.windows.scale
         if heat > 0.0:
@@ -269,9 +293,10 @@ class CudaFocused:
         """Window search on any number of tours (m, n); return copies and their exact lengths (m,)."""
         rows = checks.permutations("tours", tours, self.instance.n).astype(np.int32)
         with self.device.working():
-            own = self.windows.read()
+            own = None if self._best is None else self.windows.read()
             improved = self.windows.improve(rows, key)
-            self.windows.load(own)
+            if own is not None:
+                self.windows.load(own)
         return improved, np.array([self.instance.tour_length(tour) for tour in improved])
 
     # ---- Stateful
@@ -285,7 +310,13 @@ class CudaFocused:
                 **self.trails.read(),
                 "tours": self.windows.read() if self._best is not None else np.zeros((1, n), np.int32),
                 "best": best[None].copy(),
-                "schedule": np.array([self._descent, c.cycle, c.done, c.planned, c.generations], np.int64),
+                "best_length": np.array([self._best_length]),
+                "schedule": np.array(
+                    [self._descent, c.cycle, c.done, c.generations, self._finished, self._alpha.used],
+                    np.int64,
+                ),
+                # -1 stands for "unknown"
+                "progress": np.nan_to_num(np.array([c.begun, self._expected]), nan=-1.0),
             }
 
     def import_state(self, state: State) -> None:
@@ -294,14 +325,22 @@ class CudaFocused:
         count = len(np.atleast_2d(np.asarray(state.get("tours", np.empty((0, n))))))
         tours = stored_tours(state, "tours", count, n)
         best = stored_tours(state, "best", 1, n)[0]
-        schedule = stored_integers(state, "schedule", (5,), 0, 2**62, np.int64)
+        # as the device summed it up, which rounding may tell from the host's sum
+        best_length = float(stored_numbers(state, "best_length", (1,), infinity=True)[0])
+        schedule = stored_integers(state, "schedule", (6,), 0, 2**62, np.int64)
+        progress = stored_numbers(state, "progress", (2,), low=-1.0)
         with self.device.working():
             self.trails.write(state)  # raises before anything changes
         self._best, self._best_length = None, math.inf
         c = self._cooling
-        self._descent, c.cycle, c.done, c.planned, c.generations = (int(number) for number in schedule)
+        self._descent, c.cycle, c.done, c.generations = (int(number) for number in schedule[:4])
+        c.begun, self._expected = (math.nan if number < 0.0 else float(number) for number in progress)
+        self._finished = bool(schedule[4])
+        if schedule[5] and not self._alpha.used:
+            with self.device.working():
+                self.windows.use_lists(self._alpha.take())
         if best.any():
-            self._best, self._best_length = best, self.instance.tour_length(best)
+            self._best, self._best_length = best, best_length
             self._take(np.resize(tours, (self.windows.tours, n)))
 
 
@@ -313,7 +352,10 @@ def lacks_focused(instance: Instance) -> str | None:
     if not instance.symmetric:
         return "focused ants reverse paths and need a symmetric instance; construction='full' does not"
     if instance.n < FEWEST_CITIES_TO_FOCUS:
-        return f"focused ants need at least {FEWEST_CITIES_TO_FOCUS} cities, got {instance.n}; construction='full' does not"
+        return (
+            f"focused ants need at least {FEWEST_CITIES_TO_FOCUS} cities, got {instance.n}; "
+            "construction='full' does not"
+        )
     return None
 
 
@@ -325,18 +367,58 @@ def shape(n: int, n_ants: int | None, limits: DeviceLimits) -> tuple[int, int]:
 
 
 def window_lists(instance: Instance) -> NDArray[np.int32]:
-    """Lists (lists, n, NEAR) that windows draw from: the candidates, and in the plane two more of other kinds.
+    """Lists (2, n, NEAR) that windows draw from: the candidates, and in the plane the nearest cities.
 
-    An edge that one list lacks another may have: 8 candidates hold some 97 to 99 % of an optimal tour's edges.
+    An edge that one list lacks another may have: 8 candidates hold some 97 to 99 % of an optimal tour's edges. Shorter
+    lists are repeated, so that every walk over neighbours has a next city.
     """
     k = min(NEAR, instance.n - 1, instance.k)
-    kinds = [instance.neighbours[:, :k]]
-    if has_quadrants(Metric(instance.metric), instance.coords) and k >= 4:
-        kinds += [quadrant_lists(Metric(instance.metric), instance.coords, k, q)[0] for q in (0, 1)]
-    lists = np.full((len(kinds), instance.n, NEAR), -1, np.int32)
-    for padded, ids in zip(lists, kinds, strict=True):
-        padded[:, :k] = ids
-    return lists
+    plane = has_quadrants(Metric(instance.metric), instance.coords)
+    nearest = (
+        quadrant_lists(Metric(instance.metric), instance.coords, k, 0)[0] if plane else instance.neighbours
+    )
+    return np.array([_padded(instance.neighbours), _padded(nearest)])
+
+
+def _padded(ids: NDArray[np.int32]) -> NDArray[np.int32]:
+    """Rows of NEAR ids; shorter ones are repeated."""
+    return ids[:, np.arange(NEAR) % min(NEAR, ids.shape[1])]
+
+
+class AlphaLists:
+    """Candidates by alpha-nearness (Helsgaun 2000), made on the host while the device searches.
+
+    They take the place of the nearest cities: fewer edges of the best tours are missing, and the ascent takes its time.
+    """
+
+    def __init__(self, instance: Instance) -> None:
+        self._instance = instance
+        self.used = False
+        self._made: Future[NDArray[np.int32]] | None = None
+
+    def start(self) -> None:
+        """Begin, beside the caller."""
+        if self._made is None:
+            self._made = Future()
+            threading.Thread(target=self._make, daemon=True).start()
+
+    def _make(self) -> None:
+        assert self._made is not None
+        try:
+            base = lists(self._instance, "quadrant", _ALPHA_BASE)
+            alpha = alpha_lists(ascend(self._instance, base.ids, bound=False), min(NEAR, base.ids.shape[1]))
+            self._made.set_result(
+                np.array([_padded(self._instance.neighbours), _padded(alpha.by_distance()[0])])
+            )
+        except BaseException as error:  # whatever it is, it is told where the lists are asked for
+            self._made.set_exception(error)
+
+    def take(self) -> NDArray[np.int32]:
+        """Return the lists (2, n, NEAR) of windows from now on; waits until they are there."""
+        self.start()
+        assert self._made is not None
+        self.used = True
+        return self._made.result()
 
 
 def unit_scale(instance: Instance) -> float:
@@ -357,9 +439,21 @@ def _round_key(key: int, number: int) -> int:
     return (key + 0x9E3779B97F4A7C15 * (number + 1)) % 2**64
 
 
+_SQUARE = np.array([[x, y, 0.0] for x in range(4) for y in range(4)])
+
+
 @functools.cache
 def _warm_up() -> None:
     """Compile what the host does of a run, on a few cities."""
+    square = Instance(
+        int(Metric.EUC),
+        _SQUARE,
+        np.empty((0, 0)),
+        *nearest_by_coordinates(Metric.EUC, _SQUARE, 3),
+        True,
+        True,
+    )
+    AlphaLists(square).take()
     tour = np.arange(8, dtype=np.int32)
     other = np.array([0, 2, 1, 3, 4, 6, 5, 7], np.int32)
     merge(tour, other, lambda i, j: np.abs(i - j).astype(np.float64))

@@ -1,8 +1,8 @@
 """The focused colony on the CPU: ants change good tours in a few places instead of building new ones.
 
-Skinderowicz, "Improving Ant Colony Optimization efficiency for solving large TSP instances", Applied Soft Computing 120
-(2022), lets each ant change the best tour in few edges and repair it. Here an ant makes many such trials, on a tour of its
-own where that fits a cache, else in a window of one tour that all share.
+Skinderowicz, "Improving Ant Colony Optimization efficiency for solving large TSP instances", Applied Soft Computing
+120 (2022), lets each ant change the best tour in few edges and repair it. Here an ant makes many such trials, on a tour
+of its own where that fits a cache, else in a window of one tour that all share.
 """
 
 from __future__ import annotations
@@ -68,6 +68,9 @@ class CpuFocused:
         self._search = WindowSearch(instance, units, focused)
         self.n_ants = parameters.n_ants or (focused.n_tours if self._search.whole else WINDOWS)
         self._trials = max(1, focused.trials // self.n_ants)
+        self._alpha = float(parameters.alpha)
+        self._eta_beta = self._heuristic(float(parameters.beta))
+        self._weights_are_old = True
         self._trails = trail_memory.make_trails(trail_memory.CANDIDATE, units.candidates, 0)
         self._start = greedy_tour(instance, ids, lengths)
         own = self.n_ants if self._search.whole else 1
@@ -78,12 +81,33 @@ class CpuFocused:
         trials_a_cycle = focused.first_cycle * n / (own if self._search.whole else 1)
         trials_a_generation = self._trials if self._search.whole else self._trials * self.n_ants
         self._cooling = Cooling(max(1, round(trials_a_cycle / trials_a_generation)))
-        self._built = 1
+        self._built = 0
 
     @property
     def n_built(self) -> int:
         """Ants of the last generation: tours or windows searched."""
-        return self._built
+        return max(1, self._built)
+
+    def _heuristic(self, beta: float) -> NDArray[np.float64]:
+        """eta^beta (n, k) of the candidate edges; at distance 0 the shortest other edge counts, halved."""
+        candidates = self._search.units.candidates
+        d = self.instance.distance(np.arange(self.instance.n)[:, None], candidates)
+        positive = d[d > 0]
+        return np.maximum(d, float(positive.min()) / 2.0 if positive.size else 1.0) ** -beta
+
+    def _refresh_weights(self) -> None:
+        """Recompute tau^alpha eta^beta if the trails have changed."""
+        if self._weights_are_old:
+            units, t = self._search.units, self._trails
+            graph = self._graph._replace(neighbours=units.candidates)
+
+            def rows(_: int, first: int, last: int) -> None:
+                trail_memory.candidate_weights(
+                    graph, t, self._alpha, self._eta_beta, first, last, units.weights
+                )
+
+            spread(rows, self.instance.n, thread_count())
+            self._weights_are_old = False
 
     def _measure(self, tour: NDArray[np.int32]) -> float:
         return float(tour_length(self._graph, tour))
@@ -99,6 +123,7 @@ class CpuFocused:
 
     def construct(self, key: int) -> NDArray[np.float64]:
         """Run one generation of trials; return the length (1,) of the best tour so far."""
+        self._refresh_weights()
         if self._search.whole:
             self._search_whole_tours(key)
         else:
@@ -151,8 +176,11 @@ class CpuFocused:
         hot, cold = self._cooling.next()
         if not self._search.whole and self._cooling.cycle == 0:
             return 0.0, 0.0  # so many cities have much to gain without any detour
-        mean = self._best_length * self._search.units.scale / self.instance.n
-        return hot * self._focused.heat * mean, cold * self._focused.heat * mean
+        n = self.instance.n
+        kicks = self._cooling.length * self._trials * (1 if self._search.whole else self.n_ants) / n
+        mean = self._best_length * self._search.units.scale / n
+        heat = self._focused.first_heat(kicks) * mean
+        return hot * heat, cold * heat
 
     def _merge(self, tour: NDArray[np.int32]) -> None:
         """Let the best tour take over what is better in another."""
@@ -168,6 +196,7 @@ class CpuFocused:
         """Window search on any number of given tours (m, n); return copies and their exact lengths (m,)."""
         n = self.instance.n
         rows = checks.permutations("tours", tours, n).astype(np.int32)
+        self._refresh_weights()
         if self._search.whole:
             self._search.search_tours(rows, key, IMPROVER_TRIALS * n, 0.0, 0.0, True)
         else:
@@ -198,10 +227,12 @@ class CpuFocused:
     def reset_trails(self, value: float) -> None:
         """Set every trail to ``value``."""
         trail_memory.fill(self._trails, np.float32(value))
+        self._weights_are_old = True
 
     def update_trails(self, update: TrailUpdate) -> None:
         """Evaporate and deposit, see ``TrailUpdate``; the colony's one tour is the best so far."""
         t, n = self._trails, self.instance.n
+        self._weights_are_old = True
         amounts = [(np.ascontiguousarray(tour, np.int32), float(amount)) for tour, amount in update.deposits]
         if update.on_tours_only:
             for tour, amount in amounts:
@@ -231,9 +262,8 @@ class CpuFocused:
             "tours": self._tours.copy(),
             "best": self._best[None].copy(),
             "dirty": self._dirty.copy(),
-            "counts": np.array(
-                [self._windows_done, c.cycle, c.done, c.planned, c.generations, self._built], np.int64
-            ),
+            "counts": np.array([self._windows_done, c.cycle, c.done, c.generations, self._built], np.int64),
+            "last_cycle": np.array([-1.0 if np.isnan(c.begun) else c.begun]),
         }
 
     def import_state(self, state: State) -> None:
@@ -244,13 +274,16 @@ class CpuFocused:
         tours = stored_tours(state, "tours", len(self._tours), n)
         best = stored_tours(state, "best", 1, n)
         dirty = stored_integers(state, "dirty", (n,), 0, 1, np.uint8)
-        counts = [int(c) for c in stored_integers(state, "counts", (6,), 0, 2**62, np.int64)]
+        counts = [int(c) for c in stored_integers(state, "counts", (5,), 0, 2**62, np.int64)]
+        begun = float(stored_numbers(state, "last_cycle", (1,), low=-1.0)[0])
         self._trails.tau[...], self._trails.rest[...] = tau, rest
+        self._weights_are_old = True
         self._tours[...], self._best, self._dirty = tours, best[0].copy(), dirty.copy()
         self._best_length = self._measure(self._best)
-        self._windows_done, self._built = counts[0], counts[5]
+        self._windows_done, self._built = counts[0], counts[4]
         c = self._cooling
-        c.cycle, c.done, c.planned, c.generations = counts[1:5]
+        c.cycle, c.done, c.generations = counts[1:4]
+        c.begun = begun if begun >= 0.0 else np.nan
 
 
 @functools.cache

@@ -1,15 +1,13 @@
 """Repair of a window: sequential 3-opt moves with candidate lists, deepened like Lin and Kernighan's.
 
 A move starts at a city t1 and the edge to its neighbour t2, and exchanges edges one after another: (t2, t3) in,
-(t3, t4) out, (t4, t5) in, (t5, t6) out, and the edge from the last city to t1 closes the tour. All that closes with a gain
-is made; where nothing does, the 3-opt move that leaves the most to close is made and the search goes on from its open
-end, and if that brings nothing either, all is taken back. The basis move is Helsgaun's (European Journal of Operational
-Research 126, 2000, section 4.3) with three edges, evaluated without touching the tour.
+(t3, t4) out, (t4, t5) in, (t5, t6) out, and the edge from the last city to t1 closes the tour. The first move that
+closes with a gain is made. Where none does, the 3-opt move that leaves the most to close is made and the search goes on
+from its open end; if that brings nothing either, all is taken back. The basis move is Helsgaun's (European Journal of
+Operational Research 126, 2000, section 4.3) with three edges, evaluated without touching the tour.
 """
 
 from __future__ import annotations
-
-import numpy as np
 
 from pymoo_gpuaco.backends.cpu.compiled import compiled, inlined
 from pymoo_gpuaco.backends.cpu.windows.window import LOG, LOGGED, NOBODY, QUEUE_HEAD, QUEUED, cost
@@ -81,7 +79,7 @@ def undo(order, where, log, state, m, until):  # type: ignore[no-untyped-def]
     state[LOGGED] = until
 
 
-@inlined
+@compiled
 def push(w, m, c):  # type: ignore[no-untyped-def]
     """Note that city c may lie wrong."""
     if w.queued[c] == 0:
@@ -121,8 +119,8 @@ def _along(where, m, direction, origin, c):  # type: ignore[no-untyped-def]
 def _search(units, w, m, direction, t1, t2, open_gain, added):  # type: ignore[no-untyped-def]
     """Look for a basis move from t1 and t2, t2 following t1 in ``direction``; leave it in ``w.found``.
 
-    ``open_gain`` is what the edges out are longer than the edges in. Returns the gain of the first move that closes with
-    one and True, else the most that a 3-opt move leaves to close (0 if there is none) and False.
+    ``open_gain`` is what the edges out are longer than the edges in. Returns the gain of the first move that closes
+    with one and True, else the most that a 3-opt move leaves to close (0 if there is none) and False.
     """
     order, where, k = w.order, w.where, w.near.shape[1]
     origin = where[t2]

@@ -116,10 +116,10 @@ class WindowSearch:
         cold: float,
         key: int,
     ) -> tuple[NDArray[np.int32], int]:
-        """Search windows ``first`` .. ``first + windows - 1`` of a run, ``trials`` kicks each, and commit what they found.
+        """Search windows ``first`` .. ``first + windows - 1`` of a run and commit what they found.
 
-        ``dirty`` (n,) marks the cities that are looked at before any kick; those done are cleared. Returns the new
-        tour and the number of windows searched.
+        There are ``trials`` kicks a window, temperatures are in whole units. ``dirty`` (n,) marks the cities that are
+        looked at before any kick; those done are cleared. Returns the new tour and the number of windows searched.
         """
         n = len(tour)
         where = np.empty(n, np.int32)

@@ -1,7 +1,7 @@
 """Trials in a window: a kick, a repair, and the rule that keeps or takes back.
 
-The kick is a double bridge of three short stretches (Martin, Otto and Felten, Operations Research Letters 11, 1992), which
-no sequential move undoes. A trial that does not lengthen the tour is kept; a longer one with the probability of
+The kick is a double bridge of three short stretches (Martin, Otto and Felten, Operations Research Letters 11, 1992),
+which no sequential move undoes. A trial that does not lengthen the tour is kept; a longer one with the probability of
 Metropolis at the temperature of the moment.
 """
 
@@ -12,7 +12,7 @@ import math
 from pymoo_gpuaco.backends.cpu.compiled import compiled, inlined
 from pymoo_gpuaco.backends.cpu.philox import next_below, next_uniform
 from pymoo_gpuaco.backends.cpu.windows.moves import flip, push, repair, undo
-from pymoo_gpuaco.backends.cpu.windows.window import LOGGED, cost
+from pymoo_gpuaco.backends.cpu.windows.window import LOGGED, NOBODY, cost
 
 LONGEST_STRETCH = 50
 DRAWS = 20  # of a place for a kick
@@ -25,11 +25,36 @@ def _at(order, m, p):  # type: ignore[no-untyped-def]
 
 
 @compiled
+def _drawn_by_ant(w, a, stream):  # type: ignore[no-untyped-def]
+    """Candidate of city a drawn in proportion to tau^alpha eta^beta (Eq. (1), paper 001), or -1 if there is none."""
+    k = w.near.shape[1]
+    aim = next_uniform(stream) * w.upto[a, k - 1]
+    for r in range(k):
+        if aim < w.upto[a, r]:
+            return w.near[a, r]
+    return NOBODY
+
+
+@compiled
 def _kick(units, w, m, longest, stream):  # type: ignore[no-untyped-def]
-    """Make a double bridge somewhere and push its eight cities; return its gain, and False if a fixed link forbids it."""
+    """Make a double bridge somewhere and push its eight cities; return its gain, and False if a fixed link forbids it.
+
+    An ant at a random city draws where to go next. If that city lies within two stretches ahead, the kick puts the edge
+    to it in; else the stretches are as long as they happen to be.
+    """
     p = next_below(stream, m)
-    x = p + 1 + next_below(stream, longest)
-    y = x + 1 + next_below(stream, longest)
+    ahead = 0
+    chosen = _drawn_by_ant(w, w.order[p], stream)
+    if chosen >= 0:
+        ahead = w.where[chosen] - p
+        if ahead < 0:
+            ahead += m
+    if 3 <= ahead <= 2 * longest:
+        y = p + ahead - 1
+        x = p + 1 + next_below(stream, ahead - 2)
+    else:
+        x = p + 1 + next_below(stream, longest)
+        y = x + 1 + next_below(stream, longest)
     z = y + 1 + next_below(stream, longest)
     o = w.order
     for i in range(p, z + 1):
@@ -57,7 +82,7 @@ def _kick(units, w, m, longest, stream):  # type: ignore[no-untyped-def]
 
 @compiled
 def try_out(units, w, m, count, hot, cold, stream):  # type: ignore[no-untyped-def]
-    """Make ``count`` trials, the temperature falling from ``hot`` to ``cold``; return the gain, below 0 for a longer tour."""
+    """Make ``count`` trials, the temperature falling from ``hot`` to ``cold``; return the gain."""
     longest = min(LONGEST_STRETCH, (m - 2) // 3)
     total = 0.0
     for trial in range(count):

@@ -17,7 +17,7 @@ from pymoo_gpuaco.problems.instance import Instance
 
 # Units of a mean candidate edge where distances are no whole numbers: rounding then changes a tour by less than 1e-6.
 _UNITS_AN_EDGE = 20
-_QUADRANT_LISTS = 10
+_TO_CHOOSE_FROM = 10
 _WITHOUT_PENALTIES = 8  # candidates where distance alone must tell good edges from bad ones
 
 
@@ -32,13 +32,12 @@ def whole_units(instance: Instance) -> float:
 def make_units(
     instance: Instance, graph: Graph, parameters: FocusedParameters
 ) -> tuple[Units, NDArray[np.int32], NDArray[np.float64]]:
-    """Return costs and candidates of an instance, and the lists (n, 10) with distances that they were chosen from."""
+    """Return costs and candidates of an instance, and the lists (n, k) with distances that they were chosen from."""
     n, scale = instance.n, whole_units(instance)
-    near = lists(instance, "auto", _QUADRANT_LISTS)
     iterations = parameters.iterations(n)
+    near = lists(instance, "auto", _TO_CHOOSE_FROM if iterations else _WITHOUT_PENALTIES)
     if iterations == 0:
-        near_k = lists(instance, "auto", max(parameters.n_candidates, _WITHOUT_PENALTIES))
-        pi, ids, lengths = np.zeros(n), near_k.ids, near_k.distances
+        pi, ids, lengths = np.zeros(n), near.ids, near.distances
     else:
         k = min(parameters.n_candidates, near.ids.shape[1])
         ascent = ascend(instance, near.ids, iterations=iterations, bound=False)
@@ -47,4 +46,4 @@ def make_units(
     costs = np.rint(lengths * scale) + pi[ids]  # a city's own pi is the same for all its edges
     order = np.argsort(costs, axis=1, kind="stable")
     ids = np.ascontiguousarray(np.take_along_axis(ids, order, axis=1))
-    return Units(graph, scale, pi, ids), near.ids, near.distances
+    return Units(graph, scale, pi, ids, np.ones(ids.shape)), near.ids, near.distances

@@ -292,7 +292,7 @@ class SyncWalk(_AcsWalk):
             self._keep_log2,
             a["counts"],
             a["arrivals"],
-            a["fault"],
+            a.address("fault"),
             shared=self._shared,
         )
         self._open.close(self._keep_log2)

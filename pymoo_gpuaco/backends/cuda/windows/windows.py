@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Any, NamedTuple
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -46,7 +47,7 @@ _IMPROVEMENT = [Trials(trials=2, all_queued=True)] * 8 + [Trials(trials=10)] * 1
 class Windows:
     """``window_tours`` (tours, n) on the device, and what finds and commits exchanges on them.
 
-    near : (lists, n, NEAR) int32 neighbours, nearest first; -1 where there are fewer. Each window draws a list.
+    near : (lists, n, NEAR) int32 neighbours, the nearest first. Each window draws a list.
     scale : whole units a unit of distance.
     """
 
@@ -119,6 +120,11 @@ class Windows:
         for name in ("window_statistics", "window_claims", "window_bits", "window_positions"):
             self._device.arrays.zero(name, needed[name])
 
+    def use_lists(self, near: NDArray[np.int32]) -> None:
+        """Let windows draw from these lists from now on; as many as before."""
+        self._near = near
+        self._device.write("window_near", near)
+
     # ---- tours
 
     def load(self, tours: NDArray[np.int32]) -> None:
@@ -174,7 +180,7 @@ class Windows:
 
     def search(self, key: int, how: Trials) -> None:
         """Launch one round: search all windows and commit what they found."""
-        device, a, n = self._device, self._device.arrays, self._cities.n
+        device, a = self._device, self._device.arrays
         a.zero("window_edges", 4)
         size = _WARPS * _WINDOW_BYTES[self._cities.definitions()["DIMENSIONS"]]  # type: ignore[index]
         device.launch(
@@ -207,6 +213,11 @@ class Windows:
             a["window_statistics"],
             shared=size,
         )
+        self.commit()
+
+    def commit(self) -> None:
+        """Launch: apply what windows found, as exchanges that give one tour together."""
+        device, a, n = self._device, self._device.arrays, self._cities.n
         device.launch(
             "commit_exchanges",
             self.tours,

@@ -1,0 +1,126 @@
+"""Gap to the best known over time on the CPU: focused GPUMMAS beside fast-tsp on as many threads.
+
+    python benchmarks/cpu_gap_over_time.py FOLDER [--seeds 5] [--threads 2] [--only pr2392] [--seconds 20]
+
+FOLDER holds the TSPLIB files; instances that it lacks are left out, and ``random200000`` is made here (gap to
+0.7124 sqrt(n A), the constant of the best tours of random cities). Both are told their time and run once for each time
+and seed: what a user gets who has so long. Times count from the call; functions are compiled and the matrix of fast-tsp
+(package ``fast-tsp``) is made before. It needs n^2 distances and is left out above 10,000 cities. Runs follow one
+another, each alone on its threads.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import os
+import resource
+import statistics
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from folder import problems_of
+from pymoo.optimize import minimize
+from pymoo.termination.max_time import TimeBasedTermination
+from record import write
+
+from pymoo_gpuaco import GPUMMAS, TSP
+
+try:
+    import fast_tsp
+except ImportError:
+    fast_tsp = None
+    NO_FAST_TSP = "fast-tsp is not installed (python -m pip install fast-tsp): its rows are left out"
+
+TIMES = (1.0, 2.0, 5.0, 10.0, 20.0, 60.0)
+PLAN = {
+    "pr1002": 20.0,
+    "pr2392": 20.0,
+    "fnl4461": 20.0,
+    "pla7397": 20.0,
+    "d15112": 20.0,
+    "d18512": 20.0,
+    "pla85900": 60.0,
+    "random200000": 60.0,
+}
+FAST_TSP_CITIES = 10_000
+RANDOM_CITIES, SIDE = 200_000, 1_000_000
+
+
+def random_problem() -> TSP:
+    """Cities at whole coordinates of a square; its ``best_known`` is what the best tours come to on average."""
+    coords = np.random.default_rng(1).integers(0, SIDE, (RANDOM_CITIES, 2))
+    expected = 0.7124 * math.sqrt(RANDOM_CITIES * SIDE**2) * (1.0 + 0.33 / RANDOM_CITIES)
+    return TSP(coords, metric="EUC_2D", name="random200000", best_known=round(expected))
+
+
+def colony_gap(problem: TSP, seconds: float, seed: int) -> float:
+    """Gap of a run that is told to end after ``seconds``; the set-up counts."""
+    result = minimize(
+        problem,
+        GPUMMAS(construction="focused", backend="cpu"),
+        TimeBasedTermination(seconds),
+        seed=seed,
+    )
+    return 100.0 * (float(result.F[0]) / problem.best_known - 1.0)
+
+
+def fast_tsp_gap(problem: TSP, distances: list[list[int]], seconds: float, threads: int) -> float:
+    """Gap of fast-tsp after ``seconds``."""
+    tour = fast_tsp.find_tour(distances, duration_seconds=seconds, max_threads=threads)
+    return 100.0 * (problem.tour_length(tour) / problem.best_known - 1.0)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--only", nargs="*", choices=list(PLAN), default=list(PLAN))
+    parser.add_argument("--seeds", type=int, default=5)
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--seconds", type=float, default=float("inf"), help="at most, for every instance")
+    arguments = parser.parse_args()
+    os.environ["PYMOO_GPUACO_THREADS"] = str(arguments.threads)
+    if fast_tsp is None:
+        print(NO_FAST_TSP)
+    seeds = range(1, arguments.seeds + 1)
+    rows: list[list[Any]] = []
+
+    def add(name: str, solver: str, runs: list[list[float]]) -> None:
+        means = [round(statistics.mean(at), 3) for at in zip(*runs, strict=True)]
+        memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
+        rows.append([name, solver, len(runs), *means, *[None] * (len(TIMES) - len(means)), memory])
+        print(rows[-1], flush=True)
+
+    names = [name for name in arguments.only if name != "random200000"]
+    problems = problems_of(arguments.folder, names)
+    if "random200000" in arguments.only:
+        problems["random200000"] = random_problem()
+    for name, problem in problems.items():
+        seconds = min(PLAN[name], arguments.seconds)
+        GPUMMAS(construction="focused", backend="cpu").setup(problem, seed=1)  # compiles
+        times = [t for t in TIMES if t <= seconds]
+        add(name, "GPUMMAS, focused", [[colony_gap(problem, t, seed) for t in times] for seed in seeds])
+        if fast_tsp is not None and problem.n_cities <= FAST_TSP_CITIES:
+            # it stores distances in 16 bits: longer edges are scaled for it and its tours measured in full
+            scale = max(1.0, float(problem.D.max()) / 65_000.0)
+            distances = (problem.D / scale).round().astype(np.int64).tolist()
+            gaps = [[fast_tsp_gap(problem, distances, t, arguments.threads) for t in times] for _ in seeds]
+            add(name, "fast-tsp", gaps)
+        write(
+            "cpu_gap_over_time",
+            "Gap to the best known over time on the CPU, percent",
+            ("instance", "solver", "runs", *(f"{t:g} s" for t in TIMES), "peak MiB of all so far"),
+            rows,
+            {"algorithm": "GPUMMAS(construction='focused', backend='cpu')", "threads": arguments.threads},
+            [
+                "One run for each time and seed, told its time; means over the seeds.",
+                "GPUMMAS: functions compiled before, the set-up counts. fast-tsp: matrix made beforehand.",
+            ],
+        )
+
+
+if __name__ == "__main__":
+    main()

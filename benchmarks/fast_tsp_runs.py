@@ -1,0 +1,63 @@
+"""fast-tsp (package ``fast-tsp``, an iterated local search on the CPU) beside this package's colonies."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pymoo_gpuaco import TSP
+from pymoo_gpuaco.problems.tsp import edge_lengths
+
+try:
+    import fast_tsp
+except ImportError:
+    fast_tsp = None
+
+#: it works on an n x n matrix of 16 bits, copied once: 1.6 GB at this size
+MOST_CITIES = 20_000
+LONGEST = 65_000
+_ROWS_AT_ONCE = 1 << 24  # edges
+
+
+def lacks_fast_tsp(n: int) -> str | None:
+    """Why fast-tsp cannot run on ``n`` cities here, or None."""
+    if fast_tsp is None:
+        return "fast-tsp is not installed (python -m pip install fast-tsp)"
+    if n > MOST_CITIES:
+        return f"fast-tsp needs an n x n matrix and is not run on more than {MOST_CITIES} cities"
+    return None
+
+
+def whole_matrix(problem: TSP) -> NDArray[np.uint16]:
+    """The matrix (n, n) that fast-tsp takes: distances as they are, or scaled where the longest exceeds 16 bits."""
+    n = problem.n_cities
+    lengths = np.empty((n, n), np.float32)  # whole numbers are exact up to 2**24
+    to = np.arange(n)
+    rows = max(1, _ROWS_AT_ONCE // n)
+    for start in range(0, n, rows):
+        block = to[start : start + rows, None]
+        lengths[start : start + rows] = edge_lengths(
+            problem.metric, problem.coords, problem.matrix, block, to
+        )
+    scale = max(1.0, float(lengths.max()) / LONGEST)
+    matrix = np.empty((n, n), np.uint16)
+    for start in range(0, n, rows):
+        matrix[start : start + rows] = np.rint(lengths[start : start + rows] / scale)
+    return matrix
+
+
+def fast_tsp_tour(
+    matrix: NDArray[np.uint16] | Path, seconds: float, threads: int
+) -> tuple[Sequence[int], float]:
+    """Tour of fast-tsp after ``seconds`` on so many threads, and the wall time that it took.
+
+    ``matrix`` may be a file of numpy's: a process of its own reads it before the clock starts.
+    """
+    distances = np.load(matrix) if isinstance(matrix, Path) else matrix
+    before = time.perf_counter()
+    tour = fast_tsp.find_tour(distances, duration_seconds=seconds, max_threads=threads)
+    return tour, time.perf_counter() - before

@@ -1,0 +1,63 @@
+"""Runs of ``GPUMMAS()`` that end at a wall time counted from the call, and the lengths that they are compared with."""
+
+from __future__ import annotations
+
+import gc
+import math
+import time
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from pymoo.optimize import minimize
+
+from pymoo_gpuaco import GPUMMAS, TSP
+
+_SHORT = 0.1  # seconds of a first run that only compiles
+
+
+class Run(NamedTuple):
+    """What a call of ``minimize`` gave: the best length, and the seconds of the call and of its set-up."""
+
+    length: float
+    wall: float
+    set_up: float
+
+
+def run_for(
+    problem: TSP, seconds: float, seed: int, backend: str, note: Callable[[Any], None] | None = None
+) -> Run:
+    """Call ``minimize(problem, GPUMMAS(), ("time", seconds))``; ``note`` is called after every generation."""
+    gc.collect()  # what the last run held on the device
+    before = time.perf_counter()
+    algorithm = GPUMMAS(backend=backend)
+    result = minimize(problem, algorithm, ("time", seconds), seed=seed, callback=note)
+    wall = time.perf_counter() - before
+    return Run(float(result.F[0]), wall, wall - float(result.exec_time))
+
+
+def set_up_seconds(problem: TSP, backend: str) -> float:
+    """How long the set-up of a run takes when everything is compiled: a ("time", ..) termination does not count it."""
+    run_for(problem, _SHORT, 0, backend)
+    before = time.perf_counter()
+    GPUMMAS(backend=backend).setup(problem, seed=0)
+    return time.perf_counter() - before
+
+
+def reference(problem: TSP) -> tuple[float, str]:
+    """The length that gaps are told to, and its name: the best known, or what is expected of random cities.
+
+    n uniform cities in a square of area A need 0.7124 sqrt(n A) on a torus (Johnson, McGeoch and Rothberg, SODA 1996);
+    the border adds 0.59 sqrt(A), as optimal tours of 1000 cities show (23.12 in the unit square). Maps of one size
+    differ by about 0.3 sqrt(A). For a million cities it is the ratio of the best tour known of DIMACS E1M.0.
+    """
+    if problem.best_known is not None:
+        return float(problem.best_known), "best known"
+    n, side = problem.n_cities, 1e6  # of ``random_map``
+    if n == 1_000_000:
+        return 0.7132 * math.sqrt(n) * side, "0.7132 sqrt(nA)"
+    return (0.7124 * math.sqrt(n) + 0.59) * side, "0.7124 sqrt(nA) + 0.59 sqrt(A)"
+
+
+def gap(length: float, to: float) -> float:
+    """Percent above a length."""
+    return 100.0 * (length / to - 1.0)

@@ -1,0 +1,189 @@
+"""GPUMMAS(construction=...): which ants build, and that a run of focused ones is a run like others."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+import time
+
+import numpy as np
+import pytest
+from pymoo.core.evaluator import Evaluator
+from pymoo.core.population import Population
+from pymoo.optimize import minimize
+
+from pymoo_gpuaco import GPUMMAS, LocalSearch
+from pymoo_gpuaco.backends.cpu.engine import CpuColony
+from pymoo_gpuaco.backends.cpu.windows.engine import CpuFocused
+from tests.algorithm_cases import Tour, assert_same, run_to_end, snapshot
+from tests.engine_cases import BACKENDS, asymmetric, cloud
+from tests.test_focused_engines import folder, short
+
+__all__ = ["folder", "short"]  # fixtures
+
+on_both = pytest.mark.parametrize("backend", BACKENDS)
+
+
+def built_by(problem, **arguments) -> type:
+    algorithm = GPUMMAS(backend="cpu", **arguments).setup(problem, termination=("n_gen", 1), seed=1)
+    return type(algorithm.engine)
+
+
+class TestAuto:
+    def test_symmetric_instances_from_eight_cities_on(self):
+        assert built_by(cloud(8)) is CpuFocused
+        assert built_by(cloud(7)) is CpuColony
+        assert built_by(asymmetric(12)) is CpuColony
+
+    def test_a_problem_of_ones_own_is_built_whole(self):
+        assert built_by(Tour(cloud(12).D)) is CpuColony
+
+    @pytest.mark.parametrize(
+        "argument",
+        [
+            {"n_ants": 6},
+            {"candidate_list_size": 10},
+            {"candidate_list_size": None},
+            {"local_search": False},
+            {"local_search": "2opt"},
+            {"local_search": LocalSearch()},
+            {"pheromone": "dense"},
+            {"selection": "wrs"},
+            {"tabu": "list"},
+        ],
+        ids=str,
+    )
+    def test_what_only_whole_tours_know(self, argument):
+        assert built_by(cloud(12), **argument) is CpuColony
+
+    @pytest.mark.parametrize(
+        "argument",
+        [
+            {"alpha": 2.0},
+            {"beta": 3.0},
+            {"rho": 0.1},
+            {"p_best": 0.1},
+            {"deposit": "global_best"},
+            {"restart_after": 9},
+        ],
+        ids=str,
+    )
+    def test_what_both_know(self, argument):
+        assert built_by(cloud(12), **argument) is CpuFocused
+
+    def test_a_choice_that_is_made(self):
+        assert built_by(cloud(12), construction="full") is CpuColony
+        assert built_by(cloud(12), construction="focused", n_ants=3) is CpuFocused
+
+
+class TestErrors:
+    def test_unknown_names(self):
+        with pytest.raises(ValueError, match="construction must be one of"):
+            GPUMMAS(construction="windows")
+
+    @on_both
+    def test_asymmetric_instances(self, backend):
+        with pytest.raises(ValueError, match="symmetric"):
+            minimize(asymmetric(12), GPUMMAS(construction="focused", backend=backend), ("n_gen", 1), seed=1)
+
+    @pytest.mark.gpu
+    def test_few_cities(self):
+        with pytest.raises(ValueError, match="at least 8 cities"):
+            minimize(cloud(7), GPUMMAS(construction="focused", backend="cuda"), ("n_gen", 1), seed=1)
+
+    def test_few_cities_on_the_cpu(self):
+        # there a tour of a few cities is searched as others are
+        res = minimize(cloud(5), GPUMMAS(construction="focused", backend="cpu"), ("n_gen", 1), seed=1)
+        assert cloud(5).tour_length(res.X) == res.F[0]
+
+
+def started(problem, backend, generations=2, **arguments):
+    algorithm = GPUMMAS(construction="focused", n_ants=4, backend=backend, **arguments)
+    algorithm.setup(problem, termination=("n_gen", 5), seed=3)
+    for _ in range(generations):
+        algorithm.next()
+    return algorithm
+
+
+@on_both
+class TestRuns:
+    def test_the_same_seed_gives_the_same_tours(self, backend):
+        problem = cloud(100, 1)
+        one, two = (run_to_end(started(problem, backend, 0)) for _ in range(2))
+        assert_same(snapshot(one), snapshot(two))
+        res = one.result()
+        assert problem.tour_length(res.X) == res.F[0]
+        other = GPUMMAS(construction="focused", n_ants=4, backend=backend)
+        other.setup(problem, termination=("n_gen", 1), seed=4)
+        first = started(problem, backend, 1)
+        other.next()
+        assert not np.array_equal(
+            other.engine.export_state()["tours"], first.engine.export_state()["tours"]
+        ) or np.array_equal(other.opt.get("F"), first.opt.get("F"))
+
+    def test_all_windows_count(self, backend):
+        problem, count = cloud(100, 1), 0
+        algorithm = started(problem, backend, 0)
+        for _ in range(3):
+            algorithm.next()
+            count += algorithm.engine.n_built
+            assert algorithm.evaluator.n_eval == count
+        assert count >= 3
+
+    @pytest.mark.parametrize(
+        "way", [copy.deepcopy, lambda run: pickle.loads(pickle.dumps(run))], ids=["copy", "pickle"]
+    )
+    @pytest.mark.parametrize("metric", ["EUC_2D", "EXACT"])
+    def test_a_copy_goes_on_as_the_original(self, metric, way, backend):
+        problem = cloud(60, 1, metric)
+        for generations in (0, 2):
+            original = started(problem, backend, generations)
+            other = way(original)
+            assert_same(snapshot(run_to_end(other)), snapshot(run_to_end(original)))
+
+    def test_a_time_limit_is_kept(self, backend):
+        problem = cloud(400, 1)
+        GPUMMAS(construction="focused", backend=backend).setup(problem, termination=("n_gen", 1)).next()
+        began = time.process_time()
+        res = minimize(problem, GPUMMAS(construction="focused", backend=backend), ("time", 0.5), seed=1)
+        assert problem.tour_length(res.X) == res.F[0]
+        assert res.algorithm.n_gen > 1
+        assert time.process_time() > began
+
+    def test_a_told_tour_is_merged_into_the_best(self, backend):
+        problem = cloud(100, 4)
+        good = minimize(problem, GPUMMAS(construction="focused", backend="cpu"), ("n_gen", 20), seed=1)
+        algorithm = started(problem, backend, 1)
+        infills = Population.merge(algorithm.ask(), Population.new("X", good.X[None]))
+        Evaluator().eval(problem, infills)
+        algorithm.tell(infills=infills)
+        assert algorithm.opt.get("F").min() <= good.F[0]
+        assert problem.tour_length(algorithm.engine.export_state()["best"][0]) <= good.F[0]
+        algorithm.next()
+        assert algorithm.pop.get("F").min() >= algorithm.opt.get("F").min()
+
+    def test_given_tours_are_where_a_run_begins(self, backend):
+        problem = cloud(100, 4)
+        good = minimize(problem, GPUMMAS(construction="focused", backend="cpu"), ("n_gen", 20), seed=1)
+        algorithm = started(problem, backend, 2, sampling=good.X)
+        assert problem.tour_length(algorithm.engine.export_state()["best"][0]) <= good.F[0]
+        assert algorithm.opt.get("F").min() <= good.F[0]
+
+    def test_ask_and_tell_is_the_same_as_next(self, backend):
+        problem = cloud(60, 2)
+        one, two = (started(problem, backend, 0) for _ in range(2))
+        for _ in range(3):
+            one.next()
+            infills = two.ask()
+            two.evaluator.eval(problem, infills)
+            two.tell(infills=infills)
+        assert_same(snapshot(one), snapshot(two))
+
+    def test_an_objective_that_is_not_the_length_decides(self, backend):
+        problem = cloud(30, 2)
+        toll = Tour(problem.D, toll=1000.0)
+        with pytest.warns(UserWarning, match="objective"):
+            res = minimize(
+                toll, GPUMMAS(construction="focused", n_ants=4, backend=backend), ("n_gen", 3), seed=1
+            )
+        assert res.F[0] == problem.tour_length(res.X) + 1000.0

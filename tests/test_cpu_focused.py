@@ -1,0 +1,222 @@
+"""The focused colony on the CPU: what it hands out, what it takes in, and that its state is all there is."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+from pymoo_gpuaco.backends import make_colony
+from pymoo_gpuaco.backends.cpu.windows.engine import CpuFocused
+from pymoo_gpuaco.backends.protocol import ColonyEngine, FollowsProgress
+from pymoo_gpuaco.colony.cooling import Cooling
+from pymoo_gpuaco.colony.focused import FocusedParameters
+from pymoo_gpuaco.colony.parameters import ColonyParameters
+from pymoo_gpuaco.colony.trails import TrailUpdate
+from pymoo_gpuaco.problems import TSP
+from pymoo_gpuaco.problems.instance import as_instance
+from tests.engine_cases import INSTANCES, asymmetric, cloud
+
+WAYS = {"whole tours": {"trials": 64}, "windows": {"trials": 256, "whole_up_to": 8, "window": 64}}
+
+
+def focused(problem, way="whole tours", **colony):
+    engine = CpuFocused(as_instance(problem, 8), ColonyParameters(**colony), FocusedParameters(**WAYS[way]))
+    engine.reset_trails(1.0)
+    return engine
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("name", [name for name, problem in INSTANCES.items() if problem.symmetric])
+def test_tours_are_permutations_and_lengths_exact(name, way):
+    problem = INSTANCES[name]
+    engine = focused(problem, way)
+    assert isinstance(engine, ColonyEngine)
+    assert isinstance(engine, FollowsProgress)
+    last = np.inf
+    for key in range(6):
+        (length,) = engine.construct(key)
+        (tour,) = engine.tours([0])
+        assert np.array_equal(np.sort(tour), np.arange(problem.n_cities))
+        assert length == pytest.approx(problem.tour_lengths(tour[None])[0], rel=1e-12)
+        assert length <= last
+        assert engine.n_built >= 1
+        last = length
+
+
+def test_a_ring_of_cities_on_a_circle_is_solved():
+    angle = 2 * np.pi * np.arange(200) / 200
+    order = np.random.default_rng(0).permutation(200)
+    problem = TSP(10_000 * np.column_stack([np.cos(angle), np.sin(angle)])[order], metric="EUC_2D")
+    engine = focused(problem)
+    best = problem.tour_lengths(np.argsort(order)[None])[0]
+    assert any(engine.construct(key)[0] == best for key in range(30))
+
+
+def test_seven_cities_against_all_tours():
+    problem = cloud(7, 11)
+    tours = np.array([(0, *rest) for rest in itertools.permutations(range(1, 7))])
+    assert focused(problem).construct(0)[0] == problem.tour_lengths(tours).min()
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("threads", ["1", "4"])
+def test_the_key_decides_everything_and_threads_nothing(way, threads, monkeypatch):
+    problem = cloud(300, 9)
+    one = focused(problem, way)
+    monkeypatch.setenv("PYMOO_GPUACO_THREADS", threads)
+    two = focused(problem, way)
+    for key in range(12):
+        assert one.construct(key) == two.construct(key)
+        assert np.array_equal(one.tours([0]), two.tours([0]))
+        assert np.array_equal(one.export_state()["tours"], two.export_state()["tours"])
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_an_imported_state_continues_bit_by_bit(way):
+    problem = cloud(300, 10)
+    one, two = focused(problem, way), focused(problem, way)
+    for key in range(9):
+        one.construct(key)
+        one.update_trails(TrailUpdate(0.1, ((one.tours([0])[0], 0.5),), tau_min=0.1, tau_max=1.0))
+    two.import_state(one.export_state())
+    for key in range(9, 25):
+        assert one.construct(key) == two.construct(key)
+    one, two = one.export_state(), two.export_state()
+    assert one.keys() == two.keys()
+    assert all(np.array_equal(one[name], two[name]) for name in one)
+
+
+def test_a_state_that_is_none_is_refused_before_anything_changes():
+    engine = focused(cloud(50, 1))
+    state = engine.export_state()
+    bad = {**state, "best": np.zeros_like(state["best"]) + 1}
+    with pytest.raises(ValueError, match="best"):
+        engine.import_state(bad)
+    with pytest.raises(ValueError, match="counts"):
+        engine.import_state({**state, "counts": state["counts"][:3]})
+    assert np.array_equal(engine.export_state()["best"], state["best"])
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_a_tour_from_outside_is_merged(way):
+    problem = cloud(200, 12)
+    far = focused(problem, way)
+    for key in range(40):
+        far.construct(key)
+    best = far.tours([0])
+    near = focused(problem, way)
+    near.construct(0)
+    before = problem.tour_lengths(near.tours([0]))[0]
+    near.accept(best, problem.tour_lengths(best))
+    after = near.construct(1)[0]
+    assert after <= problem.tour_lengths(best)[0] < before
+    near.accept(np.empty((0, 200), np.int32), np.empty(0))
+    with pytest.raises(ValueError, match="permutation"):
+        near.accept(np.zeros((1, 200), int), np.ones(1))
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_improving_given_tours_leaves_the_engine_alone(way):
+    problem = cloud(200, 13)
+    engine = focused(problem, way)
+    engine.construct(0)
+    state = engine.export_state()
+    tours = np.array([np.random.default_rng(i).permutation(200) for i in range(3)])
+    improved, lengths = engine.improve(tours, 5)
+    assert np.array_equal(lengths, problem.tour_lengths(improved))
+    assert np.all(lengths < 0.3 * problem.tour_lengths(tours))
+    assert np.array_equal(np.sort(improved), np.tile(np.arange(200), (3, 1)))
+    alone, _ = engine.improve(tours[:1], 5)
+    assert np.array_equal(alone[0], improved[0])
+    after = engine.export_state()
+    assert all(np.array_equal(state[name], after[name]) for name in state)
+
+
+def test_trail_update_by_hand():
+    # four cities in a row, all of them candidates: 1.0 -> 0.5 by evaporation, tour edges + 0.25, within 0.7
+    engine = focused(TSP([[0, 0], [1, 0], [2, 0], [3, 0]]))
+    engine.update_trails(TrailUpdate(0.5, ((np.array([0, 1, 2, 3]), 0.25),), tau_min=0.1, tau_max=0.7))
+    tau, candidates = engine.export_state()["tau"], engine._search.units.candidates
+    on_tour = {frozenset(e) for e in ((0, 1), (1, 2), (2, 3), (3, 0))}
+    for i in range(4):
+        for j, trail in zip(candidates[i], tau[i], strict=True):
+            assert trail == pytest.approx(0.7 if frozenset((i, int(j))) in on_tour else 0.5)
+    assert engine.branching_factor(0.5) == pytest.approx(2.0)
+
+
+def test_trails_decide_where_ants_go():
+    problem = cloud(100, 14)
+    plain, led = focused(problem), focused(problem)
+    led.update_trails(TrailUpdate(0.9, ((np.random.default_rng(0).permutation(100), 50.0),)))
+    for key in range(3):
+        plain.construct(key)
+        led.construct(key)
+    assert not np.array_equal(plain.export_state()["tours"], led.export_state()["tours"])
+
+
+def test_direction_that_counts_is_refused():
+    with pytest.raises(ValueError, match="construction='full'"):
+        make_colony(as_instance(asymmetric(20), 8), ColonyParameters(construction="focused"), "cpu")
+    engine = make_colony(as_instance(cloud(20), 8), ColonyParameters(construction="focused"), "cpu")
+    assert isinstance(engine, CpuFocused)
+
+
+def test_cycles_double_and_cool_to_nothing():
+    cooling = Cooling(2)
+    seen = []
+    for _ in range(6):
+        seen.append(cooling.next())
+        if cooling.at_end:
+            cooling.begin_next()
+    assert seen == [(1.0, 0.5), (0.5, 0.0), (1.0, 0.75), (0.75, 0.5), (0.5, 0.25), (0.25, 0.0)]
+
+
+def test_the_last_cycle_ends_with_the_run():
+    # 100 generations are known: cycles of 2, 4, 8 and 16 leave 70, and 32 and 64 more do not fit
+    cooling, ends, shares = Cooling(2), [], []
+    for generation in range(100):
+        cooling.progress = generation / 100
+        shares.append(cooling.next())
+        if cooling.at_end:
+            ends.append(generation + 1)
+            cooling.begin_next()
+    assert ends == [2, 6, 14, 30, 98, 99, 100]
+    assert shares[30] == (1.0, 1.0)
+    assert shares[97] == pytest.approx((0.0, 0.0), abs=1e-12)
+    assert all(cold == pytest.approx(hot - 1 / 67) for hot, cold in shares[31:97])
+
+
+def test_short_cycles_are_cooler():
+    focused = FocusedParameters(heat=2.0)
+    assert [focused.first_heat(kicks) for kicks in (2.5, 10.0, 1000.0)] == [1.0, 2.0, 2.0]
+
+
+def test_a_short_run_is_one_cycle():
+    cooling = Cooling(50)
+    assert cooling.length == 50
+    shares = []
+    for generation in range(100):
+        cooling.progress = generation / 100
+        shares.append(cooling.next()[0])
+        assert cooling.at_end == (generation >= 97)
+    assert shares[0] == 1.0
+    assert cooling.length == pytest.approx(100 / 0.99 * 0.96)
+    assert shares[49] == pytest.approx((0.97 - 0.49) / 0.96)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("n_candidates", 3),
+        ("whole_up_to", 7),
+        ("n_tours", 0),
+        ("window", 63),
+        ("trials", 0),
+        ("heat", -0.1),
+        ("first_cycle", 0.0),
+        ("ascent", 1001),
+    ],
+)
+def test_bad_parameters_are_named(name, value):
+    with pytest.raises(ValueError, match=name):
+        FocusedParameters(**{name: value})

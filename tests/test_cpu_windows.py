@@ -1,0 +1,166 @@
+"""Windows and moves of the CPU engine, against tours recomputed by hand or by slow code."""
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+from pymoo_gpuaco.backends.cpu.graph import make_graph
+from pymoo_gpuaco.backends.cpu.philox import new_stream
+from pymoo_gpuaco.backends.cpu.windows import moves, trials
+from pymoo_gpuaco.backends.cpu.windows.cut import Cutter
+from pymoo_gpuaco.backends.cpu.windows.search import WindowSearch
+from pymoo_gpuaco.backends.cpu.windows.units import make_units, whole_units
+from pymoo_gpuaco.backends.cpu.windows.window import LOGGED, load, make_window
+from pymoo_gpuaco.colony.focused import FocusedParameters
+from pymoo_gpuaco.problems import TSP
+from pymoo_gpuaco.problems.instance import as_instance
+from tests.engine_cases import cloud
+
+
+def units_of(problem, **focused):
+    instance = as_instance(problem, 8)
+    return instance, make_units(instance, make_graph(instance), FocusedParameters(**focused))[0]
+
+
+def window_of(units, tour, positions):
+    w = make_window(len(positions), units.candidates.shape[1])
+    load(units, tour, np.asarray(positions, np.int32), len(positions), np.full(len(tour), -1, np.int32), w)
+    return w
+
+
+def cycle(w, m):
+    return w.city[w.order[:m]]
+
+
+def edges_of(tour):
+    return {frozenset((int(a), int(b))) for a, b in zip(tour, np.roll(tour, -1), strict=True)}
+
+
+@pytest.mark.parametrize("n", [8, 9, 60, 400])
+@pytest.mark.parametrize("metric", ["EUC_2D", "EXACT", "CEIL_2D"])
+def test_gains_are_those_of_the_tours_laid_out(n, metric):
+    instance, units = units_of(cloud(n, n, metric))
+    tour = np.random.default_rng(1).permutation(n).astype(np.int32)
+    search = WindowSearch(instance, units, FocusedParameters())
+
+    def length(row):
+        return search.distance(row, np.roll(row, -1)).sum()
+
+    w = window_of(units, tour, np.arange(n))
+    gain = trials.repair_all(units, w, n)
+    assert np.array_equal(np.sort(cycle(w, n)), np.arange(n))
+    assert gain == length(tour) - length(cycle(w, n))
+    assert gain > 0
+    for hot, cold in ((0.0, 0.0), (300.0, 50.0)):
+        before = length(cycle(w, n))
+        stream = new_stream(np.uint64(5), 0, 1)
+        gain = trials.try_out(units, w, n, 200, hot, cold, stream)
+        assert np.array_equal(np.sort(cycle(w, n)), np.arange(n))
+        assert gain == before - length(cycle(w, n))
+        assert hot > 0 or gain >= 0
+        assert np.array_equal(w.order[w.where], np.arange(n))
+
+
+def test_no_two_opt_move_over_candidates_is_left():
+    n = 150
+    instance, units = units_of(cloud(n, 3))
+    w = window_of(units, np.random.default_rng(1).permutation(n).astype(np.int32), np.arange(n))
+    trials.repair_all(units, w, n)
+    tour = cycle(w, n)
+    place = np.argsort(tour)
+    d = instance.distance(tour[:, None], tour[None])
+    for p in range(n):
+        for c in units.candidates[tour[p]]:
+            q = place[c]
+            a, b = (p + 1) % n, (q + 1) % n
+            assert d[p, a] + d[q, b] <= d[p, q] + d[a, b]
+            assert d[p - 1, p] + d[q - 1, q] <= d[p, q] + d[p - 1, q - 1]
+
+
+def test_what_is_undone_leaves_no_trace():
+    n = 100
+    _, units = units_of(cloud(n, 4))
+    w = window_of(units, np.random.default_rng(2).permutation(n).astype(np.int32), np.arange(n))
+    order = w.order.copy()
+    direction = 1
+    for a, b in ((3, 40), (90, 5), (17, 18), (60, 2)):
+        direction = moves.flip(w.order, w.where, w.log, w.state, n, direction, a, b)
+    assert not np.array_equal(w.order, order)
+    moves.undo(w.order, w.where, w.log, w.state, n, 0)
+    assert np.array_equal(w.order, order)
+    assert np.array_equal(w.order[w.where], np.arange(n))
+    assert w.state[LOGGED] == 0
+
+
+@pytest.mark.parametrize("hot", [0.0, 500.0])
+def test_fixed_links_are_never_broken(hot):
+    n = 300
+    _, units = units_of(cloud(n, 5))
+    tour = np.random.default_rng(3).permutation(n).astype(np.int32)
+    runs = [
+        (0, 12),
+        (30, 55),
+        (80, 82),
+        (100, 180),
+        (200, 203),
+        (250, 300),
+    ]  # the first and the last join at the seam
+    positions = np.concatenate([np.arange(a, b) for a, b in runs])
+    m = len(positions)
+    w = window_of(units, tour, positions)
+    ends = [(tour[b - 1], tour[c]) for (_, b), (c, _) in pairwise(runs)]
+    gain = trials.repair_all(units, w, m) + trials.try_out(
+        units, w, m, 500, hot, 0.0, new_stream(np.uint64(1), 0, 1)
+    )
+    assert gain > 0
+    found = edges_of(cycle(w, m))
+    assert {frozenset(map(int, pair)) for pair in ends} <= found
+    assert frozenset((int(tour[-1]), int(tour[0]))) not in {frozenset(map(int, p)) for p in ends}
+
+
+def test_a_round_of_windows_gives_a_shorter_tour_whatever_the_threads(monkeypatch):
+    n = 600
+    instance, units = units_of(cloud(n, 6))
+    rng = np.random.default_rng(4)
+    start = rng.permutation(n).astype(np.int32)
+    ends = []
+    for threads in ("1", "3"):
+        monkeypatch.setenv("PYMOO_GPUACO_THREADS", threads)
+        search = WindowSearch(instance, units, FocusedParameters(whole_up_to=8, window=128))
+        tour, dirty = start.copy(), np.ones(n, np.uint8)
+        assert search.repair_stretches(tour, dirty, 0, 100) == search.stretches == 5
+        lengths = [instance.tour_length(start), instance.tour_length(tour)]
+        for done in range(0, 60, 6):
+            tour, built = search.round(tour, dirty, done, 6, 30, 0.0, 0.0, done)
+            assert 1 <= built <= 6
+            lengths.append(instance.tour_length(tour))
+        assert lengths == sorted(lengths, reverse=True)
+        assert lengths[-1] < 0.5 * lengths[0]
+        ends.append(tour)
+    assert np.array_equal(*ends)
+
+
+def test_windows_of_a_round_share_no_city_and_no_city_stands_alone():
+    n = 500
+    _, units = units_of(cloud(n, 7))
+    tour = np.random.default_rng(5).permutation(n).astype(np.int32)
+    where = np.argsort(tour).astype(np.int32)
+    cutter = Cutter(units.candidates, 100)
+    for first in (0, 4):
+        windows = cutter.round(tour, where, first, 4, np.zeros(n, np.uint8))
+        together = np.concatenate(windows)
+        assert len(set(together)) == len(together)
+        for positions in windows:
+            assert np.array_equal(positions, np.unique(positions))
+            own = set(positions.tolist())
+            assert all((p + 1) % n in own or (p - 1) % n in own for p in own)
+
+
+def test_units_are_whole_and_fine_enough():
+    assert whole_units(as_instance(cloud(50), 5)) == 1.0
+    exact = as_instance(TSP(np.random.default_rng(0).random((50, 2)) * 1e-7, metric="EXACT"), 5)
+    scale = whole_units(exact)
+    assert scale * exact.neighbour_distances.mean() >= 2**19
+    assert np.log2(scale) == int(np.log2(scale))
+    assert whole_units(as_instance(TSP(np.zeros((12, 2)), metric="EXACT"), 5)) == 1.0

@@ -1,0 +1,278 @@
+"""What every engine whose ants change good tours must do: the roles of a colony, on both engines."""
+
+from __future__ import annotations
+
+import math
+import time
+
+import numpy as np
+import pytest
+
+from pymoo_gpuaco.backends import (
+    Accepts,
+    Builder,
+    ColonyEngine,
+    FollowsProgress,
+    Improver,
+    Stateful,
+    Stoppable,
+    Trails,
+)
+from pymoo_gpuaco.colony.trails import TrailUpdate
+from pymoo_gpuaco.problems import TSP
+from tests.engine_cases import BACKENDS, INSTANCES, asymmetric, cloud, focused
+from tests.test_doors import BAD_ROWS
+from tests.test_engines import assert_permutations
+from tests.windows_cases import folder
+
+__all__ = ["folder"]  # a fixture
+
+NAMES = [name for name, p in INSTANCES.items() if p.symmetric and p.n_cities >= 8]
+
+
+@pytest.fixture(autouse=True)
+def short(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Generations, and improving, of a few rounds: an emulated device takes seconds for each."""
+    from pymoo_gpuaco.backends.cuda import focused as engine
+    from pymoo_gpuaco.backends.cuda.windows import windows
+
+    monkeypatch.setattr(engine, "ROUNDS", 4)
+    monkeypatch.setattr(engine, "ROUNDS_AT_ONCE", 2)
+    monkeypatch.setattr(engine, "FIRST_CYCLE", 6)
+    monkeypatch.setattr(engine, "MOST_TOURS", 2)
+    monkeypatch.setattr(windows, "_IMPROVEMENT", windows._IMPROVEMENT[::12])
+
+
+def everything(engine, lengths):
+    return engine.tours(range(len(lengths)))
+
+
+def same_state(one, two) -> bool:
+    one, two = one.export_state(), two.export_state()
+    return one.keys() == two.keys() and all(np.array_equal(one[name], two[name]) for name in one)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+class TestFocused:
+    @pytest.mark.parametrize("name", NAMES)
+    def test_tours_are_permutations_and_lengths_exact(self, name, backend):
+        problem = INSTANCES[name]
+        engine = focused(problem, backend)
+        before = np.inf
+        for key in (0, 7, 2**64 - 1):
+            lengths = engine.construct(key)
+            tours = everything(engine, lengths)
+            assert_permutations(tours, problem.n_cities)
+            assert np.array_equal(engine.tours([int(lengths.argmin())])[0], tours[lengths.argmin()])
+            expected = problem.tour_lengths(tours)
+            if problem.integral:
+                assert np.array_equal(lengths, expected)
+            else:
+                assert lengths == pytest.approx(expected, rel=1e-12)
+            before = min(before, lengths.min())
+        assert before <= engine.greedy_tour()[1]
+
+    def test_roles_and_kind(self, backend):
+        engine = focused(cloud(9), backend)
+        for role in (ColonyEngine, Builder, Improver, Trails, Stateful, Accepts, FollowsProgress):
+            assert isinstance(engine, role)
+        assert engine.kind == backend
+        assert engine.n_ants >= 1
+        engine.construct(1)
+        assert engine.n_built >= 1
+
+    def test_the_greedy_tour_begins_where_it_is_told(self, backend):
+        problem = cloud(40, 2)
+        engine = focused(problem, backend)
+        tour, length = engine.greedy_tour()
+        assert_permutations(tour[None], 40)
+        assert length == problem.tour_length(tour)
+        assert engine.greedy_tour(7)[1] == length
+        with pytest.raises(ValueError, match="start"):
+            engine.greedy_tour(40)
+
+    def test_the_key_decides_everything(self, backend):
+        problem = cloud(300, 9)
+        one, two, other = (focused(problem, backend) for _ in range(3))
+        for key in (3, 2**63 + 5):
+            assert np.array_equal(one.construct(key), two.construct(key))
+            assert same_state(one, two)
+            other.construct(key + 1)
+            assert not same_state(one, other)
+
+    @pytest.mark.parametrize("problem", [cloud(60, 2), cloud(60, 2, "EXACT")], ids=["whole", "fractions"])
+    @pytest.mark.parametrize("generations", [0, 1, 3])
+    def test_an_imported_state_continues_bit_by_bit(self, generations, problem, backend):
+        original, copy, fresh = (focused(problem, backend) for _ in range(3))
+        copy.construct(99)  # one that has been somewhere else, and one that has not
+        for key in range(generations):
+            lengths = original.construct(key)
+            best = original.tours([int(lengths.argmin())])[0]
+            original.update_trails(TrailUpdate(0.1, ((best, 0.5),), tau_min=0.01, tau_max=2.0))
+        for engine in (copy, fresh):
+            engine.import_state(original.export_state())
+            assert same_state(original, engine)
+        for key in (50, 51):
+            lengths = original.construct(key)
+            for engine in (copy, fresh):
+                assert np.array_equal(engine.construct(key), lengths)
+                assert same_state(original, engine)
+
+    def test_a_long_run_finds_the_optimum_of_a_circle(self, backend):
+        angle = np.random.default_rng(3).permutation(60) * 2 * np.pi / 60
+        problem = TSP(np.column_stack([np.cos(angle), np.sin(angle)]) * 1e4, metric="EUC_2D")
+        best = problem.tour_length(np.argsort(angle))
+        engine = focused(problem, backend)
+        assert min(engine.construct(key).min() for key in range(4)) == best
+
+    def test_unknown_progress_is_no_end(self, backend):
+        problem = cloud(60, 2)
+        told, untold, ending = (focused(problem, backend) for _ in range(3))
+        told.expect(math.nan)
+        ending.expect(1.0)
+        for key in range(3):
+            assert np.array_equal(told.construct(key), untold.construct(key))
+        assert same_state(told, untold)
+        assert math.isnan(told._cooling.progress)
+        assert ending._cooling.progress == 1.0
+
+    def test_the_best_tour_is_kept_while_tours_are_warm(self, backend):
+        problem = cloud(80, 4)
+        engine = focused(problem, backend)
+        least = np.inf
+        for key in range(5):
+            least = min(least, engine.construct(key).min())
+            assert problem.tour_length(engine.export_state()["best"][0]) <= least
+
+    def test_accepted_tours_are_merged(self, backend):
+        problem = cloud(70, 2)
+        better = focused(problem, "cpu")
+        lengths = np.concatenate([better.construct(key) for key in range(20)])
+        good = better.tours([0])
+        for built in (False, True):
+            engine = focused(problem, backend)
+            if built:
+                engine.construct(1)
+            engine.accept(np.concatenate([np.arange(70)[None], good]), [9e9, lengths[-1]])
+            best = engine.export_state()["best"][0]
+            assert problem.tour_length(best) <= lengths[-1]
+            engine.accept(np.empty((0, 70), np.int32), [])
+            assert np.array_equal(engine.export_state()["best"][0], best)
+            engine.construct(2)
+            assert problem.tour_length(engine.export_state()["best"][0]) <= lengths[-1]
+
+    def test_improving_leaves_the_colony_alone(self, backend):
+        problem = cloud(60, 1)
+        engine, other = (focused(problem, backend) for _ in range(2))
+        start = np.array([np.random.default_rng(s).permutation(60) for s in range(5)])
+        for built in (False, True):
+            if built:
+                engine.construct(1)
+                other.construct(1)
+            tours, lengths = engine.improve(start, 5)
+            assert np.array_equal(lengths, problem.tour_lengths(tours))
+            assert np.all(lengths < problem.tour_lengths(start))
+            for few in (3, 1, 0):
+                fewer, their = engine.improve(start[:few].reshape(few, 60), 5)
+                assert np.array_equal(fewer, tours[:few])
+                assert np.array_equal(their, lengths[:few])
+            assert same_state(engine, other)
+        assert np.array_equal(engine.construct(2), other.construct(2))
+        assert same_state(engine, other)
+
+    def test_trail_update_by_hand(self, backend):
+        # evaporation from 1.0 to 0.5, and tour edges + 0.25, cut to 0.7
+        n = 8
+        problem = TSP(np.column_stack([np.arange(n), np.zeros(n)]))
+        engine = focused(problem, backend, k=7)
+        tour = np.arange(n)
+        engine.update_trails(TrailUpdate(0.5, ((tour, 0.25),), tau_min=0.1, tau_max=0.7))
+        tau = engine.export_state()["tau"]
+        assert set(np.unique(np.round(tau, 4))) == {np.float32(0.5), np.float32(0.7)}
+        assert 12 <= (tau > 0.6).sum() <= 2 * n  # both directions of each edge that is a candidate
+        assert engine.branching_factor(0.05) == pytest.approx((tau > 0.6).sum() / n)
+
+    def test_without_time_there_is_a_tour(self, backend):
+        problem = cloud(100, 3)
+        engine = focused(problem, backend)
+        if not isinstance(engine, Stoppable):
+            pytest.skip("this engine's generations are short")
+        engine.stop_at(time.monotonic() - 1.0)
+        lengths = engine.construct(1)
+        assert np.array_equal(lengths, problem.tour_lengths(everything(engine, lengths)))
+        few = engine.n_built
+        assert few >= 1
+        engine.stop_at(None)
+        engine.construct(2)
+        assert engine.n_built > few
+        assert engine.rescued() is None
+
+    def test_time_enough_changes_nothing(self, backend):
+        engine, other = (focused(cloud(60), backend) for _ in range(2))
+        if not isinstance(engine, Stoppable):
+            pytest.skip("this engine's generations are short")
+        engine.stop_at(time.monotonic() + 1e4)
+        for key in range(2):
+            assert np.array_equal(engine.construct(key), other.construct(key))
+        assert same_state(engine, other)
+
+    @pytest.mark.parametrize("row", BAD_ROWS.values(), ids=BAD_ROWS)
+    def test_what_is_no_tour_is_refused(self, row, backend):
+        engine = focused(cloud(12), backend)
+        before = engine.export_state()
+        for door in (lambda: engine.improve(row[None], 1), lambda: engine.accept(row[None], [1.0])):
+            with pytest.raises(ValueError, match="tours"):
+                door()
+        assert all(np.array_equal(before[name], array) for name, array in engine.export_state().items())
+
+    @pytest.mark.parametrize(
+        ("name", "spoil"),
+        [("tau", np.nan), ("tau", -1.0), ("rest", np.nan), ("tours", 10**6), ("tours", 3), ("best", 3)],
+    )
+    def test_a_spoilt_state_changes_nothing(self, name, spoil, backend):
+        engine = focused(cloud(12), backend)
+        engine.construct(1)
+        state = engine.export_state()
+        spoilt = state[name].astype(np.int64 if state[name].dtype.kind == "i" else np.float64)
+        spoilt.flat[0], spoilt.flat[-1] = spoil, spoil
+        with pytest.raises(ValueError, match=name):
+            engine.import_state({**state, "tau": state["tau"] + 1.0, name: spoilt})
+        for array in ("tau", "tours", "best"):
+            lacking = {key: value for key, value in state.items() if key != array}
+            with pytest.raises(ValueError, match=f"no array '{array}'"):
+                engine.import_state(lacking)
+        assert all(np.array_equal(state[key], array) for key, array in engine.export_state().items())
+
+    def test_a_state_of_another_instance_is_refused(self, backend):
+        with pytest.raises(ValueError, match="state"):
+            focused(cloud(31), backend).import_state(focused(cloud(30), backend).export_state())
+
+    def test_asymmetric_instances_are_refused(self, backend):
+        with pytest.raises(ValueError, match="symmetric"):
+            focused(asymmetric(12), backend)
+
+
+@pytest.mark.gpu
+def test_fewer_cities_than_a_window_needs_are_refused():
+    with pytest.raises(ValueError, match="at least 8 cities, got 7"):
+        focused(cloud(7), "cuda")
+
+
+@pytest.mark.gpu
+def test_an_interrupt_in_a_generation_leaves_the_best_tour(monkeypatch):
+    problem = cloud(300, 1)
+    engine = focused(problem, "cuda")
+    engine.construct(1)
+
+    def strike():
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(engine.device, "wait", strike)
+    with pytest.raises(KeyboardInterrupt):
+        engine.construct(2)
+    tour, length = engine.rescued()
+    assert problem.tour_length(tour) == length
+    monkeypatch.undo()
+    lengths = engine.construct(3)
+    assert engine.rescued() is None
+    assert np.array_equal(lengths, problem.tour_lengths(everything(engine, lengths)))

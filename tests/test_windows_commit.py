@@ -1,0 +1,224 @@
+"""Exchanges committed on the device against those of the host: the same are taken, and the tours are the same."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from pymoo_gpuaco.backends.cuda.windows.windows import Windows
+from pymoo_gpuaco.exchange import Exchanges, lay_out, select
+from pymoo_gpuaco.problems import TSP
+from tests.test_exchange import edges_of, pack, reversal, segment_swap
+from tests.windows_cases import FOUND, emulated, folder, windows_of
+
+__all__ = ["emulated", "folder"]  # fixtures
+
+ACCEPTED = 1  # State of commit.cu
+Pairs = list[tuple[int, int]]
+
+
+def cities_in_a_plane(n: int) -> TSP:
+    return TSP(np.random.default_rng(n).uniform(0, 1000, (n, 2)), metric="EUC_2D")
+
+
+def part_of(n: int, tours: int, windows: int) -> Windows:
+    return windows_of(cities_in_a_plane(n), tours, windows, 4)
+
+
+def commit(part: Windows, tours: np.ndarray, found: list[Exchanges]) -> tuple[np.ndarray, np.ndarray]:
+    """Commit the exchanges of every tour; return which were taken (tours, windows), and the tours they become."""
+    device, n = part._device, tours.shape[1]
+    table = np.zeros((part.tours, part.windows), FOUND)
+    row = 0
+    for own, exchanges in zip(table, found, strict=True):
+        count = len(exchanges.gain)
+        own["gain"][:count], own["edges"][:count] = exchanges.gain, np.diff(exchanges.first)
+        own["first"][:count] = row + exchanges.first[:-1]
+        row += len(exchanges.removed)
+    with device.working():
+        part.load(tours)
+        device.write("window_found", table)
+        device.write("window_removed", np.concatenate([e.removed for e in found]))
+        device.write("window_added", np.concatenate([e.added for e in found]))
+        part.commit()
+        states = np.empty(table.shape, np.uint8)
+        device.read(states, "window_states")
+        for name in ("window_claims", "window_bits"):
+            left = np.empty(part.needed()[name], np.uint8)
+            device.read(left, name)
+            assert not left.any(), f"{name} is not left as it was found"
+        positions = np.empty((part.tours, n), np.int32)
+        device.read(positions, "window_positions")
+        laid = part.read()
+    assert np.array_equal(np.take_along_axis(positions, laid, axis=1), np.tile(np.arange(n), (len(laid), 1)))
+    return states == ACCEPTED, laid
+
+
+def compare(part: Windows, tours: np.ndarray, found: list[Exchanges]) -> np.ndarray:
+    """Commit on both sides; return what was taken."""
+    taken, laid = commit(part, tours, found)
+    for own, tour, new, exchanges in zip(taken, tours, laid, found, strict=True):
+        accepted, segments = select(len(tour), exchanges)
+        expected = np.empty_like(tour)
+        lay_out(tour, segments, expected)
+        assert np.array_equal(own[: len(accepted)], accepted)
+        assert not own[len(accepted) :].any()
+        assert np.array_equal(new, expected)
+    return taken
+
+
+def double_bridge(n: int, places: np.ndarray) -> tuple[Pairs, Pairs]:
+    """Four edges out, at four places: stretches B, C, D behind the first become D, C, B."""
+    a, b, c, d = map(int, np.sort(places))
+    end = (d + 1) % n
+    return [(a, a + 1), (b, b + 1), (c, c + 1), (d, end)], [(a, c + 1), (d, b + 1), (c, a + 1), (b, end)]
+
+
+def moved_city(n: int, city: int, to: int) -> tuple[Pairs, Pairs]:
+    """A city moves behind the one at ``to``: its position loses both edges."""
+    before, after, behind = (city - 1) % n, (city + 1) % n, (to + 1) % n
+    return [(before, city), (city, after), (to, behind)], [(before, after), (to, city), (city, behind)]
+
+
+def random_exchanges(rng: np.random.Generator, n: int, count: int) -> Exchanges:
+    """Valid ones alone; many have the same gain."""
+    removed, added = [], []
+    for _ in range(count):
+        kind, start = rng.integers(4), int(rng.integers(n))
+        if kind == 0 or n < 8:
+            out, into = reversal(n, start, int(rng.integers(2, n - 1)))
+        elif kind == 1:
+            first = int(rng.integers(1, n // 2 - 1))
+            out, into = segment_swap(n, start, first, int(rng.integers(1, n - 1 - first)))
+        elif kind == 2:
+            out, into = moved_city(n, start, (start + int(rng.integers(2, n - 2))) % n)
+        else:
+            out, into = double_bridge(n, rng.choice(n, 4, replace=False))
+        removed.append(out)
+        added.append(into)
+    return pack(rng.integers(1, 9, count), removed, added)
+
+
+def tours_of(rng: np.random.Generator, n: int, m: int) -> np.ndarray:
+    return np.array([rng.permutation(n) for _ in range(m)], np.int32)
+
+
+def random_cases(n: int, tours: int, windows: int, times: int) -> None:
+    rng = np.random.default_rng(n)
+    part = part_of(n, tours, windows)
+    taken = refused = 0
+    for _ in range(times):
+        found = [random_exchanges(rng, n, int(rng.integers(windows + 1))) for _ in range(tours)]
+        accepted = compare(part, tours_of(rng, n, tours), found)
+        taken += int(accepted.sum())
+        refused += sum(len(e.gain) for e in found) - int(accepted.sum())
+    assert taken > 0
+    assert refused > 0  # some contradict each other
+
+
+# 8 is the fewest of an engine; all positions of so few are claimed at once
+@pytest.mark.parametrize(
+    ("n", "tours", "windows"), [(8, 2, 4), (9, 1, 7), (33, 3, 6), (64, 2, 20), (200, 1, 30)]
+)
+def test_the_same_as_on_the_host(n, tours, windows, emulated):
+    random_cases(n, tours, windows, 12)
+
+
+def test_five_cities(emulated):
+    # fewer than an engine takes: an instance of 8 lends the kernels
+    part = part_of(8, 1, 4)
+    part._cities.n = 5
+    rng = np.random.default_rng(0)
+    for _ in range(20):
+        compare(part, tours_of(rng, 5, 1), [random_exchanges(rng, 5, 4)])
+
+
+def test_exchanges_that_split_the_tour_together(emulated):
+    # each closes a ring around the one inside it: all are dropped, after more rounds than the gentle ones
+    n, count = 120, 18
+    removed = [[(i * 3, i * 3 + 1), (n - 2 - i * 3, n - 1 - i * 3)] for i in range(count)]
+    added = [[(i * 3, n - 1 - i * 3), (n - 2 - i * 3, i * 3 + 1)] for i in range(count)]
+    taken = compare(
+        part_of(n, 1, count), np.arange(n, dtype=np.int32)[None], [pack([1] * count, removed, added)]
+    )
+    assert not taken.any()
+
+
+def test_two_that_are_fine_alone_and_not_together(emulated):
+    # stretches that overlap change places, and no position is claimed twice: several cycles; the weaker goes
+    n = 60
+    one, two = segment_swap(n, 0, 10, 20), segment_swap(n, 5, 10, 20)
+    exchanges = pack([3, 5], [one[0], two[0]], [one[1], two[1]])
+    tour = np.arange(n, dtype=np.int32)[None]
+    part = part_of(n, 1, 2)
+    alone = [compare(part, tour, [pack([1], [e[0]], [e[1]])]).sum() for e in (one, two)]
+    assert alone == [1, 1]
+    taken = compare(part, tour, [exchanges])
+    assert taken.tolist() == [[False, True]]
+
+
+def test_of_equal_ones_the_first_wins(emulated):
+    n = 40
+    one, two = reversal(n, 3, 6), reversal(n, 9, 5)  # both touch positions 9 and 10
+    taken = compare(
+        part_of(n, 1, 2),
+        np.arange(n, dtype=np.int32)[None],
+        [pack([2, 2], [one[0], two[0]], [one[1], two[1]])],
+    )
+    assert taken.tolist() == [[True, False]]
+
+
+def test_worse_ones_are_taken_too_and_last(emulated):
+    # annealing hands out exchanges that lengthen the tour
+    n = 40
+    one, two, three = reversal(n, 3, 6), reversal(n, 9, 5), reversal(n, 25, 4)
+    parts = (one, two, three)
+    taken = compare(
+        part_of(n, 1, 3),
+        np.arange(n, dtype=np.int32)[None],
+        [pack([-5, -1, -3], [p[0] for p in parts], [p[1] for p in parts])],
+    )
+    assert taken.tolist() == [[False, True, True]]
+
+
+def test_nothing_to_commit(emulated):
+    rng = np.random.default_rng(1)
+    tours = tours_of(rng, 50, 2)
+    _, laid = commit(part_of(50, 2, 3), tours, [pack([], [], []), pack([], [], [])])
+    assert np.array_equal(laid, tours)
+
+
+def test_what_was_added_is_there_and_what_was_removed_is_not(emulated):
+    # independent of the host's commit
+    rng, n = np.random.default_rng(5), 90
+    exchanges = random_exchanges(rng, n, 12)
+    tours = tours_of(rng, n, 1)
+    taken, laid = commit(part_of(n, 1, 12), tours, [exchanges])
+    edges = edges_of(tours[0])
+    for i in np.flatnonzero(taken[0]):
+        rows = slice(exchanges.first[i], exchanges.first[i + 1])
+        edges -= {frozenset(map(int, pair)) for pair in tours[0][exchanges.removed[rows]]}
+        edges |= {frozenset(map(int, pair)) for pair in tours[0][exchanges.added[rows]]}
+    assert edges_of(laid[0]) == edges
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize(("n", "tours", "windows"), [(9, 2, 5), (300, 3, 60), (5000, 4, 300)])
+def test_the_same_as_on_the_host_by_all_threads(n, tours, windows):
+    random_cases(n, tours, windows, 5)
+
+
+@pytest.mark.gpu
+@pytest.mark.slow
+def test_a_million_cities():
+    n, count = 1_000_000, 6000
+    rng = np.random.default_rng(3)
+    parts = []
+    for start in rng.integers(0, n, count):
+        if rng.random() < 0.5:
+            parts.append(segment_swap(n, int(start), *map(int, rng.integers(1, 400, 2))))
+        else:
+            parts.append(reversal(n, int(start), int(rng.integers(2, n - 2))))
+    exchanges = pack(rng.integers(1, 99, count), [p[0] for p in parts], [p[1] for p in parts])
+    taken = compare(part_of(n, 1, count), tours_of(rng, n, 1), [exchanges])
+    assert taken.sum() > count / 2

@@ -1,0 +1,170 @@
+"""The best move of three_opt.cuh against every sequential 3-opt move tried one by one, on the host."""
+
+from __future__ import annotations
+
+import struct
+from collections import Counter
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from pymoo_gpuaco.backends.cuda.windows import windows as module
+from tests import emulator
+
+NONE, NEAR = 255, 8
+SOURCE = """#include "windows/three_opt.cuh"
+extern "C" __global__ void look(CITIES_PARAMETERS, int m, const unsigned char* near, const unsigned short* tied,
+                                float* gains, int* orders) {
+    extern __shared__ uint4 shared[];
+    Window& w = *reinterpret_cast<Window*>(shared);
+    const Cities cities = CITIES;
+    const View view{w, cities, 1.0f, m};
+    for (int i = lane_id(); i < m; i += 32) {
+        w.point[i] = point_of(cities, i);
+        w.city[i] = i;
+        w.order[i] = w.place[i] = i;
+        w.tied[i] = tied[i];
+        for (int s = 0; s < NEAR; ++s) w.near[i][s] = near[NEAR * i + s];
+    }
+    __syncwarp();
+    view.measure(0, m);
+    const int t2 = blockIdx.x;
+    const Move move = best_move(view, t2);
+    if (move.gain > 0.0f)
+        make_move(view, Path{view, w.place[t2], move.code >> 24 ? -1 : 1}, move.code & 255, move.code >> 8 & 255,
+                  move.code >> 16 & 255);
+    for (int i = lane_id(); i < m; i += 32) orders[t2 * m + i] = w.order[i];
+    if (lane_id() == 0) gains[t2] = move.gain;
+}
+extern "C" __global__ void size_of_window(int* bytes) {
+    if (lane_id() == 0) *bytes = sizeof(Window);
+}
+"""
+
+
+@pytest.fixture
+def build(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch):
+    if emulator.COMPILER is None:
+        pytest.skip("the emulator is compiled by g++, which is not on the PATH")
+    folder: Path = tmp_path_factory.getbasetemp() / "emulated_windows"
+    folder.mkdir(exist_ok=True)
+    read = emulator.sources.read
+    monkeypatch.setattr(emulator.sources, "read", lambda name: SOURCE if name == "look.cu" else read(name))
+    return lambda **definitions: emulator.build("look.cu", definitions, folder)
+
+
+def looks(library, places, near, tied):
+    """Gain of the best move at every city, and the order (m, m) that the move leaves."""
+    m = len(places)
+    points = np.ascontiguousarray(places, np.float32)
+    gains, orders = np.zeros(m, np.float32), np.zeros((m, m), np.int32)
+    pointers = (array.ctypes.data for array in (near, tied, gains, orders))
+    packed = struct.pack("@PPPPiiPPPP", 0, 0, points.ctypes.data, 0, m, m, *pointers)
+    assert library.run_look(m, 32, packed) == 0
+    return gains, orders
+
+
+def is_one_cycle(edges: Counter, m: int) -> bool:
+    """Whether a multiset of edges is a tour; an edge may be there twice only if nothing else could be."""
+    beside: dict[int, list[int]] = {i: [] for i in range(m)}
+    for (a, b), times in edges.items():
+        if times not in (0, 1):
+            return False
+        if times:
+            beside[a].append(b)
+            beside[b].append(a)
+    if any(len(ends) != 2 for ends in beside.values()):
+        return False
+    before, here, seen = -1, 0, 1
+    while True:
+        one, two = beside[here]
+        before, here = here, two if one == before else one
+        if here == 0:
+            return seen == m
+        seen += 1
+
+
+def edge(a, b):
+    return (a, b) if a < b else (b, a)
+
+
+def best_by_trying(t2: int, D, near, ties) -> float:
+    """Gain of the best 2-opt or sequential 3-opt move of the tour 0, 1, .., m-1 with a gain after each step."""
+    m = len(D)
+    tour = Counter(edge(i, (i + 1) % m) for i in range(m))
+
+    def beside(city):
+        return [c for c in ((city - 1) % m, (city + 1) % m) if edge(city, c) not in ties]
+
+    def gain_if_tour(gain, out, into):
+        if any(a == b for a, b in into):
+            return 0.0
+        changed = tour.copy()
+        for pair in out:
+            changed[edge(*pair)] -= 1
+        for pair in into:
+            changed[edge(*pair)] += 1
+        return gain if gain > 0 and is_one_cycle(changed, m) else 0.0
+
+    best = 0.0
+    for t1 in beside(t2):
+        for t3 in near[t2]:
+            if t3 in (NONE, (t2 - 1) % m, (t2 + 1) % m) or D[t1, t2] <= D[t2, t3]:
+                continue
+            for t4 in beside(t3):
+                two = D[t1, t2] - D[t2, t3] + D[t3, t4]
+                out, into = [(t1, t2), (t3, t4)], [(t2, t3)]
+                best = max(best, gain_if_tour(two - D[t4, t1], out, [*into, (t4, t1)]))
+                for t5 in near[t4]:
+                    if t5 == NONE or two <= D[t4, t5]:
+                        continue
+                    for t6 in beside(t5):
+                        three = two - D[t4, t5] + D[t5, t6] - D[t6, t1]
+                        best = max(best, gain_if_tour(three, [*out, (t5, t6)], [*into, (t4, t5), (t6, t1)]))
+    return best
+
+
+def small_window(rng, m):
+    """Places (m, 2), distances, neighbours (m, 8), and cities tied to the next."""
+    places = rng.integers(0, 60, (m, 2))
+    D = np.floor(np.hypot(*(places[:, None] - places[None]).transpose(2, 0, 1)) + 0.5)
+    order = np.argsort(D + np.diag(np.full(m, 1e9)), axis=1, kind="stable")[:, : min(NEAR, m - 1)]
+    near = np.full((m, NEAR), NONE, np.uint8)
+    near[:, : order.shape[1]] = order
+    near[rng.random(near.shape) < 0.15] = NONE  # not in the window
+    tied, ties = np.full(m, NONE << 8 | NONE, np.uint16), set()
+    for i in np.flatnonzero(rng.random(m) < 0.2).tolist():
+        after = (i + 1) % m
+        ties.add(edge(i, after))
+        tied[i] = tied[i] & 0xFF | after << 8
+        tied[after] = tied[after] & 0xFF00 | i
+    return places, D, near, tied, ties
+
+
+@pytest.mark.parametrize("m", [8, 9, 13, 20, 33])
+def test_the_best_move_is_found_and_made(m, build):
+    library = build(METRIC=1, DIMENSIONS=2, TABLE=0)
+    rng = np.random.default_rng(m)
+    moves = 0
+    for _ in range(max(1, 80 // m)):
+        places, D, near, tied, ties = small_window(rng, m)
+        gains, orders = looks(library, places, near, tied)
+        old = D[np.arange(m), np.roll(np.arange(m), -1)].sum()
+        for t2 in range(m):
+            assert gains[t2] == best_by_trying(t2, D, near.tolist(), ties), t2
+            order = orders[t2]
+            assert np.array_equal(np.sort(order), np.arange(m))
+            assert old - D[order, np.roll(order, -1)].sum() == gains[t2]
+            assert ties <= {edge(*pair) for pair in pairwise([*order.tolist(), int(order[0])])}
+            moves += gains[t2] > 0
+    assert moves > m
+
+
+@pytest.mark.parametrize("axes", [2, 3])
+def test_a_window_takes_the_shared_memory_that_is_asked_for(axes, build):
+    library = build(METRIC=1, DIMENSIONS=axes, TABLE=0)
+    size = np.zeros(1, np.int32)
+    assert library.run_size_of_window(1, 32, struct.pack("@P", size.ctypes.data)) == 0
+    assert module._WINDOW_BYTES[axes] == size[0]

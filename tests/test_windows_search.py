@@ -1,0 +1,255 @@
+"""What windows find on the device: each exchange alone is a tour, and as much shorter as it says."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from pymoo_gpuaco.backends.cuda.windows import windows as module
+from pymoo_gpuaco.backends.cuda.windows.windows import Ant, Trials
+from pymoo_gpuaco.problems import TSP
+from pymoo_gpuaco.problems.instance import as_instance
+from tests.engine_cases import cloud
+from tests.test_exchange import edges_of
+from tests.windows_cases import each, emulated, engine_of, folder, search, windows_of
+
+__all__ = ["emulated", "folder"]  # fixtures
+
+DESCENT = Trials(trials=2, all_queued=True)
+COOL = Trials(trials=8, slack=100.0)
+HOT = Trials(trials=6, heat=60.0)
+
+
+def nearest_neighbour_tours(problem: TSP, m: int) -> np.ndarray:
+    """Tours (m, n), each from another city; good enough for windows to change them in few places."""
+    D, n = problem.D, problem.n_cities
+    tours = np.empty((m, n), np.int32)
+    for start, tour in enumerate(tours):
+        left = np.ones(n, bool)
+        city = start
+        for place in range(n):
+            tour[place], left[city] = city, False
+            if place + 1 < n:
+                city = int(np.where(left, D[city], np.inf).argmin())
+    return tours
+
+
+def applied(tour: np.ndarray, removed: np.ndarray, added: np.ndarray) -> np.ndarray:
+    """The tour after one exchange, edge by edge; fails unless it is one."""
+    n = len(tour)
+    beside = [{(p - 1) % n, (p + 1) % n} for p in range(n)]
+    for a, b in removed.tolist():
+        beside[a].remove(b)
+        beside[b].remove(a)
+    for a, b in added.tolist():
+        assert a != b
+        assert b not in beside[a]
+        beside[a].add(b)
+        beside[b].add(a)
+    assert {len(ends) for ends in beside} == {2}
+    order, before = [0], -1
+    while len(order) < n:
+        before, here = order[-1], next(p for p in sorted(beside[order[-1]]) if p != before)
+        order.append(here)
+    assert len(set(order)) == n
+    assert 0 in beside[order[-1]]
+    return tour[order]
+
+
+def check(
+    problem: TSP, tours: int = 2, windows: int = 4, ways: tuple[Trials, ...] = (DESCENT, COOL, HOT)
+) -> int:
+    """Search and look at every exchange; the number of exchanges."""
+    engine = engine_of(problem, tours, windows)
+    part, seen = engine.windows, 0
+    rows = nearest_neighbour_tours(problem, tours)
+    for key, how in enumerate(ways):
+        for tour, exchanges in zip(rows, search(part, rows, key, how), strict=True):
+            for gain, removed, added in each(exchanges):
+                seen += 1
+                new = applied(tour, removed, added)
+                assert edges_of(new) != edges_of(tour)
+                change = problem.tour_length(tour) - problem.tour_length(new)
+                assert gain == change if problem.integral else gain == pytest.approx(change, abs=1e-6)
+                assert how.heat > 0.0 or gain >= 0.0
+    return seen
+
+
+# a window has up to 255 cities: all of them, one too few, some
+@pytest.mark.parametrize("n", [8, 9, 255, 256, 1000])
+def test_every_exchange_is_a_tour_of_that_length(n, emulated):
+    assert check(cloud(n, n)) > 0
+
+
+PROBLEMS = {
+    "ceiling": cloud(300, 1, "CEIL_2D"),
+    "ATT": cloud(300, 2, "ATT"),
+    "GEO": TSP(np.random.default_rng(3).uniform(-80, 80, (280, 2)), metric="GEO"),
+    "Manhattan": cloud(300, 4, "MAN_2D"),
+    "maximum": cloud(300, 5, "MAX_2D"),
+    "not rounded": cloud(300, 6, "EXACT"),
+    "not rounded and tiny": TSP(np.random.default_rng(6).random((260, 2)) * 1e-6, metric="EXACT"),
+    "far apart": TSP(np.random.default_rng(6).random((260, 2)) * 1e8, metric="EUC_2D"),
+    "in space": TSP(np.random.default_rng(7).integers(0, 500, (300, 3)), metric="EUC_3D"),
+    "matrix": TSP(matrix=cloud(270, 8).D),
+    "matrix of fractions": TSP(matrix=cloud(60, 8, "EXACT").D),
+    "all distances 5": TSP(matrix=5.0 * (1 - np.eye(40))),
+    "at 70 places": TSP(np.random.default_rng(9).integers(0, 900, (70, 2)).repeat(5, axis=0)),
+    "at one place": TSP(np.zeros((300, 2)), metric="EUC_2D"),
+    "lattice": TSP(np.indices((18, 18)).reshape(2, -1).T * 10, metric="EUC_2D"),
+}
+
+
+# each metric is compiled for the host in seconds; the rest run on a device, or with --emulate
+@pytest.mark.parametrize(
+    "name", ["GEO", "not rounded", "matrix", "all distances 5", "at 70 places", "at one place", "lattice"]
+)
+def test_other_distances(name, emulated):
+    assert check(PROBLEMS[name]) > 0 or name == "at one place"
+
+
+def test_ants_that_follow_trails(emulated):
+    problem = cloud(300, 1)
+    engine = engine_of(problem, 2, 4)
+    engine.reset_trails(1.0)
+    rows = nearest_neighbour_tours(problem, 2)
+    with engine.device.working():
+        engine._weigh()
+    found = [search(engine.windows, rows, 5, Trials(trials=6, heat=60.0, guided=share)) for share in (0, 100)]
+    assert not np.array_equal(found[0][0].gain, found[1][0].gain)
+    for tour, exchanges in zip(rows, found[1], strict=True):
+        for gain, removed, added in each(exchanges):
+            assert gain == problem.tour_length(tour) - problem.tour_length(applied(tour, removed, added))
+
+
+def test_weights_by_hand(emulated):
+    # tau^alpha eta^beta, eta in units of the nearest; edges that are no candidates share one trail
+    problem = cloud(60, 4)
+    engine = engine_of(problem, 1, 1, candidates=5)
+    tau = np.random.default_rng(0).uniform(0.1, 2.0, (60, 5)).astype(np.float32)
+    engine.import_state({**engine.export_state(), "tau": tau, "rest": np.full(1, 0.05, np.float32)})
+    engine._ant = Ant(2.0, 3.0, 0.5)
+    near = engine.windows._near
+    weights = np.empty(near.shape, np.float32)
+    with engine.device.working():
+        engine._weigh()
+        engine.device.read(weights, "window_weights")
+    for which, city, slot in np.ndindex(near.shape):
+        other = near[which, city, slot]
+        at = np.flatnonzero(engine.instance.neighbours[city] == other)
+        trail = tau[city, at[0]] if len(at) else 0.05
+        eta = max(problem.D[city, near[which, city, 0]], 0.5) / max(problem.D[city, other], 0.5)
+        assert weights[which, city, slot] == pytest.approx(trail**2 * eta**3, rel=1e-5)
+
+
+def test_ants_kick_where_the_trails_are(emulated):
+    # trails at no city, at one of 200, at all: where there is none an ant finds nothing to force in
+    problem, n = cloud(200, 4), 200
+    engine = engine_of(problem, 1, 10)
+    tour = nearest_neighbour_tours(problem, 1)
+    looks = [0]
+    for with_trails in (slice(0, 0), slice(77, 78), slice(0, n)):
+        tau = np.zeros((n, 8), np.float32)
+        tau[with_trails] = 1.0
+        engine.import_state({**engine.export_state(), "tau": tau, "rest": np.zeros(1, np.float32)})
+        with engine.device.working():
+            engine._weigh()
+        search(engine.windows, tour, 3, Trials(trials=20, heat=60.0, guided=100))
+        looks.append(int(engine.windows.statistics()[1]))
+    none, one, every = np.diff(looks)
+    assert none == 0
+    assert 0 < one < every / 3
+
+
+def same(one: list, two: list) -> bool:
+    return all(np.array_equal(a, b) for e, f in zip(one, two, strict=True) for a, b in zip(e, f, strict=True))
+
+
+def test_the_key_decides_and_the_shape_of_blocks_does_not(emulated, monkeypatch):
+    problem, key = cloud(300, 2), 2**64 - 1
+    rows = nearest_neighbour_tours(problem, 2)
+    found = []
+    for warps in (4, 1):
+        monkeypatch.setattr(module, "_WARPS", warps)
+        part = windows_of(problem, 2, 3)
+        found.append([search(part, rows, key, how) for how in (DESCENT, COOL, HOT)])
+        again = [search(part, rows, key, how) for how in (DESCENT, COOL, HOT)]
+        assert all(map(same, found[-1], again))
+        assert not same(search(part, rows, 7, DESCENT), again[0])
+    assert all(map(same, *found))
+
+
+def test_trials_stop_at_so_many_successes(emulated):
+    problem = cloud(300, 3)
+    part = windows_of(problem, 1, 4)
+    rows = nearest_neighbour_tours(problem, 1)
+    search(part, rows, 1, Trials(trials=30))
+    every = part.statistics()[0]
+    assert every == 4 * 30
+    search(part, rows, 1, Trials(trials=30, successes=1))
+    assert part.statistics()[0] - every < every
+    assert part.statistics()[3] == 8  # windows
+    assert 8 * 8 <= part.statistics()[2] <= 8 * 255  # their cities
+
+
+@pytest.mark.parametrize("candidates", [1, 3, 7])
+def test_short_lists_are_repeated(candidates, emulated):
+    # walks over neighbours gather a window's cities: each city must have a next one
+    problem = cloud(320, 3)
+    part = windows_of(problem, 1, 6, candidates)
+    instance = as_instance(problem, candidates)
+    assert set(part._near[0][5]) == set(instance.neighbours[5])
+    rows = nearest_neighbour_tours(problem, 1)
+    (found,) = search(part, rows, 1, DESCENT)
+    for gain, removed, added in each(found):
+        assert gain == problem.tour_length(rows[0]) - problem.tour_length(applied(rows[0], removed, added))
+
+
+def test_rounds_never_lengthen_a_tour_unless_they_are_hot(emulated):
+    problem = cloud(300, 5)
+    part = windows_of(problem, 2, 6)
+    rows = nearest_neighbour_tours(problem, 2)
+    part.load(rows)
+    before = problem.tour_lengths(rows)
+    first = before.copy()
+    for key in range(6):
+        part.search(key, COOL if key else DESCENT)
+        tours = part.read()
+        after = problem.tour_lengths(tours)
+        assert (after <= before).all()
+        before = after
+    assert (after < 0.95 * first).all()
+
+
+def test_improving_any_number_of_tours(emulated, monkeypatch):
+    monkeypatch.setattr(module, "_IMPROVEMENT", [DESCENT, COOL])
+    problem = cloud(100, 5)
+    engine = engine_of(problem, 2, 3)
+    starts = np.array([np.random.default_rng(s).permutation(100) for s in range(5)])
+    improved, lengths = engine.improve(starts, 2**64 - 1)
+    assert np.array_equal(lengths, problem.tour_lengths(improved))
+    assert (lengths < problem.tour_lengths(starts)).all()
+    for few in (0, 1, 3):
+        fewer, their = engine.improve(starts[:few].reshape(few, 100), 2**64 - 1)
+        assert np.array_equal(fewer, improved[:few])
+        assert np.array_equal(their, lengths[:few])
+
+
+def test_an_engine_without_tours_takes_none_back_after_improving(emulated, monkeypatch):
+    # memory that nobody has written to holds no tours
+    monkeypatch.setattr(module, "_IMPROVEMENT", [DESCENT])
+    problem = cloud(60, 5)
+    engine = engine_of(problem, 2, 1)
+    loaded = []
+    load = engine.windows.load
+    monkeypatch.setattr(engine.windows, "load", lambda tours: (loaded.append(tours), load(tours)))
+    engine.improve(np.arange(60)[None], 1)
+    assert len(loaded) == 1
+    assert np.array_equal(np.sort(loaded[0], axis=1), np.tile(np.arange(60), (2, 1)))
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("name", [8, 255, 256, 1000, 4000, *PROBLEMS])
+def test_every_exchange_on_a_device(name):
+    problem = PROBLEMS[name] if isinstance(name, str) else cloud(name, name)
+    assert check(problem, 3, 10) > 0 or name == "at one place"
