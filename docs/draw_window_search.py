@@ -39,6 +39,7 @@ def around(tour: Tour) -> NDArray[np.int32]:
 
 
 def panel(axes: Any, places: NDArray[np.float64], title: str) -> None:
+    """Draw the cities alone, under a title."""
     axes.plot(*places.T, ".", color=REST, markersize=3, zorder=0)
     axes.set_title(title, fontsize=9, loc="left")
     axes.set_aspect("equal")
