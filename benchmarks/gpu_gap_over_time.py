@@ -135,6 +135,8 @@ class Measured:
                 f"{cuda_devices()}; leave --add out to begin anew"
             )
         self.rows = [row for row in earlier["rows"] if row[0] not in names]
+        before = [earlier["parameters"].get("parts before"), earlier["command"]]
+        self._parameters["parts before"] = ", ".join(filter(None, before))
 
     def add(
         self,
@@ -272,7 +274,7 @@ def main() -> None:
     }
     seeds = seeds_that_fit(plan, arguments.seeds, arguments.all_cores, arguments.budget)
     print(f"{seeds} seeds: about {expected_seconds(plan, seeds, arguments.all_cores):.0f} s", flush=True)
-    measured = Measured({"algorithm": COLONY, "seeds": seeds, "cores": CORES})
+    measured = Measured({"algorithm": COLONY, "cores": CORES})
     if arguments.add:
         measured.keep_others(list(plan))
     for name, limits in plan.items():

@@ -1,10 +1,11 @@
 """How the time that GPUMMAS() needs for a good tour grows with the number of cities, from 1,000 to 1,000,000.
 
-    python benchmarks/gpu_growth.py [FOLDER] [--cities 1000 10000 ..] [--seeds 3] [--percent 1] [--budget 300]
+    python benchmarks/gpu_growth.py FOLDER [--instances random:1000 d18512 ..] [--seeds 3] [--percent 1] [--budget 300]
 
-The maps are random and made here; FOLDER is not read. A run lasts 2 to 20 s, by size, and its best length is noted
-after every generation: the time to 1 % is that of the first which is at most 1 % longer than the map's reference, from
-the call on, set-up counted, compilation not. Three seeds take about five minutes; the budget leaves large maps out.
+The maps are random:N, which are made, unless instances of FOLDER are named. A run lasts 2 to 20 s, by size, and its
+best length is noted after every generation: the time to 1 % is that of the first which is at most 1 % longer than the
+map's reference, from the call on, set-up counted, compilation not. Three seeds take about five minutes; the budget
+leaves large maps out.
 """
 
 from __future__ import annotations
@@ -15,16 +16,19 @@ import time
 from pathlib import Path
 from typing import Any
 
+from folder import problems_of
 from record import write
 from timed_runs import gap, reference, run_for, set_up_seconds
 
 from pymoo_gpuaco import TSP
-from pymoo_gpuaco.problems import random_map
 
-CITIES = (1_000, 2_000, 5_000, 10_000, 20_000, 50_000, 100_000, 200_000, 500_000, 1_000_000)
+INSTANCES = [
+    f"random:{n}" for n in (1_000, 2_000, 5_000, 10_000, 20_000, 50_000, 100_000, 200_000, 500_000, 1_000_000)
+]
 #: below, one map differs from what is expected of its size by too much: its best tour of all runs is the reference
 EXPECTED_FROM = 200_000
 COLUMNS = (
+    "instance",
     "cities",
     "runs",
     "set-up, s",
@@ -67,7 +71,9 @@ def row_for(problem: TSP, seeds: int, percent: float, backend: str) -> list[Any]
         trace = Trace()
         lengths.append(run_for(problem, seconds, seed, backend, trace).length)
         traces.append(trace)
-    to, name = reference(problem) if n >= EXPECTED_FROM else (min(lengths), "the best of the runs")
+    to, name = reference(problem)
+    if problem.best_known is None and n < EXPECTED_FROM:
+        to, name = min(lengths), "the best of the runs"
     times = [trace.first_at(to * (1.0 + percent / 100.0)) for trace in traces]
     reached = [at for at in times if at is not None]
     all_reached = len(reached) == seeds
@@ -89,8 +95,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("folder", nargs="?", type=Path, help="not read: for `make bench-gpu`")
-    parser.add_argument("--cities", nargs="+", type=int, default=list(CITIES))
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--instances", nargs="+", default=INSTANCES)
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--percent", type=float, default=1.0)
     parser.add_argument("--budget", type=float, default=float("inf"), help="seconds that it may take in all")
@@ -98,24 +104,28 @@ def main() -> None:
     arguments = parser.parse_args()
     began = time.perf_counter()
     rows: list[list[Any]] = []
-    for n in arguments.cities:
+    for name in arguments.instances:
+        problem = next(iter(problems_of(arguments.folder, [name]).values()), None)
+        if problem is None:
+            continue
+        n = problem.n_cities
         needed = arguments.seeds * seconds_for(n) + (arguments.seeds + 2) * 4e-6 * n + 2.0
         if time.perf_counter() - began + needed > arguments.budget:
-            print(f"{n} cities: no time left")
+            print(f"{name}: no time left")
             continue
-        rows.append(row_for(random_map(n), arguments.seeds, arguments.percent, arguments.backend))
+        rows.append([name, *row_for(problem, arguments.seeds, arguments.percent, arguments.backend)])
         print(rows[-1], flush=True)
         write(
             "gpu_growth",
             "Time to a good tour, by number of cities",
             [column.format(arguments.percent) for column in COLUMNS],
             rows,
-            {"algorithm": "GPUMMAS()", "seeds": arguments.seeds, "maps": "random:N"},
+            {"algorithm": "GPUMMAS()", "seeds": arguments.seeds},
             [
                 "Means over the seeds, from the call on, set-up counted, kernels compiled before. A time is missing "
                 "where a run did not get there.",
-                f"The reference of a map below {EXPECTED_FROM:,} cities is the shortest tour of all its runs; from "
-                "there on it is what is expected of so many uniform cities in a square of area A.",
+                f"The reference of a random map below {EXPECTED_FROM:,} cities is the shortest tour of all its "
+                "runs; from there on it is what is expected of so many uniform cities in a square of area A.",
             ],
         )
 

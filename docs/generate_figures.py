@@ -109,9 +109,9 @@ def columns_over(result: dict[str, Any], x: int, chosen: dict[str, int]) -> dict
 
 def draw_growth(result: dict[str, Any], path: Path) -> None:
     """Draw the time to a good tour over the number of cities, beside a line in proportion to that number."""
-    reached = columns_over(result, 0, {result["columns"][3]: 3})
-    lines = {**reached, "set-up": columns_over(result, 0, {"set-up": 2})["set-up"]}
-    cities, seconds = next(iter(reached.values()))
+    reached, set_up = result["columns"][4], "set-up"
+    lines = columns_over(result, 1, {reached: 4, set_up: 3})
+    cities, seconds = lines[reached]
     if cities:
         lines["in proportion to n"] = (cities, [seconds[-1] * n / cities[-1] for n in cities])
     _draw_one_panel(result, path, lines, yscale="log", xlabel="cities", ylabel="seconds")

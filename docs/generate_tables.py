@@ -41,6 +41,7 @@ PAGES = {
         "gpu_growth",
         "gpu_kicks",
         "gpu_local_search",
+        "cpu_gap_over_time",
         "cpu_quality",
         "ga_",
         "gpu_friedman",

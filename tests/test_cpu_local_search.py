@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pymoo_gpuaco.backends.cpu import directed_search, local_search
+from pymoo_gpuaco.backends.cpu import local_search
 from pymoo_gpuaco.backends.cpu.graph import make_graph, tour_length
 from pymoo_gpuaco.backends.cpu.philox import new_stream
 from pymoo_gpuaco.problems import TSP
@@ -25,7 +25,7 @@ def loaded(n, seed):
 
 
 def queue_all(w):
-    local_search.push_changed(w, np.full((len(w.tour), 2), -1, np.int32))
+    local_search.push_changed(w, np.full((len(w.tour), 2), -1, np.int32), False)
 
 
 def is_tour(w):
@@ -191,41 +191,5 @@ def test_only_cities_with_new_tour_neighbours_are_queued():
     local_search.tour_neighbours(tour, reference)
     w = local_search.make_workspace(10)
     local_search.load_tour(w, np.array([0, 1, 2, 3, 6, 5, 4, 7, 8, 9], np.int32))  # 4 5 6 reversed
-    local_search.push_changed(w, reference)
+    local_search.push_changed(w, reference, False)
     assert sorted(w.queue[: w.ring[1]]) == [3, 4, 6, 7]
-
-
-@settings(max_examples=40, deadline=None)
-@given(st.integers(3, 25), st.integers(0, 1000))
-def test_directed_search_keeps_the_direction_and_its_books(n, seed):
-    rng = np.random.default_rng(seed)
-    matrix = rng.integers(1, 100, (n, n)).astype(float)
-    np.fill_diagonal(matrix, 0)
-    graph = make_graph(as_instance(TSP(matrix=matrix), n - 1))
-    tours = np.array([rng.permutation(n) for _ in range(3)], np.int32)
-    before = [tour_length(graph, t) for t in tours]
-    lengths = np.zeros(3)
-    w = local_search.make_workspace(n)
-    directed_search.improve_directed_tours(graph, w, 0, 3, tours, lengths)
-    for tour, length, old in zip(tours, lengths, before, strict=True):
-        assert sorted(tour) == list(range(n))
-        assert length == tour_length(graph, tour) <= old
-
-
-@pytest.mark.parametrize("seed", range(5))
-def test_directed_search_leaves_no_improving_segment_move(seed):
-    n = 9
-    rng = np.random.default_rng(seed)
-    matrix = rng.integers(1, 100, (n, n)).astype(float)
-    np.fill_diagonal(matrix, 0)
-    graph = make_graph(as_instance(TSP(matrix=matrix), n - 1))
-    tours = rng.permutation(n).astype(np.int32)[None]
-    lengths = np.zeros(1)
-    directed_search.improve_directed_tours(graph, local_search.make_workspace(n), 0, 1, tours, lengths)
-    for start in range(n):
-        turned = np.roll(tours[0], -start)
-        for size in (1, 2, 3):
-            segment, rest = turned[:size], turned[size:]
-            for at in range(1, len(rest)):
-                other = np.concatenate([rest[:at], segment, rest[at:]])
-                assert tour_length(graph, other) >= lengths[0]

@@ -372,8 +372,8 @@ def test_columns_of_a_result_become_curves():
 def test_growth_and_kicks_are_drawn(tmp_path):
     figures = load_script("generate_figures")
     growth = {
-        "columns": ["cities", "runs", "set-up, s", "time to 1 %, s"],
-        "rows": [[1000, 3, 0.01, 0.02], [2000, 3, 0.02, 0.04], [4000, 3, 0.04, None]],
+        "columns": ["instance", "cities", "runs", "set-up, s", "time to 1 %, s"],
+        "rows": [["a", 1000, 3, 0.01, 0.02], ["b", 2000, 3, 0.02, 0.04], ["c", 4000, 3, 0.04, None]],
     }
     kicks = {
         "columns": ["instance", "cities", "gap %, 0 % by ants", "gap %, 100 % by ants", "best"],

@@ -88,7 +88,7 @@ def test_a_search_that_finds_no_end_says_so(monkeypatch):
     w = local_search.make_workspace(40)
     local_search.load_tour(w, np.random.default_rng(2).permutation(40).astype(np.int32))
     assert w.moves_left[0] == local_search.MOST_MOVES * 140
-    local_search.push_changed(w, np.full((40, 2), -1, np.int32))
+    local_search.push_changed(w, np.full((40, 2), -1, np.int32), False)
     w.moves_left[0] = 2
     local_search.search(graph, w, True)
     assert w.moves_left[0] == 0
@@ -112,7 +112,9 @@ def test_a_city_given_twice_ends_in_an_error():
                         graph, w, True, reference, 0, 1, np.uint64(1), 0, 1, tours, lengths
                     )
                 else:
-                    directed_search.improve_directed_tours(graph, w, 0, 1, tours, lengths)
+                    directed_search.improve_directed_tours(
+                        graph, w, reference, 0, 1, np.uint64(1), 0, 1, tours, lengths
+                    )
             except RuntimeError as error:
                 errors += "found no end" in str(error)
     assert errors > 0
@@ -170,7 +172,7 @@ def test_the_change_that_a_search_reports_is_that_of_the_length():
     w = local_search.make_workspace(100)
     tour = np.random.default_rng(2).permutation(100).astype(np.int32)
     local_search.load_tour(w, tour)
-    local_search.push_changed(w, np.full((100, 2), -1, np.int32))
+    local_search.push_changed(w, np.full((100, 2), -1, np.int32), False)
     delta = local_search.search(graph, w, True)
     assert delta < 0
     assert tour_length(graph, w.tour) == pytest.approx(tour_length(graph, tour) + delta, rel=1e-9)

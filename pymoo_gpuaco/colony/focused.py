@@ -16,7 +16,7 @@ class FocusedParameters:
 
     Parameters
     ----------
-    n_candidates : candidate edges a city by alpha-nearness, in [4, 32]. Default 5.
+    n_candidates : candidate edges a city by alpha-nearness, in [4, 32]. Default 7.
     whole_up_to : up to so many cities each ant keeps a whole tour of its own, >= 8; above, ants take windows of one
         tour. Default 12,000.
     n_tours : tours of their own that ants keep there, in [1, 64]. Default 2.
@@ -29,7 +29,7 @@ class FocusedParameters:
         100,000, where the nearest cities by quadrant are the candidates.
     """
 
-    n_candidates: int = 5
+    n_candidates: int = 7
     whole_up_to: int = 12_000
     n_tours: int = 2
     window: int = 5000

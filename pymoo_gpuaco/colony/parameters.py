@@ -40,12 +40,12 @@ class LocalSearch:
     Parameters
     ----------
     moves : "2opt+oropt" (default) or "2opt". Asymmetric instances keep the direction of travel: there "2opt+oropt"
-        makes the Or-opt moves that need no reversal, and "2opt" is refused.
+        lets two adjacent stretches of any length change places (or-3opt), and "2opt" is refused.
     kicks : random local double-bridge kicks a city, >= 0: after the tour is locally optimal, ``kicks * n`` times
         two adjacent stretches change places, the search repairs the tour, and a longer one is taken back
         (iterated local search; Martin, Otto and Felten 1991). 0 stops at the first local optimum. None (default)
-        is what suits the engine: 0.1 on the CPU, and 1 from 3,000 cities on; 0 on CUDA, which has many ants.
-        Only for symmetric instances; asymmetric ones stop at the first local optimum.
+        is what suits the engine: 0.1 on the CPU, and 1 from 3,000 cities on or on asymmetric instances; 0 on CUDA,
+        which has many ants. On asymmetric instances three adjacent stretches change their order, and none is reversed.
     kick_length : longest stretch that a kick moves, in cities, >= 1. Default 30.
     """
 

@@ -43,6 +43,8 @@ def cycle_stretches(w, first, a, b):  # type: ignore[no-untyped-def]
     """Make the cycle in which two stretches change places; the longest of them and of the rest does not move."""
     n = w.tour.shape[0]
     c = n - a - b
+    if c < 1:  # the tour is no permutation: ``search`` will find no end
+        return
     if c >= a and c >= b:
         swap_stretches(w, first, a, b)
     elif a >= b:

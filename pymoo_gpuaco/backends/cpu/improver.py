@@ -17,9 +17,12 @@ from pymoo_gpuaco.problems.instance import Instance
 MANY_CITIES = 3000
 
 
-def usual_kicks(n: int) -> float:
-    """Kicks a city where the user gave none: more where trails need long to tell good edges from bad ones."""
-    return 0.1 if n < MANY_CITIES else 1.0
+def usual_kicks(n: int, symmetric: bool) -> float:
+    """Kicks a city where the user gave none: more where trails need long to tell good edges from bad ones.
+
+    Asymmetric tours take more as well: there the search has fewer moves, and what it finds depends more on the start.
+    """
+    return 0.1 if n < MANY_CITIES and symmetric else 1.0
 
 
 class CpuImprover:
@@ -87,15 +90,15 @@ class CpuImprover:
         ``reference`` (n, 2) holds the tour neighbours of a tour that has been searched: stretches of it are not
         searched again. -1 stands for none. Tours that begin with -1 were not finished and are left alone.
         """
-        search, n = self._search, self.instance.n
+        search, n, symmetric = self._search, self.instance.n, self.instance.symmetric
         if search is None:
             construct.measure(self._graph, first, last, tours, lengths)
-        elif not self.instance.symmetric:
+        elif not symmetric:
             directed_search.improve_directed_tours(
                 self._graph,
                 self._workspaces[thread],
                 reference,
-                search.number_of_kicks(n, usual_kicks(n)),
+                search.number_of_kicks(n, usual_kicks(n, symmetric)),
                 min(int(search.kick_length), (n - 2) // 3),
                 seed,
                 first,
@@ -110,7 +113,7 @@ class CpuImprover:
                 self._workspaces[thread],
                 search.moves == "2opt+oropt",
                 reference,
-                search.number_of_kicks(n, usual_kicks(n)),
+                search.number_of_kicks(n, usual_kicks(n, symmetric)),
                 longest,
                 seed,
                 first,

@@ -293,9 +293,9 @@ class CudaFocused:
         """Window search on any number of tours (m, n); return copies and their exact lengths (m,)."""
         rows = checks.permutations("tours", tours, self.instance.n).astype(np.int32)
         with self.device.working():
-            own = self.windows.read()
+            own = None if self._best is None else self.windows.read()
             improved = self.windows.improve(rows, key)
-            if self._best is not None:  # before the first construction there are none
+            if own is not None:
                 self.windows.load(own)
         return improved, np.array([self.instance.tour_length(tour) for tour in improved])
 

@@ -1,0 +1,181 @@
+"""Local search of asymmetric tours on the CPU: stretches change places and keep their direction."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pymoo_gpuaco import GPUACS, GPUBWAS, GPUMMAS, load_tsp
+from pymoo_gpuaco.backends.cpu import directed_search, local_search
+from pymoo_gpuaco.backends.cpu.graph import make_graph, tour_length
+from pymoo_gpuaco.backends.cpu.philox import new_stream
+from pymoo_gpuaco.problems import TSP
+from pymoo_gpuaco.problems.instance import as_instance
+from tests.engine_cases import asymmetric
+
+
+def random_graph(n, seed):
+    return make_graph(as_instance(asymmetric(n, seed), n - 1))
+
+
+def loaded(n, seed=None):
+    """A workspace with a random tour, or with the cities in order."""
+    w = local_search.make_workspace(n)
+    tour = np.arange(n) if seed is None else np.random.default_rng(seed).permutation(n)
+    local_search.load_tour(w, tour.astype(np.int32))
+    return w
+
+
+def improve(graph, tours, kicks=0, longest=1, key=1, reference=None):
+    """Improved copies of tours (m, n), and their lengths."""
+    tours = np.array(tours, np.int32)
+    m, n = tours.shape
+    lengths = np.zeros(m)
+    known = np.full((n, 2), -1, np.int32) if reference is None else reference
+    directed_search.improve_directed_tours(
+        graph, local_search.make_workspace(n), known, kicks, longest, np.uint64(key), 0, m, tours, lengths
+    )
+    return tours, lengths
+
+
+def swapped(tour, first, a, b):
+    """The cycle of a list in which the stretches of a and b cities from ``first`` on change places."""
+    turned = np.roll(tour, -first).tolist()
+    return turned[a : a + b] + turned[:a] + turned[a + b :]
+
+
+def from_zero(tour):
+    tour = np.asarray(tour)
+    return np.roll(tour, -int(np.argmax(tour == 0))).tolist()
+
+
+@given(st.integers(3, 14), st.data())
+@settings(max_examples=60, deadline=None)
+def test_stretches_change_places_as_in_a_list(n, data):
+    first = data.draw(st.integers(0, n - 1))
+    a = data.draw(st.integers(1, n - 2))
+    b = data.draw(st.integers(1, n - 1 - a))
+    for swap in (directed_search.swap_stretches, directed_search.cycle_stretches):
+        w = loaded(n)
+        w.logged[0] = 0
+        swap(w, first, a, b)
+        assert from_zero(w.tour) == from_zero(swapped(np.arange(n), first, a, b))
+        assert all(w.position[w.tour] == np.arange(n))
+        local_search.undo(w)
+        assert w.tour.tolist() == list(range(n))
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.integers(3, 25), st.integers(0, 1000), st.sampled_from([0, 20]))
+def test_tours_stay_tours_and_lengths_are_exact(n, seed, kicks):
+    graph = random_graph(n, seed)
+    start = [np.random.default_rng(seed + s).permutation(n) for s in range(3)]
+    kicks = kicks if n >= 8 else 0
+    for tour, length, old in zip(*improve(graph, start, kicks, (n - 2) // 3 or 1), start, strict=True):
+        assert sorted(tour) == list(range(n))
+        assert length == tour_length(graph, tour) <= tour_length(graph, old.astype(np.int32))
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.integers(4, 40), st.integers(0, 1000))
+def test_the_change_of_length_is_exact(n, seed):
+    graph, w = random_graph(n, seed), loaded(n, seed)
+    before = tour_length(graph, w.tour)
+    local_search.push_changed(w, np.full((n, 2), -1, np.int32), True)
+    delta = directed_search.search(graph, w)
+    assert tour_length(graph, w.tour) == before + delta  # whole numbers: exact
+    assert delta <= 0.0
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_no_exchange_of_stretches_is_left(seed):
+    n = 9
+    graph = random_graph(n, seed)
+    tours, lengths = improve(graph, [np.random.default_rng(seed).permutation(n)])
+    while True:  # a city whose own edges stay is not looked at again by one search; by another it is
+        again, shorter = improve(graph, tours)
+        if shorter[0] == lengths[0]:
+            break
+        tours, lengths = again, shorter
+    for first in range(n):
+        for a in range(1, n - 1):
+            for b in range(1, n - a):
+                other = np.array(swapped(tours[0], first, a, b), np.int32)
+                assert tour_length(graph, other) >= lengths[0]
+
+
+def test_a_kick_turns_the_order_of_three_stretches_and_knows_its_delta():
+    n = 30
+    graph = random_graph(n, 3)
+    for key in range(20):
+        w = loaded(n)
+        w.logged[0] = 0
+        delta = directed_search.kick(graph, w, 5, new_stream(np.uint64(key), 0, 1))
+        assert tour_length(graph, w.tour) == tour_length(graph, np.arange(n, dtype=np.int32)) + delta
+        # four edges are new, and all others run as before
+        follows = w.tour[(w.position + 1) % n]
+        assert np.count_nonzero(follows != (np.arange(n) + 1) % n) == 4
+        local_search.undo(w)
+        assert w.tour.tolist() == list(range(n))
+
+
+def test_kicks_shorten():
+    graph = random_graph(60, 1)
+    start = [np.random.default_rng(s).permutation(60) for s in range(4)]
+    _, without = improve(graph, start)
+    _, lengths = improve(graph, start, kicks=200, longest=15)
+    assert (lengths < without).all()
+    _, again = improve(graph, start, kicks=200, longest=15)
+    _, other = improve(graph, start, kicks=200, longest=15, key=2)
+    assert (lengths == again).all()
+    assert (lengths != other).any()
+
+
+def test_where_a_known_tour_runs_nothing_is_looked_for_but_its_reverse_is_another():
+    graph = random_graph(20, 2)
+    tour = np.random.default_rng(5).permutation(20).astype(np.int32)
+    reference = np.empty((20, 2), np.int32)
+    local_search.tour_neighbours(tour, reference)
+    same, length = improve(graph, [tour], reference=reference)
+    assert same[0].tolist() == tour.tolist()
+    assert length[0] == tour_length(graph, tour)
+    _, reverse = improve(graph, [tour[::-1]], reference=reference)
+    assert reverse[0] < tour_length(graph, tour[::-1].copy())
+
+
+def best_of_all(problem):
+    """Shortest tour's length by dynamic programming over sets of cities (Held and Karp 1962)."""
+    d, n = problem.D, problem.n_var
+    best = {(1 << j, j): d[0, j] for j in range(1, n)}
+    for _ in range(n - 2):
+        longer = {}
+        for (seen, last), length in best.items():
+            for j in range(1, n):
+                if not seen >> j & 1:
+                    key = seen | 1 << j, j
+                    longer[key] = min(longer.get(key, np.inf), length + d[last, j])
+        best = longer
+    return min(length + d[last, 0] for (_, last), length in best.items())
+
+
+@pytest.mark.parametrize("cls", [GPUMMAS, GPUACS, GPUBWAS])
+def test_colonies_find_the_shortest_tour(cls):
+    problem = asymmetric(11, 4)
+    algorithm = cls(8, backend="cpu").setup(problem, termination=("n_gen", 20), seed=1)
+    assert algorithm.run().F[0] == best_of_all(problem)
+
+
+@pytest.mark.parametrize("name", ["br17", "ftv33", "ry48p", "ft53"])
+def test_instances_of_tsplib(name, tsplib_dir):
+    problem = load_tsp(tsplib_dir / f"{name}.atsp")
+    algorithm = GPUMMAS(24, backend="cpu").setup(problem, termination=("n_gen", 40), seed=1)
+    assert algorithm.run().F[0] == pytest.approx(problem.best_known, rel=0.003)
+
+
+def test_a_matrix_of_one_way_streets():
+    # a ring of one-way streets: the only short tour runs round it, the other way round every step costs 100
+    matrix = np.full((12, 12), 100.0)
+    matrix[np.arange(12), (np.arange(12) + 1) % 12] = 1.0
+    tours, lengths = improve(make_graph(as_instance(TSP(matrix=matrix), 11)), [np.arange(12)[::-1]], 50, 3)
+    assert lengths[0] == 12.0
+    assert from_zero(tours[0]) == list(range(12))
