@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 import pickle
 
-import numpy as np
 import pytest
 from pymoo.core.evaluator import Evaluator
 from pymoo.core.population import Population
