@@ -39,6 +39,7 @@ def around(tour: Tour) -> NDArray[np.int32]:
 
 
 def panel(axes: Any, places: NDArray[np.float64], title: str) -> None:
+    """Draw the cities alone, under a title."""
     axes.plot(*places.T, ".", color=REST, markersize=3, zorder=0)
     axes.set_title(title, fontsize=9, loc="left")
     axes.set_aspect("equal")
@@ -106,7 +107,9 @@ def main() -> None:
     figures = {name: Figure(figsize=(w, 3.0), layout="constrained") for name, w in SIZES.items()}
     one, two = short_run(instance, 4, 4), short_run(instance, 8, 1)  # each is better than the other somewhere
     draw_window(instance, start, figures["window_runs"].subplots())
-    draw_exchanges(instance, one, merge(one, two, instance.distance)[0], figures["window_exchange"].subplots())
+    draw_exchanges(
+        instance, one, merge(one, two, instance.distance)[0], figures["window_exchange"].subplots()
+    )
     draw_merge(instance, one, two, figures["window_merge"])
     for name, figure in figures.items():
         # text as text and no date: the same code gives the same file

@@ -22,13 +22,14 @@ WHY = "nvcc could not compile tours.cu (exit status 1): Value 'sm_121' is not de
 @pytest.fixture
 def broken(monkeypatch, caplog):
     """A device that is there and whose set-up fails; returns what is logged."""
-    from pymoo_gpuaco.backends.cuda import climbers, engine, improver
+    from pymoo_gpuaco.backends.cuda import climbers, engine, focused, improver
 
     def fail(*arguments):
         raise BackendUnavailable(WHY)
 
     monkeypatch.setattr(cuda, "why_unavailable", lambda: None)
     monkeypatch.setattr(engine, "CudaColony", fail)
+    monkeypatch.setattr(focused, "CudaFocused", fail)
     monkeypatch.setattr(improver, "CudaImprover", fail)
     monkeypatch.setattr(climbers, "CudaClimbers", fail)
     monkeypatch.setattr(backends, "_told", set())

@@ -102,7 +102,6 @@ HOT = {
     "walks/acs_relaxed.cu": "acs_relaxed",
     "walks/acs_sync.cu": "acs_sync",
     "walks/acs_selective.cu": "acs_selective",
-    "windows/search.cu": "search_windows",
 }
 
 

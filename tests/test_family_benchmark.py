@@ -17,8 +17,8 @@ def family(monkeypatch):
 
 @pytest.mark.parametrize(("k", "q"), [(3, 2.343), (4, 2.569), (7, 2.949), (10, 3.164)])
 def test_nemenyi_is_0_05_at_the_critical_difference(family, k, q):
-    # Demsar 2006, Table 5(a): ranks that differ by q sqrt(k (k + 1) / (6 N)). Here algorithm i has rank i + 1, so
-    # the last is k - 1 ranks from the first; N blocks make that the critical difference.
+    # Demsar 2006, Table 5(a): ranks that differ by q sqrt(k (k + 1) / (6 N)). Here algorithm i always has rank i + 1,
+    # so the last is k - 1 ranks from the first; N blocks make that the critical difference.
     blocks = (q / (k - 1)) ** 2 * k * (k + 1) / 6.0
     few, many = (
         family.compare(np.tile(np.arange(float(k)), (n, 1)))[2][-1]

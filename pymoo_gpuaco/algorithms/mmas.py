@@ -38,7 +38,8 @@ class GPUMMAS(AntColony):
         symmetric instances of at least 8 cities, unless an argument is given that only whole tours know:
         ``n_ants``, ``candidate_list_size``, ``local_search``, ``pheromone``, ``selection`` or ``tabu``.
     n_ants, alpha, beta, candidate_list_size, local_search, pheromone : see ``AntColony``. Focused ants are windows,
-        ``n_ants`` of them are searched at a time (None: what keeps the device busy).
+        ``n_ants`` of them are searched at a time (None: what keeps the device busy), and they look at up to 8
+        candidates; with "focused" the other arguments of whole tours raise.
     rho : evaporation rate in (0, 1]. Default 0.35.
     selection : "wrs" (weighted reservoir sampling) or "rwm" (roulette wheel), the same distribution; "auto" takes
         the faster one.
@@ -116,16 +117,28 @@ class GPUMMAS(AntColony):
             return False
         if wanted != "auto" or self.problem is None:
             return wanted == "focused"
-        knows_whole_tours_alone = (
-            get(self.n_ants) is not None
-            or get(self.candidate_list_size) != _LIST
-            or get(self.local_search) is not True
-            or get(self.pheromone) != "auto"
-            or get(self.selection) != "auto"
-            or get(self.tabu) != "auto"
-        )
         symmetric = isinstance(self.problem, TSP) and self.problem.symmetric
-        return symmetric and self.problem.n_var >= FEWEST_CITIES_TO_FOCUS and not knows_whole_tours_alone
+        return (
+            symmetric
+            and self.problem.n_var >= FEWEST_CITIES_TO_FOCUS
+            and not self._of_whole_tours(n_ants=True)
+        )
+
+    def _of_whole_tours(self, n_ants: bool) -> list[str]:
+        """Arguments that are given and that only ants which build whole tours know; ``n_ants`` if it is to be one."""
+        given = {
+            "n_ants": n_ants and get(self.n_ants) is not None,
+            "candidate_list_size": get(self.candidate_list_size) != _LIST
+            and (n_ants or self._weighs_all_cities()),
+            "local_search": get(self.local_search) is not True,
+            "pheromone": get(self.pheromone) not in ("auto", *(() if n_ants else ("candidate",))),
+            "selection": get(self.selection) != "auto",
+            "tabu": get(self.tabu) != "auto",
+        }
+        return [name for name, is_given in given.items() if is_given]
+
+    def _weighs_all_cities(self) -> bool:
+        return get(self.candidate_list_size) is None
 
     def _candidates(self) -> int:
         k = super()._candidates()
@@ -141,6 +154,13 @@ class GPUMMAS(AntColony):
 
     def _check(self) -> None:
         super()._check()
+        if get(self.construction) == "focused":
+            unknown = self._of_whole_tours(n_ants=False)
+            if unknown:
+                raise ValueError(
+                    f"construction='focused' builds no whole tours and has no use for {unknown[0]}="
+                    f"{get(getattr(self, unknown[0]))!r}: leave it out, or take construction='full'"
+                )
         checks.real("p_best", get(self.p_best), 0.0, 1.0, open_low=True, open_high=True)
         checks.choice("deposit", get(self.deposit), _DEPOSITS)
         checks.integer("restart_after", get(self.restart_after), 1)

@@ -12,12 +12,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from pymoo_gpuaco.backends.cpu.compiled import compiled
 from pymoo_gpuaco.backends.cpu.threads import spread, thread_count
 from pymoo_gpuaco.candidates.ascent import Ascent
 from pymoo_gpuaco.candidates.link_tree import heaviest_between, make_link_tree
 from pymoo_gpuaco.candidates.one_tree import find_one_tree, make_one_tree
 from pymoo_gpuaco.candidates.sparse import SparseGraph
+from pymoo_gpuaco.compiled import compiled
 
 
 class AlphaLists(NamedTuple):

@@ -13,7 +13,6 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from pymoo_gpuaco.backends.cpu.compiled import compiled
 from pymoo_gpuaco.backends.cpu.graph import Graph, between, distance
 from pymoo_gpuaco.backends.cpu.threads import spread, thread_count
 from pymoo_gpuaco.candidates.link_tree import LinkTree, heaviest_between, make_link_tree
@@ -21,6 +20,7 @@ from pymoo_gpuaco.candidates.one_tree import OneTree, find_one_tree, make_one_tr
 from pymoo_gpuaco.candidates.quadrant import has_quadrants
 from pymoo_gpuaco.candidates.sparse import SparseGraph, pair_lengths
 from pymoo_gpuaco.candidates.tree import build_tree
+from pymoo_gpuaco.compiled import compiled
 from pymoo_gpuaco.problems.instance import Instance
 
 ALL_PAIRS_LIMIT = 10_000

@@ -9,8 +9,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from pymoo_gpuaco.backends.cpu.compiled import compiled
 from pymoo_gpuaco.backends.cpu.threads import spread, thread_count
+from pymoo_gpuaco.compiled import compiled
 
 _KEY_BITS = 60
 

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from pymoo_gpuaco.backends.cpu.compiled import compiled
+from pymoo_gpuaco.compiled import compiled
 
 ROOT = np.iinfo(np.int32).max  # rank of the one city that hangs below no other
 

@@ -11,8 +11,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from pymoo_gpuaco.backends.cpu.compiled import compiled
 from pymoo_gpuaco.candidates.sparse import SparseGraph
+from pymoo_gpuaco.compiled import compiled
 
 
 class OneTree(NamedTuple):

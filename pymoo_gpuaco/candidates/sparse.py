@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from pymoo_gpuaco.backends.cpu.compiled import compiled
 from pymoo_gpuaco.candidates.start import greedy_tour
+from pymoo_gpuaco.compiled import compiled
 from pymoo_gpuaco.problems.instance import Instance
 
 _CHUNK = 1 << 18  # edges whose lengths are computed together

@@ -10,8 +10,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from pymoo_gpuaco.backends.cpu.compiled import compiled, inlined
 from pymoo_gpuaco.candidates.quadrant import has_quadrants, quadrant_lists
+from pymoo_gpuaco.compiled import compiled, inlined
 from pymoo_gpuaco.problems.instance import Instance, nearest_by_coordinates
 from pymoo_gpuaco.problems.metrics import Metric
 

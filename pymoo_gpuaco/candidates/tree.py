@@ -12,8 +12,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from pymoo_gpuaco.backends.cpu.compiled import compiled, inlined
 from pymoo_gpuaco.backends.cpu.threads import spread
+from pymoo_gpuaco.compiled import compiled, inlined
 
 LEAF = 8  # points of a leaf at most
 

@@ -6,7 +6,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pymoo_gpuaco.backends.cpu.compiled import allocating, compiled, inlined
 from pymoo_gpuaco.backends.cpu.graph import distance, tour_length
 from pymoo_gpuaco.backends.cpu.philox import STREAM_CONSTRUCTION, new_stream, next_below
 from pymoo_gpuaco.backends.cpu.selection import (
@@ -26,6 +25,7 @@ from pymoo_gpuaco.backends.cpu.selection import (
 )
 from pymoo_gpuaco.backends.cpu.tabu import clear, visit
 from pymoo_gpuaco.backends.cpu.trails import DENSE
+from pymoo_gpuaco.compiled import allocating, compiled, inlined
 
 UNFINISHED = -1  # first city of a tour that an interrupt or the clock left in pieces
 

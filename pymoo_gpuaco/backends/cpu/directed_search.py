@@ -7,7 +7,6 @@ instances, by Stuetzle and Hoos (2000, section 4): neighbour lists by row, don't
 
 from __future__ import annotations
 
-from pymoo_gpuaco.backends.cpu.compiled import allocating, compiled
 from pymoo_gpuaco.backends.cpu.gain import shortens
 from pymoo_gpuaco.backends.cpu.graph import distance, tour_length
 from pymoo_gpuaco.backends.cpu.local_search import (
@@ -24,6 +23,7 @@ from pymoo_gpuaco.backends.cpu.local_search import (
     undo,
 )
 from pymoo_gpuaco.backends.cpu.philox import STREAM_KICKS, new_stream, next_below
+from pymoo_gpuaco.compiled import allocating, compiled
 
 
 @compiled

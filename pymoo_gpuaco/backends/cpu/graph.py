@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pymoo_gpuaco.backends.cpu.compiled import compiled, inlined
+from pymoo_gpuaco.compiled import compiled, inlined
 from pymoo_gpuaco.problems.instance import Instance
 from pymoo_gpuaco.problems.metrics import Metric, distances
 

@@ -6,10 +6,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pymoo_gpuaco.backends.cpu.compiled import allocating, compiled
 from pymoo_gpuaco.backends.cpu.gain import shortens
 from pymoo_gpuaco.backends.cpu.graph import EUC, between, distance, tour_length
 from pymoo_gpuaco.backends.cpu.philox import STREAM_RESTART, new_stream, next_below
+from pymoo_gpuaco.compiled import allocating, compiled
 
 START_AGAIN = -1
 # Work besides pairs, in pairs a city: without it, a call on a few cities would make millions of restarts.

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from pymoo_gpuaco.backends.cpu.compiled import allocating, compiled, inlined
+from pymoo_gpuaco.compiled import allocating, compiled, inlined
 
 # What a stream of numbers is for: the second word of its counter, so that no two uses share numbers.
 STREAM_CONSTRUCTION = 0

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from pymoo_gpuaco.backends.cpu.compiled import allocating, compiled, inlined
+from pymoo_gpuaco.compiled import allocating, compiled, inlined
 
 DENSE, CANDIDATE, SELECTIVE = 0, 1, 2
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from pymoo_gpuaco.backends.cpu.compiled import compiled
 from pymoo_gpuaco.backends.cpu.philox import STREAM_KICKS, new_stream
 from pymoo_gpuaco.backends.cpu.threads import spread, thread_count
 from pymoo_gpuaco.backends.cpu.windows.cut import Cutter
@@ -19,6 +18,7 @@ from pymoo_gpuaco.backends.cpu.windows.trials import (
 )
 from pymoo_gpuaco.backends.cpu.windows.window import Units, Window, load, make_window
 from pymoo_gpuaco.colony.focused import FocusedParameters
+from pymoo_gpuaco.compiled import compiled
 from pymoo_gpuaco.exchange import Exchanges, lay_out, select
 from pymoo_gpuaco.exchange.merge import difference
 from pymoo_gpuaco.problems.instance import Instance

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import math
 
-from pymoo_gpuaco.backends.cpu.compiled import compiled, inlined
 from pymoo_gpuaco.backends.cpu.philox import next_below, next_uniform
 from pymoo_gpuaco.backends.cpu.windows.moves import flip, push, repair, undo
 from pymoo_gpuaco.backends.cpu.windows.window import LOGGED, NOBODY, cost
+from pymoo_gpuaco.compiled import compiled, inlined
 
 LONGEST_STRETCH = 50
 DRAWS = 20  # of a place for a kick

@@ -14,8 +14,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pymoo_gpuaco.backends.cpu.compiled import compiled, inlined
 from pymoo_gpuaco.backends.cpu.graph import EUC, between, distance
+from pymoo_gpuaco.compiled import compiled, inlined
 
 LOG = 1 << 14  # reversals that can be taken back
 NOBODY = -1
