@@ -107,7 +107,7 @@ class GPUBWAS(DepositingColony):
         return 1.0 / n  # tau_0 = 1 / (n C_g)
 
     def _deposits(self) -> TrailUpdate:
-        # section 3.1: tau <- (1 - rho) tau, then the best tour so far deposits 1 / C
+        # Cordon et al. 2000: tau <- (1 - rho) tau, then the best tour so far deposits 1 / C
         return self._trail_update(deposits=((self._best_tour, self._amount(self._best_length)),))
 
     def _update(self, tour: NDArray[np.int32], length: float, improved: bool) -> None:
@@ -122,9 +122,9 @@ class GPUBWAS(DepositingColony):
         """Weaken the worst tour's own edges, then start again or mutate."""
         self._iteration += 1
         apart = edges_apart(worst, self._best_tour, self.instance.symmetric)
-        # section 3.1: tau <- (1 - rho) tau on the edges of the worst tour that are not in the best
+        # Cordon et al. 2000: tau <- (1 - rho) tau on the edges of the worst tour that are not in the best
         self._edits.set_trails(apart, (1.0 - float(get(self.rho))) * self._edits.trails_of(apart))
-        # section 3.3: the search has run dry when best and worst have nearly the same edges
+        # Cordon et al. 2000: the search has run dry when best and worst have nearly the same edges
         if len(apart) < float(get(self.restart_below)) * self.instance.n:
             self.engine.reset_trails(self._first_trail(self.instance.n))
             self._restarted = self._iteration
@@ -132,7 +132,7 @@ class GPUBWAS(DepositingColony):
             self._mutate()
 
     def _mutate(self) -> None:
-        """Section 3.2: a = +-1 at random, tau <- tau + a mut for one edge of every city drawn with P_m."""
+        """Cordon et al. 2000: a = +-1 at random, tau <- tau + a mut for one edge of every city drawn with P_m."""
         best = np.stack([self._best_tour, np.roll(self._best_tour, -1)], axis=1)
         threshold = float(
             self._edits.trails_of(best).mean()
@@ -151,6 +151,6 @@ class GPUBWAS(DepositingColony):
             self._edits.set_trails(edges, np.maximum(mutated, mutation.LEAST * threshold))
 
     def _share_of_run(self) -> float:
-        """(it - it_r) / (N_it - it_r), section 3.2: iterations since the restart among those that were left then."""
+        """(it - it_r) / (N_it - it_r), Cordon et al. 2000: iterations since the restart among those that were left then."""
         left = int(get(self.mutation_iterations)) - self._restarted
         return min(1.0, (self._iteration - self._restarted) / left) if left > 0 else 1.0

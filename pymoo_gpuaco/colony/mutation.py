@@ -1,4 +1,4 @@
-"""Which trails the Best-Worst Ant System mutates (Cordon et al. 2000, section 3.2), drawn on the host."""
+"""Which trails the Best-Worst Ant System mutates (Cordon et al. 2000), drawn on the host."""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 
 Of all ways to exchange three edges one alone keeps every direction: two adjacent stretches of the tour change places.
 Or-opt is the case in which one of them is short. The move is looked for as by Bentley (1992) and, for asymmetric
-instances, by Stuetzle and Hoos (2000, section 4): neighbour lists by row, don't-look bits, positive partial gains.
+instances, by Stuetzle and Hoos (2000): neighbour lists by row, don't-look bits, positive partial gains.
 """
 
 from __future__ import annotations
