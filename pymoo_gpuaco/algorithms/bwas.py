@@ -151,6 +151,6 @@ class GPUBWAS(DepositingColony):
             self._edits.set_trails(edges, np.maximum(mutated, mutation.LEAST * threshold))
 
     def _share_of_run(self) -> float:
-        """(it - it_r) / (N_it - it_r), Cordon et al. 2000: iterations since the restart among those that were left then."""
+        """(it - it_r) / (N_it - it_r), Cordon et al. 2000: iterations since the restart, of those left then."""
         left = int(get(self.mutation_iterations)) - self._restarted
         return min(1.0, (self._iteration - self._restarted) / left) if left > 0 else 1.0
