@@ -47,7 +47,6 @@ def every_kernel() -> None:
         {"candidate_list_size": 10, "memory": "candidate", "local_search": search},
         {"candidate_list_size": 10, "local_search": LocalSearch("2opt", kicks=0.0)},
     ]
-    directed = TSP(matrix=np.random.default_rng(1).uniform(1, 1000, (75, 75)))
     acs = {"selection": "pseudo_random_proportional", "candidate_list_size": 10, "q0": 0.8, "xi": 0.2}
     cases += [
         acs,  # two blocks, which meet after every step
@@ -72,17 +71,9 @@ def every_kernel() -> None:
                 engine.update_trails(
                     TrailUpdate(0.1, colony_amount=5.0, ranked=(3.0, 2.0), worst_amount=-1.0)
                 )
-            if case.get("memory") != "selective":
-                edges = np.stack([tour, np.roll(tour, 1)], axis=1)
-                engine.set_trails(edges, 2.0 * engine.trails_of(edges))
         engine.branching_factor(0.1)
         engine.import_state(engine.export_state())
         engine.improve(np.tile(tour, (9, 1)), 1)
-    asymmetric = ColonyParameters(n_ants=9, candidate_list_size=10, local_search=search)
-    engine = CudaColony(as_instance(directed, 10), asymmetric)
-    engine.reset_trails(1.0)
-    for key in range(2):
-        engine.construct(key)
     every_way_to_climb()
     focused_ants()
 
