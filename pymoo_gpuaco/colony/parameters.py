@@ -60,14 +60,6 @@ class LocalSearch:
             checks.real("local_search.kicks", self.kicks, 0.0, 1000.0)
         checks.integer("local_search.kick_length", self.kick_length, 1)
 
-    def check_for(self, symmetric: bool) -> None:
-        """Raise ValueError for moves that reverse paths where direction counts."""
-        if self.moves == "2opt" and not symmetric:
-            raise ValueError(
-                "local_search='2opt' reverses paths and needs a symmetric instance; "
-                "local_search=True or '2opt+oropt' works on asymmetric ones"
-            )
-
     def number_of_kicks(self, n: int, usual: float) -> int:
         """Kicks for a tour of n cities, ``usual`` a city being the engine's own choice.
 

@@ -42,8 +42,11 @@ class CpuImprover:
         graph: Graph | None = None,
         stop: Stop | None = None,
     ) -> None:
-        if search is not None:
-            search.check_for(instance.symmetric)
+        if search is not None and search.moves == "2opt" and not instance.symmetric:
+            raise ValueError(
+                "local_search='2opt' reverses paths and needs a symmetric instance; "
+                "local_search=True or '2opt+oropt' works on asymmetric ones"
+            )
         n = instance.n
         self.instance = instance
         self._search = search

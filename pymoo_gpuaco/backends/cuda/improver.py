@@ -11,11 +11,13 @@ from pymoo_gpuaco.backends.cuda.instance.lists import Neighbours
 from pymoo_gpuaco.backends.cuda.search.at_hand import ToursAtHand
 from pymoo_gpuaco.backends.cuda.search.search import Search
 from pymoo_gpuaco.backends.cuda.tours.measure import Measure
+from pymoo_gpuaco.backends.errors import BackendUnavailable
 from pymoo_gpuaco.backends.protocol import Kind
 from pymoo_gpuaco.colony import checks
 from pymoo_gpuaco.colony.parameters import LocalSearch
 from pymoo_gpuaco.problems.instance import Instance
 
+DIRECTED = "the CUDA engine's local search reverses paths and needs a symmetric instance"
 _ADVICE = "fewer tours need less"
 
 
@@ -24,21 +26,22 @@ class CudaImprover:
 
     Parameters
     ----------
-    instance : the problem, with the candidate lists that the search looks at.
+    instance : the problem, symmetric, with the candidate lists that the search looks at.
     search : how tours are improved.
     device : index of the CUDA device.
 
     Raises
     ------
-    BackendUnavailable : if the device cannot be set up.
-    ValueError : for a 2-opt search on an asymmetric instance, or if there is no device of this number.
+    BackendUnavailable : if the device cannot be set up, or the instance is asymmetric.
+    ValueError : if there is no device of this number.
     MemoryError : when the tours do not fit the device.
     """
 
     kind: Kind = "cuda"
 
     def __init__(self, instance: Instance, search: LocalSearch, device: int = 0) -> None:
-        search.check_for(instance.symmetric)
+        if not instance.symmetric:
+            raise BackendUnavailable(DIRECTED)
         self.instance = instance
         self.device = Device(device)
         cities = Cities(self.device, instance)

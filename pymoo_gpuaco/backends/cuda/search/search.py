@@ -49,7 +49,7 @@ def search_plan(n: int, limits: DeviceLimits) -> SearchPlan:
 
 
 class Search:
-    """2-opt and Or-opt with neighbour lists (section 4.4, paper 001); or-3opt where direction counts.
+    """2-opt and Or-opt with neighbour lists (section 4.4, paper 001).
 
     ``reference`` (n, 2) are the tour neighbours in the shortest tour so far: around its edges the search need not
     look again. ``nothing_known`` (n, 2) stands for none. Memory is taken for m tours, and more when more come.
@@ -59,7 +59,6 @@ class Search:
         self._device = device
         self._cities = cities
         self._how = how
-        self._directed = not cities.instance.symmetric
         self.plan = search_plan(cities.n, device.limits)
         self._room = self.plan.memory(m)
         self.reference_length = np.inf
@@ -71,7 +70,6 @@ class Search:
             "NODE": node_type(self._cities.n),
             "OR_OPT": int(self._how.moves == "2opt+oropt"),
             "IN_SHARED": int(self.plan.in_shared),
-            "DIRECTED": int(self._directed),
         }
         kernels = {"neighbour_distances": CITIES + "PiP", "improve_tours": CITIES + "PPPiiiiiIIqPP"}
         return [Source("search/local_search.cu", definitions, kernels)]
@@ -138,7 +136,7 @@ class Search:
             min(k, SEARCH_NEIGHBOURS),
             m,
             how.number_of_kicks(n, KICKS_A_CITY),
-            max(1, min(int(how.kick_length), (n - 2) // (3 if self._directed else 2))),
+            max(1, min(int(how.kick_length), (n - 2) // 2)),
             *words(key),
             plan.tour_bytes,
             a.optional("searches"),
