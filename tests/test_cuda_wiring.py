@@ -54,6 +54,10 @@ def test_every_launch_fits_its_kernel(name, way, driver):
         pytest.skip("the CUDA engine says what it lacks")
     engine = CudaColony(instance, parameters)
     use(engine, instance.n)
+    if parameters.memory != "selective":
+        edges = [[0, 1], [1, 2]]
+        assert engine.trails_of(edges).shape == (2,)
+        engine.set_trails(edges, [1.0, 2.0])
     if parameters.memory == "auto" and parameters.xi == 0.0:
         engine.update_trails(TrailUpdate(0.1, colony_amount=1.0))
     del engine

@@ -291,7 +291,8 @@ def push_changed(w, reference, directed):  # type: ignore[no-untyped-def]
     """Queue every city, in tour order, that has other tour neighbours than in the reference.
 
     ``reference`` (n, 2) int32 holds the tour neighbours of a locally optimal tour, -1 where there is none yet; unless
-    ``directed``, they may have changed places. Where ants repeat its edges, the search would find nothing: their don't-look bits stay set.
+    ``directed``, they may have changed places. Where ants repeat its edges, the search would find nothing: their
+    don't-look bits stay set.
     """
     n = w.tour.shape[0]
     for p in range(n):
