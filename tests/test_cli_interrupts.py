@@ -68,6 +68,7 @@ def test_a_signal_ends_the_search_and_the_tour_is_written(tmp_path, number, word
     process.send_signal(number)
     said += process.stdout.readlines()
     assert process.wait(timeout=60) == 0, said
+    process.stdout.close()
     assert any(
         f"stopped by  interrupted: {words}" in line or f"interrupted {words}" in line for line in said
     ), said
