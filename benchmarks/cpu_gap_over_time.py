@@ -3,10 +3,10 @@
     python benchmarks/cpu_gap_over_time.py FOLDER [--seeds 5] [--threads 2] [--only pr2392] [--seconds 20]
 
 FOLDER holds the TSPLIB files; instances that it lacks are left out, and ``random200000`` is made here (gap to
-0.7124 sqrt(n A) + 0.59 sqrt(A), what the best tours of random cities come to). Both are told their time and run once for each time
-and seed: what a user gets who has so long. Times count from the call; functions are compiled and the matrix of fast-tsp
-(package ``fast-tsp``) is made before. It needs n^2 distances and is left out above 10,000 cities. Runs follow one
-another, each alone on its threads.
+0.7124 sqrt(n A) + 0.59 sqrt(A), what the best tours of random cities come to). Both are told their time and run
+once for each time and seed: what a user gets who has so long. Times count from the call; functions are compiled and
+the matrix of fast-tsp (package ``fast-tsp``) is made before. It needs n^2 distances and is left out above 10,000
+cities. Runs follow one another, each alone on its threads.
 """
 
 from __future__ import annotations
