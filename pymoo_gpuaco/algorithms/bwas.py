@@ -13,7 +13,6 @@ from pymoo_gpuaco.algorithms.colony import AntColony
 from pymoo_gpuaco.algorithms.depositing import DepositingColony
 from pymoo_gpuaco.backends import EditsTrails
 from pymoo_gpuaco.colony import checks, mutation
-from pymoo_gpuaco.colony.parameters import ColonyParameters
 from pymoo_gpuaco.colony.trails import TrailUpdate, edges_apart
 
 
@@ -81,9 +80,6 @@ class GPUBWAS(DepositingColony):
         self.mutation_iterations = mutation_iterations
         self.restart_below = restart_below
         self._check()
-
-    def _parameters(self) -> ColonyParameters:
-        return ColonyParameters(**self._common())
 
     def _check(self) -> None:
         super()._check()

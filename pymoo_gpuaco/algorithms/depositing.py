@@ -9,11 +9,15 @@ from numpy.typing import NDArray
 
 from pymoo_gpuaco.algorithms.base import Tours
 from pymoo_gpuaco.algorithms.colony import AntColony
+from pymoo_gpuaco.colony.parameters import ColonyParameters
 from pymoo_gpuaco.colony.trails import TrailUpdate
 
 
 class DepositingColony(AntColony):
     """A colony whose trails are updated by the ants of the last construction and the best tour so far."""
+
+    def _parameters(self) -> ColonyParameters:
+        return ColonyParameters(**self._common())
 
     @abstractmethod
     def _deposits(self) -> TrailUpdate:

@@ -117,28 +117,26 @@ class GPUMMAS(AntColony):
             return False
         if wanted != "auto" or self.problem is None:
             return wanted == "focused"
-        symmetric = isinstance(self.problem, TSP) and self.problem.symmetric
-        return (
-            symmetric
-            and self.problem.n_var >= FEWEST_CITIES_TO_FOCUS
-            and not self._of_whole_tours(n_ants=True)
+        whole_tours_are_meant = (
+            bool(self._of_whole_tours())
+            or get(self.n_ants) is not None
+            or get(self.candidate_list_size) != _LIST
+            or get(self.pheromone) != "auto"
         )
+        symmetric = isinstance(self.problem, TSP) and self.problem.symmetric
+        enough = self.problem.n_var >= FEWEST_CITIES_TO_FOCUS
+        return symmetric and enough and not whole_tours_are_meant
 
-    def _of_whole_tours(self, n_ants: bool) -> list[str]:
-        """Arguments that are given and that only ants which build whole tours know; ``n_ants`` if it is to be one."""
+    def _of_whole_tours(self) -> list[str]:
+        """Arguments that are given and that only ants which build whole tours know."""
         given = {
-            "n_ants": n_ants and get(self.n_ants) is not None,
-            "candidate_list_size": get(self.candidate_list_size) != _LIST
-            and (n_ants or self._weighs_all_cities()),
+            "candidate_list_size": get(self.candidate_list_size) is None,  # all cities are weighed
             "local_search": get(self.local_search) is not True,
-            "pheromone": get(self.pheromone) not in ("auto", *(() if n_ants else ("candidate",))),
+            "pheromone": get(self.pheromone) == "dense",
             "selection": get(self.selection) != "auto",
             "tabu": get(self.tabu) != "auto",
         }
         return [name for name, is_given in given.items() if is_given]
-
-    def _weighs_all_cities(self) -> bool:
-        return get(self.candidate_list_size) is None
 
     def _candidates(self) -> int:
         k = super()._candidates()
@@ -155,7 +153,7 @@ class GPUMMAS(AntColony):
     def _check(self) -> None:
         super()._check()
         if get(self.construction) == "focused":
-            unknown = self._of_whole_tours(n_ants=False)
+            unknown = self._of_whole_tours()
             if unknown:
                 raise ValueError(
                     f"construction='focused' builds no whole tours and has no use for {unknown[0]}="

@@ -9,7 +9,6 @@ from pymoo.core.variable import get
 from pymoo_gpuaco.algorithms.colony import AntColony
 from pymoo_gpuaco.algorithms.depositing import DepositingColony
 from pymoo_gpuaco.colony import checks
-from pymoo_gpuaco.colony.parameters import ColonyParameters
 from pymoo_gpuaco.colony.trails import TrailUpdate
 
 
@@ -58,9 +57,6 @@ class GPURAS(DepositingColony):
         )
         self.ranks = ranks
         self._check()
-
-    def _parameters(self) -> ColonyParameters:
-        return ColonyParameters(**self._common())
 
     def _check(self) -> None:
         super()._check()
