@@ -117,15 +117,15 @@ class GPUMMAS(AntColony):
             return False
         if wanted != "auto" or self.problem is None:
             return wanted == "focused"
+        if not isinstance(self.problem, TSP) or not self.problem.symmetric:
+            return False
         whole_tours_are_meant = (
             bool(self._of_whole_tours())
             or get(self.n_ants) is not None
             or get(self.candidate_list_size) != _LIST
             or get(self.pheromone) != "auto"
         )
-        symmetric = isinstance(self.problem, TSP) and self.problem.symmetric
-        enough = self.problem.n_var >= FEWEST_CITIES_TO_FOCUS
-        return symmetric and enough and not whole_tours_are_meant
+        return self.problem.n_var >= FEWEST_CITIES_TO_FOCUS and not whole_tours_are_meant
 
     def _of_whole_tours(self) -> list[str]:
         """Arguments that are given and that only ants which build whole tours know."""
