@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from pymoo.core.problem import Problem
 
 from pymoo_gpuaco.algorithms.base import TourAlgorithm, Tours
 from pymoo_gpuaco.colony import checks
@@ -120,14 +119,10 @@ class Islands(TourAlgorithm):
         rules = Rules(self._round(), self.topology, self.deterministic)
         return Archipelago(instance, packed((self.colony, self.problem)), rules, wanted)
 
-    def _setup(self, problem: Problem, **kwargs: Any) -> None:
-        super()._setup(problem, **kwargs)
-        self.prepare()
-
     def prepare(self) -> None:
-        """Find workers and send them the islands, if they are not there; otherwise the next generation would do so.
+        """Find workers and send them the islands, where none are there.
 
-        A run that comes from a file or a copy has none, nor has one that is over or was interrupted.
+        That is so before a run, after it or an interrupt, and in a copy or a run from a file.
         """
         engine = self.engine
         if engine.is_open:
