@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import math
 import queue
+import threading
 import time
 import uuid
 import weakref
@@ -33,6 +34,7 @@ LOOK = 0.25  # seconds between looks at the workers
 SHORTEST, MARGIN, GRACE = 0.1, 0.03, 0.25
 MOST_FAILURES = 3  # of an island in a row: then its error ends the run
 FETCH = 10.0  # seconds within which a report that is finished must have come
+TELLING = 0.3  # seconds that are given to the news of an end
 
 
 class Tour(NamedTuple):
@@ -162,7 +164,11 @@ class Archipelago:
 
     def _leave(self, client: Any) -> None:
         """Let workers that live on end their rounds soon, and drop the islands."""
-        client.run(island.stop, self._sitting, wait=False, on_error="ignore")
+        telling = threading.Thread(
+            target=client.run, args=(island.stop, self._sitting), kwargs={"on_error": "ignore"}, daemon=True
+        )
+        telling.start()
+        telling.join(TELLING)  # a worker that does not answer keeps nobody
         for place in self.places:
             if place.sent:
                 self._drop(client, place)
@@ -474,7 +480,7 @@ class Archipelago:
     @property
     def n_built(self) -> int:
         """Tours that the islands have built in the rounds of the last construction."""
-        return max(1, self._built)
+        return self._built
 
     def tours(self, ants: ArrayLike) -> NDArray[np.int32]:
         """Copy the best tour for each of ``ants``, which are all 0."""
