@@ -211,10 +211,10 @@ class Archipelago:
         The islands reckon that what is left goes on likewise.
         """
         self._progress, self._pace = progress, 0.0
-        if not progress > 0.0 and self._moment is None:
+        if math.isnan(progress):
             return
         if self.rules.deterministic:
-            if generation > 0 and progress > 0.0:
+            if generation > 0:
                 self._pace = progress / (generation * self.rules.exchange_every)
         elif self._moment is not None:
             self._pace = (1.0 - progress) / max(1e-3, self._moment - time.monotonic())

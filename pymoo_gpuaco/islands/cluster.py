@@ -236,7 +236,8 @@ def _start_worker(scheduler: str, number: int, workers: int, gpus: bool) -> subp
     if gpus:
         environment["CUDA_VISIBLE_DEVICES"] = _gpus()[number]
     command = [sys.executable, "-m", "distributed.cli.dask_worker", scheduler]
-    command += ["--nthreads", "1", "--host", HOST, "--name", str(number), "--no-dashboard"]
+    command += ["--nthreads", "1", "--host", HOST, "--name", str(number)]
+    command += ["--dashboard-address", f"{HOST}:0"]  # without it the worker's status is served to the network
     command += ["--memory-limit", "0"]  # a colony takes what it needs; to kill it would not help
     return subprocess.Popen(
         command, env=environment, stdin=subprocess.DEVNULL, start_new_session=os.name == "posix"

@@ -131,7 +131,8 @@ class Island:
         generations = 0
         while not self._is_over(order, begun, generations):
             steps = generations if order["seconds"] is None else time.monotonic() - begun
-            termination.spent = min(1.0, order["progress"] + order["pace"] * steps)
+            progress = order["progress"] + order["pace"] * steps
+            termination.spent = 1.0 if progress > 1.0 else progress  # NaN stays: nobody knows
             tours = colony.ask()
             colony.evaluator.eval(self.problem, tours, algorithm=colony)
             if guests is not None:
