@@ -8,7 +8,7 @@ import signal
 import subprocess
 import sys
 import threading
-import time
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -111,27 +111,6 @@ def test_nobody_waits_for_a_worker_that_stands_still(client):
     algorithm.finalize()
 
 
-def test_an_island_moves_with_all_it_is_to_a_worker_that_joins():
-    cluster = Cluster(None, 1)
-    try:
-        algorithm = Islands(colony(), 2, client=cluster.client, exchange_every=0.1)
-        algorithm.setup(cities(60), termination=("n_gen", 1000), seed=1)
-        places = algorithm.engine.places
-        algorithm.next()
-        assert places[0].worker == places[1].worker
-        cluster._processes.append(cluster_module._start_worker(cluster.client.scheduler.address, 1, 2, False))
-        cluster.client.wait_for_workers(2)
-        while places[0].worker == places[1].worker:
-            algorithm.next()
-        rounds = [place.round for place in places]
-        while any(place.round < before + 2 for place, before in zip(places, rounds, strict=True)):
-            algorithm.next()
-        assert [place.lives for place in places] == [1, 1]  # the streams of random numbers went on
-        algorithm.finalize()
-    finally:
-        cluster.close()
-
-
 def test_local_processes_listen_to_this_machine_alone(cluster, client):
     import psutil
 
@@ -175,16 +154,40 @@ def test_a_scheduler_without_workers_is_told(monkeypatch):
             Islands(colony(), client=address).setup(cities(20), termination=("n_gen", 1))
 
 
-def test_a_run_goes_on_when_its_scheduler_has_died(client):
+@pytest.fixture(scope="module")
+def another():
+    """A cluster of one worker at first, which a test may add to or close."""
+    cluster = Cluster(None, 1)
+    yield cluster
+    cluster.close()
+
+
+def test_an_island_moves_with_all_it_is_to_a_worker_that_joins(another):
+    algorithm = Islands(colony(), 2, client=another.client, exchange_every=0.1)
+    algorithm.setup(cities(60), termination=("n_gen", 1000), seed=1)
+    places = algorithm.engine.places
+    algorithm.next()
+    assert places[0].worker == places[1].worker
+    another._processes.append(cluster_module._start_worker(another.client.scheduler.address, 1, 2, False))
+    another.client.wait_for_workers(2)
+    while places[0].worker == places[1].worker:
+        algorithm.next()
+    rounds = [place.round for place in places]
+    while any(place.round < before + 2 for place, before in zip(places, rounds, strict=True)):
+        algorithm.next()
+    assert [place.lives for place in places] == [1, 1]  # the streams of random numbers went on
+    algorithm.finalize()
+
+
+def test_a_run_goes_on_when_its_scheduler_has_died(client, another):
     problem = cities(60)
     undisturbed = lock_step(client=client).setup(problem, termination=("n_gen", 4), seed=1)
     run_to_end(undisturbed)
-    dying = Cluster(None, 1)
-    algorithm = lock_step(client=dying.client.scheduler.address)
+    algorithm = lock_step(client=another.client.scheduler.address)
     algorithm.setup(problem, termination=("n_gen", 4), seed=1)
     algorithm.next()
     best = algorithm.opt[0].F[0]
-    dying.close()
+    another.close()
     with pytest.raises(ConnectionError, match=r"the scheduler .* is gone"):
         run_to_end(algorithm)
     assert algorithm.opt[0].F[0] <= best
@@ -331,39 +334,70 @@ class TestPlay:
         assert os.environ["PYMOO_GPUACO_THREADS"] == "2"
 
 
-@posix
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
-def test_no_process_outlives_a_run_that_is_interrupted_or_killed(tmp_path, number):
-    import psutil
+class Solving:
+    """The command line with one island, and the processes that it has started."""
 
-    path = tmp_path / "best.tour"
-    command = ["solve", "random:60", "--islands", "1", "--time", "5m", "--backend", "cpu", "--picture", ""]
-    process = subprocess.Popen(
-        [sys.executable, "-m", "pymoo_gpuaco.cli", *command, "--set", "local_search=False", "--tour", path],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-    )
-    said = []
-    for line in process.stdout:
-        said.append(line)
-        if len(line.split()) == 6 and line.split()[1].isdigit():
-            break
-    workers = psutil.Process(process.pid).children(recursive=True)
-    assert len(workers) >= 2, said  # a nanny and a worker
-    time.sleep(0.2)
-    process.send_signal(number)
-    said += process.stdout.readlines()
-    process.wait(timeout=60)
-    process.stdout.close()
-    if number == signal.SIGINT:
-        assert any("interrupted from the keyboard" in line for line in said), said
-        problem = load_tsp("random:60")
-        assert f"best tour   {problem.tour_length(read_tour(path, 60)):.10g}\n" in said
+    def __init__(self, tour):
+        import psutil
 
-    def all_gone():
+        command = [
+            "solve",
+            "random:60",
+            "--islands",
+            "1",
+            "--time",
+            "5m",
+            "--backend",
+            "cpu",
+            "--picture",
+            "",
+        ]
+        self.process = subprocess.Popen(
+            [
+                sys.executable,
+                "-m",
+                "pymoo_gpuaco.cli",
+                *command,
+                "--set",
+                "local_search=False",
+                "--tour",
+                tour,
+            ],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+        self.said = []
+        for line in self.process.stdout:
+            self.said.append(line)
+            if len(line.split()) == 6 and line.split()[1].isdigit():
+                break
+        self.started = psutil.Process(self.process.pid).children(recursive=True)
+        assert len(self.started) >= 2, self.said  # a nanny and a worker
+
+    def end_by(self, number):
+        self.process.send_signal(number)
+        self.said += self.process.stdout.readlines()
+        self.process.wait(timeout=60)
+        self.process.stdout.close()
+
+    def leaves_nothing(self):
+        import psutil
+
         with contextlib.suppress(psutil.NoSuchProcess):
-            return not any(one.is_running() and one.status() != psutil.STATUS_ZOMBIE for one in workers)
+            return not any(one.is_running() and one.status() != psutil.STATUS_ZOMBIE for one in self.started)
         return False
 
-    wait_until(all_gone)
+
+@posix
+def test_no_process_outlives_a_run_that_is_interrupted_or_killed(tmp_path):
+    tour = tmp_path / "best.tour"
+    with ThreadPoolExecutor(2) as pool:
+        first, second = pool.map(Solving, (tour, tmp_path / "other.tour"))
+    first.end_by(signal.SIGINT)
+    second.end_by(signal.SIGKILL)
+    assert any("interrupted from the keyboard" in line for line in first.said), first.said
+    problem = load_tsp("random:60")
+    assert f"best tour   {problem.tour_length(read_tour(tour, 60)):.10g}\n" in first.said
+    wait_until(first.leaves_nothing)
+    wait_until(second.leaves_nothing)
