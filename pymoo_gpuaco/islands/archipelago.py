@@ -96,6 +96,7 @@ class Archipelago:
         self.kind: Kind = "cpu"
         self.patience = 0  # of a colony, in its tours
         self.mean = math.nan  # of the objectives of the islands that reported last
+        self.busy = 0.0  # seconds that the islands have spent in rounds, together
         self.target: float | None = None  # objective at which a round ends
         self._cargo = cargo
         self._run = uuid.uuid4().hex
@@ -248,6 +249,7 @@ class Archipelago:
             reports += self._wait(self._latest())
         reports.sort(key=lambda one: one["island"])
         for report in reports:
+            self._note(report)
             self._learn(report)
         return reports
 
@@ -264,6 +266,11 @@ class Archipelago:
                 time.sleep(max(0.0, self._moment - time.monotonic()))
                 break
             for report in self._wait(self._latest()):
+                self._note(report)
+                if self._best is not None and self._has_time():
+                    # merging may take a while: the island goes on with what the others had before
+                    place = self.places[report["island"]]
+                    self._send(place, self._next_order(place))
                 self._learn(report)
                 reports.append(report)
         return reports
@@ -449,7 +456,8 @@ class Archipelago:
         )
         self._send_again(place)
 
-    def _learn(self, report: Report) -> None:
+    def _note(self, report: Report) -> None:
+        """Take down what an island is now."""
         place = self.places[report["island"]]
         assert report["parcel"] is not None
         place.tour = unpack(report["parcel"], place.tour, self.instance.n)
@@ -457,6 +465,12 @@ class Archipelago:
         place.state = report["state"]
         place.round += 1
         self._built += report["built"]
+        self.busy += report["seconds"]
+
+    def _learn(self, report: Report) -> None:
+        """Let the best tour take over what the island has found; afterwards the others are sent it."""
+        place = self.places[report["island"]]
+        assert place.tour is not None
         if report["other_objective"] and not self._by_objective:
             self._by_objective, self._best = True, None  # which was found by lengths
             for other in self.places:
