@@ -34,12 +34,12 @@ NAMES = [name for name, p in INSTANCES.items() if p.symmetric and p.n_cities >= 
 def short(monkeypatch: pytest.MonkeyPatch) -> None:
     """Generations, and improving, of a few rounds: an emulated device takes seconds for each."""
     from pymoo_gpuaco.backends.cuda import focused as engine
-    from pymoo_gpuaco.backends.cuda.windows import windows
+    from pymoo_gpuaco.backends.cuda.windows import plan, windows
 
     monkeypatch.setattr(engine, "ROUNDS", 4)
     monkeypatch.setattr(engine, "ROUNDS_AT_ONCE", 2)
     monkeypatch.setattr(engine, "FIRST_CYCLE", 6)
-    monkeypatch.setattr(engine, "MOST_TOURS", 2)
+    monkeypatch.setattr(plan, "MOST_TOURS", 2)
     monkeypatch.setattr(windows, "_IMPROVEMENT", windows._IMPROVEMENT[::12])
 
 

@@ -11,33 +11,37 @@ from concurrent.futures import Future, ThreadPoolExecutor
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from pymoo_gpuaco.backends.cuda.device import Device, DeviceLimits, Part
+from pymoo_gpuaco.backends.cuda.device import Device, Part
 from pymoo_gpuaco.backends.cuda.instance.cities import Cities
 from pymoo_gpuaco.backends.cuda.instance.lists import Neighbours
 from pymoo_gpuaco.backends.cuda.tours.measure import Measure
 from pymoo_gpuaco.backends.cuda.tours.tours import Tours
 from pymoo_gpuaco.backends.cuda.trails.trails import Trails
+from pymoo_gpuaco.backends.cuda.windows.plan import (
+    lists_of_kind,
+    padded,
+    rounds_of_repair,
+    shape,
+    unit_scale,
+    window_lists,
+)
 from pymoo_gpuaco.backends.cuda.windows.windows import NEAR, Ant, Trials, Windows
 from pymoo_gpuaco.backends.protocol import Kind
 from pymoo_gpuaco.backends.state import State, stored_integers, stored_numbers, stored_tours
 from pymoo_gpuaco.candidates.alpha import alpha_lists
 from pymoo_gpuaco.candidates.ascent import ascend
 from pymoo_gpuaco.candidates.lists import lists
-from pymoo_gpuaco.candidates.quadrant import has_quadrants, quadrant_lists
 from pymoo_gpuaco.candidates.start import greedy_tour
 from pymoo_gpuaco.colony import checks, immigrants
 from pymoo_gpuaco.colony.cooling import Cooling
 from pymoo_gpuaco.colony.parameters import FEWEST_CITIES_TO_FOCUS, ColonyParameters
 from pymoo_gpuaco.colony.trails import TrailUpdate
 from pymoo_gpuaco.exchange import merge
-from pymoo_gpuaco.problems.instance import Instance, nearest_by_coordinates
+from pymoo_gpuaco.problems.instance import Instance, check_alpha, nearest_by_coordinates
 from pymoo_gpuaco.problems.metrics import Metric
 
 ROUNDS = 32  # a generation
 ROUNDS_AT_ONCE = 4  # between looks at the clock
-WINDOWS_A_MULTIPROCESSOR = 28  # what its registers have room for
-CITIES_A_WINDOW = 40  # of a tour: windows have some 190 cities, they overlap and the best exchanges win
-MOST_TOURS, MOST_TOURS_OF_MANY, MANY = 64, 32, 3000
 
 # Windows make more trials where there are many cities to a window, and conflicts are few.
 CITIES_OF_EFFORT = 8000
@@ -55,8 +59,6 @@ MOST_STARTS, CITIES_OF_STARTS = 16, 200_000
 GUIDED = 10  # windows of a hundred whose ants follow the trails; random kicks do better, see the docs
 
 _ALPHA_BASE = 10  # candidates a city among which those of least alpha are found
-_UNITS_A_NEAREST = 1024.0  # where distances are no whole numbers
-_MOST_UNITS = float(1 << 21)  # FARTHEST of units.cuh
 
 
 class CudaFocused:
@@ -94,21 +96,23 @@ class CudaFocused:
         measure = Measure(self.device, cities)
         self._tours = Tours(self.device, measure, m, n)
         self.trails = Trails(self.device, instance, False, _ADVICE)
-        self.windows = Windows(self.device, cities, window_lists(instance), unit_scale(instance), m, w)
+        self._alpha = AlphaLists(instance)
+        self._seeks_alpha = parameters.candidates == "auto"  # once a run is long enough
+        near = self._first_lists(parameters.candidates)
+        self.windows = Windows(self.device, cities, near, unit_scale(instance), m, w)
         neighbours = Neighbours(self.device, instance)
         parts: list[Part] = [cities, neighbours, measure, self._tours, self.trails, self.windows]
         self.device.set_up(parts, _ADVICE)
         positive = instance.neighbour_distances[instance.neighbour_distances > 0]
         shortest = float(positive.min()) / 2.0 if positive.size else 1.0
         self._ant = Ant(float(parameters.alpha), float(parameters.beta), shortest)
-        # rounds in which the windows cover every city some times over, to begin with
-        self._descent = 4 + math.ceil(3 * n / (w * 120))
+        # rounds of repair to begin with
+        self._descent = rounds_of_repair(n, w)
         self._cooling = Cooling(FIRST_CYCLE)
         self._expected = math.nan  # progress of the run
         self._step = 0.0
         self._finished = False  # the last cycle has come to its end
         self._effort = min(8.0, max(1.0, n / CITIES_OF_EFFORT))
-        self._alpha = AlphaLists(instance)
         self._best: NDArray[np.int32] | None = None
         self._best_length = math.inf
         self._start = greedy_tour(instance)
@@ -116,6 +120,15 @@ class CudaFocused:
         self._moment: float | None = None
         self._interrupted = False
         _warm_up()
+
+    def _first_lists(self, candidates: str) -> NDArray[np.int32]:
+        """Lists (2, n, NEAR) that windows draw from when the run begins."""
+        if candidates == "auto":
+            return window_lists(self.instance)
+        if candidates == "alpha":
+            check_alpha(self.instance.symmetric, self.instance.n)
+            return self._alpha.take()
+        return lists_of_kind(self.instance, candidates)
 
     # ---- FollowsProgress, Builder
 
@@ -143,7 +156,7 @@ class CudaFocused:
         self._rounds = 0
         if self._best is None:
             self._take(self._first_tours(key))
-        if self.instance.n <= CITIES_A_ROUND * LATEST_ALPHA:
+        if self._seeks_alpha and self.instance.n <= CITIES_A_ROUND * LATEST_ALPHA:
             self._alpha.start()
         with self.device.working():
             self._weigh()
@@ -167,7 +180,8 @@ class CudaFocused:
             self._finished = not math.isnan(cooling.begun)
             cooling.begin_next()
             self._merge()
-            if cooling.generations * CITIES_A_ROUND >= self.instance.n and not self._alpha.used:
+            late_enough = cooling.generations * CITIES_A_ROUND >= self.instance.n
+            if self._seeks_alpha and late_enough and not self._alpha.used:
                 self.windows.use_lists(self._alpha.take())
                 self._weigh()
 
@@ -336,7 +350,7 @@ class CudaFocused:
         self._descent, c.cycle, c.done, c.generations = (int(number) for number in schedule[:4])
         c.begun, self._expected = (math.nan if number < 0.0 else float(number) for number in progress)
         self._finished = bool(schedule[4])
-        if schedule[5] and not self._alpha.used:
+        if self._seeks_alpha and schedule[5] and not self._alpha.used:
             with self.device.working():
                 self.windows.use_lists(self._alpha.take())
         if best.any():
@@ -357,32 +371,6 @@ def lacks_focused(instance: Instance) -> str | None:
             "construction='full' does not"
         )
     return None
-
-
-def shape(n: int, n_ants: int | None, limits: DeviceLimits) -> tuple[int, int]:
-    """Tours, and windows of each, so that all windows together are what the device holds or the user asks for."""
-    together = n_ants or WINDOWS_A_MULTIPROCESSOR * limits.multiprocessors
-    windows = min(together, max(1, n // CITIES_A_WINDOW))
-    return max(1, min(together // windows, MOST_TOURS if n < MANY else MOST_TOURS_OF_MANY)), windows
-
-
-def window_lists(instance: Instance) -> NDArray[np.int32]:
-    """Lists (2, n, NEAR) that windows draw from: the candidates, and in the plane the nearest cities.
-
-    An edge that one list lacks another may have: 8 candidates hold some 97 to 99 % of an optimal tour's edges. Shorter
-    lists are repeated, so that every walk over neighbours has a next city.
-    """
-    k = min(NEAR, instance.n - 1, instance.k)
-    plane = has_quadrants(Metric(instance.metric), instance.coords)
-    nearest = (
-        quadrant_lists(Metric(instance.metric), instance.coords, k, 0)[0] if plane else instance.neighbours
-    )
-    return np.array([_padded(instance.neighbours), _padded(nearest)])
-
-
-def _padded(ids: NDArray[np.int32]) -> NDArray[np.int32]:
-    """Rows of NEAR ids; shorter ones are repeated."""
-    return ids[:, np.arange(NEAR) % min(NEAR, ids.shape[1])]
 
 
 class AlphaLists:
@@ -408,7 +396,7 @@ class AlphaLists:
             base = lists(self._instance, "quadrant", _ALPHA_BASE)
             alpha = alpha_lists(ascend(self._instance, base.ids, bound=False), min(NEAR, base.ids.shape[1]))
             self._made.set_result(
-                np.array([_padded(self._instance.neighbours), _padded(alpha.by_distance()[0])])
+                np.array([padded(self._instance.neighbours), padded(alpha.by_distance()[0])])
             )
         except BaseException as error:  # whatever it is, it is told where the lists are asked for
             self._made.set_exception(error)
@@ -419,19 +407,6 @@ class AlphaLists:
         assert self._made is not None
         self.used = True
         return self._made.result()
-
-
-def unit_scale(instance: Instance) -> float:
-    """Whole units a unit of distance: 1 where distances are whole numbers that searches can add up, else a power of
-    two that gives a usual edge some thousand units, so that results do not depend on the unit."""
-    span = (
-        instance.matrix.max() if instance.metric == Metric.EXPLICIT else np.ptp(instance.coords, axis=0).sum()
-    )
-    if instance.integral and span < _MOST_UNITS:
-        return 1.0
-    near = instance.neighbour_distances[:, 0]
-    mean = float(near[near > 0].mean()) if (near > 0).any() else 1.0
-    return 2.0 ** round(math.log2(_UNITS_A_NEAREST / mean))
 
 
 def _round_key(key: int, number: int) -> int:

@@ -64,7 +64,7 @@ class CpuFocused:
         focused = focused or FocusedParameters()
         self._focused = focused
         self._graph = make_graph(instance)
-        units, ids, lengths = make_units(instance, self._graph, focused)
+        units, ids, lengths = make_units(instance, self._graph, focused, parameters.candidates)
         self._search = WindowSearch(instance, units, focused)
         self.n_ants = parameters.n_ants or (focused.n_tours if self._search.whole else WINDOWS)
         self._trials = max(1, focused.trials // self.n_ants)

@@ -133,6 +133,25 @@ class Windows:
         device.write("window_tours", tours)
         device.call("find_positions", self.tours * n, n, self.tours, a["window_tours"], a["window_positions"])
 
+    def load_from(self, tours: Any, first: int, count: int) -> None:
+        """Launch: take over tours ``first`` .. ``first + count - 1`` of an array (m, n) on the device, count >= 1.
+
+        Where there is room for more, the first of them is searched several times.
+        """
+        device, a, size = self._device, self._device.arrays, 4 * self._cities.n
+        own, given = a.address("window_tours"), int(tours) + size * first
+        device.cuda.memcpy_dtod_async(own, given, size * count)
+        for slot in range(count, self.tours):
+            device.cuda.memcpy_dtod_async(own + size * slot, given, size)
+        n = self._cities.n
+        device.call("find_positions", self.tours * n, n, self.tours, a["window_tours"], a["window_positions"])
+
+    def store_to(self, tours: Any, first: int, count: int) -> None:
+        """Launch: put what they have become back."""
+        size = 4 * self._cities.n
+        source = self._device.arrays.address("window_tours")
+        self._device.cuda.memcpy_dtod_async(int(tours) + size * first, source, size * count)
+
     def read(self) -> NDArray[np.int32]:
         """Return the tours (tours, n)."""
         tours = np.empty((self.tours, self._cities.n), np.int32)
