@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import copy
 import math
 import time
 
 import numpy as np
 import pytest
+from pymoo.core.termination import NoTermination
 
+from pymoo_gpuaco import GPUMMAS
 from pymoo_gpuaco.backends import (
     Accepts,
     Builder,
@@ -18,6 +21,7 @@ from pymoo_gpuaco.backends import (
     Stoppable,
     Trails,
 )
+from pymoo_gpuaco.backends.focused_state import trails_on
 from pymoo_gpuaco.colony.trails import TrailUpdate
 from pymoo_gpuaco.problems import TSP
 from tests.engine_cases import BACKENDS, INSTANCES, asymmetric, cloud, focused
@@ -276,3 +280,129 @@ def test_an_interrupt_in_a_generation_leaves_the_best_tour(monkeypatch):
     lengths = engine.construct(3)
     assert engine.rescued() is None
     assert np.array_equal(lengths, problem.tour_lengths(everything(engine, lengths)))
+
+
+class TestAcrossEngines:
+    """A state that one engine has put away goes on with the other, see ``focused_state``."""
+
+    @staticmethod
+    def walked(problem, backend, generations=3):
+        engine = focused(problem, backend)
+        for key in range(generations):
+            lengths = engine.construct(key)
+            best = engine.tours([int(lengths.argmin())])[0]
+            engine.update_trails(TrailUpdate(0.1, ((best, 0.5),), tau_min=0.01, tau_max=2.0))
+        return engine
+
+    @pytest.mark.gpu
+    @pytest.mark.parametrize("problem", [cloud(60, 2), cloud(60, 2, "EXACT")], ids=["whole", "fractions"])
+    @pytest.mark.parametrize(("one", "other"), [("cpu", "cuda"), ("cuda", "cpu")])
+    def test_a_run_goes_on_with_the_other_engine_and_comes_back(self, one, other, problem):
+        first = self.walked(problem, one)
+        state = first.export_state()
+        best = problem.tour_length(state["best"][0])
+        second, twin = focused(problem, other), focused(problem, other)
+        second.construct(99)  # one that has been somewhere else, and one that has not
+        for engine in (second, twin):
+            engine.import_state(state)
+        assert same_state(second, twin)
+        assert np.array_equal(second.export_state()["best"], state["best"])
+        for key in (50, 51):
+            lengths = second.construct(key)
+            assert np.array_equal(lengths, twin.construct(key))
+            assert lengths.min() <= best * (1 + 1e-12) or second.kind == "cuda"  # whose tours may be warm
+            assert lengths == pytest.approx(problem.tour_lengths(everything(second, lengths)), rel=1e-12)
+        there = second.export_state()
+        assert problem.tour_length(there["best"][0]) <= best * (1 + 1e-12)
+        back = focused(problem, one)
+        back.import_state(there)
+        back.construct(60)
+        assert problem.tour_length(back.export_state()["best"][0]) <= problem.tour_length(
+            there["best"][0]
+        ) * (1 + 1e-12)
+
+    @pytest.mark.gpu
+    @pytest.mark.parametrize(("one", "other"), [("cpu", "cuda"), ("cuda", "cpu")])
+    def test_trails_stay_on_their_edges(self, one, other):
+        problem = cloud(60, 2)
+        state = self.walked(problem, one).export_state()
+        engine = focused(problem, other)
+        engine.import_state(state)
+        there = engine.export_state()
+        given = {
+            (i, int(j)): t for i in range(60) for j, t in zip(state["ids"][i], state["tau"][i], strict=True)
+        }
+        for i in range(60):
+            for j, trail in zip(there["ids"][i], there["tau"][i], strict=True):
+                expected = given.get((i, int(j)), given.get((int(j), i), state["rest"][0]))
+                assert trail == expected
+        assert {0.729, 2.0} == {round(float(t), 6) for t in there["tau"].ravel()}  # 0.9^3, and tau_max
+        assert there["rest"] == state["rest"]
+
+    @pytest.mark.gpu
+    @pytest.mark.parametrize(("one", "other"), [("cpu", "cuda"), ("cuda", "cpu")])
+    def test_annealing_goes_on_at_the_same_share_of_the_same_cycle(self, one, other):
+        problem = cloud(60, 2)
+        first, second = self.walked(problem, one, 0), focused(problem, other)
+        ours, theirs = first._cooling, second._cooling
+        ours.first, theirs.first = 40, 12
+        ours.cycle, ours.done, ours.generations = 2, 90, 130  # 90 of 160 generations
+        second.import_state(first.export_state())
+        assert (theirs.cycle, theirs.done, theirs.generations) == (2, 27, 39)  # 27 of 48; 130 * 12 / 40
+        assert math.isnan(theirs.begun)
+        ours.begun = 0.25
+        second.import_state(first.export_state())
+        assert theirs.begun == 0.25
+
+    @pytest.mark.gpu
+    def test_a_copy_of_a_run_goes_on_with_an_engine_of_another_kind(self):
+        problem = cloud(60, 2)
+        algorithm = GPUMMAS(backend="cpu").setup(problem, termination=("n_gen", 6), seed=1)
+        for _ in range(3):
+            algorithm.next()
+        other = copy.deepcopy(algorithm)
+        other.backend = "cuda"
+        while other.has_next():
+            other.next()
+        assert other.engine.kind == "cuda"
+        assert other.engine.n_ants > 2  # as many windows as suit it, not the CPU's two tours
+        assert other.opt[0].F[0] <= algorithm.opt[0].F[0]
+        again = copy.deepcopy(other)
+        again.backend = "cpu"
+        again.termination = NoTermination()
+        again.next()
+        assert again.engine.n_ants == algorithm.engine.n_ants
+        assert again.opt[0].F[0] <= other.opt[0].F[0]
+
+
+def test_trails_move_to_other_candidates_by_hand():
+    # cities 0 .. 3; the trail of an edge that a city lists counts, else what the other city has of it, else the rest
+    ids = np.array([[1], [2], [3], [0]], np.int32)
+    tau = np.array([[1.0], [2.0], [3.0], [4.0]], np.float32)
+    candidates = np.array([[1, 2], [0, 2], [0, 3], [0, 1]], np.int32)
+    moved = trails_on(candidates, ids, tau, np.float32(9.0))
+    assert moved.tolist() == [[1.0, 9.0], [1.0, 2.0], [9.0, 3.0], [4.0, 9.0]]
+    assert trails_on(ids, ids, tau, np.float32(9.0)) is tau
+
+
+@pytest.mark.parametrize(
+    ("name", "wrong", "words"),
+    [
+        ("engine", np.array([2]), "engine"),
+        ("ids", np.zeros((5, 8), np.int32), "ids"),
+        ("ids", np.full((30, 7), 30, np.int32), "ids"),
+        ("ids", np.zeros(30, np.int32), "ids"),
+        ("schedule", np.array([0, 0, 0, 0]), "schedule"),
+        ("schedule", np.array([1, 0, 0]), "schedule"),
+        ("progress", np.array([np.nan, 0.0]), "progress"),
+        ("best_length", np.array([-1.0]), "best_length"),
+        ("dirty", np.full(30, 2), "dirty"),
+    ],
+)
+def test_what_no_engine_puts_away_is_refused(name, wrong, words):
+    engine = focused(cloud(30), "cpu")
+    engine.construct(1)
+    before = engine.export_state()
+    with pytest.raises(ValueError, match=words):
+        engine.import_state({**before, "tau": before["tau"] + 1.0, name: wrong})
+    assert all(np.array_equal(array, before[key]) for key, array in engine.export_state().items())

@@ -133,7 +133,8 @@ class AntColony(TourAlgorithm):
         if self._by_objective:
             parameters = replace(parameters, local_search=None)
         engine = make_colony(instance, parameters, self.backend, int(self.device))
-        # a run keeps the size that its first engine picked, also where a copy goes on with an engine of another kind
+        # a run whose ants build whole tours keeps the size that its first engine picked, also where a copy goes on with
+        # an engine of another kind
         self._size = engine.n_ants
         # sums of lengths that are no whole numbers the evaluator may round differently, and what it tells counts
         self._can_look_ahead = (

@@ -105,8 +105,12 @@ class GPUMMAS(AntColony):
         self._check()
 
     def _parameters(self) -> ColonyParameters:
+        common = self._common()
+        if self._focused():
+            # windows on one engine, whole tours on the other: a run that changes engines takes as many as suit it
+            common["n_ants"] = get(self.n_ants)
         return ColonyParameters(
-            **self._common(),
+            **common,
             selection=checks.choice("selection", get(self.selection), _SELECTIONS),
             tabu=checks.choice("tabu", get(self.tabu), _TABUS),
             construction="focused" if self._focused() else "full",

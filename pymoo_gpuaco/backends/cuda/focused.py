@@ -26,8 +26,9 @@ from pymoo_gpuaco.backends.cuda.windows.plan import (
     window_lists,
 )
 from pymoo_gpuaco.backends.cuda.windows.windows import NEAR, Ant, Trials, Windows
+from pymoo_gpuaco.backends.focused_state import pack, unpack
 from pymoo_gpuaco.backends.protocol import Kind
-from pymoo_gpuaco.backends.state import State, stored_integers, stored_numbers, stored_tours
+from pymoo_gpuaco.backends.state import State, stored_integers
 from pymoo_gpuaco.candidates.alpha import alpha_lists
 from pymoo_gpuaco.candidates.ascent import ascend
 from pymoo_gpuaco.candidates.lists import lists
@@ -316,46 +317,48 @@ class CudaFocused:
     # ---- Stateful
 
     def export_state(self) -> State:
-        """Trails, the tours, the best of all, and where the schedule is."""
+        """Trails, the tours, the best of all, and where the schedule is, see ``focused_state``."""
         n = self.instance.n
-        best, c = np.zeros(n, np.int32) if self._best is None else self._best, self._cooling
+        best = np.zeros(n, np.int32) if self._best is None else self._best
         with self.device.working():
-            return {
-                **self.trails.read(),
-                "tours": self.windows.read() if self._best is not None else np.zeros((1, n), np.int32),
-                "best": best[None].copy(),
-                "best_length": np.array([self._best_length]),
-                "schedule": np.array(
-                    [self._descent, c.cycle, c.done, c.generations, self._finished, self._alpha.used],
-                    np.int64,
-                ),
-                # -1 stands for "unknown"
-                "progress": np.nan_to_num(np.array([c.begun, self._expected]), nan=-1.0),
-            }
+            trails = self.trails.read()
+            tours = np.zeros((1, n), np.int32) if self._best is None else self.windows.read()
+        common = pack(
+            self.kind,
+            self.instance.neighbours,
+            trails["tau"],
+            trails["rest"],
+            tours,
+            (best, self._best_length),
+            self._cooling,
+            self._expected,
+        )
+        return {**common, "counts": np.array([self._descent, self._finished, self._alpha.used], np.int64)}
 
     def import_state(self, state: State) -> None:
-        """Continue from an exported state of a focused engine with the same instance and parameters."""
-        n = self.instance.n
-        count = len(np.atleast_2d(np.asarray(state.get("tours", np.empty((0, n))))))
-        tours = stored_tours(state, "tours", count, n)
-        best = stored_tours(state, "best", 1, n)[0]
-        # as the device summed it up, which rounding may tell from the host's sum
-        best_length = float(stored_numbers(state, "best_length", (1,), infinity=True)[0])
-        schedule = stored_integers(state, "schedule", (6,), 0, 2**62, np.int64)
-        progress = stored_numbers(state, "progress", (2,), low=-1.0)
+        """Continue from an exported state of a focused colony on the same instance, of whichever engine."""
+        told = unpack(state, self.kind, self.instance.neighbours)
+        # for another engine's state: every city is looked at anew
+        descent, finished, used = rounds_of_repair(self.instance.n, self.windows.windows), 0, 0
+        if told.own:
+            most = 2**62
+            descent, finished, used = (
+                int(c) for c in stored_integers(state, "counts", (3,), 0, most, np.int64)
+            )
         with self.device.working():
-            self.trails.write(state)  # raises before anything changes
+            self.trails.write({"tau": told.tau, "rest": told.rest, "tau0": np.zeros(1)})
         self._best, self._best_length = None, math.inf
-        c = self._cooling
-        self._descent, c.cycle, c.done, c.generations = (int(number) for number in schedule[:4])
-        c.begun, self._expected = (math.nan if number < 0.0 else float(number) for number in progress)
-        self._finished = bool(schedule[4])
-        if self._seeks_alpha and schedule[5] and not self._alpha.used:
+        self._descent, self._finished, self._expected = descent, bool(finished), told.expected
+        told.restore(self._cooling)
+        if self._seeks_alpha and used and not self._alpha.used:
             with self.device.working():
                 self.windows.use_lists(self._alpha.take())
-        if best.any():
-            self._best, self._best_length = best, best_length
-            self._take(np.resize(tours, (self.windows.tours, n)))
+        if told.best is not None:
+            # the engine's own length is what the device summed up, which rounding may tell from the host's sum
+            own = told.best_length if told.own else self.instance.tour_length(told.best)
+            self._best, self._best_length = told.best, own
+            tours = told.tours if len(told.tours) else told.best
+            self._take(np.resize(tours, (self.windows.tours, self.instance.n)))
 
 
 _ADVICE = "fewer ants (n_ants) need less"

@@ -17,8 +17,9 @@ from pymoo_gpuaco.backends.cpu.graph import make_graph, tour_length
 from pymoo_gpuaco.backends.cpu.threads import spread, thread_count
 from pymoo_gpuaco.backends.cpu.windows.search import WindowSearch
 from pymoo_gpuaco.backends.cpu.windows.units import make_units
+from pymoo_gpuaco.backends.focused_state import pack, unpack
 from pymoo_gpuaco.backends.protocol import Kind
-from pymoo_gpuaco.backends.state import State, stored_integers, stored_numbers, stored_tours
+from pymoo_gpuaco.backends.state import State, stored_integers
 from pymoo_gpuaco.candidates import greedy_tour
 from pymoo_gpuaco.colony import checks, immigrants
 from pymoo_gpuaco.colony.cooling import Cooling
@@ -253,37 +254,32 @@ class CpuFocused:
         return float(trail_memory.branching_factor(graph, self._trails, float(lam)))
 
     def export_state(self) -> State:
-        """Trails, tours and where the run is, as copies."""
-        c = self._cooling
+        """Trails, tours and where the run is, as copies, see ``focused_state``."""
+        trails, best = self._trails, (self._best, self._best_length)
+        candidates, c = self._search.units.candidates, self._cooling
         return {
-            "tau": self._trails.tau.copy(),
-            "rest": self._trails.rest.copy(),
-            "ids": np.empty((0, 0), np.int32),
-            "tours": self._tours.copy(),
-            "best": self._best[None].copy(),
+            **pack(self.kind, candidates, trails.tau, trails.rest, self._tours, best, c, c.progress),
             "dirty": self._dirty.copy(),
-            "counts": np.array([self._windows_done, c.cycle, c.done, c.generations, self._built], np.int64),
-            "last_cycle": np.array([-1.0 if np.isnan(c.begun) else c.begun]),
+            "counts": np.array([self._windows_done, self._built], np.int64),
         }
 
     def import_state(self, state: State) -> None:
-        """Continue from an exported state of a colony with the same instance and parameters."""
+        """Continue from an exported state of a focused colony on the same instance, of whichever engine."""
         n = self.instance.n
-        tau = stored_numbers(state, "tau", self._trails.tau.shape, np.float32)
-        rest = stored_numbers(state, "rest", (1,), np.float32)
-        tours = stored_tours(state, "tours", len(self._tours), n)
-        best = stored_tours(state, "best", 1, n)
-        dirty = stored_integers(state, "dirty", (n,), 0, 1, np.uint8)
-        counts = [int(c) for c in stored_integers(state, "counts", (5,), 0, 2**62, np.int64)]
-        begun = float(stored_numbers(state, "last_cycle", (1,), low=-1.0)[0])
-        self._trails.tau[...], self._trails.rest[...] = tau, rest
+        told = unpack(state, self.kind, self._search.units.candidates)
+        # for another engine's state: every city is looked at anew
+        dirty, windows_done, built = np.ones(n, np.uint8), 0, 0
+        if told.own:
+            dirty = stored_integers(state, "dirty", (n,), 0, 1, np.uint8)
+            windows_done, built = (int(c) for c in stored_integers(state, "counts", (2,), 0, 2**62, np.int64))
+        self._trails.tau[...], self._trails.rest[...] = told.tau, told.rest
         self._weights_are_old = True
-        self._tours[...], self._best, self._dirty = tours, best[0].copy(), dirty.copy()
+        self._best = (self._start if told.best is None else told.best).copy()
         self._best_length = self._measure(self._best)
-        self._windows_done, self._built = counts[0], counts[4]
-        c = self._cooling
-        c.cycle, c.done, c.generations = counts[1:4]
-        c.begun = begun if begun >= 0.0 else np.nan
+        self._tours[...] = np.resize(told.tours if len(told.tours) else self._best, self._tours.shape)
+        self._dirty, self._windows_done, self._built = dirty.copy(), windows_done, built
+        self._cooling.progress = told.expected
+        told.restore(self._cooling)
 
 
 @functools.cache
