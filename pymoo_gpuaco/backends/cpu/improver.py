@@ -87,7 +87,7 @@ class CpuImprover:
             self._workspaces.append(local_search.make_workspace(self.instance.n, stop=self._stop.flag))
             if self._search.in_windows:
                 windows = WindowSearch(self.instance, self._units, FocusedParameters(), threads=1)
-                self._in_windows.append(TourImprover(windows, self._stop.flag))
+                self._in_windows.append(TourImprover(windows, self._stop.raised))
 
     def work(
         self,

@@ -6,7 +6,8 @@ import functools
 import math
 import threading
 import time
-from concurrent.futures import Future, ThreadPoolExecutor
+import weakref
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -120,6 +121,7 @@ class CudaFocused:
         self._rounds = 0  # of the last generation
         self._moment: float | None = None
         self._interrupted = False
+        weakref.finalize(self, self._alpha.stop)
         _warm_up()
 
     def _first_lists(self, candidates: str) -> NDArray[np.int32]:
@@ -128,7 +130,9 @@ class CudaFocused:
             return window_lists(self.instance)
         if candidates == "alpha":
             check_alpha(self.instance.symmetric, self.instance.n)
-            return self._alpha.take()
+            near = self._alpha.take()
+            assert near is not None
+            return near
         return lists_of_kind(self.instance, candidates)
 
     # ---- FollowsProgress, Builder
@@ -183,8 +187,10 @@ class CudaFocused:
             self._merge()
             late_enough = cooling.generations * CITIES_A_ROUND >= self.instance.n
             if self._seeks_alpha and late_enough and not self._alpha.used:
-                self.windows.use_lists(self._alpha.take())
-                self._weigh()
+                near = self._alpha.take(self._moment)
+                if near is not None:
+                    self.windows.use_lists(near)
+                    self._weigh()
 
     # ---- Stoppable
 
@@ -192,8 +198,17 @@ class CudaFocused:
         """Let the calls that follow end soon after this ``time.monotonic()``."""
         self._moment = moment
 
+    def _passed(self) -> bool:
+        return self._moment is not None and time.monotonic() >= self._moment
+
     def _late(self) -> bool:
-        return self._moment is not None and self._rounds > 0 and time.monotonic() >= self._moment
+        return self._rounds > 0 and self._passed()
+
+    # ---- Rests
+
+    def rest(self) -> None:
+        """Stop looking for better candidates beside the caller."""
+        self._alpha.stop()
 
     def rescued(self) -> tuple[NDArray[np.int32], float] | None:
         """Return the best tour and its length if the last ``construct`` was interrupted."""
@@ -309,9 +324,11 @@ class CudaFocused:
         rows = checks.permutations("tours", tours, self.instance.n).astype(np.int32)
         with self.device.working():
             own = None if self._best is None else self.windows.read()
-            improved = self.windows.improve(rows, key)
-            if own is not None:
-                self.windows.load(own)
+            try:
+                improved = self.windows.improve(rows, key, None if self._moment is None else self._passed)
+            finally:  # also where an interrupt from the keyboard ends it
+                if own is not None:
+                    self.windows.load(own)
         return improved, np.array([self.instance.tour_length(tour) for tour in improved])
 
     # ---- Stateful
@@ -351,8 +368,10 @@ class CudaFocused:
         self._descent, self._finished, self._expected = descent, bool(finished), told.expected
         told.restore(self._cooling)
         if self._seeks_alpha and used and not self._alpha.used:
+            near = self._alpha.take()
+            assert near is not None
             with self.device.working():
-                self.windows.use_lists(self._alpha.take())
+                self.windows.use_lists(near)
         if told.best is not None:
             # the engine's own length is what the device summed up, which rounding may tell from the host's sum
             own = told.best_length if told.own else self.instance.tour_length(told.best)
@@ -386,30 +405,44 @@ class AlphaLists:
         self._instance = instance
         self.used = False
         self._made: Future[NDArray[np.int32]] | None = None
+        self._stopped = threading.Event()
 
     def start(self) -> None:
         """Begin, beside the caller."""
         if self._made is None:
-            self._made = Future()
-            threading.Thread(target=self._make, daemon=True).start()
+            self._made, self._stopped = Future(), threading.Event()
+            threading.Thread(target=self._make, args=(self._made, self._stopped), daemon=True).start()
 
-    def _make(self) -> None:
-        assert self._made is not None
+    def stop(self) -> None:
+        """End what ``start`` began, within a spanning tree or so, unless it is done; ``start`` begins anew."""
+        if self._made is not None and not self._made.done():
+            self._stopped.set()
+            self._made = None
+
+    def _make(self, made: Future[NDArray[np.int32]], stopped: threading.Event) -> None:
         try:
             base = lists(self._instance, "quadrant", _ALPHA_BASE)
-            alpha = alpha_lists(ascend(self._instance, base.ids, bound=False), min(NEAR, base.ids.shape[1]))
-            self._made.set_result(
-                np.array([padded(self._instance.neighbours), padded(alpha.by_distance()[0])])
-            )
+            ascent = ascend(self._instance, base.ids, bound=False, stop=stopped.is_set)
+            if stopped.is_set():
+                return
+            alpha = alpha_lists(ascent, min(NEAR, base.ids.shape[1]))
+            made.set_result(np.array([padded(self._instance.neighbours), padded(alpha.by_distance()[0])]))
         except BaseException as error:  # whatever it is, it is told where the lists are asked for
-            self._made.set_exception(error)
+            made.set_exception(error)
 
-    def take(self) -> NDArray[np.int32]:
-        """Return the lists (2, n, NEAR) of windows from now on; waits until they are there."""
+    def take(self, until: float | None = None) -> NDArray[np.int32] | None:
+        """Return the lists (2, n, NEAR) of windows from now on; waits until they are there.
+
+        None if they are not by the time that ``time.monotonic()`` shows ``until``.
+        """
         self.start()
         assert self._made is not None
+        wait([self._made], None if until is None else max(0.0, until - time.monotonic()))
+        if not self._made.done():
+            return None
+        made = self._made.result()
         self.used = True
-        return self._made.result()
+        return made
 
 
 def _round_key(key: int, number: int) -> int:

@@ -8,13 +8,16 @@ of its own where that fits a cache, else in a window of one tour that all share.
 from __future__ import annotations
 
 import functools
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pymoo_gpuaco.backends.cpu import trails as trail_memory
 from pymoo_gpuaco.backends.cpu.graph import make_graph, tour_length
+from pymoo_gpuaco.backends.cpu.stop import Stop
 from pymoo_gpuaco.backends.cpu.threads import spread, thread_count
+from pymoo_gpuaco.backends.cpu.windows.improve import TourImprover
 from pymoo_gpuaco.backends.cpu.windows.search import WindowSearch
 from pymoo_gpuaco.backends.cpu.windows.units import make_units
 from pymoo_gpuaco.backends.focused_state import pack, unpack
@@ -83,6 +86,8 @@ class CpuFocused:
         trials_a_generation = self._trials if self._search.whole else self._trials * self.n_ants
         self._cooling = Cooling(max(1, round(trials_a_cycle / trials_a_generation)))
         self._built = 0
+        self._stop = Stop()
+        self._rescued: tuple[NDArray[np.int32], float] | None = None
 
     @property
     def n_built(self) -> int:
@@ -123,13 +128,34 @@ class CpuFocused:
         self._cooling.progress = float(progress)
 
     def construct(self, key: int) -> NDArray[np.float64]:
-        """Run one generation of trials; return the length (1,) of the best tour so far."""
-        self._refresh_weights()
-        if self._search.whole:
-            self._search_whole_tours(key)
-        else:
-            self._search_windows(key)
+        """Run one generation of trials, a fraction of a second; return the length (1,) of the best tour so far."""
+        self._rescued = None
+        if self._stop.passed():
+            self._built = 0
+            return np.array([self._best_length])
+        before = self._tours.copy(), self._best.copy(), self._dirty.copy(), self._windows_done
+        length, cooling = self._best_length, replace(self._cooling)
+        try:
+            self._refresh_weights()
+            if self._search.whole:
+                self._search_whole_tours(key)
+            else:
+                self._search_windows(key)
+        except KeyboardInterrupt:
+            tour = self._best.copy()
+            self._rescued = tour, self._measure(tour)
+            self._tours, self._best, self._dirty, self._windows_done = before
+            self._best_length, self._cooling = length, cooling
+            raise
         return np.array([self._best_length])
+
+    def stop_at(self, moment: float | None) -> None:
+        """Let the calls that follow end soon after this ``time.monotonic()``, see ``Stoppable``."""
+        self._stop.until = moment
+
+    def rescued(self) -> tuple[NDArray[np.int32], float] | None:
+        """Shortest tour of a generation that an interrupt ended, see ``Stoppable``."""
+        return self._rescued
 
     def _search_whole_tours(self, key: int) -> None:
         """Each ant anneals a tour of its own; the best takes over whatever is better in any of them."""
@@ -198,24 +224,23 @@ class CpuFocused:
         n = self.instance.n
         rows = checks.permutations("tours", tours, n).astype(np.int32)
         self._refresh_weights()
+        self._stop.lower()
+        trials = IMPROVER_TRIALS * n
         if self._search.whole:
-            self._search.search_tours(rows, key, IMPROVER_TRIALS * n, 0.0, 0.0, True)
-        else:
-            for row in rows:
-                self._improve_by_windows(row, key)
-        return rows, np.array([self._measure(row) for row in rows])
+            # a thread a tour; longer tours, in windows, take all threads each
+            def work(_: int, first: int, last: int) -> None:
+                search = WindowSearch(self.instance, self._search.units, self._focused, threads=1)
+                improver = TourImprover(search, self._stop.raised)
+                for number in range(first, last):
+                    improver.improve(rows[number], trials, key, number)
 
-    def _improve_by_windows(self, row: NDArray[np.int32], key: int) -> None:
-        """Look at every city of a tour, then kick all over it."""
-        n, done = self.instance.n, 2 * self._search.stretches
-        dirty = np.ones(n, np.uint8)
-        self._search.repair_stretches(row, dirty, 0, done // 2)
-        self._search.repair_stretches(row, dirty, done // 2, done // 2)
-        size = self._focused.window
-        for trials in (0, 0, IMPROVER_TRIALS * size, IMPROVER_TRIALS * size):
-            windows = done // 2
-            row[:], _ = self._search.round(row, dirty, done, windows, trials, 0.0, 0.0, key)
-            done += windows
+            if len(rows):
+                self._stop.spread(work, len(rows), thread_count())
+        else:
+            improver = TourImprover(self._search, self._stop.passed)
+            for number, row in enumerate(rows):
+                improver.improve(row, trials, key, number)
+        return rows, np.array([self._measure(row) for row in rows])
 
     def accept(self, tours: ArrayLike, lengths: ArrayLike) -> None:
         """Merge tours (m, n) into the best one; the ants go on from it, see ``Accepts``."""

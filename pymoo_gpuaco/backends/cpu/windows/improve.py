@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -10,7 +12,9 @@ from pymoo_gpuaco.backends.cpu.windows.search import WindowSearch
 from pymoo_gpuaco.backends.cpu.windows.trials import FEWEST_CITIES, repair_queued, try_out, unload
 from pymoo_gpuaco.backends.cpu.windows.window import load, make_window
 
-TOGETHER = 8  # windows or stretches between looks at the flag: the same for any number of threads
+TOGETHER = (
+    8  # windows or stretches between two questions whether it is late: the same for any number of threads
+)
 _TRIALS_AT_ONCE = 512  # the same for a tour in one window
 
 
@@ -20,10 +24,10 @@ class TourImprover:
     A tour that fits one window is loaded whole; a longer one is searched in windows, no city in two at a time.
     """
 
-    def __init__(self, search: WindowSearch, stop: NDArray[np.uint8]) -> None:
+    def __init__(self, search: WindowSearch, late: Callable[[], bool]) -> None:
         n = search.instance.n
         self._search = search
-        self._stop = stop  # (1,), which the search reads: 1 ends it soon, and what was found counts
+        self._late = late  # asked often: True ends a search soon, and what was found counts
         self._dirty = np.empty(n, np.uint8)
         if search.whole:
             self._window = make_window(n, search.units.candidates.shape[1])
@@ -42,11 +46,11 @@ class TourImprover:
         units, w, n = self._search.units, self._window, len(tour)
         stream = new_stream(np.uint64(key), number, STREAM_KICKS)
         load(units, tour, self._positions, n, self._number, w)
-        if not self._stop[0]:
+        if not self._late():
             repair_queued(units, w, n, self._dirty)
         if n >= FEWEST_CITIES:
             for first in range(0, trials, _TRIALS_AT_ONCE):
-                if self._stop[0]:
+                if self._late():
                     break
                 try_out(units, w, n, min(_TRIALS_AT_ONCE, trials - first), 0.0, 0.0, stream)
         unload(w, n, tour)
@@ -56,13 +60,13 @@ class TourImprover:
         stretches = search.stretches
         for over in (0, stretches):  # the second time across the bounds of the first
             for first in range(0, stretches, TOGETHER):
-                if self._stop[0]:
+                if self._late():
                     return
                 search.repair_stretches(tour, dirty, over + first, min(TOGETHER, stretches - first))
         kicked = 2 * stretches
         each = -(-trials // kicked)
         for done in range(0, 2 * kicked, TOGETHER):
-            if self._stop[0]:
+            if self._late():
                 return
             # first windows over what the stretches cut through, and then some with kicks
             kicks = each if done >= kicked else 0

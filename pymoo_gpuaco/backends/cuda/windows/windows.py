@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -164,14 +165,24 @@ class Windows:
         self._device.read(counted, "window_statistics")
         return counted
 
-    def improve(self, tours: NDArray[np.int32], key: int) -> NDArray[np.int32]:
-        """Search windows of given tours (m, n), any m, some at a time; return what they become."""
+    def improve(
+        self, tours: NDArray[np.int32], key: int, late: Callable[[], bool] | None = None
+    ) -> NDArray[np.int32]:
+        """Search windows of given tours (m, n), any m, some at a time; return what they become.
+
+        ``late`` is asked before each round, when those before are over, and True ends it there.
+        """
         improved = np.empty_like(tours)
         for first in range(0, len(tours), self.tours):
             some = tours[first : first + self.tours]
             rows = np.resize(some, (self.tours, tours.shape[1]))
             self.load(rows)
             for number, how in enumerate(_IMPROVEMENT):
+                if late is not None:
+                    self._device.mark()
+                    self._device.wait()
+                    if late():
+                        break
                 self.search((key + first + (number << 32)) % 2**64, how)
             improved[first : first + self.tours] = self.read()[: len(some)]
         return improved
