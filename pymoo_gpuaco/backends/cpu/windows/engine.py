@@ -286,17 +286,22 @@ class CpuFocused:
         c.begun = begun if begun >= 0.0 else np.nan
 
 
+def warm_up_focused(n: int) -> None:
+    """Compile what focused ants call on an instance of n cities, and nothing else."""
+    usual = FocusedParameters()
+    _warm_up(n <= usual.whole_up_to, usual.iterations(n) > 0)
+
+
 @functools.cache
-def warm_up_focused() -> None:
-    """Compile what focused ants call, on a few cities."""
+def _warm_up(whole: bool, ascends: bool) -> None:
+    """The same on a few cities, as one tour or by windows, with penalties or without."""
     places = np.random.default_rng(0).random((80, 2))
-    instance = as_instance(TSP(places, metric="EXACT"), 8)
-    for whole_up_to in (80, 8):
-        engine = CpuFocused(
-            instance, ColonyParameters(), FocusedParameters(whole_up_to=whole_up_to, trials=64, window=64)
-        )
-        engine.reset_trails(1.0)
-        for key in range(3):
-            engine.construct(key)
-        engine.update_trails(TrailUpdate(0.5, ((engine.tours([0])[0], 1.0),)))
-        engine.branching_factor(0.05)
+    focused = FocusedParameters(
+        whole_up_to=80 if whole else 8, ascent=1 if ascends else 0, trials=64, window=64
+    )
+    engine = CpuFocused(as_instance(TSP(places, metric="EXACT"), 8), ColonyParameters(), focused)
+    engine.reset_trails(1.0)
+    for key in range(3):
+        engine.construct(key)
+    engine.update_trails(TrailUpdate(0.5, ((engine.tours([0])[0], 1.0),)))
+    engine.branching_factor(0.05)

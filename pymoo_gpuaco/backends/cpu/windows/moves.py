@@ -10,7 +10,7 @@ Operational Research 126, 2000, section 4.3) with three edges, evaluated without
 from __future__ import annotations
 
 from pymoo_gpuaco.backends.cpu.windows.window import LOG, LOGGED, NOBODY, QUEUE_HEAD, QUEUED, cost
-from pymoo_gpuaco.compiled import compiled, inlined
+from pymoo_gpuaco.compiled import inlined, inner
 
 DEPTH = 3  # basis moves after one another
 # Reversals that one call of improve may log; with fewer left the log counts as full.
@@ -31,7 +31,7 @@ def _step(order, where, m, c, direction):  # type: ignore[no-untyped-def]
     return order[p]
 
 
-@compiled
+@inner
 def reverse(order, where, m, first, count):  # type: ignore[no-untyped-def]
     """Turn ``count`` positions from ``first`` on around."""
     i, j = first, first + count - 1
@@ -49,7 +49,7 @@ def reverse(order, where, m, first, count):  # type: ignore[no-untyped-def]
             j = m - 1
 
 
-@compiled
+@inner
 def flip(order, where, log, state, m, direction, a, b):  # type: ignore[no-untyped-def]
     """Turn the path from city a to city b (in ``direction``) around; return the direction that is then meant.
 
@@ -71,7 +71,7 @@ def flip(order, where, log, state, m, direction, a, b):  # type: ignore[no-untyp
     return direction
 
 
-@compiled
+@inner
 def undo(order, where, log, state, m, until):  # type: ignore[no-untyped-def]
     """Take back all reversals but the first ``until``."""
     for r in range(state[LOGGED] - 1, until - 1, -1):
@@ -79,7 +79,7 @@ def undo(order, where, log, state, m, until):  # type: ignore[no-untyped-def]
     state[LOGGED] = until
 
 
-@compiled
+@inner
 def push(w, m, c):  # type: ignore[no-untyped-def]
     """Note that city c may lie wrong."""
     if w.queued[c] == 0:
@@ -115,7 +115,7 @@ def _along(where, m, direction, origin, c):  # type: ignore[no-untyped-def]
     return d if d >= 0 else d + m
 
 
-@compiled
+@inner
 def _search(units, w, m, direction, t1, t2, open_gain, added):  # type: ignore[no-untyped-def]
     """Look for a basis move from t1 and t2, t2 following t1 in ``direction``; leave it in ``w.found``.
 
@@ -183,7 +183,7 @@ def _search(units, w, m, direction, t1, t2, open_gain, added):  # type: ignore[n
     return best, False
 
 
-@compiled
+@inner
 def _make(w, m, direction, t2):  # type: ignore[no-untyped-def]
     """Make the move in ``w.found``; return the direction in which t1 is now followed by the move's last city."""
     order, where, log, state = w.order, w.where, w.log, w.state
@@ -204,7 +204,7 @@ def _make(w, m, direction, t2):  # type: ignore[no-untyped-def]
     return direction
 
 
-@compiled
+@inner
 def improve(units, w, m, t1):  # type: ignore[no-untyped-def]
     """Make a move from t1 that shortens the tour and push its cities; return the gain, 0 where there is none."""
     for side in range(2):
@@ -233,7 +233,7 @@ def improve(units, w, m, t1):  # type: ignore[no-untyped-def]
     return 0.0
 
 
-@compiled
+@inner
 def repair(units, w, m, can_undo):  # type: ignore[no-untyped-def]
     """Improve from the queued cities until none is left; return the gain.
 
