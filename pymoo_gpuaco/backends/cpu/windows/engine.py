@@ -303,5 +303,7 @@ def _warm_up(whole: bool, ascends: bool) -> None:
     engine.reset_trails(1.0)
     for key in range(3):
         engine.construct(key)
+    engine._dirty[:] = 0  # kicks begin
+    engine.construct(3)
     engine.update_trails(TrailUpdate(0.5, ((engine.tours([0])[0], 1.0),)))
     engine.branching_factor(0.05)
