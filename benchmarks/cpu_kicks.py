@@ -34,6 +34,7 @@ from pymoo_gpuaco.backends.cpu.windows.trials import repair_queued, try_out
 from pymoo_gpuaco.backends.cpu.windows.units import make_units
 from pymoo_gpuaco.backends.cpu.windows.window import Units, Window, load, make_window
 from pymoo_gpuaco.candidates import greedy_tour
+from pymoo_gpuaco.candidates.sparse import list_lengths
 from pymoo_gpuaco.colony.focused import FocusedParameters
 from pymoo_gpuaco.problems.instance import as_instance
 
@@ -50,7 +51,8 @@ def repaired_window(problem: TSP) -> tuple[Units, Window, int]:
     graph = make_graph(instance)
     units, ids, lengths = make_units(instance, graph, parameters)
     assert (graph.metric, units.scale) == (EUC, 1.0)
-    units.weights[:] = 1.0 / np.maximum(lengths_of(instance, units), 1.0) ** 2
+    # as ants weigh them before any trail differs: the closer the better
+    units.weights[:] = 1.0 / np.maximum(list_lengths(instance, units.candidates), 1.0) ** 2
     n, tour = instance.n, greedy_tour(instance, ids, lengths)
     positions = np.arange(n, dtype=np.int32)
     if n > parameters.whole_up_to:
@@ -63,11 +65,6 @@ def repaired_window(problem: TSP) -> tuple[Units, Window, int]:
     load(units, tour, positions, m, np.full(n, -1, np.int32), w)
     repair_queued(units, w, m, np.ones(n, np.uint8))
     return units, w, m
-
-
-def lengths_of(instance: Any, units: Units) -> NDArray[np.float64]:
-    """Distances (n, k) to the candidates, which ants prefer the closer they are."""
-    return np.asarray(instance.distance(np.arange(instance.n)[:, None], units.candidates))
 
 
 class NumbaSide:

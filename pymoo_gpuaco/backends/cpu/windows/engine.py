@@ -20,6 +20,7 @@ from pymoo_gpuaco.backends.cpu.windows.units import make_units
 from pymoo_gpuaco.backends.protocol import Kind
 from pymoo_gpuaco.backends.state import State, stored_integers, stored_numbers, stored_tours
 from pymoo_gpuaco.candidates import greedy_tour
+from pymoo_gpuaco.candidates.sparse import list_lengths
 from pymoo_gpuaco.colony import checks, immigrants
 from pymoo_gpuaco.colony.cooling import Cooling
 from pymoo_gpuaco.colony.focused import FocusedParameters
@@ -90,8 +91,7 @@ class CpuFocused:
 
     def _heuristic(self, beta: float) -> NDArray[np.float64]:
         """eta^beta (n, k) of the candidate edges; at distance 0 the shortest other edge counts, halved."""
-        candidates = self._search.units.candidates
-        d = self.instance.distance(np.arange(self.instance.n)[:, None], candidates)
+        d = list_lengths(self.instance, self._search.units.candidates)
         positive = d[d > 0]
         return np.maximum(d, float(positive.min()) / 2.0 if positive.size else 1.0) ** -beta
 
