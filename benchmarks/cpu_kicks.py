@@ -39,7 +39,7 @@ from pymoo_gpuaco.colony.focused import FocusedParameters
 from pymoo_gpuaco.problems.instance import as_instance
 
 REPEATS = 7
-KICKS = 20_000
+KICKS = 5000
 KEY = 0x0123456789ABCDEF
 HEAT = 0.1  # mean edge lengths: the temperature of the warmer row
 PLACE = np.dtype([("x", "f8"), ("y", "f8"), ("pi", "i4"), ("mate", "i4")])

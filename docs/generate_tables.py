@@ -58,6 +58,7 @@ PAGES = {
         "cpu_overhead",
         "cpu_threads",
         "cpu_memory",
+        "cpu_first_run",
         "",
     ),
 }

@@ -35,6 +35,7 @@ print(json.dumps([before, versions()]))
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n", [300, 12_500])
 def test_a_run_calls_one_version_of_each_function_and_all_were_made_before_it(n):
     run = subprocess.run(

@@ -52,6 +52,7 @@ def test_speed_is_that_of_kicks(script, monkeypatch):
     assert scaling.kicks_a_second(engine, 3.0) == 2 * 3 * engine._trials / 4.0
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="no /proc")
 def test_a_city_takes_less_than_a_kilobyte(script):
     memory = script("cpu_scaling").memory_of(200_000, 1.0)
