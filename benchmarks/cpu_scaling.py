@@ -1,6 +1,6 @@
 """What more cores and more cities do to the CPU's window search: kicks a second by threads, and memory a city.
 
-    python benchmarks/cpu_scaling.py [--threads 1 2 ..] [--seconds 1] [--cities 200000]
+    python benchmarks/cpu_scaling.py [--only memory] [--threads 1 2 ..] [--seconds 1] [--cities 200000]
 
 Linux only, for the memory. Takes about a minute and a half on two cores.
 """
@@ -172,6 +172,7 @@ def main() -> None:
     )
     cores = thread_count()
     usual = sorted({1, 2, *(t for t in (4, 8, 16, 32, 64) if t < cores), cores} & set(range(1, cores + 1)))
+    parser.add_argument("--only", choices=("memory", "threads"), help="one of the two tables")
     parser.add_argument("--threads", type=int, nargs="+", default=usual)
     parser.add_argument("--seconds", type=float, default=1.0)
     parser.add_argument("--cities", type=int, nargs="+", default=[20_000, 200_000])
@@ -180,8 +181,10 @@ def main() -> None:
     if arguments.alone:
         print(json.dumps(run_alone(arguments.cities[0], arguments.seconds)))
         return
-    memory_table(arguments.cities)
-    threads_table(sorted(arguments.threads), arguments.seconds)
+    if arguments.only != "threads":
+        memory_table(arguments.cities)
+    if arguments.only != "memory":
+        threads_table(sorted(arguments.threads), arguments.seconds)
 
 
 if __name__ == "__main__":
