@@ -112,7 +112,7 @@ def make_colony(
             with undivided:
                 from pymoo_gpuaco.backends.cpu.windows.engine import CpuFocused, warm_up_focused
 
-            warm_up_focused()
+            warm_up_focused(instance.n)
             return CpuFocused(instance, parameters)
         with undivided:
             from pymoo_gpuaco.backends.cpu.engine import CpuColony, warm_up
