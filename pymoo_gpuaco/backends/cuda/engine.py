@@ -83,7 +83,7 @@ class CudaColony:
             trails = Trails(self.device, instance, dense, advice)
             self.trails, self.walk = trails, _walk(setting, trails)
         search = parameters.local_search
-        self._search = None if search is None else Search(self.device, cities, search, m)
+        self._search = None if search is None else Search(self.device, cities, search, advice, m)
         self._at_hand = ToursAtHand(self.device, measure, self._search, instance.n, advice)
         neighbours = Neighbours(self.device, instance)
         parts: list[Part] = [cities, neighbours, measure, self._tours, self.trails, self.walk, self._at_hand]

@@ -47,7 +47,7 @@ class ToursAtHand:
         device.take(needed, self._advice)
         self._measure.make_room(m)
         if self._search is not None:
-            self._search.make_room(m, self._advice)
+            self._search.make_room(m)
         self._room = m
 
     def improve(self, tours: NDArray[np.int32], key: int) -> tuple[NDArray[np.int32], NDArray[np.float64]]:

@@ -149,10 +149,10 @@ class CandidateDeposit:
         """Evaporate by ``keep``, then every ant deposits share / its length, at most ``largest``."""
         device, (n, k) = self._device, self._shape
         a, size = device.arrays, n * k
-        self._evaporate(keep, low, high)
-        if "sums" not in a:
+        if "sums" not in a:  # first: there may be too little memory, and then no trail has changed
             device.take({"sums": 8 * size}, self._advice)
             a.zero("sums", 8 * size)
+        self._evaporate(keep, low, high)
         unit = largest * 2.0**-40  # 2^20 ants cannot overflow 64 bits
         colony = (tours, lengths, m)
         threads = device.spread(m * n)
