@@ -207,3 +207,13 @@ class Device:
     def copy(self, target: str, source: str, size: int) -> None:
         """Copy the first ``size`` bytes of one device array to another; the host does not wait."""
         self.cuda.memcpy_dtod_async(self.arrays[target], self.arrays[source], size)
+
+    def repeat(self, name: str, size: int, source: int, first: int, end: int) -> None:
+        """Copy row ``source`` of an array to the rows from ``first`` to ``end``; rows have ``size`` bytes."""
+        start, done = self.arrays.address(name), 1
+        if first < end:
+            self.cuda.memcpy_dtod_async(start + size * first, start + size * source, size)
+        while done < end - first:  # as many again as there are
+            some = min(done, end - first - done)
+            self.cuda.memcpy_dtod_async(start + size * (first + done), start + size * first, size * some)
+            done += some

@@ -59,7 +59,7 @@ class ToursAtHand:
         a = device.arrays
         device.write("given", tours)
         if self._search is not None:
-            self._search.improve(key, a["given"], m, "nothing_known")
+            self._search.improve(key, a["given"], m, self._search.kicks, "nothing_known")
         self._measure.start(a["given"], m, a["given_lengths"])
         lengths = self._measure.wait(m).lengths
         result = np.empty_like(tours)

@@ -121,8 +121,13 @@ class Search:
         self._device.write("reference", reference)
         self.reference_length = length
 
-    def improve(self, key: int, tours: Any, m: int, reference: str = "reference") -> None:
-        """Launch: tours (m, n) on the device become local optima; kicks draw from ``key``."""
+    @property
+    def kicks(self) -> int:
+        """Kicks that a tour gets."""
+        return self._how.number_of_kicks(self._cities.n, KICKS_A_CITY)
+
+    def improve(self, key: int, tours: Any, m: int, kicks: int, reference: str = "reference") -> None:
+        """Launch: tours (m, n) on the device become local optima, and get ``kicks``, which draw from ``key``."""
         self.make_room(m)  # the memory has gone where it could not grow
         a, plan, how = self._device.arrays, self.plan, self._how
         n, k = self._cities.n, self._cities.instance.k
@@ -137,7 +142,7 @@ class Search:
             k,
             min(k, SEARCH_NEIGHBOURS),
             m,
-            how.number_of_kicks(n, KICKS_A_CITY),
+            kicks,
             max(1, min(int(how.kick_length), (n - 2) // 2)),
             *words(key),
             plan.tour_bytes,
