@@ -22,7 +22,7 @@ import numpy as np
 import pytest
 from pymoo.optimize import minimize
 
-from pymoo_gpuaco import GPUACS, GPUAS, GPU2OptIHC, backends
+from pymoo_gpuaco import GPUACS, GPUAS, GPU2OptIHC, backends, read_tour
 from pymoo_gpuaco.backends import BackendUnavailable, cuda, make_climbers, make_colony, make_improver
 from pymoo_gpuaco.backends.cuda.climbers import CudaClimbers
 from pymoo_gpuaco.backends.cuda.device import compile as compiler
@@ -31,10 +31,11 @@ from pymoo_gpuaco.backends.cuda.engine import CudaColony
 from pymoo_gpuaco.backends.cuda.focused import CudaFocused
 from pymoo_gpuaco.backends.cuda.improver import CudaImprover
 from pymoo_gpuaco.backends.errors import DeviceFailed
+from pymoo_gpuaco.cli import main
 from pymoo_gpuaco.colony.parameters import ClimberParameters, ColonyParameters, LocalSearch
 from pymoo_gpuaco.colony.trails import TrailUpdate
 from pymoo_gpuaco.problems.instance import as_instance
-from tests import emulator
+from tests import emulator, fake_device
 from tests.engine_cases import COLONIES, cloud, instance_for
 from tests.fake_device import FakeDriver, install
 
@@ -146,6 +147,31 @@ def test_no_memory_at_any_allocation_of_a_generation(name, driver):
     assert nothing_is_left(driver)
 
 
+def test_a_search_that_found_no_room_for_more_tours_takes_its_own_again(driver, monkeypatch):
+    """Where tours under search lie in global memory, as those of many cities do."""
+    monkeypatch.setitem(fake_device.LIMITS, "MAX_SHARED_MEMORY_PER_BLOCK_OPTIN", 512)
+    engine = ENGINES["2opt"]()
+    assert not engine._search.plan.in_shared
+    use(engine)
+    more = np.tile(np.arange(N), (200, 1))
+    before = driver.allocations
+    engine.improve(more, 1)
+    allocations = driver.allocations - before
+    assert allocations == 4  # tours, their lengths here and there, and what they are searched in
+    for number in range(allocations):
+        engine = ENGINES["2opt"]()
+        driver.allocations, driver.refuse = 0, number
+        with pytest.raises(MemoryError) as told:
+            engine.improve(more, 1)
+        del told
+        driver.refuse = None
+        engine.construct(1)
+        assert "searches" in engine.device.arrays
+        engine.improve(more, 1)
+    del engine
+    assert nothing_is_left(driver)
+
+
 # ---- kernels
 
 
@@ -251,6 +277,31 @@ def test_a_run_that_fails_keeps_its_best_tour(run, for_good, monkeypatch, tmp_pa
         assert np.array_equal(again.X, expected.X)
 
 
+@pytest.mark.skipif(
+    emulator.COMPILER is None, reason="the emulator is compiled by g++, which is not on the PATH"
+)
+def test_the_command_line_keeps_the_tour_of_a_run_that_fails(monkeypatch, tmp_path, tmp_path_factory, capsys):
+    device = emulator.install(monkeypatch, Path(tmp_path_factory.getbasetemp()) / "emulator")
+    wait, waits = device.alive, iter(range(400))
+
+    def fail_later() -> None:
+        if next(waits, None) is None:
+            device.broken = True
+        wait()
+
+    monkeypatch.setattr(device, "alive", fail_later)
+    tour, state = tmp_path / "best.tour", tmp_path / "state"
+    options = ["--generations", "99", "--set", "n_ants=5", "--picture", "", "--backend", "cuda"]
+    files = ["--tour", str(tour), "--save", str(state)]
+    assert main(["solve", "random:20", "--algorithm", "GPUAS", *options, *files]) == 2
+    told = capsys.readouterr()
+    assert "pymoo-gpuaco: CUDA device 0 has failed in this process" in told.err
+    assert "Traceback" not in told.err
+    assert "stopped by  a failure of the device" in told.out
+    assert sorted(read_tour(tour, 20)) == list(range(20))
+    assert not state.exists()
+
+
 # ---- nvcc and what it has compiled
 
 
@@ -323,7 +374,7 @@ def test_a_compiler_that_does_not_tell_its_version_is_not_waited_for(nvcc, monke
 def test_an_interrupt_ends_all_compilers(nvcc, tmp_path):
     nvcc(
         '[ "$1" = --version ] && echo release 12.0 && exit 0\n'
-        f'sleep 60 &\necho $! >> "{tmp_path}/started"\nwait'
+        f'(sleep 20; touch "{tmp_path}/done") &\necho $! >> "{tmp_path}/started"\nwait'
     )
 
     def strike(*_: object) -> None:
@@ -337,6 +388,7 @@ def test_an_interrupt_ends_all_compilers(nvcc, tmp_path):
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0.0)
         signal.signal(signal.SIGALRM, before)
+    assert not (tmp_path / "done").exists()
     for number in (tmp_path / "started").read_text().split():
         state = Path(f"/proc/{number}/stat")
         assert not state.exists() or state.read_text().split()[2] in "ZX"  # gone, or about to
