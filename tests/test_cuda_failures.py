@@ -149,8 +149,10 @@ def test_no_memory_at_any_allocation_of_a_generation(name, driver):
 
 def test_a_search_that_found_no_room_for_more_tours_takes_its_own_again(driver, monkeypatch):
     """Where tours under search lie in global memory, as those of many cities do."""
-    monkeypatch.setitem(fake_device.LIMITS, "MAX_SHARED_MEMORY_PER_BLOCK_OPTIN", 512)
-    engine = ENGINES["2opt"]()
+    monkeypatch.setitem(fake_device.LIMITS, "MAX_SHARED_MEMORY_PER_BLOCK_OPTIN", 896)
+    parameters = ColonyParameters(n_ants=6, memory="candidate", local_search=LocalSearch())
+    instance = instance_for(cloud(N), parameters)
+    engine = CudaColony(instance, parameters)
     assert not engine._search.plan.in_shared
     use(engine)
     more = np.tile(np.arange(N), (200, 1))
@@ -159,7 +161,7 @@ def test_a_search_that_found_no_room_for_more_tours_takes_its_own_again(driver, 
     allocations = driver.allocations - before
     assert allocations == 4  # tours, their lengths here and there, and what they are searched in
     for number in range(allocations):
-        engine = ENGINES["2opt"]()
+        engine = CudaColony(instance, parameters)
         driver.allocations, driver.refuse = 0, number
         with pytest.raises(MemoryError) as told:
             engine.improve(more, 1)
