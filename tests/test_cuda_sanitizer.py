@@ -68,9 +68,7 @@ def every_kernel() -> None:
                 engine.update_trails(TrailUpdate(0.1, ((tour, 5.0),), on_tours_only=True))
             else:
                 engine.update_trails(TrailUpdate(0.1, ((tour, 0.1),), colony_amount=5.0, tau_max=2.0))
-                engine.update_trails(
-                    TrailUpdate(0.1, colony_amount=5.0, ranked=(3.0, 2.0), worst_amount=-1.0)
-                )
+                engine.update_trails(TrailUpdate(0.1, colony_amount=5.0, ranked=(3.0, 2.0, -1.0)))
         engine.branching_factor(0.1)
         engine.import_state(engine.export_state())
         engine.improve(np.tile(tour, (9, 1)), 1)

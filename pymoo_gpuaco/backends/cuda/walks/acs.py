@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from typing import Any
 
 import numpy as np
@@ -40,7 +41,7 @@ def heuristic(instance: Instance, beta: float, shortest: float, stride: int) -> 
     return table
 
 
-class _AcsWalk:
+class _AcsWalk(ABC):
     """What the three have in common: choice by Eqs. (1) and (2), local update by Eq. (3)."""
 
     def __init__(self, setting: Setting, trails: Trails | Rings) -> None:
@@ -55,9 +56,9 @@ class _AcsWalk:
         """Return what the walk reads."""
         return [self._lists]
 
+    @abstractmethod
     def _own_sources(self) -> list[Source]:
         """Return the walk itself."""
-        raise NotImplementedError
 
     def _own_needed(self) -> dict[str, int]:
         """Return the arrays of the walk itself."""
