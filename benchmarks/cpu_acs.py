@@ -2,7 +2,7 @@
 
     python benchmarks/cpu_acs.py FOLDER [--only updates flight time] [--seeds 3] [--tours 6000] [--seconds 5]
 
-FOLDER holds the TSPLIB files; instances that it lacks are left out. On the CPU, some 15 minutes on two cores:
+FOLDER holds the TSPLIB files; instances that it lacks are left out. On the CPU:
 
 updates  the same number of tours with local search, by the number of ants and by xi
 flight   d198, the same number of tours without local search: all ants on their way at once (sync), or one at a time
