@@ -77,6 +77,8 @@ def parameters(file: str, assignments: list[tuple[str, Any]]) -> dict[str, Any]:
     if file:
         try:
             told = tomllib.loads(Path(file).read_text(encoding="utf-8"))
+        except OSError as error:
+            raise ValueError(f"--parameters {file}: {error.strerror or error}") from error
         except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
             raise ValueError(f"--parameters {file}: {error}") from error
     for name, value in assignments:
