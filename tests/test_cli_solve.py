@@ -125,6 +125,8 @@ def test_what_is_no_state_is_refused(capsys, tmp_path, contents):
         (["gr17", "--set", "n_ant=3"], "n_ants"),
         (["gr17", "--set", "rho=2"], "rho must be in (0, 1], got 2"),
         (["gr17", "--set", "seed=3"], "--seed"),
+        (["gr17", "--set", "termination=5"], "termination is for Python"),
+        (["gr17", "--set", "output=x"], "output is for Python"),
         (["gr17", "--set", "local_search.kick=3"], "no field 'kick'; it has moves, kicks"),
         (["gr17", "--parameters", "none.toml"], "--parameters none.toml: No such file"),
         (["gr17", "--start", "none.tour"], "none.tour: No such file"),

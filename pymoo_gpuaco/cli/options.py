@@ -10,6 +10,7 @@ from argparse import ArgumentTypeError
 from pathlib import Path
 from typing import Any
 
+from pymoo_gpuaco.algorithms.base import PYMOO_ARGUMENTS
 from pymoo_gpuaco.colony.parameters import LocalSearch
 
 if sys.version_info >= (3, 11):
@@ -93,6 +94,11 @@ def parameters(file: str, assignments: list[tuple[str, Any]]) -> dict[str, Any]:
     for name in ("backend", "device", "seed"):
         if name in told:
             raise ValueError(f"{name} has an option of its own: --{name}")
+    for name in PYMOO_ARGUMENTS:
+        if name in told:
+            raise ValueError(
+                f"{name} is for Python; what the command line can set are the options of solve --help"
+            )
     return told
 
 
