@@ -72,9 +72,7 @@ def every_kernel() -> None:
                 engine.update_trails(TrailUpdate(0.1, ((tour, 5.0),), on_tours_only=True))
             else:
                 engine.update_trails(TrailUpdate(0.1, ((tour, 0.1),), colony_amount=5.0, tau_max=2.0))
-                engine.update_trails(
-                    TrailUpdate(0.1, colony_amount=5.0, ranked=(3.0, 2.0), worst_amount=-1.0)
-                )
+                engine.update_trails(TrailUpdate(0.1, colony_amount=5.0, ranked=(3.0, 2.0, -1.0)))
         if case.get("memory") != "selective":
             engine.set_trails([[0, 1], [1, 2]], [1.0, 2.0])
             engine.trails_of([[0, 1], [2, 3]])

@@ -188,6 +188,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt as stop:
         print("\npymoo-gpuaco: interrupted", file=sys.stderr)
         return 143 if isinstance(stop, Terminated) else 130
-    except (ValueError, TypeError, OSError, MemoryError, BackendUnavailable, DeviceFailed) as error:
+    except OSError as error:
+        said = f"{error.filename}: {error.strerror}" if error.filename and error.strerror else str(error)
+        print(f"pymoo-gpuaco: {said}", file=sys.stderr)
+        return 2
+    except (ValueError, TypeError, MemoryError, BackendUnavailable, DeviceFailed) as error:
         print(f"pymoo-gpuaco: {error}", file=sys.stderr)
         return 2

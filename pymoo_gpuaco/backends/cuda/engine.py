@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -79,7 +80,7 @@ class CudaColony:
         self._tours = Tours(self.device, measure, m, instance.n)
         together = parameters.selection == ACS and parameters.together
         self._slices = slices(instance.n, m, parameters, together)
-        setting = Setting(self.device, cities, parameters, self._slices.ants)
+        setting = Setting(self.device, cities, replace(parameters, n_ants=m), self._slices.ants)
         self.trails: Trails | Rings
         self.walk: Walk
         if parameters.memory == "selective":

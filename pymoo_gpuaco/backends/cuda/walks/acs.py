@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from typing import Any
 
 import numpy as np
@@ -40,7 +41,7 @@ def heuristic(instance: Instance, beta: float, shortest: float, stride: int) -> 
     return table
 
 
-class _AcsWalk:
+class _AcsWalk(ABC):
     """What the three have in common: choice by Eqs. (1) and (2), local update by Eq. (3)."""
 
     def __init__(self, setting: Setting, trails: Trails | Rings) -> None:
@@ -49,15 +50,16 @@ class _AcsWalk:
         self._memory = trails
         self._lists = Lists(setting.device, setting.cities.instance)
         p = setting.parameters
-        self._period = min(p.local_update_period, _NEVER) if p.xi > 0.0 else _NEVER
+        self._xi = p.resolved_xi(setting.colony)
+        self._period = min(p.local_update_period, _NEVER) if self._xi > 0.0 else _NEVER
 
     def _parts(self) -> list[Part]:
         """Return what the walk reads."""
         return [self._lists]
 
+    @abstractmethod
     def _own_sources(self) -> list[Source]:
         """Return the walk itself."""
-        raise NotImplementedError
 
     def _own_needed(self) -> dict[str, int]:
         """Return the arrays of the walk itself."""
@@ -96,7 +98,7 @@ class _AcsWalk:
         table = heuristic(cities.instance, beta, shortest, self._lists.plan.stride)
         self._device.write("eta", table)
         self._before = (*cities.arguments(), alpha, beta, shortest, float(p.q0))
-        self._between = float(p.xi), self._period
+        self._between = self._xi, self._period
 
     def _walk(self, key: int, ants: int, ant_bytes: int, memory: int, tours: Any) -> tuple[Any, ...]:
         """Return the arguments of ``_WALK``."""
@@ -250,8 +252,7 @@ class SyncWalk(_AcsWalk):
         shared = ants * self._ant_bytes
         self._shared = shared if shared + SHARED_KEPT <= limits.shared_bytes else 0
         # 1 - xi in logarithms; of xi = 1 one so low that 2^(c log) is 0 for every count c but 0
-        xi = setting.parameters.xi
-        self._keep_log2 = math.log2(1.0 - xi) if xi < 1.0 else -1e30
+        self._keep_log2 = math.log2(1.0 - self._xi) if self._xi < 1.0 else -1e30
 
     def _parts(self) -> list[Part]:
         return [*super()._parts(), self._open]
@@ -301,8 +302,8 @@ class SyncWalk(_AcsWalk):
         self._open.close(self._keep_log2)
         self._counted = False
         if self._trails.dense:
-            n, p = setting.n, setting.parameters
-            edges = (int(tours), ants, n, self._trails.tau0, float(p.xi), a["tau"])
+            n = setting.n
+            edges = (int(tours), ants, n, self._trails.tau0, self._xi, a["tau"])
             self._device.call("update_outside", self._device.spread(ants * n), *edges)
 
 

@@ -28,6 +28,11 @@ class Setting:
     m: int  # ants of a launch, at most
 
     @property
+    def colony(self) -> int:
+        """Ants of a generation."""
+        return self.parameters.n_ants or self.m
+
+    @property
     def n(self) -> int:
         """Cities."""
         return self.cities.n
