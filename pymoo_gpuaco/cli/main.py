@@ -93,6 +93,21 @@ def _add_solve(command: argparse.ArgumentParser) -> None:
     search.add_argument("--start", metavar="FILE.tour", default="", help="a tour to start from")
     _add_backend(search)
 
+    where = command.add_argument_group("several GPUs or hosts, with Dask")
+    where.add_argument(
+        "--islands",
+        type=options.positive,
+        metavar="N",
+        help="N colonies side by side that exchange their best tours, each on a GPU of its own or a share of the cores "
+        "(default one colony; with --scheduler one for each worker)",
+    )
+    where.add_argument(
+        "--scheduler",
+        default="",
+        metavar="ADDRESS",
+        help="the scheduler of a running Dask cluster, such as tcp://10.0.0.1:8786, whose workers the islands take",
+    )
+
     stop = command.add_argument_group("when to stop (the first that holds; always at the best known length)")
     stop.add_argument(
         "--time",
