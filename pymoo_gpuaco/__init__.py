@@ -11,7 +11,7 @@ from pymoo_gpuaco.algorithms import (
     GPURAS,
     GPU2OptIHC,
 )
-from pymoo_gpuaco.backends import BackendUnavailable
+from pymoo_gpuaco.backends import BackendUnavailable, DeviceFailed
 from pymoo_gpuaco.colony.parameters import LocalSearch
 from pymoo_gpuaco.display import ColonyOutput
 from pymoo_gpuaco.islands import Islands, IslandsOutput
@@ -33,6 +33,7 @@ __all__ = [
     "BackendUnavailable",
     "ColonyOutput",
     "ColonyTermination",
+    "DeviceFailed",
     "GPU2OptIHC",
     "Islands",
     "IslandsOutput",

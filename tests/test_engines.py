@@ -17,7 +17,7 @@ pytestmark = pytest.mark.parametrize("backend", BACKENDS)
 
 def supports(problem: TSP, parameters: dict) -> bool:
     search = parameters.get("local_search")
-    return problem.symmetric or search is None or search.moves != "2opt"
+    return problem.symmetric or search is None or search.moves == "2opt+oropt"
 
 
 def assert_permutations(tours, n):
@@ -303,9 +303,10 @@ def test_improving_given_tours_shortens_them(backend):
     assert np.all(lengths < 0.6 * problem.tour_lengths(tours))
 
 
-def test_two_opt_refuses_an_asymmetric_instance(backend):
+@pytest.mark.parametrize("moves", ["2opt", "windows"])
+def test_moves_that_turn_paths_refuse_an_asymmetric_instance(moves, backend):
     with pytest.raises(ValueError, match="symmetric"):
-        colony(asymmetric(10), backend, local_search=LocalSearch("2opt"))
+        colony(asymmetric(10), backend, local_search=LocalSearch(moves))
 
 
 def test_local_update_makes_ants_spread(backend):
@@ -322,6 +323,23 @@ def test_local_update_makes_ants_spread(backend):
         built = {frozenset(e) for t in engine.tours(range(30)) for e in zip(t, np.roll(t, -1), strict=True)}
         different.append(len(built))
     assert different[1] > different[0]
+
+
+def test_local_evaporation_of_many_ants_is_by_their_number(backend):
+    # 48 ants, twice the 24 for which it is 0.1
+    problem = cloud(40, 3)
+    built = []
+    for xi in (None, 0.05, 0.1):
+        engine = colony(
+            problem, backend, n_ants=48, selection="pseudo_random_proportional", q0=0.9, xi=xi, beta=2.0
+        )
+        engine.reset_trails(1.0)
+        tour = engine.greedy_tour()[0]
+        engine.update_trails(TrailUpdate(0.5, ((tour, 50.0),), on_tours_only=True))
+        engine.construct(1)
+        built.append(engine.tours(range(48)))
+    assert np.array_equal(built[0], built[1])
+    assert not np.array_equal(built[0], built[2])
 
 
 # ---- hill climbers ----------------------------------------------------------------------------------------------

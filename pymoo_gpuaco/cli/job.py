@@ -73,6 +73,7 @@ class Job:
     say: TextIO | None  # where progress and summary are printed
     runs: list[Run] = field(default_factory=list)
     interrupted: KeyboardInterrupt | None = None
+    failed: bool = False  # whether a device failed in the middle of a run
 
     def print(self, text: str = "") -> None:
         """Print a line of progress or summary."""

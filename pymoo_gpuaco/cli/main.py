@@ -11,7 +11,7 @@ from typing import Any
 
 from pymoo_gpuaco._version import __version__
 from pymoo_gpuaco.algorithms import ALL_ALGORITHMS
-from pymoo_gpuaco.backends import BACKENDS, BackendUnavailable
+from pymoo_gpuaco.backends import BACKENDS, BackendUnavailable, DeviceFailed
 from pymoo_gpuaco.cli import options
 from pymoo_gpuaco.cli.bench import INSTANCES, bench
 from pymoo_gpuaco.cli.signals import Terminated, sigterm_as_ctrl_c
@@ -186,7 +186,10 @@ def _show_warning(message: Warning | str, *place: Any, **more: Any) -> None:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run one command. Returns 0; 2 after a mistake of the user, told in one line; 130 or 143 when interrupted."""
+    """Run one command.
+
+    Returns 0; 2 after a mistake of the user or a device that fails, told in one line; 130 or 143 when interrupted.
+    """
     arguments = parser().parse_args(argv)
     try:
         with sigterm_as_ctrl_c(), warnings.catch_warnings():
@@ -200,6 +203,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt as stop:
         print("\npymoo-gpuaco: interrupted", file=sys.stderr)
         return 143 if isinstance(stop, Terminated) else 130
-    except (ValueError, TypeError, OSError, MemoryError, BackendUnavailable) as error:
+    except OSError as error:
+        said = f"{error.filename}: {error.strerror}" if error.filename and error.strerror else str(error)
+        print(f"pymoo-gpuaco: {said}", file=sys.stderr)
+        return 2
+    except (ValueError, TypeError, MemoryError, BackendUnavailable, DeviceFailed) as error:
         print(f"pymoo-gpuaco: {error}", file=sys.stderr)
         return 2

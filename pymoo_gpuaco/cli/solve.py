@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from pymoo_gpuaco.backends import compiling
+from pymoo_gpuaco.backends import DeviceFailed, compiling
 from pymoo_gpuaco.cli.job import Job, Run, make_algorithm, prepare
 from pymoo_gpuaco.cli.keep import keep, keep_statistics
 from pymoo_gpuaco.cli.progress import Progress
@@ -38,6 +38,8 @@ def solve(arguments: argparse.Namespace) -> int:
                 break
     finally:
         status = max(status, keep_statistics(job))
+    if job.failed:
+        return 2
     if job.interrupted is not None and len(job.runs) < len(job.problems) * arguments.seeds:
         return 143 if isinstance(job.interrupted, Terminated) else 130
     return status
@@ -85,6 +87,12 @@ def _run(job: Job, name: str, problem: TSP, seed: int) -> None:
             return
         result = algorithm.result()
         stopped = "interrupted: SIGTERM" if isinstance(stop, Terminated) else "interrupted from the keyboard"
+    except DeviceFailed as failure:
+        if algorithm is None or algorithm.opt is None:
+            raise
+        print(f"\npymoo-gpuaco: {failure}", file=sys.stderr)
+        job.failed = True
+        result, stopped = algorithm.result(), "a failure of the device"
     except ConnectionError as error:  # the workers of islands are gone
         if algorithm is None or algorithm.opt is None:
             raise
@@ -106,7 +114,7 @@ def _run(job: Job, name: str, problem: TSP, seed: int) -> None:
             stopped_by=stopped,
         )
     )
-    if arguments.save:
+    if arguments.save and not job.failed:  # a device that has failed tells its state no more
         with undisturbed():
             write_whole(arguments.save, pickle.dumps(algorithm))
 
