@@ -22,7 +22,7 @@ from pymoo_gpuaco.colony import checks, immigrants
 from pymoo_gpuaco.exchange.merge import merge
 from pymoo_gpuaco.islands import island
 from pymoo_gpuaco.islands.cluster import Cluster, dask, host
-from pymoo_gpuaco.islands.island import Guest, Order, Report
+from pymoo_gpuaco.islands.island import Cargo, Guest, Order, Report
 from pymoo_gpuaco.islands.travel import pack, unpack
 from pymoo_gpuaco.problems.instance import Instance
 
@@ -317,8 +317,6 @@ class Archipelago:
             "neighbours": sum(host(one.worker) == host(place.worker) for one in self.places),
             "round": place.round,
             "seed": None,
-            "state": None,
-            "base": None,
             "guests": [],
             "generations": generations,
             "seconds": None if self.rules.deterministic else self.rules.exchange_every,
@@ -359,8 +357,8 @@ class Archipelago:
                 order["guests"].insert(0, self._guest(place, Tour(place.tour, place.value)))
         client, cargo = self._cluster.client, None
         if not place.sent:
-            order["state"], order["base"] = place.state, place.tour
-            cargo = client.scatter(self._cargo, workers=[place.worker], hash=False)
+            load: Cargo = {"colony": self._cargo, "state": place.state, "base": place.tour}
+            (cargo,) = client.scatter([load], workers=[place.worker], hash=False)
             place.sent = True
         place.future = client.submit(
             island.play,

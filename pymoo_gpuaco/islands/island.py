@@ -55,8 +55,6 @@ class Order(TypedDict):
     neighbours: int  # islands on this host, itself among them
     round: int  # the last that the island has finished
     seed: list[int] | None  # of a stream that begins
-    state: bytes | None  # of an island that goes on where another worker left it
-    base: NDArray[np.int32] | None  # the tour that parcels differ from, for an island that begins here
     guests: list[Guest]
     generations: int | None  # after which the round ends, 0 to prepare alone
     seconds: float | None  # after which no generation begins
@@ -65,6 +63,14 @@ class Order(TypedDict):
     pace: float  # how much progress a second adds, or a generation where ``seconds`` is None
     target: float | None  # objective at which the round ends
     export: bool  # report everything that the island is
+
+
+class Cargo(TypedDict):
+    """What an island is begun with; it travels beside the order, for it may be large."""
+
+    colony: bytes  # pickled (colony, problem)
+    state: bytes | None  # of an island that goes on where another worker left it
+    base: NDArray[np.int32] | None  # the tour that parcels differ from
 
 
 class Report(TypedDict):
@@ -101,15 +107,16 @@ class RoundTermination(ColonyTermination):
 class Island:
     """One colony on its worker."""
 
-    def __init__(self, colony: Any, problem: Any, order: Order) -> None:
+    def __init__(self, cargo: Cargo, round_number: int) -> None:
+        colony, problem = pickle.loads(cargo["colony"])
         self.lock = (
             threading.Lock()
         )  # workers of several threads may be told to search while a round is ending
-        self.round = order["round"]
-        self.base = order["base"]
+        self.round = round_number
+        self.base = cargo["base"]
         self.used = time.monotonic()
         self.problem = problem
-        state = order["state"]
+        state = cargo["state"]
         if state is None:
             colony.setup(problem, termination=RoundTermination(), seed=0)
             self.colony = colony
@@ -205,8 +212,8 @@ _threads: str | None = None  # what the last run has set
 _stopped: deque[str] = deque(maxlen=1000)  # sittings
 
 
-def play(order: Order, cargo: bytes | None = None) -> Report:
-    """Make a round of an island; ``cargo``, a pickled (colony, problem), begins it here.
+def play(order: Order, cargo: Cargo | None = None) -> Report:
+    """Make a round of an island; ``cargo`` begins it here.
 
     Raises VersionMismatch where the run's package is of another version, and what the colony raises.
     """
@@ -225,8 +232,7 @@ def play(order: Order, cargo: bytes | None = None) -> Report:
         island = _held.get(key)
     if cargo is not None:
         _share_cores(order["neighbours"])
-        colony, problem = pickle.loads(cargo)
-        island = Island(colony, problem, order)
+        island = Island(cargo, order["round"])
         with _lock:
             _held[key] = island
     if island is None:
