@@ -199,6 +199,14 @@ def test_a_run_goes_on_when_its_scheduler_has_died(client, another):
     assert np.array_equal(algorithm.opt[0].X, undisturbed.opt[0].X)
 
 
+def test_an_island_whose_new_worker_has_just_died_goes_to_another(client):
+    algorithm = lock_step(client=client).setup(cities(30), termination=("n_gen", 2), seed=1)
+    place = algorithm.engine.places[0]
+    place.worker, place.sent = "tcp://127.0.0.1:1", False
+    run_to_end(algorithm)
+    assert [one.round for one in algorithm.engine.places] == [2, 2]
+
+
 def test_a_worker_of_another_version_is_told(client, monkeypatch):
     monkeypatch.setattr(cluster_module, "__version__", "0.0")
     words = f"worker tcp://.* has pymoo_gpuaco {__version__}, and this process has 0.0"

@@ -358,7 +358,13 @@ class Archipelago:
         client, cargo = self._cluster.client, None
         if not place.sent:
             load: Cargo = {"colony": self._cargo, "state": place.state, "base": place.tour}
-            (cargo,) = client.scatter([load], workers=[place.worker], hash=False)
+            try:
+                (cargo,) = client.scatter([load], workers=[place.worker], hash=False, timeout=FETCH)
+            except (KeyError, OSError, TimeoutError, dask().TimeoutError) as error:
+                # the worker has died since it was chosen; another one is chosen when workers are looked after
+                _log.info("islands: %s could not be sent island %d: %r", place.worker, place.number, error)
+                place.worker = ""
+                return
             place.sent = True
         place.future = client.submit(
             island.play,
