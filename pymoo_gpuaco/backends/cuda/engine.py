@@ -10,7 +10,7 @@ from pymoo_gpuaco.backends.cuda.improver import DIRECTED
 from pymoo_gpuaco.backends.cuda.instance.cities import Cities
 from pymoo_gpuaco.backends.cuda.instance.lists import ListPlan, Neighbours
 from pymoo_gpuaco.backends.cuda.search.at_hand import ToursAtHand
-from pymoo_gpuaco.backends.cuda.search.search import Search
+from pymoo_gpuaco.backends.cuda.search.by_windows import make_search
 from pymoo_gpuaco.backends.cuda.tours.measure import Measure
 from pymoo_gpuaco.backends.cuda.tours.tours import Tours
 from pymoo_gpuaco.backends.cuda.trails.rings import Rings
@@ -83,7 +83,9 @@ class CudaColony:
             trails = Trails(self.device, instance, dense, advice)
             self.trails, self.walk = trails, _walk(setting, trails)
         search = parameters.local_search
-        self._search = None if search is None else Search(self.device, cities, search, m)
+        self._search = (
+            None if search is None else make_search(self.device, cities, search, parameters.candidates, m)
+        )
         self._at_hand = ToursAtHand(self.device, measure, self._search, instance.n, advice)
         neighbours = Neighbours(self.device, instance)
         parts: list[Part] = [cities, neighbours, measure, self._tours, self.trails, self.walk, self._at_hand]
