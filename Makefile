@@ -52,6 +52,9 @@ look: docs
 bench: .venv/bench
 	$(BIN)/python benchmarks/cpu_speed.py
 	$(BIN)/python benchmarks/cpu_vs_c.py
+	$(BIN)/python benchmarks/cpu_kicks.py
+	$(BIN)/python benchmarks/cpu_scaling.py
+	$(BIN)/python benchmarks/cpu_first_run.py
 	$(BIN)/python benchmarks/cpu_quality.py
 
 # On a machine with a GPU: make bench-gpu TSPLIB=folder. It measures everything and makes the tables of the docs anew.

@@ -84,6 +84,7 @@ COLONIES = {
     "2opt": {"local_search": LocalSearch("2opt", kicks=0.0)},
     "2opt+oropt": {"local_search": LocalSearch("2opt+oropt", kicks=0.0)},
     "kicks": {"local_search": LocalSearch(kicks=1.0)},
+    "windows": {"local_search": LocalSearch("windows", kicks=0.5)},
     "roulette": {"selection": "roulette", "candidate_list_size": None},
     "compressed": {"selection": "compressed", "candidate_list_size": None},
     "stochastic trial": {"selection": "stochastic_trial", "candidate_list_size": None},

@@ -195,3 +195,18 @@ def test_wrong_input_is_named():
         quadrant_lists(7, instance.coords, 5, per_quadrant=2)
     with pytest.raises(ValueError, match="quadrants need coordinates in the plane, got metric GEO"):
         quadrant_lists(4, instance.coords, 5)
+
+
+def test_the_nearest_are_the_nearest_whatever_an_instance_lists():
+    for problem in (TSP(np.random.default_rng(3).random((60, 2)), "EXACT"), TSP(matrix=_heaps())):
+        nearest = as_instance(problem, 9)
+        for kind in ("quadrant", "alpha"):
+            found = lists(as_instance(problem, 9, kind), "nearest", 5)
+            assert np.array_equal(found.ids, nearest.neighbours[:, :5])
+            assert np.array_equal(found.distances, nearest.neighbour_distances[:, :5])
+
+
+def _heaps():
+    """Distances of cities in three heaps, in which lists by alpha-nearness are not the nearest cities."""
+    places = np.random.default_rng(4).random((60, 2)) + 9.0 * np.repeat(np.eye(3, 2), 20, axis=0)
+    return np.linalg.norm(places[:, None] - places[None], axis=2)

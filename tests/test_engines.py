@@ -17,7 +17,7 @@ pytestmark = pytest.mark.parametrize("backend", BACKENDS)
 
 def supports(problem: TSP, parameters: dict) -> bool:
     search = parameters.get("local_search")
-    return problem.symmetric or search is None or search.moves != "2opt"
+    return problem.symmetric or search is None or search.moves == "2opt+oropt"
 
 
 def assert_permutations(tours, n):
@@ -303,9 +303,10 @@ def test_improving_given_tours_shortens_them(backend):
     assert np.all(lengths < 0.6 * problem.tour_lengths(tours))
 
 
-def test_two_opt_refuses_an_asymmetric_instance(backend):
+@pytest.mark.parametrize("moves", ["2opt", "windows"])
+def test_moves_that_turn_paths_refuse_an_asymmetric_instance(moves, backend):
     with pytest.raises(ValueError, match="symmetric"):
-        colony(asymmetric(10), backend, local_search=LocalSearch("2opt"))
+        colony(asymmetric(10), backend, local_search=LocalSearch(moves))
 
 
 def test_local_update_makes_ants_spread(backend):

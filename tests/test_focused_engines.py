@@ -2,24 +2,36 @@
 
 from __future__ import annotations
 
+import copy
+import gc
 import math
 import time
 
 import numpy as np
 import pytest
+from pymoo.core.termination import NoTermination
+from pymoo.optimize import minimize
 
+from pymoo_gpuaco import GPUMMAS
+from pymoo_gpuaco.algorithms.base import canonical
 from pymoo_gpuaco.backends import (
     Accepts,
     Builder,
     ColonyEngine,
     FollowsProgress,
     Improver,
+    Rests,
     Stateful,
     Stoppable,
     Trails,
 )
+from pymoo_gpuaco.backends.cpu.windows.engine import CpuFocused
+from pymoo_gpuaco.backends.focused_state import trails_on
+from pymoo_gpuaco.colony.focused import FocusedParameters
+from pymoo_gpuaco.colony.parameters import ColonyParameters
 from pymoo_gpuaco.colony.trails import TrailUpdate
 from pymoo_gpuaco.problems import TSP
+from pymoo_gpuaco.problems.instance import as_instance
 from tests.engine_cases import BACKENDS, INSTANCES, asymmetric, cloud, focused
 from tests.test_doors import BAD_ROWS
 from tests.test_engines import assert_permutations
@@ -34,12 +46,12 @@ NAMES = [name for name, p in INSTANCES.items() if p.symmetric and p.n_cities >= 
 def short(monkeypatch: pytest.MonkeyPatch) -> None:
     """Generations, and improving, of a few rounds: an emulated device takes seconds for each."""
     from pymoo_gpuaco.backends.cuda import focused as engine
-    from pymoo_gpuaco.backends.cuda.windows import windows
+    from pymoo_gpuaco.backends.cuda.windows import plan, windows
 
     monkeypatch.setattr(engine, "ROUNDS", 4)
     monkeypatch.setattr(engine, "ROUNDS_AT_ONCE", 2)
     monkeypatch.setattr(engine, "FIRST_CYCLE", 6)
-    monkeypatch.setattr(engine, "MOST_TOURS", 2)
+    monkeypatch.setattr(plan, "MOST_TOURS", 2)
     monkeypatch.setattr(windows, "_IMPROVEMENT", windows._IMPROVEMENT[::12])
 
 
@@ -74,7 +86,8 @@ class TestFocused:
 
     def test_roles_and_kind(self, backend):
         engine = focused(cloud(9), backend)
-        for role in (ColonyEngine, Builder, Improver, Trails, Stateful, Accepts, FollowsProgress):
+        roles = ColonyEngine, Builder, Improver, Trails, Stateful, Accepts, FollowsProgress, Stoppable
+        for role in roles:
             assert isinstance(engine, role)
         assert engine.kind == backend
         assert engine.n_ants >= 1
@@ -195,8 +208,6 @@ class TestFocused:
     def test_without_time_there_is_a_tour(self, backend):
         problem = cloud(100, 3)
         engine = focused(problem, backend)
-        if not isinstance(engine, Stoppable):
-            pytest.skip("this engine's generations are short")
         engine.stop_at(time.monotonic() - 1.0)
         lengths = engine.construct(1)
         assert np.array_equal(lengths, problem.tour_lengths(everything(engine, lengths)))
@@ -209,8 +220,6 @@ class TestFocused:
 
     def test_time_enough_changes_nothing(self, backend):
         engine, other = (focused(cloud(60), backend) for _ in range(2))
-        if not isinstance(engine, Stoppable):
-            pytest.skip("this engine's generations are short")
         engine.stop_at(time.monotonic() + 1e4)
         for key in range(2):
             assert np.array_equal(engine.construct(key), other.construct(key))
@@ -276,3 +285,286 @@ def test_an_interrupt_in_a_generation_leaves_the_best_tour(monkeypatch):
     lengths = engine.construct(3)
     assert engine.rescued() is None
     assert np.array_equal(lengths, problem.tour_lengths(everything(engine, lengths)))
+
+
+class TestAcrossEngines:
+    """A state that one engine has put away goes on with the other, see ``focused_state``."""
+
+    @staticmethod
+    def walked(problem, backend, generations=3):
+        engine = focused(problem, backend)
+        for key in range(generations):
+            lengths = engine.construct(key)
+            best = engine.tours([int(lengths.argmin())])[0]
+            engine.update_trails(TrailUpdate(0.1, ((best, 0.5),), tau_min=0.01, tau_max=2.0))
+        return engine
+
+    @pytest.mark.gpu
+    @pytest.mark.parametrize("problem", [cloud(60, 2), cloud(60, 2, "EXACT")], ids=["whole", "fractions"])
+    @pytest.mark.parametrize(("one", "other"), [("cpu", "cuda"), ("cuda", "cpu")])
+    def test_a_run_goes_on_with_the_other_engine_and_comes_back(self, one, other, problem):
+        first = self.walked(problem, one)
+        state = first.export_state()
+        best = problem.tour_length(state["best"][0])
+        second, twin = focused(problem, other), focused(problem, other)
+        second.construct(99)  # one that has been somewhere else, and one that has not
+        for engine in (second, twin):
+            engine.import_state(state)
+        assert same_state(second, twin)
+        assert np.array_equal(second.export_state()["best"], state["best"])
+        for key in (50, 51):
+            lengths = second.construct(key)
+            assert np.array_equal(lengths, twin.construct(key))
+            assert lengths.min() <= best * (1 + 1e-12) or second.kind == "cuda"  # whose tours may be warm
+            assert lengths == pytest.approx(problem.tour_lengths(everything(second, lengths)), rel=1e-12)
+        there = second.export_state()
+        assert problem.tour_length(there["best"][0]) <= best * (1 + 1e-12)
+        back = focused(problem, one)
+        back.import_state(there)
+        back.construct(60)
+        assert problem.tour_length(back.export_state()["best"][0]) <= problem.tour_length(
+            there["best"][0]
+        ) * (1 + 1e-12)
+
+    @pytest.mark.gpu
+    @pytest.mark.parametrize(("one", "other"), [("cpu", "cuda"), ("cuda", "cpu")])
+    def test_trails_stay_on_their_edges(self, one, other):
+        problem = cloud(60, 2)
+        state = self.walked(problem, one).export_state()
+        engine = focused(problem, other)
+        engine.import_state(state)
+        there = engine.export_state()
+        given = {
+            (i, int(j)): t for i in range(60) for j, t in zip(state["ids"][i], state["tau"][i], strict=True)
+        }
+        for i in range(60):
+            for j, trail in zip(there["ids"][i], there["tau"][i], strict=True):
+                expected = given.get((i, int(j)), given.get((int(j), i), state["rest"][0]))
+                assert trail == expected
+        assert {0.729, 2.0} == {round(float(t), 6) for t in there["tau"].ravel()}  # 0.9^3, and tau_max
+        assert there["rest"] == state["rest"]
+
+    @pytest.mark.gpu
+    @pytest.mark.parametrize(("one", "other"), [("cpu", "cuda"), ("cuda", "cpu")])
+    def test_annealing_goes_on_at_the_same_share_of_the_same_cycle(self, one, other):
+        problem = cloud(60, 2)
+        first, second = self.walked(problem, one, 0), focused(problem, other)
+        ours, theirs = first._cooling, second._cooling
+        ours.first, theirs.first = 40, 12
+        ours.cycle, ours.done, ours.generations = 2, 90, 130  # 90 of 160 generations
+        second.import_state(first.export_state())
+        assert (theirs.cycle, theirs.done, theirs.generations) == (2, 27, 39)  # 27 of 48; 130 * 12 / 40
+        assert math.isnan(theirs.begun)
+        ours.begun = 0.25
+        second.import_state(first.export_state())
+        assert theirs.begun == 0.25
+
+    @pytest.mark.gpu
+    def test_a_copy_of_a_run_goes_on_with_an_engine_of_another_kind(self):
+        problem = cloud(60, 2)
+        algorithm = GPUMMAS(backend="cpu").setup(problem, termination=("n_gen", 6), seed=1)
+        for _ in range(3):
+            algorithm.next()
+        other = copy.deepcopy(algorithm)
+        other.backend = "cuda"
+        while other.has_next():
+            other.next()
+        assert other.engine.kind == "cuda"
+        assert other.engine.parameters.n_ants is None  # as many windows as suit it, not the CPU's two tours
+        assert other.opt[0].F[0] <= algorithm.opt[0].F[0]
+        again = copy.deepcopy(other)
+        again.backend = "cpu"
+        again.termination = NoTermination()
+        again.next()
+        assert again.engine.kind == "cpu"
+        assert again.engine.n_ants == algorithm.engine.n_ants == 2
+        assert again.opt[0].F[0] <= other.opt[0].F[0]
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_a_run_begins_from_a_given_tour(backend):
+    problem = cloud(90, 5)
+    engine = focused(problem, "cpu")
+    for key in range(30):
+        engine.construct(key)
+    good = canonical(engine.tours([0]), True)
+    algorithm = GPUMMAS(sampling=good, backend=backend).setup(problem, termination=("n_gen", 2), seed=1)
+    algorithm.next()
+    state = algorithm.engine.export_state()
+    for tour in (*state["tours"], state["best"][0]):  # no part of the greedy tour is better
+        assert np.array_equal(canonical(tour[None], True), good)
+    algorithm.next()
+    assert algorithm.opt[0].F[0] <= problem.tour_length(good[0])
+
+
+def test_trails_move_to_other_candidates_by_hand():
+    # cities 0 .. 3; the trail of an edge that a city lists counts, else what the other city has of it, else the rest
+    ids = np.array([[1], [2], [3], [0]], np.int32)
+    tau = np.array([[1.0], [2.0], [3.0], [4.0]], np.float32)
+    candidates = np.array([[1, 2], [0, 2], [0, 3], [0, 1]], np.int32)
+    moved = trails_on(candidates, ids, tau, np.float32(9.0))
+    assert moved.tolist() == [[1.0, 9.0], [1.0, 2.0], [9.0, 3.0], [4.0, 9.0]]
+    assert trails_on(ids, ids, tau, np.float32(9.0)) is tau
+
+
+@pytest.mark.parametrize(
+    ("name", "wrong", "words"),
+    [
+        ("engine", np.array([2]), "engine"),
+        ("ids", np.zeros((5, 8), np.int32), "ids"),
+        ("ids", np.full((30, 7), 30, np.int32), "ids"),
+        ("ids", np.zeros(30, np.int32), "ids"),
+        ("schedule", np.array([0, 0, 0, 0]), "schedule"),
+        ("schedule", np.array([1, 0, 0]), "schedule"),
+        ("progress", np.array([np.nan, 0.0]), "progress"),
+        ("best_length", np.array([-1.0]), "best_length"),
+        ("dirty", np.full(30, 2), "dirty"),
+    ],
+)
+def test_what_no_engine_puts_away_is_refused(name, wrong, words):
+    engine = focused(cloud(30), "cpu")
+    engine.construct(1)
+    before = engine.export_state()
+    with pytest.raises(ValueError, match=words):
+        engine.import_state({**before, "tau": before["tau"] + 1.0, name: wrong})
+    assert all(np.array_equal(array, before[key]) for key, array in engine.export_state().items())
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+class TestStopping:
+    def test_improving_ends_where_there_is_no_time(self, backend):
+        problem = cloud(60, 1)
+        engine, other = (focused(problem, backend) for _ in range(2))
+        start = np.array([np.random.default_rng(s).permutation(60) for s in range(5)])
+        for built in (False, True):
+            if built:
+                engine.construct(1)
+                other.construct(1)
+            engine.stop_at(time.monotonic() - 1.0)
+            tours, lengths = engine.improve(start, 5)
+            assert_permutations(tours, 60)
+            assert np.array_equal(lengths, problem.tour_lengths(tours))
+            engine.stop_at(time.monotonic() + 1e4)
+            assert np.array_equal(engine.improve(start, 5)[0], other.improve(start, 5)[0])
+            assert not np.array_equal(engine.improve(start, 5)[0], tours)
+            engine.stop_at(None)
+            assert same_state(engine, other)
+
+
+@pytest.mark.parametrize("whole_up_to", [8, 1000])
+def test_an_interrupt_on_the_cpu_leaves_the_best_tour_and_the_run_as_it_was(whole_up_to, monkeypatch):
+    problem = cloud(400, 3)
+
+    def made():
+        parameters = FocusedParameters(whole_up_to=whole_up_to, window=64, trials=64)
+        engine = CpuFocused(as_instance(problem, 8), ColonyParameters(n_ants=2), parameters)
+        engine.reset_trails(1.0)
+        return engine
+
+    engine, other = made(), made()
+    for key in range(16):
+        assert np.array_equal(engine.construct(key), other.construct(key))
+    search = engine._search
+    whole, part = search.search_tours, search.round
+
+    def interrupted(work):
+        def strike(*arguments):
+            work(*arguments)
+            raise KeyboardInterrupt
+
+        return strike
+
+    monkeypatch.setattr(search, "search_tours", interrupted(whole))
+    monkeypatch.setattr(search, "round", interrupted(part))
+    with pytest.raises(KeyboardInterrupt):
+        engine.construct(16)
+    tour, length = engine.rescued()
+    assert problem.tour_length(tour) == length
+    assert same_state(engine, other)
+    monkeypatch.undo()
+    for key in (17, 18):
+        assert np.array_equal(engine.construct(key), other.construct(key))
+        assert engine.rescued() is None
+    assert same_state(engine, other)
+
+
+class TestBetterCandidatesBesideTheRun:
+    """Lists by alpha-nearness are made in a thread, which ends with the run."""
+
+    @pytest.fixture
+    def slow(self, monkeypatch: pytest.MonkeyPatch) -> list[bool]:
+        """An ascent that goes on until it is told to stop, and notes that it was."""
+        from pymoo_gpuaco.backends.cuda import focused as engine
+
+        ends: list[bool] = []
+
+        def ascend(instance, ids, *, stop, **how):
+            while not stop():
+                time.sleep(0.001)
+            ends.append(True)
+            return real(instance, ids, **how)
+
+        real = engine.ascend
+        monkeypatch.setattr(engine, "ascend", ascend)
+        return ends
+
+    def wait_for(self, ends: list[bool], count: int) -> None:
+        until = time.monotonic() + 60.0
+        while len(ends) < count and time.monotonic() < until:
+            time.sleep(0.001)
+        assert len(ends) == count
+
+    def test_it_stops_and_begins_anew(self, slow, monkeypatch):
+        from pymoo_gpuaco.backends.cuda.focused import AlphaLists
+
+        made = AlphaLists(as_instance(cloud(60), 8))
+        made.stop()  # nothing to stop
+        made.start()
+        made.start()  # one is enough
+        made.stop()
+        self.wait_for(slow, 1)
+        assert made.take(time.monotonic()) is None
+        assert not made.used
+        made.stop()
+        self.wait_for(slow, 2)
+        monkeypatch.undo()
+        near = made.take()
+        assert near.shape == (2, 60, 8)
+        assert made.used
+        made.stop()  # it is done
+        assert np.array_equal(made.take(time.monotonic() - 1.0), near)
+
+    @pytest.mark.gpu
+    def test_it_ends_with_the_run_with_an_interrupt_and_with_the_engine(self, slow, monkeypatch):
+        problem = cloud(60)
+        res = minimize(problem, GPUMMAS(backend="cuda"), ("n_gen", 1), seed=1)
+        self.wait_for(slow, 1)
+        algorithm = res.algorithm
+        assert isinstance(algorithm.engine, Rests)
+
+        def strike(*_):
+            raise KeyboardInterrupt
+
+        algorithm = GPUMMAS(backend="cuda").setup(problem, termination=("n_gen", 9), seed=1)
+        algorithm.next()
+        monkeypatch.setattr(algorithm.engine, "_round", strike)
+        with pytest.raises(KeyboardInterrupt):
+            algorithm.next()
+        self.wait_for(slow, 2)
+        engine = focused(problem, "cuda")
+        engine.construct(1)
+        del engine
+        gc.collect()
+        self.wait_for(slow, 3)
+
+    @pytest.mark.gpu
+    def test_a_run_whose_time_is_over_does_not_wait_for_it(self, slow, monkeypatch):
+        engine = focused(cloud(60), "cuda")
+        engine._cooling.first = 2
+        engine.construct(1)  # begins, and waits not
+        engine._descent = 0
+        engine.stop_at(time.monotonic() + 0.01)
+        engine.construct(2)
+        assert not engine._alpha.used
+        engine.rest()
+        self.wait_for(slow, 1)

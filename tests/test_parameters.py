@@ -64,7 +64,7 @@ def names(*options):
 
 
 # argument: (values that are accepted, rows of (value, error, what the message says besides name and value))
-LOCAL_SEARCH = "must be True, False, '2opt', '2opt+oropt' or a LocalSearch"
+LOCAL_SEARCH = "must be True, False, '2opt', '2opt+oropt', 'windows' or a LocalSearch"
 TABLE = {
     "n_ants": ([None, 1, 1 << 20, np.int64(7), Integer(5, bounds=(1, 9))], counts(MILLION, 1 << 20)),
     "n_climbers": ([None, 1, 1 << 20, np.int32(7), Integer(5, bounds=(1, 9))], counts(MILLION, 1 << 20)),
@@ -75,8 +75,12 @@ TABLE = {
     "rho": ([1, 1e-9, 0.5, Real(0.1, bounds=(0, 1))], reals("must be in (0, 1]", (0, -0.5, 1.0001))),
     "candidate_list_size": ([1, 1024, np.int64(8)], counts(THOUSAND, 1024)),
     "local_search": (
-        [True, False, None, "2opt", "2opt+oropt", LocalSearch(), LocalSearch("2opt", 3.0, 2)],
+        [True, False, None, "2opt", "2opt+oropt", "windows", LocalSearch(), LocalSearch("2opt", 3.0, 2)],
         [(wrong, ValueError, LOCAL_SEARCH) for wrong in ("3opt", 1, 0, [True])],
+    ),
+    "candidates": (
+        ["auto", "nearest", "quadrant", "alpha"],
+        names("auto", "nearest", "quadrant", "alpha"),
     ),
     "pheromone": (["auto", "dense", "candidate"], names("auto", "dense", "candidate")),
     "trials": ([1, 1 << 20], counts(MILLION, 1 << 20)),
@@ -131,6 +135,8 @@ OWN = {
         (cls, "candidate_list_size"): ([None, 32], TABLE["candidate_list_size"][1])
         for cls in (GPUAS, GPUEAS, GPURAS, GPUBWAS)
     },
+    # where there are no lists by default, there is nothing to choose
+    **{(cls, "candidates"): (["auto"], TABLE["candidates"][1]) for cls in (GPUAS, GPUEAS, GPURAS)},
     (GPUMMAS, "candidate_list_size"): ([None, 32], TABLE["candidate_list_size"][1]),
     (GPUACS, "candidate_list_size"): (
         [32],
@@ -236,6 +242,10 @@ def test_local_search_refuses_by_name(name):
     with pytest.raises(ValueError, match=rf"local_search.{name} must be .*, got {wrong!r}"):
         LocalSearch(**{name: wrong})
     assert set(inspect.signature(LocalSearch).parameters) == {"moves", "kicks", "kick_length"}
+    with pytest.raises(
+        ValueError, match=r"local_search.kick_length must be None with moves='windows'.*got 9"
+    ):
+        LocalSearch("windows", kick_length=9)
 
 
 def test_arguments_that_exclude_each_other_are_named():
@@ -245,6 +255,10 @@ def test_arguments_that_exclude_each_other_are_named():
         GPUMMAS(pheromone="candidate", candidate_list_size=None)
     with pytest.raises(ValueError, match=r"variant='selective'.*pheromone must be 'auto', got 'dense'"):
         GPUACS(variant="selective", pheromone="dense")
+    with pytest.raises(ValueError, match=r"candidates must be 'auto' where .* got 'quadrant'"):
+        GPUAS(candidates="quadrant")
+    GPUAS(candidates="quadrant", candidate_list_size=8)
+    GPUAS(candidates="quadrant", local_search=True)  # which reads lists, the ants do not
 
 
 @every_algorithm

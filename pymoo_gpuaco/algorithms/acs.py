@@ -23,7 +23,7 @@ class GPUACS(AntColony):
 
     Parameters
     ----------
-    n_ants, alpha, beta, candidate_list_size, local_search, pheromone : see ``AntColony``.
+    n_ants, alpha, beta, candidate_list_size, candidates, local_search, pheromone : see ``AntColony``.
     rho : global evaporation in (0, 1]. Default 0.1.
     variant : "sync" (default): all ants make one step, then all the next; "relaxed": each ant walks its whole tour, on
         trails that change meanwhile; "selective": relaxed, with ``trails_per_node`` trails a city, O(n) memory.
@@ -57,6 +57,7 @@ class GPUACS(AntColony):
         beta: Any = 2.0,
         rho: Any = 0.1,
         candidate_list_size: Any = 32,
+        candidates: Any = "auto",
         local_search: Any = True,
         pheromone: str = "auto",
         variant: str = "sync",
@@ -73,6 +74,7 @@ class GPUACS(AntColony):
             beta=beta,
             rho=rho,
             candidate_list_size=candidate_list_size,
+            candidates=candidates,
             local_search=local_search,
             pheromone=pheromone,
             **common,

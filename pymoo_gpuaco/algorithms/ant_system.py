@@ -23,7 +23,7 @@ class GPUAS(DepositingColony):
 
     Parameters
     ----------
-    n_ants, alpha, beta, rho, candidate_list_size, local_search, pheromone : see ``AntColony``.
+    n_ants, alpha, beta, rho, candidate_list_size, candidates, local_search, pheromone : see ``AntColony``.
     selection : "roulette" (without compression), "compressed", "stochastic_trial", "hybrid" and "auto" draw from
         the same distribution, Eq. (2); with candidate lists they are computed alike. "acceptance_tournament" is exact
         until ``switch``, then draws from a tournament, which favours near cities less; it needs
@@ -55,6 +55,7 @@ class GPUAS(DepositingColony):
         beta: Any = 2.0,
         rho: Any = 0.5,
         candidate_list_size: Any = None,
+        candidates: Any = "auto",
         local_search: Any = False,
         pheromone: str = "auto",
         selection: str = "auto",
@@ -69,6 +70,7 @@ class GPUAS(DepositingColony):
             beta=beta,
             rho=rho,
             candidate_list_size=candidate_list_size,
+            candidates=candidates,
             local_search=local_search,
             pheromone=pheromone,
             **common,

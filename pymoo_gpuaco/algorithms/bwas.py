@@ -27,7 +27,7 @@ class GPUBWAS(DepositingColony):
 
     Parameters
     ----------
-    n_ants, alpha, beta, rho, candidate_list_size, local_search, pheromone : see ``AntColony``.
+    n_ants, alpha, beta, rho, candidate_list_size, candidates, local_search, pheromone : see ``AntColony``.
     mutation_probability : P_m, share of the cities for which the trail of one random edge mutates, in [0, 1].
     mutation_strength : sigma, what a mutation adds or takes away at most, in mean trails of the best tour's edges, in
         [0, 1000]. It grows from 0, after every restart anew.
@@ -57,6 +57,7 @@ class GPUBWAS(DepositingColony):
         beta: Any = 2.0,
         rho: Any = 0.2,
         candidate_list_size: Any = 20,
+        candidates: Any = "auto",
         local_search: Any = True,
         pheromone: str = "auto",
         mutation_probability: Any = 0.3,
@@ -71,6 +72,7 @@ class GPUBWAS(DepositingColony):
             beta=beta,
             rho=rho,
             candidate_list_size=candidate_list_size,
+            candidates=candidates,
             local_search=local_search,
             pheromone=pheromone,
             **common,

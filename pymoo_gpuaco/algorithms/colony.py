@@ -20,7 +20,7 @@ from pymoo_gpuaco.backends import (
     make_improver,
 )
 from pymoo_gpuaco.colony import checks
-from pymoo_gpuaco.colony.parameters import ColonyParameters, LocalSearch
+from pymoo_gpuaco.colony.parameters import CANDIDATES, ColonyParameters, LocalSearch
 from pymoo_gpuaco.colony.trails import TrailUpdate, per_length
 from pymoo_gpuaco.problems.instance import Instance
 from pymoo_gpuaco.termination import progress
@@ -43,7 +43,13 @@ class AntColony(TourAlgorithm):
     rho : evaporation rate in (0, 1]: tau <- (1 - rho) tau.
     candidate_list_size : nearest cities an ant chooses from first, in [1, 1024] (at most n - 1 are used), or None
         to weigh all cities at every step.
-    local_search : True (2-opt, Or-opt and a few kicks), False, "2opt", "2opt+oropt" or a ``LocalSearch``.
+    candidates : which cities the lists hold that ants and local search look at: "nearest"; "quadrant", in the plane
+        some of the nearest in every direction (elsewhere the nearest); "alpha", those whose edges are nearest to a
+        minimum spanning tree (Helsgaun 2000), for symmetric instances of up to 200,000 cities: making them takes
+        seconds from some 10,000 cities on. "auto" (default): "nearest", and for window search what suits it. Without
+        lists, that is ``candidate_list_size=None`` and no local search, it must be "auto".
+    local_search : True (2-opt, Or-opt and a few kicks), False, "2opt", "2opt+oropt", "windows" (window search follows,
+        a kick a city) or a ``LocalSearch``.
     pheromone : memory of the trails: "dense" (n x n), "candidate" (edges of the candidate lists only), or "auto"
         (candidate edges from 10,000 cities on).
     """
@@ -55,6 +61,7 @@ class AntColony(TourAlgorithm):
         "beta",
         "rho",
         "candidate_list_size",
+        "candidates",
         "local_search",
         "pheromone",
     )
@@ -72,6 +79,7 @@ class AntColony(TourAlgorithm):
         beta: Any,
         rho: Any,
         candidate_list_size: Any,
+        candidates: Any,
         local_search: Any,
         pheromone: Any,
         **common: Any,
@@ -82,6 +90,7 @@ class AntColony(TourAlgorithm):
         self.beta = beta
         self.rho = rho
         self.candidate_list_size = candidate_list_size
+        self.candidates = candidates
         self.local_search = local_search
         self.pheromone = pheromone
 
@@ -95,6 +104,7 @@ class AntColony(TourAlgorithm):
             "alpha": get(self.alpha),
             "beta": get(self.beta),
             "candidate_list_size": get(self.candidate_list_size),
+            "candidates": checks.choice("candidates", get(self.candidates), CANDIDATES),
             "local_search": LocalSearch.of(get(self.local_search)),
             "memory": checks.choice("pheromone", get(self.pheromone), ("auto", "dense", "candidate")),
         }
@@ -102,18 +112,29 @@ class AntColony(TourAlgorithm):
     def _check(self) -> None:
         super()._check()
         checks.real("rho", get(self.rho), 0.0, 1.0, open_low=True)
-        self._parameters()
+        parameters = self._parameters()
+        lists = parameters.candidate_list_size is not None or parameters.local_search is not None
+        if parameters.candidates != "auto" and not lists:
+            raise ValueError(
+                "candidates must be 'auto' where neither ants nor local search read lists, "
+                f"got {parameters.candidates!r}: give candidate_list_size or local_search as well"
+            )
 
     def _candidates(self) -> int:
         k = get(self.candidate_list_size)
         return _NEIGHBOURS_OF_SEARCH if k is None else int(k)
+
+    def _kind_of_candidates(self) -> str:
+        kind = get(self.candidates)
+        return "nearest" if kind == "auto" else str(kind)
 
     def _make_engine(self, instance: Instance) -> ColonyEngine:
         parameters = self._parameters()
         if self._by_objective:
             parameters = replace(parameters, local_search=None)
         engine = make_colony(instance, parameters, self.backend, int(self.device))
-        # a run keeps the size that its first engine picked, also where a copy goes on with an engine of another kind
+        # a run whose ants build whole tours keeps the size that its first engine picked, also where a copy goes on with
+        # an engine of another kind
         self._size = engine.n_ants
         # sums of lengths that are no whole numbers the evaluator may round differently, and what it tells counts
         self._can_look_ahead = (
@@ -194,7 +215,8 @@ class AntColony(TourAlgorithm):
         if search is None:
             return tours, lengths, self.engine.n_built
         if self._improver is None:
-            self._improver = make_improver(self.instance, search, self.backend, int(self.device))
+            kind = str(get(self.candidates))
+            self._improver = make_improver(self.instance, search, self.backend, int(self.device), kind)
         better, shorter = self._improver.improve(tours, key)
         return np.concatenate([tours, better]), np.concatenate([lengths, shorter]), 2 * len(lengths)
 

@@ -20,7 +20,7 @@ class GPUEAS(DepositingColony):
 
     Parameters
     ----------
-    n_ants, alpha, beta, rho, candidate_list_size, local_search, pheromone : see ``AntColony``.
+    n_ants, alpha, beta, rho, candidate_list_size, candidates, local_search, pheromone : see ``AntColony``.
     elitist_weight : e, what the best tour so far counts as, in ants, in [0, 1000000]. None: as many as cities.
     sampling, n_elites, backend, device, **pymoo_arguments : see ``TourAlgorithm``.
 
@@ -38,6 +38,7 @@ class GPUEAS(DepositingColony):
         beta: Any = 2.0,
         rho: Any = 0.5,
         candidate_list_size: Any = None,
+        candidates: Any = "auto",
         local_search: Any = False,
         pheromone: str = "auto",
         elitist_weight: Any = None,
@@ -49,6 +50,7 @@ class GPUEAS(DepositingColony):
             beta=beta,
             rho=rho,
             candidate_list_size=candidate_list_size,
+            candidates=candidates,
             local_search=local_search,
             pheromone=pheromone,
             **common,

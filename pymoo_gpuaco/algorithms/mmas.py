@@ -37,8 +37,8 @@ class GPUMMAS(AntColony):
         places and repair them there, thousands side by side (window search); "auto" (default) is "focused" for
         symmetric instances of at least 8 cities, unless an argument is given that only whole tours know:
         ``n_ants``, ``candidate_list_size``, ``local_search``, ``pheromone``, ``selection`` or ``tabu``.
-    n_ants, alpha, beta, candidate_list_size, local_search, pheromone : see ``AntColony``. Focused ants are windows,
-        ``n_ants`` of them are searched at a time (None: what keeps the device busy), and they look at up to 8
+    n_ants, alpha, beta, candidate_list_size, candidates, local_search, pheromone : see ``AntColony``. Focused ants are
+        windows, ``n_ants`` of them are searched at a time (None: what keeps the device busy), and they look at up to 8
         candidates; with "focused" the other arguments of whole tours raise.
     rho : evaporation rate in (0, 1]. Default 0.35.
     selection : "wrs" (weighted reservoir sampling) or "rwm" (roulette wheel), the same distribution; "auto" takes
@@ -75,6 +75,7 @@ class GPUMMAS(AntColony):
         beta: Any = 2.0,
         rho: Any = 0.35,
         candidate_list_size: Any = _LIST,
+        candidates: Any = "auto",
         local_search: Any = True,
         pheromone: str = "auto",
         selection: str = "auto",
@@ -90,6 +91,7 @@ class GPUMMAS(AntColony):
             beta=beta,
             rho=rho,
             candidate_list_size=candidate_list_size,
+            candidates=candidates,
             local_search=local_search,
             pheromone=pheromone,
             **common,
@@ -103,8 +105,12 @@ class GPUMMAS(AntColony):
         self._check()
 
     def _parameters(self) -> ColonyParameters:
+        common = self._common()
+        if self._focused():
+            # windows on one engine, whole tours on the other: a run that changes engines takes as many as suit it
+            common["n_ants"] = get(self.n_ants)
         return ColonyParameters(
-            **self._common(),
+            **common,
             selection=checks.choice("selection", get(self.selection), _SELECTIONS),
             tabu=checks.choice("tabu", get(self.tabu), _TABUS),
             construction="focused" if self._focused() else "full",
@@ -143,7 +149,10 @@ class GPUMMAS(AntColony):
         return min(k, _FOCUSED_CANDIDATES) if self._focused() else k
 
     def _kind_of_candidates(self) -> str:
-        return "quadrant" if self._focused() else "nearest"
+        kind = super()._kind_of_candidates()
+        # the engine of focused ants finds those of least alpha by itself, among these
+        by_quadrant = self._focused() and get(self.candidates) in ("auto", "alpha")
+        return "quadrant" if by_quadrant else kind
 
     @property
     def patience(self) -> int:

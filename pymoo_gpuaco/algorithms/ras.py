@@ -21,7 +21,7 @@ class GPURAS(DepositingColony):
 
     Parameters
     ----------
-    n_ants, alpha, beta, rho, candidate_list_size, local_search, pheromone : see ``AntColony``.
+    n_ants, alpha, beta, rho, candidate_list_size, candidates, local_search, pheromone : see ``AntColony``.
     ranks : w, weight of the best tour so far, and one more than the ants that deposit, in [2, 1048576].
     sampling, n_elites, backend, device, **pymoo_arguments : see ``TourAlgorithm``.
 
@@ -40,6 +40,7 @@ class GPURAS(DepositingColony):
         beta: Any = 2.0,
         rho: Any = 0.1,
         candidate_list_size: Any = None,
+        candidates: Any = "auto",
         local_search: Any = False,
         pheromone: str = "auto",
         ranks: Any = 6,
@@ -51,6 +52,7 @@ class GPURAS(DepositingColony):
             beta=beta,
             rho=rho,
             candidate_list_size=candidate_list_size,
+            candidates=candidates,
             local_search=local_search,
             pheromone=pheromone,
             **common,

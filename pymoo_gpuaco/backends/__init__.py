@@ -18,6 +18,7 @@ from pymoo_gpuaco.backends.protocol import (
     Engine,
     FollowsProgress,
     Improver,
+    Rests,
     Stateful,
     Stoppable,
     Trails,
@@ -40,6 +41,7 @@ __all__ = [
     "Engine",
     "FollowsProgress",
     "Improver",
+    "Rests",
     "State",
     "Stateful",
     "Stoppable",
@@ -111,7 +113,7 @@ def make_colony(
             with undivided:
                 from pymoo_gpuaco.backends.cpu.windows.engine import CpuFocused, warm_up_focused
 
-            warm_up_focused()
+            warm_up_focused(instance.n)
             return CpuFocused(instance, parameters)
         with undivided:
             from pymoo_gpuaco.backends.cpu.engine import CpuColony, warm_up
@@ -146,25 +148,31 @@ def make_climbers(
 
 
 def make_improver(
-    instance: Instance, search: LocalSearch, backend: str = "auto", device: int = 0
+    instance: Instance,
+    search: LocalSearch,
+    backend: str = "auto",
+    device: int = 0,
+    candidates: str = "auto",
 ) -> Improver:
     """Build what improves tours at hand: on CUDA where that is asked for, or usable and able, else on the CPU.
 
-    The search looks at the instance's candidate lists. Raises ``BackendUnavailable`` as ``make_colony`` does.
+    The search looks at the instance's candidate lists; windows look at ``candidates``, see ``ColonyParameters``.
+    Raises ``BackendUnavailable`` as ``make_colony`` does.
     """
+    parameters = ColonyParameters(local_search=search, candidates=candidates)
 
     def on_cuda() -> Improver:
         from pymoo_gpuaco.backends.cuda.improver import CudaImprover
 
-        return CudaImprover(instance, search, device)
+        return CudaImprover(instance, search, device, parameters.candidates)
 
     def on_cpu() -> Improver:
         with undivided:
             from pymoo_gpuaco.backends.cpu.engine import warm_up
             from pymoo_gpuaco.backends.cpu.improver import CpuImprover
 
-        warm_up(ColonyParameters(local_search=search), instance.symmetric)
-        return CpuImprover(instance, search)
+        warm_up(parameters, instance.symmetric)
+        return CpuImprover(instance, search, candidates=parameters.candidates)
 
     return _first_able(backend, on_cuda, on_cpu)
 

@@ -172,6 +172,15 @@ class Stoppable(Protocol):
 
 
 @runtime_checkable
+class Rests(Protocol):
+    """Does things beside its caller that nobody waits for."""
+
+    def rest(self) -> None:
+        """End them soon: the run is over, or interrupted. Another call of the engine begins them anew."""
+        ...
+
+
+@runtime_checkable
 class ColonyEngine(Engine, Builder, Improver, Trails, Stateful, Accepts, Protocol):
     """A colony of m ants over n cities (all algorithms but GPU2OptIHC)."""
 

@@ -11,17 +11,17 @@ repeat part of the step before, as theirs do (0.3 of it: Helsgaun 2000, section 
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from pymoo_gpuaco.candidates.clusters import find_clusters, shifts
+from pymoo_gpuaco.candidates.clusters import Clusters, find_clusters, shifts
 from pymoo_gpuaco.candidates.complete import CompleteGraph
 from pymoo_gpuaco.candidates.one_tree import find_one_tree, make_one_tree
 from pymoo_gpuaco.candidates.sparse import SparseGraph, pair_lengths, sparse_graph
 from pymoo_gpuaco.colony import checks
-from pymoo_gpuaco.compiled import compiled
 from pymoo_gpuaco.problems.instance import Instance
 
 MAX_ITERATIONS = 1000
@@ -49,6 +49,7 @@ def ascend(
     iterations: int | None = None,
     seconds: float | None = None,
     bound: bool = True,
+    stop: Callable[[], bool] | None = None,
 ) -> Ascent:
     """Raise the minimum 1-tree of a sparse graph by node penalties.
 
@@ -62,6 +63,7 @@ def ascend(
         cities to 0.03 % of what more can reach.
     seconds : wall-clock time for the trees, > 0; not together with `iterations`.
     bound : whether to prove the bound; see `complete.CompleteGraph`.
+    stop : asked before each tree but the first; True ends the ascent where it is, and no bound is proven.
 
     Raises ValueError or TypeError naming the parameter.
     """
@@ -86,7 +88,11 @@ def ascend(
     best, safe = -np.inf, -np.inf  # by the graph so far; by all edges
     checks_left = list(_CHECKS) if complete is not None else []
     began, made, checked, done = time.perf_counter(), 0, -_BETWEEN_CHECKS, 0.0
+    stopped = False
     while made == 0 or done < 1.0:
+        if made and stop is not None and stop():
+            stopped = True
+            break
         weight = find_one_tree(graph, pi, tree) - 2.0 * float(pi.sum())
         made += 1
         if weight > best:
@@ -126,7 +132,7 @@ def ascend(
             step,
             pi,
         )
-    if complete is None:
+    if complete is None or stopped:
         return Ascent(best_pi, None, made, graph)
     proven = complete.lower_bound(graph, best_pi)
     if proven < safe:
@@ -148,10 +154,17 @@ def _city_scales(instance: Instance, ids: NDArray[np.int32]) -> NDArray[np.float
     return np.sqrt(near * near.mean())
 
 
-@compiled
-def _take_step(degree, scale, size, clusters, cluster_size, new_share, step, pi):  # type: ignore[no-untyped-def]
+def _take_step(
+    degree: NDArray[np.int32],
+    scale: NDArray[np.float64],
+    size: float,
+    clusters: Clusters,
+    cluster_size: float,
+    new_share: float,
+    step: NDArray[np.float64],
+    pi: NDArray[np.float64],
+) -> None:
     """Move the penalties of cities and clusters along the subgradient, partly along the step before."""
-    for i in range(pi.shape[0]):
-        new = size * scale[i] * (degree[i] - 2) + cluster_size * clusters.shift[i]
-        pi[i] += new_share * new + (1.0 - new_share) * step[i]
-        step[i] = new
+    new = size * scale * (degree - 2) + cluster_size * clusters.shift[: len(pi)]
+    pi += new_share * new + (1.0 - new_share) * step
+    step[:] = new

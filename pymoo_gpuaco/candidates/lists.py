@@ -15,7 +15,7 @@ from pymoo_gpuaco.problems.instance import Instance, nearest_by_coordinates, nea
 from pymoo_gpuaco.problems.metrics import Metric
 
 Kind = Literal["auto", "nearest", "quadrant", "alpha"]
-_ALPHA_BASE = 10  # candidates a city from which those of least alpha are taken
+_ALPHA_BASE = 10  # candidates a city, at least, from which those of least alpha are taken
 
 
 class Candidates(NamedTuple):
@@ -29,7 +29,7 @@ def lists(instance: Instance, kind: Kind, k: int) -> Candidates:
     """Return `k` candidates a city (k >= 1; at most n - 1 are listed).
 
     kind : "nearest" the cities at least distance (by row where the matrix is asymmetric); "quadrant" see
-        `quadrant.quadrant_lists`; "alpha" those of least `alpha.alpha_values` among at least 10 candidates a city,
+        `quadrant.quadrant_lists`; "alpha" those of least `alpha.alpha_values` among twice as many, at least 10 a city,
         after an ascent of the default length (`ascent.ascend`); "auto" is "quadrant". Without a plane (a matrix, GEO,
         three dimensions) quadrants have no meaning, and for an asymmetric matrix neither has alpha: the nearest are
         listed.
@@ -39,11 +39,13 @@ def lists(instance: Instance, kind: Kind, k: int) -> Candidates:
     checks.choice("kind", kind, get_args(Kind))
     k = min(checks.integer("k", k, 1), instance.n - 1)
     if kind == "alpha" and instance.symmetric:
-        base = lists(instance, "quadrant", max(k, _ALPHA_BASE))
+        base = lists(instance, "quadrant", max(2 * k, _ALPHA_BASE))
         return Candidates(*alpha_lists(ascend(instance, base.ids, bound=False), k).by_distance())
+    if kind in ("auto", "quadrant") and instance.listed == "quadrant" and k == instance.k:
+        return Candidates(instance.neighbours, instance.neighbour_distances)
     if kind != "nearest" and has_quadrants(instance.metric, instance.coords):
         return Candidates(*quadrant_lists(instance.metric, instance.coords, k))
-    if k <= instance.k:
+    if k <= instance.k and instance.listed == "nearest":
         near = instance.neighbours[:, :k], instance.neighbour_distances[:, :k]
         return Candidates(np.ascontiguousarray(near[0]), np.ascontiguousarray(near[1]))
     if instance.metric == Metric.EXPLICIT:

@@ -25,10 +25,14 @@ TABUS = ("auto", "list", "compact", "bitmask")
 CONSTRUCTIONS = ("full", "focused")
 FEWEST_CITIES_TO_FOCUS = 8
 MEMORIES = ("auto", "dense", "candidate", "selective")
-MOVES = ("2opt", "2opt+oropt")
+WINDOWS = "windows"
+MOVES = ("2opt", "2opt+oropt", WINDOWS)
+CANDIDATES = ("auto", "nearest", "quadrant", "alpha")
 CLIMBER_MOVES = ("best", "batch")
 KERNELS = ("auto", "intra", "tiled", "tuned")
 FEWEST_CITIES_TO_KICK = 8
+USUAL_KICK_LENGTH = 30
+USUAL_TRIALS = 1.0  # of window search, a city
 # From this size on, "auto" keeps the trails of candidate edges only: 4 n k bytes instead of 4 n^2.
 CANDIDATE_MEMORY_FROM = 10_000
 
@@ -39,37 +43,72 @@ class LocalSearch:
 
     Parameters
     ----------
-    moves : "2opt+oropt" (default) or "2opt". Asymmetric instances keep the direction of travel: there "2opt+oropt"
-        lets two adjacent stretches of any length change places (or-3opt), and "2opt" is refused.
+    moves : "2opt+oropt" (default), "2opt" or "windows": 2-opt and Or-opt, then window search, which repairs by
+        sequential 3-opt moves, first everywhere and then after each kick. Asymmetric instances keep the direction of
+        travel: there "2opt+oropt" lets two adjacent stretches of any length change places (or-3opt), and "2opt" and
+        "windows" are refused.
     kicks : random local double-bridge kicks a city, >= 0: after the tour is locally optimal, ``kicks * n`` times
         two adjacent stretches change places, the search repairs the tour, and a longer one is taken back
         (iterated local search; Martin, Otto and Felten 1991). 0 stops at the first local optimum. None (default)
         is what suits the engine: 0.1 on the CPU, and 1 from 3,000 cities on or on asymmetric instances; 0 on CUDA,
         which has many ants. On asymmetric instances three adjacent stretches change their order, and none is reversed.
-    kick_length : longest stretch that a kick moves, in cities, >= 1. Default 30.
+        Of "windows" these are the trials, and None is 1 on both engines. CUDA makes them in rounds of all windows, and
+        so up to a round more.
+    kick_length : longest stretch that a kick moves, in cities, >= 1. None (default): 30. Window search has kicks of its
+        own, of up to 50 cities: with "windows" it must be None.
     """
 
     moves: str = "2opt+oropt"
     kicks: float | None = None
-    kick_length: int = 30
+    kick_length: int | None = None
 
     def __post_init__(self) -> None:
         """Validate."""
         checks.choice("local_search.moves", self.moves, MOVES)
         if self.kicks is not None:
             checks.real("local_search.kicks", self.kicks, 0.0, 1000.0)
-        checks.integer("local_search.kick_length", self.kick_length, 1)
+        checks.optional_integer("local_search.kick_length", self.kick_length, 1)
+        if self.in_windows and self.kick_length is not None:
+            raise ValueError(
+                "local_search.kick_length must be None with moves='windows', whose kicks are its own, "
+                f"got {self.kick_length}"
+            )
+
+    @property
+    def in_windows(self) -> bool:
+        """Whether window search follows on 2-opt and Or-opt."""
+        return self.moves == WINDOWS
+
+    @property
+    def or_opt(self) -> bool:
+        """Whether stretches are carried to other places, besides 2-opt."""
+        return self.moves != "2opt"
+
+    def longest_kick(self) -> int:
+        """Longest stretch that a kick of 2-opt and Or-opt moves, in cities."""
+        return USUAL_KICK_LENGTH if self.kick_length is None else int(self.kick_length)
 
     def number_of_kicks(self, n: int, usual: float) -> int:
         """Kicks for a tour of n cities, ``usual`` a city being the engine's own choice.
 
-        There are none below 8 cities, where 2-opt and Or-opt find what a kick could.
+        There are none below 8 cities, where 2-opt and Or-opt find what a kick could, and those of "windows" are
+        ``trials_in_windows``.
         """
+        if self.in_windows:
+            return 0
         return int((usual if self.kicks is None else self.kicks) * n) if n >= FEWEST_CITIES_TO_KICK else 0
+
+    def trials_in_windows(self, n: int) -> int:
+        """Kicks that window search tries on a tour of n cities; 0 below 8 cities, and without window search."""
+        if not self.in_windows or n < FEWEST_CITIES_TO_KICK:
+            return 0
+        return int((USUAL_TRIALS if self.kicks is None else self.kicks) * n)
 
     @staticmethod
     def of(value: Any) -> LocalSearch | None:
-        """Read what a user may write: True, False, None, "2opt", "2opt+oropt" (both without kicks) or an object."""
+        """Read what a user may write: True, False, None, an object, "windows" (with its usual kicks), or "2opt" or
+        "2opt+oropt" (both without kicks).
+        """
         if value is None or value is False:
             return None
         if value is True:
@@ -77,7 +116,7 @@ class LocalSearch:
         if isinstance(value, LocalSearch):
             return value
         if isinstance(value, str) and value in MOVES:
-            return LocalSearch(moves=value, kicks=0.0)
+            return LocalSearch(moves=value, kicks=None if value == WINDOWS else 0.0)
         raise ValueError(
             f"local_search must be True, False, {', '.join(map(repr, MOVES))} or a LocalSearch, got {value!r}"
         )
@@ -93,6 +132,8 @@ class ColonyParameters:
     alpha, beta : exponents of trail and of eta, in [0, 20].
     candidate_list_size : k, nearest cities an ant looks at first, or None to weigh all cities.
     local_search : what is done to every tour, or None.
+    candidates : edges that window search looks at, of all ants or as local search: "auto" is what suits the engine;
+        "nearest", "quadrant" and "alpha" see ``candidates.lists``. The lists that ants choose from are the instance's.
     memory : "dense" (n x n), "candidate" (n x k), "selective" (n x trails_per_node) or "auto".
     selection : how the next city is drawn, one of ``SELECTIONS``; "auto" is the engine's fastest exact rule.
     tabu : "list", "compact" or "bitmask" (section 4.1, paper 001): GPU memory of the visited cities. It changes
@@ -118,6 +159,7 @@ class ColonyParameters:
     beta: float = 2.0
     candidate_list_size: int | None = 32
     local_search: LocalSearch | None = None
+    candidates: str = "auto"
     memory: str = "auto"
     selection: str = "auto"
     tabu: str = "auto"
@@ -138,6 +180,7 @@ class ColonyParameters:
         checks.real("alpha", self.alpha, 0.0, 20.0)
         checks.real("beta", self.beta, 0.0, 20.0)
         checks.optional_integer("candidate_list_size", self.candidate_list_size, 1, 1024)
+        checks.choice("candidates", self.candidates, CANDIDATES)
         checks.choice("memory", self.memory, MEMORIES)
         checks.choice("selection", self.selection, SELECTIONS)
         checks.choice("tabu", self.tabu, TABUS)

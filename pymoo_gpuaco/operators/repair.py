@@ -11,7 +11,7 @@ from pymoo.core.repair import Repair
 
 from pymoo_gpuaco.backends import check_backend, make_improver
 from pymoo_gpuaco.colony import checks
-from pymoo_gpuaco.colony.parameters import LocalSearch
+from pymoo_gpuaco.colony.parameters import MOVES, LocalSearch
 from pymoo_gpuaco.operators.instances import KeepsInstance
 
 
@@ -20,11 +20,12 @@ class LocalSearchRepair(KeepsInstance, Repair):
 
     Parameters
     ----------
-    local_search : True, "2opt", "2opt+oropt" (default) or a ``LocalSearch``.
+    local_search : True, "2opt", "2opt+oropt" (default), "windows" or a ``LocalSearch``.
     candidate_list_size : neighbours that the search looks at, in [1, 1024]. Default 16.
     backend, device : as in ``GPUMMAS``.
 
-    Raises ValueError for a population in which some X is not a permutation of the cities.
+    Raises ValueError for a population in which some X is not a permutation of the cities, and for "2opt" and "windows"
+    on asymmetric distances.
     """
 
     def __init__(
@@ -39,7 +40,7 @@ class LocalSearchRepair(KeepsInstance, Repair):
         search = LocalSearch.of(local_search)
         if search is None:
             raise ValueError(
-                f"local_search must be True, '2opt', '2opt+oropt' or a LocalSearch, got {local_search!r}"
+                f"local_search must be True, {', '.join(map(repr, MOVES))} or a LocalSearch, got {local_search!r}"
             )
         self.local_search = search
         self.candidate_list_size = checks.integer("candidate_list_size", candidate_list_size, 1, 1024)

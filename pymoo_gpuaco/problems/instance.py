@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -21,6 +21,8 @@ __all__ = ["Instance", "as_instance"]
 _SPARE = 8
 # Cities from which on a search of our own, compiled and on all threads, is several times faster than scipy's.
 _LARGE = 20_000
+# Cities up to which candidates by alpha-nearness are found.
+MOST_FOR_ALPHA = 200_000
 # Cities queried together: bounds the temporaries to some tens of megabytes.
 _BLOCK_ENTRIES = 1 << 19
 
@@ -35,12 +37,14 @@ class Instance:
         Enum without end. `EXPLICIT` looks distances up in `matrix`.
     coords : (n, 3) float64, prepared for the metric (GEO: radians); (0, 3) when `EXPLICIT`.
     matrix : (n, n) float64, row = from, diagonal 0; (0, 0) unless `EXPLICIT`.
-    neighbours : (n, k) int32, the nearest cities of each city under the metric, itself never among them.
+    neighbours : (n, k) int32, the nearest cities of each city under the metric, or others of `listed`, itself never
+        among them.
     neighbour_distances : (n, k) float64, d(city, neighbour), ascending along a row.
     symmetric : whether d(i, j) = d(j, i) for all cities.
     integral : whether every distance is known to be a whole number.
+    listed : what kind of cities `neighbours` are, see `as_instance`: "nearest", "quadrant" or "alpha".
 
-    Each row of `neighbours` is sorted by (distance, city id), and its distances are the k smallest. Where
+    Each row of `neighbours` is sorted by (distance, city id); of the nearest its distances are the k smallest. Where
     more cities than fit are at the k-th distance, a matrix lists those of lowest id. With coordinates the
     choice is made, by lowest id, among the k + 9 cities nearest by unrounded distance (the city itself
     included); which of still more coincident or equidistant cities come into that set is the k-d tree's
@@ -54,6 +58,7 @@ class Instance:
     neighbour_distances: NDArray[np.float64]
     symmetric: bool
     integral: bool
+    listed: str = "nearest"
 
     @property
     def n(self) -> int:
@@ -82,13 +87,15 @@ class Instance:
 def as_instance(problem: Problem, k: int, kind: str = "nearest") -> Instance:
     """Turn a pymoo problem into an `Instance` with `k` neighbours a city (k >= 1; at most n - 1 are listed).
 
-    kind : "nearest", or "quadrant": in the plane some of the nearest in every direction (`candidates.quadrant`).
+    kind : "nearest"; "quadrant": in the plane some of the nearest in every direction (`candidates.quadrant`), elsewhere
+        the nearest; or "alpha": those of least alpha (`candidates.alpha`), for symmetric problems of up to
+        `MOST_FOR_ALPHA` cities.
 
     Taken are `TSP`, pymoo's `TravelingSalesman`, and any single-objective, unconstrained Problem over integer
     permutations (`vtype=int`) that has its distance matrix as attribute `D`. The problem is left as it is.
 
     Raises TypeError when it is not a pymoo Problem, has no `D` or variables that are not integers, and
-    ValueError when objectives, constraints, bounds, `D` or `k` do not fit.
+    ValueError when objectives, constraints, bounds, `D`, `k` or `kind` do not fit.
     """
     from pymoo_gpuaco.candidates.quadrant import (
         has_quadrants,
@@ -97,9 +104,11 @@ def as_instance(problem: Problem, k: int, kind: str = "nearest") -> Instance:
 
     if isinstance(k, bool) or not isinstance(k, (int, np.integer)):
         raise TypeError(f"k must be an int, got {type(k).__name__}")
-    checks.choice("kind", kind, ("nearest", "quadrant"))
+    checks.choice("kind", kind, ("nearest", "quadrant", "alpha"))
     if k < 1:
         raise ValueError(f"k must be at least 1, got {k}")
+    if kind == "alpha":
+        return _by_alpha(as_instance(problem, k, "quadrant"), int(k))
     if not isinstance(problem, TSP):
         matrix, symmetric, integral = _matrix_of(problem)
     elif problem.coords is not None:
@@ -108,14 +117,40 @@ def as_instance(problem: Problem, k: int, kind: str = "nearest") -> Instance:
         if kind == "quadrant" and has_quadrants(metric, coords):
             neighbours, near = quadrant_lists(metric, coords, k)
         else:
+            kind = "nearest"
             neighbours, near = nearest_by_coordinates(metric, coords, k)
         empty = np.zeros((0, 0))
-        return Instance(int(metric), coords, empty, neighbours, near, problem.symmetric, problem.integral)
+        return Instance(
+            int(metric), coords, empty, neighbours, near, problem.symmetric, problem.integral, kind
+        )
     else:
         assert problem.matrix is not None
         matrix, symmetric, integral = problem.matrix, problem.symmetric, problem.integral
     neighbours, near = nearest_by_matrix(matrix, min(int(k), len(matrix) - 1))
     return Instance(int(Metric.EXPLICIT), np.zeros((0, 3)), matrix, neighbours, near, symmetric, integral)
+
+
+def check_alpha(symmetric: bool, n: int) -> None:
+    """Raise ValueError where candidates by alpha-nearness have no meaning or would take too long to find."""
+    if not symmetric:
+        raise ValueError(
+            "candidates='alpha' comes from spanning trees, which know no direction, and needs a symmetric instance; "
+            "candidates='nearest' does not"
+        )
+    if n > MOST_FOR_ALPHA:
+        raise ValueError(
+            f"candidates='alpha' must be found by some dozen spanning trees, for at most {MOST_FOR_ALPHA} cities, "
+            f"got {n}; candidates='quadrant' has no limit"
+        )
+
+
+def _by_alpha(instance: Instance, k: int) -> Instance:
+    """The same with lists of least alpha."""
+    from pymoo_gpuaco.candidates.lists import lists
+
+    check_alpha(instance.symmetric, instance.n)
+    ids, near = lists(instance, "alpha", k)
+    return replace(instance, neighbours=ids, neighbour_distances=near, listed="alpha")
 
 
 def _matrix_of(problem: Any) -> tuple[NDArray[np.float64], bool, bool]:

@@ -18,7 +18,7 @@ from pymoo_gpuaco.backends.forks import undivided
 from pymoo_gpuaco.backends.protocol import Kind
 from pymoo_gpuaco.backends.state import State, stored_integers, stored_numbers, stored_tours
 from pymoo_gpuaco.colony import checks, immigrants
-from pymoo_gpuaco.colony.parameters import ClimberParameters, ColonyParameters, LocalSearch
+from pymoo_gpuaco.colony.parameters import WINDOWS, ClimberParameters, ColonyParameters, LocalSearch
 from pymoo_gpuaco.colony.trails import HIGHEST_TRAIL, TrailUpdate
 from pymoo_gpuaco.problems.instance import Instance, as_instance
 from pymoo_gpuaco.problems.tsp import TSP
@@ -78,7 +78,9 @@ class CpuColony:
         self._acs = parameters.selection == "pseudo_random_proportional"
         memory = parameters.resolved_memory(n)
         self._stop = Stop()
-        self._improver = CpuImprover(instance, parameters.local_search, self._graph, self._stop)
+        self._improver = CpuImprover(
+            instance, parameters.local_search, self._graph, self._stop, parameters.candidates
+        )
         self._check_memory(memory)
         positive = instance.neighbour_distances[instance.neighbour_distances > 0]
         self._rule = construct.Rule(
@@ -539,7 +541,7 @@ def default_ants(n: int, parameters: ColonyParameters) -> int:
     return ANTS_WITH_LOCAL_SEARCH if n < MANY_CITIES else ANTS_ON_MANY_CITIES
 
 
-def _compile_for(all_cities: bool, acs: bool, symmetric: bool, searches: bool) -> None:
+def _compile_for(all_cities: bool, acs: bool, symmetric: bool, search: LocalSearch | None) -> None:
     """Run every compiled function that such a colony calls, on eight cities."""
     n = 8
     places = np.random.default_rng(0).random((n, n)) + 1.0
@@ -550,7 +552,7 @@ def _compile_for(all_cities: bool, acs: bool, symmetric: bool, searches: bool) -
         n_ants=1,
         candidate_list_size=None if all_cities else n - 1,
         selection="pseudo_random_proportional" if acs else "auto",
-        local_search=LocalSearch(kicks=1.0) if searches else None,
+        local_search=search,
     )
     colony = CpuColony(tsp, parameters)
     tour, _ = colony.greedy_tour()
@@ -587,11 +589,15 @@ def _once(what: Hashable, compile_it: Callable[[], None]) -> None:
 
 def warm_up(parameters: ColonyParameters, symmetric: bool) -> None:
     """Compile ahead (seconds the first time, then read from numba's cache), so that no generation has to wait."""
+    search = parameters.local_search
+    if search is not None:
+        # one stands for all whose functions are the same; a search that the instance does not allow is refused later
+        search = LocalSearch(WINDOWS) if search.in_windows and symmetric else LocalSearch(kicks=1.0)
     case = (
         parameters.candidate_list_size is None,
         parameters.selection == "pseudo_random_proportional",
         symmetric,
-        parameters.local_search is not None,
+        search,
     )
     _once(case, lambda: _compile_for(*case))
 

@@ -6,12 +6,16 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pymoo_gpuaco.backends.cpu import construct, directed_search, local_search
-from pymoo_gpuaco.backends.cpu.graph import Graph, make_graph
+from pymoo_gpuaco.backends.cpu.graph import Graph, make_graph, tour_length
 from pymoo_gpuaco.backends.cpu.stop import Stop
 from pymoo_gpuaco.backends.cpu.threads import thread_count
+from pymoo_gpuaco.backends.cpu.windows.improve import TourImprover
+from pymoo_gpuaco.backends.cpu.windows.search import WindowSearch
+from pymoo_gpuaco.backends.cpu.windows.units import make_units
 from pymoo_gpuaco.backends.protocol import Kind
 from pymoo_gpuaco.colony import checks
-from pymoo_gpuaco.colony.parameters import LocalSearch
+from pymoo_gpuaco.colony.focused import FocusedParameters
+from pymoo_gpuaco.colony.parameters import WINDOWS, LocalSearch
 from pymoo_gpuaco.problems.instance import Instance
 
 MANY_CITIES = 3000
@@ -28,9 +32,11 @@ def usual_kicks(n: int, symmetric: bool) -> float:
 class CpuImprover:
     """``Improver`` on all cores; ``search=None`` only measures. ``stop`` ends the searches of an engine's own tours.
 
+    ``candidates`` are what window search looks at, see ``ColonyParameters``.
+
     Raises
     ------
-    ValueError : for a 2-opt search on an asymmetric instance.
+    ValueError : for a search that turns paths around, on an asymmetric instance.
     """
 
     kind: Kind = "cpu"
@@ -41,10 +47,11 @@ class CpuImprover:
         search: LocalSearch | None,
         graph: Graph | None = None,
         stop: Stop | None = None,
+        candidates: str = "auto",
     ) -> None:
-        if search is not None and search.moves == "2opt" and not instance.symmetric:
+        if search is not None and search.moves in ("2opt", WINDOWS) and not instance.symmetric:
             raise ValueError(
-                "local_search='2opt' reverses paths and needs a symmetric instance; "
+                f"local_search={search.moves!r} reverses paths and needs a symmetric instance; "
                 "local_search=True or '2opt+oropt' works on asymmetric ones"
             )
         n = instance.n
@@ -54,6 +61,10 @@ class CpuImprover:
         self._stop = Stop() if stop is None else stop
         self._nothing_known = np.full((n, 2), -1, np.int32)
         self._workspaces: list[local_search.Workspace] = []
+        self._trials = 0 if search is None else search.trials_in_windows(n)
+        self._in_windows: list[TourImprover] = []
+        if search is not None and search.in_windows:
+            self._units = make_units(instance, self._graph, FocusedParameters(), candidates)[0]
 
     def improve(self, tours: ArrayLike, key: int) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
         """Improve any number of tours (m, n); return copies and their exact lengths (m,)."""
@@ -74,6 +85,9 @@ class CpuImprover:
         """Make room for so many threads that ``work``."""
         while self._search is not None and len(self._workspaces) < threads:
             self._workspaces.append(local_search.make_workspace(self.instance.n, stop=self._stop.flag))
+            if self._search.in_windows:
+                windows = WindowSearch(self.instance, self._units, FocusedParameters(), threads=1)
+                self._in_windows.append(TourImprover(windows, self._stop.raised))
 
     def work(
         self,
@@ -99,7 +113,7 @@ class CpuImprover:
                 self._workspaces[thread],
                 reference,
                 search.number_of_kicks(n, usual_kicks(n, symmetric)),
-                min(int(search.kick_length), (n - 2) // 3),
+                min(search.longest_kick(), (n - 2) // 3),
                 seed,
                 first,
                 last,
@@ -107,11 +121,11 @@ class CpuImprover:
                 lengths,
             )
         else:
-            longest = min(int(search.kick_length), (n - 2) // 2)
+            longest = min(search.longest_kick(), (n - 2) // 2)
             local_search.improve_tours(
                 self._graph,
                 self._workspaces[thread],
-                search.moves == "2opt+oropt",
+                search.or_opt,
                 reference,
                 search.number_of_kicks(n, usual_kicks(n, symmetric)),
                 longest,
@@ -121,3 +135,20 @@ class CpuImprover:
                 tours,
                 lengths,
             )
+            if search.in_windows:
+                self._search_windows(self._in_windows[thread], first, last, int(seed), tours, lengths)
+
+    def _search_windows(
+        self,
+        windows: TourImprover,
+        first: int,
+        last: int,
+        key: int,
+        tours: NDArray[np.int32],
+        lengths: NDArray[np.float64],
+    ) -> None:
+        """Go on with window search on tours that are local optima of 2-opt and Or-opt."""
+        for ant in range(first, last):
+            if tours[ant, 0] >= 0 and not self._stop.flag[0]:
+                windows.improve(tours[ant], self._trials, key, ant)
+                lengths[ant] = tour_length(self._graph, tours[ant])

@@ -21,6 +21,10 @@ class Stop:
         """Begin a call."""
         self.flag[0] = 0
 
+    def raised(self) -> bool:
+        """Whether the flag is up."""
+        return bool(self.flag[0])
+
     def passed(self) -> bool:
         """Whether the moment has come."""
         return self.until is not None and time.monotonic() >= self.until

@@ -12,7 +12,7 @@ from pymoo_gpuaco.backends.cuda.improver import DIRECTED
 from pymoo_gpuaco.backends.cuda.instance.cities import Cities
 from pymoo_gpuaco.backends.cuda.instance.lists import ListPlan, Neighbours
 from pymoo_gpuaco.backends.cuda.search.at_hand import ToursAtHand
-from pymoo_gpuaco.backends.cuda.search.search import Search
+from pymoo_gpuaco.backends.cuda.search.by_windows import make_search
 from pymoo_gpuaco.backends.cuda.slices import slices
 from pymoo_gpuaco.backends.cuda.tours.measure import Measure, Told
 from pymoo_gpuaco.backends.cuda.tours.tours import Tours
@@ -91,7 +91,9 @@ class CudaColony:
             self.trails, self.walk = trails, _walk(setting, trails)
         search = parameters.local_search
         self._search = (
-            None if search is None else Search(self.device, cities, search, advice, self._slices.ants)
+            None
+            if search is None
+            else make_search(self.device, cities, search, advice, parameters.candidates, self._slices.ants)
         )
         self._at_hand = ToursAtHand(self.device, measure, self._search, instance.n, advice)
         neighbours = Neighbours(self.device, instance)

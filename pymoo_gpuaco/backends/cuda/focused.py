@@ -6,38 +6,44 @@ import functools
 import math
 import threading
 import time
-from concurrent.futures import Future, ThreadPoolExecutor
+import weakref
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from pymoo_gpuaco.backends.cuda.device import Device, DeviceLimits, Part
+from pymoo_gpuaco.backends.cuda.device import Device, Part
 from pymoo_gpuaco.backends.cuda.instance.cities import Cities
 from pymoo_gpuaco.backends.cuda.instance.lists import Neighbours
 from pymoo_gpuaco.backends.cuda.tours.measure import Measure
 from pymoo_gpuaco.backends.cuda.tours.tours import Tours
 from pymoo_gpuaco.backends.cuda.trails.trails import Trails
+from pymoo_gpuaco.backends.cuda.windows.plan import (
+    lists_of_kind,
+    padded,
+    rounds_of_repair,
+    shape,
+    unit_scale,
+    window_lists,
+)
 from pymoo_gpuaco.backends.cuda.windows.windows import NEAR, Ant, Trials, Windows
+from pymoo_gpuaco.backends.focused_state import pack, unpack
 from pymoo_gpuaco.backends.protocol import Kind
-from pymoo_gpuaco.backends.state import State, stored_integers, stored_numbers, stored_tours
+from pymoo_gpuaco.backends.state import State, stored_integers
 from pymoo_gpuaco.candidates.alpha import alpha_lists
 from pymoo_gpuaco.candidates.ascent import ascend
 from pymoo_gpuaco.candidates.lists import lists
-from pymoo_gpuaco.candidates.quadrant import has_quadrants, quadrant_lists
 from pymoo_gpuaco.candidates.start import greedy_tour
 from pymoo_gpuaco.colony import checks, immigrants
 from pymoo_gpuaco.colony.cooling import Cooling
 from pymoo_gpuaco.colony.parameters import FEWEST_CITIES_TO_FOCUS, ColonyParameters
 from pymoo_gpuaco.colony.trails import TrailUpdate
 from pymoo_gpuaco.exchange import merge
-from pymoo_gpuaco.problems.instance import Instance, nearest_by_coordinates
+from pymoo_gpuaco.problems.instance import Instance, check_alpha, nearest_by_coordinates
 from pymoo_gpuaco.problems.metrics import Metric
 
 ROUNDS = 32  # a generation
 ROUNDS_AT_ONCE = 4  # between looks at the clock
-WINDOWS_A_MULTIPROCESSOR = 28  # what its registers have room for
-CITIES_A_WINDOW = 40  # of a tour: windows have some 190 cities, they overlap and the best exchanges win
-MOST_TOURS, MOST_TOURS_OF_MANY, MANY = 64, 32, 3000
 
 # Windows make more trials where there are many cities to a window, and conflicts are few.
 CITIES_OF_EFFORT = 8000
@@ -55,8 +61,6 @@ MOST_STARTS, CITIES_OF_STARTS = 16, 200_000
 GUIDED = 10  # windows of a hundred whose ants follow the trails; random kicks do better, see the docs
 
 _ALPHA_BASE = 10  # candidates a city among which those of least alpha are found
-_UNITS_A_NEAREST = 1024.0  # where distances are no whole numbers
-_MOST_UNITS = float(1 << 21)  # FARTHEST of units.cuh
 
 
 class CudaFocused:
@@ -94,28 +98,42 @@ class CudaFocused:
         measure = Measure(self.device, cities)
         self._tours = Tours(self.device, measure, m, n)
         self.trails = Trails(self.device, instance, False, _ADVICE)
-        self.windows = Windows(self.device, cities, window_lists(instance), unit_scale(instance), m, w)
+        self._alpha = AlphaLists(instance)
+        self._seeks_alpha = parameters.candidates == "auto"  # once a run is long enough
+        near = self._first_lists(parameters.candidates)
+        self.windows = Windows(self.device, cities, near, unit_scale(instance), m, w)
         neighbours = Neighbours(self.device, instance)
         parts: list[Part] = [cities, neighbours, measure, self._tours, self.trails, self.windows]
         self.device.set_up(parts, _ADVICE)
         positive = instance.neighbour_distances[instance.neighbour_distances > 0]
         shortest = float(positive.min()) / 2.0 if positive.size else 1.0
         self._ant = Ant(float(parameters.alpha), float(parameters.beta), shortest)
-        # rounds in which the windows cover every city some times over, to begin with
-        self._descent = 4 + math.ceil(3 * n / (w * 120))
+        # rounds of repair to begin with
+        self._descent = rounds_of_repair(n, w)
         self._cooling = Cooling(FIRST_CYCLE)
         self._expected = math.nan  # progress of the run
         self._step = 0.0
         self._finished = False  # the last cycle has come to its end
         self._effort = min(8.0, max(1.0, n / CITIES_OF_EFFORT))
-        self._alpha = AlphaLists(instance)
         self._best: NDArray[np.int32] | None = None
         self._best_length = math.inf
         self._start = greedy_tour(instance)
         self._rounds = 0  # of the last generation
         self._moment: float | None = None
         self._interrupted = False
+        weakref.finalize(self, self._alpha.stop)
         _warm_up()
+
+    def _first_lists(self, candidates: str) -> NDArray[np.int32]:
+        """Lists (2, n, NEAR) that windows draw from when the run begins."""
+        if candidates == "auto":
+            return window_lists(self.instance)
+        if candidates == "alpha":
+            check_alpha(self.instance.symmetric, self.instance.n)
+            near = self._alpha.take()
+            assert near is not None
+            return near
+        return lists_of_kind(self.instance, candidates)
 
     # ---- FollowsProgress, Builder
 
@@ -143,7 +161,7 @@ class CudaFocused:
         self._rounds = 0
         if self._best is None:
             self._take(self._first_tours(key))
-        if self.instance.n <= CITIES_A_ROUND * LATEST_ALPHA:
+        if self._seeks_alpha and self.instance.n <= CITIES_A_ROUND * LATEST_ALPHA:
             self._alpha.start()
         with self.device.working():
             self._weigh()
@@ -167,9 +185,12 @@ class CudaFocused:
             self._finished = not math.isnan(cooling.begun)
             cooling.begin_next()
             self._merge()
-            if cooling.generations * CITIES_A_ROUND >= self.instance.n and not self._alpha.used:
-                self.windows.use_lists(self._alpha.take())
-                self._weigh()
+            late_enough = cooling.generations * CITIES_A_ROUND >= self.instance.n
+            if self._seeks_alpha and late_enough and not self._alpha.used:
+                near = self._alpha.take(self._moment)
+                if near is not None:
+                    self.windows.use_lists(near)
+                    self._weigh()
 
     # ---- Stoppable
 
@@ -177,8 +198,17 @@ class CudaFocused:
         """Let the calls that follow end soon after this ``time.monotonic()``."""
         self._moment = moment
 
+    def _passed(self) -> bool:
+        return self._moment is not None and time.monotonic() >= self._moment
+
     def _late(self) -> bool:
-        return self._moment is not None and self._rounds > 0 and time.monotonic() >= self._moment
+        return self._rounds > 0 and self._passed()
+
+    # ---- Rests
+
+    def rest(self) -> None:
+        """Stop looking for better candidates beside the caller."""
+        self._alpha.stop()
 
     def rescued(self) -> tuple[NDArray[np.int32], float] | None:
         """Return the best tour and its length if the last ``construct`` was interrupted."""
@@ -294,54 +324,60 @@ class CudaFocused:
         rows = checks.permutations("tours", tours, self.instance.n).astype(np.int32)
         with self.device.working():
             own = None if self._best is None else self.windows.read()
-            improved = self.windows.improve(rows, key)
-            if own is not None:
-                self.windows.load(own)
+            try:
+                improved = self.windows.improve(rows, key, None if self._moment is None else self._passed)
+            finally:  # also where an interrupt from the keyboard ends it
+                if own is not None:
+                    self.windows.load(own)
         return improved, np.array([self.instance.tour_length(tour) for tour in improved])
 
     # ---- Stateful
 
     def export_state(self) -> State:
-        """Trails, the tours, the best of all, and where the schedule is."""
+        """Trails, the tours, the best of all, and where the schedule is, see ``focused_state``."""
         n = self.instance.n
-        best, c = np.zeros(n, np.int32) if self._best is None else self._best, self._cooling
+        best = np.zeros(n, np.int32) if self._best is None else self._best
         with self.device.working():
-            return {
-                **self.trails.read(),
-                "tours": self.windows.read() if self._best is not None else np.zeros((1, n), np.int32),
-                "best": best[None].copy(),
-                "best_length": np.array([self._best_length]),
-                "schedule": np.array(
-                    [self._descent, c.cycle, c.done, c.generations, self._finished, self._alpha.used],
-                    np.int64,
-                ),
-                # -1 stands for "unknown"
-                "progress": np.nan_to_num(np.array([c.begun, self._expected]), nan=-1.0),
-            }
+            trails = self.trails.read()
+            tours = np.zeros((1, n), np.int32) if self._best is None else self.windows.read()
+        common = pack(
+            self.kind,
+            self.instance.neighbours,
+            trails["tau"],
+            trails["rest"],
+            tours,
+            (best, self._best_length),
+            self._cooling,
+            self._expected,
+        )
+        return {**common, "counts": np.array([self._descent, self._finished, self._alpha.used], np.int64)}
 
     def import_state(self, state: State) -> None:
-        """Continue from an exported state of a focused engine with the same instance and parameters."""
-        n = self.instance.n
-        count = len(np.atleast_2d(np.asarray(state.get("tours", np.empty((0, n))))))
-        tours = stored_tours(state, "tours", count, n)
-        best = stored_tours(state, "best", 1, n)[0]
-        # as the device summed it up, which rounding may tell from the host's sum
-        best_length = float(stored_numbers(state, "best_length", (1,), infinity=True)[0])
-        schedule = stored_integers(state, "schedule", (6,), 0, 2**62, np.int64)
-        progress = stored_numbers(state, "progress", (2,), low=-1.0)
+        """Continue from an exported state of a focused colony on the same instance, of whichever engine."""
+        told = unpack(state, self.kind, self.instance.neighbours)
+        # for another engine's state: every city is looked at anew
+        descent, finished, used = rounds_of_repair(self.instance.n, self.windows.windows), 0, 0
+        if told.own:
+            most = 2**62
+            descent, finished, used = (
+                int(c) for c in stored_integers(state, "counts", (3,), 0, most, np.int64)
+            )
         with self.device.working():
-            self.trails.write(state)  # raises before anything changes
+            self.trails.write({"tau": told.tau, "rest": told.rest, "tau0": np.zeros(1)})
         self._best, self._best_length = None, math.inf
-        c = self._cooling
-        self._descent, c.cycle, c.done, c.generations = (int(number) for number in schedule[:4])
-        c.begun, self._expected = (math.nan if number < 0.0 else float(number) for number in progress)
-        self._finished = bool(schedule[4])
-        if schedule[5] and not self._alpha.used:
+        self._descent, self._finished, self._expected = descent, bool(finished), told.expected
+        told.restore(self._cooling)
+        if self._seeks_alpha and used and not self._alpha.used:
+            near = self._alpha.take()
+            assert near is not None
             with self.device.working():
-                self.windows.use_lists(self._alpha.take())
-        if best.any():
-            self._best, self._best_length = best, best_length
-            self._take(np.resize(tours, (self.windows.tours, n)))
+                self.windows.use_lists(near)
+        if told.best is not None:
+            # the engine's own length is what the device summed up, which rounding may tell from the host's sum
+            own = told.best_length if told.own else self.instance.tour_length(told.best)
+            self._best, self._best_length = told.best, own
+            tours = told.tours if len(told.tours) else told.best
+            self._take(np.resize(tours, (self.windows.tours, self.instance.n)))
 
 
 _ADVICE = "fewer ants (n_ants) need less"
@@ -359,32 +395,6 @@ def lacks_focused(instance: Instance) -> str | None:
     return None
 
 
-def shape(n: int, n_ants: int | None, limits: DeviceLimits) -> tuple[int, int]:
-    """Tours, and windows of each, so that all windows together are what the device holds or the user asks for."""
-    together = n_ants or WINDOWS_A_MULTIPROCESSOR * limits.multiprocessors
-    windows = min(together, max(1, n // CITIES_A_WINDOW))
-    return max(1, min(together // windows, MOST_TOURS if n < MANY else MOST_TOURS_OF_MANY)), windows
-
-
-def window_lists(instance: Instance) -> NDArray[np.int32]:
-    """Lists (2, n, NEAR) that windows draw from: the candidates, and in the plane the nearest cities.
-
-    An edge that one list lacks another may have: 8 candidates hold some 97 to 99 % of an optimal tour's edges. Shorter
-    lists are repeated, so that every walk over neighbours has a next city.
-    """
-    k = min(NEAR, instance.n - 1, instance.k)
-    plane = has_quadrants(Metric(instance.metric), instance.coords)
-    nearest = (
-        quadrant_lists(Metric(instance.metric), instance.coords, k, 0)[0] if plane else instance.neighbours
-    )
-    return np.array([_padded(instance.neighbours), _padded(nearest)])
-
-
-def _padded(ids: NDArray[np.int32]) -> NDArray[np.int32]:
-    """Rows of NEAR ids; shorter ones are repeated."""
-    return ids[:, np.arange(NEAR) % min(NEAR, ids.shape[1])]
-
-
 class AlphaLists:
     """Candidates by alpha-nearness (Helsgaun 2000), made on the host while the device searches.
 
@@ -395,43 +405,44 @@ class AlphaLists:
         self._instance = instance
         self.used = False
         self._made: Future[NDArray[np.int32]] | None = None
+        self._stopped = threading.Event()
 
     def start(self) -> None:
         """Begin, beside the caller."""
         if self._made is None:
-            self._made = Future()
-            threading.Thread(target=self._make, daemon=True).start()
+            self._made, self._stopped = Future(), threading.Event()
+            threading.Thread(target=self._make, args=(self._made, self._stopped), daemon=True).start()
 
-    def _make(self) -> None:
-        assert self._made is not None
+    def stop(self) -> None:
+        """End what ``start`` began, within a spanning tree or so, unless it is done; ``start`` begins anew."""
+        if self._made is not None and not self._made.done():
+            self._stopped.set()
+            self._made = None
+
+    def _make(self, made: Future[NDArray[np.int32]], stopped: threading.Event) -> None:
         try:
             base = lists(self._instance, "quadrant", _ALPHA_BASE)
-            alpha = alpha_lists(ascend(self._instance, base.ids, bound=False), min(NEAR, base.ids.shape[1]))
-            self._made.set_result(
-                np.array([_padded(self._instance.neighbours), _padded(alpha.by_distance()[0])])
-            )
+            ascent = ascend(self._instance, base.ids, bound=False, stop=stopped.is_set)
+            if stopped.is_set():
+                return
+            alpha = alpha_lists(ascent, min(NEAR, base.ids.shape[1]))
+            made.set_result(np.array([padded(self._instance.neighbours), padded(alpha.by_distance()[0])]))
         except BaseException as error:  # whatever it is, it is told where the lists are asked for
-            self._made.set_exception(error)
+            made.set_exception(error)
 
-    def take(self) -> NDArray[np.int32]:
-        """Return the lists (2, n, NEAR) of windows from now on; waits until they are there."""
+    def take(self, until: float | None = None) -> NDArray[np.int32] | None:
+        """Return the lists (2, n, NEAR) of windows from now on; waits until they are there.
+
+        None if they are not by the time that ``time.monotonic()`` shows ``until``.
+        """
         self.start()
         assert self._made is not None
+        wait([self._made], None if until is None else max(0.0, until - time.monotonic()))
+        if not self._made.done():
+            return None
+        made = self._made.result()
         self.used = True
-        return self._made.result()
-
-
-def unit_scale(instance: Instance) -> float:
-    """Whole units a unit of distance: 1 where distances are whole numbers that searches can add up, else a power of
-    two that gives a usual edge some thousand units, so that results do not depend on the unit."""
-    span = (
-        instance.matrix.max() if instance.metric == Metric.EXPLICIT else np.ptp(instance.coords, axis=0).sum()
-    )
-    if instance.integral and span < _MOST_UNITS:
-        return 1.0
-    near = instance.neighbour_distances[:, 0]
-    mean = float(near[near > 0].mean()) if (near > 0).any() else 1.0
-    return 2.0 ** round(math.log2(_UNITS_A_NEAREST / mean))
+        return made
 
 
 def _round_key(key: int, number: int) -> int:

@@ -9,7 +9,7 @@ from pymoo_gpuaco.backends.cuda.device import Device
 from pymoo_gpuaco.backends.cuda.instance.cities import Cities
 from pymoo_gpuaco.backends.cuda.instance.lists import Neighbours
 from pymoo_gpuaco.backends.cuda.search.at_hand import ToursAtHand
-from pymoo_gpuaco.backends.cuda.search.search import Search
+from pymoo_gpuaco.backends.cuda.search.by_windows import make_search
 from pymoo_gpuaco.backends.cuda.tours.measure import Measure
 from pymoo_gpuaco.backends.errors import BackendUnavailable
 from pymoo_gpuaco.backends.protocol import Kind
@@ -29,6 +29,7 @@ class CudaImprover:
     instance : the problem, symmetric, with the candidate lists that the search looks at.
     search : how tours are improved.
     device : index of the CUDA device.
+    candidates : what window search looks at, see ``ColonyParameters``.
 
     Raises
     ------
@@ -39,14 +40,16 @@ class CudaImprover:
 
     kind: Kind = "cuda"
 
-    def __init__(self, instance: Instance, search: LocalSearch, device: int = 0) -> None:
+    def __init__(
+        self, instance: Instance, search: LocalSearch, device: int = 0, candidates: str = "auto"
+    ) -> None:
         if not instance.symmetric:
             raise BackendUnavailable(DIRECTED)
         self.instance = instance
         self.device = Device(device)
         cities = Cities(self.device, instance)
         measure = Measure(self.device, cities)
-        part = Search(self.device, cities, search, _ADVICE)
+        part = make_search(self.device, cities, search, _ADVICE, candidates)
         self._at_hand = ToursAtHand(self.device, measure, part, instance.n, _ADVICE)
         self.device.set_up([cities, Neighbours(self.device, instance), measure, part, self._at_hand], _ADVICE)
 

@@ -8,18 +8,23 @@ of its own where that fits a cache, else in a window of one tour that all share.
 from __future__ import annotations
 
 import functools
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pymoo_gpuaco.backends.cpu import trails as trail_memory
 from pymoo_gpuaco.backends.cpu.graph import make_graph, tour_length
+from pymoo_gpuaco.backends.cpu.stop import Stop
 from pymoo_gpuaco.backends.cpu.threads import spread, thread_count
+from pymoo_gpuaco.backends.cpu.windows.improve import TourImprover
 from pymoo_gpuaco.backends.cpu.windows.search import WindowSearch
 from pymoo_gpuaco.backends.cpu.windows.units import make_units
+from pymoo_gpuaco.backends.focused_state import pack, unpack
 from pymoo_gpuaco.backends.protocol import Kind
-from pymoo_gpuaco.backends.state import State, stored_integers, stored_numbers, stored_tours
+from pymoo_gpuaco.backends.state import State, stored_integers
 from pymoo_gpuaco.candidates import greedy_tour
+from pymoo_gpuaco.candidates.sparse import list_lengths
 from pymoo_gpuaco.colony import checks, immigrants
 from pymoo_gpuaco.colony.cooling import Cooling
 from pymoo_gpuaco.colony.focused import FocusedParameters
@@ -64,7 +69,7 @@ class CpuFocused:
         focused = focused or FocusedParameters()
         self._focused = focused
         self._graph = make_graph(instance)
-        units, ids, lengths = make_units(instance, self._graph, focused)
+        units, ids, lengths = make_units(instance, self._graph, focused, parameters.candidates)
         self._search = WindowSearch(instance, units, focused)
         self.n_ants = parameters.n_ants or (focused.n_tours if self._search.whole else WINDOWS)
         self._trials = max(1, focused.trials // self.n_ants)
@@ -82,6 +87,8 @@ class CpuFocused:
         trials_a_generation = self._trials if self._search.whole else self._trials * self.n_ants
         self._cooling = Cooling(max(1, round(trials_a_cycle / trials_a_generation)))
         self._built = 0
+        self._stop = Stop()
+        self._rescued: tuple[NDArray[np.int32], float] | None = None
 
     @property
     def n_built(self) -> int:
@@ -90,8 +97,7 @@ class CpuFocused:
 
     def _heuristic(self, beta: float) -> NDArray[np.float64]:
         """eta^beta (n, k) of the candidate edges; at distance 0 the shortest other edge counts, halved."""
-        candidates = self._search.units.candidates
-        d = self.instance.distance(np.arange(self.instance.n)[:, None], candidates)
+        d = list_lengths(self.instance, self._search.units.candidates)
         positive = d[d > 0]
         return np.maximum(d, float(positive.min()) / 2.0 if positive.size else 1.0) ** -beta
 
@@ -122,13 +128,34 @@ class CpuFocused:
         self._cooling.progress = float(progress)
 
     def construct(self, key: int) -> NDArray[np.float64]:
-        """Run one generation of trials; return the length (1,) of the best tour so far."""
-        self._refresh_weights()
-        if self._search.whole:
-            self._search_whole_tours(key)
-        else:
-            self._search_windows(key)
+        """Run one generation of trials, a fraction of a second; return the length (1,) of the best tour so far."""
+        self._rescued = None
+        if self._stop.passed():
+            self._built = 0
+            return np.array([self._best_length])
+        before = self._tours.copy(), self._best.copy(), self._dirty.copy(), self._windows_done
+        length, cooling = self._best_length, replace(self._cooling)
+        try:
+            self._refresh_weights()
+            if self._search.whole:
+                self._search_whole_tours(key)
+            else:
+                self._search_windows(key)
+        except KeyboardInterrupt:
+            tour = self._best.copy()
+            self._rescued = tour, self._measure(tour)
+            self._tours, self._best, self._dirty, self._windows_done = before
+            self._best_length, self._cooling = length, cooling
+            raise
         return np.array([self._best_length])
+
+    def stop_at(self, moment: float | None) -> None:
+        """Let the calls that follow end soon after this ``time.monotonic()``, see ``Stoppable``."""
+        self._stop.until = moment
+
+    def rescued(self) -> tuple[NDArray[np.int32], float] | None:
+        """Shortest tour of a generation that an interrupt ended, see ``Stoppable``."""
+        return self._rescued
 
     def _search_whole_tours(self, key: int) -> None:
         """Each ant anneals a tour of its own; the best takes over whatever is better in any of them."""
@@ -197,24 +224,23 @@ class CpuFocused:
         n = self.instance.n
         rows = checks.permutations("tours", tours, n).astype(np.int32)
         self._refresh_weights()
+        self._stop.lower()
+        trials = IMPROVER_TRIALS * n
         if self._search.whole:
-            self._search.search_tours(rows, key, IMPROVER_TRIALS * n, 0.0, 0.0, True)
-        else:
-            for row in rows:
-                self._improve_by_windows(row, key)
-        return rows, np.array([self._measure(row) for row in rows])
+            # a thread a tour; longer tours, in windows, take all threads each
+            def work(_: int, first: int, last: int) -> None:
+                search = WindowSearch(self.instance, self._search.units, self._focused, threads=1)
+                improver = TourImprover(search, self._stop.raised)
+                for number in range(first, last):
+                    improver.improve(rows[number], trials, key, number)
 
-    def _improve_by_windows(self, row: NDArray[np.int32], key: int) -> None:
-        """Look at every city of a tour, then kick all over it."""
-        n, done = self.instance.n, 2 * self._search.stretches
-        dirty = np.ones(n, np.uint8)
-        self._search.repair_stretches(row, dirty, 0, done // 2)
-        self._search.repair_stretches(row, dirty, done // 2, done // 2)
-        size = self._focused.window
-        for trials in (0, 0, IMPROVER_TRIALS * size, IMPROVER_TRIALS * size):
-            windows = done // 2
-            row[:], _ = self._search.round(row, dirty, done, windows, trials, 0.0, 0.0, key)
-            done += windows
+            if len(rows):
+                self._stop.spread(work, len(rows), thread_count())
+        else:
+            improver = TourImprover(self._search, self._stop.passed)
+            for number, row in enumerate(rows):
+                improver.improve(row, trials, key, number)
+        return rows, np.array([self._measure(row) for row in rows])
 
     def accept(self, tours: ArrayLike, lengths: ArrayLike) -> None:
         """Merge tours (m, n) into the best one; the ants go on from it, see ``Accepts``."""
@@ -253,50 +279,52 @@ class CpuFocused:
         return float(trail_memory.branching_factor(graph, self._trails, float(lam)))
 
     def export_state(self) -> State:
-        """Trails, tours and where the run is, as copies."""
-        c = self._cooling
+        """Trails, tours and where the run is, as copies, see ``focused_state``."""
+        trails, best = self._trails, (self._best, self._best_length)
+        candidates, c = self._search.units.candidates, self._cooling
         return {
-            "tau": self._trails.tau.copy(),
-            "rest": self._trails.rest.copy(),
-            "ids": np.empty((0, 0), np.int32),
-            "tours": self._tours.copy(),
-            "best": self._best[None].copy(),
+            **pack(self.kind, candidates, trails.tau, trails.rest, self._tours, best, c, c.progress),
             "dirty": self._dirty.copy(),
-            "counts": np.array([self._windows_done, c.cycle, c.done, c.generations, self._built], np.int64),
-            "last_cycle": np.array([-1.0 if np.isnan(c.begun) else c.begun]),
+            "counts": np.array([self._windows_done, self._built], np.int64),
         }
 
     def import_state(self, state: State) -> None:
-        """Continue from an exported state of a colony with the same instance and parameters."""
+        """Continue from an exported state of a focused colony on the same instance, of whichever engine."""
         n = self.instance.n
-        tau = stored_numbers(state, "tau", self._trails.tau.shape, np.float32)
-        rest = stored_numbers(state, "rest", (1,), np.float32)
-        tours = stored_tours(state, "tours", len(self._tours), n)
-        best = stored_tours(state, "best", 1, n)
-        dirty = stored_integers(state, "dirty", (n,), 0, 1, np.uint8)
-        counts = [int(c) for c in stored_integers(state, "counts", (5,), 0, 2**62, np.int64)]
-        begun = float(stored_numbers(state, "last_cycle", (1,), low=-1.0)[0])
-        self._trails.tau[...], self._trails.rest[...] = tau, rest
+        told = unpack(state, self.kind, self._search.units.candidates)
+        # for another engine's state: every city is looked at anew
+        dirty, windows_done, built = np.ones(n, np.uint8), 0, 0
+        if told.own:
+            dirty = stored_integers(state, "dirty", (n,), 0, 1, np.uint8)
+            windows_done, built = (int(c) for c in stored_integers(state, "counts", (2,), 0, 2**62, np.int64))
+        self._trails.tau[...], self._trails.rest[...] = told.tau, told.rest
         self._weights_are_old = True
-        self._tours[...], self._best, self._dirty = tours, best[0].copy(), dirty.copy()
+        self._best = (self._start if told.best is None else told.best).copy()
         self._best_length = self._measure(self._best)
-        self._windows_done, self._built = counts[0], counts[4]
-        c = self._cooling
-        c.cycle, c.done, c.generations = counts[1:4]
-        c.begun = begun if begun >= 0.0 else np.nan
+        self._tours[...] = np.resize(told.tours if len(told.tours) else self._best, self._tours.shape)
+        self._dirty, self._windows_done, self._built = dirty.copy(), windows_done, built
+        self._cooling.progress = told.expected
+        told.restore(self._cooling)
+
+
+def warm_up_focused(n: int) -> None:
+    """Compile what focused ants call on an instance of n cities, and nothing else."""
+    usual = FocusedParameters()
+    _warm_up(n <= usual.whole_up_to, usual.iterations(n) > 0)
 
 
 @functools.cache
-def warm_up_focused() -> None:
-    """Compile what focused ants call, on a few cities."""
+def _warm_up(whole: bool, ascends: bool) -> None:
+    """The same on a few cities, as one tour or by windows, with penalties or without."""
     places = np.random.default_rng(0).random((80, 2))
-    instance = as_instance(TSP(places, metric="EXACT"), 8)
-    for whole_up_to in (80, 8):
-        engine = CpuFocused(
-            instance, ColonyParameters(), FocusedParameters(whole_up_to=whole_up_to, trials=64, window=64)
-        )
-        engine.reset_trails(1.0)
-        for key in range(3):
-            engine.construct(key)
-        engine.update_trails(TrailUpdate(0.5, ((engine.tours([0])[0], 1.0),)))
-        engine.branching_factor(0.05)
+    focused = FocusedParameters(
+        whole_up_to=80 if whole else 8, ascent=1 if ascends else 0, trials=64, window=64
+    )
+    engine = CpuFocused(as_instance(TSP(places, metric="EXACT"), 8), ColonyParameters(), focused)
+    engine.reset_trails(1.0)
+    for key in range(3):
+        engine.construct(key)
+    engine._dirty[:] = 0  # kicks begin
+    engine.construct(3)
+    engine.update_trails(TrailUpdate(0.5, ((engine.tours([0])[0], 1.0),)))
+    engine.branching_factor(0.05)

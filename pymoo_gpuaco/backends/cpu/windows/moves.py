@@ -9,8 +9,8 @@ Operational Research 126, 2000, section 4.3) with three edges, evaluated without
 
 from __future__ import annotations
 
-from pymoo_gpuaco.backends.cpu.windows.window import LOG, LOGGED, NOBODY, QUEUE_HEAD, QUEUED, cost
-from pymoo_gpuaco.compiled import compiled, inlined
+from pymoo_gpuaco.backends.cpu.windows.window import LOG, LOGGED, NOBODY, QUEUE_HEAD, QUEUED, cost, index
+from pymoo_gpuaco.compiled import inlined, inner
 
 DEPTH = 3  # basis moves after one another
 # Reversals that one call of improve may log; with fewer left the log counts as full.
@@ -23,24 +23,24 @@ _NONE, _TWO_OPT, _AFTER_TWO_OPT, _SWAP, _TURN_BOTH = 0, 1, 2, 3, 4
 @inlined
 def _step(order, where, m, c, direction):  # type: ignore[no-untyped-def]
     """City after c in a direction."""
-    p = where[c] + direction
+    p = where[index(c)] + direction
     if p == m:
         p = 0
     elif p < 0:
         p = m - 1
-    return order[p]
+    return order[index(p)]
 
 
-@compiled
+@inner
 def reverse(order, where, m, first, count):  # type: ignore[no-untyped-def]
     """Turn ``count`` positions from ``first`` on around."""
     i, j = first, first + count - 1
     if j >= m:
         j -= m
     for _ in range(count // 2):
-        a, b = order[i], order[j]
-        order[i], order[j] = b, a
-        where[b], where[a] = i, j
+        a, b = order[index(i)], order[index(j)]
+        order[index(i)], order[index(j)] = b, a
+        where[index(b)], where[index(a)] = i, j
         i += 1
         if i == m:
             i = 0
@@ -49,7 +49,7 @@ def reverse(order, where, m, first, count):  # type: ignore[no-untyped-def]
             j = m - 1
 
 
-@compiled
+@inlined
 def flip(order, where, log, state, m, direction, a, b):  # type: ignore[no-untyped-def]
     """Turn the path from city a to city b (in ``direction``) around; return the direction that is then meant.
 
@@ -71,7 +71,7 @@ def flip(order, where, log, state, m, direction, a, b):  # type: ignore[no-untyp
     return direction
 
 
-@compiled
+@inner
 def undo(order, where, log, state, m, until):  # type: ignore[no-untyped-def]
     """Take back all reversals but the first ``until``."""
     for r in range(state[LOGGED] - 1, until - 1, -1):
@@ -79,7 +79,7 @@ def undo(order, where, log, state, m, until):  # type: ignore[no-untyped-def]
     state[LOGGED] = until
 
 
-@compiled
+@inlined
 def push(w, m, c):  # type: ignore[no-untyped-def]
     """Note that city c may lie wrong."""
     if w.queued[c] == 0:
@@ -111,11 +111,11 @@ def _was_added(w, added, a, b):  # type: ignore[no-untyped-def]
 @inlined
 def _along(where, m, direction, origin, c):  # type: ignore[no-untyped-def]
     """Steps from the position ``origin`` to city c in a direction."""
-    d = (where[c] - origin) * direction
+    d = (where[index(c)] - origin) * direction
     return d if d >= 0 else d + m
 
 
-@compiled
+@inlined
 def _search(units, w, m, direction, t1, t2, open_gain, added):  # type: ignore[no-untyped-def]
     """Look for a basis move from t1 and t2, t2 following t1 in ``direction``; leave it in ``w.found``.
 
@@ -126,11 +126,13 @@ def _search(units, w, m, direction, t1, t2, open_gain, added):  # type: ignore[n
     origin = where[t2]
     best = 0.0
     for r in range(k):
-        t3 = w.near[t2, r]
+        t3 = w.near[index(t2), index(r)]
         if t3 < 0:
             break
-        g1 = open_gain - w.cost[t2, r]
-        if g1 <= 0.0 or t3 == t1:
+        g1 = open_gain - w.cost[index(t2), index(r)]
+        if g1 <= 0.0:
+            break  # candidates come in the order of their costs
+        if t3 == t1:
             continue
         before, after = _step(order, where, m, t3, -direction), _step(order, where, m, t3, direction)
         if before == t2:
@@ -138,7 +140,7 @@ def _search(units, w, m, direction, t1, t2, open_gain, added):  # type: ignore[n
         s3 = _along(where, m, direction, origin, t3)
         for side in range(2):
             t4 = before if side == 0 else after
-            if w.mate[t3] == t4 or (side == 1 and t4 == t2) or _was_added(w, added, t3, t4):
+            if w.mate[index(t3)] == t4 or (side == 1 and t4 == t2) or _was_added(w, added, t3, t4):
                 continue
             g2 = g1 + cost(units, w, t3, t4)
             if side == 0:  # t1 t4' t2' t3: a tour as it is
@@ -147,11 +149,13 @@ def _search(units, w, m, direction, t1, t2, open_gain, added):  # type: ignore[n
                     w.found[0], w.found[1], w.found[2] = _TWO_OPT, t3, t4
                     return gain, True
             for s in range(k):
-                t5 = w.near[t4, s]
+                t5 = w.near[index(t4), index(s)]
                 if t5 < 0:
                     break
-                g3 = g2 - w.cost[t4, s]
-                if g3 <= 0.0 or t5 == t3:
+                g3 = g2 - w.cost[index(t4), index(s)]
+                if g3 <= 0.0:
+                    break
+                if t5 == t3:
                     continue
                 ahead, behind = _step(order, where, m, t5, direction), _step(order, where, m, t5, -direction)
                 if ahead == t4 or behind == t4:
@@ -170,7 +174,7 @@ def _search(units, w, m, direction, t1, t2, open_gain, added):  # type: ignore[n
                         t6, kind = behind, _TURN_BOTH
                     if (kind == _SWAP and s5 == s3) or (kind == _TURN_BOTH and s5 == 0):
                         continue
-                    if w.mate[t5] == t6 or _was_added(w, added, t5, t6):
+                    if w.mate[index(t5)] == t6 or _was_added(w, added, t5, t6):
                         continue
                     left = g3 + cost(units, w, t5, t6)
                     gain = left - cost(units, w, t6, t1)
@@ -183,7 +187,7 @@ def _search(units, w, m, direction, t1, t2, open_gain, added):  # type: ignore[n
     return best, False
 
 
-@compiled
+@inlined
 def _make(w, m, direction, t2):  # type: ignore[no-untyped-def]
     """Make the move in ``w.found``; return the direction in which t1 is now followed by the move's last city."""
     order, where, log, state = w.order, w.where, w.log, w.state
@@ -204,13 +208,13 @@ def _make(w, m, direction, t2):  # type: ignore[no-untyped-def]
     return direction
 
 
-@compiled
+@inlined
 def improve(units, w, m, t1):  # type: ignore[no-untyped-def]
     """Make a move from t1 that shortens the tour and push its cities; return the gain, 0 where there is none."""
     for side in range(2):
         direction = 1 if side == 0 else -1
         t2 = _step(w.order, w.where, m, t1, direction)
-        if w.mate[t1] == t2:
+        if w.mate[index(t1)] == t2:
             continue
         start, left, added = w.state[LOGGED], cost(units, w, t1, t2), 0
         for level in range(DEPTH):
@@ -233,7 +237,7 @@ def improve(units, w, m, t1):  # type: ignore[no-untyped-def]
     return 0.0
 
 
-@compiled
+@inner
 def repair(units, w, m, can_undo):  # type: ignore[no-untyped-def]
     """Improve from the queued cities until none is left; return the gain.
 

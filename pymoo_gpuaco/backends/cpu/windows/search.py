@@ -27,13 +27,15 @@ from pymoo_gpuaco.problems.instance import Instance
 class WindowSearch:
     """Work space of one engine: windows of its threads, and what is asked about distances."""
 
-    def __init__(self, instance: Instance, units: Units, parameters: FocusedParameters) -> None:
+    def __init__(
+        self, instance: Instance, units: Units, parameters: FocusedParameters, threads: int | None = None
+    ) -> None:
         n = instance.n
         self.instance, self.units, self.parameters = instance, units, parameters
         self.whole = n <= parameters.whole_up_to
         size = n if self.whole else parameters.window
         self._size = size
-        self._threads = thread_count()
+        self._threads = threads or thread_count()
         self._windows: list[Window] = []
         self._numbers: list[NDArray[np.int32]] = []
         self._cutter = Cutter(units.candidates, size)

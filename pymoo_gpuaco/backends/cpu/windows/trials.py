@@ -9,12 +9,18 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
+from numpy.typing import NDArray
+
 from pymoo_gpuaco.backends.cpu.philox import next_below, next_uniform
 from pymoo_gpuaco.backends.cpu.windows.moves import flip, push, repair, undo
-from pymoo_gpuaco.backends.cpu.windows.window import LOGGED, NOBODY, cost
+from pymoo_gpuaco.backends.cpu.windows.window import LOGGED, NOBODY, Units, Window, cost
 from pymoo_gpuaco.compiled import compiled, inlined
 
 LONGEST_STRETCH = 50
+# Kicks stay near one another for a while, so that most of what they look at is in the first-level cache.
+STAY = 10  # trials
+SPREAD = 50  # positions
 DRAWS = 20  # of a place for a kick
 FEWEST_CITIES = 8  # a double bridge needs them
 
@@ -24,7 +30,7 @@ def _at(order, m, p):  # type: ignore[no-untyped-def]
     return order[p if p < m else p - m]
 
 
-@compiled
+@inlined
 def _drawn_by_ant(w, a, stream):  # type: ignore[no-untyped-def]
     """Candidate of city a drawn in proportion to tau^alpha eta^beta (Eq. (1), paper 001), or -1 if there is none."""
     k = w.near.shape[1]
@@ -35,14 +41,16 @@ def _drawn_by_ant(w, a, stream):  # type: ignore[no-untyped-def]
     return NOBODY
 
 
-@compiled
-def _kick(units, w, m, longest, stream):  # type: ignore[no-untyped-def]
+@inlined
+def _kick(units, w, m, around, longest, stream):  # type: ignore[no-untyped-def]
     """Make a double bridge somewhere and push its eight cities; return its gain, and False if a fixed link forbids it.
 
-    An ant at a random city draws where to go next. If that city lies within two stretches ahead, the kick puts the edge
-    to it in; else the stretches are as long as they happen to be.
+    An ant at a random city, less than ``SPREAD`` positions after ``around``, draws where to go next. If that city lies
+    within two stretches ahead, the kick puts the edge to it in; else the stretches are as long as they happen to be.
     """
-    p = next_below(stream, m)
+    p = around + next_below(stream, SPREAD)
+    if p >= m:
+        p %= m
     ahead = 0
     chosen = _drawn_by_ant(w, w.order[p], stream)
     if chosen >= 0:
@@ -84,14 +92,16 @@ def _kick(units, w, m, longest, stream):  # type: ignore[no-untyped-def]
 def try_out(units, w, m, count, hot, cold, stream):  # type: ignore[no-untyped-def]
     """Make ``count`` trials, the temperature falling from ``hot`` to ``cold``; return the gain."""
     longest = min(LONGEST_STRETCH, (m - 2) // 3)
-    total = 0.0
+    total, around = 0.0, 0
     for trial in range(count):
+        if trial % STAY == 0:
+            around = next_below(stream, m)
         w.state[LOGGED] = 0
-        gain, made = _kick(units, w, m, longest, stream)
+        gain, made = _kick(units, w, m, around, longest, stream)
         for _ in range(DRAWS):
             if made:
                 break
-            gain, made = _kick(units, w, m, longest, stream)
+            gain, made = _kick(units, w, m, around, longest, stream)
         if not made:
             continue
         gain += repair(units, w, m, True)
@@ -101,15 +111,6 @@ def try_out(units, w, m, count, hot, cold, stream):  # type: ignore[no-untyped-d
         else:
             undo(w.order, w.where, w.log, w.state, m, 0)
     return total
-
-
-@compiled
-def repair_all(units, w, m):  # type: ignore[no-untyped-def]
-    """Repair with every city queued, in tour order; return the gain."""
-    w.state[LOGGED] = 0
-    for p in range(m):
-        push(w, m, w.order[p])
-    return repair(units, w, m, False)
 
 
 @compiled
@@ -126,11 +127,14 @@ def repair_queued(units, w, m, dirty):  # type: ignore[no-untyped-def]
     return gain
 
 
-@compiled
-def unload(w, m, tour):  # type: ignore[no-untyped-def]
+def repair_all(units: Units, w: Window, m: int) -> float:
+    """Repair a window as it was loaded with every city queued, in tour order; return the gain."""
+    return float(repair_queued(units, w, m, np.ones(len(units.candidates), np.uint8)))
+
+
+def unload(w: Window, m: int, tour: NDArray[np.int32]) -> None:
     """Write a window that holds a whole tour back as cities."""
-    for p in range(m):
-        tour[p] = w.city[w.order[p]]
+    tour[:] = w.city[w.order[:m]]
 
 
 @compiled

@@ -12,12 +12,14 @@ from pymoo_gpuaco.backends.cpu.windows.window import Units
 from pymoo_gpuaco.candidates import lists
 from pymoo_gpuaco.candidates.alpha import alpha_lists
 from pymoo_gpuaco.candidates.ascent import ascend
+from pymoo_gpuaco.candidates.lists import Kind
 from pymoo_gpuaco.colony.focused import FocusedParameters
-from pymoo_gpuaco.problems.instance import Instance
+from pymoo_gpuaco.problems.instance import Instance, check_alpha
 
 # Units of a mean candidate edge where distances are no whole numbers: rounding then changes a tour by less than 1e-6.
 _UNITS_AN_EDGE = 20
 _TO_CHOOSE_FROM = 10
+_FEWEST_TREES = 5  # where candidates by alpha-nearness are asked for
 _WITHOUT_PENALTIES = 8  # candidates where distance alone must tell good edges from bad ones
 
 
@@ -30,12 +32,19 @@ def whole_units(instance: Instance) -> float:
 
 
 def make_units(
-    instance: Instance, graph: Graph, parameters: FocusedParameters
+    instance: Instance, graph: Graph, parameters: FocusedParameters, kind: str = "auto"
 ) -> tuple[Units, NDArray[np.int32], NDArray[np.float64]]:
-    """Return costs and candidates of an instance, and the lists (n, k) with distances that they were chosen from."""
+    """Return costs and candidates of an instance, and the lists (n, k) with distances that they were chosen from.
+
+    kind : of candidates, see ``ColonyParameters``; "auto" takes alpha-nearness where it is worth its time.
+    """
     n, scale = instance.n, whole_units(instance)
-    iterations = parameters.iterations(n)
-    near = lists(instance, "auto", _TO_CHOOSE_FROM if iterations else _WITHOUT_PENALTIES)
+    iterations = parameters.iterations(n) if kind in ("auto", "alpha") else 0
+    if kind == "alpha":
+        check_alpha(instance.symmetric, n)
+        iterations = max(iterations, _FEWEST_TREES)
+    chosen: Kind = "nearest" if kind == "nearest" else "quadrant"
+    near = lists(instance, chosen, _TO_CHOOSE_FROM if iterations else _WITHOUT_PENALTIES)
     if iterations == 0:
         pi, ids, lengths = np.zeros(n), near.ids, near.distances
     else:

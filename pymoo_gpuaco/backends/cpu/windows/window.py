@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from pymoo_gpuaco.backends.cpu.graph import EUC, between, distance
-from pymoo_gpuaco.compiled import compiled, inlined
+from pymoo_gpuaco.compiled import compiled, inlined, inner
 
 LOG = 1 << 14  # reversals that can be taken back
 NOBODY = -1
@@ -76,15 +76,21 @@ def make_window(w: int, k: int) -> Window:
 
 
 @inlined
+def index(i):  # type: ignore[no-untyped-def]
+    """Index known not to be negative: of a signed one numba asks at each use whether it counts from the end."""
+    return np.uint64(i)
+
+
+@inlined
 def cost(units, w, a, b):  # type: ignore[no-untyped-def]
     """Cost of the edge between two cities of the window."""
-    p, q = w.place[a], w.place[b]
+    p, q = w.place[index(a)], w.place[index(b)]
     if units.graph.metric == EUC:
         return between(EUC, p[0], p[1], p[2], q[0], q[1], q[2]) + (p[3] + q[3])
     return _other_cost(units, w.city[a], w.city[b]) + (p[3] + q[3])
 
 
-@compiled
+@inner
 def _other_cost(units, i, j):  # type: ignore[no-untyped-def]
     return np.floor(distance(units.graph, i, j) * units.scale + 0.5)
 

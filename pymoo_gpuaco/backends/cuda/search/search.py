@@ -69,7 +69,7 @@ class Search:
         definitions = {
             **self._cities.definitions(),
             "NODE": node_type(self._cities.n),
-            "OR_OPT": int(self._how.moves == "2opt+oropt"),
+            "OR_OPT": int(self._how.or_opt),
             "IN_SHARED": int(self.plan.in_shared),
         }
         kernels = {"neighbour_distances": CITIES + "PiP", "improve_tours": CITIES + "PPPiiiiiIIqPP"}
@@ -143,7 +143,7 @@ class Search:
             min(k, SEARCH_NEIGHBOURS),
             m,
             kicks,
-            max(1, min(int(how.kick_length), (n - 2) // 2)),
+            max(1, min(how.longest_kick(), (n - 2) // 2)),
             *words(key),
             plan.tour_bytes,
             a.optional("searches"),

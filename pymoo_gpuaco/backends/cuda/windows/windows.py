@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -133,6 +134,25 @@ class Windows:
         device.write("window_tours", tours)
         device.call("find_positions", self.tours * n, n, self.tours, a["window_tours"], a["window_positions"])
 
+    def load_from(self, tours: Any, first: int, count: int) -> None:
+        """Launch: take over tours ``first`` .. ``first + count - 1`` of an array (m, n) on the device, count >= 1.
+
+        Where there is room for more, the first of them is searched several times.
+        """
+        device, a, size = self._device, self._device.arrays, 4 * self._cities.n
+        own, given = a.address("window_tours"), int(tours) + size * first
+        device.cuda.memcpy_dtod_async(own, given, size * count)
+        for slot in range(count, self.tours):
+            device.cuda.memcpy_dtod_async(own + size * slot, given, size)
+        n = self._cities.n
+        device.call("find_positions", self.tours * n, n, self.tours, a["window_tours"], a["window_positions"])
+
+    def store_to(self, tours: Any, first: int, count: int) -> None:
+        """Launch: put what they have become back."""
+        size = 4 * self._cities.n
+        source = self._device.arrays.address("window_tours")
+        self._device.cuda.memcpy_dtod_async(int(tours) + size * first, source, size * count)
+
     def read(self) -> NDArray[np.int32]:
         """Return the tours (tours, n)."""
         tours = np.empty((self.tours, self._cities.n), np.int32)
@@ -145,14 +165,24 @@ class Windows:
         self._device.read(counted, "window_statistics")
         return counted
 
-    def improve(self, tours: NDArray[np.int32], key: int) -> NDArray[np.int32]:
-        """Search windows of given tours (m, n), any m, some at a time; return what they become."""
+    def improve(
+        self, tours: NDArray[np.int32], key: int, late: Callable[[], bool] | None = None
+    ) -> NDArray[np.int32]:
+        """Search windows of given tours (m, n), any m, some at a time; return what they become.
+
+        ``late`` is asked before each round, when those before are over, and True ends it there.
+        """
         improved = np.empty_like(tours)
         for first in range(0, len(tours), self.tours):
             some = tours[first : first + self.tours]
             rows = np.resize(some, (self.tours, tours.shape[1]))
             self.load(rows)
             for number, how in enumerate(_IMPROVEMENT):
+                if late is not None:
+                    self._device.mark()
+                    self._device.wait()
+                    if late():
+                        break
                 self.search((key + first + (number << 32)) % 2**64, how)
             improved[first : first + self.tours] = self.read()[: len(some)]
         return improved

@@ -1,0 +1,75 @@
+"""Window search on a tour at hand: it is repaired everywhere, then kicked a given number of times, and never longer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pymoo_gpuaco.backends.cpu.philox import STREAM_KICKS, new_stream
+from pymoo_gpuaco.backends.cpu.windows.search import WindowSearch
+from pymoo_gpuaco.backends.cpu.windows.trials import FEWEST_CITIES, repair_queued, try_out, unload
+from pymoo_gpuaco.backends.cpu.windows.window import load, make_window
+
+TOGETHER = (
+    8  # windows or stretches between two questions whether it is late: the same for any number of threads
+)
+_TRIALS_AT_ONCE = 512  # the same for a tour in one window
+
+
+class TourImprover:
+    """Improves tours where they are, one at a time, with the threads of its search.
+
+    A tour that fits one window is loaded whole; a longer one is searched in windows, no city in two at a time.
+    """
+
+    def __init__(self, search: WindowSearch, late: Callable[[], bool]) -> None:
+        n = search.instance.n
+        self._search = search
+        self._late = late  # asked often: True ends a search soon, and what was found counts
+        self._dirty = np.empty(n, np.uint8)
+        if search.whole:
+            self._window = make_window(n, search.units.candidates.shape[1])
+            self._number = np.full(n, -1, np.int32)
+            self._positions = np.arange(n, dtype=np.int32)
+
+    def improve(self, tour: NDArray[np.int32], trials: int, key: int, number: int) -> None:
+        """Improve a tour (n,) by ``trials`` kicks; random numbers depend on ``key`` and the tour's ``number``."""
+        self._dirty[:] = 1
+        if self._search.whole:
+            self._improve_whole(tour, trials, key, number)
+        else:
+            self._improve_windows(tour, trials, (key + number) % 2**64)
+
+    def _improve_whole(self, tour: NDArray[np.int32], trials: int, key: int, number: int) -> None:
+        units, w, n = self._search.units, self._window, len(tour)
+        stream = new_stream(np.uint64(key), number, STREAM_KICKS)
+        load(units, tour, self._positions, n, self._number, w)
+        if not self._late():
+            repair_queued(units, w, n, self._dirty)
+        if n >= FEWEST_CITIES:
+            for first in range(0, trials, _TRIALS_AT_ONCE):
+                if self._late():
+                    break
+                try_out(units, w, n, min(_TRIALS_AT_ONCE, trials - first), 0.0, 0.0, stream)
+        unload(w, n, tour)
+
+    def _improve_windows(self, tour: NDArray[np.int32], trials: int, key: int) -> None:
+        search, dirty = self._search, self._dirty
+        stretches = search.stretches
+        for over in (0, stretches):  # the second time across the bounds of the first
+            for first in range(0, stretches, TOGETHER):
+                if self._late():
+                    return
+                search.repair_stretches(tour, dirty, over + first, min(TOGETHER, stretches - first))
+        kicked = 2 * stretches
+        each = -(-trials // kicked)
+        for done in range(0, 2 * kicked, TOGETHER):
+            if self._late():
+                return
+            # first windows over what the stretches cut through, and then some with kicks
+            kicks = each if done >= kicked else 0
+            tour[:], _ = search.round(
+                tour, dirty, done, TOGETHER, kicks, 0.0, 0.0, (key + 0x9E3779B97F4A7C15 * (done + 1)) % 2**64
+            )

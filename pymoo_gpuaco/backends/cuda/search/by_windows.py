@@ -1,0 +1,69 @@
+"""Local search whose tours go on through window search: some at a time, with no way back over the host."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pymoo_gpuaco.backends.cuda.device import Device, Source
+from pymoo_gpuaco.backends.cuda.instance.cities import Cities
+from pymoo_gpuaco.backends.cuda.search.search import Search
+from pymoo_gpuaco.backends.cuda.windows.plan import lists_of_kind, rounds_of_repair, shape, unit_scale
+from pymoo_gpuaco.backends.cuda.windows.windows import Trials, Windows
+from pymoo_gpuaco.colony.parameters import FEWEST_CITIES_TO_FOCUS, LocalSearch
+
+_TRIALS_A_WINDOW = 10  # of a round, as in a cool round of focused ants
+_TOURS_AT_ONCE = 16  # at most: each takes some 160 bytes a city beside those of the colony
+_REPAIR = Trials(trials=2, all_queued=True)
+
+
+def make_search(
+    device: Device, cities: Cities, how: LocalSearch, advice: str, candidates: str = "auto", m: int = 0
+) -> Search:
+    """The search that ``how`` asks for, with memory for m tours; below 8 cities windows have nothing to find."""
+    if how.in_windows and cities.n >= FEWEST_CITIES_TO_FOCUS:
+        return SearchByWindows(device, cities, how, advice, candidates, m)
+    return Search(device, cities, how, advice, m)
+
+
+class SearchByWindows(Search):
+    """2-opt and Or-opt, then rounds of window search on ``_TOURS_AT_ONCE`` tours or fewer at a time."""
+
+    def __init__(
+        self, device: Device, cities: Cities, how: LocalSearch, advice: str, candidates: str, m: int = 0
+    ) -> None:
+        super().__init__(device, cities, how, advice, m)
+        instance = cities.instance
+        tours, windows = shape(instance.n, None, device.limits)
+        tours = min(tours, _TOURS_AT_ONCE)
+        near = lists_of_kind(instance, candidates)
+        self._windows = Windows(device, cities, near, unit_scale(instance), tours, windows)
+        kicks = how.trials_in_windows(instance.n)
+        self._rounds = [_REPAIR] * rounds_of_repair(instance.n, windows)
+        # the last round may be a smaller one, but has as many windows
+        while kicks > 0:
+            self._rounds.append(Trials(trials=min(_TRIALS_A_WINDOW, -(-kicks // windows))))
+            kicks -= windows * _TRIALS_A_WINDOW
+
+    def sources(self) -> list[Source]:
+        """Return both searches."""
+        return [*super().sources(), *self._windows.sources()]
+
+    def needed(self) -> dict[str, int]:
+        """Return the bytes of every array."""
+        return {**super().needed(), **self._windows.needed()}
+
+    def prepare(self) -> None:
+        """Fill what does not change."""
+        super().prepare()
+        self._windows.prepare()
+
+    def improve(self, key: int, tours: Any, m: int, kicks: int, reference: str = "reference") -> None:
+        """Launch: tours (m, n) on the device are improved; all kicks draw from ``key`` and a tour's number."""
+        super().improve(key, tours, m, kicks, reference)
+        windows = self._windows
+        for first in range(0, m, windows.tours):
+            count = min(windows.tours, m - first)
+            windows.load_from(tours, first, count)
+            for number, how in enumerate(self._rounds):
+                windows.search((key + first + (number << 32)) % 2**64, how)
+            windows.store_to(tours, first, count)

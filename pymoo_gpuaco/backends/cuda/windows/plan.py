@@ -1,0 +1,74 @@
+"""How window search is laid out on a device: tours and windows at a time, units of length, and which edges it sees."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pymoo_gpuaco.backends.cuda.device import DeviceLimits
+from pymoo_gpuaco.backends.cuda.windows.windows import NEAR
+from pymoo_gpuaco.candidates.lists import Kind, lists
+from pymoo_gpuaco.candidates.quadrant import has_quadrants, quadrant_lists
+from pymoo_gpuaco.problems.instance import Instance
+from pymoo_gpuaco.problems.metrics import Metric
+
+WINDOWS_A_MULTIPROCESSOR = 28  # what its registers have room for
+CITIES_A_WINDOW = 40  # of a tour: windows have some 190 cities, they overlap and the best exchanges win
+MOST_TOURS, MOST_TOURS_OF_MANY, MANY = 64, 32, 3000
+
+_UNITS_A_NEAREST = 1024.0  # where distances are no whole numbers
+_MOST_UNITS = float(1 << 21)  # FARTHEST of units.cuh
+
+
+def shape(n: int, n_ants: int | None, limits: DeviceLimits) -> tuple[int, int]:
+    """Tours, and windows of each, so that all windows together are what the device holds or the user asks for."""
+    together = n_ants or WINDOWS_A_MULTIPROCESSOR * limits.multiprocessors
+    windows = min(together, max(1, n // CITIES_A_WINDOW))
+    return max(1, min(together // windows, MOST_TOURS if n < MANY else MOST_TOURS_OF_MANY)), windows
+
+
+def rounds_of_repair(n: int, windows: int) -> int:
+    """Rounds in which the windows of a tour cover every city some times over."""
+    return 4 + math.ceil(3 * n / (windows * 120))
+
+
+def window_lists(instance: Instance) -> NDArray[np.int32]:
+    """Lists (2, n, NEAR) that windows draw from: the candidates, and in the plane the nearest cities.
+
+    An edge that one list lacks another may have: 8 candidates hold some 97 to 99 % of an optimal tour's edges. Shorter
+    lists are repeated, so that every walk over neighbours has a next city.
+    """
+    k = min(NEAR, instance.n - 1, instance.k)
+    plane = has_quadrants(Metric(instance.metric), instance.coords)
+    nearest = (
+        quadrant_lists(Metric(instance.metric), instance.coords, k, 0)[0] if plane else instance.neighbours
+    )
+    return np.array([padded(instance.neighbours), padded(nearest)])
+
+
+def lists_of_kind(instance: Instance, candidates: str) -> NDArray[np.int32]:
+    """The same (2, n, NEAR) of one kind, whatever the instance's own lists are; "auto": by quadrant and the nearest."""
+    first: Kind = "quadrant" if candidates == "auto" else candidates  # type: ignore[assignment]
+    second: Kind = "nearest" if candidates == "auto" else first
+    one = padded(lists(instance, first, NEAR).ids)
+    return np.array([one, one if second == first else padded(lists(instance, second, NEAR).ids)])
+
+
+def padded(ids: NDArray[np.int32]) -> NDArray[np.int32]:
+    """Rows of NEAR ids; shorter ones are repeated."""
+    return ids[:, np.arange(NEAR) % min(NEAR, ids.shape[1])]
+
+
+def unit_scale(instance: Instance) -> float:
+    """Whole units a unit of distance: 1 where distances are whole numbers that searches can add up, else a power of
+    two that gives a usual edge some thousand units, so that results do not depend on the unit."""
+    span = (
+        instance.matrix.max() if instance.metric == Metric.EXPLICIT else np.ptp(instance.coords, axis=0).sum()
+    )
+    if instance.integral and span < _MOST_UNITS:
+        return 1.0
+    near = instance.neighbour_distances[:, 0]
+    mean = float(near[near > 0].mean()) if (near > 0).any() else 1.0
+    return 2.0 ** round(math.log2(_UNITS_A_NEAREST / mean))

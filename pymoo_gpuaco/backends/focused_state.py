@@ -1,0 +1,142 @@
+"""The state of a focused colony: what one engine puts away, each of them goes on from.
+
+It holds what every engine knows: the best tour, the tours at hand, trails on candidate edges, and where the annealing
+is. Besides, an engine puts away what only its own kind reads (``counts``, and ``dirty`` cities on the CPU): an engine
+of another kind looks at every city anew, which its own moves and candidates would ask for anyway. Random numbers come
+from the key of each call, so there is no generator to put away.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pymoo_gpuaco.backends.state import State, stored_integers, stored_numbers, stored_tours
+from pymoo_gpuaco.colony.cooling import Cooling
+
+KINDS = ("cpu", "cuda")
+_MOST = 2**62
+
+
+class FocusedState(NamedTuple):
+    """A checked state, on the candidates of the engine that reads it."""
+
+    own: bool  # whether an engine of the same kind put it away
+    tau: NDArray[np.float32]  # (n, k) of its candidates
+    rest: NDArray[np.float32]  # (1,) of all other edges
+    tours: NDArray[np.int32]  # (m, n), of another engine's the best first; m = 0 where none has been built
+    best: NDArray[np.int32] | None  # (n,)
+    best_length: float  # as the engine that put it away measured it
+    schedule: tuple[
+        int, int, int, int
+    ]  # generations of the first cycle; cycle, generations in it, of the run
+    begun: float  # progress at which the last cycle began, NaN before it has
+    expected: float  # progress of the run, NaN where unknown
+
+    def restore(self, cooling: Cooling) -> None:
+        """Let a run's annealing go on where this one's was: at the same share of the same cycle."""
+        first, cycle, done, generations = self.schedule
+        cooling.cycle = cycle
+        cooling.done = done * cooling.first // first
+        # any generation at all stays one
+        cooling.generations = -(-generations * cooling.first // first)
+        cooling.begun = self.begun
+
+
+def pack(
+    kind: str,
+    candidates: NDArray[np.int32],
+    tau: NDArray[np.float32],
+    rest: NDArray[np.float32],
+    tours: NDArray[np.int32],
+    best: tuple[NDArray[np.int32], float],
+    cooling: Cooling,
+    expected: float,
+) -> State:
+    """Write the part of a state that all engines read, as copies; tours of zeros stand for "none yet"."""
+    c = cooling
+    return {
+        "engine": np.array([KINDS.index(kind)]),
+        "ids": candidates.copy(),
+        "tau": tau.copy(),
+        "rest": rest.copy(),
+        "tours": tours.copy(),
+        "best": best[0][None].copy(),
+        "best_length": np.array([best[1]]),
+        "schedule": np.array([c.first, c.cycle, c.done, c.generations], np.int64),
+        # -1 stands for "unknown"
+        "progress": np.nan_to_num(np.array([c.begun, expected]), nan=-1.0),
+    }
+
+
+def unpack(state: State, kind: str, candidates: NDArray[np.int32]) -> FocusedState:
+    """Read what ``pack`` wrote. Raises ValueError as all readers of states do."""
+    n = len(candidates)
+    engine = int(stored_integers(state, "engine", (1,), 0, len(KINDS) - 1)[0])
+    listed = _second(state, "ids")
+    ids = stored_integers(state, "ids", (n, listed), 0, n - 1)
+    tau = stored_numbers(state, "tau", (n, listed), np.float32)
+    rest = stored_numbers(state, "rest", (1,), np.float32)
+    tours = stored_tours(state, "tours", _first(state, "tours"), n)
+    best = stored_tours(state, "best", 1, n)[0]
+    length = float(stored_numbers(state, "best_length", (1,), infinity=True)[0])
+    schedule = [int(number) for number in stored_integers(state, "schedule", (4,), 0, _MOST, np.int64)]
+    if schedule[0] == 0:
+        raise ValueError("state['schedule'] must begin with a positive number, got 0")
+    begun, expected = (
+        math.nan if number < 0.0 else float(number)
+        for number in stored_numbers(state, "progress", (2,), low=-1.0)
+    )
+    own = KINDS[engine] == kind
+    tours = tours[tours.any(axis=1)]
+    if not own and best.any():  # there may be room for few of them
+        tours = np.concatenate([best[None], tours])
+    return FocusedState(
+        own,
+        trails_on(candidates, ids, tau, rest[0]),
+        rest,
+        tours,
+        best if best.any() else None,
+        length,
+        (schedule[0], schedule[1], schedule[2], schedule[3]),
+        begun,
+        expected,
+    )
+
+
+def trails_on(
+    candidates: NDArray[np.int32], ids: NDArray[np.int32], tau: NDArray[np.float32], rest: np.float32
+) -> NDArray[np.float32]:
+    """Trails (n, k) of the edges to ``candidates`` where ``tau`` (n, j) lies on those to ``ids``, for any direction.
+
+    An edge that neither of its cities lists has the trail ``rest``.
+    """
+    if np.array_equal(candidates, ids):
+        return tau
+    n, k = candidates.shape
+    found = np.full((n, k), rest, np.float32)
+    city = np.arange(n)
+    for column in range(k):
+        other = candidates[:, column]
+        for listed in range(ids.shape[1]):  # first what the other city says, so that a city's own word counts
+            there = ids[other, listed] == city
+            found[there, column] = tau[other[there], listed]
+        for listed in range(ids.shape[1]):
+            here = ids[:, listed] == other
+            found[here, column] = tau[here, listed]
+    return found
+
+
+def _first(state: State, name: str) -> int:
+    """Rows of an array of a state; 0 where it has none."""
+    shape = np.shape(state.get(name, np.empty((0, 0))))
+    return shape[0] if shape else 0
+
+
+def _second(state: State, name: str) -> int:
+    """Columns of an array of a state; 0 where it has none."""
+    shape = np.shape(state.get(name, np.empty((0, 0))))
+    return shape[1] if len(shape) > 1 else 0

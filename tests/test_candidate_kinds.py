@@ -1,0 +1,172 @@
+"""The argument ``candidates``: which cities are in the lists that ants and local search look at."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from pymoo.optimize import minimize
+
+from pymoo_gpuaco import ALL_ALGORITHMS, GPUACS, GPUAS, GPUMMAS, TSP
+from pymoo_gpuaco.backends import make_colony
+from pymoo_gpuaco.candidates import lists
+from pymoo_gpuaco.colony.parameters import CANDIDATES, ColonyParameters
+from pymoo_gpuaco.problems import instance as instances
+from pymoo_gpuaco.problems.instance import as_instance
+from tests.algorithm_cases import COLONIES, Tour
+from tests.engine_cases import BACKENDS, asymmetric, cloud
+
+KINDS = ["nearest", "quadrant", "alpha"]
+
+
+def clusters(n=60):
+    """Cities in three heaps: the nearest of each are all in its own."""
+    rng = np.random.default_rng(3)
+    return TSP(
+        rng.integers(0, 40, (n, 2)) + np.repeat([[0, 0], [900, 0], [0, 900]], n // 3, axis=0), "EUC_2D"
+    )
+
+
+@pytest.fixture(autouse=True)
+def short(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Generations of few rounds: an emulated device takes seconds for each."""
+    from pymoo_gpuaco.backends.cuda import focused
+    from pymoo_gpuaco.backends.cuda.windows import plan
+
+    monkeypatch.setattr(focused, "ROUNDS", 4)
+    monkeypatch.setattr(plan, "MOST_TOURS", 2)
+
+
+@pytest.mark.parametrize("name", COLONIES)
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_every_colony_runs_on_every_kind_of_lists(backend, kind, name):
+    problem = clusters()
+    algorithm = ALL_ALGORITHMS[name](3, candidates=kind, candidate_list_size=6, backend=backend)
+    res = minimize(problem, algorithm, ("n_gen", 2), seed=1)
+    assert res.F[0] == problem.tour_length(res.X)
+    expected = lists(as_instance(problem, 6, "quadrant"), kind, 6)
+    assert np.array_equal(res.algorithm.instance.neighbours, expected.ids)
+    assert np.array_equal(res.algorithm.instance.neighbour_distances, expected.distances)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_focused_ants_look_at_the_lists_that_are_asked_for(backend, kind):
+    problem = clusters()
+
+    def run(candidates):
+        algorithm = GPUMMAS(4, construction="focused", candidates=candidates, backend=backend)
+        return minimize(problem, algorithm, ("n_gen", 2), seed=1).algorithm
+
+    one, two = run(kind), run(kind)
+    assert one.opt[0].F[0] == problem.tour_length(one.opt[0].X)
+    states = [algorithm.engine.export_state() for algorithm in (one, two)]
+    assert all(np.array_equal(states[0][name], states[1][name]) for name in states[0])
+    expected = {frozenset(e) for e in edges_of(lists(as_instance(problem, 12), kind, 8).ids)}
+    assert seen_by_windows(one.engine, kind) <= expected
+
+
+def edges_of(ids):
+    return {(i, int(j)) for i, row in enumerate(ids) for j in row}
+
+
+def seen_by_windows(engine, kind):
+    """The edges that windows draw from."""
+    if engine.kind == "cpu":
+        if kind == "alpha":  # fewer trees than ``lists`` makes, so other penalties
+            assert engine._search.units.pi.any()
+            return set()
+        assert not engine._search.units.pi.any()
+        return {frozenset(e) for e in edges_of(engine._search.units.candidates)}
+    near = engine.windows._near
+    if kind == "alpha":  # besides those by quadrant, and in lists of the device's own
+        assert engine._alpha.used
+        return set()
+    assert np.array_equal(near[0], near[1])
+    return {frozenset(e) for e in edges_of(near[0])}
+
+
+@pytest.mark.gpu
+def test_lists_that_are_asked_for_stay():
+    # "auto" goes over to candidates by alpha-nearness when a run is long enough, the others never
+    used = {}
+    for kind in CANDIDATES:
+        parameters = ColonyParameters(n_ants=4, construction="focused", candidates=kind)
+        engine = make_colony(as_instance(clusters(), 8, "quadrant"), parameters, "cuda")
+        engine.reset_trails(1.0)
+        first = engine._alpha.used
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr("pymoo_gpuaco.backends.cuda.focused.FIRST_CYCLE", 2)
+            engine._cooling.first = 2
+            for key in range(4):
+                engine.construct(key)
+        used[kind] = first, engine._alpha.used
+    assert used == {
+        "auto": (False, True),
+        "nearest": (False, False),
+        "quadrant": (False, False),
+        "alpha": (True, True),
+    }
+
+
+@pytest.mark.parametrize("cls", COLONIES.values())
+def test_auto_is_what_it_was(cls):
+    problem = clusters()
+    algorithm = cls(3, candidate_list_size=6, backend="cpu").setup(problem, seed=1)
+    assert np.array_equal(algorithm.instance.neighbours, as_instance(problem, 6).neighbours)
+    if cls is GPUMMAS:
+        focused = GPUMMAS(backend="cpu").setup(problem, seed=1)
+        expected = as_instance(problem, 8, "quadrant").neighbours
+        assert np.array_equal(focused.instance.neighbours, expected)
+
+
+def test_other_lists_lead_to_other_tours():
+    problem = clusters(90)
+    found = {
+        kind: minimize(
+            problem,
+            GPUACS(4, candidates=kind, candidate_list_size=5, local_search=False, backend="cpu"),
+            ("n_gen", 3),
+            seed=1,
+        ).X.tobytes()
+        for kind in KINDS
+    }
+    assert len(set(found.values())) == 3
+
+
+def test_alpha_needs_distances_without_direction():
+    for problem in (asymmetric(20), Tour(np.random.default_rng(0).random((9, 9)) + 1)):
+        with pytest.raises(ValueError, match=r"candidates='alpha'.*symmetric.*'nearest'"):
+            minimize(problem, GPUACS(candidates="alpha", local_search=False, backend="cpu"), ("n_gen", 1))
+
+
+def test_alpha_has_a_size_that_it_can_be_afforded_for(monkeypatch):
+    monkeypatch.setattr(instances, "MOST_FOR_ALPHA", 30)
+    as_instance(cloud(30), 5, "alpha")
+    for algorithm in (GPUACS(candidates="alpha", backend="cpu"), GPUMMAS(candidates="alpha", backend="cpu")):
+        with pytest.raises(ValueError, match=r"candidates='alpha'.*at most 30 cities, got 31.*'quadrant'"):
+            minimize(cloud(31), algorithm, ("n_gen", 1))
+
+
+def test_lists_by_quadrant_of_a_matrix_are_the_nearest():
+    matrix = cloud(20).D
+    assert np.array_equal(
+        as_instance(TSP(matrix=matrix), 5, "quadrant").neighbours,
+        as_instance(TSP(matrix=matrix), 5).neighbours,
+    )
+
+
+def test_the_kind_is_shown_kept_by_copies_and_taken_by_setup():
+    assert repr(GPUMMAS(candidates="alpha")) == "GPUMMAS(candidates='alpha')"
+    assert repr(GPUAS(candidate_list_size=8, candidates="quadrant")) == (
+        "GPUAS(candidate_list_size=8, candidates='quadrant')"
+    )
+    by_setup = GPUACS(3, backend="cpu").setup(clusters(), seed=1)
+    assert by_setup.candidates == "auto"
+
+
+def test_candidates_do_not_make_whole_tours_of_focused_ants():
+    for kind in CANDIDATES:
+        algorithm = GPUMMAS(candidates=kind, backend="cpu").setup(cloud(20), seed=1)
+        assert algorithm.engine.parameters.construction == "focused"
+        assert algorithm.engine.parameters.candidates == kind

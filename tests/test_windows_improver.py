@@ -1,0 +1,213 @@
+"""Window search as the local search of others: of ants that build whole tours, and of tours at hand."""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+import pytest
+from pymoo.core.population import Population
+from pymoo.optimize import minimize
+
+from pymoo_gpuaco import ALL_ALGORITHMS, GPUACS, GPUMMAS, LocalSearch
+from pymoo_gpuaco.backends import Improver, make_improver
+from pymoo_gpuaco.backends.cpu.graph import make_graph
+from pymoo_gpuaco.backends.cpu.improver import CpuImprover
+from pymoo_gpuaco.backends.cpu.windows.improve import TourImprover
+from pymoo_gpuaco.backends.cpu.windows.search import WindowSearch
+from pymoo_gpuaco.backends.cpu.windows.units import make_units
+from pymoo_gpuaco.colony.focused import FocusedParameters
+from pymoo_gpuaco.operators import LocalSearchRepair
+from pymoo_gpuaco.problems.instance import as_instance
+from tests.algorithm_cases import COLONIES
+from tests.engine_cases import BACKENDS, INSTANCES, asymmetric, cloud, colony
+
+
+@pytest.fixture(autouse=True)
+def few_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An emulated device takes as long for tours that nobody asked for."""
+    from pymoo_gpuaco.backends.cuda.search import by_windows
+
+    monkeypatch.setattr(by_windows, "_TOURS_AT_ONCE", 3)
+
+
+SYMMETRIC = [name for name, problem in INSTANCES.items() if problem.symmetric]
+
+
+def random_tours(n, m, seed=0):
+    return np.array([np.random.default_rng(seed + i).permutation(n) for i in range(m)])
+
+
+def improver(problem, backend, kicks=0.5, candidates="auto", moves="windows") -> Improver:
+    search = LocalSearch(moves, kicks=kicks)
+    return make_improver(as_instance(problem, 10), search, backend, candidates=candidates)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+class TestImprover:
+    @pytest.mark.parametrize("name", SYMMETRIC)
+    def test_tours_stay_tours_with_exact_lengths_and_none_gets_longer(self, name, backend):
+        problem = INSTANCES[name]
+        n = problem.n_cities
+        start = random_tours(n, 3)
+        plain = improver(problem, backend, 0.0, moves="2opt+oropt").improve(start, 5)[1]
+        tours, lengths = improver(problem, backend).improve(start, 5)
+        assert np.array_equal(np.sort(tours, axis=1), np.tile(np.arange(n), (3, 1)))
+        assert lengths == pytest.approx(problem.tour_lengths(tours), rel=1e-12)
+        # it begins with the local optima of 2-opt and Or-opt, and takes no step up
+        assert np.all(lengths <= plain * (1 + 1e-12))
+
+    def test_it_finds_more_than_2opt_and_or_opt(self, backend):
+        problem, start = cloud(120, 3), random_tours(120, 6)
+        plain = improver(problem, backend, 0.0, moves="2opt+oropt").improve(start, 5)[1]
+        assert improver(problem, backend, 0.5).improve(start, 5)[1].mean() < 0.98 * plain.mean()
+
+    def test_a_row_depends_on_itself_the_key_and_its_number(self, backend):
+        problem, start = cloud(90, 4), random_tours(90, 5)
+        engine = improver(problem, backend)
+        tours, lengths = engine.improve(start, 7)
+        again = improver(problem, backend)
+        for few in (5, 3, 1, 0):
+            fewer, their = again.improve(start[:few].reshape(few, 90), 7)
+            assert np.array_equal(fewer, tours[:few])
+            assert np.array_equal(their, lengths[:few])
+        assert not np.array_equal(again.improve(start, 8)[0], tours)
+
+    def test_more_tours_than_fit_at_a_time(self, backend):
+        problem, start = cloud(60, 5), random_tours(60, 5)
+        tours, lengths = improver(problem, backend).improve(start, 3)
+        assert np.array_equal(lengths, problem.tour_lengths(tours))
+        assert np.all(lengths < 0.5 * problem.tour_lengths(start))
+        assert np.array_equal(np.sort(tours, axis=1), np.tile(np.arange(60), (5, 1)))
+
+    def test_a_colony_improves_its_ants_as_an_improver_would(self, backend):
+        # the same ants without a search, improved by hand with the key of their construction
+        problem, search = cloud(80, 6), LocalSearch("windows", kicks=0.5)
+        bare, searching = colony(problem, backend), colony(problem, backend, local_search=search)
+        bare.construct(9)
+        lengths = searching.construct(9)
+        expected = make_improver(as_instance(problem, 32), search, backend).improve(bare.tours(range(6)), 9)
+        assert np.array_equal(searching.tours(range(6)), expected[0])
+        assert np.array_equal(lengths, expected[1])
+
+    def test_kicks_are_what_is_asked_for(self, backend):
+        problem, start = cloud(150, 7), random_tours(150, 3)
+        none, some, more = (
+            improver(problem, backend, k).improve(start, 1)[1].mean() for k in (0.0, 0.3, 3.0)
+        )
+        assert more < some < none
+
+    @pytest.mark.parametrize("candidates", ["nearest", "quadrant", "alpha"])
+    def test_it_looks_at_the_candidates_that_are_asked_for(self, candidates, backend):
+        problem, start = cloud(120, 11), random_tours(120, 3)
+        tours, lengths = improver(problem, backend, 0.1, candidates).improve(start, 2)
+        other = improver(problem, backend, 0.1, "nearest").improve(start, 2)[0]
+        assert np.array_equal(lengths, problem.tour_lengths(tours))
+        assert np.array_equal(tours, other) == (candidates == "nearest")
+
+    def test_direction_that_counts_is_refused(self, backend):
+        with pytest.raises((ValueError, RuntimeError), match="symmetric"):
+            improver(asymmetric(20), backend)
+
+    @pytest.mark.parametrize("name", COLONIES)
+    def test_every_colony_runs_with_it(self, name, backend):
+        problem = cloud(40, 8)
+
+        def run():
+            algorithm = ALL_ALGORITHMS[name](
+                4, local_search="windows", candidate_list_size=8, backend=backend
+            )
+            return minimize(problem, algorithm, ("n_gen", 2), seed=1)
+
+        one, two = run(), run()
+        assert np.array_equal(one.X, two.X)
+        assert one.F[0] == problem.tour_length(one.X)
+
+    def test_repair(self, backend):
+        problem = cloud(70, 9)
+        given = Population.new("X", random_tours(70, 3))
+        plain = LocalSearchRepair(backend=backend).do(problem, Population.new("X", random_tours(70, 3)))
+        found = LocalSearchRepair("windows", backend=backend).do(
+            problem, given, random_state=np.random.default_rng(1)
+        )
+        lengths = problem.tour_lengths(found.get("X"))
+        assert np.all(lengths <= problem.tour_lengths(plain.get("X")))
+        assert lengths.mean() < problem.tour_lengths(plain.get("X")).mean()
+
+
+class TestOnTheCpu:
+    @pytest.mark.parametrize("threads", ["1", "3"])
+    def test_threads_change_nothing(self, threads, monkeypatch):
+        problem, start = cloud(100, 1), random_tours(100, 5)
+        expected = improver(problem, "cpu").improve(start, 4)[0]
+        monkeypatch.setenv("PYMOO_GPUACO_THREADS", threads)
+        assert np.array_equal(improver(problem, "cpu").improve(start, 4)[0], expected)
+
+    @pytest.mark.parametrize("threads", [1, 3])
+    def test_a_tour_larger_than_a_window(self, threads):
+        problem = cloud(900, 2)
+        instance = as_instance(problem, 10)
+        parameters = FocusedParameters(whole_up_to=8, window=64)
+        units = make_units(instance, make_graph(instance), parameters)[0]
+        (start,), (before,) = improver(problem, "cpu", 0.0, moves="2opt").improve(random_tours(900, 1), 1)
+        results = []
+        for trials in (0, 900, 900):
+            tour = start.copy()
+            search = WindowSearch(instance, units, parameters, threads)
+            TourImprover(search, lambda: False).improve(tour, trials, 5, 0)
+            assert sorted(tour) == list(range(900))
+            results.append(problem.tour_length(tour))
+        assert results[2] == results[1] < results[0] < before
+
+    @pytest.mark.parametrize("whole_up_to", [8, 1000])
+    def test_where_it_is_late_the_tour_stays(self, whole_up_to):
+        problem = cloud(900, 2)
+        instance = as_instance(problem, 10)
+        parameters = FocusedParameters(whole_up_to=whole_up_to, window=64)
+        units = make_units(instance, make_graph(instance), parameters)[0]
+        start = random_tours(900, 1)[0].astype(np.int32)
+        tour = start.copy()
+        TourImprover(WindowSearch(instance, units, parameters), lambda: True).improve(tour, 900, 5, 0)
+        assert np.array_equal(tour, start)
+
+    def test_an_engine_that_has_no_time_still_hands_out_tours(self):
+        problem = cloud(300, 3)
+        engine = colony(problem, "cpu", local_search=LocalSearch("windows", kicks=1000.0))
+        engine.stop_at(time.monotonic() - 1.0)
+        lengths = engine.construct(1)
+        assert np.array_equal(lengths, problem.tour_lengths(engine.tours(range(6))))
+
+    def test_absent_tours_are_left_alone(self):
+        search = LocalSearch("windows")
+        engine = CpuImprover(as_instance(cloud(30), 8), search)
+        engine.prepare(1)
+        tours, lengths = np.full((2, 30), -1, np.int32), np.full(2, 77.0)
+        tours[1] = np.arange(30)
+        engine.work(0, 0, 2, np.uint64(1), tours, lengths, np.full((30, 2), -1, np.int32))
+        assert np.all(tours[0] == -1)
+        assert lengths[0] == 77.0 > 0.0
+        assert lengths[1] == cloud(30).tour_length(tours[1])
+
+
+class TestOfArguments:
+    def test_a_word_means_its_usual_kicks(self):
+        search = LocalSearch.of("windows")
+        assert search == LocalSearch("windows")
+        assert [search.trials_in_windows(n) for n in (7, 8, 1000)] == [0, 8, 1000]
+        assert LocalSearch("windows", kicks=0.25).trials_in_windows(1000) == 250
+        assert search.number_of_kicks(1000, 1.0) == 0  # its kicks are those in windows
+        assert LocalSearch(kicks=2.0).trials_in_windows(1000) == 0
+
+    def test_it_means_whole_tours_for_mmas(self):
+        problem = cloud(20)
+        algorithm = GPUMMAS(local_search="windows", backend="cpu").setup(problem, seed=1)
+        assert algorithm.engine.parameters.construction == "full"
+        with pytest.raises(ValueError, match=r"construction='focused'.*local_search='windows'"):
+            GPUMMAS(construction="focused", local_search="windows")
+
+    def test_it_is_shown(self):
+        assert repr(GPUACS(local_search="windows")) == "GPUACS(local_search='windows')"
+
+    def test_asymmetric_problems_are_refused_when_the_run_is_set_up(self):
+        with pytest.raises(ValueError, match=r"local_search='windows'.*symmetric"):
+            minimize(asymmetric(12), GPUACS(local_search="windows", backend="cpu"), ("n_gen", 1))
