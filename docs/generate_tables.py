@@ -48,11 +48,21 @@ PAGES = {
         "ga_",
         "gpu_friedman",
     ),
-    "others": ("gpu_variants", "gpu_against_cpu", "cpu_vs_c"),
+    "others": ("gpu_variants", "gpu_against_cpu", "cpu_vs_c", "cpu_kicks"),
     "acs": ("cpu_acs", "gpu_acs"),
     "ant_system": ("gpu_as", "as_"),
     "climbers": ("gpu_climbers",),
-    "speed": ("gpu_windows", "gpu_iteration", "gpu_profile", "cpu_rate", "cpu_overhead", ""),
+    "speed": (
+        "gpu_windows",
+        "gpu_iteration",
+        "gpu_profile",
+        "cpu_rate",
+        "cpu_overhead",
+        "cpu_threads",
+        "cpu_memory",
+        "cpu_first_run",
+        "",
+    ),
 }
 _PLACE = re.compile(r"(<!-- benchmark: (?P<name>[\w-]+) -->\n).*?(<!-- /benchmark -->)", re.DOTALL)
 _GAPS_PLACE = re.compile(r"(<!-- gap-over-time -->\n).*?(<!-- /gap-over-time -->)", re.DOTALL)

@@ -318,6 +318,10 @@ class TourAlgorithm(Algorithm):
     def _setup(self, problem: Problem, **kwargs: Any) -> None:
         self._check()
         # built here, outside the time that a ("time", ..) termination counts: compilation, neighbour lists, tables
+        self.prepare()
+
+    def prepare(self) -> None:
+        """Build what the next generation would build before it begins, where a copy or a file has left it out."""
         _ = self.engine
 
     def next(self) -> None:
