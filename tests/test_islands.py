@@ -10,6 +10,7 @@ import pytest
 from pymoo.optimize import minimize
 
 from pymoo_gpuaco import GPUACS, GPUMMAS, TSP, GPU2OptIHC, Islands, checkpoint
+from pymoo_gpuaco.cli import main
 from pymoo_gpuaco.islands.cluster import Cluster
 from tests.algorithm_cases import BACKEND, Tour, cities, is_canonical, run_to_end, small
 from tests.islands_cases import colony, lock_step, wait_until
@@ -237,6 +238,29 @@ def count_islands():
     from pymoo_gpuaco.islands import island
 
     return len(island._held)
+
+
+def test_the_command_line_takes_a_cluster_and_goes_on_with_islands(client, tmp_path, capsys):
+    address, state = client.scheduler.address, str(tmp_path / "state")
+    common = ["--generations", "2", "--target", "1", "--quiet", "--picture", ""]
+    whole = ["solve", "gr17", "--scheduler", address, "--islands", "3", "--set", "local_search=False"]
+    assert main([*whole, *common, "--save", state]) == 0
+    algorithm = pickle.loads((tmp_path / "state").read_bytes())
+    assert algorithm.engine.n_islands == 3
+    assert main(["solve", "--resume", state, "--scheduler", address, *common]) == 0
+    for wrong, words in (
+        (["--islands", "2"], "--islands cannot be given with it"),
+        (["--backend", "cpu"], "--backend cannot be given with it"),
+    ):
+        assert main(["solve", "--resume", state, *wrong]) == 2
+        assert words in capsys.readouterr().err
+
+
+def test_a_scheduler_is_of_no_use_to_a_run_of_one_colony(tmp_path, capsys):
+    state = str(tmp_path / "state")
+    assert main(["solve", "gr17", "--generations", "1", "--quiet", "--picture", "", "--save", state]) == 0
+    assert main(["solve", "--resume", state, "--scheduler", "tcp://127.0.0.1:1"]) == 2
+    assert "--scheduler needs a run of several islands" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,6 @@ import pickle
 import signal
 import subprocess
 import sys
-import threading
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -48,10 +47,6 @@ def process_of(algorithm, number):
     return algorithm.engine._cluster.client.run(os.getpid, workers=[address])[address]
 
 
-def kill_soon(pid, seconds):
-    threading.Timer(seconds, os.kill, (pid, signal.SIGKILL)).start()
-
-
 @posix
 def test_a_worker_that_is_killed_in_a_round_changes_no_tour_in_lock_step(client, caplog):
     problem = cities(200)
@@ -63,10 +58,19 @@ def test_a_worker_that_is_killed_in_a_round_changes_no_tour_in_lock_step(client,
     undisturbed = run_to_end(begun())
     algorithm = begun()
     algorithm.next()
-    kill_soon(process_of(algorithm, 0), 0.2)
+    engine, pid = algorithm.engine, process_of(algorithm, 0)
+    send = engine._send
+
+    def send_and_kill(place, order):
+        send(place, order)
+        if place.number == 0 and order["round"] == 1:
+            engine._send = send
+            os.kill(pid, signal.SIGKILL)
+
+    engine._send = send_and_kill
     with caplog.at_level(logging.WARNING, "pymoo_gpuaco"):
         run_to_end(algorithm)
-    assert "island 0 goes on from round" in caplog.text
+    assert "island 0 goes on from round 1" in caplog.text
     first, second = (run.engine.export_state() for run in (undisturbed, algorithm))
     for name in ("tours", "values", "best", "rounds"):
         assert np.array_equal(first[name], second[name]), name

@@ -160,7 +160,8 @@ def _parameters(arguments: argparse.Namespace, problems: dict[str, TSP]) -> dict
         (problem,) = problems.values()
         told["sampling"] = read_tour(arguments.start, problem.n_cities)[None]
     told |= {"backend": arguments.backend, "device": arguments.device}
-    _ = make_algorithm(arguments, told)
+    if not arguments.resume:
+        _ = make_algorithm(arguments, told)
     return told
 
 
