@@ -41,6 +41,8 @@ def lists(instance: Instance, kind: Kind, k: int) -> Candidates:
     if kind == "alpha" and instance.symmetric:
         base = lists(instance, "quadrant", max(2 * k, _ALPHA_BASE))
         return Candidates(*alpha_lists(ascend(instance, base.ids, bound=False), k).by_distance())
+    if kind in ("auto", "quadrant") and instance.listed == "quadrant" and k == instance.k:
+        return Candidates(instance.neighbours, instance.neighbour_distances)
     if kind != "nearest" and has_quadrants(instance.metric, instance.coords):
         return Candidates(*quadrant_lists(instance.metric, instance.coords, k))
     if k <= instance.k and instance.listed == "nearest":
