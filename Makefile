@@ -5,7 +5,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: solve test check docs look bench bench-gpu gpu-test fuzz lowest newest versions clean
+.PHONY: solve test check docs look bench bench-gpu gpu-test gpu-trust fuzz lowest newest versions clean
 
 solve: .venv/installed
 	$(BIN)/pymoo-gpuaco solve pcb442
@@ -52,6 +52,9 @@ look: docs
 bench: .venv/bench
 	$(BIN)/python benchmarks/cpu_speed.py
 	$(BIN)/python benchmarks/cpu_vs_c.py
+	$(BIN)/python benchmarks/cpu_kicks.py
+	$(BIN)/python benchmarks/cpu_scaling.py
+	$(BIN)/python benchmarks/cpu_first_run.py
 	$(BIN)/python benchmarks/cpu_quality.py
 
 # On a machine with a GPU: make bench-gpu TSPLIB=folder. It measures everything and makes the tables of the docs anew.
@@ -66,6 +69,15 @@ bench-gpu:
 
 gpu-test:
 	$(PYTHON) -m pytest -m gpu
+
+# On a machine with a GPU: threads, processes, forks, PyTorch and CuPy on one device; no memory; a
+# kernel that fails; RUNS runs without growth, FOR seconds without drift; compute-sanitizer over every kernel.
+RUNS ?= 3000
+FOR ?= 600
+
+gpu-trust:
+	PYMOO_GPUACO_RUNS=$(RUNS) PYMOO_GPUACO_SECONDS=$(FOR) $(PYTHON) -m pytest -m gpu \
+		tests/test_cuda_trust.py tests/test_cuda_life.py tests/test_cuda_sanitizer.py
 
 # Each stamp is newer than pyproject.toml while the environment matches it.
 .venv/installed: pyproject.toml

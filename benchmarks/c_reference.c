@@ -1,8 +1,8 @@
 /*
- * The inner loops of the CPU engine in C, as the yardstick of benchmarks/cpu_vs_c.py.
+ * The inner loops of the CPU engine in C, as the yardstick of benchmarks/cpu_vs_c.py and benchmarks/cpu_kicks.py.
  *
- * MMAS construction with candidate lists, and 2-opt + Or-opt with neighbour lists, a position array and a work
- * queue: the method, the random numbers and the ties are those of pymoo_gpuaco/backends/cpu, so that both give
+ * MMAS construction with candidate lists, 2-opt + Or-opt with neighbour lists, a position array and a work queue, and
+ * the kicks of focused ants: the method, the random numbers and the ties are those of pymoo_gpuaco/backends/cpu, so that both give
  * the same tours. How it is done is what C makes easy: only EUC_2D, whole numbers for its lengths, points of two
  * coordinates next to each other, and everything of one file inlined.
  */
@@ -36,13 +36,13 @@ static int64_t tour_length(const Point *points, int32_t n, const int32_t *tour) 
 /* ---- Philox4x32-10 (Salmon, Moraes, Dror, Shaw, SC 2011), one stream an ant ---------------------------------- */
 
 typedef struct {
-    uint32_t key[2], block, ant, words[4];
+    uint32_t key[2], block, use, ant, words[4]; /* use: what the numbers are for */
     int used;
 } Stream;
 
 static inline uint32_t next_word(Stream *s) {
     if (s->used == 4) {
-        uint32_t c0 = s->block++, c1 = 0, c2 = s->ant, c3 = 0; /* c1: the stream of the construction is 0 */
+        uint32_t c0 = s->block++, c1 = s->use, c2 = s->ant, c3 = 0;
         uint32_t k0 = s->key[0], k1 = s->key[1];
         for (int round = 0; round < 10; round++) {
             const uint64_t p0 = (uint64_t)0xD2511F53u * c0, p1 = (uint64_t)0xCD9E8D57u * c2;
@@ -60,6 +60,12 @@ static inline uint32_t next_word(Stream *s) {
         s->used = 0;
     }
     return s->words[s->used++];
+}
+
+enum { FOR_CONSTRUCTION = 0, FOR_KICKS = 1 };
+
+static inline Stream new_stream(uint64_t key, uint32_t ant, uint32_t use) {
+    return (Stream){{(uint32_t)key, (uint32_t)(key >> 32)}, 0, use, ant, {0, 0, 0, 0}, 4};
 }
 
 static inline double next_uniform(Stream *s) { return (next_word(s) + 0.5) * 0x1p-32; }
@@ -151,7 +157,7 @@ int build_tours(int32_t n, int32_t k, const Point *points, const int32_t *neighb
         return -1;
     }
     for (int32_t ant = first; ant < last; ant++) {
-        Stream rng = {{(uint32_t)key, (uint32_t)(key >> 32)}, 0, (uint32_t)ant, {0, 0, 0, 0}, 4};
+        Stream rng = new_stream(key, (uint32_t)ant, FOR_CONSTRUCTION);
         int32_t *tour = tours + (size_t)ant * n;
         memset(t.visited, 0, (size_t)n);
         for (int32_t c = 0; c < n; c++)
@@ -352,5 +358,342 @@ int improve_tours(int32_t n, int32_t k, const Point *points, const int32_t *neig
         lengths[ant] = tour_length(points, n, s.tour);
     }
     free(s.position), free(s.queue), free(s.queued);
+    return enough ? 0 : -1;
+}
+
+/* ---- kicks ------------------------------------------------------------------------------------------------------ */
+
+/*
+ * A double bridge of three stretches of at most 50 cities, repaired from a queue of the eight cities that it touches:
+ * 3-opt moves over candidate lists, two basis moves deeper where none closes with a gain (Helsgaun, European Journal
+ * of Operational Research 126, 2000, section 4.3). Kept if the tour is not longer, or by the rule of Metropolis; else
+ * all reversals are taken back. A window is a tour of m cities; a city's mate is the other end of a link that may not
+ * be broken, or -1.
+ */
+
+enum { LONGEST_STRETCH = 50, DRAWS = 20, DEPTH = 3, MOST_FLIPS = 4 * DEPTH, LOG = 1 << 14 };
+
+typedef struct {
+    double x, y;
+    int32_t pi, mate;
+} Place;
+
+typedef struct {
+    int32_t m, k;
+    const Place *place;
+    const int32_t *near, *cost; /* (m, k): candidates, -1 behind the last, and what the edges to them cost */
+    const double *upto;         /* (m, k): weights of the candidates, summed along the row */
+    int32_t *order, *where;     /* where[order[p]] == p */
+    int32_t *queue;             /* ring of m cities to look at */
+    uint8_t *queued;
+    int32_t head, count;
+    int32_t (*log)[2]; /* (LOG, 2): first position and number of positions of a reversal */
+    int32_t logged;
+} Kicks;
+
+/* A basis move: the edges (t2, t3) and (t4, t5) in, (t3, t4) and (t5, t6) out. */
+typedef struct {
+    enum { NO_MOVE, TWO_OPT_MOVE, AFTER_TWO_OPT, SWAP, TURN_BOTH } kind;
+    int32_t t3, t4, t5, t6;
+} Move;
+
+static inline int32_t edge_cost(const Kicks *w, int32_t a, int32_t b) {
+    const Place *p = w->place + a, *q = w->place + b;
+    const double dx = p->x - q->x, dy = p->y - q->y;
+    return (int32_t)(sqrt(dx * dx + dy * dy) + 0.5) + (p->pi + q->pi);
+}
+
+static inline int32_t step(const Kicks *w, int32_t city, int32_t direction) {
+    int32_t p = w->where[city] + direction;
+    if (p == w->m)
+        p = 0;
+    else if (p < 0)
+        p = w->m - 1;
+    return w->order[p];
+}
+
+static inline void queue_city(Kicks *w, int32_t city) {
+    if (w->queued[city])
+        return;
+    const int32_t slot = w->head + w->count++;
+    w->queue[slot < w->m ? slot : slot - w->m] = city;
+    w->queued[city] = 1;
+}
+
+static void reverse(Kicks *w, int32_t i, int32_t count) {
+    const int32_t m = w->m;
+    int32_t *restrict order = w->order, *restrict where = w->where;
+    int32_t j = i + count - 1;
+    if (j >= m)
+        j -= m;
+    for (int32_t swaps = count / 2; swaps > 0; swaps--) {
+        const int32_t a = order[i], b = order[j];
+        order[i] = b;
+        where[b] = i;
+        order[j] = a;
+        where[a] = j;
+        i = i + 1 < m ? i + 1 : 0;
+        j = j > 0 ? j - 1 : m - 1;
+    }
+}
+
+/* Turn the path from a to b around, or the rest of the tour where that is shorter; return the direction then meant. */
+static int32_t flip_path(Kicks *w, int32_t direction, int32_t a, int32_t b) {
+    int32_t i = w->where[direction > 0 ? a : b];
+    const int32_t j = w->where[direction > 0 ? b : a];
+    int32_t count = j - i + 1;
+    if (count <= 0)
+        count += w->m;
+    if (2 * count > w->m) {
+        i = j + 1 < w->m ? j + 1 : 0;
+        count = w->m - count;
+        direction = -direction;
+    }
+    w->log[w->logged][0] = i;
+    w->log[w->logged++][1] = count;
+    reverse(w, i, count);
+    return direction;
+}
+
+static void take_back(Kicks *w, int32_t until) {
+    while (w->logged > until) {
+        w->logged--;
+        reverse(w, w->log[w->logged][0], w->log[w->logged][1]);
+    }
+}
+
+static inline bool put_in(int32_t (*added)[2], int32_t count, int32_t a, int32_t b) {
+    for (int32_t e = 0; e < count; e++)
+        if ((added[e][0] == a && added[e][1] == b) || (added[e][0] == b && added[e][1] == a))
+            return true;
+    return false;
+}
+
+/*
+ * Look for a basis move from t1 and t2; open is what the edges out are longer than the edges in. Returns the gain of
+ * the first move that closes with one, else the most that a move of three edges leaves to close.
+ */
+static int32_t find_move(const Kicks *w, int32_t direction, int32_t t1, int32_t t2, int32_t open, int32_t (*added)[2],
+                         int32_t count, Move *found, bool *closes) {
+    const int32_t m = w->m, k = w->k, origin = w->where[t2];
+    const int32_t *near2 = w->near + (size_t)t2 * k, *cost2 = w->cost + (size_t)t2 * k;
+    int32_t best = 0;
+    *closes = true;
+    for (int32_t r = 0; r < k && near2[r] >= 0; r++) {
+        const int32_t t3 = near2[r], g1 = open - cost2[r];
+        if (g1 <= 0)
+            break; /* candidates come in the order of their costs */
+        if (t3 == t1)
+            continue;
+        const int32_t before3 = step(w, t3, -direction), after3 = step(w, t3, direction);
+        if (before3 == t2)
+            continue;
+        int32_t s3 = (w->where[t3] - origin) * direction;
+        s3 += s3 < 0 ? m : 0;
+        for (int side = 0; side < 2; side++) {
+            const int32_t t4 = side == 0 ? before3 : after3;
+            if (w->place[t3].mate == t4 || (side == 1 && t4 == t2) || put_in(added, count, t3, t4))
+                continue;
+            const int32_t g2 = g1 + edge_cost(w, t3, t4);
+            if (side == 0) {
+                const int32_t gain = g2 - edge_cost(w, t4, t1);
+                if (gain > 0) {
+                    *found = (Move){TWO_OPT_MOVE, t3, t4, -1, -1};
+                    return gain;
+                }
+            }
+            const int32_t *near4 = w->near + (size_t)t4 * k, *cost4 = w->cost + (size_t)t4 * k;
+            for (int32_t s = 0; s < k && near4[s] >= 0; s++) {
+                const int32_t t5 = near4[s], g3 = g2 - cost4[s];
+                if (g3 <= 0)
+                    break;
+                if (t5 == t3)
+                    continue;
+                const int32_t ahead = step(w, t5, direction), behind = step(w, t5, -direction);
+                if (ahead == t4 || behind == t4)
+                    continue;
+                int32_t s5 = (w->where[t5] - origin) * direction;
+                s5 += s5 < 0 ? m : 0;
+                if (side == 1 && s5 > s3)
+                    continue; /* t4 cuts the tour in two: t5 and t6 must lie in the piece from t2 to t3 */
+                for (int choice = 0; choice <= side; choice++) {
+                    int32_t t6;
+                    Move move = {AFTER_TWO_OPT, t3, t4, t5, -1};
+                    if (side == 0) {
+                        t6 = s5 >= s3 ? behind : ahead;
+                        if (t6 == t1)
+                            continue;
+                    } else {
+                        move.kind = choice == 0 ? SWAP : TURN_BOTH;
+                        t6 = choice == 0 ? ahead : behind;
+                        if (s5 == (choice == 0 ? s3 : 0))
+                            continue;
+                    }
+                    if (w->place[t5].mate == t6 || put_in(added, count, t5, t6))
+                        continue;
+                    const int32_t left = g3 + edge_cost(w, t5, t6), gain = left - edge_cost(w, t6, t1);
+                    move.t6 = t6;
+                    if (gain > 0) {
+                        *found = move;
+                        return gain;
+                    }
+                    if (left > best) {
+                        *found = move;
+                        best = left;
+                    }
+                }
+            }
+        }
+    }
+    *closes = false;
+    return best;
+}
+
+static int32_t make_move(Kicks *w, int32_t direction, int32_t t2, const Move *v) {
+    switch (v->kind) {
+    case SWAP:
+        direction = flip_path(w, direction, t2, v->t3);
+        direction = flip_path(w, direction, v->t3, v->t6);
+        return flip_path(w, direction, v->t5, t2);
+    case TURN_BOTH:
+        direction = flip_path(w, direction, t2, v->t6);
+        return flip_path(w, direction, v->t5, v->t3);
+    case AFTER_TWO_OPT:
+        direction = flip_path(w, direction, t2, v->t4);
+        return flip_path(w, direction, v->t4, v->t6);
+    default:
+        return flip_path(w, direction, t2, v->t4);
+    }
+}
+
+/* Make a move from t1 that shortens the tour and return the gain, 0 where there is none. */
+static int32_t improve_from(Kicks *w, int32_t t1) {
+    for (int side = 0; side < 2; side++) {
+        int32_t direction = side == 0 ? 1 : -1, t2 = step(w, t1, direction);
+        if (w->place[t1].mate == t2)
+            continue;
+        const int32_t start = w->logged;
+        int32_t left = edge_cost(w, t1, t2), added[2 * DEPTH][2], count = 0;
+        for (int level = 0; level < DEPTH; level++) {
+            Move move = {NO_MOVE, -1, -1, -1, -1};
+            bool closes;
+            const int32_t gain = find_move(w, direction, t1, t2, left, added, count, &move, &closes);
+            if (gain <= 0 || (level == DEPTH - 1 && !closes))
+                break;
+            direction = make_move(w, direction, t2, &move);
+            added[count][0] = t2, added[count++][1] = move.t3;
+            if (move.kind != TWO_OPT_MOVE)
+                added[count][0] = move.t4, added[count++][1] = move.t5;
+            if (closes) {
+                queue_city(w, t1);
+                for (int32_t e = 0; e < count; e++) {
+                    queue_city(w, added[e][0]);
+                    queue_city(w, added[e][1]);
+                }
+                queue_city(w, move.kind == TWO_OPT_MOVE ? move.t4 : move.t6);
+                return gain;
+            }
+            t2 = move.t6;
+            left = gain;
+        }
+        take_back(w, start);
+    }
+    return 0;
+}
+
+static int64_t repair_window(Kicks *w) {
+    int64_t total = 0;
+    while (w->count > 0) {
+        const int32_t city = w->queue[w->head];
+        w->head = w->head + 1 < w->m ? w->head + 1 : 0;
+        w->count--;
+        w->queued[city] = 0;
+        while (w->logged < LOG - MOST_FLIPS) {
+            const int32_t gain = improve_from(w, city);
+            if (gain <= 0)
+                break;
+            total += gain;
+        }
+    }
+    return total;
+}
+
+static inline int32_t at(const Kicks *w, int32_t p) { return w->order[p < w->m ? p : p - w->m]; }
+
+/* False if the cities drawn lie on both sides of a link that may not be broken. */
+static bool make_kick(Kicks *w, int32_t longest, Stream *rng, int32_t *gain) {
+    const int32_t m = w->m, k = w->k, p = next_below(rng, m);
+    const int32_t first = w->order[p];
+    int32_t chosen = -1, ahead = 0, x, y;
+    const double *upto = w->upto + (size_t)first * k, aim = next_uniform(rng) * upto[k - 1];
+    for (int32_t r = 0; r < k; r++) {
+        if (aim < upto[r]) {
+            chosen = w->near[(size_t)first * k + r];
+            break;
+        }
+    }
+    if (chosen >= 0) {
+        ahead = w->where[chosen] - p;
+        ahead += ahead < 0 ? m : 0;
+    }
+    if (3 <= ahead && ahead <= 2 * longest) {
+        y = p + ahead - 1;
+        x = p + 1 + next_below(rng, ahead - 2);
+    } else {
+        x = p + 1 + next_below(rng, longest);
+        y = x + 1 + next_below(rng, longest);
+    }
+    const int32_t z = y + 1 + next_below(rng, longest);
+    for (int32_t i = p; i <= z; i++) {
+        const int32_t mate = w->place[at(w, i)].mate;
+        if (mate >= 0 && mate == at(w, i + 1))
+            return false;
+    }
+    /* a [b .. c] [d .. e] [f .. g] h becomes a [f .. g] [d .. e] [b .. c] h */
+    const int32_t a = at(w, p), b = at(w, p + 1), c = at(w, x), d = at(w, x + 1);
+    const int32_t e = at(w, y), f = at(w, y + 1), g = at(w, z), h = at(w, z + 1);
+    *gain = edge_cost(w, a, b) - edge_cost(w, a, f) + edge_cost(w, c, d) - edge_cost(w, g, d) + edge_cost(w, e, f) -
+            edge_cost(w, e, b) + edge_cost(w, g, h) - edge_cost(w, c, h);
+    int32_t direction = flip_path(w, 1, b, g);
+    direction = flip_path(w, direction, g, f);
+    direction = flip_path(w, direction, e, d);
+    flip_path(w, direction, c, b);
+    const int32_t touched[] = {a, b, c, d, e, f, g, h};
+    for (int i = 0; i < 8; i++)
+        queue_city(w, touched[i]);
+    return true;
+}
+
+/*
+ * Make count kicks on a window whose cities are all repaired, the temperature falling from hot to cold. order and
+ * where (m,) are changed in place; the gain is written. Returns 0, or -1 without memory.
+ */
+int kick_window(int32_t m, int32_t k, const Place *place, const int32_t *near, const int32_t *cost, const double *upto,
+                int32_t count, double hot, double cold, uint64_t key, int32_t *order, int32_t *where, int64_t *gain) {
+    Kicks w = {.m = m, .k = k, .place = place, .near = near, .cost = cost, .upto = upto, .order = order, .where = where};
+    w.queue = malloc((size_t)m * sizeof(int32_t));
+    w.queued = calloc((size_t)m, 1);
+    w.log = malloc(LOG * sizeof *w.log);
+    const bool enough = w.queue && w.queued && w.log;
+    const int32_t longest = (m - 2) / 3 < LONGEST_STRETCH ? (m - 2) / 3 : LONGEST_STRETCH;
+    Stream rng = new_stream(key, 0, FOR_KICKS);
+    int64_t total = 0;
+    for (int32_t trial = 0; enough && trial < count; trial++) {
+        int32_t lost = 0;
+        bool made = false;
+        w.logged = 0;
+        for (int draw = 0; draw <= DRAWS && !made; draw++)
+            made = make_kick(&w, longest, &rng, &lost);
+        if (!made)
+            continue;
+        const int64_t won = lost + repair_window(&w);
+        const double temperature = hot + (cold - hot) * ((double)trial / count);
+        if (won >= 0 || (temperature > 0.0 && won > temperature * log(next_uniform(&rng))))
+            total += won;
+        else
+            take_back(&w, 0);
+    }
+    *gain = total;
+    free(w.queue), free(w.queued), free(w.log);
     return enough ? 0 : -1;
 }

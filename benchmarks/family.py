@@ -1,10 +1,12 @@
 """All seven algorithms on ten instances, in equal time and with equally many tours, with and without local search.
 
-    python benchmarks/family.py FOLDER [--seeds 5] [--seconds 2] [--tours 20] [--minutes 60] [--backend cpu]
+    python benchmarks/family.py FOLDER [--minutes 60] [--seeds 5] [--backend cpu]
 
-FOLDER holds the TSPLIB files; instances that it lacks are left out. It takes an hour on a CPU: after ``--minutes`` no
-further instance is begun, and those measured so far are compared. Colonies have the defaults of their papers, whole
-tours and 20 candidates, so that what differs is the system. GPU2OptIHC is a local search and has no form without.
+FOLDER holds the TSPLIB files; instances that it lacks are left out. ``--minutes`` are shared out evenly, a run as long
+as any other: an hour on a CPU, ``--backend cuda --minutes 10`` on a GPU. Runs with equally many tours end with them,
+and at the latest after as many seconds as the runs in equal time; a cell with * had such a run, and fewer tours.
+Colonies have the defaults of this package, whole tours and 20 candidates, so that what differs is the system.
+GPU2OptIHC is a local search and has no form without.
 
 Ranks are those of median gaps, an instance a block. Friedman's test asks whether all algorithms rank alike, and
 Nemenyi's whether one ranks like the best (J. Demsar, "Statistical comparisons of classifiers over multiple data sets",
@@ -15,9 +17,8 @@ from __future__ import annotations
 
 import argparse
 import math
-import time
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from folder import problems_of
@@ -31,22 +32,33 @@ from scipy.stats import friedmanchisquare, rankdata, studentized_range
 from pymoo_gpuaco import ALL_ALGORITHMS, GPUMMAS, TSP, ColonyTermination, GPU2OptIHC
 
 INSTANCES = (
-    "eil51",
-    "st70",
-    "kroA100",
     "bier127",
-    "u159",
     "kroA200",
+    "a280",
     "lin318",
     "pcb442",
-    "rat575",
+    "att532",
+    "u574",
+    "d657",
     "rat783",
+    "pr1002",
 )
 CANDIDATES = 20
-#: tours a city are for local search; without it there are ten times as many, which take about as long
-MORE_WITHOUT = 10
+#: tours of a run with local search: some tens of generations of the ants that a device has by default
+TOURS = {"cpu": 1000, "cuda": 100_000}
+#: without it there are as many times more, which take about as long
+MORE_WITHOUT = 20
 BUDGETS = ("time", "tours")
-Cell = tuple[float, float, float]  # quartiles of the gap in percent: lower, median, upper
+SHARE = 0.9  # of the minutes are for runs, the rest for their set-up
+
+
+class Cell(NamedTuple):
+    """Quartiles of the gap in percent, and whether a run had to end before it had its tours."""
+
+    low: float
+    median: float
+    high: float
+    cut: bool
 
 
 def algorithms(search: bool) -> list[str]:
@@ -63,28 +75,39 @@ def make(name: str, search: bool, backend: str) -> Any:
     return cls(candidate_list_size=CANDIDATES, local_search=search, backend=backend, **whole_tours)
 
 
-def ends(budget: str, problem: TSP, search: bool, options: argparse.Namespace) -> Termination:
+def seconds_of_a_run(minutes: float, instances: int, seeds: int) -> float:
+    """How long a run may be, for all of them to take so many minutes."""
+    runs = instances * seeds * len(BUDGETS) * (len(algorithms(True)) + len(algorithms(False)))
+    return SHARE * 60.0 * minutes / max(1, runs)
+
+
+def tours_of(search: bool, options: argparse.Namespace) -> int:
+    """Tours of a run with equally many."""
+    return int(options.tours * (1 if search else MORE_WITHOUT))
+
+
+def ends(budget: str, search: bool, options: argparse.Namespace) -> Termination:
     """A run's end: its budget, or the best known length."""
     optimum = ColonyTermination(stagnation=None, n_max_gen=None, seconds=None, stagnation_tours=None)
+    clock = TimeBasedTermination(options.seconds)
     if budget == "time":
-        return TerminateIfAny(optimum, TimeBasedTermination(options.seconds))
-    tours = options.tours * problem.n_cities * (1 if search else MORE_WITHOUT)
-    return TerminateIfAny(
-        optimum, MaximumFunctionCallTermination(tours), TimeBasedTermination(options.most_seconds)
-    )
+        return TerminateIfAny(optimum, clock)
+    return TerminateIfAny(optimum, MaximumFunctionCallTermination(tours_of(search, options)), clock)
 
 
 def measure(problem: TSP, budget: str, search: bool, options: argparse.Namespace) -> list[Cell]:
     """Quartiles of the gap over the seeds, an algorithm a cell."""
     cells = []
     for name in algorithms(search):
-        gaps = []
+        gaps, cut = [], False
         for seed in range(1, options.seeds + 1):
             algorithm = make(name, search, options.backend)
-            algorithm.setup(problem, termination=ends(budget, problem, search, options), seed=seed)
+            algorithm.setup(problem, termination=ends(budget, search, options), seed=seed)
             gaps.append(100.0 * (float(algorithm.run().F[0]) / problem.best_known - 1.0))
+            fewer = algorithm.evaluator.n_eval < tours_of(search, options)
+            cut |= budget == "tours" and fewer and gaps[-1] > 0.0
         low, median, high = np.percentile(gaps, [25, 50, 75])
-        cells.append((float(low), float(median), float(high)))
+        cells.append(Cell(float(low), float(median), float(high), cut))
     return cells
 
 
@@ -103,17 +126,15 @@ def compare(medians: NDArray[np.float64]) -> tuple[NDArray[np.float64], float, N
     return ranks, friedman, studentized_range.sf(apart * math.sqrt(2.0), k, np.inf)
 
 
-def table(
-    budget: str, measured: dict[str, dict[bool, list[Cell]]], options: argparse.Namespace, all_done: bool
-) -> Path:
+def table(budget: str, measured: dict[str, dict[bool, list[Cell]]], options: argparse.Namespace) -> Path:
     """Write what was measured under one budget: a row an algorithm, with local search and without."""
     rows = []
     for search in (True, False):
         cells = [by_search[search] for by_search in measured.values()]
-        medians = np.array([[median for _, median, _ in row] for row in cells])
+        medians = np.array([[cell.median for cell in row] for row in cells])
         ranks, friedman, nemenyi = compare(medians)
         for number, name in enumerate(algorithms(search)):
-            texts = [f"{row[number][1]:.2f} ({row[number][0]:.2f} to {row[number][2]:.2f})" for row in cells]
+            texts = [_text(row[number]) for row in cells]
             told = [_rounded(friedman), _rounded(float(nemenyi[number]))]
             rows.append(["yes" if search else "no", name, round(float(ranks[number]), 2), *told, *texts])
             print(rows[-1], flush=True)
@@ -122,13 +143,13 @@ def table(
         "Friedman's p-value is for all algorithms of a kind, Nemenyi's for one against that of the least mean rank.",
     ]
     if budget == "tours":
-        notes.append(f"No run is longer than {options.most_seconds:g} seconds, which climbers reach first.")
-    if not all_done:
-        notes.append(f"Instances that were not begun within {options.minutes:g} minutes are left out.")
+        notes.append(
+            f"With *: a run was ended by the clock, after {options.seconds:.3g} s, with fewer tours than the others."
+        )
     amount = (
-        {"seconds": options.seconds}
+        {"seconds": round(options.seconds, 3)}
         if budget == "time"
-        else {"tours a city": options.tours, "without local search": options.tours * MORE_WITHOUT}
+        else {"tours": tours_of(True, options), "without local search": tours_of(False, options)}
     )
     return write(
         f"{'gpu_' if options.backend == 'cuda' else ''}family_{budget}",
@@ -138,6 +159,10 @@ def table(
         {"seeds": options.seeds, **amount, "candidate_list_size": CANDIDATES},
         notes,
     )
+
+
+def _text(cell: Cell) -> str:
+    return f"{cell.median:.2f} ({cell.low:.2f} to {cell.high:.2f}){' *' if cell.cut else ''}"
 
 
 def _rounded(p: float) -> float | None:
@@ -151,25 +176,28 @@ def main() -> None:
     parser.add_argument("folder", nargs="?", default=Path("."), type=Path)
     parser.add_argument("--backend", choices=("cpu", "cuda"), default="cpu")
     parser.add_argument("--seeds", type=int, default=5, help="runs of each algorithm")
-    parser.add_argument("--seconds", type=float, default=2.0, help="of a run in equal time")
-    parser.add_argument("--tours", type=int, default=20, help="a city, of a run with local search")
-    parser.add_argument("--most-seconds", type=float, default=4.0, help="of a run with equally many tours")
-    parser.add_argument("--minutes", type=float, default=60.0, help="after which no instance is begun")
+    parser.add_argument("--minutes", type=float, default=60.0, help="that all takes, about")
+    parser.add_argument(
+        "--tours",
+        type=int,
+        help=f"of a run with local search (default: {TOURS['cpu']}, CUDA {TOURS['cuda']})",
+    )
     parser.add_argument("--only", nargs="*", choices=INSTANCES, default=INSTANCES)
     options = parser.parse_args()
-    started = time.monotonic()
     measured: dict[str, dict[str, dict[bool, list[Cell]]]] = {budget: {} for budget in BUDGETS}
     problems = problems_of(options.folder, options.only)
+    if options.tours is None:
+        options.tours = TOURS[options.backend]
+    options.seconds = seconds_of_a_run(options.minutes, len(problems), options.seeds)
+    print(f"{options.seconds:.2f} s a run", flush=True)
     for name, problem in problems.items():
-        if time.monotonic() - started > 60.0 * options.minutes:
-            break
         for budget in BUDGETS:
             measured[budget][name] = {
                 search: measure(problem, budget, search, options) for search in (True, False)
             }
     for budget in BUDGETS:
         if measured[budget]:
-            print(table(budget, measured[budget], options, len(measured[budget]) == len(problems)))
+            print(table(budget, measured[budget], options))
 
 
 if __name__ == "__main__":

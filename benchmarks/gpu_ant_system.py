@@ -41,7 +41,6 @@ CPU_SECONDS = 0.25  # a rule on the CPU: as many constructions as fit, at least 
 IN_A_ROW = 20
 
 # Milliseconds, GeForce GTX 580: Tables I to IV of paper 000.
-CONSTRUCTION_000 = values("uchida_2012", "construction")
 RULES_000 = values("uchida_2012", "rules")
 UPDATE_000 = values("uchida_2012", "update")
 TOTAL_000 = values("uchida_2012", "total")

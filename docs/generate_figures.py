@@ -176,7 +176,20 @@ def draw_climbers_moves(result: dict[str, Any], path: Path) -> None:
         figure.savefig(path, metadata={"Date": None, "Description": source_of(result)})
 
 
+def draw_islands(result: dict[str, Any], path: Path) -> None:
+    """Draw the gap by the number of islands, a curve an instance."""
+    by_instance: dict[str, Curve] = {}
+    for instance, _, islands, _, gap, *_ in result["rows"]:
+        if islands is not None:
+            x, y = by_instance.setdefault(instance, ([], []))
+            x.append(float(islands))
+            y.append(float(gap))
+    _draw_one_panel(result, path, by_instance, xlabel="islands", ylabel="gap, %")
+
+
 PICTURES = {
+    "islands_cpu": draw_islands,
+    "islands_gpu": draw_islands,
     "gpu_gap_over_time": draw_gap_over_time,
     "gpu_growth": draw_growth,
     "gpu_kicks": draw_kicks,

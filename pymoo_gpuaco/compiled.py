@@ -1,34 +1,85 @@
 """How functions for the CPU are compiled: cached on disk, without the GIL, so that threads run side by side.
 
-``compiled`` and ``inlined`` count no references: a tuple of arrays would otherwise cost an atomic operation an array
-and call, which is most of the time of a small function. Such a function must neither make nor return an array; one
-that does is ``allocating``. ``benchmarks/cpu_vs_c.py`` measures what that buys.
+``compiled``, ``inner`` and ``inlined`` count no references: a tuple of arrays would otherwise cost an atomic operation
+an array and call, which is most of the time of a small function. Such a function must neither make nor return an array;
+one that does is ``allocating``. ``benchmarks/cpu_vs_c.py`` measures what that buys.
+
+Compiling takes most of the time of a first run, so nothing is compiled that nobody calls. A tuple of arrays is taken
+apart for every way into a function, number by number: what only compiled functions call gets no way in from Python
+(``inner``, ``inlined``). And compiled callers share one version, where numba would make one for whole numbers of 32
+bits, another for 64, and a third for a constant.
 """
 
 from typing import Any
 
-from numba import njit
+import numba
+from numba import njit, types
 from numba.core import event
 
 from pymoo_gpuaco.backends import compiling
 from pymoo_gpuaco.machine_code import keeps_code
 
 _njit: Any = njit  # its type hints leave _nrt out
+_config: Any = numba.config
 
 
 def compiled(function: Any) -> Any:
     """Compile; no array is made or returned."""
-    return keeps_code(_njit(nogil=True, _nrt=False)(function))
+    return _compile(function, _nrt=False)
+
+
+def inner(function: Any) -> Any:
+    """Compile for compiled functions; no array is made or returned. A call from Python compiles once more."""
+    return _compile_for_compiled(function, _nrt=False)
 
 
 def inlined(function: Any) -> Any:
-    """Compile into whoever calls; no array is made or returned."""
-    return keeps_code(_njit(nogil=True, _nrt=False, forceinline=True)(function))
+    """The same, as a part of whoever calls."""
+    return _compile_for_compiled(function, _nrt=False, forceinline=True)
 
 
 def allocating(function: Any) -> Any:
     """Compile what makes or returns arrays."""
-    return keeps_code(_njit(nogil=True)(function))
+    return _compile(function)
+
+
+def _compile(function: Any, **options: Any) -> Any:
+    # nobody takes a function's address, which is what the C wrapper is for
+    dispatcher = keeps_code(_njit(nogil=True, no_cfunc_wrapper=True, **options)(function))
+    if not _config.DISABLE_JIT:
+        _share_one_version(dispatcher)
+    return dispatcher
+
+
+def _compile_for_compiled(function: Any, **options: Any) -> Any:
+    """Compile without a way in from Python, but let Python that calls find a version which has one."""
+    if _config.DISABLE_JIT:
+        return function
+    dispatcher = _compile(function, no_cpython_wrapper=True, **options)
+    from_python = _njit(nogil=True, **options)(function)
+
+    def keep(version: Any) -> None:
+        dispatcher.overloads[tuple(version.signature.args)] = version
+
+    # numba's own would hand versions without a way in to calls from Python, which then end the process
+    dispatcher.add_overload = keep
+    dispatcher._compile_for_args = lambda *_, **__: from_python
+    return dispatcher
+
+
+def _share_one_version(dispatcher: Any) -> None:
+    """Let compiled callers pass every signed whole number in 64 bits, constants like others."""
+    of_types = dispatcher.get_call_template
+
+    def of_wide_types(args: Any, kws: Any) -> Any:
+        return of_types(tuple(_wide(t) for t in args), {name: _wide(t) for name, t in dict(kws).items()})
+
+    dispatcher.get_call_template = of_wide_types
+
+
+def _wide(kind: Any) -> Any:
+    kind = types.unliteral(kind)
+    return types.int64 if kind == types.int32 else kind
 
 
 class _Announcer(event.Listener):

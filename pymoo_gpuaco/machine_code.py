@@ -78,11 +78,11 @@ def _cache_of(function: Any) -> _Cache | None:
 
 @functools.cache
 def _all_sources() -> str:
-    """A digest of every file of the package that compiled functions are defined in."""
+    """A digest of every file of the package that compiled functions are defined in, and of how they are compiled."""
     digest = hashlib.sha256()
     for path in sorted(Path(__file__).parent.rglob("*.py")):
         text = path.read_bytes()
-        if b"compiled import" in text:
+        if b"compiled import" in text or path.name == "compiled.py":
             digest.update(path.name.encode() + b"\0" + text)
     return digest.hexdigest()
 

@@ -26,7 +26,8 @@ class Recorder(Callback):
     Parameters
     ----------
     branching : every how many generations the trails' branching factor is taken, which looks at all candidate edges,
-        >= 1; the generations between repeat it. None (default) does not take it.
+        >= 1; the generations between repeat it. None (default) does not take it. Raises ValueError or TypeError for
+        anything else.
     """
 
     #: columns of ``records``

@@ -11,7 +11,7 @@ from pymoo_gpuaco._version import __version__
 from pymoo_gpuaco.backends import cuda_devices, why_no_cuda
 from pymoo_gpuaco.backends.cpu.threads import thread_count
 
-_PACKAGES = ("pymoo", "numpy", "scipy", "numba", "tsplib95", "matplotlib", "pycuda")
+_PACKAGES = ("pymoo", "numpy", "scipy", "numba", "tsplib95", "matplotlib", "pycuda", "distributed")
 
 
 def _package(name: str) -> str:

@@ -2,6 +2,8 @@
 
 It sees what the engines tell a driver: every kernel that is launched exists in its source, gets the arguments that it
 takes, and addresses that are null or in memory that was taken; every definition is one that the source reads.
+
+And it fails on demand: ``refuse`` names the allocation for which there is no memory, ``fail`` the launch that fails.
 """
 
 from __future__ import annotations
@@ -11,6 +13,7 @@ import json
 import operator
 import re
 import struct
+from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
@@ -100,19 +103,71 @@ class Pagelocked:
         return int(self._memory)
 
     def free(self) -> None:
-        assert not self.written
+        assert not self.written or self._memory.owner.broken
         del self._memory.owner.shared[int(self._memory)]
         self._memory.free()
+
+
+class PrimaryContext:
+    """What ``retain_primary_context`` gives."""
+
+    def __init__(self, driver: FakeDriver) -> None:
+        self._driver = driver
+        self.depth = 0
+
+    def push(self) -> None:
+        self.depth += 1
+
+    def pop(self) -> None:
+        self.depth -= 1
+        assert self.depth >= 0
+
+    def synchronize(self) -> None:
+        self._driver.alive()
+
+
+class FakeDevice:
+    """One of the devices."""
+
+    def __init__(self, driver: FakeDriver) -> None:
+        self.retain_primary_context = lambda: driver.primary
+        self.get_attribute = driver.limits.__getitem__
+
+    def compute_capability(self) -> tuple[int, int]:
+        return 9, 0
+
+
+class Devices:
+    """``pycuda.driver.Device``: there is one, number 0."""
+
+    def __init__(self, driver: FakeDriver) -> None:
+        self._driver = driver
+
+    def count(self) -> int:
+        return 1
+
+    def __call__(self, index: int) -> FakeDevice:
+        return FakeDevice(self._driver)
 
 
 class FakeDriver:
     """The part of pycuda.driver that the engines use."""
 
-    MemoryError = type("MemoryError", (Exception,), {})
     Error = type("Error", (Exception,), {})
+    MemoryError = type("MemoryError", (Error,), {})
+    LaunchError = type("LaunchError", (Error,), {})
     limits = LIMITS
 
     def __init__(self) -> None:
+        self.primary = PrimaryContext(self)
+        self.Device = Devices(self)
+        self.allocations = 0  # so far: of memory, events and modules
+        self.refuse: int | None = None  # the allocation, counted from 0, that does not fit
+        self.launches = 0  # so far
+        self.fail: int | None = None  # the launch, counted from 0, that fails
+        self.fails_for_good = False  # whether the context is of no use from then on
+        self.broken = False
+        self.on_wait: Callable[[], None] = lambda: None  # called where the host waits for the device
         self.taken: dict[int, np.ndarray] = {}
         self.shared: dict[int, Pagelocked] = {}
         self.compiled: list[tuple[str, dict[str, object]]] = []
@@ -125,13 +180,32 @@ class FakeDriver:
         self.host_alloc_flags = SimpleNamespace(DEVICEMAP=2)
         self.event_flags = SimpleNamespace(DISABLE_TIMING=2)
 
-    def Device(self, index: int) -> Any:
-        return SimpleNamespace(get_attribute=self.limits.__getitem__, compute_capability=lambda: (9, 0))
+    def alive(self) -> None:
+        """Fail as every call of a driver does once a kernel has failed for good."""
+        if self.broken:
+            raise self.LaunchError("cuCtxSynchronize failed: an illegal memory access was encountered")
+
+    def take(self) -> None:
+        """Count an allocation, and refuse the one that was asked for."""
+        self.alive()
+        self.allocations += 1
+        if self.allocations - 1 == self.refuse:
+            raise self.MemoryError("cuMemAlloc failed: out of memory")
+
+    def launch(self) -> None:
+        """Count a launch, and let the one that was asked for fail: at once, or as soon as somebody waits for it."""
+        self.alive()
+        self.launches += 1
+        if self.launches - 1 == self.fail:
+            self.broken = self.fails_for_good
+            if not self.broken:
+                raise self.LaunchError("cuLaunchKernel failed: too many resources requested for launch")
 
     def mem_get_info(self) -> tuple[int, int]:
         return MEMORY - sum(memory.nbytes for memory in self.taken.values()), MEMORY
 
     def mem_alloc(self, size: int) -> Allocation:
+        self.take()
         memory = np.zeros(size + 256, np.uint8)
         address = Allocation(memory.ctypes.data + -memory.ctypes.data % 256)
         address.memory, address.owner = memory, self
@@ -147,9 +221,12 @@ class FakeDriver:
 
     def Event(self, flags: int) -> Any:
         assert flags == self.event_flags.DISABLE_TIMING
+        self.take()
         return SimpleNamespace(record=lambda: None, synchronize=self._wait)
 
     def _wait(self) -> None:
+        self.on_wait()
+        self.alive()
         for memory in self.shared.values():
             memory.written = False
 
@@ -162,11 +239,13 @@ class FakeDriver:
 
     def memcpy_htod(self, target: Any, source: np.ndarray) -> None:
         assert source.flags.c_contiguous
+        self.alive()
         self.check(int(target), source.nbytes)
         ctypes.memmove(int(target), source.ctypes.data, source.nbytes)
 
     def memcpy_dtoh(self, target: np.ndarray, source: Any) -> None:
         assert target.flags.c_contiguous
+        self.alive()
         self.check(int(source), target.nbytes)
         ctypes.memmove(target.ctypes.data, int(source), target.nbytes)
 
@@ -180,6 +259,7 @@ class FakeDriver:
         ctypes.memset(int(start), value, size)
 
     def module_from_buffer(self, code: bytes) -> Any:
+        self.take()
         file, definitions = json.loads(code)
         return SimpleNamespace(get_function=lambda name: self.load(file, definitions, name))
 
@@ -219,12 +299,12 @@ class FakeKernel:
                 if int(argument) in self._driver.shared:
                     self._driver.shared[int(argument)].written = True
         self._driver.launched.add(self._name)
+        self._driver.launch()
 
 
 def install(monkeypatch: Any, driver: Any = None) -> Any:
     """Let the CUDA engines find ``driver``: unless one is given, a device whose kernels do nothing."""
     driver = FakeDriver() if driver is None else driver
-    primary = SimpleNamespace(push=lambda: None, pop=lambda: None)
 
     def compile_files(architecture: str, wanted: dict[str, dict[str, object]]) -> dict[str, bytes]:
         for file, definitions in wanted.items():
@@ -235,6 +315,7 @@ def install(monkeypatch: Any, driver: Any = None) -> Any:
         return {file: json.dumps([file, definitions]).encode() for file, definitions in wanted.items()}
 
     monkeypatch.setattr(context, "driver", lambda: driver)
-    monkeypatch.setattr(context, "retain", lambda index: primary)
+    monkeypatch.setattr(context, "_contexts", {})
+    monkeypatch.setattr(context, "_lost", {})
     monkeypatch.setattr(compiler, "compile_files", compile_files)
     return driver

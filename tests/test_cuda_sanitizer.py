@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import subprocess
 import sys
@@ -13,6 +14,9 @@ import numpy as np
 import pytest
 
 from pymoo_gpuaco.backends import cuda as cuda_backend
+from pymoo_gpuaco.backends.cuda import focused
+from pymoo_gpuaco.backends.cuda.device import sources
+from pymoo_gpuaco.colony import checks
 
 TOOLS = ("memcheck", "racecheck", "initcheck", "synccheck")
 _ERRORS_FOUND = 9  # exit code of a run in which the tool found something
@@ -68,9 +72,10 @@ def every_kernel() -> None:
                 engine.update_trails(TrailUpdate(0.1, ((tour, 5.0),), on_tours_only=True))
             else:
                 engine.update_trails(TrailUpdate(0.1, ((tour, 0.1),), colony_amount=5.0, tau_max=2.0))
-                engine.update_trails(
-                    TrailUpdate(0.1, colony_amount=5.0, ranked=(3.0, 2.0), worst_amount=-1.0)
-                )
+                engine.update_trails(TrailUpdate(0.1, colony_amount=5.0, ranked=(3.0, 2.0, -1.0)))
+        if case.get("memory") != "selective":
+            engine.set_trails([[0, 1], [1, 2]], [1.0, 2.0])
+            engine.trails_of([[0, 1], [2, 3]])
         engine.branching_factor(0.1)
         engine.import_state(engine.export_state())
         engine.improve(np.tile(tour, (9, 1)), 1)
@@ -128,6 +133,26 @@ def every_way_to_climb() -> None:
         if parameters == ways[-1]:  # the rest with the tour in global memory, as that of many cities is
             climber_layout.resident_layout = lambda *_: None
     climber_layout.resident_layout = resident
+
+
+def test_the_run_launches_every_kernel(monkeypatch):
+    """On a device whose kernels do nothing: what there is in the sources is what is launched."""
+    from tests import fake_device  # here: the run itself is a program, which has no package of tests
+
+    driver = fake_device.install(monkeypatch)
+    # what is read back is no tour: it is not checked, and not merged
+    monkeypatch.setattr(checks, "permutations", lambda name, tours, n, **_: np.asarray(tours))
+    monkeypatch.setattr(focused, "merge", lambda tour, other, distance: (other, 0))
+    for name in ("ROUNDS", "FIRST_CYCLE", "GUIDED"):  # which the run changes
+        monkeypatch.setattr(focused, name, getattr(focused, name))
+    every_kernel()
+    kernels = set()
+    for path in sources.folder().rglob("*.cu*"):
+        text = re.sub(r"//[^\n]*", "", path.read_text())
+        found = [name for name, _ in fake_device.KERNEL.findall(text)]
+        assert len(found) == text.count("__global__"), path
+        kernels.update(found)
+    assert driver.launched == kernels
 
 
 def does_not_run(code: int, output: str) -> bool:

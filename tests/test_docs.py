@@ -369,8 +369,12 @@ def test_columns_of_a_result_become_curves():
     }
 
 
-def test_growth_and_kicks_are_drawn(tmp_path):
+def test_growth_kicks_and_islands_are_drawn(tmp_path):
     figures = load_script("generate_figures")
+    islands = {
+        "columns": ["instance", "cities", "islands", "runs", "gap %"],
+        "rows": [["pr1002", 1002, None, 3, 0.2], ["pr1002", 1002, 1, 3, 0.2], ["pr1002", 1002, 2, 3, 0.1]],
+    }
     growth = {
         "columns": ["instance", "cities", "runs", "set-up, s", "time to 1 %, s"],
         "rows": [["a", 1000, 3, 0.01, 0.02], ["b", 2000, 3, 0.02, 0.04], ["c", 4000, 3, 0.04, None]],
@@ -381,6 +385,7 @@ def test_growth_and_kicks_are_drawn(tmp_path):
     }
     for name, shown, words in (
         ("gpu_growth", growth, ("time to 1 %, s", "set-up", "in proportion to n")),
+        ("islands_gpu", islands, ("pr1002", "islands", "gap, %")),
         ("gpu_kicks", kicks, ("pr1002", "mean", "windows whose ants follow the trails, %")),
     ):
         result = {**RESULT, **shown}

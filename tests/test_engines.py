@@ -325,6 +325,23 @@ def test_local_update_makes_ants_spread(backend):
     assert different[1] > different[0]
 
 
+def test_local_evaporation_of_many_ants_is_by_their_number(backend):
+    # 48 ants, twice the 24 for which it is 0.1
+    problem = cloud(40, 3)
+    built = []
+    for xi in (None, 0.05, 0.1):
+        engine = colony(
+            problem, backend, n_ants=48, selection="pseudo_random_proportional", q0=0.9, xi=xi, beta=2.0
+        )
+        engine.reset_trails(1.0)
+        tour = engine.greedy_tour()[0]
+        engine.update_trails(TrailUpdate(0.5, ((tour, 50.0),), on_tours_only=True))
+        engine.construct(1)
+        built.append(engine.tours(range(48)))
+    assert np.array_equal(built[0], built[1])
+    assert not np.array_equal(built[0], built[2])
+
+
 # ---- hill climbers ----------------------------------------------------------------------------------------------
 
 

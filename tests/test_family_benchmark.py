@@ -1,10 +1,13 @@
 """The tests of significance in benchmarks/family.py against published values."""
 
 import importlib
+from argparse import Namespace
 from pathlib import Path
 
 import numpy as np
 import pytest
+
+from pymoo_gpuaco import TSP
 
 pytest.importorskip("scipy")
 
@@ -49,3 +52,15 @@ def test_every_algorithm_is_compared_with_local_search_and_all_but_climbers_with
     for search in (True, False):
         for name in family.algorithms(search):
             assert type(family.make(name, search, "cpu")).__name__ == name
+
+
+def test_the_minutes_are_shared_out_and_a_run_that_the_clock_ends_is_marked(family):
+    # 7 algorithms with local search and 6 without, two budgets: 2 * 3 * 2 * 13 = 156 runs in 0.9 * 26 * 60 s
+    assert family.seconds_of_a_run(26.0, 2, 3) == pytest.approx(9.0)
+    problem = TSP(np.random.default_rng(1).random((12, 2)), best_known=1e-3)  # no tour is as short
+    for tours, cut in ((30, False), (10**9, True)):
+        options = Namespace(seeds=1, seconds=0.05 if cut else 60.0, tours=tours, backend="cpu")
+        cells = dict(
+            zip(family.algorithms(True), family.measure(problem, "tours", True, options), strict=True)
+        )
+        assert [name for name, cell in cells.items() if cell.cut] == (list(cells) if cut else [])

@@ -12,23 +12,24 @@ import pymoo_gpuaco
 from pymoo_gpuaco import folders
 
 PACKAGE = Path(pymoo_gpuaco.__file__).parent
-WEIGH = """
+DRAW = """
 import warnings
 with warnings.catch_warnings(record=True) as caught:
     warnings.simplefilter("always")
     {before}
-    from pymoo_gpuaco.backends.cpu.gain import shortens
-    assert shortens(-1.0, 2.0) and not shortens(-1.0, 1e13)
+    import numpy as np
+    from pymoo_gpuaco.backends.cpu.philox import new_stream
+    assert new_stream(np.uint64(7), 3, 1)[4] == 3
 for told in caught:
     if "pymoo_gpuaco" in str(told.message):
         print(told.message)
 """
 
 
-def weigh(tmp_path, before="", **environment):
-    """Two gains are weighed in a new process; the warnings that it gave."""
+def draw(tmp_path, before="", **environment):
+    """A stream of numbers is begun in a new process; the warnings that it gave."""
     run = subprocess.run(
-        [sys.executable, "-c", WEIGH.format(before=before)],
+        [sys.executable, "-c", DRAW.format(before=before)],
         capture_output=True,
         text=True,
         timeout=120,
@@ -41,15 +42,15 @@ def weigh(tmp_path, before="", **environment):
 
 def test_a_second_process_finds_what_the_first_has_kept_and_a_third_does_without_it(tmp_path):
     cache = tmp_path / "cache"
-    assert weigh(tmp_path, NUMBA_CACHE_DIR=str(cache)) == []
+    assert draw(tmp_path, NUMBA_CACHE_DIR=str(cache)) == []
     kept = list(cache.rglob("*.nbc"))
     assert kept
     times = [file.stat().st_mtime_ns for file in kept]
-    assert weigh(tmp_path, NUMBA_CACHE_DIR=str(cache)) == []
+    assert draw(tmp_path, NUMBA_CACHE_DIR=str(cache)) == []
     assert [file.stat().st_mtime_ns for file in kept] == times
     for file in cache.rglob("*.nb[ic]"):
         file.write_bytes(file.read_bytes()[:100])
-    told = weigh(tmp_path, NUMBA_CACHE_DIR=str(cache))
+    told = draw(tmp_path, NUMBA_CACHE_DIR=str(cache))
     assert len(told) == 1
     assert "could not be read" in told[0]
 
@@ -60,18 +61,18 @@ def test_code_that_was_kept_by_other_sources_is_not_used(tmp_path):
     shutil.copytree(PACKAGE, copy / "pymoo_gpuaco", ignore=shutil.ignore_patterns("__pycache__"))
     cache = tmp_path / "cache"
     environment = {"NUMBA_CACHE_DIR": str(cache), "PYTHONPATH": str(copy)}
-    weigh(tmp_path, **environment)
-    before = len(list(cache.rglob("gain.shortens*.nbc")))
+    draw(tmp_path, **environment)
+    before = len(list(cache.rglob("philox.new_stream*.nbc")))
     other = copy / "pymoo_gpuaco" / "backends" / "cpu" / "graph.py"
     other.write_text(other.read_text() + "# changed\n")
-    weigh(tmp_path, **environment)
-    assert len(list(cache.rglob("gain.shortens*.nbc"))) == before + 1
+    draw(tmp_path, **environment)
+    assert len(list(cache.rglob("philox.new_stream*.nbc"))) == before + 1
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="no limit of file sizes")
 def test_a_full_disk_is_one_warning(tmp_path):
     full = "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (64, 64))"
-    told = weigh(tmp_path, full, NUMBA_CACHE_DIR=str(tmp_path / "cache"))
+    told = draw(tmp_path, full, NUMBA_CACHE_DIR=str(tmp_path / "cache"))
     assert len(told) == 1
     assert "could not be kept" in told[0]
     assert "NUMBA_CACHE_DIR" in told[0]
@@ -98,7 +99,7 @@ def nowhere(tmp_path):
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="the user's folder is elsewhere")
 def test_without_a_folder_to_write_to_a_temporary_one_is_used(tmp_path):
     environment = nowhere(tmp_path)
-    told = weigh(tmp_path, **environment)
+    told = draw(tmp_path, **environment)
     assert len(told) == 1
     assert "is kept in" in told[0]
     assert list(tmp_path.glob("pymoo_gpuaco_*/**/*.nbc"))
@@ -108,7 +109,7 @@ def test_without_a_folder_to_write_to_a_temporary_one_is_used(tmp_path):
 def test_without_any_folder_code_is_compiled_each_time(tmp_path):
     environment = nowhere(tmp_path)
     none = "import tempfile; tempfile.tempdir = '/dev/null'"
-    told = weigh(tmp_path, none, **environment)
+    told = draw(tmp_path, none, **environment)
     assert len(told) == 1
     assert "compiled in every process" in told[0]
 

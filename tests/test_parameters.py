@@ -101,7 +101,7 @@ TABLE = {
     "restart_below": ([0, 1, 0.05], reals(SHARE, (-0.1, 1.1))),
     "variant": (["sync", "relaxed", "selective"], names("sync", "relaxed", "selective")),
     "q0": ([0, 1, 0.9], reals(SHARE, (-0.1, 1.1))),
-    "xi": ([0, 1, 0.1], reals(SHARE, (-0.1, 1.1))),
+    "xi": ([None, 0, 1, 0.1], reals(SHARE, (-0.1, 1.1), optional=True)),
     "local_update_period": ([1, 10**9], counts(COUNT)),
     "trails_per_node": ([1, 1024], counts(THOUSAND, 1024)),
     "deterministic": (
@@ -326,6 +326,16 @@ def test_where_a_rule_changes(selection, switch, left):
 def test_the_size_of_a_tournament_is_that_of_the_paper(n, size):
     assert ColonyParameters().resolved_tournament_size(n) == size
     assert ColonyParameters(tournament_size=3).resolved_tournament_size(n) == 3
+
+
+@pytest.mark.parametrize(
+    ("n_ants", "period", "xi"),
+    [(1, 1, 0.1), (24, 1, 0.1), (48, 1, 0.05), (48, 2, 0.1), (240, 1, 0.01), (240, 5, 0.05)],
+)
+def test_many_ants_evaporate_less_each(n_ants, period, xi):
+    parameters = ColonyParameters(xi=None, local_update_period=period)
+    assert parameters.resolved_xi(n_ants) == pytest.approx(xi)
+    assert ColonyParameters(xi=0.3, local_update_period=period).resolved_xi(n_ants) == 0.3
 
 
 @pytest.mark.parametrize(

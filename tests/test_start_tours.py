@@ -1,11 +1,10 @@
-"""First tours: greedy edge matching against a plain greedy, and the space-filling curve."""
+"""First tours: greedy edge matching against a plain greedy."""
 
 import numpy as np
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pymoo_gpuaco.candidates import curve_tour, greedy_tour, quadrant_lists
+from pymoo_gpuaco.candidates import greedy_tour, quadrant_lists
 from pymoo_gpuaco.problems import TSP, as_instance
 
 
@@ -73,9 +72,9 @@ def cities(draw):
 @settings(deadline=None, max_examples=100)
 def test_first_tours_visit_every_city_once(problem, k):
     instance = as_instance(problem, k)
-    for tour in (greedy_tour(instance), curve_tour(instance.coords)):
-        assert tour.dtype == np.int32
-        assert sorted(tour) == list(range(instance.n))
+    tour = greedy_tour(instance)
+    assert tour.dtype == np.int32
+    assert sorted(tour) == list(range(instance.n))
 
 
 @given(st.integers(3, 150), st.booleans(), st.sampled_from([1, 3, 1000]), st.integers(0, 2**32 - 1))
@@ -106,17 +105,6 @@ def test_quality_on_random_cities():
     quadrants = quadrant_lists(instance.metric, instance.coords, 8)
     assert 1.12 < problem.tour_length(greedy_tour(instance)) / best < 1.19
     assert 1.12 < problem.tour_length(greedy_tour(instance, *quadrants)) / best < 1.19
-    assert 1.30 < problem.tour_length(curve_tour(instance.coords)) / best < 1.45
-
-
-@pytest.mark.parametrize("dimensions", [2, 3])
-def test_the_curve_goes_from_cell_to_neighbouring_cell(dimensions):
-    side = 16 if dimensions == 2 else 8
-    grid = np.stack(np.meshgrid(*[np.arange(float(side))] * dimensions), axis=-1).reshape(-1, dimensions)
-    coords = np.zeros((len(grid), 3))
-    coords[:, :dimensions] = np.random.default_rng(1).permutation(grid)
-    jumps = np.abs(np.diff(coords[curve_tour(coords)], axis=0)).sum(axis=1)
-    assert (jumps == 1).all()
 
 
 def test_tours_do_not_depend_on_the_number_of_threads(monkeypatch):
@@ -124,10 +112,5 @@ def test_tours_do_not_depend_on_the_number_of_threads(monkeypatch):
     tours = []
     for threads in ("1", "5"):
         monkeypatch.setenv("PYMOO_GPUACO_THREADS", threads)
-        tours.append((greedy_tour(instance), curve_tour(instance.coords)))
+        tours.append(greedy_tour(instance))
     np.testing.assert_array_equal(tours[0], tours[1])
-
-
-def test_a_matrix_has_no_curve():
-    with pytest.raises(ValueError, match=r"coords must have shape \(n, 3\), n >= 1, got \(0, 3\)"):
-        curve_tour(as_instance(TSP(matrix=np.ones((4, 4))), 2).coords)

@@ -1,4 +1,4 @@
-"""Deposits by rank, of the worst and by weight of either sign, worked out by hand on four cities in a row."""
+"""Deposits by rank and by weight of either sign, worked out by hand on four cities in a row."""
 
 import numpy as np
 import pytest
@@ -34,24 +34,24 @@ def trails(engine):
 @pytest.mark.parametrize("memory", ["dense", "candidate"])
 @pytest.mark.parametrize("backend", BACKENDS)
 class TestOnEngines:
-    def test_the_best_by_rank_and_the_worst(self, memory, backend):
+    def test_ranks_that_add_and_take(self, memory, backend):
         # 1 evaporates to 0.5. Rank 0 is ant 1, of two ants of length 6 the lower number: 12 / 6 = 2 on 01 12 23 03.
-        # Rank 1 is ant 2: 6 / 6 = 1 on 01 13 23 02. The worst is ant 0: -4 / 8 = -0.5 on 02 12 13 03.
+        # Rank 1 is ant 2: 6 / 6 = 1 on 01 13 23 02. Rank 2 is ant 0: -4 / 8 = -0.5 on 02 12 13 03.
         engine = engine_with_tours(backend, memory=memory)
-        engine.update_trails(TrailUpdate(0.5, ranked=(12.0, 6.0), worst_amount=-4.0))
+        engine.update_trails(TrailUpdate(0.5, ranked=(12.0, 6.0, -4.0)))
         assert trails(engine) == pytest.approx([3.5, 2.0, 3.5, 2.0, 1.0, 1.0])
 
     def test_what_is_added_is_cut_before_anything_is_taken(self, memory, backend):
         # 12: min(2, 0.5 + 2) - 0.5 = 1.5. 13 and 02: 0.5 + 1 - 0.5
         engine = engine_with_tours(backend, memory=memory)
-        engine.update_trails(TrailUpdate(0.5, ranked=(12.0, 6.0), worst_amount=-4.0, tau_max=2.0))
+        engine.update_trails(TrailUpdate(0.5, ranked=(12.0, 6.0, -4.0), tau_max=2.0))
         assert trails(engine) == pytest.approx([2.0, 1.5, 2.0, 1.5, 1.0, 1.0])
 
     def test_no_trail_falls_below_the_lower_limit(self, memory, backend):
-        # the worst takes 16 / 8 = 2 from 02 12 13 03: 0.5 - 2 is cut to 0, the default limit, and to 0.25
+        # the last of three takes 16 / 8 = 2 from 02 12 13 03: 0.5 - 2 is cut to 0, the default limit, and to 0.25
         for limit in (0.0, 0.25):
             engine = engine_with_tours(backend, memory=memory)
-            engine.update_trails(TrailUpdate(0.5, worst_amount=-16.0, tau_min=limit))
+            engine.update_trails(TrailUpdate(0.5, ranked=(0.0, 0.0, -16.0), tau_min=limit))
             assert trails(engine) == pytest.approx([0.5, limit, 0.5, limit, limit, limit])
 
     def test_all_kinds_of_deposits_together(self, memory, backend):
@@ -63,14 +63,14 @@ class TestOnEngines:
         assert trails(engine) == pytest.approx([5.75, 5.0, 5.75, 5.0, 4.75, 4.75])
 
     def test_ranks_beyond_the_last_ant_have_no_effect(self, memory, backend):
-        # the last of three ranks and the worst are the same ant: (8 - 4) / 8 = 0.5 on 02 12 13 03
+        # the last of three ants is of rank 2: 4 / 8 = 0.5 on 02 12 13 03
         engine = engine_with_tours(backend, memory=memory)
-        engine.update_trails(TrailUpdate(0.0, ranked=(0.0, 0.0, 8.0, 100.0), worst_amount=-4.0))
+        engine.update_trails(TrailUpdate(0.0, ranked=(0.0, 0.0, 4.0, 100.0)))
         assert trails(engine) == pytest.approx([1.0, 1.5, 1.0, 1.5, 1.5, 1.5])
 
 
 def test_amounts_by_ant():
-    update = TrailUpdate(0.5, ranked=(3.0, 0.0, 1.0), worst_amount=-2.0)
+    update = TrailUpdate(0.5, ranked=(3.0, 0.0, 1.0, -2.0))
     # by length 2 (ant 1), 4 (ant 0), 4 (ant 3), 5 (ant 2)
     assert update.by_ant(np.array([4.0, 2.0, 5.0, 4.0])) == [(1, 1.5), (3, 0.25), (2, -0.4)]
     assert TrailUpdate(0.5, colony_amount=1.0).by_ant(np.array([4.0])) == []
@@ -90,7 +90,7 @@ def test_a_tour_of_length_zero_counts_one():
         ({"rho": 0.5, "tau_min": 2.0, "tau_max": 1.0}, "tau_max"),
         ({"rho": 0.5, "colony_amount": -1.0}, "colony_amount"),
         ({"rho": 0.5, "ranked": (1.0, float("nan"))}, "finite"),
-        ({"rho": 0.5, "worst_amount": -float("inf")}, "finite"),
+        ({"rho": 0.5, "ranked": (-float("inf"),)}, "finite"),
         ({"rho": 0.5, "deposits": ((TOURS[0], float("inf")),)}, "finite"),
         ({"rho": 0.5, "deposits": ((TOURS[0], -1.0),), "on_tours_only": True}, "on_tours_only"),
         ({"rho": 0.5, "ranked": (1.0,), "on_tours_only": True}, "on_tours_only"),

@@ -28,7 +28,8 @@ class GPUACS(AntColony):
     variant : "sync" (default): all ants make one step, then all the next; "relaxed": each ant walks its whole tour, on
         trails that change meanwhile; "selective": relaxed, with ``trails_per_node`` trails a city, O(n) memory.
     q0 : probability of the greedy choice, in [0, 1]. Default 0.9.
-    xi : local evaporation in [0, 1]; 0 leaves trails alone while ants walk. Default 0.1.
+    xi : local evaporation in [0, 1]; 0 leaves trails alone while ants walk. None (default): 0.1 for up to 24 ants, and
+        in proportion less for more, 2.4 ``local_update_period`` / ``n_ants`` (never above 0.1).
     local_update_period : the local update is made on every which edge an ant takes, >= 1. Default 1.
     trails_per_node : ring of the selective memory, in [1, 1024]. Default 8.
     deterministic : True repeats a run from its seed, whatever the variant. Only "relaxed" and "selective" on CUDA need
@@ -62,7 +63,7 @@ class GPUACS(AntColony):
         pheromone: str = "auto",
         variant: str = "sync",
         q0: Any = 0.9,
-        xi: Any = 0.1,
+        xi: Any = None,
         local_update_period: Any = 1,
         trails_per_node: Any = 8,
         deterministic: Any = False,

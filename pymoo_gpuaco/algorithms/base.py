@@ -91,6 +91,9 @@ class TourAlgorithm(Algorithm):
     backend : "auto" (CUDA where a device is usable, else CPU), "cpu" or "cuda".
     device : number of the CUDA device, >= 0.
     **pymoo_arguments : pymoo's own: ``PYMOO_ARGUMENTS``. Any other name raises TypeError.
+
+    A value out of its range raises ValueError, one of another kind TypeError, here and in the subclasses; both name the
+    parameter, the value and what is allowed.
     """
 
     #: own arguments of the class, which ``setup`` and ``minimize`` take as well
@@ -315,6 +318,10 @@ class TourAlgorithm(Algorithm):
     def _setup(self, problem: Problem, **kwargs: Any) -> None:
         self._check()
         # built here, outside the time that a ("time", ..) termination counts: compilation, neighbour lists, tables
+        self.prepare()
+
+    def prepare(self) -> None:
+        """Build what the next generation would build before it begins, where a copy or a file has left it out."""
         _ = self.engine
 
     def next(self) -> None:

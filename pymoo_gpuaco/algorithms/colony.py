@@ -1,4 +1,4 @@
-"""What the three ant colonies share: their arguments and one iteration."""
+"""What the ant colonies share: their arguments and one iteration."""
 
 from __future__ import annotations
 

@@ -6,7 +6,7 @@ import logging
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from pymoo_gpuaco.backends.errors import BackendUnavailable
+from pymoo_gpuaco.backends.errors import BackendUnavailable, DeviceFailed
 from pymoo_gpuaco.backends.forks import undivided
 from pymoo_gpuaco.backends.protocol import (
     Accepts,
@@ -36,6 +36,7 @@ __all__ = [
     "Builder",
     "ClimberEngine",
     "ColonyEngine",
+    "DeviceFailed",
     "EditsTrails",
     "Engine",
     "FollowsProgress",
@@ -112,7 +113,7 @@ def make_colony(
             with undivided:
                 from pymoo_gpuaco.backends.cpu.windows.engine import CpuFocused, warm_up_focused
 
-            warm_up_focused()
+            warm_up_focused(instance.n)
             return CpuFocused(instance, parameters)
         with undivided:
             from pymoo_gpuaco.backends.cpu.engine import CpuColony, warm_up

@@ -2,7 +2,6 @@
 
 from pymoo_gpuaco.candidates.alpha import AlphaLists, alpha_lists
 from pymoo_gpuaco.candidates.ascent import Ascent, ascend
-from pymoo_gpuaco.candidates.curve import curve_tour
 from pymoo_gpuaco.candidates.lists import Candidates, lists
 from pymoo_gpuaco.candidates.quadrant import quadrant_lists
 from pymoo_gpuaco.candidates.start import greedy_tour
@@ -13,7 +12,6 @@ __all__ = [
     "Candidates",
     "alpha_lists",
     "ascend",
-    "curve_tour",
     "greedy_tour",
     "lists",
     "quadrant_lists",

@@ -69,15 +69,15 @@ def alpha_lists(ascent: Ascent, k: int) -> AlphaLists:
     Raises ValueError if it is more.
     """
     graph = ascent.graph
-    n, m = graph.n, len(graph.u)
+    n = graph.n
     first = np.zeros(n + 1, np.int64)
     np.cumsum(np.bincount(graph.u, minlength=n) + np.bincount(graph.v, minlength=n), out=first[1:])
     most = int(np.diff(first).min())
     if not 1 <= k <= most:
         raise ValueError(f"k must be in [1, {most}] on this graph, got {k}")
     alphas = alpha_values(graph, ascent.pi)
-    edge = np.empty(2 * m, np.int64)
-    _edges_by_city(graph, first[:-1].copy(), edge)
+    # of each city, in their order; both ends of edge e are rows 2 e and 2 e + 1
+    edge = np.argsort(np.stack([graph.u, graph.v], axis=1).ravel(), kind="stable") // 2
     lists = AlphaLists(np.empty((n, k), np.int32), np.empty((n, k)), np.empty((n, k)))
 
     def work(_: int, low: int, high: int) -> None:
@@ -85,15 +85,6 @@ def alpha_lists(ascent: Ascent, k: int) -> AlphaLists:
 
     spread(work, n, thread_count())
     return lists
-
-
-@compiled
-def _edges_by_city(graph, free, edge):  # type: ignore[no-untyped-def]
-    """Write the edges of city i from ``free[i]`` on."""
-    for e in range(graph.u.shape[0]):
-        for c in (graph.u[e], graph.v[e]):
-            edge[free[c]] = e
-            free[c] += 1
 
 
 @compiled

@@ -17,12 +17,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from pymoo_gpuaco.candidates.clusters import find_clusters, shifts
+from pymoo_gpuaco.candidates.clusters import Clusters, find_clusters, shifts
 from pymoo_gpuaco.candidates.complete import CompleteGraph
 from pymoo_gpuaco.candidates.one_tree import find_one_tree, make_one_tree
 from pymoo_gpuaco.candidates.sparse import SparseGraph, pair_lengths, sparse_graph
 from pymoo_gpuaco.colony import checks
-from pymoo_gpuaco.compiled import compiled
 from pymoo_gpuaco.problems.instance import Instance
 
 MAX_ITERATIONS = 1000
@@ -155,10 +154,17 @@ def _city_scales(instance: Instance, ids: NDArray[np.int32]) -> NDArray[np.float
     return np.sqrt(near * near.mean())
 
 
-@compiled
-def _take_step(degree, scale, size, clusters, cluster_size, new_share, step, pi):  # type: ignore[no-untyped-def]
+def _take_step(
+    degree: NDArray[np.int32],
+    scale: NDArray[np.float64],
+    size: float,
+    clusters: Clusters,
+    cluster_size: float,
+    new_share: float,
+    step: NDArray[np.float64],
+    pi: NDArray[np.float64],
+) -> None:
     """Move the penalties of cities and clusters along the subgradient, partly along the step before."""
-    for i in range(pi.shape[0]):
-        new = size * scale[i] * (degree[i] - 2) + cluster_size * clusters.shift[i]
-        pi[i] += new_share * new + (1.0 - new_share) * step[i]
-        step[i] = new
+    new = size * scale * (degree - 2) + cluster_size * clusters.shift[: len(pi)]
+    pi += new_share * new + (1.0 - new_share) * step
+    step[:] = new

@@ -15,7 +15,7 @@ from pymoo_gpuaco.backends.cpu.graph import between
 from pymoo_gpuaco.backends.cpu.threads import spread, thread_count
 from pymoo_gpuaco.candidates.places import Places, find_places
 from pymoo_gpuaco.candidates.tree import LARGEST, SQUARES, SUM, box_nearness, build_tree, nearness
-from pymoo_gpuaco.compiled import compiled, inlined
+from pymoo_gpuaco.compiled import compiled, inlined, inner
 from pymoo_gpuaco.problems.metrics import Metric
 
 PER_QUADRANT = 2
@@ -146,7 +146,7 @@ def _quadrant(dx, dy):  # type: ignore[no-untyped-def]
     return 3
 
 
-@compiled
+@inner
 def _insert(found, point, q, columns, d, position):  # type: ignore[no-untyped-def]
     """Insert into row q, sorted by (nearness, point); what falls off its end is dropped."""
     near, at = found.near, found.at
@@ -178,7 +178,7 @@ def _farthest_of_use(found, tree, box, x, y):  # type: ignore[no-untyped-def]
     return bound
 
 
-@compiled
+@inner
 def _search(measure, tree, p, found):  # type: ignore[no-untyped-def]
     """Find the k points nearest to position p, and of each quadrant the nearest ones."""
     k, n, x, y = found.near.shape[1], tree.x.shape[0], tree.x[p], tree.y[p]
@@ -214,7 +214,7 @@ def _search(measure, tree, p, found):  # type: ignore[no-untyped-def]
                     _insert(found, tree.point, _quadrant(dx, dy), found.per_quadrant, d, position)
 
 
-@compiled
+@inner
 def _choose(tree, found):  # type: ignore[no-untyped-def]
     """Pick the nearest of each quadrant, then the second ones, then the nearest of all; return how many, k at most."""
     k, count = found.near.shape[1], 0
@@ -238,7 +238,7 @@ def _choose(tree, found):  # type: ignore[no-untyped-def]
     return count
 
 
-@compiled
+@inner
 def _fill_row(tree, places, here, m, found, count):  # type: ignore[no-untyped-def]
     """List for the city in slot m of ``places.member``, at place ``here``, k cities in no order.
 
@@ -265,7 +265,7 @@ def _fill_row(tree, places, here, m, found, count):  # type: ignore[no-untyped-d
             other += 1
 
 
-@compiled
+@inner
 def _sort_row(metric, x, y, coords, found, ids, length, city):  # type: ignore[no-untyped-def]
     """Compute the distances of the city's candidates and write those of least (distance, id), sorted."""
     row, row_length = found.row, found.row_length

@@ -16,6 +16,7 @@ from pymoo_gpuaco.algorithms import ALL_ALGORITHMS
 from pymoo_gpuaco.algorithms.base import TourAlgorithm
 from pymoo_gpuaco.cli import options, outputs
 from pymoo_gpuaco.cli.outputs import STDOUT, Output
+from pymoo_gpuaco.islands import Islands
 from pymoo_gpuaco.problems import TSP, load_tsp, read_tour
 
 
@@ -72,6 +73,7 @@ class Job:
     say: TextIO | None  # where progress and summary are printed
     runs: list[Run] = field(default_factory=list)
     interrupted: KeyboardInterrupt | None = None
+    failed: bool = False  # whether a device failed in the middle of a run
 
     def print(self, text: str = "") -> None:
         """Print a line of progress or summary."""
@@ -126,6 +128,7 @@ def _resumed(arguments: argparse.Namespace) -> Any:
         ("--parameters", arguments.parameters),
         ("--start", arguments.start),
         ("--seeds", arguments.seeds != 1),
+        ("--islands", arguments.islands),
     ):
         if given:
             raise ValueError(f"--resume goes on with the run as it was: {option} cannot be given with it")
@@ -137,6 +140,14 @@ def _resumed(arguments: argparse.Namespace) -> Any:
         ) from error
     if not isinstance(algorithm, TourAlgorithm) or algorithm.opt is None:
         raise ValueError(f"--resume {arguments.resume}: it is no state that --save has written")
+    if arguments.scheduler:
+        if not isinstance(algorithm, Islands):
+            raise ValueError(
+                f"--scheduler needs a run of several islands, and {arguments.resume} has one colony"
+            )
+        algorithm.client = arguments.scheduler
+    if arguments.backend != "auto" and isinstance(algorithm, Islands):
+        raise ValueError("--resume goes on with islands as they were: --backend cannot be given with it")
     return algorithm
 
 
@@ -149,8 +160,16 @@ def _parameters(arguments: argparse.Namespace, problems: dict[str, TSP]) -> dict
         (problem,) = problems.values()
         told["sampling"] = read_tour(arguments.start, problem.n_cities)[None]
     told |= {"backend": arguments.backend, "device": arguments.device}
-    ALL_ALGORITHMS[arguments.algorithm](**told)
+    _ = make_algorithm(arguments, told)
     return told
+
+
+def make_algorithm(arguments: argparse.Namespace, parameters: dict[str, Any]) -> TourAlgorithm:
+    """Return a new algorithm, or islands of it where several are asked for."""
+    algorithm: TourAlgorithm = ALL_ALGORITHMS[arguments.algorithm](**parameters)
+    if arguments.islands or arguments.scheduler:
+        return Islands(algorithm, arguments.islands, client=arguments.scheduler or None)
+    return algorithm
 
 
 def _check_outputs(job: Job) -> None:

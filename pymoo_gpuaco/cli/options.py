@@ -10,6 +10,7 @@ from argparse import ArgumentTypeError
 from pathlib import Path
 from typing import Any
 
+from pymoo_gpuaco.algorithms.base import PYMOO_ARGUMENTS
 from pymoo_gpuaco.colony.parameters import LocalSearch
 
 if sys.version_info >= (3, 11):
@@ -77,6 +78,8 @@ def parameters(file: str, assignments: list[tuple[str, Any]]) -> dict[str, Any]:
     if file:
         try:
             told = tomllib.loads(Path(file).read_text(encoding="utf-8"))
+        except OSError as error:
+            raise ValueError(f"--parameters {file}: {error.strerror or error}") from error
         except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
             raise ValueError(f"--parameters {file}: {error}") from error
     for name, value in assignments:
@@ -91,6 +94,11 @@ def parameters(file: str, assignments: list[tuple[str, Any]]) -> dict[str, Any]:
     for name in ("backend", "device", "seed"):
         if name in told:
             raise ValueError(f"{name} has an option of its own: --{name}")
+    for name in PYMOO_ARGUMENTS:
+        if name in told:
+            raise ValueError(
+                f"{name} is for Python; what the command line can set are the options of solve --help"
+            )
     return told
 
 

@@ -10,9 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from pymoo_gpuaco.algorithms import ALL_ALGORITHMS
-from pymoo_gpuaco.backends import compiling
-from pymoo_gpuaco.cli.job import Job, Run, prepare
+from pymoo_gpuaco.backends import DeviceFailed, compiling
+from pymoo_gpuaco.cli.job import Job, Run, make_algorithm, prepare
 from pymoo_gpuaco.cli.keep import keep, keep_statistics
 from pymoo_gpuaco.cli.progress import Progress
 from pymoo_gpuaco.cli.signals import Terminated, undisturbed
@@ -39,6 +38,8 @@ def solve(arguments: argparse.Namespace) -> int:
                 break
     finally:
         status = max(status, keep_statistics(job))
+    if job.failed:
+        return 2
     if job.interrupted is not None and len(job.runs) < len(job.problems) * arguments.seeds:
         return 143 if isinstance(job.interrupted, Terminated) else 130
     return status
@@ -52,7 +53,12 @@ def _run(job: Job, name: str, problem: TSP, seed: int) -> None:
     job.print(f"{name}: {problem.n_cities} cities{known}")
     limit = _time_limit(arguments)
     most = "no time limit" if limit is None else f"at most {limit:g} s"
-    job.print(f"{arguments.algorithm}, seed {seed}, {most}; preparing ..")
+    what = (
+        f"islands of {arguments.algorithm}"
+        if arguments.islands or arguments.scheduler
+        else arguments.algorithm
+    )
+    job.print(f"{what}, seed {seed}, {most}; preparing ..")
     termination = ColonyTermination(
         arguments.target, arguments.stagnation, arguments.generations, limit, stagnation_tours=None
     )
@@ -62,13 +68,13 @@ def _run(job: Job, name: str, problem: TSP, seed: int) -> None:
     try:
         with compiling.announced(job.print):
             if algorithm is None:
-                algorithm = ALL_ALGORITHMS[arguments.algorithm](**job.parameters)
+                algorithm = make_algorithm(arguments, job.parameters)
                 algorithm.setup(problem, termination=termination, seed=seed, callback=progress)
             else:
                 _go_on(algorithm, termination, progress)
                 if arguments.backend != "auto":
                     algorithm.backend, algorithm.device = arguments.backend, arguments.device
-                _ = algorithm.engine
+                algorithm.prepare()
         setup = time.time() - before
         where = "CPU" if algorithm.engine.kind == "cpu" else "GPU"
         job.print(f"ready on the {where} after {setup:.1f} s\n{Progress.HEADER}")
@@ -81,6 +87,17 @@ def _run(job: Job, name: str, problem: TSP, seed: int) -> None:
             return
         result = algorithm.result()
         stopped = "interrupted: SIGTERM" if isinstance(stop, Terminated) else "interrupted from the keyboard"
+    except DeviceFailed as failure:
+        if algorithm is None or algorithm.opt is None:
+            raise
+        print(f"\npymoo-gpuaco: {failure}", file=sys.stderr)
+        job.failed = True
+        result, stopped = algorithm.result(), "a failure of the device"
+    except ConnectionError as error:  # the workers of islands are gone
+        if algorithm is None or algorithm.opt is None:
+            raise
+        result = algorithm.result()
+        stopped = f"lost connection: {error}"
     progress.print(algorithm)
     job.runs.append(
         Run(
@@ -97,7 +114,7 @@ def _run(job: Job, name: str, problem: TSP, seed: int) -> None:
             stopped_by=stopped,
         )
     )
-    if arguments.save:
+    if arguments.save and not job.failed:  # a device that has failed tells its state no more
         with undisturbed():
             write_whole(arguments.save, pickle.dumps(algorithm))
 

@@ -35,6 +35,8 @@ USUAL_KICK_LENGTH = 30
 USUAL_TRIALS = 1.0  # of window search, a city
 # From this size on, "auto" keeps the trails of candidate edges only: 4 n k bytes instead of 4 n^2.
 CANDIDATE_MEMORY_FROM = 10_000
+# Local evaporation of ACS, and updates of an edge between two global ones up to which it is that much.
+_XI, _UPDATES_OF_AN_EDGE = 0.1, 24
 
 
 @dataclass(frozen=True)
@@ -143,7 +145,7 @@ class ColonyParameters:
         for 0.85 and 0.99.
     tournament_size : cities that meet in a tournament (m, paper 004), or None for the paper's choice.
     q0 : probability of the greedy choice in ACS, in [0, 1] (Eq. (1), paper 003).
-    xi : local evaporation of ACS in [0, 1], or 0 for no local update (Eq. (3), paper 003).
+    xi : local evaporation of ACS in [0, 1], or 0 for no local update (Eq. (3), paper 003); None: ``resolved_xi``.
     local_update_period : every which selected edge gets the local update, >= 1 (section 4.2, paper 003).
     together : ACS ants step together; else each walks its whole tour on its own.
     trails_per_node : slots of the selective memory, >= 1.
@@ -167,7 +169,7 @@ class ColonyParameters:
     switch: float | None = None
     tournament_size: int | None = None
     q0: float = 0.0
-    xi: float = 0.0
+    xi: float | None = 0.0
     local_update_period: int = 1
     together: bool = True
     trails_per_node: int = 8
@@ -189,7 +191,8 @@ class ColonyParameters:
             checks.real("switch", self.switch, 0.0, 1.0)
         checks.optional_integer("tournament_size", self.tournament_size, 1, 1024)
         checks.real("q0", self.q0, 0.0, 1.0)
-        checks.real("xi", self.xi, 0.0, 1.0)
+        if self.xi is not None:
+            checks.real("xi", self.xi, 0.0, 1.0)
         checks.integer("local_update_period", self.local_update_period, 1)
         checks.flag("together", self.together)
         checks.integer("trails_per_node", self.trails_per_node, 1, 1024)
@@ -211,6 +214,17 @@ class ColonyParameters:
         if self.memory != "auto":
             return self.memory
         return "dense" if self.candidate_list_size is None or n < CANDIDATE_MEMORY_FROM else "candidate"
+
+    def resolved_xi(self, n_ants: int) -> float:
+        """Local evaporation for m ants: as given, else 0.1 for up to 24 updates of an edge, and in proportion less.
+
+        An edge that all ants take keeps (1 - xi)^(m / period) of its trail above tau_0 until the next global update:
+        0.35 of it with the 10 ants of Dorigo and Gambardella (1997), 0.08 with 24, and with hundreds nothing, so that
+        what was learnt is forgotten before it is used. How much is best: benchmarks/cpu_acs.py.
+        """
+        if self.xi is not None:
+            return float(self.xi)
+        return _XI * min(1.0, _UPDATES_OF_AN_EDGE * self.local_update_period / n_ants)
 
     def switch_left(self, n: int) -> int:
         """Open cities of n at which the rule changes: ``switch`` as given, else where 85 % are visited for the hybrid

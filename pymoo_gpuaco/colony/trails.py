@@ -23,10 +23,9 @@ class TrailUpdate:
     - ``deposits``: (tour, amount) pairs, any number, tours (n,) from anywhere;
     - ``colony_amount`` / its length by every ant of the last construction (>= 0; 0: none does);
     - ``ranked[r]`` / its length by the ant of rank r of the last construction: 0 is the shortest, ties go to the lower
-      number. Ranks beyond the last ant have no effect;
-    - ``worst_amount`` / its length by the ant of the last rank.
+      number. Ranks beyond the last ant have no effect.
 
-    In the last three a tour of length 0 counts as of length |amount|, so adds or takes 1. An edge gets the sum of its
+    In the last two a tour of length 0 counts as of length |amount|, so adds or takes 1. An edge gets the sum of its
     positive amounts, is cut to tau_max, loses the sum of its negative ones, and is cut to tau_min: the order of the
     tours changes nothing but the rounding. Trails stay within [tau_min, tau_max], and tau_min >= 0.
 
@@ -43,7 +42,6 @@ class TrailUpdate:
     tau_min: float = 0.0
     tau_max: float = float("inf")
     ranked: tuple[float, ...] = ()
-    worst_amount: float = 0.0
 
     def __post_init__(self) -> None:
         """Validate; written so that NaN fails."""
@@ -53,12 +51,10 @@ class TrailUpdate:
             raise ValueError(f"0 <= tau_min <= tau_max must hold, got {self.tau_min} and {self.tau_max}")
         if not 0.0 <= self.colony_amount < math.inf:
             raise ValueError(f"colony_amount must be in [0, inf), got {self.colony_amount}")
-        amounts = (*self.ranked, self.worst_amount, *(amount for _, amount in self.deposits))
+        amounts = (*self.ranked, *(amount for _, amount in self.deposits))
         if not all(map(math.isfinite, amounts)):
             raise ValueError(f"amounts must be finite, got {amounts}")
-        if self.on_tours_only and (
-            self.colony_amount or self.ranked or self.worst_amount or min(amounts) < 0.0
-        ):
+        if self.on_tours_only and (self.colony_amount or self.ranked or min(amounts, default=0.0) < 0.0):
             raise ValueError("with on_tours_only there are deposits of amounts >= 0 and no others")
 
     def written_out(self, tours: NDArray[np.int32], lengths: NDArray[np.float64]) -> TrailUpdate:
@@ -70,23 +66,16 @@ class TrailUpdate:
             ]
         ants += self.by_ant(lengths)
         deposits = (*self.deposits, *((tours[ant], amount) for ant, amount in ants))
-        return replace(self, deposits=deposits, colony_amount=0.0, ranked=(), worst_amount=0.0)
+        return replace(self, deposits=deposits, colony_amount=0.0, ranked=())
 
     def by_ant(self, lengths: NDArray[np.float64]) -> list[tuple[int, float]]:
-        """Amounts of ``ranked`` and ``worst_amount`` as (ant, amount) for ants of these lengths (m,).
-
-        Amounts are not 0, and no ant is listed twice: the last rank's are added up.
-        """
-        if not (self.ranked or self.worst_amount):
+        """Amounts of ``ranked`` that are not 0 as (ant, amount), for ants of these lengths (m,)."""
+        if not self.ranked:
             return []
         order = np.argsort(lengths, kind="stable")
-        shares = np.zeros(len(order))
-        few = min(len(order), len(self.ranked))
-        shares[:few] = self.ranked[:few]
-        shares[-1] += self.worst_amount
         return [
             (int(ant), per_length(float(share), float(lengths[ant])))
-            for ant, share in zip(order, shares, strict=True)
+            for ant, share in zip(order, self.ranked, strict=False)
             if share
         ]
 

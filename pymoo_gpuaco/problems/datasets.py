@@ -88,8 +88,9 @@ def load_tsp(name_or_path: str | PathLike[str]) -> TSP:
     close = difflib.get_close_matches(name, known, n=3)
     hint = f" Did you mean {' or '.join(close)}?" if close else ""
     place = f"{DATA_VARIABLE}={folder} has no such file" if folder else f"{DATA_VARIABLE} names no folder"
+    nor_file = ", and there is no such file" if path.suffix or len(path.parts) > 1 else ""
     raise ValueError(
-        f"unknown instance {text!r}.{hint} Shipped are {', '.join(available_instances())}; {place}. "
+        f"unknown instance {text!r}{nor_file}.{hint} Shipped are {', '.join(available_instances())}; {place}. "
         f"A path to a .tsp file works too."
     )
 

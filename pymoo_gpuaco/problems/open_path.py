@@ -25,6 +25,8 @@ class OpenPath(TSP):
     distances : (n, n) matrix as `TSP` takes it, row = from, or a `TSP`, whose matrix is taken; n >= 3.
     start : city to begin at, in [0, n - 1], or None.
     name : a title, kept as `label`.
+
+    Raises ValueError or TypeError for a matrix that is none, and for a `start` that is no city.
     """
 
     def __init__(self, distances: ArrayLike | TSP, start: int | None = None, name: str | None = None) -> None:

@@ -9,10 +9,10 @@ from pymoo_gpuaco.backends.cpu.philox import STREAM_CONSTRUCTION, new_stream, ne
 from pymoo_gpuaco.backends.cpu.selection import roulette_among_candidates
 from pymoo_gpuaco.backends.cpu.tabu import Tabu, clear, visit
 from pymoo_gpuaco.backends.cpu.trails import CANDIDATE, SELECTIVE, blend_edge, read_trail
-from pymoo_gpuaco.compiled import allocating, compiled
+from pymoo_gpuaco.compiled import allocating, inner
 
 
-@compiled
+@inner
 def _weigh_candidates(graph, t, eta_beta, i, rule, weights):  # type: ignore[no-untyped-def]
     k = graph.neighbours.shape[1]
     if t.kind == SELECTIVE:
@@ -33,7 +33,7 @@ def _weigh_candidates(graph, t, eta_beta, i, rule, weights):  # type: ignore[no-
         weights[r] = power(np.float64(tau), rule.alpha) * eta_beta[i, r]
 
 
-@compiled
+@inner
 def pseudo_random_proportional(graph, t, eta_beta, i, tabu, rule, rng, weights, cities, chances):  # type: ignore[no-untyped-def]
     """Eqs. (1) and (2), paper 003: the best candidate with probability q0, else roulette among them."""
     _weigh_candidates(graph, t, eta_beta, i, rule, weights)

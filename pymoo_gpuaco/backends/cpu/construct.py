@@ -25,7 +25,7 @@ from pymoo_gpuaco.backends.cpu.selection import (
 )
 from pymoo_gpuaco.backends.cpu.tabu import clear, visit
 from pymoo_gpuaco.backends.cpu.trails import DENSE
-from pymoo_gpuaco.compiled import allocating, compiled, inlined
+from pymoo_gpuaco.compiled import allocating, compiled, inlined, inner
 
 UNFINISHED = -1  # first city of a tour that an interrupt or the clock left in pieces
 
@@ -67,7 +67,7 @@ def edge_weight(tau, d, near, rule):  # type: ignore[no-untyped-def]
     return power(np.float64(tau), rule.alpha) * power(near / max(d, rule.shortest), rule.beta)
 
 
-@compiled
+@inner
 def best_remaining(graph, t, i, tabu, rule):  # type: ignore[no-untyped-def]
     """Greedy choice when all candidates are visited: the open city with the largest weight (section 3.1.1, paper 003).
 
@@ -126,7 +126,7 @@ def next_among_all(choice, i, tabu, rule, rng):  # type: ignore[no-untyped-def]
     return roulette_over_row(weights, tabu.visited, rng)
 
 
-@compiled
+@inner
 def _walk(graph, t, weights, rule, tabu, rng, cities, chances, tours, ant, stop):  # type: ignore[no-untyped-def]
     """One ant of ``build_tours_from_candidates``; apart, as that one allocates."""
     n = tours.shape[1]

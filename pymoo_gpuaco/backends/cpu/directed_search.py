@@ -23,10 +23,10 @@ from pymoo_gpuaco.backends.cpu.local_search import (
     undo,
 )
 from pymoo_gpuaco.backends.cpu.philox import STREAM_KICKS, new_stream, next_below
-from pymoo_gpuaco.compiled import allocating, compiled
+from pymoo_gpuaco.compiled import allocating, compiled, inner
 
 
-@compiled
+@inner
 def swap_stretches(w, first, a, b):  # type: ignore[no-untyped-def]
     """Let the stretches of ``a`` and ``b`` cities from position ``first`` on change places, each in its direction.
 
@@ -38,7 +38,7 @@ def swap_stretches(w, first, a, b):  # type: ignore[no-untyped-def]
     turn(w, (first + b) % n, a)
 
 
-@compiled
+@inner
 def cycle_stretches(w, first, a, b):  # type: ignore[no-untyped-def]
     """Make the cycle in which two stretches change places; the longest of them and of the rest does not move."""
     n = w.tour.shape[0]
@@ -53,14 +53,14 @@ def cycle_stretches(w, first, a, b):  # type: ignore[no-untyped-def]
         swap_stretches(w, (first + a + b) % n, c, a)
 
 
-@compiled
+@inner
 def _distance_on(w, i, j):  # type: ignore[no-untyped-def]
     """Steps from city i on to city j along the tour."""
     steps = w.position[j] - w.position[i]
     return steps + w.tour.shape[0] if steps < 0 else steps
 
 
-@compiled
+@inner
 def improve_from(graph, w, a):  # type: ignore[no-untyped-def]
     """Make the best move found that replaces the edge from city ``a`` on; its change of length, 0.0 if there is none.
 
@@ -121,7 +121,7 @@ def search(graph, w):  # type: ignore[no-untyped-def]
     return total
 
 
-@compiled
+@inner
 def kick(graph, w, longest, rng):  # type: ignore[no-untyped-def]
     """Turn the order of three adjacent stretches round, each of 1 .. ``longest`` cities; the change of length.
 

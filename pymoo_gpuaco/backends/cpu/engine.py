@@ -292,7 +292,8 @@ class CpuColony:
     def _walk_with_local_update(self, seed: np.uint64) -> None:
         """One thread: the ants of ACS read what the others have just written, in a fixed order."""
         p = self.parameters
-        period = p.local_update_period if p.xi > 0.0 else self.instance.n + 1  # xi = 0: no update
+        xi = p.resolved_xi(self.n_ants)
+        period = p.local_update_period if xi > 0.0 else self.instance.n + 1  # xi = 0: no update
         acs.build_tours_acs(
             self._graph,
             self._trails,
@@ -300,7 +301,7 @@ class CpuColony:
             self._rule,
             self._ant_tabus,
             seed,
-            float(p.xi),
+            xi,
             self._tau0,
             int(period),
             bool(p.together),

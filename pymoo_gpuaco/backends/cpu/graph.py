@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pymoo_gpuaco.compiled import compiled, inlined
+from pymoo_gpuaco.compiled import compiled, inlined, inner
 from pymoo_gpuaco.problems.instance import Instance
 from pymoo_gpuaco.problems.metrics import Metric, distances
 
@@ -34,7 +34,7 @@ class Graph(NamedTuple):
     neighbour_distances: np.ndarray  # (n, k) float64
 
 
-@compiled
+@inner
 def _other_metric(metric, x1, y1, z1, x2, y2, z2):  # type: ignore[no-untyped-def]
     """All metrics but EUC."""
     dx, dy, dz = x1 - x2, y1 - y2, z1 - z2

@@ -15,7 +15,7 @@ import numpy as np
 from pymoo_gpuaco.backends.cpu.gain import shortens
 from pymoo_gpuaco.backends.cpu.graph import distance, tour_length
 from pymoo_gpuaco.backends.cpu.philox import STREAM_KICKS, new_stream, next_below
-from pymoo_gpuaco.compiled import allocating, compiled, inlined
+from pymoo_gpuaco.compiled import allocating, compiled, inlined, inner
 
 MAX_SEGMENT = 3  # cities that one Or-opt move carries at most (Or, 1976)
 NOT_LOGGING = -1
@@ -80,7 +80,7 @@ def pop(w):  # type: ignore[no-untyped-def]
     return city
 
 
-@compiled
+@inner
 def load_tour(w, tour):  # type: ignore[no-untyped-def]
     """Copy a tour into the workspace; the work queue is empty then."""
     n = tour.shape[0]
@@ -92,7 +92,7 @@ def load_tour(w, tour):  # type: ignore[no-untyped-def]
         w.position[tour[p]] = p
 
 
-@compiled
+@inner
 def store_tour(w, tour):  # type: ignore[no-untyped-def]
     """Copy the workspace's tour out; a loop, as a slice assignment takes seconds more to compile."""
     for p in range(tour.shape[0]):
@@ -113,7 +113,7 @@ def before(w, city):  # type: ignore[no-untyped-def]
     return w.tour[np.uint32(p - 1 if p > 0 else w.tour.shape[0] - 1)]
 
 
-@compiled
+@inner
 def _reverse_positions(w, first, count):  # type: ignore[no-untyped-def]
     """Reverse ``count`` cities from position ``first`` on, round the end of the array; its own inverse."""
     n = w.tour.shape[0]
@@ -135,7 +135,7 @@ def _reverse_positions(w, first, count):  # type: ignore[no-untyped-def]
             j = n - 1
 
 
-@compiled
+@inner
 def turn(w, first, count):  # type: ignore[no-untyped-def]
     """Reverse ``count`` cities from position ``first`` on, and note it where reversals are logged."""
     if w.logged[0] >= 0:
@@ -145,7 +145,7 @@ def turn(w, first, count):  # type: ignore[no-untyped-def]
     _reverse_positions(w, first, count)
 
 
-@compiled
+@inner
 def reverse_path(w, outside, first, last):  # type: ignore[no-untyped-def]
     """Reverse the path first .. last, where ``outside`` is the tour neighbour of ``first`` that is not on it.
 
@@ -165,7 +165,7 @@ def reverse_path(w, outside, first, last):  # type: ignore[no-untyped-def]
     turn(w, i, count)
 
 
-@compiled
+@inner
 def move_segment(w, s1, s2, c, flip):  # type: ignore[no-untyped-def]
     """Or-opt: carry the segment s1 .. s2 (in tour order) between c and the city after c, turned if ``flip``."""
     p, nx = before(w, s1), after(w, s2)
@@ -176,7 +176,7 @@ def move_segment(w, s1, s2, c, flip):  # type: ignore[no-untyped-def]
         reverse_path(w, c, s2, s1)
 
 
-@compiled
+@inner
 def undo(w):  # type: ignore[no-untyped-def]
     """Take back every logged reversal, the newest first."""
     for e in range(w.logged[0] - 1, -1, -1):
@@ -286,7 +286,7 @@ def search(graph, w, with_or_opt):  # type: ignore[no-untyped-def]
     return total
 
 
-@compiled
+@inner
 def push_changed(w, reference, directed):  # type: ignore[no-untyped-def]
     """Queue every city, in tour order, that has other tour neighbours than in the reference.
 
@@ -314,7 +314,7 @@ def tour_neighbours(tour, reference):  # type: ignore[no-untyped-def]
         reference[tour[p], 1] = tour[p + 1 if p + 1 < n else 0]
 
 
-@compiled
+@inner
 def _kick(graph, w, longest, rng):  # type: ignore[no-untyped-def]
     """Two adjacent stretches of 1 .. ``longest`` cities change places (a double bridge); the change of length."""
     n = w.tour.shape[0]
@@ -340,7 +340,7 @@ def _kick(graph, w, longest, rng):  # type: ignore[no-untyped-def]
     return delta
 
 
-@compiled
+@inner
 def kick_and_repair(graph, w, with_or_opt, kicks, longest, rng):  # type: ignore[no-untyped-def]
     """Iterated local search with kicks of a few cities; the change of length (<= 0).
 

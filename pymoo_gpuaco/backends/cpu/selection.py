@@ -12,7 +12,7 @@ import math
 import numpy as np
 
 from pymoo_gpuaco.backends.cpu.philox import next_below, next_uniform
-from pymoo_gpuaco.compiled import allocating, compiled, inlined
+from pymoo_gpuaco.compiled import allocating, inlined, inner
 
 ROULETTE, RACE, TRIAL, HYBRID, ACCEPTANCE_TOURNAMENT, COMPRESSED = 0, 1, 2, 3, 4, 5
 
@@ -47,7 +47,7 @@ def roulette_among_candidates(candidates, weights, visited, cities, chances, rng
     return chosen
 
 
-@compiled
+@inner
 def race_among_candidates(candidates, weights, visited, rng):  # type: ignore[no-untyped-def]
     """Weighted reservoir sampling of one item (section 4.2.2, paper 001): the least -log(u) / w wins."""
     best, chosen = np.inf, np.int64(-1)
@@ -59,7 +59,7 @@ def race_among_candidates(candidates, weights, visited, rng):  # type: ignore[no
     return chosen
 
 
-@compiled
+@inner
 def roulette_over_row(weights, visited, rng):  # type: ignore[no-untyped-def]
     """SelectionWithoutCompression (section IV.B.1, paper 000): visited cities count as weight 0."""
     total = 0.0
@@ -77,7 +77,7 @@ def roulette_over_row(weights, visited, rng):  # type: ignore[no-untyped-def]
     return chosen
 
 
-@compiled
+@inner
 def roulette_over_unvisited(weights, unvisited, left, rng):  # type: ignore[no-untyped-def]
     """SelectionWithCompression (section IV.B.2, paper 000): only open cities are read."""
     total = 0.0
@@ -95,7 +95,7 @@ def roulette_over_unvisited(weights, unvisited, left, rng):  # type: ignore[no-u
     return chosen
 
 
-@compiled
+@inner
 def race_over_unvisited(weights, unvisited, left, rng):  # type: ignore[no-untyped-def]
     """Weighted reservoir sampling over all open cities (Fig. 7, paper 001)."""
     best, chosen = np.inf, np.int64(-1)
@@ -108,7 +108,7 @@ def race_over_unvisited(weights, unvisited, left, rng):  # type: ignore[no-untyp
     return chosen
 
 
-@compiled
+@inner
 def stochastic_trial(prefix, visited, trials, rng):  # type: ignore[no-untyped-def]
     """Section IV.B.3, paper 000: draw from the sums over all cities; -1 if ``trials`` draws hit visited ones.
 
@@ -129,7 +129,7 @@ def stochastic_trial(prefix, visited, trials, rng):  # type: ignore[no-untyped-d
     return np.int64(-1)
 
 
-@compiled
+@inner
 def stochastic_acceptance(weights, row_max, visited, trials, rng):  # type: ignore[no-untyped-def]
     """Paper 004, section IV.B: a city at random is taken with probability w / row maximum; -1 after ``trials``."""
     n = weights.shape[0]

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from pymoo_gpuaco.compiled import allocating, compiled, inlined
+from pymoo_gpuaco.compiled import compiled, inlined, inner
 
 DENSE, CANDIDATE, SELECTIVE = 0, 1, 2
 
@@ -59,7 +59,7 @@ def read_trail(t, i, j):  # type: ignore[no-untyped-def]
     return t.rest[0] if s < 0 else t.tau[i, s]
 
 
-@compiled
+@inner
 def write_trail(t, i, j, value):  # type: ignore[no-untyped-def]
     """Set the trail of i -> j; without a slot, the selective memory overwrites its oldest one (paper 003, Fig. 5)
     and the candidate memory keeps nothing.
@@ -76,8 +76,7 @@ def write_trail(t, i, j, value):  # type: ignore[no-untyped-def]
     t.tau[i, s] = value
 
 
-@allocating
-def fill(t, value):  # type: ignore[no-untyped-def]
+def fill(t: Trails, value: np.float32) -> None:
     """Set every trail to ``value`` and empty the selective memory."""
     t.tau[:] = value
     t.rest[0] = value
@@ -96,8 +95,7 @@ def evaporate_rows(t, first, last, rho, tau_min, tau_max):  # type: ignore[no-un
             t.tau[i, s] = min(high, max(low, t.tau[i, s] * keep))
 
 
-@compiled
-def evaporate_rest(t, rho, tau_min, tau_max):  # type: ignore[no-untyped-def]
+def evaporate_rest(t: Trails, rho: float, tau_min: float, tau_max: float) -> None:
     """Evaporate the trail that all edges without a slot share."""
     t.rest[0] = min(np.float32(tau_max), max(np.float32(tau_min), t.rest[0] * np.float32(1.0 - rho)))
 
@@ -120,7 +118,7 @@ def deposit(t, tour, amount, tau_min, tau_max, symmetric):  # type: ignore[no-un
         i = j
 
 
-@compiled
+@inner
 def blend_edge(t, i, j, share, target, symmetric):  # type: ignore[no-untyped-def]
     """tau <- (1 - share) tau + share target on one edge: both updates of ACS (Eqs. (3) and (4), paper 003)."""
     keep, add = np.float32(1.0 - share), np.float32(share * target)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from typing import Any
 
 __all__ = ["devices", "why_unavailable"]
@@ -18,9 +17,7 @@ def why_unavailable() -> str | None:
     except RuntimeError as error:
         return str(error)
     if count == 0:
-        visible = os.environ.get("CUDA_VISIBLE_DEVICES")
-        hidden = f" (CUDA_VISIBLE_DEVICES is {visible!r})" if visible is not None else ""
-        return f"the driver sees no CUDA device{hidden}; backend='cpu' needs none"
+        return f"the driver sees no CUDA device{context.hidden_devices()}; backend='cpu' needs none"
     try:
         compiler.nvcc_path()
         sources.folder()

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import time
+from dataclasses import replace
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from pymoo_gpuaco.backends.cuda.device import Device, DeviceLimits, Part
+from pymoo_gpuaco.backends.cuda.device import Device, DeviceLimits, Part, key_of_launch
 from pymoo_gpuaco.backends.cuda.improver import DIRECTED
 from pymoo_gpuaco.backends.cuda.instance.cities import Cities
 from pymoo_gpuaco.backends.cuda.instance.lists import ListPlan, Neighbours
 from pymoo_gpuaco.backends.cuda.search.at_hand import ToursAtHand
 from pymoo_gpuaco.backends.cuda.search.by_windows import make_search
-from pymoo_gpuaco.backends.cuda.tours.measure import Measure
+from pymoo_gpuaco.backends.cuda.slices import slices
+from pymoo_gpuaco.backends.cuda.tours.measure import Measure, Told
 from pymoo_gpuaco.backends.cuda.tours.tours import Tours
 from pymoo_gpuaco.backends.cuda.trails.rings import Rings
 from pymoo_gpuaco.backends.cuda.trails.trails import Trails
@@ -41,7 +45,9 @@ def default_ants(n: int, parameters: ColonyParameters, limits: DeviceLimits) -> 
 
 
 class CudaColony:
-    """``AheadEngine`` on one CUDA device.
+    """``AheadEngine`` and ``Stoppable`` on one CUDA device.
+
+    Only a generation that may be long ends early, between two of the launches that it is cut into, see ``slices``.
 
     Parameters
     ----------
@@ -72,7 +78,9 @@ class CudaColony:
         cities = Cities(self.device, instance)
         measure = Measure(self.device, cities)
         self._tours = Tours(self.device, measure, m, instance.n)
-        setting = Setting(self.device, cities, parameters, m)
+        together = parameters.selection == ACS and parameters.together
+        self._slices = slices(instance.n, m, parameters, together)
+        setting = Setting(self.device, cities, replace(parameters, n_ants=m), self._slices.ants)
         self.trails: Trails | Rings
         self.walk: Walk
         if parameters.memory == "selective":
@@ -84,7 +92,9 @@ class CudaColony:
             self.trails, self.walk = trails, _walk(setting, trails)
         search = parameters.local_search
         self._search = (
-            None if search is None else make_search(self.device, cities, search, parameters.candidates, m)
+            None
+            if search is None
+            else make_search(self.device, cities, search, advice, parameters.candidates, self._slices.ants)
         )
         self._at_hand = ToursAtHand(self.device, measure, self._search, instance.n, advice)
         neighbours = Neighbours(self.device, instance)
@@ -93,9 +103,13 @@ class CudaColony:
             parts.append(self._search)
         self.device.set_up(parts, advice)
         self._begun: int | None = None  # key of the construction that ``begin`` has started
-        # ants of ACS change the trails
+        self._moment: float | None = None
+        self._home = m  # ants whose tours the construction under way, or the last, has built
+        self._rescued: tuple[NDArray[np.int32], float] | None = None
+        # ants of ACS change the trails; and who waits between launches does so in ``construct``
         self.works_ahead = False
-        if isinstance(self.trails, Trails) and parameters.selection != ACS:
+        cut = self._slices.several(m)
+        if isinstance(self.trails, Trails) and parameters.selection != ACS and not cut:
             with self.device.working():
                 self.works_ahead = self.trails.make_room_to_hold()
 
@@ -124,8 +138,8 @@ class CudaColony:
 
     @property
     def n_built(self) -> int:
-        """Tours of a construction: one an ant."""
-        return self.n_ants
+        """Tours of a construction: one an ant that came home, at least 1."""
+        return max(1, self._home)
 
     def greedy_tour(self, start: int = 0) -> tuple[NDArray[np.int32], float]:
         """Nearest-neighbour tour from city ``start``, ties to the lower number, and its length."""
@@ -142,23 +156,74 @@ class CudaColony:
 
     def construct(self, key: int) -> NDArray[np.float64]:
         """Build and improve m tours; return their exact lengths (m,). ``key`` in [0, 2**64)."""
+        self._rescued = None
+        before = self._tours.told
         with self.device.working():
-            if self._begun != key:
-                self._start(key)
-            self._begun = None
-            told = self._tours.take_next()
-            if self._search is not None:
-                length = float(told.lengths[told.shortest])
-                self._search.remember(self.device.arrays["tours"], told.shortest, length)
+            try:
+                if self._begun != key:
+                    self._start(key)
+                self._begun = None
+                told = self._tours.take_next()
+                if self._search is not None:
+                    length = float(told.lengths[told.shortest])
+                    self._search.remember(self.device.arrays["tours"], told.shortest, length)
+            except KeyboardInterrupt:
+                self._begun = None
+                self._rescued = self._best_so_far(before)
+                raise
         return told.lengths.copy()
 
     def _start(self, key: int) -> None:
         """Launch all of a construction; the tours of the last one stay."""
-        a = self.device.arrays
-        self.walk.build(key, a["next_tours"])
-        if self._search is not None:
-            self._search.improve(key, a["next_tours"], self.n_ants)
+        m = self.n_ants
+        self._home = 0
+        for number, first in enumerate(range(0, m, self._slices.ants)):
+            if number > 0 and self._late():
+                break
+            self._send(key, number, first, min(self._slices.ants, m - first))
+        if self._home < m:
+            self._tours.repeat_next(self._tours.measure_some(self._home).shortest, self._home)
         self._tours.measure_next()
+
+    def _send(self, key: int, number: int, first: int, ants: int) -> None:
+        """Launch the walk and the search of some ants."""
+        tours = self.device.arrays.address("next_tours") + 4 * self.instance.n * first
+        launches = self._slices.kicks
+        number *= len(launches)
+        self.walk.build(key_of_launch(key, number), tours, ants)
+        if self._search is None:
+            self._home = first + ants
+            return
+        for turn, kicks in enumerate(launches):
+            if turn > 0 and self._late():
+                break
+            self._search.improve(key_of_launch(key, number + turn), tours, ants, kicks)
+            self._home = first + ants
+
+    # ---- Stoppable
+
+    def stop_at(self, moment: float | None) -> None:
+        """Let constructions that follow end soon after this ``time.monotonic()``."""
+        self._moment = moment
+
+    def rescued(self) -> tuple[NDArray[np.int32], float] | None:
+        """Return the shortest tour of a construction that an interrupt ended, see ``Stoppable``."""
+        return self._rescued
+
+    def _late(self) -> bool:
+        """Wait for what has been launched; whether time is over then."""
+        self.device.mark()
+        self.device.wait()
+        return self._moment is not None and time.monotonic() >= self._moment
+
+    def _best_so_far(self, before: Told | None) -> tuple[NDArray[np.int32], float]:
+        """Shortest tour of the construction under way, and its length; ``before``: the last one as it was told."""
+        told = self._tours.told
+        if told is None or told is before:  # the tours have not been taken yet
+            if self._home == 0:
+                return self._tours.greedy(0)
+            told = self._tours.measure_some(self._home)
+        return told.tour.copy(), float(told.lengths[told.shortest])
 
     def improve(self, tours: ArrayLike, key: int) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
         """Local search on any number of tours (m, n); return copies and their exact lengths (m,)."""

@@ -49,7 +49,7 @@ class CudaImprover:
         self.device = Device(device)
         cities = Cities(self.device, instance)
         measure = Measure(self.device, cities)
-        part = make_search(self.device, cities, search, candidates)
+        part = make_search(self.device, cities, search, _ADVICE, candidates)
         self._at_hand = ToursAtHand(self.device, measure, part, instance.n, _ADVICE)
         self.device.set_up([cities, Neighbours(self.device, instance), measure, part, self._at_hand], _ADVICE)
 

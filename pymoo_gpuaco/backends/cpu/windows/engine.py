@@ -24,6 +24,7 @@ from pymoo_gpuaco.backends.focused_state import pack, unpack
 from pymoo_gpuaco.backends.protocol import Kind
 from pymoo_gpuaco.backends.state import State, stored_integers
 from pymoo_gpuaco.candidates import greedy_tour
+from pymoo_gpuaco.candidates.sparse import list_lengths
 from pymoo_gpuaco.colony import checks, immigrants
 from pymoo_gpuaco.colony.cooling import Cooling
 from pymoo_gpuaco.colony.focused import FocusedParameters
@@ -96,8 +97,7 @@ class CpuFocused:
 
     def _heuristic(self, beta: float) -> NDArray[np.float64]:
         """eta^beta (n, k) of the candidate edges; at distance 0 the shortest other edge counts, halved."""
-        candidates = self._search.units.candidates
-        d = self.instance.distance(np.arange(self.instance.n)[:, None], candidates)
+        d = list_lengths(self.instance, self._search.units.candidates)
         positive = d[d > 0]
         return np.maximum(d, float(positive.min()) / 2.0 if positive.size else 1.0) ** -beta
 
@@ -307,17 +307,24 @@ class CpuFocused:
         told.restore(self._cooling)
 
 
+def warm_up_focused(n: int) -> None:
+    """Compile what focused ants call on an instance of n cities, and nothing else."""
+    usual = FocusedParameters()
+    _warm_up(n <= usual.whole_up_to, usual.iterations(n) > 0)
+
+
 @functools.cache
-def warm_up_focused() -> None:
-    """Compile what focused ants call, on a few cities."""
+def _warm_up(whole: bool, ascends: bool) -> None:
+    """The same on a few cities, as one tour or by windows, with penalties or without."""
     places = np.random.default_rng(0).random((80, 2))
-    instance = as_instance(TSP(places, metric="EXACT"), 8)
-    for whole_up_to in (80, 8):
-        engine = CpuFocused(
-            instance, ColonyParameters(), FocusedParameters(whole_up_to=whole_up_to, trials=64, window=64)
-        )
-        engine.reset_trails(1.0)
-        for key in range(3):
-            engine.construct(key)
-        engine.update_trails(TrailUpdate(0.5, ((engine.tours([0])[0], 1.0),)))
-        engine.branching_factor(0.05)
+    focused = FocusedParameters(
+        whole_up_to=80 if whole else 8, ascent=1 if ascends else 0, trials=64, window=64
+    )
+    engine = CpuFocused(as_instance(TSP(places, metric="EXACT"), 8), ColonyParameters(), focused)
+    engine.reset_trails(1.0)
+    for key in range(3):
+        engine.construct(key)
+    engine._dirty[:] = 0  # kicks begin
+    engine.construct(3)
+    engine.update_trails(TrailUpdate(0.5, ((engine.tours([0])[0], 1.0),)))
+    engine.branching_factor(0.05)

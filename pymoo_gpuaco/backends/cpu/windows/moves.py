@@ -10,7 +10,7 @@ Operational Research 126, 2000, section 4.3) with three edges, evaluated without
 from __future__ import annotations
 
 from pymoo_gpuaco.backends.cpu.windows.window import LOG, LOGGED, NOBODY, QUEUE_HEAD, QUEUED, cost, index
-from pymoo_gpuaco.compiled import compiled, inlined
+from pymoo_gpuaco.compiled import inlined, inner
 
 DEPTH = 3  # basis moves after one another
 # Reversals that one call of improve may log; with fewer left the log counts as full.
@@ -31,7 +31,7 @@ def _step(order, where, m, c, direction):  # type: ignore[no-untyped-def]
     return order[index(p)]
 
 
-@compiled
+@inner
 def reverse(order, where, m, first, count):  # type: ignore[no-untyped-def]
     """Turn ``count`` positions from ``first`` on around."""
     i, j = first, first + count - 1
@@ -71,7 +71,7 @@ def flip(order, where, log, state, m, direction, a, b):  # type: ignore[no-untyp
     return direction
 
 
-@compiled
+@inner
 def undo(order, where, log, state, m, until):  # type: ignore[no-untyped-def]
     """Take back all reversals but the first ``until``."""
     for r in range(state[LOGGED] - 1, until - 1, -1):
@@ -237,7 +237,7 @@ def improve(units, w, m, t1):  # type: ignore[no-untyped-def]
     return 0.0
 
 
-@compiled
+@inner
 def repair(units, w, m, can_undo):  # type: ignore[no-untyped-def]
     """Improve from the queued cities until none is left; return the gain.
 

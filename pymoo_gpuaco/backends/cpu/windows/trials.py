@@ -9,9 +9,12 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
+from numpy.typing import NDArray
+
 from pymoo_gpuaco.backends.cpu.philox import next_below, next_uniform
 from pymoo_gpuaco.backends.cpu.windows.moves import flip, push, repair, undo
-from pymoo_gpuaco.backends.cpu.windows.window import LOGGED, NOBODY, cost
+from pymoo_gpuaco.backends.cpu.windows.window import LOGGED, NOBODY, Units, Window, cost
 from pymoo_gpuaco.compiled import compiled, inlined
 
 LONGEST_STRETCH = 50
@@ -111,15 +114,6 @@ def try_out(units, w, m, count, hot, cold, stream):  # type: ignore[no-untyped-d
 
 
 @compiled
-def repair_all(units, w, m):  # type: ignore[no-untyped-def]
-    """Repair with every city queued, in tour order; return the gain."""
-    w.state[LOGGED] = 0
-    for p in range(m):
-        push(w, m, w.order[p])
-    return repair(units, w, m, False)
-
-
-@compiled
 def repair_queued(units, w, m, dirty):  # type: ignore[no-untyped-def]
     """Repair with the dirty cities queued; clean are then those whose candidates all lie in the window."""
     w.state[LOGGED] = 0
@@ -133,11 +127,14 @@ def repair_queued(units, w, m, dirty):  # type: ignore[no-untyped-def]
     return gain
 
 
-@compiled
-def unload(w, m, tour):  # type: ignore[no-untyped-def]
+def repair_all(units: Units, w: Window, m: int) -> float:
+    """Repair a window as it was loaded with every city queued, in tour order; return the gain."""
+    return float(repair_queued(units, w, m, np.ones(len(units.candidates), np.uint8)))
+
+
+def unload(w: Window, m: int, tour: NDArray[np.int32]) -> None:
     """Write a window that holds a whole tour back as cities."""
-    for p in range(m):
-        tour[p] = w.city[w.order[p]]
+    tour[:] = w.city[w.order[:m]]
 
 
 @compiled

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from pymoo_gpuaco.backends.cpu.graph import EUC, between, distance
-from pymoo_gpuaco.compiled import compiled, inlined
+from pymoo_gpuaco.compiled import compiled, inlined, inner
 
 LOG = 1 << 14  # reversals that can be taken back
 NOBODY = -1
@@ -90,7 +90,7 @@ def cost(units, w, a, b):  # type: ignore[no-untyped-def]
     return _other_cost(units, w.city[a], w.city[b]) + (p[3] + q[3])
 
 
-@compiled
+@inner
 def _other_cost(units, i, j):  # type: ignore[no-untyped-def]
     return np.floor(distance(units.graph, i, j) * units.scale + 0.5)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
@@ -21,7 +23,7 @@ _ADVICE = "fewer climbers (n_climbers) need less"
 
 
 class CudaClimbers:
-    """``ClimberEngine`` on one CUDA device.
+    """``ClimberEngine`` and ``Stoppable`` on one CUDA device.
 
     Parameters
     ----------
@@ -55,6 +57,9 @@ class CudaClimbers:
         )
         self._finished = 0
         self._best_lengths = np.full(self.n_climbers, np.inf)
+        self._moment: float | None = None
+        self._took = 0.0  # seconds a pair of the last call
+        self._rescued: tuple[NDArray[np.int32], float] | None = None
         cities = Cities(self.device, instance)
         self._climbs = _Climbs(self.device, cities, plan, self.n_climbers)
         self.device.set_up([cities, self._climbs], _ADVICE)
@@ -62,12 +67,40 @@ class CudaClimbers:
     # ---- ClimberEngine
 
     def climb(self, key: int, pairs: int = climber_layout.PAIRS_PER_CALL) -> int:
-        """Work for about ``pairs`` evaluated pairs, all climbers together; return the climbs finished."""
+        """Work for about ``pairs`` evaluated pairs, all climbers together; return the climbs finished.
+
+        Where time is short it works for fewer, by how long the last call took, and at least a part of a scan.
+        """
+        self._rescued = None
+        began = time.monotonic()
+        if self._moment is not None:
+            left = max(0.0, self._moment - began)
+            if left < self._took * pairs or left == 0.0:
+                pairs = int(left / self._took) if self._took else 0
         with self.device.working():
-            self._climbs.advance(key, pairs)
-            self.device.read(self._best_lengths, "best_lengths")
-            before, self._finished = self._finished, self._climbs.counted()[0]
+            try:
+                self._climbs.advance(key, pairs)
+                self.device.read(self._best_lengths, "best_lengths")
+                before, self._finished = self._finished, self._climbs.counted()[0]
+            except KeyboardInterrupt:
+                self.device.read(self._best_lengths, "best_lengths")
+                self._rescued = self.best() if np.isfinite(self._best_lengths).any() else None
+                raise
+        if pairs:
+            self._took = (time.monotonic() - began) / pairs
         return self._finished - before
+
+    # ---- Stoppable
+
+    def stop_at(self, moment: float | None) -> None:
+        """Let the calls of ``climb`` that follow end soon after this ``time.monotonic()``."""
+        self._moment = moment
+
+    def rescued(self) -> tuple[NDArray[np.int32], float] | None:
+        """Return the shortest tour of a ``climb`` that an interrupt ended, see ``Stoppable``."""
+        return self._rescued
+
+    # ---- ClimberEngine
 
     @property
     def scans(self) -> int:

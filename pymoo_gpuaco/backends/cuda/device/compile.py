@@ -12,9 +12,11 @@ import hashlib
 import logging
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
+import threading
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -25,6 +27,11 @@ from pymoo_gpuaco.backends.errors import BackendUnavailable
 
 _log = logging.getLogger("pymoo_gpuaco")
 _OPTIONS = ("-O3", "-std=c++17", "-cubin", "--ftz=true", "-lineinfo")
+# Seconds after which a compiler counts as hung; a file takes some seconds on one core.
+LONGEST = 900.0
+LONGEST_ANSWER = 60.0  # to the question which version it is
+_MOST_WORDS = 1500  # of a compiler's, that an error shows
+_DIGEST = 32  # bytes of the checksum at the end of a kept file
 
 
 def nvcc_path() -> str:
@@ -56,8 +63,10 @@ def nvcc_path() -> str:
 def nvcc_version(nvcc: str) -> str:
     """Return what ``nvcc --version`` prints. Raises BackendUnavailable if it does not run."""
     try:
-        return subprocess.run([nvcc, "--version"], capture_output=True, text=True, check=True).stdout
-    except (OSError, subprocess.CalledProcessError) as error:
+        return subprocess.run(
+            [nvcc, "--version"], capture_output=True, text=True, check=True, timeout=LONGEST_ANSWER
+        ).stdout
+    except (OSError, subprocess.SubprocessError) as error:
         raise BackendUnavailable(f"{nvcc} --version fails ({error}); reinstall the CUDA toolkit") from error
 
 
@@ -75,7 +84,55 @@ def cache_folder() -> Path:
     return base / "pymoo_gpuaco"
 
 
-def compile_file(name: str, arch: str, defines: Mapping[str, object] | None = None) -> bytes:
+class Runs:
+    """Compilers at work, which end when nobody waits for them any more."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._at_work: set[subprocess.Popen[str]] = set()
+        self._over = False
+
+    def run(self, command: list[str]) -> tuple[int, str]:
+        """Return a command's exit status and what it said. Raises subprocess.TimeoutExpired, OSError."""
+        # a session of its own, to end with it the programs that it starts
+        with self._lock:
+            process = subprocess.Popen(
+                command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True
+            )
+            self._at_work.add(process)
+            if self._over:
+                _kill(process)
+        with process:
+            try:
+                said, _ = process.communicate(timeout=LONGEST)
+                return process.returncode, said
+            finally:
+                _kill(process)
+                with self._lock:
+                    self._at_work.discard(process)
+
+    def end(self) -> None:
+        """End all, those too that are about to start."""
+        with self._lock:
+            self._over = True
+            for process in self._at_work:
+                _kill(process)
+
+
+def _kill(process: subprocess.Popen[str]) -> None:
+    """End a command that still runs, and what it has started."""
+    if process.poll() is None:
+        with contextlib.suppress(OSError):
+            if hasattr(os, "killpg"):
+                os.killpg(process.pid, signal.SIGKILL)
+            else:
+                process.kill()
+        process.wait()
+
+
+def compile_file(
+    name: str, arch: str, defines: Mapping[str, object] | None = None, runs: Runs | None = None
+) -> bytes:
     """Return the machine code (cubin) of one .cu file for ``arch`` ("sm_90"), from the cache if it is there.
 
     Raises BackendUnavailable with the compiler's own words when it fails.
@@ -93,36 +150,55 @@ def compile_file(name: str, arch: str, defines: Mapping[str, object] | None = No
         digest.update(len(part).to_bytes(8, "little"))
         digest.update(part)
     kept = cache_folder() / f"{Path(name).stem}-{digest.hexdigest()[:32]}.cubin"
-    try:
-        return kept.read_bytes()
-    except OSError:
-        pass
+    found = _kept(kept)
+    if found is not None:
+        return found
     compiling.begin("the CUDA engine with nvcc")
     try:
-        code = run_nvcc(nvcc, options, name)
+        code = run_nvcc(nvcc, options, name, Runs() if runs is None else runs)
     finally:
         compiling.end()
     _keep(kept, code)
     return code
 
 
-def run_nvcc(nvcc: str, options: list[str], name: str) -> bytes:
+def run_nvcc(nvcc: str, options: list[str], name: str, runs: Runs) -> bytes:
     """Return the machine code of one .cu file. Raises BackendUnavailable with the compiler's own words."""
-    with tempfile.TemporaryDirectory(prefix="pymoo_gpuaco_") as scratch:
-        target = os.path.join(scratch, "kernel.cubin")
-        folder = sources.folder()  # includes are named from there
-        command = [nvcc, *options, f"-I{folder}", "-o", target, str(folder / name)]
-        result = subprocess.run(command, capture_output=True, text=True)
-        if result.returncode != 0:
-            raise BackendUnavailable(
-                f"nvcc could not compile {name} (exit status {result.returncode}):\n"
-                f"{' '.join(command)}\n{result.stdout}{result.stderr}"
-            )
-        return Path(target).read_bytes()
+    try:
+        with tempfile.TemporaryDirectory(prefix="pymoo_gpuaco_") as scratch:
+            target = os.path.join(scratch, "kernel.cubin")
+            folder = sources.folder()  # includes are named from there
+            command = [nvcc, *options, f"-I{folder}", "-o", target, str(folder / name)]
+            status, said = runs.run(command)
+            if status == 0:
+                return Path(target).read_bytes()
+    except subprocess.TimeoutExpired as error:
+        raise BackendUnavailable(
+            f"nvcc did not compile {name} within {LONGEST:g} s and was ended; try it by hand: {' '.join(command)}"
+        ) from error
+    except OSError as error:  # no room for temporary files, no such program any more
+        raise BackendUnavailable(f"nvcc could not compile {name} ({error})") from error
+    how = f"exit status {status}"
+    if status < 0:
+        how = f"ended by signal {-status}; perhaps the system is short of memory"
+    words = said.strip()
+    if len(words) > _MOST_WORDS:
+        words = f"{words[:_MOST_WORDS]} .."
+    raise BackendUnavailable(f"nvcc could not compile {name} ({how})" + (f":\n{words}" if words else ""))
+
+
+def _kept(path: Path) -> bytes | None:
+    """Return the code in a file, or None where there is none or it is not what was written."""
+    try:
+        whole = path.read_bytes()
+    except OSError:
+        return None
+    code, digest = whole[:-_DIGEST], whole[-_DIGEST:]
+    return code if hashlib.sha256(code).digest() == digest else None
 
 
 def _keep(path: Path, code: bytes) -> None:
-    """Write at once or not at all: another process may read or write the same file.
+    """Write code and its checksum, at once or not at all: another process may read or write the same file.
 
     A cache that cannot be written is no error: the first time it is told.
     """
@@ -131,7 +207,7 @@ def _keep(path: Path, code: bytes) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         handle, temporary = tempfile.mkstemp(dir=path.parent)
         with os.fdopen(handle, "wb") as file:
-            file.write(code)
+            file.write(code + hashlib.sha256(code).digest())
         os.replace(temporary, path)
     except OSError as error:
         with contextlib.suppress(OSError):
@@ -145,7 +221,17 @@ def _tell(what: str) -> None:
 
 
 def compile_files(arch: str, wanted: Mapping[str, Mapping[str, object]]) -> dict[str, bytes]:
-    """Compile several files side by side; ``wanted`` maps a file's name to its definitions."""
+    """Compile several files side by side; ``wanted`` maps a file's name to its definitions.
+
+    Where one fails, or an interrupt comes, the compilers of the others end too.
+    """
+    runs = Runs()
     with ThreadPoolExecutor(max_workers=max(1, len(wanted))) as pool:
-        jobs = {name: pool.submit(compile_file, name, arch, defines) for name, defines in wanted.items()}
-        return {name: job.result() for name, job in jobs.items()}
+        jobs = {
+            name: pool.submit(compile_file, name, arch, defines, runs) for name, defines in wanted.items()
+        }
+        try:
+            return {name: job.result() for name, job in jobs.items()}
+        except BaseException:
+            runs.end()
+            raise

@@ -15,6 +15,7 @@ from pymoo_gpuaco.backends.errors import BackendUnavailable
 from pymoo_gpuaco.backends.forks import undivided
 
 _contexts: dict[int, Any] = {}
+_lost: dict[int, str] = {}  # devices whose context no longer works, and what the driver said
 _pid: int | None = None  # the process in which CUDA was started
 
 
@@ -42,10 +43,17 @@ def driver() -> Any:
                 cuda.init()
             except cuda.Error as error:
                 raise BackendUnavailable(
-                    f"the NVIDIA driver does not start ({error}); check that nvidia-smi lists a device"
+                    f"the NVIDIA driver does not start ({error}){hidden_devices()}; check that nvidia-smi lists a "
+                    "device"
                 ) from error
             _pid = os.getpid()
         return cuda
+
+
+def hidden_devices() -> str:
+    """What the environment hides, to be put behind the words that there is no device."""
+    visible = os.environ.get("CUDA_VISIBLE_DEVICES")
+    return f" (CUDA_VISIBLE_DEVICES is {visible!r})" if visible is not None else ""
 
 
 def device_count() -> int:
@@ -70,9 +78,14 @@ def describe(index: int) -> dict[str, Any]:
 
 
 def retain(index: int) -> Any:
-    """Return the primary context of a device. Raises ValueError for a device that is not there."""
+    """Return the primary context of a device.
+
+    Raises ValueError for a device that is not there, BackendUnavailable for one that this process has lost.
+    """
     cuda = driver()
     with undivided:
+        if index in _lost:
+            raise BackendUnavailable(why_lost(index))
         if index not in _contexts:
             count = int(cuda.Device.count())
             if not 0 <= index < count:
@@ -83,6 +96,25 @@ def retain(index: int) -> Any:
             except cuda.Error as error:
                 raise BackendUnavailable(f"CUDA device {index} cannot be used ({error})") from error
         return _contexts[index]
+
+
+def lose(index: int, error: Exception) -> None:
+    """Note that a device's context works no longer."""
+    _lost.setdefault(index, str(error))
+
+
+def why_lost(index: int) -> str | None:
+    """Say why a device cannot be used any more, or None if it can.
+
+    After a kernel has failed in it, every call in a context fails. Another context helps no more: "To continue using
+    CUDA, the process must be terminated and relaunched" (CUDA driver API, CUDA_ERROR_ILLEGAL_ADDRESS and others).
+    """
+    if index not in _lost:
+        return None
+    return (
+        f"CUDA device {index} has failed in this process ({_lost[index]}) and works again only in a new one; tours "
+        "found so far are still there (algorithm.opt), and backend='cpu' goes on in this process"
+    )
 
 
 @contextmanager

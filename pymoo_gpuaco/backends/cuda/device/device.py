@@ -15,7 +15,7 @@ from pymoo_gpuaco.backends.cuda.device import context
 from pymoo_gpuaco.backends.cuda.device.limits import DeviceLimits
 from pymoo_gpuaco.backends.cuda.device.memory import Arrays, check, release
 from pymoo_gpuaco.backends.cuda.device.parts import Part, Source, by_file, together
-from pymoo_gpuaco.backends.errors import BackendUnavailable
+from pymoo_gpuaco.backends.errors import BackendUnavailable, DeviceFailed
 
 _THREADS = 256
 
@@ -23,9 +23,12 @@ _THREADS = 256
 class _Working:
     """What ``Device.working`` gives; a with block may lie within another. No generator: it is entered in every call."""
 
-    def __init__(self, retained: Any, pid: int) -> None:
+    def __init__(self, cuda: Any, index: int, retained: Any, pid: int) -> None:
+        self._cuda = cuda
+        self._index = index
         self._context = retained
         self._pid = pid
+        self.advice = ""  # what to ask for where memory is short
         self._lock = threading.RLock()
 
     def __enter__(self) -> None:
@@ -34,6 +37,9 @@ class _Working:
                 "this CUDA engine belongs to the process that this one was forked from; start workers with "
                 "multiprocessing's 'spawn' or 'forkserver' method, or make a new engine in the child"
             )
+        lost = context.why_lost(self._index)
+        if lost is not None:
+            raise DeviceFailed(lost)
         self._lock.acquire()
         try:
             self._context.push()
@@ -41,11 +47,30 @@ class _Working:
             self._lock.release()
             raise
 
-    def __exit__(self, *raised: object) -> None:
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        told = None
         try:
+            if isinstance(error, self._cuda.Error):
+                told = self._explained(error)
             self._context.pop()
         finally:
             self._lock.release()
+        if told is not None:
+            raise told from error
+
+    def _explained(self, error: Any) -> Exception:
+        """What a user is told in place of the driver's error; note whether the context is lost."""
+        if isinstance(error, self._cuda.MemoryError):
+            return MemoryError(f"the device ran out of memory; {self.advice}")
+        return DeviceFailed(self.why_lost(error) or f"CUDA device {self._index} failed: {error}")
+
+    def why_lost(self, error: Exception) -> str | None:
+        """Say that the context works no longer, if that is what an error of the driver means."""
+        try:
+            self._context.synchronize()
+        except self._cuda.Error:  # every call fails from now on
+            context.lose(self._index, error)
+        return context.why_lost(self._index)
 
 
 class Device:
@@ -61,7 +86,7 @@ class Device:
         self.cuda = context.driver()
         self._context = context.retain(index)
         self._pid = os.getpid()
-        self._working = _Working(self._context, self._pid)
+        self._working = _Working(self.cuda, index, self._context, self._pid)
         attribute = self.cuda.device_attribute
         hardware = self.cuda.Device(index)
         self.limits = DeviceLimits(
@@ -82,8 +107,9 @@ class Device:
     def set_up(self, parts: Sequence[Part], advice: str) -> None:
         """Compile and load the kernels of all parts, take their memory, and let them fill it.
 
-        Raises MemoryError that ends in ``advice`` when they do not fit.
+        Raises MemoryError that ends in ``advice`` when they do not fit, then or later, while the engine works.
         """
+        self._working.advice = advice
         sources = [source for part in parts for source in part.sources()]
         needed = together(*(part.needed() for part in parts))
         code = compiler.compile_files(self.architecture, by_file(sources))
@@ -100,14 +126,14 @@ class Device:
                 self._fault[0] = 0
                 for part in parts:
                     part.prepare()
-            except self.cuda.MemoryError as error:
+            except BaseException as error:
                 self.arrays.free()
-                raise MemoryError(f"the device ran out of memory; {advice}") from error
-            except self.cuda.Error as error:
-                self.arrays.free()
-                raise BackendUnavailable(
-                    f"the device cannot be set up ({error}); the driver may be older than the CUDA toolkit"
-                ) from error
+                if isinstance(error, self.cuda.Error) and not isinstance(error, self.cuda.MemoryError):
+                    raise BackendUnavailable(
+                        self._working.why_lost(error)
+                        or f"the device cannot be set up ({error}); the driver may be older than the CUDA toolkit"
+                    ) from error
+                raise
 
     def take(self, needed: Mapping[str, int], advice: str) -> None:
         """Take memory besides that of the parts. Raises MemoryError, which ends in ``advice``, if it does not fit."""
@@ -117,10 +143,10 @@ class Device:
             for name, size in needed.items():
                 self.arrays.allocate(name, size)
                 taken.append(name)
-        except self.cuda.MemoryError as error:
+        except BaseException:
             for name in taken:
                 self.arrays.give_back(name)
-            raise MemoryError(f"the device ran out of memory; {advice}") from error
+            raise
 
     def check(self, needed: Mapping[str, int], advice: str) -> None:
         """Raise MemoryError if arrays of these bytes do not fit what is free."""
@@ -168,12 +194,12 @@ class Device:
     def wait(self) -> None:
         """Wait for what had been launched when ``mark`` was called last.
 
-        Raises RuntimeError if a kernel has given up waiting for others, which it tells in ``fault``.
+        Raises DeviceFailed if a kernel has given up waiting for others, which it tells in ``fault``.
         """
         self.arrays.events[0].synchronize()
         if self._fault[0]:
             self._fault[0] = 0
-            raise RuntimeError(
+            raise DeviceFailed(
                 "blocks of a kernel that wait for each other were not on the device at the same time: another process "
                 "uses it. Try again when it is free, or let ants walk on their own (variant='relaxed', 'selective')"
             )
@@ -181,3 +207,13 @@ class Device:
     def copy(self, target: str, source: str, size: int) -> None:
         """Copy the first ``size`` bytes of one device array to another; the host does not wait."""
         self.cuda.memcpy_dtod_async(self.arrays[target], self.arrays[source], size)
+
+    def repeat(self, name: str, size: int, source: int, first: int, end: int) -> None:
+        """Copy row ``source`` of an array to the rows from ``first`` to ``end``; rows have ``size`` bytes."""
+        start, done = self.arrays.address(name), 1
+        if first < end:
+            self.cuda.memcpy_dtod_async(start + size * first, start + size * source, size)
+        while done < end - first:  # as many again as there are
+            some = min(done, end - first - done)
+            self.cuda.memcpy_dtod_async(start + size * (first + done), start + size * first, size * some)
+            done += some

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Mapping
 from typing import Any
@@ -65,8 +66,13 @@ class Arrays:
             self._held.pop(name).free()
 
     def share(self, name: str, size: int) -> NDArray[np.uint8]:
-        """Take ``size`` bytes of the host's memory that kernels write into."""
-        shared = self._held[name] = Shared(self._cuda, size)
+        """Take ``size`` bytes of the host's memory that kernels write into, in place of what was there.
+
+        That is given back when the new is there: nobody may look at it any more, and no kernel write into it.
+        """
+        shared = Shared(self._cuda, size)
+        self.give_back(name)
+        self._held[name] = shared
         return shared.bytes
 
     def zero(self, name: str, size: int) -> None:
@@ -100,11 +106,16 @@ class Arrays:
         return int(self._held[name]) if name in self._held else 0
 
     def free(self) -> None:
-        """Give everything back, once no kernel writes into the host's memory any more."""
+        """Give everything back, once no kernel writes into the host's memory any more.
+
+        A context in which a kernel has failed refuses to: what it held goes with the process.
+        """
         for event in self.events:
-            event.synchronize()
+            with contextlib.suppress(self._cuda.Error):
+                event.synchronize()
         while self._held:
-            self._held.popitem()[1].free()
+            with contextlib.suppress(self._cuda.Error):
+                self._held.popitem()[1].free()
         self.events.clear()
         self.kernels.clear()
         self.modules.clear()

@@ -47,7 +47,7 @@ class ToursAtHand:
         device.take(needed, self._advice)
         self._measure.make_room(m)
         if self._search is not None:
-            self._search.make_room(m, self._advice)
+            self._search.make_room(m)
         self._room = m
 
     def improve(self, tours: NDArray[np.int32], key: int) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
@@ -59,7 +59,7 @@ class ToursAtHand:
         a = device.arrays
         device.write("given", tours)
         if self._search is not None:
-            self._search.improve(key, a["given"], m, "nothing_known")
+            self._search.improve(key, a["given"], m, self._search.kicks, "nothing_known")
         self._measure.start(a["given"], m, a["given_lengths"])
         lengths = self._measure.wait(m).lengths
         result = np.empty_like(tours)

@@ -55,10 +55,11 @@ class Search:
     look again. ``nothing_known`` (n, 2) stands for none. Memory is taken for m tours, and more when more come.
     """
 
-    def __init__(self, device: Device, cities: Cities, how: LocalSearch, m: int = 0) -> None:
+    def __init__(self, device: Device, cities: Cities, how: LocalSearch, advice: str, m: int = 0) -> None:
         self._device = device
         self._cities = cities
         self._how = how
+        self._advice = advice
         self.plan = search_plan(cities.n, device.limits)
         self._room = self.plan.memory(m)
         self.reference_length = np.inf
@@ -93,13 +94,13 @@ class Search:
         cities = self._cities.arguments()
         self._device.call("neighbour_distances", n * k, *cities, a["neighbours"], k, a["near"])
 
-    def make_room(self, m: int, advice: str) -> None:
-        """Take memory for m tours. Raises MemoryError, which ends in ``advice``, if there is too little."""
+    def make_room(self, m: int) -> None:
+        """Take memory for m tours. Raises MemoryError, which ends in the advice, if there is too little."""
         size = self.plan.memory(m)
         if size > self._room:
             self._device.arrays.give_back("searches")
             self._room = 0
-            self._device.take({"searches": size}, advice)
+            self._device.take({"searches": size}, self._advice)
             self._room = size
 
     def remember(self, tours: Any, ant: int, length: float) -> None:
@@ -120,8 +121,14 @@ class Search:
         self._device.write("reference", reference)
         self.reference_length = length
 
-    def improve(self, key: int, tours: Any, m: int, reference: str = "reference") -> None:
-        """Launch: tours (m, n) on the device become local optima; kicks draw from ``key``."""
+    @property
+    def kicks(self) -> int:
+        """Kicks that a tour gets."""
+        return self._how.number_of_kicks(self._cities.n, KICKS_A_CITY)
+
+    def improve(self, key: int, tours: Any, m: int, kicks: int, reference: str = "reference") -> None:
+        """Launch: tours (m, n) on the device become local optima, and get ``kicks``, which draw from ``key``."""
+        self.make_room(m)  # the memory has gone where it could not grow
         a, plan, how = self._device.arrays, self.plan, self._how
         n, k = self._cities.n, self._cities.instance.k
         self._device.launch(
@@ -135,7 +142,7 @@ class Search:
             k,
             min(k, SEARCH_NEIGHBOURS),
             m,
-            how.number_of_kicks(n, KICKS_A_CITY),
+            kicks,
             max(1, min(how.longest_kick(), (n - 2) // 2)),
             *words(key),
             plan.tour_bytes,

@@ -53,6 +53,16 @@ class Tours:
         a = self._device.arrays
         self._measure.start(a["next_tours"], self._m, a["next_lengths"])
 
+    def measure_some(self, m: int) -> Told:
+        """The first m tours of the next construction."""
+        a = self._device.arrays
+        self._measure.start(a["next_tours"], m, a["next_lengths"])
+        return self._measure.wait(m)
+
+    def repeat_next(self, ant: int, first: int) -> None:
+        """Let the ants from ``first`` on have the tour of another in the next construction."""
+        self._device.repeat("next_tours", 4 * self._n, ant, first, self._m)
+
     def take_next(self) -> Told:
         """Wait for the next construction and let it be the last."""
         told = self._measure.wait(self._m)

@@ -130,6 +130,7 @@ class CandidateDeposit:
         self._shape = shape
         self._evaporate = evaporate
         self._advice = advice
+        self._summed = True  # whether sums may be left that no trail has taken
 
     def sources(self) -> list[Source]:
         """Return nothing: no file of its own."""
@@ -149,12 +150,15 @@ class CandidateDeposit:
         """Evaporate by ``keep``, then every ant deposits share / its length, at most ``largest``."""
         device, (n, k) = self._device, self._shape
         a, size = device.arrays, n * k
-        self._evaporate(keep, low, high)
-        if "sums" not in a:
+        if "sums" not in a:  # first: there may be too little memory, and then no trail has changed
             device.take({"sums": 8 * size}, self._advice)
+        if self._summed:
             a.zero("sums", 8 * size)
+        self._summed = True
+        self._evaporate(keep, low, high)
         unit = largest * 2.0**-40  # 2^20 ants cannot overflow 64 bits
         colony = (tours, lengths, m)
         threads = device.spread(m * n)
         device.call("sum_deposits", threads, a["sums"], a["neighbours"], n, k, *colony, share, unit)
         device.call("apply_sums", device.spread(size), a["tau"], n, k, a["sums"], unit, high)
+        self._summed = False

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from typing import Any
 
 import numpy as np
@@ -40,7 +41,7 @@ def heuristic(instance: Instance, beta: float, shortest: float, stride: int) -> 
     return table
 
 
-class _AcsWalk:
+class _AcsWalk(ABC):
     """What the three have in common: choice by Eqs. (1) and (2), local update by Eq. (3)."""
 
     def __init__(self, setting: Setting, trails: Trails | Rings) -> None:
@@ -49,15 +50,16 @@ class _AcsWalk:
         self._memory = trails
         self._lists = Lists(setting.device, setting.cities.instance)
         p = setting.parameters
-        self._period = min(p.local_update_period, _NEVER) if p.xi > 0.0 else _NEVER
+        self._xi = p.resolved_xi(setting.colony)
+        self._period = min(p.local_update_period, _NEVER) if self._xi > 0.0 else _NEVER
 
     def _parts(self) -> list[Part]:
         """Return what the walk reads."""
         return [self._lists]
 
+    @abstractmethod
     def _own_sources(self) -> list[Source]:
         """Return the walk itself."""
-        raise NotImplementedError
 
     def _own_needed(self) -> dict[str, int]:
         """Return the arrays of the walk itself."""
@@ -96,11 +98,11 @@ class _AcsWalk:
         table = heuristic(cities.instance, beta, shortest, self._lists.plan.stride)
         self._device.write("eta", table)
         self._before = (*cities.arguments(), alpha, beta, shortest, float(p.q0))
-        self._between = float(p.xi), self._period
+        self._between = self._xi, self._period
 
-    def _walk(self, key: int, ant_bytes: int, memory: int, tours: Any) -> tuple[Any, ...]:
+    def _walk(self, key: int, ants: int, ant_bytes: int, memory: int, tours: Any) -> tuple[Any, ...]:
         """Return the arguments of ``_WALK``."""
-        sizes = self._setting.m, ant_bytes, memory
+        sizes = ants, ant_bytes, memory
         return (*self._before, self._memory.tau0, *self._between, *round_keys(key), *sizes, int(tours))
 
 
@@ -133,10 +135,10 @@ class _FreeWalk(_AcsWalk):
         super().prepare()
         self._device.allow_shared(self._kernel, self._shared)
 
-    def _launch(self, trails: tuple[Any, ...], key: int, tours: Any) -> None:
-        walk = self._walk(key, self.tabu.size, self._device.arrays.optional("tabus"), tours)
-        shape = self.shape
-        self._device.launch(self._kernel, shape.blocks, shape.threads, *trails, *walk, shared=self._shared)
+    def _launch(self, trails: tuple[Any, ...], key: int, tours: Any, ants: int) -> None:
+        walk = self._walk(key, ants, self.tabu.size, self._device.arrays.optional("tabus"), tours)
+        blocks, threads = self.shape.blocks_of(ants), self.shape.threads
+        self._device.launch(self._kernel, blocks, threads, *trails, *walk, shared=self._shared)
 
 
 class _OpenTrails:
@@ -224,10 +226,10 @@ class RelaxedWalk(_FreeWalk):
         definitions = {**self._definitions(), "DENSE": int(self._trails.dense)}
         return [Source("walks/acs_relaxed.cu", definitions, {"acs_relaxed": "PPPPPPP" + _WALK})]
 
-    def build(self, key: int, tours: Any) -> None:
+    def build(self, key: int, tours: Any, ants: int) -> None:
         """Open the rows, walk, close them."""
         self._open.open()
-        self._launch(self._open.walked, key, tours)
+        self._launch(self._open.walked, key, tours, ants)
         self._open.close(0.0)
 
 
@@ -243,14 +245,14 @@ class SyncWalk(_AcsWalk):
         self._open = _OpenTrails(setting, trails, self._definitions(), counted=True)
         m, limits = setting.m, setting.device.limits
         ants = max(_FEWEST_ANTS_A_BLOCK, ants_a_multiprocessor(m, limits))
-        self._blocks = -(-m // ants)
+        self._ants_a_block = ants
+        self._counted = False  # whether counts may be left from a walk that did not come to its end
         self._warps = min(_MOST_WARPS, ants)
         self._ant_bytes = _WALKER_BYTES + 16 * -(-setting.n // 128)  # of a bitmask in words of 16 bytes
         shared = ants * self._ant_bytes
         self._shared = shared if shared + SHARED_KEPT <= limits.shared_bytes else 0
         # 1 - xi in logarithms; of xi = 1 one so low that 2^(c log) is 0 for every count c but 0
-        xi = setting.parameters.xi
-        self._keep_log2 = math.log2(1.0 - xi) if xi < 1.0 else -1e30
+        self._keep_log2 = math.log2(1.0 - self._xi) if self._xi < 1.0 else -1e30
 
     def _parts(self) -> list[Part]:
         return [*super()._parts(), self._open]
@@ -273,19 +275,21 @@ class SyncWalk(_AcsWalk):
     def prepare(self) -> None:
         """Upload the heuristic; nothing is counted yet."""
         super().prepare()
-        arrays = self._device.arrays
-        arrays.zero("counts", 8 * self._places)
+        self._device.arrays.zero("counts", 8 * self._places)
         self._device.allow_shared("acs_sync", self._shared)
 
-    def build(self, key: int, tours: Any) -> None:
+    def build(self, key: int, tours: Any, ants: int) -> None:
         """Open the rows, walk, and let them take what was counted."""
         a, setting = self._device.arrays, self._setting
         self._open.open()
         a.zero("arrivals", 4)
-        walk = self._walk(key, self._ant_bytes, a.optional("walkers"), tours)
+        if self._counted:
+            a.zero("counts", 8 * self._places)
+        self._counted = True
+        walk = self._walk(key, ants, self._ant_bytes, a.optional("walkers"), tours)
         self._device.launch(
             "acs_sync",
-            self._blocks,
+            -(-ants // self._ants_a_block),
             32 * self._warps,
             *self._open.walked,
             *walk,
@@ -296,10 +300,11 @@ class SyncWalk(_AcsWalk):
             shared=self._shared,
         )
         self._open.close(self._keep_log2)
+        self._counted = False
         if self._trails.dense:
-            m, n, p = setting.m, setting.n, setting.parameters
-            edges = (int(tours), m, n, self._trails.tau0, float(p.xi), a["tau"])
-            self._device.call("update_outside", self._device.spread(m * n), *edges)
+            n = setting.n
+            edges = (int(tours), ants, n, self._trails.tau0, self._xi, a["tau"])
+            self._device.call("update_outside", self._device.spread(ants * n), *edges)
 
 
 class SelectiveWalk(_FreeWalk):
@@ -315,8 +320,8 @@ class SelectiveWalk(_FreeWalk):
         definitions = {**self._definitions(), "TRAILS": self._rings.width}
         return [Source("walks/acs_selective.cu", definitions, {"acs_selective": "PfPPP" + _WALK})]
 
-    def build(self, key: int, tours: Any) -> None:
+    def build(self, key: int, tours: Any, ants: int) -> None:
         """Walk."""
         a = self._device.arrays
         trails = (a["ring"], self._rings.rest[0], a["eta"], a["candidates"], a["near_cities"])
-        self._launch(trails, key, tours)
+        self._launch(trails, key, tours, ants)

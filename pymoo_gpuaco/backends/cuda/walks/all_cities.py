@@ -53,13 +53,13 @@ class AllCitiesWalk:
         setting.device.allow_shared("construct_all", self._shared)
         addresses = arrays.address("factors"), arrays.address("tau"), *setting.cities.arguments()
         self._before = (*addresses, *setting.exponents)
-        self._after = setting.m, self.tabu.size, arrays.optional("tabus")
+        self._after = self.tabu.size, arrays.optional("tabus")
 
-    def build(self, key: int, tours: Any) -> None:
+    def build(self, key: int, tours: Any, ants: int) -> None:
         """Weigh, then walk."""
         self._weights.weigh()
-        arguments = (*self._before, *words(key), *self._after, int(tours))
+        arguments = (*self._before, *words(key), ants, *self._after, int(tours))
         shape = self.shape
         self._setting.device.launch(
-            "construct_all", shape.blocks, shape.threads, *arguments, shared=self._shared
+            "construct_all", shape.blocks_of(ants), shape.threads, *arguments, shared=self._shared
         )

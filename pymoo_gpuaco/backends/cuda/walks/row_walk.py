@@ -129,13 +129,14 @@ class RowWalk:
         )
         beyond = ("inverses", "rests", "spares", "aliases") if plan.rest else ()
         self._before = (*arrays, *map(address, beyond), *setting.cities.arguments(), *setting.exponents)
-        self._after = setting.m, plan.tabu.size, optional("tabus")
+        self._after = plan.tabu.size, optional("tabus")
 
-    def build(self, key: int, tours: Any) -> None:
+    def build(self, key: int, tours: Any, ants: int) -> None:
         """Weigh the rows, then walk."""
         self._rows.weigh()
         shape = self.shape
-        arguments = (*self._before, *round_keys(key), *self._after, int(tours))
+        arguments = (*self._before, *round_keys(key), ants, *self._after, int(tours))
+        shared = self.plan.shared_bytes(shape)
         self._setting.device.launch(
-            "construct_tours", shape.blocks, shape.threads, *arguments, shared=self.plan.shared_bytes(shape)
+            "construct_tours", shape.blocks_of(ants), shape.threads, *arguments, shared=shared
         )

@@ -117,7 +117,7 @@ class RuleWalk:
         self._weights.prepare()
         self._setting.device.allow_shared("construct_by_rule", self.plan.shared_bytes(self.shape))
 
-    def build(self, key: int, tours: Any) -> None:
+    def build(self, key: int, tours: Any, ants: int) -> None:
         """Weigh all edges, then walk."""
         setting, plan, shape = self._setting, self.plan, self.shape
         device, p, n = setting.device, setting.parameters, setting.n
@@ -127,14 +127,14 @@ class RuleWalk:
             device.call("sum_weights", 32 * n, a["factors"], n, a["weight_sums"], a["part_ends"])
         device.launch(
             "construct_by_rule",
-            shape.blocks,
+            shape.blocks_of(ants),
             shape.threads,
             a["factors"],
             a.optional("weight_sums"),
             a.optional("part_ends"),
             n,
             *words(key),
-            setting.m,
+            ants,
             int(p.trials),
             p.switch_left(n),
             p.resolved_tournament_size(n),

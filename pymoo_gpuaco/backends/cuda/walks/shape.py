@@ -26,6 +26,10 @@ class Shape:
         """Threads of a block."""
         return 32 * self.ants_a_block
 
+    def blocks_of(self, ants: int) -> int:
+        """Blocks that have work when there are no more ants than these."""
+        return min(self.blocks, -(-ants // self.ants_a_block))
+
 
 def ants_a_multiprocessor(m: int, limits: DeviceLimits) -> int:
     """Ants of one multiprocessor, if m are spread evenly."""

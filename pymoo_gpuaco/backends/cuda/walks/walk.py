@@ -13,8 +13,8 @@ from pymoo_gpuaco.colony.parameters import ColonyParameters
 class Walk(Part, Protocol):
     """A part that builds tours from the trails as they stand."""
 
-    def build(self, key: int, tours: Any) -> None:
-        """Launch: m tours (m, n) on the device, random numbers from ``key``."""
+    def build(self, key: int, tours: Any, ants: int) -> None:
+        """Launch: tours (ants, n) on the device, at most m, random numbers from ``key``."""
         ...
 
 
@@ -25,7 +25,12 @@ class Setting:
     device: Device
     cities: Cities
     parameters: ColonyParameters
-    m: int  # ants
+    m: int  # ants of a launch, at most
+
+    @property
+    def colony(self) -> int:
+        """Ants of a generation."""
+        return self.parameters.n_ants or self.m
 
     @property
     def n(self) -> int:

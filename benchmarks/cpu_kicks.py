@@ -1,0 +1,230 @@
+"""Kicks a second of the CPU's window search against the same kicks in C, on one thread.
+
+    python benchmarks/cpu_kicks.py [FOLDER]
+
+FOLDER holds pr1002.tsp, pr2392.tsp and d18512.tsp of TSPLIB; without it pcb442 and random cities are measured. The C
+compiler is ``cc``. Takes about a minute.
+
+Both sides start from the same repaired window with the same candidates, costs and random numbers, and make the same
+kicks, repairs and decisions in ``c_reference.c`` as in ``pymoo_gpuaco/backends/cpu/windows``: so a row says whether
+they ended with the same tour, and by how much both made it shorter.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from cpu_vs_c import FLAGS, address, compile_reference
+from numpy.typing import NDArray
+from record import write
+
+from pymoo_gpuaco import TSP, load_tsp
+from pymoo_gpuaco.backends.cpu.graph import EUC, make_graph
+from pymoo_gpuaco.backends.cpu.philox import STREAM_KICKS, new_stream
+from pymoo_gpuaco.backends.cpu.windows.cut import Cutter
+from pymoo_gpuaco.backends.cpu.windows.trials import repair_queued, try_out
+from pymoo_gpuaco.backends.cpu.windows.units import make_units
+from pymoo_gpuaco.backends.cpu.windows.window import Units, Window, load, make_window
+from pymoo_gpuaco.candidates import greedy_tour
+from pymoo_gpuaco.candidates.sparse import list_lengths
+from pymoo_gpuaco.colony.focused import FocusedParameters
+from pymoo_gpuaco.problems.instance import as_instance
+
+REPEATS = 7
+KICKS = 5000
+KEY = 0x0123456789ABCDEF
+HEAT = 0.1  # mean edge lengths: the temperature of the warmer row
+PLACE = np.dtype([("x", "f8"), ("y", "f8"), ("pi", "i4"), ("mate", "i4")])
+
+
+def repaired_window(problem: TSP) -> tuple[Units, Window, int]:
+    """A whole tour where the search takes it whole, else the first window that it cuts; no move is left in it."""
+    instance, parameters = as_instance(problem, 8), FocusedParameters()
+    graph = make_graph(instance)
+    units, ids, lengths = make_units(instance, graph, parameters)
+    assert (graph.metric, units.scale) == (EUC, 1.0)
+    # as ants weigh them before any trail differs: the closer the better
+    units.weights[:] = 1.0 / np.maximum(list_lengths(instance, units.candidates), 1.0) ** 2
+    n, tour = instance.n, greedy_tour(instance, ids, lengths)
+    positions = np.arange(n, dtype=np.int32)
+    if n > parameters.whole_up_to:
+        where = np.empty(n, np.int32)
+        where[tour] = positions
+        cutter = Cutter(units.candidates, parameters.window)
+        positions = cutter.round(tour, where, 0, 1, np.zeros(n, np.uint8))[0]
+    m = len(positions)
+    w = make_window(m, units.candidates.shape[1])
+    load(units, tour, positions, m, np.full(n, -1, np.int32), w)
+    repair_queued(units, w, m, np.ones(n, np.uint8))
+    return units, w, m
+
+
+class NumbaSide:
+    """``try_out`` on the window."""
+
+    def __init__(self, units: Units, window: Window, m: int) -> None:
+        self.units, self.window, self.m = units, window, m
+        self.begin = window.order[:m].copy()
+        self.gain = 0
+
+    def restart(self) -> None:
+        self.window.order[: self.m] = self.begin
+        self.window.where[self.begin] = np.arange(self.m)
+
+    def kick(self, count: int, hot: float) -> None:
+        stream = new_stream(np.uint64(KEY), 0, STREAM_KICKS)
+        self.gain = int(try_out(self.units, self.window, self.m, count, hot, 0.0, stream))
+
+    @property
+    def order(self) -> NDArray[np.int32]:
+        return self.window.order[: self.m]
+
+
+class CSide:
+    """``kick_window`` of c_reference.c, on the same numbers in the layout that it wants."""
+
+    def __init__(self, library: ctypes.CDLL, window: Window, m: int) -> None:
+        self.library, self.m = library, m
+        self.begin = window.order[:m].copy()
+        self.order, self.where = np.empty(m, np.int32), np.empty(m, np.int32)
+        self.place = np.empty(m, PLACE)
+        self.place["x"], self.place["y"] = window.place[:m, 0], window.place[:m, 1]
+        self.place["pi"], self.place["mate"] = window.place[:m, 3], window.mate[:m]
+        assert not window.place[:m, 2].any()
+        self.near, self.upto = window.near[:m].copy(), window.upto[:m].copy()
+        self.cost = window.cost[:m].astype(np.int32)
+        self.gain = 0
+
+    def restart(self) -> None:
+        self.order[:] = self.begin
+        self.where[self.begin] = np.arange(self.m)
+
+    def kick(self, count: int, hot: float) -> None:
+        gain = ctypes.c_int64()
+        failed = self.library.kick_window(
+            ctypes.c_int32(self.m),
+            ctypes.c_int32(self.near.shape[1]),
+            address(self.place),
+            address(self.near),
+            address(self.cost),
+            address(self.upto),
+            ctypes.c_int32(count),
+            ctypes.c_double(hot),
+            ctypes.c_double(0.0),
+            ctypes.c_uint64(KEY),
+            address(self.order),
+            address(self.where),
+            ctypes.byref(gain),
+        )
+        assert not failed
+        self.gain = gain.value
+
+
+def seconds(side: NumbaSide | CSide, count: int, hot: float) -> float:
+    """Processor time of the kicks, all from the same start."""
+    side.restart()
+    before = time.thread_time()
+    side.kick(count, hot)
+    return time.thread_time() - before
+
+
+def spread(values: list[float]) -> str:
+    return f"{min(values):.3g} .. {max(values):.3g}"
+
+
+def measure(
+    library: ctypes.CDLL, name: str, problem: TSP, kicks: int = KICKS, repeats: int = REPEATS
+) -> list[list[Any]]:
+    """A row without temperature and one with."""
+    units, window, m = repaired_window(problem)
+    ours, theirs = NumbaSide(units, window, m), CSide(library, window, m)
+    mean = float(window.cost[:m, 0].mean())
+    rows = []
+    for hot in (0.0, HEAT * mean):
+        times = []
+        for repeat in range(repeats + 1):
+            # alternating, so that a busy moment of the machine hits both alike
+            pair = seconds(ours, kicks, hot), seconds(theirs, kicks, hot)
+            if repeat > 0:  # the first one warms up
+                times.append(pair)
+        numba, c = ([kicks / t / 1000 for t in side] for side in zip(*times, strict=True))
+        ratios = [a / b for a, b in zip(numba, c, strict=True)]
+        same = np.array_equal(ours.order, theirs.order) and ours.gain == theirs.gain
+        rows.append(
+            [
+                name,
+                m,
+                "falling" if hot else "none",
+                *(round(statistics.median(side), 1) for side in (numba, c)),
+                spread(numba),
+                spread(c),
+                round(statistics.median(ratios), 2),
+                spread(ratios),
+                "yes" if same else "no",
+                ours.gain,
+                theirs.gain,
+            ]
+        )
+        print(rows[-1], flush=True)
+    return rows
+
+
+def main() -> None:
+    problems = {"pcb442": load_tsp("pcb442")}
+    for folder in sys.argv[1:2]:
+        for name in ("pr1002", "pr2392", "d18512"):
+            problems[name] = load_tsp(Path(folder) / f"{name}.tsp")
+    if not sys.argv[1:2]:
+        for n in (2000, 20_000):
+            problems[f"random:{n}"] = load_tsp(f"random:{n}")
+    rows = []
+    with tempfile.TemporaryDirectory() as folder:
+        library = compile_reference(folder)
+        for name, problem in problems.items():
+            rows += measure(library, name, problem)
+    columns = (
+        "instance",
+        "cities of the window",
+        "temperature",
+        "numba, 1000 kicks/s",
+        "C, 1000 kicks/s",
+        "spread of numba",
+        "spread of C",
+        "numba over C",
+        "spread",
+        "same tour",
+        "gain of numba",
+        "gain of C",
+    )
+    compiler = subprocess.run(["cc", "--version"], capture_output=True, text=True, check=True).stdout
+    parameters = {
+        "repeats": REPEATS,
+        "kicks": KICKS,
+        "heat": f"{HEAT} mean lengths of a city's first candidate edge, falling to 0",
+        "threads measured": 1,
+        "compiler": compiler.splitlines()[0],
+        "flags": " ".join(FLAGS),
+    }
+    notes = [
+        "Both sides start from the same repaired window (the whole tour up to 12,000 cities) with the same candidates, "
+        "costs and random numbers. Times are processor times of the one thread.",
+        "A kick, in C as in the engine: a double bridge of three stretches of at most 50 cities, an end chosen by an "
+        "ant; repair by 3-opt moves over the candidates, two basis moves deeper, from a queue of the cities touched; "
+        "kept by the rule of Metropolis, else taken back. Tours are arrays with positions.",
+        "C has whole numbers for costs and points of two coordinates: only EUC_2D.",
+    ]
+    sys.argv[1:2] = ["FOLDER"] * bool(sys.argv[1:2])  # where the files lie is nobody's business
+    title = "Kicks a second of the CPU engine beside the same in C, one thread"
+    print(write("cpu_kicks", title, columns, rows, parameters, notes))
+
+
+if __name__ == "__main__":
+    main()

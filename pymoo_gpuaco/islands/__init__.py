@@ -1,0 +1,6 @@
+"""Several colonies that search one problem side by side and exchange their best tours, as tasks of Dask."""
+
+from pymoo_gpuaco.islands.algorithm import Islands
+from pymoo_gpuaco.islands.output import IslandsOutput
+
+__all__ = ["Islands", "IslandsOutput"]

@@ -1,0 +1,201 @@
+"""Islands: several colonies on several GPUs or hosts, as one pymoo algorithm."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pymoo_gpuaco.algorithms.base import TourAlgorithm, Tours
+from pymoo_gpuaco.colony import checks
+from pymoo_gpuaco.islands.archipelago import Archipelago, Rules
+from pymoo_gpuaco.islands.cluster import Cluster, Connection, packed, shape
+from pymoo_gpuaco.islands.output import IslandsOutput
+from pymoo_gpuaco.problems.instance import Instance
+from pymoo_gpuaco.termination import ColonyTermination, progress
+
+TOPOLOGIES = ("all", "ring", "none")
+SECONDS, GENERATIONS = 1.0, 10  # a round
+
+
+class Islands(TourAlgorithm):
+    """Colonies that search one problem side by side, each on a GPU or a share of the cores, and exchange tours.
+
+    Every island is a colony with random numbers of its own. After each round it reports its best tour and takes in
+    those of the others: a colony of focused ants takes over every stretch where one of them is better, other colonies
+    let it take the place of their longest tour. Islands are tasks of Dask, on this machine or on a cluster. A
+    generation is what islands have reported since the last one; ``evaluator.n_eval`` counts the tours of all.
+
+    Parameters
+    ----------
+    colony : what an island is: any algorithm of this package, such as ``GPUMMAS()``. Termination, seed and the like
+        are given to ``Islands``.
+    n_islands : >= 1. None: one for each worker of ``client``; without a client one for each GPU, or on a machine
+        without one for every 4 cores, and two where there are two cores.
+    exchange_every : seconds of a round, in (0, 3600], default 1; with ``deterministic`` generations of a round, >= 1,
+        default 10.
+    topology : whose tours an island takes in: "all", the best of all islands merged; "ring", the best of the island
+        before it; "none".
+    deterministic : False lets every island go on as soon as it has reported: nobody waits for the slowest. True lets
+        all wait for each other, and the same seed and number of islands give the same tours wherever they run.
+    client : a ``dask.distributed.Client``, or the address of a scheduler. None starts one worker for each GPU, or for
+        each island, on this machine, and ends them after the run.
+    sampling, **pymoo_arguments : see ``TourAlgorithm``.
+
+    Raises
+    ------
+    ImportError : where Dask is not installed, when a run begins.
+    TimeoutError : when no worker joins within a minute.
+    ConnectionError : when the scheduler is gone. The best tour is in ``opt``, and the run goes on where ``client`` is
+        set to another one.
+    """
+
+    arguments = (
+        "sampling",
+        "colony",
+        "n_islands",
+        "exchange_every",
+        "topology",
+        "deterministic",
+        "client",
+    )
+
+    def __init__(
+        self,
+        colony: TourAlgorithm,
+        n_islands: int | None = None,
+        *,
+        exchange_every: float | None = None,
+        topology: str = "all",
+        deterministic: bool = False,
+        client: Any = None,
+        sampling: Any = None,
+        output: Any = None,
+        **pymoo_arguments: Any,
+    ) -> None:
+        output = IslandsOutput() if output is None else output
+        super().__init__(sampling=sampling, output=output, **pymoo_arguments)
+        self.colony = colony
+        self.n_islands = n_islands
+        self.exchange_every = exchange_every
+        self.topology = topology
+        self.deterministic = deterministic
+        self.client = client
+        self._check()
+
+    def _check(self) -> None:
+        super()._check()
+        _check_colony(self.colony)
+        checks.optional_integer("n_islands", self.n_islands, 1)
+        checks.choice("topology", self.topology, TOPOLOGIES)
+        checks.flag("deterministic", self.deterministic)
+        self._round()
+        if self.client is not None and not isinstance(self.client, Connection):
+            self.client = Connection(self.client)
+
+    def _round(self) -> float:
+        """Seconds of a round, or generations."""
+        wanted = self.exchange_every
+        if self.deterministic:
+            return GENERATIONS if wanted is None else checks.integer("exchange_every", wanted, 1)
+        if wanted is None:
+            return SECONDS
+        return checks.real("exchange_every", wanted, 0.0, 3600.0, open_low=True)
+
+    def _candidates(self) -> int:
+        return 1  # candidates are the islands' own; here tours are measured and merged
+
+    @property
+    def patience(self) -> int:
+        """Tours without a shorter one that are no stagnation yet: as many on each island as one colony may need."""
+        return int(self.engine.patience) * int(self.engine.n_islands)
+
+    def _make_engine(self, instance: Instance) -> Archipelago:
+        wanted = self._size if self.n_islands is None else self.n_islands
+        if wanted is None and self.client is None:
+            wanted = shape(None, self.colony.backend)[0]
+        rules = Rules(self._round(), self.topology, self.deterministic)
+        return Archipelago(instance, packed((self.colony, self.problem)), rules, wanted)
+
+    def prepare(self) -> None:
+        """Find workers and send them the islands, where none are there.
+
+        That is so before a run, after it or an interrupt, and in a copy or a run from a file.
+        """
+        engine = self.engine
+        if engine.is_open:
+            return
+        if self.client is None:
+            _, workers, gpus = shape(engine.n_islands, self.colony.backend)
+            engine.open(Cluster(None, workers, gpus))
+        else:
+            self._check()  # where a client was set since
+            engine.open(Cluster(self.client))
+        self._size = engine.n_islands
+
+    # ---- the run
+
+    def next(self) -> None:
+        """Make one generation. Whatever ends it, the workers are left, and the best tour is in ``opt``."""
+        try:
+            super().next()
+        except BaseException as error:
+            if isinstance(error, ConnectionError):
+                self._rescue()
+            self._leave()
+            raise
+
+    def _finalize(self) -> None:
+        self._leave()
+
+    def _leave(self) -> None:
+        if self._engine is not None:
+            self._engine.rest()
+
+    def _begin(self) -> None:
+        self.engine.begin(self._draw_key())
+
+    def _build(self, key: int) -> tuple[NDArray[np.int32], NDArray[np.float64], int]:
+        # the islands' random numbers all follow from the key that the run began with; this one is not used
+        self.prepare()
+        engine = self.engine
+        termination = self.termination
+        engine.target = None
+        if isinstance(termination, ColonyTermination):
+            known = getattr(self.problem, "best_known", None)
+            engine.target = known if termination.target is None else termination.target
+        engine.expect(
+            progress(termination), int(self.n_iter or 1) - 1, time.time() - (self.start_time or 0.0)
+        )
+        lengths = engine.construct()
+        self.iteration_mean = engine.mean
+        return engine.tours([0]), lengths, engine.n_built
+
+    def _learn(self, told: Tours) -> None:
+        """Islands have learnt before they report."""
+
+    def _accept(self, outside: Tours) -> None:
+        self.engine.accept(outside.rows, outside.lengths)
+
+    def _start_from(self, told: Tours) -> None:
+        self._accept(told)
+
+    def _answer_to_other_objective(self) -> str:
+        return "Islands then exchange the tours that the objective calls best, and do not merge them"
+
+
+def _check_colony(colony: Any) -> None:
+    if not isinstance(colony, TourAlgorithm) or isinstance(colony, Islands):
+        raise TypeError(f"colony must be an algorithm of this package, such as GPUMMAS(), got {colony!r}")
+    if colony.problem is not None:
+        raise ValueError("colony must be an algorithm that has not been set up: make a new one for Islands")
+    told = [name for name in ("termination", "seed", "archive") if getattr(colony, name) is not None]
+    told += [name for name in ("save_history", "verbose") if getattr(colony, name)]
+    if told:
+        raise ValueError(f"colony must leave {', '.join(told)} to Islands, which takes it for all islands")
+    if int(colony.device) != 0:
+        raise ValueError(
+            f"colony must leave device at 0, got {colony.device}: every island sees the GPU of its worker alone"
+        )

@@ -1,0 +1,44 @@
+"""What running islands print under ``verbose=True``."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pymoo.util.display.column import Column
+
+from pymoo_gpuaco.display import ColonyOutput
+
+MOST_COLUMNS = 8
+
+
+class IslandsOutput(ColonyOutput):
+    """A colony's columns, and what each island holds.
+
+    Up to 8 islands have a column each, the gap in percent of an island's best tour to the best of all. Of more, the
+    largest gap and the number of islands that hold the best are told.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.columns: list[Column]
+        self._islands: list[Column] = []
+
+    def initialize(self, algorithm: Any) -> None:
+        """Make the columns, when the number of islands is known."""
+        super().initialize(algorithm)
+        n = algorithm.engine.n_islands
+        names = [f"island {number}" for number in range(n)] if n <= MOST_COLUMNS else ["furthest", "at best"]
+        self._islands = [Column(name, width=9) for name in names]
+        self.columns = [*self.columns, *self._islands]  # the list belongs to the output that was given too
+
+    def update(self, algorithm: Any) -> None:
+        """Read the islands' last reports into the columns."""
+        super().update(algorithm)
+        best = float(algorithm.opt.get("F").min())
+        gaps = [100.0 * (value / best - 1.0) if best else 0.0 for value in algorithm.engine.values]
+        if len(gaps) <= MOST_COLUMNS:
+            texts = [f"+{gap:.3f}" if gap < float("inf") else "-" for gap in gaps]
+        else:
+            texts = [f"+{max(gaps):.3f}", str(sum(gap <= 0.0 for gap in gaps))]
+        for column, text in zip(self._islands, texts, strict=True):
+            column.set(text)

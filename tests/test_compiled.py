@@ -1,0 +1,89 @@
+"""Functions are compiled once, for whoever calls them; Python may call those that are meant for compiled functions."""
+
+import json
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from pymoo_gpuaco.backends.cpu.windows.engine import warm_up_focused
+from pymoo_gpuaco.compiled import compiled, inlined, inner
+
+VERSIONS = """
+import gc
+import json
+import sys
+from numba.core.dispatcher import Dispatcher
+
+def versions():
+    made = [f for f in gc.get_objects() if isinstance(f, Dispatcher) and f.__module__.startswith("pymoo_gpuaco.")]
+    return {f"{f.__module__}.{f.__name__}": len(f.signatures) for f in made if f.signatures}
+
+import numpy as np
+from pymoo.optimize import minimize
+from pymoo_gpuaco import GPUMMAS, TSP
+from pymoo_gpuaco.backends.cpu.windows.engine import warm_up_focused
+
+n = int(sys.argv[1])
+warm_up_focused(n)
+before = versions()
+problem = TSP(np.random.default_rng(0).integers(0, 1000, (n, 2)))
+minimize(problem, GPUMMAS(backend="cpu"), ("n_gen", 6), seed=1)
+print(json.dumps([before, versions()]))
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("n", [300, 12_500])
+def test_a_run_calls_one_version_of_each_function_and_all_were_made_before_it(n):
+    run = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", VERSIONS, str(n)],
+        capture_output=True,
+        text=True,
+        timeout=300,
+        env=os.environ,
+    )
+    assert run.returncode == 0, run.stderr
+    before, after = json.loads(run.stdout.splitlines()[-1])
+    assert before == after
+    assert set(after.values()) == {1}
+
+
+def test_what_a_run_does_not_call_is_not_made_before_it(monkeypatch):
+    made = []
+    monkeypatch.setattr("pymoo_gpuaco.backends.cpu.windows.engine._warm_up", lambda *kind: made.append(kind))
+    for n in (12_000, 12_001, 100_000, 100_001):
+        warm_up_focused(n)
+    # whole tours up to 12,000 cities, penalties up to 100,000
+    assert made == [(True, True), (False, True), (False, True), (False, False)]
+
+
+@pytest.mark.parametrize("way", [inner, inlined])
+def test_python_may_call_what_is_compiled_for_compiled_functions(way):
+    @way
+    def twice(x):
+        return 2 * x
+
+    @compiled
+    def four_times(x):
+        return twice(twice(x))
+
+    assert four_times(3) == 12
+    assert twice(3) == 6
+    assert twice(np.int32(4)) == 8
+    assert twice(1.5) == 3.0
+
+
+def test_compiled_callers_share_a_version():
+    @inner
+    def after(x):
+        return x + 1
+
+    @compiled
+    def call(narrow, wide):
+        return after(narrow[0]) + after(wide[0]) + after(1)
+
+    assert call(np.array([1], np.int32), np.array([1], np.int64)) == 6
+    assert len(after.signatures) == 1

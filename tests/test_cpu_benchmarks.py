@@ -1,0 +1,67 @@
+"""The kicks in C that the engine is timed beside are the engine's kicks; memory grows as the documentation says."""
+
+from __future__ import annotations
+
+import importlib
+import shutil
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import ModuleType
+
+import numpy as np
+import pytest
+
+from pymoo_gpuaco import load_tsp
+from pymoo_gpuaco.candidates.sparse import list_lengths
+from pymoo_gpuaco.problems.instance import as_instance
+
+BENCHMARKS = Path(__file__).resolve().parents[1] / "benchmarks"
+
+
+@pytest.fixture
+def script(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str], ModuleType]]:
+    monkeypatch.syspath_prepend(str(BENCHMARKS))
+    yield importlib.import_module
+    for name, module in list(sys.modules.items()):
+        if Path(getattr(module, "__file__", None) or "").parent == BENCHMARKS:
+            del sys.modules[name]
+
+
+@pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler")
+@pytest.mark.parametrize("name", ["pcb442", "random:12500"])
+def test_kicks_in_c_end_with_the_engines_tour(script, tmp_path, name):
+    kicks = script("cpu_kicks")
+    rows = kicks.measure(kicks.compile_reference(str(tmp_path)), name, load_tsp(name), 300, 1)
+    assert [row[2] for row in rows] == ["none", "falling"]
+    for row in rows:
+        same, ours, theirs = row[9:]
+        assert same == "yes"
+        assert ours == theirs != 0
+
+
+def test_speed_is_that_of_kicks(script, monkeypatch):
+    monkeypatch.setenv("PYMOO_GPUACO_THREADS", "1")  # put back afterwards
+    scaling = script("cpu_scaling")
+    engine = scaling.engine_with(1000, 2, 3)
+    assert engine._search._threads == 2
+    assert engine.n_ants == 3
+    clock = iter([0.0, 1.0, 2.0, 4.0])
+    monkeypatch.setattr(scaling.time, "perf_counter", lambda: next(clock))
+    # two generations of three ants
+    assert scaling.kicks_a_second(engine, 3.0) == 2 * 3 * engine._trials / 4.0
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="no /proc")
+def test_a_city_takes_less_than_a_kilobyte(script):
+    memory = script("cpu_scaling").memory_of(200_000, 1.0)
+    assert 100 < (memory["peak"] - memory["before"]) / 200_000 < 1000
+    assert memory["generations"] >= 1
+
+
+def test_lengths_of_lists_in_pieces_are_those_of_all_at_once(monkeypatch):
+    monkeypatch.setattr("pymoo_gpuaco.candidates.sparse._CHUNK", 1000)
+    instance = as_instance(load_tsp("pcb442"), 7)
+    all_at_once = instance.distance(np.arange(442)[:, None], instance.neighbours)
+    assert np.array_equal(list_lengths(instance, instance.neighbours), all_at_once)

@@ -1,0 +1,503 @@
+"""A device that fails: no memory, a kernel that fails, a compiler or a cache that fails. No GPU is needed.
+
+``fake_device`` stands in for the driver and fails on demand; where tours matter, the kernels run on the host.
+"""
+
+from __future__ import annotations
+
+import errno
+import gc
+import logging
+import os
+import signal
+import stat
+import subprocess
+import sys
+import types
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from pymoo.optimize import minimize
+
+from pymoo_gpuaco import GPUACS, GPUAS, GPU2OptIHC, backends, read_tour
+from pymoo_gpuaco.backends import BackendUnavailable, cuda, make_climbers, make_colony, make_improver
+from pymoo_gpuaco.backends.cuda.climbers import CudaClimbers
+from pymoo_gpuaco.backends.cuda.device import compile as compiler
+from pymoo_gpuaco.backends.cuda.device import context
+from pymoo_gpuaco.backends.cuda.engine import CudaColony
+from pymoo_gpuaco.backends.cuda.focused import CudaFocused
+from pymoo_gpuaco.backends.cuda.improver import CudaImprover
+from pymoo_gpuaco.backends.errors import DeviceFailed
+from pymoo_gpuaco.cli import main
+from pymoo_gpuaco.colony.parameters import ClimberParameters, ColonyParameters, LocalSearch
+from pymoo_gpuaco.colony.trails import TrailUpdate
+from pymoo_gpuaco.problems.instance import as_instance
+from tests import emulator, fake_device
+from tests.engine_cases import COLONIES, cloud, instance_for
+from tests.fake_device import FakeDriver, install
+
+N = 33
+
+
+@pytest.fixture
+def driver(monkeypatch: pytest.MonkeyPatch) -> FakeDriver:
+    monkeypatch.setattr(cuda, "why_unavailable", lambda: None)
+    return install(monkeypatch)
+
+
+def colony_of(way: str) -> Callable[[], CudaColony]:
+    parameters = ColonyParameters(**{"n_ants": 6, **COLONIES[way]})
+    instance = instance_for(cloud(N), parameters)
+    return lambda: CudaColony(instance, parameters)
+
+
+#: how to make an engine of every kind
+ENGINES: dict[str, Callable[[], Any]] = {
+    **{way: colony_of(way) for way in COLONIES},
+    "climbers": lambda: CudaClimbers(as_instance(cloud(N), 1), ClimberParameters(n_climbers=6)),
+    "climbers, batch": lambda: CudaClimbers(
+        as_instance(cloud(N), 1), ClimberParameters(n_climbers=6, moves="batch")
+    ),
+    "focused": lambda: CudaFocused(
+        as_instance(cloud(N), 8), ColonyParameters(construction="focused", n_ants=24)
+    ),
+    "improver": lambda: CudaImprover(as_instance(cloud(N), 8), LocalSearch()),
+}
+every_engine = pytest.mark.parametrize("name", ENGINES)
+
+
+def use(engine: Any) -> None:
+    """All that a run asks of an engine in its first generation."""
+    identity = np.arange(N, dtype=np.int32)
+    if isinstance(engine, CudaClimbers):
+        engine.start_from(identity[None])
+        engine.climb(1)
+        engine.best()
+        return
+    if isinstance(engine, CudaImprover):
+        engine.improve(np.tile(identity, (7, 1)), 1)
+        return
+    engine.greedy_tour()
+    engine.reset_trails(0.5)
+    engine.construct(1)
+    engine.tours([0])
+    engine.update_trails(TrailUpdate(0.1, ((identity, 0.5),), on_tours_only=True))
+    if isinstance(engine, CudaColony) and engine.parameters.memory != "selective":
+        engine.update_trails(TrailUpdate(0.1, colony_amount=1.0))
+    engine.branching_factor(0.05)
+    if isinstance(engine, CudaFocused):
+        return  # all else works with what is read back, and kernels that do nothing leave no tours there
+    engine.accept(identity[None], [1.0])
+    engine.improve(np.tile(identity, (engine.n_ants + 7, 1)), 1)
+    engine.import_state(engine.export_state())
+
+
+def nothing_is_left(driver: FakeDriver) -> bool:
+    gc.collect()
+    return not driver.taken and driver.primary.depth == 0
+
+
+# ---- memory
+
+
+@every_engine
+def test_no_memory_at_any_allocation_of_the_set_up(name, driver):
+    engine = ENGINES[name]()
+    allocations = driver.allocations
+    holds = isinstance(engine, CudaColony) and engine.works_ahead
+    del engine
+    assert nothing_is_left(driver)
+    for number in range(allocations):
+        driver.allocations, driver.refuse = 0, number
+        if holds and number == allocations - 1:  # room to work ahead, which an engine can do without
+            engine = ENGINES[name]()
+            assert not engine.works_ahead
+            del engine
+        else:
+            with pytest.raises(MemoryError, match=r"^the device ran out of memory; .*needs? ") as told:
+                ENGINES[name]()
+            del told
+        assert nothing_is_left(driver), number
+    driver.refuse = None
+    use(ENGINES[name]())
+
+
+@every_engine
+def test_no_memory_at_any_allocation_of_a_generation(name, driver):
+    engine = ENGINES[name]()
+    before = driver.allocations
+    use(engine)
+    allocations = driver.allocations - before
+    for number in range(allocations):
+        engine = ENGINES[name]()
+        driver.allocations, driver.refuse = 0, number
+        with pytest.raises(MemoryError, match=r"^the device ran out of memory; .*needs? ") as told:
+            use(engine)
+        del told
+        assert driver.primary.depth == 0
+        # the engine is as good as before, and needs what it needed
+        driver.refuse = None
+        use(engine)
+        assert driver.allocations >= allocations
+        use(engine)
+    del engine
+    assert nothing_is_left(driver)
+
+
+def test_a_search_that_found_no_room_for_more_tours_takes_its_own_again(driver, monkeypatch):
+    """Where tours under search lie in global memory, as those of many cities do."""
+    monkeypatch.setitem(fake_device.LIMITS, "MAX_SHARED_MEMORY_PER_BLOCK_OPTIN", 896)
+    parameters = ColonyParameters(n_ants=6, memory="candidate", local_search=LocalSearch())
+    instance = instance_for(cloud(N), parameters)
+    engine = CudaColony(instance, parameters)
+    assert not engine._search.plan.in_shared
+    use(engine)
+    more = np.tile(np.arange(N), (200, 1))
+    before = driver.allocations
+    engine.improve(more, 1)
+    allocations = driver.allocations - before
+    assert allocations == 4  # tours, their lengths here and there, and what they are searched in
+    for number in range(allocations):
+        engine = CudaColony(instance, parameters)
+        driver.allocations, driver.refuse = 0, number
+        with pytest.raises(MemoryError) as told:
+            engine.improve(more, 1)
+        del told
+        driver.refuse = None
+        engine.construct(1)
+        assert "searches" in engine.device.arrays
+        engine.improve(more, 1)
+    del engine
+    assert nothing_is_left(driver)
+
+
+# ---- kernels
+
+
+@every_engine
+def test_a_launch_that_fails_is_told_and_the_next_run_is_right(name, driver):
+    engine = ENGINES[name]()
+    before = driver.launches
+    use(engine)
+    launches = driver.launches - before
+    for number in sorted({0, 1, launches // 2, launches - 1} & set(range(launches))):
+        engine = ENGINES[name]()
+        driver.launches, driver.fail = 0, number
+        with pytest.raises(
+            DeviceFailed, match="CUDA device 0 failed: cuLaunchKernel failed: too many"
+        ) as told:
+            use(engine)
+        del told
+        assert driver.primary.depth == 0
+        use(engine)
+        use(ENGINES[name]())
+    del engine
+    assert nothing_is_left(driver)
+
+
+@every_engine
+def test_a_context_that_a_kernel_has_spoilt_is_not_used_again(name, driver):
+    engine, other = ENGINES[name](), ENGINES[name]()
+    driver.launches, driver.fail, driver.fails_for_good = 0, 0, True
+    words = r"CUDA device 0 has failed in this process \(.*illegal memory.*works again only in a new one"
+    with pytest.raises(DeviceFailed, match=words) as told:
+        use(engine)
+    del told
+    for one in (engine, other):
+        with pytest.raises(DeviceFailed, match=words):
+            use(one)
+    with pytest.raises(BackendUnavailable, match=words):
+        ENGINES[name]()
+    del engine, other, one
+    assert nothing_is_left(driver)
+
+
+def test_after_a_spoilt_context_auto_goes_on_with_the_cpu_and_says_why_once(driver, monkeypatch, caplog):
+    monkeypatch.setattr(backends, "_told", set())
+    caplog.set_level(logging.WARNING, "pymoo_gpuaco")
+    instance, parameters = as_instance(cloud(N), 8), ColonyParameters(n_ants=4)
+    engine = make_colony(instance, parameters)
+    assert engine.kind == "cuda"
+    driver.launches, driver.fail, driver.fails_for_good = 0, 0, True
+    with pytest.raises(DeviceFailed):
+        use(engine)
+    for _ in range(2):
+        assert make_colony(instance, parameters).kind == "cpu"
+    (said,) = [record.getMessage() for record in caplog.records]
+    assert said.startswith("pymoo_gpuaco runs on the CPU: CUDA device 0 has failed in this process")
+    with pytest.raises(BackendUnavailable, match="backend='cuda' cannot run this: CUDA device 0 has failed"):
+        make_colony(instance, parameters, "cuda")
+
+
+def test_a_spoilt_context_is_found_in_the_set_up_too(driver):
+    driver.launches, driver.fail, driver.fails_for_good = 0, 0, True
+    with pytest.raises(BackendUnavailable, match="has failed in this process"):
+        ENGINES["rwm"]()
+    assert nothing_is_left(driver)
+
+
+RUNS = {
+    "GPUAS": lambda backend: GPUAS(n_ants=5, backend=backend),
+    "GPUACS": lambda backend: GPUACS(n_ants=5, backend=backend),
+    "GPU2OptIHC": lambda backend: GPU2OptIHC(n_climbers=3, backend=backend),
+}
+
+
+@pytest.mark.skipif(
+    emulator.COMPILER is None, reason="the emulator is compiled by g++, which is not on the PATH"
+)
+@pytest.mark.parametrize("for_good", [False, True], ids=["once", "for good"])
+@pytest.mark.parametrize("run", RUNS.values(), ids=list(RUNS))
+def test_a_run_that_fails_keeps_its_best_tour(run, for_good, monkeypatch, tmp_path_factory):
+    monkeypatch.setattr(CudaClimbers.climb, "__defaults__", (1 << 24,))
+    folder = Path(tmp_path_factory.getbasetemp()) / "emulator"
+    device = emulator.install(monkeypatch, folder)
+    problem = cloud(20)
+    expected = minimize(problem, run("cuda"), ("n_gen", 3), seed=1)
+    algorithm = run("cuda").setup(problem, termination=("n_gen", 9), seed=1)
+    algorithm.next()
+    algorithm.next()
+    kept = algorithm.result()
+    device.launches, device.fail, device.fails_for_good = (
+        0,
+        1 if run is not RUNS["GPU2OptIHC"] else 0,
+        for_good,
+    )
+    with pytest.raises(DeviceFailed):
+        algorithm.run()
+    for one in (algorithm.opt[0], algorithm.result()):
+        assert np.array_equal(one.X, kept.X)
+        assert problem.tour_length(one.X) == one.F[0] == kept.F[0]
+    again = minimize(problem, run("auto" if for_good else "cuda"), ("n_gen", 3), seed=1)
+    assert problem.tour_length(again.X) == again.F[0]
+    if for_good:
+        assert again.algorithm.engine.kind == "cpu"
+    else:
+        assert np.array_equal(again.X, expected.X)
+
+
+@pytest.mark.skipif(
+    emulator.COMPILER is None, reason="the emulator is compiled by g++, which is not on the PATH"
+)
+def test_the_command_line_keeps_the_tour_of_a_run_that_fails(monkeypatch, tmp_path, tmp_path_factory, capsys):
+    device = emulator.install(monkeypatch, Path(tmp_path_factory.getbasetemp()) / "emulator")
+    wait, waits = device.alive, iter(range(400))
+
+    def fail_later() -> None:
+        if next(waits, None) is None:
+            device.broken = True
+        wait()
+
+    monkeypatch.setattr(device, "alive", fail_later)
+    tour, state = tmp_path / "best.tour", tmp_path / "state"
+    options = ["--generations", "99", "--set", "n_ants=5", "--picture", "", "--backend", "cuda"]
+    files = ["--tour", str(tour), "--save", str(state)]
+    assert main(["solve", "random:20", "--algorithm", "GPUAS", *options, *files]) == 2
+    told = capsys.readouterr()
+    assert "pymoo-gpuaco: CUDA device 0 has failed in this process" in told.err
+    assert "Traceback" not in told.err
+    assert "stopped by  a failure of the device" in told.out
+    assert sorted(read_tour(tour, 20)) == list(range(20))
+    assert not state.exists()
+
+
+# ---- nvcc and what it has compiled
+
+
+def program(path: Path, text: str) -> str:
+    path.write_text(f"#!/bin/sh\n{text}\n")
+    path.chmod(path.stat().st_mode | stat.S_IXUSR)
+    return str(path)
+
+
+#: a stand-in for nvcc: notes each run in a file ``runs`` and writes some code
+COMPILES = """[ "$1" = --version ] && echo release 12.0 && exit 0
+echo run >> "{runs}"
+while [ "$1" != -o ]; do shift; done
+printf 'machine code' > "$2"
+"""
+FILE = "tours/tours.cu"
+
+
+@pytest.fixture
+def nvcc(tmp_path, monkeypatch):
+    """Let a script be nvcc; returns a function of the script, and the list of runs it leaves."""
+    if os.name != "posix":
+        pytest.skip("the stand-in for nvcc is a shell script")
+    monkeypatch.setenv("PYMOO_GPUACO_CACHE", str(tmp_path / "cache"))
+    compiler._tell.cache_clear()
+
+    def be(script: str) -> None:
+        compiler.nvcc_version.cache_clear()
+        monkeypatch.setenv("PYMOO_GPUACO_NVCC", program(tmp_path / "nvcc", script))
+
+    be(COMPILES.format(runs=tmp_path / "runs"))
+    return be
+
+
+def runs(tmp_path: Path) -> int:
+    return len((tmp_path / "runs").read_text().split())
+
+
+@pytest.mark.parametrize(
+    ("script", "words"),
+    [
+        (
+            "yes a long complaint | head -c 100000 >&2; exit 1",
+            r"tours\.cu \(exit status 1\):\na long complaint",
+        ),
+        ("exit 4", r"could not compile tours/tours\.cu \(exit status 4\)$"),
+        ("kill -9 $$", r"ended by signal 9; perhaps the system is short of memory\)$"),
+        (
+            "sleep 60 & sleep 60",
+            r"did not compile tours/tours\.cu within 0\.5 s and was ended; try it by hand: .*-o",
+        ),
+    ],
+    ids=["fails", "fails without a word", "is killed", "hangs"],
+)
+def test_a_compiler_that_fails_says_so_shortly(script, words, nvcc, monkeypatch):
+    nvcc(f'[ "$1" = --version ] && echo release 12.0 && exit 0\n{script}')
+    monkeypatch.setattr(compiler, "LONGEST", 0.5)
+    with pytest.raises(BackendUnavailable, match=words) as told:
+        compiler.compile_files("sm_90", {FILE: {}, "walks/construct.cu": {}})
+    assert len(str(told.value)) < 2000
+
+
+def test_a_compiler_that_does_not_tell_its_version_is_not_waited_for(nvcc, monkeypatch):
+    nvcc("sleep 60")
+    monkeypatch.setattr(compiler, "LONGEST_ANSWER", 0.2)
+    with pytest.raises(BackendUnavailable, match=r"--version fails \(.*timed out"):
+        compiler.compile_file(FILE, "sm_90")
+
+
+def test_an_interrupt_ends_all_compilers(nvcc, tmp_path):
+    nvcc(
+        '[ "$1" = --version ] && echo release 12.0 && exit 0\n'
+        f'(sleep 20; touch "{tmp_path}/done") &\necho $! >> "{tmp_path}/started"\nwait'
+    )
+
+    def strike(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGALRM, strike)
+    try:
+        signal.setitimer(signal.ITIMER_REAL, 1.0)
+        with pytest.raises(KeyboardInterrupt):
+            compiler.compile_files("sm_90", {FILE: {}, "walks/construct.cu": {}})
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0.0)
+        signal.signal(signal.SIGALRM, before)
+    assert not (tmp_path / "done").exists()
+    for number in (tmp_path / "started").read_text().split():
+        state = Path(f"/proc/{number}/stat")
+        assert not state.exists() or state.read_text().split()[2] in "ZX"  # gone, or about to
+
+
+@pytest.mark.parametrize(
+    "damage", [b"", b"machine co", b"nachine code" + bytes(32)], ids=["empty", "cut", "changed"]
+)
+def test_a_damaged_cache_entry_is_compiled_anew_and_replaced(damage, nvcc, tmp_path):
+    assert compiler.compile_file(FILE, "sm_90") == b"machine code"
+    assert compiler.compile_file(FILE, "sm_90") == b"machine code"
+    assert runs(tmp_path) == 1
+    (entry,) = (tmp_path / "cache").iterdir()
+    whole = entry.read_bytes()
+    entry.write_bytes(damage)
+    assert compiler.compile_file(FILE, "sm_90") == b"machine code"
+    assert entry.read_bytes() == whole
+    assert runs(tmp_path) == 2
+    assert compiler.compile_file(FILE, "sm_90") == b"machine code"
+    assert runs(tmp_path) == 2
+
+
+def test_a_cache_that_cannot_be_written_is_one_warning(nvcc, tmp_path, monkeypatch, caplog):
+    caplog.set_level(logging.WARNING, "pymoo_gpuaco")
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("PYMOO_GPUACO_CACHE", str(tmp_path / "file" / "cache"))  # a file stands in the way
+    for _ in range(2):
+        assert compiler.compile_file(FILE, "sm_90") == b"machine code"
+    assert runs(tmp_path) == 2
+    (said,) = [record.getMessage() for record in caplog.records]
+    assert "could not be kept" in said
+    assert "set PYMOO_GPUACO_CACHE" in said
+
+
+def test_a_full_disk_is_one_warning_and_leaves_no_file(nvcc, tmp_path, monkeypatch, caplog):
+    caplog.set_level(logging.WARNING, "pymoo_gpuaco")
+
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(compiler.os, "replace", full)
+    for _ in range(2):
+        assert compiler.compile_file(FILE, "sm_90") == b"machine code"
+    assert list((tmp_path / "cache").iterdir()) == []
+    (said,) = [record.getMessage() for record in caplog.records]
+    assert "No space left" in said
+
+
+def test_processes_that_compile_the_same_leave_one_whole_entry(nvcc, tmp_path):
+    work = (
+        "from pymoo_gpuaco.backends.cuda.device.compile import compile_file\n"
+        f"assert compile_file({FILE!r}, 'sm_90') == b'machine code'\n"
+    )
+    processes = [subprocess.Popen([sys.executable, "-c", work]) for _ in range(3)]
+    assert [process.wait() for process in processes] == [0, 0, 0]
+    (entry,) = (tmp_path / "cache").iterdir()
+    before = runs(tmp_path)
+    assert compiler.compile_file(FILE, "sm_90") == b"machine code"
+    assert runs(tmp_path) == before
+    assert entry.stat().st_size == len(b"machine code") + 32
+
+
+# ---- which device
+
+
+@pytest.fixture
+def no_device(monkeypatch):
+    """A driver that starts with no device to be seen, as with an empty CUDA_VISIBLE_DEVICES."""
+
+    class Error(Exception):
+        pass
+
+    def init() -> None:
+        raise Error("cuInit failed: no CUDA-capable device is detected")
+
+    driver = types.ModuleType("pycuda.driver")
+    driver.Error, driver.init = Error, init
+    monkeypatch.setitem(sys.modules, "pycuda", types.ModuleType("pycuda"))
+    monkeypatch.setitem(sys.modules, "pycuda.driver", driver)
+    monkeypatch.setattr(sys.modules["pycuda"], "driver", driver, raising=False)
+    monkeypatch.setattr(context, "_pid", None)
+    monkeypatch.setattr(backends, "_told", set())
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
+
+
+@pytest.mark.usefixtures("no_device")
+def test_hidden_devices_are_named(caplog):
+    caplog.set_level(logging.WARNING, "pymoo_gpuaco")
+    instance, parameters = as_instance(cloud(9), 8), ColonyParameters(n_ants=2)
+    assert make_colony(instance, parameters).kind == "cpu"
+    words = "(cuInit failed: no CUDA-capable device is detected) (CUDA_VISIBLE_DEVICES is '')"
+    (said,) = [record.getMessage() for record in caplog.records]
+    assert said.startswith(f"pymoo_gpuaco runs on the CPU: the NVIDIA driver does not start {words}")
+    with pytest.raises(BackendUnavailable, match="backend='cuda' cannot run this") as told:
+        make_colony(instance, parameters, "cuda")
+    assert words in str(told.value)
+
+
+@pytest.mark.parametrize("backend", ["auto", "cuda"])
+def test_a_device_that_is_not_there_is_named_with_those_that_are(backend, driver):
+    instance = as_instance(cloud(9), 8)
+    words = r"device must be one of the CUDA devices \(0 to 0\), got 3"
+    for make in (
+        lambda: make_colony(instance, ColonyParameters(n_ants=2), backend, 3),
+        lambda: make_climbers(instance, ClimberParameters(2), backend, 3),
+        lambda: make_improver(instance, LocalSearch(), backend, 3),
+        lambda: GPUAS(backend=backend, device=3).setup(cloud(9), termination=("n_gen", 1)),
+    ):
+        with pytest.raises(ValueError, match=words):
+            make()

@@ -1,0 +1,294 @@
+"""Long generations of the CUDA engines end early, and keep what they have built. The kernels run on the host."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from pymoo_gpuaco import GPUAS, GPUMMAS, GPU2OptIHC, LocalSearch
+from pymoo_gpuaco.backends import Stoppable
+from pymoo_gpuaco.backends.cuda import slices as plans
+from pymoo_gpuaco.backends.cuda.climbers import CudaClimbers
+from pymoo_gpuaco.backends.cuda.device import DeviceLimits, key_of_launch
+from pymoo_gpuaco.backends.cuda.engine import CudaColony, default_ants
+from pymoo_gpuaco.backends.cuda.slices import Slices, slices
+from pymoo_gpuaco.colony.parameters import ColonyParameters
+from tests import emulator, fake_device
+from tests.engine_cases import COLONIES, climbers, cloud, colony, instance_for
+
+HOURS = 10_000.0
+M, TOGETHER, KICKS = 7, 3, 5  # ants, and of a launch; kicks of a launch
+N = 33
+
+
+def test_what_is_cut_by_hand():
+    walk = ColonyParameters()
+    # 2^31 steps are 178,956 ants of 12,000 cities
+    assert slices(12_000, 200_000, walk, False) == Slices(178_956, (0,))
+    assert slices(12_000, 170_000, walk, False) == Slices(170_000, (0,))
+    assert slices(12_000, 200_000, walk, True) == Slices(200_000, (0,))
+    # of all cities a step weighs 32 at a time: 1000 * 32 an ant
+    everyone = ColonyParameters(candidate_list_size=None)
+    assert slices(1000, 100_000, everyone, False) == Slices(67_108, (0,))
+    # 10 * 4000 kicks are two launches of 2^14, and one of 7232; the ants of a launch are the fewest there may be
+    kicked = ColonyParameters(local_search=LocalSearch(kicks=10.0))
+    assert slices(4000, 5000, kicked, False) == Slices(4096, (16384, 16384, 7232))
+    assert slices(1000, 5000, ColonyParameters(local_search=LocalSearch(kicks=0.0)), False) == Slices(
+        5000, (0,)
+    )
+
+
+@pytest.mark.parametrize("n", [8, 1000, 30_000, 1_000_000])
+@pytest.mark.parametrize("local_search", [None, LocalSearch()])
+def test_the_usual_colony_is_not_cut(n, local_search):
+    parameters = ColonyParameters(local_search=local_search)
+    m = default_ants(n, parameters, DeviceLimits(148, 64, 227 << 10))
+    assert not slices(n, m, parameters, False).several(m)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("emulator")
+
+
+@pytest.fixture
+def device(monkeypatch, folder) -> emulator.Emulator:
+    if emulator.COMPILER is None:
+        pytest.skip("the emulator is compiled by g++, which is not on the PATH")
+    monkeypatch.setattr(CudaClimbers.climb, "__defaults__", (1 << 24,))
+    return emulator.install(monkeypatch, folder)
+
+
+@pytest.fixture
+def cut(device, monkeypatch) -> emulator.Emulator:
+    """Cut generations of more than three ants, and searches of more than five kicks."""
+    monkeypatch.setattr(plans, "STEPS", 1)
+    monkeypatch.setattr(plans, "FEWEST_ANTS", TOGETHER)
+    monkeypatch.setattr(plans, "KICKS", KICKS)
+    return device
+
+
+def engine_of(way: str, m: int = M) -> CudaColony:
+    return colony(cloud(N), "cuda", **{**COLONIES[way], "n_ants": m})
+
+
+every_way = pytest.mark.parametrize("way", COLONIES)
+CUT = [way for way in COLONIES if way != "acs sync"]
+# where ants change no trails as they walk
+STILL = [way for way in CUT if "xi" not in COLONIES[way]]
+
+
+def whole(engine: CudaColony, lengths: np.ndarray) -> np.ndarray:
+    """All tours of a construction, which are what its lengths say."""
+    tours = engine.tours(np.arange(M))
+    assert np.array_equal(np.sort(tours, axis=1), np.tile(np.arange(N), (M, 1)))
+    assert np.array_equal(lengths, cloud(N).tour_lengths(tours))
+    assert np.array_equal(lengths, engine.export_state()["lengths"])
+    return tours
+
+
+def strike(*_: object) -> None:
+    raise KeyboardInterrupt
+
+
+@pytest.mark.usefixtures("cut")
+@pytest.mark.parametrize("way", STILL)
+def test_each_launch_builds_what_a_colony_of_its_own_would(way):
+    engine = engine_of(way)
+    assert isinstance(engine, Stoppable)
+    assert not engine.works_ahead
+    tours = whole(engine, engine.construct(9))
+    turns = 7 if way == "kicks" else 1  # 33 kicks, five at a time
+    for number, (first, end) in enumerate([(0, 3), (3, 6), (6, 7)]):
+        alone = engine_of(way, end - first)
+        alone.construct(key_of_launch(9, number * turns))
+        assert np.array_equal(alone.tours(np.arange(end - first)), tours[first:end])
+
+
+@pytest.mark.usefixtures("cut")
+@every_way
+def test_time_enough_changes_nothing(way):
+    engine, other = engine_of(way), engine_of(way)
+    engine.stop_at(time.monotonic() + HOURS)
+    for key in range(2):
+        lengths = engine.construct(key)
+        assert np.array_equal(lengths, other.construct(key))
+        assert np.array_equal(whole(engine, lengths), other.tours(np.arange(M)))
+        assert engine.n_built == M
+    assert engine.rescued() is None
+
+
+@pytest.mark.usefixtures("cut")
+@pytest.mark.parametrize("way", CUT)
+def test_without_time_the_first_ants_count_and_the_others_take_the_best_of_them(way):
+    engine, other = engine_of(way), engine_of(way)
+    engine.stop_at(time.monotonic() - 1.0)
+    tours = whole(engine, engine.construct(1))
+    assert engine.n_built == TOGETHER
+    lengths = cloud(N).tour_lengths(tours)
+    best = int(lengths[:TOGETHER].argmin())
+    assert (tours[TOGETHER:] == tours[best]).all()
+    if way in STILL and way != "kicks":
+        other.construct(1)
+        assert np.array_equal(tours[:TOGETHER], other.tours(np.arange(TOGETHER)))
+    # the next construction, with time, is as if that one had not been made
+    engine.stop_at(None)
+    if way in STILL:
+        engine, other = engine_of(way), engine_of(way)
+        engine.stop_at(time.monotonic() - 1.0)
+        engine.construct(1)
+        state = {**other.export_state(), "reference": engine.export_state()["reference"]}
+        state["reference_length"] = engine.export_state()["reference_length"]
+        other.import_state(state)  # what the search remembers of the shortest tour
+        engine.stop_at(None)
+        assert np.array_equal(engine.construct(2), other.construct(2))
+    else:
+        whole(engine, engine.construct(2))
+    assert engine.n_built == M
+
+
+@pytest.mark.parametrize("way", ["rwm", "2opt", "kicks", "all cities", "acs sync", "acs relaxed"])
+@pytest.mark.parametrize("wait", [0, 1, 2])
+def test_an_interrupt_keeps_the_best_tour(way, wait, cut):
+    engine, other = engine_of(way), engine_of(way)
+    waits = iter([*[lambda: None] * wait, strike])
+    cut.on_wait = lambda: next(waits, lambda: None)()
+    interrupted = False
+    try:
+        engine.construct(1)
+    except KeyboardInterrupt:
+        interrupted = True
+    cut.on_wait = lambda: None
+    if interrupted:
+        tour, length = engine.rescued()
+        assert np.array_equal(np.sort(tour), np.arange(N))
+        assert length == cloud(N).tour_length(tour)
+    else:  # one launch, and one wait
+        assert wait > 0
+        assert way == "acs sync"
+    if way in STILL:
+        assert np.array_equal(engine.construct(2), other.construct(2))
+    whole(engine, engine.construct(3))
+    assert engine.rescued() is None
+
+
+def test_an_interrupt_before_anything_is_built_leaves_the_greedy_tour(device, monkeypatch):
+    engine = engine_of("rwm")
+    monkeypatch.setattr(engine.walk, "build", strike)
+    with pytest.raises(KeyboardInterrupt):
+        engine.construct(1)
+    tour, length = engine.rescued()
+    greedy, expected = engine.greedy_tour()
+    assert np.array_equal(tour, greedy)
+    assert length == expected
+
+
+@pytest.mark.usefixtures("device")
+def test_a_construction_that_is_not_cut_looks_at_no_clock(monkeypatch):
+    engine = engine_of("2opt")
+    engine.stop_at(time.monotonic() - 1.0)
+    monkeypatch.setattr(engine, "_late", lambda: pytest.fail("waits between launches"))
+    whole(engine, engine.construct(1))
+    assert engine.n_built == M
+
+
+def test_counts_of_a_walk_that_did_not_end_are_dropped(device, monkeypatch):
+    engine, other = engine_of("acs sync"), engine_of("acs sync")
+    close = engine.walk._open.close
+    monkeypatch.setattr(engine.walk._open, "close", strike)
+    with pytest.raises(KeyboardInterrupt):
+        engine.construct(1)
+    monkeypatch.setattr(engine.walk._open, "close", close)
+    for key in (2, 3):
+        assert np.array_equal(engine.construct(key), other.construct(key))
+    assert np.array_equal(engine.export_state()["tau"], other.export_state()["tau"])
+
+
+@pytest.mark.usefixtures("device")
+@pytest.mark.parametrize("moves", ["best", "batch"])
+def test_climbers_do_less_where_time_is_short(moves):
+    engine, other = (climbers(cloud(50), "cuda", moves=moves) for _ in range(2))
+    assert isinstance(engine, Stoppable)
+    engine.stop_at(time.monotonic() + HOURS)
+    assert engine.climb(1) == other.climb(1)
+    assert np.array_equal(engine.lengths(), other.lengths())
+    before = engine.scans
+    engine.stop_at(time.monotonic() - 1.0)
+    engine.climb(1)
+    assert engine.scans - before < before
+    tour, length = engine.best()
+    assert cloud(50).tour_length(tour) == length
+    assert engine.rescued() is None
+
+
+def test_climbers_that_are_interrupted_have_a_tour_and_go_on(device, monkeypatch):
+    engine = climbers(cloud(50), "cuda")
+    read = engine.device.read
+    turns = iter([strike])
+    monkeypatch.setattr(engine.device, "read", lambda *told: (next(turns, lambda: None)(), read(*told)))
+    with pytest.raises(KeyboardInterrupt):
+        engine.climb(1)
+    tour, length = engine.rescued()
+    assert cloud(50).tour_length(tour) == length
+    engine.climb(1)
+    assert engine.rescued() is None
+    assert engine.best()[1] <= length or engine.scans > 0
+
+
+RUNS: dict[str, Callable] = {
+    "GPUAS": lambda: GPUAS(n_ants=M, backend="cuda"),
+    "GPUMMAS": lambda: GPUMMAS(
+        construction="full", n_ants=M, local_search=LocalSearch(kicks=0.5), backend="cuda"
+    ),
+    "GPU2OptIHC": lambda: GPU2OptIHC(n_climbers=3, backend="cuda"),
+}
+
+
+@pytest.mark.parametrize("run", RUNS.values(), ids=list(RUNS))
+def test_an_interrupted_run_has_its_best_tour_and_goes_on(run, cut, monkeypatch):
+    problem = cloud(N)
+    algorithm = run().setup(problem, termination=("n_gen", 3), seed=1)
+    if run is RUNS["GPU2OptIHC"]:
+        read, turns = algorithm.engine.device.read, iter([strike])
+        monkeypatch.setattr(
+            algorithm.engine.device, "read", lambda *told: (next(turns, lambda: None)(), read(*told))
+        )
+    else:
+        waits = iter([*[lambda: None] * 2, strike])  # the greedy tour, one launch
+        cut.on_wait = lambda: next(waits, lambda: None)()
+    with pytest.raises(KeyboardInterrupt):
+        algorithm.run()
+    kept = algorithm.result()
+    assert problem.tour_length(kept.X) == kept.F[0]
+    algorithm.run()
+    after = algorithm.result()
+    assert problem.tour_length(after.X) == after.F[0] <= kept.F[0]
+
+
+def test_a_run_without_time_counts_the_tours_that_were_built(cut):
+    problem = cloud(N)
+    algorithm = GPUAS(n_ants=M, backend="cuda").setup(problem, termination=("time", 1e-9), seed=1)
+    algorithm.run()
+    assert algorithm.evaluator.n_eval == TOGETHER
+    assert problem.tour_length(algorithm.result().X) == algorithm.result().F[0]
+
+
+@pytest.mark.parametrize("n", [40, 2500])
+@every_way
+def test_launches_of_a_few_of_many_ants_fit_their_kernels(way, n, monkeypatch):
+    if n > 1000 and COLONIES[way].get("candidate_list_size", 0) is None:
+        pytest.skip("tables of all pairs of cities take long")
+    driver = fake_device.install(monkeypatch)  # a device of 132 multiprocessors
+    monkeypatch.setattr(plans, "STEPS", 1)
+    monkeypatch.setattr(plans, "FEWEST_ANTS", 150)
+    chosen = ColonyParameters(**{**COLONIES[way], "n_ants": 301})
+    engine = CudaColony(instance_for(cloud(n), chosen), chosen)
+    before = driver.launches
+    engine.construct(1)
+    walks = 1 if way == "acs sync" else 3
+    assert driver.launches - before > walks
+    assert engine.n_built == 301

@@ -1,0 +1,105 @@
+"""What the process that leads a run does with tours, without any worker."""
+
+import math
+
+import numpy as np
+import pytest
+
+from pymoo_gpuaco import TSP
+from pymoo_gpuaco.islands.archipelago import Archipelago, Rules, Tour
+from pymoo_gpuaco.problems.instance import as_instance
+
+ANGLE = 2.0 * np.pi * np.arange(12) / 12
+CIRCLE = TSP(np.column_stack((np.cos(ANGLE), np.sin(ANGLE))), metric="EXACT")
+ROUND = np.arange(12, dtype=np.int32)
+SIDE = 2.0 * math.sin(math.pi / 12)  # between neighbours on the circle; the best tour has twelve of them
+
+
+def archipelago(problem=CIRCLE, n_islands=2, **rules):
+    told = {"exchange_every": 1.0, "topology": "all", "deterministic": False, **rules}
+    return Archipelago(as_instance(problem, 1), b"", Rules(**told), n_islands)
+
+
+def swapped(*pairs):
+    """The round with neighbours exchanged, and its length."""
+    tour = ROUND.copy()
+    for i in pairs:
+        tour[[i, i + 1]] = tour[[i + 1, i]]
+    return Tour(tour, CIRCLE.tour_length(tour))
+
+
+def test_the_best_takes_over_what_is_better_in_another():
+    islands = archipelago()
+    islands._welcome(swapped(1))
+    assert islands._best.value > 12 * SIDE
+    islands._welcome(swapped(6))  # as long, and better where the first is worse
+    assert islands._best.value == pytest.approx(12 * SIDE)
+    assert np.array_equal(np.sort(islands._best.cities), ROUND)
+
+
+def test_what_is_worse_everywhere_changes_nothing():
+    islands = archipelago()
+    islands._welcome(Tour(ROUND, 12 * SIDE))
+    best = islands._best
+    islands._welcome(swapped(1, 6))
+    assert islands._best is best
+
+
+def test_where_direction_counts_the_shorter_tour_stays_whole():
+    matrix = CIRCLE.D + np.triu(np.ones((12, 12)), 1) * 1e-3
+    problem = TSP(matrix=matrix)
+    islands = archipelago(problem)
+    first, second = (
+        Tour(tour.cities, problem.tour_length(tour.cities)) for tour in (swapped(1), swapped(6, 9))
+    )
+    for tour in (first, second):
+        islands._welcome(tour)
+    assert islands._best is min(first, second, key=lambda tour: tour.value)
+
+
+def test_given_tours_are_shared_out_and_the_best_goes_to_all():
+    islands = archipelago(n_islands=2)
+    tours = [swapped(1, 6, 9), Tour(ROUND, 12 * SIDE), swapped(1, 6), swapped(1)]
+    islands.accept([tour.cities for tour in tours], [tour.value for tour in tours])
+    sent = [[round(tour.value / SIDE, 3) for tour in place.guests] for place in islands.places]
+    two, three, one = (round(tours[i].value / SIDE, 3) for i in (2, 0, 3))
+    assert sent == [[12.0, two], [12.0, one, three]]
+
+
+def test_a_state_comes_back():
+    islands = archipelago(n_islands=3, deterministic=True)
+    islands.begin(2**63 + 5)
+    islands._welcome(swapped(1))
+    place = islands.places[1]
+    place.tour, place.value, place.round, place.lives = swapped(2).cities, 1.5, 7, 2
+    place.state = b"everything"
+    other = archipelago(n_islands=3, deterministic=True)
+    other.import_state(islands.export_state())
+    for name, array in islands.export_state().items():
+        assert np.array_equal(array, other.export_state()[name]), name
+    assert other._key == 2**63 + 5
+    assert other.places[1].state == b"everything"
+    assert other.places[0].tour is None
+
+
+def test_a_state_of_another_number_of_islands_is_refused():
+    with pytest.raises(ValueError, match=r"state\['tours'\] must have shape"):
+        archipelago(n_islands=3).import_state(archipelago(n_islands=2).export_state())
+
+
+@pytest.mark.parametrize(
+    ("deterministic", "left", "told", "pace"),
+    [
+        (True, None, (0.5, 4, 10.0), 0.5 / (4 * 3)),  # half of the run in 4 rounds of 3 generations
+        (True, None, (0.0, 0, 0.0), 0.0),
+        (False, None, (0.5, 4, 10.0), 0.05),  # and in 10 seconds
+        (False, 20.0, (0.5, 4, 10.0), 0.025),  # the other half is known to take 20
+        (False, None, (math.nan, 4, 10.0), 0.0),
+    ],
+)
+def test_islands_are_told_how_fast_the_run_goes(monkeypatch, deterministic, left, told, pace):
+    islands = archipelago(deterministic=deterministic, exchange_every=3)
+    monkeypatch.setattr("pymoo_gpuaco.islands.archipelago.time.monotonic", lambda: 100.0)
+    islands.stop_at(None if left is None else 100.0 + left)
+    islands.expect(*told)
+    assert islands._pace == pytest.approx(pace)

@@ -1,0 +1,403 @@
+"""Workers and schedulers that die, are slow or not there: no best tour is lost, and the run goes on."""
+
+import contextlib
+import logging
+import os
+import pickle
+import signal
+import subprocess
+import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+from pymoo.optimize import minimize
+
+from pymoo_gpuaco import GPUMMAS, Islands, load_tsp
+from pymoo_gpuaco._version import __version__
+from pymoo_gpuaco.islands import cluster as cluster_module
+from pymoo_gpuaco.islands import island
+from pymoo_gpuaco.islands.archipelago import MOST_FAILURES
+from pymoo_gpuaco.islands.cluster import Cluster, Connection, packed
+from pymoo_gpuaco.islands.travel import pack, unpack
+from pymoo_gpuaco.problems import read_tour
+from tests.algorithm_cases import cities, run_to_end
+from tests.islands_cases import colony, lock_step, wait_until
+
+posix = pytest.mark.skipif(os.name != "posix", reason="signals are POSIX's")
+
+
+@pytest.fixture(scope="module")
+def cluster():
+    cluster = Cluster(None, 2)
+    yield cluster
+    cluster.close()
+
+
+@pytest.fixture
+def client(cluster):
+    """Two workers that are well: nannies have started those again that a test has killed."""
+    wait_until(lambda: len(cluster.client.nthreads()) == 2)
+    return cluster.client
+
+
+def process_of(algorithm, number):
+    """The process of an island's worker."""
+    address = algorithm.engine.places[number].worker
+    return algorithm.engine._cluster.client.run(os.getpid, workers=[address])[address]
+
+
+def kill_soon(pid, seconds):
+    threading.Timer(seconds, os.kill, (pid, signal.SIGKILL)).start()
+
+
+@posix
+def test_a_worker_that_is_killed_in_a_round_changes_no_tour_in_lock_step(client, caplog):
+    problem = cities(200)
+    rules = {"client": client, "exchange_every": 100}
+
+    def begun():
+        return lock_step(**rules).setup(problem, termination=("n_gen", 3), seed=1)
+
+    undisturbed = run_to_end(begun())
+    algorithm = begun()
+    algorithm.next()
+    kill_soon(process_of(algorithm, 0), 0.2)
+    with caplog.at_level(logging.WARNING, "pymoo_gpuaco"):
+        run_to_end(algorithm)
+    assert "island 0 goes on from round" in caplog.text
+    first, second = (run.engine.export_state() for run in (undisturbed, algorithm))
+    for name in ("tours", "values", "best", "rounds"):
+        assert np.array_equal(first[name], second[name]), name
+    assert algorithm.evaluator.n_eval == undisturbed.evaluator.n_eval
+
+
+@posix
+def test_an_island_whose_worker_is_killed_goes_on_elsewhere_from_its_best_tour(client, caplog):
+    problem = cities(100)
+    algorithm = Islands(colony(), client=client, exchange_every=0.5, topology="none")
+    algorithm.setup(problem, termination=("n_gen", 1000), seed=1)
+    while algorithm.engine.places[0].round < 1:
+        algorithm.next()
+    place = algorithm.engine.places[0]
+    before, round_before, worker = place.value, place.round, place.worker
+    os.kill(process_of(algorithm, 0), signal.SIGKILL)
+    with caplog.at_level(logging.WARNING, "pymoo_gpuaco"):
+        while place.round == round_before:
+            algorithm.next()
+    assert place.worker != worker
+    assert f"worker {worker} is gone; island 0 goes on from round {round_before}" in caplog.text
+    assert place.value <= before  # without a topology it had it from nobody else
+    assert place.lives == 2
+    algorithm.finalize()
+
+
+@posix
+def test_nobody_waits_for_a_worker_that_stands_still(client):
+    algorithm = Islands(colony(), client=client, exchange_every=0.1)
+    algorithm.setup(cities(60), termination=("n_gen", 1000), seed=1)
+    slow, quick = algorithm.engine.places
+    pid = process_of(algorithm, 0)
+    os.kill(pid, signal.SIGSTOP)
+    try:
+        while quick.round < 3:
+            algorithm.next()
+        assert slow.round == 0
+    finally:
+        os.kill(pid, signal.SIGCONT)
+    while slow.round < 1:
+        algorithm.next()
+    algorithm.finalize()
+
+
+def test_local_processes_listen_to_this_machine_alone(cluster, client):
+    import psutil
+
+    own = psutil.Process()
+    workers = [psutil.Process(pid) for pid in client.run(os.getpid).values()]
+    nannies = [psutil.Process(process.pid) for process in cluster._processes]
+    listening = [
+        connection.laddr.ip
+        for process in (own, *workers, *nannies)
+        for connection in process.net_connections("tcp")
+        if connection.status == psutil.CONN_LISTEN
+    ]
+    assert len(listening) >= 5  # scheduler, workers, nannies
+    assert set(listening) == {"127.0.0.1"}
+
+
+@posix
+def test_without_any_worker_the_run_ends_with_its_time_and_its_best_tour(caplog):
+    islands = Islands(colony(), 1, exchange_every=0.1)
+    problem = cities(60)
+    algorithm = islands.setup(problem, termination=("time", 3.0), seed=1)
+    algorithm.next()
+    best = algorithm.opt[0].F[0]
+    for process in algorithm.engine._cluster._processes:
+        cluster_module._kill(process)
+    with caplog.at_level(logging.WARNING, "pymoo_gpuaco"):
+        run_to_end(algorithm)
+    assert algorithm.opt[0].F[0] <= best
+    assert algorithm.opt[0].F[0] == problem.tour_length(algorithm.opt[0].X)
+    assert "there is no worker; the run waits for one" in caplog.text
+
+
+def test_a_scheduler_without_workers_is_told(monkeypatch):
+    distributed = cluster_module.dask()
+    monkeypatch.setattr(cluster_module, "PATIENCE", 0.3)
+    with distributed.LocalCluster(n_workers=0, host="127.0.0.1", dashboard_address="127.0.0.1:0") as empty:
+        address = empty.scheduler_address
+        with pytest.raises(
+            TimeoutError, match=f"0 of 1 workers have joined the scheduler {address} within 0.3 s"
+        ):
+            Islands(colony(), client=address).setup(cities(20), termination=("n_gen", 1))
+
+
+@pytest.fixture(scope="module")
+def another():
+    """A cluster of one worker at first, which a test may add to or close."""
+    cluster = Cluster(None, 1)
+    yield cluster
+    cluster.close()
+
+
+def test_an_island_moves_with_all_it_is_to_a_worker_that_joins(another):
+    algorithm = Islands(colony(), 2, client=another.client, exchange_every=0.1)
+    algorithm.setup(cities(60), termination=("n_gen", 1000), seed=1)
+    places = algorithm.engine.places
+    algorithm.next()
+    assert places[0].worker == places[1].worker
+    another._processes.append(cluster_module._start_worker(another.client.scheduler.address, 1, 2, False))
+    another.client.wait_for_workers(2)
+    while places[0].worker == places[1].worker:
+        algorithm.next()
+    rounds = [place.round for place in places]
+    while any(place.round < before + 2 for place, before in zip(places, rounds, strict=True)):
+        algorithm.next()
+    assert [place.lives for place in places] == [1, 1]  # the streams of random numbers went on
+    algorithm.finalize()
+
+
+def test_a_run_goes_on_when_its_scheduler_has_died(client, another):
+    problem = cities(60)
+    undisturbed = lock_step(client=client).setup(problem, termination=("n_gen", 4), seed=1)
+    run_to_end(undisturbed)
+    algorithm = lock_step(client=another.client.scheduler.address)
+    algorithm.setup(problem, termination=("n_gen", 4), seed=1)
+    algorithm.next()
+    best = algorithm.opt[0].F[0]
+    another.close()
+    with pytest.raises(ConnectionError, match=r"the scheduler .* is gone"):
+        run_to_end(algorithm)
+    assert algorithm.opt[0].F[0] <= best
+    algorithm.client = client
+    run_to_end(algorithm)
+    assert np.array_equal(algorithm.opt[0].X, undisturbed.opt[0].X)
+
+
+def test_a_worker_of_another_version_is_told(client, monkeypatch):
+    monkeypatch.setattr(cluster_module, "__version__", "0.0")
+    words = f"worker tcp://.* has pymoo_gpuaco {__version__}, and this process has 0.0"
+    with pytest.raises(island.VersionMismatch, match=words):
+        Cluster(Connection(client))
+
+
+def test_an_error_in_setting_up_an_island_is_raised_as_it_is(client):
+    islands = Islands(colony(backend="cuda", local_search=False), client=client)
+    with pytest.raises(Exception, match="backend='cuda' cannot run this"):
+        islands.setup(cities(20), termination=("n_gen", 1))
+
+
+def fail(self, order):
+    raise MemoryError("no room for another tour")
+
+
+def let_fail(broken):
+    """Run on a worker: let its islands fail, or be whole again."""
+    if broken:
+        island.Island.whole = island.Island.search
+        island.Island.search = fail
+    else:
+        island.Island.search = island.Island.whole
+
+
+def test_an_island_that_fails_again_and_again_ends_the_run_with_its_error(client, caplog):
+    algorithm = lock_step(client=client).setup(cities(30), termination=("n_gen", 9), seed=1)
+    algorithm.next()
+    client.run(let_fail, True)
+    try:
+        with pytest.raises(MemoryError, match="no room"), caplog.at_level(logging.WARNING, "pymoo_gpuaco"):
+            run_to_end(algorithm)
+    finally:
+        client.run(let_fail, False)
+    assert MOST_FAILURES <= caplog.text.count("MemoryError: no room") <= 2 * MOST_FAILURES
+    run_to_end(algorithm)  # from the last round
+
+
+class TestPlay:
+    """What a worker does, called here."""
+
+    @pytest.fixture
+    def order(self):
+        return {
+            "version": __version__,
+            "run": "here",
+            "sitting": "s",
+            "island": 0,
+            "neighbours": 1,
+            "round": 0,
+            "seed": [1, 2],
+            "state": None,
+            "base": None,
+            "guests": [],
+            "generations": 2,
+            "seconds": None,
+            "left": None,
+            "progress": float("nan"),
+            "pace": 0.0,
+            "target": None,
+            "export": False,
+        }
+
+    @pytest.fixture(autouse=True)
+    def nothing_is_held(self, monkeypatch):
+        monkeypatch.setattr(island, "_held", {})
+        monkeypatch.setattr(island, "_threads", None)
+        monkeypatch.setenv("PYMOO_GPUACO_THREADS", "2")
+
+    def cargo(self):
+        return packed((colony(), cities(30)))
+
+    def test_an_order_of_another_version_is_refused(self, order):
+        with pytest.raises(
+            island.VersionMismatch, match=f"this worker has pymoo_gpuaco {__version__}.* run has 0.0"
+        ):
+            island.play({**order, "version": "0.0"})
+
+    def test_an_island_that_is_not_here_or_at_another_round_is_missing(self, order):
+        assert island.play(order)["missing"]
+        assert not island.play(order, self.cargo())["missing"]
+        assert island.play(order)["missing"]  # it has made round 1
+        report = island.play({**order, "round": 1, "seed": None})
+        assert not report["missing"]
+        assert report["built"] == 2 * 4
+
+    @pytest.mark.parametrize(
+        ("progress", "pace", "last"), [(0.5, 0.25, 0.75), (0.9, 0.25, 1.0), (np.nan, 0.0, np.nan)]
+    )
+    def test_the_colony_is_told_how_far_the_run_is(self, order, progress, pace, last):
+        island.play({**order, "progress": progress, "pace": pace}, self.cargo())
+        (here,) = island._held.values()
+        np.testing.assert_equal(here.colony.termination.spent, last)  # in the second of two generations
+
+    def test_guests_are_taken_in_and_the_state_goes_on_elsewhere(self, order):
+        problem = cities(30)
+        best = minimize(problem, GPUMMAS(backend="cpu"), ("n_gen", 2), seed=1)
+        guest = {"parcel": pack(best.X.astype(np.int32), None), "value": float(best.F[0])}
+        first = island.play({**order, "guests": [guest], "export": True}, self.cargo())
+        assert first["value"] == best.F[0]
+        assert np.array_equal(unpack(first["parcel"], None, 30), best.X)
+        on = {**order, "round": 1, "seed": None, "export": True}
+        here = island.play(on)
+        there = island.play({**on, "state": first["state"], "base": best.X.astype(np.int32)}, self.cargo())
+        # the last state holds the colony after the round, trails, tours and random numbers
+        states = [pickle.loads(report["state"]) for report in (here, there)]
+        assert states[0].random_state.random() == states[1].random_state.random()
+        for name, array in states[0]._engine_state.items():
+            assert np.array_equal(array, states[1]._engine_state[name]), name
+
+    def test_a_round_ends_at_the_target(self, order):
+        report = island.play({**order, "generations": None, "target": 1e9}, self.cargo())
+        assert report["generations"] == 1
+
+    def test_a_round_ends_when_the_run_stops(self, order, monkeypatch):
+        monkeypatch.setattr(island, "_stopped", {"s"})
+        assert island.play({**order, "generations": None}, self.cargo())["generations"] == 1
+
+    def test_islands_that_nobody_asks_for_are_dropped(self, order, monkeypatch):
+        island.play(order, self.cargo())
+        monkeypatch.setattr(island, "IDLE", -1.0)
+        island.play({**order, "run": "another"})
+        assert island._held == {}
+
+    def test_islands_of_one_host_share_its_cores(self, order, monkeypatch):
+        monkeypatch.delenv("PYMOO_GPUACO_THREADS")
+        monkeypatch.setattr(island, "thread_count", lambda: 8)
+        island.play({**order, "neighbours": 3}, self.cargo())
+        assert os.environ["PYMOO_GPUACO_THREADS"] == "2"
+        island.play({**order, "neighbours": 2}, self.cargo())
+        assert os.environ["PYMOO_GPUACO_THREADS"] == "4"
+
+    def test_a_number_of_threads_that_is_given_stays(self, order):
+        island.play({**order, "neighbours": 2}, self.cargo())
+        assert os.environ["PYMOO_GPUACO_THREADS"] == "2"
+
+
+class Solving:
+    """The command line with one island, and the processes that it has started."""
+
+    def __init__(self, tour):
+        import psutil
+
+        command = [
+            "solve",
+            "random:60",
+            "--islands",
+            "1",
+            "--time",
+            "5m",
+            "--backend",
+            "cpu",
+            "--picture",
+            "",
+        ]
+        self.process = subprocess.Popen(
+            [
+                sys.executable,
+                "-m",
+                "pymoo_gpuaco.cli",
+                *command,
+                "--set",
+                "local_search=False",
+                "--tour",
+                tour,
+            ],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+        self.said = []
+        for line in self.process.stdout:
+            self.said.append(line)
+            if len(line.split()) == 6 and line.split()[1].isdigit():
+                break
+        self.started = psutil.Process(self.process.pid).children(recursive=True)
+        assert len(self.started) >= 2, self.said  # a nanny and a worker
+
+    def end_by(self, number):
+        self.process.send_signal(number)
+        self.said += self.process.stdout.readlines()
+        self.process.wait(timeout=60)
+        self.process.stdout.close()
+
+    def leaves_nothing(self):
+        import psutil
+
+        with contextlib.suppress(psutil.NoSuchProcess):
+            return not any(one.is_running() and one.status() != psutil.STATUS_ZOMBIE for one in self.started)
+        return False
+
+
+@posix
+def test_no_process_outlives_a_run_that_is_interrupted_or_killed(tmp_path):
+    tour = tmp_path / "best.tour"
+    with ThreadPoolExecutor(2) as pool:
+        first, second = pool.map(Solving, (tour, tmp_path / "other.tour"))
+    first.end_by(signal.SIGINT)
+    second.end_by(signal.SIGKILL)
+    assert any("interrupted from the keyboard" in line for line in first.said), first.said
+    problem = load_tsp("random:60")
+    assert f"best tour   {problem.tour_length(read_tour(tour, 60)):.10g}\n" in first.said
+    wait_until(first.leaves_nothing)
+    wait_until(second.leaves_nothing)
