@@ -364,14 +364,14 @@ int improve_tours(int32_t n, int32_t k, const Point *points, const int32_t *neig
 /* ---- kicks ------------------------------------------------------------------------------------------------------ */
 
 /*
- * A double bridge of three stretches of at most 50 cities, repaired from a queue of the eight cities that it touches:
- * 3-opt moves over candidate lists, two basis moves deeper where none closes with a gain (Helsgaun, European Journal
- * of Operational Research 126, 2000, section 4.3). Kept if the tour is not longer, or by the rule of Metropolis; else
- * all reversals are taken back. A window is a tour of m cities; a city's mate is the other end of a link that may not
- * be broken, or -1.
+ * Ten kicks near one another, then ten elsewhere. A kick: a double bridge of three stretches of at most 50 cities,
+ * repaired from a queue of the eight cities that it touches: 3-opt moves over candidate lists, two basis moves deeper
+ * where none closes with a gain (Helsgaun, European Journal of Operational Research 126, 2000, section 4.3). Kept if
+ * the tour is not longer, or by the rule of Metropolis; else all reversals are taken back. A window is a tour of m
+ * cities; a city's mate is the other end of a link that may not be broken, or -1.
  */
 
-enum { LONGEST_STRETCH = 50, DRAWS = 20, DEPTH = 3, MOST_FLIPS = 4 * DEPTH, LOG = 1 << 14 };
+enum { LONGEST_STRETCH = 50, STAY = 10, SPREAD = 50, DRAWS = 20, DEPTH = 3, MOST_FLIPS = 4 * DEPTH, LOG = 1 << 14 };
 
 typedef struct {
     double x, y;
@@ -620,9 +620,9 @@ static int64_t repair_window(Kicks *w) {
 
 static inline int32_t at(const Kicks *w, int32_t p) { return w->order[p < w->m ? p : p - w->m]; }
 
-/* False if the cities drawn lie on both sides of a link that may not be broken. */
-static bool make_kick(Kicks *w, int32_t longest, Stream *rng, int32_t *gain) {
-    const int32_t m = w->m, k = w->k, p = next_below(rng, m);
+/* Kick less than SPREAD positions behind ``around``. False if cities lie on both sides of a link not to be broken. */
+static bool make_kick(Kicks *w, int32_t around, int32_t longest, Stream *rng, int32_t *gain) {
+    const int32_t m = w->m, k = w->k, p = (around + next_below(rng, SPREAD)) % m;
     const int32_t first = w->order[p];
     int32_t chosen = -1, ahead = 0, x, y;
     const double *upto = w->upto + (size_t)first * k, aim = next_uniform(rng) * upto[k - 1];
@@ -678,12 +678,15 @@ int kick_window(int32_t m, int32_t k, const Place *place, const int32_t *near, c
     const int32_t longest = (m - 2) / 3 < LONGEST_STRETCH ? (m - 2) / 3 : LONGEST_STRETCH;
     Stream rng = new_stream(key, 0, FOR_KICKS);
     int64_t total = 0;
+    int32_t around = 0;
     for (int32_t trial = 0; enough && trial < count; trial++) {
         int32_t lost = 0;
         bool made = false;
+        if (trial % STAY == 0)
+            around = next_below(&rng, m);
         w.logged = 0;
         for (int draw = 0; draw <= DRAWS && !made; draw++)
-            made = make_kick(&w, longest, &rng, &lost);
+            made = make_kick(&w, around, longest, &rng, &lost);
         if (!made)
             continue;
         const int64_t won = lost + repair_window(&w);

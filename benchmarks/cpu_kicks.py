@@ -34,7 +34,6 @@ from pymoo_gpuaco.backends.cpu.windows.trials import repair_queued, try_out
 from pymoo_gpuaco.backends.cpu.windows.units import make_units
 from pymoo_gpuaco.backends.cpu.windows.window import Units, Window, load, make_window
 from pymoo_gpuaco.candidates import greedy_tour
-from pymoo_gpuaco.candidates.sparse import list_lengths
 from pymoo_gpuaco.colony.focused import FocusedParameters
 from pymoo_gpuaco.problems.instance import as_instance
 
@@ -49,11 +48,11 @@ def repaired_window(problem: TSP) -> tuple[Units, Window, int]:
     """A whole tour where the search takes it whole, else the first window that it cuts; no move is left in it."""
     instance, parameters = as_instance(problem, 8), FocusedParameters()
     graph = make_graph(instance)
-    units, ids, lengths = make_units(instance, graph, parameters)
+    units, lengths, near = make_units(instance, graph, parameters)
     assert (graph.metric, units.scale) == (EUC, 1.0)
     # as ants weigh them before any trail differs: the closer the better
-    units.weights[:] = 1.0 / np.maximum(list_lengths(instance, units.candidates), 1.0) ** 2
-    n, tour = instance.n, greedy_tour(instance, ids, lengths)
+    units.weights[:] = 1.0 / np.maximum(lengths, 1.0) ** 2
+    n, tour = instance.n, greedy_tour(instance, near.ids, near.distances)
     positions = np.arange(n, dtype=np.int32)
     if n > parameters.whole_up_to:
         where = np.empty(n, np.int32)
@@ -216,6 +215,7 @@ def main() -> None:
     notes = [
         "Both sides start from the same repaired window (the whole tour up to 12,000 cities) with the same candidates, "
         "costs and random numbers. Times are processor times of the one thread.",
+        "Kicks stay near one another for ten. "
         "A kick, in C as in the engine: a double bridge of three stretches of at most 50 cities, an end chosen by an "
         "ant; repair by 3-opt moves over the candidates, two basis moves deeper, from a queue of the cities touched; "
         "kept by the rule of Metropolis, else taken back. Tours are arrays with positions.",

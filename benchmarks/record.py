@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import pymoo_gpuaco
 from pymoo_gpuaco.backends import cuda_devices
 from pymoo_gpuaco.backends.cpu.threads import thread_count
 
@@ -21,7 +22,7 @@ RESULTS = ROOT / "benchmarks" / "results"
 
 
 def commit() -> str:
-    """Short name of the code measured, marked where files differ from it.
+    """Short name of the code measured, marked where files differ from it or the package is not the checkout's.
 
     A copy without its history is told by the variable PYMOO_GPUACO_COMMIT.
     """
@@ -33,7 +34,8 @@ def commit() -> str:
     changed = _git(
         "status", "--porcelain", "--", ".", ":!benchmarks/results", ":!docs/generated", ":!README.md"
     )
-    return f"{name}-dirty" if name and changed else name or "unknown"
+    elsewhere = not Path(pymoo_gpuaco.__file__).resolve().is_relative_to(ROOT)
+    return f"{name}-dirty" if name and (changed or elsewhere) else name or "unknown"
 
 
 def _git(*arguments: str) -> str:

@@ -9,12 +9,9 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import ModuleType
 
-import numpy as np
 import pytest
 
 from pymoo_gpuaco import load_tsp
-from pymoo_gpuaco.candidates.sparse import list_lengths
-from pymoo_gpuaco.problems.instance import as_instance
 
 BENCHMARKS = Path(__file__).resolve().parents[1] / "benchmarks"
 
@@ -58,10 +55,3 @@ def test_a_city_takes_less_than_a_kilobyte(script):
     memory = script("cpu_scaling").memory_of(200_000, 1.0)
     assert 100 < (memory["peak"] - memory["before"]) / 200_000 < 1000
     assert memory["generations"] >= 1
-
-
-def test_lengths_of_lists_in_pieces_are_those_of_all_at_once(monkeypatch):
-    monkeypatch.setattr("pymoo_gpuaco.candidates.sparse._CHUNK", 1000)
-    instance = as_instance(load_tsp("pcb442"), 7)
-    all_at_once = instance.distance(np.arange(442)[:, None], instance.neighbours)
-    assert np.array_equal(list_lengths(instance, instance.neighbours), all_at_once)

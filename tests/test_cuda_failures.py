@@ -119,6 +119,7 @@ def test_no_memory_at_any_allocation_of_the_set_up(name, driver):
         else:
             with pytest.raises(MemoryError, match=r"^the device ran out of memory; .*needs? ") as told:
                 ENGINES[name]()
+            assert not driver.taken  # at once, whoever still holds the error
             del told
         assert nothing_is_left(driver), number
     driver.refuse = None

@@ -17,6 +17,7 @@ from pymoo_gpuaco.backends.cuda.device import DeviceLimits, key_of_launch
 from pymoo_gpuaco.backends.cuda.engine import CudaColony, default_ants
 from pymoo_gpuaco.backends.cuda.slices import Slices, slices
 from pymoo_gpuaco.colony.parameters import ColonyParameters
+from pymoo_gpuaco.colony.trails import TrailUpdate
 from tests import emulator, fake_device
 from tests.engine_cases import COLONIES, climbers, cloud, colony, instance_for
 
@@ -103,6 +104,9 @@ def test_each_launch_builds_what_a_colony_of_its_own_would(way):
     assert not engine.works_ahead
     tours = whole(engine, engine.construct(9))
     turns = 7 if way == "kicks" else 1  # 33 kicks, five at a time
+    keys = [key_of_launch(9, number) for number in range(3 * turns)]
+    assert keys[0] == 9
+    assert len(set(keys)) == 3 * turns
     for number, (first, end) in enumerate([(0, 3), (3, 6), (6, 7)]):
         alone = engine_of(way, end - first)
         alone.construct(key_of_launch(9, number * turns))
@@ -198,6 +202,8 @@ def test_a_construction_that_is_not_cut_looks_at_no_clock(monkeypatch):
 
 def test_counts_of_a_walk_that_did_not_end_are_dropped(device, monkeypatch):
     engine, other = engine_of("acs sync"), engine_of("acs sync")
+    for one in (engine, other):  # an update changes the trails that are not tau_0
+        one.update_trails(TrailUpdate(0.5, ((np.arange(N), 9.0),), on_tours_only=True))
     close = engine.walk._open.close
     monkeypatch.setattr(engine.walk._open, "close", strike)
     with pytest.raises(KeyboardInterrupt):

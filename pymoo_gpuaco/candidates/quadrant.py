@@ -19,6 +19,7 @@ from pymoo_gpuaco.compiled import compiled, inlined, inner
 from pymoo_gpuaco.problems.metrics import Metric
 
 PER_QUADRANT = 2
+_AT_ONCE = 10_000  # places that a thread searches around before it asks whether to stop
 _MEASURE = {Metric.MAN: SUM, Metric.MAX: LARGEST}
 
 
@@ -94,7 +95,7 @@ def _search_all(
     by_id: bool,
 ) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
     """Search around every place, on all threads; return (n, k) rows."""
-    threads = thread_count()
+    threads, stop = thread_count(), np.zeros(1, np.uint8)  # which an interrupt from the keyboard raises
     tree = build_tree(places.x, places.y, threads)
     ids, length = np.empty((len(coords), k), np.int32), np.empty((len(coords), k))
     measure = _MEASURE.get(Metric(metric), SQUARES)
@@ -111,9 +112,13 @@ def _search_all(
             np.empty(64, np.int64),
             np.empty(64),
         )
-        _list_places(int(metric), coords, measure, tree, places, found, ids, length, first, last)
+        for start in range(first, last, _AT_ONCE):
+            if stop[0]:
+                break
+            end = min(start + _AT_ONCE, last)
+            _list_places(int(metric), coords, measure, tree, places, found, ids, length, start, end)
 
-    spread(work, len(places.x), threads)
+    spread(work, len(places.x), threads, stop)
     return ids, length
 
 

@@ -53,17 +53,6 @@ def pair_lengths(instance: Instance, i: NDArray[Any], j: NDArray[Any]) -> NDArra
     return length
 
 
-def list_lengths(instance: Instance, ids: NDArray[np.int32]) -> NDArray[np.float64]:
-    """Return the (n, k) distances of each city to those listed for it in `ids` (n, k), in pieces of bounded memory."""
-    length = np.empty(ids.shape)
-    rows = max(1, _CHUNK // ids.shape[1])
-    for start in range(0, len(ids), rows):
-        piece = slice(start, start + rows)
-        cities = np.arange(start, min(start + rows, len(ids)))
-        length[piece] = instance.distance(cities[:, None], ids[piece])
-    return length
-
-
 @compiled
 def _edges_once(ids, u, v):  # type: ignore[no-untyped-def]
     """Write every edge of the lists once; return how many there are."""

@@ -24,7 +24,6 @@ from pymoo_gpuaco.backends.focused_state import pack, unpack
 from pymoo_gpuaco.backends.protocol import Kind
 from pymoo_gpuaco.backends.state import State, stored_integers
 from pymoo_gpuaco.candidates import greedy_tour
-from pymoo_gpuaco.candidates.sparse import list_lengths
 from pymoo_gpuaco.colony import checks, immigrants
 from pymoo_gpuaco.colony.cooling import Cooling
 from pymoo_gpuaco.colony.focused import FocusedParameters
@@ -69,15 +68,15 @@ class CpuFocused:
         focused = focused or FocusedParameters()
         self._focused = focused
         self._graph = make_graph(instance)
-        units, ids, lengths = make_units(instance, self._graph, focused, parameters.candidates)
+        units, lengths, near = make_units(instance, self._graph, focused, parameters.candidates)
         self._search = WindowSearch(instance, units, focused)
         self.n_ants = parameters.n_ants or (focused.n_tours if self._search.whole else WINDOWS)
         self._trials = max(1, focused.trials // self.n_ants)
         self._alpha = float(parameters.alpha)
-        self._eta_beta = self._heuristic(float(parameters.beta))
+        self._eta_beta = _heuristic(lengths, float(parameters.beta))
         self._weights_are_old = True
         self._trails = trail_memory.make_trails(trail_memory.CANDIDATE, units.candidates, 0)
-        self._start = greedy_tour(instance, ids, lengths)
+        self._start = greedy_tour(instance, near.ids, near.distances)
         own = self.n_ants if self._search.whole else 1
         self._tours = np.tile(self._start, (own, 1))  # on which the ants work
         self._best, self._best_length = self._start.copy(), self._measure(self._start)
@@ -94,12 +93,6 @@ class CpuFocused:
     def n_built(self) -> int:
         """Ants of the last generation: tours or windows searched."""
         return max(1, self._built)
-
-    def _heuristic(self, beta: float) -> NDArray[np.float64]:
-        """eta^beta (n, k) of the candidate edges; at distance 0 the shortest other edge counts, halved."""
-        d = list_lengths(self.instance, self._search.units.candidates)
-        positive = d[d > 0]
-        return np.maximum(d, float(positive.min()) / 2.0 if positive.size else 1.0) ** -beta
 
     def _refresh_weights(self) -> None:
         """Recompute tau^alpha eta^beta if the trails have changed."""
@@ -305,6 +298,12 @@ class CpuFocused:
         self._dirty, self._windows_done, self._built = dirty.copy(), windows_done, built
         self._cooling.progress = told.expected
         told.restore(self._cooling)
+
+
+def _heuristic(lengths: NDArray[np.float64], beta: float) -> NDArray[np.float64]:
+    """eta^beta (n, k) of candidate edges of these lengths; at distance 0 the shortest other edge counts, halved."""
+    positive = lengths[lengths > 0.0]
+    return np.maximum(lengths, float(positive.min()) / 2.0 if positive.size else 1.0) ** -beta
 
 
 def warm_up_focused(n: int) -> None:

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from pymoo_gpuaco.backends.cpu.graph import Graph
 from pymoo_gpuaco.backends.cpu.windows.window import Units
-from pymoo_gpuaco.candidates import lists
+from pymoo_gpuaco.candidates import Candidates, lists
 from pymoo_gpuaco.candidates.alpha import alpha_lists
 from pymoo_gpuaco.candidates.ascent import ascend
 from pymoo_gpuaco.candidates.lists import Kind
@@ -33,8 +33,8 @@ def whole_units(instance: Instance) -> float:
 
 def make_units(
     instance: Instance, graph: Graph, parameters: FocusedParameters, kind: str = "auto"
-) -> tuple[Units, NDArray[np.int32], NDArray[np.float64]]:
-    """Return costs and candidates of an instance, and the lists (n, k) with distances that they were chosen from.
+) -> tuple[Units, NDArray[np.float64], Candidates]:
+    """Return costs and candidates of an instance, their distances (n, k), and the lists that they were chosen from.
 
     kind : of candidates, see ``ColonyParameters``; "auto" takes alpha-nearness where it is worth its time.
     """
@@ -55,4 +55,5 @@ def make_units(
     costs = np.rint(lengths * scale) + pi[ids]  # a city's own pi is the same for all its edges
     order = np.argsort(costs, axis=1, kind="stable")
     ids = np.ascontiguousarray(np.take_along_axis(ids, order, axis=1))
-    return Units(graph, scale, pi, ids, np.ones(ids.shape)), near.ids, near.distances
+    lengths = np.take_along_axis(lengths, order, axis=1)
+    return Units(graph, scale, pi, ids, np.ones(ids.shape)), lengths, near
