@@ -213,7 +213,7 @@ def main() -> None:
         "flags": " ".join(FLAGS),
     }
     notes = [
-        "Both sides start from the same repaired window (the whole tour up to 12,000 cities) with the same candidates, "
+        "Both sides start from the same repaired window (the whole tour up to 25,000 cities) with the same candidates, "
         "costs and random numbers. Times are processor times of the one thread.",
         "Kicks stay near one another for ten. "
         "A kick, in C as in the engine: a double bridge of three stretches of at most 50 cities, an end chosen by an "

@@ -93,7 +93,7 @@ def threads_table(numbers: list[int], seconds: float) -> None:
     parameters = {"repeats": REPEATS, "seconds": seconds, "algorithm": "GPUMMAS()"}
     notes = [
         "Wall time of whole generations, once the first tour is repaired; the exchange between the ants is counted.",
-        "An ant is one thread's work. `GPUMMAS()` has 2 up to 12,000 cities, where each searches a tour of its own: "
+        "An ant is one thread's work. `GPUMMAS()` has 2 up to 25,000 cities, where each searches a tour of its own: "
         "more than two threads then need `n_ants`. Above there are 8 windows of one tour.",
     ]
     print(write("cpu_threads", "Kicks a second over cores", columns, rows, parameters, notes))

@@ -54,9 +54,9 @@ def test_a_run_calls_one_version_of_each_function_and_all_were_made_before_it(n)
 def test_what_a_run_does_not_call_is_not_made_before_it(monkeypatch):
     made = []
     monkeypatch.setattr("pymoo_gpuaco.backends.cpu.windows.engine._warm_up", lambda *kind: made.append(kind))
-    for n in (12_000, 12_001, 100_000, 100_001):
+    for n in (25_000, 25_001, 100_000, 100_001):
         warm_up_focused(n)
-    # whole tours up to 12,000 cities, penalties up to 100,000
+    # whole tours up to 25,000 cities, penalties up to 100,000
     assert made == [(True, True), (False, True), (False, True), (False, False)]
 
 

@@ -18,10 +18,12 @@ class FocusedParameters:
     ----------
     n_candidates : candidate edges a city by alpha-nearness, in [4, 32]. Default 7.
     whole_up_to : up to so many cities each ant keeps a whole tour of its own, >= 8; above, ants take windows of one
-        tour. Default 12,000.
+        tour. Default 25,000.
     n_tours : tours of their own that ants keep there, in [1, 64]. Default 2.
-    window : cities of a window, in [64, 100,000]. Default 5,000.
-    trials : kicks that the ants of one generation make together, >= 1. Default 2,048.
+    window : cities of a window, in [64, 100,000], and at most half of all. Default 50,000: in smaller ones long edges
+        of the first tour stay, whose ends are in no window together.
+    trials : kicks that the ants of one generation make together, >= 1, or None: 2,048, and more above 24,576 cities,
+        one for every 12, up to 8,192.
     heat : temperature at which a cycle of annealing starts that makes 10 kicks a city and tour or more, in mean edge
         lengths of the tour, in [0, 100]. Shorter cycles start cooler, see ``first_heat``. Default 1.1.
     first_cycle : kicks a city in the first cycle; each one is twice as long as the one before, > 0. Default 4.
@@ -30,10 +32,10 @@ class FocusedParameters:
     """
 
     n_candidates: int = 7
-    whole_up_to: int = 12_000
+    whole_up_to: int = 25_000
     n_tours: int = 2
-    window: int = 5000
-    trials: int = 2048
+    window: int = 50_000
+    trials: int | None = None
     heat: float = 1.1
     first_cycle: float = 4.0
     ascent: int | None = None
@@ -44,7 +46,7 @@ class FocusedParameters:
         checks.integer("whole_up_to", self.whole_up_to, 8)
         checks.integer("n_tours", self.n_tours, 1, 64)
         checks.integer("window", self.window, 64, 100_000)
-        checks.integer("trials", self.trials, 1)
+        checks.optional_integer("trials", self.trials, 1)
         checks.real("heat", self.heat, 0.0, 100.0)
         checks.real("first_cycle", self.first_cycle, 0.0, 1e6, open_low=True)
         checks.optional_integer("ascent", self.ascent, 0, 1000)
@@ -52,6 +54,10 @@ class FocusedParameters:
     def first_heat(self, kicks: float) -> float:
         """Temperature at which a cycle of so many kicks a city starts, in mean edge lengths of the tour."""
         return self.heat * math.sqrt(min(1.0, kicks / KICKS_FOR_FULL_HEAT))
+
+    def trials_a_generation(self, n: int) -> int:
+        """Kicks that the ants make together for n cities; measuring a long tour must not take as long as they do."""
+        return min(max(2048, n // 12), 8192) if self.trials is None else self.trials
 
     def iterations(self, n: int) -> int:
         """1-trees of the ascent for n cities."""

@@ -44,7 +44,7 @@ class CpuFocused:
     Parameters
     ----------
     instance : symmetric.
-    parameters : of the colony; ``n_ants=None`` gives 2 whole tours up to 12,000 cities, 8 windows above.
+    parameters : of the colony; ``n_ants=None`` gives 2 whole tours up to 25,000 cities, 8 windows above.
     focused : how ants work; None for the defaults.
 
     Raises
@@ -71,7 +71,7 @@ class CpuFocused:
         units, lengths, near = make_units(instance, self._graph, focused, parameters.candidates)
         self._search = WindowSearch(instance, units, focused)
         self.n_ants = parameters.n_ants or (focused.n_tours if self._search.whole else WINDOWS)
-        self._trials = max(1, focused.trials // self.n_ants)
+        self._trials = max(1, focused.trials_a_generation(n) // self.n_ants)
         self._alpha = float(parameters.alpha)
         self._eta_beta = _heuristic(lengths, float(parameters.beta))
         self._weights_are_old = True
@@ -194,8 +194,6 @@ class CpuFocused:
     def _temperatures(self) -> tuple[float, float]:
         """First and last temperature of this generation, in whole units."""
         hot, cold = self._cooling.next()
-        if not self._search.whole and self._cooling.cycle == 0:
-            return 0.0, 0.0  # so many cities have much to gain without any detour
         n = self.instance.n
         kicks = self._cooling.length * self._trials * (1 if self._search.whole else self.n_ants) / n
         mean = self._best_length * self._search.units.scale / n

@@ -33,7 +33,7 @@ class WindowSearch:
         n = instance.n
         self.instance, self.units, self.parameters = instance, units, parameters
         self.whole = n <= parameters.whole_up_to
-        size = n if self.whole else parameters.window
+        size = n if self.whole else min(parameters.window, max(FEWEST_CITIES, -(-n // 2)))
         self._size = size
         self._threads = threads or thread_count()
         self._windows: list[Window] = []
