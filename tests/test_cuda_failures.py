@@ -14,7 +14,7 @@ import stat
 import subprocess
 import sys
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -43,9 +43,12 @@ N = 33
 
 
 @pytest.fixture
-def driver(monkeypatch: pytest.MonkeyPatch) -> FakeDriver:
+def driver(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeDriver]:
     monkeypatch.setattr(cuda, "why_unavailable", lambda: None)
-    return install(monkeypatch)
+    gc.collect()
+    gc.freeze()  # hundreds of collections follow: they need not look at what was there before
+    yield install(monkeypatch)
+    gc.unfreeze()
 
 
 def colony_of(way: str) -> Callable[[], CudaColony]:
