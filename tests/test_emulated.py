@@ -59,7 +59,7 @@ def test_trails(memory):
 @pytest.mark.parametrize("memory", ["dense", "candidate"])
 def test_deposits_by_ant(memory):
     by_hand = updates.TestOnEngines()
-    by_hand.test_the_best_by_rank_and_the_worst(memory, CUDA)
+    by_hand.test_ranks_that_add_and_take(memory, CUDA)
     by_hand.test_what_is_added_is_cut_before_anything_is_taken(memory, CUDA)
     by_hand.test_no_trail_falls_below_the_lower_limit(memory, CUDA)
     by_hand.test_all_kinds_of_deposits_together(memory, CUDA)
