@@ -9,9 +9,10 @@ from numpy.typing import NDArray
 
 from pymoo_gpuaco.backends.cpu.philox import STREAM_KICKS, new_stream
 from pymoo_gpuaco.backends.cpu.windows.search import WindowSearch
-from pymoo_gpuaco.backends.cpu.windows.trials import FEWEST_CITIES, repair_queued, try_out, unload
+from pymoo_gpuaco.backends.cpu.windows.trials import repair_queued, try_out, unload
 from pymoo_gpuaco.backends.cpu.windows.window import load, make_window
 from pymoo_gpuaco.backends.keys import key_of_part
+from pymoo_gpuaco.colony.parameters import FEWEST_CITIES_TO_KICK
 
 TOGETHER = (
     8  # windows or stretches between two questions whether it is late: the same for any number of threads
@@ -49,7 +50,7 @@ class TourImprover:
         load(units, tour, self._positions, n, self._number, w)
         if not self._late():
             repair_queued(units, w, n, self._dirty)
-        if n >= FEWEST_CITIES:
+        if n >= FEWEST_CITIES_TO_KICK:
             for first in range(0, trials, _TRIALS_AT_ONCE):
                 if self._late():
                     break
