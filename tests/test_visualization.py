@@ -25,6 +25,12 @@ def test_a_tour_is_drawn_closed_through_all_cities(run):
     assert figure.axes[0].get_title() == "forty"
 
 
+def test_a_drawing_in_a_part_of_a_figure_gives_the_whole():
+    whole = Figure()
+    for part in whole.subfigures(1, 2):
+        assert plot_tour(cloud(8), np.arange(8), ax=part.add_subplot()) is whole
+
+
 def test_pymoos_own_problem_is_drawn_too():
     problem = create_random_tsp_problem(10, random_state=np.random.default_rng(1))
     assert plot_tour(problem, np.arange(10)).axes[0].lines

@@ -126,6 +126,7 @@ def draw_trails(ax: Axes, lines: NDArray[np.float64], strength: NDArray[np.float
 
 
 def _figure(ax: Axes) -> Figure:
-    figure = ax.get_figure(root=True)
+    # of axes in a part of a figure, `figure` is that part; Matplotlib has get_figure(root=True) only since 3.10
+    figure = ax.figure.figure
     assert isinstance(figure, Figure)
     return figure
