@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from pymoo_gpuaco import TSP
-from pymoo_gpuaco.islands.archipelago import Archipelago, Rules, Tour
+from pymoo_gpuaco.islands.archipelago import Archipelago, Rules
+from pymoo_gpuaco.islands.member import Tour
 from pymoo_gpuaco.problems.instance import as_instance
 
 ANGLE = 2.0 * np.pi * np.arange(12) / 12
@@ -30,19 +31,19 @@ def swapped(*pairs):
 
 def test_the_best_takes_over_what_is_better_in_another():
     islands = archipelago()
-    islands._welcome(swapped(1))
-    assert islands._best.value > 12 * SIDE
-    islands._welcome(swapped(6))  # as long, and better where the first is worse
-    assert islands._best.value == pytest.approx(12 * SIDE)
-    assert np.array_equal(np.sort(islands._best.cities), ROUND)
+    islands.best.offer(swapped(1))
+    assert islands.best.tour.value > 12 * SIDE
+    islands.best.offer(swapped(6))  # as long, and better where the first is worse
+    assert islands.best.tour.value == pytest.approx(12 * SIDE)
+    assert np.array_equal(np.sort(islands.best.tour.cities), ROUND)
 
 
 def test_what_is_worse_everywhere_changes_nothing():
     islands = archipelago()
-    islands._welcome(Tour(ROUND, 12 * SIDE))
-    best = islands._best
-    islands._welcome(swapped(1, 6))
-    assert islands._best is best
+    islands.best.offer(Tour(ROUND, 12 * SIDE))
+    best = islands.best.tour
+    islands.best.offer(swapped(1, 6))
+    assert islands.best.tour is best
 
 
 def test_where_direction_counts_the_shorter_tour_stays_whole():
@@ -53,15 +54,15 @@ def test_where_direction_counts_the_shorter_tour_stays_whole():
         Tour(tour.cities, problem.tour_length(tour.cities)) for tour in (swapped(1), swapped(6, 9))
     )
     for tour in (first, second):
-        islands._welcome(tour)
-    assert islands._best is min(first, second, key=lambda tour: tour.value)
+        islands.best.offer(tour)
+    assert islands.best.tour is min(first, second, key=lambda tour: tour.value)
 
 
 def test_given_tours_are_shared_out_and_the_best_goes_to_all():
     islands = archipelago(n_islands=2)
     tours = [swapped(1, 6, 9), Tour(ROUND, 12 * SIDE), swapped(1, 6), swapped(1)]
     islands.accept([tour.cities for tour in tours], [tour.value for tour in tours])
-    sent = [[round(tour.value / SIDE, 3) for tour in place.guests] for place in islands.places]
+    sent = [[round(tour.value / SIDE, 3) for tour in member.migrants] for member in islands.members]
     two, three, one = (round(tours[i].value / SIDE, 3) for i in (2, 0, 3))
     assert sent == [[12.0, two], [12.0, one, three]]
 
@@ -69,17 +70,17 @@ def test_given_tours_are_shared_out_and_the_best_goes_to_all():
 def test_a_state_comes_back():
     islands = archipelago(n_islands=3, deterministic=True)
     islands.begin(2**63 + 5)
-    islands._welcome(swapped(1))
-    place = islands.places[1]
-    place.tour, place.value, place.round, place.lives = swapped(2).cities, 1.5, 7, 2
-    place.state = b"everything"
+    islands.best.offer(swapped(1))
+    member = islands.members[1]
+    member.best, member.round, member.streams = Tour(swapped(2).cities, 1.5), 7, 2
+    member.state = b"everything"
     other = archipelago(n_islands=3, deterministic=True)
     other.import_state(islands.export_state())
     for name, array in islands.export_state().items():
         assert np.array_equal(array, other.export_state()[name]), name
     assert other._key == 2**63 + 5
-    assert other.places[1].state == b"everything"
-    assert other.places[0].tour is None
+    assert other.members[1].state == b"everything"
+    assert other.members[0].best is None
 
 
 def test_a_state_of_another_number_of_islands_is_refused():
@@ -99,7 +100,7 @@ def test_a_state_of_another_number_of_islands_is_refused():
 )
 def test_islands_are_told_how_fast_the_run_goes(monkeypatch, deterministic, left, told, pace):
     islands = archipelago(deterministic=deterministic, exchange_every=3)
-    monkeypatch.setattr("pymoo_gpuaco.islands.archipelago.time.monotonic", lambda: 100.0)
+    monkeypatch.setattr("pymoo_gpuaco.islands.clock.time.monotonic", lambda: 100.0)
     islands.stop_at(None if left is None else 100.0 + left)
     islands.expect(*told)
-    assert islands._pace == pytest.approx(pace)
+    assert islands.clock.pace == pytest.approx(pace)
