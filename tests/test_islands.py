@@ -11,16 +11,13 @@ from pymoo.optimize import minimize
 
 from pymoo_gpuaco import GPUACS, GPUMMAS, TSP, GPU2OptIHC, Islands, checkpoint
 from pymoo_gpuaco.cli import main
-from pymoo_gpuaco.islands.cluster import Cluster
 from tests.algorithm_cases import BACKEND, Tour, cities, is_canonical, run_to_end, small
 from tests.islands_cases import colony, lock_step, wait_until
 
 
-@pytest.fixture(scope="module")
-def client():
-    cluster = Cluster(None, 2)
-    yield cluster.client
-    cluster.close()
+@pytest.fixture
+def client(two_workers):
+    return two_workers.client
 
 
 def outcome(algorithm):

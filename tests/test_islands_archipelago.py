@@ -7,6 +7,7 @@ import pytest
 
 from pymoo_gpuaco import TSP
 from pymoo_gpuaco.islands.archipelago import Archipelago, Rules
+from pymoo_gpuaco.islands.clock import Clock
 from pymoo_gpuaco.islands.member import Tour
 from pymoo_gpuaco.problems.instance import as_instance
 
@@ -104,3 +105,19 @@ def test_islands_are_told_how_fast_the_run_goes(monkeypatch, deterministic, left
     islands.stop_at(None if left is None else 100.0 + left)
     islands.expect(*told)
     assert islands.clock.pace == pytest.approx(pace)
+
+
+def test_a_round_is_told_how_far_the_run_is_when_it_is_sent(monkeypatch):
+    clock, lock_step = Clock(None), Clock(3)
+    now = [100.0]
+    monkeypatch.setattr("pymoo_gpuaco.islands.clock.time.monotonic", lambda: now[0])
+    for one in (clock, lock_step):
+        one.end = 110.0
+        one.expect(0.5, 5, 10.0)  # the other half takes 10 seconds
+    now[0] = 104.0
+    assert clock.progress == pytest.approx(0.5 + 4 * 0.5 / 10)
+    assert lock_step.progress == 0.5  # there a round begins with the telling, and clocks decide nothing
+    now[0] = 111.0
+    assert clock.progress == 1.0
+    clock.expect(math.nan, 5, 10.0)
+    assert math.isnan(clock.progress)

@@ -1,6 +1,7 @@
 """Workers and schedulers that die, are slow or not there: no best tour is lost, and the run goes on."""
 
 import contextlib
+import itertools
 import logging
 import os
 import pickle
@@ -28,18 +29,11 @@ from tests.islands_cases import colony, lock_step, wait_until
 posix = pytest.mark.skipif(os.name != "posix", reason="signals are POSIX's")
 
 
-@pytest.fixture(scope="module")
-def cluster():
-    cluster = Cluster(None, 2)
-    yield cluster
-    cluster.close()
-
-
 @pytest.fixture
-def client(cluster):
+def client(two_workers):
     """Two workers that are well: nannies have started those again that a test has killed."""
-    wait_until(lambda: len(cluster.client.nthreads()) == 2)
-    return cluster.client
+    wait_until(lambda: len(two_workers.client.nthreads()) == 2)
+    return two_workers.client
 
 
 def process_of(algorithm, number):
@@ -116,12 +110,12 @@ def test_nobody_waits_for_a_worker_that_stands_still(client):
     algorithm.finalize()
 
 
-def test_local_processes_listen_to_this_machine_alone(cluster, client):
+def test_local_processes_listen_to_this_machine_alone(two_workers, client):
     import psutil
 
     own = psutil.Process()
     workers = [psutil.Process(pid) for pid in client.run(os.getpid).values()]
-    nannies = [psutil.Process(process.pid) for process in cluster._processes]
+    nannies = [psutil.Process(process.pid) for process in two_workers._processes]
     listening = [
         connection.laddr.ip
         for process in (own, *workers, *nannies)
@@ -361,11 +355,10 @@ class Solving:
     def __init__(self, tour):
         import psutil
 
-        command = (
-            "solve random:60 --islands 1 --time 5m --backend cpu --set local_search=False --picture".split()
-        )
+        told = {"--islands": "1", "--time": "1m", "--backend": "cpu", "--set": "local_search=False"}
+        told |= {"--picture": "", "--tour": str(tour)}
         self.process = subprocess.Popen(
-            [sys.executable, "-c", HEARS_CTRL_C, *command, "", "--tour", tour],
+            [sys.executable, "-c", HEARS_CTRL_C, "solve", "random:60", *itertools.chain(*told.items())],
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
@@ -380,9 +373,8 @@ class Solving:
 
     def end_by(self, number):
         self.process.send_signal(number)
-        self.said += self.process.stdout.readlines()
-        self.process.wait(timeout=60)
-        self.process.stdout.close()
+        rest, _ = self.process.communicate(timeout=90)  # it ends by itself after a minute
+        self.said += rest.splitlines(keepends=True)
 
     def leaves_nothing(self):
         import psutil

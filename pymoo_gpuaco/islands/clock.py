@@ -21,24 +21,33 @@ class Clock:
     def __init__(self, generations: int | None) -> None:
         self.generations = generations
         self.end: float | None = None  # by time.monotonic()
-        self.progress = math.nan  # of the run, in [0, 1]
         self.pace = 0.0  # how much progress a second adds, or in lock step a generation of an island
+        self._progress = math.nan  # of the run, in [0, 1], when it was told
+        self._told = 0.0  # moment of that
 
     def expect(self, progress: float, rounds: int, seconds: float) -> None:
         """Be told how far the run is, in [0, 1] or NaN, after so many rounds and seconds.
 
         What is left is reckoned to go on likewise, or to take until the end where that is known.
         """
-        self.progress, self.pace = progress, 0.0
+        self._progress, self._told, self.pace = progress, time.monotonic(), 0.0
         if math.isnan(progress):
             return
         if self.generations is not None:
             if rounds > 0:
                 self.pace = progress / (rounds * self.generations)
         elif self.end is not None:
-            self.pace = (1.0 - progress) / max(1e-3, self.end - time.monotonic())
+            self.pace = (1.0 - progress) / max(1e-3, self.end - self._told)
         elif seconds > 0.0:
             self.pace = progress / seconds
+
+    @property
+    def progress(self) -> float:
+        """How far the run is now, in [0, 1] or NaN; rounds are sent long after the last telling."""
+        if self.generations is not None:
+            return self._progress
+        now = self._progress + self.pace * (time.monotonic() - self._told)
+        return 1.0 if now > 1.0 else now  # NaN stays
 
     @property
     def left(self) -> float | None:
