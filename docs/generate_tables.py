@@ -67,7 +67,9 @@ PAGES = {
 }
 _PLACE = re.compile(r"(<!-- benchmark: (?P<name>[\w-]+) -->\n).*?(<!-- /benchmark -->)", re.DOTALL)
 _GAPS_PLACE = re.compile(r"(<!-- gap-over-time -->\n).*?(<!-- /gap-over-time -->)", re.DOTALL)
-_NONE_YET = "No result is committed yet. `make bench`, `bench-gpu` and `bench-islands` measure on your machine.\n"
+_NONE_YET = (
+    "No result is committed yet. `make bench`, `bench-gpu` and `bench-islands` measure on your machine.\n"
+)
 
 
 def read(path: Path) -> dict[str, Any]:

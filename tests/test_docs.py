@@ -208,7 +208,9 @@ def test_a_result_becomes_a_table(tables, tmp_path):
     place = "before\n<!-- benchmark: gap -->\nold\n<!-- /benchmark -->\nafter"
     files, readme = tables.generate(tmp_path, place)
     table = "| instance | gap % | a\\|b |\n| --- | ---: | --- |\n| gr17 | 0 | - |\n| pcb442 | 0.125 | x |\n"
-    none_yet = "No result is committed yet. `make bench`, `bench-gpu` and `bench-islands` measure on your machine.\n"
+    none_yet = (
+        "No result is committed yet. `make bench`, `bench-gpu` and `bench-islands` measure on your machine.\n"
+    )
     empty = {f"page_{page}.md": none_yet for page in tables.PAGES}
     assert files == {
         **empty,

@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 
 from pymoo_gpuaco import TSP
+from pymoo_gpuaco.islands import placement
 from pymoo_gpuaco.islands.archipelago import Archipelago, Rules
 from pymoo_gpuaco.islands.clock import Clock
-from pymoo_gpuaco.islands.member import Tour
+from pymoo_gpuaco.islands.member import Member, Tour
 from pymoo_gpuaco.problems.instance import as_instance
 
 ANGLE = 2.0 * np.pi * np.arange(12) / 12
@@ -57,6 +58,42 @@ def test_where_direction_counts_the_shorter_tour_stays_whole():
     for tour in (first, second):
         islands.best.offer(tour)
     assert islands.best.tour is min(first, second, key=lambda tour: tour.value)
+
+
+def test_to_prepare_a_merge_offers_nothing():
+    islands = archipelago()
+    islands.best.prepare()
+    assert islands.best.tour is None
+
+
+@pytest.mark.parametrize(
+    ("workers", "where", "expected", "crowded"),
+    [
+        ({}, "", "", False),
+        ({"a": 1, "b": 1}, "", "b", False),  # "a" has two islands already
+        ({"a": 4, "b": 1}, "", "a", False),  # two for four threads are fewer than one for one
+        ({"a": 1, "b": 1}, "a", "b", True),
+        ({"a": 1, "b": 1}, "b", "b", False),
+        ({"a": 1}, "a", "a", False),  # there is no other
+        ({"a": 3, "b": 1}, "a", "a", False),  # 2/3 of an island for a thread are fewer than 1 for one
+    ],
+)
+def test_an_island_goes_where_there_are_the_fewest(workers, where, expected, crowded):
+    others = [Member(1, worker="a"), Member(2, worker="a"), Member(3, worker="b")]
+    member = Member(0, worker=where)
+    members = [member, *others]
+    assert placement.emptiest(member, members, workers) == expected
+    assert placement.is_crowded(member, members, workers) == crowded
+
+
+def test_an_island_does_not_move_where_it_gains_nothing():
+    members = [Member(0, worker="a"), Member(1, worker="a")]
+    assert not placement.is_crowded(members[0], members, {"a": 2, "b": 1})  # each has a thread of its own
+
+
+def test_neighbours_are_the_islands_of_a_host():
+    members = [Member(i, worker=f"tcp://{host}") for i, host in enumerate(("a:1", "a:2", "b:1"))]
+    assert [placement.neighbours(member, members) for member in members] == [2, 2, 1]
 
 
 def test_given_tours_are_shared_out_and_the_best_goes_to_all():

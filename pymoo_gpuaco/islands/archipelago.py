@@ -133,7 +133,10 @@ class Archipelago:
         assert self._rounds is not None
         self._interrupted = True
         self._built = 0
-        reports = (self._lock_step if self.rules.deterministic else self._as_they_come)(self._rounds)
+        if self.rules.deterministic:
+            reports = self._lock_step(self._rounds)
+        else:
+            reports = self._as_they_come(self._rounds)
         if reports:
             self.mean = float(np.mean([report["value"] for report in reports]))
         self._interrupted = False

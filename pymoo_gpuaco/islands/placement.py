@@ -19,7 +19,7 @@ def is_crowded(member: Member, members: Sequence[Member], workers: Workers) -> b
     if member.worker not in workers:
         return False
     here = _load(member.worker, member, members, workers)
-    # by more than half an island, or two would change places for ever
+    # everything that an island is travels with it: not for less than half an island
     return any(_load(one, member, members, workers) + 0.5 / max(1, workers[one]) < here for one in workers)
 
 

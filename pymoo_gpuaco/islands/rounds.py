@@ -22,9 +22,7 @@ _log = logging.getLogger("pymoo_gpuaco")
 
 LOOK = 0.25  # seconds between looks at the workers
 MOST_FAILURES = 3  # of an island in a row: then its error ends the run
-TRANSFER = (
-    10.0  # seconds within which a report that is finished, or what an island begins with, must have come
-)
+TRANSFER = 10.0  # seconds within which a finished report, or what an island begins with, must have come
 TELLING = 0.3  # seconds that are given to the news of an end
 
 
