@@ -52,8 +52,9 @@ extern "C" __global__ void go_on(CITIES_PARAMETERS, int m, const unsigned char* 
     const View view{w, cities, 1.0f, m};
     load(view, near, tied);
     Queue queue;
+    int looks = 0;
     const int city = blockIdx.x;
-    const float gain = improve(view, city, queue);
+    const float gain = improve(view, city, queue, looks);
     for (int i = lane_id(); i < m; i += 32) {
         orders[city * m + i] = w.order[i];
         measured[city * m + i] = w.edge[i];

@@ -12,7 +12,7 @@
 #ifndef DEPTH
 #define DEPTH 5  // basis moves after one another
 #endif
-constexpr int MOST_LOOKS = 1 << 14;  // of one repair: no honest one comes near it
+constexpr int MOST_CITIES = 1 << 14;  // looked at in one repair: no honest one comes near it
 
 // The edge between two cities that stand side by side is not to be taken out until it is measured again. One lane.
 __device__ __forceinline__ void fix(const View& view, int u, int v) {
@@ -20,8 +20,9 @@ __device__ __forceinline__ void fix(const View& view, int u, int v) {
     view.w.edge[view.wrapped(p + 1) == q ? p : q] = TIED;
 }
 
-// Make moves from one city on until one closes with a gain; the gain, or 0 and the window as it was. All lanes.
-__device__ inline float improve(const View& view, int city, Queue& queue) {
+// Make moves from one city on until one closes with a gain; the gain, or 0 and the window as it was. ``looks`` counts
+// the searches for a move. All lanes.
+__device__ inline float improve(const View& view, int city, Queue& queue, int& looks) {
     Window& w = view.w;
     Start start{city, 3, 0.0f};
     Kept before;
@@ -29,6 +30,7 @@ __device__ inline float improve(const View& view, int city, Queue& queue) {
     int fixed[2];  // ends of the edges put in, a pair a byte each
     for (int level = 0;; ++level) {
         Move open;
+        ++looks;
         const Move closed = best_move(view, start, open);
         const bool closes = closed.gain > 0.0f;
         if (!closes && (open.gain == 0.0f || level == DEPTH - 1)) {
@@ -79,13 +81,12 @@ __device__ inline float improve(const View& view, int city, Queue& queue) {
 }
 
 // Make moves until no queued city has one; the gain. All lanes.
-__device__ inline float repair(const View& view, Queue& queue, unsigned& looks) {
+__device__ inline float repair(const View& view, Queue& queue, int& looks) {
     float gain = 0.0f;
-    for (int look = 0; look < MOST_LOOKS; ++look) {
+    for (int cities = 0; cities < MOST_CITIES; ++cities) {
         const int city = queue.next();
         if (city < 0) break;
-        ++looks;
-        const float gained = improve(view, city, queue);
+        const float gained = improve(view, city, queue, looks);
         if (gained == 0.0f) queue.drop(city);
         gain += gained;
     }

@@ -134,12 +134,13 @@ __device__ inline void hand_out(const View& view, const Cities& cities, const To
 // ``windows`` windows of each of ``tours`` tours, ``guided`` of a hundred with ants that follow the trails. A trial is
 // kept if the window gets no longer than its best so far by more than a threshold drawn up to ``slack`` units; with
 // ``heat`` > 0 by Metropolis' rule at that temperature, and then the last arrangement leaves the window, else the best.
+// After ``most_looks`` no trial is begun but the first, so that all windows take about as long.
 extern "C" __global__ void __launch_bounds__(32 * WARPS, WINDOWS_RESIDENT / WARPS) search_windows(
     CITIES_PARAMETERS, float scale,
     const int* all_near, int lists,  // (lists, n, NEAR); a window draws one of the lists
     const float* all_weights,  // (lists, n, NEAR), or null: kicks are random
     const int* all_tours, const int* all_positions,  // (tours, n)
-    int tours, int windows, unsigned key_low, unsigned key_high, int trials, int guided, int all_queued, int longest,
+    int tours, int windows, unsigned key_low, unsigned key_high, int trials, int most_looks, int guided, int all_queued, int longest,
     int walk, int least_around, int most_around, float slack, float heat, int successes,
     Found* found,  // (tours * windows,)
     int2* removed, int2* added, int* count,  // pairs of positions
@@ -173,7 +174,7 @@ extern "C" __global__ void __launch_bounds__(32 * WARPS, WINDOWS_RESIDENT / WARP
     const View view{w, cities, scale, m};
     Queue queue;
     Kept last, best;
-    unsigned looks = 0;
+    int looks = 0;
     float total = 0.0f, best_total = 0.0f;
     int better = 0;
     view.measure(0, m);
@@ -182,7 +183,7 @@ extern "C" __global__ void __launch_bounds__(32 * WARPS, WINDOWS_RESIDENT / WARP
     // trial -1 repairs every city of a tour that is no local optimum yet
     int trial = all_queued ? -1 : 0;
     if (all_queued) queue.fill(m);
-    for (; trial < trials && better < successes; ++trial) {
+    for (; trial < trials && (trial <= 0 || looks < most_looks) && better < successes; ++trial) {
         float change = 0.0f;
         if (trial >= 0 && !kick(view, weights, longest, key, number, trial, queue, change)) continue;
         change += repair(view, queue, looks);

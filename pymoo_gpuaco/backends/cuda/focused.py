@@ -55,7 +55,10 @@ FIRST_CYCLE = 128  # rounds of the first cycle of annealing
 HEAT, KICKS, LEAST_HEAT, MOST_HEAT = 2.0, 30.0, 0.5, 4.0
 # The last part of a cycle is cool, and a window may get so many mean edges longer than its best in between.
 COOL_PART, SLACK = 0.2, 0.5
+# Trials of a window while it is hot and after. Some take much longer than others, so what ends a window is the number
+# of searches for a move that so many trials take in the mean: a round lasts as long as its slowest window.
 HOT_TRIALS, COOL_TRIALS = 4, 10
+LOOKS_A_TRIAL, MOST_TRIALS = 60, 4
 # First tours are greedy with lengths that differ by up to this share, so that they differ in structure.
 START_SPREAD = 0.3
 MOST_STARTS, CITIES_OF_STARTS = 16, 200_000
@@ -231,9 +234,14 @@ class CudaFocused:
         self._cooling.progress += self._step
         heat = (hot - COOL_PART) / (1.0 - COOL_PART)
         edge = self._best_length / self.instance.n * self.windows.scale
-        if heat > 0.0:
-            return Trials(trials=self._hot_trials, heat=self._first_heat() * heat * edge, guided=GUIDED)
-        return Trials(trials=round(COOL_TRIALS * self._effort), slack=SLACK * edge, guided=GUIDED)
+        trials = self._hot_trials if heat > 0.0 else round(COOL_TRIALS * self._effort)
+        return Trials(
+            trials=MOST_TRIALS * trials,
+            looks=LOOKS_A_TRIAL * trials,
+            heat=max(0.0, self._first_heat() * heat * edge),
+            slack=SLACK * edge,
+            guided=GUIDED,
+        )
 
     def _first_heat(self) -> float:
         """Temperature at the beginning of this cycle, in mean edges."""

@@ -24,6 +24,7 @@ class Trials:
     """How the windows of a round make their trials; lengths in whole units of the search."""
 
     trials: int  # a window at most
+    looks: int = 1 << 30  # searches for a move after which a window begins no further trial
     all_queued: bool = False  # repair every city before the first trial: the tour is no local optimum yet
     longest: int = 50  # cities of a stretch that a kick moves
     walk: int = 12  # steps of the longest walks that gather a window's cities
@@ -68,7 +69,7 @@ class Windows:
     def sources(self) -> list[Source]:
         """Return the search and the commit."""
         cities = self._cities.definitions()
-        search = {"search_windows": CITIES + "fPiPPPiiIIiiiiiiiffiPPPPP"}
+        search = {"search_windows": CITIES + "fPiPPPiiIIiiiiiiiiffiPPPPP"}
         weigh = {"weigh_windows": CITIES + "PiPiPffffP"}
         commit = {
             "commit_exchanges": "iiPPPPPPPPPPPPPPPiPP",
@@ -228,6 +229,7 @@ class Windows:
             self.windows,
             *words(key),
             how.trials,
+            how.looks,
             how.guided,
             int(how.all_queued),
             how.longest,
