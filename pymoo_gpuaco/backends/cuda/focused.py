@@ -28,6 +28,7 @@ from pymoo_gpuaco.backends.cuda.windows.plan import (
 )
 from pymoo_gpuaco.backends.cuda.windows.windows import NEAR, Ant, Trials, Windows
 from pymoo_gpuaco.backends.focused_state import pack, unpack
+from pymoo_gpuaco.backends.keys import key_of_part
 from pymoo_gpuaco.backends.protocol import Kind
 from pymoo_gpuaco.backends.state import State, stored_integers
 from pymoo_gpuaco.candidates.alpha import alpha_lists
@@ -172,7 +173,7 @@ class CudaFocused:
             self._weigh()
             while self._rounds < ROUNDS and not self._late():
                 for _ in range(ROUNDS_AT_ONCE):
-                    self._round(_round_key(key, self._rounds))
+                    self._round(key_of_part(key, self._rounds + 1))
                 self.device.mark()
                 self.device.wait()
             self._measure()
@@ -458,11 +459,6 @@ class AlphaLists:
         made = self._made.result()
         self.used = True
         return made
-
-
-def _round_key(key: int, number: int) -> int:
-    """Key of a generation's round."""
-    return (key + 0x9E3779B97F4A7C15 * (number + 1)) % 2**64
 
 
 _SQUARE = np.array([[x, y, 0.0] for x in range(4) for y in range(4)])

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from pymoo_gpuaco.backends.cuda.device import Device, Source, words
 from pymoo_gpuaco.backends.cuda.instance.cities import CITIES, Cities
+from pymoo_gpuaco.backends.keys import key_of_part
 
 NEAR = 8  # neighbours a city that windows look at (NEAR of window.cuh)
 MOST_EDGES = 255  # of an exchange (MOST_EDGES of search.cu)
@@ -184,7 +185,7 @@ class Windows:
                     self._device.wait()
                     if late():
                         break
-                self.search((key + first + (number << 32)) % 2**64, how)
+                self.search(key_of_part(key, number, first), how)
             improved[first : first + self.tours] = self.read()[: len(some)]
         return improved
 
