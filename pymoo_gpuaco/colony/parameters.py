@@ -90,6 +90,11 @@ class LocalSearch:
         """Longest stretch that a kick of 2-opt and Or-opt moves, in cities."""
         return USUAL_KICK_LENGTH if self.kick_length is None else int(self.kick_length)
 
+    def check_for(self, symmetric: bool) -> None:
+        """Raise ValueError for moves that reverse paths, on an instance where direction counts."""
+        if self.moves in ("2opt", WINDOWS):
+            checks.may_reverse(f"local_search={self.moves!r}", symmetric, "local_search=True or '2opt+oropt'")
+
     def number_of_kicks(self, n: int, usual: float) -> int:
         """Kicks for a tour of n cities, ``usual`` a city being the engine's own choice.
 
@@ -264,3 +269,7 @@ class ClimberParameters:
         checks.choice("kernel", self.kernel, KERNELS)
         if self.moves == "batch" and self.kernel in ("intra", "tiled"):
             raise ValueError(f"moves='batch' needs kernel='auto' or 'tuned', got {self.kernel!r}")
+
+    def check_for(self, symmetric: bool) -> None:
+        """Raise ValueError for an instance where direction counts."""
+        checks.may_reverse("2-opt hill climbing", symmetric, "an ant colony")

@@ -15,7 +15,7 @@ from pymoo_gpuaco.backends.cpu.windows.units import make_units
 from pymoo_gpuaco.backends.protocol import Kind
 from pymoo_gpuaco.colony import checks
 from pymoo_gpuaco.colony.focused import FocusedParameters
-from pymoo_gpuaco.colony.parameters import WINDOWS, LocalSearch
+from pymoo_gpuaco.colony.parameters import LocalSearch
 from pymoo_gpuaco.problems.instance import Instance
 
 MANY_CITIES = 3000
@@ -36,7 +36,7 @@ class CpuImprover:
 
     Raises
     ------
-    ValueError : for a search that turns paths around, on an asymmetric instance.
+    ValueError : for a search that reverses paths, on an asymmetric instance.
     """
 
     kind: Kind = "cpu"
@@ -49,11 +49,8 @@ class CpuImprover:
         stop: Stop | None = None,
         candidates: str = "auto",
     ) -> None:
-        if search is not None and search.moves in ("2opt", WINDOWS) and not instance.symmetric:
-            raise ValueError(
-                f"local_search={search.moves!r} reverses paths and needs a symmetric instance; "
-                "local_search=True or '2opt+oropt' works on asymmetric ones"
-            )
+        if search is not None:
+            search.check_for(instance.symmetric)
         n = instance.n
         self.instance = instance
         self._search = search
