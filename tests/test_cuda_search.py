@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from pymoo.optimize import minimize
 
+from pymoo_gpuaco import GPUACS, GPUAS, GPUMMAS
 from pymoo_gpuaco.backends.cpu.engine import CpuColony
 from pymoo_gpuaco.backends.cpu.improver import CpuImprover
 from pymoo_gpuaco.backends.cuda.improver import CudaImprover
@@ -16,6 +18,7 @@ from tests.cuda_cases import (
     is_permutation,
     random_instance,
 )
+from tests.engine_cases import asymmetric
 
 pytestmark = pytest.mark.gpu
 
@@ -76,3 +79,67 @@ def test_asymmetric_tours_end_where_the_cpu_finds_little_more(kicks):
     _, from_start = reference.improve(start, 1)
     assert lengths.mean() == pytest.approx(from_start.mean(), rel=0.08)
     np.testing.assert_array_equal(ours.improve(start, 1)[0], tours)
+
+
+@pytest.mark.parametrize("n", [3, 4, 5, 7, 8, 9])
+def test_no_exchange_of_stretches_that_keeps_their_direction_is_left(n):
+    problem = asymmetric(n, n)
+    improver = CudaImprover(as_instance(problem, n - 1), LocalSearch(kicks=0.0))
+    tours = np.array([np.random.default_rng(s).permutation(n) for s in range(8)])
+    lengths = problem.tour_lengths(tours)
+    while True:  # a city whose own edges stay is not looked at again by one search; by another it is
+        tours, shorter = improver.improve(tours, 1)
+        np.testing.assert_array_equal(shorter, problem.tour_lengths(tours))
+        if (shorter == lengths).all():
+            break
+        lengths = shorter
+    for tour, length in zip(tours, lengths, strict=True):
+        for first in range(n):
+            p, *rest = np.roll(tour, -first)
+            for a in range(1, n - 1):
+                for b in range(a + 1, n):
+                    other = [p, *rest[a:b], *rest[:a], *rest[b:]]
+                    assert problem.tour_lengths(np.array([other]))[0] >= length
+
+
+def test_kicks_of_asymmetric_tours_are_kept_where_they_shorten():
+    n = 60
+    problem = asymmetric(n, 2)
+    instance = as_instance(problem, 20)
+    start = np.array([np.random.default_rng(s).permutation(n) for s in range(8)])
+    # a second search of a local optimum finds little more, so what kicks make shorter is theirs
+    optima, lengths = CudaImprover(instance, LocalSearch(kicks=0.0)).improve(start, 1)
+    for kick_length in (1, 30):
+        search = LocalSearch(kicks=5.0, kick_length=kick_length)
+        kicked, shorter = CudaImprover(instance, search).improve(optima, 1)
+        np.testing.assert_array_equal(shorter, problem.tour_lengths(kicked))
+        assert (shorter <= lengths).all()
+        assert shorter.mean() < 0.95 * lengths.mean()
+    usual = CudaImprover(instance, LocalSearch()).improve(start, 1)[0]  # one a city
+    np.testing.assert_array_equal(usual, CudaImprover(instance, LocalSearch(kicks=1.0)).improve(start, 1)[0])
+
+
+@pytest.mark.parametrize("way", ["all distances 5", "many of length 0"])
+def test_equal_distances_end_the_search_of_asymmetric_tours(way):
+    n = 40
+    drawn = np.random.default_rng(7).integers(0, 3, (n, n)).astype(float)
+    matrix = np.full((n, n), 5.0) if way == "all distances 5" else drawn
+    matrix[0, 1] = 6.0  # not symmetric
+    matrix[1, 0] = 4.0
+    problem = TSP(matrix=matrix)
+    start = np.array([np.random.default_rng(s).permutation(n) for s in range(5)])
+    tours, lengths = CudaImprover(as_instance(problem, 10), LocalSearch()).improve(start, 1)
+    assert is_permutation(tours)
+    np.testing.assert_array_equal(lengths, problem.tour_lengths(tours))
+    assert (lengths <= problem.tour_lengths(start)).all()
+
+
+def test_colonies_on_cuda_find_the_shortest_asymmetric_tour():
+    # a ring of one-way streets: the only short tour runs round it, the other way round every step costs 100
+    n = 40
+    matrix = np.full((n, n), 100.0)
+    matrix[np.arange(n), (np.arange(n) + 1) % n] = 1.0
+    for cls in (GPUMMAS, GPUACS, GPUAS):
+        algorithm = cls(12, candidate_list_size=8, local_search=True, backend="cuda")
+        result = minimize(TSP(matrix=matrix), algorithm, ("n_gen", 3), seed=1)
+        assert result.X.tolist() == list(range(n))
