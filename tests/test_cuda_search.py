@@ -90,6 +90,7 @@ def test_no_exchange_of_stretches_that_keeps_their_direction_is_left(n):
     while True:  # a city whose own edges stay is not looked at again by one search; by another it is
         tours, shorter = improver.improve(tours, 1)
         np.testing.assert_array_equal(shorter, problem.tour_lengths(tours))
+        assert (shorter <= lengths).all()
         if (shorter == lengths).all():
             break
         lengths = shorter
@@ -132,6 +133,24 @@ def test_equal_distances_end_the_search_of_asymmetric_tours(way):
     assert is_permutation(tours)
     np.testing.assert_array_equal(lengths, problem.tour_lengths(tours))
     assert (lengths <= problem.tour_lengths(start)).all()
+
+
+def test_where_a_known_tour_runs_nothing_is_looked_for_but_its_reverse_is_another():
+    n = 20
+    instance = as_instance(asymmetric(n, 2), n - 1)
+    search = LocalSearch(kicks=0.0)
+    engine = colony(instance, n_ants=2, candidate_list_size=n - 1, local_search=search)
+    tour = np.random.default_rng(5).permutation(n).astype(np.int32)
+    both, known = np.array([tour, tour[::-1]]), np.empty((n, 2), np.int32)
+    known[tour] = np.stack([np.roll(tour, 1), np.roll(tour, -1)], axis=1)
+    with engine.device.working():
+        engine._search.write(known, instance.tour_length(tour))
+        engine.device.write("next_tours", both)
+        engine._search.improve(1, engine.device.arrays["next_tours"], 2, 0)
+        found = np.empty_like(both)
+        engine.device.read(found, "next_tours")
+    assert found[0].tolist() == tour.tolist()
+    assert instance.tour_length(found[1]) < instance.tour_length(tour[::-1])
 
 
 def test_colonies_on_cuda_find_the_shortest_asymmetric_tour():

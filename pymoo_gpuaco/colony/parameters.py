@@ -52,8 +52,9 @@ class LocalSearch:
     kicks : random local double-bridge kicks a city, >= 0: after the tour is locally optimal, ``kicks * n`` times
         two adjacent stretches change places, the search repairs the tour, and a longer one is taken back
         (iterated local search; Martin, Otto and Felten 1991). 0 stops at the first local optimum. None (default)
-        is what suits the engine: 0.1 on the CPU, and 1 from 3,000 cities on or on asymmetric instances; 0 on CUDA,
-        which has many ants. On asymmetric instances three adjacent stretches change their order, and none is reversed.
+        is what suits the engine: on asymmetric instances 1, on others 0.1 on the CPU, and 1 from 3,000 cities on; 0 on
+        CUDA, which has many ants. On asymmetric instances three adjacent stretches change their order, and none is
+        reversed.
         Of "windows" these are the trials, and None is 1 on both engines. CUDA makes them in rounds of all windows, and
         so up to a round more.
     kick_length : longest stretch that a kick moves, in cities, >= 1. None (default): 30. Window search has kicks of its
