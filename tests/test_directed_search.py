@@ -1,17 +1,17 @@
-"""Local search of asymmetric tours on the CPU: stretches change places and keep their direction."""
+"""Local search of asymmetric tours: stretches change places and keep their direction; parts of the CPU engine, colonies."""
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pymoo_gpuaco import GPUACS, GPUBWAS, GPUMMAS, load_tsp
+from pymoo_gpuaco import GPUACS, GPUAS, GPUBWAS, GPUMMAS, load_tsp
 from pymoo_gpuaco.backends.cpu import directed_search, local_search
 from pymoo_gpuaco.backends.cpu.graph import make_graph, tour_length
 from pymoo_gpuaco.backends.cpu.philox import new_stream
 from pymoo_gpuaco.problems import TSP
 from pymoo_gpuaco.problems.instance import as_instance
-from tests.engine_cases import asymmetric
+from tests.engine_cases import BACKENDS, asymmetric
 
 
 def random_graph(n, seed):
@@ -158,17 +158,19 @@ def best_of_all(problem):
     return min(length + d[last, 0] for (_, last), length in best.items())
 
 
-@pytest.mark.parametrize("cls", [GPUMMAS, GPUACS, GPUBWAS])
-def test_colonies_find_the_shortest_tour(cls):
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("cls", [GPUMMAS, GPUACS, GPUAS, GPUBWAS])
+def test_colonies_find_the_shortest_tour(cls, backend):
     problem = asymmetric(11, 4)
-    algorithm = cls(8, backend="cpu").setup(problem, termination=("n_gen", 20), seed=1)
-    assert algorithm.run().F[0] == best_of_all(problem)
+    algorithm = cls(8, local_search=True, backend=backend)
+    assert algorithm.setup(problem, termination=("n_gen", 20), seed=1).run().F[0] == best_of_all(problem)
 
 
+@pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("name", ["br17", "ftv33", "ry48p", "ft53"])
-def test_instances_of_tsplib(name, tsplib_dir):
+def test_instances_of_tsplib(name, backend, tsplib_dir):
     problem = load_tsp(tsplib_dir / f"{name}.atsp")
-    algorithm = GPUMMAS(24, backend="cpu").setup(problem, termination=("n_gen", 40), seed=1)
+    algorithm = GPUMMAS(24, backend=backend).setup(problem, termination=("n_gen", 40), seed=1)
     assert algorithm.run().F[0] == pytest.approx(problem.best_known, rel=0.003)
 
 
