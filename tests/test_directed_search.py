@@ -1,4 +1,4 @@
-"""Local search of asymmetric tours: stretches change places and keep their direction; parts of the CPU engine, colonies."""
+"""Local search of asymmetric tours: stretches change places and keep their direction."""
 
 import numpy as np
 import pytest
