@@ -5,7 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pymoo_gpuaco import GPUACS, GPUAS, GPUBWAS, GPUMMAS, load_tsp
+from pymoo_gpuaco import GPUACS, GPUAS, GPUBWAS, GPUMMAS, LocalSearch, load_tsp
+from pymoo_gpuaco.backends import make_improver
 from pymoo_gpuaco.backends.cpu import directed_search, local_search
 from pymoo_gpuaco.backends.cpu.graph import make_graph, tour_length
 from pymoo_gpuaco.backends.cpu.philox import new_stream
@@ -141,6 +142,18 @@ def test_where_a_known_tour_runs_nothing_is_looked_for_but_its_reverse_is_anothe
     assert length[0] == tour_length(graph, tour)
     _, reverse = improve(graph, [tour[::-1]], reference=reference)
     assert reverse[0] < tour_length(graph, tour[::-1].copy())
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_moves_are_sought_with_the_12_nearest(backend):
+    problem = asymmetric(50, 6)
+    start = np.array([np.random.default_rng(s).permutation(50) for s in range(3)])
+
+    def improved(k):
+        return make_improver(as_instance(problem, k), LocalSearch(kicks=1.0), backend).improve(start, 1)[0]
+
+    assert np.array_equal(improved(12), improved(30))
+    assert not np.array_equal(improved(12), improved(11))
 
 
 def best_of_all(problem):

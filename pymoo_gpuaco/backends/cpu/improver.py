@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pymoo_gpuaco.backends.cpu import construct, directed_search, local_search
-from pymoo_gpuaco.backends.cpu.graph import Graph, make_graph, tour_length
+from pymoo_gpuaco.backends.cpu.graph import Graph, make_graph, tour_length, with_fewer_neighbours
 from pymoo_gpuaco.backends.cpu.stop import Stop
 from pymoo_gpuaco.backends.cpu.threads import thread_count
 from pymoo_gpuaco.backends.cpu.windows.improve import TourImprover
@@ -15,7 +15,7 @@ from pymoo_gpuaco.backends.cpu.windows.units import make_units
 from pymoo_gpuaco.backends.protocol import Kind
 from pymoo_gpuaco.colony import checks
 from pymoo_gpuaco.colony.focused import FocusedParameters
-from pymoo_gpuaco.colony.parameters import LocalSearch
+from pymoo_gpuaco.colony.parameters import NEIGHBOURS_WITH_DIRECTION, LocalSearch
 from pymoo_gpuaco.problems.instance import Instance
 
 MANY_CITIES = 3000
@@ -55,6 +55,8 @@ class CpuImprover:
         self.instance = instance
         self._search = search
         self._graph = make_graph(instance) if graph is None else graph
+        if not instance.symmetric:
+            self._graph = with_fewer_neighbours(self._graph, NEIGHBOURS_WITH_DIRECTION)
         self._stop = Stop() if stop is None else stop
         self._nothing_known = np.full((n, 2), -1, np.int32)
         self._workspaces: list[local_search.Workspace] = []

@@ -12,9 +12,9 @@ from pymoo_gpuaco.backends.cuda.device import Device, Source, words
 from pymoo_gpuaco.backends.cuda.device.limits import DeviceLimits, round_up
 from pymoo_gpuaco.backends.cuda.instance.cities import CITIES, Cities
 from pymoo_gpuaco.backends.cuda.instance.lists import node_bytes, node_type
-from pymoo_gpuaco.colony.parameters import LocalSearch
+from pymoo_gpuaco.colony.parameters import NEIGHBOURS_WITH_DIRECTION, LocalSearch
 
-# Neighbours that the local search seeks moves with: the nearest find nearly all of them.
+# Neighbours that 2-opt and Or-opt are sought with: the nearest find nearly all of them.
 SEARCH_NEIGHBOURS = 16
 LOG_BYTES = 96 * 8  # LOG_CAPACITY of local_search.cu
 BLOCKS_A_MULTIPROCESSOR = 16  # where tours lie in global memory
@@ -149,7 +149,7 @@ class Search:
             a["near"],
             a[reference],
             k,
-            min(k, SEARCH_NEIGHBOURS),
+            min(k, NEIGHBOURS_WITH_DIRECTION if self._directed else SEARCH_NEIGHBOURS),
             m,
             kicks,
             max(1, min(how.longest_kick(), (n - 2) // (3 if self._directed else 2))),
