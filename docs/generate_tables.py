@@ -41,6 +41,8 @@ PAGES = {
         "gpu_growth",
         "gpu_kicks",
         "gpu_local_search",
+        "gpu_atsp",
+        "cpu_atsp",
         "cpu_gap_over_time",
         "cpu_quality",
         "family",
