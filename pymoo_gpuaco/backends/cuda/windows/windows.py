@@ -17,7 +17,7 @@ NEAR = 8  # neighbours a city that windows look at (NEAR of window.cuh)
 MOST_EDGES = 255  # of an exchange (MOST_EDGES of search.cu)
 _WARPS = 4  # windows a block
 _WINDOW_BYTES = {2: 7744, 3: 9792}  # sizeof(Window), by the axes of a city
-_COMMIT_THREADS = 512
+_COMMIT_THREADS = 1024  # a block a tour, and large instances have one tour
 
 
 @dataclass(frozen=True)
