@@ -176,12 +176,12 @@ def test_every_launch_of_focused_ants_fits(name, driver):
 @pytest.mark.parametrize(
     ("n", "n_ants", "expected"),
     [
-        (8, None, (64, 1)),
-        (1000, None, (64, 25)),
-        (18_512, None, (8, 462)),
+        (8, None, (128, 1)),
+        (1000, None, (128, 12)),
+        (18_512, None, (16, 231)),
         (1_000_000, None, (1, 3696)),
         (1000, 10, (1, 10)),
-        (1000, 25, (1, 25)),
+        (1000, 25, (2, 12)),
         (1000, 1, (1, 1)),
     ],
 )
