@@ -32,9 +32,9 @@ CLIMBER_MOVES = ("best", "batch")
 KERNELS = ("auto", "intra", "tiled", "tuned")
 FEWEST_CITIES_TO_KICK = 8
 USUAL_KICK_LENGTH = 30
-# Neighbours that moves which keep direction are sought with, of lists of any length: with 32 on rbg443 a kick takes
-# three times as long, and tours get hardly shorter.
-NEIGHBOURS_WITH_DIRECTION = 12
+# Neighbours that moves which keep direction are sought with, of lists of any length: with 32 a kick on rbg443 takes
+# over twice as long, and tours get hardly shorter.
+NEIGHBOURS_WITH_DIRECTION = 16
 USUAL_TRIALS = 1.0  # of window search, a city
 # From this size on, "auto" keeps the trails of candidate edges only: 4 n k bytes instead of 4 n^2.
 CANDIDATE_MEMORY_FROM = 10_000
