@@ -15,6 +15,7 @@ from __future__ import annotations
 import argparse
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -45,6 +46,15 @@ def gaps(problem: TSP, make: Callable[[], Any], end: tuple[str, float], seeds: i
     return [mean, worst, int(np.median(tours)), round(float(np.median(seconds)), 1)]
 
 
+def row(
+    labels: tuple[Any, ...], problem: TSP, make: Callable[[], Any], end: tuple[str, float], seeds: int
+) -> list[Any]:
+    """A row of a table, labels and gaps, on the screen as soon as it is there."""
+    found = [*labels, *gaps(problem, make, end, seeds)]
+    print(found, flush=True)
+    return found
+
+
 COLUMNS = ("mean gap, %", "worst, %", "tours", "seconds")
 
 
@@ -54,14 +64,10 @@ def measure_updates(problems: dict[str, TSP], options: argparse.Namespace) -> No
         for ants in ANTS:
             usual = 0.1 * min(1.0, 24 / ants)  # the default of GPUACS
             for xi in sorted({0.1, 1.0 / ants, usual}, reverse=True):
-
-                def make(ants: int = ants, xi: float = xi) -> GPUACS:
-                    return GPUACS(ants, xi=xi, backend="cpu")
-
-                found = gaps(problem, make, ("n_eval", options.tours), options.seeds)
+                make = partial(GPUACS, ants, xi=xi, backend="cpu")
                 kept = round((1.0 - xi) ** ants, 3)
-                rows.append([name, ants, round(xi, 4), "yes" if xi == usual else "no", kept, *found])
-                print(rows[-1], flush=True)
+                labels = (name, ants, round(xi, 4), "yes" if xi == usual else "no", kept)
+                rows.append(row(labels, problem, make, ("n_eval", options.tours), options.seeds))
     write(
         "cpu_acs_updates",
         "GPUACS with local search, the same number of tours: ants and local evaporation",
@@ -79,25 +85,13 @@ def measure_flight(_: dict[str, TSP], options: argparse.Namespace) -> None:
     rows: list[list[Any]] = []
     for name, problem in problems_of(options.folder, [SMALL]).items():
         n = problem.n_cities
+        bare = partial(GPUACS, beta=3.0, rho=0.2, q0=1.0 - 20.0 / n, local_search=False, backend="cpu")
         for ants in (n if m is None else m for m in IN_FLIGHT):
             for variant, in_flight in (("sync", ants), ("relaxed", 1)):
                 for xi in (0.01, min(0.1, 2.4 / ants)):
-
-                    def make(n: int = n, ants: int = ants, variant: str = variant, xi: float = xi) -> GPUACS:
-                        return GPUACS(
-                            ants,
-                            beta=3.0,
-                            rho=0.2,
-                            xi=xi,
-                            q0=1.0 - 20.0 / n,
-                            local_search=False,
-                            variant=variant,
-                            backend="cpu",
-                        )
-
-                    found = gaps(problem, make, ("n_eval", TOURS_IN_FLIGHT * n), options.seeds)
-                    rows.append([name, ants, variant, in_flight, round(xi, 4), *found])
-                    print(rows[-1], flush=True)
+                    make = partial(bare, ants, xi=xi, variant=variant)
+                    labels = (name, ants, variant, in_flight, round(xi, 4))
+                    rows.append(row(labels, problem, make, ("n_eval", TOURS_IN_FLIGHT * n), options.seeds))
     write(
         "cpu_acs_flight",
         "GPUACS without local search, the same number of tours: ants on their way at once",
@@ -109,17 +103,16 @@ def measure_flight(_: dict[str, TSP], options: argparse.Namespace) -> None:
 
 def measure_time(problems: dict[str, TSP], options: argparse.Namespace) -> None:
     ways: dict[str, Callable[[], Any]] = {
-        "GPUMMAS()": lambda: GPUMMAS(backend="cpu"),
-        'GPUMMAS(construction="full")': lambda: GPUMMAS(construction="full", backend="cpu"),
-        "GPUACS()": lambda: GPUACS(backend="cpu"),
-        'GPUACS(variant="relaxed")': lambda: GPUACS(variant="relaxed", backend="cpu"),
-        'GPUACS(variant="selective")': lambda: GPUACS(variant="selective", backend="cpu"),
+        "GPUMMAS()": partial(GPUMMAS, backend="cpu"),
+        'GPUMMAS(construction="full")': partial(GPUMMAS, construction="full", backend="cpu"),
+        "GPUACS()": partial(GPUACS, backend="cpu"),
+        'GPUACS(variant="relaxed")': partial(GPUACS, variant="relaxed", backend="cpu"),
+        'GPUACS(variant="selective")': partial(GPUACS, variant="selective", backend="cpu"),
     }
     rows = []
     for name, problem in problems.items():
         for way, make in ways.items():
-            rows.append([name, way, *gaps(problem, make, ("time", options.seconds), options.seeds)])
-            print(rows[-1], flush=True)
+            rows.append(row((name, way), problem, make, ("time", options.seconds), options.seeds))
     write(
         "cpu_acs_time",
         "GPUACS beside GPUMMAS in the same time, with defaults",

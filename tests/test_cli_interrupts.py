@@ -53,12 +53,17 @@ def test_a_signal_ends_the_search_and_the_tour_is_written(tmp_path, number, word
         "--backend",
         "cpu",
     ]
-    process = subprocess.Popen(
-        [*command, "--picture", "", "--tour", path],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-    )
+    # a shell's background job, and so all that it starts, ignores SIGINT
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        process = subprocess.Popen(
+            [*command, "--picture", "", "--tour", path],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+    finally:
+        signal.signal(signal.SIGINT, before)
     said = []
     for line in process.stdout:
         said.append(line)

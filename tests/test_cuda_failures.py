@@ -9,7 +9,6 @@ import errno
 import gc
 import logging
 import os
-import signal
 import stat
 import subprocess
 import sys
@@ -38,6 +37,7 @@ from pymoo_gpuaco.problems.instance import as_instance
 from tests import emulator, fake_device
 from tests.engine_cases import COLONIES, cloud, instance_for
 from tests.fake_device import FakeDriver, install
+from tests.interrupts import is_interrupted
 
 N = 33
 
@@ -383,17 +383,7 @@ def test_an_interrupt_ends_all_compilers(nvcc, tmp_path):
         f'(sleep 20; touch "{tmp_path}/done") &\necho $! >> "{tmp_path}/started"\nwait'
     )
 
-    def strike(*_: object) -> None:
-        raise KeyboardInterrupt
-
-    before = signal.signal(signal.SIGALRM, strike)
-    try:
-        signal.setitimer(signal.ITIMER_REAL, 1.0)
-        with pytest.raises(KeyboardInterrupt):
-            compiler.compile_files("sm_90", {FILE: {}, "walks/construct.cu": {}})
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0.0)
-        signal.signal(signal.SIGALRM, before)
+    is_interrupted(1.0, lambda: compiler.compile_files("sm_90", {FILE: {}, "walks/construct.cu": {}}))
     assert not (tmp_path / "done").exists()
     for number in (tmp_path / "started").read_text().split():
         state = Path(f"/proc/{number}/stat")

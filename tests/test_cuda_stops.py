@@ -13,9 +13,10 @@ from pymoo_gpuaco import GPUAS, GPUMMAS, GPU2OptIHC, LocalSearch
 from pymoo_gpuaco.backends import Stoppable
 from pymoo_gpuaco.backends.cuda import slices as plans
 from pymoo_gpuaco.backends.cuda.climbers import CudaClimbers
-from pymoo_gpuaco.backends.cuda.device import DeviceLimits, key_of_launch
+from pymoo_gpuaco.backends.cuda.device import DeviceLimits
 from pymoo_gpuaco.backends.cuda.engine import CudaColony, default_ants
 from pymoo_gpuaco.backends.cuda.slices import Slices, slices
+from pymoo_gpuaco.backends.keys import key_of_part
 from pymoo_gpuaco.colony.parameters import ColonyParameters
 from pymoo_gpuaco.colony.trails import TrailUpdate
 from tests import emulator, fake_device
@@ -108,12 +109,12 @@ def test_each_launch_builds_what_a_colony_of_its_own_would(way):
     assert not engine.works_ahead
     tours = whole(engine, engine.construct(9))
     turns = 7 if way == "kicks" else 1  # 33 kicks, five at a time
-    keys = [key_of_launch(9, number) for number in range(3 * turns)]
+    keys = [key_of_part(9, number) for number in range(3 * turns)]
     assert keys[0] == 9
     assert len(set(keys)) == 3 * turns
     for number, (first, end) in enumerate([(0, 3), (3, 6), (6, 7)]):
         alone = engine_of(way, end - first)
-        alone.construct(key_of_launch(9, number * turns))
+        alone.construct(key_of_part(9, number * turns))
         assert np.array_equal(alone.tours(np.arange(end - first)), tours[first:end])
 
 

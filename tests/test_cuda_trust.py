@@ -9,7 +9,6 @@ from __future__ import annotations
 import gc
 import multiprocessing
 import os
-import signal
 import subprocess
 import sys
 import threading
@@ -24,6 +23,7 @@ from pymoo_gpuaco import GPUACS, GPUAS, GPUMMAS, GPU2OptIHC, LocalSearch
 from pymoo_gpuaco.algorithms.base import TourAlgorithm
 from pymoo_gpuaco.backends.errors import DeviceFailed
 from tests.engine_cases import cloud, colony
+from tests.interrupts import is_interrupted, needs_timer
 
 pytestmark = pytest.mark.gpu
 
@@ -307,20 +307,13 @@ def test_a_long_generation_ends_between_two_launches():
     assert np.array_equal(problem.tour_lengths(tours), lengths[[0, -1]])
 
 
-@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="no interval timers on this system")
+@needs_timer
 def test_an_interrupt_ends_a_search_with_many_kicks():
     problem = cloud(3000)
     algorithm = GPUMMAS(
         construction="full", n_ants=24, local_search=LocalSearch(kicks=900.0), backend="cuda"
     ).setup(problem, termination=("n_gen", 5), seed=1)
-    before = signal.signal(signal.SIGALRM, signal.default_int_handler)
-    try:
-        signal.setitimer(signal.ITIMER_REAL, 1.0)
-        with pytest.raises(KeyboardInterrupt):
-            algorithm.run()
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0.0)
-        signal.signal(signal.SIGALRM, before)
+    is_interrupted(1.0, algorithm.run)
     kept = algorithm.result()
     assert problem.tour_length(kept.X) == kept.F[0]
     run_all()

@@ -59,6 +59,17 @@ def everything(engine, lengths):
     return engine.tours(range(len(lengths)))
 
 
+def before_and_after_a_generation(backend):
+    """A problem, two equal engines, as made and after a generation of both, and five tours to improve."""
+    problem = cloud(60, 1)
+    engine, other = (focused(problem, backend) for _ in range(2))
+    start = np.array([np.random.default_rng(s).permutation(60) for s in range(5)])
+    yield problem, engine, other, start
+    engine.construct(1)
+    other.construct(1)
+    yield problem, engine, other, start
+
+
 def same_state(one, two) -> bool:
     one, two = one.export_state(), two.export_state()
     return one.keys() == two.keys() and all(np.array_equal(one[name], two[name]) for name in one)
@@ -175,13 +186,7 @@ class TestFocused:
             assert problem.tour_length(engine.export_state()["best"][0]) <= lengths[-1]
 
     def test_improving_leaves_the_colony_alone(self, backend):
-        problem = cloud(60, 1)
-        engine, other = (focused(problem, backend) for _ in range(2))
-        start = np.array([np.random.default_rng(s).permutation(60) for s in range(5)])
-        for built in (False, True):
-            if built:
-                engine.construct(1)
-                other.construct(1)
+        for problem, engine, other, start in before_and_after_a_generation(backend):
             tours, lengths = engine.improve(start, 5)
             assert np.array_equal(lengths, problem.tour_lengths(tours))
             assert np.all(lengths < problem.tour_lengths(start))
@@ -433,13 +438,7 @@ def test_what_no_engine_puts_away_is_refused(name, wrong, words):
 @pytest.mark.parametrize("backend", BACKENDS)
 class TestStopping:
     def test_improving_ends_where_there_is_no_time(self, backend):
-        problem = cloud(60, 1)
-        engine, other = (focused(problem, backend) for _ in range(2))
-        start = np.array([np.random.default_rng(s).permutation(60) for s in range(5)])
-        for built in (False, True):
-            if built:
-                engine.construct(1)
-                other.construct(1)
+        for problem, engine, other, start in before_and_after_a_generation(backend):
             engine.stop_at(time.monotonic() - 1.0)
             tours, lengths = engine.improve(start, 5)
             assert_permutations(tours, 60)

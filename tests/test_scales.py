@@ -10,7 +10,13 @@ from pymoo_gpuaco.backends.cpu.graph import make_graph, tour_length
 from pymoo_gpuaco.colony.parameters import LocalSearch
 from pymoo_gpuaco.problems import TSP
 from pymoo_gpuaco.problems.instance import as_instance
-from tests.engine_cases import COLONIES, climbers, colony
+from tests.engine_cases import BACKENDS, COLONIES, climbers, colony
+
+on_both_engines = pytest.mark.parametrize("backend", BACKENDS)
+PAIRS = {
+    "cpu": 20_000,
+    "cuda": 1 << 26,
+}  # of a call: some climbs of a dozen cities; a scan costs more on the device
 
 B = 1e18
 FORBIDDEN = TSP(matrix=[[0, 0, B, B], [0, 0, 4, 4], [B, 4, 0, 4], [B, 4, 4, 0]])
@@ -58,24 +64,26 @@ def test_searches_over_far_groups_end(seed):
     assert np.isfinite(lengths).all()
 
 
+@on_both_engines
 @pytest.mark.parametrize("moves", ["best", "batch"])
 @pytest.mark.parametrize("seed", range(5))
-def test_climbs_over_far_groups_and_mixed_weights_end(moves, seed):
-    for problem in (two_groups(seed), mixed_matrix(12, seed, True)):
-        engine = climbers(problem, moves=moves)
-        assert engine.climb(seed, pairs=400_000) > 0  # climbs that came to an end
+def test_climbs_over_far_groups_and_mixed_weights_end(moves, seed, backend):
+    for problem in (two_groups(seed), mixed_matrix(20, seed, True)):
+        engine = climbers(problem, backend, moves=moves)
+        assert engine.climb(seed, pairs=20 * PAIRS[backend]) > 0  # climbs that came to an end
 
 
-def test_a_climb_passes_over_moves_that_only_rounding_makes():
+@on_both_engines
+def test_a_climb_passes_over_moves_that_only_rounding_makes(backend):
     # with two edges of 1e16 in the tour, moves among the short ones must still be found: to the optimum of ten
     # cities on a line that two forbidden edges join to an eleventh
     n = 11
     matrix = np.abs(np.subtract.outer(np.arange(n), np.arange(n))).astype(float)
     matrix[10, :10] = matrix[:10, 10] = 1e16
-    engine = climbers(TSP(matrix=matrix), n_climbers=2)
+    engine = climbers(TSP(matrix=matrix), backend, n_climbers=2)
     shortest = np.inf
     for _ in range(10):
-        engine.climb(3, pairs=20_000)
+        engine.climb(3, pairs=PAIRS[backend])
         tour, _ = engine.best()
         line = np.delete(np.roll(tour, -int(np.argmax(tour == 10))), 0)
         shortest = min(shortest, np.abs(np.diff(line)).sum())
@@ -145,16 +153,38 @@ def test_a_unit_that_is_a_power_of_two_changes_no_bit(parameters, power, seed, b
     assert np.array_equal(both[0][1], both[1][1])
 
 
+@on_both_engines
 @settings(max_examples=25, deadline=None)
 @given(power=st.integers(-40, 40), seed=st.integers(0, 1000), moves=st.sampled_from(["best", "batch"]))
-def test_climbers_make_the_same_moves_in_any_power_of_two(power, seed, moves):
+def test_climbers_make_the_same_moves_in_any_power_of_two(backend, power, seed, moves):
     points = np.random.default_rng(seed).random((30, 2))
     both = []
     for factor in (1.0, 2.0**power):
-        engine = climbers(scaled(points, factor), moves=moves)
-        engine.climb(seed, pairs=4000)
-        both.append(engine.best()[0])
-    assert np.array_equal(both[0], both[1])
+        engine = climbers(scaled(points, factor), backend, moves=moves)
+        engine.climb(seed, pairs=PAIRS[backend] // 5)
+        tour, length = engine.best()
+        both.append((tour, length / factor))
+    assert np.array_equal(both[0][0], both[1][0])
+    assert both[0][1] == both[1][1]
+
+
+@on_both_engines
+@pytest.mark.parametrize("unit", [2.0**-40, 1.0, 2.0**40])
+@pytest.mark.parametrize(("gain", "counts"), [(2.0**-30, True), (2.0**-45, False)])
+def test_a_climber_makes_a_move_by_its_gain_relative_to_the_lengths(gain, counts, unit, backend):
+    # A tour of four cities goes round two of the pairs of edges 01+23, 02+13, 03+12, here of lengths 1, 1 + g, 1 + 2 g
+    # each. 0 1 2 3 has the first and the last; the one move that shortens it takes out 03+12 for 02+13 and gains 2 g
+    # of 2 + 4 g: more than 1e-12 of it for g = 2**-30, less for 2**-45 = 2.8e-14.
+    matrix = np.zeros((4, 4))
+    for length, edges in ((1.0, "01 23"), (1.0 + gain, "02 13"), (1.0 + 2 * gain, "03 12")):
+        for a, b in edges.split():
+            matrix[int(a), int(b)] = matrix[int(b), int(a)] = length * unit
+    engine = climbers(TSP(matrix=matrix), backend, n_climbers=1)
+    engine.start_from([[0, 1, 2, 3]])
+    # one scan; on the CPU a call of so few pairs looks at one of its two rows
+    ended = sum(engine.climb(1, pairs=1) for _ in range(2 if backend == "cpu" else 1))
+    assert ended == (0 if counts else 1)
+    assert not counts or engine.best()[1] == (4.0 + 2.0 * gain) * unit
 
 
 @pytest.mark.parametrize("exponent", [-12, -9, -6, -3, 3, 6, 9, 12])

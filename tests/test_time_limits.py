@@ -1,7 +1,6 @@
 """A generation may be longer than the time that is left: it ends early, and what it has built by then counts."""
 
 import os
-import signal
 import time
 
 import numpy as np
@@ -15,8 +14,8 @@ from pymoo_gpuaco import GPUAS, GPUMMAS, TSP, GPU2OptIHC, LocalSearch
 from pymoo_gpuaco.backends import Stoppable
 from pymoo_gpuaco.termination import ColonyTermination, seconds_left
 from tests.engine_cases import COLONIES, climbers, cloud, colony
+from tests.interrupts import is_interrupted, needs_timer, timed_interrupts
 
-needs_timer = pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="no interval timers on this system")
 HOURS = 10_000.0
 
 #: a generation of each takes minutes on any machine
@@ -91,18 +90,7 @@ def test_a_run_ends_in_the_middle_of_a_long_generation(algorithm, n):
 def test_an_interrupt_ends_a_long_generation_and_keeps_its_best_tour(algorithm, n):
     problem = cloud(n)
     algorithm = algorithm.setup(problem, termination=("n_gen", 5), seed=1)
-
-    def strike(*_):
-        raise KeyboardInterrupt
-
-    before = signal.signal(signal.SIGALRM, strike)
-    try:
-        signal.setitimer(signal.ITIMER_REAL, 0.5)
-        with pytest.raises(KeyboardInterrupt):
-            algorithm.run()
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0.0)
-        signal.signal(signal.SIGALRM, before)
+    is_interrupted(0.5, algorithm.run)
     kept = algorithm.result()
     assert problem.tour_length(kept.X) == kept.F[0]
     # the object is as good as new
@@ -114,14 +102,7 @@ def test_an_interrupt_ends_a_long_generation_and_keeps_its_best_tour(algorithm, 
 def test_climbers_are_interrupted_and_go_on():
     problem = cloud(2000)
     algorithm = GPU2OptIHC(n_climbers=4, backend="cpu").setup(problem, termination=("n_gen", 500), seed=1)
-    before = signal.signal(signal.SIGALRM, signal.default_int_handler)
-    try:
-        signal.setitimer(signal.ITIMER_REAL, 0.4)
-        with pytest.raises(KeyboardInterrupt):
-            algorithm.run()
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0.0)
-        signal.signal(signal.SIGALRM, before)
+    is_interrupted(0.4, algorithm.run)
     kept = float(algorithm.opt.get("F").min())
     algorithm.next()
     assert algorithm.opt.get("F").min() <= kept
@@ -132,26 +113,22 @@ def test_climbers_are_interrupted_and_go_on():
 def test_interrupts_at_any_moment_leave_the_algorithm_usable():
     rng = np.random.default_rng(int(os.environ.get("PYMOO_GPUACO_FUZZ_SEED", "1")))
     problem = cloud(120)
-    before = signal.signal(signal.SIGALRM, signal.default_int_handler)
     struck = 0
-    try:
+    with timed_interrupts() as strike_after:
         for turn in range(60 * int(os.environ.get("PYMOO_GPUACO_FUZZ", "1"))):
             algorithm = GPUMMAS(n_ants=4, backend="cpu")
             algorithm.setup(problem, termination=("n_gen", 3), seed=turn)
             try:
-                signal.setitimer(signal.ITIMER_REAL, rng.uniform(1e-4, 2e-2))
+                strike_after(rng.uniform(1e-4, 2e-2))
                 algorithm.run()
-                signal.setitimer(signal.ITIMER_REAL, 0.0)
+                strike_after(0.0)
             except KeyboardInterrupt:
                 struck += 1
-            signal.setitimer(signal.ITIMER_REAL, 0.0)
+            strike_after(0.0)
             if algorithm.opt is not None:
                 assert problem.tour_length(algorithm.opt.get("X")[0]) == algorithm.opt.get("F")[0]
             algorithm.run()
             assert problem.tour_length(algorithm.result().X) == algorithm.result().F[0]
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0.0)
-        signal.signal(signal.SIGALRM, before)
     assert struck > 0
 
 

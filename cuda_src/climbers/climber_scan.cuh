@@ -21,7 +21,7 @@
 #define TILE 1024  // places in a shared tile of SCAN 1
 #endif
 
-constexpr double MIN_GAIN = 1e-7;  // rounding noise of a real-valued metric is no improvement; as in the CPU engine
+constexpr double LEAST_BELOW_0 = -0x1p-126;  // nearest 0 of the negative floats that are not taken as 0
 constexpr unsigned long long NONE = ~0ull;
 constexpr int CHUNK = SPANS * SPANS;  // pairs
 
@@ -68,7 +68,7 @@ __device__ void examine(const Tour& tour, Control& control, int2* raised, int& t
 #if UNITS
     const Length limit = min(static_cast<int>(best.delta), -1) + error;
 #else
-    const Length limit = __double2float_ru(fmin(best.delta, -MIN_GAIN)) + error;
+    const Length limit = __double2float_ru(fmin(best.delta, LEAST_BELOW_0)) + error;
 #endif
     if (threadIdx.x == 0) {
         control.least[turn ^ 1] = ~0u;
@@ -93,10 +93,10 @@ __device__ void examine(const Tour& tour, Control& control, int2* raised, int& t
                     const int2 pair = region.pair(corner, index);
                     const int i = min(pair.x, pair.y), j = max(pair.x, pair.y);
                     if (j >= tour.n || search_delta(tour, i, j) > window) continue;
-                    const double delta = exact_delta(tour, i, j);
-                    if (delta >= -MIN_GAIN || delta > own_best.delta) continue;
-                    if (delta < own_best.delta || i < own_best.i || (i == own_best.i && j < own_best.j)) {
-                        own_best = {delta, i, j};
+                    const Change move = exact_change(tour, i, j);
+                    if (move.delta > own_best.delta || !shortens(move)) continue;
+                    if (move.delta < own_best.delta || i < own_best.i || (i == own_best.i && j < own_best.j)) {
+                        own_best = {move.delta, i, j};
                     }
                 }
             }

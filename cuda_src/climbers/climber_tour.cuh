@@ -159,16 +159,28 @@ __device__ __forceinline__ Length search_delta(const Tour& tour, int i, int j) {
     return add(add(add(one, two), b.after), without_biases(a.after));
 }
 
-// The same, exact; added in the order of the CPU engine.
-__device__ __forceinline__ double exact_delta(const Tour& tour, int i, int j) {
+// What removing the edges after two positions does to the length, exactly, and how long those edges are.
+struct Change {
+    double delta, removed;
+};
+
+// Added in the order of the CPU engine.
+__device__ __forceinline__ Change exact_change(const Tour& tour, int i, int j) {
     const int after_i = next_position(tour, i), after_j = next_position(tour, j);
     const double one = exact(tour, i, j), two = exact(tour, after_i, after_j);
 #if UNITS
-    return one + (two + tour.places[after_j].before) + tour.places[after_i].before;
+    const double edge_i = -tour.places[after_i].before, edge_j = -tour.places[after_j].before;
 #else
-    return one + (two - exact(tour, j, after_j)) - exact(tour, i, after_i);
+    const double edge_i = exact(tour, i, after_i), edge_j = exact(tour, j, after_j);
 #endif
+    return Change{one + (two - edge_j) - edge_i, edge_i + edge_j};
 }
+
+// A gain that rounding may have made is none: the least one is relative to the lengths taken out, as in the CPU engine,
+// backends/cpu/gain.py. With UNITS all lengths are below 2^22 and every gain passes.
+constexpr double NOISE = 1e-12;
+
+__device__ __forceinline__ bool shortens(const Change& move) { return move.delta < -NOISE * move.removed; }
 
 // Places from `order`. Threads may use the tour after the next barrier.
 __device__ void lay_out(const Tour& tour) {

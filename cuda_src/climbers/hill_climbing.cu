@@ -39,9 +39,9 @@ __device__ void collect(const Tour& tour, unsigned long long* keys, int2* mates)
             }
         }
         const int i = min(p, q), j = max(p, q);
-        const double delta = exact_delta(tour, i, j);
-        const unsigned long long value = ordered(static_cast<float>(delta));
-        keys[p] = delta < -MIN_GAIN ? value << 32 | static_cast<unsigned>(p) : NONE;
+        const Change move = exact_change(tour, i, j);
+        const unsigned long long value = ordered(static_cast<float>(move.delta));
+        keys[p] = shortens(move) ? value << 32 | static_cast<unsigned>(p) : NONE;
         mates[p] = make_int2(i, j);
     }
 }

@@ -23,14 +23,14 @@ SELECTIONS = (
 )
 TABUS = ("auto", "list", "compact", "bitmask")
 CONSTRUCTIONS = ("full", "focused")
-FEWEST_CITIES_TO_FOCUS = 8
 MEMORIES = ("auto", "dense", "candidate", "selective")
 WINDOWS = "windows"
 MOVES = ("2opt", "2opt+oropt", WINDOWS)
 CANDIDATES = ("auto", "nearest", "quadrant", "alpha")
 CLIMBER_MOVES = ("best", "batch")
 KERNELS = ("auto", "intra", "tiled", "tuned")
-FEWEST_CITIES_TO_KICK = 8
+FEWEST_CITIES_TO_KICK = 8  # a double bridge needs them
+FEWEST_CITIES_TO_FOCUS = FEWEST_CITIES_TO_KICK  # such ants do nothing but kick
 USUAL_KICK_LENGTH = 30
 # Neighbours that moves which keep direction are sought with, of lists of any length: with 32 a kick on rbg443 takes
 # over twice as long, and tours get hardly shorter.

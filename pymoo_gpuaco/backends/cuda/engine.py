@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from pymoo_gpuaco.backends.cuda.device import Device, DeviceLimits, Part, key_of_launch
+from pymoo_gpuaco.backends.cuda.device import Device, DeviceLimits, Part
 from pymoo_gpuaco.backends.cuda.instance.cities import Cities
 from pymoo_gpuaco.backends.cuda.instance.lists import ListPlan, Neighbours
 from pymoo_gpuaco.backends.cuda.search.at_hand import ToursAtHand
@@ -23,6 +23,7 @@ from pymoo_gpuaco.backends.cuda.walks.all_cities import AllCitiesWalk
 from pymoo_gpuaco.backends.cuda.walks.row_walk import RowWalk
 from pymoo_gpuaco.backends.cuda.walks.rules import RULES, RuleWalk
 from pymoo_gpuaco.backends.cuda.walks.walk import Setting, Walk
+from pymoo_gpuaco.backends.keys import key_of_part
 from pymoo_gpuaco.backends.protocol import Kind
 from pymoo_gpuaco.backends.state import State, stored_integers, stored_numbers, stored_tours
 from pymoo_gpuaco.colony import checks, immigrants
@@ -191,14 +192,14 @@ class CudaColony:
         tours = self.device.arrays.address("next_tours") + 4 * self.instance.n * first
         launches = self._slices.kicks
         number *= len(launches)
-        self.walk.build(key_of_launch(key, number), tours, ants)
+        self.walk.build(key_of_part(key, number), tours, ants)
         if self._search is None:
             self._home = first + ants
             return
         for turn, kicks in enumerate(launches):
             if turn > 0 and self._late():
                 break
-            self._search.improve(key_of_launch(key, number + turn), tours, ants, kicks)
+            self._search.improve(key_of_part(key, number + turn), tours, ants, kicks)
             self._home = first + ants
 
     # ---- Stoppable

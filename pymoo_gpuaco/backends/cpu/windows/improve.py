@@ -9,8 +9,10 @@ from numpy.typing import NDArray
 
 from pymoo_gpuaco.backends.cpu.philox import STREAM_KICKS, new_stream
 from pymoo_gpuaco.backends.cpu.windows.search import WindowSearch
-from pymoo_gpuaco.backends.cpu.windows.trials import FEWEST_CITIES, repair_queued, try_out, unload
+from pymoo_gpuaco.backends.cpu.windows.trials import repair_queued, try_out, unload
 from pymoo_gpuaco.backends.cpu.windows.window import load, make_window
+from pymoo_gpuaco.backends.keys import key_of_part
+from pymoo_gpuaco.colony.parameters import FEWEST_CITIES_TO_KICK
 
 TOGETHER = (
     8  # windows or stretches between two questions whether it is late: the same for any number of threads
@@ -40,7 +42,7 @@ class TourImprover:
         if self._search.whole:
             self._improve_whole(tour, trials, key, number)
         else:
-            self._improve_windows(tour, trials, (key + number) % 2**64)
+            self._improve_windows(tour, trials, key, number)
 
     def _improve_whole(self, tour: NDArray[np.int32], trials: int, key: int, number: int) -> None:
         units, w, n = self._search.units, self._window, len(tour)
@@ -48,14 +50,14 @@ class TourImprover:
         load(units, tour, self._positions, n, self._number, w)
         if not self._late():
             repair_queued(units, w, n, self._dirty)
-        if n >= FEWEST_CITIES:
+        if n >= FEWEST_CITIES_TO_KICK:
             for first in range(0, trials, _TRIALS_AT_ONCE):
                 if self._late():
                     break
                 try_out(units, w, n, min(_TRIALS_AT_ONCE, trials - first), 0.0, 0.0, stream)
         unload(w, n, tour)
 
-    def _improve_windows(self, tour: NDArray[np.int32], trials: int, key: int) -> None:
+    def _improve_windows(self, tour: NDArray[np.int32], trials: int, key: int, number: int) -> None:
         search, dirty = self._search, self._dirty
         stretches = search.stretches
         for over in (0, stretches):  # the second time across the bounds of the first
@@ -71,5 +73,5 @@ class TourImprover:
             # first windows over what the stretches cut through, and then some with kicks
             kicks = each if done >= kicked else 0
             tour[:], _ = search.round(
-                tour, dirty, done, TOGETHER, kicks, 0.0, 0.0, (key + 0x9E3779B97F4A7C15 * (done + 1)) % 2**64
+                tour, dirty, done, TOGETHER, kicks, 0.0, 0.0, key_of_part(key, done + 1, number)
             )

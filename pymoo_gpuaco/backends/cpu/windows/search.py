@@ -9,7 +9,6 @@ from pymoo_gpuaco.backends.cpu.philox import STREAM_KICKS, new_stream
 from pymoo_gpuaco.backends.cpu.threads import spread, thread_count
 from pymoo_gpuaco.backends.cpu.windows.cut import Cutter
 from pymoo_gpuaco.backends.cpu.windows.trials import (
-    FEWEST_CITIES,
     repair_all,
     repair_queued,
     try_out,
@@ -18,6 +17,7 @@ from pymoo_gpuaco.backends.cpu.windows.trials import (
 )
 from pymoo_gpuaco.backends.cpu.windows.window import Units, Window, load, make_window
 from pymoo_gpuaco.colony.focused import FocusedParameters
+from pymoo_gpuaco.colony.parameters import FEWEST_CITIES_TO_KICK
 from pymoo_gpuaco.compiled import compiled
 from pymoo_gpuaco.exchange import Exchanges, lay_out, select
 from pymoo_gpuaco.exchange.merge import difference
@@ -33,7 +33,7 @@ class WindowSearch:
         n = instance.n
         self.instance, self.units, self.parameters = instance, units, parameters
         self.whole = n <= parameters.whole_up_to
-        size = n if self.whole else min(parameters.window, max(FEWEST_CITIES, -(-n // 2)))
+        size = n if self.whole else min(parameters.window, max(FEWEST_CITIES_TO_KICK, -(-n // 2)))
         self._size = size
         self._threads = threads or thread_count()
         self._windows: list[Window] = []
@@ -70,7 +70,7 @@ class WindowSearch:
                 load(self.units, tours[t], positions, n, number, w)
                 if everything:
                     repair_all(self.units, w, n)
-                if n >= FEWEST_CITIES:
+                if n >= FEWEST_CITIES_TO_KICK:
                     try_out(self.units, w, n, trials, hot, cold, stream)
                 unload(w, n, tours[t])
 

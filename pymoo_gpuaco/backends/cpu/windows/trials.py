@@ -22,7 +22,6 @@ LONGEST_STRETCH = 50
 STAY = 10  # trials
 SPREAD = 50  # positions
 DRAWS = 20  # of a place for a kick
-FEWEST_CITIES = 8  # a double bridge needs them
 
 
 @inlined

@@ -87,18 +87,6 @@ class CudaClimbers:
             self._took = (time.monotonic() - began) / pairs
         return self._finished - before
 
-    # ---- Stoppable
-
-    def stop_at(self, moment: float | None) -> None:
-        """Let the calls of ``climb`` that follow end soon after this ``time.monotonic()``."""
-        self._moment = moment
-
-    def rescued(self) -> tuple[NDArray[np.int32], float] | None:
-        """Return the shortest tour of a ``climb`` that an interrupt ended, see ``Stoppable``."""
-        return self._rescued
-
-    # ---- ClimberEngine
-
     @property
     def scans(self) -> int:
         """Scans of all (n-1)(n-2)/2 moves completed since the engine was made."""
@@ -150,6 +138,16 @@ class CudaClimbers:
         with self.device.working():
             self._climbs.write(state)
         self._best_lengths = np.array(state["best_lengths"], np.float64)
+
+    # ---- Stoppable
+
+    def stop_at(self, moment: float | None) -> None:
+        """Let the calls of ``climb`` that follow end soon after this ``time.monotonic()``."""
+        self._moment = moment
+
+    def rescued(self) -> tuple[NDArray[np.int32], float] | None:
+        """Return the shortest tour of a ``climb`` that an interrupt ended, see ``Stoppable``."""
+        return self._rescued
 
 
 class _Climbs:

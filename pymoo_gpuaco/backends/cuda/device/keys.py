@@ -10,11 +10,6 @@ def words(key: int) -> tuple[np.uint32, np.uint32]:
     return np.uint32(int(key) & 0xFFFFFFFF), np.uint32(int(key) >> 32)
 
 
-def key_of_launch(key: int, number: int) -> int:
-    """The key of launch ``number`` of a call; the first has the call's own."""
-    return (key + 0x9E3779B97F4A7C15 * number) % 2**64
-
-
 # What the key grows by from round to round.
 _ROUNDS = [(0x9E3779B9 * r & 0xFFFFFFFF, 0xBB67AE85 * r & 0xFFFFFFFF) for r in range(10)]
 

@@ -9,6 +9,7 @@ from pymoo_gpuaco.backends.cuda.instance.cities import Cities
 from pymoo_gpuaco.backends.cuda.search.search import Search
 from pymoo_gpuaco.backends.cuda.windows.plan import lists_of_kind, rounds_of_repair, shape, unit_scale
 from pymoo_gpuaco.backends.cuda.windows.windows import Trials, Windows
+from pymoo_gpuaco.backends.keys import key_of_part
 from pymoo_gpuaco.colony.parameters import FEWEST_CITIES_TO_FOCUS, LocalSearch
 
 _TRIALS_A_WINDOW = 10  # of a round, as in a cool round of focused ants
@@ -65,5 +66,5 @@ class SearchByWindows(Search):
             count = min(windows.tours, m - first)
             windows.load_from(tours, first, count)
             for number, how in enumerate(self._rounds):
-                windows.search((key + first + (number << 32)) % 2**64, how)
+                windows.search(key_of_part(key, number, first), how)
             windows.store_to(tours, first, count)

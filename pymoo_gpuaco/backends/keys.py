@@ -1,0 +1,16 @@
+"""Keys of the parts of a call: every launch, round and tour draws random numbers of its own."""
+
+from __future__ import annotations
+
+# 2**64 over the golden ratio, odd: numbers that lie near each other get keys that differ in high and low bits.
+_STEP = 0x9E3779B97F4A7C15
+_TOUR = 1 << 32
+
+
+def key_of_part(key: int, number: int, tour: int = 0) -> int:
+    """The key in [0, 2**64) of a launch or round of the call with ``key``, for one tour where tours go on alone.
+
+    Part 0 of tour 0 has the call's own key. No two parts of a call share one, for ``number`` and ``tour`` in
+    [0, 2**32).
+    """
+    return (key + _STEP * (number + _TOUR * tour)) % 2**64
