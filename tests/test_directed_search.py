@@ -145,15 +145,15 @@ def test_where_a_known_tour_runs_nothing_is_looked_for_but_its_reverse_is_anothe
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
-def test_moves_are_sought_with_the_12_nearest(backend):
+def test_moves_are_sought_with_the_16_nearest(backend):
     problem = asymmetric(50, 6)
     start = np.array([np.random.default_rng(s).permutation(50) for s in range(3)])
 
     def improved(k):
         return make_improver(as_instance(problem, k), LocalSearch(kicks=1.0), backend).improve(start, 1)[0]
 
-    assert np.array_equal(improved(12), improved(30))
-    assert not np.array_equal(improved(12), improved(11))
+    assert np.array_equal(improved(16), improved(30))
+    assert not np.array_equal(improved(16), improved(15))
 
 
 def best_of_all(problem):
