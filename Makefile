@@ -5,7 +5,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: solve test check docs look bench bench-gpu gpu-test gpu-trust fuzz lowest newest versions clean
+.PHONY: solve test check docs look bench bench-gpu bench-islands gpu-test gpu-trust fuzz lowest newest versions clean
 
 solve: .venv/installed
 	$(BIN)/pymoo-gpuaco solve pcb442
@@ -66,6 +66,14 @@ bench-gpu:
 	done; \
 	$(PYTHON) docs/generate_figures.py && $(PYTHON) docs/generate_tables.py && \
 	if [ -n "$$failed" ]; then echo "failed:$$failed"; exit 1; fi
+
+# What several islands bring: on the machine's GPUs, with their numbers as ISLANDS, or without one on its cores.
+ISLANDS ?= 1 2
+
+bench-islands:
+	$(PYTHON) benchmarks/islands.py $(TSPLIB) --islands $(ISLANDS)
+	$(PYTHON) docs/generate_figures.py
+	$(PYTHON) docs/generate_tables.py
 
 gpu-test:
 	$(PYTHON) -m pytest -m gpu

@@ -10,12 +10,14 @@ all cores come after, alone.
 
 Five seeds of everything take about 22 minutes, of which ``--budget`` takes fewer: as many seeds as fit, and no run that
 would end later. The results are written after every instance; with ``--add`` those of other instances stay, if they
-were measured with the same code on the same GPU, so that a plan can be measured in parts.
+were measured with the same code on the same GPU, so that a plan can be measured in parts: one after another, or side by
+side on the GPUs of a machine (CUDA_VISIBLE_DEVICES, and taskset to share its cores).
 """
 
 from __future__ import annotations
 
 import argparse
+import fcntl
 import json
 import os
 import statistics
@@ -30,7 +32,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from fast_tsp_runs import fast_tsp_tour, lacks_fast_tsp, whole_matrix
 from folder import problems_of
-from record import RESULTS, commit, write
+from record import RESULTS, command, commit, write
 from timed_runs import gap, reference, run_for, set_up_seconds
 
 from pymoo_gpuaco import TSP
@@ -118,11 +120,16 @@ def seeds_that_fit(plan: dict[str, Sequence[float]], most: int, all_cores: int, 
 class Measured:
     """The rows so far, in both forms that are written."""
 
-    def __init__(self, parameters: dict[str, Any]) -> None:
+    def __init__(self, parameters: dict[str, Any], names: Sequence[str], add: bool) -> None:
         self._parameters = parameters
-        self.rows: list[list[Any]] = []
+        self._names = names
+        self._add = add
+        self._own: list[list[Any]] = []
+        self._others: list[list[Any]] = []
+        if add:
+            self._keep_others()
 
-    def keep_others(self, names: Sequence[str]) -> None:
+    def _keep_others(self) -> None:
         """Take over what was measured of other instances. Raises SystemExit if the code or the GPU were others."""
         path = RESULTS / "gpu_gap_over_time_runs.json"
         if not path.is_file():
@@ -134,9 +141,9 @@ class Measured:
                 f"--add: {path.name} was measured at commit {earlier['commit']} on {devices}, this is {commit()} on "
                 f"{cuda_devices()}; leave --add out to begin anew"
             )
-        self.rows = [row for row in earlier["rows"] if row[0] not in names]
-        before = [earlier["parameters"].get("parts before"), earlier["command"]]
-        self._parameters["parts before"] = ", ".join(filter(None, before))
+        self._others = [row for row in earlier["rows"] if row[0] not in self._names]
+        parts = [*earlier["parameters"].get("other parts", []), earlier["command"]]
+        self._parameters["other parts"] = sorted({part for part in parts if part != command()})
 
     def add(
         self,
@@ -155,18 +162,25 @@ class Measured:
         row += [round(of(gaps), 4) for of in (statistics.mean, statistics.median, min, max)]
         row += [round(statistics.mean(walls), 3), round(max(walls), 3)]
         row += [None if set_up is None else round(set_up, 3), reference(problem)[1]]
-        self.rows.append(row)
+        self._own.append(row)
         print(row, flush=True)
 
     def write(self) -> None:
         """Write both results: every limit with its times, and the means side by side."""
-        order = {name: place for place, name in enumerate(PLAN)}
-        self.rows.sort(key=lambda row: order.get(row[0], len(order)))  # stable
+        with open(Path(tempfile.gettempdir()) / "gpu_gap_over_time.lock", "w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)  # another part may be measured on another GPU
+            if self._add:
+                self._keep_others()
+            order = {name: place for place, name in enumerate(PLAN)}
+            rows = sorted(self._own + self._others, key=lambda row: order.get(row[0], len(order)))  # stable
+            self._write(rows)
+
+    def _write(self, rows: list[list[Any]]) -> None:
         write(
             "gpu_gap_over_time_runs",
             "Gap over wall time: every limit",
             COLUMNS,
-            self.rows,
+            rows,
             self._parameters,
             [
                 "Wall: of the whole call, set-up counted; the file was read and kernels were compiled before. fast-tsp "
@@ -179,7 +193,7 @@ class Measured:
             "gpu_gap_over_time",
             "Gap over wall time, percent",
             ("instance", "solver", "runs", *(f"{limit:g} s" for limit in LIMITS)),
-            side_by_side(self.rows),
+            side_by_side(rows),
             self._parameters,
             [
                 "Means of runs of their own for each time, set-up counted, kernels compiled before. A gap is missing "
@@ -274,9 +288,7 @@ def main() -> None:
     }
     seeds = seeds_that_fit(plan, arguments.seeds, arguments.all_cores, arguments.budget)
     print(f"{seeds} seeds: about {expected_seconds(plan, seeds, arguments.all_cores):.0f} s", flush=True)
-    measured = Measured({"algorithm": COLONY, "cores": CORES})
-    if arguments.add:
-        measured.keep_others(list(plan))
+    measured = Measured({"algorithm": COLONY, "cores": CORES}, list(plan), arguments.add)
     for name, limits in plan.items():
         if not budget.has(FIXED):
             print(f"{name}: no time left")

@@ -56,12 +56,19 @@ def processor() -> str:
 
 def nvidia_driver() -> str | None:
     """Version of the NVIDIA driver, None without one."""
-    command = ["nvidia-smi", "--query-gpu=driver_version", "--format=csv,noheader"]
+    query = ["nvidia-smi", "--query-gpu=driver_version", "--format=csv,noheader"]
     try:
-        answer = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+        answer = subprocess.run(query, capture_output=True, text=True, check=True).stdout
     except (OSError, subprocess.CalledProcessError):
         return None
     return answer.split()[0] if answer.split() else None
+
+
+def command() -> str:
+    """What was typed, with FOLDER for a folder of instances, which is another one on every machine."""
+    script = Path(sys.argv[0]).resolve()
+    inside = script.relative_to(ROOT) if script.is_relative_to(ROOT) else Path(script.name)
+    return shlex.join(["python", str(inside), *("FOLDER" if Path(a).is_dir() else a for a in sys.argv[1:])])
 
 
 def write(
@@ -79,17 +86,12 @@ def write(
     driver = nvidia_driver()
     if driver is not None:
         machine["driver"] = driver
-    script = Path(sys.argv[0]).resolve()
-    inside = script.relative_to(ROOT) if script.is_relative_to(ROOT) else Path(script.name)
     result = {
         "title": title,
         "date": datetime.date.today().isoformat(),
         "commit": commit(),
         "machine": machine,
-        # a folder of instances is another one on every machine
-        "command": shlex.join(
-            ["python", str(inside), *("FOLDER" if Path(a).is_dir() else a for a in sys.argv[1:])]
-        ),
+        "command": command(),
         "parameters": parameters,
         "columns": list(columns),
         "rows": [list(row) for row in rows],

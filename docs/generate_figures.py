@@ -177,14 +177,27 @@ def draw_climbers_moves(result: dict[str, Any], path: Path) -> None:
 
 
 def draw_islands(result: dict[str, Any], path: Path) -> None:
-    """Draw the gap by the number of islands, a curve an instance."""
-    by_instance: dict[str, Curve] = {}
-    for instance, _, islands, _, gap, *_ in result["rows"]:
-        if islands is not None:
-            x, y = by_instance.setdefault(instance, ([], []))
-            x.append(float(islands))
-            y.append(float(gap))
-    _draw_one_panel(result, path, by_instance, xlabel="islands", ylabel="gap, %")
+    """Draw the gap and the tours a second by the number of islands, a curve an instance."""
+    islands, gap, rate = (result["columns"].index(c) for c in ("islands", "gap %", "tours/s over the fewest"))
+    rows = [row for row in result["rows"] if row[islands] is not None]
+    by_instance: dict[str, list[list[Any]]] = {}
+    for row in rows:
+        by_instance.setdefault(row[0], []).append(row)
+    numbers = sorted({row[islands] for row in rows})
+    with matplotlib.rc_context({"svg.hashsalt": "pymoo_gpuaco", "svg.fonttype": "none"}):
+        figure = Figure(figsize=(6.4, 3.2), layout="constrained")
+        panels = figure.subplots(1, 2)
+        for axes, column, label in zip(
+            panels, (gap, rate), ("gap, %", "tours a second, over those of the fewest"), strict=True
+        ):
+            for instance, of_instance in by_instance.items():
+                x, y = [row[islands] for row in of_instance], [row[column] for row in of_instance]
+                axes.plot(x, y, "o-", label=instance)
+            axes.set(xlabel="islands", ylabel=label, xticks=numbers, ylim=(0, None))
+            axes.grid(visible=True, alpha=0.3)
+        panels[1].plot(numbers, [n / numbers[0] for n in numbers], ":", color="gray", label="in proportion")
+        panels[1].legend()
+        figure.savefig(path, metadata={"Date": None, "Description": source_of(result)})
 
 
 PICTURES = {

@@ -41,6 +41,8 @@ PAGES = {
         "gpu_growth",
         "gpu_kicks",
         "gpu_local_search",
+        "gpu_atsp",
+        "cpu_atsp",
         "cpu_gap_over_time",
         "cpu_quality",
         "family",
@@ -52,6 +54,7 @@ PAGES = {
     "acs": ("cpu_acs", "gpu_acs"),
     "ant_system": ("gpu_as", "as_"),
     "climbers": ("gpu_climbers",),
+    "islands": ("islands_gpu", "islands_cpu"),
     "speed": (
         "gpu_windows",
         "gpu_iteration",
@@ -66,7 +69,9 @@ PAGES = {
 }
 _PLACE = re.compile(r"(<!-- benchmark: (?P<name>[\w-]+) -->\n).*?(<!-- /benchmark -->)", re.DOTALL)
 _GAPS_PLACE = re.compile(r"(<!-- gap-over-time -->\n).*?(<!-- /gap-over-time -->)", re.DOTALL)
-_NONE_YET = "No result is committed yet. `make bench` and `make bench-gpu` measure on your machine.\n"
+_NONE_YET = (
+    "No result is committed yet. `make bench`, `bench-gpu` and `bench-islands` measure on your machine.\n"
+)
 
 
 def read(path: Path) -> dict[str, Any]:

@@ -1,5 +1,7 @@
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -13,6 +15,17 @@ def tsplib_dir() -> Path:
     if not folder.is_dir():
         pytest.skip(f"no TSPLIB files at {folder}")
     return folder
+
+
+@pytest.fixture(scope="session")
+def two_workers() -> Iterator[Any]:
+    """A ``Cluster`` of two processes, which take seconds to start: all tests of islands share it."""
+    pytest.importorskip("distributed")
+    from pymoo_gpuaco.islands.cluster import Cluster
+
+    cluster = Cluster(None, 2)
+    yield cluster
+    cluster.close()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -73,6 +73,7 @@ VARIANTS = (
     ("climbers/hill_climbing.cu", {"DIMENSIONS": 3}),
     *(("climbers/hill_climbing.cu", {"BATCH": b, "RESIDENT": r}) for b, r in ((1, 1), (0, 0), (1, 0))),
     *(("climbers/hill_climbing.cu", {"SCAN": s, "RESIDENT": 0, "THREADS": 1024}) for s in (0, 1)),
+    *(("search/local_search.cu", {"DIRECTED": 1, "METRIC": 0, "TABLE": t, "IN_SHARED": t}) for t in (0, 1)),
     ("search/local_search.cu", {"IN_SHARED": 0, "NODE": "unsigned int", "DIMENSIONS": 3, "METRIC": 5}),
     *(("walks/acs_relaxed.cu", {"TABU": t, "DENSE": 0}) for t in (0, 1, 2)),
     *(

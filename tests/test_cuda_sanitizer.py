@@ -79,8 +79,26 @@ def every_kernel() -> None:
         engine.branching_factor(0.1)
         engine.import_state(engine.export_state())
         engine.improve(np.tile(tour, (9, 1)), 1)
+    asymmetric_tours()
     every_way_to_climb()
     focused_ants()
+
+
+def asymmetric_tours() -> None:
+    from pymoo_gpuaco.backends.cuda.engine import CudaColony
+    from pymoo_gpuaco.colony.parameters import ColonyParameters, LocalSearch
+    from pymoo_gpuaco.problems import TSP
+    from pymoo_gpuaco.problems.instance import as_instance
+
+    problem = TSP(matrix=np.random.default_rng(1).uniform(1, 1000, (75, 75)))
+    search = LocalSearch(kicks=0.3)
+    engine = CudaColony(
+        as_instance(problem, 10), ColonyParameters(n_ants=9, candidate_list_size=10, local_search=search)
+    )
+    engine.reset_trails(1.0)
+    for key in range(2):
+        engine.construct(key)
+    engine.improve(np.tile(np.arange(75), (9, 1)), 1)
 
 
 def focused_ants() -> None:

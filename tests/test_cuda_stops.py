@@ -20,7 +20,7 @@ from pymoo_gpuaco.backends.keys import key_of_part
 from pymoo_gpuaco.colony.parameters import ColonyParameters
 from pymoo_gpuaco.colony.trails import TrailUpdate
 from tests import emulator, fake_device
-from tests.engine_cases import COLONIES, climbers, cloud, colony, instance_for
+from tests.engine_cases import COLONIES, asymmetric, climbers, cloud, colony, instance_for
 
 HOURS = 10_000.0
 M, TOGETHER, KICKS = 7, 3, 5  # ants, and of a launch; kicks of a launch
@@ -42,6 +42,10 @@ def test_what_is_cut_by_hand():
     assert slices(1000, 5000, ColonyParameters(local_search=LocalSearch(kicks=0.0)), False) == Slices(
         5000, (0,)
     )
+    # a kick a city where direction counts: 3000 * (1 + 13 + 128) steps an ant
+    usual = ColonyParameters(local_search=LocalSearch())
+    assert slices(3000, 6000, usual, False, symmetric=False) == Slices(5041, (3000,))
+    assert slices(20_000, 6000, usual, False, symmetric=False) == Slices(4096, (16384, 3616))
 
 
 @pytest.mark.parametrize("n", [8, 1000, 30_000, 1_000_000])
@@ -125,6 +129,25 @@ def test_time_enough_changes_nothing(way):
         assert np.array_equal(whole(engine, lengths), other.tours(np.arange(M)))
         assert engine.n_built == M
     assert engine.rescued() is None
+
+
+@pytest.mark.usefixtures("cut")
+def test_asymmetric_tours_are_cut_between_their_kicks():
+    problem = asymmetric(N)
+
+    def engine() -> CudaColony:
+        return colony(problem, "cuda", n_ants=M, local_search=LocalSearch())
+
+    first, other, late = engine(), engine(), engine()
+    first.stop_at(time.monotonic() + HOURS)
+    assert np.array_equal(first.construct(1), other.construct(1))
+    late.stop_at(time.monotonic() - 1.0)
+    lengths = late.construct(1)
+    assert np.array_equal(lengths, problem.tour_lengths(late.tours(np.arange(M))))
+    assert late.n_built == TOGETHER
+    # the first ants had the first of seven launches of kicks
+    assert (lengths[:TOGETHER] >= other.lengths()[:TOGETHER]).all()
+    assert lengths[:TOGETHER].mean() > other.lengths()[:TOGETHER].mean()
 
 
 @pytest.mark.usefixtures("cut")

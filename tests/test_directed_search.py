@@ -1,17 +1,18 @@
-"""Local search of asymmetric tours on the CPU: stretches change places and keep their direction."""
+"""Local search of asymmetric tours: stretches change places and keep their direction."""
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pymoo_gpuaco import GPUACS, GPUBWAS, GPUMMAS, load_tsp
+from pymoo_gpuaco import GPUACS, GPUAS, GPUBWAS, GPUMMAS, LocalSearch, load_tsp
+from pymoo_gpuaco.backends import make_improver
 from pymoo_gpuaco.backends.cpu import directed_search, local_search
 from pymoo_gpuaco.backends.cpu.graph import make_graph, tour_length
 from pymoo_gpuaco.backends.cpu.philox import new_stream
 from pymoo_gpuaco.problems import TSP
 from pymoo_gpuaco.problems.instance import as_instance
-from tests.engine_cases import asymmetric
+from tests.engine_cases import BACKENDS, asymmetric
 
 
 def random_graph(n, seed):
@@ -143,6 +144,18 @@ def test_where_a_known_tour_runs_nothing_is_looked_for_but_its_reverse_is_anothe
     assert reverse[0] < tour_length(graph, tour[::-1].copy())
 
 
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_moves_are_sought_with_the_16_nearest(backend):
+    problem = asymmetric(50, 6)
+    start = np.array([np.random.default_rng(s).permutation(50) for s in range(3)])
+
+    def improved(k):
+        return make_improver(as_instance(problem, k), LocalSearch(kicks=1.0), backend).improve(start, 1)[0]
+
+    assert np.array_equal(improved(16), improved(30))
+    assert not np.array_equal(improved(16), improved(15))
+
+
 def best_of_all(problem):
     """Shortest tour's length by dynamic programming over sets of cities (Held and Karp 1962)."""
     d, n = problem.D, problem.n_var
@@ -158,17 +171,19 @@ def best_of_all(problem):
     return min(length + d[last, 0] for (_, last), length in best.items())
 
 
-@pytest.mark.parametrize("cls", [GPUMMAS, GPUACS, GPUBWAS])
-def test_colonies_find_the_shortest_tour(cls):
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("cls", [GPUMMAS, GPUACS, GPUAS, GPUBWAS])
+def test_colonies_find_the_shortest_tour(cls, backend):
     problem = asymmetric(11, 4)
-    algorithm = cls(8, backend="cpu").setup(problem, termination=("n_gen", 20), seed=1)
-    assert algorithm.run().F[0] == best_of_all(problem)
+    algorithm = cls(8, local_search=True, backend=backend)
+    assert algorithm.setup(problem, termination=("n_gen", 20), seed=1).run().F[0] == best_of_all(problem)
 
 
+@pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("name", ["br17", "ftv33", "ry48p", "ft53"])
-def test_instances_of_tsplib(name, tsplib_dir):
+def test_instances_of_tsplib(name, backend, tsplib_dir):
     problem = load_tsp(tsplib_dir / f"{name}.atsp")
-    algorithm = GPUMMAS(24, backend="cpu").setup(problem, termination=("n_gen", 40), seed=1)
+    algorithm = GPUMMAS(24, backend=backend).setup(problem, termination=("n_gen", 40), seed=1)
     assert algorithm.run().F[0] == pytest.approx(problem.best_known, rel=0.003)
 
 

@@ -208,7 +208,9 @@ def test_a_result_becomes_a_table(tables, tmp_path):
     place = "before\n<!-- benchmark: gap -->\nold\n<!-- /benchmark -->\nafter"
     files, readme = tables.generate(tmp_path, place)
     table = "| instance | gap % | a\\|b |\n| --- | ---: | --- |\n| gr17 | 0 | - |\n| pcb442 | 0.125 | x |\n"
-    none_yet = "No result is committed yet. `make bench` and `make bench-gpu` measure on your machine.\n"
+    none_yet = (
+        "No result is committed yet. `make bench`, `bench-gpu` and `bench-islands` measure on your machine.\n"
+    )
     empty = {f"page_{page}.md": none_yet for page in tables.PAGES}
     assert files == {
         **empty,
@@ -282,7 +284,7 @@ def test_a_result_with_a_picture_shows_it_below_its_table(tables):
 
 def test_a_picture_is_made_of_the_committed_result():
     """The picture of a result says inside which one it was drawn from."""
-    for picture in (DOCS / "images").glob("gpu_*.svg"):
+    for picture in [*(DOCS / "images").glob("gpu_*.svg"), *(DOCS / "images").glob("islands_*.svg")]:
         result = json.loads((ROOT / "benchmarks" / "results" / f"{picture.stem}.json").read_text())
         source = load_script("generate_figures").source_of(result)
         assert source in picture.read_text(encoding="utf-8"), "run python docs/generate_figures.py"
@@ -372,8 +374,12 @@ def test_columns_of_a_result_become_curves():
 def test_growth_kicks_and_islands_are_drawn(tmp_path):
     figures = load_script("generate_figures")
     islands = {
-        "columns": ["instance", "cities", "islands", "runs", "gap %"],
-        "rows": [["pr1002", 1002, None, 3, 0.2], ["pr1002", 1002, 1, 3, 0.2], ["pr1002", 1002, 2, 3, 0.1]],
+        "columns": ["instance", "cities", "islands", "gap %", "tours/s over the fewest"],
+        "rows": [
+            ["pr1002", 1002, 1, 0.2, 1.0],
+            ["pr1002", 1002, 2, 0.1, 1.9],
+            ["pr1002", 1002, None, 0.2, 0.9],
+        ],
     }
     growth = {
         "columns": ["instance", "cities", "runs", "set-up, s", "time to 1 %, s"],
@@ -385,7 +391,7 @@ def test_growth_kicks_and_islands_are_drawn(tmp_path):
     }
     for name, shown, words in (
         ("gpu_growth", growth, ("time to 1 %, s", "set-up", "in proportion to n")),
-        ("islands_gpu", islands, ("pr1002", "islands", "gap, %")),
+        ("islands_gpu", islands, ("pr1002", "islands", "gap, %", "tours a second", "in proportion")),
         ("gpu_kicks", kicks, ("pr1002", "mean", "windows whose ants follow the trails, %")),
     ):
         result = {**RESULT, **shown}

@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from pymoo_gpuaco.backends.cpu.improver import CpuImprover
 from pymoo_gpuaco.backends.cuda.climbers import CudaClimbers
 from pymoo_gpuaco.backends.cuda.engine import CudaColony
 from pymoo_gpuaco.backends.cuda.improver import CudaImprover
@@ -79,6 +80,25 @@ def test_any_number_of_tours_is_improved(moves):
     for few in (5, 2, 0):
         for engine in (improver, colony):  # with a colony around it or without
             np.testing.assert_array_equal(engine.improve(start[:few], 3)[0], tours[:few])
+
+
+@pytest.mark.parametrize("kicks", [0.0, 2.0])
+@pytest.mark.parametrize("in_shared", [True, False])
+def test_asymmetric_tours_are_improved(kicks, in_shared, monkeypatch):
+    if not in_shared:
+        monkeypatch.setitem(emulator.Emulator.limits, "MAX_SHARED_MEMORY_PER_BLOCK_OPTIN", 256)
+    problem = shared.asymmetric(40, 1)
+    search = LocalSearch(kicks=kicks)
+    start = np.array([np.random.default_rng(s).permutation(40) for s in range(5)])
+    improver = CudaImprover(as_instance(problem, 16), search)
+    tours, lengths = improver.improve(start, 3)
+    assert (np.sort(tours, axis=1) == np.arange(40)).all()
+    np.testing.assert_array_equal(lengths, problem.tour_lengths(tours))
+    # the CPU engine makes the same moves in another order: neither is better by much
+    _, others = CpuImprover(as_instance(problem, 16), search).improve(start, 3)
+    assert 0.8 < lengths.mean() / others.mean() < 1.25
+    assert lengths.mean() < 0.3 * problem.tour_lengths(start).mean()
+    np.testing.assert_array_equal(improver.improve(start[:2], 3)[0], tours[:2])
 
 
 def test_blocks_that_wait_in_vain_give_up(monkeypatch):

@@ -11,16 +11,13 @@ from pymoo.optimize import minimize
 
 from pymoo_gpuaco import GPUACS, GPUMMAS, TSP, GPU2OptIHC, Islands, checkpoint
 from pymoo_gpuaco.cli import main
-from pymoo_gpuaco.islands.cluster import Cluster
 from tests.algorithm_cases import BACKEND, Tour, cities, is_canonical, run_to_end, small
 from tests.islands_cases import colony, lock_step, wait_until
 
 
-@pytest.fixture(scope="module")
-def client():
-    cluster = Cluster(None, 2)
-    yield cluster.client
-    cluster.close()
+@pytest.fixture
+def client(two_workers):
+    return two_workers.client
 
 
 def outcome(algorithm):
@@ -51,7 +48,7 @@ def test_rounds_are_taken_as_they_come(client, termination):
     assert result.F[0] == problem.tour_length(result.X)
     assert np.all(np.diff([entry.opt[0].F[0] for entry in result.history]) <= 0)
     assert all(value >= result.F[0] for value in algorithm.engine.values)
-    rounds = sum(place.round for place in algorithm.engine.places)
+    rounds = sum(member.round for member in algorithm.engine.members)
     if (
         termination[0] == "time"
     ):  # which ends a generation while ants are on their way, and a run without a report
@@ -124,7 +121,7 @@ def test_ask_and_tell_and_a_tour_from_outside(client):
     algorithm.finalize()
     assert algorithm.opt[0].F[0] == problem.tour_length(better)
     # every island has taken it in
-    assert [place.value for place in algorithm.engine.places] == [problem.tour_length(better)] * 2
+    assert algorithm.engine.values == [problem.tour_length(better)] * 2
 
 
 def test_islands_start_from_given_tours(client):
@@ -138,7 +135,7 @@ def test_islands_start_from_given_tours(client):
 
 
 def orders_of_the_second_round(client, topology):
-    """Objectives of the guests in each island's order, its own best before, and that of all."""
+    """Objectives of the migrants in each island's order, its own best before, and that of all."""
     algorithm = Islands(
         colony(n_ants=1), 3, client=client, deterministic=True, exchange_every=1, topology=topology
     )
@@ -146,33 +143,33 @@ def orders_of_the_second_round(client, topology):
     algorithm.next()
     engine = algorithm.engine
     own, best = engine.values, float(algorithm.opt[0].F[0])
-    send, guests = engine._send, []
+    send, migrants = engine._rounds.send, []
 
-    def note(place, order):
-        guests.append([guest["value"] for guest in order["guests"]])
-        send(place, order)
+    def note(member, task):
+        migrants.append([migrant["value"] for migrant in task["migrants"]])
+        send(member, task)
 
-    engine._send = note
+    engine._rounds.send = note
     algorithm.next()
     algorithm.finalize()
     assert len(set(own)) == 3, "three islands of one ant build three tours"
-    return guests, own, best
+    return migrants, own, best
 
 
 def test_an_island_is_sent_the_best_of_all_merged(client):
-    guests, own, best = orders_of_the_second_round(client, "all")
+    migrants, own, best = orders_of_the_second_round(client, "all")
     assert best <= min(own)
-    assert guests == [[] if value == best else [best] for value in own]
+    assert migrants == [[] if value == best else [best] for value in own]
 
 
 def test_in_a_ring_an_island_is_sent_the_tour_of_the_one_before(client):
-    guests, own, _ = orders_of_the_second_round(client, "ring")
-    assert guests == [[own[2]], [own[0]], [own[1]]]
+    migrants, own, _ = orders_of_the_second_round(client, "ring")
+    assert migrants == [[own[2]], [own[0]], [own[1]]]
 
 
 def test_without_a_topology_nothing_is_sent(client):
-    guests, _, _ = orders_of_the_second_round(client, "none")
-    assert guests == [[], [], []]
+    migrants, _, _ = orders_of_the_second_round(client, "none")
+    assert migrants == [[], [], []]
 
 
 def test_another_objective_is_exchanged_and_not_merged(client):
@@ -181,7 +178,7 @@ def test_another_objective_is_exchanged_and_not_merged(client):
         result = minimize(problem, lock_step(client=client), ("n_gen", 3), seed=1)
     engine = result.algorithm.engine
     assert result.F[0] == problem.evaluate(result.X[None])[0, 0] == min(engine.values)
-    assert engine._by_objective
+    assert engine.best.by_objective
 
 
 @pytest.mark.parametrize("cls", [GPUACS, GPU2OptIHC], ids=lambda cls: cls.__name__)
@@ -199,7 +196,7 @@ def test_islands_of_focused_ants_follow_the_whole_run(client):
     algorithm.setup(cities(200), termination=("n_gen", 4), seed=1)
     for _ in range(3):
         algorithm.next()
-    (colony_of_one, _) = (pickle.loads(place.state) for place in algorithm.engine.places)
+    (colony_of_one, _) = (pickle.loads(member.state) for member in algorithm.engine.members)
     # after 2 of 4 rounds, and in the second generation of the third: 2/4 + 1/8
     assert colony_of_one.termination.spent == 0.625
     run_to_end(algorithm)
@@ -239,9 +236,9 @@ def test_islands_are_dropped_after_the_run(client):
 
 
 def count_islands():
-    from pymoo_gpuaco.islands import island
+    from pymoo_gpuaco.islands import worker
 
-    return len(island._held)
+    return len(worker._held)
 
 
 def test_the_command_line_takes_a_cluster_and_goes_on_with_islands(client, tmp_path, capsys):

@@ -6,7 +6,10 @@ import numpy as np
 import pytest
 
 from pymoo_gpuaco import TSP
-from pymoo_gpuaco.islands.archipelago import Archipelago, Rules, Tour
+from pymoo_gpuaco.islands import placement
+from pymoo_gpuaco.islands.archipelago import Archipelago, Rules
+from pymoo_gpuaco.islands.clock import Clock
+from pymoo_gpuaco.islands.member import Member, Tour
 from pymoo_gpuaco.problems.instance import as_instance
 
 ANGLE = 2.0 * np.pi * np.arange(12) / 12
@@ -30,19 +33,19 @@ def swapped(*pairs):
 
 def test_the_best_takes_over_what_is_better_in_another():
     islands = archipelago()
-    islands._welcome(swapped(1))
-    assert islands._best.value > 12 * SIDE
-    islands._welcome(swapped(6))  # as long, and better where the first is worse
-    assert islands._best.value == pytest.approx(12 * SIDE)
-    assert np.array_equal(np.sort(islands._best.cities), ROUND)
+    islands.best.offer(swapped(1))
+    assert islands.best.tour.value > 12 * SIDE
+    islands.best.offer(swapped(6))  # as long, and better where the first is worse
+    assert islands.best.tour.value == pytest.approx(12 * SIDE)
+    assert np.array_equal(np.sort(islands.best.tour.cities), ROUND)
 
 
 def test_what_is_worse_everywhere_changes_nothing():
     islands = archipelago()
-    islands._welcome(Tour(ROUND, 12 * SIDE))
-    best = islands._best
-    islands._welcome(swapped(1, 6))
-    assert islands._best is best
+    islands.best.offer(Tour(ROUND, 12 * SIDE))
+    best = islands.best.tour
+    islands.best.offer(swapped(1, 6))
+    assert islands.best.tour is best
 
 
 def test_where_direction_counts_the_shorter_tour_stays_whole():
@@ -53,15 +56,51 @@ def test_where_direction_counts_the_shorter_tour_stays_whole():
         Tour(tour.cities, problem.tour_length(tour.cities)) for tour in (swapped(1), swapped(6, 9))
     )
     for tour in (first, second):
-        islands._welcome(tour)
-    assert islands._best is min(first, second, key=lambda tour: tour.value)
+        islands.best.offer(tour)
+    assert islands.best.tour is min(first, second, key=lambda tour: tour.value)
+
+
+def test_to_prepare_a_merge_offers_nothing():
+    islands = archipelago()
+    islands.best.prepare()
+    assert islands.best.tour is None
+
+
+@pytest.mark.parametrize(
+    ("workers", "where", "expected", "crowded"),
+    [
+        ({}, "", "", False),
+        ({"a": 1, "b": 1}, "", "b", False),  # "a" has two islands already
+        ({"a": 4, "b": 1}, "", "a", False),  # two for four threads are fewer than one for one
+        ({"a": 1, "b": 1}, "a", "b", True),
+        ({"a": 1, "b": 1}, "b", "b", False),
+        ({"a": 1}, "a", "a", False),  # there is no other
+        ({"a": 3, "b": 1}, "a", "a", False),  # 2/3 of an island for a thread are fewer than 1 for one
+    ],
+)
+def test_an_island_goes_where_there_are_the_fewest(workers, where, expected, crowded):
+    others = [Member(1, worker="a"), Member(2, worker="a"), Member(3, worker="b")]
+    member = Member(0, worker=where)
+    members = [member, *others]
+    assert placement.emptiest(member, members, workers) == expected
+    assert placement.is_crowded(member, members, workers) == crowded
+
+
+def test_an_island_does_not_move_where_it_gains_nothing():
+    members = [Member(0, worker="a"), Member(1, worker="a")]
+    assert not placement.is_crowded(members[0], members, {"a": 2, "b": 1})  # each has a thread of its own
+
+
+def test_neighbours_are_the_islands_of_a_host():
+    members = [Member(i, worker=f"tcp://{host}") for i, host in enumerate(("a:1", "a:2", "b:1"))]
+    assert [placement.neighbours(member, members) for member in members] == [2, 2, 1]
 
 
 def test_given_tours_are_shared_out_and_the_best_goes_to_all():
     islands = archipelago(n_islands=2)
     tours = [swapped(1, 6, 9), Tour(ROUND, 12 * SIDE), swapped(1, 6), swapped(1)]
     islands.accept([tour.cities for tour in tours], [tour.value for tour in tours])
-    sent = [[round(tour.value / SIDE, 3) for tour in place.guests] for place in islands.places]
+    sent = [[round(tour.value / SIDE, 3) for tour in member.migrants] for member in islands.members]
     two, three, one = (round(tours[i].value / SIDE, 3) for i in (2, 0, 3))
     assert sent == [[12.0, two], [12.0, one, three]]
 
@@ -69,17 +108,17 @@ def test_given_tours_are_shared_out_and_the_best_goes_to_all():
 def test_a_state_comes_back():
     islands = archipelago(n_islands=3, deterministic=True)
     islands.begin(2**63 + 5)
-    islands._welcome(swapped(1))
-    place = islands.places[1]
-    place.tour, place.value, place.round, place.lives = swapped(2).cities, 1.5, 7, 2
-    place.state = b"everything"
+    islands.best.offer(swapped(1))
+    member = islands.members[1]
+    member.best, member.round, member.streams = Tour(swapped(2).cities, 1.5), 7, 2
+    member.state = b"everything"
     other = archipelago(n_islands=3, deterministic=True)
     other.import_state(islands.export_state())
     for name, array in islands.export_state().items():
         assert np.array_equal(array, other.export_state()[name]), name
     assert other._key == 2**63 + 5
-    assert other.places[1].state == b"everything"
-    assert other.places[0].tour is None
+    assert other.members[1].state == b"everything"
+    assert other.members[0].best is None
 
 
 def test_a_state_of_another_number_of_islands_is_refused():
@@ -99,7 +138,23 @@ def test_a_state_of_another_number_of_islands_is_refused():
 )
 def test_islands_are_told_how_fast_the_run_goes(monkeypatch, deterministic, left, told, pace):
     islands = archipelago(deterministic=deterministic, exchange_every=3)
-    monkeypatch.setattr("pymoo_gpuaco.islands.archipelago.time.monotonic", lambda: 100.0)
+    monkeypatch.setattr("pymoo_gpuaco.islands.clock.time.monotonic", lambda: 100.0)
     islands.stop_at(None if left is None else 100.0 + left)
     islands.expect(*told)
-    assert islands._pace == pytest.approx(pace)
+    assert islands.clock.pace == pytest.approx(pace)
+
+
+def test_a_round_is_told_how_far_the_run_is_when_it_is_sent(monkeypatch):
+    clock, lock_step = Clock(None), Clock(3)
+    now = [100.0]
+    monkeypatch.setattr("pymoo_gpuaco.islands.clock.time.monotonic", lambda: now[0])
+    for one in (clock, lock_step):
+        one.end = 110.0
+        one.expect(0.5, 5, 10.0)  # the other half takes 10 seconds
+    now[0] = 104.0
+    assert clock.progress == pytest.approx(0.5 + 4 * 0.5 / 10)
+    assert lock_step.progress == 0.5  # there a round begins with the telling, and clocks decide nothing
+    now[0] = 111.0
+    assert clock.progress == 1.0
+    clock.expect(math.nan, 5, 10.0)
+    assert math.isnan(clock.progress)

@@ -6,8 +6,8 @@ import pickle
 
 import pytest
 
-from pymoo_gpuaco.islands import cluster
-from pymoo_gpuaco.islands.cluster import Connection
+from pymoo_gpuaco.islands import local_workers
+from pymoo_gpuaco.islands.connection import Connection
 
 
 @pytest.fixture
@@ -16,11 +16,11 @@ def machine(monkeypatch):
     started = []
 
     def has(cores, gpus=0, visible=None):
-        monkeypatch.setattr(cluster, "thread_count", lambda: cores)
-        monkeypatch.setattr(cluster, "why_no_cuda", lambda: None if gpus else "there is none")
-        monkeypatch.setattr(cluster, "cuda_devices", lambda: ["a GPU"] * gpus)
+        monkeypatch.setattr(local_workers, "thread_count", lambda: cores)
+        monkeypatch.setattr(local_workers, "why_no_cuda", lambda: None if gpus else "there is none")
+        monkeypatch.setattr(local_workers, "cuda_devices", lambda: ["a GPU"] * gpus)
         monkeypatch.setattr(
-            cluster.subprocess, "Popen", lambda command, env, **_: started.append((command, env))
+            local_workers.subprocess, "Popen", lambda command, env, **_: started.append((command, env))
         )
         monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
         if visible is not None:
@@ -45,7 +45,7 @@ def machine(monkeypatch):
 )
 def test_islands_and_workers_of_a_machine(machine, cores, gpus, wanted, backend, expected):
     machine(cores, gpus)
-    assert cluster.shape(wanted, backend) == expected
+    assert local_workers.layout(wanted, backend) == expected
 
 
 @pytest.mark.parametrize(
@@ -55,13 +55,13 @@ def test_islands_and_workers_of_a_machine(machine, cores, gpus, wanted, backend,
 def test_every_worker_sees_a_gpu_of_its_own(machine, gpus, visible, expected):
     started = machine(8, gpus, visible)
     for number in range(gpus):
-        cluster._start_worker("tcp://127.0.0.1:1", number, gpus, True)
+        local_workers.start("tcp://127.0.0.1:1", number, gpus, True)
     assert [environment["CUDA_VISIBLE_DEVICES"] for _, environment in started] == expected
 
 
 def test_workers_share_the_cores_and_listen_to_this_machine(machine):
     started = machine(7)
-    cluster._start_worker("tcp://127.0.0.1:1", 2, 3, False)
+    local_workers.start("tcp://127.0.0.1:1", 2, 3, False)
     ((command, environment),) = started
     assert environment["PYMOO_GPUACO_THREADS"] == "2"
     assert "CUDA_VISIBLE_DEVICES" not in environment
@@ -72,7 +72,7 @@ def test_workers_share_the_cores_and_listen_to_this_machine(machine):
 def test_the_workers_import_what_can_be_imported_here(machine, monkeypatch, tmp_path):
     started = machine(2)
     monkeypatch.syspath_prepend(str(tmp_path))
-    cluster._start_worker("tcp://127.0.0.1:1", 0, 1, False)
+    local_workers.start("tcp://127.0.0.1:1", 0, 1, False)
     assert started[0][1]["PYTHONPATH"].split(os.pathsep)[0] == str(tmp_path.resolve())
 
 

@@ -1,6 +1,7 @@
 """Workers and schedulers that die, are slow or not there: no best tour is lost, and the run goes on."""
 
 import contextlib
+import itertools
 import logging
 import os
 import pickle
@@ -16,10 +17,11 @@ from pymoo.optimize import minimize
 from pymoo_gpuaco import GPUMMAS, Islands, load_tsp
 from pymoo_gpuaco._version import __version__
 from pymoo_gpuaco.islands import cluster as cluster_module
-from pymoo_gpuaco.islands import island
-from pymoo_gpuaco.islands.archipelago import MOST_FAILURES
-from pymoo_gpuaco.islands.cluster import Cluster, Connection, packed
-from pymoo_gpuaco.islands.travel import pack, unpack
+from pymoo_gpuaco.islands import island, local_workers, worker
+from pymoo_gpuaco.islands.cluster import Cluster
+from pymoo_gpuaco.islands.connection import Connection, dask, pickled
+from pymoo_gpuaco.islands.packing import pack, unpack
+from pymoo_gpuaco.islands.rounds import MOST_FAILURES
 from pymoo_gpuaco.problems import read_tour
 from tests.algorithm_cases import cities, run_to_end
 from tests.islands_cases import colony, lock_step, wait_until
@@ -27,24 +29,17 @@ from tests.islands_cases import colony, lock_step, wait_until
 posix = pytest.mark.skipif(os.name != "posix", reason="signals are POSIX's")
 
 
-@pytest.fixture(scope="module")
-def cluster():
-    cluster = Cluster(None, 2)
-    yield cluster
-    cluster.close()
-
-
 @pytest.fixture
-def client(cluster):
+def client(two_workers):
     """Two workers that are well: nannies have started those again that a test has killed."""
-    wait_until(lambda: len(cluster.client.nthreads()) == 2)
-    return cluster.client
+    wait_until(lambda: len(two_workers.client.nthreads()) == 2)
+    return two_workers.client
 
 
 def process_of(algorithm, number):
     """The process of an island's worker."""
-    address = algorithm.engine.places[number].worker
-    return algorithm.engine._cluster.client.run(os.getpid, workers=[address])[address]
+    address = algorithm.engine.members[number].worker
+    return algorithm.engine._rounds.cluster.client.run(os.getpid, workers=[address])[address]
 
 
 @posix
@@ -59,15 +54,16 @@ def test_a_worker_that_is_killed_in_a_round_changes_no_tour_in_lock_step(client,
     algorithm = begun()
     algorithm.next()
     engine, pid = algorithm.engine, process_of(algorithm, 0)
-    send = engine._send
+    rounds = engine._rounds
+    send = rounds.send
 
-    def send_and_kill(place, order):
-        send(place, order)
-        if place.number == 0 and order["round"] == 1:
-            engine._send = send
+    def send_and_kill(member, task):
+        send(member, task)
+        if member.number == 0 and member.round == 1:
+            rounds.send = send
             os.kill(pid, signal.SIGKILL)
 
-    engine._send = send_and_kill
+    rounds.send = send_and_kill
     with caplog.at_level(logging.WARNING, "pymoo_gpuaco"):
         run_to_end(algorithm)
     assert "island 0 goes on from round 1" in caplog.text
@@ -82,17 +78,17 @@ def test_an_island_whose_worker_is_killed_goes_on_elsewhere_from_its_best_tour(c
     problem = cities(100)
     algorithm = Islands(colony(), client=client, exchange_every=0.5, topology="none")
     algorithm.setup(problem, termination=("n_gen", 1000), seed=1)
-    while algorithm.engine.places[0].round < 1:
+    while algorithm.engine.members[0].round < 1:
         algorithm.next()
-    place = algorithm.engine.places[0]
-    before, worker = place.value, place.worker
+    member = algorithm.engine.members[0]
+    before, address = member.value, member.worker
     os.kill(process_of(algorithm, 0), signal.SIGKILL)
     with caplog.at_level(logging.WARNING, "pymoo_gpuaco"):
-        while place.worker == worker or place.fresh:  # until a round of its new life is over
+        while member.worker == address or member.needs_stream:  # until a round of its new life is over
             algorithm.next()
-    assert f"worker {worker} is gone; island 0 goes on from round" in caplog.text
-    assert place.value <= before  # without a topology it had it from nobody else
-    assert place.lives == 2
+    assert f"worker {address} is gone; island 0 goes on from round" in caplog.text
+    assert member.value <= before  # without a topology it had it from nobody else
+    assert member.streams == 2
     algorithm.finalize()
 
 
@@ -100,7 +96,7 @@ def test_an_island_whose_worker_is_killed_goes_on_elsewhere_from_its_best_tour(c
 def test_nobody_waits_for_a_worker_that_stands_still(client):
     algorithm = Islands(colony(), client=client, exchange_every=0.1)
     algorithm.setup(cities(60), termination=("n_gen", 1000), seed=1)
-    slow, quick = algorithm.engine.places
+    slow, quick = algorithm.engine.members
     pid = process_of(algorithm, 0)
     os.kill(pid, signal.SIGSTOP)
     try:
@@ -114,12 +110,12 @@ def test_nobody_waits_for_a_worker_that_stands_still(client):
     algorithm.finalize()
 
 
-def test_local_processes_listen_to_this_machine_alone(cluster, client):
+def test_local_processes_listen_to_this_machine_alone(two_workers, client):
     import psutil
 
     own = psutil.Process()
     workers = [psutil.Process(pid) for pid in client.run(os.getpid).values()]
-    nannies = [psutil.Process(process.pid) for process in cluster._processes]
+    nannies = [psutil.Process(process.pid) for process in two_workers._processes]
     listening = [
         connection.laddr.ip
         for process in (own, *workers, *nannies)
@@ -137,8 +133,8 @@ def test_without_any_worker_the_run_ends_with_its_time_and_its_best_tour(caplog)
     algorithm = islands.setup(problem, termination=("time", 3.0), seed=1)
     algorithm.next()
     best = algorithm.opt[0].F[0]
-    for process in algorithm.engine._cluster._processes:
-        cluster_module._kill(process)
+    for process in algorithm.engine._rounds.cluster._processes:
+        local_workers.kill(process)
     with caplog.at_level(logging.WARNING, "pymoo_gpuaco"):
         run_to_end(algorithm)
     assert algorithm.opt[0].F[0] <= best
@@ -147,7 +143,7 @@ def test_without_any_worker_the_run_ends_with_its_time_and_its_best_tour(caplog)
 
 
 def test_a_scheduler_without_workers_is_told(monkeypatch):
-    distributed = cluster_module.dask()
+    distributed = dask()
     monkeypatch.setattr(cluster_module, "PATIENCE", 0.3)
     with distributed.LocalCluster(n_workers=0, host="127.0.0.1", dashboard_address="127.0.0.1:0") as empty:
         address = empty.scheduler_address
@@ -168,17 +164,17 @@ def another():
 def test_an_island_moves_with_all_it_is_to_a_worker_that_joins(another):
     algorithm = Islands(colony(), 2, client=another.client, exchange_every=0.1)
     algorithm.setup(cities(60), termination=("n_gen", 1000), seed=1)
-    places = algorithm.engine.places
+    members = algorithm.engine.members
     algorithm.next()
-    assert places[0].worker == places[1].worker
-    another._processes.append(cluster_module._start_worker(another.client.scheduler.address, 1, 2, False))
+    assert members[0].worker == members[1].worker
+    another._processes.append(local_workers.start(another.client.scheduler.address, 1, 2, False))
     another.client.wait_for_workers(2)
-    while places[0].worker == places[1].worker:
+    while members[0].worker == members[1].worker:
         algorithm.next()
-    rounds = [place.round for place in places]
-    while any(place.round < before + 2 for place, before in zip(places, rounds, strict=True)):
+    rounds = [member.round for member in members]
+    while any(member.round < before + 2 for member, before in zip(members, rounds, strict=True)):
         algorithm.next()
-    assert [place.lives for place in places] == [1, 1]  # the streams of random numbers went on
+    assert [member.streams for member in members] == [1, 1]  # the streams of random numbers went on
     algorithm.finalize()
 
 
@@ -201,16 +197,16 @@ def test_a_run_goes_on_when_its_scheduler_has_died(client, another):
 
 def test_an_island_whose_new_worker_has_just_died_goes_to_another(client):
     algorithm = lock_step(client=client).setup(cities(30), termination=("n_gen", 2), seed=1)
-    place = algorithm.engine.places[0]
-    place.worker, place.sent = "tcp://127.0.0.1:1", False
+    member = algorithm.engine.members[0]
+    member.worker, member.is_there = "tcp://127.0.0.1:1", False
     run_to_end(algorithm)
-    assert [one.round for one in algorithm.engine.places] == [2, 2]
+    assert [one.round for one in algorithm.engine.members] == [2, 2]
 
 
 def test_a_worker_of_another_version_is_told(client, monkeypatch):
     monkeypatch.setattr(cluster_module, "__version__", "0.0")
     words = f"worker tcp://.* has pymoo_gpuaco {__version__}, and this process has 0.0"
-    with pytest.raises(island.VersionMismatch, match=words):
+    with pytest.raises(worker.VersionMismatch, match=words):
         Cluster(Connection(client))
 
 
@@ -220,7 +216,7 @@ def test_an_error_in_setting_up_an_island_is_raised_as_it_is(client):
         islands.setup(cities(20), termination=("n_gen", 1))
 
 
-def fail(self, order):
+def fail(self, order, stopped):
     raise MemoryError("no room for another tour")
 
 
@@ -246,7 +242,7 @@ def test_an_island_that_fails_again_and_again_ends_the_run_with_its_error(client
     run_to_end(algorithm)  # from the last round
 
 
-class TestPlay:
+class TestRunRound:
     """What a worker does, called here."""
 
     @pytest.fixture
@@ -254,12 +250,13 @@ class TestPlay:
         return {
             "version": __version__,
             "run": "here",
-            "sitting": "s",
+            "session": "s",
             "island": 0,
             "neighbours": 1,
             "round": 0,
-            "seed": [1, 2],
-            "guests": [],
+            "key": 1,
+            "stream": 2,
+            "migrants": [],
             "generations": 2,
             "seconds": None,
             "left": None,
@@ -271,24 +268,24 @@ class TestPlay:
 
     @pytest.fixture(autouse=True)
     def nothing_is_held(self, monkeypatch):
-        monkeypatch.setattr(island, "_held", {})
-        monkeypatch.setattr(island, "_threads", None)
+        monkeypatch.setattr(worker, "_held", {})
+        monkeypatch.setattr(worker, "_threads", None)
         monkeypatch.setenv("PYMOO_GPUACO_THREADS", "2")
 
-    def cargo(self, **more):
-        return {"colony": packed((colony(), cities(30))), "state": None, "base": None, **more}
+    def start(self, **more):
+        return {"colony": pickled((colony(), cities(30))), "state": None, "base": None, **more}
 
     def test_an_order_of_another_version_is_refused(self, order):
         with pytest.raises(
-            island.VersionMismatch, match=f"this worker has pymoo_gpuaco {__version__}.* run has 0.0"
+            worker.VersionMismatch, match=f"this worker has pymoo_gpuaco {__version__}.* run has 0.0"
         ):
-            island.play({**order, "version": "0.0"})
+            worker.run_round({**order, "version": "0.0"})
 
     def test_an_island_that_is_not_here_or_at_another_round_is_missing(self, order):
-        assert island.play(order)["missing"]
-        assert not island.play(order, self.cargo())["missing"]
-        assert island.play(order)["missing"]  # it has made round 1
-        report = island.play({**order, "round": 1, "seed": None})
+        assert worker.run_round(order)["missing"]
+        assert not worker.run_round(order, self.start())["missing"]
+        assert worker.run_round(order)["missing"]  # it has made round 1
+        report = worker.run_round({**order, "round": 1, "stream": None})
         assert not report["missing"]
         assert report["built"] == 2 * 4
 
@@ -296,20 +293,20 @@ class TestPlay:
         ("progress", "pace", "last"), [(0.5, 0.25, 0.75), (0.9, 0.25, 1.0), (np.nan, 0.0, np.nan)]
     )
     def test_the_colony_is_told_how_far_the_run_is(self, order, progress, pace, last):
-        island.play({**order, "progress": progress, "pace": pace}, self.cargo())
-        (here,) = island._held.values()
+        worker.run_round({**order, "progress": progress, "pace": pace}, self.start())
+        (here,) = worker._held.values()
         np.testing.assert_equal(here.colony.termination.spent, last)  # in the second of two generations
 
-    def test_guests_are_taken_in_and_the_state_goes_on_elsewhere(self, order):
+    def test_migrants_are_taken_in_and_the_state_goes_on_elsewhere(self, order):
         problem = cities(30)
         best = minimize(problem, GPUMMAS(backend="cpu"), ("n_gen", 2), seed=1)
-        guest = {"parcel": pack(best.X.astype(np.int32), None), "value": float(best.F[0])}
-        first = island.play({**order, "guests": [guest], "export": True}, self.cargo())
+        migrant = {"packed": pack(best.X.astype(np.int32), None), "value": float(best.F[0])}
+        first = worker.run_round({**order, "migrants": [migrant], "export": True}, self.start())
         assert first["value"] == best.F[0]
-        assert np.array_equal(unpack(first["parcel"], None, 30), best.X)
-        on = {**order, "round": 1, "seed": None, "export": True}
-        here = island.play(on)
-        there = island.play(on, self.cargo(state=first["state"], base=best.X.astype(np.int32)))
+        assert np.array_equal(unpack(first["packed"], None, 30), best.X)
+        on = {**order, "round": 1, "stream": None, "export": True}
+        here = worker.run_round(on)
+        there = worker.run_round(on, self.start(state=first["state"], base=best.X.astype(np.int32)))
         # the last state holds the colony after the round, trails, tours and random numbers
         states = [pickle.loads(report["state"]) for report in (here, there)]
         assert states[0].random_state.random() == states[1].random_state.random()
@@ -317,30 +314,39 @@ class TestPlay:
             assert np.array_equal(array, states[1]._engine_state[name]), name
 
     def test_a_round_ends_at_the_target(self, order):
-        report = island.play({**order, "generations": None, "target": 1e9}, self.cargo())
+        report = worker.run_round({**order, "generations": None, "target": 1e9}, self.start())
         assert report["generations"] == 1
 
     def test_a_round_ends_when_the_run_stops(self, order, monkeypatch):
-        monkeypatch.setattr(island, "_stopped", {"s"})
-        assert island.play({**order, "generations": None}, self.cargo())["generations"] == 1
+        monkeypatch.setattr(worker, "_stopped", {"s"})
+        assert worker.run_round({**order, "generations": None}, self.start())["generations"] == 1
 
     def test_islands_that_nobody_asks_for_are_dropped(self, order, monkeypatch):
-        island.play(order, self.cargo())
-        monkeypatch.setattr(island, "IDLE", -1.0)
-        island.play({**order, "run": "another"})
-        assert island._held == {}
+        worker.run_round(order, self.start())
+        monkeypatch.setattr(worker, "IDLE", -1.0)
+        worker.run_round({**order, "run": "another"})
+        assert worker._held == {}
 
     def test_islands_of_one_host_share_its_cores(self, order, monkeypatch):
         monkeypatch.delenv("PYMOO_GPUACO_THREADS")
-        monkeypatch.setattr(island, "thread_count", lambda: 8)
-        island.play({**order, "neighbours": 3}, self.cargo())
+        monkeypatch.setattr(worker, "thread_count", lambda: 8)
+        worker.run_round({**order, "neighbours": 3}, self.start())
         assert os.environ["PYMOO_GPUACO_THREADS"] == "2"
-        island.play({**order, "neighbours": 2}, self.cargo())
+        worker.run_round({**order, "neighbours": 2}, self.start())
         assert os.environ["PYMOO_GPUACO_THREADS"] == "4"
 
     def test_a_number_of_threads_that_is_given_stays(self, order):
-        island.play({**order, "neighbours": 2}, self.cargo())
+        worker.run_round({**order, "neighbours": 2}, self.start())
         assert os.environ["PYMOO_GPUACO_THREADS"] == "2"
+
+
+# Ctrl-C is ignored in what a shell has started in the background, and in the children of that.
+HEARS_CTRL_C = """
+import signal, sys
+from pymoo_gpuaco.cli import main
+signal.signal(signal.SIGINT, signal.default_int_handler)
+sys.exit(main(sys.argv[1:]))
+"""
 
 
 class Solving:
@@ -349,29 +355,10 @@ class Solving:
     def __init__(self, tour):
         import psutil
 
-        command = [
-            "solve",
-            "random:60",
-            "--islands",
-            "1",
-            "--time",
-            "5m",
-            "--backend",
-            "cpu",
-            "--picture",
-            "",
-        ]
+        told = {"--islands": "1", "--time": "1m", "--backend": "cpu", "--set": "local_search=False"}
+        told |= {"--picture": "", "--tour": str(tour)}
         self.process = subprocess.Popen(
-            [
-                sys.executable,
-                "-m",
-                "pymoo_gpuaco.cli",
-                *command,
-                "--set",
-                "local_search=False",
-                "--tour",
-                tour,
-            ],
+            [sys.executable, "-c", HEARS_CTRL_C, "solve", "random:60", *itertools.chain(*told.items())],
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
@@ -386,9 +373,8 @@ class Solving:
 
     def end_by(self, number):
         self.process.send_signal(number)
-        self.said += self.process.stdout.readlines()
-        self.process.wait(timeout=60)
-        self.process.stdout.close()
+        rest, _ = self.process.communicate(timeout=90)  # it ends by itself after a minute
+        self.said += rest.splitlines(keepends=True)
 
     def leaves_nothing(self):
         import psutil

@@ -284,7 +284,6 @@ def test_negative_objective_runs(cls):
     assert is_canonical(res.X)
 
 
-@pytest.mark.skipif(BACKEND != "cpu", reason="the CUDA engine's local search needs a symmetric instance")
 @every_colony
 def test_asymmetric_matrix_keeps_its_direction(cls):
     # the one-way ring 0 > 1 > .. > 8 > 0 costs 1 an edge, everything else 10

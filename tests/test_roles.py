@@ -83,8 +83,6 @@ class TestEngines:
 
     @pytest.mark.parametrize("problem", [cloud(50, 1), asymmetric(30)], ids=["symmetric", "asymmetric"])
     def test_a_row_does_not_depend_on_how_many_are_improved_with_it(self, problem, backend):
-        if backend == "cuda" and not problem.symmetric:
-            pytest.skip("the CUDA engine's local search needs a symmetric instance")
         n = problem.n_cities
         start = np.array([np.random.default_rng(s).permutation(n) for s in range(5)])
         improver = make_improver(as_instance(problem, 8), LocalSearch(kicks=1.0), backend)

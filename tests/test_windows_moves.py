@@ -1,4 +1,4 @@
-"""The best move of three_opt.cuh against every sequential 3-opt move tried one by one, on the host."""
+"""Moves in a window: the best 3-opt move against every one tried one by one, and steps that go on from it."""
 
 from __future__ import annotations
 
@@ -14,15 +14,12 @@ from pymoo_gpuaco.backends.cuda.windows import windows as module
 from tests import emulator
 
 NONE, NEAR = 255, 8
-SOURCE = """#include "windows/three_opt.cuh"
-extern "C" __global__ void look(CITIES_PARAMETERS, int m, const unsigned char* near, const unsigned short* tied,
-                                float* gains, int* orders) {
-    extern __shared__ uint4 shared[];
-    Window& w = *reinterpret_cast<Window*>(shared);
-    const Cities cities = CITIES;
-    const View view{w, cities, 1.0f, m};
+SOURCE = """#include "windows/lin_kernighan.cuh"
+__device__ inline void load(const View& view, const unsigned char* near, const unsigned short* tied) {
+    Window& w = view.w;
+    const int m = view.m;
     for (int i = lane_id(); i < m; i += 32) {
-        w.point[i] = point_of(cities, i);
+        w.point[i] = point_of(view.cities, i);
         w.city[i] = i;
         w.order[i] = w.place[i] = i;
         w.tied[i] = tied[i];
@@ -30,13 +27,41 @@ extern "C" __global__ void look(CITIES_PARAMETERS, int m, const unsigned char* n
     }
     __syncwarp();
     view.measure(0, m);
+}
+extern "C" __global__ void look(CITIES_PARAMETERS, int m, const unsigned char* near, const unsigned short* tied,
+                                float* gains, int* orders) {
+    extern __shared__ uint4 shared[];
+    Window& w = *reinterpret_cast<Window*>(shared);
+    const Cities cities = CITIES;
+    const View view{w, cities, 1.0f, m};
+    load(view, near, tied);
     const int t2 = blockIdx.x;
-    const Move move = best_move(view, t2);
+    Move open;
+    const Move move = best_move(view, Start{t2, 3, 0.0f}, open);
     if (move.gain > 0.0f)
         make_move(view, Path{view, w.place[t2], move.code >> 24 ? -1 : 1}, move.code & 255, move.code >> 8 & 255,
                   move.code >> 16 & 255);
     for (int i = lane_id(); i < m; i += 32) orders[t2 * m + i] = w.order[i];
     if (lane_id() == 0) gains[t2] = move.gain;
+}
+extern "C" __global__ void go_on(CITIES_PARAMETERS, int m, const unsigned char* near, const unsigned short* tied,
+                                 float* gains, int* orders, int* queued, float* measured) {
+    extern __shared__ uint4 shared[];
+    Window& w = *reinterpret_cast<Window*>(shared);
+    const Cities cities = CITIES;
+    const View view{w, cities, 1.0f, m};
+    load(view, near, tied);
+    Queue queue;
+    int looks = 0;
+    const int city = blockIdx.x;
+    const float gain = improve(view, city, queue, looks);
+    for (int i = lane_id(); i < m; i += 32) {
+        orders[city * m + i] = w.order[i];
+        measured[city * m + i] = w.edge[i];
+    }
+    for (int i = 0; i < m; ++i)
+        if (lane_id() == i >> 5) queued[city * m + i] = queue.own >> (i & 31) & 1u;
+    if (lane_id() == 0) gains[city] = gain;
 }
 extern "C" __global__ void size_of_window(int* bytes) {
     if (lane_id() == 0) *bytes = sizeof(Window);
@@ -134,13 +159,36 @@ def small_window(rng, m):
     near = np.full((m, NEAR), NONE, np.uint8)
     near[:, : order.shape[1]] = order
     near[rng.random(near.shape) < 0.15] = NONE  # not in the window
-    tied, ties = np.full(m, NONE << 8 | NONE, np.uint16), set()
-    for i in np.flatnonzero(rng.random(m) < 0.2).tolist():
+    ties = {edge(i, (i + 1) % m) for i in np.flatnonzero(rng.random(m) < 0.2).tolist()}
+    return places, D, near, tied_to(ties, m), ties
+
+
+def tied_to(ties, m):
+    """What a window notes of its ties, which are edges of 0, 1, .., m-1."""
+    tied = np.full(m, NONE << 8 | NONE, np.uint16)
+    for i in range(m):
         after = (i + 1) % m
-        ties.add(edge(i, after))
-        tied[i] = tied[i] & 0xFF | after << 8
-        tied[after] = tied[after] & 0xFF00 | i
-    return places, D, near, tied, ties
+        if edge(i, after) in ties:
+            tied[i] = tied[i] & 0xFF | after << 8
+            tied[after] = tied[after] & 0xFF00 | i
+    return tied
+
+
+def settled(library, window):
+    """The window when no 3-opt move is left, its cities numbered by their places again."""
+    places, _, near, _, ties = window
+    m = len(places)
+    while True:
+        D = np.floor(np.hypot(*(places[:, None] - places[None]).transpose(2, 0, 1)) + 0.5)
+        tied = tied_to(ties, m)
+        gains, orders = looks(library, places, near, tied)
+        if gains.max() == 0.0:
+            return places, D, near, tied, ties
+        order = orders[gains.argmax()]
+        place = np.full(256, NONE)
+        place[order] = np.arange(m)
+        places, near = places[order], place[near[order]].astype(np.uint8)
+        ties = {edge(int(place[a]), int(place[b])) for a, b in ties}
 
 
 @pytest.mark.parametrize("m", [8, 9, 13, 20, 33])
@@ -160,6 +208,51 @@ def test_the_best_move_is_found_and_made(m, build):
             assert ties <= {edge(*pair) for pair in pairwise([*order.tolist(), int(order[0])])}
             moves += gains[t2] > 0
     assert moves > m
+
+
+def steps(library, places, near, tied):
+    """At every city: the gain of the steps from it, and the window that they leave: order, queue, lengths (m, m)."""
+    m = len(places)
+    points = np.ascontiguousarray(places, np.float32)
+    gains, orders, queued = np.zeros(m, np.float32), np.zeros((m, m), np.int32), np.zeros((m, m), np.int32)
+    measured = np.zeros((m, m), np.float32)
+    pointers = (array.ctypes.data for array in (near, tied, gains, orders, queued, measured))
+    packed = struct.pack("@PPPPiiPPPPPP", 0, 0, points.ctypes.data, 0, m, m, *pointers)
+    assert library.run_go_on(m, 32, packed) == 0
+    return gains, orders, queued, measured
+
+
+@pytest.mark.parametrize("m", [33, 60])
+def test_steps_go_on_where_no_move_closes_and_leave_the_window_as_it_was_where_they_find_nothing(m, build):
+    library = build(METRIC=1, DIMENSIONS=2, TABLE=0)
+    rng = np.random.default_rng(m)
+    deep = 0
+    for number in range(12):
+        window = small_window(rng, m)
+        places, D, near, tied, ties = settled(library, window) if number else window
+        closed, _ = looks(library, places, near, tied)
+        gains, orders, queued, measured = steps(library, places, near, tied)
+        own = np.arange(m)
+        old = {edge(i, (i + 1) % m) for i in range(m)}
+        for city in range(m):
+            order, after = orders[city], np.roll(orders[city], -1)
+            changed = old ^ {edge(*pair) for pair in zip(order.tolist(), after.tolist(), strict=True)}
+            assert np.array_equal(np.sort(order), own)
+            assert D[own, np.roll(own, -1)].sum() - D[order, after].sum() == gains[city]
+            assert not ties & changed
+            lengths = [
+                -(2.0**24) if edge(a, b) in ties else D[a, b] for a, b in zip(order, after, strict=True)
+            ]
+            assert measured[city].tolist() == lengths
+            if closed[city] > 0:
+                assert gains[city] == closed[city]
+            elif gains[city] > 0:
+                deep += 1
+            else:
+                assert np.array_equal(order, own)
+                assert not queued[city].any()
+            assert all(queued[city, end] for pair in changed for end in pair)
+    assert deep > 0
 
 
 @pytest.mark.parametrize("axes", [2, 3])

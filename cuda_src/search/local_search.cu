@@ -5,15 +5,21 @@
 // at up to 16 queued cities in both directions, the moves found are applied by all lanes, the best first, and every
 // move is one to three reversals that can be undone.
 //
+// With DIRECTED, for asymmetric instances, moves and kicks keep every direction (directed.cuh).
+//
 // Distances are floats. A move must gain more than their rounding noise, so the search ends.
 
 #include "instance/metric.cuh"
 #include "device/philox.cuh"
 #include "device/warp.cuh"
+#include "search/directed.cuh"
 #include "search/moves.cuh"
 
 #ifndef NODE
 #define NODE unsigned short
+#endif
+#ifndef DIRECTED
+#define DIRECTED 0
 #endif
 #ifndef IN_SHARED
 #define IN_SHARED 1  // 1: the tour under change is in shared memory, 0: in global
@@ -99,12 +105,17 @@ struct Tour {
             i = wrap(j + 1);
             length = n() - length;
         }
+        turn(i, length);
+    }
+
+    // Reverse `length` cities from position `first` on, and note it where reversals are logged.
+    __device__ __forceinline__ void turn(int first, int length) {
         if (logged >= 0) {
-            if (lane_id() == 0) log[logged] = make_int2(i, length);
+            if (lane_id() == 0) log[logged] = make_int2(first, length);
             ++logged;
         }
         __syncwarp();
-        reverse_positions(i, length);
+        reverse_positions(first, length);
     }
 
     __device__ void undo() {
@@ -117,11 +128,15 @@ struct Tour {
 // repeat its edges, the search would find nothing.
 __device__ __forceinline__ bool changed(const Tour& t, int p, int2 before) {
     const int left = t.tour[t.wrap(p - 1)], right = t.tour[t.wrap(p + 1)];
-    return !((before.x == left && before.y == right) || (before.x == right && before.y == left));
+    return !((before.x == left && before.y == right) || (!DIRECTED && before.x == right && before.y == left));
 }
 
 // Whether city a has an improving move; each lane asks for a city of its own.
 __device__ __forceinline__ bool can_improve(const Tour& t, int a) {
+#if DIRECTED
+    const int b = t.after(a);
+    return best_stretches(t, a, b, distance(t.cities, a, b), 0, 1).kind != 0;
+#else
     const size_t row = static_cast<size_t>(a) * t.k;
     for (int direction = 0; direction < 2; ++direction) {
         const Side s = side_of(t, a, direction == 0);
@@ -132,9 +147,10 @@ __device__ __forceinline__ bool can_improve(const Tour& t, int a) {
         }
     }
     return false;
+#endif
 }
 
-// A move that one lane has found, by its making: city a gives up its tour neighbour b and gets c.
+// A move that one lane has found, by its making: city a gives up its tour neighbour b and gets c, at distance ac.
 struct Finding {
     int a, b, c;
     float ac;
@@ -143,6 +159,25 @@ struct Finding {
     __device__ __forceinline__ bool found() const { return move.kind != 0; }
 };
 
+#if DIRECTED
+// The best move that replaces the edge from a on; `part` of 2 * `ways` parts of the neighbours.
+__device__ __forceinline__ Finding look(const Tour& t, int a, int part, int ways) {
+    const int b = t.after(a);
+    const Move move = best_stretches(t, a, b, distance(t.cities, a, b), part, 2 * ways);
+    return Finding{a, b, move.x1, 0.0f, move};
+}
+
+// The same finding after the tour has changed; it is lost where b no longer follows a, or nothing is gained.
+__device__ __forceinline__ void look_again(const Tour& t, Finding& f) {
+    const int d = f.move.x2;
+    f.move.kind = 0;
+    f.move.delta = 0.0f;
+    if (t.after(f.a) != f.b || f.b == f.c) return;
+    const float ab = distance(t.cities, f.a, f.b), ac = distance(t.cities, f.a, f.c);
+    const Opening o = opening(t, f.a, f.b, ab, f.c, ac);
+    if (o.e != d) f.move = close_with(t, o, d, distance(t.cities, o.e, d));
+}
+#else
 // The best move of city a in one direction, among every `ways`-th neighbour from `way` on.
 __device__ __forceinline__ Finding look(const Tour& t, int a, bool forward, int way, int ways) {
     const size_t row = static_cast<size_t>(a) * t.k;
@@ -170,6 +205,7 @@ __device__ __forceinline__ void look_again(const Tour& t, Finding& f) {
     f.move.delta = 0.0f;
     if (forward || t.tour[t.wrap(p - 1)] == f.b) f.move = best_move(t, side_of(t, f.a, forward), f.c, f.ac);
 }
+#endif
 
 // Look at up to 16 of the cities that wait longest, a lane a city and direction (or part of the neighbours, where
 // fewer wait), and apply what was found, the best first; the change of length.
@@ -181,7 +217,11 @@ __device__ __forceinline__ double improve_some(Tour& t) {
     const int a = t.ring[t.wrap(t.head + (mine ? slot : 0))];
     t.drop(taken);
     Finding best{a, 0, 0, 0.0f, Move{0.0f, 0, 0, 0, 0}};
+#if DIRECTED
+    if (mine) best = look(t, a, lane >> bits, 16 >> bits);
+#else
     if (mine) best = look(t, a, (lane >> bits) & 1, lane >> (bits + 1), 16 >> bits);
+#endif
     double total = 0.0;
     bool again = false;  // a comes back to the queue: what was found for it has gone
     while (t.logged <= LOG_CAPACITY - 3) {
@@ -196,7 +236,11 @@ __device__ __forceinline__ double improve_some(Tour& t) {
         move.x1 = __shfl_sync(EVERY_LANE, best.move.x1, winner);
         move.x2 = __shfl_sync(EVERY_LANE, best.move.x2, winner);
         total += move.delta;
+#if DIRECTED
+        apply_stretches(t, move);
+#else
         apply(t, move);
+#endif
         if (best.found()) {
             look_again(t, best);
             again = again || !best.found();
@@ -216,6 +260,30 @@ __device__ __forceinline__ double search(Tour& t) {
     return total;
 }
 
+#if DIRECTED
+// Three adjacent stretches of 1 .. longest cities: p [A][B][C] q becomes p [C][B][A] q, the double bridge; the change of
+// length.
+__device__ __forceinline__ double kick(Tour& t, int longest, const uint4& words) {
+    const int first = below(words.x, t.n()), lane = lane_id();
+    const int a = 1 + below(words.y, longest), b = 1 + below(words.z, longest), c = 1 + below(words.w, longest);
+    // the ends of the four edges that go, in the order of the tour: p a1, a2 b1, b2 c1, c2 q
+    const int cut = lane < 2 ? 0 : lane < 4 ? a : lane < 6 ? a + b : a + b + c;
+    const int end = t.tour[t.wrap(first + cut - (lane % 2 == 0 ? 1 : 0))];
+    const int p = __shfl_sync(EVERY_LANE, end, 0), a1 = __shfl_sync(EVERY_LANE, end, 1);
+    const int a2 = __shfl_sync(EVERY_LANE, end, 2), b1 = __shfl_sync(EVERY_LANE, end, 3);
+    const int b2 = __shfl_sync(EVERY_LANE, end, 4), c1 = __shfl_sync(EVERY_LANE, end, 5);
+    const int c2 = __shfl_sync(EVERY_LANE, end, 6), q = __shfl_sync(EVERY_LANE, end, 7);
+    const Cities& cities = t.cities;
+    const double added = static_cast<double>(distance(cities, p, c1)) + distance(cities, c2, b1) +
+                         distance(cities, b2, a1) + distance(cities, a2, q);
+    const double removed = static_cast<double>(distance(cities, p, a1)) + distance(cities, a2, b1) +
+                           distance(cities, b2, c1) + distance(cities, c2, q);
+    swap_stretches(t, first, a, b + c);
+    swap_stretches(t, first, b, c);
+    t.push(end, lane < 8);
+    return added - removed;
+}
+#else
 // Two adjacent stretches of 1 .. longest cities change places (a double bridge); the change of length.
 __device__ __forceinline__ double kick(Tour& t, int longest, const uint4& words) {
     const Cities& cities = t.cities;
@@ -234,6 +302,7 @@ __device__ __forceinline__ double kick(Tour& t, int longest, const uint4& words)
     t.push(end, lane < 6);
     return added - removed;
 }
+#endif
 
 extern __shared__ uint4 shared_memory[];
 

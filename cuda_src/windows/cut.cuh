@@ -23,7 +23,9 @@ struct Tour {
 // Sort 256 numbers in shared memory, ascending (bitonic). All lanes.
 __device__ inline void sort256(int* values) {
     const int lane = lane_id();
+#pragma unroll 1
     for (int size = 2; size <= 256; size <<= 1)
+#pragma unroll 1
         for (int stride = size >> 1; stride > 0; stride >>= 1) {
 #pragma unroll
             for (int s = 0; s < SLOTS / 2; ++s) {

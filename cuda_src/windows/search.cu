@@ -4,103 +4,21 @@
 // "Improving Ant Colony Optimization efficiency for solving large TSP instances", Applied Soft Computing 120 (2022)).
 // A window makes some trials one after another; what leaves it is an exchange: edges out, as many edges in.
 #include "windows/cut.cuh"
-#include "windows/three_opt.cuh"
+#include "windows/lin_kernighan.cuh"
 
 #ifndef WARPS
 #define WARPS 4  // windows a block
 #endif
-constexpr int MOST_EDGES = 255;     // of an exchange: a window has no more
-constexpr int MOST_LOOKS = 1 << 14; // of one repair: no honest one comes near it
+#ifndef WINDOWS_RESIDENT
+#define WINDOWS_RESIDENT 28  // windows that a multiprocessor holds: as many as its shared memory
+#endif
+constexpr int MOST_EDGES = 255;  // of an exchange: a window has no more
 
 // What a window found: ``edges`` edges out and as many in, from number ``first`` on in the lists of all.
 struct __align__(16) Found {
     double gain;  // exact, by the instance's own metric
     int edges, first;
 };
-
-// Cities that are to be looked at: a lane has 32 of them in a word.
-struct Queue {
-    unsigned own = 0;
-
-    __device__ __forceinline__ void push(int city) {
-        if (lane_id() == city >> 5) own |= 1u << (city & 31);
-    }
-    __device__ __forceinline__ int next() {  // or -1; it stays in the queue
-        const unsigned lanes = __ballot_sync(EVERY_LANE, own != 0);
-        if (lanes == 0) return -1;
-        const int lane = __ffs(lanes) - 1;
-        return 32 * lane + __ffs(__shfl_sync(EVERY_LANE, own, lane)) - 1;
-    }
-    __device__ __forceinline__ void drop(int city) {
-        if (lane_id() == city >> 5) own &= ~(1u << (city & 31));
-    }
-    __device__ __forceinline__ void fill(int m) {
-        const int left = m - 32 * lane_id();
-        own = left >= 32 ? ~0u : left > 0 ? (1u << left) - 1u : 0u;
-    }
-};
-
-// The order of the cities, in registers.
-struct Kept {
-    unsigned words[SLOTS / 4];
-
-    __device__ __forceinline__ void keep(const Window& w) {
-        const unsigned* order = reinterpret_cast<const unsigned*>(w.order);
-#pragma unroll
-        for (int s = 0; s < SLOTS / 4; ++s) words[s] = order[32 * s + lane_id()];
-    }
-    __device__ __forceinline__ void restore(Window& w, int m) const {
-        unsigned* order = reinterpret_cast<unsigned*>(w.order);
-#pragma unroll
-        for (int s = 0; s < SLOTS / 4; ++s) {
-            order[32 * s + lane_id()] = words[s];
-#pragma unroll
-            for (int b = 0; b < 4; ++b) {
-                const int p = 4 * (32 * s + lane_id()) + b;
-                if (p < m) w.place[words[s] >> 8 * b & 255u] = static_cast<Local>(p);
-            }
-        }
-        __syncwarp();
-    }
-};
-
-// Back to the order that was kept. All lanes.
-__device__ __forceinline__ void go_back(const View& view, const Kept& kept) {
-    kept.restore(view.w, view.m);
-    view.measure(0, view.m);
-}
-
-// The ends of the edges that a move changes go into the queue.
-__device__ __forceinline__ void push_ends(const Path& path, int x, int y, Queue& queue) {
-    queue.push(path.at(-1));
-    queue.push(path.at(0));
-    queue.push(path.at(x - 1));
-    queue.push(path.at(x));
-    queue.push(path.at(y - 1));
-    queue.push(path.at(y));
-}
-
-// Make moves until no queued city has one; the gain. All lanes.
-__device__ inline float repair(const View& view, Queue& queue, unsigned& looks) {
-    float gain = 0.0f;
-    for (int look = 0; look < MOST_LOOKS; ++look) {
-        const int city = queue.next();
-        if (city < 0) break;
-        ++looks;
-        const Move move = best_move(view, city);
-        if (move.gain == 0.0f) {
-            queue.drop(city);
-            continue;
-        }
-        const Path path{view, view.w.place[city], move.code >> 24 ? -1 : 1};
-        const int x = move.code >> 8 & 255, y = move.code >> 16 & 255;
-        push_ends(path, x, y, queue);
-        make_move(view, path, move.code & 255, x, y);
-        gain += move.gain;
-    }
-    queue.own = 0;
-    return gain;
-}
 
 // A double bridge: three adjacent stretches b, c, d of the path, from its start on, are laid in the order d, c, b. No
 // 3-opt move undoes it. False if an edge that would go is tied. All lanes.
@@ -119,8 +37,8 @@ __device__ __forceinline__ bool double_bridge(const View& view, const Path& path
             view.units_between(ends[4], ends[1]) + view.units_between(ends[2], ends[7]);
 #pragma unroll
     for (int e = 0; e < 8; ++e) queue.push(ends[e]);
-    rearrange(view, path, 0, b + c, d, SWAPPED);
-    rearrange(view, path, d, b, c, SWAPPED);
+#pragma unroll 1
+    for (int half = 0; half < 2; ++half) rearrange(view, path, half ? d : 0, half ? b : b + c, half ? c : d, SWAPPED);
     return true;
 }
 
@@ -134,34 +52,37 @@ __device__ inline bool kick(const View& view, const float* weights, int longest,
         const uint4 random = philox4x32(make_uint4(trial, STREAM_TRIALS, window, attempt), key);
         const int place = below(random.x, m);
         const int d = 1 + below(random.y, limit);
+        int begin = place, step = 1, b, c;
         if (weights == nullptr) {
-            const Path path{view, place, 1};
-            if (double_bridge(view, path, 1 + below(random.z, limit), 1 + below(random.w, limit), d, queue, gain))
-                return true;
-            continue;
-        }
-        const int from = view.w.order[place];
-        unsigned wait = ~0u;
-        const int other = lane < NEAR ? view.w.near[from][lane] : NONE;
-        if (other != NONE) {
-            const int apart = view.wrapped(view.w.place[other] - place);
-            if (apart > 2 && apart < m - 2) {
-                const float weight = weights[static_cast<size_t>(view.w.city[from]) * NEAR + lane];
-                const unsigned word = philox4x32(make_uint4(trial, STREAM_EDGES, window, attempt * 32 + lane), key).x;
-                if (weight > 0.0f) wait = (__float_as_uint(exponential(word) / weight) & ~31u) | lane;
+            b = 1 + below(random.z, limit);
+            c = 1 + below(random.w, limit);
+        } else {
+            const int from = view.w.order[place];
+            unsigned wait = ~0u;
+            const int other = lane < NEAR ? view.w.near[from][lane] : NONE;
+            if (other != NONE) {
+                const int apart = view.wrapped(view.w.place[other] - place);
+                if (apart > 2 && apart < m - 2) {
+                    const float weight = weights[static_cast<size_t>(view.w.city[from]) * NEAR + lane];
+                    const unsigned word =
+                        philox4x32(make_uint4(trial, STREAM_EDGES, window, attempt * 32 + lane), key).x;
+                    if (weight > 0.0f) wait = (__float_as_uint(exponential(word) / weight) & ~31u) | lane;
+                }
             }
+            const unsigned first = warp_min(wait);
+            if (first == ~0u) continue;
+            const int next = view.w.near[from][first & 31u];
+            // what lies between them is cut in two; the last stretch begins at ``next``
+            const int ahead = view.wrapped(view.w.place[next] - place);
+            const bool forward = 2 * ahead <= m;
+            const int between = (forward ? ahead : m - ahead) - 1;
+            step = forward ? 1 : -1;
+            begin = view.wrapped(place + step);
+            b = 1 + below(random.z, between - 1);
+            c = between - b;
+            if (between + d > m - 2) continue;
         }
-        const unsigned first = warp_min(wait);
-        if (first == ~0u) continue;
-        const int next = view.w.near[from][first & 31u];
-        // what lies between them is cut in two; the last stretch begins at ``next``
-        const int ahead = view.wrapped(view.w.place[next] - place);
-        const bool forward = 2 * ahead <= m;
-        const int between = (forward ? ahead : m - ahead) - 1;
-        const Path path{view, view.wrapped(place + (forward ? 1 : -1)), forward ? 1 : -1};
-        const int b = 1 + below(random.z, between - 1);
-        if (between + d > m - 2) continue;
-        if (double_bridge(view, path, b, between - b, d, queue, gain)) return true;
+        if (double_bridge(view, Path{view, begin, step}, b, c, d, queue, gain)) return true;
     }
     return false;
 }
@@ -173,7 +94,7 @@ __device__ inline void hand_out(const View& view, const Cities& cities, const To
     const int m = view.m, lane = lane_id();
     unsigned in = 0, out = 0;
     double gain = 0.0;
-#pragma unroll
+#pragma unroll 1
     for (int s = 0; s < SLOTS; ++s) {
         const int i = SLOTS * lane + s;
         if (i >= m) continue;
@@ -198,7 +119,7 @@ __device__ inline void hand_out(const View& view, const Cities& cities, const To
     if (!good) return;
     int to_out = first + inclusive_sum(__popc(out)) - __popc(out);
     int to_in = first + inclusive_sum(__popc(in)) - __popc(in);
-#pragma unroll
+#pragma unroll 1
     for (int s = 0; s < SLOTS; ++s) {
         const int i = SLOTS * lane + s;
         if (out >> s & 1u)
@@ -210,16 +131,17 @@ __device__ inline void hand_out(const View& view, const Cities& cities, const To
     }
 }
 
-// ``windows`` windows of each of ``tours`` tours, ``guided`` of a hundred with ants that follow the trails. A trial is kept if the window gets no longer than its best so far by
-// more than a threshold drawn up to ``slack`` units; with ``heat`` > 0 by Metropolis' rule at that temperature, and then
-// the last arrangement leaves the window, else the best.
-extern "C" __global__ void __launch_bounds__(32 * WARPS) search_windows(
+// ``windows`` windows of each of ``tours`` tours, ``guided`` of a hundred with ants that follow the trails. A trial is
+// kept if the window gets no longer than its best so far by more than a threshold drawn up to ``slack`` units; with
+// ``heat`` > 0 by Metropolis' rule at that temperature, and then the last arrangement leaves the window, else the best.
+// After ``most_looks`` no trial is begun but the first, so that all windows take about as long.
+extern "C" __global__ void __launch_bounds__(32 * WARPS, WINDOWS_RESIDENT / WARPS) search_windows(
     CITIES_PARAMETERS, float scale,
     const int* all_near, int lists,  // (lists, n, NEAR); a window draws one of the lists
     const float* all_weights,  // (lists, n, NEAR), or null: kicks are random
     const int* all_tours, const int* all_positions,  // (tours, n)
-    int tours, int windows, unsigned key_low, unsigned key_high, int trials, int guided, int all_queued, int longest, int walk,
-    int least_around, int most_around, float slack, float heat, int successes,
+    int tours, int windows, unsigned key_low, unsigned key_high, int trials, int most_looks, int guided, int all_queued, int longest,
+    int walk, int least_around, int most_around, float slack, float heat, int successes,
     Found* found,  // (tours * windows,)
     int2* removed, int2* added, int* count,  // pairs of positions
     unsigned long long* statistics) {  // (4,): trials, looks, cities, windows
@@ -239,7 +161,8 @@ extern "C" __global__ void __launch_bounds__(32 * WARPS) search_windows(
     const int steps = 2 + below(random.z, walk);
     const size_t list = below(random.z << 16 | random.z >> 16, lists) * static_cast<size_t>(n) * NEAR;
     const int* near = all_near + list;
-    const float* weights = all_weights == nullptr || number % 100 >= guided ? nullptr : all_weights + list;
+    const bool follows = below(random_words(key, 1u, STREAM_START, number).x, 100) < guided;
+    const float* weights = all_weights == nullptr || !follows ? nullptr : all_weights + list;
     // half of the windows allow nothing worse
     const float threshold = random.w & 1u ? 0.0f : slack * uniform(random.w);
     int runs = 0;
@@ -251,25 +174,23 @@ extern "C" __global__ void __launch_bounds__(32 * WARPS) search_windows(
     const View view{w, cities, scale, m};
     Queue queue;
     Kept last, best;
-    unsigned looks = 0;
+    int looks = 0;
     float total = 0.0f, best_total = 0.0f;
     int better = 0;
     view.measure(0, m);
-    if (all_queued) {
-        queue.fill(m);
-        total = best_total = repair(view, queue, looks);
-    }
     last.keep(w);
     best = last;
-    int trial = 0;
-    for (; trial < trials && better < successes; ++trial) {
+    // trial -1 repairs every city of a tour that is no local optimum yet
+    int trial = all_queued ? -1 : 0;
+    if (all_queued) queue.fill(m);
+    for (; trial < trials && (trial <= 0 || looks < most_looks) && better < successes; ++trial) {
         float change = 0.0f;
-        if (!kick(view, weights, longest, key, number, trial, queue, change)) continue;
+        if (trial >= 0 && !kick(view, weights, longest, key, number, trial, queue, change)) continue;
         change += repair(view, queue, looks);
         const bool accepted =
-            heat > 0.0f
-                ? change >= heat * logf(uniform(random_words(key, trial, STREAM_COIN, number).x))
-                : total + change >= best_total - threshold;
+            trial < 0 ? true
+            : heat > 0.0f ? change >= heat * logf(uniform(random_words(key, trial, STREAM_COIN, number).x))
+                          : total + change >= best_total - threshold;
         if (!accepted) {
             go_back(view, last);
             continue;
@@ -277,7 +198,7 @@ extern "C" __global__ void __launch_bounds__(32 * WARPS) search_windows(
         total += change;
         last.keep(w);
         if (total >= best_total) {
-            better += total > best_total && heat == 0.0f;
+            better += trial >= 0 && total > best_total && heat == 0.0f;
             best_total = total;
             best = last;
         }

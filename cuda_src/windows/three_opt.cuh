@@ -3,6 +3,7 @@
 // Lin-Kernighan steps of three exchanges with full breadth (Helsgaun, EJOR 126 (2000), section 4: the basis move;
 // t1 .. t6 as there). Take out (t1, t2), add (t2, t3), take out (t3, t4), add (t4, t5), take out (t5, t6), close with
 // (t6, t1). No path is reversed to look: which moves keep one cycle follows from the order of the cities alone.
+// Where no move closes with a gain, lin_kernighan.cuh goes on from the one that leaves the most to close.
 #pragma once
 
 #include "windows/window.cuh"
@@ -21,11 +22,28 @@ struct Move {
     }
 };
 
-// The best 3-opt or 2-opt move that gives t2 a nearer neighbour. All lanes.
-__device__ inline Move best_move(const View& view, int t2) {
+// Where moves begin: at t2, whose edge to t1 is out.
+struct Start {
+    int t2;
+    int sides;   // bit 0: t1 stands before t2 in the window's order, bit 1: behind it; both bits: either is tried
+    float open;  // what the edges out are longer than the edges in so far; 0: only (t1, t2) is out
+};
+
+// The best of all lanes; all lanes get it. Gains are whole numbers.
+__device__ __forceinline__ Move best_of_lanes(const Move& own) {
+    const unsigned packed = own.gain > 0.0f ? static_cast<unsigned>(own.gain) << 5 | (31 - lane_id()) : 0u;
+    const unsigned most = warp_max(packed);
+    if (most == 0u) return Move{0.0f, 0};
+    return Move{static_cast<float>(most >> 5), __shfl_sync(EVERY_LANE, own.code, 31 - static_cast<int>(most & 31u))};
+}
+
+// The best 3-opt or 2-opt move that gives t2 a nearer neighbour. If there is none, ``open`` is the 3-opt move that
+// leaves the most to close, and this its gain. All lanes.
+__device__ inline Move best_move(const View& view, const Start& start, Move& open_move) {
     Window& w = view.w;
-    const int lane = lane_id(), m = view.m, first = w.place[t2];
+    const int lane = lane_id(), m = view.m, t2 = start.t2, first = w.place[t2];
     Move best{0.0f, 0};
+    open_move = Move{0.0f, 0};
     // Moves begun: lanes are both directions of the tour x both neighbours t4 of t3 x eight t3. The path without
     // (t1, t2) is 0 .. m-1, with t2 at 0 and t1 at m-1.
     bool open = false;
@@ -34,8 +52,8 @@ __device__ inline Move best_move(const View& view, int t2) {
         const int backward = lane & 1, after_t3 = lane >> 1 & 1;
         const Path path{view, first, backward ? -1 : 1};
         const int t3 = w.near[t2][lane >> 2];
-        if (t3 != NONE) {
-            const float g1 = path.edge(-1) - view.units_between(t2, t3);
+        if (t3 != NONE && start.sides >> backward & 1) {
+            const float g1 = (start.open == 0.0f ? path.edge(-1) : start.open) - view.units_between(t2, t3);
             const int q3 = path.index(t3);
             if (g1 > 0.0f && q3 >= 2 && q3 < m - 1) {
                 const int t4 = path.at(after_t3 ? q3 + 1 : q3 - 1);
@@ -67,28 +85,29 @@ __device__ inline Move best_move(const View& view, int t2) {
         if (one.after_t3) {
             // t2 .. t3 is a cycle: t5 must open it, on either side
             if (q5 >= q3) continue;
-            best.offer(g + path.edge(q5) - view.units_between(path.at(q5 + 1), t1), SWAPPED, q5 + 1, q3 + 1,
-                       one.backward);
-            if (q5 > 0)
-                best.offer(g + path.edge(q5 - 1) - view.units_between(path.at(q5 - 1), t1), BOTH_TURNED, q5, q3 + 1,
-                           one.backward);
+            const float left = g + path.edge(q5);
+            open_move.offer(left, SWAPPED, q5 + 1, q3 + 1, one.backward);
+            best.offer(left - view.units_between(path.at(q5 + 1), t1), SWAPPED, q5 + 1, q3 + 1, one.backward);
+            if (q5 > 0) {
+                const float other = g + path.edge(q5 - 1);
+                open_move.offer(other, BOTH_TURNED, q5, q3 + 1, one.backward);
+                best.offer(other - view.units_between(path.at(q5 - 1), t1), BOTH_TURNED, q5, q3 + 1, one.backward);
+            }
         } else {
             // a 2-opt move so far: one side of t5 keeps the path in one piece
             const bool inside = q5 < q3;
             if (inside ? q5 > q3 - 3 : q5 == q3 || q5 >= m - 1) continue;
             const int q6 = inside ? q5 + 1 : q5 - 1;
-            const float gain = g + path.edge(inside ? q5 : q6) - view.units_between(path.at(q6), t1);
-            best.offer(gain, inside ? V_THEN_U_TURNED : V_TURNED_THEN_U, inside ? q6 : q3, inside ? q3 : q5,
-                       one.backward);
+            const float left = g + path.edge(inside ? q5 : q6);
+            const int pattern = inside ? V_THEN_U_TURNED : V_TURNED_THEN_U, x = inside ? q6 : q3, y = inside ? q3 : q5;
+            open_move.offer(left, pattern, x, y, one.backward);
+            best.offer(left - view.units_between(path.at(q6), t1), pattern, x, y, one.backward);
         }
     }
     __syncwarp();
-    // the first lane of the best gain
-    const unsigned packed = best.gain > 0.0f ? static_cast<unsigned>(best.gain) << 5 | (31 - lane) : 0u;
-    const unsigned most = warp_max(packed);
-    if (most == 0u) return Move{0.0f, 0};
-    const int winner = 31 - static_cast<int>(most & 31u);
-    return Move{static_cast<float>(most >> 5), __shfl_sync(EVERY_LANE, best.code, winner)};
+    best = best_of_lanes(best);
+    if (best.gain == 0.0f) open_move = best_of_lanes(open_move);
+    return best;
 }
 
 // Make a move of ``best_move``: of the three stretches the longest stays where it is. All lanes.
@@ -97,10 +116,10 @@ __device__ inline void make_move(const View& view, const Path& path, int pattern
     // Read from the end of the first stretch, or of the second, the same cycle shows another pattern of the other two.
     constexpr int after_first = SWAPPED | BOTH_TURNED << 2 | V_THEN_U_TURNED << 4 | V_TURNED_THEN_U << 6;
     constexpr int after_second = SWAPPED | V_TURNED_THEN_U << 2 | BOTH_TURNED << 4 | V_THEN_U_TURNED << 6;
-    if (three >= one && three >= two)
-        rearrange(view, path, 0, one, two, pattern);
-    else if (one >= two)
-        rearrange(view, path, x, two, three, after_first >> 2 * pattern & 3);
-    else
-        rearrange(view, path, y, three, one, after_second >> 2 * pattern & 3);
+    // one call for all three cases: inlined code must fit the instruction cache
+    const bool third = three >= one && three >= two, first = !third && one >= two;
+    const int from = third ? 0 : first ? x : y;
+    const int u = third ? one : first ? two : three, v = third ? two : first ? three : one;
+    const int shown = third ? pattern : (first ? after_first : after_second) >> 2 * pattern & 3;
+    rearrange(view, path, from, u, v, shown);
 }

@@ -60,6 +60,7 @@ struct View {
 
     // Measure the edges behind ``count`` places from ``begin`` on. All lanes.
     __device__ inline void measure(int begin, int count) const {
+#pragma unroll 1
         for (int t = lane_id(); t < count; t += 32) {
             const int p = wrapped(begin + t), u = w.order[p], v = at(p + 1);
             w.edge[p] = tied(u, v) ? TIED : units_between(u, v);

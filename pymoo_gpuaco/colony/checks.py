@@ -60,6 +60,14 @@ def choice(name: str, value: Any, allowed: Iterable[str]) -> str:
     return value
 
 
+def may_reverse(what: str, symmetric: bool, instead: str) -> None:
+    """Raise ValueError where ``what``, which reverses paths, would change their lengths; ``instead`` would not."""
+    if not symmetric:
+        raise ValueError(
+            f"{what} reverses paths and needs a symmetric instance; {instead} works on asymmetric ones"
+        )
+
+
 def flag(name: str, value: Any) -> bool:
     """Return True or False, and nothing that merely looks like it."""
     if not isinstance(value, bool):

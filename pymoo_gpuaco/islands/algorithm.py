@@ -11,12 +11,14 @@ from numpy.typing import NDArray
 from pymoo_gpuaco.algorithms.base import TourAlgorithm, Tours
 from pymoo_gpuaco.colony import checks
 from pymoo_gpuaco.islands.archipelago import Archipelago, Rules
-from pymoo_gpuaco.islands.cluster import Cluster, Connection, packed, shape
+from pymoo_gpuaco.islands.cluster import Cluster
+from pymoo_gpuaco.islands.connection import Connection, pickled
+from pymoo_gpuaco.islands.local_workers import layout
 from pymoo_gpuaco.islands.output import IslandsOutput
+from pymoo_gpuaco.islands.topology import TOPOLOGIES
 from pymoo_gpuaco.problems.instance import Instance
 from pymoo_gpuaco.termination import ColonyTermination, progress
 
-TOPOLOGIES = ("all", "ring", "none")
 SECONDS, GENERATIONS = 1.0, 10  # a round
 
 
@@ -115,9 +117,9 @@ class Islands(TourAlgorithm):
     def _make_engine(self, instance: Instance) -> Archipelago:
         wanted = self._size if self.n_islands is None else self.n_islands
         if wanted is None and self.client is None:
-            wanted = shape(None, self.colony.backend)[0]
+            wanted = layout(None, self.colony.backend).islands
         rules = Rules(self._round(), self.topology, self.deterministic)
-        return Archipelago(instance, packed((self.colony, self.problem)), rules, wanted)
+        return Archipelago(instance, pickled((self.colony, self.problem)), rules, wanted)
 
     def prepare(self) -> None:
         """Find workers and send them the islands, where none are there.
@@ -128,8 +130,8 @@ class Islands(TourAlgorithm):
         if engine.is_open:
             return
         if self.client is None:
-            _, workers, gpus = shape(engine.n_islands, self.colony.backend)
-            engine.open(Cluster(None, workers, gpus))
+            here = layout(engine.n_islands, self.colony.backend)
+            engine.open(Cluster(None, here.workers, here.gpus))
         else:
             self._check()  # where a client was set since
             engine.open(Cluster(self.client))

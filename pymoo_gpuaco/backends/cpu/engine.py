@@ -62,7 +62,7 @@ class CpuColony:
 
     Raises
     ------
-    ValueError : for a 2-opt search on an asymmetric instance.
+    ValueError : for a local search that reverses paths on an asymmetric instance.
     MemoryError : when a dense memory over all cities would not fit; the message says what would.
     """
 
@@ -426,10 +426,7 @@ class CpuClimbers:
     kind: Kind = "cpu"
 
     def __init__(self, instance: Instance, parameters: ClimberParameters) -> None:
-        if not instance.symmetric:
-            raise ValueError(
-                "2-opt hill climbing reverses paths and needs a symmetric instance, got an asymmetric one"
-            )
+        parameters.check_for(instance.symmetric)
         self.instance = instance
         self.n_climbers = parameters.n_climbers or CLIMBERS
         self._graph = make_graph(instance)

@@ -34,6 +34,14 @@ class Graph(NamedTuple):
     neighbour_distances: np.ndarray  # (n, k) float64
 
 
+def with_fewer_neighbours(graph: Graph, most: int) -> Graph:
+    """Return the graph with lists of at most so many neighbours."""
+    return graph._replace(
+        neighbours=np.ascontiguousarray(graph.neighbours[:, :most]),
+        neighbour_distances=np.ascontiguousarray(graph.neighbour_distances[:, :most]),
+    )
+
+
 @inner
 def _other_metric(metric, x1, y1, z1, x2, y2, z2):  # type: ignore[no-untyped-def]
     """All metrics but EUC."""

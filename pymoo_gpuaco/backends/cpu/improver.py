@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pymoo_gpuaco.backends.cpu import construct, directed_search, local_search
-from pymoo_gpuaco.backends.cpu.graph import Graph, make_graph, tour_length
+from pymoo_gpuaco.backends.cpu.graph import Graph, make_graph, tour_length, with_fewer_neighbours
 from pymoo_gpuaco.backends.cpu.stop import Stop
 from pymoo_gpuaco.backends.cpu.threads import thread_count
 from pymoo_gpuaco.backends.cpu.windows.improve import TourImprover
@@ -15,7 +15,7 @@ from pymoo_gpuaco.backends.cpu.windows.units import make_units
 from pymoo_gpuaco.backends.protocol import Kind
 from pymoo_gpuaco.colony import checks
 from pymoo_gpuaco.colony.focused import FocusedParameters
-from pymoo_gpuaco.colony.parameters import WINDOWS, LocalSearch
+from pymoo_gpuaco.colony.parameters import NEIGHBOURS_WITH_DIRECTION, LocalSearch
 from pymoo_gpuaco.problems.instance import Instance
 
 MANY_CITIES = 3000
@@ -36,7 +36,7 @@ class CpuImprover:
 
     Raises
     ------
-    ValueError : for a search that turns paths around, on an asymmetric instance.
+    ValueError : for a search that reverses paths, on an asymmetric instance.
     """
 
     kind: Kind = "cpu"
@@ -49,15 +49,14 @@ class CpuImprover:
         stop: Stop | None = None,
         candidates: str = "auto",
     ) -> None:
-        if search is not None and search.moves in ("2opt", WINDOWS) and not instance.symmetric:
-            raise ValueError(
-                f"local_search={search.moves!r} reverses paths and needs a symmetric instance; "
-                "local_search=True or '2opt+oropt' works on asymmetric ones"
-            )
+        if search is not None:
+            search.check_for(instance.symmetric)
         n = instance.n
         self.instance = instance
         self._search = search
         self._graph = make_graph(instance) if graph is None else graph
+        if not instance.symmetric:
+            self._graph = with_fewer_neighbours(self._graph, NEIGHBOURS_WITH_DIRECTION)
         self._stop = Stop() if stop is None else stop
         self._nothing_known = np.full((n, 2), -1, np.int32)
         self._workspaces: list[local_search.Workspace] = []

@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pymoo_gpuaco.backends.cuda.device import Device, DeviceLimits, Part
-from pymoo_gpuaco.backends.cuda.improver import DIRECTED
 from pymoo_gpuaco.backends.cuda.instance.cities import Cities
 from pymoo_gpuaco.backends.cuda.instance.lists import ListPlan, Neighbours
 from pymoo_gpuaco.backends.cuda.search.at_hand import ToursAtHand
@@ -60,7 +59,7 @@ class CudaColony:
     ------
     BackendUnavailable : without a driver, PyCUDA or nvcc; the message says what to install.
     ValueError : for what this engine does not have and ``backend="cpu"`` has: the selective memory but for ACS ants
-        that walk one by one, and local search on asymmetric instances.
+        that walk one by one; and for a local search that reverses paths on an asymmetric instance.
     MemoryError : when the colony does not fit the device; the message says what would.
     """
 
@@ -70,6 +69,8 @@ class CudaColony:
         missing = lacks(instance, parameters)
         if missing is not None:
             raise ValueError(f"{missing}; backend='cpu' does")
+        if parameters.local_search is not None:
+            parameters.local_search.check_for(instance.symmetric)
         self.instance = instance
         self.parameters = parameters
         self.device = Device(device)
@@ -80,7 +81,7 @@ class CudaColony:
         measure = Measure(self.device, cities)
         self._tours = Tours(self.device, measure, m, instance.n)
         together = parameters.selection == ACS and parameters.together
-        self._slices = slices(instance.n, m, parameters, together)
+        self._slices = slices(instance.n, m, parameters, together, instance.symmetric)
         setting = Setting(self.device, cities, replace(parameters, n_ants=m), self._slices.ants)
         self.trails: Trails | Rings
         self.walk: Walk
@@ -341,8 +342,6 @@ def lacks(instance: Instance, parameters: ColonyParameters) -> str | None:
         return "the CUDA engine's ant colony system needs candidate lists"
     if parameters.memory == "selective" and (not acs or parameters.together):
         return "the CUDA engine has the selective pheromone memory for ACS ants that do not step together"
-    if parameters.local_search is not None and not instance.symmetric:
-        return DIRECTED
     if not ListPlan(instance.n, instance.k).countable:
         return (
             "the CUDA engine counts candidates in 32 bits: cities times candidate_list_size, rounded up to a multiple "

@@ -52,10 +52,14 @@ CITIES_OF_EFFORT = 8000
 CITIES_A_ROUND = 24
 LATEST_ALPHA = 20_000  # rounds: a run that would need more of them never comes there
 FIRST_CYCLE = 128  # rounds of the first cycle of annealing
-# Temperature at the beginning of a cycle, and how much longer than its best a window may get in between when the last
-# part of a cycle is cool, in mean edges.
-HEAT, SLACK, COOL_PART = 0.5, 0.5, 0.2
+# Temperature, in mean edges, at the beginning of a cycle that makes ``KICKS`` kicks a city; longer ones start hotter.
+HEAT, KICKS, LEAST_HEAT, MOST_HEAT = 2.0, 30.0, 0.5, 4.0
+# The last part of a cycle is cool, and a window may get so many mean edges longer than its best in between.
+COOL_PART, SLACK = 0.2, 0.5
+# Trials of a window while it is hot and after. Some take much longer than others, so what ends a window is the number
+# of searches for a move that so many trials take in the mean: a round lasts as long as its slowest window.
 HOT_TRIALS, COOL_TRIALS = 4, 10
+LOOKS_A_TRIAL, MOST_TRIALS = 60, 4
 # First tours are greedy with lengths that differ by up to this share, so that they differ in structure.
 START_SPREAD = 0.3
 MOST_STARTS, CITIES_OF_STARTS = 16, 200_000
@@ -116,6 +120,7 @@ class CudaFocused:
         self._step = 0.0
         self._finished = False  # the last cycle has come to its end
         self._effort = min(8.0, max(1.0, n / CITIES_OF_EFFORT))
+        self._hot_trials = round(HOT_TRIALS * self._effort)  # a window
         self._best: NDArray[np.int32] | None = None
         self._best_length = math.inf
         self._start = greedy_tour(instance)
@@ -230,9 +235,19 @@ class CudaFocused:
         self._cooling.progress += self._step
         heat = (hot - COOL_PART) / (1.0 - COOL_PART)
         edge = self._best_length / self.instance.n * self.windows.scale
-        if heat > 0.0:
-            return Trials(trials=round(HOT_TRIALS * self._effort), heat=HEAT * heat * edge, guided=GUIDED)
-        return Trials(trials=round(COOL_TRIALS * self._effort), slack=SLACK * edge, guided=GUIDED)
+        trials = self._hot_trials if heat > 0.0 else round(COOL_TRIALS * self._effort)
+        return Trials(
+            trials=MOST_TRIALS * trials,
+            looks=LOOKS_A_TRIAL * trials,
+            heat=max(0.0, self._first_heat() * heat * edge),
+            slack=SLACK * edge,
+            guided=GUIDED,
+        )
+
+    def _first_heat(self) -> float:
+        """Temperature at the beginning of this cycle, in mean edges."""
+        kicks = self._cooling.length * self.windows.windows * self._hot_trials / self.instance.n
+        return min(MOST_HEAT, max(LEAST_HEAT, HEAT * math.sqrt(kicks / KICKS)))
 
     def _measure(self) -> None:
         """Let the windows' tours be those of the last construction; the shortest may be the best."""

@@ -11,13 +11,11 @@ from pymoo_gpuaco.backends.cuda.instance.lists import Neighbours
 from pymoo_gpuaco.backends.cuda.search.at_hand import ToursAtHand
 from pymoo_gpuaco.backends.cuda.search.by_windows import make_search
 from pymoo_gpuaco.backends.cuda.tours.measure import Measure
-from pymoo_gpuaco.backends.errors import BackendUnavailable
 from pymoo_gpuaco.backends.protocol import Kind
 from pymoo_gpuaco.colony import checks
 from pymoo_gpuaco.colony.parameters import LocalSearch
 from pymoo_gpuaco.problems.instance import Instance
 
-DIRECTED = "the CUDA engine's local search reverses paths and needs a symmetric instance"
 _ADVICE = "fewer tours need less"
 
 
@@ -26,15 +24,15 @@ class CudaImprover:
 
     Parameters
     ----------
-    instance : the problem, symmetric, with the candidate lists that the search looks at.
+    instance : the problem, with the candidate lists that the search looks at.
     search : how tours are improved.
     device : index of the CUDA device.
     candidates : what window search looks at, see ``ColonyParameters``.
 
     Raises
     ------
-    BackendUnavailable : if the device cannot be set up, or the instance is asymmetric.
-    ValueError : if there is no device of this number.
+    BackendUnavailable : if the device cannot be set up.
+    ValueError : for a search that reverses paths on an asymmetric instance, or if there is no device of this number.
     MemoryError : when the tours do not fit the device.
     """
 
@@ -43,8 +41,7 @@ class CudaImprover:
     def __init__(
         self, instance: Instance, search: LocalSearch, device: int = 0, candidates: str = "auto"
     ) -> None:
-        if not instance.symmetric:
-            raise BackendUnavailable(DIRECTED)
+        search.check_for(instance.symmetric)
         self.instance = instance
         self.device = Device(device)
         cities = Cities(self.device, instance)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from pymoo_gpuaco.backends.cuda.search.search import KICKS_A_CITY
+from pymoo_gpuaco.backends.cuda.search.search import usual_kicks
 from pymoo_gpuaco.colony.parameters import ColonyParameters
 
 # What all ants of a launch take at most, in steps of walks over candidate lists: an H200 makes 9e9 of them a second
@@ -37,10 +37,10 @@ class Slices:
         return self.ants < m or len(self.kicks) > 1
 
 
-def slices(n: int, m: int, parameters: ColonyParameters, together: bool) -> Slices:
+def slices(n: int, m: int, parameters: ColonyParameters, together: bool, symmetric: bool = True) -> Slices:
     """Plan generations of m ants over n cities; ``together``: ants that wait for each other, which no cut may part."""
     search = parameters.local_search
-    kicks = 0 if search is None else search.number_of_kicks(n, KICKS_A_CITY)
+    kicks = 0 if search is None else search.number_of_kicks(n, usual_kicks(symmetric))
     parts = [KICKS] * (kicks // KICKS)
     if kicks % KICKS or not parts:
         parts.append(kicks % KICKS)

@@ -42,10 +42,7 @@ class CudaClimbers:
     kind: Kind = "cuda"
 
     def __init__(self, instance: Instance, parameters: ClimberParameters, device: int = 0) -> None:
-        if not instance.symmetric:
-            raise ValueError(
-                "2-opt hill climbing reverses paths and needs a symmetric instance, got an asymmetric one"
-            )
+        parameters.check_for(instance.symmetric)
         self.instance = instance
         self.device = Device(device)
         limits = self.device.limits

@@ -12,14 +12,21 @@ from pymoo_gpuaco.backends.cuda.device import Device, Source, words
 from pymoo_gpuaco.backends.cuda.device.limits import DeviceLimits, round_up
 from pymoo_gpuaco.backends.cuda.instance.cities import CITIES, Cities
 from pymoo_gpuaco.backends.cuda.instance.lists import node_bytes, node_type
-from pymoo_gpuaco.colony.parameters import LocalSearch
+from pymoo_gpuaco.colony.parameters import NEIGHBOURS_WITH_DIRECTION, LocalSearch
 
-# Neighbours that the local search seeks moves with: the nearest find nearly all of them.
+# Neighbours that 2-opt and Or-opt are sought with: the nearest find nearly all of them.
 SEARCH_NEIGHBOURS = 16
-# Hundreds of ants find by their number what kicks find one after another: by default there are none.
-KICKS_A_CITY = 0.0
 LOG_BYTES = 96 * 8  # LOG_CAPACITY of local_search.cu
 BLOCKS_A_MULTIPROCESSOR = 16  # where tours lie in global memory
+
+
+def usual_kicks(symmetric: bool) -> float:
+    """Kicks a city where the user gave none.
+
+    Hundreds of ants find by their number what kicks find one after another: on symmetric instances there are none.
+    Asymmetric tours have fewer moves, and what the search finds depends more on the start: there they pay.
+    """
+    return 0.0 if symmetric else 1.0
 
 
 @dataclass(frozen=True)
@@ -49,7 +56,7 @@ def search_plan(n: int, limits: DeviceLimits) -> SearchPlan:
 
 
 class Search:
-    """2-opt and Or-opt with neighbour lists (section 4.4, paper 001).
+    """2-opt and Or-opt with neighbour lists (section 4.4, paper 001); or-3opt where direction counts.
 
     ``reference`` (n, 2) are the tour neighbours in the shortest tour so far: around its edges the search need not
     look again. ``nothing_known`` (n, 2) stands for none. Memory is taken for m tours, and more when more come.
@@ -60,6 +67,7 @@ class Search:
         self._cities = cities
         self._how = how
         self._advice = advice
+        self._directed = not cities.instance.symmetric
         self.plan = search_plan(cities.n, device.limits)
         self._room = self.plan.memory(m)
         self.reference_length = np.inf
@@ -71,6 +79,7 @@ class Search:
             "NODE": node_type(self._cities.n),
             "OR_OPT": int(self._how.or_opt),
             "IN_SHARED": int(self.plan.in_shared),
+            "DIRECTED": int(self._directed),
         }
         kernels = {"neighbour_distances": CITIES + "PiP", "improve_tours": CITIES + "PPPiiiiiIIqPP"}
         return [Source("search/local_search.cu", definitions, kernels)]
@@ -124,7 +133,7 @@ class Search:
     @property
     def kicks(self) -> int:
         """Kicks that a tour gets."""
-        return self._how.number_of_kicks(self._cities.n, KICKS_A_CITY)
+        return self._how.number_of_kicks(self._cities.n, usual_kicks(not self._directed))
 
     def improve(self, key: int, tours: Any, m: int, kicks: int, reference: str = "reference") -> None:
         """Launch: tours (m, n) on the device become local optima, and get ``kicks``, which draw from ``key``."""
@@ -140,10 +149,10 @@ class Search:
             a["near"],
             a[reference],
             k,
-            min(k, SEARCH_NEIGHBOURS),
+            min(k, NEIGHBOURS_WITH_DIRECTION if self._directed else SEARCH_NEIGHBOURS),
             m,
             kicks,
-            max(1, min(how.longest_kick(), (n - 2) // 2)),
+            max(1, min(how.longest_kick(), (n - 2) // (3 if self._directed else 2))),
             *words(key),
             plan.tour_bytes,
             a.optional("searches"),

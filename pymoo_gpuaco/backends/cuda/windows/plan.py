@@ -14,9 +14,9 @@ from pymoo_gpuaco.candidates.quadrant import has_quadrants, quadrant_lists
 from pymoo_gpuaco.problems.instance import Instance
 from pymoo_gpuaco.problems.metrics import Metric
 
-WINDOWS_A_MULTIPROCESSOR = 28  # what its registers have room for
-CITIES_A_WINDOW = 40  # of a tour: windows have some 190 cities, they overlap and the best exchanges win
-MOST_TOURS, MOST_TOURS_OF_MANY, MANY = 64, 32, 3000
+WINDOWS_A_MULTIPROCESSOR = 28  # what its shared memory has room for (WINDOWS_RESIDENT of search.cu)
+CITIES_A_WINDOW = 80  # of a tour: windows have some 190 cities, they overlap and the best exchanges win
+MOST_TOURS, MOST_TOURS_OF_MANY, MANY = 128, 32, 3000
 
 _UNITS_A_NEAREST = 1024.0  # where distances are no whole numbers
 _MOST_UNITS = float(1 << 21)  # FARTHEST of units.cuh

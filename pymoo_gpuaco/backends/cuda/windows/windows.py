@@ -17,7 +17,7 @@ NEAR = 8  # neighbours a city that windows look at (NEAR of window.cuh)
 MOST_EDGES = 255  # of an exchange (MOST_EDGES of search.cu)
 _WARPS = 4  # windows a block
 _WINDOW_BYTES = {2: 7744, 3: 9792}  # sizeof(Window), by the axes of a city
-_COMMIT_THREADS = 512
+_COMMIT_THREADS = 1024  # a block a tour, and large instances have one tour
 
 
 @dataclass(frozen=True)
@@ -25,6 +25,7 @@ class Trials:
     """How the windows of a round make their trials; lengths in whole units of the search."""
 
     trials: int  # a window at most
+    looks: int = 1 << 30  # searches for a move after which a window begins no further trial
     all_queued: bool = False  # repair every city before the first trial: the tour is no local optimum yet
     longest: int = 50  # cities of a stretch that a kick moves
     walk: int = 12  # steps of the longest walks that gather a window's cities
@@ -69,7 +70,7 @@ class Windows:
     def sources(self) -> list[Source]:
         """Return the search and the commit."""
         cities = self._cities.definitions()
-        search = {"search_windows": CITIES + "fPiPPPiiIIiiiiiiiffiPPPPP"}
+        search = {"search_windows": CITIES + "fPiPPPiiIIiiiiiiiiffiPPPPP"}
         weigh = {"weigh_windows": CITIES + "PiPiPffffP"}
         commit = {
             "commit_exchanges": "iiPPPPPPPPPPPPPPPiPP",
@@ -229,6 +230,7 @@ class Windows:
             self.windows,
             *words(key),
             how.trials,
+            how.looks,
             how.guided,
             int(how.all_queued),
             how.longest,

@@ -1,4 +1,4 @@
-"""How a tour travels: as its cities, or as stretches of a tour that the receiver has, where that is less.
+"""How a tour is packed for its way: as its cities, or as stretches of a tour that the receiver has, where that is less.
 
 Good tours of one problem share most of their edges: what two islands do not share is a small part of a large tour.
 """
@@ -13,14 +13,14 @@ from numpy.typing import NDArray
 from pymoo_gpuaco.colony import checks
 
 
-class Parcel(TypedDict):
+class PackedTour(TypedDict):
     """A tour on its way; ``stretches`` tells what ``numbers`` are."""
 
     stretches: bool
     numbers: NDArray[np.int32]  # (n,) cities, or (s, 3): first position in the base, how many, +1 or -1
 
 
-def pack(tour: NDArray[np.int32], base: NDArray[np.int32] | None) -> Parcel:
+def pack(tour: NDArray[np.int32], base: NDArray[np.int32] | None) -> PackedTour:
     """Pack a tour (n,) for somebody who has the tour ``base`` (n,), or none of ours."""
     tour = np.ascontiguousarray(tour, np.int32)
     if base is not None:
@@ -30,13 +30,13 @@ def pack(tour: NDArray[np.int32], base: NDArray[np.int32] | None) -> Parcel:
     return {"stretches": False, "numbers": tour}
 
 
-def unpack(parcel: Parcel, base: NDArray[np.int32] | None, n: int) -> NDArray[np.int32]:
+def unpack(packed: PackedTour, base: NDArray[np.int32] | None, n: int) -> NDArray[np.int32]:
     """Return the tour (n,) int32 that ``pack`` was given, the base being the same.
 
     Raises ValueError where what has come is no tour of n cities, or needs a base and there is none.
     """
-    numbers = np.asarray(parcel["numbers"])
-    if not parcel["stretches"]:
+    numbers = np.asarray(packed["numbers"])
+    if not packed["stretches"]:
         return checks.permutations("the tour that has come", numbers.reshape(1, -1), n)[0].astype(np.int32)
     if base is None:
         raise ValueError("a difference has come, and the tour that it differs from is not here")

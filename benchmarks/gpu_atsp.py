@@ -1,0 +1,105 @@
+"""How good are tours of asymmetric instances, and how soon is the optimum found? GPUMMAS on either engine.
+
+    python benchmarks/gpu_atsp.py FOLDER [--seeds 3] [--backend cpu]
+
+FOLDER holds the TSPLIB files; instances that it lacks are left out. Below 100 cities a run has a second, from there on
+five, and it ends where it reaches the optimum: three seeds of twelve instances take at most 72 seconds.
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+import time
+from pathlib import Path
+from typing import Any
+
+from folder import problems_of
+from pymoo.core.termination import TerminateIfAny
+from pymoo.optimize import minimize
+from pymoo.termination.fmin import MinimumFunctionValueTermination
+from pymoo.termination.max_time import TimeBasedTermination
+from record import write
+from timed_runs import gap, run_for
+
+from pymoo_gpuaco import GPUMMAS, TSP
+
+INSTANCES = (
+    "br17", "ftv33", "ftv38", "p43", "ry48p", "ft53", "ftv55", "ft70", "ftv70", "kro124p", "ftv170", "rbg443",
+)  # fmt: skip
+FEW, SHORT, LONG = 100, 1.0, 5.0  # cities; seconds below as many, and from there on
+COLUMNS = (
+    "instance",
+    "cities",
+    "seconds",
+    "seeds",
+    "at the optimum",
+    "mean gap %",
+    "worst %",
+    "last better tour after s (median)",
+    "generations a second",
+)
+
+
+def climb(problem: TSP, seconds: float, seed: int, backend: str) -> tuple[float, float, float]:
+    """Gap in percent, seconds from the call to the last better tour, generations a second."""
+    best = [float("inf"), 0.0]
+    before = time.perf_counter()
+
+    def note(algorithm: Any) -> None:
+        length = float(algorithm.opt[0].F[0])
+        if length < best[0]:
+            best[:] = length, time.perf_counter() - before
+
+    ends = TerminateIfAny(MinimumFunctionValueTermination(problem.best_known), TimeBasedTermination(seconds))
+    result = minimize(problem, GPUMMAS(backend=backend), ends, seed=seed, callback=note)
+    assert result.F[0] == best[0]
+    generations = result.algorithm.n_gen
+    return gap(best[0], problem.best_known), best[1], generations / float(result.exec_time)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--only", nargs="+", default=list(INSTANCES))
+    parser.add_argument("--backend", choices=("cuda", "cpu"), default="cuda")
+    arguments = parser.parse_args()
+    rows = []
+    for name, problem in problems_of(arguments.folder, arguments.only).items():
+        run_for(problem, 0.1, 0, arguments.backend)  # compiles
+        seconds = SHORT if problem.n_cities < FEW else LONG
+        runs = [climb(problem, seconds, seed, arguments.backend) for seed in range(1, arguments.seeds + 1)]
+        gaps = [run[0] for run in runs]
+        rows.append(
+            [
+                name,
+                problem.n_cities,
+                seconds,
+                len(runs),
+                sum(g <= 0.0 for g in gaps),
+                round(statistics.mean(gaps), 3),
+                round(max(gaps), 3),
+                round(statistics.median(run[1] for run in runs), 2),
+                round(statistics.mean(run[2] for run in runs)),
+            ]
+        )
+        print(dict(zip(COLUMNS, rows[-1], strict=True)), flush=True)
+    on = "a GPU" if arguments.backend == "cuda" else "the CPU"
+    kind = "gpu" if arguments.backend == "cuda" else "cpu"
+    print(
+        write(
+            f"{kind}_atsp",
+            f"Asymmetric instances: GPUMMAS on {on}",
+            COLUMNS,
+            rows,
+            {"algorithm": "GPUMMAS()", "seeds": arguments.seeds},
+            ["A run ends where it reaches the optimum; times are counted from the call, set-up included."],
+        )
+    )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,93 @@
+// Or-3opt for asymmetric instances: two adjacent stretches of the tour change places and keep their direction.
+//
+// a -> [b .. e] -> [f .. c] -> d becomes a -> [f .. c] -> [b .. e] -> d, with f near a and d near e; all else as the CPU
+// engine does it (backends/cpu/directed_search.py). For any tour that has what moves.cuh asks for, and
+//
+//   neighbours, near, k, looked         lists by row
+//   position[city], wrap(p)             places
+//   turn(first, length)                 reverse so many cities from a place on; all lanes call it
+#pragma once
+
+#include "device/warp.cuh"
+#include "instance/metric.cuh"
+#include "search/moves.cuh"
+
+constexpr int STRETCHES = 4;  // kind of a move from x0 = a to x1 = f, and to x2 = d
+
+// Steps from city i on to city j along the tour.
+template <class Tour>
+__device__ __forceinline__ int steps(const Tour& t, int i, int j) {
+    return t.wrap(static_cast<int>(t.position[j]) - static_cast<int>(t.position[i]));
+}
+
+// What the first two of three edges are: a -> b and e -> f go, a -> f comes.
+struct Opening {
+    int a, b, f, e, to_a;
+    float removed, af;
+};
+
+template <class Tour>
+__device__ __forceinline__ Opening opening(const Tour& t, int a, int b, float ab, int f, float af) {
+    const int e = t.after(f, -1);
+    return Opening{a, b, f, e, steps(t, f, a), ab + distance(t.cities, e, f), af};
+}
+
+// The move that closes with e -> d, at distance ed; kind 0 where it does not shorten the tour.
+template <class Tour>
+__device__ __forceinline__ Move close_with(const Tour& t, const Opening& o, int d, float ed) {
+    Move move{0.0f, 0, o.a, o.f, d};
+    if (d == o.f || steps(t, o.f, d) > o.to_a) return move;
+    const int c = t.after(d, -1);
+    const float cd = distance(t.cities, c, d);
+    const float delta = o.af + ed + distance(t.cities, c, o.b) - o.removed - cd;
+    if (delta < -NOISE * (o.removed + cd)) {
+        move.delta = delta;
+        move.kind = STRETCHES;
+    }
+    return move;
+}
+
+// The best move that replaces the edge from a on, among every `ways`-th neighbour from `way` on.
+template <class Tour>
+__device__ __forceinline__ Move best_stretches(const Tour& t, int a, int b, float ab, int way, int ways) {
+    Move best{0.0f, 0, 0, 0, 0};
+    const size_t row = static_cast<size_t>(a) * t.k;
+    for (int r = way; r < t.looked; r += ways) {
+        const float af = t.near[row + r];
+        if (af >= ab) break;
+        const Opening o = opening(t, a, b, ab, t.neighbours[row + r], af);
+        const size_t row_e = static_cast<size_t>(o.e) * t.k;
+        for (int s = 0; s < t.looked; ++s) {
+            const float ed = t.near[row_e + s];
+            if (ed >= o.removed - af) break;
+            const Move move = close_with(t, o, t.neighbours[row_e + s], ed);
+            if (move.delta < best.delta) best = move;
+        }
+    }
+    return best;
+}
+
+// Let the stretches of a and b cities from place `first` on change places: both turned together, then each.
+template <class Tour>
+__device__ __forceinline__ void swap_stretches(Tour& t, int first, int a, int b) {
+    t.turn(first, a + b);
+    t.turn(first, b);
+    t.turn(t.wrap(first + b), a);
+}
+
+// Apply a move that all lanes hold. The longest of the two stretches and of the rest stays where it is.
+template <class Tour>
+__device__ __forceinline__ void apply_stretches(Tour& t, const Move& move) {
+    const int lane = lane_id(), b = t.after(move.x0, 1), e = t.after(move.x1, -1), c = t.after(move.x2, -1);
+    const int end = lane == 0 ? move.x0 : lane == 1 ? b : lane == 2 ? e : lane == 3 ? move.x1 : lane == 4 ? c : move.x2;
+    t.changes(end, lane < 6);
+    const int first = t.position[b], one = steps(t, b, e) + 1, two = steps(t, move.x1, c) + 1, rest = t.n() - one - two;
+    __syncwarp();
+    if (rest >= one && rest >= two) {
+        swap_stretches(t, first, one, two);
+    } else if (one >= two) {
+        swap_stretches(t, t.wrap(first + one), two, rest);
+    } else {
+        swap_stretches(t, t.wrap(first + one + two), rest, one);
+    }
+}

@@ -1,0 +1,63 @@
+"""Dask, where it is installed, and the client or address of it that a user gives."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+from pymoo_gpuaco._install import how_to_install
+
+
+def dask() -> Any:
+    """Return the module ``distributed``. Raises ImportError that says how to install it."""
+    try:
+        import distributed
+    except ImportError as error:
+        raise ImportError(
+            f"Islands need Dask ({error}); install it with: pip install 'dask[distributed]', or "
+            f"{how_to_install('islands')}"
+        ) from error
+    return distributed
+
+
+class Connection:
+    """A client of Dask, or the address of a scheduler. Copies share it, and a pickle keeps the address.
+
+    It has slots because pymoo's ``get_params`` walks every ``__dict__``, and a client's has no end.
+    """
+
+    __slots__ = ("address", "client")
+
+    def __init__(self, given: Any) -> None:
+        self.client: Any = None
+        if isinstance(given, str):
+            self.address = given
+            return
+        client_class = getattr(sys.modules.get("distributed"), "Client", ())
+        if not isinstance(given, client_class):
+            raise TypeError(
+                "client must be a dask.distributed.Client, the address of a scheduler such as "
+                f"'tcp://10.0.0.1:8786', or None, got {given!r}"
+            )
+        if given.asynchronous:
+            raise TypeError("client must not be asynchronous: pymoo waits for every generation")
+        self.client = given
+        self.address = str(given.scheduler.address) if given.scheduler else ""
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Connection:
+        return self
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Connection, (self.address,)
+
+    def __repr__(self) -> str:
+        return f"<{self.address}>"
+
+
+def pickled(thing: Any) -> bytes:
+    """Pickle for a worker; also what a script or a notebook has defined itself."""
+    dask()
+    import cloudpickle  # which comes with Dask
+
+    data: bytes = cloudpickle.dumps(thing)
+    return data

@@ -1,0 +1,54 @@
+"""One island as the process that leads the run knows it."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pymoo_gpuaco.islands.messages import Migrant, Order
+from pymoo_gpuaco.islands.packing import pack
+
+
+class Tour(NamedTuple):
+    """A tour and its objective."""
+
+    cities: NDArray[np.int32]  # (n,)
+    value: float
+
+
+@dataclass
+class Member:
+    """What is known of one island: what it has found, where it is, and the round that it is in."""
+
+    number: int
+    # as last reported
+    round: int = 0
+    best: Tour | None = None
+    state: bytes | None = None  # everything that it was after its last round, where that was asked for
+    # to be sent, and sent last, of other islands or from outside
+    migrants: list[Tour] = field(default_factory=list)
+    last_sent: NDArray[np.int32] | None = None
+    # streams of random numbers that it has begun, and whether the next round begins one
+    streams: int = 0
+    needs_stream: bool = True
+    # on a worker
+    worker: str = ""  # address, "" where it is on none
+    is_there: bool = False  # whether the worker was sent the island
+    is_moving: bool = False  # to a worker that has fewer islands
+    order: Order | None = None  # of the round on its way, or waiting for a worker
+    future: Any = None
+    failures: int = 0  # in a row
+
+    @property
+    def value(self) -> float:
+        """Objective of its best tour."""
+        return math.inf if self.best is None else self.best.value
+
+    def pack(self, tour: Tour) -> Migrant:
+        """Pack a tour for the island, which has its own best one."""
+        base = None if self.best is None else self.best.cities
+        return {"packed": pack(tour.cities, base), "value": tour.value}

@@ -1,0 +1,73 @@
+"""What the process that leads a run and its workers send each other.
+
+Messages are dictionaries of numbers, strings, arrays and bytes, so that two versions of this package can tell each
+other that they differ before anything is unpickled. An order says how long to search and brings tours of other islands;
+its report brings the island's best tour and what was built. Between rounds nothing is sent.
+"""
+
+from __future__ import annotations
+
+from typing import TypedDict
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pymoo_gpuaco.backends.protocol import Kind
+from pymoo_gpuaco.islands.packing import PackedTour
+
+
+class Migrant(TypedDict):
+    """A tour from another island."""
+
+    packed: PackedTour
+    value: float  # objective
+
+
+class Task(TypedDict):
+    """One round of an island: how long to search, and with what."""
+
+    key: int  # of the run's random numbers, in [0, 2**64)
+    stream: int | None  # number of the island's stream of random numbers, where one begins
+    migrants: list[Migrant]
+    generations: int | None  # after which the round ends, 0 to prepare alone
+    seconds: float | None  # after which no generation begins
+    left: float | None  # seconds after which a generation is cut short: the run's time is over
+    progress: float  # of the whole run, in [0, 1] or NaN
+    pace: float  # how much progress a second adds, or a generation where ``seconds`` is None
+    target: float | None  # objective at which the round ends
+    export: bool  # report everything that the island is
+
+
+class Order(Task):
+    """A task with what it takes to find the island."""
+
+    version: str
+    run: str
+    session: str  # name under which rounds are told to stop
+    island: int
+    neighbours: int  # islands on this host, itself among them
+    round: int  # the last that the island has finished
+
+
+class Start(TypedDict):
+    """What an island is begun with on a worker; it travels beside the order, for it may be large."""
+
+    colony: bytes  # pickled (colony, problem)
+    state: bytes | None  # of an island that goes on where another worker left it
+    base: NDArray[np.int32] | None  # the tour that packed tours differ from
+
+
+class Report(TypedDict):
+    """What an island has done."""
+
+    island: int
+    missing: bool  # the island is not on this worker, or not at this round: it must be begun there
+    kind: Kind  # of engine
+    patience: int  # see ``TourAlgorithm.patience``
+    packed: PackedTour | None  # best tour so far
+    value: float  # its objective
+    other_objective: bool  # whether that is something else than the length
+    built: int  # tours of this round
+    generations: int
+    seconds: float  # that the round took on the worker
+    state: bytes | None

@@ -1,0 +1,268 @@
+"""Rounds on their way: sent to workers, waited for, and sent again where a worker or a report is lost."""
+
+from __future__ import annotations
+
+import logging
+import queue
+import threading
+import time
+import uuid
+import weakref
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from pymoo_gpuaco._version import __version__
+from pymoo_gpuaco.islands import placement, worker
+from pymoo_gpuaco.islands.cluster import Cluster
+from pymoo_gpuaco.islands.connection import dask
+from pymoo_gpuaco.islands.member import Member
+from pymoo_gpuaco.islands.messages import Order, Report, Start, Task
+
+_log = logging.getLogger("pymoo_gpuaco")
+
+LOOK = 0.25  # seconds between looks at the workers
+MOST_FAILURES = 3  # of an island in a row: then its error ends the run
+TRANSFER = 10.0  # seconds within which a finished report, or what an island begins with, must have come
+TELLING = 0.3  # seconds that are given to the news of an end
+
+
+class Rounds:
+    """The rounds of all islands on one cluster.
+
+    Parameters
+    ----------
+    cluster : closed with this object.
+    members : the islands; each is put on a worker.
+    colony : pickled (colony, problem).
+    run : name of the run, under which workers hold its islands.
+    """
+
+    def __init__(self, cluster: Cluster, members: Sequence[Member], colony: bytes, run: str) -> None:
+        self.cluster = cluster
+        self.members = members
+        self.without_workers = False  # whether there was none at the last look
+        self._colony = colony
+        self._run = run
+        self._session = uuid.uuid4().hex
+        self._ended: queue.SimpleQueue[_Ended] = queue.SimpleQueue()
+        self._looked = time.monotonic()
+        self._close = weakref.finalize(self, cluster.close)
+        for member in members:
+            member.is_moving, member.last_sent = False, None
+            self._place(member)
+
+    @property
+    def are_underway(self) -> bool:
+        """Whether a round is on its way, or waits for a worker."""
+        return any(member.order is not None for member in self.members)
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether a round has ended whose report was not taken."""
+        return not self._ended.empty()
+
+    # ---- to workers
+
+    def send(self, member: Member, task: Task) -> None:
+        """Submit a round to the island's worker; one that has not got the island is sent it too."""
+        member.future, member.order = None, self._order(member, task)
+        start = None
+        if member.worker and not member.is_there:
+            start = self._send_start(member)
+        if not member.worker:
+            return  # until one is there
+        member.future = self.cluster.client.submit(
+            worker.run_round,
+            member.order,
+            start,
+            workers=[member.worker],
+            pure=False,
+            key=f"island-{member.number}-{uuid.uuid4().hex}",
+        )
+        member.future.add_done_callback(_Tell(self._ended, member.number))
+
+    def _order(self, member: Member, task: Task) -> Order:
+        stream, migrants = task["stream"], task["migrants"]
+        if member.needs_stream and task["generations"] != 0 and stream is None:
+            member.streams += 1  # a stream that began again would make the same search again
+            stream = member.streams
+            if member.best is not None:
+                migrants = [member.pack(member.best), *migrants]
+        return {
+            **task,
+            "stream": stream,
+            "migrants": migrants,
+            "version": __version__,
+            "run": self._run,
+            "session": self._session,
+            "island": member.number,
+            "neighbours": placement.neighbours(member, self.members),
+            "round": member.round,
+        }
+
+    def _send_start(self, member: Member) -> Any:
+        """Send the worker what an island begins with; where the worker has died, the island is on none."""
+        base = None if member.best is None else member.best.cities
+        start: Start = {"colony": self._colony, "state": member.state, "base": base}
+        try:
+            (sent,) = self.cluster.client.scatter(
+                [start], workers=[member.worker], hash=False, timeout=TRANSFER
+            )
+        except (KeyError, OSError, TimeoutError, dask().TimeoutError) as error:
+            # another worker is chosen when workers are looked after
+            _log.info("islands: %s could not be sent island %d: %r", member.worker, member.number, error)
+            member.worker = ""
+            return None
+        member.is_there = True
+        return sent
+
+    def _send_again(self, member: Member) -> None:
+        """The round on its way is lost: the island begins it again, as it was before."""
+        assert member.order is not None
+        _leaves_worker(member)
+        self.send(member, member.order)
+
+    # ---- reports
+
+    def wait(self, until: float | None) -> list[Report]:
+        """Wait for a report for a moment, at most until ``time.monotonic()`` shows ``until``; look after the workers.
+
+        Raises ConnectionError if the scheduler is gone, and the error of an island that fails again and again.
+        """
+        if time.monotonic() - self._looked >= LOOK:
+            self._look()
+        timeout = LOOK if until is None else min(LOOK, max(0.0, until - time.monotonic()))
+        try:
+            number, future = self._ended.get(timeout=timeout)
+        except queue.Empty:
+            return []
+        member = self.members[number]
+        if future is not member.future:
+            return []  # of a round that was given up
+        try:
+            report: Report = future.result(timeout=TRANSFER)
+        except Exception as error:
+            self._failed(member, error)
+            return []
+        if report["missing"]:
+            self._send_again(member)
+            return []
+        member.order = member.future = None
+        member.failures = 0
+        if report["generations"] > 0:
+            member.needs_stream = False
+        return [report]
+
+    def _look(self) -> None:
+        """Find islands whose workers are gone other ones."""
+        self._looked = time.monotonic()
+        workers = self.cluster.look()
+        if not workers and not self.without_workers:
+            _log.warning("islands: there is no worker; the run waits for one")
+        self.without_workers = not workers
+        for member in self.members:
+            if member.worker in workers or (not member.worker and not workers):
+                continue
+            lost = member.worker
+            self._place(member)
+            if lost:
+                _log.warning(
+                    "islands: worker %s is gone; island %d goes on from round %d %s",
+                    lost,
+                    member.number,
+                    member.round,
+                    f"on {member.worker}" if member.worker else "when there is a worker",
+                )
+            if member.order is not None:
+                self._send_again(member)
+
+    def _failed(self, member: Member, error: Exception) -> None:
+        """A round has raised, or its report is lost: try again, some times."""
+        if member.worker not in self.cluster.look():
+            self._look()
+            return
+        member.failures += 1
+        assert member.order is not None
+        if member.order["generations"] == 0 or member.failures > MOST_FAILURES:
+            raise error
+        _log.warning(
+            "islands: island %d has failed on %s and goes on from round %d: %s: %s",
+            member.number,
+            member.worker,
+            member.round,
+            type(error).__name__,
+            error,
+        )
+        self._send_again(member)
+
+    # ---- where islands are
+
+    def _place(self, member: Member) -> None:
+        member.worker = placement.emptiest(member, self.members, self.cluster.workers)
+        _leaves_worker(member)
+
+    def is_crowded(self, member: Member) -> bool:
+        """Whether the island would do better on another worker."""
+        return placement.is_crowded(member, self.members, self.cluster.workers)
+
+    def move(self, member: Member) -> None:
+        """Put an island that rests between two rounds on the worker that has the fewest."""
+        _log.info("islands: island %d moves away from %s", member.number, member.worker)
+        self._drop(member)
+        self._place(member)
+
+    def _drop(self, member: Member) -> None:
+        """Let the worker drop an island, behind whatever it is doing."""
+        client = self.cluster.client
+        task = client.submit(worker.forget, self._run, member.number, workers=[member.worker], pure=False)
+        dask().fire_and_forget(task)
+
+    # ---- the end
+
+    def close(self) -> None:
+        """Leave the cluster: rounds on their way end, and what was started for this run is closed."""
+        try:
+            if self.cluster.client.status == "running" and not self.cluster.is_own:
+                self._leave()
+        finally:
+            self._close()
+            for member in self.members:
+                member.future, member.order, member.worker = None, None, ""
+
+    def _leave(self) -> None:
+        """Let workers that live on end their rounds soon, and drop the islands."""
+        telling = threading.Thread(
+            target=self.cluster.client.run,
+            args=(worker.stop, self._session),
+            kwargs={"on_error": "ignore"},
+            daemon=True,
+        )
+        telling.start()
+        telling.join(TELLING)  # a worker that does not answer keeps nobody
+        for member in self.members:
+            if member.is_there:
+                self._drop(member)
+
+
+def _leaves_worker(member: Member) -> None:
+    """The next round begins the island on its worker, from its state or, without one, from its best tour alone."""
+    member.is_there = False
+    member.needs_stream = member.state is None
+
+
+class _Ended(NamedTuple):
+    """A round has ended, well or not."""
+
+    number: int  # of the island
+    future: Any
+
+
+class _Tell:
+    """Called by Dask's own thread when a round has ended; it holds nothing that a run would be kept alive by."""
+
+    def __init__(self, ended: queue.SimpleQueue[_Ended], number: int) -> None:
+        self.ended = ended
+        self.number = number
+
+    def __call__(self, future: Any) -> None:
+        self.ended.put(_Ended(self.number, future))

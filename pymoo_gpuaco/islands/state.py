@@ -1,0 +1,59 @@
+"""Islands as arrays and back, for copies and files."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from pymoo_gpuaco.backends.state import State, stored, stored_integers, stored_tours
+from pymoo_gpuaco.colony import checks
+from pymoo_gpuaco.islands.best import BestTour
+from pymoo_gpuaco.islands.member import Member, Tour
+
+
+def exported(key: int, best: BestTour, members: Sequence[Member], whole: bool) -> State:
+    """Return the islands after their last rounds: the run's key, tours and, where ``whole``, all that they are.
+
+    A tour that is not there yet is a row of zeros, and its objective infinite.
+    """
+    none = Tour(np.zeros(best.instance.n, np.int32), math.inf)
+    tours = [none if tour is None else tour for tour in (best.tour, *(member.best for member in members))]
+    state: State = {
+        "key": np.array([key], np.uint64),
+        "best": tours[0].cities[None],
+        "tours": np.array([tour.cities for tour in tours[1:]]),
+        "values": np.array([tour.value for tour in tours]),
+        "rounds": np.array([[member.round, member.streams] for member in members], np.int64),
+        "by_objective": np.array([best.by_objective], np.int64),
+    }
+    for member in members:
+        if member.state is not None and whole:
+            state[f"island {member.number}"] = np.frombuffer(member.state, np.uint8)
+    return state
+
+
+def restored(state: State, best: BestTour, members: Sequence[Member]) -> int:
+    """Fill ``best`` and as many members as were exported; return the run's key.
+
+    Raises ValueError, before anything changes, for a state of another number of islands or cities.
+    """
+    n, k = best.instance.n, len(members)
+    key = stored(state, "key", (1,))
+    best_tour = stored_tours(state, "best", 1, n)
+    tours = stored_tours(state, "tours", k, n)
+    values = checks.finite("state['values']", stored(state, "values", (k + 1,)), infinity=True)
+    rounds = stored_integers(state, "rounds", (k, 2), 0, 2**62, np.int64)
+    by_objective = stored_integers(state, "by_objective", (1,), 0, 1)
+    found = [
+        Tour(cities, float(value)) if cities.any() else None
+        for cities, value in zip((*best_tour, *tours), values, strict=True)
+    ]
+    best.tour, best.by_objective = found[0], bool(by_objective[0])
+    for member in members:
+        member.best = found[member.number + 1]
+        member.round, member.streams = (int(count) for count in rounds[member.number])
+        everything = state.get(f"island {member.number}")
+        member.state = None if everything is None else np.asarray(everything, np.uint8).tobytes()
+    return int(key[0])

@@ -1,0 +1,106 @@
+"""What Dask runs on a worker, and which islands the worker holds.
+
+An order names the round that it expects the island to have finished. A worker that has no such island reports it
+missing, and is sent what it begins with.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import threading
+import time
+from collections import deque
+
+from pymoo_gpuaco._version import __version__
+from pymoo_gpuaco.backends.cpu.threads import thread_count
+from pymoo_gpuaco.islands.island import Island
+from pymoo_gpuaco.islands.messages import Order, Report, Start
+
+# Seconds after which an island that nobody asks for is dropped: its run was killed. One that is asked for later is sent
+# again.
+IDLE = 600.0
+_THREADS = "PYMOO_GPUACO_THREADS"
+
+_held: dict[tuple[str, int], Island] = {}  # by run and number
+_lock = threading.Lock()  # of ``_held``
+_stopped: deque[str] = deque(maxlen=1000)  # sessions
+_threads: str | None = None  # what the last run has set
+
+
+class VersionMismatch(RuntimeError):
+    """A worker runs another version of this package than the run that it works for."""
+
+
+def run_round(order: Order, start: Start | None = None) -> Report:
+    """Make a round of an island; ``start`` begins it here.
+
+    Raises VersionMismatch where the run's package is of another version, and what the colony raises.
+    """
+    if order["version"] != __version__:
+        raise VersionMismatch(
+            f"this worker has pymoo_gpuaco {__version__}, and the run has {order['version']}: "
+            "install the same version on all hosts"
+        )
+    key = (order["run"], order["island"])
+    _drop_idle()
+    if start is None:
+        island = _held.get(key)
+    else:
+        forget(*key)  # before its successor takes memory of the device
+        _share_cores(order["neighbours"])
+        island = Island(start, order["round"])
+        with _lock:
+            _held[key] = island
+    if island is None:
+        return _missing(order)
+    with island.lock:
+        return island.search(order, _stopped) if island.round == order["round"] else _missing(order)
+
+
+def stop(session: str) -> None:
+    """Let the rounds of a session end after the generation that they are in."""
+    _stopped.append(session)
+
+
+def forget(run: str, number: int) -> None:
+    """Drop an island, and the memory of its device with it."""
+    with _lock:
+        _held.pop((run, number), None)
+
+
+def version() -> str:
+    """The version of this package where this is called."""
+    return __version__
+
+
+def _drop_idle() -> None:
+    now = time.monotonic()
+    with _lock:
+        for key, island in list(_held.items()):
+            if now - island.used > IDLE and not island.lock.locked():
+                del _held[key]
+
+
+def _missing(order: Order) -> Report:
+    return {
+        "island": order["island"],
+        "missing": True,
+        "kind": "cpu",
+        "patience": 0,
+        "packed": None,
+        "value": math.inf,
+        "other_objective": False,
+        "built": 0,
+        "generations": 0,
+        "seconds": 0.0,
+        "state": None,
+    }
+
+
+def _share_cores(islands: int) -> None:
+    """Let islands here use their share of the cores, unless this process's environment says how many threads."""
+    global _threads
+    if os.environ.get(_THREADS) == _threads:
+        os.environ.pop(_THREADS, None)
+        _threads = os.environ[_THREADS] = str(max(1, thread_count() // islands))
