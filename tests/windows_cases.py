@@ -17,7 +17,7 @@ from pymoo_gpuaco.problems import TSP
 from pymoo_gpuaco.problems.instance import as_instance
 from tests import emulator
 
-FOUND = np.dtype([("gain", "f8"), ("edges", "i4"), ("first", "i4")])  # Found of search.cu
+FOUND = np.dtype([("gain", "f8"), ("edges", "i4"), ("first", "i4")])  # Found of found.cuh
 
 
 @pytest.fixture(scope="session")

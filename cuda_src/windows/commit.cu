@@ -6,6 +6,7 @@
 // the weakest exchange that touches each but the largest is dropped. pymoo_gpuaco/exchange/commit.py does the same on the
 // host, one exchange after another; the result is the same.
 #include "device/warp.cuh"
+#include "windows/found.cuh"
 
 #ifndef THREADS
 #define THREADS 512  // a block of commit_exchanges
@@ -15,11 +16,6 @@ constexpr int GENTLE_ROUNDS = 12;
 
 constexpr unsigned long long TAKEN = ~0ull;
 constexpr int END = -1;  // of the list that begins with end 0
-
-struct __align__(16) Found {
-    double gain;
-    int edges, first;
-};
 
 enum State : unsigned char { OPEN, ACCEPTED, LEFT };
 

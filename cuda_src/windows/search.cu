@@ -4,6 +4,7 @@
 // "Improving Ant Colony Optimization efficiency for solving large TSP instances", Applied Soft Computing 120 (2022)).
 // A window makes some trials one after another; what leaves it is an exchange: edges out, as many edges in.
 #include "windows/cut.cuh"
+#include "windows/found.cuh"
 #include "windows/lin_kernighan.cuh"
 
 #ifndef WARPS
@@ -13,12 +14,6 @@
 #define WINDOWS_RESIDENT 28  // windows that a multiprocessor holds: as many as its shared memory
 #endif
 constexpr int MOST_EDGES = 255;  // of an exchange: a window has no more
-
-// What a window found: ``edges`` edges out and as many in, from number ``first`` on in the lists of all.
-struct __align__(16) Found {
-    double gain;  // exact, by the instance's own metric
-    int edges, first;
-};
 
 // A double bridge: three adjacent stretches b, c, d of the path, from its start on, are laid in the order d, c, b. No
 // 3-opt move undoes it. False if an edge that would go is tied. All lanes.

@@ -1,7 +1,6 @@
 // What draws an ant of a window to a candidate: tau^alpha eta^beta, eta = 1 / distance in units of the nearest one.
 #include "instance/metric.cuh"
-
-constexpr int NEAR = 8;  // as in window.cuh
+#include "windows/near.cuh"
 
 extern "C" __global__ void weigh_windows(
     CITIES_PARAMETERS, const int* near, int lists,  // (lists, n, NEAR)

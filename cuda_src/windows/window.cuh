@@ -5,13 +5,13 @@
 // a window is a small tour of its own, and any shorter one of it is a shorter tour of everything.
 #pragma once
 
+#include "windows/near.cuh"
 #include "windows/units.cuh"
 #include "device/philox.cuh"
 #include "device/warp.cuh"
 
 constexpr int WINDOW = 255;      // most cities of a window: their numbers are bytes
 constexpr int SLOTS = 256 / 32;  // places a lane
-constexpr int NEAR = 8;          // neighbours a city
 constexpr int MOST_RUNS = 64;
 constexpr int NONE = 255;        // a neighbour that is not in the window, an end that is not tied
 

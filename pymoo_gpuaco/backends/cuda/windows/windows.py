@@ -13,7 +13,7 @@ from pymoo_gpuaco.backends.cuda.device import Device, Source, words
 from pymoo_gpuaco.backends.cuda.instance.cities import CITIES, Cities
 from pymoo_gpuaco.backends.keys import key_of_part
 
-NEAR = 8  # neighbours a city that windows look at (NEAR of window.cuh)
+NEAR = 8  # neighbours a city that windows look at (NEAR of near.cuh)
 MOST_EDGES = 255  # of an exchange (MOST_EDGES of search.cu)
 _WARPS = 4  # windows a block
 _WINDOW_BYTES = {2: 7744, 3: 9792}  # sizeof(Window), by the axes of a city

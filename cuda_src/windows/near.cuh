@@ -1,0 +1,4 @@
+// How many neighbours of each city windows know.
+#pragma once
+
+constexpr int NEAR = 8;
