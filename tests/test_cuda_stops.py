@@ -15,6 +15,7 @@ from pymoo_gpuaco.backends.cuda import slices as plans
 from pymoo_gpuaco.backends.cuda.climbers import CudaClimbers
 from pymoo_gpuaco.backends.cuda.device import DeviceLimits
 from pymoo_gpuaco.backends.cuda.engine import CudaColony, default_ants
+from pymoo_gpuaco.backends.cuda.search import by_windows
 from pymoo_gpuaco.backends.cuda.slices import Slices, slices
 from pymoo_gpuaco.backends.keys import key_of_part
 from pymoo_gpuaco.colony.parameters import ColonyParameters
@@ -148,6 +149,33 @@ def test_asymmetric_tours_are_cut_between_their_kicks():
     # the first ants had the first of seven launches of kicks
     assert (lengths[:TOGETHER] >= other.lengths()[:TOGETHER]).all()
     assert lengths[:TOGETHER].mean() > other.lengths()[:TOGETHER].mean()
+
+
+@pytest.mark.usefixtures("device")
+def test_window_search_is_cut_between_its_rounds(monkeypatch):
+    def engine() -> CudaColony:
+        return colony(cloud(N), "cuda", n_ants=M, local_search=LocalSearch("windows", kicks=9.0))
+
+    first, other, late, plain = (
+        engine(),
+        engine(),
+        engine(),
+        colony(cloud(N), "cuda", n_ants=M, local_search=LocalSearch()),
+    )
+    assert not first.works_ahead
+    first.stop_at(time.monotonic() + HOURS)
+    assert np.array_equal(first.construct(1), other.construct(1))
+    rounds: list[int] = []
+    windows = late._search._windows
+    search = windows.search
+    monkeypatch.setattr(windows, "search", lambda key, how: (rounds.append(key), search(key, how)))
+    late.stop_at(time.monotonic() - 1.0)
+    tours = whole(late, late.construct(1))
+    assert len(rounds) == by_windows.ROUNDS_AT_ONCE < len(late._search._rounds)
+    assert late.n_built == M
+    lengths = cloud(N).tour_lengths(tours)
+    assert (lengths <= plain.construct(1)).all()  # what 2-opt and Or-opt have left
+    assert lengths.sum() >= other.lengths().sum()
 
 
 @pytest.mark.usefixtures("cut")

@@ -47,7 +47,8 @@ def default_ants(n: int, parameters: ColonyParameters, limits: DeviceLimits) -> 
 class CudaColony:
     """``AheadEngine`` and ``Stoppable`` on one CUDA device.
 
-    Only a generation that may be long ends early, between two of the launches that it is cut into, see ``slices``.
+    Only a generation that may be long ends early, between two of the launches that it is cut into, see ``slices``, or
+    between rounds of window search.
 
     Parameters
     ----------
@@ -110,7 +111,7 @@ class CudaColony:
         self._rescued: tuple[NDArray[np.int32], float] | None = None
         # ants of ACS change the trails; and who waits between launches does so in ``construct``
         self.works_ahead = False
-        cut = self._slices.several(m)
+        cut = self._slices.several(m) or (search is not None and search.in_windows)
         if isinstance(self.trails, Trails) and parameters.selection != ACS and not cut:
             with self.device.working():
                 self.works_ahead = self.trails.make_room_to_hold()
@@ -199,7 +200,7 @@ class CudaColony:
         for turn, kicks in enumerate(launches):
             if turn > 0 and self._late():
                 break
-            self._search.improve(key_of_part(key, number + turn), tours, ants, kicks)
+            self._search.improve(key_of_part(key, number + turn), tours, ants, kicks, late=self._late)
             self._home = first + ants
 
     # ---- Stoppable

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,6 +19,11 @@ from pymoo_gpuaco.colony.parameters import NEIGHBOURS_WITH_DIRECTION, LocalSearc
 SEARCH_NEIGHBOURS = 16
 LOG_BYTES = 96 * 8  # LOG_CAPACITY of local_search.cu
 BLOCKS_A_MULTIPROCESSOR = 16  # where tours lie in global memory
+
+
+def never() -> bool:
+    """Say that there is time."""
+    return False
 
 
 def usual_kicks(symmetric: bool) -> float:
@@ -135,8 +141,19 @@ class Search:
         """Kicks that a tour gets."""
         return self._how.number_of_kicks(self._cities.n, usual_kicks(not self._directed))
 
-    def improve(self, key: int, tours: Any, m: int, kicks: int, reference: str = "reference") -> None:
-        """Launch: tours (m, n) on the device become local optima, and get ``kicks``, which draw from ``key``."""
+    def improve(
+        self,
+        key: int,
+        tours: Any,
+        m: int,
+        kicks: int,
+        reference: str = "reference",
+        late: Callable[[], bool] = never,
+    ) -> None:
+        """Launch: tours (m, n) on the device become local optima, and get ``kicks``, which draw from ``key``.
+
+        A search of many launches asks ``late`` between them, which may wait for those before; True ends it there.
+        """
         self.make_room(m)  # the memory has gone where it could not grow
         a, plan, how = self._device.arrays, self.plan, self._how
         n, k = self._cities.n, self._cities.instance.k
