@@ -8,11 +8,24 @@ from typing import Any
 from pymoo.util.display.column import Column
 from pymoo.util.display.output import Output
 
+from pymoo_gpuaco.backends import CountsTrials
+
 MOST_CITIES_TO_PROVE = 12_000
 
 
+def speed(algorithm: Any, tours: int, elapsed: float) -> tuple[str, float]:
+    """What a colony makes, and how many a second: trials (a kick and its repair) of focused ants, else tours.
+
+    ``tours`` were built in ``elapsed`` seconds > 0.
+    """
+    engine = algorithm.engine
+    if isinstance(engine, CountsTrials):
+        return "trials/s", engine.n_trials / elapsed
+    return "tours/s", tours / elapsed
+
+
 class ColonyOutput(Output):
-    """Generation, tours built, best length, gap, this generation's best, tours a second.
+    """Generation, tours built, best length, gap, this generation's best, tours a second or trials of focused ants.
 
     The gap is that to the best known length; where there is none, to the proven lower bound, which the best tour may be
     well above even if it is optimal (0.7 % on random cities), up to `MOST_CITIES_TO_PROVE` cities.
@@ -24,7 +37,7 @@ class ColonyOutput(Output):
         self.best = Column("best", width=12)
         self.gap = Column("gap %", width=8)
         self.iteration = Column("iteration", width=12)
-        self.speed = Column("tours/s", width=9)
+        self.speed = Column("tours/s", width=10)
         self.columns += [self.best, self.gap, self.iteration, self.speed]
 
     def _proven(self, algorithm: Any) -> float | None:
@@ -43,5 +56,6 @@ class ColonyOutput(Output):
         self.best.set(f"{best:.10g}")
         self.gap.set(f"{100.0 * (best / known - 1.0):.3f}" if known else None)
         self.iteration.set(f"{float(algorithm.pop.get('F').min()):.10g}")
-        elapsed = time.time() - algorithm.start_time
-        self.speed.set(f"{algorithm.evaluator.n_eval / elapsed:.0f}" if elapsed > 0 else None)
+        elapsed = max(time.time() - algorithm.start_time, 1e-9)
+        self.speed.name, rate = speed(algorithm, algorithm.evaluator.n_eval, elapsed)
+        self.speed.set(f"{rate:.0f}")

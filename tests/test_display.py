@@ -11,7 +11,7 @@ from pymoo.util.display.output import Output
 from pymoo.util.display.single import SingleObjectiveOutput
 
 from pymoo_gpuaco import GPUMMAS, TSP, ColonyOutput, GPU2OptIHC
-from pymoo_gpuaco.display import MOST_CITIES_TO_PROVE
+from pymoo_gpuaco.display import MOST_CITIES_TO_PROVE, speed
 from tests.algorithm_cases import M, cities, every_algorithm, run_to_end, shorten_climbs, small
 
 # where no best length is known, the gap is that to the proven lower bound
@@ -48,6 +48,22 @@ def test_verbose_prints_a_header_and_a_row_for_each_generation(cls, place, capsy
     if cls is not GPU2OptIHC:
         assert [row[1] for row in printed] == [str(M), str(2 * M), str(3 * M)]
     assert float(printed[-1][2]) == res.F[0]
+
+
+def test_focused_ants_tell_trials_a_second(capsys):
+    res = minimize(cities(30), GPUMMAS(backend="cpu"), ("n_gen", 3), seed=1, verbose=True)
+    header, *printed = rows(capsys.readouterr().out)
+    assert header == [*HEADER[:-1], "trials/s"]
+    assert all(int(row[-1]) > 0 for row in printed)
+    # two tours, and 2048 trials on both together in a generation
+    assert res.algorithm.engine.n_trials == 3 * 2048
+    name, rate = speed(res.algorithm, 5, 2.0)
+    assert (name, rate) == ("trials/s", 3 * 1024.0)
+
+
+def test_whole_tours_are_told_a_second():
+    res = minimize(cities(9), GPUMMAS(construction="full", n_ants=4, backend="cpu"), ("n_gen", 1), seed=1)
+    assert speed(res.algorithm, 5, 2.0) == ("tours/s", 2.5)
 
 
 @every_algorithm

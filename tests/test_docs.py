@@ -9,6 +9,7 @@ import subprocess
 import sys
 import textwrap
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -156,7 +157,8 @@ def test_every_environment_variable_is_described():
 
 def test_the_readme_shows_the_real_output():
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    assert cli.Progress.HEADER in readme
+    focused = SimpleNamespace(engine=SimpleNamespace(n_trials=0))
+    assert cli.Progress.header(focused) in readme
     assert 'minimize(load_tsp("pcb442"), GPUMMAS(), ("n_gen", 200), seed=1, verbose=True)' in readme
     assert "make solve" in readme
     assert "make test" in readme

@@ -18,6 +18,7 @@ from pymoo_gpuaco.backends import (
     Accepts,
     Builder,
     ColonyEngine,
+    CountsTrials,
     FollowsProgress,
     Improver,
     Rests,
@@ -97,13 +98,32 @@ class TestFocused:
 
     def test_roles_and_kind(self, backend):
         engine = focused(cloud(9), backend)
-        roles = ColonyEngine, Builder, Improver, Trails, Stateful, Accepts, FollowsProgress, Stoppable
+        roles = (
+            ColonyEngine,
+            Builder,
+            Improver,
+            Trails,
+            Stateful,
+            Accepts,
+            FollowsProgress,
+            Stoppable,
+            CountsTrials,
+        )
         for role in roles:
             assert isinstance(engine, role)
         assert engine.kind == backend
         assert engine.n_ants >= 1
         engine.construct(1)
         assert engine.n_built >= 1
+
+    def test_trials_are_counted(self, backend):
+        engine = focused(cloud(60, 3), backend)
+        counts = [engine.n_trials]
+        for key in range(3):
+            engine.construct(key)
+            counts.append(engine.n_trials)
+        assert counts[0] == 0
+        assert counts == sorted(set(counts))  # more in every generation
 
     def test_the_greedy_tour_begins_where_it_is_told(self, backend):
         problem = cloud(40, 2)

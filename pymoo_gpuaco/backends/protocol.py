@@ -181,6 +181,13 @@ class Rests(Protocol):
 
 
 @runtime_checkable
+class CountsTrials(Protocol):
+    """Changes few tours in many trials, each a kick and its repair, rather than building tours."""
+
+    n_trials: int  # since the engine was made
+
+
+@runtime_checkable
 class ColonyEngine(Engine, Builder, Improver, Trails, Stateful, Accepts, Protocol):
     """A colony of m ants over n cities (all algorithms but GPU2OptIHC)."""
 

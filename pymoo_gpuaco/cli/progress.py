@@ -7,6 +7,8 @@ from typing import Any, TextIO
 
 from pymoo.core.callback import Callback
 
+from pymoo_gpuaco.display import speed
+
 
 class Progress(Callback):
     """A line of progress every so many seconds, the first generation's among them.
@@ -17,8 +19,6 @@ class Progress(Callback):
     every : seconds between two lines.
     """
 
-    HEADER = f"{'time s':>7}  {'generation':>10}  {'tours':>9}  {'best':>12}  {'gap %':>8}  {'tours/s':>8}"
-
     def __init__(self, to: TextIO | None, every: float = 2.0) -> None:
         super().__init__()
         self.to = to
@@ -28,6 +28,12 @@ class Progress(Callback):
         self._last = -float("inf")
         self._printed = 0
 
+    @staticmethod
+    def header(algorithm: Any) -> str:
+        """What stands above the lines."""
+        name, _ = speed(algorithm, 0, 1.0)
+        return f"{'time s':>7}  {'generation':>10}  {'tours':>9}  {'best':>12}  {'gap %':>8}  {name:>9}"
+
     def line(self, algorithm: Any) -> str:
         """Read the algorithm's state."""
         elapsed = max(time.time() - algorithm.start_time, 1e-9)
@@ -35,8 +41,8 @@ class Progress(Callback):
         known = algorithm.problem.best_known
         gap = f"{100.0 * (best / known - 1.0):8.3f}" if known else f"{'-':>8}"
         tours = algorithm.evaluator.n_eval
-        speed = (tours - self.tours_before) / elapsed
-        return f"{elapsed:7.1f}  {self.generation:10d}  {tours:9d}  {best:12.10g}  {gap}  {speed:8.0f}"
+        _, rate = speed(algorithm, tours - self.tours_before, elapsed)
+        return f"{elapsed:7.1f}  {self.generation:10d}  {tours:9d}  {best:12.10g}  {gap}  {rate:9.0f}"
 
     def _update(self, algorithm: Any) -> None:
         self.generation = int(algorithm.n_iter)

@@ -77,7 +77,7 @@ def _run(job: Job, name: str, problem: TSP, seed: int) -> None:
                 algorithm.prepare()
         setup = time.time() - before
         where = "CPU" if algorithm.engine.kind == "cpu" else "GPU"
-        job.print(f"ready on the {where} after {setup:.1f} s\n{Progress.HEADER}")
+        job.print(f"ready on the {where} after {setup:.1f} s\n{progress.header(algorithm)}")
         result = algorithm.run()
         stopped = termination.reason or "the end"
     except KeyboardInterrupt as stop:

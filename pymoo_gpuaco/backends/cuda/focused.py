@@ -125,6 +125,7 @@ class CudaFocused:
         self._best_length = math.inf
         self._start = greedy_tour(instance)
         self._rounds = 0  # of the last generation
+        self.n_trials = 0  # see ``CountsTrials``
         self._moment: float | None = None
         self._interrupted = False
         weakref.finalize(self, self._alpha.stop)
@@ -177,6 +178,7 @@ class CudaFocused:
                 self.device.mark()
                 self.device.wait()
             self._measure()
+            self.n_trials = int(self.windows.statistics()[0])
         self._interrupted = False
         return self._tours.lengths.copy()
 

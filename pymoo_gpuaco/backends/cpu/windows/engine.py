@@ -86,6 +86,7 @@ class CpuFocused:
         trials_a_generation = self._trials if self._search.whole else self._trials * self.n_ants
         self._cooling = Cooling(max(1, round(trials_a_cycle / trials_a_generation)))
         self._built = 0
+        self.n_trials = 0  # see ``CountsTrials``
         self._stop = Stop()
         self._rescued: tuple[NDArray[np.int32], float] | None = None
 
@@ -155,6 +156,7 @@ class CpuFocused:
         hot, cold = self._temperatures()
         everything = bool(self._dirty.any())
         self._search.search_tours(self._tours, key, self._trials, hot, cold, everything)
+        self.n_trials += self._trials * len(self._tours)
         self._dirty[:] = 0
         for tour in self._tours:
             self._merge(tour)
@@ -178,6 +180,7 @@ class CpuFocused:
         self._tours[0], self._built = self._search.round(
             tour, self._dirty, self._windows_done, self.n_ants, trials, hot, cold, key
         )
+        self.n_trials += trials * self._built
         self._windows_done += self.n_ants
         self._keep(self._tours[0])
         if trials and self._cooling.at_end:
