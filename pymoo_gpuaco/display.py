@@ -18,7 +18,7 @@ def speed(algorithm: Any, tours: int, elapsed: float) -> tuple[str, float]:
 
     ``tours`` were built in ``elapsed`` seconds > 0.
     """
-    engine = algorithm.engine
+    engine = getattr(algorithm, "engine", None)  # the output may be given to any algorithm
     if isinstance(engine, CountsTrials):
         return "trials/s", engine.n_trials / elapsed
     return "tours/s", tours / elapsed

@@ -67,6 +67,9 @@ def device(monkeypatch, folder) -> emulator.Emulator:
     if emulator.COMPILER is None:
         pytest.skip("the emulator is compiled by g++, which is not on the PATH")
     monkeypatch.setattr(CudaClimbers.climb, "__defaults__", (1 << 24,))
+    monkeypatch.setattr(
+        by_windows, "_TOURS_AT_ONCE", TOGETHER
+    )  # the host takes long for what a device does at once
     return emulator.install(monkeypatch, folder)
 
 
@@ -153,8 +156,10 @@ def test_asymmetric_tours_are_cut_between_their_kicks():
 
 @pytest.mark.usefixtures("device")
 def test_window_search_is_cut_between_its_rounds(monkeypatch):
+    monkeypatch.setattr(by_windows, "_TOURS_AT_ONCE", 1)
+
     def engine() -> CudaColony:
-        return colony(cloud(N), "cuda", n_ants=M, local_search=LocalSearch("windows", kicks=9.0))
+        return colony(cloud(N), "cuda", n_ants=M, local_search=LocalSearch("windows", kicks=0.3))
 
     first, other, late, plain = (
         engine(),
