@@ -1,8 +1,9 @@
 // Lin-Kernighan steps: basis moves one after another, from the open end of the one before.
 //
 // As Helsgaun (EJOR 126 (2000), section 4.3): a move that does not close with a gain is made all the same if it leaves
-// something, t1 stays, and its last city is the next t2. What was put in stays in. After ``DEPTH`` moves all is taken
-// back. Cities are repaired by it until none that was touched has a move.
+// something, t1 stays, and its last city is the next t2. What the first move and the one before put in stays in; what
+// others did may go again where a later move has laid it anew. After ``DEPTH`` moves all is taken back. Cities are
+// repaired by it until none that was touched has a move.
 #pragma once
 
 #include "windows/kept.cuh"
@@ -27,7 +28,7 @@ __device__ inline float improve(const View& view, int city, Queue& queue, int& l
     Start start{city, 3, 0.0f};
     Kept before;
     Queue touched;
-    int fixed[2];  // ends of the edges put in, a pair a byte each
+    int fixed[2];  // ends of the edges that the first move put in, a byte each
     for (int level = 0;; ++level) {
         Move open;
         ++looks;

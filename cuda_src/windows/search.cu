@@ -10,8 +10,8 @@
 #ifndef WARPS
 #define WARPS 4  // windows a block
 #endif
-#ifndef WINDOWS_RESIDENT
-#define WINDOWS_RESIDENT 28  // windows that a multiprocessor holds: as many as its shared memory
+#ifndef RESIDENT
+#define RESIDENT 28  // windows that a multiprocessor holds
 #endif
 constexpr int MOST_EDGES = 255;  // of an exchange: a window has no more
 
@@ -130,13 +130,14 @@ __device__ inline void hand_out(const View& view, const Cities& cities, const To
 // kept if the window gets no longer than its best so far by more than a threshold drawn up to ``slack`` units; with
 // ``heat`` > 0 by Metropolis' rule at that temperature, and then the last arrangement leaves the window, else the best.
 // After ``most_looks`` no trial is begun but the first, so that all windows take about as long.
-extern "C" __global__ void __launch_bounds__(32 * WARPS, WINDOWS_RESIDENT / WARPS) search_windows(
+extern "C" __global__ void __launch_bounds__(32 * WARPS, RESIDENT / WARPS) search_windows(
     CITIES_PARAMETERS, float scale,
     const int* all_near, int lists,  // (lists, n, NEAR); a window draws one of the lists
     const float* all_weights,  // (lists, n, NEAR), or null: kicks are random
     const int* all_tours, const int* all_positions,  // (tours, n)
-    int tours, int windows, unsigned key_low, unsigned key_high, int trials, int most_looks, int guided, int all_queued, int longest,
-    int walk, int least_around, int most_around, float slack, float heat, int successes,
+    int tours, int windows, unsigned key_low, unsigned key_high,
+    int trials, int most_looks, int guided, int all_queued, int longest, int walk, int least_around, int most_around,
+    float slack, float heat, int successes,
     Found* found,  // (tours * windows,)
     int2* removed, int2* added, int* count,  // pairs of positions
     unsigned long long* statistics) {  // (4,): trials, looks, cities, windows

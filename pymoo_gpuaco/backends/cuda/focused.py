@@ -26,7 +26,7 @@ from pymoo_gpuaco.backends.cuda.windows.plan import (
     unit_scale,
     window_lists,
 )
-from pymoo_gpuaco.backends.cuda.windows.windows import NEAR, Ant, Trials, Windows
+from pymoo_gpuaco.backends.cuda.windows.windows import NEAR, ROUNDS_AT_ONCE, Ant, Trials, Windows
 from pymoo_gpuaco.backends.focused_state import pack, unpack
 from pymoo_gpuaco.backends.keys import key_of_part
 from pymoo_gpuaco.backends.protocol import Kind
@@ -44,7 +44,6 @@ from pymoo_gpuaco.problems.instance import Instance, check_alpha, nearest_by_coo
 from pymoo_gpuaco.problems.metrics import Metric
 
 ROUNDS = 32  # a generation
-ROUNDS_AT_ONCE = 4  # between looks at the clock
 
 # Windows make more trials where there are many cities to a window, and conflicts are few.
 CITIES_OF_EFFORT = 8000

@@ -7,15 +7,14 @@ from typing import Any
 
 from pymoo_gpuaco.backends.cuda.device import Device, Source
 from pymoo_gpuaco.backends.cuda.instance.cities import Cities
-from pymoo_gpuaco.backends.cuda.search.search import Search, never
+from pymoo_gpuaco.backends.cuda.search.search import Search
 from pymoo_gpuaco.backends.cuda.windows.plan import lists_of_kind, rounds_of_repair, shape, unit_scale
-from pymoo_gpuaco.backends.cuda.windows.windows import Trials, Windows
+from pymoo_gpuaco.backends.cuda.windows.windows import ROUNDS_AT_ONCE, Trials, Windows
 from pymoo_gpuaco.backends.keys import key_of_part
 from pymoo_gpuaco.colony.parameters import FEWEST_CITIES_TO_FOCUS, LocalSearch
 
 _TRIALS_A_WINDOW = 10  # of a round, as in a cool round of focused ants
 _TOURS_AT_ONCE = 16  # at most: each takes some 160 bytes a city beside those of the colony
-ROUNDS_AT_ONCE = 4  # between looks at the clock
 _REPAIR = Trials(trials=2, all_queued=True)
 
 
@@ -60,30 +59,19 @@ class SearchByWindows(Search):
         super().prepare()
         self._windows.prepare()
 
-    def improve(
-        self,
-        key: int,
-        tours: Any,
-        m: int,
-        kicks: int,
-        reference: str = "reference",
-        late: Callable[[], bool] = never,
-    ) -> None:
-        """Launch: tours (m, n) on the device are improved; all kicks draw from ``key`` and a tour's number.
+    def _go_on(self, key: int, tours: Any, m: int, late: Callable[[], bool]) -> None:
+        """Launch: window search of tours (m, n), whose kicks draw from ``key`` and a tour's number.
 
-        ``late`` is asked every few rounds. Tours that have not had theirs stay as 2-opt and Or-opt have left them.
+        Tours that have not had theirs when time is over stay as 2-opt and Or-opt have left them.
         """
-        super().improve(key, tours, m, kicks, reference)
         windows = self._windows
         for first in range(0, m, windows.tours):
+            if first > 0 and late():
+                break
             count = min(windows.tours, m - first)
             windows.load_from(tours, first, count)
-            over = False
             for number, how in enumerate(self._rounds):
-                over = (first + number) > 0 and number % ROUNDS_AT_ONCE == 0 and late()
-                if over:
+                if number > 0 and number % ROUNDS_AT_ONCE == 0 and late():
                     break
                 windows.search(key_of_part(key, number, first), how)
             windows.store_to(tours, first, count)
-            if over:
-                break

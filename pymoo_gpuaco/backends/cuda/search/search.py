@@ -21,7 +21,7 @@ LOG_BYTES = 96 * 8  # LOG_CAPACITY of local_search.cu
 BLOCKS_A_MULTIPROCESSOR = 16  # where tours lie in global memory
 
 
-def never() -> bool:
+def _never() -> bool:
     """Say that there is time."""
     return False
 
@@ -148,12 +148,20 @@ class Search:
         m: int,
         kicks: int,
         reference: str = "reference",
-        late: Callable[[], bool] = never,
+        late: Callable[[], bool] = _never,
     ) -> None:
         """Launch: tours (m, n) on the device become local optima, and get ``kicks``, which draw from ``key``.
 
-        A search of many launches asks ``late`` between them, which may wait for those before; True ends it there.
+        What goes on from there, if anything, asks ``late`` between its launches, which may wait for those before; True
+        ends it there.
         """
+        self._climb(key, tours, m, kicks, reference)
+        self._go_on(key, tours, m, late)
+
+    def _go_on(self, key: int, tours: Any, m: int, late: Callable[[], bool]) -> None:
+        """Launch: search on from the local optima (m, n). Here there is nothing beyond them."""
+
+    def _climb(self, key: int, tours: Any, m: int, kicks: int, reference: str) -> None:
         self.make_room(m)  # the memory has gone where it could not grow
         a, plan, how = self._device.arrays, self.plan, self._how
         n, k = self._cities.n, self._cities.instance.k

@@ -8,13 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pymoo_gpuaco.backends.cuda.device import DeviceLimits
-from pymoo_gpuaco.backends.cuda.windows.windows import NEAR
+from pymoo_gpuaco.backends.cuda.windows.windows import NEAR, RESIDENT
 from pymoo_gpuaco.candidates.lists import Kind, lists
 from pymoo_gpuaco.candidates.quadrant import has_quadrants, quadrant_lists
 from pymoo_gpuaco.problems.instance import Instance
 from pymoo_gpuaco.problems.metrics import Metric
 
-WINDOWS_A_MULTIPROCESSOR = 28  # what its shared memory has room for (WINDOWS_RESIDENT of search.cu)
 CITIES_A_WINDOW = 80  # of a tour: windows have some 190 cities, they overlap and the best exchanges win
 MOST_TOURS, MOST_TOURS_OF_MANY, MANY = 128, 32, 3000
 
@@ -24,7 +23,7 @@ _MOST_UNITS = float(1 << 21)  # FARTHEST of units.cuh
 
 def shape(n: int, n_ants: int | None, limits: DeviceLimits) -> tuple[int, int]:
     """Tours, and windows of each, so that all windows together are what the device holds or the user asks for."""
-    together = n_ants or WINDOWS_A_MULTIPROCESSOR * limits.multiprocessors
+    together = n_ants or RESIDENT * limits.multiprocessors
     windows = min(together, max(1, n // CITIES_A_WINDOW))
     return max(1, min(together // windows, MOST_TOURS if n < MANY else MOST_TOURS_OF_MANY)), windows
 

@@ -15,6 +15,8 @@ from pymoo_gpuaco.backends.keys import key_of_part
 
 NEAR = 8  # neighbours a city that windows look at (NEAR of near.cuh)
 MOST_EDGES = 255  # of an exchange (MOST_EDGES of search.cu)
+ROUNDS_AT_ONCE = 4  # between looks at the clock
+RESIDENT = 28  # windows that a multiprocessor holds: as many as its shared memory
 _WARPS = 4  # windows a block
 _WINDOW_BYTES = {2: 7744, 3: 9792}  # sizeof(Window), by the axes of a city
 _COMMIT_THREADS = 1024  # a block a tour, and large instances have one tour
@@ -79,7 +81,9 @@ class Windows:
         }
         return [
             Source(
-                "windows/search.cu", {**cities, "WARPS": _WARPS, "SCALED": int(self.scale != 1.0)}, search
+                "windows/search.cu",
+                {**cities, "WARPS": _WARPS, "RESIDENT": RESIDENT, "SCALED": int(self.scale != 1.0)},
+                search,
             ),
             Source("windows/weights.cu", cities, weigh),
             Source("windows/commit.cu", {"THREADS": _COMMIT_THREADS}, commit),
