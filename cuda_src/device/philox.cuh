@@ -14,10 +14,8 @@ constexpr unsigned STREAM_SCAN = 4;
 constexpr unsigned STREAM_COIN = 7;
 constexpr unsigned STREAM_REST = 8;
 constexpr unsigned STREAM_ARRIVALS = 9;
-constexpr unsigned STREAM_CUT = 10;
 constexpr unsigned STREAM_TRIALS = 11;
 constexpr unsigned STREAM_EDGES = 12;
-constexpr unsigned STREAM_SHAKE = 13;
 
 struct Key {
     unsigned low, high;

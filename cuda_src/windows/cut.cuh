@@ -1,6 +1,9 @@
 // Cutting a window out of a tour: which positions, renumbered, with what lies around them tied.
 #pragma once
 
+#include <climits>
+#include <cstddef>
+
 #include "windows/window.cuh"
 
 // The tour that a window is cut from, and its origin: positions are counted from opposite to ``centre``, so that the
@@ -51,69 +54,93 @@ __device__ __forceinline__ int inclusive_sum(int value) {
     return value;
 }
 
-// Positions of the window, relative and ascending, into ``kept``; their number. Near the centre's city lie its
-// neighbours, theirs, and where walks of ``steps`` steps over neighbours end; ``around`` positions before and behind
-// each belong to the window too. All lanes.
-__device__ inline int choose(const Tour& tour, const int* near, int steps, int around, const Key& key, unsigned window,
-                             int* spots, int* kept) {
+// A set of up to 255 positions: a table with open addressing in shared memory.
+struct Positions {
+    static constexpr int BITS = 10, EMPTY = -1;
+    int* table;  // (1 << BITS,)
+
+    // All lanes.
+    __device__ __forceinline__ void clear() const {
+        for (int i = lane_id(); i < 1 << BITS; i += 32) table[i] = EMPTY;
+        __syncwarp();
+    }
+    // Whether a position was not there before. No two lanes may bring the same.
+    __device__ __forceinline__ bool insert(int position) const {
+        // multiples of the golden ratio spread neighbouring positions (Knuth, TAOCP 3, section 6.4)
+        unsigned slot = static_cast<unsigned>(position) * 2654435769u >> (32 - BITS);
+        for (;;) {
+            const int there = atomicCAS(table + slot, EMPTY, position);
+            if (there == EMPTY) return true;
+            if (there == position) return false;
+            slot = (slot + 1) & ((1u << BITS) - 1u);
+        }
+    }
+};
+
+constexpr int NOWHERE = INT_MIN;         // no position
+constexpr int LINKS = NEAR + 2;          // of a city: its neighbours on the list and on the tour
+constexpr int AT_ONCE = 3;               // cities whose links the lanes look at together
+constexpr int GROUPS = 4;                // the same again, so that loads of some wait beside those of others
+
+// Positions of the window, relative and ascending, into ``kept``; their number. It grows breadth-first from the centre
+// over neighbours on the list and on the tour, so that it is compact: a city at the rim, which lacks some of its
+// neighbours, is repaired badly. ``cities`` is room for 256 of them. All lanes.
+__device__ inline int choose(const Tour& tour, const int* near, const Positions& seen, int* cities, int* kept) {
     const int lane = lane_id(), n = tour.n;
     if (n <= WINDOW) {
         for (int i = lane; i < n; i += 32) kept[i] = i;
         __syncwarp();
         return n;
     }
-    const int centre = tour.cities[tour.centre];
-    // all walks of a lane side by side: each step waits for memory
-    int cities[SLOTS];
-    unsigned digits[SLOTS];
-#pragma unroll
-    for (int s = 0; s < SLOTS; ++s) cities[s] = centre;
-    for (int step = 0; step < steps; ++step) {
-#pragma unroll
-        for (int s = 0; s < SLOTS; ++s) {
-            // a word has ten digits of three bits
-            if (step % 10 == 0) digits[s] = philox4x32(make_uint4(32 * s + lane, STREAM_CUT, window, step / 10), key).x;
-            cities[s] = near[static_cast<size_t>(cities[s]) * NEAR + (digits[s] >> 3 * (step % 10) & 7u)];
-        }
+    seen.clear();
+    int count = 1;
+    if (lane == 0) {
+        kept[0] = n / 2;
+        cities[0] = tour.cities[tour.centre];
+        seen.insert(kept[0]);
     }
-    // the centre itself, its neighbours and five of theirs, in place of the first walks
-#pragma unroll
-    for (int s = 0; s < 2; ++s) {
-        const int t = 32 * s + lane;
-        if (t == 0) {
-            cities[s] = centre;
-        } else if (t <= NEAR) {
-            cities[s] = near[static_cast<size_t>(centre) * NEAR + t - 1];
-        } else if (t < 6 * NEAR + 1) {
-            const int first = near[static_cast<size_t>(centre) * NEAR + (t - NEAR - 1) / 5];
-            cities[s] = near[static_cast<size_t>(first) * NEAR + (t - NEAR - 1) % 5];
-        }
-    }
-#pragma unroll
-    for (int s = 0; s < SLOTS; ++s) spots[32 * s + lane] = tour.relative(tour.positions[cities[s]]);
     __syncwarp();
-    sort256(spots);
-    // a lane has eight neighbouring spots; each brings the positions around it that the one before has not
-    int counts[SLOTS], total = 0;
+    const int own = lane / LINKS, link = lane % LINKS;
+    for (int head = 0; head < count && count < WINDOW;) {
+        const int upto = min(count, head + GROUPS * AT_ONCE);
+        int positions[GROUPS], found[GROUPS];
 #pragma unroll
-    for (int s = 0; s < SLOTS; ++s) {
-        const int t = SLOTS * lane + s, spot = spots[t];
-        int low = max(spot - around, 0);
-        if (t > 0) low = max(low, min(spots[t - 1] + around, n - 1) + 1);
-        counts[s] = max(0, min(spot + around, n - 1) - low + 1);
-        total += counts[s];
-    }
-    const int upto = inclusive_sum(total);
-    int slot = upto - total;
+        for (int g = 0; g < GROUPS; ++g) {
+            const int from = head + g * AT_ONCE + own;
+            positions[g] = NOWHERE;
+            if (own < AT_ONCE && from < upto) {
+                if (link < NEAR) {
+                    found[g] = near[static_cast<size_t>(cities[from]) * NEAR + link];
+                    positions[g] = tour.relative(tour.positions[found[g]]);
+                } else {
+                    const int p = kept[from] + (link == NEAR ? 1 : -1);
+                    if (p >= 0 && p < n) {
+                        found[g] = tour.cities[tour.absolute(p)];
+                        positions[g] = p;
+                    }
+                }
+            }
+        }
+        head = upto;
 #pragma unroll
-    for (int s = 0; s < SLOTS; ++s) {
-        const int last = min(spots[SLOTS * lane + s] + around, n - 1);
-        for (int i = 0; i < counts[s]; ++i, ++slot)
-            if (slot < WINDOW) kept[slot] = last - counts[s] + 1 + i;
+        for (int g = 0; g < GROUPS; ++g) {
+            const int p = positions[g];
+            const bool first = __ffs(__match_any_sync(EVERY_LANE, p)) - 1 == lane;
+            const bool is_new = first && p != NOWHERE && seen.insert(p);
+            const unsigned all_new = __ballot_sync(EVERY_LANE, is_new);
+            const int at = count + __popc(all_new & ((1u << lane) - 1u));
+            if (is_new && at < WINDOW) {
+                kept[at] = p;
+                cities[at] = found[g];
+            }
+            count = min(WINDOW, count + __popc(all_new));
+        }
+        __syncwarp();
     }
-    const int m = min(__shfl_sync(EVERY_LANE, upto, 31), WINDOW);
+    for (int i = count + lane; i < 256; i += 32) kept[i] = INT_MAX;
     __syncwarp();
-    return m;
+    sort256(kept);
+    return count;
 }
 
 // Number of the run that a relative position lies in or behind.
@@ -151,12 +178,13 @@ __device__ __forceinline__ int position_of(const Window& w, int runs, const Tour
 }
 
 // Fill the window; the number of its cities, and of its runs in ``runs``. 0 cities if there are too many runs. All lanes.
-__device__ inline int cut(Window& w, const Cities& cities, const Tour& tour, const int* near, int steps, int around,
-                          const Key& key, unsigned window, int& runs) {
+__device__ inline int cut(Window& w, const Cities& cities, const Tour& tour, const int* near, int& runs) {
     const int lane = lane_id();
-    int* const spots = reinterpret_cast<int*>(w.near);  // the room of the neighbours, which are not there yet
-    int* const kept = spots + 256;
-    const int m = choose(tour, near, steps, around, key, window, spots, kept);
+    // in the room of what is filled in last: the neighbours, and before them all that a city has
+    int* const kept = reinterpret_cast<int*>(w.near);
+    const Positions seen{reinterpret_cast<int*>(&w)};
+    static_assert(offsetof(Window, near) >= sizeof(int) << Positions::BITS, "no room for the set");
+    const int m = choose(tour, near, seen, kept + 256, kept);
     // a lane has eight neighbouring cities; a run begins where a position does not follow the one before
     unsigned begins = 0;
 #pragma unroll

@@ -39,10 +39,10 @@ __device__ __forceinline__ bool double_bridge(const View& view, const Path& path
 
 // Kick: false if none was found. With weights an ant stands at a random city and draws its next one from the
 // candidates by tau^alpha eta^beta, and that edge is forced in; else all stretches are random.
-__device__ inline bool kick(const View& view, const float* weights, int longest, const Key& key, unsigned window,
+__device__ inline bool kick(const View& view, const float* weights, const Key& key, unsigned window,
                             unsigned trial, Queue& queue, float& gain) {
     const int m = view.m, lane = lane_id();
-    const int limit = min(longest, (m - 2) / 3);
+    const int limit = (m - 2) / 3;
     for (unsigned attempt = 0; attempt < 8; ++attempt) {
         const uint4 random = philox4x32(make_uint4(trial, STREAM_TRIALS, window, attempt), key);
         const int place = below(random.x, m);
@@ -136,8 +136,7 @@ extern "C" __global__ void __launch_bounds__(32 * WARPS, RESIDENT / WARPS) searc
     const float* all_weights,  // (lists, n, NEAR), or null: kicks are random
     const int* all_tours, const int* all_positions,  // (tours, n)
     int tours, int windows, unsigned key_low, unsigned key_high,
-    int trials, int most_looks, int guided, int all_queued, int longest, int walk, int least_around, int most_around,
-    float slack, float heat, int successes,
+    int trials, int most_looks, int guided, int all_queued, float slack, float heat, int successes,
     Found* found,  // (tours * windows,)
     int2* removed, int2* added, int* count,  // pairs of positions
     unsigned long long* statistics) {  // (4,): trials, looks, cities, windows
@@ -153,16 +152,14 @@ extern "C" __global__ void __launch_bounds__(32 * WARPS, RESIDENT / WARPS) searc
     const int centre = min(n - 1, static_cast<int>((position + random.x * 0x1p-32) * n / windows));
     const size_t offset = static_cast<size_t>(which) * n;
     const Tour tour{all_tours + offset, all_positions + offset, n, centre};
-    const int around = least_around + below(random.y, most_around - least_around + 1);
-    const int steps = 2 + below(random.z, walk);
-    const size_t list = below(random.z << 16 | random.z >> 16, lists) * static_cast<size_t>(n) * NEAR;
+    const size_t list = below(random.y, lists) * static_cast<size_t>(n) * NEAR;
     const int* near = all_near + list;
     const bool follows = below(random_words(key, 1u, STREAM_START, number).x, 100) < guided;
     const float* weights = all_weights == nullptr || !follows ? nullptr : all_weights + list;
     // half of the windows allow nothing worse
     const float threshold = random.w & 1u ? 0.0f : slack * uniform(random.w);
     int runs = 0;
-    const int m = cut(w, cities, tour, near, steps, around, key, number, runs);
+    const int m = cut(w, cities, tour, near, runs);
     if (m < 8) {
         if (lane == 0) found[number] = Found{0.0, 0, 0};
         return;
@@ -181,7 +178,7 @@ extern "C" __global__ void __launch_bounds__(32 * WARPS, RESIDENT / WARPS) searc
     if (all_queued) queue.fill(m);
     for (; trial < trials && (trial <= 0 || looks < most_looks) && better < successes; ++trial) {
         float change = 0.0f;
-        if (trial >= 0 && !kick(view, weights, longest, key, number, trial, queue, change)) continue;
+        if (trial >= 0 && !kick(view, weights, key, number, trial, queue, change)) continue;
         change += repair(view, queue, looks);
         const bool accepted =
             trial < 0 ? true

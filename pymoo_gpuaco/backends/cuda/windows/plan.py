@@ -14,7 +14,8 @@ from pymoo_gpuaco.candidates.quadrant import has_quadrants, quadrant_lists
 from pymoo_gpuaco.problems.instance import Instance
 from pymoo_gpuaco.problems.metrics import Metric
 
-CITIES_A_WINDOW = 80  # of a tour: windows have some 190 cities, they overlap and the best exchanges win
+CITIES_A_WINDOW = 80  # of a tour, at most: windows have 255 cities, they overlap and the best exchanges win
+FEWEST_CITIES_A_WINDOW = 30
 MOST_TOURS, MOST_TOURS_OF_MANY, MANY = 128, 32, 3000
 
 _UNITS_A_NEAREST = 1024.0  # where distances are no whole numbers
@@ -25,7 +26,9 @@ def shape(n: int, n_ants: int | None, limits: DeviceLimits) -> tuple[int, int]:
     """Tours, and windows of each, so that all windows together are what the device holds or the user asks for."""
     together = n_ants or RESIDENT * limits.multiprocessors
     windows = min(together, max(1, n // CITIES_A_WINDOW))
-    return max(1, min(together // windows, MOST_TOURS if n < MANY else MOST_TOURS_OF_MANY)), windows
+    tours = max(1, min(together // windows, MOST_TOURS if n < MANY else MOST_TOURS_OF_MANY))
+    # what is left over searches the same tours, unless windows then lie on top of one another
+    return tours, min(together // tours, max(1, n // FEWEST_CITIES_A_WINDOW))
 
 
 def rounds_of_repair(n: int, windows: int) -> int:

@@ -29,9 +29,6 @@ class Trials:
     trials: int  # a window at most
     looks: int = 1 << 30  # searches for a move after which a window begins no further trial
     all_queued: bool = False  # repair every city before the first trial: the tour is no local optimum yet
-    longest: int = 50  # cities of a stretch that a kick moves
-    walk: int = 12  # steps of the longest walks that gather a window's cities
-    around: tuple[int, int] = (3, 12)  # positions before and behind each city that join it
     slack: float = 0.0  # how much longer than its best a window may get in between
     heat: float = 0.0  # temperature; 0: only what is not longer leaves a window
     successes: int = 1 << 30  # a window ends after so many improvements
@@ -72,7 +69,7 @@ class Windows:
     def sources(self) -> list[Source]:
         """Return the search and the commit."""
         cities = self._cities.definitions()
-        search = {"search_windows": CITIES + "fPiPPPiiIIiiiiiiiiffiPPPPP"}
+        search = {"search_windows": CITIES + "fPiPPPiiIIiiiiffiPPPPP"}
         weigh = {"weigh_windows": CITIES + "PiPiPffffP"}
         commit = {
             "commit_exchanges": "iiPPPPPPPPPPPPPPPiPP",
@@ -237,9 +234,6 @@ class Windows:
             how.looks,
             how.guided,
             int(how.all_queued),
-            how.longest,
-            how.walk,
-            *how.around,
             np.float32(how.slack),
             np.float32(how.heat),
             how.successes,
