@@ -3,7 +3,7 @@
     python benchmarks/family.py FOLDER [--minutes 60] [--seeds 5] [--backend cpu]
 
 FOLDER holds the TSPLIB files; instances that it lacks are left out. ``--minutes`` are shared out evenly, a run as long
-as any other: an hour on a CPU, ``--backend cuda --minutes 10`` on a GPU. Runs with equally many tours end with them,
+as any other: an hour on a CPU, ``--backend cuda --minutes 7`` on a GPU. Runs with equally many tours end with them,
 and at the latest after as many seconds as the runs in equal time; a cell with * had such a run, and fewer tours.
 Colonies have the defaults of this package, whole tours and 20 candidates, so that what differs is the system.
 GPU2OptIHC is a local search and has no form without.
@@ -153,7 +153,8 @@ def table(budget: str, measured: dict[str, dict[bool, list[Cell]]], options: arg
     )
     return write(
         f"{'gpu_' if options.backend == 'cuda' else ''}family_{budget}",
-        "The family in equal time" if budget == "time" else "The family with equally many tours",
+        ("The family in equal time" if budget == "time" else "The family with equally many tours")
+        + (", on a GPU" if options.backend == "cuda" else ""),
         ("local search", "algorithm", "mean rank", "Friedman p", "Nemenyi p", *measured),
         rows,
         {"seeds": options.seeds, **amount, "candidate_list_size": CANDIDATES},

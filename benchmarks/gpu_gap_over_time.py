@@ -17,8 +17,6 @@ side on the GPUs of a machine (CUDA_VISIBLE_DEVICES, and taskset to share its co
 from __future__ import annotations
 
 import argparse
-import fcntl
-import json
 import os
 import statistics
 import tempfile
@@ -32,11 +30,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from fast_tsp_runs import fast_tsp_tour, lacks_fast_tsp, whole_matrix
 from folder import problems_of
-from record import RESULTS, command, commit, write
+from record import alone, rows_of_others, write
 from timed_runs import gap, reference, run_for, set_up_seconds
 
 from pymoo_gpuaco import TSP
-from pymoo_gpuaco.backends import cuda_devices
 
 LIMITS = (0.5, 1.0, 5.0, 20.0)
 #: instance and its limits, in the order in which they are measured
@@ -130,20 +127,8 @@ class Measured:
             self._keep_others()
 
     def _keep_others(self) -> None:
-        """Take over what was measured of other instances. Raises SystemExit if the code or the GPU were others."""
-        path = RESULTS / "gpu_gap_over_time_runs.json"
-        if not path.is_file():
-            return
-        earlier = json.loads(path.read_text(encoding="utf-8"))
-        devices = [line for key, line in earlier["machine"].items() if key.startswith("gpu ")]
-        if (earlier["commit"], devices) != (commit(), cuda_devices()):
-            raise SystemExit(
-                f"--add: {path.name} was measured at commit {earlier['commit']} on {devices}, this is {commit()} on "
-                f"{cuda_devices()}; leave --add out to begin anew"
-            )
-        self._others = [row for row in earlier["rows"] if row[0] not in self._names]
-        parts = [*earlier["parameters"].get("other parts", []), earlier["command"]]
-        self._parameters["other parts"] = sorted({part for part in parts if part != command()})
+        """Take over what was measured of other instances."""
+        self._others = rows_of_others("gpu_gap_over_time_runs", self._names, self._parameters)
 
     def add(
         self,
@@ -167,8 +152,7 @@ class Measured:
 
     def write(self) -> None:
         """Write both results: every limit with its times, and the means side by side."""
-        with open(Path(tempfile.gettempdir()) / "gpu_gap_over_time.lock", "w") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)  # another part may be measured on another GPU
+        with alone("gpu_gap_over_time"):
             if self._add:
                 self._keep_others()
             order = {name: place for place, name in enumerate(PLAN)}

@@ -1,10 +1,12 @@
 """GPUMMAS with local search through ``minimize`` on a GPU: wall time and error, as paper 001, section 5.7.
 
-    python benchmarks/gpu_local_search.py FOLDER [--seeds 10] [--alike 3]
+    python benchmarks/gpu_local_search.py FOLDER [--seeds 10] [--alike 3] [--only pr1002 ..] [--add]
 
 FOLDER holds the TSPLIB files. 800 ants, 2000 iterations as in the paper. The author's code was measured on the same
 kind of GPU, built for it, with the same ants and iterations. It has 2-opt alone, and its evaporation: a second row for
-each instance, of --alike seeds, has the same (docs/algorithms/mmas.md), so that like stands beside like.
+each instance, of --alike seeds, has the same (docs/algorithms/mmas.md), so that like stands beside like. With --add the
+rows of other instances stay, if they were measured with the same code on the same GPU, so that instances can be
+measured side by side on the GPUs of a machine (CUDA_VISIBLE_DEVICES, and taskset to share its cores).
 """
 
 from __future__ import annotations
@@ -18,7 +20,7 @@ from typing import Any
 
 import numpy as np
 from pymoo.optimize import minimize
-from record import write
+from record import alone, rows_of_others, write
 from references import values
 
 from pymoo_gpuaco import GPUMMAS, TSP, load_tsp
@@ -73,14 +75,39 @@ def bare_loop(problem: TSP, name: str, seed: int) -> float:
     return time.perf_counter() - before
 
 
+def result(rows: list[list[Any]], only: list[str] | None) -> Path:
+    """Write the rows; with ``only`` beside those of other instances."""
+    parameters: dict[str, Any] = {
+        "ants": ANTS,
+        "iterations": ITERATIONS,
+        "algorithm": f"GPUMMAS(n_ants={ANTS})",
+    }
+    with alone("gpu_local_search"):
+        others = [] if only is None else rows_of_others("gpu_local_search", only, parameters)
+        return write(
+            "gpu_local_search",
+            "GPUMMAS with local search on a GPU, beside the author's code on the same kind of GPU",
+            COLUMNS,
+            sorted(rows + others, key=lambda row: list(SEEDS).index(row[0])),
+            parameters,
+            [
+                "The author's figures are constants here: "
+                "the code of Skinderowicz 2020, built for and run on an H200, 800 ants, 2000 iterations.",
+                "Defaults: 2-opt and Or-opt, rho 0.35, the schedule. As the author's: 2-opt alone with the 32 nearest, "
+                "rho 0.1, the iteration's best deposits.",
+            ],
+        )
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("folder")
     parser.add_argument("--seeds", type=int, default=10)
     parser.add_argument("--alike", type=int, default=3, help="seeds of the rows as the author's (default 3)")
-    parser.add_argument("--only", nargs="*", default=list(SEEDS))
+    parser.add_argument("--only", nargs="*", choices=list(SEEDS), default=list(SEEDS))
+    parser.add_argument("--add", action="store_true", help="keep what was measured of other instances")
     arguments = parser.parse_args()
-    rows = []
+    rows: list[list[Any]] = []
     for name, kind in itertools.product(arguments.only, COLONIES):
         most, (error, seconds) = SEEDS[name], AUTHOR[name]
         problem = load_tsp(Path(arguments.folder) / f"{name}.tsp")
@@ -112,19 +139,7 @@ def main() -> None:
             ]
         )
         print(dict(zip(COLUMNS, rows[-1], strict=True)), flush=True)
-        path = write(
-            "gpu_local_search",
-            "GPUMMAS with local search on a GPU, beside the author's code on the same kind of GPU",
-            COLUMNS,
-            rows,
-            {"ants": ANTS, "iterations": ITERATIONS, "algorithm": f"GPUMMAS(n_ants={ANTS})"},
-            [
-                "The author's figures are constants here: "
-                "the code of Skinderowicz 2020, built for and run on an H200, 800 ants, 2000 iterations.",
-                "Defaults: 2-opt and Or-opt, rho 0.35, the schedule. As the author's: 2-opt alone, rho 0.1, the "
-                "iteration's best deposits.",
-            ],
-        )
+        path = result(rows, arguments.only if arguments.add else None)
     print(path)
 
 

@@ -9,7 +9,9 @@ import platform
 import shlex
 import subprocess
 import sys
-from collections.abc import Sequence
+import tempfile
+from collections.abc import Container, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -69,6 +71,36 @@ def command() -> str:
     script = Path(sys.argv[0]).resolve()
     inside = script.relative_to(ROOT) if script.is_relative_to(ROOT) else Path(script.name)
     return shlex.join(["python", str(inside), *("FOLDER" if Path(a).is_dir() else a for a in sys.argv[1:])])
+
+
+@contextmanager
+def alone(name: str) -> Iterator[None]:
+    """Keep other processes out that measure parts of the same result, perhaps on other GPUs."""
+    import fcntl  # here: Windows has none, and no other benchmark needs it
+
+    with open(Path(tempfile.gettempdir()) / f"{name}.lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+def rows_of_others(name: str, own: Container[str], parameters: dict[str, Any]) -> list[list[Any]]:
+    """Rows of a written result but those of the instances ``own``; ``parameters`` get the commands that made them.
+
+    Raises SystemExit if the code or the GPU were others.
+    """
+    path = RESULTS / f"{name}.json"
+    if not path.is_file():
+        return []
+    earlier = json.loads(path.read_text(encoding="utf-8"))
+    devices = [line for key, line in earlier["machine"].items() if key.startswith("gpu ")]
+    if (earlier["commit"], devices) != (commit(), cuda_devices()):
+        raise SystemExit(
+            f"--add: {path.name} was measured at commit {earlier['commit']} on {devices}, this is {commit()} on "
+            f"{cuda_devices()}; leave --add out to begin anew"
+        )
+    parts = [*earlier["parameters"].get("other parts", []), earlier["command"]]
+    parameters["other parts"] = sorted({part for part in parts if part != command()})
+    return [row for row in earlier["rows"] if row[0] not in own]
 
 
 def write(

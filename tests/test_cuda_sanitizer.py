@@ -1,6 +1,6 @@
 """compute-sanitizer finds nothing in a small run of every kernel. Needs a CUDA device and the toolkit.
 
-``python tests/test_cuda_sanitizer.py`` is the run itself.
+``python tests/test_cuda_sanitizer.py [PART ..]`` is the run itself, of all parts or of those named.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ import re
 import shutil
 import subprocess
 import sys
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -16,13 +17,14 @@ import pytest
 from pymoo_gpuaco.backends import cuda as cuda_backend
 from pymoo_gpuaco.backends.cuda import focused
 from pymoo_gpuaco.backends.cuda.device import sources
+from pymoo_gpuaco.backends.cuda.windows import windows
 from pymoo_gpuaco.colony import checks
 
 TOOLS = ("memcheck", "racecheck", "initcheck", "synccheck")
 _ERRORS_FOUND = 9  # exit code of a run in which the tool found something
 
 
-def every_kernel() -> None:
+def colonies() -> None:
     from pymoo_gpuaco.backends.cuda.engine import CudaColony
     from pymoo_gpuaco.backends.cuda.walks.rules import RULES
     from pymoo_gpuaco.colony.parameters import ColonyParameters, LocalSearch
@@ -79,9 +81,6 @@ def every_kernel() -> None:
         engine.branching_factor(0.1)
         engine.import_state(engine.export_state())
         engine.improve(np.tile(tour, (9, 1)), 1)
-    asymmetric_tours()
-    every_way_to_climb()
-    focused_ants()
 
 
 def asymmetric_tours() -> None:
@@ -102,34 +101,36 @@ def asymmetric_tours() -> None:
 
 
 def focused_ants() -> None:
-    from pymoo_gpuaco.backends.cuda import focused
+    """As few searches for a move as reach every line: racecheck makes each some hundred times as long."""
     from pymoo_gpuaco.colony.parameters import ColonyParameters
     from pymoo_gpuaco.colony.trails import TrailUpdate
     from pymoo_gpuaco.problems import TSP
     from pymoo_gpuaco.problems.instance import as_instance
 
-    focused.ROUNDS, focused.FIRST_CYCLE, focused.GUIDED = 8, 6, 50
+    few = {"ROUNDS": 4, "FIRST_CYCLE": 6, "GUIDED": 50, "LOOKS_A_TRIAL": 8, "rounds_of_repair": lambda *_: 1}
+    repair = [windows.Trials(trials=1, all_queued=True), windows.Trials(trials=2)]
     random = np.random.default_rng(0)
     problems = [
-        TSP(random.integers(0, 1000, (600, 2)), metric="EUC_2D"),  # windows of a part, several of a tour
-        TSP(random.uniform(0, 1, (40, 3)), metric="EXACT"),  # all cities in each; scaled
-        TSP(random.uniform(-80, 80, (30, 2)), metric="GEO"),
+        (TSP(random.integers(0, 1000, (300, 2)), metric="EUC_2D"), 6),  # windows of a part, several of a tour
+        (TSP(random.uniform(0, 1, (40, 3)), metric="EXACT"), 3),  # all cities in each; scaled
+        (TSP(random.uniform(-80, 80, (30, 2)), metric="GEO"), 3),
     ]
-    for problem in problems:
-        engine = focused.CudaFocused(
-            as_instance(problem, 8), ColonyParameters(n_ants=24, construction="focused")
-        )
-        n = problem.n_cities
-        engine.reset_trails(1.0)
-        engine.improve(np.arange(n)[None], 1)
-        for key in range(2):
-            lengths = engine.construct(key)
-            tour = engine.tours([int(lengths.argmin())])[0]
-            engine.update_trails(TrailUpdate(0.1, ((tour, 0.1),), tau_min=0.01, tau_max=2.0))
-        engine.branching_factor(0.1)
-        engine.import_state(engine.export_state())
-        engine.accept(np.arange(n)[None], [1.0])
-        engine.construct(5)
+    with mock.patch.multiple(focused, **few), mock.patch.object(windows, "_IMPROVEMENT", repair):
+        for problem, n_ants in problems:
+            engine = focused.CudaFocused(
+                as_instance(problem, 8), ColonyParameters(n_ants=n_ants, construction="focused")
+            )
+            engine.reset_trails(1.0)
+            start, length = engine.greedy_tour()
+            engine.improve(start[None], 1)
+            for key in range(2):
+                lengths = engine.construct(key)
+                tour = engine.tours([int(lengths.argmin())])[0]
+                engine.update_trails(TrailUpdate(0.1, ((tour, 0.1),), tau_min=0.01, tau_max=2.0))
+            engine.branching_factor(0.1)
+            engine.import_state(engine.export_state())
+            engine.accept(start[None], [length])
+            engine.construct(5)
 
 
 def every_way_to_climb() -> None:
@@ -153,6 +154,9 @@ def every_way_to_climb() -> None:
     climber_layout.resident_layout = resident
 
 
+PARTS = {part.__name__: part for part in (colonies, asymmetric_tours, every_way_to_climb, focused_ants)}
+
+
 def test_the_run_launches_every_kernel(monkeypatch):
     """On a device whose kernels do nothing: what there is in the sources is what is launched."""
     from tests import fake_device  # here: the run itself is a program, which has no package of tests
@@ -161,9 +165,8 @@ def test_the_run_launches_every_kernel(monkeypatch):
     # what is read back is no tour: it is not checked, and not merged
     monkeypatch.setattr(checks, "permutations", lambda name, tours, n, **_: np.asarray(tours))
     monkeypatch.setattr(focused, "merge", lambda tour, other, distance: (other, 0))
-    for name in ("ROUNDS", "FIRST_CYCLE", "GUIDED"):  # which the run changes
-        monkeypatch.setattr(focused, name, getattr(focused, name))
-    every_kernel()
+    for part in PARTS.values():
+        part()
     kernels = set()
     for path in sources.folder().rglob("*.cu*"):
         text = re.sub(r"//[^\n]*", "", path.read_text())
@@ -197,15 +200,25 @@ def test_words_alone_skip_nothing(code, output, expected):
 
 @pytest.mark.gpu
 @pytest.mark.slow
+@pytest.mark.parametrize("part", PARTS)
 @pytest.mark.parametrize("tool", TOOLS)
-def test_the_sanitizer_finds_nothing(tool):
+def test_the_sanitizer_finds_nothing(tool, part):
     missing = cuda_backend.why_unavailable()
     sanitizer = shutil.which("compute-sanitizer") or shutil.which(
         "compute-sanitizer", path="/usr/local/cuda/bin"
     )
     if missing is not None or sanitizer is None:
         pytest.skip(missing or "compute-sanitizer of the CUDA toolkit was not found")
-    command = [sanitizer, "--tool", tool, "--error-exitcode", str(_ERRORS_FOUND), sys.executable, __file__]
+    command = [
+        sanitizer,
+        "--tool",
+        tool,
+        "--error-exitcode",
+        str(_ERRORS_FOUND),
+        sys.executable,
+        __file__,
+        part,
+    ]
     result = subprocess.run(command, capture_output=True, text=True)
     output = result.stdout + result.stderr
     if does_not_run(result.returncode, output):
@@ -215,4 +228,6 @@ def test_the_sanitizer_finds_nothing(tool):
 
 
 if __name__ == "__main__":
-    every_kernel()
+    for name in sys.argv[1:] or PARTS:
+        PARTS[name]()
+        print(f"{name}: done", flush=True)

@@ -44,6 +44,19 @@ def test_local_search_ends_where_the_cpu_finds_nothing_more(moves):
     assert lengths.mean() == pytest.approx(from_start.mean(), rel=0.03)
 
 
+def test_two_opt_alone_looks_at_the_whole_list():
+    """The 32 nearest in paper 001, section 5.7; where 17 cities lie together, the 16 nearest are all there."""
+    corners = np.repeat([[0.0, 0.0], [100.0, 0.0], [100.0, 300.0], [0.0, 300.0]], 17, axis=0)
+    problem = TSP(corners + np.random.default_rng(0).uniform(0.0, 0.1, corners.shape), metric="EXACT")
+    crossed = np.arange(68).reshape(4, 17)[[0, 2, 1, 3]].reshape(1, -1)
+    assert problem.tour_lengths(crossed)[0] > 2 * 300 + 2 * np.hypot(100, 300) - 1
+    search = LocalSearch("2opt", kicks=0.0)
+    tours, lengths = CudaImprover(as_instance(problem, 32), search).improve(crossed, 1)
+    assert is_permutation(tours)
+    # the rectangle, and at each corner less than 17 times across 0.1 x 0.1
+    assert lengths[0] < 2 * 300 + 2 * 100 + 4 * 17 * 0.15
+
+
 def test_kicks_shorten_tours_and_never_lengthen_them():
     n = 300
     instance = random_instance(n, 10, metric="EUC_2D")

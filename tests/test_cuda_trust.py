@@ -198,26 +198,31 @@ def test_run_after_run_without_growth():
     assert before - free_bytes() < MOST_GROWTH
 
 
-def test_a_long_run_without_drift():
-    problem = cloud(2000)
-    expected = run_all()
-    for make in (
+@pytest.mark.parametrize(
+    "make",
+    [
         lambda: GPUMMAS(backend="cuda"),
         lambda: GPUMMAS(construction="full", backend="cuda"),
         lambda: GPUACS(backend="cuda"),
         lambda: GPU2OptIHC(backend="cuda"),
-    ):
-        algorithm = make().setup(problem, termination=("n_gen", 10**9), seed=1)
-        for _ in range(3):
-            algorithm.next()
-        before, best, end = free_bytes(), np.inf, time.monotonic() + SECONDS / 4
-        while time.monotonic() < end:
-            algorithm.next()
-            found = algorithm.opt[0]
-            assert found.F[0] <= best
-            assert problem.tour_length(found.X) == found.F[0]
-            best = found.F[0]
-        assert before - free_bytes() < MOST_GROWTH
+    ],
+    ids=["focused ants", "whole tours", "ACS", "climbers"],
+)
+def test_a_long_run_without_drift(make):
+    """A quarter of ``SECONDS`` each."""
+    problem = cloud(2000)
+    expected = run_all()
+    algorithm = make().setup(problem, termination=("n_gen", 10**9), seed=1)
+    for _ in range(3):
+        algorithm.next()
+    before, best, end = free_bytes(), np.inf, time.monotonic() + SECONDS / 4
+    while time.monotonic() < end:
+        algorithm.next()
+        found = algorithm.opt[0]
+        assert found.F[0] <= best
+        assert problem.tour_length(found.X) == found.F[0]
+        best = found.F[0]
+    assert before - free_bytes() < MOST_GROWTH
     assert run_all() == expected
 
 

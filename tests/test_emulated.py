@@ -16,7 +16,7 @@ from pymoo_gpuaco.backends.cuda.engine import CudaColony
 from pymoo_gpuaco.backends.cuda.improver import CudaImprover
 from pymoo_gpuaco.colony.parameters import ColonyParameters, LocalSearch
 from pymoo_gpuaco.problems.instance import as_instance
-from tests import emulator
+from tests import emulator, test_cuda_search
 from tests import test_engines as shared
 from tests import test_trail_updates as updates
 from tests.engine_cases import COLONIES
@@ -64,6 +64,10 @@ def test_deposits_by_ant(memory):
     by_hand.test_what_is_added_is_cut_before_anything_is_taken(memory, CUDA)
     by_hand.test_no_trail_falls_below_the_lower_limit(memory, CUDA)
     by_hand.test_all_kinds_of_deposits_together(memory, CUDA)
+
+
+def test_two_opt_alone_looks_at_the_whole_list():
+    test_cuda_search.test_two_opt_alone_looks_at_the_whole_list()
 
 
 @pytest.mark.parametrize("moves", ["2opt", "2opt+oropt"])

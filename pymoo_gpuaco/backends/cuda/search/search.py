@@ -15,7 +15,8 @@ from pymoo_gpuaco.backends.cuda.instance.cities import CITIES, Cities
 from pymoo_gpuaco.backends.cuda.instance.lists import node_bytes, node_type
 from pymoo_gpuaco.colony.parameters import NEIGHBOURS_WITH_DIRECTION, LocalSearch
 
-# Neighbours that 2-opt and Or-opt are sought with: the nearest find nearly all of them.
+# Neighbours that 2-opt and Or-opt are sought with: the nearest find nearly all of them. 2-opt alone misses the long
+# edges that Or-opt would mend, and takes the whole list (section 5.7, paper 001: 32).
 SEARCH_NEIGHBOURS = 16
 LOG_BYTES = 96 * 8  # LOG_CAPACITY of local_search.cu
 BLOCKS_A_MULTIPROCESSOR = 16  # where tours lie in global memory
@@ -137,6 +138,14 @@ class Search:
         self.reference_length = length
 
     @property
+    def neighbours(self) -> int:
+        """Neighbours of a city that moves are sought with, the nearest."""
+        k = self._cities.instance.k
+        if self._directed:
+            return min(k, NEIGHBOURS_WITH_DIRECTION)
+        return min(k, SEARCH_NEIGHBOURS) if self._how.or_opt else k
+
+    @property
     def kicks(self) -> int:
         """Kicks that a tour gets."""
         return self._how.number_of_kicks(self._cities.n, usual_kicks(not self._directed))
@@ -174,7 +183,7 @@ class Search:
             a["near"],
             a[reference],
             k,
-            min(k, NEIGHBOURS_WITH_DIRECTION if self._directed else SEARCH_NEIGHBOURS),
+            self.neighbours,
             m,
             kicks,
             max(1, min(how.longest_kick(), (n - 2) // (3 if self._directed else 2))),
