@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import functools
 import math
-import threading
 import time
-import weakref
-from concurrent.futures import Future, ThreadPoolExecutor, wait
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -20,36 +18,28 @@ from pymoo_gpuaco.backends.cuda.tours.tours import Tours
 from pymoo_gpuaco.backends.cuda.trails.trails import Trails
 from pymoo_gpuaco.backends.cuda.windows.plan import (
     lists_of_kind,
-    padded,
     rounds_of_repair,
     shape,
     unit_scale,
-    window_lists,
 )
-from pymoo_gpuaco.backends.cuda.windows.windows import NEAR, ROUNDS_AT_ONCE, Ant, Trials, Windows
+from pymoo_gpuaco.backends.cuda.windows.windows import ROUNDS_AT_ONCE, Ant, Trials, Windows
 from pymoo_gpuaco.backends.focused_state import pack, unpack
 from pymoo_gpuaco.backends.keys import key_of_part
 from pymoo_gpuaco.backends.protocol import Kind
 from pymoo_gpuaco.backends.state import State, stored_integers
-from pymoo_gpuaco.candidates.alpha import alpha_lists
-from pymoo_gpuaco.candidates.ascent import ascend
-from pymoo_gpuaco.candidates.lists import lists
 from pymoo_gpuaco.candidates.start import greedy_tour
 from pymoo_gpuaco.colony import checks, immigrants
 from pymoo_gpuaco.colony.cooling import Cooling
 from pymoo_gpuaco.colony.parameters import FEWEST_CITIES_TO_FOCUS, ColonyParameters
 from pymoo_gpuaco.colony.trails import TrailUpdate
 from pymoo_gpuaco.exchange import merge
-from pymoo_gpuaco.problems.instance import Instance, check_alpha, nearest_by_coordinates
+from pymoo_gpuaco.problems.instance import Instance, nearest_by_coordinates
 from pymoo_gpuaco.problems.metrics import Metric
 
 ROUNDS = 32  # a generation
 
 # Windows make more trials where there are many cities to a window, and conflicts are few.
 CITIES_OF_EFFORT = 8000
-# Lists by alpha-nearness join at the end of a cycle, when a round has been made for every so many cities.
-CITIES_A_ROUND = 24
-LATEST_ALPHA = 20_000  # rounds: a run that would need more of them never comes there
 FIRST_CYCLE = 128  # rounds of the first cycle of annealing
 # Temperature, in mean edges, at the beginning of a cycle that makes ``KICKS`` kicks a city; longer ones start hotter.
 HEAT, KICKS, LEAST_HEAT, MOST_HEAT = 2.0, 30.0, 0.5, 4.0
@@ -63,8 +53,6 @@ LOOKS_A_TRIAL, MOST_TRIALS = 60, 4
 START_SPREAD = 0.3
 MOST_STARTS, CITIES_OF_STARTS = 16, 200_000
 GUIDED = 10  # windows of a hundred whose ants follow the trails; random kicks do better, see the docs
-
-_ALPHA_BASE = 10  # candidates a city among which those of least alpha are found
 
 
 class CudaFocused:
@@ -102,9 +90,7 @@ class CudaFocused:
         measure = Measure(self.device, cities)
         self._tours = Tours(self.device, measure, m, n)
         self.trails = Trails(self.device, instance, False, _ADVICE)
-        self._alpha = AlphaLists(instance)
-        self._seeks_alpha = parameters.candidates == "auto"  # once a run is long enough
-        near = self._first_lists(parameters.candidates)
+        near = lists_of_kind(instance, parameters.candidates)
         self.windows = Windows(self.device, cities, near, unit_scale(instance), m, w)
         neighbours = Neighbours(self.device, instance)
         parts: list[Part] = [cities, neighbours, measure, self._tours, self.trails, self.windows]
@@ -127,19 +113,7 @@ class CudaFocused:
         self.n_trials = 0  # see ``CountsTrials``
         self._moment: float | None = None
         self._interrupted = False
-        weakref.finalize(self, self._alpha.stop)
         _warm_up()
-
-    def _first_lists(self, candidates: str) -> NDArray[np.int32]:
-        """Lists (2, n, NEAR) that windows draw from when the run begins."""
-        if candidates == "auto":
-            return window_lists(self.instance)
-        if candidates == "alpha":
-            check_alpha(self.instance.symmetric, self.instance.n)
-            near = self._alpha.take()
-            assert near is not None
-            return near
-        return lists_of_kind(self.instance, candidates)
 
     # ---- FollowsProgress, Builder
 
@@ -167,8 +141,6 @@ class CudaFocused:
         self._rounds = 0
         if self._best is None:
             self._take(self._first_tours(key))
-        if self._seeks_alpha and self.instance.n <= CITIES_A_ROUND * LATEST_ALPHA:
-            self._alpha.start()
         with self.device.working():
             self._weigh()
             while self._rounds < ROUNDS and not self._late():
@@ -192,12 +164,6 @@ class CudaFocused:
             self._finished = not math.isnan(cooling.begun)
             cooling.begin_next()
             self._merge()
-            late_enough = cooling.generations * CITIES_A_ROUND >= self.instance.n
-            if self._seeks_alpha and late_enough and not self._alpha.used:
-                near = self._alpha.take(self._moment)
-                if near is not None:
-                    self.windows.use_lists(near)
-                    self._weigh()
 
     # ---- Stoppable
 
@@ -210,12 +176,6 @@ class CudaFocused:
 
     def _late(self) -> bool:
         return self._rounds > 0 and self._passed()
-
-    # ---- Rests
-
-    def rest(self) -> None:
-        """Stop looking for better candidates beside the caller."""
-        self._alpha.stop()
 
     def rescued(self) -> tuple[NDArray[np.int32], float] | None:
         """Return the best tour and its length if the last ``construct`` was interrupted."""
@@ -367,28 +327,20 @@ class CudaFocused:
             self._cooling,
             self._expected,
         )
-        return {**common, "counts": np.array([self._descent, self._finished, self._alpha.used], np.int64)}
+        return {**common, "counts": np.array([self._descent, self._finished], np.int64)}
 
     def import_state(self, state: State) -> None:
         """Continue from an exported state of a focused colony on the same instance, of whichever engine."""
         told = unpack(state, self.kind, self.instance.neighbours)
         # for another engine's state: every city is looked at anew
-        descent, finished, used = rounds_of_repair(self.instance.n, self.windows.windows), 0, 0
+        descent, finished = rounds_of_repair(self.instance.n, self.windows.windows), 0
         if told.own:
-            most = 2**62
-            descent, finished, used = (
-                int(c) for c in stored_integers(state, "counts", (3,), 0, most, np.int64)
-            )
+            descent, finished = (int(c) for c in stored_integers(state, "counts", (2,), 0, 2**62, np.int64))
         with self.device.working():
             self.trails.write({"tau": told.tau, "rest": told.rest, "tau0": np.zeros(1)})
         self._best, self._best_length = None, math.inf
         self._descent, self._finished, self._expected = descent, bool(finished), told.expected
         told.restore(self._cooling)
-        if self._seeks_alpha and used and not self._alpha.used:
-            near = self._alpha.take()
-            assert near is not None
-            with self.device.working():
-                self.windows.use_lists(near)
         if told.best is not None:
             # the engine's own length is what the device summed up, which rounding may tell from the host's sum
             own = told.best_length if told.own else self.instance.tour_length(told.best)
@@ -412,56 +364,6 @@ def lacks_focused(instance: Instance) -> str | None:
     return None
 
 
-class AlphaLists:
-    """Candidates by alpha-nearness (Helsgaun 2000), made on the host while the device searches.
-
-    They take the place of the nearest cities: fewer edges of the best tours are missing, and the ascent takes its time.
-    """
-
-    def __init__(self, instance: Instance) -> None:
-        self._instance = instance
-        self.used = False
-        self._made: Future[NDArray[np.int32]] | None = None
-        self._stopped = threading.Event()
-
-    def start(self) -> None:
-        """Begin, beside the caller."""
-        if self._made is None:
-            self._made, self._stopped = Future(), threading.Event()
-            threading.Thread(target=self._make, args=(self._made, self._stopped), daemon=True).start()
-
-    def stop(self) -> None:
-        """End what ``start`` began, within a spanning tree or so, unless it is done; ``start`` begins anew."""
-        if self._made is not None and not self._made.done():
-            self._stopped.set()
-            self._made = None
-
-    def _make(self, made: Future[NDArray[np.int32]], stopped: threading.Event) -> None:
-        try:
-            base = lists(self._instance, "quadrant", _ALPHA_BASE)
-            ascent = ascend(self._instance, base.ids, bound=False, stop=stopped.is_set)
-            if stopped.is_set():
-                return
-            alpha = alpha_lists(ascent, min(NEAR, base.ids.shape[1]))
-            made.set_result(np.array([padded(self._instance.neighbours), padded(alpha.by_distance()[0])]))
-        except BaseException as error:  # whatever it is, it is told where the lists are asked for
-            made.set_exception(error)
-
-    def take(self, until: float | None = None) -> NDArray[np.int32] | None:
-        """Return the lists (2, n, NEAR) of windows from now on; waits until they are there.
-
-        None if they are not by the time that ``time.monotonic()`` shows ``until``.
-        """
-        self.start()
-        assert self._made is not None
-        wait([self._made], None if until is None else max(0.0, until - time.monotonic()))
-        if not self._made.done():
-            return None
-        made = self._made.result()
-        self.used = True
-        return made
-
-
 _SQUARE = np.array([[x, y, 0.0] for x in range(4) for y in range(4)])
 
 
@@ -476,7 +378,7 @@ def _warm_up() -> None:
         True,
         True,
     )
-    AlphaLists(square).take()
+    lists_of_kind(square, "auto")
     tour = np.arange(8, dtype=np.int32)
     other = np.array([0, 2, 1, 3, 4, 6, 5, 7], np.int32)
     merge(tour, other, lambda i, j: np.abs(i - j).astype(np.float64))

@@ -10,8 +10,7 @@ from numpy.typing import NDArray
 from pymoo_gpuaco.backends.cuda.device import DeviceLimits
 from pymoo_gpuaco.backends.cuda.windows.windows import NEAR, RESIDENT
 from pymoo_gpuaco.candidates.lists import Kind, lists
-from pymoo_gpuaco.candidates.quadrant import has_quadrants, quadrant_lists
-from pymoo_gpuaco.problems.instance import Instance
+from pymoo_gpuaco.problems.instance import Instance, check_alpha
 from pymoo_gpuaco.problems.metrics import Metric
 
 CITIES_A_WINDOW = 80  # of a tour, at most: windows have 255 cities, they overlap and the best exchanges win
@@ -36,26 +35,19 @@ def rounds_of_repair(n: int, windows: int) -> int:
     return 4 + math.ceil(3 * n / (windows * 120))
 
 
-def window_lists(instance: Instance) -> NDArray[np.int32]:
-    """Lists (2, n, NEAR) that windows draw from: the candidates, and in the plane the nearest cities.
-
-    An edge that one list lacks another may have: 8 candidates hold some 97 to 99 % of an optimal tour's edges. Shorter
-    lists are repeated, so that every walk over neighbours has a next city.
-    """
-    k = min(NEAR, instance.n - 1, instance.k)
-    plane = has_quadrants(Metric(instance.metric), instance.coords)
-    nearest = (
-        quadrant_lists(Metric(instance.metric), instance.coords, k, 0)[0] if plane else instance.neighbours
-    )
-    return np.array([padded(instance.neighbours), padded(nearest)])
-
-
 def lists_of_kind(instance: Instance, candidates: str) -> NDArray[np.int32]:
-    """The same (2, n, NEAR) of one kind, whatever the instance's own lists are; "auto": by quadrant and the nearest."""
-    first: Kind = "quadrant" if candidates == "auto" else candidates  # type: ignore[assignment]
-    second: Kind = "nearest" if candidates == "auto" else first
-    one = padded(lists(instance, first, NEAR).ids)
-    return np.array([one, one if second == first else padded(lists(instance, second, NEAR).ids)])
+    """Lists (1, n, NEAR) that windows draw from; "auto" is by quadrant. Shorter lists are repeated.
+
+    Lists by alpha-nearness do not join by themselves, nor do the nearest: within windows neither has been worth it.
+
+    Raises
+    ------
+    ValueError : alpha-nearness of an instance that has none, see ``check_alpha``.
+    """
+    kind: Kind = "quadrant" if candidates == "auto" else candidates  # type: ignore[assignment]
+    if kind == "alpha":
+        check_alpha(instance.symmetric, instance.n)
+    return padded(lists(instance, kind, NEAR).ids)[None]
 
 
 def padded(ids: NDArray[np.int32]) -> NDArray[np.int32]:
