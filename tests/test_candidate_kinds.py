@@ -7,9 +7,8 @@ import pytest
 from pymoo.optimize import minimize
 
 from pymoo_gpuaco import ALL_ALGORITHMS, GPUACS, GPUAS, GPUMMAS, TSP
-from pymoo_gpuaco.backends import make_colony
 from pymoo_gpuaco.candidates import lists
-from pymoo_gpuaco.colony.parameters import CANDIDATES, ColonyParameters
+from pymoo_gpuaco.colony.parameters import CANDIDATES
 from pymoo_gpuaco.problems import instance as instances
 from pymoo_gpuaco.problems.instance import as_instance
 from tests.algorithm_cases import COLONIES, Tour
@@ -78,35 +77,7 @@ def seen_by_windows(engine, kind):
             return set()
         assert not engine._search.units.pi.any()
         return {frozenset(e) for e in edges_of(engine._search.units.candidates)}
-    near = engine.windows._near
-    if kind == "alpha":  # besides those by quadrant, and in lists of the device's own
-        assert engine._alpha.used
-        return set()
-    assert np.array_equal(near[0], near[1])
-    return {frozenset(e) for e in edges_of(near[0])}
-
-
-@pytest.mark.gpu
-def test_lists_that_are_asked_for_stay():
-    # "auto" goes over to candidates by alpha-nearness when a run is long enough, the others never
-    used = {}
-    for kind in CANDIDATES:
-        parameters = ColonyParameters(n_ants=4, construction="focused", candidates=kind)
-        engine = make_colony(as_instance(clusters(), 8, "quadrant"), parameters, "cuda")
-        engine.reset_trails(1.0)
-        first = engine._alpha.used
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setattr("pymoo_gpuaco.backends.cuda.focused.FIRST_CYCLE", 2)
-            engine._cooling.first = 2
-            for key in range(4):
-                engine.construct(key)
-        used[kind] = first, engine._alpha.used
-    assert used == {
-        "auto": (False, True),
-        "nearest": (False, False),
-        "quadrant": (False, False),
-        "alpha": (True, True),
-    }
+    return {frozenset(e) for e in edges_of(engine.windows._near)}
 
 
 @pytest.mark.parametrize("cls", COLONIES.values())

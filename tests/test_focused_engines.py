@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import copy
-import gc
 import math
 import time
 
 import numpy as np
 import pytest
 from pymoo.core.termination import NoTermination
-from pymoo.optimize import minimize
 
 from pymoo_gpuaco import GPUMMAS
 from pymoo_gpuaco.algorithms.base import canonical
@@ -21,7 +19,6 @@ from pymoo_gpuaco.backends import (
     CountsTrials,
     FollowsProgress,
     Improver,
-    Rests,
     Stateful,
     Stoppable,
     Trails,
@@ -505,85 +502,3 @@ def test_an_interrupt_on_the_cpu_leaves_the_best_tour_and_the_run_as_it_was(whol
         assert np.array_equal(engine.construct(key), other.construct(key))
         assert engine.rescued() is None
     assert same_state(engine, other)
-
-
-class TestBetterCandidatesBesideTheRun:
-    """Lists by alpha-nearness are made in a thread, which ends with the run."""
-
-    @pytest.fixture
-    def slow(self, monkeypatch: pytest.MonkeyPatch) -> list[bool]:
-        """An ascent that goes on until it is told to stop, and notes that it was."""
-        from pymoo_gpuaco.backends.cuda import focused as engine
-
-        ends: list[bool] = []
-
-        def ascend(instance, ids, *, stop, **how):
-            while not stop():
-                time.sleep(0.001)
-            ends.append(True)
-            return real(instance, ids, **how)
-
-        real = engine.ascend
-        monkeypatch.setattr(engine, "ascend", ascend)
-        return ends
-
-    def wait_for(self, ends: list[bool], count: int) -> None:
-        until = time.monotonic() + 60.0
-        while len(ends) < count and time.monotonic() < until:
-            time.sleep(0.001)
-        assert len(ends) == count
-
-    def test_it_stops_and_begins_anew(self, slow, monkeypatch):
-        from pymoo_gpuaco.backends.cuda.focused import AlphaLists
-
-        made = AlphaLists(as_instance(cloud(60), 8))
-        made.stop()  # nothing to stop
-        made.start()
-        made.start()  # one is enough
-        made.stop()
-        self.wait_for(slow, 1)
-        assert made.take(time.monotonic()) is None
-        assert not made.used
-        made.stop()
-        self.wait_for(slow, 2)
-        monkeypatch.undo()
-        near = made.take()
-        assert near.shape == (2, 60, 8)
-        assert made.used
-        made.stop()  # it is done
-        assert np.array_equal(made.take(time.monotonic() - 1.0), near)
-
-    @pytest.mark.gpu
-    def test_it_ends_with_the_run_with_an_interrupt_and_with_the_engine(self, slow, monkeypatch):
-        problem = cloud(60)
-        res = minimize(problem, GPUMMAS(backend="cuda"), ("n_gen", 1), seed=1)
-        self.wait_for(slow, 1)
-        algorithm = res.algorithm
-        assert isinstance(algorithm.engine, Rests)
-
-        def strike(*_):
-            raise KeyboardInterrupt
-
-        algorithm = GPUMMAS(backend="cuda").setup(problem, termination=("n_gen", 9), seed=1)
-        algorithm.next()
-        monkeypatch.setattr(algorithm.engine, "_round", strike)
-        with pytest.raises(KeyboardInterrupt):
-            algorithm.next()
-        self.wait_for(slow, 2)
-        engine = focused(problem, "cuda")
-        engine.construct(1)
-        del engine
-        gc.collect()
-        self.wait_for(slow, 3)
-
-    @pytest.mark.gpu
-    def test_a_run_whose_time_is_over_does_not_wait_for_it(self, slow, monkeypatch):
-        engine = focused(cloud(60), "cuda")
-        engine._cooling.first = 2
-        engine.construct(1)  # begins, and waits not
-        engine._descent = 0
-        engine.stop_at(time.monotonic() + 0.01)
-        engine.construct(2)
-        assert not engine._alpha.used
-        engine.rest()
-        self.wait_for(slow, 1)

@@ -132,8 +132,8 @@ __device__ inline void hand_out(const View& view, const Cities& cities, const To
 // After ``most_looks`` no trial is begun but the first, so that all windows take about as long.
 extern "C" __global__ void __launch_bounds__(32 * WARPS, RESIDENT / WARPS) search_windows(
     CITIES_PARAMETERS, float scale,
-    const int* all_near, int lists,  // (lists, n, NEAR); a window draws one of the lists
-    const float* all_weights,  // (lists, n, NEAR), or null: kicks are random
+    const int* near,  // (n, NEAR)
+    const float* all_weights,  // (n, NEAR), or null: kicks are random
     const int* all_tours, const int* all_positions,  // (tours, n)
     int tours, int windows, unsigned key_low, unsigned key_high,
     int trials, int most_looks, int guided, int all_queued, float slack, float heat, int successes,
@@ -152,10 +152,8 @@ extern "C" __global__ void __launch_bounds__(32 * WARPS, RESIDENT / WARPS) searc
     const int centre = min(n - 1, static_cast<int>((position + random.x * 0x1p-32) * n / windows));
     const size_t offset = static_cast<size_t>(which) * n;
     const Tour tour{all_tours + offset, all_positions + offset, n, centre};
-    const size_t list = below(random.y, lists) * static_cast<size_t>(n) * NEAR;
-    const int* near = all_near + list;
     const bool follows = below(random_words(key, 1u, STREAM_START, number).x, 100) < guided;
-    const float* weights = all_weights == nullptr || !follows ? nullptr : all_weights + list;
+    const float* weights = follows ? all_weights : nullptr;
     // half of the windows allow nothing worse
     const float threshold = random.w & 1u ? 0.0f : slack * uniform(random.w);
     int runs = 0;

@@ -3,14 +3,14 @@
 #include "windows/near.cuh"
 
 extern "C" __global__ void weigh_windows(
-    CITIES_PARAMETERS, const int* near, int lists,  // (lists, n, NEAR)
+    CITIES_PARAMETERS, const int* near,  // (n, NEAR)
     const int* neighbours, int k,  // (n, k) candidates, which have trails
     const float* tau, float rest,  // (n, k), and the trail of all other edges
     float alpha, float beta, float shortest,
-    float* weights) {  // (lists, n, NEAR)
+    float* weights) {  // (n, NEAR)
     const size_t index = static_cast<size_t>(blockIdx.x) * blockDim.x + threadIdx.x;
-    if (index >= static_cast<size_t>(lists) * n * NEAR) return;
-    const int city = static_cast<int>(index / NEAR % n), other = near[index];
+    if (index >= static_cast<size_t>(n) * NEAR) return;
+    const int city = static_cast<int>(index / NEAR), other = near[index];
     const Cities cities = CITIES;
     float trail = rest;
     for (int slot = 0; slot < k; ++slot)

@@ -11,7 +11,6 @@ repeat part of the step before, as theirs do (0.3 of it: Helsgaun 2000, section 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -49,7 +48,6 @@ def ascend(
     iterations: int | None = None,
     seconds: float | None = None,
     bound: bool = True,
-    stop: Callable[[], bool] | None = None,
 ) -> Ascent:
     """Raise the minimum 1-tree of a sparse graph by node penalties.
 
@@ -63,7 +61,6 @@ def ascend(
         cities to 0.03 % of what more can reach.
     seconds : wall-clock time for the trees, > 0; not together with `iterations`.
     bound : whether to prove the bound; see `complete.CompleteGraph`.
-    stop : asked before each tree but the first; True ends the ascent where it is, and no bound is proven.
 
     Raises ValueError or TypeError naming the parameter.
     """
@@ -88,11 +85,7 @@ def ascend(
     best, safe = -np.inf, -np.inf  # by the graph so far; by all edges
     checks_left = list(_CHECKS) if complete is not None else []
     began, made, checked, done = time.perf_counter(), 0, -_BETWEEN_CHECKS, 0.0
-    stopped = False
     while made == 0 or done < 1.0:
-        if made and stop is not None and stop():
-            stopped = True
-            break
         weight = find_one_tree(graph, pi, tree) - 2.0 * float(pi.sum())
         made += 1
         if weight > best:
@@ -132,7 +125,7 @@ def ascend(
             step,
             pi,
         )
-    if complete is None or stopped:
+    if complete is None:
         return Ascent(best_pi, None, made, graph)
     proven = complete.lower_bound(graph, best_pi)
     if proven < safe:

@@ -17,10 +17,10 @@ from pymoo_gpuaco.backends.cuda.tours.measure import Measure
 from pymoo_gpuaco.backends.cuda.tours.tours import Tours
 from pymoo_gpuaco.backends.cuda.trails.trails import Trails
 from pymoo_gpuaco.backends.cuda.windows.plan import (
-    lists_of_kind,
     rounds_of_repair,
     shape,
     unit_scale,
+    window_lists,
 )
 from pymoo_gpuaco.backends.cuda.windows.windows import ROUNDS_AT_ONCE, Ant, Trials, Windows
 from pymoo_gpuaco.backends.focused_state import pack, unpack
@@ -90,7 +90,7 @@ class CudaFocused:
         measure = Measure(self.device, cities)
         self._tours = Tours(self.device, measure, m, n)
         self.trails = Trails(self.device, instance, False, _ADVICE)
-        near = lists_of_kind(instance, parameters.candidates)
+        near = window_lists(instance, parameters.candidates)
         self.windows = Windows(self.device, cities, near, unit_scale(instance), m, w)
         neighbours = Neighbours(self.device, instance)
         parts: list[Part] = [cities, neighbours, measure, self._tours, self.trails, self.windows]
@@ -378,7 +378,7 @@ def _warm_up() -> None:
         True,
         True,
     )
-    lists_of_kind(square, "auto")
+    window_lists(square, "auto")
     tour = np.arange(8, dtype=np.int32)
     other = np.array([0, 2, 1, 3, 4, 6, 5, 7], np.int32)
     merge(tour, other, lambda i, j: np.abs(i - j).astype(np.float64))

@@ -35,10 +35,10 @@ def rounds_of_repair(n: int, windows: int) -> int:
     return 4 + math.ceil(3 * n / (windows * 120))
 
 
-def lists_of_kind(instance: Instance, candidates: str) -> NDArray[np.int32]:
-    """Lists (1, n, NEAR) that windows draw from; "auto" is by quadrant. Shorter lists are repeated.
+def window_lists(instance: Instance, candidates: str) -> NDArray[np.int32]:
+    """Neighbours (n, NEAR) that windows look at; "auto" is by quadrant. Shorter lists are repeated.
 
-    Lists by alpha-nearness do not join by themselves, nor do the nearest: within windows neither has been worth it.
+    Windows that drew one of two kinds, by quadrant or the nearest and later in a run alpha-nearness, were no better.
 
     Raises
     ------
@@ -47,12 +47,8 @@ def lists_of_kind(instance: Instance, candidates: str) -> NDArray[np.int32]:
     kind: Kind = "quadrant" if candidates == "auto" else candidates  # type: ignore[assignment]
     if kind == "alpha":
         check_alpha(instance.symmetric, instance.n)
-    return padded(lists(instance, kind, NEAR).ids)[None]
-
-
-def padded(ids: NDArray[np.int32]) -> NDArray[np.int32]:
-    """Rows of NEAR ids; shorter ones are repeated."""
-    return ids[:, np.arange(NEAR) % min(NEAR, ids.shape[1])]
+    ids = lists(instance, kind, NEAR).ids
+    return ids[:, np.arange(NEAR) % ids.shape[1]]
 
 
 def unit_scale(instance: Instance) -> float:

@@ -49,7 +49,7 @@ _IMPROVEMENT = [Trials(trials=2, all_queued=True)] * 8 + [Trials(trials=10)] * 1
 class Windows:
     """``window_tours`` (tours, n) on the device, and what finds and commits exchanges on them.
 
-    near : (lists, n, NEAR) int32 neighbours, the nearest first. Each window draws a list.
+    near : (n, NEAR) int32 neighbours, the nearest first.
     scale : whole units a unit of distance.
     """
 
@@ -69,8 +69,8 @@ class Windows:
     def sources(self) -> list[Source]:
         """Return the search and the commit."""
         cities = self._cities.definitions()
-        search = {"search_windows": CITIES + "fPiPPPiiIIiiiiffiPPPPP"}
-        weigh = {"weigh_windows": CITIES + "PiPiPffffP"}
+        search = {"search_windows": CITIES + "fPPPPiiIIiiiiffiPPPPP"}
+        weigh = {"weigh_windows": CITIES + "PPiPffffP"}
         commit = {
             "commit_exchanges": "iiPPPPPPPPPPPPPPPiPP",
             "lay_out": "iiiPPPPP",
@@ -123,11 +123,6 @@ class Windows:
         needed = self.needed()
         for name in ("window_statistics", "window_claims", "window_bits", "window_positions"):
             self._device.arrays.zero(name, needed[name])
-
-    def use_lists(self, near: NDArray[np.int32]) -> None:
-        """Let windows draw from these lists from now on; as many as before."""
-        self._near = near
-        self._device.write("window_near", near)
 
     # ---- tours
 
@@ -200,7 +195,6 @@ class Windows:
             self._near.size,
             *self._cities.arguments(),
             a["window_near"],
-            len(self._near),
             neighbours,
             k,
             tau,
@@ -223,7 +217,6 @@ class Windows:
             *self._cities.arguments(),
             np.float32(self.scale),
             a["window_near"],
-            len(self._near),
             a["window_weights"] if how.guided else np.intp(0),
             a["window_tours"],
             a["window_positions"],
