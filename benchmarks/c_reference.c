@@ -364,14 +364,14 @@ int improve_tours(int32_t n, int32_t k, const Point *points, const int32_t *neig
 /* ---- kicks ------------------------------------------------------------------------------------------------------ */
 
 /*
- * Ten kicks near one another, then ten elsewhere. A kick: a double bridge of three stretches of at most 50 cities,
- * repaired from a queue of the eight cities that it touches: 3-opt moves over candidate lists, two basis moves deeper
- * where none closes with a gain (Helsgaun, European Journal of Operational Research 126, 2000, section 4.3). Kept if
- * the tour is not longer, or by the rule of Metropolis; else all reversals are taken back. A window is a tour of m
- * cities; a city's mate is the other end of a link that may not be broken, or -1.
+ * Ten kicks near one another, then ten elsewhere. A kick: a double bridge of three short stretches, repaired from a
+ * queue of the eight cities that it touches: 3-opt moves over candidate lists, two basis moves deeper where none closes
+ * with a gain (Helsgaun, European Journal of Operational Research 126, 2000, section 4.3). Kept if the tour is not
+ * longer, or by the rule of Metropolis; else all reversals are taken back. A window is a tour of m cities; a city's
+ * mate is the other end of a link that may not be broken, or -1.
  */
 
-enum { LONGEST_STRETCH = 50, STAY = 10, SPREAD = 50, DRAWS = 20, DEPTH = 3, MOST_FLIPS = 4 * DEPTH, LOG = 1 << 14 };
+enum { STAY = 10, SPREAD = 50, DRAWS = 20, DEPTH = 3, MOST_FLIPS = 4 * DEPTH, LOG = 1 << 14 };
 
 typedef struct {
     double x, y;
@@ -620,7 +620,7 @@ static int64_t repair_window(Kicks *w) {
 
 static inline int32_t at(const Kicks *w, int32_t p) { return w->order[p < w->m ? p : p - w->m]; }
 
-/* Kick less than SPREAD positions behind ``around``. False if cities lie on both sides of a link not to be broken. */
+/* Kick less than SPREAD positions behind ``around``. False if it would break a link not to be broken. */
 static bool make_kick(Kicks *w, int32_t around, int32_t longest, Stream *rng, int32_t *gain) {
     const int32_t m = w->m, k = w->k, p = (around + next_below(rng, SPREAD)) % m;
     const int32_t first = w->order[p];
@@ -644,14 +644,11 @@ static bool make_kick(Kicks *w, int32_t around, int32_t longest, Stream *rng, in
         y = x + 1 + next_below(rng, longest);
     }
     const int32_t z = y + 1 + next_below(rng, longest);
-    for (int32_t i = p; i <= z; i++) {
-        const int32_t mate = w->place[at(w, i)].mate;
-        if (mate >= 0 && mate == at(w, i + 1))
-            return false;
-    }
     /* a [b .. c] [d .. e] [f .. g] h becomes a [f .. g] [d .. e] [b .. c] h */
     const int32_t a = at(w, p), b = at(w, p + 1), c = at(w, x), d = at(w, x + 1);
     const int32_t e = at(w, y), f = at(w, y + 1), g = at(w, z), h = at(w, z + 1);
+    if (w->place[a].mate == b || w->place[c].mate == d || w->place[e].mate == f || w->place[g].mate == h)
+        return false;
     *gain = edge_cost(w, a, b) - edge_cost(w, a, f) + edge_cost(w, c, d) - edge_cost(w, g, d) + edge_cost(w, e, f) -
             edge_cost(w, e, b) + edge_cost(w, g, h) - edge_cost(w, c, h);
     int32_t direction = flip_path(w, 1, b, g);
@@ -665,17 +662,19 @@ static bool make_kick(Kicks *w, int32_t around, int32_t longest, Stream *rng, in
 }
 
 /*
- * Make count kicks on a window whose cities are all repaired, the temperature falling from hot to cold. order and
- * where (m,) are changed in place; the gain is written. Returns 0, or -1 without memory.
+ * Make count kicks of stretches of at most longest cities on a window whose cities are all repaired, the temperature
+ * falling from hot to cold. order and where (m,) are changed in place; the gain is written. Returns 0, or -1 without
+ * memory.
  */
 int kick_window(int32_t m, int32_t k, const Place *place, const int32_t *near, const int32_t *cost, const double *upto,
-                int32_t count, double hot, double cold, uint64_t key, int32_t *order, int32_t *where, int64_t *gain) {
+                int32_t count, double hot, double cold, int32_t longest, uint64_t key, int32_t *order, int32_t *where,
+                int64_t *gain) {
     Kicks w = {.m = m, .k = k, .place = place, .near = near, .cost = cost, .upto = upto, .order = order, .where = where};
     w.queue = malloc((size_t)m * sizeof(int32_t));
     w.queued = calloc((size_t)m, 1);
     w.log = malloc(LOG * sizeof *w.log);
     const bool enough = w.queue && w.queued && w.log;
-    const int32_t longest = (m - 2) / 3 < LONGEST_STRETCH ? (m - 2) / 3 : LONGEST_STRETCH;
+    longest = (m - 2) / 3 < longest ? (m - 2) / 3 : longest;
     Stream rng = new_stream(key, 0, FOR_KICKS);
     int64_t total = 0;
     int32_t around = 0;

@@ -34,7 +34,7 @@ from pymoo_gpuaco.backends.cpu.windows.trials import repair_queued, try_out
 from pymoo_gpuaco.backends.cpu.windows.units import make_units
 from pymoo_gpuaco.backends.cpu.windows.window import Units, Window, load, make_window
 from pymoo_gpuaco.candidates import greedy_tour
-from pymoo_gpuaco.colony.focused import FocusedParameters
+from pymoo_gpuaco.colony.focused import LONG_STRETCH, FocusedParameters
 from pymoo_gpuaco.problems.instance import as_instance
 
 REPEATS = 7
@@ -80,7 +80,7 @@ class NumbaSide:
 
     def kick(self, count: int, hot: float) -> None:
         stream = new_stream(np.uint64(KEY), 0, STREAM_KICKS)
-        self.gain = int(try_out(self.units, self.window, self.m, count, hot, 0.0, stream))
+        self.gain = int(try_out(self.units, self.window, self.m, count, hot, 0.0, LONG_STRETCH, stream))
 
     @property
     def order(self) -> NDArray[np.int32]:
@@ -118,6 +118,7 @@ class CSide:
             ctypes.c_int32(count),
             ctypes.c_double(hot),
             ctypes.c_double(0.0),
+            ctypes.c_int32(LONG_STRETCH),
             ctypes.c_uint64(KEY),
             address(self.order),
             address(self.where),
@@ -216,9 +217,9 @@ def main() -> None:
         "Both sides start from the same repaired window (the whole tour up to 25,000 cities) with the same candidates, "
         "costs and random numbers. Times are processor times of the one thread.",
         "Kicks stay near one another for ten. "
-        "A kick, in C as in the engine: a double bridge of three stretches of at most 50 cities, an end chosen by an "
-        "ant; repair by 3-opt moves over the candidates, two basis moves deeper, from a queue of the cities touched; "
-        "kept by the rule of Metropolis, else taken back. Tours are arrays with positions.",
+        f"A kick, in C as in the engine: a double bridge of three stretches of at most {LONG_STRETCH} cities, an end "
+        "chosen by an ant; repair by 3-opt moves over the candidates, two basis moves deeper, from a queue of the "
+        "cities touched; kept by the rule of Metropolis, else taken back. Tours are arrays with positions.",
         "C has whole numbers for costs and points of two coordinates: only EUC_2D.",
     ]
     sys.argv[1:2] = ["FOLDER"] * bool(sys.argv[1:2])  # where the files lie is nobody's business

@@ -191,6 +191,22 @@ def test_short_cycles_are_cooler():
     assert [focused.first_heat(kicks) for kicks in (2.5, 10.0, 1000.0)] == [1.0, 2.0, 2.0]
 
 
+def test_large_instances_have_more_candidates():
+    assert [FocusedParameters().candidates(n) for n in (1000, 25_000, 25_001)] == [5, 5, 7]
+    assert FocusedParameters(n_candidates=9).candidates(1000) == 9
+
+
+def test_short_cycles_move_short_stretches():
+    focused = FocusedParameters()
+    assert [focused.longest_stretch(kicks) for kicks in (0.1, 10.0, 15.0, 20.0, 1e6)] == [
+        50,
+        50,
+        75,
+        100,
+        100,
+    ]
+
+
 def test_a_short_run_is_one_cycle():
     cooling = Cooling(50)
     assert cooling.length == 50
@@ -202,6 +218,17 @@ def test_a_short_run_is_one_cycle():
     assert shares[0] == 1.0
     assert cooling.length == pytest.approx(100 / 0.99 * 0.96)
     assert shares[49] == pytest.approx((0.97 - 0.49) / 0.96)
+
+
+@pytest.mark.parametrize(("alone", "cycles"), [(3, 3), (12, 1)])
+def test_a_run_of_known_length_is_one_cycle_up_to_a_bound(alone, cycles):
+    cooling = Cooling(10, alone=alone)
+    for generation in range(100):
+        cooling.progress = generation / 100
+        cooling.next()
+        if cooling.at_end and generation < 97:
+            cooling.begin_next()
+    assert cooling.cycle == cycles - 1
 
 
 @pytest.mark.parametrize(

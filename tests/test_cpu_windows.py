@@ -55,7 +55,7 @@ def test_gains_are_those_of_the_tours_laid_out(n, metric):
     for hot, cold in ((0.0, 0.0), (300.0, 50.0)):
         before = length(cycle(w, n))
         stream = new_stream(np.uint64(5), 0, 1)
-        gain = trials.try_out(units, w, n, 200, hot, cold, stream)
+        gain = trials.try_out(units, w, n, 200, hot, cold, 50, stream)
         assert np.array_equal(np.sort(cycle(w, n)), np.arange(n))
         assert gain == before - length(cycle(w, n))
         assert hot > 0 or gain >= 0
@@ -111,12 +111,25 @@ def test_fixed_links_are_never_broken(hot):
     w = window_of(units, tour, positions)
     ends = [(tour[b - 1], tour[c]) for (_, b), (c, _) in pairwise(runs)]
     gain = trials.repair_all(units, w, m) + trials.try_out(
-        units, w, m, 500, hot, 0.0, new_stream(np.uint64(1), 0, 1)
+        units, w, m, 500, hot, 0.0, 50, new_stream(np.uint64(1), 0, 1)
     )
     assert gain > 0
     found = edges_of(cycle(w, m))
     assert {frozenset(map(int, pair)) for pair in ends} <= found
     assert frozenset((int(tour[-1]), int(tour[0]))) not in {frozenset(map(int, p)) for p in ends}
+
+
+def test_kicks_move_fixed_links_along():
+    n = 300
+    _, units = units_of(cloud(n, 5))
+    positions = np.flatnonzero(np.arange(n) % 3 < 2)  # every other link of the window is fixed
+    m = len(positions)
+    w = window_of(units, np.random.default_rng(3).permutation(n).astype(np.int32), positions)
+    trials.repair_all(units, w, m)
+    before = edges_of(cycle(w, m))
+    assert trials.try_out(units, w, m, 500, 0.0, 0.0, 50, new_stream(np.uint64(1), 0, 1)) > 0
+    tied = {frozenset((int(w.city[p]), int(w.city[w.mate[p]]))) for p in range(m)}
+    assert tied <= edges_of(cycle(w, m)) != before
 
 
 def test_a_round_of_windows_gives_a_shorter_tour_whatever_the_threads(monkeypatch):
@@ -132,7 +145,7 @@ def test_a_round_of_windows_gives_a_shorter_tour_whatever_the_threads(monkeypatc
         assert search.repair_stretches(tour, dirty, 0, 100) == search.stretches == 5
         lengths = [instance.tour_length(start), instance.tour_length(tour)]
         for done in range(0, 60, 6):
-            tour, built = search.round(tour, dirty, done, 6, 30, 0.0, 0.0, done)
+            tour, built = search.round(tour, dirty, done, 6, 30, 0.0, 0.0, 50, done)
             assert 1 <= built <= 6
             lengths.append(instance.tour_length(tour))
         assert lengths == sorted(lengths, reverse=True)

@@ -23,6 +23,7 @@ class Cooling:
     generations: int = 0  # of the run
     begun: float = math.nan  # progress at which the run's last cycle began, NaN before it has
     progress: float = math.nan  # of the run, in [0, 1]
+    alone: int = 3  # a run that is known to be shorter than so many first cycles is one cycle
 
     @property
     def planned(self) -> int:
@@ -63,9 +64,10 @@ class Cooling:
     def _is_last(self) -> bool:
         """Whether a cycle that begins now is the last: the next, twice as long, would not come to its end.
 
-        The first cycle becomes the last at any time, for nothing is known at its beginning.
+        The first cycle becomes the last at any time, for nothing is known at its beginning, and in longer runs too.
         """
         if not math.isnan(self.begun) or not 0.0 < self.progress <= 1.0 or self.generations == 0:
             return False
         left = self.generations * (1.0 - self.progress) / self.progress
-        return (self.done == 0 or self.cycle == 0) and self.done + left < 3 * self.planned
+        most = self.alone if self.cycle == 0 else 3
+        return (self.done == 0 or self.cycle == 0) and self.done + left < most * self.planned

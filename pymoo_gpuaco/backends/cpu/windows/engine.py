@@ -26,7 +26,7 @@ from pymoo_gpuaco.backends.state import State, stored_integers
 from pymoo_gpuaco.candidates import greedy_tour
 from pymoo_gpuaco.colony import checks, immigrants
 from pymoo_gpuaco.colony.cooling import Cooling
-from pymoo_gpuaco.colony.focused import FocusedParameters
+from pymoo_gpuaco.colony.focused import SHORT_STRETCH, FocusedParameters
 from pymoo_gpuaco.colony.parameters import ColonyParameters
 from pymoo_gpuaco.colony.trails import TrailUpdate, per_length
 from pymoo_gpuaco.exchange import merge
@@ -35,6 +35,7 @@ from pymoo_gpuaco.problems.tsp import TSP
 
 WINDOWS = 8  # of one tour in a generation
 REPAIRED = 0.01  # share of dirty cities below which kicks begin
+CYCLES_IN_ONE = 12  # first cycles: one long annealing beats several short ones where the end is known
 IMPROVER_TRIALS = 1  # kicks a city when tours are improved that were given
 
 
@@ -84,7 +85,7 @@ class CpuFocused:
         self._windows_done = 0
         trials_a_cycle = focused.first_cycle * n / (own if self._search.whole else 1)
         trials_a_generation = self._trials if self._search.whole else self._trials * self.n_ants
-        self._cooling = Cooling(max(1, round(trials_a_cycle / trials_a_generation)))
+        self._cooling = Cooling(max(1, round(trials_a_cycle / trials_a_generation)), alone=CYCLES_IN_ONE)
         self._built = 0
         self.n_trials = 0  # see ``CountsTrials``
         self._stop = Stop()
@@ -153,9 +154,9 @@ class CpuFocused:
 
     def _search_whole_tours(self, key: int) -> None:
         """Each ant anneals a tour of its own; the best takes over whatever is better in any of them."""
-        hot, cold = self._temperatures()
+        hot, cold, longest = self._next_trials()
         everything = bool(self._dirty.any())
-        self._search.search_tours(self._tours, key, self._trials, hot, cold, everything)
+        self._search.search_tours(self._tours, key, self._trials, hot, cold, longest, everything)
         self.n_trials += self._trials * len(self._tours)
         self._dirty[:] = 0
         for tour in self._tours:
@@ -173,12 +174,12 @@ class CpuFocused:
             self._windows_done += self._built
             self._keep(tour)
             return
-        trials, hot, cold = 0, 0.0, 0.0
+        trials, hot, cold, longest = 0, 0.0, 0.0, SHORT_STRETCH
         if self._dirty.mean() < REPAIRED:
             trials = self._trials
-            hot, cold = self._temperatures()
+            hot, cold, longest = self._next_trials()
         self._tours[0], self._built = self._search.round(
-            tour, self._dirty, self._windows_done, self.n_ants, trials, hot, cold, key
+            tour, self._dirty, self._windows_done, self.n_ants, trials, hot, cold, longest, key
         )
         self.n_trials += trials * self._built
         self._windows_done += self.n_ants
@@ -194,14 +195,14 @@ class CpuFocused:
         if length < self._best_length:
             self._best[:], self._best_length = tour, length
 
-    def _temperatures(self) -> tuple[float, float]:
-        """First and last temperature of this generation, in whole units."""
+    def _next_trials(self) -> tuple[float, float, int]:
+        """First and last temperature of this generation, in whole units, and its kicks' longest stretch."""
         hot, cold = self._cooling.next()
         n = self.instance.n
         kicks = self._cooling.length * self._trials * (1 if self._search.whole else self.n_ants) / n
         mean = self._best_length * self._search.units.scale / n
         heat = self._focused.first_heat(kicks) * mean
-        return hot * heat, cold * heat
+        return hot * heat, cold * heat, self._focused.longest_stretch(kicks)
 
     def _merge(self, tour: NDArray[np.int32]) -> None:
         """Let the best tour take over what is better in another."""

@@ -12,6 +12,7 @@ from pymoo_gpuaco.backends.cpu.windows.search import WindowSearch
 from pymoo_gpuaco.backends.cpu.windows.trials import repair_queued, try_out, unload
 from pymoo_gpuaco.backends.cpu.windows.window import load, make_window
 from pymoo_gpuaco.backends.keys import key_of_part
+from pymoo_gpuaco.colony.focused import SHORT_STRETCH
 from pymoo_gpuaco.colony.parameters import FEWEST_CITIES_TO_KICK
 
 TOGETHER = (
@@ -54,7 +55,7 @@ class TourImprover:
             for first in range(0, trials, _TRIALS_AT_ONCE):
                 if self._late():
                     break
-                try_out(units, w, n, min(_TRIALS_AT_ONCE, trials - first), 0.0, 0.0, stream)
+                try_out(units, w, n, min(_TRIALS_AT_ONCE, trials - first), 0.0, 0.0, SHORT_STRETCH, stream)
         unload(w, n, tour)
 
     def _improve_windows(self, tour: NDArray[np.int32], trials: int, key: int, number: int) -> None:
@@ -73,5 +74,13 @@ class TourImprover:
             # first windows over what the stretches cut through, and then some with kicks
             kicks = each if done >= kicked else 0
             tour[:], _ = search.round(
-                tour, dirty, done, TOGETHER, kicks, 0.0, 0.0, key_of_part(key, done + 1, number)
+                tour,
+                dirty,
+                done,
+                TOGETHER,
+                kicks,
+                0.0,
+                0.0,
+                SHORT_STRETCH,
+                key_of_part(key, done + 1, number),
             )

@@ -54,10 +54,18 @@ class WindowSearch:
         return threads
 
     def search_tours(
-        self, tours: NDArray[np.int32], key: int, trials: int, hot: float, cold: float, everything: bool
+        self,
+        tours: NDArray[np.int32],
+        key: int,
+        trials: int,
+        hot: float,
+        cold: float,
+        longest: int,
+        everything: bool,
     ) -> None:
         """Search whole tours (m, n) in place, ``trials`` kicks each; temperatures in whole units.
 
+        Kicks move stretches of up to ``longest`` cities.
         With ``everything`` all cities are looked at first; else the tours must be repaired already.
         """
         n = self.instance.n
@@ -71,7 +79,7 @@ class WindowSearch:
                 if everything:
                     repair_all(self.units, w, n)
                 if n >= FEWEST_CITIES_TO_KICK:
-                    try_out(self.units, w, n, trials, hot, cold, stream)
+                    try_out(self.units, w, n, trials, hot, cold, longest, stream)
                 unload(w, n, tours[t])
 
         if len(tours):
@@ -116,12 +124,14 @@ class WindowSearch:
         trials: int,
         hot: float,
         cold: float,
+        longest: int,
         key: int,
     ) -> tuple[NDArray[np.int32], int]:
         """Search windows ``first`` .. ``first + windows - 1`` of a run and commit what they found.
 
-        There are ``trials`` kicks a window, temperatures are in whole units. ``dirty`` (n,) marks the cities that are
-        looked at before any kick; those done are cleared. Returns the new tour and the number of windows searched.
+        There are ``trials`` kicks a window, of stretches of up to ``longest`` cities; temperatures are in whole units.
+        ``dirty`` (n,) marks the cities that are looked at before any kick; those done are
+        cleared. Returns the new tour and the number of windows searched.
         """
         n = len(tour)
         where = np.empty(n, np.int32)
@@ -137,7 +147,7 @@ class WindowSearch:
                 repair_queued(self.units, w, m, dirty)
                 stream = new_stream(np.uint64(key), t, STREAM_KICKS)
                 if trials:
-                    try_out(self.units, w, m, trials, hot, cold, stream)
+                    try_out(self.units, w, m, trials, hot, cold, longest, stream)
                 orders[t][:] = w.order[:m]
 
         if not cuts:

@@ -17,7 +17,6 @@ from pymoo_gpuaco.backends.cpu.windows.moves import flip, push, repair, undo
 from pymoo_gpuaco.backends.cpu.windows.window import LOGGED, NOBODY, Units, Window, cost
 from pymoo_gpuaco.compiled import compiled, inlined
 
-LONGEST_STRETCH = 50
 # Kicks stay near one another for a while, so that most of what they look at is in the first-level cache.
 STAY = 10  # trials
 SPREAD = 50  # positions
@@ -42,7 +41,7 @@ def _drawn_by_ant(w, a, stream):  # type: ignore[no-untyped-def]
 
 @inlined
 def _kick(units, w, m, around, longest, stream):  # type: ignore[no-untyped-def]
-    """Make a double bridge somewhere and push its eight cities; return its gain, and False if a fixed link forbids it.
+    """Make a double bridge somewhere and push its eight cities; return its gain, and False if that breaks a fixed link.
 
     An ant at a random city, less than ``SPREAD`` positions after ``around``, draws where to go next. If that city lies
     within two stretches ahead, the kick puts the edge to it in; else the stretches are as long as they happen to be.
@@ -64,13 +63,11 @@ def _kick(units, w, m, around, longest, stream):  # type: ignore[no-untyped-def]
         y = x + 1 + next_below(stream, longest)
     z = y + 1 + next_below(stream, longest)
     o = w.order
-    for i in range(p, z + 1):
-        here = _at(o, m, i)
-        if w.mate[here] >= 0 and w.mate[here] == _at(o, m, i + 1):
-            return 0.0, False  # what lies beyond a fixed link is far away
-    # a [b .. c] [d .. e] [f .. g] h becomes a [f .. g] [d .. e] [b .. c] h
+    # a [b .. c] [d .. e] [f .. g] h becomes a [f .. g] [d .. e] [b .. c] h; fixed links inside a stretch move with it
     a, b, c, d = _at(o, m, p), _at(o, m, p + 1), _at(o, m, x), _at(o, m, x + 1)
     e, f, g, h = _at(o, m, y), _at(o, m, y + 1), _at(o, m, z), _at(o, m, z + 1)
+    if w.mate[a] == b or w.mate[c] == d or w.mate[e] == f or w.mate[g] == h:
+        return 0.0, False
     gain = (
         (cost(units, w, a, b) - cost(units, w, a, f))
         + (cost(units, w, c, d) - cost(units, w, g, d))
@@ -88,9 +85,12 @@ def _kick(units, w, m, around, longest, stream):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def try_out(units, w, m, count, hot, cold, stream):  # type: ignore[no-untyped-def]
-    """Make ``count`` trials, the temperature falling from ``hot`` to ``cold``; return the gain."""
-    longest = min(LONGEST_STRETCH, (m - 2) // 3)
+def try_out(units, w, m, count, hot, cold, longest, stream):  # type: ignore[no-untyped-def]
+    """Make ``count`` trials, the temperature falling from ``hot`` to ``cold``; return the gain.
+
+    Kicks move stretches of up to ``longest`` cities.
+    """
+    longest = min(longest, (m - 2) // 3)
     total, around = 0.0, 0
     for trial in range(count):
         if trial % STAY == 0:

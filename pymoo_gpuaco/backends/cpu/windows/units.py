@@ -48,7 +48,7 @@ def make_units(
     if iterations == 0:
         pi, ids, lengths = np.zeros(n), near.ids, near.distances
     else:
-        k = min(parameters.n_candidates, near.ids.shape[1])
+        k = min(parameters.candidates(n), near.ids.shape[1])
         ascent = ascend(instance, near.ids, iterations=iterations, bound=False)
         alpha = alpha_lists(ascent, k)
         pi, ids, lengths = np.rint(ascent.pi * scale), alpha.ids, alpha.distances
