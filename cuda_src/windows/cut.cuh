@@ -54,7 +54,7 @@ __device__ __forceinline__ int inclusive_sum(int value) {
     return value;
 }
 
-// A set of up to 255 positions: a table with open addressing in shared memory.
+// A set of some hundred positions: a table with open addressing in shared memory.
 struct Positions {
     static constexpr int BITS = 10, EMPTY = -1;
     int* table;  // (1 << BITS,)
@@ -77,10 +77,10 @@ struct Positions {
     }
 };
 
-constexpr int NOWHERE = INT_MIN;         // no position
-constexpr int LINKS = NEAR + 2;          // of a city: its neighbours on the list and on the tour
-constexpr int AT_ONCE = 3;               // cities whose links the lanes look at together
-constexpr int GROUPS = 4;                // the same again, so that loads of some wait beside those of others
+constexpr int NOWHERE = INT_MIN;  // no position
+constexpr int LINKS = NEAR + 2;   // of a city: its neighbours on the list and on the tour
+constexpr int AT_ONCE = 3;        // cities whose links the lanes look at together
+constexpr int GROUPS = 4;         // as many of these side by side: each waits for memory
 
 // Positions of the window, relative and ascending, into ``kept``; their number. It grows breadth-first from the centre
 // over neighbours on the list and on the tour, so that it is compact: a city at the rim, which lacks some of its
