@@ -38,8 +38,6 @@ def rounds_of_repair(n: int, windows: int) -> int:
 def window_lists(instance: Instance, candidates: str) -> NDArray[np.int32]:
     """Neighbours (n, NEAR) that windows look at; "auto" is by quadrant. Shorter lists are repeated.
 
-    Windows that drew one of two kinds, by quadrant or the nearest and later in a run alpha-nearness, were no better.
-
     Raises
     ------
     ValueError : alpha-nearness of an instance that has none, see ``check_alpha``.
