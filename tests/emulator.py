@@ -15,6 +15,8 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from pymoo_gpuaco.backends import cuda
 from pymoo_gpuaco.backends.cuda.device import sources
 from tests import fake_device
@@ -57,16 +59,22 @@ def _on_host(text: str) -> str:
     return "".join(pieces)
 
 
-def _whole(name: str, seen: set[str]) -> str:
+def skip_without_compiler() -> None:
+    """Skip a test, or a module of them, where the kernels cannot be compiled."""
+    if COMPILER is None:
+        pytest.skip("the emulator is compiled by g++, which is not on the PATH", allow_module_level=True)
+
+
+def _whole(text: str, seen: set[str]) -> str:
     """A source with what it includes put in its place."""
 
     def included(match: re.Match[str]) -> str:
         if match[1] in seen:
             return ""
         seen.add(match[1])
-        return _whole(match[1], seen)
+        return _whole(sources.read(match[1]), seen)
 
-    return re.sub(r'#include "(.+)"', included, sources.read(name)).replace("#pragma once", "")
+    return re.sub(r'#include "(.+)"', included, text).replace("#pragma once", "")
 
 
 def _with_entry(kernel: re.Match[str]) -> str:
@@ -79,11 +87,16 @@ def _with_entry(kernel: re.Match[str]) -> str:
     )
 
 
-def build(file: str, definitions: dict[str, object], folder: Path) -> ctypes.CDLL:
-    """Compile one source; the library has ``run_NAME(blocks, threads, arguments)`` for each kernel."""
+def build(
+    file: str, definitions: dict[str, object], folder: Path, text_of_file: str | None = None
+) -> ctypes.CDLL:
+    """Compile one source; the library has ``run_NAME(blocks, threads, arguments)`` for each kernel.
+
+    ``text_of_file`` is the source where it is a test's own.
+    """
     lines = ['#include "cuda_on_host.h"']
     lines += [f"#define {name} {value}" for name, value in definitions.items()]
-    lines.append(_KERNEL.sub(_with_entry, _on_host(_whole(file, set()))))
+    lines.append(_KERNEL.sub(_with_entry, _on_host(_whole(text_of_file or sources.read(file), set()))))
     text = "\n".join(lines)
     key = hashlib.sha256((text + HEADER.read_text()).encode()).hexdigest()[:24]
     library = folder / f"{Path(file).stem}-{key}.so"

@@ -250,12 +250,10 @@ RUNS = {
 }
 
 
-@pytest.mark.skipif(
-    emulator.COMPILER is None, reason="the emulator is compiled by g++, which is not on the PATH"
-)
 @pytest.mark.parametrize("for_good", [False, True], ids=["once", "for good"])
 @pytest.mark.parametrize("run", RUNS.values(), ids=list(RUNS))
 def test_a_run_that_fails_keeps_its_best_tour(run, for_good, monkeypatch, tmp_path_factory):
+    emulator.skip_without_compiler()
     monkeypatch.setattr(CudaClimbers.climb, "__defaults__", (1 << 24,))
     folder = Path(tmp_path_factory.getbasetemp()) / "emulator"
     device = emulator.install(monkeypatch, folder)
@@ -283,10 +281,8 @@ def test_a_run_that_fails_keeps_its_best_tour(run, for_good, monkeypatch, tmp_pa
         assert np.array_equal(again.X, expected.X)
 
 
-@pytest.mark.skipif(
-    emulator.COMPILER is None, reason="the emulator is compiled by g++, which is not on the PATH"
-)
 def test_the_command_line_keeps_the_tour_of_a_run_that_fails(monkeypatch, tmp_path, tmp_path_factory, capsys):
+    emulator.skip_without_compiler()
     device = emulator.install(monkeypatch, Path(tmp_path_factory.getbasetemp()) / "emulator")
     wait, waits = device.alive, iter(range(400))
 

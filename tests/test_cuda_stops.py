@@ -64,8 +64,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def device(monkeypatch, folder) -> emulator.Emulator:
-    if emulator.COMPILER is None:
-        pytest.skip("the emulator is compiled by g++, which is not on the PATH")
+    emulator.skip_without_compiler()
     monkeypatch.setattr(CudaClimbers.climb, "__defaults__", (1 << 24,))
     monkeypatch.setattr(
         by_windows, "_TOURS_AT_ONCE", TOGETHER

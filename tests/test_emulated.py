@@ -21,8 +21,7 @@ from tests import test_engines as shared
 from tests import test_trail_updates as updates
 from tests.engine_cases import COLONIES
 
-if emulator.COMPILER is None:
-    pytest.skip("the emulator is compiled by g++, which is not on the PATH", allow_module_level=True)
+emulator.skip_without_compiler()
 
 CUDA = "cuda"
 
@@ -127,9 +126,8 @@ def test_the_tournament():
     shared.test_the_tournament_has_its_own_distribution(3, CUDA)
 
 
-def test_threads_that_wait_for_ever_are_reported(tmp_path, monkeypatch):
+def test_threads_that_wait_for_ever_are_reported(tmp_path):
     source = 'extern "C" __global__ void stuck(int n) {\n    if (threadIdx.x < 5) __syncthreads();\n}\n'
-    monkeypatch.setattr(emulator.sources, "read", lambda name: source)
-    run = emulator.build("stuck.cu", {}, tmp_path).run_stuck
+    run = emulator.build("stuck.cu", {}, tmp_path, source).run_stuck
     assert run(1, 32, b"\0\0\0\0") == 1
     assert run(1, 4, b"\0\0\0\0") == 0

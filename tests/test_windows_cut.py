@@ -29,15 +29,12 @@ extern "C" __global__ void choose_windows(const int* tour, const int* positions,
 
 
 @pytest.fixture
-def choose(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch):
+def choose(tmp_path_factory: pytest.TempPathFactory):
     """Positions that the windows around the first ``count`` positions of a tour take."""
-    if emulator.COMPILER is None:
-        pytest.skip("the emulator is compiled by g++, which is not on the PATH")
+    emulator.skip_without_compiler()
     folder: Path = tmp_path_factory.getbasetemp() / "emulated_cut"
     folder.mkdir(exist_ok=True)
-    read = emulator.sources.read
-    monkeypatch.setattr(emulator.sources, "read", lambda name: SOURCE if name == "cut.cu" else read(name))
-    library = emulator.build("cut.cu", {"METRIC": 1, "DIMENSIONS": 2, "TABLE": 0}, folder)
+    library = emulator.build("cut.cu", {"METRIC": 1, "DIMENSIONS": 2, "TABLE": 0}, folder, SOURCE)
 
     def windows(tour, near, count):
         n = len(tour)

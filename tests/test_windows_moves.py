@@ -70,14 +70,11 @@ extern "C" __global__ void size_of_window(int* bytes) {
 
 
 @pytest.fixture
-def build(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch):
-    if emulator.COMPILER is None:
-        pytest.skip("the emulator is compiled by g++, which is not on the PATH")
+def build(tmp_path_factory: pytest.TempPathFactory):
+    emulator.skip_without_compiler()
     folder: Path = tmp_path_factory.getbasetemp() / "emulated_windows"
     folder.mkdir(exist_ok=True)
-    read = emulator.sources.read
-    monkeypatch.setattr(emulator.sources, "read", lambda name: SOURCE if name == "look.cu" else read(name))
-    return lambda **definitions: emulator.build("look.cu", definitions, folder)
+    return lambda **definitions: emulator.build("look.cu", definitions, folder, SOURCE)
 
 
 def looks(library, places, near, tied):

@@ -28,8 +28,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def emulated(folder: Path, monkeypatch: pytest.MonkeyPatch) -> emulator.Emulator:
     """The kernels on the host, whether or not there is a device."""
-    if emulator.COMPILER is None:
-        pytest.skip("the emulator is compiled by g++, which is not on the PATH")
+    emulator.skip_without_compiler()
     monkeypatch.setattr(module, "_COMMIT_THREADS", 64)
     return emulator.install(monkeypatch, folder)
 

@@ -24,7 +24,7 @@ from pymoo.core.problem import Problem
 from pymoo.core.variable import get
 from pymoo.util.optimum import filter_optimum
 
-from pymoo_gpuaco.backends import Rests, State, Stoppable, check_backend, compiling
+from pymoo_gpuaco.backends import State, Stoppable, check_backend, compiling
 from pymoo_gpuaco.backends.state import check_seal, seal
 from pymoo_gpuaco.candidates.bound import prove_lower_bound
 from pymoo_gpuaco.colony import checks
@@ -330,13 +330,7 @@ class TourAlgorithm(Algorithm):
             super().next()
         except KeyboardInterrupt:
             self._rescue()
-            self._finalize()
             raise
-
-    def _finalize(self) -> None:
-        # pymoo calls it where the termination ends the run
-        if isinstance(self._engine, Rests):
-            self._engine.rest()
 
     def _rescue(self) -> None:
         engine = self._engine

@@ -172,15 +172,6 @@ class Stoppable(Protocol):
 
 
 @runtime_checkable
-class Rests(Protocol):
-    """Does things beside its caller that nobody waits for."""
-
-    def rest(self) -> None:
-        """End them soon: the run is over, or interrupted. Another call of the engine begins them anew."""
-        ...
-
-
-@runtime_checkable
 class CountsTrials(Protocol):
     """Changes few tours in many trials, each a kick and its repair, rather than building tours."""
 

@@ -33,8 +33,7 @@ from pymoo_gpuaco.colony.cooling import Cooling
 from pymoo_gpuaco.colony.parameters import FEWEST_CITIES_TO_FOCUS, ColonyParameters
 from pymoo_gpuaco.colony.trails import TrailUpdate
 from pymoo_gpuaco.exchange import merge
-from pymoo_gpuaco.problems.instance import Instance, nearest_by_coordinates
-from pymoo_gpuaco.problems.metrics import Metric
+from pymoo_gpuaco.problems.instance import Instance
 
 ROUNDS = 32  # a generation
 
@@ -364,21 +363,9 @@ def lacks_focused(instance: Instance) -> str | None:
     return None
 
 
-_SQUARE = np.array([[x, y, 0.0] for x in range(4) for y in range(4)])
-
-
 @functools.cache
 def _warm_up() -> None:
-    """Compile what the host does of a run, on a few cities."""
-    square = Instance(
-        int(Metric.EUC),
-        _SQUARE,
-        np.empty((0, 0)),
-        *nearest_by_coordinates(Metric.EUC, _SQUARE, 3),
-        True,
-        True,
-    )
-    window_lists(square, "auto")
+    """Compile what the host does of a run and set-up has not called, on a few cities."""
     tour = np.arange(8, dtype=np.int32)
     other = np.array([0, 2, 1, 3, 4, 6, 5, 7], np.int32)
     merge(tour, other, lambda i, j: np.abs(i - j).astype(np.float64))
