@@ -119,11 +119,11 @@ def main() -> None:
         gaps, runs, setups = [], [], []
         for seed in range(1, min(most, arguments.seeds if kind == "defaults" else arguments.alike) + 1):
             before = time.perf_counter()
-            result = minimize(problem, colony(kind), ("n_gen", ITERATIONS), seed=seed)
+            run = minimize(problem, colony(kind), ("n_gen", ITERATIONS), seed=seed)
             whole = time.perf_counter() - before
             runs.append(whole)
-            setups.append(whole - result.exec_time)
-            gaps.append(100.0 * (float(result.F[0]) / problem.best_known - 1.0))
+            setups.append(whole - run.exec_time)
+            gaps.append(100.0 * (float(run.F[0]) / problem.best_known - 1.0))
         bare = bare_loop(problem, kind, 1)
         median = statistics.median(runs)
         rows.append(

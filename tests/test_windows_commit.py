@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from pymoo_gpuaco.backends.cuda.windows.windows import Windows
+from pymoo_gpuaco.backends.cuda.windows.windows import MOST_EDGES, Windows
 from pymoo_gpuaco.exchange import Exchanges, lay_out, select
 from pymoo_gpuaco.problems import TSP
 from tests.test_exchange import edges_of, pack, reversal, segment_swap
@@ -13,7 +13,7 @@ from tests.windows_cases import FOUND, emulated, folder, windows_of
 
 __all__ = ["emulated", "folder"]  # fixtures
 
-ACCEPTED = 1  # State of commit.cu
+ACCEPTED, GENTLE_ROUNDS = 3, 3  # of commit.cu
 Pairs = list[tuple[int, int]]
 
 
@@ -29,19 +29,28 @@ def commit(part: Windows, tours: np.ndarray, found: list[Exchanges]) -> tuple[np
     """Commit the exchanges of every tour; return which were taken (tours, windows), and the tours they become."""
     device, n = part._device, tours.shape[1]
     table = np.zeros((part.tours, part.windows), FOUND)
-    row = 0
-    for own, exchanges in zip(table, found, strict=True):
-        count = len(exchanges.gain)
-        own["gain"][:count], own["edges"][:count] = exchanges.gain, np.diff(exchanges.first)
-        own["first"][:count] = row + exchanges.first[:-1]
-        row += len(exchanges.removed)
+    rows = np.zeros(part.tours, np.int32)
+    removed, added = np.zeros((2, part.tours, part.windows * MOST_EDGES, 2), np.int32)
+    owners = np.zeros(removed.shape[:2], np.int32)
+    for tour, (own, exchanges) in enumerate(zip(table, found, strict=True)):
+        count, sizes = len(exchanges.gain), np.diff(exchanges.first)
+        own["rank"][:count], own["edges"][:count] = exchanges.gain, sizes
+        own["local"][:count] = False if exchanges.local is None else exchanges.local
+        rows[tour] = row = len(exchanges.removed)
+        removed[tour, :row], added[tour, :row] = exchanges.removed, exchanges.added
+        owners[tour, :row] = np.repeat(np.arange(count), sizes)
     with device.working():
         part.load(tours)
-        device.write("window_found", table)
-        device.write("window_removed", np.concatenate([e.removed for e in found]))
-        device.write("window_added", np.concatenate([e.added for e in found]))
+        for name, values in (
+            ("found", table),
+            ("edges", rows),
+            ("removed", removed),
+            ("added", added),
+            ("owners", owners),
+        ):
+            device.write(f"window_{name}", values)
         part.commit()
-        states = np.empty(table.shape, np.uint8)
+        states = np.empty(table.shape, np.int32)
         device.read(states, "window_states")
         for name in ("window_claims", "window_bits"):
             left = np.empty(part.needed()[name], np.uint8)
@@ -58,7 +67,7 @@ def compare(part: Windows, tours: np.ndarray, found: list[Exchanges]) -> np.ndar
     """Commit on both sides; return what was taken."""
     taken, laid = commit(part, tours, found)
     for own, tour, new, exchanges in zip(taken, tours, laid, found, strict=True):
-        accepted, segments = select(len(tour), exchanges)
+        accepted, segments = select(len(tour), exchanges, GENTLE_ROUNDS)
         expected = np.empty_like(tour)
         lay_out(tour, segments, expected)
         assert np.array_equal(own[: len(accepted)], accepted)
@@ -96,7 +105,8 @@ def random_exchanges(rng: np.random.Generator, n: int, count: int) -> Exchanges:
             out, into = double_bridge(n, rng.choice(n, 4, replace=False))
         removed.append(out)
         added.append(into)
-    return pack(rng.integers(1, 9, count), removed, added)
+    exchanges = pack(rng.integers(1, 9, count), removed, added)
+    return exchanges._replace(local=rng.random(count) < 0.5)
 
 
 def tours_of(rng: np.random.Generator, n: int, m: int) -> np.ndarray:
@@ -122,6 +132,17 @@ def random_cases(n: int, tours: int, windows: int, times: int) -> None:
 )
 def test_the_same_as_on_the_host(n, tours, windows, emulated):
     random_cases(n, tours, windows, 12)
+
+
+def test_the_one_that_is_local_stays(emulated):
+    # the two of the test below; the weaker would go if both were alike
+    n = 60
+    one, two = segment_swap(n, 0, 10, 20), segment_swap(n, 5, 10, 20)
+    exchanges = pack([3, 5], [one[0], two[0]], [one[1], two[1]])
+    part, tour = part_of(n, 1, 2), np.arange(n, dtype=np.int32)[None]
+    for local, stays in (((True, False), 0), ((False, True), 1), ((True, True), 1)):
+        taken = compare(part, tour, [exchanges._replace(local=np.array(local))])
+        assert np.flatnonzero(taken[0]).tolist() == [stays]
 
 
 def test_five_cities(emulated):

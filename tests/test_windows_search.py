@@ -64,13 +64,20 @@ def check(
     rows = nearest_neighbour_tours(problem, tours)
     for key, how in enumerate(ways):
         for tour, exchanges in zip(rows, search(part, rows, key, how), strict=True):
-            for gain, removed, added in each(exchanges):
+            for one in each(exchanges):
                 seen += 1
-                new = applied(tour, removed, added)
+                new = applied(tour, one.removed, one.added)
                 assert edges_of(new) != edges_of(tour)
-                change = problem.tour_length(tour) - problem.tour_length(new)
-                assert gain == change if problem.integral else gain == pytest.approx(change, abs=1e-6)
-                assert how.heat > 0.0 or gain >= 0.0
+                gain = problem.tour_length(tour) - problem.tour_length(new)
+                if how.heat > 0.0:
+                    assert 0.0 < one.rank < 1.0
+                else:
+                    assert (
+                        one.rank == gain
+                        if problem.integral
+                        else one.rank == pytest.approx(gain, rel=1e-6, abs=1e-6)
+                    )
+                    assert gain >= 0.0
     return seen
 
 
@@ -78,6 +85,33 @@ def check(
 @pytest.mark.parametrize("n", [8, 9, 255, 256, 1000])
 def test_every_exchange_is_a_tour_of_that_length(n, emulated):
     assert check(cloud(n, n)) > 0
+
+
+def test_what_is_local_leaves_the_rest_of_the_tour_in_order(emulated):
+    # a stretch longer than a window lies outside it, at least in part
+    n = 1000
+    problem = cloud(n, 7)
+    part, rows = windows_of(problem, 1, 16), nearest_neighbour_tours(problem, 1)
+    part.load(rows)
+    for key in range(4):
+        part.search(key, DESCENT)
+    (found,) = search(part, part.read(), 3, Trials(trials=3, heat=10.0))
+    flags = []
+    for one in each(found):
+        flags.append(one.local)
+        new = applied(np.arange(n), one.removed, one.added)
+        low, high = one.removed.min(axis=1), one.removed.max(axis=1)
+        cuts = np.sort(np.where(high - low == 1, low, n - 1))
+        lengths = np.diff(cuts, append=cuts[0] + n)
+        middles = (cuts + 1 + lengths // 2)[lengths > 255] % n
+        place = np.empty(n, int)
+        place[new] = np.arange(n)
+        steps = (place[(middles + 1) % n] - place[middles]) % n
+        order = place[middles] if len(steps) and steps[0] == 1 else -place[middles]
+        in_order = len(set(steps.tolist())) <= 1 and (np.diff(order, append=order[:1]) < 0).sum() <= 1
+        assert in_order or not one.local
+    assert any(flags)
+    assert not all(flags)
 
 
 PROBLEMS = {
@@ -115,10 +149,10 @@ def test_ants_that_follow_trails(emulated):
     with engine.device.working():
         engine._weigh()
     found = [search(engine.windows, rows, 5, Trials(trials=6, heat=60.0, guided=share)) for share in (0, 100)]
-    assert not np.array_equal(found[0][0].gain, found[1][0].gain)
+    assert not np.array_equal(found[0][0].first, found[1][0].first)
     for tour, exchanges in zip(rows, found[1], strict=True):
-        for gain, removed, added in each(exchanges):
-            assert gain == problem.tour_length(tour) - problem.tour_length(applied(tour, removed, added))
+        for one in each(exchanges):
+            assert edges_of(applied(tour, one.removed, one.added)) != edges_of(tour)
 
 
 def test_weights_by_hand(emulated):
@@ -198,8 +232,10 @@ def test_short_lists_are_repeated(emulated):
     assert all(set(row) == set(range(8)) - {city} for city, row in enumerate(part._near))
     rows = nearest_neighbour_tours(problem, 1)
     (found,) = search(part, rows, 1, DESCENT)
-    for gain, removed, added in each(found):
-        assert gain == problem.tour_length(rows[0]) - problem.tour_length(applied(rows[0], removed, added))
+    for one in each(found):
+        assert one.rank == problem.tour_length(rows[0]) - problem.tour_length(
+            applied(rows[0], one.removed, one.added)
+        )
 
 
 def test_rounds_never_lengthen_a_tour_unless_they_are_hot(emulated):

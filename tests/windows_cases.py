@@ -4,20 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import pytest
 
 from pymoo_gpuaco.backends.cuda.focused import CudaFocused
 from pymoo_gpuaco.backends.cuda.windows import windows as module
-from pymoo_gpuaco.backends.cuda.windows.windows import Trials, Windows
+from pymoo_gpuaco.backends.cuda.windows.windows import MOST_EDGES, Trials, Windows
 from pymoo_gpuaco.colony.parameters import ColonyParameters
 from pymoo_gpuaco.exchange import Exchanges
 from pymoo_gpuaco.problems import TSP
 from pymoo_gpuaco.problems.instance import as_instance
 from tests import emulator
 
-FOUND = np.dtype([("gain", "f8"), ("edges", "i4"), ("first", "i4")])  # Found of found.cuh
+FOUND = np.dtype([("rank", "f4"), ("edges", "i2"), ("local", "i2")])  # Found of found.cuh
 
 
 @pytest.fixture(scope="session")
@@ -45,31 +46,54 @@ def windows_of(problem: TSP, tours: int, windows: int, candidates: int = 8) -> W
 
 
 def search(part: Windows, tours: np.ndarray, key: int, how: Trials) -> list[Exchanges]:
-    """Search windows of tours once and commit nothing; return what they found, a tour at a time."""
+    """Search windows of tours once and commit nothing; return what they found, a tour at a time, ranks for gains."""
     device = part._device
     with device.working(), pytest.MonkeyPatch.context() as patch:
         patch.setattr(part, "commit", lambda: None)
         part.load(tours)
         part.search(key, how)
-        found = np.empty(part.tours * part.windows, FOUND)
+        found = np.empty((part.tours, part.windows), FOUND)
         device.read(found, "window_found")
-        rows = int((found["first"] + found["edges"]).max())
-        pairs = np.empty((2, max(1, rows), 2), np.int32)
-        device.read(pairs[0], "window_removed")
-        device.read(pairs[1], "window_added")
-    return [packed(own, *pairs) for own in found.reshape(part.tours, part.windows)]
+        rows = np.empty(part.tours, np.int32)
+        device.read(rows, "window_edges")
+        removed, added = np.empty((2, part.tours, part.windows * MOST_EDGES, 2), np.int32)
+        device.read(removed, "window_removed")
+        device.read(added, "window_added")
+        owners = np.empty(removed.shape[:2], np.int32)
+        device.read(owners, "window_owners")
+    return [
+        packed(own, owners[tour, :count], removed[tour, :count], added[tour, :count])
+        for tour, (own, count) in enumerate(zip(found, rows, strict=True))
+    ]
 
 
-def packed(found: np.ndarray, removed: np.ndarray, added: np.ndarray) -> Exchanges:
+def packed(found: np.ndarray, owners: np.ndarray, removed: np.ndarray, added: np.ndarray) -> Exchanges:
     """Exchanges one behind the other; those of no edges are among them."""
-    rows = [np.arange(f["first"], f["first"] + f["edges"]) for f in found]
-    first = np.cumsum([0, *found["edges"]]).astype(np.int64)
-    chosen = np.concatenate(rows).astype(np.intp)
-    return Exchanges(found["gain"].astype(float), first, removed[chosen], added[chosen])
+    rows = np.argsort(owners, kind="stable")
+    assert np.array_equal(np.bincount(owners, minlength=len(found)), found["edges"])
+    return Exchanges(
+        found["rank"].astype(float),
+        np.cumsum([0, *found["edges"]]).astype(np.int64),
+        removed[rows],
+        added[rows],
+        found["local"].astype(bool),
+    )
 
 
-def each(exchanges: Exchanges) -> Iterator[tuple[float, np.ndarray, np.ndarray]]:
-    """Gain, edges out and edges in of every exchange that has some."""
-    for gain, a, b in zip(exchanges.gain, exchanges.first[:-1], exchanges.first[1:], strict=True):
-        if b > a:
-            yield float(gain), exchanges.removed[a:b], exchanges.added[a:b]
+class Change(NamedTuple):
+    """What one window has changed: its rank, whether that is local, edges out and edges in (k, 2)."""
+
+    rank: float
+    local: bool
+    removed: np.ndarray
+    added: np.ndarray
+
+
+def each(exchanges: Exchanges) -> Iterator[Change]:
+    """Go through the exchanges that have some edges."""
+    assert exchanges.local is not None
+    for i in np.flatnonzero(np.diff(exchanges.first)):
+        rows = slice(exchanges.first[i], exchanges.first[i + 1])
+        yield Change(
+            float(exchanges.gain[i]), bool(exchanges.local[i]), exchanges.removed[rows], exchanges.added[rows]
+        )

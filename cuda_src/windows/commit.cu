@@ -1,23 +1,28 @@
 // Commit: exchanges that were found side by side on one tour are applied to it together. One block a tour.
 //
-// An exchange takes k edges out of the tour and puts k others in, and gives a tour when it is applied alone. Better ones
-// go first: each claims the positions it touches, and one that finds a position claimed is left. The edges out cut the
-// tour into segments, the edges in link segment ends, and following the links shows the cycles: where there are several,
-// the weakest exchange that touches each but the largest is dropped. pymoo_gpuaco/exchange/commit.py does the same on the
-// host, one exchange after another; the result is the same.
+// An exchange takes k edges out of the tour and puts k others in. Those of higher rank go first: each claims the
+// positions it touches, and one that finds a position claimed is left. The edges out cut the tour into segments, the
+// edges in link segment ends, and following the links shows the cycles: where there are several, the exchange of the
+// lowest rank that touches each but the largest is dropped, a local one only if there is no other.
+// pymoo_gpuaco/exchange/commit.py does the same on the host, one exchange after another, with gains for ranks; the
+// result is the same.
+//
+// Threads share the edges of all exchanges, for exchanges differ in size; an edge knows its owner.
 #include "device/warp.cuh"
 #include "windows/found.cuh"
 
 #ifndef THREADS
 #define THREADS 512  // a block of commit_exchanges
 #endif
-// Contradictions are settled by dropping one exchange a stray cycle; after so many rounds all that touch one go.
-constexpr int GENTLE_ROUNDS = 12;
+// A round drops one exchange of each stray cycle; after so many of them also half of those that are not local, another
+// half each time; then all that are not local, and at last all that touch a stray cycle.
+constexpr int GENTLE_ROUNDS = 3, HALVING_ROUNDS = 5, FIRM_ROUNDS = 8;
 
 constexpr unsigned long long TAKEN = ~0ull;
 constexpr int END = -1;  // of the list that begins with end 0
 
-enum State : unsigned char { OPEN, ACCEPTED, LEFT };
+// An exchange that waits has lost a position to a better one, which may yet lose another.
+enum State : int { OPEN, WAITS, LEFT, ACCEPTED };
 
 // Where a walk over segment ends has come after 2^i steps.
 struct __align__(16) Jump {
@@ -29,27 +34,34 @@ struct __align__(16) Jump {
 
 // Room of all tours; each block uses its own part.
 struct Room {
-    const Found* found;      // (windows,)
-    const int2 *removed, *added;
-    State* states;           // (windows,)
+    const Found* found;      // (exchanges,)
+    const int2 *removed, *added;  // (rows,) edges out and in
+    const int* owners;       // (rows,) exchange of an edge out and of one in
+    int* states;             // (exchanges,)
     unsigned long long* claims;  // (n,) 0
     unsigned* bits;          // (words,) 0: the cuts, a bit a position: the edge behind it is out
     int* ranks;              // (words,) cuts before the word
     int* cuts;               // (n,) positions
     int* links;              // (2 n,) end that an end is linked to
-    int* owners;             // (2 n,) exchange that says so
+    int* links_of;           // (2 n,) exchange that says so
     int* used;               // (n,) of a segment's ends, where it is one position
     Jump *jumps, *jumped;    // (2 n,)
     int* sizes;              // (2 n,) positions of the cycle with this least end
     unsigned long long* weakest;  // (2 n,) key of its weakest exchange
-    int n, windows, words;
+    int n, exchanges, rows, words;
 
-    // Better exchanges have larger keys; of equal ones the lower number.
+    // Exchanges of higher rank have larger keys; of equal ones the lower number.
     __device__ unsigned long long key(int exchange) const {
-        const unsigned gain = ordered(static_cast<float>(found[exchange].gain));
-        return static_cast<unsigned long long>(gain) << 32 | (0xFFFFFFFEu - exchange);
+        return static_cast<unsigned long long>(ordered(found[exchange].rank)) << 31 | (0x7FFFFFFEu - exchange);
     }
-    __device__ static int of_key(unsigned long long key) { return static_cast<int>(0xFFFFFFFEu - static_cast<unsigned>(key)); }
+    // And to be kept, the local ones have larger keys than all others.
+    __device__ unsigned long long worth(int exchange) const {
+        return static_cast<unsigned long long>(found[exchange].local) << 63 | key(exchange);
+    }
+    __device__ static int of_key(unsigned long long key) {
+        return static_cast<int>(0x7FFFFFFEu - (static_cast<unsigned>(key) & 0x7FFFFFFFu));
+    }
+    __device__ bool accepted(int row) const { return states[owners[row]] == ACCEPTED; }
     __device__ int cut_of(int2 edge) const {
         const int low = min(edge.x, edge.y), high = max(edge.x, edge.y);
         return high - low == 1 ? low : high;
@@ -96,68 +108,62 @@ __device__ inline int sum_before(int value, int* warps, int& total) {
     return before;
 }
 
-// Decide which exchanges are accepted, as if they came one after another, the better first.
+// Decide which exchanges are accepted, as if they came one after another, those of higher rank first.
 __device__ inline void claim(const Room& room) {
-    for (int i = threadIdx.x; i < room.windows; i += THREADS) room.states[i] = room.found[i].edges > 0 ? OPEN : LEFT;
+    for (int i = threadIdx.x; i < room.exchanges; i += THREADS) room.states[i] = room.found[i].edges > 0 ? OPEN : LEFT;
     __syncthreads();
     bool open = true;
     while (__syncthreads_or(open)) {
-        for (int i = threadIdx.x; i < room.windows; i += THREADS) {
-            if (room.states[i] != OPEN) continue;
-            const Found f = room.found[i];
-            const unsigned long long key = room.key(i);
-            for (int e = f.first; e < f.first + f.edges; ++e) {
-                atomicMax(room.claims + room.removed[e].x, key);
-                atomicMax(room.claims + room.removed[e].y, key);
-            }
+        for (int row = threadIdx.x; row < room.rows; row += THREADS) {
+            const int owner = room.owners[row];
+            if (room.states[owner] != OPEN) continue;
+            const unsigned long long key = room.key(owner);
+            atomicMax(room.claims + room.removed[row].x, key);
+            atomicMax(room.claims + room.removed[row].y, key);
         }
         __syncthreads();
-        for (int i = threadIdx.x; i < room.windows; i += THREADS) {
-            if (room.states[i] != OPEN) continue;
-            const Found f = room.found[i];
-            const unsigned long long key = room.key(i);
-            bool best = true, too_late = false;
-            for (int e = f.first; e < f.first + f.edges; ++e) {
-                const unsigned long long one = room.claims[room.removed[e].x], two = room.claims[room.removed[e].y];
-                best = best && one == key && two == key;
-                too_late = too_late || one == TAKEN || two == TAKEN;
-            }
-            if (best) room.states[i] = ACCEPTED;
-            if (too_late) room.states[i] = LEFT;
+        for (int row = threadIdx.x; row < room.rows; row += THREADS) {
+            const int owner = room.owners[row];
+            if (room.states[owner] > WAITS) continue;
+            const unsigned long long key = room.key(owner);
+            const unsigned long long one = room.claims[room.removed[row].x], two = room.claims[room.removed[row].y];
+            if (one == TAKEN || two == TAKEN)
+                atomicMax(room.states + owner, LEFT);
+            else if (one != key || two != key)
+                atomicMax(room.states + owner, WAITS);
         }
         __syncthreads();
         open = false;
-        for (int i = threadIdx.x; i < room.windows; i += THREADS) {
-            // an accepted exchange keeps its positions, the others make room for the next round
-            const Found f = room.found[i];
-            const unsigned long long key = room.key(i), kept = room.states[i] == ACCEPTED ? TAKEN : 0ull;
-            open = open || room.states[i] == OPEN;
-            for (int e = f.first; e < f.first + f.edges; ++e) {
-                unsigned long long* one = room.claims + room.removed[e].x;
-                unsigned long long* two = room.claims + room.removed[e].y;
-                if (*one == key) *one = kept;
-                if (*two == key) *two = kept;
+        for (int i = threadIdx.x; i < room.exchanges; i += THREADS) {
+            if (room.states[i] == OPEN)
+                room.states[i] = ACCEPTED;
+            else if (room.states[i] == WAITS) {
+                room.states[i] = OPEN;
+                open = true;
             }
         }
+        __syncthreads();
+        for (int row = threadIdx.x; row < room.rows; row += THREADS) {
+            // an accepted exchange keeps its positions, the others make room for the next round
+            const int owner = room.owners[row];
+            const unsigned long long key = room.key(owner), kept = room.states[owner] == ACCEPTED ? TAKEN : 0ull;
+            unsigned long long* const one = room.claims + room.removed[row].x;
+            unsigned long long* const two = room.claims + room.removed[row].y;
+            if (*one == key) *one = kept;
+            if (*two == key) *two = kept;
+        }
     }
-    for (int i = threadIdx.x; i < room.windows; i += THREADS) {
-        const Found f = room.found[i];
-        if (room.states[i] == ACCEPTED)
-            for (int e = f.first; e < f.first + f.edges; ++e)
-                room.claims[room.removed[e].x] = room.claims[room.removed[e].y] = 0ull;
-    }
+    for (int row = threadIdx.x; row < room.rows; row += THREADS)
+        if (room.accepted(row)) room.claims[room.removed[row].x] = room.claims[room.removed[row].y] = 0ull;
     __syncthreads();
 }
 
 // Mark the cuts of the accepted exchanges; their number.
 __device__ inline int cut_up(const Room& room, int* warps) {
-    for (int i = threadIdx.x; i < room.windows; i += THREADS) {
-        if (room.states[i] != ACCEPTED) continue;
-        const Found f = room.found[i];
-        for (int e = f.first; e < f.first + f.edges; ++e) {
-            const int cut = room.cut_of(room.removed[e]);
-            atomicOr(room.bits + (cut >> 5), 1u << (cut & 31));
-        }
+    for (int row = threadIdx.x; row < room.rows; row += THREADS) {
+        if (!room.accepted(row)) continue;
+        const int cut = room.cut_of(room.removed[row]);
+        atomicOr(room.bits + (cut >> 5), 1u << (cut & 31));
     }
     __syncthreads();
     const int share = (room.words + THREADS - 1) / THREADS, first = min(room.words, static_cast<int>(threadIdx.x) * share);
@@ -174,10 +180,7 @@ __device__ inline int cut_up(const Room& room, int* warps) {
 }
 
 __device__ inline void clear_cuts(const Room& room) {
-    for (int i = threadIdx.x; i < room.windows; i += THREADS) {
-        const Found f = room.found[i];
-        for (int e = f.first; e < f.first + f.edges; ++e) room.bits[room.cut_of(room.removed[e]) >> 5] = 0u;
-    }
+    for (int row = threadIdx.x; row < room.rows; row += THREADS) room.bits[room.cut_of(room.removed[row]) >> 5] = 0u;
     __syncthreads();
 }
 
@@ -186,15 +189,12 @@ __device__ inline void clear_cuts(const Room& room) {
 __device__ inline void follow(Room& room, int m) {
     for (int s = threadIdx.x; s < m; s += THREADS) room.used[s] = 0;
     __syncthreads();
-    for (int i = threadIdx.x; i < room.windows; i += THREADS) {
-        if (room.states[i] != ACCEPTED) continue;
-        const Found f = room.found[i];
-        for (int e = f.first; e < f.first + f.edges; ++e) {
-            const int a = room.loose_end(room.added[e].x, m), b = room.loose_end(room.added[e].y, m);
-            room.links[a] = b;
-            room.links[b] = a;
-            room.owners[a] = room.owners[b] = i;
-        }
+    for (int row = threadIdx.x; row < room.rows; row += THREADS) {
+        if (!room.accepted(row)) continue;
+        const int a = room.loose_end(room.added[row].x, m), b = room.loose_end(room.added[row].y, m);
+        room.links[a] = b;
+        room.links[b] = a;
+        room.links_of[a] = room.links_of[b] = room.owners[row];
     }
     __syncthreads();
     for (int e = threadIdx.x; e < 2 * m; e += THREADS) {
@@ -224,9 +224,10 @@ __device__ inline int cycle_of(const Room& room, int segment) {
     return one.to == END || two.to == END ? 0 : min(one.least, two.least);
 }
 
-// Drop exchanges that leave stray cycles.
-__device__ inline void drop(const Room& room, int m, bool gently) {
+// Drop exchanges that leave stray cycles, in the so manieth round.
+__device__ inline void drop(const Room& room, int m, int round) {
     __shared__ unsigned long long largest;
+    const int halving = round - GENTLE_ROUNDS, firm = halving - HALVING_ROUNDS;
     for (int e = threadIdx.x; e < 2 * m; e += THREADS) {
         room.sizes[e] = 0;
         room.weakest[e] = TAKEN;
@@ -243,10 +244,12 @@ __device__ inline void drop(const Room& room, int m, bool gently) {
     for (int e = threadIdx.x; e < 2 * m; e += THREADS) {
         const int cycle = cycle_of(room, e >> 1);
         if (cycle == kept) continue;
-        if (gently)
-            atomicMin(room.weakest + cycle, room.key(room.owners[e]));
-        else
-            room.states[room.owners[e]] = LEFT;
+        const int owner = room.links_of[e];
+        atomicMin(room.weakest + cycle, room.worth(owner));
+        const bool goes = firm >= FIRM_ROUNDS ? true
+                          : room.found[owner].local || halving < 0 ? false
+                          : firm >= 0 || owner >> halving & 1;
+        if (goes) room.states[owner] = LEFT;
     }
     __syncthreads();
     for (int e = threadIdx.x; e < 2 * m; e += THREADS)
@@ -255,37 +258,39 @@ __device__ inline void drop(const Room& room, int m, bool gently) {
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS) commit_exchanges(
-    int n, int windows,
-    const Found* found,                       // (tours, windows)
-    const int2* removed, const int2* added,   // pairs of positions
-    unsigned char* states,                    // (tours, windows)
-    unsigned long long* claims,               // (tours, n) 0
-    unsigned* bits, int* ranks,               // (tours, words); bits 0
-    int* cuts, int* links, int* owners, int* used,  // (tours, n), (tours, 2 n), (tours, 2 n), (tours, n)
+    int n, int exchanges, int most,            // of a tour; ``most`` rows and segments that it has room for
+    const Found* found,                        // (tours, exchanges)
+    const int2* removed, const int2* added,    // (tours, most) pairs of positions
+    const int* owners, const int* rows,        // (tours, most), (tours,)
+    int* states,                               // (tours, exchanges)
+    unsigned long long* claims,                // (tours, n) 0
+    unsigned* bits, int* ranks,                // (tours, words); bits 0
+    int* cuts, int* links, int* links_of, int* used,  // (tours, n), (tours, 2 n), (tours, 2 n), (tours, n)
     int4* jumps, int4* jumped, int* sizes, unsigned long long* weakest,  // (tours, 2 n)
-    int most,         // segments that a tour has room for
-    int* counts,      // (tours,)
+    int* counts,       // (tours,)
     int4* segments) {  // (tours, most) for lay_out
     __shared__ int warps[THREADS / 32];
     const size_t tour = blockIdx.x;
     const int words = (n + 31) / 32;
-    Room room{found + tour * windows,
-              removed,
-              added,
-              reinterpret_cast<State*>(states) + tour * windows,
+    Room room{found + tour * exchanges,
+              removed + tour * most,
+              added + tour * most,
+              owners + tour * most,
+              states + tour * exchanges,
               claims + tour * n,
               bits + tour * words,
               ranks + tour * words,
               cuts + tour * n,
               links + 2 * tour * n,
-              owners + 2 * tour * n,
+              links_of + 2 * tour * n,
               used + tour * n,
               reinterpret_cast<Jump*>(jumps) + 2 * tour * n,
               reinterpret_cast<Jump*>(jumped) + 2 * tour * n,
               sizes + 2 * tour * n,
               weakest + 2 * tour * n,
               n,
-              windows,
+              exchanges,
+              rows[tour],
               words};
     claim(room);
     int m = 0;
@@ -294,7 +299,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) commit_exchanges(
         if (m == 0) break;
         follow(room, m);
         if (room.jumps[0].places == n) break;
-        drop(room, m, round < GENTLE_ROUNDS);
+        drop(room, m, round);
         clear_cuts(room);
     }
     int4* const own = segments + tour * most;

@@ -1,8 +1,9 @@
 // What a window hands to the commit.
 #pragma once
 
-// An exchange: ``edges`` edges out and as many in, from number ``first`` on in the lists of all; no edges: nothing found.
-struct __align__(16) Found {
-    double gain;  // exact, by the instance's own metric
-    int edges, first;
+// An exchange: ``edges`` edges out and as many in; none: nothing found.
+struct __align__(8) Found {
+    float rank;  // exchanges of a higher one go first
+    short edges;
+    short local;  // 1: all that lies outside the window stays in its order and direction, so little can contradict it
 };

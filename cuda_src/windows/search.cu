@@ -13,7 +13,7 @@
 #ifndef RESIDENT
 #define RESIDENT 28  // windows that a multiprocessor holds
 #endif
-constexpr int MOST_EDGES = 255;  // of an exchange: a window has no more
+constexpr int MOST_EDGES = WINDOW;  // of an exchange
 
 // A double bridge: three adjacent stretches b, c, d of the path, from its start on, are laid in the order d, c, b. No
 // 3-opt move undoes it. False if an edge that would go is tied. All lanes.
@@ -82,9 +82,36 @@ __device__ inline bool kick(const View& view, const float* weights, const Key& k
     return false;
 }
 
-// Hand out what the window has become. All lanes.
-__device__ inline void hand_out(const View& view, const Cities& cities, const Tour& tour, int runs, bool any,
-                                Found& found, int2* removed, int2* added, int* count) {
+// Whether what lies between the runs is still passed in its old order and direction: 1, else 0. All lanes.
+__device__ inline int is_local(const View& view, int runs, int n) {
+    const Window& w = view.w;
+    if (runs < 2) return view.m < n;
+    int turned = 0, around = 0;
+    for (int r = lane_id(); r < runs; r += 32) {
+        const int behind = r + 1 < runs ? r + 1 : 0, beyond = behind + 1 < runs ? behind + 1 : 0;
+        const int last = w.place[behind > 0 ? w.run_first[behind] - 1 : view.m - 1];
+        const int here = w.place[w.run_first[behind]], next = w.place[w.run_first[beyond]];
+        turned += view.wrapped(last + 1) != here;
+        around += view.wrapped(next - here);
+    }
+    turned = static_cast<int>(warp_sum(static_cast<unsigned>(turned)));
+    around = static_cast<int>(warp_sum(static_cast<unsigned>(around)));
+    // read forwards the steps from run to run sum up to once around, read backwards to once for each run but one
+    return (turned == 0 && around == view.m) || (turned == runs && around == (runs - 1) * view.m);
+}
+
+// What windows hand out: the edges of all windows of a tour lie one behind another, in no order.
+struct Changes {
+    int2 *removed, *added;  // pairs of positions
+    int* owners;            // window of the tour that they belong to
+    int* count;
+};
+
+// Hand out what the window has become, if it is not longer or ``hot``. Exchanges rank by their gain, but while the search
+// is hot as ``chance`` has it: were the better first then, a search that must get worse before it gets better would lose
+// just what it is about. All lanes.
+__device__ inline void hand_out(const View& view, const Cities& cities, const Tour& tour, int runs, bool hot,
+                                float chance, int position, Found& found, const Changes& changes) {
     Window& w = view.w;
     const int m = view.m, lane = lane_id();
     unsigned in = 0, out = 0;
@@ -105,23 +132,27 @@ __device__ inline void hand_out(const View& view, const Cities& cities, const To
         }
     }
     gain = warp_sum(gain);
-    const int edges = static_cast<int>(warp_sum(static_cast<unsigned>(__popc(out))));
+    const int edges = static_cast<int>(warp_sum(static_cast<unsigned>(__popc(out)))), local = is_local(view, runs, tour.n);
     int first = 0;
-    const bool good = edges > 0 && edges <= MOST_EDGES && (any || gain >= 0.0);
-    if (good && lane == 0) first = atomicAdd(count, edges);
+    const bool good = edges > 0 && (hot || gain >= 0.0);
+    if (good && lane == 0) first = atomicAdd(changes.count, edges);
     first = __shfl_sync(EVERY_LANE, first, 0);
-    if (lane == 0) found = Found{gain, good ? edges : 0, first};
+    if (lane == 0)
+        found = Found{hot ? chance : static_cast<float>(gain), static_cast<short>(good ? edges : 0),
+                      static_cast<short>(local)};
     if (!good) return;
     int to_out = first + inclusive_sum(__popc(out)) - __popc(out);
     int to_in = first + inclusive_sum(__popc(in)) - __popc(in);
 #pragma unroll 1
     for (int s = 0; s < SLOTS; ++s) {
         const int i = SLOTS * lane + s;
-        if (out >> s & 1u)
-            removed[to_out++] =
+        if (out >> s & 1u) {
+            changes.owners[to_out] = position;
+            changes.removed[to_out++] =
                 make_int2(position_of(w, runs, tour, i), position_of(w, runs, tour, view.wrapped(i + 1)));
+        }
         if (in >> s & 1u)
-            added[to_in++] =
+            changes.added[to_in++] =
                 make_int2(position_of(w, runs, tour, w.order[i]), position_of(w, runs, tour, view.at(i + 1)));
     }
 }
@@ -137,8 +168,9 @@ extern "C" __global__ void __launch_bounds__(32 * WARPS, RESIDENT / WARPS) searc
     const int* all_tours, const int* all_positions,  // (tours, n)
     int tours, int windows, unsigned key_low, unsigned key_high,
     int trials, int most_looks, int guided, int all_queued, float slack, float heat, int successes,
-    Found* found,  // (tours * windows,)
-    int2* removed, int2* added, int* count,  // pairs of positions
+    Found* found,                            // (tours, windows)
+    int2* removed, int2* added, int* owners,  // (tours, windows * MOST_EDGES) of which ``counts`` (tours,) get written
+    int* counts,                             // 0
     unsigned long long* statistics) {  // (4,): trials, looks, cities, windows
     extern __shared__ uint4 shared[];
     const int number = blockIdx.x * WARPS + threadIdx.x / 32, lane = lane_id();
@@ -159,7 +191,7 @@ extern "C" __global__ void __launch_bounds__(32 * WARPS, RESIDENT / WARPS) searc
     int runs = 0;
     const int m = cut(w, cities, tour, near, runs);
     if (m < 8) {
-        if (lane == 0) found[number] = Found{0.0, 0, 0};
+        if (lane == 0) found[number] = Found{0.0f, 0, 0};
         return;
     }
     const View view{w, cities, scale, m};
@@ -195,7 +227,10 @@ extern "C" __global__ void __launch_bounds__(32 * WARPS, RESIDENT / WARPS) searc
         }
     }
     if (heat == 0.0f) best.restore(w, m);
-    hand_out(view, cities, tour, runs, heat > 0.0f, found[number], removed, added, count);
+    const size_t room = static_cast<size_t>(which) * windows * MOST_EDGES;
+    const float chance = uniform(random_words(key, 2u, STREAM_START, number).x);
+    hand_out(view, cities, tour, runs, heat > 0.0f, chance, position, found[number],
+             Changes{removed + room, added + room, owners + room, counts + which});
     if (lane == 0) {
         atomicAdd(statistics, static_cast<unsigned long long>(trial));
         atomicAdd(statistics + 1, static_cast<unsigned long long>(looks));

@@ -18,8 +18,9 @@ from pymoo_gpuaco.compiled import compiled, inlined, inner
 # they bring: this many are taken, and one more for every so many cities.
 ZEROS = 16
 CITIES_A_ZERO = 256
-# Contradictions are settled by dropping one exchange a stray cycle; after this many rounds all that touch one go.
-GENTLE_ROUNDS = 12
+# Contradictions are settled by dropping one exchange a stray cycle; after ``GENTLE_ROUNDS`` also half of those that are
+# not local, another half each time; then all that are not local, and at last all that touch a stray cycle.
+GENTLE_ROUNDS, HALVING_ROUNDS, FIRM_ROUNDS = 12, 5, 8
 
 _NONE = np.int32(-1)
 _TAKEN = np.int32(-2)
@@ -32,15 +33,21 @@ class Exchanges(NamedTuple):
     first: NDArray[np.int64]  # (e + 1,) exchange i owns rows first[i] .. first[i+1]-1 of both
     removed: NDArray[np.int32]  # (r, 2) edges out: pairs of cyclically adjacent positions
     added: NDArray[np.int32]  # (r, 2) edges in: pairs of positions
+    # (e,) those that leave all of the tour but short stretches in its order and direction, so that little can
+    # contradict them; None: not known
+    local: NDArray[np.bool_] | None = None
 
 
-def select(n: int, exchanges: Exchanges) -> tuple[NDArray[np.bool_], NDArray[np.int32]]:
+def select(
+    n: int, exchanges: Exchanges, gentle_rounds: int = GENTLE_ROUNDS
+) -> tuple[NDArray[np.bool_], NDArray[np.int32]]:
     """Choose exchanges that together give one tour, and cut the tour up for them.
 
     Better exchanges come first (ties: the lower index). Each claims the positions it touches, and one that finds a
     position claimed is refused. What is left may give several cycles: then the weakest exchange that touches each
-    cycle but the largest is dropped, and the tour is walked again. Of the exchanges with gain 0, 16 and one more
-    for every 256 cities are considered. Costs O(r log r + n / 64).
+    cycle but the largest is dropped, a local one only if there is no other, and the tour is walked again. After
+    ``gentle_rounds`` walks more are dropped at a time. Of the exchanges with gain 0, 16 and one more for every 256
+    cities are considered. Costs O(r log r + n / 64).
 
     ``n`` >= 3 is the number of positions, and each exchange must be valid if it were applied alone. Returns
     ``accepted`` (e,), which exchanges are applied, and ``segments`` (s, 3) int32, the new tour as stretches of the
@@ -49,12 +56,14 @@ def select(n: int, exchanges: Exchanges) -> tuple[NDArray[np.bool_], NDArray[np.
     Raises ValueError when an exchange removes pairs that are not adjacent or not there twice, or adds other ends
     than it has cut loose.
     """
-    gain, first, removed, added = exchanges
+    gain, first, removed, added, local = exchanges
     order = np.argsort(-gain, kind="stable")
     accepted = np.zeros(len(gain), np.bool_)
     claimed = np.zeros(n // 64 + 1, np.uint64)
     rank = np.empty(len(gain), np.int64)
+    is_local = np.zeros(len(gain), np.bool_) if local is None else local
     rank[order] = np.arange(len(gain))
+    rank[~is_local] += len(gain)  # to be dropped before the others
     _claim(order, gain, first[:-1], first[1:], removed, ZEROS + n // CITIES_A_ZERO, claimed, accepted)
 
     sizes = np.diff(first)
@@ -76,6 +85,8 @@ def select(n: int, exchanges: Exchanges) -> tuple[NDArray[np.bool_], NDArray[np.
         into,
         owner,
         rank,
+        is_local,
+        gentle_rounds,
         accepted,
         np.empty(m, np.int64),
         np.empty((2 * m, 2), np.int64),
@@ -158,7 +169,20 @@ def _loose_end(n, cuts, m, p, links):  # type: ignore[no-untyped-def]
 
 @compiled
 def _settle(  # type: ignore[no-untyped-def]
-    n, all_cuts, cut_owner, added, owner, rank, accepted, cuts, links, label, cycles, segments
+    n,
+    all_cuts,
+    cut_owner,
+    added,
+    owner,
+    rank,
+    is_local,
+    gentle_rounds,
+    accepted,
+    cuts,
+    links,
+    label,
+    cycles,
+    segments,
 ):
     """Drop exchanges until one cycle is left; write its segments and return their number, or -1 for bad input.
 
@@ -197,14 +221,19 @@ def _settle(  # type: ignore[no-untyped-def]
         for c in range(1, found):
             if cycles[c, 0] > cycles[largest, 0]:
                 largest = c
-        rounds += 1
         for c in range(found):
             if c != largest:
                 accepted[cycles[c, 1]] = False
-        if rounds > GENTLE_ROUNDS:
+        halving = rounds - gentle_rounds
+        firm = halving - HALVING_ROUNDS
+        if halving >= 0:
             for end in range(2 * m):
-                if label[end >> 1] != largest:
-                    accepted[links[end, 1]] = False
+                exchange = links[end, 1]
+                if label[end >> 1] == largest:
+                    continue
+                if firm >= FIRM_ROUNDS or (not is_local[exchange] and (firm >= 0 or exchange >> halving & 1)):
+                    accepted[exchange] = False
+        rounds += 1
 
 
 @inner

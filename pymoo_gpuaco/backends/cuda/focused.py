@@ -17,6 +17,7 @@ from pymoo_gpuaco.backends.cuda.tours.measure import Measure
 from pymoo_gpuaco.backends.cuda.tours.tours import Tours
 from pymoo_gpuaco.backends.cuda.trails.trails import Trails
 from pymoo_gpuaco.backends.cuda.windows.plan import (
+    hot_trials,
     rounds_of_repair,
     shape,
     unit_scale,
@@ -36,17 +37,15 @@ from pymoo_gpuaco.exchange import merge
 from pymoo_gpuaco.problems.instance import Instance
 
 ROUNDS = 32  # a generation
-
-# Windows make more trials where there are many cities to a window, and conflicts are few.
-CITIES_OF_EFFORT = 8000
 FIRST_CYCLE = 128  # rounds of the first cycle of annealing
 # Temperature, in mean edges, at the beginning of a cycle that makes ``KICKS`` kicks a city; longer ones start hotter.
-HEAT, KICKS, LEAST_HEAT, MOST_HEAT = 2.0, 30.0, 0.5, 4.0
+HEAT, KICKS, LEAST_HEAT, MOST_HEAT = 0.8, 30.0, 0.5, 4.0
 # The last part of a cycle is cool, and a window may get so many mean edges longer than its best in between.
 COOL_PART, SLACK = 0.2, 0.5
-# Trials of a window while it is hot and after. Some take much longer than others, so what ends a window is the number
-# of searches for a move that so many trials take in the mean: a round lasts as long as its slowest window.
-HOT_TRIALS, COOL_TRIALS = 4, 10
+# When it is cool few trials change anything, so a window makes so many times as many. Some trials take much longer than
+# others, so what ends a window is the number of searches for a move that so many take in the mean: a round lasts as
+# long as its slowest window.
+COOL_TRIALS = 2.5
 LOOKS_A_TRIAL, MOST_TRIALS = 60, 4
 # First tours are greedy with lengths that differ by up to this share, so that they differ in structure.
 START_SPREAD = 0.3
@@ -103,8 +102,7 @@ class CudaFocused:
         self._expected = math.nan  # progress of the run
         self._step = 0.0
         self._finished = False  # the last cycle has come to its end
-        self._effort = min(8.0, max(1.0, n / CITIES_OF_EFFORT))
-        self._hot_trials = round(HOT_TRIALS * self._effort)  # a window
+        self._hot_trials = hot_trials(n, w)
         self._best: NDArray[np.int32] | None = None
         self._best_length = math.inf
         self._start = greedy_tour(instance)
@@ -195,7 +193,7 @@ class CudaFocused:
         self._cooling.progress += self._step
         heat = (hot - COOL_PART) / (1.0 - COOL_PART)
         edge = self._best_length / self.instance.n * self.windows.scale
-        trials = self._hot_trials if heat > 0.0 else round(COOL_TRIALS * self._effort)
+        trials = self._hot_trials if heat > 0.0 else round(COOL_TRIALS * self._hot_trials)
         return Trials(
             trials=MOST_TRIALS * trials,
             looks=LOOKS_A_TRIAL * trials,

@@ -13,8 +13,11 @@ from pymoo_gpuaco.candidates.lists import Kind, lists
 from pymoo_gpuaco.problems.instance import Instance, check_alpha
 from pymoo_gpuaco.problems.metrics import Metric
 
-CITIES_A_WINDOW = 80  # of a tour, at most: windows have 255 cities, they overlap and the best exchanges win
-FEWEST_CITIES_A_WINDOW = 30
+# Cities of a tour to a window. Windows have 255 cities, so they overlap, and of two exchanges that touch the same city
+# one is lost. Where kicks are few for so many cities, one tour that gets them all is better than several.
+CITIES_A_WINDOW, FEWEST_CITIES_A_WINDOW, ONE_TOUR_FROM = 80, 30, 50_000
+# Trials of a window in a round while it is hot, one for so many cities: what more trials change is lost more often.
+LEAST_TRIALS, MOST_TRIALS, CITIES_A_TRIAL = 4, 16, 16
 MOST_TOURS, MOST_TOURS_OF_MANY, MANY = 128, 32, 3000
 
 _UNITS_A_NEAREST = 1024.0  # where distances are no whole numbers
@@ -24,10 +27,16 @@ _MOST_UNITS = float(1 << 21)  # FARTHEST of units.cuh
 def shape(n: int, n_ants: int | None, limits: DeviceLimits) -> tuple[int, int]:
     """Tours, and windows of each, so that all windows together are what the device holds or the user asks for."""
     together = n_ants or RESIDENT * limits.multiprocessors
-    windows = min(together, max(1, n // CITIES_A_WINDOW))
+    cities = CITIES_A_WINDOW if n < ONE_TOUR_FROM else FEWEST_CITIES_A_WINDOW
+    windows = min(together, max(1, n // cities))
     tours = max(1, min(together // windows, MOST_TOURS if n < MANY else MOST_TOURS_OF_MANY))
     # what is left over searches the same tours, unless windows then lie on top of one another
     return tours, min(together // tours, max(1, n // FEWEST_CITIES_A_WINDOW))
+
+
+def hot_trials(n: int, windows: int) -> int:
+    """Trials of each window in a round of annealing, of so many windows of a tour."""
+    return min(MOST_TRIALS, max(LEAST_TRIALS, n // windows // CITIES_A_TRIAL))
 
 
 def rounds_of_repair(n: int, windows: int) -> int:

@@ -14,7 +14,7 @@ from pymoo_gpuaco.backends.cuda.instance.cities import CITIES, Cities
 from pymoo_gpuaco.backends.keys import key_of_part
 
 NEAR = 8  # neighbours a city that windows look at (NEAR of near.cuh)
-MOST_EDGES = 255  # of an exchange (MOST_EDGES of search.cu)
+MOST_EDGES = 255  # of an exchange, as many as cities of a window (MOST_EDGES of search.cu)
 ROUNDS_AT_ONCE = 4  # between looks at the clock
 RESIDENT = 28  # windows that a multiprocessor holds: as many as its shared memory
 _WARPS = 4  # windows a block
@@ -62,17 +62,17 @@ class Windows:
         self.scale = float(scale)
         self.tours = tours
         self.windows = windows  # of each tour
-        self._most = min(cities.n, windows * MOST_EDGES)  # segments that a tour is cut into
+        self._most = windows * MOST_EDGES  # edges that windows of a tour change
 
     # ---- Part
 
     def sources(self) -> list[Source]:
         """Return the search and the commit."""
         cities = self._cities.definitions()
-        search = {"search_windows": CITIES + "fPPPPiiIIiiiiffiPPPPP"}
+        search = {"search_windows": CITIES + "fPPPPiiIIiiiiffiPPPPPP"}
         weigh = {"weigh_windows": CITIES + "PPiPffffP"}
         commit = {
-            "commit_exchanges": "iiPPPPPPPPPPPPPPPiPP",
+            "commit_exchanges": "iiiPPPPPPPPPPPPPPPPPPP",
             "lay_out": "iiiPPPPP",
             "find_positions": "iiPP",
         }
@@ -96,18 +96,19 @@ class Windows:
             "window_tours": 4 * n * tours,
             "window_next": 4 * n * tours,
             "window_positions": 4 * n * tours,
-            "window_found": 16 * windows,
+            "window_found": 8 * windows,
             "window_removed": 8 * windows * MOST_EDGES,
             "window_added": 8 * windows * MOST_EDGES,
-            "window_edges": 4,
+            "window_owners": 4 * windows * MOST_EDGES,
+            "window_edges": 4 * tours,
             "window_statistics": 32,
-            "window_states": windows,
+            "window_states": 4 * windows,
             "window_claims": 8 * n * tours,
             "window_bits": 4 * words * tours,
             "window_ranks": 4 * words * tours,
             "window_cuts": 4 * n * tours,
             "window_links": 8 * n * tours,
-            "window_owners": 8 * n * tours,
+            "window_links_of": 8 * n * tours,
             "window_used": 4 * n * tours,
             "window_jumps": 32 * n * tours,
             "window_jumped": 32 * n * tours,
@@ -208,7 +209,7 @@ class Windows:
     def search(self, key: int, how: Trials) -> None:
         """Launch one round: search all windows and commit what they found."""
         device, a = self._device, self._device.arrays
-        a.zero("window_edges", 4)
+        a.zero("window_edges", 4 * self.tours)
         size = _WARPS * _WINDOW_BYTES[self._cities.definitions()["DIMENSIONS"]]  # type: ignore[index]
         device.launch(
             "search_windows",
@@ -233,6 +234,7 @@ class Windows:
             a["window_found"],
             a["window_removed"],
             a["window_added"],
+            a["window_owners"],
             a["window_edges"],
             a["window_statistics"],
             shared=size,
@@ -248,22 +250,24 @@ class Windows:
             _COMMIT_THREADS,
             n,
             self.windows,
+            self._most,
             a["window_found"],
             a["window_removed"],
             a["window_added"],
+            a["window_owners"],
+            a["window_edges"],
             a["window_states"],
             a["window_claims"],
             a["window_bits"],
             a["window_ranks"],
             a["window_cuts"],
             a["window_links"],
-            a["window_owners"],
+            a["window_links_of"],
             a["window_used"],
             a["window_jumps"],
             a["window_jumped"],
             a["window_sizes"],
             a["window_weakest"],
-            self._most,
             a["window_counts"],
             a["window_segments"],
         )
