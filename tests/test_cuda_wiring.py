@@ -10,7 +10,8 @@ import pytest
 from pymoo_gpuaco.backends.cuda.climbers import CudaClimbers
 from pymoo_gpuaco.backends.cuda.device import DeviceLimits
 from pymoo_gpuaco.backends.cuda.engine import CudaColony, lacks
-from pymoo_gpuaco.backends.cuda.focused import CudaFocused, lacks_focused, shape
+from pymoo_gpuaco.backends.cuda.focused import CudaFocused, lacks_focused
+from pymoo_gpuaco.backends.cuda.windows.plan import hot_trials, shape
 from pymoo_gpuaco.colony.parameters import ClimberParameters, ColonyParameters, LocalSearch
 from pymoo_gpuaco.colony.trails import TrailUpdate
 from pymoo_gpuaco.problems.instance import as_instance
@@ -180,7 +181,9 @@ def test_every_launch_of_focused_ants_fits(name, driver):
         (1000, None, (128, 28)),
         (4461, None, (32, 115)),
         (18_512, None, (16, 231)),
-        (100_000, None, (2, 1848)),
+        (49_999, None, (5, 739)),
+        (50_000, None, (2, 1666)),
+        (100_000, None, (1, 3333)),
         (1_000_000, None, (1, 3696)),
         (1000, 10, (1, 10)),
         (1000, 25, (2, 12)),
@@ -193,6 +196,21 @@ def test_how_many_tours_and_windows(n, n_ants, expected):
     assert (tours, windows) == expected
     # a copy of the run that goes on elsewhere is told how many there are
     assert shape(n, tours * windows, limits) == expected
+
+
+@pytest.mark.parametrize(
+    ("n", "windows", "trials"),
+    [
+        (8, 1, 4),
+        (1000, 28, 4),
+        (18_512, 231, 5),
+        (200_000, 1848, 6),
+        (1_000_000, 3696, 16),
+        (10**7, 3696, 16),
+    ],
+)
+def test_windows_with_more_cities_for_themselves_make_more_trials(n, windows, trials):
+    assert hot_trials(n, windows) == trials
 
 
 @pytest.mark.parametrize("problem", [asymmetric(12), cloud(7)], ids=["asymmetric", "7 cities"])

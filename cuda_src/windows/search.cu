@@ -164,7 +164,7 @@ __device__ inline void hand_out(const View& view, const Cities& cities, const To
 extern "C" __global__ void __launch_bounds__(32 * WARPS, RESIDENT / WARPS) search_windows(
     CITIES_PARAMETERS, float scale,
     const int* near,  // (n, NEAR)
-    const float* all_weights,  // (n, NEAR), or null: kicks are random
+    const float* trail_weights,  // (n, NEAR), or null: kicks are random
     const int* all_tours, const int* all_positions,  // (tours, n)
     int tours, int windows, unsigned key_low, unsigned key_high,
     int trials, int most_looks, int guided, int all_queued, float slack, float heat, int successes,
@@ -185,7 +185,7 @@ extern "C" __global__ void __launch_bounds__(32 * WARPS, RESIDENT / WARPS) searc
     const size_t offset = static_cast<size_t>(which) * n;
     const Tour tour{all_tours + offset, all_positions + offset, n, centre};
     const bool follows = below(random_words(key, 1u, STREAM_START, number).x, 100) < guided;
-    const float* weights = follows ? all_weights : nullptr;
+    const float* weights = follows ? trail_weights : nullptr;
     // half of the windows allow nothing worse
     const float threshold = random.w & 1u ? 0.0f : slack * uniform(random.w);
     int runs = 0;
