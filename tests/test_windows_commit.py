@@ -13,7 +13,7 @@ from tests.windows_cases import FOUND, emulated, folder, windows_of
 
 __all__ = ["emulated", "folder"]  # fixtures
 
-ACCEPTED, GENTLE_ROUNDS = 3, 3  # of commit.cu
+ACCEPTED = 3  # State of commit.cu
 Pairs = list[tuple[int, int]]
 
 
@@ -39,6 +39,10 @@ def commit(part: Windows, tours: np.ndarray, found: list[Exchanges]) -> tuple[np
         rows[tour] = row = len(exchanges.removed)
         removed[tour, :row], added[tour, :row] = exchanges.removed, exchanges.added
         owners[tour, :row] = np.repeat(np.arange(count), sizes)
+        # on a device exchanges come to lie in any order, the edges of each one behind another
+        order = np.argsort(np.random.default_rng(row).permutation(count)[owners[tour, :row]], kind="stable")
+        for array in (removed, added, owners):
+            array[tour, :row] = array[tour, order]
     with device.working():
         part.load(tours)
         for name, values in (
@@ -67,7 +71,7 @@ def compare(part: Windows, tours: np.ndarray, found: list[Exchanges]) -> np.ndar
     """Commit on both sides; return what was taken."""
     taken, laid = commit(part, tours, found)
     for own, tour, new, exchanges in zip(taken, tours, laid, found, strict=True):
-        accepted, segments = select(len(tour), exchanges, GENTLE_ROUNDS)
+        accepted, segments = select(len(tour), exchanges)
         expected = np.empty_like(tour)
         lay_out(tour, segments, expected)
         assert np.array_equal(own[: len(accepted)], accepted)
@@ -241,5 +245,8 @@ def test_a_million_cities():
         else:
             parts.append(reversal(n, int(start), int(rng.integers(2, n - 2))))
     exchanges = pack(rng.integers(1, 99, count), [p[0] for p in parts], [p[1] for p in parts])
-    taken = compare(part_of(n, 1, count), tours_of(rng, n, 1), [exchanges])
-    assert taken.sum() > count / 2
+    swaps = np.array([len(p[0]) == 3 for p in parts])
+    taken = compare(part_of(n, 1, count), tours_of(rng, n, 1), [exchanges._replace(local=swaps)])
+    # stretches that change places nearby stay, and some of those that turn half of the tour around
+    assert taken[0][swaps].mean() > 0.8
+    assert taken[0][~swaps].any()

@@ -72,7 +72,8 @@ class TestImprover:
             assert np.array_equal(fewer, tours[:few])
             assert np.array_equal(their, lengths[:few])
         assert not np.array_equal(again.improve(start, 8)[0], tours)
-        same = improver(problem, backend, 0.1).improve(start[[0, 0, 0]], 7)[0]
+        larger = cloud(300, 4)  # where there is more than one end to come to
+        same = improver(larger, backend, 0.1).improve(random_tours(300, 1)[[0, 0, 0]], 7)[0]
         assert len({tour.tobytes() for tour in same}) > 1
 
     def test_more_tours_than_fit_at_a_time(self, backend):

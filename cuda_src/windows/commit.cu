@@ -2,21 +2,24 @@
 //
 // An exchange takes k edges out of the tour and puts k others in. Those of higher rank go first: each claims the
 // positions it touches, and one that finds a position claimed is left. The edges out cut the tour into segments, the
-// edges in link segment ends, and following the links shows the cycles: where there are several, the exchange of the
-// lowest rank that touches each but the largest is dropped, a local one only if there is no other.
+// edges in link segment ends, and following the links shows the cycles: where there are several, of the exchanges that
+// part a cycle from another that of the lowest rank is dropped, for each but the largest, a local one only if there is
+// no other.
 // pymoo_gpuaco/exchange/commit.py does the same on the host, one exchange after another, with gains for ranks; the
 // result is the same.
 //
 // Threads share the edges of all exchanges, for exchanges differ in size; an edge knows its owner.
+#include <climits>
+
 #include "device/warp.cuh"
 #include "windows/found.cuh"
 
 #ifndef THREADS
 #define THREADS 512  // a block of commit_exchanges
 #endif
-// A round drops one exchange of each stray cycle; after so many of them also half of those that are not local, another
-// half each time; then all that are not local, and at last all that touch a stray cycle.
-constexpr int GENTLE_ROUNDS = 3, HALVING_ROUNDS = 5, FIRM_ROUNDS = 8;
+// A round drops one exchange a stray cycle; after so many of them also half of those that are not local and part cycles,
+// another half each time; then all that are not local, and at last all that part cycles.
+constexpr int GENTLE_ROUNDS = 12, HALVING_ROUNDS = 5, FIRM_ROUNDS = 8;
 
 constexpr unsigned long long TAKEN = ~0ull;
 constexpr int END = -1;  // of the list that begins with end 0
@@ -44,7 +47,7 @@ struct Room {
     int* cuts;               // (n,) positions
     int* links;              // (2 n,) end that an end is linked to
     int* links_of;           // (2 n,) exchange that says so
-    int* used;               // (n,) of a segment's ends, where it is one position
+    int* firsts;             // (n,) who takes the start of a segment that is one position
     Jump *jumps, *jumped;    // (2 n,)
     int* sizes;              // (2 n,) positions of the cycle with this least end
     unsigned long long* weakest;  // (2 n,) key of its weakest exchange
@@ -76,14 +79,25 @@ struct Room {
         const int l = cuts[segment] - cuts[segment > 0 ? segment - 1 : m - 1];
         return l > 0 ? l : l + n;
     }
-    // Loose end at a position: 2 s is the start of segment s, 2 s + 1 its end. A position that is both takes two edges,
-    // one at each: which one where does not matter.
-    __device__ int loose_end(int p, int m) const {
+    // Segment whose end or start a position is, which is cut loose; ``single`` if it is both.
+    __device__ int segment_at(int p, int m, bool& ends, bool& single) const {
         const int before = p > 0 ? p - 1 : n - 1;
-        const bool ends = is_cut(p), starts = is_cut(before);
-        const int segment = ends ? rank(p) : rank(before) + 1 == m ? 0 : rank(before) + 1;
-        const int side = ends && starts ? atomicAdd(used + segment, 1) : ends;
-        return 2 * segment + side;
+        const bool starts = is_cut(before);
+        ends = is_cut(p);
+        single = ends && starts;
+        return ends ? rank(p) : rank(before) + 1 == m ? 0 : rank(before) + 1;
+    }
+    // Loose end at a position: 2 s is the start of segment s, 2 s + 1 its end. A position that is both takes two edges,
+    // one at each: the start goes to the end of an edge with the lower number.
+    __device__ int loose_end(int p, int number, int m) const {
+        bool ends, single;
+        const int segment = segment_at(p, m, ends, single);
+        return 2 * segment + (single ? firsts[segment] != number : ends);
+    }
+    __device__ void ask_for_start(int p, int number, int m) const {
+        bool ends, single;
+        const int segment = segment_at(p, m, ends, single);
+        if (single) atomicMin(firsts + segment, number);
     }
 };
 
@@ -187,11 +201,19 @@ __device__ inline void clear_cuts(const Room& room) {
 // Link the segment ends, and follow the links from every end by doubling: in ``room.jumps`` the walk to the end of the
 // list that begins with end 0, or round and round.
 __device__ inline void follow(Room& room, int m) {
-    for (int s = threadIdx.x; s < m; s += THREADS) room.used[s] = 0;
+    for (int s = threadIdx.x; s < m; s += THREADS) room.firsts[s] = INT_MAX;
+    __syncthreads();
+    // both edges at a position are of one exchange, whose rows stand in one order wherever they lie
+    for (int row = threadIdx.x; row < room.rows; row += THREADS) {
+        if (!room.accepted(row)) continue;
+        room.ask_for_start(room.added[row].x, 2 * row, m);
+        room.ask_for_start(room.added[row].y, 2 * row + 1, m);
+    }
     __syncthreads();
     for (int row = threadIdx.x; row < room.rows; row += THREADS) {
         if (!room.accepted(row)) continue;
-        const int a = room.loose_end(room.added[row].x, m), b = room.loose_end(room.added[row].y, m);
+        const int a = room.loose_end(room.added[row].x, 2 * row, m);
+        const int b = room.loose_end(room.added[row].y, 2 * row + 1, m);
         room.links[a] = b;
         room.links[b] = a;
         room.links_of[a] = room.links_of[b] = room.owners[row];
@@ -241,11 +263,13 @@ __device__ inline void drop(const Room& room, int m, int round) {
             atomicMax(&largest, static_cast<unsigned long long>(room.sizes[e]) << 32 | (0xFFFFFFFFu - e));
     __syncthreads();
     const int kept = static_cast<int>(0xFFFFFFFFu - static_cast<unsigned>(largest));
-    for (int e = threadIdx.x; e < 2 * m; e += THREADS) {
-        const int cycle = cycle_of(room, e >> 1);
-        if (cycle == kept) continue;
-        const int owner = room.links_of[e];
-        atomicMin(room.weakest + cycle, room.worth(owner));
+    for (int s = threadIdx.x; s < m; s += THREADS) {
+        const int one = cycle_of(room, s), two = cycle_of(room, s + 1 < m ? s + 1 : 0);
+        if (one == two) continue;
+        // if this edge were left in, two cycles would be one
+        const int owner = room.links_of[2 * s + 1];
+        if (one != kept) atomicMin(room.weakest + one, room.worth(owner));
+        if (two != kept) atomicMin(room.weakest + two, room.worth(owner));
         const bool goes = firm >= FIRM_ROUNDS ? true
                           : room.found[owner].local || halving < 0 ? false
                           : firm >= 0 || owner >> halving & 1;
@@ -265,7 +289,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) commit_exchanges(
     int* states,                               // (tours, exchanges)
     unsigned long long* claims,                // (tours, n) 0
     unsigned* bits, int* ranks,                // (tours, words); bits 0
-    int* cuts, int* links, int* links_of, int* used,  // (tours, n), (tours, 2 n), (tours, 2 n), (tours, n)
+    int* cuts, int* links, int* links_of, int* firsts,  // (tours, n), (tours, 2 n), (tours, 2 n), (tours, n)
     int4* jumps, int4* jumped, int* sizes, unsigned long long* weakest,  // (tours, 2 n)
     int* counts,       // (tours,)
     int4* segments) {  // (tours, most) for lay_out
@@ -283,7 +307,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) commit_exchanges(
               cuts + tour * n,
               links + 2 * tour * n,
               links_of + 2 * tour * n,
-              used + tour * n,
+              firsts + tour * n,
               reinterpret_cast<Jump*>(jumps) + 2 * tour * n,
               reinterpret_cast<Jump*>(jumped) + 2 * tour * n,
               sizes + 2 * tour * n,

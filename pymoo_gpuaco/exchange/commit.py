@@ -18,8 +18,9 @@ from pymoo_gpuaco.compiled import compiled, inlined, inner
 # they bring: this many are taken, and one more for every so many cities.
 ZEROS = 16
 CITIES_A_ZERO = 256
-# Contradictions are settled by dropping one exchange a stray cycle; after ``GENTLE_ROUNDS`` also half of those that are
-# not local, another half each time; then all that are not local, and at last all that touch a stray cycle.
+# Contradictions are settled by dropping one exchange a stray cycle, of those that part it from another; after
+# ``GENTLE_ROUNDS`` also half of those that are not local, another half each time; then all that are not local, and at
+# last all.
 GENTLE_ROUNDS, HALVING_ROUNDS, FIRM_ROUNDS = 12, 5, 8
 
 _NONE = np.int32(-1)
@@ -44,8 +45,9 @@ def select(
     """Choose exchanges that together give one tour, and cut the tour up for them.
 
     Better exchanges come first (ties: the lower index). Each claims the positions it touches, and one that finds a
-    position claimed is refused. What is left may give several cycles: then the weakest exchange that touches each
-    cycle but the largest is dropped, a local one only if there is no other, and the tour is walked again. After
+    position claimed is refused. What is left may give several cycles: then of the exchanges that part a cycle from
+    another the weakest is dropped, for each cycle but the largest, a local one only if there is no other, and the tour
+    is walked again. After
     ``gentle_rounds`` walks more are dropped at a time. Of the exchanges with gain 0, 16 and one more for every 256
     cities are considered. Costs O(r log r + n / 64).
 
@@ -214,50 +216,51 @@ def _settle(  # type: ignore[no-untyped-def]
                     return -1
                 links[a, 0], links[b, 0] = b, a
                 links[a, 1] = links[b, 1] = owner[row]
-        found = _walk(n, cuts, m, links, rank, label, cycles)
+        found = _walk(n, cuts, m, links, label, cycles)
         if found == 1:
             return _write(n, cuts, m, links, segments)
         largest = 0
         for c in range(1, found):
             if cycles[c, 0] > cycles[largest, 0]:
                 largest = c
+        halving = rounds - gentle_rounds
+        firm = halving - HALVING_ROUNDS
+        for s in range(m):
+            one, two = label[s], label[s + 1 if s + 1 < m else 0]
+            if one == two:
+                continue
+            # if this edge were left in, two cycles would be one
+            exchange = links[2 * s + 1, 1]
+            for c in (one, two):
+                if cycles[c, 1] < 0 or rank[exchange] > rank[cycles[c, 1]]:
+                    cycles[c, 1] = exchange
+            if halving >= 0 and (
+                firm >= FIRM_ROUNDS or (not is_local[exchange] and (firm >= 0 or exchange >> halving & 1))
+            ):
+                accepted[exchange] = False
         for c in range(found):
             if c != largest:
                 accepted[cycles[c, 1]] = False
-        halving = rounds - gentle_rounds
-        firm = halving - HALVING_ROUNDS
-        if halving >= 0:
-            for end in range(2 * m):
-                exchange = links[end, 1]
-                if label[end >> 1] == largest:
-                    continue
-                if firm >= FIRM_ROUNDS or (not is_local[exchange] and (firm >= 0 or exchange >> halving & 1)):
-                    accepted[exchange] = False
         rounds += 1
 
 
 @inner
-def _walk(n, cuts, m, links, rank, label, cycles):  # type: ignore[no-untyped-def]
+def _walk(n, cuts, m, links, label, cycles):  # type: ignore[no-untyped-def]
     """Follow the links from segment to segment; return the number of cycles."""
     label[:m] = -1
     found = 0
     for begin in range(m):
         if label[begin] >= 0:
             continue
-        positions, weakest = 0, links[2 * begin, 1]
-        end = 2 * begin
+        positions, end = 0, 2 * begin
         while True:  # enter a segment by ``end``, cross it, follow the link
             s = end >> 1
             label[s] = found
             positions += _length(n, cuts, m, s)
-            across = end ^ 1
-            for exchange in (links[end, 1], links[across, 1]):
-                if rank[exchange] > rank[weakest]:
-                    weakest = exchange
-            end = links[across, 0]
+            end = links[end ^ 1, 0]
             if end == 2 * begin:
                 break
-        cycles[found, 0], cycles[found, 1] = positions, weakest
+        cycles[found, 0], cycles[found, 1] = positions, -1
         found += 1
     return found
 
