@@ -4,9 +4,8 @@
 // positions it touches, and one that finds a position claimed is left. The edges out cut the tour into segments, the
 // edges in link segment ends, and following the links shows the cycles: where there are several, of the exchanges that
 // part a cycle from another that of the lowest rank is dropped, for each but the largest, a local one only if there is
-// no other.
-// pymoo_gpuaco/exchange/commit.py does the same on the host, one exchange after another, with gains for ranks; the
-// result is the same.
+// no other. pymoo_gpuaco/exchange/commit.py does the same on the host, one exchange after another, with gains for ranks;
+// the result is the same.
 //
 // Threads share the edges of all exchanges, for exchanges differ in size; an edge knows its owner.
 #include <climits>
@@ -17,9 +16,9 @@
 #ifndef THREADS
 #define THREADS 512  // a block of commit_exchanges
 #endif
-// A round drops one exchange a stray cycle; after so many of them also half of those that are not local and part cycles,
-// another half each time; then all that are not local, and at last all that part cycles.
-constexpr int GENTLE_ROUNDS = 12, HALVING_ROUNDS = 5, FIRM_ROUNDS = 8;
+// Contradictions are settled by dropping one exchange a stray cycle, of those that part it from another; after so many
+// rounds all of them that are not local, and after so many more all.
+constexpr int GENTLE_ROUNDS = 12, FIRM_ROUNDS = 8;
 
 constexpr unsigned long long TAKEN = ~0ull;
 constexpr int END = -1;  // of the list that begins with end 0
@@ -246,10 +245,9 @@ __device__ inline int cycle_of(const Room& room, int segment) {
     return one.to == END || two.to == END ? 0 : min(one.least, two.least);
 }
 
-// Drop exchanges that leave stray cycles, in the so manieth round.
+// Drop exchanges that leave stray cycles; ``round`` counts from 0.
 __device__ inline void drop(const Room& room, int m, int round) {
     __shared__ unsigned long long largest;
-    const int halving = round - GENTLE_ROUNDS, firm = halving - HALVING_ROUNDS;
     for (int e = threadIdx.x; e < 2 * m; e += THREADS) {
         room.sizes[e] = 0;
         room.weakest[e] = TAKEN;
@@ -270,10 +268,8 @@ __device__ inline void drop(const Room& room, int m, int round) {
         const int owner = room.links_of[2 * s + 1];
         if (one != kept) atomicMin(room.weakest + one, room.worth(owner));
         if (two != kept) atomicMin(room.weakest + two, room.worth(owner));
-        const bool goes = firm >= FIRM_ROUNDS ? true
-                          : room.found[owner].local || halving < 0 ? false
-                          : firm >= 0 || owner >> halving & 1;
-        if (goes) room.states[owner] = LEFT;
+        if (round >= GENTLE_ROUNDS && (!room.found[owner].local || round >= GENTLE_ROUNDS + FIRM_ROUNDS))
+            room.states[owner] = LEFT;
     }
     __syncthreads();
     for (int e = threadIdx.x; e < 2 * m; e += THREADS)

@@ -18,10 +18,9 @@ from pymoo_gpuaco.compiled import compiled, inlined, inner
 # they bring: this many are taken, and one more for every so many cities.
 ZEROS = 16
 CITIES_A_ZERO = 256
-# Contradictions are settled by dropping one exchange a stray cycle, of those that part it from another; after
-# ``GENTLE_ROUNDS`` also half of those that are not local, another half each time; then all that are not local, and at
-# last all.
-GENTLE_ROUNDS, HALVING_ROUNDS, FIRM_ROUNDS = 12, 5, 8
+# Contradictions are settled by dropping one exchange a stray cycle, of those that part it from another; after so many
+# rounds all of them that are not local, and after so many more all.
+GENTLE_ROUNDS, FIRM_ROUNDS = 12, 8
 
 _NONE = np.int32(-1)
 _TAKEN = np.int32(-2)
@@ -39,17 +38,14 @@ class Exchanges(NamedTuple):
     local: NDArray[np.bool_] | None = None
 
 
-def select(
-    n: int, exchanges: Exchanges, gentle_rounds: int = GENTLE_ROUNDS
-) -> tuple[NDArray[np.bool_], NDArray[np.int32]]:
+def select(n: int, exchanges: Exchanges) -> tuple[NDArray[np.bool_], NDArray[np.int32]]:
     """Choose exchanges that together give one tour, and cut the tour up for them.
 
     Better exchanges come first (ties: the lower index). Each claims the positions it touches, and one that finds a
-    position claimed is refused. What is left may give several cycles: then of the exchanges that part a cycle from
-    another the weakest is dropped, for each cycle but the largest, a local one only if there is no other, and the tour
-    is walked again. After
-    ``gentle_rounds`` walks more are dropped at a time. Of the exchanges with gain 0, 16 and one more for every 256
-    cities are considered. Costs O(r log r + n / 64).
+    position claimed is refused. What is left may give several cycles: then, of the exchanges that part a cycle from
+    another, the weakest is dropped for each cycle but the largest, a local one only if there is no other, and the tour
+    is walked again; where that takes too long, all of them are. Of the exchanges with gain 0, 16 and one more for every
+    256 cities are considered. Costs O(r log r + n / 64).
 
     ``n`` >= 3 is the number of positions, and each exchange must be valid if it were applied alone. Returns
     ``accepted`` (e,), which exchanges are applied, and ``segments`` (s, 3) int32, the new tour as stretches of the
@@ -88,7 +84,6 @@ def select(
         owner,
         rank,
         is_local,
-        gentle_rounds,
         accepted,
         np.empty(m, np.int64),
         np.empty((2 * m, 2), np.int64),
@@ -178,7 +173,6 @@ def _settle(  # type: ignore[no-untyped-def]
     owner,
     rank,
     is_local,
-    gentle_rounds,
     accepted,
     cuts,
     links,
@@ -223,8 +217,6 @@ def _settle(  # type: ignore[no-untyped-def]
         for c in range(1, found):
             if cycles[c, 0] > cycles[largest, 0]:
                 largest = c
-        halving = rounds - gentle_rounds
-        firm = halving - HALVING_ROUNDS
         for s in range(m):
             one, two = label[s], label[s + 1 if s + 1 < m else 0]
             if one == two:
@@ -234,9 +226,7 @@ def _settle(  # type: ignore[no-untyped-def]
             for c in (one, two):
                 if cycles[c, 1] < 0 or rank[exchange] > rank[cycles[c, 1]]:
                     cycles[c, 1] = exchange
-            if halving >= 0 and (
-                firm >= FIRM_ROUNDS or (not is_local[exchange] and (firm >= 0 or exchange >> halving & 1))
-            ):
+            if rounds >= GENTLE_ROUNDS and (not is_local[exchange] or rounds >= GENTLE_ROUNDS + FIRM_ROUNDS):
                 accepted[exchange] = False
         for c in range(found):
             if c != largest:
