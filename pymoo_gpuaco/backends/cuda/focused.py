@@ -38,8 +38,9 @@ from pymoo_gpuaco.problems.instance import Instance
 
 ROUNDS = 32  # a generation
 FIRST_CYCLE = 128  # rounds of the first cycle of annealing
-# Temperature, in mean edges, at the beginning of a cycle that makes ``KICKS`` kicks a city; longer ones start hotter.
-HEAT, KICKS, LEAST_HEAT, MOST_HEAT = 0.8, 30.0, 0.5, 4.0
+# Temperature, in mean edges, at the beginning of a cycle that makes ``KICKS`` kicks a city; longer ones start hotter,
+# as far as it helps: above the most, what the heat has broken costs more than it opens.
+HEAT, KICKS, LEAST_HEAT, MOST_HEAT = 0.8, 30.0, 0.5, 1.5
 # The last part of a cycle is cool, and a window may get so many mean edges longer than its best in between.
 COOL_PART, SLACK = 0.1, 0.5
 # When it is cool few trials change anything, so a window makes so many times as many. Some trials take much longer than
