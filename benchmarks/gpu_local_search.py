@@ -107,10 +107,8 @@ def main() -> None:
     parser.add_argument("--only", nargs="*", choices=list(SEEDS), default=list(SEEDS))
     parser.add_argument("--add", action="store_true", help="keep what was measured of other instances")
     arguments = parser.parse_args()
-    if arguments.add:
-        rows_of_others(
-            "gpu_local_search", arguments.only, {}
-        )  # what cannot be added to is said before measuring
+    if arguments.add:  # what cannot be added to is said before measuring
+        rows_of_others("gpu_local_search", arguments.only, {})
     rows: list[list[Any]] = []
     for name, kind in itertools.product(arguments.only, COLONIES):
         most, (error, seconds) = SEEDS[name], AUTHOR[name]

@@ -247,6 +247,7 @@ def test_a_million_cities():
     exchanges = pack(rng.integers(1, 99, count), [p[0] for p in parts], [p[1] for p in parts])
     swaps = np.array([len(p[0]) == 3 for p in parts])
     taken = compare(part_of(n, 1, count), tours_of(rng, n, 1), [exchanges._replace(local=swaps)])
-    # stretches that change places nearby stay, and some of those that turn half of the tour around
+    assert taken.sum() > count / 2
+    # stretches that change places nearby, and those that turn up to half of the tour around
     assert taken[0][swaps].mean() > 0.8
-    assert taken[0][~swaps].any()
+    assert taken[0][~swaps].mean() > 0.8

@@ -45,11 +45,11 @@ struct Room {
     int* ranks;              // (words,) cuts before the word
     int* cuts;               // (n,) positions
     int* links;              // (2 n,) end that an end is linked to
-    int* links_of;           // (2 n,) exchange that says so
+    int* link_owners;        // (2 n,) exchange that says so
     int* firsts;             // (n,) who takes the start of a segment that is one position
     Jump *jumps, *jumped;    // (2 n,)
     int* sizes;              // (2 n,) positions of the cycle with this least end
-    unsigned long long* weakest;  // (2 n,) key of its weakest exchange
+    unsigned long long* weakest;  // (2 n,) worth of the exchange that it loses first
     int n, exchanges, rows, words;
 
     // Exchanges of higher rank have larger keys; of equal ones the lower number.
@@ -215,7 +215,7 @@ __device__ inline void follow(Room& room, int m) {
         const int b = room.loose_end(room.added[row].y, 2 * row + 1, m);
         room.links[a] = b;
         room.links[b] = a;
-        room.links_of[a] = room.links_of[b] = room.owners[row];
+        room.link_owners[a] = room.link_owners[b] = room.owners[row];
     }
     __syncthreads();
     for (int e = threadIdx.x; e < 2 * m; e += THREADS) {
@@ -265,7 +265,7 @@ __device__ inline void drop(const Room& room, int m, int round) {
         const int one = cycle_of(room, s), two = cycle_of(room, s + 1 < m ? s + 1 : 0);
         if (one == two) continue;
         // if this edge were left in, two cycles would be one
-        const int owner = room.links_of[2 * s + 1];
+        const int owner = room.link_owners[2 * s + 1];
         if (one != kept) atomicMin(room.weakest + one, room.worth(owner));
         if (two != kept) atomicMin(room.weakest + two, room.worth(owner));
         if (round >= GENTLE_ROUNDS && (!room.found[owner].local || round >= GENTLE_ROUNDS + FIRM_ROUNDS))
@@ -285,7 +285,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) commit_exchanges(
     int* states,                               // (tours, exchanges)
     unsigned long long* claims,                // (tours, n) 0
     unsigned* bits, int* ranks,                // (tours, words); bits 0
-    int* cuts, int* links, int* links_of, int* firsts,  // (tours, n), (tours, 2 n), (tours, 2 n), (tours, n)
+    int* cuts, int* links, int* link_owners, int* firsts,  // (tours, n), (tours, 2 n), (tours, 2 n), (tours, n)
     int4* jumps, int4* jumped, int* sizes, unsigned long long* weakest,  // (tours, 2 n)
     int* counts,       // (tours,)
     int4* segments) {  // (tours, most) for lay_out
@@ -302,7 +302,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) commit_exchanges(
               ranks + tour * words,
               cuts + tour * n,
               links + 2 * tour * n,
-              links_of + 2 * tour * n,
+              link_owners + 2 * tour * n,
               firsts + tour * n,
               reinterpret_cast<Jump*>(jumps) + 2 * tour * n,
               reinterpret_cast<Jump*>(jumped) + 2 * tour * n,

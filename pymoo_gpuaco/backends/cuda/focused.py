@@ -51,7 +51,7 @@ LOOKS_A_TRIAL, MOST_TRIALS = 60, 4
 # First tours are greedy with lengths that differ by up to this share, so that they differ in structure.
 START_SPREAD = 0.3
 MOST_STARTS, CITIES_OF_STARTS = 16, 200_000
-GUIDED = 10  # windows of a hundred whose ants follow the trails; random kicks do better, see the docs
+GUIDED = 10  # windows of a hundred whose ants follow the trails; more or fewer do no better, see the docs
 
 
 class CudaFocused:

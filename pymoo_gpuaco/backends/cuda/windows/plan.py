@@ -17,7 +17,7 @@ from pymoo_gpuaco.problems.metrics import Metric
 # one is lost. Where kicks are few for so many cities, one tour that gets them all is better than several.
 CITIES_A_WINDOW, FEWEST_CITIES_A_WINDOW, ONE_TOUR_FROM = 80, 30, 50_000
 # Trials of a window in a round while it is hot, one for so many cities: what more trials change is lost more often.
-LEAST_TRIALS, MOST_TRIALS, CITIES_A_TRIAL = 4, 16, 16
+LEAST_HOT_TRIALS, MOST_HOT_TRIALS, CITIES_A_TRIAL = 4, 16, 16
 MOST_TOURS, MOST_TOURS_OF_MANY, MANY = 128, 32, 3000
 
 _UNITS_A_NEAREST = 1024.0  # where distances are no whole numbers
@@ -36,7 +36,7 @@ def shape(n: int, n_ants: int | None, limits: DeviceLimits) -> tuple[int, int]:
 
 def hot_trials(n: int, windows: int) -> int:
     """Trials of each window in a round of annealing, of so many windows of a tour."""
-    return min(MOST_TRIALS, max(LEAST_TRIALS, n // windows // CITIES_A_TRIAL))
+    return min(MOST_HOT_TRIALS, max(LEAST_HOT_TRIALS, n // windows // CITIES_A_TRIAL))
 
 
 def rounds_of_repair(n: int, windows: int) -> int:
