@@ -13,7 +13,7 @@ from pymoo_gpuaco.problems.instance import as_instance
 from tests import emulator
 from tests.engine_cases import cloud
 
-MOST, NEAR = 255, 8
+MOST, NEAR = 511, 8
 SOURCE = """#include "windows/cut.cuh"
 extern "C" __global__ void choose_windows(const int* tour, const int* positions, int n, const int* near,
                                           int* chosen, int* counts) {
@@ -21,8 +21,8 @@ extern "C" __global__ void choose_windows(const int* tour, const int* positions,
     int* const table = reinterpret_cast<int*>(shared);
     int* const kept = table + (1 << Positions::BITS);
     const Tour own{tour, positions, n, static_cast<int>(blockIdx.x)};
-    const int m = choose(own, near, Positions{table}, kept + 256, kept);
-    for (int i = lane_id(); i < m; i += 32) chosen[blockIdx.x * 255 + i] = own.absolute(kept[i]);
+    const int m = choose(own, near, Positions{table}, kept + ROOM, kept);
+    for (int i = lane_id(); i < m; i += 32) chosen[blockIdx.x * WINDOW + i] = own.absolute(kept[i]);
     if (lane_id() == 0) counts[blockIdx.x] = m;
 }
 """
@@ -51,7 +51,7 @@ def choose(tmp_path_factory: pytest.TempPathFactory):
 
 
 def grown(tour, near, centre):
-    """Positions reached from the centre, level by level, until there are 255; and those of all levels that are whole.
+    """Positions reached from the centre, level by level, until there are 511; and those of all levels that are whole.
 
     The tour does not go on across the seam opposite to the centre.
     """
@@ -76,7 +76,7 @@ def grown(tour, near, centre):
     return reached, reached
 
 
-@pytest.mark.parametrize("n", [256, 300, 900])
+@pytest.mark.parametrize("n", [512, 600, 1500])
 def test_a_window_is_what_lies_nearest_by_candidates_and_tour(n, choose):
     problem = cloud(n, 4)
     near = lists(as_instance(problem, 8), "quadrant", NEAR).ids
@@ -88,26 +88,26 @@ def test_a_window_is_what_lies_nearest_by_candidates_and_tour(n, choose):
 
 
 def test_positions_ascend_from_the_seam_on(choose):
-    n = 400
+    n = 800
     near = (np.arange(n)[:, None] + np.array([-4, -3, -2, -1, 1, 2, 3, 4])) % n
     for centre, window in enumerate(choose(np.arange(n), near, 30)):
         seam = (centre - n // 2) % n
         from_seam = [(p - seam) % n for p in window]
         assert from_seam == sorted(from_seam)
         # a ring: what lies nearest is before and behind
-        assert set(window) >= {(centre + d) % n for d in range(-120, 121)}
+        assert set(window) >= {(centre + d) % n for d in range(-250, 251)}
 
 
 def test_cities_that_no_list_leads_to_come_with_the_tour(choose):
     # every city lists the same eight: all others are reached along the tour, which ends at the seam
-    n = 300
+    n = 600
     near = np.tile(np.arange(8), (n, 1))
     (window,) = choose(np.arange(n), near, 1)
     assert len(window) == MOST
-    assert set(window) >= {p % n for p in range(-100, 108)}
+    assert set(window) >= {p % n for p in range(-220, 230)}
 
 
 def test_a_small_instance_is_its_own_window(choose):
-    near = np.tile(np.arange(8), (200, 1))
-    windows = choose(np.arange(200), near, 3)
-    assert all(sorted(window) == list(range(200)) for window in windows)
+    near = np.tile(np.arange(8), (400, 1))
+    windows = choose(np.arange(400), near, 3)
+    assert all(sorted(window) == list(range(400)) for window in windows)

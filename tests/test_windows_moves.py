@@ -13,22 +13,26 @@ import pytest
 from pymoo_gpuaco.backends.cuda.windows import windows as module
 from tests import emulator
 
-NONE, NEAR = 255, 8
+NONE, NEAR = 511, 8
 SOURCE = """#include "windows/lin_kernighan.cuh"
-__device__ inline void load(const View& view, const unsigned char* near, const unsigned short* tied) {
+__device__ inline void load(const View& view, const unsigned short* near, const int* tied) {
     Window& w = view.w;
     const int m = view.m;
-    for (int i = lane_id(); i < m; i += 32) {
+    w.tied[lane_id()] = 0;
+    for (int i = SLOTS * lane_id(); i < min(m, SLOTS * (lane_id() + 1)); ++i) {
         w.point[i] = point_of(view.cities, i);
-        w.city[i] = i;
         w.order[i] = w.place[i] = i;
-        w.tied[i] = tied[i];
-        for (int s = 0; s < NEAR; ++s) w.near[i][s] = near[NEAR * i + s];
+        w.tied[lane_id()] |= tied[i] << i % SLOTS;
+        w.near_high[i] = 0;
+        for (int s = 0; s < NEAR; ++s) {
+            w.near_low[i][s] = near[NEAR * i + s] & 255;
+            w.near_high[i] |= near[NEAR * i + s] >> 8 << s;
+        }
     }
     __syncwarp();
-    view.measure(0, m);
+    view.measure();
 }
-extern "C" __global__ void look(CITIES_PARAMETERS, int m, const unsigned char* near, const unsigned short* tied,
+extern "C" __global__ void look(CITIES_PARAMETERS, int m, const unsigned short* near, const int* tied,
                                 float* gains, int* orders) {
     extern __shared__ uint4 shared[];
     Window& w = *reinterpret_cast<Window*>(shared);
@@ -39,12 +43,11 @@ extern "C" __global__ void look(CITIES_PARAMETERS, int m, const unsigned char* n
     Move open;
     const Move move = best_move(view, Start{t2, 3, 0.0f}, open);
     if (move.gain > 0.0f)
-        make_move(view, Path{view, w.place[t2], move.code >> 24 ? -1 : 1}, move.code & 255, move.code >> 8 & 255,
-                  move.code >> 16 & 255);
+        make_move(view, Path{view, w.place[t2], move.backward() ? -1 : 1}, move.pattern(), move.x(), move.y());
     for (int i = lane_id(); i < m; i += 32) orders[t2 * m + i] = w.order[i];
     if (lane_id() == 0) gains[t2] = move.gain;
 }
-extern "C" __global__ void go_on(CITIES_PARAMETERS, int m, const unsigned char* near, const unsigned short* tied,
+extern "C" __global__ void go_on(CITIES_PARAMETERS, int m, const unsigned short* near, const int* tied,
                                  float* gains, int* orders, int* queued, float* measured) {
     extern __shared__ uint4 shared[];
     Window& w = *reinterpret_cast<Window*>(shared);
@@ -153,7 +156,7 @@ def small_window(rng, m):
     places = rng.integers(0, 60, (m, 2))
     D = np.floor(np.hypot(*(places[:, None] - places[None]).transpose(2, 0, 1)) + 0.5)
     order = np.argsort(D + np.diag(np.full(m, 1e9)), axis=1, kind="stable")[:, : min(NEAR, m - 1)]
-    near = np.full((m, NEAR), NONE, np.uint8)
+    near = np.full((m, NEAR), NONE, np.uint16)
     near[:, : order.shape[1]] = order
     near[rng.random(near.shape) < 0.15] = NONE  # not in the window
     ties = {edge(i, (i + 1) % m) for i in np.flatnonzero(rng.random(m) < 0.2).tolist()}
@@ -162,13 +165,7 @@ def small_window(rng, m):
 
 def tied_to(ties, m):
     """What a window notes of its ties, which are edges of 0, 1, .., m-1."""
-    tied = np.full(m, NONE << 8 | NONE, np.uint16)
-    for i in range(m):
-        after = (i + 1) % m
-        if edge(i, after) in ties:
-            tied[i] = tied[i] & 0xFF | after << 8
-            tied[after] = tied[after] & 0xFF00 | i
-    return tied
+    return np.array([edge(i, (i + 1) % m) in ties for i in range(m)], np.int32)
 
 
 def settled(library, window):
@@ -182,13 +179,13 @@ def settled(library, window):
         if gains.max() == 0.0:
             return places, D, near, tied, ties
         order = orders[gains.argmax()]
-        place = np.full(256, NONE)
+        place = np.full(NONE + 1, NONE)
         place[order] = np.arange(m)
-        places, near = places[order], place[near[order]].astype(np.uint8)
+        places, near = places[order], place[near[order]].astype(np.uint16)
         ties = {edge(int(place[a]), int(place[b])) for a, b in ties}
 
 
-@pytest.mark.parametrize("m", [8, 9, 13, 20, 33])
+@pytest.mark.parametrize("m", [8, 9, 13, 20, 33, 300])  # numbers of more than eight bits
 def test_the_best_move_is_found_and_made(m, build):
     library = build(METRIC=1, DIMENSIONS=2, TABLE=0)
     rng = np.random.default_rng(m)
@@ -197,14 +194,14 @@ def test_the_best_move_is_found_and_made(m, build):
         places, D, near, tied, ties = small_window(rng, m)
         gains, orders = looks(library, places, near, tied)
         old = D[np.arange(m), np.roll(np.arange(m), -1)].sum()
-        for t2 in range(m):
+        for t2 in range(0, m, 1 + m // 50):
             assert gains[t2] == best_by_trying(t2, D, near.tolist(), ties), t2
             order = orders[t2]
             assert np.array_equal(np.sort(order), np.arange(m))
             assert old - D[order, np.roll(order, -1)].sum() == gains[t2]
             assert ties <= {edge(*pair) for pair in pairwise([*order.tolist(), int(order[0])])}
             moves += gains[t2] > 0
-    assert moves > m
+    assert moves > min(m, 30)
 
 
 def steps(library, places, near, tied):
@@ -219,12 +216,12 @@ def steps(library, places, near, tied):
     return gains, orders, queued, measured
 
 
-@pytest.mark.parametrize("m", [33, 60])
+@pytest.mark.parametrize("m", [33, 60, 270])
 def test_steps_go_on_where_no_move_closes_and_leave_the_window_as_it_was_where_they_find_nothing(m, build):
     library = build(METRIC=1, DIMENSIONS=2, TABLE=0)
     rng = np.random.default_rng(m)
     deep = 0
-    for number in range(12):
+    for number in range(12 if m < 100 else 2):
         window = small_window(rng, m)
         places, D, near, tied, ties = settled(library, window) if number else window
         closed, _ = looks(library, places, near, tied)

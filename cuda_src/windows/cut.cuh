@@ -23,11 +23,11 @@ struct Tour {
     }
 };
 
-// Sort 256 numbers in shared memory, ascending (bitonic). All lanes.
-__device__ inline void sort256(int* values) {
+// Sort ROOM numbers in shared memory, ascending (bitonic). All lanes.
+__device__ inline void sort(int* values) {
     const int lane = lane_id();
 #pragma unroll 1
-    for (int size = 2; size <= 256; size <<= 1)
+    for (int size = 2; size <= ROOM; size <<= 1)
 #pragma unroll 1
         for (int stride = size >> 1; stride > 0; stride >>= 1) {
 #pragma unroll
@@ -84,7 +84,7 @@ constexpr int GROUPS = 4;         // as many of these side by side: each waits f
 
 // Positions of the window, relative and ascending, into ``kept``; their number. It grows breadth-first from the centre
 // over neighbours on the list and on the tour, so that it is compact: a city at the rim, which lacks some of its
-// neighbours, is repaired badly. ``cities`` is room for 256 of them. All lanes.
+// neighbours, is repaired badly. ``cities`` is room for ROOM of them. All lanes.
 __device__ inline int choose(const Tour& tour, const int* near, const Positions& seen, int* cities, int* kept) {
     const int lane = lane_id(), n = tour.n;
     if (n <= WINDOW) {
@@ -137,9 +137,9 @@ __device__ inline int choose(const Tour& tour, const int* near, const Positions&
         }
         __syncwarp();
     }
-    for (int i = count + lane; i < 256; i += 32) kept[i] = INT_MAX;
+    for (int i = count + lane; i < ROOM; i += 32) kept[i] = INT_MAX;
     __syncwarp();
-    sort256(kept);
+    sort(kept);
     return count;
 }
 
@@ -177,15 +177,22 @@ __device__ __forceinline__ int position_of(const Window& w, int runs, const Tour
     return tour.absolute(w.run_begins[low] + local - w.run_first[low]);
 }
 
+// Number in the instance of a city of the window.
+__device__ __forceinline__ int city_of(const Window& w, int runs, const Tour& tour, int local) {
+    return tour.cities[position_of(w, runs, tour, local)];
+}
+
 // Fill the window; the number of its cities, and of its runs in ``runs``. 0 cities if there are too many runs. All lanes.
 __device__ inline int cut(Window& w, const Cities& cities, const Tour& tour, const int* near, int& runs) {
     const int lane = lane_id();
-    // in the room of what is filled in last: the neighbours, and before them all that a city has
-    int* const kept = reinterpret_cast<int*>(w.near);
+    // in the room of what is filled in later: the neighbours, the points, and at last the edges
+    int* const kept = reinterpret_cast<int*>(w.near_low);
     const Positions seen{reinterpret_cast<int*>(&w)};
-    static_assert(offsetof(Window, near) >= sizeof(int) << Positions::BITS, "no room for the set");
-    const int m = choose(tour, near, seen, kept + 256, kept);
-    // a lane has eight neighbouring cities; a run begins where a position does not follow the one before
+    int* const city = reinterpret_cast<int*>(w.edge);
+    static_assert(sizeof(w.near_low) >= 2 * ROOM * sizeof(int), "no room for positions and cities");
+    static_assert(offsetof(Window, near_low) >= sizeof(int) << Positions::BITS, "no room for the set");
+    const int m = choose(tour, near, seen, kept + ROOM, kept);
+    // a lane has some neighbouring cities; a run begins where a position does not follow the one before
     unsigned begins = 0;
 #pragma unroll
     for (int s = 0; s < SLOTS; ++s) {
@@ -198,6 +205,7 @@ __device__ inline int cut(Window& w, const Cities& cities, const Tour& tour, con
     int run = upto - __popc(begins);
     const unsigned next_begins = __shfl_down_sync(EVERY_LANE, begins, 1);
     const bool everything = m == tour.n;
+    unsigned ends = 0;
 #pragma unroll
     for (int s = 0; s < SLOTS; ++s) {
         const int i = SLOTS * lane + s;
@@ -209,34 +217,40 @@ __device__ inline int cut(Window& w, const Cities& cities, const Tour& tour, con
             w.run_first[run] = static_cast<Local>(i);
             ++run;
         }
-        const int before = is_first && !everything ? (i == 0 ? m - 1 : i - 1) : NONE;
-        const int behind = is_last && !everything ? (i + 1 == m ? 0 : i + 1) : NONE;
-        w.tied[i] = static_cast<unsigned short>(before | behind << 8);
+        if (is_last && !everything) ends |= 1u << s;
         w.order[i] = w.place[i] = static_cast<Local>(i);
     }
+    w.tied[lane] = static_cast<Local>(ends);
 #pragma unroll
     for (int s = 0; s < SLOTS; ++s) {
         const int i = 32 * s + lane;
         if (i < m) {
-            const int city = tour.cities[tour.absolute(kept[i])];
-            w.city[i] = city;
-            w.point[i] = point_of(cities, city);
+            city[i] = tour.cities[tour.absolute(kept[i])];
+            if (BY_NUMBER)
+                w.city[i] = city[i];
+            else
+                w.point[i] = point_of(cities, city[i]);
         }
     }
     __syncwarp();
     // thirty-two cities at a time, eight lanes each: their neighbours' positions are asked for together
-    for (int first = 0; first < m; first += 32) {
-        int positions[SLOTS];
+    constexpr int TOGETHER = 8;
+    for (int first = 0; first < m; first += 4 * TOGETHER) {
+        int positions[TOGETHER];
 #pragma unroll
-        for (int s = 0; s < SLOTS; ++s) {
+        for (int s = 0; s < TOGETHER; ++s) {
             const int i = first + 4 * s + (lane >> 3);
-            positions[s] = i < m ? tour.positions[near[static_cast<size_t>(w.city[i]) * NEAR + (lane & 7)]] : 0;
+            positions[s] = i < m ? tour.positions[near[static_cast<size_t>(city[i]) * NEAR + (lane & 7)]] : 0;
         }
 #pragma unroll
-        for (int s = 0; s < SLOTS; ++s) {
+        for (int s = 0; s < TOGETHER; ++s) {
             const int i = first + 4 * s + (lane >> 3);
             const int local = local_of(w, runs, m, tour.relative(positions[s]));
-            if (i < m) w.near[i][lane & 7] = static_cast<Local>(local);
+            const unsigned high = __ballot_sync(EVERY_LANE, local >> 8);
+            if (i < m) {
+                w.near_low[i][lane & 7] = static_cast<unsigned char>(local);
+                if ((lane & 7) == 0) w.near_high[i] = static_cast<unsigned char>(high >> lane);
+            }
         }
     }
     __syncwarp();

@@ -1,9 +1,8 @@
 // Lin-Kernighan steps: basis moves one after another, from the open end of the one before.
 //
 // As Helsgaun (EJOR 126 (2000), section 4.3): a move that does not close with a gain is made all the same if it leaves
-// something, t1 stays, and its last city is the next t2. What the first move and the one before put in stays in; what
-// others did may go again where a later move has laid it anew. After ``DEPTH`` moves all is taken back. Cities are
-// repaired by it until none that was touched has a move.
+// something, t1 stays, and its last city is the next t2. What moves have put in stays in. After ``DEPTH`` moves all is
+// taken back. Cities are repaired by it until none that was touched has a move.
 #pragma once
 
 #include "windows/kept.cuh"
@@ -11,11 +10,12 @@
 #include "windows/three_opt.cuh"
 
 #ifndef DEPTH
-#define DEPTH 5  // basis moves after one another
+#define DEPTH 24  // basis moves after one another
 #endif
 constexpr int MOST_CITIES = 1 << 14;  // looked at in one repair: no honest one comes near it
 
-// The edge between two cities that stand side by side is not to be taken out until it is measured again. One lane.
+// The edge between two cities that stand side by side is not to be taken out until it is measured again: it is marked
+// as if it were tied, and the mark goes where the edge goes. One lane.
 __device__ __forceinline__ void fix(const View& view, int u, int v) {
     const int p = view.w.place[u], q = view.w.place[v];
     view.w.edge[view.wrapped(p + 1) == q ? p : q] = TIED;
@@ -28,7 +28,6 @@ __device__ inline float improve(const View& view, int city, Queue& queue, int& l
     Start start{city, 3, 0.0f};
     Kept before;
     Queue touched;
-    int fixed[2];  // ends of the edges that the first move put in, a byte each
     for (int level = 0;; ++level) {
         Move open;
         ++looks;
@@ -39,8 +38,8 @@ __device__ inline float improve(const View& view, int city, Queue& queue, int& l
             return 0.0f;
         }
         const Move move = closes ? closed : open;
-        const int pattern = move.code & 255, x = move.code >> 8 & 255, y = move.code >> 16 & 255;
-        const Path path{view, w.place[start.t2], move.code >> 24 ? -1 : 1};
+        const int pattern = move.pattern(), x = move.x(), y = move.y();
+        const Path path{view, w.place[start.t2], move.backward() ? -1 : 1};
         const int t1 = path.at(-1), head = start.t2;
         const int before_x = path.at(x - 1), at_x = path.at(x), before_y = path.at(y - 1), at_y = path.at(y);
         touched.push(t1);
@@ -53,28 +52,20 @@ __device__ inline float improve(const View& view, int city, Queue& queue, int& l
         make_move(view, path, pattern, x, y);
         if (closes) {
             queue.add(touched);
-            if (level > 0) view.measure(0, view.m);
+            if (level > 0) view.measure(true);
             return closed.gain;
         }
         // what the stretches U = [0, x) and V = [x, y) are now joined by, and the city that has come to stand beside t1
         const bool u_first = pattern == BOTH_TURNED;
         const int u_begin = pattern & 1 ? before_x : head, u_end = pattern & 1 ? head : before_x;
         const int v_begin = pattern & 2 ? before_y : at_x, v_end = pattern & 2 ? at_x : before_y;
-        const int seam = u_first ? u_end << 8 | v_begin : v_end << 8 | u_begin;
-        const int last = (u_first ? v_end : u_end) << 8 | at_y;
-        if (level == 0) {
-            fixed[0] = seam;
-            fixed[1] = last;
-        }
+        const int seam = u_first ? u_end << 16 | v_begin : v_end << 16 | u_begin;
+        const int last = (u_first ? v_end : u_end) << 16 | at_y;
         const int next = u_first ? u_begin : v_begin;
         __syncwarp();
         if (lane_id() == 0) {
-            fix(view, seam >> 8, seam & 255);
-            fix(view, last >> 8, last & 255);
-            if (level > 0) {
-                fix(view, fixed[0] >> 8, fixed[0] & 255);
-                fix(view, fixed[1] >> 8, fixed[1] & 255);
-            }
+            fix(view, seam >> 16, seam & 0xffff);
+            fix(view, last >> 16, last & 0xffff);
         }
         __syncwarp();
         start = Start{next, view.at(w.place[next] - 1) == t1 ? 1 : 2, open.gain};

@@ -8,12 +8,13 @@
 #include "windows/lin_kernighan.cuh"
 
 #ifndef WARPS
-#define WARPS 4  // windows a block
+#define WARPS 2  // windows a block
 #endif
 #ifndef RESIDENT
-#define RESIDENT 28  // windows that a multiprocessor holds
+#define RESIDENT 16  // windows that a multiprocessor holds
 #endif
 constexpr int MOST_EDGES = WINDOW;  // of an exchange
+constexpr int LONGEST_STRETCH = 84;  // of a kick
 
 // A double bridge: three adjacent stretches b, c, d of the path, from its start on, are laid in the order d, c, b. No
 // 3-opt move undoes it. False if an edge that would go is tied. All lanes.
@@ -39,10 +40,10 @@ __device__ __forceinline__ bool double_bridge(const View& view, const Path& path
 
 // Kick: false if none was found. With weights an ant stands at a random city and draws its next one from the
 // candidates by tau^alpha eta^beta, and that edge is forced in; else all stretches are random.
-__device__ inline bool kick(const View& view, const float* weights, const Key& key, unsigned window,
+__device__ inline bool kick(const View& view, const Tour& tour, int runs, const float* weights, const Key& key, unsigned window,
                             unsigned trial, Queue& queue, float& gain) {
     const int m = view.m, lane = lane_id();
-    const int limit = (m - 2) / 3;
+    const int limit = min(LONGEST_STRETCH, (m - 2) / 3);
     for (unsigned attempt = 0; attempt < 8; ++attempt) {
         const uint4 random = philox4x32(make_uint4(trial, STREAM_TRIALS, window, attempt), key);
         const int place = below(random.x, m);
@@ -54,11 +55,12 @@ __device__ inline bool kick(const View& view, const float* weights, const Key& k
         } else {
             const int from = view.w.order[place];
             unsigned wait = ~0u;
-            const int other = lane < NEAR ? view.w.near[from][lane] : NONE;
+            const int other = lane < NEAR ? view.w.near(from, lane) : NONE;
             if (other != NONE) {
                 const int apart = view.wrapped(view.w.place[other] - place);
                 if (apart > 2 && apart < m - 2) {
-                    const float weight = weights[static_cast<size_t>(view.w.city[from]) * NEAR + lane];
+                    const int city = city_of(view.w, runs, tour, from);
+                    const float weight = weights[static_cast<size_t>(city) * NEAR + lane];
                     const unsigned word =
                         philox4x32(make_uint4(trial, STREAM_EDGES, window, attempt * 32 + lane), key).x;
                     if (weight > 0.0f) wait = (__float_as_uint(exponential(word) / weight) & ~31u) | lane;
@@ -66,7 +68,7 @@ __device__ inline bool kick(const View& view, const float* weights, const Key& k
             }
             const unsigned first = warp_min(wait);
             if (first == ~0u) continue;
-            const int next = view.w.near[from][first & 31u];
+            const int next = view.w.near(from, first & 31u);
             // what lies between them is cut in two; the last stretch begins at ``next``
             const int ahead = view.wrapped(view.w.place[next] - place);
             const bool forward = 2 * ahead <= m;
@@ -123,12 +125,12 @@ __device__ inline void hand_out(const View& view, const Cities& cities, const To
         const int u = w.order[i], v = view.at(i + 1), apart = abs(u - v);
         if (apart != 1 && apart != m - 1) {
             in |= 1u << s;
-            gain -= exact_distance(cities, w.city[u], w.city[v]);
+            gain -= exact_distance(cities, city_of(w, runs, tour, u), city_of(w, runs, tour, v));
         }
         const int after = view.wrapped(i + 1), moved = abs(static_cast<int>(w.place[i]) - static_cast<int>(w.place[after]));
         if (moved != 1 && moved != m - 1) {
             out |= 1u << s;
-            gain += exact_distance(cities, w.city[i], w.city[after]);
+            gain += exact_distance(cities, city_of(w, runs, tour, i), city_of(w, runs, tour, after));
         }
     }
     gain = warp_sum(gain);
@@ -200,7 +202,7 @@ extern "C" __global__ void __launch_bounds__(32 * WARPS, RESIDENT / WARPS) searc
     int looks = 0;
     float total = 0.0f, best_total = 0.0f;
     int better = 0;
-    view.measure(0, m);
+    view.measure();
     last.keep(w);
     best = last;
     // trial -1 repairs every city of a tour that is no local optimum yet
@@ -208,7 +210,7 @@ extern "C" __global__ void __launch_bounds__(32 * WARPS, RESIDENT / WARPS) searc
     if (all_queued) queue.fill(m);
     for (; trial < trials && (trial <= 0 || looks < most_looks) && better < successes; ++trial) {
         float change = 0.0f;
-        if (trial >= 0 && !kick(view, weights, key, number, trial, queue, change)) continue;
+        if (trial >= 0 && !kick(view, tour, runs, weights, key, number, trial, queue, change)) continue;
         change += repair(view, queue, looks);
         const bool accepted =
             trial < 0 ? true

@@ -12,12 +12,17 @@
 // stretches, [0, x) and [x, y), anew.
 struct Move {
     float gain;  // units; 0 if there is none
-    int code;    // pattern | x << 8 | y << 16 | (step < 0) << 24
+    int code;    // pattern | x << 4 | y << 14 | (step < 0) << 24
+
+    __device__ __forceinline__ int pattern() const { return code & 15; }
+    __device__ __forceinline__ int x() const { return code >> 4 & 1023; }
+    __device__ __forceinline__ int y() const { return code >> 14 & 1023; }
+    __device__ __forceinline__ bool backward() const { return code >> 24; }
 
     __device__ __forceinline__ void offer(float other_gain, int pattern, int x, int y, int backward) {
         if (other_gain > gain) {
             gain = other_gain;
-            code = pattern | x << 8 | y << 16 | backward << 24;
+            code = pattern | x << 4 | y << 14 | backward << 24;
         }
     }
 };
@@ -51,7 +56,7 @@ __device__ inline Move best_move(const View& view, const Start& start, Move& ope
     {
         const int backward = lane & 1, after_t3 = lane >> 1 & 1;
         const Path path{view, first, backward ? -1 : 1};
-        const int t3 = w.near[t2][lane >> 2];
+        const int t3 = w.near(t2, lane >> 2);
         if (t3 != NONE && start.sides >> backward & 1) {
             const float g1 = (start.open == 0.0f ? path.edge(-1) : start.open) - view.units_between(t2, t3);
             const int q3 = path.index(t3);
@@ -59,8 +64,7 @@ __device__ inline Move best_move(const View& view, const Start& start, Move& ope
                 const int t4 = path.at(after_t3 ? q3 + 1 : q3 - 1);
                 const float g2 = g1 + path.edge(after_t3 ? q3 : q3 - 1);
                 open = g2 > 0.0f;
-                begun = Begun{g2, static_cast<Local>(t4), static_cast<Local>(q3), static_cast<Local>(after_t3),
-                              static_cast<Local>(backward)};
+                begun = Begun::make(g2, t4, q3, after_t3, backward);
                 // 2-opt: [0, q3) turned
                 if (open && !after_t3)
                     best.offer(g2 - view.units_between(t4, path.at(-1)), V_THEN_U_TURNED, q3, q3, backward);
@@ -76,22 +80,23 @@ __device__ inline Move best_move(const View& view, const Start& start, Move& ope
     const int count = __popc(opened);
     for (int i = lane >> 3; i < count; i += 4) {
         const Begun one = w.begun[i];
-        const int t5 = w.near[one.t4][lane & 7];
+        const int backward = one.backward();
+        const int t5 = w.near(one.t4, lane & 7);
         if (t5 == NONE) continue;
         const float g = one.gain - view.units_between(one.t4, t5);
         if (g <= 0.0f) continue;
-        const Path path{view, first, one.backward ? -1 : 1};
-        const int t1 = path.at(-1), q3 = one.q3, q5 = path.index(t5);
-        if (one.after_t3) {
+        const Path path{view, first, backward ? -1 : 1};
+        const int t1 = path.at(-1), q3 = one.q3(), q5 = path.index(t5);
+        if (one.after_t3()) {
             // t2 .. t3 is a cycle: t5 must open it, on either side
             if (q5 >= q3) continue;
             const float left = g + path.edge(q5);
-            open_move.offer(left, SWAPPED, q5 + 1, q3 + 1, one.backward);
-            best.offer(left - view.units_between(path.at(q5 + 1), t1), SWAPPED, q5 + 1, q3 + 1, one.backward);
+            open_move.offer(left, SWAPPED, q5 + 1, q3 + 1, backward);
+            best.offer(left - view.units_between(path.at(q5 + 1), t1), SWAPPED, q5 + 1, q3 + 1, backward);
             if (q5 > 0) {
                 const float other = g + path.edge(q5 - 1);
-                open_move.offer(other, BOTH_TURNED, q5, q3 + 1, one.backward);
-                best.offer(other - view.units_between(path.at(q5 - 1), t1), BOTH_TURNED, q5, q3 + 1, one.backward);
+                open_move.offer(other, BOTH_TURNED, q5, q3 + 1, backward);
+                best.offer(other - view.units_between(path.at(q5 - 1), t1), BOTH_TURNED, q5, q3 + 1, backward);
             }
         } else {
             // a 2-opt move so far: one side of t5 keeps the path in one piece
@@ -100,8 +105,8 @@ __device__ inline Move best_move(const View& view, const Start& start, Move& ope
             const int q6 = inside ? q5 + 1 : q5 - 1;
             const float left = g + path.edge(inside ? q5 : q6);
             const int pattern = inside ? V_THEN_U_TURNED : V_TURNED_THEN_U, x = inside ? q6 : q3, y = inside ? q3 : q5;
-            open_move.offer(left, pattern, x, y, one.backward);
-            best.offer(left - view.units_between(path.at(q6), t1), pattern, x, y, one.backward);
+            open_move.offer(left, pattern, x, y, backward);
+            best.offer(left - view.units_between(path.at(q6), t1), pattern, x, y, backward);
         }
     }
     __syncwarp();

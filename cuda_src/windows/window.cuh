@@ -10,36 +10,53 @@
 #include "device/philox.cuh"
 #include "device/warp.cuh"
 
-constexpr int WINDOW = 255;      // most cities of a window: their numbers are bytes
-constexpr int SLOTS = 256 / 32;  // places a lane
-constexpr int MOST_RUNS = 64;
-constexpr int NONE = 255;        // a neighbour that is not in the window, an end that is not tied
+constexpr int ROOM = 512;          // for cities of a window
+constexpr int WINDOW = ROOM - 1;   // most cities of a window: their numbers have nine bits
+constexpr int SLOTS = ROOM / 32;   // places a lane
+constexpr int MOST_RUNS = 128;
+constexpr int NONE = WINDOW;       // a neighbour that is not in the window
 
 // Length of an edge that is tied: so short that nothing is gained by taking it out.
 constexpr float TIED = -16777216.0f;
 
-typedef unsigned char Local;
+typedef unsigned short Local;
 
 // A move begun: (t1, t2) and (t3, t4) out, (t2, t3) in; see three_opt.cuh.
 struct __align__(8) Begun {
     float gain;
-    Local t4, q3;
-    Local after_t3;  // whether t4 follows t3 on the path
-    Local backward;  // whether the path is read against the order of the window
+    Local t4;
+    Local coded;  // place of t3 on the path | whether t4 follows it << 14 | whether the path is read backwards << 15
+
+    static __device__ __forceinline__ Begun make(float gain, int t4, int q3, int after_t3, int backward) {
+        return Begun{gain, static_cast<Local>(t4), static_cast<Local>(q3 | after_t3 << 14 | backward << 15)};
+    }
+    __device__ __forceinline__ int q3() const { return coded & 0x3fff; }
+    __device__ __forceinline__ bool after_t3() const { return coded >> 14 & 1; }
+    __device__ __forceinline__ int backward() const { return coded >> 15; }
 };
 
 struct __align__(16) Window {
-    Point point[256];
-    int city[256];           // its number in the instance
-    float edge[256];         // units from the city at a place to that at the next, or TIED
+    union {
+        Point point[ROOM];
+        int city[ROOM];  // its number in the instance, where distances are known by it
+    };
+    float edge[ROOM];                    // units from the city at a place to that at the next, or TIED
     Begun begun[32];
-    Local near[256][NEAR];   // neighbours, nearest first, or NONE
-    Local order[256];        // city at place
-    Local place[256];        // of city
-    unsigned short tied[256];    // low byte: city that it is tied to from before, high byte: from behind; or NONE
-    int run_begins[MOST_RUNS];   // position in the tour, relative to the window's own origin
-    Local run_first[MOST_RUNS];  // number of the first city of the run
+    unsigned char near_low[ROOM][NEAR];  // neighbours, nearest first, or NONE: their last eight bits
+    unsigned char near_high[ROOM];       // and the ninth of each
+    Local order[ROOM];                   // city at place
+    Local place[ROOM];                   // of city
+    Local tied[32];                      // a bit a city: whether it is tied to the one numbered next
+    int run_begins[MOST_RUNS];           // position in the tour, relative to the window's own origin
+    Local run_first[MOST_RUNS];          // number of the first city of the run
+
+    __device__ __forceinline__ int near(int of, int rank) const {
+        return near_low[of][rank] | (near_high[of] >> rank & 1) << 8;
+    }
 };
+
+// Whether distances are known by the numbers of the cities, not by points.
+constexpr bool BY_NUMBER = TABLE || METRIC == 0 || METRIC == 4;
 
 // One warp's view of its window.
 struct View {
@@ -49,20 +66,22 @@ struct View {
     int m;  // cities
 
     __device__ __forceinline__ float units_between(int u, int v) const {
-        return units(cities, scale, w.city[u], w.point[u], w.city[v], w.point[v]);
+        return BY_NUMBER ? units(cities, scale, w.city[u], Point(), w.city[v], Point())
+                         : units(cities, scale, u, w.point[u], v, w.point[v]);
     }
     __device__ __forceinline__ bool tied(int u, int v) const {
-        const unsigned t = w.tied[u];
-        return (t & 255u) == static_cast<unsigned>(v) || (t >> 8) == static_cast<unsigned>(v);
+        const int first = wrapped(u + 1) == v ? u : wrapped(v + 1) == u ? v : -1;
+        return first >= 0 && (w.tied[first / SLOTS] >> first % SLOTS & 1);
     }
     __device__ __forceinline__ int wrapped(int p) const { return p >= m ? p - m : p < 0 ? p + m : p; }
     __device__ __forceinline__ int at(int p) const { return w.order[wrapped(p)]; }
 
-    // Measure the edges behind ``count`` places from ``begin`` on. All lanes.
-    __device__ inline void measure(int begin, int count) const {
+    // Measure the edges behind all places, or those alone that are marked as tied. All lanes.
+    __device__ inline void measure(bool marked = false) const {
 #pragma unroll 1
-        for (int t = lane_id(); t < count; t += 32) {
-            const int p = wrapped(begin + t), u = w.order[p], v = at(p + 1);
+        for (int p = lane_id(); p < m; p += 32) {
+            if (marked && w.edge[p] != TIED) continue;
+            const int u = w.order[p], v = at(p + 1);
             w.edge[p] = tied(u, v) ? TIED : units_between(u, v);
         }
         __syncwarp();
@@ -78,7 +97,7 @@ struct Path {
     __device__ __forceinline__ int at(int q) const { return v.w.order[place(q)]; }
     __device__ __forceinline__ int index(int city) const { return v.wrapped(step * (v.w.place[city] - first)); }
     // Length of the edge between q and q + 1.
-    __device__ __forceinline__ float edge(int q) const {
+    __device__ __forceinline__ float& edge(int q) const {
         return v.w.edge[v.wrapped(first + (step > 0 ? q : -q - 1))];
     }
 };
@@ -87,32 +106,46 @@ struct Path {
 enum Pattern { SWAPPED = 0, V_THEN_U_TURNED = 1, V_TURNED_THEN_U = 2, BOTH_TURNED = 3 };
 
 // Lay the stretches [from, from + u) and [from + u, from + u + v) of the path anew. All lanes.
+//
+// An edge within a stretch goes with it; those between stretches are measured. No tied edge is among them: its cities
+// stand side by side all the time.
 __device__ inline void rearrange(const View& view, const Path& path, int from, int u, int v, int pattern) {
     Window& w = view.w;
     const int lane = lane_id(), total = u + v;
     const bool u_first = pattern == BOTH_TURNED, turn_u = pattern & 1, turn_v = pattern & 2;
-    const int begin = path.place(view.wrapped(from));
+    const int seam = u_first ? u : v;  // where the second stretch begins now
+    const Path part{view, path.place(view.wrapped(from)), path.step};
     Local moved[SLOTS];
+    float behind[SLOTS];  // edges
 #pragma unroll
     for (int s = 0; s < SLOTS; ++s) {
+        if (32 * s >= total) break;
         const int t = 32 * s + lane;
         if (t < total) {
-            const bool in_u = u_first ? t < u : t >= v;
-            const int i = in_u ? (u_first ? t : t - v) : (u_first ? t - u : t);
-            const int q = in_u ? (turn_u ? u - 1 - i : i) : u + (turn_v ? v - 1 - i : i);
-            moved[s] = w.order[view.wrapped(begin + path.step * q)];
+            const bool in_u = u_first == (t < seam);
+            const int i = t < seam ? t : t - seam, last = (in_u ? u : total) - 1, begin = in_u ? 0 : u;
+            const bool turned = in_u ? turn_u : turn_v;
+            const int q = turned ? last - i : begin + i;
+            moved[s] = static_cast<Local>(part.at(q));
+            behind[s] = part.edge(turned ? q - 1 : q);
         }
     }
     __syncwarp();
 #pragma unroll
     for (int s = 0; s < SLOTS; ++s) {
+        if (32 * s >= total) break;
         const int t = 32 * s + lane;
         if (t < total) {
-            const int p = view.wrapped(begin + path.step * t);
+            const int p = part.place(t);
             w.order[p] = moved[s];
             w.place[moved[s]] = static_cast<Local>(p);
+            part.edge(t) = behind[s];
         }
     }
     __syncwarp();
-    view.measure(view.wrapped(path.step > 0 ? begin - 1 : begin - total), total + 1);
+    if (lane < 2 || (lane == 2 && seam > 0 && seam < total)) {
+        const int q = (lane == 0 ? 0 : lane == 1 ? total : seam) - 1;
+        part.edge(q) = view.units_between(part.at(q), part.at(q + 1));
+    }
+    __syncwarp();
 }

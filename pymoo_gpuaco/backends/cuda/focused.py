@@ -60,7 +60,7 @@ class CudaFocused:
     Parameters
     ----------
     instance : the problem, symmetric, with at least 8 cities; its candidates are what trails lie on.
-    parameters : validated; ``n_ants`` are the windows searched at a time, None gives 28 a multiprocessor.
+    parameters : validated; ``n_ants`` are the windows searched at a time, None gives 16 a multiprocessor.
     device : index of the CUDA device.
 
     Raises

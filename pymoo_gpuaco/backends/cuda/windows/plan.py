@@ -13,11 +13,11 @@ from pymoo_gpuaco.candidates.lists import Kind, lists
 from pymoo_gpuaco.problems.instance import Instance, check_alpha
 from pymoo_gpuaco.problems.metrics import Metric
 
-# Cities of a tour to a window. Windows have 255 cities, so they overlap, and of two exchanges that touch the same city
+# Cities of a tour to a window. Windows have 511 cities, so they overlap, and of two exchanges that touch the same city
 # one is lost. Where kicks are few for so many cities, one tour that gets them all is better than several.
-CITIES_A_WINDOW, FEWEST_CITIES_A_WINDOW, ONE_TOUR_FROM = 80, 30, 50_000
+CITIES_A_WINDOW, FEWEST_CITIES_A_WINDOW, ONE_TOUR_FROM = 140, 60, 50_000
 # Trials of a window in a round while it is hot, one for so many cities: what more trials change is lost more often.
-LEAST_HOT_TRIALS, MOST_HOT_TRIALS, CITIES_A_TRIAL = 4, 16, 16
+LEAST_HOT_TRIALS, MOST_HOT_TRIALS, CITIES_A_TRIAL = 8, 32, 16
 MOST_TOURS, MOST_TOURS_OF_MANY, MANY = 128, 32, 3000
 
 _UNITS_A_NEAREST = 1024.0  # where distances are no whole numbers
@@ -41,7 +41,7 @@ def hot_trials(n: int, windows: int) -> int:
 
 def rounds_of_repair(n: int, windows: int) -> int:
     """Rounds in which the windows of a tour cover every city some times over."""
-    return 4 + math.ceil(3 * n / (windows * 120))
+    return 4 + math.ceil(3 * n / (windows * 240))
 
 
 def window_lists(instance: Instance, candidates: str) -> NDArray[np.int32]:

@@ -14,11 +14,11 @@ from pymoo_gpuaco.backends.cuda.instance.cities import CITIES, Cities
 from pymoo_gpuaco.backends.keys import key_of_part
 
 NEAR = 8  # neighbours a city that windows look at (NEAR of near.cuh)
-MOST_EDGES = 255  # of an exchange, as many as cities of a window (MOST_EDGES of search.cu)
+MOST_EDGES = 511  # of an exchange, as many as cities of a window (MOST_EDGES of search.cu)
 ROUNDS_AT_ONCE = 4  # between looks at the clock
-RESIDENT = 28  # windows that a multiprocessor holds: as many as its shared memory
-_WARPS = 4  # windows a block
-_WINDOW_BYTES = {2: 7744, 3: 9792}  # sizeof(Window), by the axes of a city
+RESIDENT = 16  # windows that a multiprocessor holds: as many as its shared memory
+_WARPS = 2  # windows a block: more would need more shared memory than every block has
+_WINDOW_BYTES = {2: 13888, 3: 17984}  # sizeof(Window), by the axes of a city
 _COMMIT_THREADS = 1024  # a block a tour, and large instances have one tour
 
 
