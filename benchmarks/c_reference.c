@@ -371,7 +371,7 @@ int improve_tours(int32_t n, int32_t k, const Point *points, const int32_t *neig
  * mate is the other end of a link that may not be broken, or -1.
  */
 
-enum { STAY = 10, SPREAD = 50, DRAWS = 20, DEPTH = 3, MOST_FLIPS = 4 * DEPTH, LOG = 1 << 14 };
+enum { STAY = 10, SPREAD = 50, DRAWS = 20, DEPTH = 6, MOST_FLIPS = 4 * DEPTH, LOG = 1 << 14 };
 
 typedef struct {
     double x, y;

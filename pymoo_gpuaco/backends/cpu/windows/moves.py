@@ -9,10 +9,18 @@ Operational Research 126, 2000, section 4.3) with three edges, evaluated without
 
 from __future__ import annotations
 
-from pymoo_gpuaco.backends.cpu.windows.window import LOG, LOGGED, NOBODY, QUEUE_HEAD, QUEUED, cost, index
+from pymoo_gpuaco.backends.cpu.windows.window import (
+    DEPTH,
+    LOG,
+    LOGGED,
+    NOBODY,
+    QUEUE_HEAD,
+    QUEUED,
+    cost,
+    index,
+)
 from pymoo_gpuaco.compiled import inlined, inner
 
-DEPTH = 3  # basis moves after one another
 # Reversals that one call of improve may log; with fewer left the log counts as full.
 MOST_FLIPS = 4 * DEPTH
 

@@ -18,6 +18,7 @@ from pymoo_gpuaco.backends.cpu.graph import EUC, between, distance
 from pymoo_gpuaco.compiled import compiled, inlined, inner
 
 LOG = 1 << 14  # reversals that can be taken back
+DEPTH = 6  # basis moves after one another; each puts in two edges that stay
 NOBODY = -1
 
 # What ``Window.state`` holds.
@@ -50,7 +51,7 @@ class Window(NamedTuple):
     queue: np.ndarray  # (w,) int32, cities that may lie wrong, a ring
     queued: np.ndarray  # (w,) uint8
     log: np.ndarray  # (LOG, 2) int32, reversals made: first position, number of positions
-    added: np.ndarray  # (16, 2) int32, edges put in by the move at hand
+    added: np.ndarray  # (2 DEPTH, 2) int32, edges put in by the move at hand
     found: np.ndarray  # (5,) int64, the move found: kind, t3, t4, t5, t6
     state: np.ndarray  # (3,) int64
 
@@ -69,7 +70,7 @@ def make_window(w: int, k: int) -> Window:
         np.zeros(w, np.int32),
         np.zeros(w, np.uint8),
         np.zeros((LOG, 2), np.int32),
-        np.zeros((16, 2), np.int32),
+        np.zeros((2 * DEPTH, 2), np.int32),
         np.zeros(5, np.int64),
         np.zeros(3, np.int64),
     )
