@@ -1,15 +1,16 @@
 """What bounds each hot kernel of the CUDA engines, by Nsight Compute: ``ncu`` profiles one launch of each.
 
-    python benchmarks/gpu_profile.py FOLDER [--instances pr2392 fl3795] [--csv FILE]
+    python benchmarks/gpu_profile.py FOLDER [--instances pr2392 fl3795] [--focused d18512] [--csv FILE]
 
 FOLDER holds the TSPLIB files. It takes about 90 seconds on an H200, most of it ncu's replays. The clocks are left
 alone and the caches are not flushed. A colony runs 20 iterations, then one iteration is profiled: GPUMMAS with
 candidate lists and with all cities, ants = n, and with local search and 800 ants; on the first instance GPUAS, the
-three variants of GPUACS and the climbers too. The same is done with one ant a multiprocessor: nothing waits for another
-ant there, so that its time is the *chain*, the latency of the steps that one tour takes one after another. Two lower
-bounds follow for the time t of a launch: the chain, and t times the share of the peak that the busiest unit works at.
-The larger of both is the bound. Where a kernel has no chain and no unit is busy, it is bound by the latency of its one
-pass, for which no figure is given.
+three variants of GPUACS and the climbers too. Focused ants are profiled on instances of their own: a few hot rounds
+of their second cycle. The same is done with one ant a multiprocessor: nothing waits for another ant there, so that
+its time is the *chain*, the latency of the steps that one tour takes one after another. Two lower bounds follow for
+the time t of a launch: the chain, and t times the share of the peak that the busiest unit works at. The larger of
+both is the bound. Where a kernel has no chain and no unit is busy, it is bound by the latency of its one pass, for
+which no figure is given.
 """
 
 from __future__ import annotations
@@ -30,6 +31,8 @@ from kernel_clock import iterations
 from record import write
 
 from pymoo_gpuaco import GPUACS, GPUAS, GPUMMAS, GPU2OptIHC, load_tsp
+from pymoo_gpuaco.backends.cuda import focused as focused_engine
+from pymoo_gpuaco.backends.cuda.focused import CudaFocused
 
 INSTANCES = ("pr2392", "fl3795")
 #: what is profiled on every instance
@@ -48,8 +51,13 @@ OTHERS_TOO: dict[str, tuple[Any, dict[str, Any]]] = {
     },
     "GPU2OptIHC": (GPU2OptIHC, {}),
 }
+FOCUSED = "GPUMMAS, focused"
+FOCUSED_INSTANCES = ("d18512",)
+#: whose number of ants or climbers is their own, not n
+OWN_SIZE = ("GPU2OptIHC", FOCUSED)
 LOCAL_SEARCH_ANTS = 800
 WARM_UP = 20
+MOST_GENERATIONS = 10_000  # of focused ants' first cycle and of what is profiled
 #: evaluated in the one call of the climbers
 PAIRS = 1 << 35
 SECTIONS = (
@@ -86,7 +94,7 @@ STALLS = (
     "sleeping", "tex_throttle", "wait",
 )  # fmt: skip
 #: kernels that walk along a tour for each ant, so that one ant's time is a chain of steps
-WORK_OF_ANTS = ("construct", "acs_", "improve", "measure")
+WORK_OF_ANTS = ("construct", "acs_", "improve", "measure", "search")
 #: those of them that differ from colony to colony
 WALKS = ("construct", "acs_")
 #: percent of its peak below which a unit is not what bounds a kernel
@@ -115,9 +123,9 @@ COLUMNS = (
 )
 
 
-def plan(names: list[str], multiprocessors: int) -> list[tuple[str, str, int]]:
+def plan(names: list[str], focused: list[str], multiprocessors: int) -> list[tuple[str, str, int]]:
     """Instance, algorithm and ants (0: n) of every profile: the whole colony, then one ant a multiprocessor."""
-    profiles = []
+    profiles = [(name, FOCUSED, ants) for name in focused for ants in (0, multiprocessors)]
     for name in names:
         for kind in (*COLONIES, *OTHERS_TOO) if name == names[0] else COLONIES:
             sizes = (0,) if kind == "GPU2OptIHC" else (whole(kind), multiprocessors)
@@ -132,7 +140,14 @@ def whole(kind: str) -> int:
 
 def rounds(algorithm: Any) -> Iterator[None]:
     """The first 20 iterations of a colony, or one call of climbers, then the one that is profiled."""
-    if isinstance(algorithm, GPU2OptIHC):
+    engine = algorithm.engine
+    if isinstance(engine, CudaFocused):
+        generations = iterations(algorithm, MOST_GENERATIONS, seed=1)
+        while engine._cooling.cycle < 1:
+            next(generations)
+        for _ in range(2):
+            yield next(generations)
+    elif isinstance(algorithm, GPU2OptIHC):
         for key in range(2):
             algorithm.engine.climb(key, pairs=PAIRS)
             yield
@@ -141,21 +156,22 @@ def rounds(algorithm: Any) -> Iterator[None]:
             yield
 
 
-def profiled_run(folder: Path, names: list[str], log: Path) -> None:
+def profiled_run(folder: Path, names: list[str], focused: list[str], log: Path) -> None:
     """What runs under ncu: profiles one iteration of each plan, and logs the launches in their order."""
     import pycuda.driver as cuda
 
     launches: list[dict[str, Any]] = []
-    problems = {name: load_tsp(folder / f"{name}.tsp") for name in names}
+    problems = {name: load_tsp(folder / f"{name}.tsp") for name in (*names, *focused)}
+    focused_engine.ROUNDS = focused_engine.ROUNDS_AT_ONCE  # of a generation: each launch is replayed some times
     cuda.init()
     multiprocessors = cuda.Device(0).get_attribute(cuda.device_attribute.MULTIPROCESSOR_COUNT)
-    for name, kind, ants in plan(names, multiprocessors):
+    for name, kind, ants in plan(names, focused, multiprocessors):
         problem = problems[name]
         cities = problem.n_cities
-        method, arguments = (COLONIES | OTHERS_TOO)[kind]
-        size = None if method is GPU2OptIHC else ants or cities
+        method, arguments = ({FOCUSED: (GPUMMAS, {"construction": "focused"})} | COLONIES | OTHERS_TOO)[kind]
+        size = ants or (None if kind in OWN_SIZE else cities)
         algorithm = method(size, backend="cuda", **arguments).setup(problem, seed=1)
-        last = 1 if method is GPU2OptIHC else WARM_UP
+        last = 1 if kind in OWN_SIZE else WARM_UP
         device = algorithm.engine.device
         inner = device.launch
         begin = len(launches)
@@ -177,7 +193,7 @@ def profiled_run(folder: Path, names: list[str], log: Path) -> None:
     log.write_text(json.dumps(launches))
 
 
-def run_ncu(folder: Path, names: list[str], log: Path) -> str:
+def run_ncu(folder: Path, names: list[str], focused: list[str], log: Path) -> str:
     """The raw CSV page of all profiled launches."""
     ncu = shutil.which("ncu") or shutil.which("ncu", path="/usr/local/cuda/bin")
     if ncu is None:
@@ -191,7 +207,8 @@ def run_ncu(folder: Path, names: list[str], log: Path) -> str:
         command += ["--section", section]
     metrics = [*UNITS.values(), *OTHERS.values(), *(STALL.format(s) for s in STALLS)]
     command += ["--metrics", ",".join(metrics)]
-    command += [sys.executable, __file__, str(folder), "--instances", *names, "--profiled", str(log)]
+    command += [sys.executable, __file__, str(folder), "--instances", *names]
+    command += ["--focused", *focused, "--profiled", str(log)]
     answer = subprocess.run(command, capture_output=True, text=True, check=False)
     if answer.returncode != 0:
         raise SystemExit(f"gpu_profile.py: ncu failed:\n{answer.stdout[-2000:]}\n{answer.stderr[-2000:]}")
@@ -274,7 +291,7 @@ def table(launches: list[dict[str, Any]], text: str) -> list[list[Any]]:
             [
                 instance,
                 kind,
-                None if kernel == "climb" else ants or cities,
+                ants or (None if kind in OWN_SIZE else cities),
                 kernel,
                 round(time, 1),
                 None if chain is None else round(chain, 1),
@@ -296,16 +313,17 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("folder", type=Path)
-    parser.add_argument("--instances", nargs="+", default=list(INSTANCES))
+    parser.add_argument("--instances", nargs="*", default=list(INSTANCES))
+    parser.add_argument("--focused", nargs="*", default=list(FOCUSED_INSTANCES), help="those of focused ants")
     parser.add_argument("--csv", type=Path, help="keep ncu's table in this file")
     parser.add_argument("--profiled", type=Path, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.profiled:
-        profiled_run(arguments.folder, arguments.instances, arguments.profiled)
+        profiled_run(arguments.folder, arguments.instances, arguments.focused, arguments.profiled)
         return
     with tempfile.TemporaryDirectory() as folder:
         log = Path(folder) / "launches.json"
-        text = run_ncu(arguments.folder, arguments.instances, log)
+        text = run_ncu(arguments.folder, arguments.instances, arguments.focused, log)
         launches = json.loads(log.read_text())
     if arguments.csv:
         arguments.csv.write_text(text)
