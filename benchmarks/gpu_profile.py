@@ -10,7 +10,7 @@ of their second cycle. The same is done with one ant a multiprocessor: nothing w
 its time is the *chain*, the latency of the steps that one tour takes one after another. Two lower bounds follow for
 the time t of a launch: the chain, and t times the share of the peak that the busiest unit works at. The larger of
 both is the bound. Where a kernel has no chain and no unit is busy, it is bound by the latency of its one pass, for
-which no figure is given.
+which no figure is given. ``--instances`` with none profiles focused ants alone, into a result of their own.
 """
 
 from __future__ import annotations
@@ -332,9 +332,10 @@ def main() -> None:
     rows = table(launches, text)
     for row in rows:
         print(row)
+    alone = not arguments.instances
     path = write(
-        "gpu_profile",
-        "What bounds each kernel",
+        "gpu_profile_windows" if alone else "gpu_profile",
+        "What bounds window search" if alone else "What bounds each kernel",
         COLUMNS,
         rows,
         {"warm-up iterations": WARM_UP, "pairs that the climbers evaluate": PAIRS},
