@@ -78,15 +78,14 @@ struct Positions {
 };
 
 constexpr int NOWHERE = INT_MIN;  // no position
-constexpr int LINKS = NEAR + 2;   // of a city: the cities nearest to it and its neighbours on the tour
+constexpr int LINKS = NEAR + 2;   // of a city: its neighbours on the list and on the tour
 constexpr int AT_ONCE = 3;        // cities whose links the lanes look at together
 constexpr int GROUPS = 4;         // as many of these side by side: each waits for memory
 
 // Positions of the window, relative and ascending, into ``kept``; their number. It grows breadth-first from the centre
-// over the ``nearest`` cities (n, NEAR) and the neighbours on the tour, so that it is compact: a city at the rim, which
-// lacks some of its neighbours, is repaired badly. Candidates would not do: those by quadrant lead out of a cluster of
-// cities at once. ``cities`` is room for ROOM of them. All lanes.
-__device__ inline int choose(const Tour& tour, const int* nearest, const Positions& seen, int* cities, int* kept) {
+// over neighbours on the list and on the tour, so that it is compact: a city at the rim, which lacks some of its
+// neighbours, is repaired badly. ``cities`` is room for ROOM of them. All lanes.
+__device__ inline int choose(const Tour& tour, const int* near, const Positions& seen, int* cities, int* kept) {
     const int lane = lane_id(), n = tour.n;
     if (n <= WINDOW) {
         for (int i = lane; i < n; i += 32) kept[i] = i;
@@ -111,7 +110,7 @@ __device__ inline int choose(const Tour& tour, const int* nearest, const Positio
             positions[g] = NOWHERE;
             if (own < AT_ONCE && from < upto) {
                 if (link < NEAR) {
-                    found[g] = nearest[static_cast<size_t>(cities[from]) * NEAR + link];
+                    found[g] = near[static_cast<size_t>(cities[from]) * NEAR + link];
                     positions[g] = tour.relative(tour.positions[found[g]]);
                 } else {
                     const int p = kept[from] + (link == NEAR ? 1 : -1);
@@ -184,8 +183,7 @@ __device__ __forceinline__ int city_of(const Window& w, int runs, const Tour& to
 }
 
 // Fill the window; the number of its cities, and of its runs in ``runs``. 0 cities if there are too many runs. All lanes.
-__device__ inline int cut(Window& w, const Cities& cities, const Tour& tour, const int* near, const int* nearest,
-                          int& runs) {
+__device__ inline int cut(Window& w, const Cities& cities, const Tour& tour, const int* near, int& runs) {
     const int lane = lane_id();
     // in the room of what is filled in later: the neighbours, the points, and at last the edges
     int* const kept = reinterpret_cast<int*>(w.near_low);
@@ -193,7 +191,7 @@ __device__ inline int cut(Window& w, const Cities& cities, const Tour& tour, con
     int* const city = reinterpret_cast<int*>(w.edge);
     static_assert(sizeof(w.near_low) >= 2 * ROOM * sizeof(int), "no room for positions and cities");
     static_assert(offsetof(Window, near_low) >= sizeof(int) << Positions::BITS, "no room for the set");
-    const int m = choose(tour, nearest, seen, kept + ROOM, kept);
+    const int m = choose(tour, near, seen, kept + ROOM, kept);
     // a lane has some neighbouring cities; a run begins where a position does not follow the one before
     unsigned begins = 0;
 #pragma unroll

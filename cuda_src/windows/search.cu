@@ -165,8 +165,7 @@ __device__ inline void hand_out(const View& view, const Cities& cities, const To
 // After ``most_looks`` no trial is begun but the first, so that all windows take about as long.
 extern "C" __global__ void __launch_bounds__(32 * WARPS, RESIDENT / WARPS) search_windows(
     CITIES_PARAMETERS, float scale,
-    const int* near,  // (n, NEAR) candidates
-    const int* nearest,  // (n, NEAR) cities that windows grow over
+    const int* near,  // (n, NEAR)
     const float* trail_weights,  // (n, NEAR), or null: kicks are random
     const int* all_tours, const int* all_positions,  // (tours, n)
     int tours, int windows, unsigned key_low, unsigned key_high,
@@ -192,7 +191,7 @@ extern "C" __global__ void __launch_bounds__(32 * WARPS, RESIDENT / WARPS) searc
     // half of the windows allow nothing worse
     const float threshold = random.w & 1u ? 0.0f : slack * uniform(random.w);
     int runs = 0;
-    const int m = cut(w, cities, tour, near, nearest, runs);
+    const int m = cut(w, cities, tour, near, runs);
     if (m < 8) {
         if (lane == 0) found[number] = Found{0.0f, 0, 0};
         return;

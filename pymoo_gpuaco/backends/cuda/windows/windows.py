@@ -49,25 +49,16 @@ _IMPROVEMENT = [Trials(trials=2, all_queued=True)] * 8 + [Trials(trials=10)] * 1
 class Windows:
     """``window_tours`` (tours, n) on the device, and what finds and commits exchanges on them.
 
-    near : (n, NEAR) int32 candidates, the nearest first.
-    nearest : (n, NEAR) int32 nearest cities, which windows grow over.
+    near : (n, NEAR) int32 neighbours, the nearest first.
     scale : whole units a unit of distance.
     """
 
     def __init__(
-        self,
-        device: Device,
-        cities: Cities,
-        near: NDArray[np.int32],
-        nearest: NDArray[np.int32],
-        scale: float,
-        tours: int,
-        windows: int,
+        self, device: Device, cities: Cities, near: NDArray[np.int32], scale: float, tours: int, windows: int
     ) -> None:
         self._device = device
         self._cities = cities
         self._near = near
-        self._nearest = nearest
         self.scale = float(scale)
         self.tours = tours
         self.windows = windows  # of each tour
@@ -78,7 +69,7 @@ class Windows:
     def sources(self) -> list[Source]:
         """Return the search and the commit."""
         cities = self._cities.definitions()
-        search = {"search_windows": CITIES + "fPPPPPiiIIiiiiffiPPPPPP"}
+        search = {"search_windows": CITIES + "fPPPPiiIIiiiiffiPPPPPP"}
         weigh = {"weigh_windows": CITIES + "PPiPffffP"}
         commit = {
             "commit_exchanges": "iiiPPPPPPPPPPPPPPPPPPP",
@@ -101,7 +92,6 @@ class Windows:
         words = -(-n // 32)
         return {
             "window_near": self._near.nbytes,
-            "window_nearest": self._nearest.nbytes,
             "window_weights": self._near.nbytes,
             "window_tours": 4 * n * tours,
             "window_next": 4 * n * tours,
@@ -129,9 +119,8 @@ class Windows:
         }
 
     def prepare(self) -> None:
-        """Upload the lists."""
+        """Upload the neighbours."""
         self._device.write("window_near", self._near)
-        self._device.write("window_nearest", self._nearest)
         needed = self.needed()
         for name in ("window_statistics", "window_claims", "window_bits", "window_positions"):
             self._device.arrays.zero(name, needed[name])
@@ -229,7 +218,6 @@ class Windows:
             *self._cities.arguments(),
             np.float32(self.scale),
             a["window_near"],
-            a["window_nearest"],
             a["window_weights"] if how.guided else np.intp(0),
             a["window_tours"],
             a["window_positions"],
