@@ -168,11 +168,12 @@ def gaps_in_short(result: dict[str, Any]) -> str:
         lines.append(_line([instance, *(cell(at[limit]) if limit in at else "-" for limit in limits)]))
     if not runs:
         return ""
-    times = f"{min(runs)} runs" if len(runs) == 1 else f"{min(runs)} to {max(runs)} runs"
+    several = f"means of {min(runs)} runs" if len(runs) == 1 else f"means of {min(runs)} to {max(runs)} runs"
+    times = "one run each" if runs == {1} else several
     device = str(result["machine"].get("gpu 0", result["machine"].get("processor", ""))).split(",")[0]
     caption = (
         f"Percent above the best known length (random cities: above what is expected) after so many seconds of wall "
-        f"time, set-up counted: `GPUMMAS()` on an {device}, means of {times}"
+        f"time, set-up counted: `GPUMMAS()` on an {device}, {times}"
     )
     caption += f"; in brackets {other.replace(',', ' on')} of the same machine." if other else "."
     picture = _picture("gpu_gap_over_time")
