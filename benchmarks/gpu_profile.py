@@ -162,9 +162,8 @@ def profiled_run(folder: Path, names: list[str], focused: list[str], log: Path) 
 
     launches: list[dict[str, Any]] = []
     problems = {name: load_tsp(folder / f"{name}.tsp") for name in (*names, *focused)}
-    focused_engine.ROUNDS = (
-        focused_engine.ROUNDS_AT_ONCE
-    )  # of a generation: each launch is replayed some times
+    # short generations of focused ants: each launch is replayed some times
+    focused_engine.ROUNDS = focused_engine.ROUNDS_AT_ONCE
     cuda.init()
     multiprocessors = cuda.Device(0).get_attribute(cuda.device_attribute.MULTIPROCESSOR_COUNT)
     for name, kind, ants in plan(names, focused, multiprocessors):
