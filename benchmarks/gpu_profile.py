@@ -53,6 +53,7 @@ OTHERS_TOO: dict[str, tuple[Any, dict[str, Any]]] = {
 }
 FOCUSED = "GPUMMAS, focused"
 FOCUSED_INSTANCES = ("d18512",)
+EVERY_KIND = {FOCUSED: (GPUMMAS, {"construction": "focused"})} | COLONIES | OTHERS_TOO
 #: whose number of ants or climbers is their own, not n
 OWN_SIZE = ("GPU2OptIHC", FOCUSED)
 LOCAL_SEARCH_ANTS = 800
@@ -169,7 +170,7 @@ def profiled_run(folder: Path, names: list[str], focused: list[str], log: Path) 
     for name, kind, ants in plan(names, focused, multiprocessors):
         problem = problems[name]
         cities = problem.n_cities
-        method, arguments = ({FOCUSED: (GPUMMAS, {"construction": "focused"})} | COLONIES | OTHERS_TOO)[kind]
+        method, arguments = EVERY_KIND[kind]
         size = ants or (None if kind in OWN_SIZE else cities)
         algorithm = method(size, backend="cuda", **arguments).setup(problem, seed=1)
         last = 1 if kind in OWN_SIZE else WARM_UP

@@ -26,7 +26,7 @@ constexpr Length NO_MOVE = 3e38f, CLEARLY_LESS = 1e38f;
 // What a scan reads of a city. `after` and `before` are minus the lengths of the tour's edges to the next place and
 // from the previous one; they are exact but for the rounding to float. With UNITS `after` holds minus two biases too,
 // those of the two new distances that it is added to. Keeping both edges lets a path be reversed place by place.
-#if TABLE || METRIC == 0 || METRIC == 4
+#if BY_NUMBER
 struct Place {
     int city;
     Length after, before;
@@ -51,7 +51,7 @@ struct Tour {
 };
 
 __device__ __forceinline__ Place load(const Place* place) {
-#if TABLE || METRIC == 0 || METRIC == 4 || DIMENSIONS == 3
+#if BY_NUMBER || DIMENSIONS == 3
     return *place;
 #else
     const float4 v = *reinterpret_cast<const float4*>(place);  // one load, though `before` is not always needed
@@ -74,7 +74,7 @@ __device__ __forceinline__ int next_position(const Tour& tour, int p) { return p
 
 // Distance as the search adds it: with UNITS one bias too large.
 __device__ __forceinline__ Length search_distance(const Cities& cities, const Place& a, const Place& b) {
-#if TABLE || METRIC == 0 || METRIC == 4
+#if BY_NUMBER
     return distance(cities, a.city, Point(), b.city, Point());
 #else
 #if DIMENSIONS == 2
@@ -186,7 +186,7 @@ __device__ __forceinline__ bool shortens(const Change& move) { return move.delta
 __device__ void lay_out(const Tour& tour) {
     for (int p = threadIdx.x; p < tour.n; p += blockDim.x) {
         Place place;
-#if TABLE || METRIC == 0 || METRIC == 4
+#if BY_NUMBER
         place.city = tour.order[p];
 #else
         const Point point = point_of(tour.cities, tour.order[p]);

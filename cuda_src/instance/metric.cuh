@@ -13,6 +13,8 @@
 #ifndef TABLE
 #define TABLE 0  // 1: searches look distances up in a float matrix
 #endif
+// Whether searches know distances by the numbers of cities, not by points.
+#define BY_NUMBER (TABLE || METRIC == 0 || METRIC == 4)
 
 // Where a city lies, in double: read at once. GEO has latitude and longitude in radians.
 #if DIMENSIONS == 2
@@ -99,7 +101,7 @@ typedef float4 Point;
 #endif
 
 __device__ __forceinline__ Point point_of(const Cities& cities, int i) {
-#if TABLE || METRIC == 0 || METRIC == 4
+#if BY_NUMBER
     return Point();
 #else
     return reinterpret_cast<const Point*>(cities.points)[i];

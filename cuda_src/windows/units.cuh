@@ -15,7 +15,7 @@
 constexpr float FARTHEST = 2097152.0f;  // 2^21: what lies farther apart counts as just so far; sums of eight are exact
 
 __device__ __forceinline__ float units(const Cities& cities, float scale, int i, const Point& a, int j, const Point& b) {
-#if TABLE || METRIC == 0 || METRIC == 4
+#if BY_NUMBER
     const float d = i == j ? 0.0f : distance(cities, i, a, j, b);
 #elif METRIC == 2 || METRIC == 3
     // a root may come out one step above a whole number, which must not be rounded up

@@ -55,9 +55,6 @@ struct __align__(16) Window {
     }
 };
 
-// Whether distances are known by the numbers of the cities, not by points.
-constexpr bool BY_NUMBER = TABLE || METRIC == 0 || METRIC == 4;
-
 // One warp's view of its window.
 struct View {
     Window& w;
