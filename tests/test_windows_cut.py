@@ -1,4 +1,4 @@
-"""Which cities a window on CUDA takes: grown breadth-first over candidates and tour, against the same in Python."""
+"""Which cities a window on CUDA takes: grown breadth-first over neighbours and tour, against the same in Python."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from tests.engine_cases import cloud
 
 MOST, NEAR = 511, 8
 SOURCE = """#include "windows/cut.cuh"
-extern "C" __global__ void choose_windows(const int* tour, const int* positions, int n, const int* near,
+extern "C" __global__ void choose_windows(const int* tour, const int* positions, int n, const int* lists, int links,
                                           int* chosen, int* counts) {
     extern __shared__ uint4 shared[];
     int* const table = reinterpret_cast<int*>(shared);
     int* const kept = table + (1 << Positions::BITS);
     const Tour own{tour, positions, n, static_cast<int>(blockIdx.x)};
-    const int m = choose(own, near, Positions{table}, kept + ROOM, kept);
+    const int m = choose(own, Growth{lists, links}, Positions{table}, kept + ROOM, kept);
     for (int i = lane_id(); i < m; i += 32) chosen[blockIdx.x * WINDOW + i] = own.absolute(kept[i]);
     if (lane_id() == 0) counts[blockIdx.x] = m;
 }
@@ -30,20 +30,20 @@ extern "C" __global__ void choose_windows(const int* tour, const int* positions,
 
 @pytest.fixture
 def choose(tmp_path_factory: pytest.TempPathFactory):
-    """Positions that the windows around the first ``count`` positions of a tour take."""
+    """Positions that the windows around the first ``count`` positions of a tour take, over ``links`` of each list."""
     emulator.skip_without_compiler()
     folder: Path = tmp_path_factory.getbasetemp() / "emulated_cut"
     folder.mkdir(exist_ok=True)
     library = emulator.build("cut.cu", {"METRIC": 1, "DIMENSIONS": 2, "TABLE": 0}, folder, SOURCE)
 
-    def windows(tour, near, count):
+    def windows(tour, near, count, links=NEAR):
         n = len(tour)
         tour, near = np.ascontiguousarray(tour, np.int32), np.ascontiguousarray(near, np.int32)
         positions = np.empty(n, np.int32)
         positions[tour] = np.arange(n)
         chosen, counts = np.zeros((count, MOST), np.int32), np.zeros(count, np.int32)
         addresses = [a.ctypes.data for a in (tour, positions, near, chosen, counts)]
-        packed = struct.pack("@PPiPPP", addresses[0], addresses[1], n, *addresses[2:])
+        packed = struct.pack("@PPiPiPP", *addresses[:2], n, addresses[2], links, *addresses[3:])
         assert library.run_choose_windows(count, 32, packed) == 0
         return [row[:m].tolist() for row, m in zip(chosen, counts, strict=True)]
 
@@ -76,13 +76,14 @@ def grown(tour, near, centre):
     return reached, reached
 
 
+@pytest.mark.parametrize("links", [3, 5, NEAR])
 @pytest.mark.parametrize("n", [512, 600, 1500])
-def test_a_window_is_what_lies_nearest_by_candidates_and_tour(n, choose):
+def test_a_window_is_what_lies_nearest_by_lists_and_tour(n, links, choose):
     problem = cloud(n, 4)
     near = lists(as_instance(problem, 8), "quadrant", NEAR).ids
     tour = np.random.default_rng(n).permutation(n)
-    for centre, window in enumerate(choose(tour, near, 40)):
-        whole, next_too = grown(tour, near, centre)
+    for centre, window in enumerate(choose(tour, near, 40, links)):
+        whole, next_too = grown(tour, near[:, :links], centre)
         assert len(set(window)) == len(window) == MOST
         assert whole <= set(window) <= next_too
 

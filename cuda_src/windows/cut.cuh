@@ -77,15 +77,22 @@ struct Positions {
     }
 };
 
+// What a window grows over. The more links of a city it takes, the rounder it gets.
+struct Growth {
+    const int* lists;  // (n, NEAR) neighbours, nearest first
+    int links;         // of each list, its first ones
+};
+
+constexpr int FEWEST_LINKS = 3;
 constexpr int NOWHERE = INT_MIN;  // no position
-constexpr int LINKS = NEAR + 2;   // of a city: its neighbours on the list and on the tour
+constexpr int LINKS = NEAR + 2;   // of a city at most: its neighbours on a list and on the tour
 constexpr int AT_ONCE = 3;        // cities whose links the lanes look at together
 constexpr int GROUPS = 4;         // as many of these side by side: each waits for memory
 
 // Positions of the window, relative and ascending, into ``kept``; their number. It grows breadth-first from the centre
 // over neighbours on the list and on the tour, so that it is compact: a city at the rim, which lacks some of its
 // neighbours, is repaired badly. ``cities`` is room for ROOM of them. All lanes.
-__device__ inline int choose(const Tour& tour, const int* near, const Positions& seen, int* cities, int* kept) {
+__device__ inline int choose(const Tour& tour, const Growth& growth, const Positions& seen, int* cities, int* kept) {
     const int lane = lane_id(), n = tour.n;
     if (n <= WINDOW) {
         for (int i = lane; i < n; i += 32) kept[i] = i;
@@ -108,9 +115,9 @@ __device__ inline int choose(const Tour& tour, const int* near, const Positions&
         for (int g = 0; g < GROUPS; ++g) {
             const int from = head + g * AT_ONCE + own;
             positions[g] = NOWHERE;
-            if (own < AT_ONCE && from < upto) {
+            if (own < AT_ONCE && from < upto && (link < growth.links || link >= NEAR)) {
                 if (link < NEAR) {
-                    found[g] = near[static_cast<size_t>(cities[from]) * NEAR + link];
+                    found[g] = growth.lists[static_cast<size_t>(cities[from]) * NEAR + link];
                     positions[g] = tour.relative(tour.positions[found[g]]);
                 } else {
                     const int p = kept[from] + (link == NEAR ? 1 : -1);
@@ -183,7 +190,8 @@ __device__ __forceinline__ int city_of(const Window& w, int runs, const Tour& to
 }
 
 // Fill the window; the number of its cities, and of its runs in ``runs``. 0 cities if there are too many runs. All lanes.
-__device__ inline int cut(Window& w, const Cities& cities, const Tour& tour, const int* near, int& runs) {
+__device__ inline int cut(Window& w, const Cities& cities, const Tour& tour, const int* near, const Growth& growth,
+                          int& runs) {
     const int lane = lane_id();
     // in the room of what is filled in later: the neighbours, the points, and at last the edges
     int* const kept = reinterpret_cast<int*>(w.near_low);
@@ -191,7 +199,7 @@ __device__ inline int cut(Window& w, const Cities& cities, const Tour& tour, con
     int* const city = reinterpret_cast<int*>(w.edge);
     static_assert(sizeof(w.near_low) >= 2 * ROOM * sizeof(int), "no room for positions and cities");
     static_assert(offsetof(Window, near_low) >= sizeof(int) << Positions::BITS, "no room for the set");
-    const int m = choose(tour, near, seen, kept + ROOM, kept);
+    const int m = choose(tour, growth, seen, kept + ROOM, kept);
     // a lane has some neighbouring cities; a run begins where a position does not follow the one before
     unsigned begins = 0;
 #pragma unroll

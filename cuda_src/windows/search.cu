@@ -165,7 +165,8 @@ __device__ inline void hand_out(const View& view, const Cities& cities, const To
 // After ``most_looks`` no trial is begun but the first, so that all windows take about as long.
 extern "C" __global__ void __launch_bounds__(32 * WARPS, RESIDENT / WARPS) search_windows(
     CITIES_PARAMETERS, float scale,
-    const int* near,  // (n, NEAR)
+    const int* near,  // (n, NEAR) candidates of moves
+    const int* nearest,  // (n, NEAR) cities nearest to each
     const float* trail_weights,  // (n, NEAR), or null: kicks are random
     const int* all_tours, const int* all_positions,  // (tours, n)
     int tours, int windows, unsigned key_low, unsigned key_high,
@@ -191,7 +192,10 @@ extern "C" __global__ void __launch_bounds__(32 * WARPS, RESIDENT / WARPS) searc
     // half of the windows allow nothing worse
     const float threshold = random.w & 1u ? 0.0f : slack * uniform(random.w);
     int runs = 0;
-    const int m = cut(w, cities, tour, near, runs);
+    // Of several shapes: what is stuck in windows of one comes loose in those of another. Candidates by quadrant lead out
+    // of a cluster of cities at once, and the nearest never do.
+    const Growth growth{random.w & 2u ? nearest : near, FEWEST_LINKS + static_cast<int>(below(random.z, NEAR - FEWEST_LINKS + 1))};
+    const int m = cut(w, cities, tour, near, growth, runs);
     if (m < 8) {
         if (lane == 0) found[number] = Found{0.0f, 0, 0};
         return;

@@ -18,6 +18,7 @@ from pymoo_gpuaco.backends.cuda.tours.tours import Tours
 from pymoo_gpuaco.backends.cuda.trails.trails import Trails
 from pymoo_gpuaco.backends.cuda.windows.plan import (
     hot_trials,
+    nearest_lists,
     rounds_of_repair,
     shape,
     unit_scale,
@@ -90,7 +91,7 @@ class CudaFocused:
         self._tours = Tours(self.device, measure, m, n)
         self.trails = Trails(self.device, instance, False, _ADVICE)
         near = window_lists(instance, parameters.candidates)
-        self.windows = Windows(self.device, cities, near, unit_scale(instance), m, w)
+        self.windows = Windows(self.device, cities, near, nearest_lists(instance), unit_scale(instance), m, w)
         neighbours = Neighbours(self.device, instance)
         parts: list[Part] = [cities, neighbours, measure, self._tours, self.trails, self.windows]
         self.device.set_up(parts, _ADVICE)

@@ -8,7 +8,13 @@ from typing import Any
 from pymoo_gpuaco.backends.cuda.device import Device, Source
 from pymoo_gpuaco.backends.cuda.instance.cities import Cities
 from pymoo_gpuaco.backends.cuda.search.search import Search
-from pymoo_gpuaco.backends.cuda.windows.plan import rounds_of_repair, shape, unit_scale, window_lists
+from pymoo_gpuaco.backends.cuda.windows.plan import (
+    nearest_lists,
+    rounds_of_repair,
+    shape,
+    unit_scale,
+    window_lists,
+)
 from pymoo_gpuaco.backends.cuda.windows.windows import ROUNDS_AT_ONCE, Trials, Windows
 from pymoo_gpuaco.backends.keys import key_of_part
 from pymoo_gpuaco.colony.parameters import FEWEST_CITIES_TO_FOCUS, LocalSearch
@@ -38,7 +44,9 @@ class SearchByWindows(Search):
         tours, windows = shape(instance.n, None, device.limits)
         tours = min(tours, _TOURS_AT_ONCE)
         near = window_lists(instance, candidates)
-        self._windows = Windows(device, cities, near, unit_scale(instance), tours, windows)
+        self._windows = Windows(
+            device, cities, near, nearest_lists(instance), unit_scale(instance), tours, windows
+        )
         kicks = how.trials_in_windows(instance.n)
         self._rounds = [_REPAIR] * rounds_of_repair(instance.n, windows)
         # the last round may be a smaller one, but has as many windows

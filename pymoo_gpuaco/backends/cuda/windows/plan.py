@@ -45,7 +45,7 @@ def rounds_of_repair(n: int, windows: int) -> int:
 
 
 def window_lists(instance: Instance, candidates: str) -> NDArray[np.int32]:
-    """Neighbours (n, NEAR) that windows look at; "auto" is by quadrant. Shorter lists are repeated.
+    """Candidates (n, NEAR) of moves in windows; "auto" is by quadrant. Shorter lists are repeated.
 
     Raises
     ------
@@ -54,7 +54,15 @@ def window_lists(instance: Instance, candidates: str) -> NDArray[np.int32]:
     kind: Kind = "quadrant" if candidates == "auto" else candidates  # type: ignore[assignment]
     if kind == "alpha":
         check_alpha(instance.symmetric, instance.n)
-    ids = lists(instance, kind, NEAR).ids
+    return _repeated(lists(instance, kind, NEAR).ids)
+
+
+def nearest_lists(instance: Instance) -> NDArray[np.int32]:
+    """Nearest cities (n, NEAR); half of the windows grow over these. Shorter lists are repeated."""
+    return _repeated(lists(instance, "nearest", NEAR).ids)
+
+
+def _repeated(ids: NDArray[np.int32]) -> NDArray[np.int32]:
     return ids[:, np.arange(NEAR) % ids.shape[1]]
 
 

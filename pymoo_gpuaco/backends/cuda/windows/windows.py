@@ -49,16 +49,25 @@ _IMPROVEMENT = [Trials(trials=2, all_queued=True)] * 8 + [Trials(trials=10)] * 1
 class Windows:
     """``window_tours`` (tours, n) on the device, and what finds and commits exchanges on them.
 
-    near : (n, NEAR) int32 neighbours, the nearest first.
+    near : (n, NEAR) int32 candidates, the nearest first.
+    nearest : (n, NEAR) int32 nearest cities; windows grow over these or over the candidates.
     scale : whole units a unit of distance.
     """
 
     def __init__(
-        self, device: Device, cities: Cities, near: NDArray[np.int32], scale: float, tours: int, windows: int
+        self,
+        device: Device,
+        cities: Cities,
+        near: NDArray[np.int32],
+        nearest: NDArray[np.int32],
+        scale: float,
+        tours: int,
+        windows: int,
     ) -> None:
         self._device = device
         self._cities = cities
         self._near = near
+        self._nearest = nearest
         self.scale = float(scale)
         self.tours = tours
         self.windows = windows  # of each tour
@@ -69,7 +78,7 @@ class Windows:
     def sources(self) -> list[Source]:
         """Return the search and the commit."""
         cities = self._cities.definitions()
-        search = {"search_windows": CITIES + "fPPPPiiIIiiiiffiPPPPPP"}
+        search = {"search_windows": CITIES + "fPPPPPiiIIiiiiffiPPPPPP"}
         weigh = {"weigh_windows": CITIES + "PPiPffffP"}
         commit = {
             "commit_exchanges": "iiiPPPPPPPPPPPPPPPPPPP",
@@ -92,6 +101,7 @@ class Windows:
         words = -(-n // 32)
         return {
             "window_near": self._near.nbytes,
+            "window_nearest": self._nearest.nbytes,
             "window_weights": self._near.nbytes,
             "window_tours": 4 * n * tours,
             "window_next": 4 * n * tours,
@@ -119,8 +129,9 @@ class Windows:
         }
 
     def prepare(self) -> None:
-        """Upload the neighbours."""
+        """Upload the lists."""
         self._device.write("window_near", self._near)
+        self._device.write("window_nearest", self._nearest)
         needed = self.needed()
         for name in ("window_statistics", "window_claims", "window_bits", "window_positions"):
             self._device.arrays.zero(name, needed[name])
@@ -218,6 +229,7 @@ class Windows:
             *self._cities.arguments(),
             np.float32(self.scale),
             a["window_near"],
+            a["window_nearest"],
             a["window_weights"] if how.guided else np.intp(0),
             a["window_tours"],
             a["window_positions"],
