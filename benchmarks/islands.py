@@ -1,20 +1,22 @@
 """What several islands bring over one colony, by their number: GPUs, or processes on the CPU.
 
-    python benchmarks/islands.py FOLDER [--instances d18512 ..] [--islands 1 2 4] [--seconds 20] [--seeds 2]
+    python benchmarks/islands.py FOLDER [--instances d18512 ..] [--islands 1 2 4] [--seconds 5 20] [--seeds 2]
                                  [--backend cpu] [--no-result]
 
-Every run has the same time, set-up not counted. The row without islands is ``GPUMMAS()`` alone, as one process runs
-it: on a CPU it uses all cores, which islands share. Beside the gap in equal time stands the time to an equal gap: the
-one that every run of the fewest islands has reached at its end. Of the islands' time the part outside their rounds is
-the overhead: what the exchange costs, the waiting for the process that leads the run, and the last round's end. The
-result is islands_cpu or islands_gpu, by where the islands ran.
+A run has so many seconds, set-up not counted. The row without islands is ``GPUMMAS()`` alone for the longest time, as
+one process runs it: on a CPU it uses all cores, which islands share. Beside the gap in equal time stands the time to an
+equal gap: the one that the fewest islands have at the end of their longest runs. It is read off runs of several
+lengths, as a straight line between the logarithms of both, for annealing is good at its end alone. Of the islands' time
+the part outside their rounds is the overhead: what the exchange costs, the waiting for the process that leads the run,
+and the last round's end. The result is islands_cpu or islands_gpu, by where the islands ran.
 """
 
 from __future__ import annotations
 
 import argparse
+import math
 import statistics
-import time
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -27,15 +29,17 @@ from pymoo_gpuaco import GPUMMAS, TSP, Islands
 from pymoo_gpuaco.islands.local_workers import layout
 
 INSTANCES = ("d18512", "random:100000")
+EQUAL = "s to the gap of the fewest"
 COLUMNS = (
     "instance",
     "cities",
     "islands",
     "workers",
+    "seconds",
     "runs",
     "gap %",
     "worst %",
-    "s to the gap of the fewest",
+    EQUAL,
     "tours/s",
     "tours/s over the fewest",
     "overhead %",
@@ -44,51 +48,49 @@ COLUMNS = (
 
 
 class Run(NamedTuple):
-    """One run: gaps in percent after so many seconds, the last at its end, and what its engine says."""
+    """One run: its gap in percent, and what its engine says."""
 
-    seconds: list[float]
-    gaps: list[float]
+    gap: float
     rate: float  # tours a second
     overhead: float | None  # percent of the islands' time outside rounds
     overhead_a_round: float | None  # milliseconds
     kind: str
 
-    def seconds_to(self, wanted: float) -> float | None:
-        """First time at which the gap was no larger."""
-        return next((s for s, g in zip(self.seconds, self.gaps, strict=True) if g <= wanted), None)
-
 
 def run(problem: TSP, islands: int | None, seconds: float, seed: int, backend: str) -> Run:
     """Search with so many islands, or with ``GPUMMAS()`` alone."""
-    to, _ = reference(problem)
-    after: list[float] = []
-    gaps: list[float] = []
-
-    def note(algorithm: Any) -> None:
-        after.append(time.time() - algorithm.start_time)
-        gaps.append(gap(float(algorithm.opt.get("F").min()), to))
-
     colony = GPUMMAS(backend=backend)
     algorithm = colony if islands is None else Islands(colony, islands)
-    result = minimize(problem, algorithm, ("time", seconds), seed=seed, callback=note)
+    result = minimize(problem, algorithm, ("time", seconds), seed=seed)
     engine, took = result.algorithm.engine, float(result.exec_time)
+    reached = gap(float(result.F[0]), reference(problem)[0])
     rate = result.algorithm.evaluator.n_eval / took
     if islands is None:
-        return Run(after, gaps, rate, None, None, engine.kind)
+        return Run(reached, rate, None, None, engine.kind)
     outside = engine.n_islands * took - engine.busy
     rounds = sum(member.round for member in engine.members)
     share = 100.0 * outside / (engine.n_islands * took)
-    return Run(after, gaps, rate, share, 1e3 * outside / max(1, rounds), engine.kind)
+    return Run(reached, rate, share, 1e3 * outside / max(1, rounds), engine.kind)
+
+
+def seconds_to(wanted: float, gaps: dict[float, float]) -> float | None:
+    """Seconds to a gap, between the lengths of runs whose gaps are given by it; None outside of them."""
+    lengths = sorted(gaps)
+    for short, long in pairwise(lengths):
+        above, below = gaps[short], gaps[long]
+        if above >= wanted >= below:
+            if above == below or wanted <= 0.0:
+                return short if above == wanted else long
+            part = math.log(above / wanted) / math.log(above / below) if below > 0.0 else 1.0
+            return short * (long / short) ** part
+    return None
 
 
 def row(
-    name: str, n: int, islands: int | None, workers: int, runs: list[Run], fewest: list[Run]
+    name: str, n: int, islands: int | None, workers: int, seconds: float, runs: list[Run], fewest: list[Run]
 ) -> list[Any]:
-    """A line of the table; ``fewest`` are the runs of the fewest islands."""
-    last = [one.gaps[-1] for one in runs]
-    wanted = max(one.gaps[-1] for one in fewest)
-    to_wanted = [one.seconds_to(wanted) for one in runs]
-    reached = [seconds for seconds in to_wanted if seconds is not None]
+    """A line of the table but for the time to an equal gap; ``fewest`` are as long runs of the fewest islands."""
+    gaps = [one.gap for one in runs]
     rate, rate_of_fewest = (statistics.mean(one.rate for one in some) for some in (runs, fewest))
     overhead = [one.overhead for one in runs if one.overhead is not None]
     a_round = [one.overhead_a_round for one in runs if one.overhead_a_round is not None]
@@ -97,15 +99,40 @@ def row(
         n,
         islands,
         workers,
+        seconds,
         len(runs),
-        round(statistics.mean(last), 3),
-        round(max(last), 3),
-        round(statistics.mean(reached), 1) if len(reached) == len(runs) else None,
+        round(statistics.mean(gaps), 3),
+        round(max(gaps), 3),
+        None,
         round(rate, 1),
         round(rate / rate_of_fewest, 3),
         round(statistics.mean(overhead), 2) if overhead else None,
         round(statistics.mean(a_round), 1) if a_round else None,
     ]
+
+
+def measure(name: str, problem: TSP, arguments: argparse.Namespace) -> tuple[list[list[Any]], str]:
+    """The lines of an instance, and the backend that it ran on."""
+    numbers, lengths = sorted(set(arguments.islands)), sorted(set(arguments.seconds))
+    seeds, backend = range(1, arguments.seeds + 1), arguments.backend
+    run(problem, None, 0.1, 0, backend)  # compiles what is not compiled yet
+    runs: dict[tuple[int | None, float], list[Run]] = {}
+    lines = []
+    for islands in (*numbers, None):
+        workers = 1 if islands is None else layout(islands, backend).workers
+        for seconds in lengths if islands is not None else lengths[-1:]:
+            own = runs[islands, seconds] = [run(problem, islands, seconds, seed, backend) for seed in seeds]
+            fewest = runs[numbers[0], seconds]
+            lines.append(row(name, problem.n_cities, islands, workers, seconds, own, fewest))
+            print(lines[-1], flush=True)
+    means = {key: statistics.mean(one.gap for one in own) for key, own in runs.items()}
+    wanted = means[numbers[0], lengths[-1]]
+    for line in lines:
+        islands, seconds = line[COLUMNS.index("islands")], line[COLUMNS.index("seconds")]
+        if islands is not None and seconds == lengths[-1]:
+            time_to = seconds_to(wanted, {length: means[islands, length] for length in lengths})
+            line[COLUMNS.index(EQUAL)] = None if time_to is None else round(time_to, 1)
+    return lines, runs[numbers[0], lengths[-1]][0].kind
 
 
 def main() -> None:
@@ -115,27 +142,16 @@ def main() -> None:
     parser.add_argument("folder", type=Path)
     parser.add_argument("--instances", nargs="+", default=INSTANCES)
     parser.add_argument("--islands", nargs="+", type=int, default=[1, 2])
-    parser.add_argument("--seconds", type=float, default=20.0)
+    parser.add_argument("--seconds", nargs="+", type=float, default=[5.0, 20.0])
     parser.add_argument("--seeds", type=int, default=2)
     parser.add_argument("--backend", choices=("auto", "cpu", "cuda"), default="auto")
     parser.add_argument("--no-result", action="store_true", help="print, and write no result")
     arguments = parser.parse_args()
-    numbers = sorted(set(arguments.islands))
     rows: list[list[Any]] = []
     kind = "cpu"
     for name, problem in problems_of(arguments.folder, arguments.instances).items():
-        run(problem, None, 0.1, 0, arguments.backend)  # compiles what is not compiled yet
-        runs: dict[int | None, list[Run]] = {}
-        for islands in (*numbers, None):
-            runs[islands] = [
-                run(problem, islands, arguments.seconds, seed, arguments.backend)
-                for seed in range(1, arguments.seeds + 1)
-            ]
-            kind = runs[islands][0].kind
-            workers = 1 if islands is None else layout(islands, arguments.backend).workers
-            line = row(name, problem.n_cities, islands, workers, runs[islands], runs[numbers[0]])
-            print(line, flush=True)
-            rows.append(line)
+        lines, kind = measure(name, problem, arguments)
+        rows += lines
     if arguments.no_result:
         return
     write(
@@ -148,7 +164,8 @@ def main() -> None:
             "Gap to the best known length, for random maps to what is expected of them.",
             f"Workers: {'processes, which share the cores' if kind == 'cpu' else 'processes with a GPU each'}. "
             "Without islands: `GPUMMAS()` in one process.",
-            "Time to the gap of the fewest: until the gap was what every run of the fewest islands had at its end.",
+            "Time to the gap of the fewest: how long a run must be for the gap that the longest of the fewest islands "
+            "have, read off runs of several lengths.",
             "A tour of focused ants is a window or a tour searched.",
             "Overhead: the islands' time outside their rounds.",
         ],

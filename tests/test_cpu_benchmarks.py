@@ -55,3 +55,14 @@ def test_a_city_takes_less_than_a_kilobyte(script):
     memory = script("cpu_scaling").memory_of(200_000, 1.0)
     assert 100 < (memory["peak"] - memory["before"]) / 200_000 < 1000
     assert memory["generations"] >= 1
+
+
+def test_time_to_a_gap_is_read_off_runs_of_several_lengths(script):
+    seconds_to = script("islands").seconds_to
+    gaps = {1.0: 0.4, 4.0: 0.1, 16.0: 0.025}  # the gap is 0.4 / s: a straight line between logarithms
+    assert seconds_to(0.2, gaps) == pytest.approx(2.0)
+    assert seconds_to(0.05, gaps) == pytest.approx(8.0)
+    assert seconds_to(0.1, gaps) == pytest.approx(4.0)
+    assert seconds_to(0.5, gaps) is seconds_to(0.02, gaps) is None
+    assert seconds_to(0.0, {2.0: 0.1, 8.0: 0.0}) == 8.0
+    assert seconds_to(0.1, {2.0: 0.1, 8.0: 0.1}) == 2.0

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from pymoo_gpuaco.backends.cuda.device import DeviceLimits
 from pymoo_gpuaco.backends.cuda.windows.windows import NEAR, RESIDENT
 from pymoo_gpuaco.candidates.lists import Kind, lists
+from pymoo_gpuaco.candidates.quadrant import has_quadrants, quadrant_lists
 from pymoo_gpuaco.problems.instance import Instance, check_alpha
 from pymoo_gpuaco.problems.metrics import Metric
 
@@ -59,7 +60,12 @@ def window_lists(instance: Instance, candidates: str) -> NDArray[np.int32]:
 
 def nearest_lists(instance: Instance) -> NDArray[np.int32]:
     """Nearest cities (n, NEAR); half of the windows grow over these. Shorter lists are repeated."""
-    return _repeated(lists(instance, "nearest", NEAR).ids)
+    if not has_quadrants(instance.metric, instance.coords):
+        return _repeated(lists(instance, "nearest", NEAR).ids)
+    # on all threads, and of cities at one place few list one another
+    return _repeated(
+        quadrant_lists(instance.metric, instance.coords, min(NEAR, instance.n - 1), per_quadrant=0)[0]
+    )
 
 
 def _repeated(ids: NDArray[np.int32]) -> NDArray[np.int32]:
