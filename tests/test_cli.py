@@ -74,6 +74,24 @@ def test_wrong_options_are_refused_by_the_parser(arguments):
     assert stop.value.code == 2
 
 
+@pytest.mark.parametrize(
+    ("arguments", "hint"),
+    [
+        (["solve", "gr17", "--secnds", "3"], "--secnds 3; did you mean --seconds?"),
+        (["solve", "gr17", "--generatons=3"], "--generatons=3; did you mean --generations?"),
+        (["bench", "--secondz", "3"], "--secondz; did you mean --seconds?"),
+        (["solve", "gr17", "--xyzzy"], "--xyzzy"),
+        (["info", "--sed", "1"], "--sed 1"),
+    ],
+)
+def test_a_misspelt_option_is_refused_with_the_one_it_may_mean(arguments, hint, capsys):
+    with pytest.raises(SystemExit) as ended:
+        main(arguments)
+    assert ended.value.code == 2
+    said = capsys.readouterr().err
+    assert said.endswith(f"pymoo-gpuaco {arguments[0]}: error: unrecognized arguments: {hint}\n")
+
+
 def test_bench_measures_each_instance_it_is_given(capsys):
     assert main(["bench", "gr17", "pcb442", "--seconds", "0.5", "--backend", "cpu"]) == 0
     lines = capsys.readouterr().out.splitlines()

@@ -7,6 +7,7 @@ import os
 import sys
 import warnings
 from collections.abc import Sequence
+from difflib import get_close_matches
 from typing import Any
 
 from pymoo_gpuaco._version import __version__
@@ -33,9 +34,21 @@ def info(arguments: argparse.Namespace) -> int:
     return 0
 
 
+class _Parser(argparse.ArgumentParser):
+    """A parser whose commands refuse what they do not know themselves, and suggest what may have been meant."""
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        known, unknown = super().parse_known_args(args, namespace)
+        if unknown:
+            close = get_close_matches(unknown[0].partition("=")[0], self._option_string_actions, 1)
+            hint = f"; did you mean {close[0]}?" if close else ""
+            self.error(f"unrecognized arguments: {' '.join(unknown)}{hint}")
+        return known, unknown
+
+
 def parser() -> argparse.ArgumentParser:
     """Build the command line."""
-    main_parser = argparse.ArgumentParser(
+    main_parser = _Parser(
         prog="pymoo-gpuaco", description="Ant colony optimisation for the travelling salesman problem."
     )
     main_parser.add_argument("--version", action="version", version=f"pymoo-gpuaco {__version__}")
