@@ -62,13 +62,27 @@ def test_seven_cities_against_all_tours():
 @pytest.mark.parametrize("threads", ["1", "4"])
 def test_the_key_decides_everything_and_threads_nothing(way, threads, monkeypatch):
     problem = cloud(300, 9)
-    one = focused(problem, way)
+    one = focused(problem, way, n_ants=3)
     monkeypatch.setenv("PYMOO_GPUACO_THREADS", threads)
-    two = focused(problem, way)
+    two = focused(problem, way, n_ants=3)
     for key in range(12):
         assert one.construct(key) == two.construct(key)
         assert np.array_equal(one.tours([0]), two.tours([0]))
         assert np.array_equal(one.export_state()["tours"], two.export_state()["tours"])
+
+
+@pytest.mark.parametrize(("threads", "tours"), [("1", 2), ("2", 2), ("5", 5), ("100", 64)])
+def test_there_are_as_many_whole_tours_as_threads(threads, tours, monkeypatch):
+    monkeypatch.setenv("PYMOO_GPUACO_THREADS", threads)
+    instance = as_instance(cloud(60, 1), 8)
+    engine = CpuFocused(instance, ColonyParameters())
+    assert engine.n_ants == tours
+    engine.reset_trails(1.0)
+    engine.construct(1)
+    assert engine.n_built == len(engine.export_state()["tours"]) == tours
+    # a generation takes no longer where there are more threads, and not much longer where there are too few of them
+    assert engine.n_trials == tours * (1024 if tours <= 16 else 16 * 1024 // tours)
+    assert CpuFocused(instance, ColonyParameters(n_ants=3)).n_ants == 3
 
 
 @pytest.mark.parametrize("way", WAYS)

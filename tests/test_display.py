@@ -50,7 +50,8 @@ def test_verbose_prints_a_header_and_a_row_for_each_generation(cls, place, capsy
     assert float(printed[-1][2]) == res.F[0]
 
 
-def test_focused_ants_tell_trials_a_second(capsys):
+def test_focused_ants_tell_trials_a_second(capsys, monkeypatch):
+    monkeypatch.setenv("PYMOO_GPUACO_THREADS", "2")
     res = minimize(cities(30), GPUMMAS(backend="cpu"), ("n_gen", 3), seed=1, verbose=True)
     header, *printed = rows(capsys.readouterr().out)
     assert header == [*HEADER[:-1], "trials/s"]

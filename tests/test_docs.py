@@ -376,11 +376,12 @@ def test_columns_of_a_result_become_curves():
 def test_growth_kicks_and_islands_are_drawn(tmp_path):
     figures = load_script("generate_figures")
     islands = {
-        "columns": ["instance", "cities", "islands", "gap %", "tours/s over the fewest"],
+        "columns": ["instance", "cities", "islands", "seconds", "gap %", "tours/s over the fewest"],
         "rows": [
-            ["pr1002", 1002, 1, 0.2, 1.0],
-            ["pr1002", 1002, 2, 0.1, 1.9],
-            ["pr1002", 1002, None, 0.2, 0.9],
+            ["pr1002", 1002, 1, 2.0, 0.2, 1.0],
+            ["pr1002", 1002, 2, 2.0, 0.1, 1.9],
+            ["pr1002", 1002, 2, 1.0, 77.0, 55.0],  # the longest runs are drawn, and no others
+            ["pr1002", 1002, None, 2.0, 0.2, 0.9],
         ],
     }
     growth = {

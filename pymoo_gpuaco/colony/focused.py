@@ -7,6 +7,9 @@ from dataclasses import dataclass
 
 from pymoo_gpuaco.colony import checks
 
+MOST_TOURS = 64
+WHOLE_UP_TO = 25_000  # cities
+
 KICKS_FOR_FULL_HEAT = 10.0  # a city: with fewer, what the heat has broken is not mended by the end
 
 # Cities of the longest stretch that a kick moves. Longer ones lead out of tours that shorter ones never leave, and take
@@ -25,37 +28,38 @@ class FocusedParameters:
         fewer 1-trees tell good edges less well.
     whole_up_to : up to so many cities each ant keeps a whole tour of its own, >= 8; above, ants take windows of one
         tour. Default 25,000.
-    n_tours : tours of their own that ants keep there, in [1, 64]. Default 2.
+    n_tours : tours of their own that ants keep there, in [1, 64], or None: one for each thread, but 2 to 64.
     window : cities of a window, in [64, 100,000], and at most half of all. Default 50,000: in smaller ones long edges
         of the first tour stay, whose ends are in no window together.
-    trials : kicks that the ants of one generation make together, >= 1, or None: 2,048, and more above 24,576 cities,
-        one for every 12, up to 8,192.
+    trials : kicks that the ants of one generation make together, >= 1, or None: 1,024 for each of up to 16 tours; in
+        windows of one tour one for every 12 cities, 2,048 to 8,192.
     heat : temperature at which a cycle of annealing starts that makes 10 kicks a city and tour or more, in mean edge
         lengths of the tour, in [0, 100]. Shorter cycles start cooler, see ``first_heat``. Default 1.1.
-    first_cycle : kicks a city in the first cycle, of all tours together; each cycle is twice as long as the one
-        before, > 0. Default 16.
+    first_cycle : kicks a city that a tour gets in the first cycle, > 0, or None: 8, and 16 above 25,000 cities; each
+        cycle is twice as long as the one before.
     ascent : 1-trees made for the node penalties, in [1, 1000], or None: 50, fewer above 10,000 cities, and 0 above
         100,000, where the nearest cities by quadrant are the candidates.
     """
 
     n_candidates: int | None = None
-    whole_up_to: int = 25_000
-    n_tours: int = 2
+    whole_up_to: int = WHOLE_UP_TO
+    n_tours: int | None = None
     window: int = 50_000
     trials: int | None = None
     heat: float = 1.1
-    first_cycle: float = 16.0
+    first_cycle: float | None = None
     ascent: int | None = None
 
     def __post_init__(self) -> None:
         """Validate."""
         checks.optional_integer("n_candidates", self.n_candidates, 4, 32)
         checks.integer("whole_up_to", self.whole_up_to, 8)
-        checks.integer("n_tours", self.n_tours, 1, 64)
+        checks.optional_integer("n_tours", self.n_tours, 1, MOST_TOURS)
         checks.integer("window", self.window, 64, 100_000)
         checks.optional_integer("trials", self.trials, 1)
         checks.real("heat", self.heat, 0.0, 100.0)
-        checks.real("first_cycle", self.first_cycle, 0.0, 1e6, open_low=True)
+        if self.first_cycle is not None:
+            checks.real("first_cycle", self.first_cycle, 0.0, 1e6, open_low=True)
         checks.optional_integer("ascent", self.ascent, 0, 1000)
 
     def first_heat(self, kicks: float) -> float:
@@ -67,15 +71,27 @@ class FocusedParameters:
         share = min(1.0, kicks / KICKS_FOR_LONG_STRETCHES)
         return max(SHORT_STRETCH, round(share * LONG_STRETCH))
 
-    def trials_a_generation(self, n: int) -> int:
+    def tours(self, threads: int) -> int:
+        """Tours of their own that ants keep, where so many threads search them."""
+        return min(max(2, threads), MOST_TOURS) if self.n_tours is None else self.n_tours
+
+    def trials_a_generation(self, n: int, ants: int) -> int:
         """Kicks that the ants make together for n cities; measuring a long tour must not take as long as they do."""
-        return min(max(2048, n // 12), 8192) if self.trials is None else self.trials
+        if self.trials is not None:
+            return self.trials
+        return 1024 * min(ants, 16) if n <= self.whole_up_to else min(max(2048, n // 12), 8192)
+
+    def kicks_of_first_cycle(self, n: int) -> float:
+        """Kicks a city that a tour of n cities gets in the first cycle."""
+        if self.first_cycle is not None:
+            return self.first_cycle
+        return 8.0 if n <= self.whole_up_to else 16.0
 
     def candidates(self, n: int) -> int:
         """Candidate edges a city by alpha-nearness for n cities."""
         if self.n_candidates is not None:
             return self.n_candidates
-        return 5 if n <= 25_000 else 7
+        return 5 if n <= WHOLE_UP_TO else 7
 
     def iterations(self, n: int) -> int:
         """1-trees of the ascent for n cities."""

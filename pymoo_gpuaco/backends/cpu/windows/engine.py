@@ -45,7 +45,8 @@ class CpuFocused:
     Parameters
     ----------
     instance : symmetric.
-    parameters : of the colony; ``n_ants=None`` gives 2 whole tours up to 25,000 cities, 8 windows above.
+    parameters : of the colony; ``n_ants=None`` gives a whole tour for each thread, 2 to 64, up to 25,000 cities, and
+        8 windows above.
     focused : how ants work; None for the defaults.
 
     Raises
@@ -71,8 +72,8 @@ class CpuFocused:
         self._graph = make_graph(instance)
         units, lengths, near = make_units(instance, self._graph, focused, parameters.candidates)
         self._search = WindowSearch(instance, units, focused)
-        self.n_ants = parameters.n_ants or (focused.n_tours if self._search.whole else WINDOWS)
-        self._trials = max(1, focused.trials_a_generation(n) // self.n_ants)
+        self.n_ants = parameters.n_ants or (focused.tours(thread_count()) if self._search.whole else WINDOWS)
+        self._trials = max(1, focused.trials_a_generation(n, self.n_ants) // self.n_ants)
         self._alpha = float(parameters.alpha)
         self._eta_beta = _heuristic(lengths, float(parameters.beta))
         self._weights_are_old = True
@@ -83,7 +84,7 @@ class CpuFocused:
         self._best, self._best_length = self._start.copy(), self._measure(self._start)
         self._dirty = np.ones(n, np.uint8)
         self._windows_done = 0
-        trials_a_cycle = focused.first_cycle * n / (own if self._search.whole else 1)
+        trials_a_cycle = focused.kicks_of_first_cycle(n) * n
         trials_a_generation = self._trials if self._search.whole else self._trials * self.n_ants
         self._cooling = Cooling(max(1, round(trials_a_cycle / trials_a_generation)), alone=CYCLES_IN_ONE)
         self._built = 0
