@@ -403,6 +403,8 @@ def test_growth_kicks_and_islands_are_drawn(tmp_path):
         assert figures.source_of(result) in text
         for word in words:
             assert word in text, word
+        assert ">75<" not in text, "an axis reaches what is not to be drawn"
+        assert ">80<" not in text, "an axis reaches what is not to be drawn"
 
 
 @pytest.mark.parametrize("name", ["gpu_climbers", "gpu_climbers_moves", "gpu_climbers_quality"])
