@@ -85,6 +85,23 @@ def test_there_are_as_many_whole_tours_as_threads(threads, tours, monkeypatch):
     assert CpuFocused(instance, ColonyParameters(n_ants=3)).n_ants == 3
 
 
+@pytest.mark.parametrize(
+    ("n", "threads", "cities"),
+    [
+        (200_000, 1, 50_000),
+        (200_000, 4, 50_000),
+        (200_000, 8, 25_000),
+        (200_000, 64, 20_000),
+        (80_001, 1, 40_001),  # half of all
+        (80_000, 4, 20_000),
+        (30_000, 8, 15_000),
+    ],
+)
+def test_windows_are_as_many_as_threads_where_they_stay_large(n, threads, cities):
+    assert FocusedParameters().cities_a_window(n, threads) == cities
+    assert FocusedParameters(window=128).cities_a_window(n, threads) == 128
+
+
 @pytest.mark.parametrize("way", WAYS)
 def test_an_imported_state_continues_bit_by_bit(way):
     problem = cloud(300, 10)

@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass
 
 from pymoo_gpuaco.colony import checks
+from pymoo_gpuaco.colony.parameters import FEWEST_CITIES_TO_KICK
 
 MOST_TOURS = 64
 WHOLE_UP_TO = 25_000  # cities
@@ -29,8 +30,9 @@ class FocusedParameters:
     whole_up_to : up to so many cities each ant keeps a whole tour of its own, >= 8; above, ants take windows of one
         tour. Default 25,000.
     n_tours : tours of their own that ants keep there, in [1, 64], or None: one for each thread, but 2 to 64.
-    window : cities of a window, in [64, 100,000], and at most half of all. Default 50,000: in smaller ones long edges
-        of the first tour stay, whose ends are in no window together.
+    window : cities of a window, in [64, 100,000], and at most half of all, or None: one window for each thread, but
+        windows of 20,000 to 50,000 cities: in smaller ones long edges of the first tour stay, whose ends are in no
+        window together.
     trials : kicks that the ants of one generation make together, >= 1, or None: 1,024 for each of up to 16 tours; in
         windows of one tour one for every 12 cities, 2,048 to 8,192.
     heat : temperature at which a cycle of annealing starts that makes 10 kicks a city and tour or more, in mean edge
@@ -44,7 +46,7 @@ class FocusedParameters:
     n_candidates: int | None = None
     whole_up_to: int = WHOLE_UP_TO
     n_tours: int | None = None
-    window: int = 50_000
+    window: int | None = None
     trials: int | None = None
     heat: float = 1.1
     first_cycle: float | None = None
@@ -55,7 +57,7 @@ class FocusedParameters:
         checks.optional_integer("n_candidates", self.n_candidates, 4, 32)
         checks.integer("whole_up_to", self.whole_up_to, 8)
         checks.optional_integer("n_tours", self.n_tours, 1, MOST_TOURS)
-        checks.integer("window", self.window, 64, 100_000)
+        checks.optional_integer("window", self.window, 64, 100_000)
         checks.optional_integer("trials", self.trials, 1)
         checks.real("heat", self.heat, 0.0, 100.0)
         if self.first_cycle is not None:
@@ -74,6 +76,11 @@ class FocusedParameters:
     def tours(self, threads: int) -> int:
         """Tours of their own that ants keep, where so many threads search them."""
         return min(max(2, threads), MOST_TOURS) if self.n_tours is None else self.n_tours
+
+    def cities_a_window(self, n: int, threads: int) -> int:
+        """Cities of a window of a tour of n cities, where so many threads search windows."""
+        size = min(max(20_000, -(-n // threads)), 50_000) if self.window is None else self.window
+        return min(size, max(FEWEST_CITIES_TO_KICK, -(-n // 2)))
 
     def trials_a_generation(self, n: int, ants: int) -> int:
         """Kicks that the ants make together for n cities; measuring a long tour must not take as long as they do."""

@@ -33,9 +33,9 @@ class WindowSearch:
         n = instance.n
         self.instance, self.units, self.parameters = instance, units, parameters
         self.whole = n <= parameters.whole_up_to
-        size = n if self.whole else min(parameters.window, max(FEWEST_CITIES_TO_KICK, -(-n // 2)))
-        self._size = size
         self._threads = threads or thread_count()
+        size = n if self.whole else parameters.cities_a_window(n, self._threads)
+        self._size = size
         self._windows: list[Window] = []
         self._numbers: list[NDArray[np.int32]] = []
         self._cutter = Cutter(units.candidates, size)
