@@ -75,14 +75,14 @@ def run(problem: TSP, islands: int | None, seconds: float, seed: int, backend: s
 
 def seconds_to(wanted: float, gaps: dict[float, float]) -> float | None:
     """Seconds to a gap, between the lengths of runs whose gaps are given by it; None outside of them."""
-    lengths = sorted(gaps)
-    for short, long in pairwise(lengths):
+    for short, long in pairwise(sorted(gaps)):
         above, below = gaps[short], gaps[long]
         if above >= wanted >= below:
-            if above == below or wanted <= 0.0:
-                return short if above == wanted else long
-            part = math.log(above / wanted) / math.log(above / below) if below > 0.0 else 1.0
-            return short * (long / short) ** part
+            if wanted == above:
+                return short
+            if below <= 0.0 or wanted == below:
+                return long
+            return short * (long / short) ** (math.log(above / wanted) / math.log(above / below))
     return None
 
 
