@@ -7,10 +7,12 @@
 //
 // With DIRECTED, for asymmetric instances, moves and kicks keep every direction (directed.cuh).
 //
-// Distances are floats. A move must gain more than their rounding noise, so the search ends.
+// Distances are floats. A move must gain more than their rounding noise, so the search ends. The host may end it early,
+// by ``halt``: on long tours a local optimum is far away. Tours then stay as they are.
 
 #include "instance/metric.cuh"
 #include "device/philox.cuh"
+#include "device/relaxed.cuh"
 #include "device/warp.cuh"
 #include "search/directed.cuh"
 #include "search/moves.cuh"
@@ -29,6 +31,7 @@ typedef NODE Node;
 
 constexpr int LOG_CAPACITY = 96;  // reversals of one kick and its repair; a repair that needs more ends early
 constexpr int NOT_LOGGING = -1;
+constexpr unsigned TURNS_A_LOOK = 64;  // of a search, between two looks at the host's memory
 
 // One tour under change; all lanes hold the same scalars.
 struct Tour {
@@ -42,6 +45,9 @@ struct Tour {
     unsigned* queued;  // (ceil(n / 32),) bit = in the ring
     int2* log;         // (LOG_CAPACITY,) first position and length of each reversal
     int head, count, logged;
+    const int* halt;  // (1,) in the host's memory
+    unsigned turns;
+    bool halted;
 
     __device__ __forceinline__ int n() const { return cities.n; }
     __device__ __forceinline__ int wrap(int p) const { return p < 0 ? p + n() : p >= n() ? p - n() : p; }
@@ -116,6 +122,12 @@ struct Tour {
         }
         __syncwarp();
         reverse_positions(first, length);
+    }
+
+    // Count a turn of the search; now and then look whether the host has ended it.
+    __device__ __forceinline__ void take_turn() {
+        if (++turns % TURNS_A_LOOK != 0) return;
+        halted = __shfl_sync(EVERY_LANE, lane_id() == 0 ? load_from_host(halt) : 0, 0) != 0;
     }
 
     __device__ void undo() {
@@ -251,11 +263,14 @@ __device__ __forceinline__ double improve_some(Tour& t) {
     return total;
 }
 
-// Work the queue off until no queued city has an improving move; the change of length. While reversals are logged,
-// the search ends early rather than outgrow the log.
+// Work the queue off until no queued city has an improving move, or the host ends it; the change of length. While
+// reversals are logged, the search ends early rather than outgrow the log.
 __device__ __forceinline__ double search(Tour& t) {
     double total = 0.0;
-    while (t.count > 0 && t.logged <= LOG_CAPACITY - 3) total += improve_some(t);
+    while (t.count > 0 && t.logged <= LOG_CAPACITY - 3 && !t.halted) {
+        total += improve_some(t);
+        t.take_turn();
+    }
     while (t.count > 0) t.drop(min(t.count, 32));
     return total;
 }
@@ -319,6 +334,7 @@ extern "C" __global__ void neighbour_distances(CITIES_PARAMETERS, const int* nei
 extern "C" __global__ void __launch_bounds__(32)
     improve_tours(CITIES_PARAMETERS, const int* __restrict__ neighbours, const float* __restrict__ near,
                   const int2* __restrict__ reference, int k, int looked, int m, int kicks, int longest, unsigned key_low, unsigned key_high, long long bytes_a_tour, char* memory,
+                  const int* halt,  // (1,) not 0 ends all searches
                   int* tours) {
     const int lane = lane_id(), words = (n + 31) >> 5;
 #if IN_SHARED
@@ -337,7 +353,10 @@ extern "C" __global__ void __launch_bounds__(32)
     t.tour = reinterpret_cast<Node*>(t.queued + words);
     t.position = t.tour + n;
     t.ring = t.position + n;
-    for (int ant = blockIdx.x; ant < m; ant += gridDim.x) {
+    t.halt = halt;
+    t.turns = 0;
+    t.halted = false;
+    for (int ant = blockIdx.x; ant < m && !t.halted; ant += gridDim.x) {
         int* tour = tours + static_cast<size_t>(ant) * n;
         for (int p = lane; p < n; p += 32) {
             const int city = tour[p];
@@ -355,7 +374,7 @@ extern "C" __global__ void __launch_bounds__(32)
         }
         search(t);
         const Key key{key_low, key_high};
-        for (int i = 0; i < kicks; ++i) {
+        for (int i = 0; i < kicks && !t.halted; ++i) {
             t.logged = 0;
             double delta = kick(t, longest, random_words(key, i, STREAM_KICKS, ant));
             delta += search(t);

@@ -47,8 +47,8 @@ def default_ants(n: int, parameters: ColonyParameters, limits: DeviceLimits) -> 
 class CudaColony:
     """``AheadEngine`` and ``Stoppable`` on one CUDA device.
 
-    Only a generation that may be long ends early, between two of the launches that it is cut into, see ``slices``, or
-    between rounds of window search.
+    Only a generation that is long ends early: between two of the launches that it is cut into, see ``slices``, between
+    rounds of window search, or in the middle of its 2-opt and Or-opt, see ``Device.wait``.
 
     Parameters
     ----------
@@ -167,7 +167,8 @@ class CudaColony:
                     self._start(key)
                 self._begun = None
                 told = self._tours.take_next()
-                if self._search is not None:
+                # what the search remembers must be a local optimum
+                if self._search is not None and not self.device.halted:
                     length = float(told.lengths[told.shortest])
                     self._search.remember(self.device.arrays["tours"], told.shortest, length)
             except KeyboardInterrupt:
@@ -180,6 +181,7 @@ class CudaColony:
         """Launch all of a construction; the tours of the last one stay."""
         m = self.n_ants
         self._home = 0
+        self.device.halted = False
         for number, first in enumerate(range(0, m, self._slices.ants)):
             if number > 0 and self._late():
                 break
@@ -207,7 +209,7 @@ class CudaColony:
 
     def stop_at(self, moment: float | None) -> None:
         """Let constructions that follow end soon after this ``time.monotonic()``."""
-        self._moment = moment
+        self._moment = self.device.halt_at = moment
 
     def rescued(self) -> tuple[NDArray[np.int32], float] | None:
         """Return the shortest tour of a construction that an interrupt ended, see ``Stoppable``."""

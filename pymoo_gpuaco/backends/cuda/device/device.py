@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
+import time
 import weakref
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -18,6 +19,7 @@ from pymoo_gpuaco.backends.cuda.device.parts import Part, Source, by_file, toget
 from pymoo_gpuaco.backends.errors import BackendUnavailable, DeviceFailed
 
 _THREADS = 256
+_WHOLE = 0.1  # s; kernels that take no longer are not ended early, so that short generations are whole
 
 
 class _Working:
@@ -98,6 +100,8 @@ class Device:
         self.architecture = f"sm_{major}{minor}"
         self.arrays = Arrays(self.cuda)
         self._kernels = self.arrays.kernels
+        self.halt_at: float | None = None  # time.monotonic() at which ``wait`` ends what can be ended early
+        self.halted = False  # whether it has done so; who wants to know sets it back
         weakref.finalize(self, release, self._context, self.arrays, self._pid)
 
     def working(self) -> _Working:
@@ -124,6 +128,8 @@ class Device:
                 self.arrays.events.append(self.cuda.Event(self.cuda.event_flags.DISABLE_TIMING))
                 self._fault = self.arrays.share("fault", 4).view(np.int32)
                 self._fault[0] = 0
+                self._halt = self.arrays.share("halt", 4).view(np.int32)  # 1 ends kernels that look at it
+                self._halt[0] = 0
                 for part in parts:
                     part.prepare()
             except BaseException as error:
@@ -194,15 +200,33 @@ class Device:
     def wait(self) -> None:
         """Wait for what had been launched when ``mark`` was called last.
 
+        After ``halt_at``, and on an interrupt from the keyboard, kernels that look at ``halt`` end early.
         Raises DeviceFailed if a kernel has given up waiting for others, which it tells in ``fault``.
         """
-        self.arrays.events[0].synchronize()
+        marked, whole = self.arrays.events[0], time.monotonic() + _WHOLE
+        try:
+            while not marked.query():
+                time.sleep(0)  # lets other threads of Python go on
+                if self.halt_at is not None and time.monotonic() >= max(self.halt_at, whole):
+                    self._end_early()
+        except KeyboardInterrupt:
+            self._end_early()
+            raise
         if self._fault[0]:
             self._fault[0] = 0
             raise DeviceFailed(
                 "blocks of a kernel that wait for each other were not on the device at the same time: another process "
                 "uses it. Try again when it is free, or let ants walk on their own (variant='relaxed', 'selective')"
             )
+
+    def _end_early(self) -> None:
+        """Let kernels that look at ``halt`` end what they do, and wait for all."""
+        self.halted = True
+        self._halt[0] = 1
+        try:
+            self.arrays.events[0].synchronize()
+        finally:
+            self._halt[0] = 0
 
     def copy(self, target: str, source: str, size: int) -> None:
         """Copy the first ``size`` bytes of one device array to another; the host does not wait."""
