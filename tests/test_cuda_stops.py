@@ -11,6 +11,7 @@ import pytest
 
 from pymoo_gpuaco import GPUAS, GPUMMAS, GPU2OptIHC, LocalSearch
 from pymoo_gpuaco.backends import Stoppable
+from pymoo_gpuaco.backends.cuda import engine as engine_module
 from pymoo_gpuaco.backends.cuda import slices as plans
 from pymoo_gpuaco.backends.cuda.climbers import CudaClimbers
 from pymoo_gpuaco.backends.cuda.device import Device, DeviceLimits
@@ -285,6 +286,19 @@ def test_the_host_ends_a_search_early(n, kicks):
     assert length < longer < problem.tour_length(tour[0])
     engine.device._halt[0] = 0
     assert np.array_equal(engine.improve(tour, 1)[0], optimum)
+
+
+@pytest.mark.usefixtures("device")
+def test_a_long_construction_is_not_begun_ahead(monkeypatch):
+    engine = engine_of("2opt")
+    assert engine.works_ahead  # nothing is known yet
+    clock = iter([10.0, 10.5, 20.0, 20.0625])
+    monkeypatch.setattr(engine_module.time, "monotonic", lambda: next(clock))
+    monkeypatch.setattr(engine.device, "wait", lambda: None)
+    engine.construct(1)
+    assert not engine.works_ahead
+    engine.construct(2)
+    assert engine.works_ahead
 
 
 class Marked:

@@ -35,6 +35,7 @@ ACS = "pseudo_random_proportional"
 MOST_ANTS_BY_DEFAULT = 4096
 # A warp improves a tour, and the warps of one multiprocessor hide each other's waiting.
 ANTS_A_MULTIPROCESSOR = 6
+LONGEST_AHEAD = 0.1  # s that a construction may take to be begun before it is asked for
 
 
 def default_ants(n: int, parameters: ColonyParameters, limits: DeviceLimits) -> int:
@@ -110,13 +111,19 @@ class CudaColony:
         self._home = m  # ants whose tours the construction under way, or the last, has built
         self._rescued: tuple[NDArray[np.int32], float] | None = None
         # ants of ACS change the trails; and who waits between launches does so in ``construct``
-        self.works_ahead = False
+        self._holds_trails = False
+        self._seconds = 0.0  # that the last construction took
         cut = self._slices.several(m) or (search is not None and search.in_windows)
         if isinstance(self.trails, Trails) and parameters.selection != ACS and not cut:
             with self.device.working():
-                self.works_ahead = self.trails.make_room_to_hold()
+                self._holds_trails = self.trails.make_room_to_hold()
 
     # ---- AheadEngine
+
+    @property
+    def works_ahead(self) -> bool:
+        """Whether ``begin`` has use: it hides little of a long construction, and nobody would end one that is dropped."""
+        return self._holds_trails and self._seconds < LONGEST_AHEAD
 
     def begin(self, key: int) -> None:
         """Start ``construct(key)``; results and all else stay the same."""
@@ -160,7 +167,7 @@ class CudaColony:
     def construct(self, key: int) -> NDArray[np.float64]:
         """Build and improve m tours; return their exact lengths (m,). ``key`` in [0, 2**64)."""
         self._rescued = None
-        before = self._tours.told
+        before, began = self._tours.told, time.monotonic()
         with self.device.working():
             try:
                 if self._begun != key:
@@ -175,6 +182,7 @@ class CudaColony:
                 self._begun = None
                 self._rescued = self._best_so_far(before)
                 raise
+        self._seconds = time.monotonic() - began
         return told.lengths.copy()
 
     def _start(self, key: int) -> None:
