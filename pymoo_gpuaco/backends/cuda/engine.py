@@ -122,7 +122,7 @@ class CudaColony:
 
     @property
     def works_ahead(self) -> bool:
-        """Whether ``begin`` has use: it hides little of a long construction, and nobody would end one that is dropped."""
+        """Whether ``begin`` has use: a long construction hides little behind it, and one that is dropped goes on."""
         return self._holds_trails and self._seconds < LONGEST_AHEAD
 
     def begin(self, key: int) -> None:
