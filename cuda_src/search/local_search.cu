@@ -31,7 +31,8 @@ typedef NODE Node;
 
 constexpr int LOG_CAPACITY = 96;  // reversals of one kick and its repair; a repair that needs more ends early
 constexpr int NOT_LOGGING = -1;
-constexpr unsigned TURNS_A_LOOK = 64;  // of a search, between two looks at the host's memory
+// Work of a search between two looks at the host's memory, in cities turned around; a turn of the queue counts as some.
+constexpr int WORK_A_LOOK = 1 << 14, WORK_A_TURN = 1 << 8;
 
 // One tour under change; all lanes hold the same scalars.
 struct Tour {
@@ -46,7 +47,7 @@ struct Tour {
     int2* log;         // (LOG_CAPACITY,) first position and length of each reversal
     int head, count, logged;
     const int* halt;  // (1,) in the host's memory
-    unsigned turns;
+    int work;  // since the last look at it
     bool halted;
 
     __device__ __forceinline__ int n() const { return cities.n; }
@@ -88,6 +89,7 @@ struct Tour {
     // Reverse `length` cities from position `first` on, round the end of the array; its own inverse.
     __device__ __forceinline__ void reverse_positions(int first, int length) {
         const int last = wrap(first + length - 1);
+        work += length;
         for (int t = lane_id(); t < length / 2; t += 32) {
             const int i = wrap(first + t), j = wrap(last - t);
             const Node u = tour[i], v = tour[j];
@@ -124,9 +126,11 @@ struct Tour {
         reverse_positions(first, length);
     }
 
-    // Count a turn of the search; now and then look whether the host has ended it.
+    // Count a turn of the queue; now and then look whether the host has ended the search.
     __device__ __forceinline__ void take_turn() {
-        if (++turns % TURNS_A_LOOK != 0) return;
+        work += WORK_A_TURN;
+        if (work < WORK_A_LOOK) return;
+        work = 0;
         halted = __shfl_sync(EVERY_LANE, lane_id() == 0 ? load_from_host(halt) : 0, 0) != 0;
     }
 
@@ -354,7 +358,7 @@ extern "C" __global__ void __launch_bounds__(32)
     t.position = t.tour + n;
     t.ring = t.position + n;
     t.halt = halt;
-    t.turns = 0;
+    t.work = 0;
     t.halted = false;
     for (int ant = blockIdx.x; ant < m && !t.halted; ant += gridDim.x) {
         int* tour = tours + static_cast<size_t>(ant) * n;
