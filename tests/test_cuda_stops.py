@@ -339,7 +339,7 @@ def test_kernels_are_ended_when_time_is_over(seconds, halt_at, ended, monkeypatc
 def test_kernels_are_ended_by_an_interrupt(monkeypatch):
     device = engine_of("2opt").device
     mark = Marked(device, 5.0, monkeypatch)
-    monkeypatch.setattr(device_module.time, "sleep", strike)
+    monkeypatch.setattr(device_module, "_give_way", strike)
     with pytest.raises(KeyboardInterrupt):
         device.wait()
     assert mark.told == [1]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import threading
 import time
@@ -19,6 +20,8 @@ from pymoo_gpuaco.backends.cuda.device.parts import Part, Source, by_file, toget
 from pymoo_gpuaco.backends.errors import BackendUnavailable, DeviceFailed
 
 _THREADS = 256
+# lets other threads go on; a sleep of no time takes as long as a short kernel
+_give_way = getattr(os, "sched_yield", functools.partial(time.sleep, 0))
 _WHOLE = 0.1  # s; kernels that take no longer are not ended early, so that short generations are whole
 
 
@@ -206,7 +209,7 @@ class Device:
         marked, whole = self.arrays.events[0], time.monotonic() + _WHOLE
         try:
             while not marked.query():
-                time.sleep(0)  # lets other threads of Python go on
+                _give_way()
                 if self.halt_at is not None and time.monotonic() >= max(self.halt_at, whole):
                     self._end_early()
         except KeyboardInterrupt:
