@@ -382,7 +382,8 @@ class TestAcrossEngines:
         assert theirs.begun == 0.25
 
     @pytest.mark.gpu
-    def test_a_copy_of_a_run_goes_on_with_an_engine_of_another_kind(self):
+    def test_a_copy_of_a_run_goes_on_with_an_engine_of_another_kind(self, monkeypatch):
+        monkeypatch.setenv("PYMOO_GPUACO_THREADS", "2")
         problem = cloud(60, 2)
         algorithm = GPUMMAS(backend="cpu").setup(problem, termination=("n_gen", 6), seed=1)
         for _ in range(3):

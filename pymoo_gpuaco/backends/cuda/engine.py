@@ -35,7 +35,7 @@ ACS = "pseudo_random_proportional"
 MOST_ANTS_BY_DEFAULT = 4096
 # A warp improves a tour, and the warps of one multiprocessor hide each other's waiting.
 ANTS_A_MULTIPROCESSOR = 6
-LONGEST_AHEAD = 0.1  # s that a construction may take to be begun before it is asked for
+LONG = 0.1  # s; a construction that takes so long is not begun before it is asked for, and may be ended early
 
 
 def default_ants(n: int, parameters: ColonyParameters, limits: DeviceLimits) -> int:
@@ -106,6 +106,7 @@ class CudaColony:
         if self._search is not None:
             parts.append(self._search)
         self.device.set_up(parts, advice)
+        self.device.ends_early = search is not None
         self._begun: int | None = None  # key of the construction that ``begin`` has started
         self._moment: float | None = None
         self._home = m  # ants whose tours the construction under way, or the last, has built
@@ -123,7 +124,7 @@ class CudaColony:
     @property
     def works_ahead(self) -> bool:
         """Whether ``begin`` has use: a long construction hides little behind it, and one that is dropped goes on."""
-        return self._holds_trails and self._seconds < LONGEST_AHEAD
+        return self._holds_trails and self._seconds < LONG
 
     def begin(self, key: int) -> None:
         """Start ``construct(key)``; results and all else stay the same."""
@@ -183,6 +184,7 @@ class CudaColony:
                 self._rescued = self._best_so_far(before)
                 raise
         self._seconds = time.monotonic() - began
+        self.device.ends_early = self._search is not None and self._seconds >= LONG
         return told.lengths.copy()
 
     def _start(self, key: int) -> None:

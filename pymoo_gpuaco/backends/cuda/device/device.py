@@ -103,7 +103,10 @@ class Device:
         self.architecture = f"sm_{major}{minor}"
         self.arrays = Arrays(self.cuda)
         self._kernels = self.arrays.kernels
-        self.halt_at: float | None = None  # time.monotonic() at which ``wait`` ends what can be ended early
+        # Whether ``wait`` ends kernels that look at ``halt`` at ``halt_at``, a time.monotonic(), or on an interrupt
+        # from the keyboard. To look at the clock costs some 20 us, so it is for what takes long.
+        self.ends_early = False
+        self.halt_at: float | None = None
         self.halted = False  # whether it has done so; who wants to know sets it back
         weakref.finalize(self, release, self._context, self.arrays, self._pid)
 
@@ -203,18 +206,12 @@ class Device:
     def wait(self) -> None:
         """Wait for what had been launched when ``mark`` was called last.
 
-        After ``halt_at``, and on an interrupt from the keyboard, kernels that look at ``halt`` end early.
         Raises DeviceFailed if a kernel has given up waiting for others, which it tells in ``fault``.
         """
-        marked, whole = self.arrays.events[0], time.monotonic() + _WHOLE
-        try:
-            while not marked.query():
-                _give_way()
-                if self.halt_at is not None and time.monotonic() >= max(self.halt_at, whole):
-                    self._end_early()
-        except KeyboardInterrupt:
-            self._end_early()
-            raise
+        if self.ends_early:
+            self._wait_or_end()
+        else:
+            self.arrays.events[0].synchronize()
         if self._fault[0]:
             self._fault[0] = 0
             raise DeviceFailed(
@@ -222,7 +219,18 @@ class Device:
                 "uses it. Try again when it is free, or let ants walk on their own (variant='relaxed', 'selective')"
             )
 
-    def _end_early(self) -> None:
+    def _wait_or_end(self) -> None:
+        marked, whole = self.arrays.events[0], time.monotonic() + _WHOLE
+        try:
+            while not marked.query():
+                _give_way()
+                if self.halt_at is not None and time.monotonic() >= max(self.halt_at, whole):
+                    self._end()
+        except KeyboardInterrupt:
+            self._end()
+            raise
+
+    def _end(self) -> None:
         """Let kernels that look at ``halt`` end what they do, and wait for all."""
         self.halted = True
         self._halt[0] = 1
