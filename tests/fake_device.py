@@ -222,11 +222,7 @@ class FakeDriver:
     def Event(self, flags: int) -> Any:
         assert flags == self.event_flags.DISABLE_TIMING
         self.take()
-        return SimpleNamespace(record=lambda: None, query=self._query, synchronize=self._wait)
-
-    def _query(self) -> bool:
-        self._wait()
-        return True
+        return SimpleNamespace(record=lambda: None, synchronize=self._wait)
 
     def _wait(self) -> None:
         self.on_wait()

@@ -20,13 +20,6 @@ __device__ __forceinline__ unsigned long long load_relaxed(const unsigned long l
     return value;
 }
 
-// The same of page-locked memory of the host, which takes a microsecond or two.
-__device__ __forceinline__ int load_from_host(const int* place) {
-    int value;
-    asm volatile("ld.relaxed.sys.global.s32 %0, [%1];" : "=r"(value) : "l"(place));
-    return value;
-}
-
 __device__ __forceinline__ void store_relaxed(float* place, float value) {
     asm volatile("st.relaxed.gpu.global.f32 [%0], %1;" ::"l"(place), "f"(value) : "memory");
 }

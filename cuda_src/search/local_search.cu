@@ -7,12 +7,10 @@
 //
 // With DIRECTED, for asymmetric instances, moves and kicks keep every direction (directed.cuh).
 //
-// Distances are floats. A move must gain more than their rounding noise, so the search ends. The host may end it early,
-// by ``halt``: on long tours a local optimum is far away. Tours then stay as they are.
+// Distances are floats. A move must gain more than their rounding noise, so the search ends.
 
 #include "instance/metric.cuh"
 #include "device/philox.cuh"
-#include "device/relaxed.cuh"
 #include "device/warp.cuh"
 #include "search/directed.cuh"
 #include "search/moves.cuh"
@@ -31,8 +29,6 @@ typedef NODE Node;
 
 constexpr int LOG_CAPACITY = 96;  // reversals of one kick and its repair; a repair that needs more ends early
 constexpr int NOT_LOGGING = -1;
-// Work of a search between two looks at the host's memory, in cities turned around; a turn of the queue counts as some.
-constexpr int WORK_A_LOOK = 1 << 14, WORK_A_TURN = 1 << 8;
 
 // One tour under change; all lanes hold the same scalars.
 struct Tour {
@@ -46,9 +42,6 @@ struct Tour {
     unsigned* queued;  // (ceil(n / 32),) bit = in the ring
     int2* log;         // (LOG_CAPACITY,) first position and length of each reversal
     int head, count, logged;
-    const int* halt;  // (1,) in the host's memory
-    int work;  // since the last look at it
-    bool halted;
 
     __device__ __forceinline__ int n() const { return cities.n; }
     __device__ __forceinline__ int wrap(int p) const { return p < 0 ? p + n() : p >= n() ? p - n() : p; }
@@ -89,7 +82,6 @@ struct Tour {
     // Reverse `length` cities from position `first` on, round the end of the array; its own inverse.
     __device__ __forceinline__ void reverse_positions(int first, int length) {
         const int last = wrap(first + length - 1);
-        work += length;
         for (int t = lane_id(); t < length / 2; t += 32) {
             const int i = wrap(first + t), j = wrap(last - t);
             const Node u = tour[i], v = tour[j];
@@ -124,14 +116,6 @@ struct Tour {
         }
         __syncwarp();
         reverse_positions(first, length);
-    }
-
-    // Count a turn of the queue; now and then look whether the host has ended the search.
-    __device__ __forceinline__ void take_turn() {
-        work += WORK_A_TURN;
-        if (work < WORK_A_LOOK) return;
-        work = 0;
-        halted = __shfl_sync(EVERY_LANE, lane_id() == 0 ? load_from_host(halt) : 0, 0) != 0;
     }
 
     __device__ void undo() {
@@ -267,14 +251,11 @@ __device__ __forceinline__ double improve_some(Tour& t) {
     return total;
 }
 
-// Work the queue off until no queued city has an improving move, or the host ends it; the change of length. While
-// reversals are logged, the search ends early rather than outgrow the log.
+// Work the queue off until no queued city has an improving move; the change of length. While reversals are logged,
+// the search ends early rather than outgrow the log.
 __device__ __forceinline__ double search(Tour& t) {
     double total = 0.0;
-    while (t.count > 0 && t.logged <= LOG_CAPACITY - 3 && !t.halted) {
-        total += improve_some(t);
-        t.take_turn();
-    }
+    while (t.count > 0 && t.logged <= LOG_CAPACITY - 3) total += improve_some(t);
     while (t.count > 0) t.drop(min(t.count, 32));
     return total;
 }
@@ -338,7 +319,6 @@ extern "C" __global__ void neighbour_distances(CITIES_PARAMETERS, const int* nei
 extern "C" __global__ void __launch_bounds__(32)
     improve_tours(CITIES_PARAMETERS, const int* __restrict__ neighbours, const float* __restrict__ near,
                   const int2* __restrict__ reference, int k, int looked, int m, int kicks, int longest, unsigned key_low, unsigned key_high, long long bytes_a_tour, char* memory,
-                  const int* halt,  // (1,) not 0 ends all searches
                   int* tours) {
     const int lane = lane_id(), words = (n + 31) >> 5;
 #if IN_SHARED
@@ -357,10 +337,7 @@ extern "C" __global__ void __launch_bounds__(32)
     t.tour = reinterpret_cast<Node*>(t.queued + words);
     t.position = t.tour + n;
     t.ring = t.position + n;
-    t.halt = halt;
-    t.work = 0;
-    t.halted = false;
-    for (int ant = blockIdx.x; ant < m && !t.halted; ant += gridDim.x) {
+    for (int ant = blockIdx.x; ant < m; ant += gridDim.x) {
         int* tour = tours + static_cast<size_t>(ant) * n;
         for (int p = lane; p < n; p += 32) {
             const int city = tour[p];
@@ -378,7 +355,7 @@ extern "C" __global__ void __launch_bounds__(32)
         }
         search(t);
         const Key key{key_low, key_high};
-        for (int i = 0; i < kicks && !t.halted; ++i) {
+        for (int i = 0; i < kicks; ++i) {
             t.logged = 0;
             double delta = kick(t, longest, random_words(key, i, STREAM_KICKS, ant));
             delta += search(t);

@@ -187,10 +187,7 @@ class ColonyEngine(Engine, Builder, Improver, Trails, Stateful, Accepts, Protoco
 class AheadEngine(ColonyEngine, Protocol):
     """A colony that builds beside its caller, on a device of its own."""
 
-    @property
-    def works_ahead(self) -> bool:
-        """Whether it can now: construction must leave the trails alone, and they must fit twice."""
-        ...
+    works_ahead: bool  # whether it can: construction must leave the trails alone, and they must fit twice
 
     def begin(self, key: int) -> None:
         """Start ``construct(key)``, which then only waits for its end.

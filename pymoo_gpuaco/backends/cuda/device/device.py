@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import functools
 import os
 import threading
-import time
 import weakref
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -20,9 +18,6 @@ from pymoo_gpuaco.backends.cuda.device.parts import Part, Source, by_file, toget
 from pymoo_gpuaco.backends.errors import BackendUnavailable, DeviceFailed
 
 _THREADS = 256
-# lets other threads go on; a sleep of no time takes as long as a short kernel
-_give_way = getattr(os, "sched_yield", functools.partial(time.sleep, 0))
-_WHOLE = 0.1  # s; kernels that take no longer are not ended early, so that short generations are whole
 
 
 class _Working:
@@ -103,11 +98,6 @@ class Device:
         self.architecture = f"sm_{major}{minor}"
         self.arrays = Arrays(self.cuda)
         self._kernels = self.arrays.kernels
-        # Whether ``wait`` ends kernels that look at ``halt`` at ``halt_at``, a time.monotonic(), or on an interrupt
-        # from the keyboard. To look at the clock costs some 20 us, so it is for what takes long.
-        self.ends_early = False
-        self.halt_at: float | None = None
-        self.halted = False  # whether it has done so; who wants to know sets it back
         weakref.finalize(self, release, self._context, self.arrays, self._pid)
 
     def working(self) -> _Working:
@@ -134,8 +124,6 @@ class Device:
                 self.arrays.events.append(self.cuda.Event(self.cuda.event_flags.DISABLE_TIMING))
                 self._fault = self.arrays.share("fault", 4).view(np.int32)
                 self._fault[0] = 0
-                self._halt = self.arrays.share("halt", 4).view(np.int32)  # 1 ends kernels that look at it
-                self._halt[0] = 0
                 for part in parts:
                     part.prepare()
             except BaseException as error:
@@ -208,36 +196,13 @@ class Device:
 
         Raises DeviceFailed if a kernel has given up waiting for others, which it tells in ``fault``.
         """
-        if self.ends_early:
-            self._wait_or_end()
-        else:
-            self.arrays.events[0].synchronize()
+        self.arrays.events[0].synchronize()
         if self._fault[0]:
             self._fault[0] = 0
             raise DeviceFailed(
                 "blocks of a kernel that wait for each other were not on the device at the same time: another process "
                 "uses it. Try again when it is free, or let ants walk on their own (variant='relaxed', 'selective')"
             )
-
-    def _wait_or_end(self) -> None:
-        marked, whole = self.arrays.events[0], time.monotonic() + _WHOLE
-        try:
-            while not marked.query():
-                _give_way()
-                if self.halt_at is not None and time.monotonic() >= max(self.halt_at, whole):
-                    self._end()
-        except KeyboardInterrupt:
-            self._end()
-            raise
-
-    def _end(self) -> None:
-        """Let kernels that look at ``halt`` end what they do, and wait for all."""
-        self.halted = True
-        self._halt[0] = 1
-        try:
-            self.arrays.events[0].synchronize()
-        finally:
-            self._halt[0] = 0
 
     def copy(self, target: str, source: str, size: int) -> None:
         """Copy the first ``size`` bytes of one device array to another; the host does not wait."""
