@@ -278,3 +278,26 @@ def test_a_run_of_known_length_is_one_cycle_up_to_a_bound(alone, cycles):
 def test_bad_parameters_are_named(name, value):
     with pytest.raises(ValueError, match=name):
         FocusedParameters(**{name: value})
+
+
+@pytest.mark.parametrize("ants", [4, 7])
+def test_a_hot_generation_merges_its_shortest_tours_and_the_last_one_all(ants, monkeypatch):
+    engine = CpuFocused(
+        as_instance(cloud(200), 8), ColonyParameters(n_ants=ants), FocusedParameters(first_cycle=20.0)
+    )
+    engine.reset_trails(1.0)
+    merged: list[float] = []
+    merge = engine._merge
+    monkeypatch.setattr(
+        engine, "_merge", lambda tour: (merged.append(cloud(200).tour_length(tour)), merge(tour))
+    )
+    ended = False
+    for key in range(12):
+        merged.clear()
+        engine.construct(key)
+        at_end = engine._cooling.done == 0  # the next cycle has been begun
+        ended = ended or at_end
+        assert len(merged) == (ants if at_end else 4)
+        if not at_end:
+            assert sorted(cloud(200).tour_length(tour) for tour in engine._tours)[:4] == sorted(merged)
+    assert ended

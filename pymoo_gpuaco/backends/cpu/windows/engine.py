@@ -34,6 +34,9 @@ from pymoo_gpuaco.problems.instance import Instance, as_instance
 from pymoo_gpuaco.problems.tsp import TSP
 
 WINDOWS = 8  # of one tour in a generation
+# Shortest tours that the best one takes from in a generation that is not the last of its cycle: one thread merges
+# while all others wait, and tours that are still hot have little for it.
+MERGED_WHILE_HOT = 4
 REPAIRED = 0.01  # share of dirty cities below which kicks begin
 CYCLES_IN_ONE = 12  # first cycles: one long annealing beats several short ones where the end is known
 IMPROVER_TRIALS = 1  # kicks a city when tours are improved that were given
@@ -160,9 +163,13 @@ class CpuFocused:
         self._search.search_tours(self._tours, key, self._trials, hot, cold, longest, everything)
         self.n_trials += self._trials * len(self._tours)
         self._dirty[:] = 0
-        for tour in self._tours:
+        tours, at_end = self._tours, self._cooling.at_end
+        if hot > 0.0 and not at_end and len(tours) > MERGED_WHILE_HOT:
+            order = np.argsort([self._measure(tour) for tour in tours], kind="stable")
+            tours = tours[order[:MERGED_WHILE_HOT]]
+        for tour in tours:
             self._merge(tour)
-        if self._cooling.at_end:
+        if at_end:
             self._cooling.begin_next()
             self._tours[:] = self._best
         self._built = len(self._tours)
