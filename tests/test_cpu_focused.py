@@ -282,15 +282,14 @@ def test_bad_parameters_are_named(name, value):
 
 @pytest.mark.parametrize("ants", [4, 7])
 def test_a_hot_generation_merges_its_shortest_tours_and_the_last_one_all(ants, monkeypatch):
+    problem = cloud(200)
     engine = CpuFocused(
-        as_instance(cloud(200), 8), ColonyParameters(n_ants=ants), FocusedParameters(first_cycle=20.0)
+        as_instance(problem, 8), ColonyParameters(n_ants=ants), FocusedParameters(first_cycle=20.0)
     )
     engine.reset_trails(1.0)
     merged: list[float] = []
     merge = engine._merge
-    monkeypatch.setattr(
-        engine, "_merge", lambda tour: (merged.append(cloud(200).tour_length(tour)), merge(tour))
-    )
+    monkeypatch.setattr(engine, "_merge", lambda tour: (merged.append(problem.tour_length(tour)), merge(tour)))
     ended = False
     for key in range(12):
         merged.clear()
@@ -299,5 +298,5 @@ def test_a_hot_generation_merges_its_shortest_tours_and_the_last_one_all(ants, m
         ended = ended or at_end
         assert len(merged) == (ants if at_end else 4)
         if not at_end:
-            assert sorted(cloud(200).tour_length(tour) for tour in engine._tours)[:4] == sorted(merged)
+            assert sorted(problem.tour_length(tour) for tour in engine._tours)[:4] == sorted(merged)
     assert ended
