@@ -289,7 +289,9 @@ def test_a_hot_generation_merges_its_shortest_tours_and_the_last_one_all(ants, m
     engine.reset_trails(1.0)
     merged: list[float] = []
     merge = engine._merge
-    monkeypatch.setattr(engine, "_merge", lambda tour: (merged.append(problem.tour_length(tour)), merge(tour)))
+    monkeypatch.setattr(
+        engine, "_merge", lambda tour: (merged.append(problem.tour_length(tour)), merge(tour))
+    )
     ended = False
     for key in range(12):
         merged.clear()
