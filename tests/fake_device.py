@@ -161,7 +161,7 @@ class FakeDriver:
     def __init__(self) -> None:
         self.primary = PrimaryContext(self)
         self.Device = Devices(self)
-        self.allocations = 0  # so far: of memory, events and modules
+        self.allocations = 0  # so far: of memory, events, streams and modules
         self.refuse: int | None = None  # the allocation, counted from 0, that does not fit
         self.launches = 0  # so far
         self.fail: int | None = None  # the launch, counted from 0, that fails
@@ -222,7 +222,22 @@ class FakeDriver:
     def Event(self, flags: int) -> Any:
         assert flags == self.event_flags.DISABLE_TIMING
         self.take()
-        return SimpleNamespace(record=lambda: None, synchronize=self._wait)
+        return SimpleNamespace(record=lambda: None, query=self._query, synchronize=self._wait)
+
+    def Stream(self, flags: int) -> Any:
+        assert flags == 1  # CU_STREAM_NON_BLOCKING
+        self.take()
+        return SimpleNamespace()
+
+    def memcpy_htod_async(self, target: Any, source: np.ndarray, stream: Any) -> None:
+        assert any(start == source.ctypes.data for start in self.shared), (
+            "the host's memory is not page-locked"
+        )
+        self.memcpy_htod(target, source)
+
+    def _query(self) -> bool:
+        self._wait()
+        return True
 
     def _wait(self) -> None:
         self.on_wait()

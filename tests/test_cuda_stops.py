@@ -11,9 +11,11 @@ import pytest
 
 from pymoo_gpuaco import GPUAS, GPUMMAS, GPU2OptIHC, LocalSearch
 from pymoo_gpuaco.backends import Stoppable
+from pymoo_gpuaco.backends.cuda import engine as engine_module
 from pymoo_gpuaco.backends.cuda import slices as plans
 from pymoo_gpuaco.backends.cuda.climbers import CudaClimbers
-from pymoo_gpuaco.backends.cuda.device import DeviceLimits
+from pymoo_gpuaco.backends.cuda.device import Device, DeviceLimits
+from pymoo_gpuaco.backends.cuda.device import device as device_module
 from pymoo_gpuaco.backends.cuda.engine import CudaColony, default_ants
 from pymoo_gpuaco.backends.cuda.search import by_windows
 from pymoo_gpuaco.backends.cuda.slices import Slices, slices
@@ -268,6 +270,104 @@ def test_counts_of_a_walk_that_did_not_end_are_dropped(device, monkeypatch):
     for key in (2, 3):
         assert np.array_equal(engine.construct(key), other.construct(key))
     assert np.array_equal(engine.export_state()["tau"], other.export_state()["tau"])
+
+
+@pytest.mark.usefixtures("device")
+@pytest.mark.parametrize(("n", "kicks"), [(700, 0.0), (120, 1.0)])
+def test_the_host_ends_a_search_early(n, kicks):
+    problem = cloud(n)
+    engine = colony(problem, "cuda", n_ants=1, local_search=LocalSearch(kicks=kicks))
+    tour = np.random.default_rng(4).permutation(n).astype(np.int32)[None]
+    optimum, [length] = engine.improve(tour, 1)
+    engine.device.write("halt", np.ones(1, np.int32))
+    ended, [longer] = engine.improve(tour, 1)
+    assert np.array_equal(np.sort(ended[0]), np.arange(n))
+    assert longer == problem.tour_length(ended[0])
+    assert length < longer < problem.tour_length(tour[0])
+    engine.device.write("halt", np.zeros(1, np.int32))
+    assert np.array_equal(engine.improve(tour, 1)[0], optimum)
+
+
+@pytest.mark.usefixtures("device")
+def test_a_long_construction_is_not_begun_ahead(monkeypatch):
+    engine = engine_of("2opt")
+    assert engine.works_ahead  # nothing is known yet
+    clock = iter([10.0, 10.5, 20.0, 20.0625])
+    monkeypatch.setattr(engine_module.time, "monotonic", lambda: next(clock))
+    monkeypatch.setattr(engine.device, "wait", lambda: None)
+    for key, short in enumerate([False, True]):
+        engine.construct(key)
+        assert engine.works_ahead == short
+        assert engine.device.ends_early != short
+
+
+def halt_of(device: Device) -> int:
+    """What kernels see that look whether they are to end."""
+    found = np.empty(1, np.int32)
+    device.read(found, "halt")
+    return int(found[0])
+
+
+class Marked:
+    """A mark that the device comes to after some questions, or when kernels are told to end."""
+
+    def __init__(self, device: Device, seconds: float, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.now, self.told, self._end, self._device = 0.0, [], seconds, device
+        monkeypatch.setattr(device_module.time, "monotonic", lambda: self.now)
+        device.arrays.events[0] = self
+
+    def query(self) -> bool:
+        self.now += 0.03125
+        return self.now > self._end
+
+    def synchronize(self) -> None:
+        self.told.append(halt_of(self._device))
+        self._end = 0.0
+
+
+@pytest.mark.usefixtures("device")
+@pytest.mark.parametrize(
+    ("seconds", "halt_at", "ended"),
+    # what takes less than 0.1 s is whole; questions are 1/32 s apart
+    [(0.09, 0.0, None), (5.0, None, None), (5.0, 0.0, 0.125), (5.0, 1.0, 1.0), (0.5, 1.0, None)],
+)
+def test_kernels_are_ended_when_time_is_over(seconds, halt_at, ended, monkeypatch):
+    device = engine_of("2opt").device
+    mark = Marked(device, seconds, monkeypatch)
+    assert device.ends_early  # nobody knows yet how long a construction takes
+    device.halt_at = halt_at
+    device.wait()
+    assert mark.told == ([] if ended is None else [1])
+    assert device.halted == (ended is not None)
+    assert halt_of(device) == 0
+    assert ended is None or ended <= mark.now <= ended + 0.0625
+
+
+@pytest.mark.usefixtures("device")
+def test_kernels_are_ended_by_an_interrupt(monkeypatch):
+    device = engine_of("2opt").device
+    mark = Marked(device, 5.0, monkeypatch)
+    monkeypatch.setattr(device_module, "_give_way", strike)
+    with pytest.raises(KeyboardInterrupt):
+        device.wait()
+    assert mark.told == [1]
+    assert halt_of(device) == 0
+
+
+@pytest.mark.usefixtures("device")
+def test_a_search_that_was_ended_early_is_no_reference(monkeypatch):
+    engine, other = engine_of("2opt"), engine_of("2opt")
+    take = engine._tours.take_next
+
+    def ended() -> object:
+        engine.device.halted = True
+        return take()
+
+    monkeypatch.setattr(engine._tours, "take_next", ended)
+    engine.construct(1)
+    monkeypatch.setattr(engine._tours, "take_next", take)
+    assert np.array_equal(engine.construct(2), other.construct(2))
+    assert engine.export_state()["reference_length"] == other.export_state()["reference_length"]
 
 
 @pytest.mark.usefixtures("device")

@@ -122,6 +122,16 @@ def assert_same(found, expected):
     assert np.array_equal(found[1], expected[1])
 
 
+def test_long_constructions_are_not_begun_ahead(make, beside):
+    algorithm = started(make(), cloud(30))
+    algorithm.next()
+    assert beside[-1].begins == 1
+    beside[-1].works_ahead = False  # the engine has found how long they take
+    algorithm.run()
+    assert beside[-1].begins == 1
+    assert algorithm.n_gen - 1 == GENERATIONS
+
+
 def test_the_run_is_the_same_and_every_beginning_is_used(make, request):
     problem = cloud(30)
     plain = expected(make, problem)

@@ -20,6 +20,13 @@ __device__ __forceinline__ unsigned long long load_relaxed(const unsigned long l
     return value;
 }
 
+// The same of memory that the host changes meanwhile.
+__device__ __forceinline__ int load_relaxed_system(const int* place) {
+    int value;
+    asm volatile("ld.relaxed.sys.global.s32 %0, [%1];" : "=r"(value) : "l"(place));
+    return value;
+}
+
 __device__ __forceinline__ void store_relaxed(float* place, float value) {
     asm volatile("st.relaxed.gpu.global.f32 [%0], %1;" ::"l"(place), "f"(value) : "memory");
 }

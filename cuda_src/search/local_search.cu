@@ -7,10 +7,12 @@
 //
 // With DIRECTED, for asymmetric instances, moves and kicks keep every direction (directed.cuh).
 //
-// Distances are floats. A move must gain more than their rounding noise, so the search ends.
+// Distances are floats. A move must gain more than their rounding noise, so the search ends. The host may end it early,
+// by ``halt``: on long tours a local optimum is far away. Tours then stay as they are.
 
 #include "instance/metric.cuh"
 #include "device/philox.cuh"
+#include "device/relaxed.cuh"
 #include "device/warp.cuh"
 #include "search/directed.cuh"
 #include "search/moves.cuh"
@@ -29,6 +31,8 @@ typedef NODE Node;
 
 constexpr int LOG_CAPACITY = 96;  // reversals of one kick and its repair; a repair that needs more ends early
 constexpr int NOT_LOGGING = -1;
+// Work of a search between two looks whether it is to end, in cities turned around; a turn of the queue counts as some.
+constexpr int WORK_A_LOOK = 1 << 14, WORK_A_TURN = 1 << 8;
 
 // One tour under change; all lanes hold the same scalars.
 struct Tour {
@@ -42,6 +46,9 @@ struct Tour {
     unsigned* queued;  // (ceil(n / 32),) bit = in the ring
     int2* log;         // (LOG_CAPACITY,) first position and length of each reversal
     int head, count, logged;
+    const int* halt;  // (1,) which the host changes
+    int work;         // since the last look at it
+    bool halted;
 
     __device__ __forceinline__ int n() const { return cities.n; }
     __device__ __forceinline__ int wrap(int p) const { return p < 0 ? p + n() : p >= n() ? p - n() : p; }
@@ -82,6 +89,7 @@ struct Tour {
     // Reverse `length` cities from position `first` on, round the end of the array; its own inverse.
     __device__ __forceinline__ void reverse_positions(int first, int length) {
         const int last = wrap(first + length - 1);
+        work += length;
         for (int t = lane_id(); t < length / 2; t += 32) {
             const int i = wrap(first + t), j = wrap(last - t);
             const Node u = tour[i], v = tour[j];
@@ -118,6 +126,14 @@ struct Tour {
         reverse_positions(first, length);
     }
 
+    // Count a turn of the queue; now and then look whether the host has ended the search.
+    __device__ __forceinline__ void take_turn() {
+        work += WORK_A_TURN;
+        if (work < WORK_A_LOOK) return;
+        work = 0;
+        halted = __shfl_sync(EVERY_LANE, lane_id() == 0 ? load_relaxed_system(halt) : 0, 0) != 0;
+    }
+
     __device__ void undo() {
         for (int e = logged - 1; e >= 0; --e) reverse_positions(log[e].x, log[e].y);
         logged = 0;
@@ -131,22 +147,25 @@ __device__ __forceinline__ bool changed(const Tour& t, int p, int2 before) {
     return !((before.x == left && before.y == right) || (!DIRECTED && before.x == right && before.y == left));
 }
 
-// Whether city a has an improving move; each lane asks for a city of its own.
+// Whether city a has an improving move; each lane asks for a city of its own. It leaves one loop at a time: where
+// lanes returned out of both, CUDA 13.0 took the warp to be together afterwards and left out all of its synchronisation,
+// and on an H200 the search hung (tests/test_cuda_compile.py looks for it).
 __device__ __forceinline__ bool can_improve(const Tour& t, int a) {
 #if DIRECTED
     const int b = t.after(a);
     return best_stretches(t, a, b, distance(t.cities, a, b), 0, 1).kind != 0;
 #else
     const size_t row = static_cast<size_t>(a) * t.k;
-    for (int direction = 0; direction < 2; ++direction) {
+    bool found = false;
+    for (int direction = 0; direction < 2 && !found; ++direction) {
         const Side s = side_of(t, a, direction == 0);
-        for (int r = 0; r < t.looked; ++r) {
+        for (int r = 0; r < t.looked && !found; ++r) {
             const float ac = t.near[row + r];
             if (ac >= s.ab) break;
-            if (best_move(t, s, t.neighbours[row + r], ac).kind != 0) return true;
+            found = best_move(t, s, t.neighbours[row + r], ac).kind != 0;
         }
     }
-    return false;
+    return found;
 #endif
 }
 
@@ -199,11 +218,10 @@ __device__ __forceinline__ Finding look(const Tour& t, int a, bool forward, int 
 
 // The same finding after the tour has changed; it is lost where a and b no longer meet.
 __device__ __forceinline__ void look_again(const Tour& t, Finding& f) {
-    const int p = t.position[f.a];
-    const bool forward = t.tour[t.wrap(p + 1)] == f.b;
+    const bool forward = t.after(f.a) == f.b, backward = t.before(f.a) == f.b;
     f.move.kind = 0;
     f.move.delta = 0.0f;
-    if (forward || t.tour[t.wrap(p - 1)] == f.b) f.move = best_move(t, side_of(t, f.a, forward), f.c, f.ac);
+    if (forward | backward) f.move = best_move(t, side_of(t, f.a, forward), f.c, f.ac);
 }
 #endif
 
@@ -251,11 +269,14 @@ __device__ __forceinline__ double improve_some(Tour& t) {
     return total;
 }
 
-// Work the queue off until no queued city has an improving move; the change of length. While reversals are logged,
-// the search ends early rather than outgrow the log.
+// Work the queue off until no queued city has an improving move, or the host ends it; the change of length. While
+// reversals are logged, the search ends early rather than outgrow the log.
 __device__ __forceinline__ double search(Tour& t) {
     double total = 0.0;
-    while (t.count > 0 && t.logged <= LOG_CAPACITY - 3) total += improve_some(t);
+    while (t.count > 0 && t.logged <= LOG_CAPACITY - 3 && !t.halted) {
+        total += improve_some(t);
+        t.take_turn();
+    }
     while (t.count > 0) t.drop(min(t.count, 32));
     return total;
 }
@@ -319,6 +340,7 @@ extern "C" __global__ void neighbour_distances(CITIES_PARAMETERS, const int* nei
 extern "C" __global__ void __launch_bounds__(32)
     improve_tours(CITIES_PARAMETERS, const int* __restrict__ neighbours, const float* __restrict__ near,
                   const int2* __restrict__ reference, int k, int looked, int m, int kicks, int longest, unsigned key_low, unsigned key_high, long long bytes_a_tour, char* memory,
+                  const int* halt,  // (1,) not 0 ends all searches
                   int* tours) {
     const int lane = lane_id(), words = (n + 31) >> 5;
 #if IN_SHARED
@@ -337,7 +359,10 @@ extern "C" __global__ void __launch_bounds__(32)
     t.tour = reinterpret_cast<Node*>(t.queued + words);
     t.position = t.tour + n;
     t.ring = t.position + n;
-    for (int ant = blockIdx.x; ant < m; ant += gridDim.x) {
+    t.halt = halt;
+    t.work = 0;
+    t.halted = false;
+    for (int ant = blockIdx.x; ant < m && !t.halted; ant += gridDim.x) {
         int* tour = tours + static_cast<size_t>(ant) * n;
         for (int p = lane; p < n; p += 32) {
             const int city = tour[p];
@@ -355,7 +380,7 @@ extern "C" __global__ void __launch_bounds__(32)
         }
         search(t);
         const Key key{key_low, key_high};
-        for (int i = 0; i < kicks; ++i) {
+        for (int i = 0; i < kicks && !t.halted; ++i) {
             t.logged = 0;
             double delta = kick(t, longest, random_words(key, i, STREAM_KICKS, ant));
             delta += search(t);

@@ -187,7 +187,10 @@ class ColonyEngine(Engine, Builder, Improver, Trails, Stateful, Accepts, Protoco
 class AheadEngine(ColonyEngine, Protocol):
     """A colony that builds beside its caller, on a device of its own."""
 
-    works_ahead: bool  # whether it can: construction must leave the trails alone, and they must fit twice
+    @property
+    def works_ahead(self) -> bool:
+        """Whether it can now: construction must leave the trails alone, and they must fit twice."""
+        ...
 
     def begin(self, key: int) -> None:
         """Start ``construct(key)``, which then only waits for its end.

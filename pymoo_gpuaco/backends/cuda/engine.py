@@ -35,6 +35,7 @@ ACS = "pseudo_random_proportional"
 MOST_ANTS_BY_DEFAULT = 4096
 # A warp improves a tour, and the warps of one multiprocessor hide each other's waiting.
 ANTS_A_MULTIPROCESSOR = 6
+LONG = 0.1  # s; a construction that takes so long is not begun before it is asked for, and may be ended early
 
 
 def default_ants(n: int, parameters: ColonyParameters, limits: DeviceLimits) -> int:
@@ -47,8 +48,8 @@ def default_ants(n: int, parameters: ColonyParameters, limits: DeviceLimits) -> 
 class CudaColony:
     """``AheadEngine`` and ``Stoppable`` on one CUDA device.
 
-    Only a generation that may be long ends early, between two of the launches that it is cut into, see ``slices``, or
-    between rounds of window search.
+    Only a generation that is long ends early: between two of the launches that it is cut into, see ``slices``, between
+    rounds of window search, or in the middle of its 2-opt and Or-opt, see ``Device.wait``.
 
     Parameters
     ----------
@@ -105,18 +106,25 @@ class CudaColony:
         if self._search is not None:
             parts.append(self._search)
         self.device.set_up(parts, advice)
+        self.device.ends_early = search is not None
         self._begun: int | None = None  # key of the construction that ``begin`` has started
         self._moment: float | None = None
         self._home = m  # ants whose tours the construction under way, or the last, has built
         self._rescued: tuple[NDArray[np.int32], float] | None = None
         # ants of ACS change the trails; and who waits between launches does so in ``construct``
-        self.works_ahead = False
+        self._holds_trails = False
+        self._seconds = 0.0  # that the last construction took
         cut = self._slices.several(m) or (search is not None and search.in_windows)
         if isinstance(self.trails, Trails) and parameters.selection != ACS and not cut:
             with self.device.working():
-                self.works_ahead = self.trails.make_room_to_hold()
+                self._holds_trails = self.trails.make_room_to_hold()
 
     # ---- AheadEngine
+
+    @property
+    def works_ahead(self) -> bool:
+        """Whether ``begin`` has use: a long construction hides little behind it, and one that is dropped goes on."""
+        return self._holds_trails and self._seconds < LONG
 
     def begin(self, key: int) -> None:
         """Start ``construct(key)``; results and all else stay the same."""
@@ -160,26 +168,30 @@ class CudaColony:
     def construct(self, key: int) -> NDArray[np.float64]:
         """Build and improve m tours; return their exact lengths (m,). ``key`` in [0, 2**64)."""
         self._rescued = None
-        before = self._tours.told
+        before, began = self._tours.told, time.monotonic()
         with self.device.working():
             try:
                 if self._begun != key:
                     self._start(key)
                 self._begun = None
                 told = self._tours.take_next()
-                if self._search is not None:
+                # what the search remembers must be a local optimum
+                if self._search is not None and not self.device.halted:
                     length = float(told.lengths[told.shortest])
                     self._search.remember(self.device.arrays["tours"], told.shortest, length)
             except KeyboardInterrupt:
                 self._begun = None
                 self._rescued = self._best_so_far(before)
                 raise
+        self._seconds = time.monotonic() - began
+        self.device.ends_early = self._search is not None and self._seconds >= LONG
         return told.lengths.copy()
 
     def _start(self, key: int) -> None:
         """Launch all of a construction; the tours of the last one stay."""
         m = self.n_ants
         self._home = 0
+        self.device.halted = False
         for number, first in enumerate(range(0, m, self._slices.ants)):
             if number > 0 and self._late():
                 break
@@ -207,7 +219,7 @@ class CudaColony:
 
     def stop_at(self, moment: float | None) -> None:
         """Let constructions that follow end soon after this ``time.monotonic()``."""
-        self._moment = moment
+        self._moment = self.device.halt_at = moment
 
     def rescued(self) -> tuple[NDArray[np.int32], float] | None:
         """Return the shortest tour of a construction that an interrupt ended, see ``Stoppable``."""

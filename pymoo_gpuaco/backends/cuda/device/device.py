@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import threading
+import time
 import weakref
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -18,6 +20,10 @@ from pymoo_gpuaco.backends.cuda.device.parts import Part, Source, by_file, toget
 from pymoo_gpuaco.backends.errors import BackendUnavailable, DeviceFailed
 
 _THREADS = 256
+# lets other threads go on; a sleep of no time takes as long as a short kernel
+_give_way = getattr(os, "sched_yield", functools.partial(time.sleep, 0))
+_WAITS_FOR_NOBODY = 1  # CU_STREAM_NON_BLOCKING
+_WHOLE = 0.1  # s; kernels that take no longer are not ended early, so that short generations are whole
 
 
 class _Working:
@@ -98,6 +104,11 @@ class Device:
         self.architecture = f"sm_{major}{minor}"
         self.arrays = Arrays(self.cuda)
         self._kernels = self.arrays.kernels
+        # Whether ``wait`` ends kernels that look at ``halt`` at ``halt_at``, a time.monotonic(), or on an interrupt
+        # from the keyboard. To look at the clock costs some 20 us, so it is for what takes long.
+        self.ends_early = False
+        self.halt_at: float | None = None
+        self.halted = False  # whether it has done so; who wants to know sets it back
         weakref.finalize(self, release, self._context, self.arrays, self._pid)
 
     def working(self) -> _Working:
@@ -124,6 +135,15 @@ class Device:
                 self.arrays.events.append(self.cuda.Event(self.cuda.event_flags.DISABLE_TIMING))
                 self._fault = self.arrays.share("fault", 4).view(np.int32)
                 self._fault[0] = 0
+                # Not 0 ends kernels that look at it. It lies on the device: to look at the host's memory takes so long
+                # that a search of 792 tours was three times as slow. It is written while a kernel is at work, so by
+                # a stream that waits for nobody, and from page-locked memory.
+                self.arrays.allocate("halt", 4)
+                self.arrays.zero("halt", 4)
+                self._one = self.arrays.share("one", 4).view(np.int32)
+                self._one[0] = 1
+                self._aside = self.cuda.Stream(_WAITS_FOR_NOBODY)
+                self.arrays.streams.append(self._aside)
                 for part in parts:
                     part.prepare()
             except BaseException as error:
@@ -196,13 +216,36 @@ class Device:
 
         Raises DeviceFailed if a kernel has given up waiting for others, which it tells in ``fault``.
         """
-        self.arrays.events[0].synchronize()
+        if self.ends_early:
+            self._wait_or_end()
+        else:
+            self.arrays.events[0].synchronize()
         if self._fault[0]:
             self._fault[0] = 0
             raise DeviceFailed(
                 "blocks of a kernel that wait for each other were not on the device at the same time: another process "
                 "uses it. Try again when it is free, or let ants walk on their own (variant='relaxed', 'selective')"
             )
+
+    def _wait_or_end(self) -> None:
+        marked, whole = self.arrays.events[0], time.monotonic() + _WHOLE
+        try:
+            while not marked.query():
+                _give_way()
+                if self.halt_at is not None and time.monotonic() >= max(self.halt_at, whole):
+                    self._end()
+        except KeyboardInterrupt:
+            self._end()
+            raise
+
+    def _end(self) -> None:
+        """Let kernels that look at ``halt`` end what they do, and wait for all."""
+        self.halted = True
+        try:
+            self.cuda.memcpy_htod_async(self.arrays["halt"], self._one, self._aside)
+            self.arrays.events[0].synchronize()
+        finally:
+            self.arrays.zero("halt", 4)
 
     def copy(self, target: str, source: str, size: int) -> None:
         """Copy the first ``size`` bytes of one device array to another; the host does not wait."""

@@ -52,6 +52,7 @@ class Arrays:
         self.modules: dict[str, Any] = {}
         self.kernels: dict[str, Any] = {}  # by name; each holds on to its module
         self.events: list[Any] = []
+        self.streams: list[Any] = []
 
     def allocate(self, name: str, size: int) -> Any:
         """Take ``size`` bytes. Raises ValueError for a name that is taken."""
@@ -117,6 +118,7 @@ class Arrays:
             with contextlib.suppress(self._cuda.Error):
                 self._held.popitem()[1].free()
         self.events.clear()
+        self.streams.clear()
         self.kernels.clear()
         self.modules.clear()
 

@@ -88,7 +88,7 @@ class Search:
             "IN_SHARED": int(self.plan.in_shared),
             "DIRECTED": int(self._directed),
         }
-        kernels = {"neighbour_distances": CITIES + "PiP", "improve_tours": CITIES + "PPPiiiiiIIqPP"}
+        kernels = {"neighbour_distances": CITIES + "PiP", "improve_tours": CITIES + "PPPiiiiiIIqPPP"}
         return [Source("search/local_search.cu", definitions, kernels)]
 
     def needed(self) -> dict[str, int]:
@@ -161,6 +161,7 @@ class Search:
     ) -> None:
         """Launch: tours (m, n) on the device become local optima, and get ``kicks``, which draw from ``key``.
 
+        Who waits may end it early, see ``Device.wait``.
         What goes on from there, if anything, asks ``late`` between its launches, which may wait for those before; True
         ends it there.
         """
@@ -190,6 +191,7 @@ class Search:
             *words(key),
             plan.tour_bytes,
             a.optional("searches"),
+            a.address("halt"),
             tours,
             shared=plan.tour_bytes if plan.in_shared else 0,
         )
