@@ -108,6 +108,17 @@ class Pagelocked:
         self._memory.free()
 
 
+class Handle:
+    """An event or a stream. PyCUDA gives it up in its context or, where that is not current, hangs in other threads."""
+
+    def __init__(self, driver: FakeDriver, **calls: Callable[[], Any]) -> None:
+        self._driver = driver
+        self.__dict__.update(calls)
+
+    def __del__(self) -> None:
+        self._driver.given_up_outside += self._driver.primary.depth == 0
+
+
 class PrimaryContext:
     """What ``retain_primary_context`` gives."""
 
@@ -167,6 +178,7 @@ class FakeDriver:
         self.fail: int | None = None  # the launch, counted from 0, that fails
         self.fails_for_good = False  # whether the context is of no use from then on
         self.broken = False
+        self.given_up_outside = 0  # events and streams, while the context was not current
         self.on_wait: Callable[[], None] = lambda: None  # called where the host waits for the device
         self.taken: dict[int, np.ndarray] = {}
         self.shared: dict[int, Pagelocked] = {}
@@ -222,12 +234,12 @@ class FakeDriver:
     def Event(self, flags: int) -> Any:
         assert flags == self.event_flags.DISABLE_TIMING
         self.take()
-        return SimpleNamespace(record=lambda: None, query=self._query, synchronize=self._wait)
+        return Handle(self, record=lambda: None, query=self._query, synchronize=self._wait)
 
     def Stream(self, flags: int) -> Any:
         assert flags == 1  # CU_STREAM_NON_BLOCKING
         self.take()
-        return SimpleNamespace()
+        return Handle(self)
 
     def memcpy_htod_async(self, target: Any, source: np.ndarray, stream: Any) -> None:
         assert any(start == source.ctypes.data for start in self.shared), (

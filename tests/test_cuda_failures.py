@@ -100,7 +100,7 @@ def use(engine: Any) -> None:
 
 def nothing_is_left(driver: FakeDriver) -> bool:
     gc.collect()
-    return not driver.taken and driver.primary.depth == 0
+    return not driver.taken and driver.primary.depth == 0 and driver.given_up_outside == 0
 
 
 # ---- memory

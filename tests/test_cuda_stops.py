@@ -279,12 +279,12 @@ def test_the_host_ends_a_search_early(n, kicks):
     engine = colony(problem, "cuda", n_ants=1, local_search=LocalSearch(kicks=kicks))
     tour = np.random.default_rng(4).permutation(n).astype(np.int32)[None]
     optimum, [length] = engine.improve(tour, 1)
-    engine.device.write("halt", np.ones(1, np.int32))
+    set_halt(engine.device, 1)
     ended, [longer] = engine.improve(tour, 1)
     assert np.array_equal(np.sort(ended[0]), np.arange(n))
     assert longer == problem.tour_length(ended[0])
     assert length < longer < problem.tour_length(tour[0])
-    engine.device.write("halt", np.zeros(1, np.int32))
+    set_halt(engine.device, 0)
     assert np.array_equal(engine.improve(tour, 1)[0], optimum)
 
 
@@ -304,8 +304,14 @@ def test_a_long_construction_is_not_begun_ahead(monkeypatch):
 def halt_of(device: Device) -> int:
     """What kernels see that look whether they are to end."""
     found = np.empty(1, np.int32)
-    device.read(found, "halt")
+    with device.working():
+        device.read(found, "halt")
     return int(found[0])
+
+
+def set_halt(device: Device, value: int) -> None:
+    with device.working():
+        device.write("halt", np.array([value], np.int32))
 
 
 class Marked:

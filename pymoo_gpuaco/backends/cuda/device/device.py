@@ -142,8 +142,7 @@ class Device:
                 self.arrays.zero("halt", 4)
                 self._one = self.arrays.share("one", 4).view(np.int32)
                 self._one[0] = 1
-                self._aside = self.cuda.Stream(_WAITS_FOR_NOBODY)
-                self.arrays.streams.append(self._aside)
+                self.arrays.streams.append(self.cuda.Stream(_WAITS_FOR_NOBODY))
                 for part in parts:
                     part.prepare()
             except BaseException as error:
@@ -242,7 +241,7 @@ class Device:
         """Let kernels that look at ``halt`` end what they do, and wait for all."""
         self.halted = True
         try:
-            self.cuda.memcpy_htod_async(self.arrays["halt"], self._one, self._aside)
+            self.cuda.memcpy_htod_async(self.arrays["halt"], self._one, self.arrays.streams[0])
             self.arrays.events[0].synchronize()
         finally:
             self.arrays.zero("halt", 4)
