@@ -56,6 +56,7 @@ bench: .venv/bench
 	$(BIN)/python benchmarks/cpu_scaling.py
 	$(BIN)/python benchmarks/cpu_first_run.py
 	$(BIN)/python benchmarks/cpu_quality.py
+	$(BIN)/python benchmarks/time_limits.py --backend cpu
 
 # On a machine with a GPU: make bench-gpu TSPLIB=folder. It measures everything and makes the tables of the docs anew.
 TSPLIB ?= tsplib
@@ -64,6 +65,7 @@ bench-gpu:
 	failed=; for script in benchmarks/gpu_*.py; do \
 		echo "== $$script"; $(PYTHON) $$script $(TSPLIB) || failed="$$failed $$script"; \
 	done; \
+	$(PYTHON) benchmarks/time_limits.py || failed="$$failed benchmarks/time_limits.py"; \
 	$(PYTHON) docs/generate_figures.py && $(PYTHON) docs/generate_tables.py && \
 	if [ -n "$$failed" ]; then echo "failed:$$failed"; exit 1; fi
 

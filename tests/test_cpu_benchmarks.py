@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import importlib
 import shutil
+import signal
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 
+import numpy as np
 import pytest
 
+import pymoo_gpuaco
 from pymoo_gpuaco import load_tsp
 
 BENCHMARKS = Path(__file__).resolve().parents[1] / "benchmarks"
@@ -55,6 +58,38 @@ def test_a_city_takes_less_than_a_kilobyte(script):
     memory = script("cpu_scaling").memory_of(200_000, 1.0)
     assert 100 < (memory["peak"] - memory["before"]) / 200_000 < 1000
     assert memory["generations"] >= 1
+
+
+def test_time_limits_are_those_of_what_is_written_beside_them(script):
+    for text, (algorithm, options, sizes) in script("time_limits").CASES.items():
+        assert repr(eval(text, vars(pymoo_gpuaco))) == repr(algorithm(**options))
+        assert list(sizes) == sorted(sizes)
+
+
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="no interval timers on this system")
+@pytest.mark.parametrize(("interrupt", "wrong"), [(None, 0.0), (0.5, 0.0), (None, 1.0)])
+def test_what_is_late_counts_from_the_limit_or_the_interrupt(script, monkeypatch, interrupt, wrong):
+    limits, problem = script("time_limits"), load_tsp("gr17")
+    tour = np.arange(17)
+
+    class Stub:
+        def setup(self, *_: object, **__: object) -> Stub:
+            return self
+
+        def run(self) -> None:
+            if interrupt is not None:
+                raise KeyboardInterrupt
+
+        def result(self) -> SimpleNamespace:
+            return SimpleNamespace(X=tour, F=[problem.tour_length(tour) + wrong])
+
+    clock = iter([10.0, 10.75])
+    monkeypatch.setattr(limits.time, "perf_counter", lambda: next(clock))
+    if wrong:
+        with pytest.raises(AssertionError):
+            limits.late(problem, Stub(), 0.25, interrupt)
+    else:
+        assert limits.late(problem, Stub(), 0.25, interrupt) == (0.5 if interrupt is None else 0.25)
 
 
 def test_time_to_a_gap_is_read_off_runs_of_several_lengths(script):

@@ -12,6 +12,10 @@ from pymoo.termination.max_time import TimeBasedTermination
 
 from pymoo_gpuaco import GPUAS, GPUMMAS, TSP, GPU2OptIHC, LocalSearch
 from pymoo_gpuaco.backends import Stoppable
+from pymoo_gpuaco.backends.cpu.windows.engine import CpuFocused
+from pymoo_gpuaco.colony.focused import FocusedParameters
+from pymoo_gpuaco.colony.parameters import ColonyParameters
+from pymoo_gpuaco.problems.instance import as_instance
 from pymoo_gpuaco.termination import ColonyTermination, seconds_left
 from tests.engine_cases import COLONIES, climbers, cloud, colony
 from tests.interrupts import is_interrupted, needs_timer, timed_interrupts
@@ -96,6 +100,46 @@ def test_an_interrupt_ends_a_long_generation_and_keeps_its_best_tour(algorithm, 
     # the object is as good as new
     again = minimize(cloud(30), GPUMMAS(n_ants=4, backend="cpu"), ("n_gen", 2), seed=1)
     assert cloud(30).tour_length(again.X) == again.F[0]
+
+
+@needs_timer
+@pytest.mark.parametrize("whole_up_to", [300, 8])
+def test_an_interrupt_ends_what_focused_ants_do_with_whole_tours_and_with_windows(whole_up_to):
+    problem = cloud(300)
+
+    def engine_of(trials: int) -> CpuFocused:
+        focused = FocusedParameters(whole_up_to=whole_up_to, window=64, trials=trials, n_tours=2)
+        return CpuFocused(as_instance(problem, 7), ColonyParameters(construction="focused"), focused)
+
+    def construct(engine: CpuFocused) -> None:
+        for key in range(40):  # in the first ones windows are only repaired
+            engine.construct(key)
+
+    construct(engine_of(64))  # compiles
+    engine = engine_of(10**11)  # weeks
+    for _ in range(2):
+        is_interrupted(0.3, lambda: construct(engine))
+        tour, length = engine.rescued()
+        assert problem.tour_length(tour) == length
+        assert all(np.array_equal(np.sort(row), np.arange(300)) for row in engine.export_state()["tours"])
+
+
+def test_an_interrupt_while_tours_are_evaluated_leaves_the_best_of_them(monkeypatch):
+    problem, algorithm = cloud(60), GPUMMAS(n_ants=4, n_elites=4, backend="cpu")
+
+    def strike_once(*_: object, **__: object) -> None:
+        monkeypatch.undo()
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(problem, "_evaluate", strike_once)
+    algorithm.setup(problem, termination=("n_gen", 3), seed=1)
+    with pytest.raises(KeyboardInterrupt):
+        algorithm.run()
+    first = minimize(cloud(60), GPUMMAS(n_ants=4, n_elites=4, backend="cpu"), ("n_gen", 1), seed=1)
+    assert np.array_equal(algorithm.result().X, first.X)
+    assert algorithm.result().F == first.F
+    algorithm.run()
+    assert algorithm.result().F <= first.F
 
 
 @needs_timer

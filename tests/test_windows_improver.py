@@ -11,6 +11,7 @@ from pymoo.optimize import minimize
 
 from pymoo_gpuaco import ALL_ALGORITHMS, GPUACS, GPUMMAS, LocalSearch
 from pymoo_gpuaco.backends import Improver, make_improver
+from pymoo_gpuaco.backends.cpu import improver as cpu_improver
 from pymoo_gpuaco.backends.cpu.graph import make_graph
 from pymoo_gpuaco.backends.cpu.improver import CpuImprover
 from pymoo_gpuaco.backends.cpu.windows.improve import TourImprover
@@ -161,6 +162,19 @@ class TestOnTheCpu:
             assert sorted(tour) == list(range(900))
             results.append(problem.tour_length(tour))
         assert results[2] == results[1] < results[0] < before
+
+    def test_threads_each_search_windows_of_a_tour_of_their_own(self, monkeypatch):
+        """None of them may wait for another one, all of which are at work."""
+        monkeypatch.setattr(
+            cpu_improver, "FocusedParameters", lambda: FocusedParameters(whole_up_to=8, window=64)
+        )
+        problem, start = cloud(300, 1), random_tours(300, 4)
+        found = []
+        for threads in ("1", "2"):
+            monkeypatch.setenv("PYMOO_GPUACO_THREADS", threads)
+            found.append(improver(problem, "cpu").improve(start, 4)[0])
+        assert np.array_equal(*found)
+        assert np.array_equal(np.sort(found[0]), np.tile(np.arange(300), (4, 1)))
 
     @pytest.mark.parametrize("whole_up_to", [8, 1000])
     def test_where_it_is_late_the_tour_stays(self, whole_up_to):

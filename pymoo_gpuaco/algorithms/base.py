@@ -335,11 +335,14 @@ class TourAlgorithm(Algorithm):
     def _rescue(self) -> None:
         engine = self._engine
         rescued = engine.rescued() if isinstance(engine, Stoppable) else None
-        if rescued is not None:
-            tour = Population.new("X", canonical(rescued[0][None], self.instance.symmetric))
-            self.evaluator.eval(self.problem, tour, algorithm=self)
-            both = tour if self.opt is None else Population.merge(self.opt, tour)
-            self.opt = filter_optimum(both, least_infeasible=True)
+        if rescued is None and self._handed_out is not None:  # it came while these were evaluated
+            rescued = self._handed_out.best()
+        if rescued is None:
+            return
+        tour = Population.new("X", canonical(rescued[0][None], self.instance.symmetric))
+        self.evaluator.eval(self.problem, tour, algorithm=self)
+        both = tour if self.opt is None else Population.merge(self.opt, tour)
+        self.opt = filter_optimum(both, least_infeasible=True)
 
     def _limit_time(self) -> None:
         """Tell the engine when the termination's time is over: a generation may be longer than what is left."""
@@ -371,6 +374,7 @@ class TourAlgorithm(Algorithm):
 
     def _infill(self) -> Population:
         self._limit_time()
+        self._handed_out = None
         tours, lengths, built = self._build(self._draw_key())
         rows = canonical(tours, self.instance.symmetric)
         self._handed_out = Tours(rows, lengths)

@@ -249,12 +249,13 @@ def improve(units, w, m, t1):  # type: ignore[no-untyped-def]
 def repair(units, w, m, can_undo):  # type: ignore[no-untyped-def]
     """Improve from the queued cities until none is left; return the gain.
 
-    With ``can_undo`` all reversals stay in the log. Where it is nearly full the queue is emptied instead.
+    With ``can_undo`` all reversals stay in the log. Where it is nearly full, or the window is to end, the queue is
+    emptied instead.
     """
     total = 0.0
     while w.state[QUEUED] > 0:
         c = _pop(w, m)
-        while w.state[LOGGED] < LOG - MOST_FLIPS:
+        while w.state[LOGGED] < LOG - MOST_FLIPS and w.stop[0] == 0:
             gain = improve(units, w, m, c)
             if gain <= 0.0:
                 break

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 from numpy.typing import NDArray
 
 from pymoo_gpuaco.backends.cpu.philox import STREAM_KICKS, new_stream
-from pymoo_gpuaco.backends.cpu.threads import spread, thread_count
+from pymoo_gpuaco.backends.cpu.stop import Stop
+from pymoo_gpuaco.backends.cpu.threads import thread_count
 from pymoo_gpuaco.backends.cpu.windows.cut import Cutter
 from pymoo_gpuaco.backends.cpu.windows.trials import (
     repair_all,
@@ -25,7 +28,12 @@ from pymoo_gpuaco.problems.instance import Instance
 
 
 class WindowSearch:
-    """Work space of one engine: windows of its threads, and what is asked about distances."""
+    """Work space of one engine: windows of its threads, and what is asked about distances.
+
+    An interrupt from the keyboard ends windows within a few trials. What was done with tours by then is of no use.
+    With ``threads=1`` it works in the thread that calls, which may be one of ``threads.spread``: such a thread must not
+    wait for another. There nothing ends a window.
+    """
 
     def __init__(
         self, instance: Instance, units: Units, parameters: FocusedParameters, threads: int | None = None
@@ -34,9 +42,11 @@ class WindowSearch:
         self.instance, self.units, self.parameters = instance, units, parameters
         self.whole = n <= parameters.whole_up_to
         self._threads = threads or thread_count()
+        self._in_caller = threads == 1
         size = n if self.whole else parameters.cities_a_window(n, self._threads)
         self._size = size
         self._windows: list[Window] = []
+        self._stop = Stop()
         self._numbers: list[NDArray[np.int32]] = []
         self._cutter = Cutter(units.candidates, size)
 
@@ -44,12 +54,21 @@ class WindowSearch:
         """Distances in whole units."""
         return np.floor(self.instance.distance(i, j) * self.units.scale + 0.5)
 
+    def _spread(self, work: Callable[[int, int, int], None], tasks: int) -> None:
+        """Call ``work(thread, first, last)``, each thread with a window of its own, see ``threads.spread``."""
+        threads = self._prepare(tasks)
+        if self._in_caller:
+            work(0, 0, tasks)
+        elif tasks:
+            self._stop.lower()
+            self._stop.spread(work, tasks, threads)
+
     def _prepare(self, tasks: int) -> int:
         """Have a window for each thread; return how many threads to use."""
         n, k = self.units.candidates.shape
         threads = min(self._threads, tasks)
         while len(self._windows) < threads:
-            self._windows.append(make_window(self._size, k))
+            self._windows.append(make_window(self._size, k, self._stop.flag))
             self._numbers.append(np.full(n, -1, np.int32))
         return threads
 
@@ -82,8 +101,7 @@ class WindowSearch:
                     try_out(self.units, w, n, trials, hot, cold, longest, stream)
                 unload(w, n, tours[t])
 
-        if len(tours):
-            spread(work, len(tours), self._prepare(len(tours)))
+        self._spread(work, len(tours))
 
     @property
     def stretches(self) -> int:
@@ -111,8 +129,7 @@ class WindowSearch:
                 repair_queued(self.units, w, high - low, dirty)
                 unload_stretch(w, high - low, tour, positions)
 
-        if bounds:
-            spread(work, len(bounds), self._prepare(len(bounds)))
+        self._spread(work, len(bounds))
         return len(bounds)
 
     def round(
@@ -152,7 +169,7 @@ class WindowSearch:
 
         if not cuts:
             return tour, 0
-        spread(work, len(cuts), self._prepare(len(cuts)))
+        self._spread(work, len(cuts))
         exchanges = self._exchanges(tour, cuts, orders)
         accepted, segments = select(n, exchanges)
         refused = np.repeat(~accepted, np.diff(exchanges.first))

@@ -93,6 +93,8 @@ def try_out(units, w, m, count, hot, cold, longest, stream):  # type: ignore[no-
     longest = min(longest, (m - 2) // 3)
     total, around = 0.0, 0
     for trial in range(count):
+        if w.stop[0]:
+            break
         if trial % STAY == 0:
             around = next_below(stream, m)
         w.state[LOGGED] = 0

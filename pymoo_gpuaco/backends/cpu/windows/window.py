@@ -54,10 +54,11 @@ class Window(NamedTuple):
     added: np.ndarray  # (2 DEPTH, 2) int32, edges put in by the move at hand
     found: np.ndarray  # (5,) int64, the move found: kind, t3, t4, t5, t6
     state: np.ndarray  # (3,) int64
+    stop: np.ndarray  # (1,) uint8, 1 ends what is done with the window
 
 
-def make_window(w: int, k: int) -> Window:
-    """Allocate a window of up to ``w`` cities with ``k`` candidates each."""
+def make_window(w: int, k: int, stop: np.ndarray | None = None) -> Window:
+    """Allocate a window of up to ``w`` cities with ``k`` candidates each; without ``stop`` nothing ends it."""
     return Window(
         np.zeros(w, np.int32),
         np.zeros((w, 4)),
@@ -73,6 +74,7 @@ def make_window(w: int, k: int) -> Window:
         np.zeros((2 * DEPTH, 2), np.int32),
         np.zeros(5, np.int64),
         np.zeros(3, np.int64),
+        np.zeros(1, np.uint8) if stop is None else stop,
     )
 
 
