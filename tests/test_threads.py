@@ -53,6 +53,22 @@ def test_the_clock_sets_the_stop_flag():
     assert stop[0] == 1
 
 
+def test_work_that_is_spread_may_spread_work_of_its_own():
+    parts = 60  # more than there have been: with all threads at work nobody would be left for theirs
+    seen = np.zeros((parts, 5), np.int64)
+
+    def outer(thread, first, last):
+        for row in seen[first:last]:
+
+            def inner(thread, first, last, row=row):
+                row[first:last] += 1
+
+            spread(inner, 5, 2, np.zeros(1, np.uint8))
+
+    spread(outer, parts, parts, np.zeros(1, np.uint8))
+    assert (seen == 1).all()
+
+
 def test_work_apart_returns_or_raises():
     done = []
     apart(lambda: done.append(1))

@@ -14,6 +14,7 @@ from __future__ import annotations
 import _thread  # threading's own start of a thread takes locks that an interrupt leaves locked
 import os
 import queue
+import threading
 import time
 from collections import deque
 from collections.abc import Callable
@@ -76,7 +77,15 @@ _calls: queue.SimpleQueue[_Call] = queue.SimpleQueue()
 _started = 0
 
 
+class _Here(threading.local):
+    serves = False  # whether this thread is one of the pool
+
+
+_here = _Here()
+
+
 def _serve(calls: queue.SimpleQueue[_Call]) -> None:
+    _here.serves = True
     while True:
         calls.get().take()
 
@@ -126,13 +135,14 @@ def spread(
 ) -> None:
     """Call ``work(thread, first, last)`` for equal ranges of 0 .. items-1, side by side; wait for all.
 
-    Results must not depend on the split; an error of any range is raised after all have ended.
+    Results must not depend on the split; an error of any range is raised after all have ended. Called from work that is
+    itself spread, it does all in the thread that calls: where all threads are at work, nobody is left to wait for.
 
     Long work reads ``stop`` (1,) uint8 and ends soon after it has become 1: on an interrupt from the keyboard, which is
     raised when all have ended, and when ``time.monotonic()`` passes ``until``, which is no error.
     """
     threads = max(1, min(threads, items))
-    if threads == 1 and stop is None:
+    if _here.serves or (threads == 1 and stop is None):
         work(0, 0, items)
         return
     call = _Call(work, [items * t // threads for t in range(threads + 1)])

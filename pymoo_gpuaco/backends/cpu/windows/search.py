@@ -31,8 +31,6 @@ class WindowSearch:
     """Work space of one engine: windows of its threads, and what is asked about distances.
 
     An interrupt from the keyboard ends windows within a few trials. What was done with tours by then is of no use.
-    With ``threads=1`` it works in the thread that calls, which may be one of ``threads.spread``: such a thread must not
-    wait for another. There nothing ends a window.
     """
 
     def __init__(
@@ -42,7 +40,6 @@ class WindowSearch:
         self.instance, self.units, self.parameters = instance, units, parameters
         self.whole = n <= parameters.whole_up_to
         self._threads = threads or thread_count()
-        self._in_caller = threads == 1
         size = n if self.whole else parameters.cities_a_window(n, self._threads)
         self._size = size
         self._windows: list[Window] = []
@@ -56,12 +53,9 @@ class WindowSearch:
 
     def _spread(self, work: Callable[[int, int, int], None], tasks: int) -> None:
         """Call ``work(thread, first, last)``, each thread with a window of its own, see ``threads.spread``."""
-        threads = self._prepare(tasks)
-        if self._in_caller:
-            work(0, 0, tasks)
-        elif tasks:
+        if tasks:
             self._stop.lower()
-            self._stop.spread(work, tasks, threads)
+            self._stop.spread(work, tasks, self._prepare(tasks))
 
     def _prepare(self, tasks: int) -> int:
         """Have a window for each thread; return how many threads to use."""
