@@ -21,31 +21,35 @@ from pymoo_gpuaco import GPUACS, GPUAS, GPUMMAS, TSP, GPU2OptIHC, load_tsp
 
 LIMIT, INTERRUPT = 1.5, 0.8  # s
 LONG = 60.0  # s, more than the interrupt needs
+_CASES: tuple[tuple[Callable[..., Any], dict[str, Any], tuple[int, ...]], ...] = (
+    (GPUMMAS, {}, (20_000, 100_000, 1_000_000)),
+    (GPUMMAS, {"construction": "full"}, (20_000, 100_000)),
+    (GPUMMAS, {"n_ants": 3000}, (100_000,)),
+    (GPUMMAS, {"construction": "full", "local_search": "windows"}, (100_000,)),
+    (GPUMMAS, {"local_search": False}, (100_000,)),
+    (GPUAS, {"candidate_list_size": 32}, (100_000,)),
+    (GPUACS, {}, (20_000, 100_000)),
+    (GPUACS, {"variant": "relaxed"}, (100_000,)),
+    (GPUACS, {"variant": "selective"}, (100_000,)),
+    (GPU2OptIHC, {}, (20_000, 100_000)),
+    (GPU2OptIHC, {"moves": "batch"}, (20_000,)),
+)
+
+
+def typed(algorithm: Callable[..., Any], options: dict[str, Any]) -> str:
+    """What is typed for it."""
+    arguments = ", ".join(f"{name}={value!r}" for name, value in options.items())
+    return f"{algorithm.__name__}({arguments})".replace("'", '"')
+
+
 #: what is typed but for the backend: the algorithm, its arguments, and instances by their cities
-CASES: dict[str, tuple[Callable[..., Any], dict[str, Any], tuple[int, ...]]] = {
-    "GPUMMAS()": (GPUMMAS, {}, (20_000, 100_000, 1_000_000)),
-    'GPUMMAS(construction="full")': (GPUMMAS, {"construction": "full"}, (20_000, 100_000)),
-    "GPUMMAS(n_ants=3000)": (GPUMMAS, {"n_ants": 3000}, (100_000,)),
-    'GPUMMAS(construction="full", local_search="windows")': (
-        GPUMMAS,
-        {"construction": "full", "local_search": "windows"},
-        (100_000,),
-    ),
-    "GPUMMAS(local_search=False)": (GPUMMAS, {"local_search": False}, (100_000,)),
-    "GPUAS(candidate_list_size=32)": (GPUAS, {"candidate_list_size": 32}, (100_000,)),
-    "GPUACS()": (GPUACS, {}, (20_000, 100_000)),
-    'GPUACS(variant="relaxed")': (GPUACS, {"variant": "relaxed"}, (100_000,)),
-    'GPUACS(variant="selective")': (GPUACS, {"variant": "selective"}, (100_000,)),
-    "GPU2OptIHC()": (GPU2OptIHC, {}, (20_000, 100_000)),
-    'GPU2OptIHC(moves="batch")': (GPU2OptIHC, {"moves": "batch"}, (20_000,)),
-}
+CASES = {typed(algorithm, options): (algorithm, options, sizes) for algorithm, options, sizes in _CASES}
 
 
 def late(problem: TSP, algorithm: Any, limit: float, interrupt: float | None) -> float:
     """Seconds from the end that a run is told, or from its interrupt, until it is back with its tour."""
-    algorithm = algorithm.setup(
-        problem, termination=("time", limit), seed=1
-    )  # compiles, and is no part of the run
+    # compiles, and is no part of the run
+    algorithm = algorithm.setup(problem, termination=("time", limit), seed=1)
     before = signal.signal(signal.SIGALRM, signal.default_int_handler)
     began = time.perf_counter()
     signal.setitimer(signal.ITIMER_REAL, interrupt or 0.0)
@@ -80,9 +84,10 @@ def main() -> None:
             ]
             rows.append([text, n, *row])
             print(rows[-1], flush=True)
+    where = "gpu" if arguments.backend == "cuda" else "cpu"
     path = write(
-        f"{'gpu' if arguments.backend == 'cuda' else 'cpu'}_time_limits",
-        f"How late a time limit and Ctrl-C end a run, {'on a GPU' if arguments.backend == 'cuda' else 'on a CPU'}",
+        f"{where}_time_limits",
+        f"How late a time limit and Ctrl-C end a run, on a {where.upper()}",
         (
             "algorithm",
             "cities",

@@ -182,7 +182,7 @@ class AntColony(TourAlgorithm):
         n_elites = int(get(self.n_elites) or 1)
         elites = lengths.argmin()[None] if n_elites == 1 else lengths.argsort(kind="stable")[:n_elites]
         tours = engine.tours(elites)
-        if next_key is not None and self.engine.works_ahead:
+        if next_key is not None and engine.works_ahead:
             self._look_ahead(tours, lengths[elites], next_key)
         return tours, lengths[elites], engine.n_built
 

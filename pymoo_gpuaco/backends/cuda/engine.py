@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from pymoo_gpuaco.backends.cuda.device import Device, DeviceLimits, Part
+from pymoo_gpuaco.backends.cuda.device import LONG, Device, DeviceLimits, Part
 from pymoo_gpuaco.backends.cuda.instance.cities import Cities
 from pymoo_gpuaco.backends.cuda.instance.lists import ListPlan, Neighbours
 from pymoo_gpuaco.backends.cuda.search.at_hand import ToursAtHand
@@ -35,7 +35,6 @@ ACS = "pseudo_random_proportional"
 MOST_ANTS_BY_DEFAULT = 4096
 # A warp improves a tour, and the warps of one multiprocessor hide each other's waiting.
 ANTS_A_MULTIPROCESSOR = 6
-LONG = 0.1  # s; a construction that takes so long is not begun before it is asked for, and may be ended early
 
 
 def default_ants(n: int, parameters: ColonyParameters, limits: DeviceLimits) -> int:
@@ -108,7 +107,6 @@ class CudaColony:
         self.device.set_up(parts, advice)
         self.device.ends_early = search is not None
         self._begun: int | None = None  # key of the construction that ``begin`` has started
-        self._moment: float | None = None
         self._home = m  # ants whose tours the construction under way, or the last, has built
         self._rescued: tuple[NDArray[np.int32], float] | None = None
         # ants of ACS change the trails; and who waits between launches does so in ``construct``
@@ -219,7 +217,7 @@ class CudaColony:
 
     def stop_at(self, moment: float | None) -> None:
         """Let constructions that follow end soon after this ``time.monotonic()``."""
-        self._moment = self.device.halt_at = moment
+        self.device.halt_at = moment
 
     def rescued(self) -> tuple[NDArray[np.int32], float] | None:
         """Return the shortest tour of a construction that an interrupt ended, see ``Stoppable``."""
@@ -229,7 +227,8 @@ class CudaColony:
         """Wait for what has been launched; whether time is over then."""
         self.device.mark()
         self.device.wait()
-        return self._moment is not None and time.monotonic() >= self._moment
+        moment = self.device.halt_at
+        return moment is not None and time.monotonic() >= moment
 
     def _best_so_far(self, before: Told | None) -> tuple[NDArray[np.int32], float]:
         """Shortest tour of the construction under way, and its length; ``before``: the last one as it was told."""

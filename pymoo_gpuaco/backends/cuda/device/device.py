@@ -23,7 +23,7 @@ _THREADS = 256
 # lets other threads go on; a sleep of no time takes as long as a short kernel
 _give_way = getattr(os, "sched_yield", functools.partial(time.sleep, 0))
 _WAITS_FOR_NOBODY = 1  # CU_STREAM_NON_BLOCKING
-_WHOLE = 0.1  # s; kernels that take no longer are not ended early, so that short generations are whole
+LONG = 0.1  # s; kernels that take no longer are not ended early, so that short generations are whole
 
 
 class _Working:
@@ -227,7 +227,7 @@ class Device:
             )
 
     def _wait_or_end(self) -> None:
-        marked, whole = self.arrays.events[0], time.monotonic() + _WHOLE
+        marked, whole = self.arrays.events[0], time.monotonic() + LONG
         try:
             while not marked.query():
                 _give_way()

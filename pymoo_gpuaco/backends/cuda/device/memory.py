@@ -29,7 +29,7 @@ def check(needed: Mapping[str, int], free: int, advice: str) -> None:
 
 
 class Shared:
-    """Page-locked memory of the host that kernels write into."""
+    """Page-locked memory of the host, which kernels write into and copies beside them read."""
 
     def __init__(self, cuda: Any, size: int) -> None:
         flags = cuda.host_alloc_flags.DEVICEMAP
