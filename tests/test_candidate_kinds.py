@@ -77,7 +77,7 @@ def seen_by_windows(engine, kind):
             return set()
         assert not engine._search.units.pi.any()
         return {frozenset(e) for e in edges_of(engine._search.units.candidates)}
-    return {frozenset(e) for e in edges_of(engine.windows._near)}
+    return {frozenset(e) for e in edges_of(engine.windows._lists.near)}
 
 
 @pytest.mark.parametrize("cls", COLONIES.values())

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 from pymoo_gpuaco.backends.cuda.climbers import CudaClimbers
-from pymoo_gpuaco.backends.cuda.device import DeviceLimits
 from pymoo_gpuaco.backends.cuda.engine import CudaColony, lacks
 from pymoo_gpuaco.backends.cuda.focused import CudaFocused, lacks_focused
 from pymoo_gpuaco.backends.cuda.windows.plan import hot_trials, shape
@@ -191,11 +190,10 @@ def test_every_launch_of_focused_ants_fits(name, driver):
     ],
 )
 def test_how_many_tours_and_windows(n, n_ants, expected):
-    limits = DeviceLimits(132, 64, 227 << 10)
-    tours, windows = shape(n, n_ants, limits)
+    tours, windows = shape(n, n_ants or 16 * 132)
     assert (tours, windows) == expected
     # a copy of the run that goes on elsewhere is told how many there are
-    assert shape(n, tours * windows, limits) == expected
+    assert shape(n, tours * windows) == expected
 
 
 @pytest.mark.parametrize(

@@ -163,7 +163,7 @@ def test_weights_by_hand(emulated):
     tau = np.random.default_rng(0).uniform(0.1, 2.0, (60, 5)).astype(np.float32)
     engine.import_state({**engine.export_state(), "tau": tau, "rest": np.full(1, 0.05, np.float32)})
     engine._ant = Ant(2.0, 3.0, 0.5)
-    near = engine.windows._near
+    near = engine.windows._lists.near
     weights = np.empty(near.shape, np.float32)
     with engine.device.working():
         engine._weigh()
@@ -229,8 +229,8 @@ def test_trials_stop_at_so_many_successes(emulated):
 def test_short_lists_are_repeated(emulated):
     problem = cloud(8, 3)  # seven others
     part = windows_of(problem, 1, 1)
-    assert part._near.shape == (8, 8)
-    assert all(set(row) == set(range(8)) - {city} for city, row in enumerate(part._near))
+    assert part._lists.near.shape == (8, 8)
+    assert all(set(row) == set(range(8)) - {city} for city, row in enumerate(part._lists.near))
     rows = nearest_neighbour_tours(problem, 1)
     (found,) = search(part, rows, 1, DESCENT)
     for one in each(found):

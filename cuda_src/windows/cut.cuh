@@ -190,8 +190,8 @@ __device__ __forceinline__ int city_of(const Window& w, int runs, const Tour& to
 }
 
 // Fill the window; the number of its cities, and of its runs in ``runs``. 0 cities if there are too many runs. All lanes.
-__device__ inline int cut(Window& w, const Cities& cities, const Tour& tour, const int* near, const Growth& growth,
-                          int& runs) {
+__device__ inline int cut(Window& w, const Cities& cities, const Tour& tour, const int* near, const float* penalties,
+                          const Growth& growth, int& runs) {
     const int lane = lane_id();
     // in the room of what is filled in later: the neighbours, the points, and at last the edges
     int* const kept = reinterpret_cast<int*>(w.near_low);
@@ -238,6 +238,9 @@ __device__ inline int cut(Window& w, const Cities& cities, const Tour& tour, con
                 w.city[i] = city[i];
             else
                 w.point[i] = point_of(cities, city[i]);
+#if PENALTIES
+            w.penalty[i] = penalties[city[i]];
+#endif
         }
     }
     __syncwarp();

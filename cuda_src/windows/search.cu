@@ -167,10 +167,11 @@ extern "C" __global__ void __launch_bounds__(32 * WARPS, RESIDENT / WARPS) searc
     CITIES_PARAMETERS, float scale,
     const int* near,  // (n, NEAR) candidates of moves
     const int* nearest,  // (n, NEAR) cities nearest to each
+    const float* penalties,  // (n,) units, whole; null without PENALTIES
     const float* trail_weights,  // (n, NEAR), or null: kicks are random
     const int* all_tours, const int* all_positions,  // (tours, n)
     int tours, int windows, unsigned key_low, unsigned key_high,
-    int trials, int most_looks, int guided, int all_queued, float slack, float heat, int successes,
+    int trials, int most_looks, int guided, int all_queued, float slack, float heat, float margin, int successes,
     Found* found,                            // (tours, windows)
     int2* removed, int2* added, int* owners,  // (tours, windows * MOST_EDGES) of which ``counts`` (tours,) get written
     int* counts,                             // 0
@@ -195,12 +196,12 @@ extern "C" __global__ void __launch_bounds__(32 * WARPS, RESIDENT / WARPS) searc
     // Of several shapes: what is stuck in windows of one comes loose in those of another. Candidates by quadrant lead out
     // of a cluster of cities at once, and the nearest never do.
     const Growth growth{random.w & 2u ? nearest : near, FEWEST_LINKS + static_cast<int>(below(random.z, NEAR - FEWEST_LINKS + 1))};
-    const int m = cut(w, cities, tour, near, growth, runs);
+    const int m = cut(w, cities, tour, near, penalties, growth, runs);
     if (m < 8) {
         if (lane == 0) found[number] = Found{0.0f, 0, 0};
         return;
     }
-    const View view{w, cities, scale, m};
+    const View view{w, cities, scale, m, margin};
     Queue queue;
     Kept last, best;
     int looks = 0;

@@ -60,7 +60,7 @@ __device__ inline Move best_move(const View& view, const Start& start, Move& ope
         if (t3 != NONE && start.sides >> backward & 1) {
             const float g1 = (start.open == 0.0f ? path.edge(-1) : start.open) - view.units_between(t2, t3);
             const int q3 = path.index(t3);
-            if (g1 > 0.0f && q3 >= 2 && q3 < m - 1) {
+            if (g1 > view.margin && q3 >= 2 && q3 < m - 1) {
                 const int t4 = path.at(after_t3 ? q3 + 1 : q3 - 1);
                 const float g2 = g1 + path.edge(after_t3 ? q3 : q3 - 1);
                 open = g2 > 0.0f;
@@ -84,7 +84,7 @@ __device__ inline Move best_move(const View& view, const Start& start, Move& ope
         const int t5 = w.near(one.t4, lane & 7);
         if (t5 == NONE) continue;
         const float g = one.gain - view.units_between(one.t4, t5);
-        if (g <= 0.0f) continue;
+        if (g <= view.margin) continue;
         const Path path{view, first, backward ? -1 : 1};
         const int t1 = path.at(-1), q3 = one.q3(), q5 = path.index(t5);
         if (one.after_t3()) {

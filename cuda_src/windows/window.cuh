@@ -10,6 +10,10 @@
 #include "device/philox.cuh"
 #include "device/warp.cuh"
 
+#ifndef PENALTIES
+#define PENALTIES 0  // 1: an edge counts with the node penalties of both its cities
+#endif
+
 constexpr int ROOM = 512;          // for cities of a window
 constexpr int WINDOW = ROOM - 1;   // most cities of a window: their numbers have nine bits
 constexpr int SLOTS = ROOM / 32;   // places a lane
@@ -49,6 +53,9 @@ struct __align__(16) Window {
     Local tied[32];                      // a bit a city: whether it is tied to the one numbered next
     int run_begins[MOST_RUNS];           // position in the tour, relative to the window's own origin
     Local run_first[MOST_RUNS];          // number of the first city of the run
+#if PENALTIES
+    float penalty[ROOM];                 // units, whole; of each city
+#endif
 
     __device__ __forceinline__ int near(int of, int rank) const {
         return near_low[of][rank] | (near_high[of] >> rank & 1) << 8;
@@ -60,11 +67,18 @@ struct View {
     Window& w;
     const Cities& cities;
     float scale;
-    int m;  // cities
+    int m;         // cities
+    float margin;  // units; a move is followed up while what is out is longer than what is in by more than this
 
+    // With penalties: every tour of the window is longer by the same, but the edges that good tours have stand out.
     __device__ __forceinline__ float units_between(int u, int v) const {
-        return BY_NUMBER ? units(cities, scale, w.city[u], Point(), w.city[v], Point())
-                         : units(cities, scale, u, w.point[u], v, w.point[v]);
+        const float d = BY_NUMBER ? units(cities, scale, w.city[u], Point(), w.city[v], Point())
+                                  : units(cities, scale, u, w.point[u], v, w.point[v]);
+#if PENALTIES
+        return d + (w.penalty[u] + w.penalty[v]);
+#else
+        return d;
+#endif
     }
     __device__ __forceinline__ bool tied(int u, int v) const {
         const int first = wrapped(u + 1) == v ? u : wrapped(v + 1) == u ? v : -1;

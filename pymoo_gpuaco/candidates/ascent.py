@@ -36,6 +36,9 @@ class Ascent(NamedTuple):
     """The best penalties found and what they prove."""
 
     pi: NDArray[np.float64]  # (n,) node penalties, in units of distance
+    shared: NDArray[
+        np.float64
+    ]  # (n,) the part of pi by which whole clusters were moved, all their cities alike
     bound: float | None  # no tour is shorter; None where it was not asked for or is too costly to prove
     iterations: int  # 1-trees made
     graph: SparseGraph  # what they were made on
@@ -80,8 +83,9 @@ def ascend(
         complete = None
     scale = _city_scales(instance, ids)
     tree = make_one_tree(graph)
-    pi, step = np.zeros(n), np.zeros(n)
-    best_pi, safe_pi = pi.copy(), pi.copy()
+    penalties, step = np.zeros((2, n)), np.zeros((2, n))  # pi, and the part of it that is shared
+    pi = penalties[0]
+    best_penalties, safe_penalties = penalties.copy(), penalties.copy()
     best, safe = -np.inf, -np.inf  # by the graph so far; by all edges
     checks_left = list(_CHECKS) if complete is not None else []
     began, made, checked, done = time.perf_counter(), 0, -_BETWEEN_CHECKS, 0.0
@@ -89,7 +93,7 @@ def ascend(
         weight = find_one_tree(graph, pi, tree) - 2.0 * float(pi.sum())
         made += 1
         if weight > best:
-            best, best_pi = weight, pi.copy()
+            best, best_penalties = weight, penalties.copy()
         spent = time.perf_counter() - began
         if made == 1 and seconds is not None:
             planned = min(MAX_ITERATIONS, max(2, int(seconds / spent)))
@@ -102,13 +106,13 @@ def ascend(
             graph, tree = complete.add_lighter_edges(graph, pi)
             weight = find_one_tree(graph, pi, tree) - 2.0 * float(pi.sum())
             if weight > safe:
-                safe, safe_pi = weight, pi.copy()
+                safe, safe_penalties = weight, penalties.copy()
             elif weight < safe - _RUNAWAY * abs(safe):
                 # it climbed where the graph lacked edges: back
-                pi[:], step[:] = safe_pi, 0.0
-            best = find_one_tree(graph, best_pi, tree) - 2.0 * float(best_pi.sum())
+                penalties[:], step[:] = safe_penalties, 0.0
+            best = find_one_tree(graph, best_penalties[0], tree) - 2.0 * float(best_penalties[0].sum())
             if safe > best:
-                best, best_pi = safe, safe_pi
+                best, best_penalties = safe, safe_penalties
             find_one_tree(graph, pi, tree)
         if made == 1:
             clusters = find_clusters(graph.u[tree.tree], graph.v[tree.tree], graph.length[tree.tree])
@@ -123,14 +127,14 @@ def ascend(
             _CLUSTER_STEP * left,
             new_share,
             step,
-            pi,
+            penalties,
         )
     if complete is None:
-        return Ascent(best_pi, None, made, graph)
-    proven = complete.lower_bound(graph, best_pi)
+        return Ascent(best_penalties[0], best_penalties[1], None, made, graph)
+    proven = complete.lower_bound(graph, best_penalties[0])
     if proven < safe:
-        best_pi, proven = safe_pi, complete.lower_bound(graph, safe_pi)
-    return Ascent(best_pi, proven, made, graph)
+        best_penalties, proven = safe_penalties, complete.lower_bound(graph, safe_penalties[0])
+    return Ascent(best_penalties[0], best_penalties[1], proven, made, graph)
 
 
 def _first_step(iterations: int) -> float:
@@ -155,9 +159,10 @@ def _take_step(
     cluster_size: float,
     new_share: float,
     step: NDArray[np.float64],
-    pi: NDArray[np.float64],
+    penalties: NDArray[np.float64],
 ) -> None:
-    """Move the penalties of cities and clusters along the subgradient, partly along the step before."""
-    new = size * scale * (degree - 2) + cluster_size * clusters.shift[: len(pi)]
-    pi += new_share * new + (1.0 - new_share) * step
+    """Move penalties (2, n), see `ascend`, along the subgradient, partly along the step before."""
+    shared = cluster_size * clusters.shift[: len(degree)]
+    new = np.array([size * scale * (degree - 2) + shared, shared])
+    penalties += new_share * new + (1.0 - new_share) * step
     step[:] = new

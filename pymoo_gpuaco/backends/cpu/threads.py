@@ -21,6 +21,7 @@ from collections.abc import Callable
 
 from numpy.typing import NDArray
 
+from pymoo_gpuaco.backends.meanwhile import Meanwhile
 from pymoo_gpuaco.colony import checks
 
 _LOOK_AGAIN = 0.05  # s; only where an interrupt has swallowed the news of an end
@@ -166,8 +167,6 @@ def apart(work: Callable[[], None]) -> None:
 
     For compilation: an interrupt inside LLVM or numba comes out as another error, or leaves their locks locked.
     """
-    call = _Call(lambda *_: work(), [0, 1])
-    _thread.start_new_thread(call.take, ())
-    call.wait(None, None)
-    if call.ended[0] is not None:
-        raise call.ended[0]
+    alone = Meanwhile(work)
+    alone.wait()
+    alone.result()

@@ -17,16 +17,21 @@ from pymoo_gpuaco.backends.cuda.tours.measure import Measure
 from pymoo_gpuaco.backends.cuda.tours.tours import Tours
 from pymoo_gpuaco.backends.cuda.trails.trails import Trails
 from pymoo_gpuaco.backends.cuda.windows.plan import (
+    counts_penalties,
     hot_trials,
+    margin,
     nearest_lists,
+    penalised_lists,
+    rounds_before_penalties,
     rounds_of_repair,
     shape,
     unit_scale,
     window_lists,
 )
-from pymoo_gpuaco.backends.cuda.windows.windows import ROUNDS_AT_ONCE, Ant, Trials, Windows
+from pymoo_gpuaco.backends.cuda.windows.windows import ROUNDS_AT_ONCE, Ant, Lists, Trials, Windows, resident
 from pymoo_gpuaco.backends.focused_state import pack, unpack
 from pymoo_gpuaco.backends.keys import key_of_part
+from pymoo_gpuaco.backends.meanwhile import Meanwhile
 from pymoo_gpuaco.backends.protocol import Kind
 from pymoo_gpuaco.backends.state import State, stored_integers
 from pymoo_gpuaco.candidates.start import greedy_tour
@@ -35,7 +40,8 @@ from pymoo_gpuaco.colony.cooling import Cooling
 from pymoo_gpuaco.colony.parameters import FEWEST_CITIES_TO_FOCUS, ColonyParameters
 from pymoo_gpuaco.colony.trails import TrailUpdate
 from pymoo_gpuaco.exchange import merge
-from pymoo_gpuaco.problems.instance import Instance
+from pymoo_gpuaco.problems import TSP
+from pymoo_gpuaco.problems.instance import Instance, as_instance
 
 ROUNDS = 32  # a generation
 FIRST_CYCLE = 128  # rounds of the first cycle of annealing
@@ -61,7 +67,8 @@ class CudaFocused:
     Parameters
     ----------
     instance : the problem, symmetric, with at least 8 cities; its candidates are what trails lie on.
-    parameters : validated; ``n_ants`` are the windows searched at a time, None gives 16 a multiprocessor.
+    parameters : validated; ``n_ants`` are the windows searched at a time, None gives 14 a multiprocessor, or
+        16 where they count no node penalties: above 100,000 cities, or where other ``candidates`` are asked for.
     device : index of the CUDA device.
 
     Raises
@@ -84,14 +91,21 @@ class CudaFocused:
         self.parameters = parameters
         self.device = Device(device)
         n = instance.n
-        m, w = shape(n, parameters.n_ants, self.device.limits)
+        self._penalised = counts_penalties(n, parameters.candidates)
+        m, w = shape(n, parameters.n_ants or resident(self._penalised) * self.device.limits.multiprocessors)
         self.n_ants = m * w
         cities = Cities(self.device, instance)
         measure = Measure(self.device, cities)
         self._tours = Tours(self.device, measure, m, n)
         self.trails = Trails(self.device, instance, False, _ADVICE)
-        near = window_lists(instance, parameters.candidates)
-        self.windows = Windows(self.device, cities, near, nearest_lists(instance), unit_scale(instance), m, w)
+        if self._penalised:
+            first = Lists(window_lists(instance, "quadrant"), np.zeros(n, np.float32))
+        else:
+            first = Lists(window_lists(instance, parameters.candidates))
+        self._first_lists = first
+        self.windows = Windows(
+            self.device, cities, first, nearest_lists(instance), unit_scale(instance), m, w
+        )
         neighbours = Neighbours(self.device, instance)
         parts: list[Part] = [cities, neighbours, measure, self._tours, self.trails, self.windows]
         self.device.set_up(parts, _ADVICE)
@@ -100,6 +114,10 @@ class CudaFocused:
         self._ant = Ant(float(parameters.alpha), float(parameters.beta), shortest)
         # rounds of repair to begin with
         self._descent = rounds_of_repair(n, w)
+        # rounds until candidates by alpha-nearness and penalties take the place of the first lists; -1 from then on
+        self._until_lists = rounds_before_penalties(n, parameters.candidates) if self._penalised else -1
+        self._lists: Meanwhile[Lists] | None = None
+        self._has_last_lists = not self._penalised
         self._cooling = Cooling(FIRST_CYCLE)
         self._expected = math.nan  # progress of the run
         self._step = 0.0
@@ -112,7 +130,7 @@ class CudaFocused:
         self.n_trials = 0  # see ``CountsTrials``
         self._moment: float | None = None
         self._interrupted = False
-        _warm_up()
+        _warm_up(self._penalised)
 
     # ---- FollowsProgress, Builder
 
@@ -142,7 +160,7 @@ class CudaFocused:
             self._take(self._first_tours(key))
         with self.device.working():
             self._weigh()
-            while self._rounds < ROUNDS and not self._late():
+            while self._rounds < ROUNDS and not self._late() and self._lists_are_there():
                 for _ in range(ROUNDS_AT_ONCE):
                     self._round(key_of_part(key, self._rounds + 1))
                 self.device.mark()
@@ -156,6 +174,8 @@ class CudaFocused:
         """Launch a round; at the end of a cycle the tours are merged."""
         self.windows.search(key, self._trials())
         self._rounds += 1
+        if self._until_lists > 0:
+            self._until_lists -= 1
         cooling = self._cooling
         if cooling.generations == 0 or not cooling.at_end:
             self._finished = False
@@ -163,6 +183,30 @@ class CudaFocused:
             self._finished = not math.isnan(cooling.begun)
             cooling.begin_next()
             self._merge()
+
+    def _lists_are_there(self) -> bool:
+        """See to it that the next rounds have the lists that they are to have; False if time is over before.
+
+        After how many rounds the last lists are taken does not depend on when the host has found them, so that runs of
+        one seed are alike.
+        """
+        if self._has_last_lists:
+            return True
+        if self._lists is None:
+            # which must not keep the engine, and with it the device's memory, alive
+            instance, candidates = self.instance, self.parameters.candidates
+            self._lists = Meanwhile(lambda: penalised_lists(instance, candidates))
+        if self._until_lists > 0:
+            return True
+        if not self._lists.wait(self._moment):
+            return False
+        self.windows.use(self._lists.result())
+        self._weigh()
+        self._has_last_lists = True
+        if self._until_lists == 0:
+            # by these lists the tours are no local optima
+            self._descent, self._until_lists = rounds_of_repair(self.instance.n, self.windows.windows), -1
+        return True
 
     # ---- Stoppable
 
@@ -201,6 +245,7 @@ class CudaFocused:
             looks=LOOKS_A_TRIAL * trials,
             heat=max(0.0, self._first_heat() * heat * edge),
             slack=SLACK * edge,
+            margin=margin(self.instance.n) * edge,
             guided=GUIDED,
         )
 
@@ -326,19 +371,33 @@ class CudaFocused:
             self._cooling,
             self._expected,
         )
-        return {**common, "counts": np.array([self._descent, self._finished], np.int64)}
+        return {
+            **common,
+            "counts": np.array([self._descent, self._finished], np.int64),
+            "until_lists": np.array([self._until_lists], np.int64),
+        }
 
     def import_state(self, state: State) -> None:
         """Continue from an exported state of a focused colony on the same instance, of whichever engine."""
         told = unpack(state, self.kind, self.instance.neighbours)
         # for another engine's state: every city is looked at anew
-        descent, finished = rounds_of_repair(self.instance.n, self.windows.windows), 0
+        descent, finished, until_lists = (
+            rounds_of_repair(self.instance.n, self.windows.windows),
+            0,
+            self._until_lists,
+        )
         if told.own:
             descent, finished = (int(c) for c in stored_integers(state, "counts", (2,), 0, 2**62, np.int64))
+            until_lists = int(stored_integers(state, "until_lists", (1,), -1, 2**62, np.int64)[0])
         with self.device.working():
             self.trails.write({"tau": told.tau, "rest": told.rest, "tau0": np.zeros(1)})
         self._best, self._best_length = None, math.inf
         self._descent, self._finished, self._expected = descent, bool(finished), told.expected
+        self._until_lists = until_lists
+        if self._penalised and self._has_last_lists:
+            with self.device.working():
+                self.windows.use(self._first_lists)
+            self._has_last_lists = False
         told.restore(self._cooling)
         if told.best is not None:
             # the engine's own length is what the device summed up, which rounding may tell from the host's sum
@@ -364,8 +423,11 @@ def lacks_focused(instance: Instance) -> str | None:
 
 
 @functools.cache
-def _warm_up() -> None:
+def _warm_up(penalised: bool) -> None:
     """Compile what the host does of a run and set-up has not called, on a few cities."""
+    if penalised:
+        places = np.random.default_rng(0).random((40, 2))
+        penalised_lists(as_instance(TSP(places, metric="EXACT"), 8), "auto")
     tour = np.arange(8, dtype=np.int32)
     other = np.array([0, 2, 1, 3, 4, 6, 5, 7], np.int32)
     merge(tour, other, lambda i, j: np.abs(i - j).astype(np.float64))

@@ -15,7 +15,7 @@ from pymoo_gpuaco.backends.cuda.windows.plan import (
     unit_scale,
     window_lists,
 )
-from pymoo_gpuaco.backends.cuda.windows.windows import ROUNDS_AT_ONCE, Trials, Windows
+from pymoo_gpuaco.backends.cuda.windows.windows import ROUNDS_AT_ONCE, Lists, Trials, Windows, resident
 from pymoo_gpuaco.backends.keys import key_of_part
 from pymoo_gpuaco.colony.parameters import FEWEST_CITIES_TO_FOCUS, LocalSearch
 
@@ -41,11 +41,11 @@ class SearchByWindows(Search):
     ) -> None:
         super().__init__(device, cities, how, advice, m)
         instance = cities.instance
-        tours, windows = shape(instance.n, None, device.limits)
+        tours, windows = shape(instance.n, resident(penalties=False) * device.limits.multiprocessors)
         tours = min(tours, _TOURS_AT_ONCE)
-        near = window_lists(instance, candidates)
+        lists = Lists(window_lists(instance, candidates))
         self._windows = Windows(
-            device, cities, near, nearest_lists(instance), unit_scale(instance), tours, windows
+            device, cities, lists, nearest_lists(instance), unit_scale(instance), tours, windows
         )
         kicks = how.trials_in_windows(instance.n)
         self._rounds = [_REPAIR] * rounds_of_repair(instance.n, windows)

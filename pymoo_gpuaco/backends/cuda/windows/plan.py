@@ -7,8 +7,9 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from pymoo_gpuaco.backends.cuda.device import DeviceLimits
-from pymoo_gpuaco.backends.cuda.windows.windows import NEAR, RESIDENT
+from pymoo_gpuaco.backends.cuda.windows.windows import NEAR, Lists
+from pymoo_gpuaco.candidates.alpha import alpha_lists
+from pymoo_gpuaco.candidates.ascent import ascend
 from pymoo_gpuaco.candidates.lists import Kind, lists
 from pymoo_gpuaco.candidates.quadrant import has_quadrants, quadrant_lists
 from pymoo_gpuaco.problems.instance import Instance, check_alpha
@@ -21,13 +22,22 @@ CITIES_A_WINDOW, FEWEST_CITIES_A_WINDOW, ONE_TOUR_FROM = 140, 60, 50_000
 LEAST_HOT_TRIALS, MOST_HOT_TRIALS, CITIES_A_TRIAL = 8, 32, 16
 MOST_TOURS, MOST_TOURS_OF_MANY, MANY = 128, 32, 3000
 
+# Where one tour gets all kicks, moves are not followed up for less than this share of a mean edge: each kick then takes
+# less time, and more of them are worth more than better repair.
+MARGIN = 0.1
+# Node penalties come from a minimum 1-tree for every million of cities and round, but no more than these.
+MOST_TREES, MOST_FOR_PENALTIES = 50, 100_000
+CITIES_A_ROUND = (
+    300  # of the rounds that are searched while the host finds the penalties: it takes about as long
+)
+MOST_PENALTY = float(1 << 18)  # units: sums of six edges stay exact, see units.cuh
+
 _UNITS_A_NEAREST = 1024.0  # where distances are no whole numbers
 _MOST_UNITS = float(1 << 21)  # FARTHEST of units.cuh
 
 
-def shape(n: int, n_ants: int | None, limits: DeviceLimits) -> tuple[int, int]:
-    """Tours, and windows of each, so that all windows together are what the device holds or the user asks for."""
-    together = n_ants or RESIDENT * limits.multiprocessors
+def shape(n: int, together: int) -> tuple[int, int]:
+    """Tours, and windows of each, so that so many windows are searched together, if they find room."""
     cities = CITIES_A_WINDOW if n < ONE_TOUR_FROM else FEWEST_CITIES_A_WINDOW
     windows = min(together, max(1, n // cities))
     tours = max(1, min(together // windows, MOST_TOURS if n < MANY else MOST_TOURS_OF_MANY))
@@ -56,6 +66,35 @@ def window_lists(instance: Instance, candidates: str) -> NDArray[np.int32]:
     if kind == "alpha":
         check_alpha(instance.symmetric, instance.n)
     return _repeated(lists(instance, kind, NEAR).ids)
+
+
+def counts_penalties(n: int, candidates: str) -> bool:
+    """Whether windows of n cities count node penalties."""
+    return candidates == "alpha" or (candidates == "auto" and n <= MOST_FOR_PENALTIES)
+
+
+def rounds_before_penalties(n: int, candidates: str) -> int:
+    """Rounds that are searched before they are there; with "alpha" none."""
+    return n // CITIES_A_ROUND if candidates == "auto" else 0
+
+
+def penalised_lists(instance: Instance, candidates: str) -> Lists:
+    """Candidates by alpha-nearness and the penalties they come with; both take the host a while.
+
+    What clusters share of the penalties is left out. It says how often a tour enters them, which a window does not
+    decide, and as searches walk out of a cluster or into it, it would end all of them at once, or none.
+    """
+    base = lists(instance, "quadrant", 2 * NEAR)
+    few = min(MOST_TREES, 1_000_000 // instance.n) if candidates == "auto" else None
+    ascent = ascend(instance, base.ids, iterations=few, bound=False)
+    near = alpha_lists(ascent, min(NEAR, base.ids.shape[1])).by_distance()[0]
+    penalties = np.rint((ascent.pi - ascent.shared) * unit_scale(instance))
+    return Lists(_repeated(near), np.clip(penalties, -MOST_PENALTY, MOST_PENALTY).astype(np.float32))
+
+
+def margin(n: int) -> float:
+    """What a move must have gained to be followed up, in mean edges, see ``Trials``."""
+    return MARGIN if n >= ONE_TOUR_FROM else 0.0
 
 
 def nearest_lists(instance: Instance) -> NDArray[np.int32]:

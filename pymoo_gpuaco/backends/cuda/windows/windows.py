@@ -16,10 +16,15 @@ from pymoo_gpuaco.backends.keys import key_of_part
 NEAR = 8  # neighbours a city that windows look at (NEAR of near.cuh)
 MOST_EDGES = 511  # of an exchange, as many as cities of a window (MOST_EDGES of search.cu)
 ROUNDS_AT_ONCE = 4  # between looks at the clock
-RESIDENT = 16  # windows that a multiprocessor holds: as many as its shared memory
 _WARPS = 2  # windows a block: more would need more shared memory than every block has
 _WINDOW_BYTES = {2: 13888, 3: 17984}  # sizeof(Window), by the axes of a city
+_PENALTY_BYTES = 2048  # and what node penalties add to it
 _COMMIT_THREADS = 1024  # a block a tour, and large instances have one tour
+
+
+def resident(penalties: bool) -> int:
+    """Windows that a multiprocessor holds, with node penalties or without: as many as its shared memory."""
+    return 14 if penalties else 16
 
 
 @dataclass(frozen=True)
@@ -31,6 +36,7 @@ class Trials:
     all_queued: bool = False  # repair every city before the first trial: the tour is no local optimum yet
     slack: float = 0.0  # how much longer than its best a window may get in between
     heat: float = 0.0  # temperature; 0: only what is not longer leaves a window
+    margin: float = 0.0  # moves are followed up while what is out is longer than what is in by more than this
     successes: int = 1 << 30  # a window ends after so many improvements
     guided: int = 0  # windows of a hundred whose ants follow the trails; kicks of the others are random
 
@@ -43,13 +49,20 @@ class Ant(NamedTuple):
     shortest: float
 
 
+class Lists(NamedTuple):
+    """What windows look at beside the tour."""
+
+    near: NDArray[np.int32]  # (n, NEAR) candidates, the nearest first
+    penalties: NDArray[np.float32] | None = None  # (n,) of nodes, whole units; None: all 0
+
+
 _IMPROVEMENT = [Trials(trials=2, all_queued=True)] * 8 + [Trials(trials=10)] * 16
 
 
 class Windows:
     """``window_tours`` (tours, n) on the device, and what finds and commits exchanges on them.
 
-    near : (n, NEAR) int32 candidates, the nearest first.
+    lists : candidates, and penalties if there are to be any; ``use`` puts others in their place.
     nearest : (n, NEAR) int32 nearest cities; windows grow over these or over the candidates.
     scale : whole units a unit of distance.
     """
@@ -58,7 +71,7 @@ class Windows:
         self,
         device: Device,
         cities: Cities,
-        near: NDArray[np.int32],
+        lists: Lists,
         nearest: NDArray[np.int32],
         scale: float,
         tours: int,
@@ -66,7 +79,7 @@ class Windows:
     ) -> None:
         self._device = device
         self._cities = cities
-        self._near = near
+        self._lists = lists
         self._nearest = nearest
         self.scale = float(scale)
         self.tours = tours
@@ -78,19 +91,21 @@ class Windows:
     def sources(self) -> list[Source]:
         """Return the search and the commit."""
         cities = self._cities.definitions()
-        search = {"search_windows": CITIES + "fPPPPPiiIIiiiiffiPPPPPP"}
+        search = {"search_windows": CITIES + "fPPPPPPiiIIiiiifffiPPPPPP"}
         weigh = {"weigh_windows": CITIES + "PPiPffffP"}
         commit = {
             "commit_exchanges": "iiiPPPPPPPPPPPPPPPPPPP",
             "lay_out": "iiiPPPPP",
             "find_positions": "iiPP",
         }
+        layout = {
+            "WARPS": _WARPS,
+            "RESIDENT": resident(self._penalised),
+            "SCALED": int(self.scale != 1.0),
+            "PENALTIES": int(self._penalised),
+        }
         return [
-            Source(
-                "windows/search.cu",
-                {**cities, "WARPS": _WARPS, "RESIDENT": RESIDENT, "SCALED": int(self.scale != 1.0)},
-                search,
-            ),
+            Source("windows/search.cu", {**cities, **layout}, search),
             Source("windows/weights.cu", cities, weigh),
             Source("windows/commit.cu", {"THREADS": _COMMIT_THREADS}, commit),
         ]
@@ -100,9 +115,10 @@ class Windows:
         n, tours, windows = self._cities.n, self.tours, self.tours * self.windows
         words = -(-n // 32)
         return {
-            "window_near": self._near.nbytes,
+            "window_near": self._lists.near.nbytes,
             "window_nearest": self._nearest.nbytes,
-            "window_weights": self._near.nbytes,
+            **({"window_penalties": 4 * n} if self._penalised else {}),
+            "window_weights": self._lists.near.nbytes,
             "window_tours": 4 * n * tours,
             "window_next": 4 * n * tours,
             "window_positions": 4 * n * tours,
@@ -130,11 +146,22 @@ class Windows:
 
     def prepare(self) -> None:
         """Upload the lists."""
-        self._device.write("window_near", self._near)
         self._device.write("window_nearest", self._nearest)
+        self.use(self._lists)
         needed = self.needed()
         for name in ("window_statistics", "window_claims", "window_bits", "window_positions"):
             self._device.arrays.zero(name, needed[name])
+
+    @property
+    def _penalised(self) -> bool:
+        return self._lists.penalties is not None
+
+    def use(self, lists: Lists) -> None:
+        """Search the next rounds by these lists, with penalties if the first had any; weights are to be made anew."""
+        self._lists = lists
+        self._device.write("window_near", lists.near)
+        if lists.penalties is not None:
+            self._device.write("window_penalties", lists.penalties)
 
     # ---- tours
 
@@ -204,7 +231,7 @@ class Windows:
         a = self._device.arrays
         self._device.call(
             "weigh_windows",
-            self._near.size,
+            self._lists.near.size,
             *self._cities.arguments(),
             a["window_near"],
             neighbours,
@@ -221,7 +248,9 @@ class Windows:
         """Launch one round: search all windows and commit what they found."""
         device, a = self._device, self._device.arrays
         a.zero("window_edges", 4 * self.tours)
-        size = _WARPS * _WINDOW_BYTES[self._cities.definitions()["DIMENSIONS"]]  # type: ignore[index]
+        size = _WINDOW_BYTES[self._cities.definitions()["DIMENSIONS"]]  # type: ignore[index]
+        if self._penalised:
+            size += _PENALTY_BYTES
         device.launch(
             "search_windows",
             -(-self.tours * self.windows // _WARPS),
@@ -230,6 +259,7 @@ class Windows:
             np.float32(self.scale),
             a["window_near"],
             a["window_nearest"],
+            a.optional("window_penalties"),
             a["window_weights"] if how.guided else np.intp(0),
             a["window_tours"],
             a["window_positions"],
@@ -242,6 +272,7 @@ class Windows:
             int(how.all_queued),
             np.float32(how.slack),
             np.float32(how.heat),
+            np.float32(how.margin),
             how.successes,
             a["window_found"],
             a["window_removed"],
@@ -249,7 +280,7 @@ class Windows:
             a["window_owners"],
             a["window_edges"],
             a["window_statistics"],
-            shared=size,
+            shared=_WARPS * size,
         )
         self.commit()
 
