@@ -115,7 +115,10 @@ class CudaFocused:
         # rounds of repair to begin with
         self._descent = rounds_of_repair(n, w)
         # rounds until candidates by alpha-nearness and penalties take the place of the first lists; -1 from then on
-        self._until_lists = rounds_before_penalties(n, parameters.candidates) if self._penalised else -1
+        self._rounds_without_lists = (
+            rounds_before_penalties(n, parameters.candidates) if self._penalised else -1
+        )
+        self._until_lists = self._rounds_without_lists
         self._lists: Meanwhile[Lists] | None = None
         self._has_last_lists = not self._penalised
         self._cooling = Cooling(FIRST_CYCLE)
@@ -381,11 +384,8 @@ class CudaFocused:
         """Continue from an exported state of a focused colony on the same instance, of whichever engine."""
         told = unpack(state, self.kind, self.instance.neighbours)
         # for another engine's state: every city is looked at anew
-        descent, finished, until_lists = (
-            rounds_of_repair(self.instance.n, self.windows.windows),
-            0,
-            self._until_lists,
-        )
+        descent, finished = rounds_of_repair(self.instance.n, self.windows.windows), 0
+        until_lists = self._rounds_without_lists
         if told.own:
             descent, finished = (int(c) for c in stored_integers(state, "counts", (2,), 0, 2**62, np.int64))
             until_lists = int(stored_integers(state, "until_lists", (1,), -1, 2**62, np.int64)[0])
