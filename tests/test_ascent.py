@@ -332,3 +332,19 @@ def test_clustered_cities_are_bound_as_closely_as_others():
     few, many = (ascend(instance, ids, iterations=m).bound for m in (100, 1000))
     assert few <= problem.tour_length(greedy_tour(instance))
     assert few >= 0.98 * many
+
+
+def test_the_shared_part_of_the_penalties_is_alike_for_all_their_cities():
+    """Three lattices of steps of 10, far apart: no part of a lattice is a cluster of its own."""
+    lattice = 10 * np.indices((5, 5)).reshape(2, -1).T
+    places = np.concatenate([lattice, lattice + [3000, 0], lattice + [1500, 900]])
+    instance = as_instance(TSP(places), 10)
+    ascent = ascend(instance, lists(instance, "quadrant", 16).ids, iterations=40)
+    shared = ascent.shared.reshape(3, 25)
+    assert np.ptp(shared, axis=1).tolist() == [0.0, 0.0, 0.0]
+    assert np.abs(shared).max() > 100  # a city's own is some steps of the lattice
+    own = (ascent.pi - ascent.shared).reshape(3, 25)
+    assert (np.ptp(own, axis=1) > 0).all()
+    assert np.abs(own).max() < 100
+    alone = as_instance(TSP(lattice), 10)
+    assert not ascend(alone, alone.neighbours, iterations=40).shared.any()

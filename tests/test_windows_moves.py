@@ -15,13 +15,16 @@ from tests import emulator
 
 NONE, NEAR = 511, 8
 SOURCE = """#include "windows/lin_kernighan.cuh"
-__device__ inline void load(const View& view, const unsigned short* near, const int* tied) {
+__device__ inline void load(const View& view, const unsigned short* near, const int* tied, const float* penalties) {
     Window& w = view.w;
     const int m = view.m;
     w.tied[lane_id()] = 0;
     for (int i = SLOTS * lane_id(); i < min(m, SLOTS * (lane_id() + 1)); ++i) {
         w.point[i] = point_of(view.cities, i);
         w.order[i] = w.place[i] = i;
+#if PENALTIES
+        w.penalty[i] = penalties[i];
+#endif
         w.tied[lane_id()] |= tied[i] << i % SLOTS;
         w.near_high[i] = 0;
         for (int s = 0; s < NEAR; ++s) {
@@ -33,12 +36,12 @@ __device__ inline void load(const View& view, const unsigned short* near, const 
     view.measure();
 }
 extern "C" __global__ void look(CITIES_PARAMETERS, int m, const unsigned short* near, const int* tied,
-                                float* gains, int* orders) {
+                                const float* penalties, float margin, float* gains, int* orders) {
     extern __shared__ uint4 shared[];
     Window& w = *reinterpret_cast<Window*>(shared);
     const Cities cities = CITIES;
-    const View view{w, cities, 1.0f, m};
-    load(view, near, tied);
+    const View view{w, cities, 1.0f, m, margin};
+    load(view, near, tied, penalties);
     const int t2 = blockIdx.x;
     Move open;
     const Move move = best_move(view, Start{t2, 3, 0.0f}, open);
@@ -48,12 +51,12 @@ extern "C" __global__ void look(CITIES_PARAMETERS, int m, const unsigned short* 
     if (lane_id() == 0) gains[t2] = move.gain;
 }
 extern "C" __global__ void go_on(CITIES_PARAMETERS, int m, const unsigned short* near, const int* tied,
-                                 float* gains, int* orders, int* queued, float* measured) {
+                                 const float* penalties, float* gains, int* orders, int* queued, float* measured) {
     extern __shared__ uint4 shared[];
     Window& w = *reinterpret_cast<Window*>(shared);
     const Cities cities = CITIES;
-    const View view{w, cities, 1.0f, m};
-    load(view, near, tied);
+    const View view{w, cities, 1.0f, m, 0.0f};
+    load(view, near, tied, penalties);
     Queue queue;
     int looks = 0;
     const int city = blockIdx.x;
@@ -80,13 +83,15 @@ def build(tmp_path_factory: pytest.TempPathFactory):
     return lambda **definitions: emulator.build("look.cu", definitions, folder, SOURCE)
 
 
-def looks(library, places, near, tied):
+def looks(library, places, near, tied, penalties=None, margin=0.0):
     """Gain of the best move at every city, and the order (m, m) that the move leaves."""
     m = len(places)
     points = np.ascontiguousarray(places, np.float32)
+    penalties = np.zeros(m, np.float32) if penalties is None else penalties.astype(np.float32)
     gains, orders = np.zeros(m, np.float32), np.zeros((m, m), np.int32)
-    pointers = (array.ctypes.data for array in (near, tied, gains, orders))
-    packed = struct.pack("@PPPPiiPPPP", 0, 0, points.ctypes.data, 0, m, m, *pointers)
+    given = (array.ctypes.data for array in (near, tied, penalties))
+    made = (array.ctypes.data for array in (gains, orders))
+    packed = struct.pack("@PPPPiiPPPfPP", 0, 0, points.ctypes.data, 0, m, m, *given, margin, *made)
     assert library.run_look(m, 32, packed) == 0
     return gains, orders
 
@@ -115,8 +120,11 @@ def edge(a, b):
     return (a, b) if a < b else (b, a)
 
 
-def best_by_trying(t2: int, D, near, ties) -> float:
-    """Gain of the best 2-opt or sequential 3-opt move of the tour 0, 1, .., m-1 with a gain after each step."""
+def best_by_trying(t2: int, D, near, ties, margin=0.0) -> float:
+    """Gain of the best 2-opt or sequential 3-opt move of the tour 0, 1, .., m-1 with a gain after each step.
+
+    Those before the last are above ``margin``.
+    """
     m = len(D)
     tour = Counter(edge(i, (i + 1) % m) for i in range(m))
 
@@ -136,14 +144,14 @@ def best_by_trying(t2: int, D, near, ties) -> float:
     best = 0.0
     for t1 in beside(t2):
         for t3 in near[t2]:
-            if t3 in (NONE, (t2 - 1) % m, (t2 + 1) % m) or D[t1, t2] <= D[t2, t3]:
+            if t3 in (NONE, (t2 - 1) % m, (t2 + 1) % m) or D[t1, t2] - D[t2, t3] <= margin:
                 continue
             for t4 in beside(t3):
                 two = D[t1, t2] - D[t2, t3] + D[t3, t4]
                 out, into = [(t1, t2), (t3, t4)], [(t2, t3)]
                 best = max(best, gain_if_tour(two - D[t4, t1], out, [*into, (t4, t1)]))
                 for t5 in near[t4]:
-                    if t5 == NONE or two <= D[t4, t5]:
+                    if t5 == NONE or two - D[t4, t5] <= margin:
                         continue
                     for t6 in beside(t5):
                         three = two - D[t4, t5] + D[t5, t6] - D[t6, t1]
@@ -204,14 +212,34 @@ def test_the_best_move_is_found_and_made(m, build):
     assert moves > min(m, 33)
 
 
+@pytest.mark.parametrize("margin", [0.0, 9.0, 30.0])
+def test_penalties_and_a_margin_change_which_moves_are_found_but_not_what_they_gain(margin, build):
+    library = build(METRIC=1, DIMENSIONS=2, TABLE=0, PENALTIES=1)
+    rng = np.random.default_rng(5)
+    m, moves, others = 24, 0, 0
+    for _ in range(4):
+        places, D, near, tied, ties = small_window(rng, m)
+        penalties = rng.integers(0, 25, m)
+        gains, orders = looks(library, places, near, tied, penalties, margin)
+        counted = D + penalties + penalties[:, None]
+        old = D[np.arange(m), np.roll(np.arange(m), -1)].sum()
+        for t2 in range(m):
+            assert gains[t2] == best_by_trying(t2, counted, near.tolist(), ties, margin), t2
+            assert old - D[orders[t2], np.roll(orders[t2], -1)].sum() == gains[t2]
+            moves += gains[t2] > 0
+            others += gains[t2] != best_by_trying(t2, D, near.tolist(), ties)
+    assert moves > m
+    assert others > 0
+
+
 def steps(library, places, near, tied):
     """At every city: the gain of the steps from it, and the window that they leave: order, queue, lengths (m, m)."""
     m = len(places)
     points = np.ascontiguousarray(places, np.float32)
     gains, orders, queued = np.zeros(m, np.float32), np.zeros((m, m), np.int32), np.zeros((m, m), np.int32)
-    measured = np.zeros((m, m), np.float32)
-    pointers = (array.ctypes.data for array in (near, tied, gains, orders, queued, measured))
-    packed = struct.pack("@PPPPiiPPPPPP", 0, 0, points.ctypes.data, 0, m, m, *pointers)
+    measured, penalties = np.zeros((m, m), np.float32), np.zeros(m, np.float32)
+    pointers = (array.ctypes.data for array in (near, tied, penalties, gains, orders, queued, measured))
+    packed = struct.pack("@PPPPiiPPPPPPP", 0, 0, points.ctypes.data, 0, m, m, *pointers)
     assert library.run_go_on(m, 32, packed) == 0
     return gains, orders, queued, measured
 
@@ -249,9 +277,10 @@ def test_steps_go_on_where_no_move_closes_and_leave_the_window_as_it_was_where_t
     assert deep > 0
 
 
+@pytest.mark.parametrize("penalties", [0, 1])
 @pytest.mark.parametrize("axes", [2, 3])
-def test_a_window_takes_the_shared_memory_that_is_asked_for(axes, build):
-    library = build(METRIC=1, DIMENSIONS=axes, TABLE=0)
+def test_a_window_takes_the_shared_memory_that_is_asked_for(axes, penalties, build):
+    library = build(METRIC=1, DIMENSIONS=axes, TABLE=0, PENALTIES=penalties)
     size = np.zeros(1, np.int32)
     assert library.run_size_of_window(1, 32, struct.pack("@P", size.ctypes.data)) == 0
-    assert module._WINDOW_BYTES[axes] == size[0]
+    assert module._WINDOW_BYTES[axes] + penalties * module._PENALTY_BYTES == size[0]

@@ -27,9 +27,8 @@ MOST_TOURS, MOST_TOURS_OF_MANY, MANY = 128, 32, 3000
 MARGIN = 0.1
 # Node penalties come from a minimum 1-tree for every million of cities and round, but no more than these.
 MOST_TREES, MOST_FOR_PENALTIES = 50, 100_000
-CITIES_A_ROUND = (
-    300  # of the rounds that are searched while the host finds the penalties: it takes about as long
-)
+# Rounds are searched meanwhile, one for so many cities: the host needs about as long.
+CITIES_A_ROUND = 300
 MOST_PENALTY = float(1 << 18)  # units: sums of six edges stay exact, see units.cuh
 
 _UNITS_A_NEAREST = 1024.0  # where distances are no whole numbers

@@ -1,0 +1,188 @@
+"""Node penalties in window search: what they are, when windows begin to count them, and what that leaves alone.
+
+The kernels run on the host.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+
+import numpy as np
+import pytest
+
+from pymoo_gpuaco.backends.cuda import focused
+from pymoo_gpuaco.backends.cuda.windows import plan
+from pymoo_gpuaco.backends.cuda.windows.plan import penalised_lists
+from pymoo_gpuaco.backends.cuda.windows.windows import NEAR, Trials
+from pymoo_gpuaco.backends.meanwhile import Meanwhile
+from pymoo_gpuaco.candidates import lists
+from pymoo_gpuaco.candidates.ascent import ascend
+from pymoo_gpuaco.colony.parameters import ColonyParameters
+from pymoo_gpuaco.problems import TSP
+from pymoo_gpuaco.problems.instance import as_instance
+from tests.engine_cases import cloud
+from tests.test_exchange import edges_of
+from tests.test_windows_search import applied, nearest_neighbour_tours
+from tests.windows_cases import each, emulated, engine_of, folder, search
+
+__all__ = ["emulated", "folder"]  # fixtures
+
+N, ROUNDS = 200, 4  # rounds of a generation; a look at the lists comes before every four
+
+
+@pytest.fixture
+def later(emulated, monkeypatch):
+    """Engines whose lists are due after five rounds."""
+    monkeypatch.setattr(focused, "ROUNDS", ROUNDS)
+    monkeypatch.setattr(plan, "CITIES_A_ROUND", 40)
+
+    def make(candidates: str = "auto") -> focused.CudaFocused:
+        parameters = ColonyParameters(n_ants=2, construction="focused", candidates=candidates)
+        return focused.CudaFocused(as_instance(cloud(N, 3), 8), parameters)
+
+    return make
+
+
+@pytest.mark.parametrize("metric", ["EUC_2D", "EXACT"])
+def test_penalties_are_whole_units_of_what_single_cities_are_moved_by(metric):
+    instance = as_instance(cloud(120, 2, metric), 8)
+    found = penalised_lists(instance, "alpha")
+    ascent = ascend(instance, lists(instance, "quadrant", 2 * NEAR).ids, bound=False)
+    expected = (ascent.pi - ascent.shared) * plan.unit_scale(instance)
+    assert np.abs(found.penalties - expected).max() <= 0.5
+    assert np.array_equal(found.penalties, np.rint(found.penalties))
+    assert found.penalties.any()
+    assert np.array_equal(found.near, lists(instance, "alpha", NEAR).ids)
+
+
+def test_cities_far_out_have_the_largest_penalty_that_is_exact(monkeypatch):
+    monkeypatch.setattr(plan, "MOST_PENALTY", 3.0)
+    penalties = penalised_lists(as_instance(cloud(120, 2), 8), "alpha").penalties
+    assert np.abs(penalties).max() == 3.0
+
+
+def test_few_cities_and_matrices_have_penalties_too():
+    for problem in (cloud(8), TSP(matrix=cloud(30).D), TSP(np.zeros((20, 2)))):
+        found = penalised_lists(as_instance(problem, 7), "auto")
+        assert found.near.shape == (problem.n_cities, NEAR)
+        assert np.isfinite(found.penalties).all()
+
+
+@pytest.mark.parametrize("problem", [cloud(300, 4), cloud(270, 5, "EXACT")], ids=["whole", "fractions"])
+def test_what_windows_hand_out_is_as_much_shorter_as_without_penalties(problem, emulated):
+    engine = engine_of(problem, 2, 4)
+    penalties = np.random.default_rng(1).integers(-20, 20, problem.n_cities).astype(np.float32)
+    rows, found = nearest_neighbour_tours(problem, 2), []
+    for given in (np.zeros_like(penalties), penalties):
+        with engine.device.working():
+            engine.windows.use(engine.windows._lists._replace(penalties=given))
+        how = Trials(trials=8, all_queued=True, slack=100.0)
+        found.append(search(engine.windows, rows, 7, how))
+        for tour, exchanges in zip(rows, found[-1], strict=True):
+            for one in each(exchanges):
+                new = applied(tour, one.removed, one.added)
+                gain = problem.tour_length(tour) - problem.tour_length(new)
+                assert edges_of(new) != edges_of(tour)
+                assert gain >= 0.0
+                assert one.rank == pytest.approx(gain, rel=1e-6, abs=1e-6)
+    assert not np.array_equal(found[0][0].first, found[1][0].first)
+
+
+def test_windows_count_penalties_after_as_many_rounds_as_were_planned(later, monkeypatch):
+    engine = later()
+    used, rounds = [], []
+    use, round_ = engine.windows.use, engine._round
+    monkeypatch.setattr(engine.windows, "use", lambda lists: (used.append(len(rounds)), use(lists)))
+    monkeypatch.setattr(engine, "_round", lambda key: (rounds.append(engine._descent), round_(key)))
+    for key in range(3):
+        engine.construct(key)
+    assert used == [8]  # the fifth round is one of the second four
+    assert rounds[8] > 0  # every city is looked at anew
+    expected = penalised_lists(engine.instance, "auto")
+    held = np.empty(N, np.float32)
+    engine.device.read(held, "window_penalties")
+    assert np.array_equal(held, expected.penalties)
+    assert np.array_equal(engine.windows._lists.near, expected.near)
+
+
+@pytest.mark.parametrize(("candidates", "counts"), [("alpha", True), ("quadrant", False), ("nearest", False)])
+def test_candidates_that_are_asked_for_are_there_from_the_beginning(candidates, counts, later):
+    engine = later(candidates)
+    engine.construct(1)
+    assert ("window_penalties" in engine.device.arrays) == counts
+    assert np.array_equal(engine.windows._lists.near, lists(engine.instance, candidates, NEAR).ids)
+
+
+def test_many_cities_are_searched_without_penalties(monkeypatch):
+    monkeypatch.setattr(plan, "MOST_FOR_PENALTIES", 30)
+    assert plan.counts_penalties(30, "auto")
+    assert not plan.counts_penalties(31, "auto")
+    assert plan.counts_penalties(31, "alpha")
+
+
+@pytest.mark.parametrize("generations", [0, 2])
+def test_a_state_goes_on_with_the_lists_that_it_had(generations, later):
+    """Whatever lists the engine has that takes it."""
+    one, fresh, used = later(), later(), later()
+    for key in range(3):
+        used.construct(100 + key)
+    for key in range(generations):
+        one.construct(key)
+    state = one.export_state()
+    for engine in (fresh, used):
+        engine.import_state(state)
+    for key in range(10, 12):
+        lengths = one.construct(key)
+        for engine in (fresh, used):
+            assert np.array_equal(engine.construct(key), lengths)
+    for engine in (fresh, used):
+        after = engine.export_state()
+        assert all(np.array_equal(value, after[name]) for name, value in one.export_state().items())
+
+
+def test_a_time_limit_ends_the_wait_for_penalties(later, monkeypatch):
+    there = threading.Event()
+
+    def slowly(instance, candidates):
+        assert there.wait(60.0)
+        return penalised_lists(instance, candidates)
+
+    monkeypatch.setattr(focused, "penalised_lists", slowly)
+    engine = later()
+    engine.construct(0)
+    before = engine.construct(1)
+    engine.stop_at(time.monotonic() + 0.05)
+    assert np.array_equal(engine.construct(2), before)  # no round was searched
+    assert engine.n_built == 1
+    assert engine._until_lists == 0
+    there.set()
+    engine.stop_at(None)
+    engine.construct(3)
+    assert engine._until_lists == -1
+
+
+def test_an_interrupt_during_the_wait_keeps_the_best_tour(later, monkeypatch):
+    engine = later("alpha")
+
+    def strike(*_):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Meanwhile, "wait", strike)
+        with pytest.raises(KeyboardInterrupt):
+            engine.construct(0)
+    tour, length = engine.rescued()
+    assert cloud(N, 3).tour_length(tour) == length
+    engine.construct(1)
+    assert engine.rescued() is None
+
+
+def test_an_error_of_the_host_is_raised_in_the_run(later, monkeypatch):
+    def fail(*_):
+        raise MemoryError("no room for a spanning tree")
+
+    monkeypatch.setattr(focused, "penalised_lists", fail)
+    engine = later("alpha")
+    with pytest.raises(MemoryError, match="no room for a spanning tree"):
+        engine.construct(0)
