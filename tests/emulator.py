@@ -53,7 +53,7 @@ def _on_host(text: str) -> str:
         elif instruction.startswith("st."):
             pieces[number] = f"*({one}) = {two};"
         elif instruction.startswith("red.release"):
-            pieces[number] = f"*({one}) += 1;"
+            pieces[number] = f"*({one}) += {two};"
         else:
             raise AssertionError(f"no translation of {code}")
     return "".join(pieces)

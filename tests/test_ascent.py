@@ -337,7 +337,7 @@ def test_clustered_cities_are_bound_as_closely_as_others():
 def test_the_shared_part_of_the_penalties_is_alike_for_all_their_cities():
     """Three lattices of steps of 10, far apart: no part of a lattice is a cluster of its own."""
     lattice = 10 * np.indices((5, 5)).reshape(2, -1).T
-    places = np.concatenate([lattice, lattice + [3000, 0], lattice + [1500, 900]])
+    places = np.concatenate([lattice + np.array(corner) for corner in ((0, 0), (3000, 0), (1500, 900))])
     instance = as_instance(TSP(places), 10)
     ascent = ascend(instance, lists(instance, "quadrant", 16).ids, iterations=40)
     shared = ascent.shared.reshape(3, 25)

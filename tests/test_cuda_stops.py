@@ -19,6 +19,7 @@ from pymoo_gpuaco.backends.cuda.device import device as device_module
 from pymoo_gpuaco.backends.cuda.engine import CudaColony, default_ants
 from pymoo_gpuaco.backends.cuda.search import by_windows
 from pymoo_gpuaco.backends.cuda.slices import Slices, slices
+from pymoo_gpuaco.backends.cuda.walks import acs
 from pymoo_gpuaco.backends.keys import key_of_part
 from pymoo_gpuaco.colony.parameters import ColonyParameters
 from pymoo_gpuaco.colony.trails import TrailUpdate
@@ -270,6 +271,65 @@ def test_counts_of_a_walk_that_did_not_end_are_dropped(device, monkeypatch):
     for key in (2, 3):
         assert np.array_equal(engine.construct(key), other.construct(key))
     assert np.array_equal(engine.export_state()["tau"], other.export_state()["tau"])
+
+
+@pytest.fixture
+def ended(device, monkeypatch):
+    """End the next walk of a colony whose ants walk together at its first meeting."""
+    monkeypatch.setattr(acs, "_WAITED_FOR", 1)
+
+    def arrange(engine: CudaColony, way_out: Exception | None = None) -> None:
+        own, wait = engine.device, engine.device.wait
+
+        def end(early: bool = False) -> None:
+            wait(early)
+            assert early
+            arrived = np.empty(1, np.uint32)
+            own.read(arrived, "arrivals")
+            assert arrived.tolist() == [
+                (1 << 31) + 1
+            ]  # the only block, once, and the word of the first meeting
+            own.halted = True
+            own.write("halt", np.zeros(1, np.int32))
+            monkeypatch.setattr(own, "wait", wait)
+            if way_out is not None:
+                raise way_out
+
+        set_halt(own, 1)
+        monkeypatch.setattr(own, "wait", end)
+
+    return arrange
+
+
+def test_ants_that_walk_together_are_ended_between_two_steps(ended):
+    engine, other = engine_of("acs sync"), engine_of("acs sync")
+    for one in (engine, other):
+        one.update_trails(TrailUpdate(0.5, ((np.arange(N), 9.0),), on_tours_only=True))
+        one.construct(1)
+    ended(engine)
+    before = engine.export_state()["tau"]
+    lengths = engine.construct(2)
+    greedy, length = engine.greedy_tour()
+    assert engine.n_built == 1
+    assert lengths.tolist() == [length] * M
+    assert np.array_equal(engine.tours(np.arange(M)), np.tile(greedy, (M, 1)))
+    assert np.array_equal(engine.export_state()["tau"], before)
+    for key in (3, 4):  # as if it had not been begun
+        assert np.array_equal(engine.construct(key), other.construct(key))
+        assert engine.n_built == M
+    assert np.array_equal(engine.export_state()["tau"], other.export_state()["tau"])
+
+
+def test_an_interrupt_ends_ants_that_walk_together(ended):
+    engine, other = engine_of("acs sync"), engine_of("acs sync")
+    ended(engine, KeyboardInterrupt())
+    with pytest.raises(KeyboardInterrupt):
+        engine.construct(1)
+    tour, length = engine.rescued()
+    greedy, expected = engine.greedy_tour()
+    assert np.array_equal(tour, greedy)
+    assert length == expected
+    assert np.array_equal(engine.construct(2), other.construct(2))
 
 
 @pytest.mark.usefixtures("device")

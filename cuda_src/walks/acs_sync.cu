@@ -8,7 +8,7 @@
 //
 // All blocks must be on the device at once: the launch has no more of them than there are multiprocessors, and where
 // another process holds some of those, the ants give up after ten seconds. With more ants than warps a warp moves
-// several of them in turn.
+// several of them in turn. Of 100,000 cities a walk takes seconds, so the host can end it between two steps.
 
 #define TABU 2  // a bitmask, which the warps of a block can search together
 
@@ -26,28 +26,38 @@ __device__ __forceinline__ unsigned long long nanoseconds() {
     return now;
 }
 
+// Of *arrivals the lower bits count blocks: at most 2^30, so with 132 blocks and a meeting a step 8 million cities.
+constexpr unsigned BLOCKS = (1u << 30) - 1u;
+
 // All threads of the grid wait until all have called it `turn` times, turn = 1, 2, ... *arrivals is 0 at the start.
-// False where the others do not come, as their blocks are not on the device, which another process uses: then *fault is
-// set for the host, and nobody waits any more.
-__device__ __forceinline__ bool meet(unsigned* arrivals, unsigned turn, volatile int* fault) {
-    bool alone = false;
+// False for all of them if the first block has come with `halted`. It says so by one of two upper bits of *arrivals in
+// turn: a block that is late for one meeting must not take the next one's word for it.
+// False also where the others do not come, as their blocks are not on the device, which another process uses: then
+// *fault is set for the host, and nobody waits any more.
+__device__ __forceinline__ bool meet(unsigned* arrivals, unsigned turn, volatile int* fault, int halted) {
+    bool over = false;
     __syncthreads();
     if (threadIdx.x == 0) {
         unsigned now, looks = 0;
         unsigned long long start = 0;
-        asm volatile("red.release.gpu.global.add.u32 [%0], 1;" ::"l"(arrivals) : "memory");
+        const unsigned word = 1u << (30u + (turn & 1u));
+        const unsigned one = halted != 0 ? word + 1u : 1u;
+        asm volatile("red.release.gpu.global.add.u32 [%0], %1;" ::"l"(arrivals), "r"(one) : "memory");
         while (true) {
             asm volatile("ld.acquire.gpu.global.u32 %0, [%1];" : "=r"(now) : "l"(arrivals) : "memory");
-            if (now >= gridDim.x * turn) break;
+            if ((now & BLOCKS) >= gridDim.x * turn) {
+                over = (now & word) != 0u;
+                break;
+            }
             if ((++looks & 1023u) != 0u) continue;
             if (start == 0) start = nanoseconds();
             if (nanoseconds() - start < LONGEST_WAIT && *fault == 0) continue;
             *fault = 1;
-            alone = true;
+            over = true;
             break;
         }
     }
-    return !__syncthreads_or(alone);
+    return !__syncthreads_or(over);
 }
 
 // One ant between two steps; its tabu, a bitmask, follows in memory.
@@ -78,12 +88,13 @@ extern __shared__ uint4 shared_memory[];
 
 // Build m tours; parameters as in acs_relaxed. rows (n, STRIDE) are the trails before the first step, counts (n,
 // STRIDE) the updates since, zero at first; keep_log2 = log2(1 - xi). ant_bytes: of a Walker and its tabu, in shared
-// memory or, for all m ants, at ant_memory; arrivals zero; fault: see `meet`. With dense trails, cities in the tours carry the marks of
+// memory or, for all m ants, at ant_memory; arrivals zero; fault: see `meet`; halt (1,): not 0 ends
+// all between two steps, and leaves tours without their last cities. With dense trails, cities in the tours carry the marks of
 // acs_counts.cuh.
 extern "C" __global__ void __launch_bounds__(32 * MOST_WARPS, 1)
     acs_sync(const float* __restrict__ rows, const float* __restrict__ eta, const Node* __restrict__ candidates,
              const float* tau, const float* bound, const Node* near_cities, const Node* raised, CITIES_PARAMETERS,
-             ACS_PARAMETERS, float keep_log2, Count* counts, unsigned* arrivals, int* fault) {
+             ACS_PARAMETERS, float keep_log2, Count* counts, unsigned* arrivals, int* fault, const int* halt) {
     const Cities cities = CITIES;
     const Surroundings around{tau, bound, near_cities, raised};
     const Exponents exponents{alpha, beta, shortest};
@@ -114,6 +125,8 @@ extern "C" __global__ void __launch_bounds__(32 * MOST_WARPS, 1)
     int wait = period;
     for (int step = 1; step <= n; ++step) {
         const bool due = --wait == 0;
+        // asked for before the step and needed after it, so that nobody waits for the answer
+        const int halted = due && blockIdx.x == 0 && threadIdx.x == 0 ? load_relaxed_system(halt) : 0;
         // The ant goes on to `next`, in the given slot of its row or in none.
         const auto go = [&](int ant, Walker* walker, int city, int next, int slot) {
             long long ahead = NONE, behind = NONE;
@@ -223,6 +236,6 @@ extern "C" __global__ void __launch_bounds__(32 * MOST_WARPS, 1)
         if (!due) continue;
         wait = period;
         ++update;
-        if (!meet(arrivals, update, fault)) return;
+        if (!meet(arrivals, update, fault, halted)) return;
     }
 }

@@ -194,7 +194,9 @@ class CudaColony:
             if number > 0 and self._late():
                 break
             self._send(key, number, first, min(self._slices.ants, m - first))
-        if self._home < m:
+        if self._home == 0:
+            self._tours.greedy_next()
+        elif self._home < m:
             self._tours.repeat_next(self._tours.measure_some(self._home).shortest, self._home)
         self._tours.measure_next()
 
@@ -204,6 +206,8 @@ class CudaColony:
         launches = self._slices.kicks
         number *= len(launches)
         self.walk.build(key_of_part(key, number), tours, ants)
+        if self.device.halted:  # ants that walk together: none has come home
+            return
         if self._search is None:
             self._home = first + ants
             return

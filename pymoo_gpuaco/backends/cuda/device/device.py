@@ -210,12 +210,12 @@ class Device:
         """Let ``wait`` wait for what has been launched so far."""
         self.arrays.events[0].record()
 
-    def wait(self) -> None:
-        """Wait for what had been launched when ``mark`` was called last.
+    def wait(self, early: bool = False) -> None:
+        """Wait for what had been launched when ``mark`` was called last; ``early``: as where ``ends_early`` is set.
 
         Raises DeviceFailed if a kernel has given up waiting for others, which it tells in ``fault``.
         """
-        if self.ends_early:
+        if early or self.ends_early:
             self._wait_or_end()
         else:
             self.arrays.events[0].synchronize()

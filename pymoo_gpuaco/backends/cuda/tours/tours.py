@@ -63,6 +63,11 @@ class Tours:
         """Let the ants from ``first`` on have the tour of another in the next construction."""
         self._device.repeat("next_tours", 4 * self._n, ant, first, self._m)
 
+    def greedy_next(self) -> None:
+        """Let all ants have the nearest-neighbour tour from city 0 in the next construction."""
+        self._measure.build_greedy(0, self._device.arrays["next_tours"])
+        self.repeat_next(0, 1)
+
     def take_next(self) -> Told:
         """Wait for the next construction and let it be the last."""
         told = self._measure.wait(self._m)

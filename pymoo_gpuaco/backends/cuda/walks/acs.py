@@ -29,6 +29,8 @@ _LEAST_ETA = 1e-25
 # few blocks meet more quickly.
 _WALKER_BYTES = 48
 _MOST_WARPS = 32
+# Ants that walk together over so many cities are waited for: of fewer, a walk takes milliseconds, and the wait is felt.
+_WAITED_FOR = 2000
 _FEWEST_ANTS_A_BLOCK = 8
 SHARED_KEPT = 1024  # shared memory that kernels declare themselves
 
@@ -264,7 +266,7 @@ class SyncWalk(_AcsWalk):
             "TABU_IN_SHARED": int(self._shared > 0),
             "MOST_WARPS": _MOST_WARPS,
         }
-        return [Source("walks/acs_sync.cu", definitions, {"acs_sync": "PPPPPPP" + _WALK + "fPPP"})]
+        return [Source("walks/acs_sync.cu", definitions, {"acs_sync": "PPPPPPP" + _WALK + "fPPPP"})]
 
     def _own_needed(self) -> dict[str, int]:
         needed = {**super()._own_needed(), "counts": 8 * self._places, "arrivals": 4}
@@ -279,7 +281,10 @@ class SyncWalk(_AcsWalk):
         self._device.allow_shared("acs_sync", self._shared)
 
     def build(self, key: int, tours: Any, ants: int) -> None:
-        """Open the rows, walk, and let them take what was counted."""
+        """Open the rows, walk, and let them take what was counted.
+
+        A long walk is waited for: if the host ends it, ``halted`` of the device, trails stay as they were.
+        """
         a, setting = self._device.arrays, self._setting
         self._open.open()
         a.zero("arrivals", 4)
@@ -297,8 +302,14 @@ class SyncWalk(_AcsWalk):
             a["counts"],
             a["arrivals"],
             a.address("fault"),
+            a.address("halt"),
             shared=self._shared,
         )
+        if setting.n >= _WAITED_FOR:
+            self._device.mark()
+            self._device.wait(early=True)
+            if self._device.halted:
+                return
         self._open.close(self._keep_log2)
         self._counted = False
         if self._trails.dense:
