@@ -36,6 +36,7 @@ def later(emulated, monkeypatch):
     """Engines whose lists are due after five rounds."""
     monkeypatch.setattr(focused, "ROUNDS", ROUNDS)
     monkeypatch.setattr(plan, "CITIES_A_ROUND", 40)
+    monkeypatch.setattr(plan, "ONE_TOUR_FROM", N)
 
     def make(candidates: str = "auto") -> focused.CudaFocused:
         parameters = ColonyParameters(n_ants=2, construction="focused", candidates=candidates)
@@ -106,6 +107,38 @@ def test_windows_count_penalties_after_as_many_rounds_as_were_planned(later, mon
     assert np.array_equal(engine.windows._lists.near, expected.near)
 
 
+def test_several_tours_wait_for_penalties(later, monkeypatch):
+    monkeypatch.setattr(plan, "ONE_TOUR_FROM", N + 1)
+    engine = later()
+    assert engine._until_lists == 0
+    searched = []
+    round_ = engine._round
+    monkeypatch.setattr(engine, "_round", lambda key: (searched.append(engine._has_last_lists), round_(key)))
+    engine.construct(0)
+    assert searched == [True] * ROUNDS
+
+
+@pytest.mark.parametrize(("seconds", "begun"), [(60.0, True), (5.0, False)])
+def test_a_run_that_ends_soon_goes_without_penalties(seconds, begun, later, monkeypatch):
+    monkeypatch.setattr(plan, "ONE_TOUR_FROM", N + 1)
+    monkeypatch.setattr(plan, "SECONDS_A_CITY", 30.0 / N)
+    engine = later()
+    engine.stop_at(time.monotonic() + seconds)
+    engine.construct(0)
+    assert engine._has_last_lists == begun
+    assert (engine._lists is not None) == begun
+    assert engine.n_built == 2 * ROUNDS
+    engine.stop_at(None)  # it goes on after all
+    engine.construct(1)
+    assert engine._has_last_lists
+
+
+def test_above_as_many_cities_as_the_host_makes_trees_for_it_takes_no_longer():
+    assert plan.seconds_for_penalties(10_000, "auto") == 0.5
+    assert plan.seconds_for_penalties(100_000, "auto") == plan.seconds_for_penalties(20_000, "auto") == 1.0
+    assert plan.seconds_for_penalties(10_000, "alpha") == 0.0
+
+
 @pytest.mark.parametrize(("candidates", "counts"), [("alpha", True), ("quadrant", False), ("nearest", False)])
 def test_candidates_that_are_asked_for_are_there_from_the_beginning(candidates, counts, later):
     engine = later(candidates)
@@ -149,6 +182,7 @@ def test_a_time_limit_ends_the_wait_for_penalties(later, monkeypatch):
         return penalised_lists(instance, candidates)
 
     monkeypatch.setattr(focused, "penalised_lists", slowly)
+    monkeypatch.setattr(plan, "SECONDS_A_CITY", 0.0)
     engine = later()
     engine.construct(0)
     before = engine.construct(1)

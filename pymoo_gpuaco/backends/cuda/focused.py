@@ -24,6 +24,7 @@ from pymoo_gpuaco.backends.cuda.windows.plan import (
     penalised_lists,
     rounds_before_penalties,
     rounds_of_repair,
+    seconds_for_penalties,
     shape,
     unit_scale,
     window_lists,
@@ -159,6 +160,8 @@ class CudaFocused:
         """Search ``ROUNDS`` rounds of windows; return the exact lengths of all tours. ``key`` in [0, 2**64)."""
         self._interrupted = True  # until it comes to its end
         self._rounds = 0
+        if not self._has_last_lists and self._has_time_for_lists():
+            self._begin_lists()
         if self._best is None:
             self._take(self._first_tours(key))
         with self.device.working():
@@ -187,23 +190,30 @@ class CudaFocused:
             cooling.begin_next()
             self._merge()
 
-    def _lists_are_there(self) -> bool:
-        """See to it that the next rounds have the lists that they are to have; False if time is over before.
-
-        After how many rounds the last lists are taken does not depend on when the host has found them, so that runs of
-        one seed are alike.
-        """
-        if self._has_last_lists:
-            return True
+    def _begin_lists(self) -> Meanwhile[Lists]:
+        """Let the host find candidates by alpha-nearness and penalties, if it has not begun yet."""
         if self._lists is None:
             # which must not keep the engine, and with it the device's memory, alive
             instance, candidates = self.instance, self.parameters.candidates
             self._lists = Meanwhile(lambda: penalised_lists(instance, candidates))
-        if self._until_lists > 0:
+        return self._lists
+
+    def _has_time_for_lists(self) -> bool:
+        needed = seconds_for_penalties(self.instance.n, self.parameters.candidates)
+        return self._moment is None or time.monotonic() + needed < self._moment
+
+    def _lists_are_there(self) -> bool:
+        """See to it that the next rounds have the lists that they are to have; False if time is over before.
+
+        After how many rounds the last lists are taken does not depend on when the host has found them: runs of one seed
+        are alike, but for those that end too soon.
+        """
+        if self._has_last_lists or self._until_lists > 0 or not self._has_time_for_lists():
             return True
-        if not self._lists.wait(self._moment):
+        lists = self._begin_lists()
+        if not lists.wait(self._moment):
             return False
-        self.windows.use(self._lists.result())
+        self.windows.use(lists.result())
         self._weigh()
         self._has_last_lists = True
         if self._until_lists == 0:

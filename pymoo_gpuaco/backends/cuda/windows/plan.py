@@ -27,8 +27,11 @@ MOST_TOURS, MOST_TOURS_OF_MANY, MANY = 128, 32, 3000
 MARGIN = 0.1
 # Node penalties come from a minimum 1-tree for every million of cities and round, but no more than these.
 MOST_TREES, MOST_FOR_PENALTIES = 50, 100_000
-# Rounds are searched meanwhile, one for so many cities: the host needs about as long.
+# Where one tour gets all kicks, rounds are searched meanwhile, one for so many cities: the host needs about as long.
+# Several tours wait for them: in the first rounds it is decided which long edges they will have.
 CITIES_A_ROUND = 300
+# What must be left of a run for it to wait: twice what the host of an H200 needs.
+SECONDS_A_CITY = 50e-6
 MOST_PENALTY = float(1 << 18)  # units: sums of six edges stay exact, see units.cuh
 
 _UNITS_A_NEAREST = 1024.0  # where distances are no whole numbers
@@ -73,8 +76,13 @@ def counts_penalties(n: int, candidates: str) -> bool:
 
 
 def rounds_before_penalties(n: int, candidates: str) -> int:
-    """Rounds that are searched before they are there; with "alpha" none."""
-    return n // CITIES_A_ROUND if candidates == "auto" else 0
+    """Rounds that are searched before they are there."""
+    return n // CITIES_A_ROUND if candidates == "auto" and n >= ONE_TOUR_FROM else 0
+
+
+def seconds_for_penalties(n: int, candidates: str) -> float:
+    """What is to be left of a run when they are due, else it goes on without; with "alpha" it never does."""
+    return SECONDS_A_CITY * min(n, 1_000_000 // MOST_TREES) if candidates == "auto" else 0.0
 
 
 def penalised_lists(instance: Instance, candidates: str) -> Lists:
