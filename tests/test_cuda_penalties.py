@@ -12,8 +12,9 @@ import numpy as np
 import pytest
 
 from pymoo_gpuaco.backends.cuda import focused
-from pymoo_gpuaco.backends.cuda.windows import plan
-from pymoo_gpuaco.backends.cuda.windows.plan import penalised_lists
+from pymoo_gpuaco.backends.cuda.windows import penalties as module
+from pymoo_gpuaco.backends.cuda.windows.penalties import ListsOfARun, penalised_lists
+from pymoo_gpuaco.backends.cuda.windows.plan import unit_scale
 from pymoo_gpuaco.backends.cuda.windows.windows import NEAR, Trials
 from pymoo_gpuaco.backends.meanwhile import Meanwhile
 from pymoo_gpuaco.candidates import lists
@@ -35,8 +36,8 @@ N, ROUNDS = 200, 4  # rounds of a generation; a look at the lists comes before e
 def later(emulated, monkeypatch):
     """Engines whose lists are due after five rounds."""
     monkeypatch.setattr(focused, "ROUNDS", ROUNDS)
-    monkeypatch.setattr(plan, "CITIES_A_ROUND", 40)
-    monkeypatch.setattr(plan, "ONE_TOUR_FROM", N)
+    monkeypatch.setattr(module, "CITIES_A_ROUND", 40)
+    monkeypatch.setattr(module, "ONE_TOUR_FROM", N)
 
     def make(candidates: str = "auto") -> focused.CudaFocused:
         parameters = ColonyParameters(n_ants=2, construction="focused", candidates=candidates)
@@ -50,7 +51,7 @@ def test_penalties_are_whole_units_of_what_single_cities_are_moved_by(metric):
     instance = as_instance(cloud(120, 2, metric), 8)
     found = penalised_lists(instance, "alpha")
     ascent = ascend(instance, lists(instance, "quadrant", 2 * NEAR).ids, bound=False)
-    expected = (ascent.pi - ascent.shared) * plan.unit_scale(instance)
+    expected = (ascent.pi - ascent.shared) * unit_scale(instance)
     assert np.abs(found.penalties - expected).max() <= 0.5
     assert np.array_equal(found.penalties, np.rint(found.penalties))
     assert found.penalties.any()
@@ -58,7 +59,7 @@ def test_penalties_are_whole_units_of_what_single_cities_are_moved_by(metric):
 
 
 def test_cities_far_out_have_the_largest_penalty_that_is_exact(monkeypatch):
-    monkeypatch.setattr(plan, "MOST_PENALTY", 3.0)
+    monkeypatch.setattr(module, "MOST_PENALTY", 3.0)
     penalties = penalised_lists(as_instance(cloud(120, 2), 8), "alpha").penalties
     assert np.abs(penalties).max() == 3.0
 
@@ -108,35 +109,29 @@ def test_windows_count_penalties_after_as_many_rounds_as_were_planned(later, mon
 
 
 def test_several_tours_wait_for_penalties(later, monkeypatch):
-    monkeypatch.setattr(plan, "ONE_TOUR_FROM", N + 1)
+    monkeypatch.setattr(module, "ONE_TOUR_FROM", N + 1)
     engine = later()
-    assert engine._until_lists == 0
+    assert engine._lists.until == 0
     searched = []
     round_ = engine._round
-    monkeypatch.setattr(engine, "_round", lambda key: (searched.append(engine._has_last_lists), round_(key)))
+    monkeypatch.setattr(engine, "_round", lambda key: (searched.append(engine._lists._in_use), round_(key)))
     engine.construct(0)
     assert searched == [True] * ROUNDS
 
 
 @pytest.mark.parametrize(("seconds", "begun"), [(60.0, True), (5.0, False)])
 def test_a_run_that_ends_soon_goes_without_penalties(seconds, begun, later, monkeypatch):
-    monkeypatch.setattr(plan, "ONE_TOUR_FROM", N + 1)
-    monkeypatch.setattr(plan, "SECONDS_A_CITY", 30.0 / N)
+    monkeypatch.setattr(module, "ONE_TOUR_FROM", N + 1)
+    monkeypatch.setattr(module, "SECONDS_A_CITY", 30.0 / N)
     engine = later()
     engine.stop_at(time.monotonic() + seconds)
     engine.construct(0)
-    assert engine._has_last_lists == begun
-    assert (engine._lists is not None) == begun
+    assert engine._lists._in_use == begun
+    assert (engine._lists._found is not None) == begun
     assert engine.n_built == 2 * ROUNDS
     engine.stop_at(None)  # it goes on after all
     engine.construct(1)
-    assert engine._has_last_lists
-
-
-def test_above_as_many_cities_as_the_host_makes_trees_for_it_takes_no_longer():
-    assert plan.seconds_for_penalties(10_000, "auto") == 0.5
-    assert plan.seconds_for_penalties(100_000, "auto") == plan.seconds_for_penalties(20_000, "auto") == 1.0
-    assert plan.seconds_for_penalties(10_000, "alpha") == 0.0
+    assert engine._lists._in_use
 
 
 @pytest.mark.parametrize(("candidates", "counts"), [("alpha", True), ("quadrant", False), ("nearest", False)])
@@ -148,10 +143,11 @@ def test_candidates_that_are_asked_for_are_there_from_the_beginning(candidates, 
 
 
 def test_many_cities_are_searched_without_penalties(monkeypatch):
-    monkeypatch.setattr(plan, "MOST_FOR_PENALTIES", 30)
-    assert plan.counts_penalties(30, "auto")
-    assert not plan.counts_penalties(31, "auto")
-    assert plan.counts_penalties(31, "alpha")
+    monkeypatch.setattr(module, "MOST_CITIES", 30)
+    few, many = (as_instance(cloud(n), 8) for n in (30, 31))
+    assert ListsOfARun(few, "auto").penalised
+    assert not ListsOfARun(many, "auto").penalised
+    assert ListsOfARun(many, "alpha").penalised
 
 
 @pytest.mark.parametrize("generations", [0, 2])
@@ -181,19 +177,19 @@ def test_a_time_limit_ends_the_wait_for_penalties(later, monkeypatch):
         assert there.wait(60.0)
         return penalised_lists(instance, candidates)
 
-    monkeypatch.setattr(focused, "penalised_lists", slowly)
-    monkeypatch.setattr(plan, "SECONDS_A_CITY", 0.0)
+    monkeypatch.setattr(module, "penalised_lists", slowly)
+    monkeypatch.setattr(module, "SECONDS_A_CITY", 0.0)
     engine = later()
     engine.construct(0)
     before = engine.construct(1)
     engine.stop_at(time.monotonic() + 0.05)
     assert np.array_equal(engine.construct(2), before)  # no round was searched
     assert engine.n_built == 1
-    assert engine._until_lists == 0
+    assert engine._lists.until == 0
     there.set()
     engine.stop_at(None)
     engine.construct(3)
-    assert engine._until_lists == -1
+    assert engine._lists.until == -1
 
 
 def test_an_interrupt_during_the_wait_keeps_the_best_tour(later, monkeypatch):
@@ -216,7 +212,7 @@ def test_an_error_of_the_host_is_raised_in_the_run(later, monkeypatch):
     def fail(*_):
         raise MemoryError("no room for a spanning tree")
 
-    monkeypatch.setattr(focused, "penalised_lists", fail)
+    monkeypatch.setattr(module, "penalised_lists", fail)
     engine = later("alpha")
     with pytest.raises(MemoryError, match="no room for a spanning tree"):
         engine.construct(0)

@@ -16,23 +16,18 @@ from pymoo_gpuaco.backends.cuda.instance.lists import Neighbours
 from pymoo_gpuaco.backends.cuda.tours.measure import Measure
 from pymoo_gpuaco.backends.cuda.tours.tours import Tours
 from pymoo_gpuaco.backends.cuda.trails.trails import Trails
+from pymoo_gpuaco.backends.cuda.windows.penalties import ListsOfARun, penalised_lists
 from pymoo_gpuaco.backends.cuda.windows.plan import (
-    counts_penalties,
     hot_trials,
     margin,
     nearest_lists,
-    penalised_lists,
-    rounds_before_penalties,
     rounds_of_repair,
-    seconds_for_penalties,
     shape,
     unit_scale,
-    window_lists,
 )
-from pymoo_gpuaco.backends.cuda.windows.windows import ROUNDS_AT_ONCE, Ant, Lists, Trials, Windows, resident
+from pymoo_gpuaco.backends.cuda.windows.windows import ROUNDS_AT_ONCE, Ant, Trials, Windows, resident
 from pymoo_gpuaco.backends.focused_state import pack, unpack
 from pymoo_gpuaco.backends.keys import key_of_part
-from pymoo_gpuaco.backends.meanwhile import Meanwhile
 from pymoo_gpuaco.backends.protocol import Kind
 from pymoo_gpuaco.backends.state import State, stored_integers
 from pymoo_gpuaco.candidates.start import greedy_tour
@@ -92,21 +87,17 @@ class CudaFocused:
         self.parameters = parameters
         self.device = Device(device)
         n = instance.n
-        self._penalised = counts_penalties(n, parameters.candidates)
-        m, w = shape(n, parameters.n_ants or resident(self._penalised) * self.device.limits.multiprocessors)
+        self._lists = ListsOfARun(instance, parameters.candidates)
+        m, w = shape(
+            n, parameters.n_ants or resident(self._lists.penalised) * self.device.limits.multiprocessors
+        )
         self.n_ants = m * w
         cities = Cities(self.device, instance)
         measure = Measure(self.device, cities)
         self._tours = Tours(self.device, measure, m, n)
         self.trails = Trails(self.device, instance, False, _ADVICE)
-        if self._penalised:
-            first = Lists(window_lists(instance, "quadrant"), np.zeros(n, np.float32))
-        else:
-            first = Lists(window_lists(instance, parameters.candidates))
-        self._first_lists = first
-        self.windows = Windows(
-            self.device, cities, first, nearest_lists(instance), unit_scale(instance), m, w
-        )
+        nearest, scale = nearest_lists(instance), unit_scale(instance)
+        self.windows = Windows(self.device, cities, self._lists.first, nearest, scale, m, w)
         neighbours = Neighbours(self.device, instance)
         parts: list[Part] = [cities, neighbours, measure, self._tours, self.trails, self.windows]
         self.device.set_up(parts, _ADVICE)
@@ -115,13 +106,6 @@ class CudaFocused:
         self._ant = Ant(float(parameters.alpha), float(parameters.beta), shortest)
         # rounds of repair to begin with
         self._descent = rounds_of_repair(n, w)
-        # rounds until candidates by alpha-nearness and penalties take the place of the first lists; -1 from then on
-        self._rounds_without_lists = (
-            rounds_before_penalties(n, parameters.candidates) if self._penalised else -1
-        )
-        self._until_lists = self._rounds_without_lists
-        self._lists: Meanwhile[Lists] | None = None
-        self._has_last_lists = not self._penalised
         self._cooling = Cooling(FIRST_CYCLE)
         self._expected = math.nan  # progress of the run
         self._step = 0.0
@@ -134,7 +118,7 @@ class CudaFocused:
         self.n_trials = 0  # see ``CountsTrials``
         self._moment: float | None = None
         self._interrupted = False
-        _warm_up(self._penalised)
+        _warm_up(self._lists.penalised)
 
     # ---- FollowsProgress, Builder
 
@@ -160,8 +144,7 @@ class CudaFocused:
         """Search ``ROUNDS`` rounds of windows; return the exact lengths of all tours. ``key`` in [0, 2**64)."""
         self._interrupted = True  # until it comes to its end
         self._rounds = 0
-        if not self._has_last_lists and self._has_time_for_lists():
-            self._begin_lists()
+        self._lists.begin(self._moment)
         if self._best is None:
             self._take(self._first_tours(key))
         with self.device.working():
@@ -180,8 +163,7 @@ class CudaFocused:
         """Launch a round; at the end of a cycle the tours are merged."""
         self.windows.search(key, self._trials())
         self._rounds += 1
-        if self._until_lists > 0:
-            self._until_lists -= 1
+        self._lists.count_round()
         cooling = self._cooling
         if cooling.generations == 0 or not cooling.at_end:
             self._finished = False
@@ -190,35 +172,18 @@ class CudaFocused:
             cooling.begin_next()
             self._merge()
 
-    def _begin_lists(self) -> Meanwhile[Lists]:
-        """Let the host find candidates by alpha-nearness and penalties, if it has not begun yet."""
-        if self._lists is None:
-            # which must not keep the engine, and with it the device's memory, alive
-            instance, candidates = self.instance, self.parameters.candidates
-            self._lists = Meanwhile(lambda: penalised_lists(instance, candidates))
-        return self._lists
-
-    def _has_time_for_lists(self) -> bool:
-        needed = seconds_for_penalties(self.instance.n, self.parameters.candidates)
-        return self._moment is None or time.monotonic() + needed < self._moment
-
     def _lists_are_there(self) -> bool:
-        """See to it that the next rounds have the lists that they are to have; False if time is over before.
-
-        After how many rounds the last lists are taken does not depend on when the host has found them: runs of one seed
-        are alike, but for those that end too soon.
-        """
-        if self._has_last_lists or self._until_lists > 0 or not self._has_time_for_lists():
+        """See to it that the next rounds have the lists that they are to have; False if time is over before."""
+        if not self._lists.are_due(self._moment):
             return True
-        lists = self._begin_lists()
-        if not lists.wait(self._moment):
+        resumed = self._lists.until < 0
+        lists = self._lists.wait(self._moment)
+        if lists is None:
             return False
-        self.windows.use(lists.result())
+        self.windows.use(lists)
         self._weigh()
-        self._has_last_lists = True
-        if self._until_lists == 0:
-            # by these lists the tours are no local optima
-            self._descent, self._until_lists = rounds_of_repair(self.instance.n, self.windows.windows), -1
+        if not resumed:  # by these lists the tours are no local optima
+            self._descent = rounds_of_repair(self.instance.n, self.windows.windows)
         return True
 
     # ---- Stoppable
@@ -387,7 +352,7 @@ class CudaFocused:
         return {
             **common,
             "counts": np.array([self._descent, self._finished], np.int64),
-            "until_lists": np.array([self._until_lists], np.int64),
+            "until_lists": np.array([self._lists.until], np.int64),
         }
 
     def import_state(self, state: State) -> None:
@@ -395,7 +360,8 @@ class CudaFocused:
         told = unpack(state, self.kind, self.instance.neighbours)
         # for another engine's state: every city is looked at anew
         descent, finished = rounds_of_repair(self.instance.n, self.windows.windows), 0
-        until_lists = self._rounds_without_lists
+        self._lists.restart()
+        until_lists = self._lists.until
         if told.own:
             descent, finished = (int(c) for c in stored_integers(state, "counts", (2,), 0, 2**62, np.int64))
             until_lists = int(stored_integers(state, "until_lists", (1,), -1, 2**62, np.int64)[0])
@@ -403,11 +369,10 @@ class CudaFocused:
             self.trails.write({"tau": told.tau, "rest": told.rest, "tau0": np.zeros(1)})
         self._best, self._best_length = None, math.inf
         self._descent, self._finished, self._expected = descent, bool(finished), told.expected
-        self._until_lists = until_lists
-        if self._penalised and self._has_last_lists:
+        first_lists = self._lists.resume(until_lists)
+        if first_lists is not None:
             with self.device.working():
-                self.windows.use(self._first_lists)
-            self._has_last_lists = False
+                self.windows.use(first_lists)
         told.restore(self._cooling)
         if told.best is not None:
             # the engine's own length is what the device summed up, which rounding may tell from the host's sum

@@ -7,9 +7,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from pymoo_gpuaco.backends.cuda.windows.windows import NEAR, Lists
-from pymoo_gpuaco.candidates.alpha import alpha_lists
-from pymoo_gpuaco.candidates.ascent import ascend
+from pymoo_gpuaco.backends.cuda.windows.windows import NEAR
 from pymoo_gpuaco.candidates.lists import Kind, lists
 from pymoo_gpuaco.candidates.quadrant import has_quadrants, quadrant_lists
 from pymoo_gpuaco.problems.instance import Instance, check_alpha
@@ -25,15 +23,6 @@ MOST_TOURS, MOST_TOURS_OF_MANY, MANY = 128, 32, 3000
 # Where one tour gets all kicks, moves are not followed up for less than this share of a mean edge: each kick then takes
 # less time, and more of them are worth more than better repair.
 MARGIN = 0.1
-# Node penalties come from a minimum 1-tree for every million of cities and round, but no more than these.
-MOST_TREES, MOST_FOR_PENALTIES = 50, 100_000
-# Where one tour gets all kicks, rounds are searched meanwhile, one for so many cities: the host needs about as long.
-# Several tours wait for them: in the first rounds it is decided which long edges they will have.
-CITIES_A_ROUND = 300
-# What must be left of a run for it to wait: twice what the host of an H200 needs.
-SECONDS_A_CITY = 50e-6
-MOST_PENALTY = float(1 << 18)  # units: sums of six edges stay exact, see units.cuh
-
 _UNITS_A_NEAREST = 1024.0  # where distances are no whole numbers
 _MOST_UNITS = float(1 << 21)  # FARTHEST of units.cuh
 
@@ -67,36 +56,7 @@ def window_lists(instance: Instance, candidates: str) -> NDArray[np.int32]:
     kind: Kind = "quadrant" if candidates == "auto" else candidates  # type: ignore[assignment]
     if kind == "alpha":
         check_alpha(instance.symmetric, instance.n)
-    return _repeated(lists(instance, kind, NEAR).ids)
-
-
-def counts_penalties(n: int, candidates: str) -> bool:
-    """Whether windows of n cities count node penalties."""
-    return candidates == "alpha" or (candidates == "auto" and n <= MOST_FOR_PENALTIES)
-
-
-def rounds_before_penalties(n: int, candidates: str) -> int:
-    """Rounds that are searched before they are there."""
-    return n // CITIES_A_ROUND if candidates == "auto" and n >= ONE_TOUR_FROM else 0
-
-
-def seconds_for_penalties(n: int, candidates: str) -> float:
-    """What is to be left of a run when they are due, else it goes on without; with "alpha" it never does."""
-    return SECONDS_A_CITY * min(n, 1_000_000 // MOST_TREES) if candidates == "auto" else 0.0
-
-
-def penalised_lists(instance: Instance, candidates: str) -> Lists:
-    """Candidates by alpha-nearness and the penalties they come with; both take the host a while.
-
-    What clusters share of the penalties is left out. It says how often a tour enters them, which a window does not
-    decide, and as searches walk out of a cluster or into it, it would end all of them at once, or none.
-    """
-    base = lists(instance, "quadrant", 2 * NEAR)
-    few = min(MOST_TREES, 1_000_000 // instance.n) if candidates == "auto" else None
-    ascent = ascend(instance, base.ids, iterations=few, bound=False)
-    near = alpha_lists(ascent, min(NEAR, base.ids.shape[1])).by_distance()[0]
-    penalties = np.rint((ascent.pi - ascent.shared) * unit_scale(instance))
-    return Lists(_repeated(near), np.clip(penalties, -MOST_PENALTY, MOST_PENALTY).astype(np.float32))
+    return repeated(lists(instance, kind, NEAR).ids)
 
 
 def margin(n: int) -> float:
@@ -107,14 +67,15 @@ def margin(n: int) -> float:
 def nearest_lists(instance: Instance) -> NDArray[np.int32]:
     """Nearest cities (n, NEAR); half of the windows grow over these. Shorter lists are repeated."""
     if not has_quadrants(instance.metric, instance.coords):
-        return _repeated(lists(instance, "nearest", NEAR).ids)
+        return repeated(lists(instance, "nearest", NEAR).ids)
     # on all threads, and of cities at one place few list one another
-    return _repeated(
+    return repeated(
         quadrant_lists(instance.metric, instance.coords, min(NEAR, instance.n - 1), per_quadrant=0)[0]
     )
 
 
-def _repeated(ids: NDArray[np.int32]) -> NDArray[np.int32]:
+def repeated(ids: NDArray[np.int32]) -> NDArray[np.int32]:
+    """Lists (n, k) as lists (n, NEAR), from the front again where they end."""
     return ids[:, np.arange(NEAR) % ids.shape[1]]
 
 

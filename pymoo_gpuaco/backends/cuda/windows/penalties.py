@@ -1,0 +1,111 @@
+"""Node penalties for window search: the host finds them meanwhile, and windows count them from a certain round on.
+
+K. Helsgaun, "An effective implementation of the Lin-Kernighan traveling salesman heuristic", European Journal of
+Operational Research 126 (2000), section 4.1.
+"""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+
+from pymoo_gpuaco.backends.cuda.windows.plan import ONE_TOUR_FROM, repeated, unit_scale, window_lists
+from pymoo_gpuaco.backends.cuda.windows.windows import NEAR, Lists
+from pymoo_gpuaco.backends.meanwhile import Meanwhile
+from pymoo_gpuaco.candidates.alpha import alpha_lists
+from pymoo_gpuaco.candidates.ascent import ascend
+from pymoo_gpuaco.candidates.lists import lists
+from pymoo_gpuaco.problems.instance import Instance
+
+# A minimum 1-tree for every million of cities and trees, but no more than these.
+MOST_TREES, MOST_CITIES = 50, 100_000
+# Where one tour gets all kicks, rounds are searched meanwhile, one for so many cities: the host needs about as long.
+# Several tours wait: in the first rounds it is decided which long edges they will have.
+CITIES_A_ROUND = 300
+# What must be left of a run when they are due, for so many cities at most: twice what the host of an H200 needs, which
+# has had the rounds before where there are more.
+SECONDS_A_CITY, CITIES_WAITED_FOR = 50e-6, 20_000
+MOST_PENALTY = float(1 << 18)  # units: sums of six edges stay exact, see units.cuh
+
+
+def penalised_lists(instance: Instance, candidates: str) -> Lists:
+    """Candidates by alpha-nearness and the penalties they come with; both take the host a while.
+
+    What clusters share of the penalties is left out. It says how often a tour enters them, which a window does not
+    decide, and as searches walk out of a cluster or into it, it would end all of them at once, or none.
+    """
+    base = lists(instance, "quadrant", 2 * NEAR)
+    trees = min(MOST_TREES, 1_000_000 // instance.n) if candidates == "auto" else None
+    ascent = ascend(instance, base.ids, iterations=trees, bound=False)
+    near = alpha_lists(ascent, min(NEAR, base.ids.shape[1])).by_distance()[0]
+    penalties = np.rint((ascent.pi - ascent.shared) * unit_scale(instance))
+    return Lists(repeated(near), np.clip(penalties, -MOST_PENALTY, MOST_PENALTY).astype(np.float32))
+
+
+class ListsOfARun:
+    """By which lists windows are searched: the first ones, and later those with penalties, if there are to be any.
+
+    After how many rounds does not depend on when the host has found them: runs of one seed are alike, but for those
+    that end too soon.
+
+    candidates : see ``ColonyParameters``. "auto" has penalties on up to ``MOST_CITIES``, "alpha" always, and from the
+        first round on.
+    """
+
+    def __init__(self, instance: Instance, candidates: str) -> None:
+        n = instance.n
+        self.penalised = candidates == "alpha" or (candidates == "auto" and n <= MOST_CITIES)
+        if self.penalised:
+            self.first = Lists(window_lists(instance, "quadrant"), np.zeros(n, np.float32))
+        else:
+            self.first = Lists(window_lists(instance, candidates))
+        self._instance, self._candidates = instance, candidates
+        self._found: Meanwhile[Lists] | None = None
+        self._in_use = False
+        self.restart()
+
+    def restart(self) -> None:
+        """Be as before the first round."""
+        waits = self._candidates == "alpha" or self._instance.n < ONE_TOUR_FROM
+        #: rounds until penalties are due; -1 once they have been taken, and where there are none
+        self.until = -1 if not self.penalised else 0 if waits else self._instance.n // CITIES_A_ROUND
+
+    def begin(self, moment: float | None) -> None:
+        """Let the host work, if it has not begun and the run does not end, at ``time.monotonic()``, too soon."""
+        if self._found is None and self.penalised and self._has_time(moment):
+            # which must not keep an engine, and with it the device's memory, alive
+            instance, candidates = self._instance, self._candidates
+            self._found = Meanwhile(lambda: penalised_lists(instance, candidates))
+
+    def count_round(self) -> None:
+        """Note that a round has been searched."""
+        if self.until > 0:
+            self.until -= 1
+
+    def are_due(self, moment: float | None) -> bool:
+        """Whether the next round is to have penalties and has none yet."""
+        return self.penalised and not self._in_use and self.until <= 0 and self._has_time(moment)
+
+    def wait(self, moment: float | None) -> Lists | None:
+        """Return the lists that are due and count them as in use; None if the moment passes before they are found."""
+        self.begin(None)
+        assert self._found is not None
+        if not self._found.wait(moment):
+            return None
+        found = self._found.result()
+        self._in_use, self.until = True, -1
+        return found
+
+    def resume(self, until: int) -> Lists | None:
+        """Go on so many rounds before penalties are due; return the first lists if others are in use."""
+        self.until = until
+        if not self._in_use:
+            return None
+        self._in_use = False
+        return self.first
+
+    def _has_time(self, moment: float | None) -> bool:
+        if moment is None or self._candidates == "alpha":
+            return True
+        return time.monotonic() + SECONDS_A_CITY * min(self._instance.n, CITIES_WAITED_FOR) < moment
