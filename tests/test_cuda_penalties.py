@@ -21,6 +21,7 @@ from pymoo_gpuaco.candidates import lists
 from pymoo_gpuaco.candidates.ascent import ascend
 from pymoo_gpuaco.colony.parameters import ColonyParameters
 from pymoo_gpuaco.problems import TSP
+from pymoo_gpuaco.problems import instance as instances
 from pymoo_gpuaco.problems.instance import as_instance
 from tests.engine_cases import cloud
 from tests.test_exchange import edges_of
@@ -148,6 +149,9 @@ def test_many_cities_are_searched_without_penalties(monkeypatch):
     assert ListsOfARun(few, "auto").penalised
     assert not ListsOfARun(many, "auto").penalised
     assert ListsOfARun(many, "alpha").penalised
+    monkeypatch.setattr(instances, "MOST_FOR_ALPHA", 30)
+    with pytest.raises(ValueError, match=r"candidates='alpha'.*at most 30 cities, got 31"):
+        ListsOfARun(many, "alpha")
 
 
 @pytest.mark.parametrize("generations", [0, 2])

@@ -88,8 +88,8 @@ extern __shared__ uint4 shared_memory[];
 
 // Build m tours; parameters as in acs_relaxed. rows (n, STRIDE) are the trails before the first step, counts (n,
 // STRIDE) the updates since, zero at first; keep_log2 = log2(1 - xi). ant_bytes: of a Walker and its tabu, in shared
-// memory or, for all m ants, at ant_memory; arrivals zero; fault: see `meet`; halt (1,): not 0 ends
-// all between two steps, and leaves tours without their last cities. With dense trails, cities in the tours carry the marks of
+// memory or, for all m ants, at ant_memory; arrivals zero; fault: see `meet`; halt (1,): not 0 ends all between two
+// steps, and leaves tours without their last cities. With dense trails, cities in the tours carry the marks of
 // acs_counts.cuh.
 extern "C" __global__ void __launch_bounds__(32 * MOST_WARPS, 1)
     acs_sync(const float* __restrict__ rows, const float* __restrict__ eta, const Node* __restrict__ candidates,

@@ -12,7 +12,8 @@
 #define SCALED 0  // 1: distances times ``scale``, rounded
 #endif
 
-constexpr float FARTHEST = 2097152.0f;  // 2^21: what lies farther apart counts as just so far; sums of eight are exact, with penalties of six
+// 2^21: what lies farther apart counts as just so far. Sums of eight are exact; with penalties, sums of six.
+constexpr float FARTHEST = 2097152.0f;
 
 __device__ __forceinline__ float units(const Cities& cities, float scale, int i, const Point& a, int j, const Point& b) {
 #if BY_NUMBER

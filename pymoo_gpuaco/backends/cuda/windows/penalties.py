@@ -16,7 +16,7 @@ from pymoo_gpuaco.backends.meanwhile import Meanwhile
 from pymoo_gpuaco.candidates.alpha import alpha_lists
 from pymoo_gpuaco.candidates.ascent import ascend
 from pymoo_gpuaco.candidates.lists import lists
-from pymoo_gpuaco.problems.instance import Instance
+from pymoo_gpuaco.problems.instance import Instance, check_alpha
 
 # A minimum 1-tree for every million of cities and trees, but no more than these.
 MOST_TREES, MOST_CITIES = 50, 100_000
@@ -51,10 +51,16 @@ class ListsOfARun:
 
     candidates : see ``ColonyParameters``. "auto" has penalties on up to ``MOST_CITIES``, "alpha" always, and from the
         first round on.
+
+    Raises
+    ------
+    ValueError : alpha-nearness of an instance that has none, see ``check_alpha``.
     """
 
     def __init__(self, instance: Instance, candidates: str) -> None:
         n = instance.n
+        if candidates == "alpha":
+            check_alpha(instance.symmetric, n)
         self.penalised = candidates == "alpha" or (candidates == "auto" and n <= MOST_CITIES)
         if self.penalised:
             self.first = Lists(window_lists(instance, "quadrant"), np.zeros(n, np.float32))
