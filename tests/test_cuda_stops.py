@@ -103,6 +103,13 @@ def whole(engine: CudaColony, lengths: np.ndarray) -> np.ndarray:
     return tours
 
 
+def assert_greedy_tour_rescued(engine: CudaColony) -> None:
+    tour, length = engine.rescued()
+    greedy, expected = engine.greedy_tour()
+    assert np.array_equal(tour, greedy)
+    assert length == expected
+
+
 def strike(*_: object) -> None:
     raise KeyboardInterrupt
 
@@ -244,10 +251,7 @@ def test_an_interrupt_before_anything_is_built_leaves_the_greedy_tour(device, mo
     monkeypatch.setattr(engine.walk, "build", strike)
     with pytest.raises(KeyboardInterrupt):
         engine.construct(1)
-    tour, length = engine.rescued()
-    greedy, expected = engine.greedy_tour()
-    assert np.array_equal(tour, greedy)
-    assert length == expected
+    assert_greedy_tour_rescued(engine)
 
 
 @pytest.mark.usefixtures("device")
@@ -286,9 +290,8 @@ def ended(device, monkeypatch):
             assert early
             arrived = np.empty(1, np.uint32)
             own.read(arrived, "arrivals")
-            assert arrived.tolist() == [
-                (1 << 31) + 1
-            ]  # the only block, once, and the word of the first meeting
+            # the only block, once, and the word of the first meeting
+            assert arrived.tolist() == [(1 << 31) + 1]
             own.halted = True
             own.write("halt", np.zeros(1, np.int32))
             monkeypatch.setattr(own, "wait", wait)
@@ -325,10 +328,7 @@ def test_an_interrupt_ends_ants_that_walk_together(ended):
     ended(engine, KeyboardInterrupt())
     with pytest.raises(KeyboardInterrupt):
         engine.construct(1)
-    tour, length = engine.rescued()
-    greedy, expected = engine.greedy_tour()
-    assert np.array_equal(tour, greedy)
-    assert length == expected
+    assert_greedy_tour_rescued(engine)
     assert np.array_equal(engine.construct(2), other.construct(2))
 
 
@@ -354,7 +354,7 @@ def test_a_long_construction_is_not_begun_ahead(monkeypatch):
     assert engine.works_ahead  # nothing is known yet
     clock = iter([10.0, 10.5, 20.0, 20.0625])
     monkeypatch.setattr(engine_module.time, "monotonic", lambda: next(clock))
-    monkeypatch.setattr(engine.device, "wait", lambda: None)
+    monkeypatch.setattr(engine.device, "wait", lambda *_: None)
     for key, short in enumerate([False, True]):
         engine.construct(key)
         assert engine.works_ahead == short

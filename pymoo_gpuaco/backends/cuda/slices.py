@@ -1,7 +1,7 @@
 """How a long generation is cut into launches, between which the host looks at the clock. Pure numbers, no device.
 
-A launch cannot be ended from outside, and an interrupt from the keyboard waits for it. What is cut depends on the
-instance and the parameters alone, so that the same seed gives the same tours with a time limit and without.
+Few launches can be ended from outside, and an interrupt from the keyboard waits for the others. What is cut depends on
+the instance and the parameters alone, so that the same seed gives the same tours with a time limit and without.
 """
 
 from __future__ import annotations

@@ -61,11 +61,7 @@ class ToursAtHand:
         if self._search is not None:
             self._search.improve(key, a["given"], m, self._search.kicks, "nothing_known")
         self._measure.start(a["given"], m, a["given_lengths"])
-        before, device.ends_early = device.ends_early, True
-        try:
-            lengths = self._measure.wait(m).lengths
-        finally:
-            device.ends_early = before
+        lengths = self._measure.wait(m, early=True).lengths
         result = np.empty_like(tours)
         device.read(result, "given")
         return result, lengths

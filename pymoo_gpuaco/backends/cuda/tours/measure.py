@@ -74,9 +74,9 @@ class Measure:
         self._device.launch("measure_tours", m, _THREADS, *arguments)
         self._device.mark()
 
-    def wait(self, m: int) -> Told:
-        """Wait for the m tours measured last."""
-        self._device.wait()
+    def wait(self, m: int, early: bool = False) -> Told:
+        """Wait for the m tours measured last; ``early``: see ``Device.wait``."""
+        self._device.wait(early)
         shortest = self._told_shortest
         return Told(self._told_lengths[:m].copy(), int(shortest[0]), shortest[1:].copy())
 
