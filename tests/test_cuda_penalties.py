@@ -174,6 +174,17 @@ def test_a_state_goes_on_with_the_lists_that_it_had(generations, later):
         assert all(np.array_equal(value, after[name]) for name, value in one.export_state().items())
 
 
+@pytest.mark.parametrize("name", ["counts", "until_lists"])
+def test_a_state_that_is_refused_leaves_the_lists_as_they_are(name, later):
+    engine = later()
+    for key in range(3):
+        engine.construct(key)
+    state = engine.export_state()
+    with pytest.raises(ValueError, match=name):
+        engine.import_state({**state, name: state[name] - 9})
+    assert all(np.array_equal(state[key], array) for key, array in engine.export_state().items())
+
+
 def test_a_time_limit_ends_the_wait_for_penalties(later, monkeypatch):
     there = threading.Event()
 

@@ -36,9 +36,7 @@ class Ascent(NamedTuple):
     """The best penalties found and what they prove."""
 
     pi: NDArray[np.float64]  # (n,) node penalties, in units of distance
-    shared: NDArray[
-        np.float64
-    ]  # (n,) the part of pi by which whole clusters were moved, all their cities alike
+    shared: NDArray[np.float64]  # (n,) the part of pi that has moved whole clusters
     bound: float | None  # no tour is shorter; None where it was not asked for or is too costly to prove
     iterations: int  # 1-trees made
     graph: SparseGraph  # what they were made on

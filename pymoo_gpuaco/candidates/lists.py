@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pymoo_gpuaco.candidates.alpha import alpha_lists
-from pymoo_gpuaco.candidates.ascent import ascend
+from pymoo_gpuaco.candidates.ascent import Ascent, ascend
 from pymoo_gpuaco.candidates.quadrant import has_quadrants, quadrant_lists
 from pymoo_gpuaco.colony import checks
 from pymoo_gpuaco.problems.instance import Instance, nearest_by_coordinates, nearest_by_matrix
@@ -39,8 +39,7 @@ def lists(instance: Instance, kind: Kind, k: int) -> Candidates:
     checks.choice("kind", kind, get_args(Kind))
     k = min(checks.integer("k", k, 1), instance.n - 1)
     if kind == "alpha" and instance.symmetric:
-        base = lists(instance, "quadrant", max(2 * k, _ALPHA_BASE))
-        return Candidates(*alpha_lists(ascend(instance, base.ids, bound=False), k).by_distance())
+        return by_alpha(instance, k)[1]
     if kind in ("auto", "quadrant") and instance.listed == "quadrant" and k == instance.k:
         return Candidates(instance.neighbours, instance.neighbour_distances)
     if kind != "nearest" and has_quadrants(instance.metric, instance.coords):
@@ -51,3 +50,11 @@ def lists(instance: Instance, kind: Kind, k: int) -> Candidates:
     if instance.metric == Metric.EXPLICIT:
         return Candidates(*nearest_by_matrix(instance.matrix, k))
     return Candidates(*nearest_by_coordinates(Metric(instance.metric), instance.coords, k))
+
+
+def by_alpha(instance: Instance, k: int, iterations: int | None = None) -> tuple[Ascent, Candidates]:
+    """Return the ascent of `iterations`, see `ascent.ascend`, and the lists "alpha" that come from it."""
+    k = min(k, instance.n - 1)
+    base = lists(instance, "quadrant", max(2 * k, _ALPHA_BASE))
+    ascent = ascend(instance, base.ids, iterations=iterations, bound=False)
+    return ascent, Candidates(*alpha_lists(ascent, k).by_distance())

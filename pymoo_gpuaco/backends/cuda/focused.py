@@ -88,9 +88,8 @@ class CudaFocused:
         self.device = Device(device)
         n = instance.n
         self._lists = ListsOfARun(instance, parameters.candidates)
-        m, w = shape(
-            n, parameters.n_ants or resident(self._lists.penalised) * self.device.limits.multiprocessors
-        )
+        most = resident(self._lists.penalised) * self.device.limits.multiprocessors
+        m, w = shape(n, parameters.n_ants or most)
         self.n_ants = m * w
         cities = Cities(self.device, instance)
         measure = Measure(self.device, cities)
@@ -360,8 +359,7 @@ class CudaFocused:
         told = unpack(state, self.kind, self.instance.neighbours)
         # for another engine's state: every city is looked at anew
         descent, finished = rounds_of_repair(self.instance.n, self.windows.windows), 0
-        self._lists.restart()
-        until_lists = self._lists.until
+        until_lists = self._lists.planned
         if told.own:
             descent, finished = (int(c) for c in stored_integers(state, "counts", (2,), 0, 2**62, np.int64))
             until_lists = int(stored_integers(state, "until_lists", (1,), -1, 2**62, np.int64)[0])

@@ -13,9 +13,7 @@ import numpy as np
 from pymoo_gpuaco.backends.cuda.windows.plan import ONE_TOUR_FROM, repeated, unit_scale, window_lists
 from pymoo_gpuaco.backends.cuda.windows.windows import NEAR, Lists
 from pymoo_gpuaco.backends.meanwhile import Meanwhile
-from pymoo_gpuaco.candidates.alpha import alpha_lists
-from pymoo_gpuaco.candidates.ascent import ascend
-from pymoo_gpuaco.candidates.lists import lists
+from pymoo_gpuaco.candidates.lists import by_alpha
 from pymoo_gpuaco.problems.instance import Instance, check_alpha
 
 # A minimum 1-tree for every million of cities and trees, but no more than these.
@@ -35,12 +33,10 @@ def penalised_lists(instance: Instance, candidates: str) -> Lists:
     What clusters share of the penalties is left out. It says how often a tour enters them, which a window does not
     decide, and as searches walk out of a cluster or into it, it would end all of them at once, or none.
     """
-    base = lists(instance, "quadrant", 2 * NEAR)
     trees = min(MOST_TREES, 1_000_000 // instance.n) if candidates == "auto" else None
-    ascent = ascend(instance, base.ids, iterations=trees, bound=False)
-    near = alpha_lists(ascent, min(NEAR, base.ids.shape[1])).by_distance()[0]
+    ascent, near = by_alpha(instance, NEAR, trees)
     penalties = np.rint((ascent.pi - ascent.shared) * unit_scale(instance))
-    return Lists(repeated(near), np.clip(penalties, -MOST_PENALTY, MOST_PENALTY).astype(np.float32))
+    return Lists(repeated(near.ids), np.clip(penalties, -MOST_PENALTY, MOST_PENALTY).astype(np.float32))
 
 
 class ListsOfARun:
@@ -69,13 +65,14 @@ class ListsOfARun:
         self._instance, self._candidates = instance, candidates
         self._found: Meanwhile[Lists] | None = None
         self._in_use = False
-        self.restart()
-
-    def restart(self) -> None:
-        """Be as before the first round."""
-        waits = self._candidates == "alpha" or self._instance.n < ONE_TOUR_FROM
         #: rounds until penalties are due; -1 once they have been taken, and where there are none
-        self.until = -1 if not self.penalised else 0 if waits else self._instance.n // CITIES_A_ROUND
+        self.until = self.planned
+
+    @property
+    def planned(self) -> int:
+        """What ``until`` is before the first round."""
+        waits = self._candidates == "alpha" or self._instance.n < ONE_TOUR_FROM
+        return -1 if not self.penalised else 0 if waits else self._instance.n // CITIES_A_ROUND
 
     def begin(self, moment: float | None) -> None:
         """Let the host work, if it has not begun and the run does not end, at ``time.monotonic()``, too soon."""
