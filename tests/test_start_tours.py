@@ -95,6 +95,25 @@ def test_a_direction_is_kept():
     assert instance.tour_length(greedy_tour(instance)) == n
 
 
+def test_lengths_of_ones_own_make_another_tour():
+    """Of the edges listed, those that are made the shortest are taken first."""
+    rng = np.random.default_rng(2)
+    instance = as_instance(TSP(rng.random((200, 2)), metric="EXACT"), 8)
+    usual = greedy_tour(instance)
+    assert np.array_equal(usual, greedy_tour(instance, instance.neighbours, instance.neighbour_distances))
+    lengths = instance.neighbour_distances.copy()
+    lengths[:, 5] = 0.0
+    other = greedy_tour(instance, lengths=lengths)
+
+    def share(tour):
+        """Of the cities, those whose sixth candidate stands beside them."""
+        edges = {frozenset(edge) for edge in zip(tour.tolist(), np.roll(tour, -1).tolist(), strict=True)}
+        return np.mean([frozenset((i, int(j))) in edges for i, j in enumerate(instance.neighbours[:, 5])])
+
+    assert share(usual) < 0.1
+    assert share(other) > 0.4
+
+
 def test_quality_on_random_cities():
     """Bentley 1992: greedy is 14 to 18 % above 0.7124 sqrt(n A), which is the best at this n but for the border."""
     n = 20_000

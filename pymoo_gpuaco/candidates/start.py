@@ -28,10 +28,11 @@ def greedy_tour(
     Equal edges go by city id, so the tour is the same on every run. With an asymmetric matrix edges keep their
     direction: one leaves each city and one enters it.
 
-    ids, lengths : (n, k) candidates of each city and their distances, sorted by them; the instance's own if left out.
+    ids, lengths : (n, k) candidates of each city, the nearest first, and how long each counts; of either, the
+        instance's own if left out.
     """
-    if ids is None or lengths is None:
-        ids, lengths = instance.neighbours, instance.neighbour_distances
+    ids = instance.neighbours if ids is None else ids
+    lengths = instance.neighbour_distances if lengths is None else lengths
     n, directed = instance.n, not instance.symmetric
     links = np.full((n, 2), -1, np.int32)  # directed: whence and where to
     parent = np.arange(n, dtype=np.int32)
