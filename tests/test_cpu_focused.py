@@ -5,7 +5,9 @@ import itertools
 import numpy as np
 import pytest
 
+from pymoo_gpuaco import exchange
 from pymoo_gpuaco.backends import make_colony
+from pymoo_gpuaco.backends.cpu.windows import engine as module
 from pymoo_gpuaco.backends.cpu.windows.engine import CpuFocused
 from pymoo_gpuaco.backends.protocol import ColonyEngine, FollowsProgress
 from pymoo_gpuaco.colony.cooling import Cooling
@@ -217,6 +219,22 @@ def test_the_last_cycle_ends_with_the_run():
     assert all(cold == pytest.approx(hot - 1 / 67) for hot, cold in shares[31:97])
 
 
+def test_what_comes_before_the_first_generation_is_no_measure_of_how_long_others_take():
+    # a fifth of the run goes into first tours; then each generation is a hundredth
+    late, cooling = Cooling(10), Cooling(10)
+    for generation in range(80):
+        late.progress, cooling.progress = 0.2 + generation / 100, generation / 80
+        assert late.next() == pytest.approx(cooling.next(), abs=0.03)
+        if generation >= 10:
+            assert late.length == pytest.approx(cooling.length, rel=0.05)
+        assert late.at_end == cooling.at_end or generation >= 76
+        if late.at_end:
+            late.begin_next()
+        if cooling.at_end:
+            cooling.begin_next()
+    assert late.cycle > 1
+
+
 def test_short_cycles_are_cooler():
     focused = FocusedParameters(heat=2.0)
     assert [focused.first_heat(kicks) for kicks in (2.5, 10.0, 1000.0)] == [1.0, 2.0, 2.0]
@@ -281,7 +299,7 @@ def test_bad_parameters_are_named(name, value):
 
 
 @pytest.mark.parametrize("ants", [4, 7])
-def test_a_hot_generation_merges_its_shortest_tours_and_the_last_one_all(ants, monkeypatch):
+def test_a_hot_generation_merges_its_shortest_tours_and_the_last_one_assembles_all(ants, monkeypatch):
     problem = cloud(200)
     engine = CpuFocused(
         as_instance(problem, 8), ColonyParameters(n_ants=ants), FocusedParameters(first_cycle=20.0)
@@ -292,13 +310,26 @@ def test_a_hot_generation_merges_its_shortest_tours_and_the_last_one_all(ants, m
     monkeypatch.setattr(
         engine, "_merge", lambda tour: (merged.append(problem.tour_length(tour)), merge(tour))
     )
-    ended = False
+    assembled = []
+
+    def assemble(graph, tours, key, until):
+        assembled.append(tours.copy())
+        return exchange.assemble(graph, tours, key, until)
+
+    monkeypatch.setattr(module, "assemble", assemble)
     for key in range(12):
         merged.clear()
+        before = len(assembled)
+        best = engine.export_state()["best"][0]
         engine.construct(key)
         at_end = engine._cooling.done == 0  # the next cycle has been begun
-        ended = ended or at_end
-        assert len(merged) == (ants if at_end else 4)
+        assert len(assembled) - before == at_end
+        assert len(merged) == (0 if at_end else 4)
         if not at_end:
             assert sorted(problem.tour_length(tour) for tour in engine._tours)[:4] == sorted(merged)
-    assert ended
+            continue
+        given = [problem.tour_length(tour) for tour in assembled[-1]]
+        assert min(given) <= problem.tour_length(best)  # it is one of them, unless all are better
+        assert np.all([problem.tour_length(tour) for tour in engine._tours] <= np.array(given))
+        assert engine.construct(99)[0] <= min(given)
+    assert assembled

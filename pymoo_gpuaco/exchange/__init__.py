@@ -1,6 +1,7 @@
 """Many improvements of one tour applied at once, and tours merged by their differences; no device and no pymoo."""
 
+from pymoo_gpuaco.exchange.assembly import assemble
 from pymoo_gpuaco.exchange.commit import Exchanges, lay_out, select
 from pymoo_gpuaco.exchange.merge import merge, merge_all
 
-__all__ = ["Exchanges", "lay_out", "merge", "merge_all", "select"]
+__all__ = ["Exchanges", "assemble", "lay_out", "merge", "merge_all", "select"]

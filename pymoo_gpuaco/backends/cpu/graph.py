@@ -96,10 +96,13 @@ def tour_length(graph, tour):  # type: ignore[no-untyped-def]
     return total
 
 
-def make_graph(instance: Instance) -> Graph:
-    """Arrays in the one layout that the compiled functions take, so that they compile once."""
+def make_graph(instance: Instance, table: bool = True) -> Graph:
+    """Arrays in the one layout that the compiled functions take, so that they compile once.
+
+    ``table``: whether GEO distances, which take long, may be worked out beforehand.
+    """
     metric, matrix, coords = instance.metric, instance.matrix, instance.coords
-    if metric == Metric.GEO and instance.n <= GEO_TABLE_LIMIT:
+    if table and metric == Metric.GEO and instance.n <= GEO_TABLE_LIMIT:
         everyone = np.arange(instance.n)
         matrix = distances(metric, coords, everyone[:, None], everyone[None, :])
         coords = np.empty((0, 3))

@@ -15,6 +15,7 @@ from pymoo_gpuaco.compiled import allocating, inlined, inner
 STREAM_CONSTRUCTION = 0
 STREAM_KICKS = 1
 STREAM_RESTART = 2
+STREAM_ASSEMBLY = 3
 
 _MASK = np.uint64(0xFFFFFFFF)
 _32 = np.uint64(32)

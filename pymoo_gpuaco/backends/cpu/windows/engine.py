@@ -29,7 +29,7 @@ from pymoo_gpuaco.colony.cooling import Cooling
 from pymoo_gpuaco.colony.focused import SHORT_STRETCH, FocusedParameters
 from pymoo_gpuaco.colony.parameters import ColonyParameters
 from pymoo_gpuaco.colony.trails import TrailUpdate, per_length
-from pymoo_gpuaco.exchange import merge
+from pymoo_gpuaco.exchange import assemble, merge
 from pymoo_gpuaco.problems.instance import Instance, as_instance
 from pymoo_gpuaco.problems.tsp import TSP
 
@@ -163,16 +163,26 @@ class CpuFocused:
         self._search.search_tours(self._tours, key, self._trials, hot, cold, longest, everything)
         self.n_trials += self._trials * len(self._tours)
         self._dirty[:] = 0
-        tours, at_end = self._tours, self._cooling.at_end
-        if hot > 0.0 and not at_end and len(tours) > MERGED_WHILE_HOT:
-            order = np.argsort([self._measure(tour) for tour in tours], kind="stable")
-            tours = tours[order[:MERGED_WHILE_HOT]]
-        for tour in tours:
-            self._merge(tour)
-        if at_end:
+        if self._cooling.at_end:
             self._cooling.begin_next()
-            self._tours[:] = self._best
+            self._assemble(key)
+        else:
+            tours = self._tours
+            if hot > 0.0 and len(tours) > MERGED_WHILE_HOT:
+                order = np.argsort([self._measure(tour) for tour in tours], kind="stable")
+                tours = tours[order[:MERGED_WHILE_HOT]]
+            for tour in tours:
+                self._merge(tour)
         self._built = len(self._tours)
+
+    def _assemble(self, key: int) -> None:
+        """Let all tours, and the best, take over from each other what is better."""
+        lengths = [self._measure(tour) for tour in self._tours]
+        if self._best_length < min(lengths):
+            self._tours[int(np.argmax(lengths))] = self._best
+        self._tours = assemble(self._graph, self._tours, key, self._stop.until)
+        for tour in self._tours:
+            self._keep(tour)
 
     def _search_windows(self, key: int) -> None:
         """Each ant anneals a window of the one tour, once all of it has been repaired."""

@@ -1,0 +1,213 @@
+"""Edge assembly: its parts against slow references, and what it must keep to on any instance."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pymoo_gpuaco.backends.cpu.graph import make_graph
+from pymoo_gpuaco.backends.cpu.philox import STREAM_ASSEMBLY, new_stream
+from pymoo_gpuaco.exchange import assemble, assembly, merge
+from pymoo_gpuaco.problems import TSP
+from pymoo_gpuaco.problems.instance import as_instance
+from tests.engine_cases import INSTANCES, cloud
+from tests.test_exchange import edges_of
+
+SYMMETRIC = {name: p for name, p in INSTANCES.items() if p.symmetric and p.n_cities >= 5}
+
+
+def graph_of(problem, k=8):
+    return make_graph(as_instance(problem, k), table=False)
+
+
+def random_tours(n, count, seed=0):
+    rng = np.random.default_rng(seed)
+    return np.array([rng.permutation(n) for _ in range(count)], np.int32)
+
+
+def two_opt(problem, tour):
+    """A tour that no exchange of two edges shortens, found slowly."""
+    n, D = len(tour), problem.D
+    tour, better = list(tour), True
+    while better:
+        better = False
+        for i in range(n - 1):
+            for j in range(i + 2, n - (i == 0)):
+                a, b, c, d = tour[i], tour[i + 1], tour[j], tour[(j + 1) % n]
+                if D[a, b] + D[c, d] > D[a, c] + D[b, d] + 1e-9:
+                    tour[i + 1 : j + 1] = tour[i + 1 : j + 1][::-1]
+                    better = True
+    return np.array(tour, np.int32)
+
+
+def cycles_of(tour, other, seed=1):
+    """AB-cycles as lists of cities."""
+    n = len(tour)
+    room = assembly.make_room(n)
+    room.order[:] = tour
+    room.beside[tour, 0], room.beside[tour, 1] = np.roll(tour, 1), np.roll(tour, -1)
+    room.place[other] = np.arange(n)
+    assembly._find_difference(other, room)
+    found = assembly._find_cycles(new_stream(np.uint64(seed), 0, STREAM_ASSEMBLY), room)
+    return [room.cycles[room.first[c] : room.first[c + 1]].tolist() for c in range(found)]
+
+
+def edges_by_turns(cycle):
+    """Edges of A and of B of an AB-cycle."""
+    pairs = [frozenset(pair) for pair in zip(cycle, cycle[1:] + cycle[:1], strict=True)]
+    return pairs[::2], pairs[1::2]
+
+
+class TestCycles:
+    @pytest.mark.parametrize("n", [5, 6, 9, 40, 300])
+    @pytest.mark.parametrize("seed", range(4))
+    def test_they_alternate_and_have_every_edge_of_the_difference_once(self, n, seed):
+        tour, other = random_tours(n, 2, seed)
+        mine, theirs = edges_of(tour), edges_of(other)
+        ours, news = Counter(), Counter()
+        for cycle in cycles_of(tour, other):
+            assert len(cycle) % 2 == 0
+            a, b = edges_by_turns(cycle)
+            ours.update(a)
+            news.update(b)
+        assert ours == Counter(mine - theirs)
+        assert news == Counter(theirs - mine)
+
+    def test_equal_tours_have_none(self):
+        tour = random_tours(30, 1)[0]
+        assert cycles_of(tour, np.roll(tour, 7)[::-1].copy()) == []
+
+    def test_two_reversals_far_apart_are_two_cycles(self):
+        tour = np.arange(40, dtype=np.int32)
+        other = tour.copy()
+        other[3:7], other[20:30] = other[3:7][::-1].copy(), other[20:30][::-1].copy()
+        cycles = sorted(sorted(cycle) for cycle in cycles_of(tour, other))
+        assert cycles == [[2, 3, 6, 7], [19, 20, 29, 30]]
+
+    def test_chance_parts_the_difference_in_different_ways(self):
+        tour, other = random_tours(60, 2)
+        ways = {frozenset(frozenset(cycle) for cycle in cycles_of(tour, other, seed)) for seed in range(5)}
+        assert len(ways) > 1
+
+
+class TestSubtours:
+    """On 0, 1, .., 11: stretches 0-2, 3-5, 6-8 and 9-11 are joined anew."""
+
+    @staticmethod
+    def applied(cycle):
+        room = assembly.make_room(12)
+        tour = np.arange(12, dtype=np.int32)
+        room.order[:] = room.place[:] = tour
+        room.cycles[: len(cycle)] = cycle
+        stretches = assembly._cut(room, 0, len(cycle))
+        subtours = assembly._find_subtours(room, 0, len(cycle), stretches)
+        return stretches, sorted(room.size[:subtours].tolist()), room.cuts[:stretches].tolist()
+
+    def test_a_reversal_is_one_tour(self):
+        assert self.applied([2, 3, 6, 5]) == (2, [12], [2, 5])  # out 2-3 and 5-6, in 3-6 and 5-2
+
+    def test_two_edges_joined_the_other_way_are_two(self):
+        assert self.applied([2, 3, 5, 6]) == (2, [3, 9], [2, 5])  # 3-5 is closed
+
+    def test_every_stretch_alone(self):
+        assert self.applied([3, 2, 0, 11, 9, 8, 6, 5]) == (4, [3, 3, 3, 3], [2, 5, 8, 11])
+
+    def test_a_city_alone_between_two_cuts_has_both_its_ends_free(self):
+        # out 2-3, 3-4 and 7-8, in 3-7, 3-8 and 2-4: city 3 moves between 7 and 8
+        assert self.applied([2, 3, 7, 8, 3, 4]) == (3, [12], [2, 3, 7])
+
+
+class TestTakingOver:
+    def test_each_tour_gets_what_the_other_one_does_better(self):
+        """A ring of 60 cities; each tour has it wrong in a place of its own."""
+        angle = np.arange(60) * 2 * np.pi / 60
+        problem = TSP(np.column_stack([np.cos(angle), np.sin(angle)]) * 1e4)
+        ring = np.arange(60, dtype=np.int32)
+        one, other = ring.copy(), ring.copy()
+        one[10:14], other[40:45] = one[10:14][::-1].copy(), other[40:45][::-1].copy()
+        for tour in assemble(graph_of(problem), np.array([one, other]), 1):
+            assert edges_of(tour) == edges_of(ring)
+
+    def test_what_falls_apart_is_joined_again(self):
+        """Two rows of cities. The other tour has the better edges, but not as an exchange that leaves one tour."""
+        problem = cloud(120, 3)
+        graph = graph_of(problem)
+        tours = np.array([two_opt(problem, tour) for tour in random_tours(120, 6, 5)])
+        joined = []
+        join = assembly._join_smallest
+        room = assembly.make_room(120)
+        for a in range(6):
+            for b in range(6):
+                before = problem.tour_length(tours[a])
+                stream = new_stream(np.uint64(3), 6 * a + b, STREAM_ASSEMBLY)
+                gain = assembly._take_over(graph, tours[a], tours[b], stream, room, np.zeros(1, np.uint8))
+                new = room.order
+                assert problem.tour_length(new) == before - gain
+                assert np.array_equal(np.sort(new), np.arange(120))
+                assert np.array_equal(room.place[new], np.arange(120))
+                joined += list(edges_of(new) - edges_of(tours[a]) - edges_of(tours[b]))
+        assert joined, join  # edges that neither has
+
+    def test_it_does_more_than_merging_components(self):
+        problem = cloud(400, 8)
+        instance = as_instance(problem, 8)
+        tours = np.array([two_opt(problem, tour) for tour in random_tours(400, 6, 2)])
+        merged = tours[problem.tour_lengths(tours).argmin()]
+        for tour in tours:
+            merged, _ = merge(merged, tour, instance.distance)
+        assembled = assemble(make_graph(instance), tours, 1)
+        assert problem.tour_lengths(assembled).min() < 0.98 * problem.tour_length(merged)
+
+    @pytest.mark.parametrize("name", SYMMETRIC)
+    def test_tours_stay_tours_and_none_gets_longer(self, name):
+        problem = SYMMETRIC[name]
+        tours = random_tours(problem.n_cities, 7, 1)
+        given = tours.copy()
+        assembled = assemble(graph_of(problem, min(8, problem.n_cities - 1)), tours, 5)
+        assert np.array_equal(tours, given)
+        assert assembled.dtype == np.int32
+        before, after = problem.tour_lengths(tours), problem.tour_lengths(assembled)
+        assert np.all(after <= before * (1 + 1e-12))
+        for tour in assembled:
+            assert np.array_equal(np.sort(tour), np.arange(problem.n_cities))
+        if len(np.unique(before)) > 1:
+            assert after.sum() < before.sum()
+
+    @given(st.integers(5, 40), st.integers(1, 5), st.integers(0, 2**64 - 1), st.booleans())
+    @settings(max_examples=60, deadline=None)
+    def test_any_tours_on_a_lattice(self, n, m, key, same):
+        problem = TSP(np.column_stack([np.arange(n) % 6, np.arange(n) // 6]))
+        tours = random_tours(n, m, key % 1000)
+        if same:
+            tours[:] = tours[0]
+        assembled = assemble(graph_of(problem, 4), tours, key)
+        assert np.array_equal(np.sort(assembled, axis=1), np.tile(np.arange(n), (m, 1)))
+        assert np.all(problem.tour_lengths(assembled) <= problem.tour_lengths(tours))
+        if same:
+            assert np.array_equal(assembled, tours)
+
+
+def test_the_key_decides_and_the_number_of_threads_does_not(monkeypatch):
+    problem = cloud(300, 4)
+    graph, tours = graph_of(problem), random_tours(300, 9)
+    results = {}
+    for threads in ("1", "2", "7"):
+        monkeypatch.setenv("PYMOO_GPUACO_THREADS", threads)
+        results[threads] = assemble(graph, tours, 2**63)
+    assert np.array_equal(results["1"], results["2"])
+    assert np.array_equal(results["1"], results["7"])
+    assert not np.array_equal(results["1"], assemble(graph, tours, 3))
+
+
+def test_it_ends_when_time_is_over():
+    problem = cloud(2000, 4)
+    graph, tours = graph_of(problem), random_tours(2000, 4)
+    assembled = assemble(graph, tours, 1, until=time.monotonic() - 1.0)
+    assert np.array_equal(np.sort(assembled, axis=1), np.tile(np.arange(2000), (4, 1)))
+    in_time = assemble(graph, tours, 1)
+    assert problem.tour_lengths(in_time).sum() < problem.tour_lengths(assembled).sum()
