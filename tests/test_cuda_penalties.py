@@ -38,7 +38,7 @@ def later(emulated, monkeypatch):
     """Engines whose lists are due after five rounds."""
     monkeypatch.setattr(focused, "ROUNDS", ROUNDS)
     monkeypatch.setattr(module, "CITIES_A_ROUND", 40)
-    monkeypatch.setattr(module, "ONE_TOUR_FROM", N)
+    monkeypatch.setattr(module, "FEW_KICKS_FROM", N)
 
     def make(candidates: str = "auto") -> focused.CudaFocused:
         parameters = ColonyParameters(n_ants=2, construction="focused", candidates=candidates)
@@ -50,7 +50,7 @@ def later(emulated, monkeypatch):
 @pytest.mark.parametrize("metric", ["EUC_2D", "EXACT"])
 def test_penalties_are_whole_units_of_what_single_cities_are_moved_by(metric):
     instance = as_instance(cloud(120, 2, metric), 8)
-    found = penalised_lists(instance, "alpha")
+    found = penalised_lists(instance, None)
     ascent = ascend(instance, lists(instance, "quadrant", 2 * NEAR).ids, bound=False)
     expected = (ascent.pi - ascent.shared) * unit_scale(instance)
     assert np.abs(found.penalties - expected).max() <= 0.5
@@ -61,13 +61,13 @@ def test_penalties_are_whole_units_of_what_single_cities_are_moved_by(metric):
 
 def test_cities_far_out_have_the_largest_penalty_that_is_exact(monkeypatch):
     monkeypatch.setattr(module, "MOST_PENALTY", 3.0)
-    penalties = penalised_lists(as_instance(cloud(120, 2), 8), "alpha").penalties
+    penalties = penalised_lists(as_instance(cloud(120, 2), 8), None).penalties
     assert np.abs(penalties).max() == 3.0
 
 
 def test_few_cities_and_matrices_have_penalties_too():
     for problem in (cloud(8), TSP(matrix=cloud(30).D), TSP(np.zeros((20, 2)))):
-        found = penalised_lists(as_instance(problem, 7), "auto")
+        found = penalised_lists(as_instance(problem, 7), 50)
         assert found.near.shape == (problem.n_cities, NEAR)
         assert np.isfinite(found.penalties).all()
 
@@ -100,9 +100,9 @@ def test_windows_count_penalties_after_as_many_rounds_as_were_planned(later, mon
     monkeypatch.setattr(engine, "_round", lambda key: (rounds.append(engine._descent), round_(key)))
     for key in range(3):
         engine.construct(key)
-    assert used == [8]  # the fifth round is one of the second four
-    assert rounds[8] > 0  # every city is looked at anew
-    expected = penalised_lists(engine.instance, "auto")
+    assert used == [7]  # the fifth round is one of the last three of the repair, which takes seven
+    assert rounds[7] > 0  # every city is looked at anew
+    expected = penalised_lists(engine.instance, module.trees(N, None))
     held = np.empty(N, np.float32)
     engine.device.read(held, "window_penalties")
     assert np.array_equal(held, expected.penalties)
@@ -110,7 +110,7 @@ def test_windows_count_penalties_after_as_many_rounds_as_were_planned(later, mon
 
 
 def test_several_tours_wait_for_penalties(later, monkeypatch):
-    monkeypatch.setattr(module, "ONE_TOUR_FROM", N + 1)
+    monkeypatch.setattr(module, "FEW_KICKS_FROM", N + 1)
     engine = later()
     assert engine._lists.until == 0
     searched = []
@@ -122,7 +122,7 @@ def test_several_tours_wait_for_penalties(later, monkeypatch):
 
 @pytest.mark.parametrize(("seconds", "begun"), [(60.0, True), (5.0, False)])
 def test_a_run_that_ends_soon_goes_without_penalties(seconds, begun, later, monkeypatch):
-    monkeypatch.setattr(module, "ONE_TOUR_FROM", N + 1)
+    monkeypatch.setattr(module, "FEW_KICKS_FROM", N + 1)
     monkeypatch.setattr(module, "SECONDS_A_CITY", 30.0 / N)
     engine = later()
     engine.stop_at(time.monotonic() + seconds)
@@ -188,11 +188,12 @@ def test_a_state_that_is_refused_leaves_the_lists_as_they_are(name, later):
 def test_a_time_limit_ends_the_wait_for_penalties(later, monkeypatch):
     there = threading.Event()
 
-    def slowly(instance, candidates):
+    def slowly(instance, iterations):
         assert there.wait(60.0)
-        return penalised_lists(instance, candidates)
+        return penalised_lists(instance, iterations)
 
     monkeypatch.setattr(module, "penalised_lists", slowly)
+    monkeypatch.setattr(module, "SECONDS", 0.0)
     monkeypatch.setattr(module, "SECONDS_A_CITY", 0.0)
     engine = later()
     engine.construct(0)

@@ -49,6 +49,7 @@ def short(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(engine, "ROUNDS", 4)
     monkeypatch.setattr(engine, "ROUNDS_AT_ONCE", 2)
     monkeypatch.setattr(engine, "FIRST_CYCLE", 6)
+    monkeypatch.setattr(engine, "FIRST_CYCLE_ALONE", 6)
     monkeypatch.setattr(plan, "MOST_TOURS", 2)
     monkeypatch.setattr(windows, "_IMPROVEMENT", windows._IMPROVEMENT[::12])
 
@@ -176,6 +177,19 @@ class TestFocused:
         assert same_state(told, untold)
         assert math.isnan(told._cooling.progress)
         assert ending._cooling.progress == 1.0
+
+    def test_another_run_goes_on_where_the_last_one_ended(self, backend):
+        problem = cloud(60, 2)
+        engine, another = (focused(problem, backend) for _ in range(2))
+        for key in range(5):
+            engine.expect(key / 5)
+            engine.construct(key)
+        assert not math.isnan(engine._cooling.begun)  # its last cycle
+        another.import_state(engine.export_state())
+        for key in range(5):
+            another.expect(key / 5)  # 0 at first
+            another.construct(key)
+        assert another.export_state()["best_length"] <= engine.export_state()["best_length"]
 
     def test_the_best_tour_is_kept_while_tours_are_warm(self, backend):
         problem = cloud(80, 4)
@@ -377,9 +391,9 @@ class TestAcrossEngines:
         second.import_state(first.export_state())
         assert (theirs.cycle, theirs.done, theirs.generations) == (2, 27, 39)  # 27 of 48; 130 * 12 / 40
         assert math.isnan(theirs.begun)
-        ours.begun = 0.25
+        ours.started, ours.begun = 0.125, 0.25
         second.import_state(first.export_state())
-        assert theirs.begun == 0.25
+        assert (theirs.started, theirs.begun) == (0.125, 0.25)
 
     @pytest.mark.gpu
     def test_a_copy_of_a_run_goes_on_with_an_engine_of_another_kind(self, monkeypatch):
@@ -439,7 +453,8 @@ def test_trails_move_to_other_candidates_by_hand():
         ("ids", np.zeros(30, np.int32), "ids"),
         ("schedule", np.array([0, 0, 0, 0]), "schedule"),
         ("schedule", np.array([1, 0, 0]), "schedule"),
-        ("progress", np.array([np.nan, 0.0]), "progress"),
+        ("progress", np.array([0.0, np.nan, 0.0]), "progress"),
+        ("progress", np.array([-1.0, 0.5, 0.5]), "progress"),
         ("best_length", np.array([-1.0]), "best_length"),
         ("dirty", np.full(30, 2), "dirty"),
     ],

@@ -33,6 +33,7 @@ class FocusedState(NamedTuple):
     schedule: tuple[
         int, int, int, int
     ]  # generations of the first cycle; cycle, generations in it, of the run
+    started: float  # progress at which the first generation of the annealing began
     begun: float  # progress at which the last cycle began, NaN before it has
     expected: float  # progress of the run, NaN where unknown
 
@@ -43,7 +44,7 @@ class FocusedState(NamedTuple):
         cooling.done = done * cooling.first // first
         # any generation at all stays one
         cooling.generations = -(-generations * cooling.first // first)
-        cooling.begun = self.begun
+        cooling.started, cooling.begun = self.started, self.begun
 
 
 def pack(
@@ -68,7 +69,7 @@ def pack(
         "best_length": np.array([best[1]]),
         "schedule": np.array([c.first, c.cycle, c.done, c.generations], np.int64),
         # -1 stands for "unknown"
-        "progress": np.nan_to_num(np.array([c.begun, expected]), nan=-1.0),
+        "progress": np.nan_to_num(np.array([c.started, c.begun, expected]), nan=-1.0),
     }
 
 
@@ -86,10 +87,12 @@ def unpack(state: State, kind: str, candidates: NDArray[np.int32]) -> FocusedSta
     schedule = [int(number) for number in stored_integers(state, "schedule", (4,), 0, _MOST, np.int64)]
     if schedule[0] == 0:
         raise ValueError("state['schedule'] must begin with a positive number, got 0")
-    begun, expected = (
+    started, begun, expected = (
         math.nan if number < 0.0 else float(number)
-        for number in stored_numbers(state, "progress", (2,), low=-1.0)
+        for number in stored_numbers(state, "progress", (3,), low=-1.0)
     )
+    if math.isnan(started):
+        raise ValueError("state['progress'] must begin with a number in [0, 1], got a negative one")
     own = KINDS[engine] == kind
     tours = tours[tours.any(axis=1)]
     if not own and best.any():  # there may be room for few of them
@@ -102,6 +105,7 @@ def unpack(state: State, kind: str, candidates: NDArray[np.int32]) -> FocusedSta
         best if best.any() else None,
         length,
         (schedule[0], schedule[1], schedule[2], schedule[3]),
+        started,
         begun,
         expected,
     )

@@ -21,6 +21,7 @@ class Cooling:
     cycle: int = 0
     done: int = 0  # generations of this cycle
     generations: int = 0  # of the run
+    started: float = 0.0  # progress at which the first generation began
     begun: float = math.nan  # progress at which the run's last cycle began, NaN before it has
     progress: float = math.nan  # of the run, in [0, 1]
     alone: int = 3  # a run that is known to be shorter than so many first cycles is one cycle
@@ -33,12 +34,14 @@ class Cooling:
     @property
     def length(self) -> float:
         """Generations of this cycle, estimated if the run ends in it."""
-        if math.isnan(self.begun):
+        if math.isnan(self.begun) or not self.progress > self.started:
             return float(self.planned)
-        return max(1.0, (END - self.begun) * self.generations / self.progress)
+        return max(1.0, (END - self.begun) * self.generations / (self.progress - self.started))
 
     def next(self) -> tuple[float, float]:
         """Count a generation of trials; return its first and last temperature as shares of the heat."""
+        if self.generations == 0 and self.progress > 0.0:
+            self.started = self.progress
         if self._is_last():
             self.begun = self.progress
         if math.isnan(self.begun):
@@ -66,8 +69,8 @@ class Cooling:
 
         The first cycle becomes the last at any time, for nothing is known at its beginning, and in longer runs too.
         """
-        if not math.isnan(self.begun) or not 0.0 < self.progress <= 1.0 or self.generations == 0:
+        if not math.isnan(self.begun) or not self.started < self.progress <= 1.0 or self.generations == 0:
             return False
-        left = self.generations * (1.0 - self.progress) / self.progress
+        left = self.generations * (1.0 - self.progress) / (self.progress - self.started)
         most = self.alone if self.cycle == 0 else 3
         return (self.done == 0 or self.cycle == 0) and self.done + left < most * self.planned

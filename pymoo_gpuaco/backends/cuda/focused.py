@@ -10,6 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from pymoo_gpuaco.backends.cpu.graph import make_graph, tour_length
 from pymoo_gpuaco.backends.cuda.device import Device, Part
 from pymoo_gpuaco.backends.cuda.instance.cities import Cities
 from pymoo_gpuaco.backends.cuda.instance.lists import Neighbours
@@ -29,18 +30,20 @@ from pymoo_gpuaco.backends.cuda.windows.windows import ROUNDS_AT_ONCE, Ant, Tria
 from pymoo_gpuaco.backends.focused_state import pack, unpack
 from pymoo_gpuaco.backends.keys import key_of_part
 from pymoo_gpuaco.backends.protocol import Kind
-from pymoo_gpuaco.backends.state import State, stored_integers
+from pymoo_gpuaco.backends.state import State, stored_integers, stored_numbers
 from pymoo_gpuaco.candidates.start import greedy_tour
 from pymoo_gpuaco.colony import checks, immigrants
 from pymoo_gpuaco.colony.cooling import Cooling
 from pymoo_gpuaco.colony.parameters import FEWEST_CITIES_TO_FOCUS, ColonyParameters
 from pymoo_gpuaco.colony.trails import TrailUpdate
-from pymoo_gpuaco.exchange import merge
+from pymoo_gpuaco.exchange import assemble, merge
 from pymoo_gpuaco.problems import TSP
 from pymoo_gpuaco.problems.instance import Instance, as_instance
 
-ROUNDS = 32  # a generation
-FIRST_CYCLE = 128  # rounds of the first cycle of annealing
+ROUNDS = 32  # a generation, at most
+# Rounds of the first cycle of annealing. At the end of each tours take over from each other, soon and often; one that
+# is alone has nobody to take over from.
+FIRST_CYCLE, FIRST_CYCLE_ALONE = 16, 128
 # Temperature, in mean edges, at the beginning of a cycle that makes ``KICKS`` kicks a city; longer ones start hotter,
 # as far as it helps: above the most, what the heat has broken costs more than it opens.
 HEAT, KICKS, LEAST_HEAT, MOST_HEAT = 0.8, 30.0, 0.5, 1.5
@@ -105,14 +108,17 @@ class CudaFocused:
         self._ant = Ant(float(parameters.alpha), float(parameters.beta), shortest)
         # rounds of repair to begin with
         self._descent = rounds_of_repair(n, w)
-        self._cooling = Cooling(FIRST_CYCLE)
+        self._cooling = Cooling(FIRST_CYCLE if m > 1 else FIRST_CYCLE_ALONE)
         self._expected = math.nan  # progress of the run
-        self._step = 0.0
+        self._step = 0.0  # of a round
+        self._only_anneals = True  # this generation, so far
+        self._annealed = 0  # rounds of the last generation, if nothing else took time in it
         self._finished = False  # the last cycle has come to its end
         self._hot_trials = hot_trials(n, w)
         self._best: NDArray[np.int32] | None = None
         self._best_length = math.inf
         self._start = greedy_tour(instance)
+        self._graph = make_graph(instance, table=False)
         self._rounds = 0  # of the last generation
         self.n_trials = 0  # see ``CountsTrials``
         self._moment: float | None = None
@@ -125,8 +131,9 @@ class CudaFocused:
         """Be told how far the run is."""
         before, self._expected = self._expected, float(progress)
         self._cooling.progress = self._expected
-        # and how far each round of the generation will bring it
-        self._step = (self._expected - before) / ROUNDS if self._expected > before else 0.0
+        # and how far each round of the next generation will bring it, as those of the last one did that only annealed
+        if self._annealed > 0 and self._expected > before:
+            self._step = (self._expected - before) / self._annealed
 
     @property
     def n_built(self) -> int:
@@ -140,23 +147,38 @@ class CudaFocused:
         return tour, self.instance.tour_length(tour)
 
     def construct(self, key: int) -> NDArray[np.float64]:
-        """Search ``ROUNDS`` rounds of windows; return the exact lengths of all tours. ``key`` in [0, 2**64)."""
+        """Search some rounds of windows; return the exact lengths of all tours. ``key`` in [0, 2**64)."""
         self._interrupted = True  # until it comes to its end
         self._rounds = 0
         self._lists.begin(self._moment)
         if self._best is None:
             self._take(self._first_tours(key))
+        rounds = self._planned_rounds()
+        self._only_anneals = self._descent == 0
         with self.device.working():
             self._weigh()
-            while self._rounds < ROUNDS and not self._late() and self._lists_are_there():
-                for _ in range(ROUNDS_AT_ONCE):
+            while self._rounds < rounds and not self._late() and self._lists_are_there():
+                for _ in range(min(ROUNDS_AT_ONCE, rounds - self._rounds)):
                     self._round(key_of_part(key, self._rounds + 1))
                 self.device.mark()
                 self.device.wait()
             self._measure()
             self.n_trials = int(self.windows.statistics()[0])
+        self._annealed = self._rounds if self._only_anneals else 0
         self._interrupted = False
         return self._tours.lengths.copy()
+
+    def _planned_rounds(self) -> int:
+        """Rounds of this generation.
+
+        New tours are repaired in a generation of their own: before it first tours are made and penalties waited for, so
+        that the time of the others says how many more there will be. Where time is limited, this is known soon.
+        """
+        if self._descent > 0:
+            return min(ROUNDS, self._descent)
+        if self._moment is None:
+            return ROUNDS
+        return min(ROUNDS, max(ROUNDS_AT_ONCE, self._cooling.generations))
 
     def _round(self, key: int) -> None:
         """Launch a round; at the end of a cycle the tours are merged."""
@@ -169,12 +191,13 @@ class CudaFocused:
         elif not self._finished:
             self._finished = not math.isnan(cooling.begun)
             cooling.begin_next()
-            self._merge()
+            self._assemble(key)
 
     def _lists_are_there(self) -> bool:
         """See to it that the next rounds have the lists that they are to have; False if time is over before."""
         if not self._lists.are_due(self._moment):
             return True
+        self._only_anneals = False
         resumed = self._lists.until < 0
         lists = self._lists.wait(self._moment)
         if lists is None:
@@ -241,16 +264,22 @@ class CudaFocused:
         if length < self._best_length:
             self._best, self._best_length = told.tour, length
 
-    def _merge(self) -> None:
-        """Merge all tours into the best, and let all go on from there."""
+    def _assemble(self, key: int) -> None:
+        """Let all tours, and the best, take over from each other what is better, and go on from there."""
+        self._only_anneals = False
         self._measure()
-        order = self._tours.lengths.argsort(kind="stable")
         assert self._best is not None
-        merged = self._best
-        for tour in self._tours.read_all()[order]:
-            merged, _ = merge(merged, tour, self.instance.distance)
-        self._best, self._best_length = merged, self.instance.tour_length(merged)
-        self.windows.load(np.tile(merged, (self.windows.tours, 1)))
+        tours = self._tours.read_all()
+        if len(tours) == 1:  # long ones differ in too many places to look at one after another
+            tours[0], _ = merge(self._best, tours[0], self.instance.distance)
+        else:
+            if self._best_length < self._tours.lengths.min():
+                tours[int(self._tours.lengths.argmax())] = self._best
+            tours = assemble(self._graph, tours, key, self._moment)
+        lengths = [float(tour_length(self._graph, tour)) for tour in tours]
+        shortest = int(np.argmin(lengths))
+        self._best, self._best_length = tours[shortest].copy(), lengths[shortest]
+        self.windows.load(tours)
 
     def _first_tours(self, key: int) -> NDArray[np.int32]:
         """Greedy tours (m, n) by lengths that differ a little, all but the first."""
@@ -260,7 +289,7 @@ class CudaFocused:
         def one(number: int) -> NDArray[np.int32]:
             if number == 0:
                 return self._start
-            random = np.random.Generator(np.random.Philox(key=[key, number]))
+            random = np.random.Generator(np.random.Philox(key=np.array([key, number], np.uint64)))
             lengths = instance.neighbour_distances
             return greedy_tour(
                 instance, lengths=lengths * (1.0 + START_SPREAD * random.random(lengths.shape))
@@ -350,7 +379,8 @@ class CudaFocused:
         )
         return {
             **common,
-            "counts": np.array([self._descent, self._finished], np.int64),
+            "counts": np.array([self._descent, self._finished, self._annealed], np.int64),
+            "step": np.array([self._step]),
             "until_lists": np.array([self._lists.until], np.int64),
         }
 
@@ -358,15 +388,18 @@ class CudaFocused:
         """Continue from an exported state of a focused colony on the same instance, of whichever engine."""
         told = unpack(state, self.kind, self.instance.neighbours)
         # for another engine's state: every city is looked at anew
-        descent, finished = rounds_of_repair(self.instance.n, self.windows.windows), 0
-        until_lists = self._lists.planned
+        descent, finished, annealed = rounds_of_repair(self.instance.n, self.windows.windows), 0, 0
+        step, until_lists = 0.0, self._lists.planned
         if told.own:
-            descent, finished = (int(c) for c in stored_integers(state, "counts", (2,), 0, 2**62, np.int64))
+            counts = stored_integers(state, "counts", (3,), 0, 2**62, np.int64)
+            descent, finished, annealed = (int(count) for count in counts)
+            step = float(stored_numbers(state, "step", (1,))[0])
             until_lists = int(stored_integers(state, "until_lists", (1,), -1, 2**62, np.int64)[0])
         with self.device.working():
             self.trails.write({"tau": told.tau, "rest": told.rest, "tau0": np.zeros(1)})
         self._best, self._best_length = None, math.inf
         self._descent, self._finished, self._expected = descent, bool(finished), told.expected
+        self._annealed, self._step = annealed, step
         first_lists = self._lists.resume(until_lists)
         if first_lists is not None:
             with self.device.working():
@@ -398,9 +431,10 @@ def lacks_focused(instance: Instance) -> str | None:
 @functools.cache
 def _warm_up(penalised: bool) -> None:
     """Compile what the host does of a run and set-up has not called, on a few cities."""
+    instance = as_instance(TSP(np.random.default_rng(0).random((40, 2)), metric="EXACT"), 8)
     if penalised:
-        places = np.random.default_rng(0).random((40, 2))
-        penalised_lists(as_instance(TSP(places, metric="EXACT"), 8), "auto")
-    tour = np.arange(8, dtype=np.int32)
-    other = np.array([0, 2, 1, 3, 4, 6, 5, 7], np.int32)
-    merge(tour, other, lambda i, j: np.abs(i - j).astype(np.float64))
+        penalised_lists(instance, 1)
+    tours = np.array([np.arange(40), np.random.default_rng(0).permutation(40)], np.int32)
+    merge(tours[0], tours[1], instance.distance)
+    graph = make_graph(instance)
+    tour_length(graph, assemble(graph, tours, 0)[0])

@@ -10,31 +10,40 @@ import time
 
 import numpy as np
 
-from pymoo_gpuaco.backends.cuda.windows.plan import ONE_TOUR_FROM, repeated, unit_scale, window_lists
+from pymoo_gpuaco.backends.cuda.windows.plan import FEW_KICKS_FROM, repeated, unit_scale, window_lists
 from pymoo_gpuaco.backends.cuda.windows.windows import NEAR, Lists
 from pymoo_gpuaco.backends.meanwhile import Meanwhile
 from pymoo_gpuaco.candidates.lists import by_alpha
 from pymoo_gpuaco.problems.instance import Instance, check_alpha
 
-# A minimum 1-tree for every million of cities and trees, but no more than these.
+# A minimum 1-tree for every million of cities and trees, but no more than these; where time is limited they have this
+# share of what is left, at so many seconds a city.
 MOST_TREES, MOST_CITIES = 50, 100_000
-# Where one tour gets all kicks, rounds are searched meanwhile, one for so many cities: the host needs about as long.
-# Several tours wait: in the first rounds it is decided which long edges they will have.
+SHARE, SECONDS_A_TREE, FEWEST_TREES = 0.15, 0.5e-6, 10
+# Where each city gets few kicks, rounds are searched meanwhile, one for so many cities: the host needs about as long.
+# Other tours wait: in the first rounds it is decided which long edges they will have.
 CITIES_A_ROUND = 300
-# What must be left of a run when they are due, for so many cities at most: twice what the host of an H200 needs, which
-# has had the rounds before where there are more.
-SECONDS_A_CITY, CITIES_WAITED_FOR = 50e-6, 20_000
+# What must be left of a run when they are due: what the host needs, for so many cities at most (where there are more,
+# it has had the rounds before), and time for rounds that make it worth waiting.
+SECONDS, SECONDS_A_CITY, CITIES_WAITED_FOR = 0.2, 35e-6, 20_000
 MOST_PENALTY = float(1 << 18)  # units: sums of six edges stay exact, see units.cuh
 
 
-def penalised_lists(instance: Instance, candidates: str) -> Lists:
+def trees(n: int, seconds: float | None) -> int:
+    """Minimum 1-trees made for the penalties of n cities in a run that has so many seconds left, or any number."""
+    most = min(MOST_TREES, max(1, 1_000_000 // n))
+    if seconds is None:
+        return most
+    return min(most, max(FEWEST_TREES, int(SHARE * seconds / (SECONDS_A_TREE * n))))
+
+
+def penalised_lists(instance: Instance, iterations: int | None) -> Lists:
     """Candidates by alpha-nearness and the penalties they come with; both take the host a while.
 
     What clusters share of the penalties is left out. It says how often a tour enters them, which a window does not
     decide, and as searches walk out of a cluster or into it, it would end all of them at once, or none.
     """
-    trees = min(MOST_TREES, 1_000_000 // instance.n) if candidates == "auto" else None
-    ascent, near = by_alpha(instance, NEAR, trees)
+    ascent, near = by_alpha(instance, NEAR, iterations)
     penalties = np.rint((ascent.pi - ascent.shared) * unit_scale(instance))
     return Lists(repeated(near.ids), np.clip(penalties, -MOST_PENALTY, MOST_PENALTY).astype(np.float32))
 
@@ -71,15 +80,17 @@ class ListsOfARun:
     @property
     def planned(self) -> int:
         """What ``until`` is before the first round."""
-        waits = self._candidates == "alpha" or self._instance.n < ONE_TOUR_FROM
+        waits = self._candidates == "alpha" or self._instance.n < FEW_KICKS_FROM
         return -1 if not self.penalised else 0 if waits else self._instance.n // CITIES_A_ROUND
 
     def begin(self, moment: float | None) -> None:
         """Let the host work, if it has not begun and the run does not end, at ``time.monotonic()``, too soon."""
         if self._found is None and self.penalised and self._has_time(moment):
             # which must not keep an engine, and with it the device's memory, alive
-            instance, candidates = self._instance, self._candidates
-            self._found = Meanwhile(lambda: penalised_lists(instance, candidates))
+            instance, iterations = self._instance, None
+            if self._candidates == "auto":
+                iterations = trees(instance.n, None if moment is None else moment - time.monotonic())
+            self._found = Meanwhile(lambda: penalised_lists(instance, iterations))
 
     def count_round(self) -> None:
         """Note that a round has been searched."""
@@ -92,7 +103,7 @@ class ListsOfARun:
 
     def wait(self, moment: float | None) -> Lists | None:
         """Return the lists that are due and count them as in use; None if the moment passes before they are found."""
-        self.begin(None)
+        self.begin(moment)
         assert self._found is not None
         if not self._found.wait(moment):
             return None
@@ -111,4 +122,5 @@ class ListsOfARun:
     def _has_time(self, moment: float | None) -> bool:
         if moment is None or self._candidates == "alpha":
             return True
-        return time.monotonic() + SECONDS_A_CITY * min(self._instance.n, CITIES_WAITED_FOR) < moment
+        needed = SECONDS + SECONDS_A_CITY * min(self._instance.n, CITIES_WAITED_FOR)
+        return time.monotonic() + needed < moment

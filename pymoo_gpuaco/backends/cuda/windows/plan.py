@@ -14,15 +14,15 @@ from pymoo_gpuaco.problems.instance import Instance, check_alpha
 from pymoo_gpuaco.problems.metrics import Metric
 
 # Cities of a tour to a window. Windows have 511 cities, so they overlap, and of two exchanges that touch the same city
-# one is lost. Where kicks are few for so many cities, one tour that gets them all is better than several.
-CITIES_A_WINDOW, FEWEST_CITIES_A_WINDOW, ONE_TOUR_FROM = 140, 60, 50_000
+# one is lost. Of very many cities there is one tour: to assemble several takes the host too long.
+CITIES_A_WINDOW, FEWEST_CITIES_A_WINDOW, ONE_TOUR_FROM = 140, 60, 150_000
 # Trials of a window in a round while it is hot, one for so many cities: what more trials change is lost more often.
 LEAST_HOT_TRIALS, MOST_HOT_TRIALS, CITIES_A_TRIAL = 8, 32, 16
 MOST_TOURS, MOST_TOURS_OF_MANY, MANY = 128, 32, 3000
 
-# Where one tour gets all kicks, moves are not followed up for less than this share of a mean edge: each kick then takes
-# less time, and more of them are worth more than better repair.
-MARGIN = 0.1
+# From so many cities on each gets few kicks. Then moves are not followed up for less than this share of a mean edge:
+# each kick takes less time, and more of them are worth more than better repair.
+FEW_KICKS_FROM, MARGIN = 50_000, 0.1
 _UNITS_A_NEAREST = 1024.0  # where distances are no whole numbers
 _MOST_UNITS = float(1 << 21)  # FARTHEST of units.cuh
 
@@ -61,7 +61,7 @@ def window_lists(instance: Instance, candidates: str) -> NDArray[np.int32]:
 
 def margin(n: int) -> float:
     """What a move must have gained to be followed up, in mean edges, see ``Trials``."""
-    return MARGIN if n >= ONE_TOUR_FROM else 0.0
+    return MARGIN if n >= FEW_KICKS_FROM else 0.0
 
 
 def nearest_lists(instance: Instance) -> NDArray[np.int32]:
