@@ -40,6 +40,7 @@ PAGES = {
         "gpu_gap_over_time",
         "gpu_growth",
         "gpu_kicks",
+        "taking_over",
         "gpu_local_search",
         "gpu_atsp",
         "cpu_atsp",

@@ -333,3 +333,21 @@ def test_a_hot_generation_merges_its_shortest_tours_and_the_last_one_assembles_a
         assert np.all([problem.tour_length(tour) for tour in engine._tours] <= np.array(given))
         assert engine.construct(99)[0] <= min(given)
     assert assembled
+
+
+@pytest.mark.parametrize(("ants", "apart"), [(2, 1), (3, 1), (4, 4), (6, 6)])
+def test_four_tours_or_more_begin_as_different_ones(ants, apart, monkeypatch):
+    engine = focused(cloud(150), n_ants=ants)
+    begun = []
+    search = engine._search.search_tours
+
+    def searched(tours, *arguments):
+        begun.append(tours.copy())
+        search(tours, *arguments)
+
+    monkeypatch.setattr(engine._search, "search_tours", searched)
+    start = engine.greedy_tour()[0]
+    for key in range(2):
+        engine.construct(key)
+    assert len(np.unique(begun[0], axis=0)) == apart
+    assert np.array_equal(begun[0][0], start)

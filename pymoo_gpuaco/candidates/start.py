@@ -10,6 +10,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from pymoo_gpuaco.backends.cpu.threads import spread, thread_count
 from pymoo_gpuaco.candidates.quadrant import has_quadrants, quadrant_lists
 from pymoo_gpuaco.compiled import compiled, inlined
 from pymoo_gpuaco.problems.instance import Instance, nearest_by_coordinates
@@ -18,6 +19,7 @@ from pymoo_gpuaco.problems.metrics import Metric
 _LOOKED_AT = 6  # candidates a city in the first round: more of them cost time and change nothing
 _ENDS_ASKED = 8  # other ends that an end looks at in a later round
 _BLOCK = 1 << 22  # entries of a matrix that are copied together
+_SPREAD = 0.3
 
 
 def greedy_tour(
@@ -46,6 +48,26 @@ def greedy_tour(
     tour = np.empty(n, np.int32)
     _walk(links, directed, tour)
     return tour
+
+
+def first_tours(instance: Instance, count: int, key: int) -> NDArray[np.int32]:
+    """Return (count, n) greedy tours: the first by distances, others by distances that are up to 0.3 longer by chance.
+
+    So they differ in long edges, which a search changes least. Different ``key`` in [0, 2**64), different tours.
+    """
+    tours = np.empty((count, instance.n), np.int32)
+    usual = instance.neighbour_distances
+
+    def work(_: int, first: int, last: int) -> None:
+        for number in range(first, last):
+            lengths = usual
+            if number > 0:
+                random = np.random.Generator(np.random.Philox(key=np.array([key, number], np.uint64)))
+                lengths = usual * (1.0 + _SPREAD * random.random(usual.shape))
+            tours[number] = greedy_tour(instance, lengths=lengths)
+
+    spread(work, count, thread_count())
+    return tours
 
 
 def _edges_between_ends(

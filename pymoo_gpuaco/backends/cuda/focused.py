@@ -1,11 +1,10 @@
-"""Focused ants on one CUDA device: several good tours, changed in thousands of windows at a time and merged."""
+"""Focused ants on one CUDA device: several good tours, changed in thousands of windows at a time and assembled."""
 
 from __future__ import annotations
 
 import functools
 import math
 import time
-from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -31,7 +30,7 @@ from pymoo_gpuaco.backends.focused_state import pack, unpack
 from pymoo_gpuaco.backends.keys import key_of_part
 from pymoo_gpuaco.backends.protocol import Kind
 from pymoo_gpuaco.backends.state import State, stored_integers, stored_numbers
-from pymoo_gpuaco.candidates.start import greedy_tour
+from pymoo_gpuaco.candidates.start import first_tours, greedy_tour
 from pymoo_gpuaco.colony import checks, immigrants
 from pymoo_gpuaco.colony.cooling import Cooling
 from pymoo_gpuaco.colony.parameters import FEWEST_CITIES_TO_FOCUS, ColonyParameters
@@ -54,8 +53,6 @@ COOL_PART, SLACK = 0.1, 0.5
 # long as its slowest window.
 COOL_TRIALS = 2.5
 LOOKS_A_TRIAL, MOST_TRIALS = 60, 4
-# First tours are greedy with lengths that differ by up to this share, so that they differ in structure.
-START_SPREAD = 0.3
 MOST_STARTS, CITIES_OF_STARTS = 16, 200_000
 GUIDED = 10  # windows of a hundred whose ants follow the trails; more or fewer do no better, see the docs
 
@@ -181,7 +178,7 @@ class CudaFocused:
         return min(ROUNDS, max(ROUNDS_AT_ONCE, self._cooling.generations))
 
     def _round(self, key: int) -> None:
-        """Launch a round; at the end of a cycle the tours are merged."""
+        """Launch a round; at the end of a cycle the tours take over from each other."""
         self.windows.search(key, self._trials())
         self._rounds += 1
         self._lists.count_round()
@@ -282,22 +279,9 @@ class CudaFocused:
         self.windows.load(tours)
 
     def _first_tours(self, key: int) -> NDArray[np.int32]:
-        """Greedy tours (m, n) by lengths that differ a little, all but the first."""
-        instance = self.instance
-        few = max(1, min(self.windows.tours, MOST_STARTS, CITIES_OF_STARTS // instance.n))
-
-        def one(number: int) -> NDArray[np.int32]:
-            if number == 0:
-                return self._start
-            random = np.random.Generator(np.random.Philox(key=np.array([key, number], np.uint64)))
-            lengths = instance.neighbour_distances
-            return greedy_tour(
-                instance, lengths=lengths * (1.0 + START_SPREAD * random.random(lengths.shape))
-            )
-
-        with ThreadPoolExecutor(few) as pool:
-            tours = list(pool.map(one, range(few)))
-        return np.array([tours[i % few] for i in range(self.windows.tours)], np.int32)
+        """Tours (m, n) to begin with, some of them more than once where many would take long."""
+        few = max(1, min(self.windows.tours, MOST_STARTS, CITIES_OF_STARTS // self.instance.n))
+        return np.resize(first_tours(self.instance, few, key), (self.windows.tours, self.instance.n))
 
     def _take(self, tours: NDArray[np.int32]) -> None:
         """Go on from tours (m, n)."""
