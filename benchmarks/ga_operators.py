@@ -22,6 +22,7 @@ from record import write
 
 from pymoo_gpuaco import TSP, load_tsp
 from pymoo_gpuaco.operators import (
+    AssemblyCrossover,
     DoubleBridgeMutation,
     LocalSearchRepair,
     MergeCrossover,
@@ -48,6 +49,16 @@ VARIANTS: dict[tuple[str, str, str], tuple[Any, Any, Any]] = {
     ),
     ("merge", "pymoo's inversion", "2-opt + Or-opt"): (MergeCrossover, InversionMutation, LocalSearchRepair),
     ("merge", "double bridge", "2-opt + Or-opt"): (MergeCrossover, DoubleBridgeMutation, LocalSearchRepair),
+    ("edge assembly", "pymoo's inversion", "2-opt + Or-opt"): (
+        AssemblyCrossover,
+        InversionMutation,
+        LocalSearchRepair,
+    ),
+    ("edge assembly", "double bridge", "2-opt + Or-opt"): (
+        AssemblyCrossover,
+        DoubleBridgeMutation,
+        LocalSearchRepair,
+    ),
 }
 POPULATION = 50
 

@@ -18,7 +18,7 @@ from pymoo_gpuaco.problems.instance import as_instance
 from tests.engine_cases import INSTANCES, cloud
 from tests.test_exchange import edges_of
 
-SYMMETRIC = {name: p for name, p in INSTANCES.items() if p.symmetric and p.n_cities >= 5}
+SYMMETRIC = {name: p for name, p in INSTANCES.items() if p.symmetric}
 
 
 def graph_of(problem, k=8):
@@ -64,7 +64,7 @@ def edges_by_turns(cycle):
 
 
 class TestCycles:
-    @pytest.mark.parametrize("n", [5, 6, 9, 40, 300])
+    @pytest.mark.parametrize("n", [3, 4, 5, 6, 9, 40, 300])
     @pytest.mark.parametrize("seed", range(4))
     def test_they_alternate_and_have_every_edge_of_the_difference_once(self, n, seed):
         tour, other = random_tours(n, 2, seed)
@@ -133,25 +133,56 @@ class TestTakingOver:
         for tour in assemble(graph_of(problem), np.array([one, other]), 1):
             assert edges_of(tour) == edges_of(ring)
 
-    def test_what_falls_apart_is_joined_again(self):
-        """Two rows of cities. The other tour has the better edges, but not as an exchange that leaves one tour."""
+    def test_gains_are_exact_and_what_falls_apart_is_joined_again(self):
         problem = cloud(120, 3)
         graph = graph_of(problem)
         tours = np.array([two_opt(problem, tour) for tour in random_tours(120, 6, 5)])
-        joined = []
-        join = assembly._join_smallest
-        room = assembly.make_room(120)
+        room, new_edges = assembly.make_room(120), set()
         for a in range(6):
             for b in range(6):
                 before = problem.tour_length(tours[a])
                 stream = new_stream(np.uint64(3), 6 * a + b, STREAM_ASSEMBLY)
                 gain = assembly._take_over(graph, tours[a], tours[b], stream, room, np.zeros(1, np.uint8))
-                new = room.order
-                assert problem.tour_length(new) == before - gain
-                assert np.array_equal(np.sort(new), np.arange(120))
-                assert np.array_equal(room.place[new], np.arange(120))
-                joined += list(edges_of(new) - edges_of(tours[a]) - edges_of(tours[b]))
-        assert joined, join  # edges that neither has
+                assert problem.tour_length(room.order) == before - gain
+                assert np.array_equal(np.sort(room.order), np.arange(120))
+                assert np.array_equal(room.place[room.order], np.arange(120))
+                new_edges |= edges_of(room.order) - edges_of(tours[a]) - edges_of(tours[b])
+        assert new_edges  # that neither has: subtours were joined by them
+
+    @pytest.mark.parametrize("seed", range(5))
+    def test_the_smallest_subtour_is_joined_by_the_best_exchange_of_two_edges(self, seed):
+        problem = cloud(14, seed)
+        D, room, tour = problem.D, assembly.make_room(14), np.arange(14, dtype=np.int32)
+        room.order[:] = room.place[:] = tour
+        room.beside[:, 0], room.beside[:, 1] = np.roll(tour, 1), np.roll(tour, -1)
+        cycle = [3, 2, 0, 13, 9, 8, 6, 5]  # leaves 0-2, 3-5, 6-8 and 9-13 alone
+        room.cycles[: len(cycle)] = cycle
+        stretches = assembly._cut(room, 0, len(cycle))
+        subtours = assembly._find_subtours(room, 0, len(cycle), stretches)
+        touched = assembly._exchange(room, 0, len(cycle))
+        beside = room.beside.copy()
+        inside = {city for city in range(14) if room.subtour[assembly._stretch(room, stretches, city)] == 0}
+        assert len(inside) == 3  # the first of the smallest
+        gains = [
+            D[u, a] + D[v, b] - D[u, v] - D[a, b]
+            for u in inside
+            for v in set(range(14)) - inside
+            for a in beside[u]
+            for b in beside[v]
+        ]
+        gain = assembly._join_smallest(graph_of(problem, 13), room, stretches, subtours, touched)
+        assert gain == max(gains)
+        before, after = (
+            sum(D[city, other] for city in range(14) for other in pair[city]) / 2
+            for pair in (beside, room.beside)
+        )
+        assert after == before - gain
+        seen, city, previous = set(), next(iter(inside)), -1
+        while city not in seen:
+            seen.add(city)
+            onward = next(c for c in room.beside[city] if c != previous)
+            previous, city = city, int(onward)
+        assert inside < seen < set(range(14))
 
     def test_it_does_more_than_merging_components(self):
         problem = cloud(400, 8)
@@ -178,7 +209,7 @@ class TestTakingOver:
         if len(np.unique(before)) > 1:
             assert after.sum() < before.sum()
 
-    @given(st.integers(5, 40), st.integers(1, 5), st.integers(0, 2**64 - 1), st.booleans())
+    @given(st.integers(3, 40), st.integers(1, 5), st.integers(0, 2**64 - 1), st.booleans())
     @settings(max_examples=60, deadline=None)
     def test_any_tours_on_a_lattice(self, n, m, key, same):
         problem = TSP(np.column_stack([np.arange(n) % 6, np.arange(n) // 6]))

@@ -324,14 +324,16 @@ def test_a_hot_generation_merges_its_shortest_tours_and_the_last_one_assembles_a
         engine.construct(key)
         at_end = engine._cooling.done == 0  # the next cycle has been begun
         assert len(assembled) - before == at_end
-        assert len(merged) == (0 if at_end else 4)
+        assert len(merged) == (ants + 1 if at_end else 4)
+        lengths = [problem.tour_length(tour) for tour in engine._tours]
         if not at_end:
-            assert sorted(problem.tour_length(tour) for tour in engine._tours)[:4] == sorted(merged)
+            assert sorted(lengths)[:4] == sorted(merged)
             continue
         given = [problem.tour_length(tour) for tour in assembled[-1]]
-        assert min(given) <= problem.tour_length(best)  # it is one of them, unless all are better
-        assert np.all([problem.tour_length(tour) for tour in engine._tours] <= np.array(given))
-        assert engine.construct(99)[0] <= min(given)
+        assert np.array_equal(assembled[-1][-1], best)  # the last one to take part
+        assert len(lengths) == ants == len(given) - 1
+        assert np.all(lengths <= np.array(given[:-1]))
+        assert engine.export_state()["best_length"] <= min(min(lengths), min(given))
     assert assembled
 
 

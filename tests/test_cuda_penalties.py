@@ -135,6 +135,20 @@ def test_a_run_that_ends_soon_goes_without_penalties(seconds, begun, later, monk
     assert engine._lists._in_use
 
 
+def test_penalties_take_a_share_of_the_time_that_is_left():
+    assert [module.trees(n, None) for n in (1000, 20_000, 40_000, 100_000)] == [50, 50, 25, 10]
+    # 0.15 of 1 s is time for 30 trees of 10,000 cities, at 0.5 us a city
+    assert [module.trees(10_000, seconds) for seconds in (100.0, 1.0, 0.5, 0.01, -1.0)] == [
+        50,
+        30,
+        15,
+        10,
+        10,
+    ]
+    assert module.trees(100_000, 60.0) == 10
+    assert module.trees(2_000_000, 60.0) == 1
+
+
 @pytest.mark.parametrize(("candidates", "counts"), [("alpha", True), ("quadrant", False), ("nearest", False)])
 def test_candidates_that_are_asked_for_are_there_from_the_beginning(candidates, counts, later):
     engine = later(candidates)

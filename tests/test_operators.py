@@ -14,6 +14,7 @@ from pymoo.optimize import minimize
 
 from pymoo_gpuaco.operators import (
     AntColonySampling,
+    AssemblyCrossover,
     DoubleBridgeMutation,
     LocalSearchRepair,
     MergeCrossover,
@@ -116,11 +117,12 @@ def test_the_child_of_ten_local_optima_is_better_than_any_of_them():
     assert problem.tour_lengths(child)[0] < problem.tour_lengths(parents.get("X")).min()
 
 
-def test_a_ga_takes_it_as_crossover():
+@pytest.mark.parametrize("crossover", [MergeCrossover(3), AssemblyCrossover(3), AssemblyCrossover()])
+def test_a_ga_takes_it_as_crossover(crossover):
     algorithm = GA(
         pop_size=10,
         sampling=AntColonySampling(),
-        crossover=MergeCrossover(3),
+        crossover=crossover,
         mutation=InversionMutation(),
         eliminate_duplicates=False,
     )
@@ -129,14 +131,38 @@ def test_a_ga_takes_it_as_crossover():
     assert best[-1] < best[0]
 
 
-def test_merging_refuses_asymmetric_distances():
+@pytest.mark.parametrize("n_parents", [2, 5])
+@pytest.mark.parametrize("n", [3, 60])
+def test_an_assembled_child_is_no_longer_than_its_parent_and_the_seed_decides(n, n_parents):
+    problem = cloud(n, 5)
+    rng = np.random.default_rng(1)
+    parents = [PermutationRandomSampling().do(problem, n_parents, random_state=rng) for _ in range(4)]
+    crossover = AssemblyCrossover(n_parents, prob=1.0)
+
+    def children(seed):
+        return crossover.do(problem, parents, random_state=np.random.default_rng(seed)).get("X")
+
+    X = children(3)
+    assert X.shape == (4 * n_parents, n)
+    assert np.array_equal(np.sort(X, axis=1), np.tile(np.arange(n), (len(X), 1)))
+    before = np.array([problem.tour_lengths(family.get("X")) for family in parents])  # (matings, parents)
+    after = problem.tour_lengths(X).reshape(n_parents, 4).T
+    assert np.all(after <= before)
+    if n == 60:
+        assert np.all(after.max(axis=1) < before.min(axis=1))
+        assert not np.array_equal(X, children(4))
+    assert np.array_equal(X, children(3))
+
+
+@pytest.mark.parametrize("crossover", [MergeCrossover, AssemblyCrossover])
+def test_both_refuse_asymmetric_distances(crossover):
     problem = asymmetric(10)
     X = PermutationRandomSampling().do(problem, 2, random_state=np.random.default_rng(0))
-    with pytest.raises(ValueError, match="symmetric"):
-        MergeCrossover(prob=1.0).do(problem, [X], random_state=np.random.default_rng(0))
+    with pytest.raises(ValueError, match=f"{crossover.__name__}.*symmetric"):
+        crossover(prob=1.0).do(problem, [X], random_state=np.random.default_rng(0))
 
 
-@pytest.mark.parametrize("operator", [*SAMPLINGS, LocalSearchRepair, MergeCrossover])
+@pytest.mark.parametrize("operator", [*SAMPLINGS, LocalSearchRepair, MergeCrossover, AssemblyCrossover])
 def test_copies_and_pickles_leave_the_instance_out(operator):
     used = operator()
     used._instance(cloud(20), 5)
@@ -155,6 +181,8 @@ def test_copies_and_pickles_leave_the_instance_out(operator):
         (lambda: LocalSearchRepair(local_search="3opt"), "local_search"),
         (lambda: NearestNeighbourSampling(candidate_list_size=1.5), "candidate_list_size"),
         (lambda: MergeCrossover(n_parents=1), "n_parents"),
+        (lambda: AssemblyCrossover(n_parents=65), "n_parents"),
+        (lambda: AssemblyCrossover(candidate_list_size=0), "candidate_list_size"),
     ],
 )
 def test_bad_arguments_are_named(make, words):

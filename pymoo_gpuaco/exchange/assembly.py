@@ -41,11 +41,9 @@ class Room(NamedTuple):
     beside: NDArray[np.int32]  # (n, 2) each city's neighbours in A, or in the subtours that are to be joined
     rest: NDArray[
         np.int32
-    ]  # (2, n, 2) ends of edges that only A has, or only B, and that no AB-cycle has yet
-    unused: NDArray[np.int64]  # (2, n) of them
-    left_at: NDArray[
-        np.int64
-    ]  # (2, n) step at which the path left a city by an edge of A, or of B; -1: it did not
+    ]  # (2, n, 2) other ends of a city's edges that only A has, or only B, and no AB-cycle yet
+    unused: NDArray[np.int64]  # (2, n) how many they are
+    left_at: NDArray[np.int64]  # (2, n) step at which the path left a city by an edge of A, or of B, or -1
     path: NDArray[np.int32]  # (2n + 1,) cities
     cycles: NDArray[np.int32]  # (2n,) cities of all AB-cycles; each begins with an edge of A
     first: NDArray[np.int64]  # (n + 1,) cycle c has the cities first[c] .. first[c+1]-1
@@ -84,7 +82,7 @@ def assemble(
     """Let each of the tours (m, n) take over from others until none gets shorter; return them, in their order.
 
     In every generation each tour is A once and B once. No tour gets longer, and none is written to. The distances of
-    ``graph`` must be symmetric, n >= 5. ``key`` in [0, 2**64) decides everything, unless ``time.monotonic()`` passes
+    ``graph`` must be symmetric, n >= 3. ``key`` in [0, 2**64) decides everything, unless ``time.monotonic()`` passes
     ``until``, when it ends soon.
     """
     m, n = tours.shape

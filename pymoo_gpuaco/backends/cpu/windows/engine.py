@@ -182,12 +182,11 @@ class CpuFocused:
 
     def _assemble(self, key: int) -> None:
         """Let all tours, and the best, take over from each other what is better."""
-        lengths = [self._measure(tour) for tour in self._tours]
-        if self._best_length < min(lengths):
-            self._tours[int(np.argmax(lengths))] = self._best
-        self._tours = assemble(self._graph, self._tours, key, self._stop.until)
-        for tour in self._tours:
-            self._keep(tour)
+        given = np.concatenate([self._tours, self._best[None]])
+        assembled = assemble(self._graph, given, key, self._stop.until)
+        self._tours = assembled[:-1]
+        for tour in assembled:
+            self._merge(tour)
 
     def _search_windows(self, key: int) -> None:
         """Each ant anneals a window of the one tour, once all of it has been repaired."""
