@@ -149,7 +149,28 @@ class TestTakingOver:
                 new_edges |= edges_of(room.order) - edges_of(tours[a]) - edges_of(tours[b])
         assert new_edges  # that neither has: subtours were joined by them
 
-    @pytest.mark.parametrize("seed", range(5))
+    @pytest.mark.parametrize(
+        ("cycle", "gain"), [([2, 3, 4, 5], 0.0), ([2, 3, 5, 4], 0.0), ([2, 3, 6, 5], 16.0)]
+    )
+    def test_edges_that_others_have_taken_or_put_in_are_left(self, cycle, gain):
+        """On 0, 1, .., 11 with 2-3, 3-4, 4-5 and 5-6 of length 9, all others 1; what gains nothing leaves no trace."""
+        D = np.ones((12, 12)) - np.eye(12)
+        for i in (2, 3, 4, 5):
+            D[i, i + 1] = D[i + 1, i] = 9.0
+        room, tour = assembly.make_room(12), np.arange(12, dtype=np.int32)
+        room.order[:] = room.place[:] = tour
+        room.beside[:, 0], room.beside[:, 1] = np.roll(tour, 1), np.roll(tour, -1)
+        room.cycles[:4] = cycle
+        if cycle == [2, 3, 5, 4]:  # 3-5 and 4-2 come for 2-3 and 5-4; but 2-3 is gone
+            room.order[:] = room.place[:] = [1, 0, *range(3, 12), 2]
+            room.place[room.order] = tour
+        before = room.order.copy(), room.beside.copy()
+        assert assembly._try_cycle(graph_of(TSP(matrix=D), 11), room, 0, 4) == gain
+        assert (np.array_equal(room.order, before[0]) and np.array_equal(room.beside, before[1])) == (
+            gain == 0.0
+        )
+
+    @pytest.mark.parametrize("seed", range(20))
     def test_the_smallest_subtour_is_joined_by_the_best_exchange_of_two_edges(self, seed):
         problem = cloud(14, seed)
         D, room, tour = problem.D, assembly.make_room(14), np.arange(14, dtype=np.int32)
@@ -233,6 +254,24 @@ def test_the_key_decides_and_the_number_of_threads_does_not(monkeypatch):
     assert np.array_equal(results["1"], results["2"])
     assert np.array_equal(results["1"], results["7"])
     assert not np.array_equal(results["1"], assemble(graph, tours, 3))
+
+
+@pytest.mark.parametrize(("place", "city"), [(0, 60), (59, -1), (3, None)])
+def test_what_is_no_tour_is_refused(place, city):
+    tours = random_tours(60, 3)
+    tours[1, place] = tours[1, 4] if city is None else city
+    with pytest.raises(ValueError, match=r"permutations of 0 \.\. 59, row 1"):
+        assemble(graph_of(cloud(60)), tours, 1)
+
+
+def test_nothing_is_taken_over_once_the_flag_is_up():
+    tour, other = random_tours(60, 2)
+    room, stream = assembly.make_room(60), new_stream(np.uint64(1), 0, STREAM_ASSEMBLY)
+    stop = np.ones(1, np.uint8)
+    assert assembly._take_over(graph_of(cloud(60)), tour, other, stream, room, stop) == 0.0
+    assert np.array_equal(room.order, tour)
+    stop[0] = 0
+    assert assembly._take_over(graph_of(cloud(60)), tour, other, stream, room, stop) > 0.0
 
 
 def test_it_ends_when_time_is_over():

@@ -84,9 +84,14 @@ def assemble(
     In every generation each tour is A once and B once. No tour gets longer, and none is written to. The distances of
     ``graph`` must be symmetric, n >= 3. ``key`` in [0, 2**64) decides everything, unless ``time.monotonic()`` passes
     ``until``, when it ends soon.
+
+    Raises ValueError where a row is no permutation of 0 .. n-1.
     """
     m, n = tours.shape
     tours = np.array(tours, np.int32)
+    wrong = _first_that_is_none(tours, np.full(n, -1, np.int64))
+    if wrong >= 0:
+        raise ValueError(f"tours must be permutations of 0 .. {n - 1}, row {wrong} is none")
     rooms = [make_room(n) for _ in range(min(thread_count(), m))]
     stop = np.zeros(1, np.uint8)
     for generation in range(MOST_GENERATIONS if m > 1 else 0):
@@ -119,6 +124,19 @@ def _generation(
 
     spread(work, m, len(rooms), stop, until)
     return bool(gains.any())
+
+
+@compiled
+def _first_that_is_none(tours, seen):  # type: ignore[no-untyped-def]
+    """First row that is no permutation, or -1. ``seen`` (n,) of -1."""
+    m, n = tours.shape
+    for row in range(m):
+        for p in range(n):
+            city = tours[row, p]
+            if city < 0 or city >= n or seen[city] == row:
+                return row
+            seen[city] = row
+    return -1
 
 
 @compiled
