@@ -353,3 +353,12 @@ def test_four_tours_or_more_begin_as_different_ones(ants, apart, monkeypatch):
         engine.construct(key)
     assert len(np.unique(begun[0], axis=0)) == apart
     assert np.array_equal(begun[0][0], start)
+
+
+@pytest.mark.parametrize(("n", "calls"), [(100, 1), (30_000, 0)])
+def test_what_is_called_at_the_end_of_a_cycle_is_compiled_before_a_run(n, calls, monkeypatch):
+    assembled = []
+    monkeypatch.setattr(module, "assemble", lambda *arguments: assembled.append(arguments))
+    module._warm_up.cache_clear()
+    module.warm_up_focused(n)
+    assert len(assembled) == calls

@@ -347,6 +347,9 @@ def _warm_up(whole: bool, ascends: bool) -> None:
     engine.reset_trails(1.0)
     for key in range(3):
         engine.construct(key)
+    if whole:
+        tours = np.array([np.arange(80), np.random.default_rng(0).permutation(80)], np.int32)
+        assemble(engine._graph, tours, 0)
     engine._dirty[:] = 0  # kicks begin
     engine.construct(3)
     engine.update_trails(TrailUpdate(0.5, ((engine.tours([0])[0], 1.0),)))
