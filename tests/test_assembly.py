@@ -184,14 +184,15 @@ class TestTakingOver:
         beside = room.beside.copy()
         inside = {city for city in range(14) if room.subtour[assembly._stretch(room, stretches, city)] == 0}
         assert len(inside) == 3  # the first of the smallest
+        graph = graph_of(problem, 5)
         gains = [
             D[u, a] + D[v, b] - D[u, v] - D[a, b]
             for u in inside
-            for v in set(range(14)) - inside
+            for v in set(graph.neighbours[u].tolist()) - inside
             for a in beside[u]
             for b in beside[v]
         ]
-        gain = assembly._join_smallest(graph_of(problem, 13), room, stretches, subtours, touched)
+        gain = assembly._join_smallest(graph, room, stretches, subtours, touched)
         assert gain == max(gains)
         before, after = (
             sum(D[city, other] for city in range(14) for other in pair[city]) / 2
