@@ -30,6 +30,13 @@ from pymoo_gpuaco.operators import (
 )
 
 INSTANCES = ("pcb442", "att532", "gr666")
+#: with local search as a repair, each crossover beside each mutation
+CROSSOVERS: dict[str, Any] = {
+    "pymoo's order": OrderCrossover,
+    "merge": MergeCrossover,
+    "edge assembly": AssemblyCrossover,
+}
+MUTATIONS: dict[str, Any] = {"pymoo's inversion": InversionMutation, "double bridge": DoubleBridgeMutation}
 VARIANTS: dict[tuple[str, str, str], tuple[Any, Any, Any]] = {
     ("pymoo's order", "pymoo's inversion", "-"): (OrderCrossover, InversionMutation, None),
     ("pymoo's edge recombination", "pymoo's inversion", "-"): (
@@ -37,28 +44,15 @@ VARIANTS: dict[tuple[str, str, str], tuple[Any, Any, Any]] = {
         InversionMutation,
         None,
     ),
-    ("pymoo's order", "pymoo's inversion", "2-opt + Or-opt"): (
-        OrderCrossover,
-        InversionMutation,
-        LocalSearchRepair,
-    ),
-    ("pymoo's order", "double bridge", "2-opt + Or-opt"): (
-        OrderCrossover,
-        DoubleBridgeMutation,
-        LocalSearchRepair,
-    ),
-    ("merge", "pymoo's inversion", "2-opt + Or-opt"): (MergeCrossover, InversionMutation, LocalSearchRepair),
-    ("merge", "double bridge", "2-opt + Or-opt"): (MergeCrossover, DoubleBridgeMutation, LocalSearchRepair),
-    ("edge assembly", "pymoo's inversion", "2-opt + Or-opt"): (
-        AssemblyCrossover,
-        InversionMutation,
-        LocalSearchRepair,
-    ),
-    ("edge assembly", "double bridge", "2-opt + Or-opt"): (
-        AssemblyCrossover,
-        DoubleBridgeMutation,
-        LocalSearchRepair,
-    ),
+    **{
+        (crossover, mutation, "2-opt + Or-opt"): (
+            CROSSOVERS[crossover],
+            MUTATIONS[mutation],
+            LocalSearchRepair,
+        )
+        for crossover in CROSSOVERS
+        for mutation in MUTATIONS
+    },
 }
 POPULATION = 50
 

@@ -25,7 +25,7 @@ from pymoo_gpuaco import TSP
 from pymoo_gpuaco.backends.cpu.graph import make_graph
 from pymoo_gpuaco.backends.cpu.threads import thread_count
 from pymoo_gpuaco.backends.cpu.windows.engine import CpuFocused
-from pymoo_gpuaco.candidates.start import first_tours
+from pymoo_gpuaco.candidates import greedy_tour, varied_tours
 from pymoo_gpuaco.colony.parameters import ColonyParameters
 from pymoo_gpuaco.exchange import assemble, merge_all
 from pymoo_gpuaco.problems.instance import Instance, as_instance
@@ -49,7 +49,8 @@ def improved_tours(instance: Instance, count: int, seed: int) -> NDArray[np.int3
     """Tours (count, n) that know nothing of each other, the shortest first."""
     engine = CpuFocused(instance, ColonyParameters(construction="focused"))
     engine.reset_trails(1.0)
-    tours, lengths = engine.improve(first_tours(instance, count, seed), seed)
+    first = np.concatenate([greedy_tour(instance)[None], varied_tours(instance, count - 1, seed)])
+    tours, lengths = engine.improve(first, seed)
     return tours[np.argsort(lengths, kind="stable")]
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 # 2**64 over the golden ratio, odd: numbers that lie near each other get keys that differ in high and low bits.
 _STEP = 0x9E3779B97F4A7C15
 _TOUR = 1 << 32
@@ -14,3 +16,9 @@ def key_of_part(key: int, number: int, tour: int = 0) -> int:
     [0, 2**32).
     """
     return (key + _STEP * (number + _TOUR * tour)) % 2**64
+
+
+def generator(key: int, number: int) -> np.random.Generator:
+    """Numpy's random numbers for one of many parts of a call on the host; both in [0, 2**64)."""
+    # an array, for numpy would make large keys of a list floats
+    return np.random.Generator(np.random.Philox(key=np.array([key, number], np.uint64)))

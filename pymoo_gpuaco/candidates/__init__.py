@@ -4,7 +4,7 @@ from pymoo_gpuaco.candidates.alpha import AlphaLists, alpha_lists
 from pymoo_gpuaco.candidates.ascent import Ascent, ascend
 from pymoo_gpuaco.candidates.lists import Candidates, lists
 from pymoo_gpuaco.candidates.quadrant import quadrant_lists
-from pymoo_gpuaco.candidates.start import first_tours, greedy_tour
+from pymoo_gpuaco.candidates.start import greedy_tour, varied_tours
 
 __all__ = [
     "AlphaLists",
@@ -12,8 +12,8 @@ __all__ = [
     "Candidates",
     "alpha_lists",
     "ascend",
-    "first_tours",
     "greedy_tour",
     "lists",
     "quadrant_lists",
+    "varied_tours",
 ]

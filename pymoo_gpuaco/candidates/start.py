@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pymoo_gpuaco.backends.cpu.threads import spread, thread_count
+from pymoo_gpuaco.backends.keys import generator
 from pymoo_gpuaco.candidates.quadrant import has_quadrants, quadrant_lists
 from pymoo_gpuaco.compiled import compiled, inlined
 from pymoo_gpuaco.problems.instance import Instance, nearest_by_coordinates
@@ -50,8 +51,8 @@ def greedy_tour(
     return tour
 
 
-def first_tours(instance: Instance, count: int, key: int) -> NDArray[np.int32]:
-    """Return (count, n) greedy tours: the first by distances, others by distances that are up to 0.3 longer by chance.
+def varied_tours(instance: Instance, count: int, key: int) -> NDArray[np.int32]:
+    """Return (count, n) greedy tours, each by distances that are up to 0.3 longer by chance.
 
     So they differ in long edges, which a search changes least. Different ``key`` in [0, 2**64), different tours.
     """
@@ -60,11 +61,8 @@ def first_tours(instance: Instance, count: int, key: int) -> NDArray[np.int32]:
 
     def work(_: int, first: int, last: int) -> None:
         for number in range(first, last):
-            lengths = usual
-            if number > 0:
-                random = np.random.Generator(np.random.Philox(key=np.array([key, number], np.uint64)))
-                lengths = usual * (1.0 + _SPREAD * random.random(usual.shape))
-            tours[number] = greedy_tour(instance, lengths=lengths)
+            longer = 1.0 + _SPREAD * generator(key, number + 1).random(usual.shape)
+            tours[number] = greedy_tour(instance, lengths=usual * longer)
 
     spread(work, count, thread_count())
     return tours

@@ -19,8 +19,10 @@ from numpy.typing import NDArray
 from pymoo_gpuaco.backends.cpu.graph import Graph, distance
 from pymoo_gpuaco.backends.cpu.philox import STREAM_ASSEMBLY, new_stream, next_word
 from pymoo_gpuaco.backends.cpu.threads import spread, thread_count
-from pymoo_gpuaco.backends.keys import key_of_part
+from pymoo_gpuaco.backends.keys import generator, key_of_part
+from pymoo_gpuaco.colony import checks
 from pymoo_gpuaco.compiled import compiled, inlined, inner
+from pymoo_gpuaco.exchange.merge import adjacent
 
 # Hardly anything is left to take over after some ten generations.
 MOST_GENERATIONS = 12
@@ -39,21 +41,18 @@ class Room(NamedTuple):
     order: NDArray[np.int32]  # (n,) tour A
     place: NDArray[np.int32]  # (n,) of each city in it
     beside: NDArray[np.int32]  # (n, 2) each city's neighbours in A, or in the subtours that are to be joined
-    rest: NDArray[
-        np.int32
-    ]  # (2, n, 2) other ends of a city's edges that only A has, or only B, and no AB-cycle yet
+    rest: NDArray[np.int32]  # (2, n, 2) other ends of edges that only A has, or only B, and no AB-cycle yet
     unused: NDArray[np.int64]  # (2, n) how many they are
     left_at: NDArray[np.int64]  # (2, n) step at which the path left a city by an edge of A, or of B, or -1
     path: NDArray[np.int32]  # (2n + 1,) cities
     cycles: NDArray[np.int32]  # (2n,) cities of all AB-cycles; each begins with an edge of A
     first: NDArray[np.int64]  # (n + 1,) cycle c has the cities first[c] .. first[c+1]-1
     cuts: NDArray[np.int64]  # (n,) places after which A is cut, ascending; stretch s ends with cut s
-    joined: NDArray[
-        np.int64
-    ]  # (2n,) end that is joined to an end; stretch s has 2s, where it begins, and 2s + 1
+    joined: NDArray[np.int64]  # (2n,) end joined to an end: stretch s begins with 2s and ends with 2s + 1
     subtour: NDArray[np.int64]  # (n,) of a stretch
     size: NDArray[np.int64]  # (n,) cities of a subtour, 0 once it is part of another
     touched: NDArray[np.int32]  # (4n,) cities whose neighbours have changed
+    places: NDArray[np.int64]  # (4n,) of them, ascending
 
 
 def make_room(n: int) -> Room:
@@ -69,10 +68,11 @@ def make_room(n: int) -> Room:
         np.empty(2 * n, np.int32),
         np.empty(n + 1, np.int64),
         np.empty(n, np.int64),
-        np.empty(4 * n, np.int64),
+        np.empty(2 * n, np.int64),
         np.empty(n, np.int64),
         np.empty(n, np.int64),
         np.empty(4 * n, np.int32),
+        np.empty(4 * n, np.int64),
     )
 
 
@@ -88,10 +88,7 @@ def assemble(
     Raises ValueError where a row is no permutation of 0 .. n-1.
     """
     m, n = tours.shape
-    tours = np.array(tours, np.int32)
-    wrong = _first_that_is_none(tours, np.full(n, -1, np.int64))
-    if wrong >= 0:
-        raise ValueError(f"tours must be permutations of 0 .. {n - 1}, row {wrong} is none")
+    tours = checks.permutations("tours", tours, n).astype(np.int32)
     rooms = [make_room(n) for _ in range(min(thread_count(), m))]
     stop = np.zeros(1, np.uint8)
     for generation in range(MOST_GENERATIONS if m > 1 else 0):
@@ -111,7 +108,7 @@ def _generation(
 ) -> bool:
     """Let each tour take over from another; whether any has become shorter. A room a thread."""
     m = len(tours)
-    ring = np.random.Generator(np.random.Philox(key=np.array([key, m], np.uint64))).permutation(m)
+    ring = generator(key, m).permutation(m)
     before, gains = tours.copy(), np.zeros(m)
 
     def work(thread: int, first: int, last: int) -> None:
@@ -124,19 +121,6 @@ def _generation(
 
     spread(work, m, len(rooms), stop, until)
     return bool(gains.any())
-
-
-@compiled
-def _first_that_is_none(tours, seen):  # type: ignore[no-untyped-def]
-    """First row that is no permutation, or -1. ``seen`` (n,) of -1."""
-    m, n = tours.shape
-    for row in range(m):
-        for p in range(n):
-            city = tours[row, p]
-            if city < 0 or city >= n or seen[city] == row:
-                return row
-            seen[city] = row
-    return -1
 
 
 @compiled
@@ -249,7 +233,7 @@ def _try_cycle(graph, room, first, last):  # type: ignore[no-untyped-def]
     for i in range(first, last, 2):
         u, v, w = c[i], c[i + 1], c[i + 2 if i + 2 < last else first]
         # cycles before this one have joined subtours by other edges
-        if not _adjacent(n, room.place[u], room.place[v]) or _adjacent(n, room.place[v], room.place[w]):
+        if not adjacent(n, room.place[u], room.place[v]) or adjacent(n, room.place[v], room.place[w]):
             return 0.0
         shorter = distance(graph, u, v)
         gain += shorter - distance(graph, v, w)
@@ -275,12 +259,6 @@ def _try_cycle(graph, room, first, last):  # type: ignore[no-untyped-def]
         room.beside[city, 0] = room.order[p - 1 if p > 0 else n - 1]
         room.beside[city, 1] = room.order[p + 1 if p + 1 < n else 0]
     return 0.0
-
-
-@inlined
-def _adjacent(n, p, q):  # type: ignore[no-untyped-def]
-    gap = abs(p - q)
-    return gap == 1 or gap == n - 1
 
 
 @inlined
@@ -445,7 +423,7 @@ def _join_smallest(graph, room, stretches, subtours, touched):  # type: ignore[n
 @inner
 def _lay_out(room, touched):  # type: ignore[no-untyped-def]
     """Lay the tour out as ``room.beside`` has it; what lies between no cities touched, at most, stays in its place."""
-    n, places = room.order.shape[0], room.joined
+    n, places = room.order.shape[0], room.places
     for i in range(touched):
         places[i] = room.place[room.touched[i]]
     _sort(places, touched)

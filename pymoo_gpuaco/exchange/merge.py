@@ -91,7 +91,8 @@ def _find(parent, p):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def _adjacent(n, p, q):  # type: ignore[no-untyped-def]
+def adjacent(n, p, q):  # type: ignore[no-untyped-def]
+    """Whether two positions of a tour of n cities lie side by side, across the seam too."""
     gap = abs(p - q)
     return gap == 1 or gap == n - 1
 
@@ -111,12 +112,12 @@ def _differing_edges(tour, other, where, place, parent, removed, added):  # type
     outs = ins = 0
     for p in range(n):
         q = p + 1 if p + 1 < n else 0
-        if not _adjacent(n, place[tour[p]], place[tour[q]]):
+        if not adjacent(n, place[tour[p]], place[tour[q]]):
             removed[outs, 0], removed[outs, 1] = p, q
             outs += 1
             parent[_find(parent, p)] = _find(parent, q)
         a, b = where[other[p]], where[other[q]]
-        if not _adjacent(n, a, b):
+        if not adjacent(n, a, b):
             added[ins, 0], added[ins, 1] = a, b
             ins += 1
             parent[_find(parent, a)] = _find(parent, b)

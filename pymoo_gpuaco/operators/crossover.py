@@ -13,6 +13,15 @@ from pymoo_gpuaco.backends.cpu.graph import make_graph
 from pymoo_gpuaco.colony import checks
 from pymoo_gpuaco.exchange import assemble, merge_all
 from pymoo_gpuaco.operators.instances import KeepsInstance
+from pymoo_gpuaco.problems.instance import Instance
+
+
+def _symmetric(crossover: KeepsInstance, problem: Problem, k: int) -> Instance:
+    """Arrays of a problem with k neighbours a city, which must be symmetric."""
+    instance = crossover._instance(problem, k)
+    if not instance.symmetric:
+        raise ValueError(f"{type(crossover).__name__} turns stretches around and needs symmetric distances")
+    return instance
 
 
 class MergeCrossover(KeepsInstance, Crossover):
@@ -34,9 +43,7 @@ class MergeCrossover(KeepsInstance, Crossover):
         super().__init__(checks.integer("n_parents", n_parents, 2, 1024), 1, **kwargs)
 
     def _do(self, problem: Problem, X: NDArray, *args: Any, **kwargs: Any) -> NDArray[np.int64]:
-        instance = self._instance(problem, 1)
-        if not instance.symmetric:
-            raise ValueError("MergeCrossover turns stretches around and needs symmetric distances")
+        instance = _symmetric(self, problem, 1)
         children = [
             merge_all(X[:, mating].astype(np.int32), instance.distance)[0] for mating in range(X.shape[1])
         ]
@@ -70,9 +77,7 @@ class AssemblyCrossover(KeepsInstance, Crossover):
     def _do(
         self, problem: Problem, X: NDArray, *args: Any, random_state: Any = None, **kwargs: Any
     ) -> NDArray[np.int64]:
-        instance = self._instance(problem, self.candidate_list_size)
-        if not instance.symmetric:
-            raise ValueError("AssemblyCrossover turns stretches around and needs symmetric distances")
+        instance = _symmetric(self, problem, self.candidate_list_size)
         graph = self._engine(self.candidate_list_size, lambda: make_graph(instance))
         children = np.empty(X.shape, np.int64)
         for mating in range(X.shape[1]):

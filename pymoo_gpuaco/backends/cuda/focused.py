@@ -30,7 +30,7 @@ from pymoo_gpuaco.backends.focused_state import pack, unpack
 from pymoo_gpuaco.backends.keys import key_of_part
 from pymoo_gpuaco.backends.protocol import Kind
 from pymoo_gpuaco.backends.state import State, stored_integers, stored_numbers
-from pymoo_gpuaco.candidates.start import first_tours, greedy_tour
+from pymoo_gpuaco.candidates.start import greedy_tour, varied_tours
 from pymoo_gpuaco.colony import checks, immigrants
 from pymoo_gpuaco.colony.cooling import Cooling
 from pymoo_gpuaco.colony.parameters import FEWEST_CITIES_TO_FOCUS, ColonyParameters
@@ -281,7 +281,8 @@ class CudaFocused:
     def _first_tours(self, key: int) -> NDArray[np.int32]:
         """Tours (m, n) to begin with, some of them more than once where many would take long."""
         few = max(1, min(self.windows.tours, MOST_STARTS, CITIES_OF_STARTS // self.instance.n))
-        return np.resize(first_tours(self.instance, few, key), (self.windows.tours, self.instance.n))
+        tours = np.concatenate([self._start[None], varied_tours(self.instance, few - 1, key)])
+        return np.resize(tours, (self.windows.tours, self.instance.n))
 
     def _take(self, tours: NDArray[np.int32]) -> None:
         """Go on from tours (m, n)."""

@@ -23,7 +23,7 @@ from pymoo_gpuaco.backends.cpu.windows.units import make_units
 from pymoo_gpuaco.backends.focused_state import pack, unpack
 from pymoo_gpuaco.backends.protocol import Kind
 from pymoo_gpuaco.backends.state import State, stored_integers
-from pymoo_gpuaco.candidates import first_tours, greedy_tour
+from pymoo_gpuaco.candidates import greedy_tour, varied_tours
 from pymoo_gpuaco.colony import checks, immigrants
 from pymoo_gpuaco.colony.cooling import Cooling
 from pymoo_gpuaco.colony.focused import SHORT_STRETCH, FocusedParameters
@@ -162,7 +162,7 @@ class CpuFocused:
     def _search_whole_tours(self, key: int) -> None:
         """Each ant anneals a tour of its own; the best takes over whatever is better in any of them."""
         if self._cooling.generations == 0 and len(self._tours) >= FEWEST_APART:
-            self._tours[1:] = first_tours(self.instance, len(self._tours), key)[1:]
+            self._tours[1:] = varied_tours(self.instance, len(self._tours) - 1, key)
         hot, cold, longest = self._next_trials()
         everything = bool(self._dirty.any())
         self._search.search_tours(self._tours, key, self._trials, hot, cold, longest, everything)
