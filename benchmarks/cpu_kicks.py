@@ -27,15 +27,16 @@ from numpy.typing import NDArray
 from record import write
 
 from pymoo_gpuaco import TSP, load_tsp
-from pymoo_gpuaco.backends.cpu.graph import EUC, make_graph
-from pymoo_gpuaco.backends.cpu.philox import STREAM_KICKS, new_stream
 from pymoo_gpuaco.backends.cpu.windows.cut import Cutter
 from pymoo_gpuaco.backends.cpu.windows.trials import repair_queued, try_out
 from pymoo_gpuaco.backends.cpu.windows.units import make_units
 from pymoo_gpuaco.backends.cpu.windows.window import Units, Window, load, make_window
 from pymoo_gpuaco.candidates import greedy_tour
-from pymoo_gpuaco.colony.focused import LONG_STRETCH, FocusedParameters
-from pymoo_gpuaco.problems.instance import as_instance
+from pymoo_gpuaco.candidates.graph import make_graph
+from pymoo_gpuaco.candidates.lists import listed_instance
+from pymoo_gpuaco.host.distances import EUC
+from pymoo_gpuaco.host.philox import STREAM_KICKS, new_stream
+from pymoo_gpuaco.search.parameters import LONG_STRETCH, FocusedParameters
 
 REPEATS = 7
 KICKS = 5000
@@ -46,7 +47,7 @@ PLACE = np.dtype([("x", "f8"), ("y", "f8"), ("pi", "i4"), ("mate", "i4")])
 
 def repaired_window(problem: TSP) -> tuple[Units, Window, int]:
     """A whole tour where the search takes it whole, else the first window that it cuts; no move is left in it."""
-    instance, parameters = as_instance(problem, 8), FocusedParameters()
+    instance, parameters = listed_instance(problem, 8), FocusedParameters()
     graph = make_graph(instance)
     units, lengths, near = make_units(instance, graph, parameters)
     assert (graph.metric, units.scale) == (EUC, 1.0)

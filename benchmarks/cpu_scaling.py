@@ -19,10 +19,10 @@ from pathlib import Path
 from record import write
 
 from pymoo_gpuaco import load_tsp
-from pymoo_gpuaco.backends.cpu.threads import thread_count
 from pymoo_gpuaco.backends.cpu.windows.engine import REPAIRED, CpuFocused, warm_up_focused
+from pymoo_gpuaco.candidates.lists import listed_instance
 from pymoo_gpuaco.colony.parameters import ColonyParameters
-from pymoo_gpuaco.problems.instance import as_instance
+from pymoo_gpuaco.host.threads import thread_count
 
 REPEATS = 5
 SIZES = (10_000, 20_000)  # below and above what is searched as whole tours
@@ -32,7 +32,7 @@ RUN = 10  # seconds of the run whose memory is told
 def engine_with(n: int, threads: int, ants: int | None) -> CpuFocused:
     """An engine on n random cities that has repaired its first tour, so that all its trials are kicks."""
     os.environ["PYMOO_GPUACO_THREADS"] = str(threads)
-    engine = CpuFocused(as_instance(load_tsp(f"random:{n}"), 8), ColonyParameters(n_ants=ants))
+    engine = CpuFocused(listed_instance(load_tsp(f"random:{n}"), 8), ColonyParameters(n_ants=ants))
     engine.reset_trails(1.0)
     key = 0
     while engine._dirty.mean() >= REPAIRED:

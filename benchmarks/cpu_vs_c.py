@@ -29,8 +29,8 @@ from record import write
 from pymoo_gpuaco import GPUMMAS, TSP, load_tsp
 from pymoo_gpuaco.backends.cpu import construct, local_search
 from pymoo_gpuaco.backends.cpu.engine import CpuColony
-from pymoo_gpuaco.backends.cpu.graph import EUC
 from pymoo_gpuaco.backends.cpu.tabu import make_tabu
+from pymoo_gpuaco.host.distances import EUC
 
 REPEATS = 7
 ANTS = 100

@@ -18,9 +18,9 @@ from record import write
 from references import values
 
 from pymoo_gpuaco.backends import make_climbers
+from pymoo_gpuaco.candidates.lists import listed_instance
 from pymoo_gpuaco.colony.parameters import ClimberParameters
 from pymoo_gpuaco.problems import TSP, load_tsp
-from pymoo_gpuaco.problems.instance import as_instance
 
 #: the first n points of d18512, as in the paper
 SIZES = (100, 200, 318, 493, 700, 1002, 1500, 2392, 3795, 5000, 7397, 11849, 18512)
@@ -49,7 +49,7 @@ QUALITY = (
 
 
 def engine(problem: TSP, backend: str = "cuda", n_climbers: int | None = None, **parameters: str):
-    return make_climbers(as_instance(problem, 1), ClimberParameters(n_climbers, **parameters), backend)
+    return make_climbers(listed_instance(problem, 1), ClimberParameters(n_climbers, **parameters), backend)
 
 
 def rate(problem: TSP, calls: int, kernel: str) -> float:

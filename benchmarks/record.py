@@ -17,7 +17,7 @@ from typing import Any
 
 import pymoo_gpuaco
 from pymoo_gpuaco.backends import cuda_devices
-from pymoo_gpuaco.backends.cpu.threads import thread_count
+from pymoo_gpuaco.host.threads import thread_count
 
 ROOT = Path(__file__).resolve().parents[1]
 RESULTS = ROOT / "benchmarks" / "results"

@@ -22,13 +22,14 @@ from record import write
 from timed_runs import gap, reference
 
 from pymoo_gpuaco import TSP
-from pymoo_gpuaco.backends.cpu.graph import make_graph
-from pymoo_gpuaco.backends.cpu.threads import thread_count
 from pymoo_gpuaco.backends.cpu.windows.engine import CpuFocused
 from pymoo_gpuaco.candidates import greedy_tour, varied_tours
+from pymoo_gpuaco.candidates.graph import make_graph
+from pymoo_gpuaco.candidates.lists import listed_instance
 from pymoo_gpuaco.colony.parameters import ColonyParameters
 from pymoo_gpuaco.exchange import assemble, merge_all
-from pymoo_gpuaco.problems.instance import Instance, as_instance
+from pymoo_gpuaco.host.threads import thread_count
+from pymoo_gpuaco.problems.instance import Instance
 
 INSTANCES = ("pr2392", "pla7397", "rl11849", "d15112")
 COLUMNS = (
@@ -63,7 +64,7 @@ def timed(work: Callable[[], NDArray[np.int32]]) -> tuple[NDArray[np.int32], flo
 
 def measure(name: str, problem: TSP, count: int, seeds: int) -> list[object]:
     """A row of means over the seeds."""
-    instance = as_instance(problem, 8, "quadrant")
+    instance = listed_instance(problem, 8, "quadrant")
     graph, to = make_graph(instance), reference(problem)[0]
     few = improved_tours(instance, 2, 0)
     merge_all(few, instance.distance)

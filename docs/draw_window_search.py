@@ -14,11 +14,12 @@ from pymoo_gpuaco import TSP
 from pymoo_gpuaco.backends.cpu.windows.cut import Cutter
 from pymoo_gpuaco.backends.cpu.windows.engine import CpuFocused
 from pymoo_gpuaco.candidates import greedy_tour
-from pymoo_gpuaco.colony.focused import FocusedParameters
+from pymoo_gpuaco.candidates.lists import listed_instance
 from pymoo_gpuaco.colony.parameters import ColonyParameters
 from pymoo_gpuaco.exchange import merge
 from pymoo_gpuaco.exchange.merge import difference
-from pymoo_gpuaco.problems.instance import Instance, as_instance
+from pymoo_gpuaco.problems.instance import Instance
+from pymoo_gpuaco.search.parameters import FocusedParameters
 
 IMAGES = Path(__file__).resolve().parent / "images"
 CITIES, WINDOW = 160, 34
@@ -102,7 +103,7 @@ def short_run(instance: Instance, key: int, trials: int) -> Tour:
 def main() -> None:
     """Draw all three."""
     places = np.random.default_rng(11).integers(0, 1000, (CITIES, 2))
-    instance = as_instance(TSP(places, metric="EUC_2D"), 8)
+    instance = listed_instance(TSP(places, metric="EUC_2D"), 8)
     start = greedy_tour(instance)
     figures = {name: Figure(figsize=(w, 3.0), layout="constrained") for name, w in SIZES.items()}
     one, two = short_run(instance, 4, 4), short_run(instance, 8, 1)  # each is better than the other somewhere

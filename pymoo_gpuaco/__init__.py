@@ -11,14 +11,14 @@ from pymoo_gpuaco.algorithms import (
     GPURAS,
     GPU2OptIHC,
 )
+from pymoo_gpuaco.algorithms.display import ColonyOutput
+from pymoo_gpuaco.algorithms.termination import ColonyTermination
 from pymoo_gpuaco.backends import BackendUnavailable, DeviceFailed
 from pymoo_gpuaco.colony.parameters import LocalSearch
-from pymoo_gpuaco.display import ColonyOutput
 from pymoo_gpuaco.islands import Islands, IslandsOutput
 from pymoo_gpuaco.problems import TSP, OpenPath, load_tsp, read_tour, write_tour
 from pymoo_gpuaco.recorder import Recorder
 from pymoo_gpuaco.solving import Solution, Summary, solve, summary
-from pymoo_gpuaco.termination import ColonyTermination
 from pymoo_gpuaco.versions import show_versions
 
 __all__ = [

@@ -10,8 +10,8 @@ from pymoo.core.termination import TerminateIfAny
 from pymoo.termination.max_time import TimeBasedTermination
 
 from pymoo_gpuaco.algorithms import GPUMMAS
+from pymoo_gpuaco.algorithms.termination import ColonyTermination
 from pymoo_gpuaco.problems.tsp import TSP
-from pymoo_gpuaco.termination import ColonyTermination
 
 # Plain construction is measured in this part of the search's time.
 _CONSTRUCTION = 0.2

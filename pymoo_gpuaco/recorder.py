@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pymoo.core.callback import Callback
 
-from pymoo_gpuaco.colony import checks
+from pymoo_gpuaco import checks
 
 __all__ = ["Recorder"]
 

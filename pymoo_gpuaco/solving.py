@@ -12,12 +12,12 @@ from pymoo.core.problem import Problem
 from pymoo.core.result import Result
 from pymoo.optimize import minimize
 
+from pymoo_gpuaco import checks
 from pymoo_gpuaco.algorithms import GPUMMAS
 from pymoo_gpuaco.algorithms.base import TourAlgorithm
-from pymoo_gpuaco.colony import checks
+from pymoo_gpuaco.algorithms.termination import ColonyTermination
 from pymoo_gpuaco.problems.datasets import load_tsp
 from pymoo_gpuaco.problems.tsp import TSP
-from pymoo_gpuaco.termination import ColonyTermination
 
 __all__ = ["Solution", "Summary", "solve", "summary"]
 

@@ -9,7 +9,7 @@ import subprocess
 
 from pymoo_gpuaco._version import __version__
 from pymoo_gpuaco.backends import cuda_devices, why_no_cuda
-from pymoo_gpuaco.backends.cpu.threads import thread_count
+from pymoo_gpuaco.host.threads import thread_count
 
 _PACKAGES = ("pymoo", "numpy", "scipy", "numba", "tsplib95", "matplotlib", "pycuda", "distributed")
 

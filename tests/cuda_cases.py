@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from pymoo_gpuaco.candidates.lists import listed_instance
 from pymoo_gpuaco.colony.parameters import ColonyParameters
 from pymoo_gpuaco.problems import TSP
-from pymoo_gpuaco.problems.instance import Instance, as_instance
+from pymoo_gpuaco.problems.instance import Instance
 
 
 def colony(instance, **parameters):
@@ -17,7 +18,7 @@ def colony(instance, **parameters):
 
 def random_instance(n: int, k: int = 32, seed: int = 1, metric: str = "EXACT") -> Instance:
     rng = np.random.default_rng(seed)
-    return as_instance(TSP(rng.uniform(0, 1000, (n, 2)), metric=metric), k)
+    return listed_instance(TSP(rng.uniform(0, 1000, (n, 2)), metric=metric), k)
 
 
 def set_trails(engine, tau, rest: float = 0.0) -> None:

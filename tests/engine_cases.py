@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 
 from pymoo_gpuaco.backends import make_climbers, make_colony
+from pymoo_gpuaco.candidates.lists import listed_instance
 from pymoo_gpuaco.colony.parameters import ClimberParameters, ColonyParameters, LocalSearch
 from pymoo_gpuaco.problems import TSP
-from pymoo_gpuaco.problems.instance import Instance, as_instance
+from pymoo_gpuaco.problems.instance import Instance
 
 BACKENDS = ["cpu", pytest.param("cuda", marks=pytest.mark.gpu)]
 
@@ -59,18 +60,18 @@ def colony(problem: TSP, backend: str = "cpu", **parameters: object):
 def focused(problem: TSP, backend: str = "cpu", n_ants: int = 4, k: int = 8):
     """A colony of ants that change good tours, with trails reset to 1; on CUDA with short generations."""
     chosen = ColonyParameters(n_ants=n_ants, construction="focused")
-    engine = make_colony(as_instance(problem, k), chosen, backend)
+    engine = make_colony(listed_instance(problem, k), chosen, backend)
     engine.reset_trails(1.0)
     return engine
 
 
 def instance_for(problem: TSP, parameters: ColonyParameters) -> Instance:
-    return as_instance(problem, parameters.candidate_list_size or 32)
+    return listed_instance(problem, parameters.candidate_list_size or 32)
 
 
 def climbers(problem: TSP, backend: str = "cpu", n_climbers: int = 4, **parameters: str):
     chosen = ClimberParameters(n_climbers=n_climbers, **parameters)
-    return make_climbers(as_instance(problem, 1), chosen, backend)
+    return make_climbers(listed_instance(problem, 1), chosen, backend)
 
 
 #: every way of building tours that both algorithms and users can ask for

@@ -12,9 +12,10 @@ from pymoo_gpuaco.candidates import alpha_lists, ascend, complete, greedy_tour, 
 from pymoo_gpuaco.candidates.alpha import alpha_values
 from pymoo_gpuaco.candidates.clusters import find_clusters, shifts
 from pymoo_gpuaco.candidates.complete import CompleteGraph
+from pymoo_gpuaco.candidates.lists import listed_instance
 from pymoo_gpuaco.candidates.one_tree import find_one_tree, make_one_tree
 from pymoo_gpuaco.candidates.sparse import sparse_graph
-from pymoo_gpuaco.problems import METRIC_NAMES, TSP, as_instance, load_tsp
+from pymoo_gpuaco.problems import METRIC_NAMES, TSP, load_tsp
 
 
 @st.composite
@@ -63,7 +64,7 @@ def weight_of_one_tree(W, leaf, forced=None):
 @given(small_problems(most=40), st.integers(2, 9), st.integers(0, 2**32 - 1))
 @settings(deadline=None, max_examples=100)
 def test_the_spanning_tree_is_minimum_and_the_leaf_gets_its_second_edge(problem, k, seed):
-    instance = as_instance(problem, k)
+    instance = listed_instance(problem, k)
     graph = sparse_graph(instance, instance.neighbours)
     pi = np.random.default_rng(seed).integers(-20, 20, instance.n).astype(float)
     tree = make_one_tree(graph)
@@ -88,7 +89,7 @@ def test_the_spanning_tree_is_minimum_and_the_leaf_gets_its_second_edge(problem,
 @given(small_problems(least=4, most=8), st.integers(0, 2**32 - 1))
 @settings(deadline=None, max_examples=60)
 def test_alpha_is_what_the_one_tree_gains_when_it_must_hold_the_edge(problem, seed):
-    instance = as_instance(problem, problem.n_cities)
+    instance = listed_instance(problem, problem.n_cities)
     graph = sparse_graph(instance, instance.neighbours)
     pi = np.random.default_rng(seed).random(instance.n) * 10
     tree = make_one_tree(graph)
@@ -106,7 +107,7 @@ def test_alpha_of_five_cities_by_hand():
     8-3 of length 5, the heavier. Edge 0-3 goes round edges 1 and 2, so alpha = 3 - 2; 3-8 is the second edge itself;
     0-8, at the leaf, takes its place: 8 - 5; 1-8: 7 - 5; 0-7 and 1-7 go round the 4: 7 - 4 and 6 - 4.
     """
-    instance = as_instance(TSP([[0, 0], [1, 0], [3, 0], [7, 0], [8, 0]]), 4)
+    instance = listed_instance(TSP([[0, 0], [1, 0], [3, 0], [7, 0], [8, 0]]), 4)
     graph = sparse_graph(instance, instance.neighbours)
     alphas = dict(zip(zip(graph.u, graph.v, strict=True), alpha_values(graph, np.zeros(5)), strict=True))
     expected = {(0, 2): 1, (2, 4): 0, (0, 4): 3, (1, 4): 2, (0, 3): 3, (1, 3): 2}
@@ -114,7 +115,7 @@ def test_alpha_of_five_cities_by_hand():
 
 
 def test_alpha_lists_are_sorted_both_ways():
-    instance = as_instance(TSP(np.random.default_rng(1).integers(0, 50, size=(200, 2))), 9)
+    instance = listed_instance(TSP(np.random.default_rng(1).integers(0, 50, size=(200, 2))), 9)
     ascent = ascend(instance, instance.neighbours, iterations=20, bound=False)
     found = alpha_lists(ascent, 5)
     keys = np.stack([found.alphas, found.distances, found.ids], axis=2)
@@ -135,7 +136,7 @@ def test_alpha_lists_are_sorted_both_ways():
 
 def test_lists_by_alpha_hold_the_optimal_tour_better():
     problem = load_tsp("pcb442")
-    instance = as_instance(problem, 5)
+    instance = listed_instance(problem, 5)
     tour = problem.optimal_tour
     onward = np.roll(tour, -1)
 
@@ -151,7 +152,7 @@ def test_lists_by_alpha_hold_the_optimal_tour_better():
 @given(small_problems(), st.integers(1, 9), st.integers(1, 40))
 @settings(deadline=None, max_examples=150)
 def test_bounds_never_exceed_the_optimum(problem, k, iterations):
-    instance = as_instance(problem, k)
+    instance = listed_instance(problem, k)
     ascent = ascend(instance, instance.neighbours, iterations=iterations)
     best = shortest_tour(problem.D)
     assert ascent.bound is not None
@@ -166,7 +167,7 @@ def test_bounds_never_exceed_the_optimum(problem, k, iterations):
 @settings(deadline=None, max_examples=100)
 def test_any_penalties_and_any_graph_give_the_bound_of_all_edges(problem, spread, seed):
     """The graph is a greedy tour and one neighbour a city: nearly every light edge has to be found."""
-    instance = as_instance(problem, 1)
+    instance = listed_instance(problem, 1)
     pi = np.random.default_rng(seed).normal(size=instance.n) * spread
     found = CompleteGraph(instance).lower_bound(sparse_graph(instance, instance.neighbours), pi)
     W = problem.D + (pi[:, None] + pi)
@@ -184,7 +185,7 @@ def test_trees_in_the_plane_are_minimum_over_all_pairs(metric):
     rng = np.random.default_rng(5)
     coords = rng.integers(0, 5, size=(6, 1, 2)) * 500 + rng.integers(0, 40, size=(6, 60, 2))
     problem = TSP(coords.reshape(-1, 2), metric)
-    instance = as_instance(problem, 2)
+    instance = listed_instance(problem, 2)
     pi = rng.normal(size=instance.n) * 100
     graph, tree = CompleteGraph(instance).add_lighter_edges(sparse_graph(instance, instance.neighbours), pi)
     W = problem.D + (pi[:, None] + pi)
@@ -199,7 +200,7 @@ def test_the_sparse_tree_alone_would_not_be_a_bound():
     rng = np.random.default_rng(7)
     centres = np.array([[0, 0], [3000, 0], [0, 3000]])
     coords = np.repeat(centres, 40, axis=0) + rng.integers(0, 900, size=(120, 2))
-    instance = as_instance(TSP(coords), 1)
+    instance = listed_instance(TSP(coords), 1)
     graph = sparse_graph(instance, instance.neighbours)
     sparse_weight = find_one_tree(graph, np.zeros(120), make_one_tree(graph))
     assert CompleteGraph(instance).lower_bound(graph, np.zeros(120)) < sparse_weight
@@ -207,7 +208,7 @@ def test_the_sparse_tree_alone_would_not_be_a_bound():
 
 def test_cities_on_a_circle_end_the_ascent_with_their_tour():
     angle = np.arange(12) * np.pi / 6
-    instance = as_instance(TSP(np.column_stack([np.cos(angle), np.sin(angle)]) * 1000, "EUC_2D"), 6)
+    instance = listed_instance(TSP(np.column_stack([np.cos(angle), np.sin(angle)]) * 1000, "EUC_2D"), 6)
     ascent = ascend(instance, instance.neighbours)
     assert (
         ascent.iterations == 1
@@ -218,7 +219,7 @@ def test_cities_on_a_circle_end_the_ascent_with_their_tour():
 @pytest.mark.parametrize("coords", [np.zeros((20, 2)), np.eye(3, 2), np.arange(40).reshape(20, 2) % 2])
 def test_degenerate_cities(coords):
     problem = TSP(coords)
-    instance = as_instance(problem, 5)
+    instance = listed_instance(problem, 5)
     ascent = ascend(instance, instance.neighbours, iterations=30)
     assert 0 <= ascent.bound <= 20 * problem.D.max()
     assert alpha_lists(ascent, 2).ids.shape == (len(coords), 2)
@@ -228,7 +229,7 @@ def test_degenerate_cities(coords):
 def test_bounds_of_bundled_instances_are_close_and_below(name, limit):
     """Within 1.2 % of the optimum; pcb442's own Held-Karp bound is about 50,500."""
     problem = load_tsp(name)
-    instance = as_instance(problem, 10)
+    instance = listed_instance(problem, 10)
     ascent = ascend(instance, lists(instance, "quadrant", 10).ids, iterations=300)
     assert 0.988 * problem.best_known <= ascent.bound <= problem.best_known
     if limit is not None:
@@ -254,14 +255,14 @@ TSPLIB += ["rat783", "dsj1000", "pr1002", "u1060", "u2152", "pr2392", "swiss42",
 @pytest.mark.parametrize("name", TSPLIB)
 def test_bounds_of_tsplib_are_below_the_optimum(name, tsplib_dir):
     problem = load_tsp(tsplib_dir / f"{name}.tsp")
-    instance = as_instance(problem, 8)
+    instance = listed_instance(problem, 8)
     for ids in (instance.neighbours, lists(instance, "quadrant", 10).ids):
         ascent = ascend(instance, ids, iterations=60)
         assert 0.85 * problem.best_known <= ascent.bound <= problem.best_known
 
 
 def test_the_same_iterations_give_the_same_penalties_on_any_number_of_threads(monkeypatch):
-    instance = as_instance(TSP(np.random.default_rng(1).integers(0, 90, size=(2500, 2))), 7)
+    instance = listed_instance(TSP(np.random.default_rng(1).integers(0, 90, size=(2500, 2))), 7)
     results = []
     for threads in ("1", "4", "4"):
         monkeypatch.setenv("PYMOO_GPUACO_THREADS", threads)
@@ -274,7 +275,7 @@ def test_the_same_iterations_give_the_same_penalties_on_any_number_of_threads(mo
 
 
 def test_seconds_bound_the_trees():
-    instance = as_instance(TSP(np.random.default_rng(1).random((300, 2)), "EXACT"), 7)
+    instance = listed_instance(TSP(np.random.default_rng(1).random((300, 2)), "EXACT"), 7)
     ascent = ascend(instance, instance.neighbours, seconds=1e-9)
     assert ascent.iterations == 1
     assert ascend(instance, instance.neighbours, seconds=0.05, bound=False).iterations > 1
@@ -282,21 +283,21 @@ def test_seconds_bound_the_trees():
 
 def test_what_is_too_large_to_prove_has_no_bound(monkeypatch):
     monkeypatch.setattr(complete, "ALL_PAIRS_LIMIT", 19)
-    globe = as_instance(TSP(np.random.default_rng(7).integers(0, 60, (20, 2)), "GEO"), 4)
+    globe = listed_instance(TSP(np.random.default_rng(7).integers(0, 60, (20, 2)), "GEO"), 4)
     assert ascend(globe, globe.neighbours, iterations=5).bound is None
     monkeypatch.setattr(complete, "ALL_PAIRS_LIMIT", 20)
     assert ascend(globe, globe.neighbours, iterations=5).bound is not None
 
 
 def test_wrong_input_is_named():
-    instance = as_instance(TSP(np.random.default_rng(3).random((9, 2)), "EXACT"), 4)
+    instance = listed_instance(TSP(np.random.default_rng(3).random((9, 2)), "EXACT"), 4)
     with pytest.raises(ValueError, match="iterations or seconds, not both"):
         ascend(instance, instance.neighbours, iterations=5, seconds=1.0)
     with pytest.raises(ValueError, match=r"iterations must be an integer in \[1, 1000\], got 0"):
         ascend(instance, instance.neighbours, iterations=0)
     with pytest.raises(ValueError, match=r"seconds must be in \(0, inf\), got -1"):
         ascend(instance, instance.neighbours, seconds=-1)
-    one_way = as_instance(TSP(matrix=[[0, 1, 9], [9, 0, 1], [1, 9, 0]]), 2)
+    one_way = listed_instance(TSP(matrix=[[0, 1, 9], [9, 0, 1], [1, 9, 0]]), 2)
     with pytest.raises(ValueError, match="symmetric"):
         ascend(one_way, one_way.neighbours)
     with pytest.raises(ValueError, match="symmetric"):
@@ -327,7 +328,7 @@ def test_clustered_cities_are_bound_as_closely_as_others():
     rng = np.random.default_rng(3)
     centres = rng.integers(0, 20_000, size=(8, 1, 2))
     problem = TSP((centres + rng.integers(0, 300, size=(8, 40, 2))).reshape(-1, 2), "EUC_2D")
-    instance = as_instance(problem, 10)
+    instance = listed_instance(problem, 10)
     ids = lists(instance, "quadrant", 10).ids
     few, many = (ascend(instance, ids, iterations=m).bound for m in (100, 1000))
     assert few <= problem.tour_length(greedy_tour(instance))
@@ -338,7 +339,7 @@ def test_the_shared_part_of_the_penalties_is_alike_for_all_their_cities():
     """Three lattices of steps of 10, far apart: no part of a lattice is a cluster of its own."""
     lattice = 10 * np.indices((5, 5)).reshape(2, -1).T
     places = np.concatenate([lattice + np.array(corner) for corner in ((0, 0), (3000, 0), (1500, 900))])
-    instance = as_instance(TSP(places), 10)
+    instance = listed_instance(TSP(places), 10)
     ascent = ascend(instance, lists(instance, "quadrant", 16).ids, iterations=40)
     shared = ascent.shared.reshape(3, 25)
     assert np.ptp(shared, axis=1).tolist() == [0.0, 0.0, 0.0]
@@ -346,5 +347,5 @@ def test_the_shared_part_of_the_penalties_is_alike_for_all_their_cities():
     own = (ascent.pi - ascent.shared).reshape(3, 25)
     assert (np.ptp(own, axis=1) > 0).all()
     assert np.abs(own).max() < 100
-    alone = as_instance(TSP(lattice), 10)
+    alone = listed_instance(TSP(lattice), 10)
     assert not ascend(alone, alone.neighbours, iterations=40).shared.any()

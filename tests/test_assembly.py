@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pymoo_gpuaco.backends.cpu.graph import make_graph
-from pymoo_gpuaco.backends.cpu.philox import STREAM_ASSEMBLY, new_stream
+from pymoo_gpuaco.candidates.graph import make_graph
+from pymoo_gpuaco.candidates.lists import listed_instance
 from pymoo_gpuaco.exchange import assemble, assembly, merge
+from pymoo_gpuaco.host.philox import STREAM_ASSEMBLY, new_stream
 from pymoo_gpuaco.problems import TSP
-from pymoo_gpuaco.problems.instance import as_instance
 from tests.engine_cases import INSTANCES, cloud
 from tests.test_exchange import edges_of
 
@@ -22,7 +22,7 @@ SYMMETRIC = {name: p for name, p in INSTANCES.items() if p.symmetric}
 
 
 def graph_of(problem, k=8):
-    return make_graph(as_instance(problem, k), table=False)
+    return make_graph(listed_instance(problem, k), table=False)
 
 
 def random_tours(n, count, seed=0):
@@ -208,7 +208,7 @@ class TestTakingOver:
 
     def test_it_does_more_than_merging_components(self):
         problem = cloud(400, 8)
-        instance = as_instance(problem, 8)
+        instance = listed_instance(problem, 8)
         tours = np.array([two_opt(problem, tour) for tour in random_tours(400, 6, 2)])
         merged = tours[problem.tour_lengths(tours).argmin()]
         for tour in tours:

@@ -10,10 +10,10 @@ from pymoo.optimize import minimize
 
 from pymoo_gpuaco import GPUMMAS, BackendUnavailable, GPU2OptIHC, backends
 from pymoo_gpuaco.backends import cuda, make_climbers, make_colony, make_improver
+from pymoo_gpuaco.candidates.lists import listed_instance
 from pymoo_gpuaco.cli import main
 from pymoo_gpuaco.colony.parameters import ClimberParameters, ColonyParameters, LocalSearch
 from pymoo_gpuaco.operators import LocalSearchRepair
-from pymoo_gpuaco.problems.instance import as_instance
 from tests.engine_cases import cloud
 
 WHY = "nvcc could not compile tours.cu (exit status 1): Value 'sm_121' is not defined for option 'gpu-architecture'"
@@ -38,7 +38,7 @@ def broken(monkeypatch, caplog):
 
 
 def make_all(backend):
-    instance = as_instance(cloud(9), 8)
+    instance = listed_instance(cloud(9), 8)
     return (
         make_colony(instance, ColonyParameters(n_ants=2), backend),
         make_climbers(instance, ClimberParameters(n_climbers=2), backend),
@@ -62,7 +62,7 @@ def test_a_run_with_auto_ends_as_one_with_the_cpu(cls, broken):
 
 
 def test_cuda_is_refused_where_it_was_asked_for(broken):
-    instance = as_instance(cloud(9), 8)
+    instance = listed_instance(cloud(9), 8)
     doors = (
         lambda: make_colony(instance, ColonyParameters(), "cuda"),
         lambda: make_climbers(instance, ClimberParameters(), "cuda"),

@@ -7,10 +7,10 @@ import pytest
 from pymoo.optimize import minimize
 
 from pymoo_gpuaco import ALL_ALGORITHMS, GPUACS, GPUAS, GPUMMAS, TSP
+from pymoo_gpuaco.candidates import alpha as alpha_module
 from pymoo_gpuaco.candidates import lists
+from pymoo_gpuaco.candidates.lists import listed_instance
 from pymoo_gpuaco.colony.parameters import CANDIDATES
-from pymoo_gpuaco.problems import instance as instances
-from pymoo_gpuaco.problems.instance import as_instance
 from tests.algorithm_cases import COLONIES, Tour
 from tests.engine_cases import BACKENDS, asymmetric, cloud
 
@@ -43,7 +43,7 @@ def test_every_colony_runs_on_every_kind_of_lists(backend, kind, name):
     algorithm = ALL_ALGORITHMS[name](3, candidates=kind, candidate_list_size=6, backend=backend)
     res = minimize(problem, algorithm, ("n_gen", 2), seed=1)
     assert res.F[0] == problem.tour_length(res.X)
-    expected = lists(as_instance(problem, 6, "quadrant"), kind, 6)
+    expected = lists(listed_instance(problem, 6, "quadrant"), kind, 6)
     assert np.array_equal(res.algorithm.instance.neighbours, expected.ids)
     assert np.array_equal(res.algorithm.instance.neighbour_distances, expected.distances)
 
@@ -61,7 +61,7 @@ def test_focused_ants_look_at_the_lists_that_are_asked_for(backend, kind):
     assert one.opt[0].F[0] == problem.tour_length(one.opt[0].X)
     states = [algorithm.engine.export_state() for algorithm in (one, two)]
     assert all(np.array_equal(states[0][name], states[1][name]) for name in states[0])
-    expected = {frozenset(e) for e in edges_of(lists(as_instance(problem, 12), kind, 8).ids)}
+    expected = {frozenset(e) for e in edges_of(lists(listed_instance(problem, 12), kind, 8).ids)}
     assert seen_by_windows(one.engine, kind) <= expected
 
 
@@ -84,10 +84,10 @@ def seen_by_windows(engine, kind):
 def test_auto_is_what_it_was(cls):
     problem = clusters()
     algorithm = cls(3, candidate_list_size=6, backend="cpu").setup(problem, seed=1)
-    assert np.array_equal(algorithm.instance.neighbours, as_instance(problem, 6).neighbours)
+    assert np.array_equal(algorithm.instance.neighbours, listed_instance(problem, 6).neighbours)
     if cls is GPUMMAS:
         focused = GPUMMAS(backend="cpu").setup(problem, seed=1)
-        expected = as_instance(problem, 8, "quadrant").neighbours
+        expected = listed_instance(problem, 8, "quadrant").neighbours
         assert np.array_equal(focused.instance.neighbours, expected)
 
 
@@ -112,8 +112,8 @@ def test_alpha_needs_distances_without_direction():
 
 
 def test_alpha_has_a_size_that_it_can_be_afforded_for(monkeypatch):
-    monkeypatch.setattr(instances, "MOST_FOR_ALPHA", 30)
-    as_instance(cloud(30), 5, "alpha")
+    monkeypatch.setattr(alpha_module, "MOST_FOR_ALPHA", 30)
+    listed_instance(cloud(30), 5, "alpha")
     for algorithm in (GPUACS(candidates="alpha", backend="cpu"), GPUMMAS(candidates="alpha", backend="cpu")):
         with pytest.raises(ValueError, match=r"candidates='alpha'.*at most 30 cities, got 31.*'quadrant'"):
             minimize(cloud(31), algorithm, ("n_gen", 1))
@@ -122,8 +122,8 @@ def test_alpha_has_a_size_that_it_can_be_afforded_for(monkeypatch):
 def test_lists_by_quadrant_of_a_matrix_are_the_nearest():
     matrix = cloud(20).D
     assert np.array_equal(
-        as_instance(TSP(matrix=matrix), 5, "quadrant").neighbours,
-        as_instance(TSP(matrix=matrix), 5).neighbours,
+        listed_instance(TSP(matrix=matrix), 5, "quadrant").neighbours,
+        listed_instance(TSP(matrix=matrix), 5).neighbours,
     )
 
 

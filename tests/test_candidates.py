@@ -10,9 +10,10 @@ from scipy.sparse import coo_matrix
 from scipy.sparse.csgraph import connected_components
 
 from pymoo_gpuaco.candidates import lists, quadrant_lists
+from pymoo_gpuaco.candidates import nearest as nearest_module
+from pymoo_gpuaco.candidates.lists import listed_instance
 from pymoo_gpuaco.candidates.quadrant import nearest_in_the_plane
-from pymoo_gpuaco.problems import METRIC_NAMES, TSP, as_instance
-from pymoo_gpuaco.problems import instance as instance_module
+from pymoo_gpuaco.problems import METRIC_NAMES, TSP
 from pymoo_gpuaco.problems.metrics import distances, resolve_metric
 
 IN_THE_PLANE = [name for name, (_, dim) in METRIC_NAMES.items() if dim == 2 and name != "GEO"]
@@ -104,9 +105,9 @@ def test_nearest_in_the_plane_are_the_nearest_crowds_or_not(cities, k):
 
 def test_large_instances_get_the_same_lists_by_either_search(monkeypatch):
     problem = TSP(np.random.default_rng(9).random((2500, 2)) * 1e6, "EXACT")
-    small = as_instance(problem, 7)
-    monkeypatch.setattr(instance_module, "_LARGE", 2500)
-    large = as_instance(problem, 7)
+    small = listed_instance(problem, 7)
+    monkeypatch.setattr(nearest_module, "_LARGE", 2500)
+    large = listed_instance(problem, 7)
     np.testing.assert_array_equal(large.neighbours, small.neighbours)
     np.testing.assert_array_equal(large.neighbour_distances, small.neighbour_distances)
 
@@ -163,7 +164,7 @@ def test_an_outlier_and_any_scale_are_no_burden(scale):
 
 def test_nearest_lists_are_the_instances_own_and_longer_ones_are_found():
     problem = TSP(np.random.default_rng(3).integers(0, 500, size=(60, 2)))
-    short, long = as_instance(problem, 5), as_instance(problem, 12)
+    short, long = listed_instance(problem, 5), listed_instance(problem, 12)
     for k in (3, 5, 12):
         ids, far = lists(short, "nearest", k)
         np.testing.assert_array_equal(far, long.neighbour_distances[:, :k])
@@ -174,9 +175,9 @@ def test_nearest_lists_are_the_instances_own_and_longer_ones_are_found():
 @pytest.mark.parametrize("symmetric", [True, False])
 def test_without_a_plane_the_nearest_are_listed(symmetric):
     matrix = np.random.default_rng(5).integers(1, 99, size=(20, 20))
-    instance = as_instance(TSP(matrix=matrix + matrix.T if symmetric else matrix), 4)
-    space = as_instance(TSP(np.random.default_rng(6).integers(0, 90, (20, 3)), "EUC_3D"), 4)
-    globe = as_instance(TSP(np.random.default_rng(7).integers(0, 60, (20, 2)), "GEO"), 4)
+    instance = listed_instance(TSP(matrix=matrix + matrix.T if symmetric else matrix), 4)
+    space = listed_instance(TSP(np.random.default_rng(6).integers(0, 90, (20, 3)), "EUC_3D"), 4)
+    globe = listed_instance(TSP(np.random.default_rng(7).integers(0, 60, (20, 2)), "GEO"), 4)
     for one in (instance, space, globe):
         for kind in ("auto", "quadrant"):
             np.testing.assert_array_equal(lists(one, kind, 4).ids, one.neighbours)
@@ -184,7 +185,7 @@ def test_without_a_plane_the_nearest_are_listed(symmetric):
 
 
 def test_wrong_input_is_named():
-    instance = as_instance(TSP(np.random.default_rng(3).random((9, 2)), "EXACT"), 4)
+    instance = listed_instance(TSP(np.random.default_rng(3).random((9, 2)), "EXACT"), 4)
     with pytest.raises(ValueError, match=r"kind must be one of .*'quadrant'.*, got 'best'"):
         lists(instance, "best", 5)
     with pytest.raises(ValueError, match="k must be an integer >= 1, got 0"):
@@ -199,9 +200,9 @@ def test_wrong_input_is_named():
 
 def test_the_nearest_are_the_nearest_whatever_an_instance_lists():
     for problem in (TSP(np.random.default_rng(3).random((60, 2)), "EXACT"), TSP(matrix=_heaps())):
-        nearest = as_instance(problem, 9)
+        nearest = listed_instance(problem, 9)
         for kind in ("quadrant", "alpha"):
-            found = lists(as_instance(problem, 9, kind), "nearest", 5)
+            found = lists(listed_instance(problem, 9, kind), "nearest", 5)
             assert np.array_equal(found.ids, nearest.neighbours[:, :5])
             assert np.array_equal(found.distances, nearest.neighbour_distances[:, :5])
 

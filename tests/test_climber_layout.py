@@ -7,9 +7,9 @@ import pytest
 
 from pymoo_gpuaco.backends.cuda.climbers import layout as climber_layout
 from pymoo_gpuaco.backends.cuda.device import DeviceLimits
+from pymoo_gpuaco.candidates.lists import listed_instance
 from pymoo_gpuaco.colony.parameters import ClimberParameters
 from pymoo_gpuaco.problems import TSP
-from pymoo_gpuaco.problems.instance import as_instance
 
 LARGE, SMALL = DeviceLimits(132, 64, 227 << 10), DeviceLimits(16, 32, 64 << 10)
 
@@ -17,7 +17,7 @@ LARGE, SMALL = DeviceLimits(132, 64, 227 << 10), DeviceLimits(16, 32, 64 << 10)
 def plan(n, limits=LARGE, metric="EUC_2D", **parameters):
     coords = np.random.default_rng(0).integers(0, 1000, (n, 2))
     return climber_layout.plan(
-        as_instance(TSP(coords, metric=metric), 1), ClimberParameters(**parameters), limits
+        listed_instance(TSP(coords, metric=metric), 1), ClimberParameters(**parameters), limits
     )
 
 
@@ -63,7 +63,7 @@ def test_few_cities_are_scanned_by_rows():
 def test_a_large_scan_is_cut_and_a_call_is_bounded():
     n = 100_000
     coords = np.random.default_rng(0).random((n, 2)) * 1e6
-    instance = as_instance(TSP(coords, metric="EUC_2D"), 1)
+    instance = listed_instance(TSP(coords, metric="EUC_2D"), 1)
     shape = climber_layout.plan(instance, ClimberParameters(), LARGE)
     pairs = (n - 1) * (n - 2) // 2
     assert shape.part_rows == math.ceil(n / math.ceil(pairs / 2**30))
@@ -86,14 +86,14 @@ def test_a_large_scan_is_cut_and_a_call_is_bounded():
 )
 def test_the_error_of_a_search_value(metric, side, units, error):
     corners = TSP(np.array([[0, 0], [side, 0], [0, side], [side, side]]), metric=metric)
-    found = climber_layout.arithmetic(as_instance(corners, 1))
+    found = climber_layout.arithmetic(listed_instance(corners, 1))
     assert found == (units, pytest.approx(error))
 
 
 def test_floats_stay_within_that_error():
     rng = np.random.default_rng(1)
     coords = rng.uniform(0, 3e5, (400, 2))
-    instance = as_instance(TSP(coords, metric="EUC_2D"), 1)
+    instance = listed_instance(TSP(coords, metric="EUC_2D"), 1)
     _, error = climber_layout.arithmetic(instance)
     exact = np.floor(np.linalg.norm(coords[:, None] - coords[None], axis=2) + 0.5)
     points = (coords - coords.min(axis=0)).astype(np.float32)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from pymoo_gpuaco.backends.cpu.windows.engine import warm_up_focused
-from pymoo_gpuaco.compiled import compiled, inlined, inner
+from pymoo_gpuaco.host.compiled import compiled, inlined, inner
 
 VERSIONS = """
 import gc

@@ -3,12 +3,8 @@
 import pytest
 from numba import njit
 
-from pymoo_gpuaco import (
-    GPUAS,
-    compiled,  # noqa: F401 - whose import lets numba tell
-    load_tsp,
-)
-from pymoo_gpuaco.backends import compiling
+from pymoo_gpuaco import GPUAS, load_tsp
+from pymoo_gpuaco.host import compiling
 
 
 def test_work_of_several_compilers_is_told_once_and_counted_once(monkeypatch):

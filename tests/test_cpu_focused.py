@@ -10,19 +10,21 @@ from pymoo_gpuaco.backends import make_colony
 from pymoo_gpuaco.backends.cpu.windows import engine as module
 from pymoo_gpuaco.backends.cpu.windows.engine import CpuFocused
 from pymoo_gpuaco.backends.protocol import ColonyEngine, FollowsProgress
-from pymoo_gpuaco.colony.cooling import Cooling
-from pymoo_gpuaco.colony.focused import FocusedParameters
+from pymoo_gpuaco.candidates.lists import listed_instance
 from pymoo_gpuaco.colony.parameters import ColonyParameters
 from pymoo_gpuaco.colony.trails import TrailUpdate
 from pymoo_gpuaco.problems import TSP
-from pymoo_gpuaco.problems.instance import as_instance
+from pymoo_gpuaco.search.parameters import FocusedParameters
+from pymoo_gpuaco.search.schedule import Cooling
 from tests.engine_cases import INSTANCES, asymmetric, cloud
 
 WAYS = {"whole tours": {"trials": 64}, "windows": {"trials": 256, "whole_up_to": 8, "window": 64}}
 
 
 def focused(problem, way="whole tours", **colony):
-    engine = CpuFocused(as_instance(problem, 8), ColonyParameters(**colony), FocusedParameters(**WAYS[way]))
+    engine = CpuFocused(
+        listed_instance(problem, 8), ColonyParameters(**colony), FocusedParameters(**WAYS[way])
+    )
     engine.reset_trails(1.0)
     return engine
 
@@ -76,7 +78,7 @@ def test_the_key_decides_everything_and_threads_nothing(way, threads, monkeypatc
 @pytest.mark.parametrize(("threads", "tours"), [("1", 2), ("2", 2), ("5", 5), ("100", 64)])
 def test_there_are_as_many_whole_tours_as_threads(threads, tours, monkeypatch):
     monkeypatch.setenv("PYMOO_GPUACO_THREADS", threads)
-    instance = as_instance(cloud(60, 1), 8)
+    instance = listed_instance(cloud(60, 1), 8)
     engine = CpuFocused(instance, ColonyParameters())
     assert engine.n_ants == tours
     engine.reset_trails(1.0)
@@ -189,8 +191,8 @@ def test_trails_decide_where_ants_go():
 
 def test_direction_that_counts_is_refused():
     with pytest.raises(ValueError, match="construction='full'"):
-        make_colony(as_instance(asymmetric(20), 8), ColonyParameters(construction="focused"), "cpu")
-    engine = make_colony(as_instance(cloud(20), 8), ColonyParameters(construction="focused"), "cpu")
+        make_colony(listed_instance(asymmetric(20), 8), ColonyParameters(construction="focused"), "cpu")
+    engine = make_colony(listed_instance(cloud(20), 8), ColonyParameters(construction="focused"), "cpu")
     assert isinstance(engine, CpuFocused)
 
 
@@ -302,7 +304,7 @@ def test_bad_parameters_are_named(name, value):
 def test_a_hot_generation_merges_its_shortest_tours_and_the_last_one_assembles_all(ants, monkeypatch):
     problem = cloud(200)
     engine = CpuFocused(
-        as_instance(problem, 8), ColonyParameters(n_ants=ants), FocusedParameters(first_cycle=20.0)
+        listed_instance(problem, 8), ColonyParameters(n_ants=ants), FocusedParameters(first_cycle=20.0)
     )
     engine.reset_trails(1.0)
     merged: list[float] = []

@@ -6,15 +6,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pymoo_gpuaco.backends.cpu import local_search
-from pymoo_gpuaco.backends.cpu.graph import make_graph, tour_length
-from pymoo_gpuaco.backends.cpu.philox import new_stream
+from pymoo_gpuaco.candidates.graph import make_graph
+from pymoo_gpuaco.candidates.lists import listed_instance
+from pymoo_gpuaco.host.distances import tour_length
+from pymoo_gpuaco.host.philox import new_stream
 from pymoo_gpuaco.problems import TSP
-from pymoo_gpuaco.problems.instance import as_instance
 
 
 def square_cloud(n, seed, metric="EUC_2D", k=None):
     points = np.random.default_rng(seed).integers(0, 1000, (n, 2))
-    return make_graph(as_instance(TSP(points, metric=metric), k or n - 1))
+    return make_graph(listed_instance(TSP(points, metric=metric), k or n - 1))
 
 
 def loaded(n, seed):

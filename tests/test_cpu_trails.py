@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from pymoo_gpuaco.backends.cpu import trails
-from pymoo_gpuaco.backends.cpu.graph import make_graph
+from pymoo_gpuaco.candidates.graph import make_graph
+from pymoo_gpuaco.candidates.lists import listed_instance
 from pymoo_gpuaco.colony.trails import best_so_far_deposits, candidate_trails, trail_limits
 from pymoo_gpuaco.problems import TSP
-from pymoo_gpuaco.problems.instance import as_instance
 
 KINDS = {"dense": trails.DENSE, "candidate": trails.CANDIDATE, "selective": trails.SELECTIVE}
 TOUR = np.array([0, 1, 2, 3], np.int32)
@@ -16,7 +16,7 @@ TOUR = np.array([0, 1, 2, 3], np.int32)
 @pytest.fixture
 def graph():
     """A unit square: 0 (0,0), 1 (1,0), 2 (1,1), 3 (0,1)."""
-    return make_graph(as_instance(TSP([[0, 0], [1, 0], [1, 1], [0, 1]], metric="EXACT"), 3))
+    return make_graph(listed_instance(TSP([[0, 0], [1, 0], [1, 1], [0, 1]], metric="EXACT"), 3))
 
 
 def memory(kind, graph, value):
@@ -64,7 +64,7 @@ def test_acs_update_by_hand(kind, graph):
 
 
 def test_selective_memory_overwrites_its_oldest_trail():
-    graph = make_graph(as_instance(TSP(np.random.default_rng(0).random((9, 2)), metric="EXACT"), 8))
+    graph = make_graph(listed_instance(TSP(np.random.default_rng(0).random((9, 2)), metric="EXACT"), 8))
     t = trails.make_trails(trails.SELECTIVE, graph.neighbours, 3)
     trails.fill(t, np.float32(0.1))
     for j in (1, 2, 3):

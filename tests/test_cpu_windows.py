@@ -5,21 +5,21 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from pymoo_gpuaco.backends.cpu.graph import make_graph
-from pymoo_gpuaco.backends.cpu.philox import new_stream
 from pymoo_gpuaco.backends.cpu.windows import moves, trials
 from pymoo_gpuaco.backends.cpu.windows.cut import Cutter
 from pymoo_gpuaco.backends.cpu.windows.search import WindowSearch
 from pymoo_gpuaco.backends.cpu.windows.units import make_units, whole_units
 from pymoo_gpuaco.backends.cpu.windows.window import LOGGED, load, make_window
-from pymoo_gpuaco.colony.focused import FocusedParameters
+from pymoo_gpuaco.candidates.graph import make_graph
+from pymoo_gpuaco.candidates.lists import listed_instance
+from pymoo_gpuaco.host.philox import new_stream
 from pymoo_gpuaco.problems import TSP
-from pymoo_gpuaco.problems.instance import as_instance
+from pymoo_gpuaco.search.parameters import FocusedParameters
 from tests.engine_cases import cloud
 
 
 def units_of(problem, **focused):
-    instance = as_instance(problem, 8)
+    instance = listed_instance(problem, 8)
     return instance, make_units(instance, make_graph(instance), FocusedParameters(**focused))[0]
 
 
@@ -171,9 +171,9 @@ def test_windows_of_a_round_share_no_city_and_no_city_stands_alone():
 
 
 def test_units_are_whole_and_fine_enough():
-    assert whole_units(as_instance(cloud(50), 5)) == 1.0
-    exact = as_instance(TSP(np.random.default_rng(0).random((50, 2)) * 1e-7, metric="EXACT"), 5)
+    assert whole_units(listed_instance(cloud(50), 5)) == 1.0
+    exact = listed_instance(TSP(np.random.default_rng(0).random((50, 2)) * 1e-7, metric="EXACT"), 5)
     scale = whole_units(exact)
     assert scale * exact.neighbour_distances.mean() >= 2**19
     assert np.log2(scale) == int(np.log2(scale))
-    assert whole_units(as_instance(TSP(np.zeros((12, 2)), metric="EXACT"), 5)) == 1.0
+    assert whole_units(listed_instance(TSP(np.zeros((12, 2)), metric="EXACT"), 5)) == 1.0

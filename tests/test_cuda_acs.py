@@ -7,10 +7,11 @@ import pytest
 
 from pymoo_gpuaco.backends.cpu import trails as trail_memory
 from pymoo_gpuaco.backends.cpu.engine import CpuColony
+from pymoo_gpuaco.candidates.lists import listed_instance
 from pymoo_gpuaco.colony.parameters import ColonyParameters, LocalSearch
 from pymoo_gpuaco.colony.trails import TrailUpdate
 from pymoo_gpuaco.problems import TSP
-from pymoo_gpuaco.problems.instance import Instance, as_instance
+from pymoo_gpuaco.problems.instance import Instance
 from tests.cuda_cases import (
     all_tours,
     check_steps,
@@ -33,7 +34,7 @@ ORDERED = {"deterministic": True}
 
 
 def matrix_instance(n: int, k: int, seed: int = 4) -> Instance:
-    return as_instance(TSP(matrix=np.random.default_rng(seed).uniform(1, 100, (n, n))), k)
+    return listed_instance(TSP(matrix=np.random.default_rng(seed).uniform(1, 100, (n, n))), k)
 
 
 def distances_of(instance: Instance) -> np.ndarray:
@@ -268,7 +269,7 @@ def test_ants_in_order_walk_as_the_reference(memory, period, symmetric, n, k, wi
 
 def test_the_oldest_trail_is_overwritten():
     """Five cities, two slots: tours worked out by hand push edges through city 0's ring."""
-    instance = as_instance(TSP([[0, 0], [10, 0], [20, 0], [30, 0], [40, 0]]), 4)
+    instance = listed_instance(TSP([[0, 0], [10, 0], [20, 0], [30, 0], [40, 0]]), 4)
     engine = colony(instance, n_ants=1, candidate_list_size=4, xi=0.5, trails_per_node=2, **SELECTIVE)
     engine.reset_trails(1.0)
 
@@ -366,7 +367,7 @@ def test_any_size_gives_valid_tours_and_exact_lengths(variant, n, m, k):
 @pytest.mark.parametrize("variant", VARIANTS)
 @pytest.mark.parametrize("coords", [np.zeros((50, 2)), np.repeat(np.arange(25.0), 2)[:, None] * [1, 0]])
 def test_cities_at_one_place(variant, coords):
-    instance = as_instance(TSP(coords, metric="EXACT"), 8)
+    instance = listed_instance(TSP(coords, metric="EXACT"), 8)
     engine = colony(
         instance, n_ants=10, candidate_list_size=8, q0=0.5, xi=1.0, beta=20.0, **VARIANTS[variant]
     )

@@ -7,9 +7,9 @@ import pytest
 
 from pymoo_gpuaco.backends.cpu.engine import CpuClimbers
 from pymoo_gpuaco.backends.cuda.climbers import layout as climber_layout
+from pymoo_gpuaco.candidates.lists import listed_instance
 from pymoo_gpuaco.colony.parameters import ClimberParameters
 from pymoo_gpuaco.problems import TSP
-from pymoo_gpuaco.problems.instance import as_instance
 from tests.engine_cases import INSTANCES, cloud
 from tests.test_engines import improving_pair
 
@@ -43,7 +43,7 @@ CASES = {
 def climbers(problem, n_climbers=1, **parameters):
     from pymoo_gpuaco.backends.cuda.climbers import CudaClimbers
 
-    return CudaClimbers(as_instance(problem, 1), ClimberParameters(n_climbers, **parameters))
+    return CudaClimbers(listed_instance(problem, 1), ClimberParameters(n_climbers, **parameters))
 
 
 def steps(engine, calls):
@@ -64,7 +64,7 @@ def test_the_climbs_are_those_of_the_cpu_engine(name, way):
     n = problem.n_cities
     ours = steps(climbers(problem, **WAYS[way]), min(3 * n, 200))
     reference = CpuClimbers(
-        as_instance(problem, 1), ClimberParameters(1, moves=WAYS[way].get("moves", "best"))
+        listed_instance(problem, 1), ClimberParameters(1, moves=WAYS[way].get("moves", "best"))
     )
     # the CPU engine stops after every row of a scan
     expected = steps(reference, min(3 * n, 200) * n // (1 if n < 100 else 4))
@@ -133,7 +133,7 @@ def test_every_kernel_makes_the_same_climbs():
 @pytest.mark.parametrize("moves", ["best", "batch"])
 def test_a_state_goes_to_the_cpu_and_back(moves):
     problem = cloud(120, 6)
-    instance, parameters = as_instance(problem, 1), ClimberParameters(3, moves=moves)
+    instance, parameters = listed_instance(problem, 1), ClimberParameters(3, moves=moves)
     ours, reference = climbers(problem, 3, moves=moves), CpuClimbers(instance, parameters)
     ours.climb(2, pairs=128 * 30 * 120**2)
     reference.import_state(ours.export_state())

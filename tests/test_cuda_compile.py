@@ -67,7 +67,7 @@ VARIANTS = (
     ("trails/trails.cu", {"DENSE": 0, "SYMMETRIC": 0}),
     *(("tours/tours.cu", {"METRIC": m}) for m in (0, 2, 3, 4, 5, 6, 7)),
     *(("tours/tours.cu", {"METRIC": m, "DIMENSIONS": 3}) for m in (1, 5, 6)),
-    ("search/local_search.cu", {"OR_OPT": 0, "METRIC": 0, "TABLE": 1}),
+    ("local_search/local_search.cu", {"OR_OPT": 0, "METRIC": 0, "TABLE": 1}),
     *(("climbers/hill_climbing.cu", {"METRIC": m}) for m in (2, 3, 5, 6)),
     ("climbers/hill_climbing.cu", {"UNITS": 0, "METRIC": 7}),
     ("climbers/hill_climbing.cu", {"UNITS": 0, "METRIC": 4}),
@@ -75,8 +75,11 @@ VARIANTS = (
     ("climbers/hill_climbing.cu", {"DIMENSIONS": 3}),
     *(("climbers/hill_climbing.cu", {"BATCH": b, "RESIDENT": r}) for b, r in ((1, 1), (0, 0), (1, 0))),
     *(("climbers/hill_climbing.cu", {"SCAN": s, "RESIDENT": 0, "THREADS": 1024}) for s in (0, 1)),
-    *(("search/local_search.cu", {"DIRECTED": 1, "METRIC": 0, "TABLE": t, "IN_SHARED": t}) for t in (0, 1)),
-    ("search/local_search.cu", {"IN_SHARED": 0, "NODE": "unsigned int", "DIMENSIONS": 3, "METRIC": 5}),
+    *(
+        ("local_search/local_search.cu", {"DIRECTED": 1, "METRIC": 0, "TABLE": t, "IN_SHARED": t})
+        for t in (0, 1)
+    ),
+    ("local_search/local_search.cu", {"IN_SHARED": 0, "NODE": "unsigned int", "DIMENSIONS": 3, "METRIC": 5}),
     *(("walks/acs_relaxed.cu", {"TABU": t, "DENSE": 0}) for t in (0, 1, 2)),
     *(
         (f"walks/acs_{v}.cu", {"SYMMETRIC": 0, "METRIC": 0, "TABLE": 1})
@@ -98,7 +101,7 @@ VARIANTS = (
 HOT = {
     "walks/construct.cu": "construct_tours",
     "walks/construct_all.cu": "construct_all",
-    "search/local_search.cu": "improve_tours",
+    "local_search/local_search.cu": "improve_tours",
     "walks/selection_rules.cu": "construct_by_rule",
     "trails/colony_deposit.cu": "deposit_links",
     "climbers/hill_climbing.cu": "climb",

@@ -31,10 +31,10 @@ from pymoo_gpuaco.backends.cuda.engine import CudaColony
 from pymoo_gpuaco.backends.cuda.focused import CudaFocused
 from pymoo_gpuaco.backends.cuda.improver import CudaImprover
 from pymoo_gpuaco.backends.errors import DeviceFailed
+from pymoo_gpuaco.candidates.lists import listed_instance
 from pymoo_gpuaco.cli import main
 from pymoo_gpuaco.colony.parameters import ClimberParameters, ColonyParameters, LocalSearch
 from pymoo_gpuaco.colony.trails import TrailUpdate
-from pymoo_gpuaco.problems.instance import as_instance
 from tests import emulator, fake_device
 from tests.engine_cases import COLONIES, cloud, instance_for
 from tests.fake_device import FakeDriver, install
@@ -62,14 +62,14 @@ def colony_of(way: str) -> Callable[[], CudaColony]:
 #: how to make an engine of every kind
 ENGINES: dict[str, Callable[[], Any]] = {
     **{way: colony_of(way) for way in COLONIES},
-    "climbers": lambda: CudaClimbers(as_instance(cloud(N), 1), ClimberParameters(n_climbers=6)),
+    "climbers": lambda: CudaClimbers(listed_instance(cloud(N), 1), ClimberParameters(n_climbers=6)),
     "climbers, batch": lambda: CudaClimbers(
-        as_instance(cloud(N), 1), ClimberParameters(n_climbers=6, moves="batch")
+        listed_instance(cloud(N), 1), ClimberParameters(n_climbers=6, moves="batch")
     ),
     "focused": lambda: CudaFocused(
-        as_instance(cloud(N), 8), ColonyParameters(construction="focused", n_ants=24)
+        listed_instance(cloud(N), 8), ColonyParameters(construction="focused", n_ants=24)
     ),
-    "improver": lambda: CudaImprover(as_instance(cloud(N), 8), LocalSearch()),
+    "improver": lambda: CudaImprover(listed_instance(cloud(N), 8), LocalSearch()),
 }
 every_engine = pytest.mark.parametrize("name", ENGINES)
 
@@ -224,7 +224,7 @@ def test_a_context_that_a_kernel_has_spoilt_is_not_used_again(name, driver):
 def test_after_a_spoilt_context_auto_goes_on_with_the_cpu_and_says_why_once(driver, monkeypatch, caplog):
     monkeypatch.setattr(backends, "_told", set())
     caplog.set_level(logging.WARNING, "pymoo_gpuaco")
-    instance, parameters = as_instance(cloud(N), 8), ColonyParameters(n_ants=4)
+    instance, parameters = listed_instance(cloud(N), 8), ColonyParameters(n_ants=4)
     engine = make_colony(instance, parameters)
     assert engine.kind == "cuda"
     driver.launches, driver.fail, driver.fails_for_good = 0, 0, True
@@ -471,7 +471,7 @@ def no_device(monkeypatch):
 @pytest.mark.usefixtures("no_device")
 def test_hidden_devices_are_named(caplog):
     caplog.set_level(logging.WARNING, "pymoo_gpuaco")
-    instance, parameters = as_instance(cloud(9), 8), ColonyParameters(n_ants=2)
+    instance, parameters = listed_instance(cloud(9), 8), ColonyParameters(n_ants=2)
     assert make_colony(instance, parameters).kind == "cpu"
     words = "(cuInit failed: no CUDA-capable device is detected) (CUDA_VISIBLE_DEVICES is '')"
     (said,) = [record.getMessage() for record in caplog.records]
@@ -483,7 +483,7 @@ def test_hidden_devices_are_named(caplog):
 
 @pytest.mark.parametrize("backend", ["auto", "cuda"])
 def test_a_device_that_is_not_there_is_named_with_those_that_are(backend, driver):
-    instance = as_instance(cloud(9), 8)
+    instance = listed_instance(cloud(9), 8)
     words = r"device must be one of the CUDA devices \(0 to 0\), got 3"
     for make in (
         lambda: make_colony(instance, ColonyParameters(n_ants=2), backend, 3),

@@ -12,8 +12,8 @@ import pytest
 
 from pymoo_gpuaco import exchange
 from pymoo_gpuaco.backends.cuda import focused
+from pymoo_gpuaco.candidates.lists import listed_instance
 from pymoo_gpuaco.colony.parameters import ColonyParameters
-from pymoo_gpuaco.problems.instance import as_instance
 from tests.engine_cases import cloud
 from tests.test_exchange import edges_of
 from tests.windows_cases import emulated, folder
@@ -25,7 +25,7 @@ N = 200
 
 def engine_of(n_ants: int = 4, n: int = N) -> focused.CudaFocused:
     parameters = ColonyParameters(n_ants=n_ants, construction="focused", candidates="quadrant")
-    return focused.CudaFocused(as_instance(cloud(n, 3), 8), parameters)
+    return focused.CudaFocused(listed_instance(cloud(n, 3), 8), parameters)
 
 
 @pytest.mark.parametrize("key", [1, 2**64 - 1])

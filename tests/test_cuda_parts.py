@@ -13,8 +13,8 @@ from pymoo_gpuaco.backends.cuda.engine import CudaColony, lacks
 from pymoo_gpuaco.backends.cuda.improver import CudaImprover
 from pymoo_gpuaco.backends.cuda.instance.lists import ListPlan
 from pymoo_gpuaco.backends.errors import BackendUnavailable
+from pymoo_gpuaco.candidates.lists import listed_instance
 from pymoo_gpuaco.colony.parameters import ClimberParameters, ColonyParameters, LocalSearch
-from pymoo_gpuaco.problems.instance import as_instance
 from tests.engine_cases import cloud, instance_for
 from tests.fake_device import FakeDriver, install
 
@@ -94,9 +94,9 @@ def test_the_number_of_ants_compiles_nothing_anew(parameters, driver):
 
 @pytest.mark.parametrize("n", [60, 30_000])  # the tour under change in shared memory, and not
 def test_improving_builds_no_colony_and_compiles_once(n, driver):
-    improver = CudaImprover(as_instance(cloud(n), 8), LocalSearch())
+    improver = CudaImprover(listed_instance(cloud(n), 8), LocalSearch())
     compiled = list(driver.compiled)
-    assert {file for file, _ in compiled} == {"tours/tours.cu", "search/local_search.cu"}
+    assert {file for file, _ in compiled} == {"tours/tours.cu", "local_search/local_search.cu"}
     for m in (3, 400, 132, 0) if n == 60 else (3, 5):
         tours, lengths = improver.improve(np.tile(np.arange(n), (m, 1)), 1)
         assert tours.shape == (m, n)
@@ -117,7 +117,7 @@ def test_lists_that_32_bits_cannot_count_are_refused():
 
 @pytest.mark.parametrize("n", [60, 60_000])  # a scan of 60,000 cities has parts, and notes its moves
 def test_batch_climbers_take_a_state_of_the_cpu(n, driver):
-    engine = CudaClimbers(as_instance(cloud(n), 1), ClimberParameters(2, moves="batch"))
+    engine = CudaClimbers(listed_instance(cloud(n), 1), ClimberParameters(2, moves="batch"))
     own = engine.export_state()
     state = {
         name: own[name]
@@ -151,7 +151,7 @@ def test_doors_of_the_engines_are_watched(driver):
             engine.import_state({**state, name: value})
     with pytest.raises(ValueError, match="not a permutation"):
         engine.improve(twice, 1)
-    climbers = CudaClimbers(as_instance(cloud(n), 1), ClimberParameters(3))
+    climbers = CudaClimbers(listed_instance(cloud(n), 1), ClimberParameters(3))
     with pytest.raises(ValueError, match="not a permutation"):
         climbers.start_from(twice)
     with pytest.raises(ValueError, match="start"):

@@ -12,17 +12,17 @@ import numpy as np
 import pytest
 
 from pymoo_gpuaco.backends.cuda import focused
-from pymoo_gpuaco.backends.cuda.windows import penalties as module
-from pymoo_gpuaco.backends.cuda.windows.penalties import ListsOfARun, penalised_lists
 from pymoo_gpuaco.backends.cuda.windows.plan import unit_scale
 from pymoo_gpuaco.backends.cuda.windows.windows import NEAR, Trials
-from pymoo_gpuaco.backends.meanwhile import Meanwhile
+from pymoo_gpuaco.candidates import alpha as alpha_module
 from pymoo_gpuaco.candidates import lists
 from pymoo_gpuaco.candidates.ascent import ascend
+from pymoo_gpuaco.candidates.lists import listed_instance
 from pymoo_gpuaco.colony.parameters import ColonyParameters
+from pymoo_gpuaco.host.meanwhile import Meanwhile
 from pymoo_gpuaco.problems import TSP
-from pymoo_gpuaco.problems import instance as instances
-from pymoo_gpuaco.problems.instance import as_instance
+from pymoo_gpuaco.search import penalties as module
+from pymoo_gpuaco.search.penalties import ListsOfARun, penalised_lists
 from tests.engine_cases import cloud
 from tests.test_exchange import edges_of
 from tests.test_windows_search import applied, nearest_neighbour_tours
@@ -42,14 +42,14 @@ def later(emulated, monkeypatch):
 
     def make(candidates: str = "auto") -> focused.CudaFocused:
         parameters = ColonyParameters(n_ants=2, construction="focused", candidates=candidates)
-        return focused.CudaFocused(as_instance(cloud(N, 3), 8), parameters)
+        return focused.CudaFocused(listed_instance(cloud(N, 3), 8), parameters)
 
     return make
 
 
 @pytest.mark.parametrize("metric", ["EUC_2D", "EXACT"])
 def test_penalties_are_whole_units_of_what_single_cities_are_moved_by(metric):
-    instance = as_instance(cloud(120, 2, metric), 8)
+    instance = listed_instance(cloud(120, 2, metric), 8)
     found = penalised_lists(instance, None)
     ascent = ascend(instance, lists(instance, "quadrant", 2 * NEAR).ids, bound=False)
     expected = (ascent.pi - ascent.shared) * unit_scale(instance)
@@ -61,13 +61,13 @@ def test_penalties_are_whole_units_of_what_single_cities_are_moved_by(metric):
 
 def test_cities_far_out_have_the_largest_penalty_that_is_exact(monkeypatch):
     monkeypatch.setattr(module, "MOST_PENALTY", 3.0)
-    penalties = penalised_lists(as_instance(cloud(120, 2), 8), None).penalties
+    penalties = penalised_lists(listed_instance(cloud(120, 2), 8), None).penalties
     assert np.abs(penalties).max() == 3.0
 
 
 def test_few_cities_and_matrices_have_penalties_too():
     for problem in (cloud(8), TSP(matrix=cloud(30).D), TSP(np.zeros((20, 2)))):
-        found = penalised_lists(as_instance(problem, 7), 50)
+        found = penalised_lists(listed_instance(problem, 7), 50)
         assert found.near.shape == (problem.n_cities, NEAR)
         assert np.isfinite(found.penalties).all()
 
@@ -159,11 +159,11 @@ def test_candidates_that_are_asked_for_are_there_from_the_beginning(candidates, 
 
 def test_many_cities_are_searched_without_penalties(monkeypatch):
     monkeypatch.setattr(module, "MOST_CITIES", 30)
-    few, many = (as_instance(cloud(n), 8) for n in (30, 31))
+    few, many = (listed_instance(cloud(n), 8) for n in (30, 31))
     assert ListsOfARun(few, "auto").penalised
     assert not ListsOfARun(many, "auto").penalised
     assert ListsOfARun(many, "alpha").penalised
-    monkeypatch.setattr(instances, "MOST_FOR_ALPHA", 30)
+    monkeypatch.setattr(alpha_module, "MOST_FOR_ALPHA", 30)
     with pytest.raises(ValueError, match=r"candidates='alpha'.*at most 30 cities, got 31"):
         ListsOfARun(many, "alpha")
 

@@ -8,10 +8,10 @@ import pytest
 from pymoo_gpuaco.backends.cuda.device import DeviceLimits
 from pymoo_gpuaco.backends.cuda.engine import CudaColony
 from pymoo_gpuaco.backends.cuda.walks.rules import RULES, rule_plan
+from pymoo_gpuaco.candidates.lists import listed_instance
 from pymoo_gpuaco.colony.parameters import ColonyParameters
 from pymoo_gpuaco.colony.trails import TrailUpdate
 from pymoo_gpuaco.problems import TSP
-from pymoo_gpuaco.problems.instance import as_instance
 from tests.engine_cases import cloud, instance_for
 from tests.fake_device import install
 
@@ -21,7 +21,7 @@ LIMITS = DeviceLimits(multiprocessors=100, warps=64, shared_bytes=200 << 10)
 def of(n, limits=LIMITS, **parameters):
     problem = TSP(np.random.default_rng(0).random((n, 2)), metric="EXACT")
     chosen = ColonyParameters(candidate_list_size=None, **parameters)
-    return rule_plan(as_instance(problem, 8).n, chosen, limits)
+    return rule_plan(listed_instance(problem, 8).n, chosen, limits)
 
 
 @pytest.mark.parametrize("selection", RULES)

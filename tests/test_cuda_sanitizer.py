@@ -14,11 +14,11 @@ from unittest import mock
 import numpy as np
 import pytest
 
+from pymoo_gpuaco import checks
 from pymoo_gpuaco.backends import cuda as cuda_backend
 from pymoo_gpuaco.backends.cuda import focused
 from pymoo_gpuaco.backends.cuda.device import sources
 from pymoo_gpuaco.backends.cuda.windows import windows
-from pymoo_gpuaco.colony import checks
 
 TOOLS = ("memcheck", "racecheck", "initcheck", "synccheck")
 _ERRORS_FOUND = 9  # exit code of a run in which the tool found something
@@ -27,10 +27,10 @@ _ERRORS_FOUND = 9  # exit code of a run in which the tool found something
 def colonies() -> None:
     from pymoo_gpuaco.backends.cuda.engine import CudaColony
     from pymoo_gpuaco.backends.cuda.walks.rules import RULES
+    from pymoo_gpuaco.candidates.lists import listed_instance
     from pymoo_gpuaco.colony.parameters import ColonyParameters, LocalSearch
     from pymoo_gpuaco.colony.trails import TrailUpdate
     from pymoo_gpuaco.problems import TSP
-    from pymoo_gpuaco.problems.instance import as_instance
 
     coords = np.random.default_rng(0).uniform(0, 1000, (75, 2))
     search = LocalSearch(kicks=0.3)
@@ -63,7 +63,7 @@ def colonies() -> None:
         {**acs, "together": False, "memory": "selective", "trails_per_node": 40},
     ]
     for case in cases:
-        instance = as_instance(TSP(coords, "EUC_2D"), case["candidate_list_size"] or 10)
+        instance = listed_instance(TSP(coords, "EUC_2D"), case["candidate_list_size"] or 10)
         engine = CudaColony(instance, ColonyParameters(n_ants=9, **case))
         engine.greedy_tour(3)
         engine.reset_trails(1.0)
@@ -85,14 +85,14 @@ def colonies() -> None:
 
 def asymmetric_tours() -> None:
     from pymoo_gpuaco.backends.cuda.engine import CudaColony
+    from pymoo_gpuaco.candidates.lists import listed_instance
     from pymoo_gpuaco.colony.parameters import ColonyParameters, LocalSearch
     from pymoo_gpuaco.problems import TSP
-    from pymoo_gpuaco.problems.instance import as_instance
 
     problem = TSP(matrix=np.random.default_rng(1).uniform(1, 1000, (75, 75)))
     search = LocalSearch(kicks=0.3)
     engine = CudaColony(
-        as_instance(problem, 10), ColonyParameters(n_ants=9, candidate_list_size=10, local_search=search)
+        listed_instance(problem, 10), ColonyParameters(n_ants=9, candidate_list_size=10, local_search=search)
     )
     engine.reset_trails(1.0)
     for key in range(2):
@@ -102,10 +102,10 @@ def asymmetric_tours() -> None:
 
 def focused_ants() -> None:
     """As few searches for a move as reach every line: racecheck makes each some hundred times as long."""
+    from pymoo_gpuaco.candidates.lists import listed_instance
     from pymoo_gpuaco.colony.parameters import ColonyParameters
     from pymoo_gpuaco.colony.trails import TrailUpdate
     from pymoo_gpuaco.problems import TSP
-    from pymoo_gpuaco.problems.instance import as_instance
 
     few = {"ROUNDS": 4, "FIRST_CYCLE": 6, "GUIDED": 50, "LOOKS_A_TRIAL": 8, "rounds_of_repair": lambda *_: 1}
     repair = [windows.Trials(trials=1, all_queued=True), windows.Trials(trials=2)]
@@ -118,7 +118,7 @@ def focused_ants() -> None:
     with mock.patch.multiple(focused, **few), mock.patch.object(windows, "_IMPROVEMENT", repair):
         for problem, n_ants in problems:
             engine = focused.CudaFocused(
-                as_instance(problem, 8), ColonyParameters(n_ants=n_ants, construction="focused")
+                listed_instance(problem, 8), ColonyParameters(n_ants=n_ants, construction="focused")
             )
             engine.reset_trails(1.0)
             start, length = engine.greedy_tour()
@@ -136,12 +136,12 @@ def focused_ants() -> None:
 def every_way_to_climb() -> None:
     from pymoo_gpuaco.backends.cuda.climbers import CudaClimbers
     from pymoo_gpuaco.backends.cuda.climbers import layout as climber_layout
+    from pymoo_gpuaco.candidates.lists import listed_instance
     from pymoo_gpuaco.colony.parameters import ClimberParameters
     from pymoo_gpuaco.problems import TSP
-    from pymoo_gpuaco.problems.instance import as_instance
 
     coords = np.random.default_rng(0).uniform(0, 1000, (75, 2))
-    instance = as_instance(TSP(coords, metric="EUC_2D"), 1)
+    instance = listed_instance(TSP(coords, metric="EUC_2D"), 1)
     ways = [{"moves": "best"}, {"moves": "batch"}, {"kernel": "intra"}, {"kernel": "tiled"}]
     resident = climber_layout.resident_layout
     for parameters in ways + ways[:2]:

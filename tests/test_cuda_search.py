@@ -8,9 +8,9 @@ import pytest
 from pymoo_gpuaco.backends.cpu.engine import CpuColony
 from pymoo_gpuaco.backends.cpu.improver import CpuImprover
 from pymoo_gpuaco.backends.cuda.improver import CudaImprover
+from pymoo_gpuaco.candidates.lists import listed_instance
 from pymoo_gpuaco.colony.parameters import ColonyParameters, LocalSearch
 from pymoo_gpuaco.problems import TSP
-from pymoo_gpuaco.problems.instance import as_instance
 from tests.cuda_cases import (
     colony,
     is_permutation,
@@ -51,7 +51,7 @@ def test_two_opt_alone_looks_at_the_whole_list():
     crossed = np.arange(68).reshape(4, 17)[[0, 2, 1, 3]].reshape(1, -1)
     assert problem.tour_lengths(crossed)[0] > 2 * 300 + 2 * np.hypot(100, 300) - 1
     search = LocalSearch("2opt", kicks=0.0)
-    tours, lengths = CudaImprover(as_instance(problem, 32), search).improve(crossed, 1)
+    tours, lengths = CudaImprover(listed_instance(problem, 32), search).improve(crossed, 1)
     assert is_permutation(tours)
     # the rectangle, and at each corner less than 17 times across 0.1 x 0.1
     assert lengths[0] < 2 * 300 + 2 * 100 + 4 * 17 * 0.15
@@ -76,7 +76,7 @@ def test_kicks_shorten_tours_and_never_lengthen_them():
 @pytest.mark.parametrize("kicks", [0.0, 1.0])
 def test_asymmetric_tours_end_where_the_cpu_finds_little_more(kicks):
     n = 200
-    instance = as_instance(TSP(matrix=np.random.default_rng(3).uniform(1, 1000, (n, n))), 16)
+    instance = listed_instance(TSP(matrix=np.random.default_rng(3).uniform(1, 1000, (n, n))), 16)
     search = LocalSearch(kicks=kicks)
     ours, reference = CudaImprover(instance, search), CpuImprover(instance, search)
     start = np.array([np.random.default_rng(s).permutation(n) for s in range(32)])
@@ -95,7 +95,7 @@ def test_asymmetric_tours_end_where_the_cpu_finds_little_more(kicks):
 @pytest.mark.parametrize("n", [3, 4, 5, 7, 8, 9])
 def test_no_exchange_of_stretches_that_keeps_their_direction_is_left(n):
     problem = asymmetric(n, n)
-    improver = CudaImprover(as_instance(problem, n - 1), LocalSearch(kicks=0.0))
+    improver = CudaImprover(listed_instance(problem, n - 1), LocalSearch(kicks=0.0))
     tours = np.array([np.random.default_rng(s).permutation(n) for s in range(8)])
     lengths = problem.tour_lengths(tours)
     while True:  # a city whose own edges stay is not looked at again by one search; by another it is
@@ -117,7 +117,7 @@ def test_no_exchange_of_stretches_that_keeps_their_direction_is_left(n):
 def test_kicks_of_asymmetric_tours_are_kept_where_they_shorten():
     n = 60
     problem = asymmetric(n, 2)
-    instance = as_instance(problem, 20)
+    instance = listed_instance(problem, 20)
     start = np.array([np.random.default_rng(s).permutation(n) for s in range(8)])
     # a second search of a local optimum finds little more, so what kicks make shorter is theirs
     optima, lengths = CudaImprover(instance, LocalSearch(kicks=0.0)).improve(start, 1)
@@ -140,7 +140,7 @@ def test_equal_distances_end_the_search_of_asymmetric_tours(way):
     matrix[1, 0] = 4.0
     problem = TSP(matrix=matrix)
     start = np.array([np.random.default_rng(s).permutation(n) for s in range(5)])
-    tours, lengths = CudaImprover(as_instance(problem, 10), LocalSearch()).improve(start, 1)
+    tours, lengths = CudaImprover(listed_instance(problem, 10), LocalSearch()).improve(start, 1)
     assert is_permutation(tours)
     np.testing.assert_array_equal(lengths, problem.tour_lengths(tours))
     assert (lengths <= problem.tour_lengths(start)).all()
@@ -148,7 +148,7 @@ def test_equal_distances_end_the_search_of_asymmetric_tours(way):
 
 def test_where_a_known_tour_runs_nothing_is_looked_for_but_its_reverse_is_another():
     n = 20
-    instance = as_instance(asymmetric(n, 2), n - 1)
+    instance = listed_instance(asymmetric(n, 2), n - 1)
     search = LocalSearch(kicks=0.0)
     engine = colony(instance, n_ants=2, candidate_list_size=n - 1, local_search=search)
     tour = np.random.default_rng(5).permutation(n).astype(np.int32)

@@ -17,12 +17,12 @@ from pymoo_gpuaco.backends.cuda.climbers import CudaClimbers
 from pymoo_gpuaco.backends.cuda.device import Device, DeviceLimits
 from pymoo_gpuaco.backends.cuda.device import device as device_module
 from pymoo_gpuaco.backends.cuda.engine import CudaColony, default_ants
-from pymoo_gpuaco.backends.cuda.search import by_windows
+from pymoo_gpuaco.backends.cuda.local_search import by_windows
 from pymoo_gpuaco.backends.cuda.slices import Slices, slices
 from pymoo_gpuaco.backends.cuda.walks import acs
-from pymoo_gpuaco.backends.keys import key_of_part
 from pymoo_gpuaco.colony.parameters import ColonyParameters
 from pymoo_gpuaco.colony.trails import TrailUpdate
+from pymoo_gpuaco.host.keys import key_of_part
 from tests import emulator, fake_device
 from tests.engine_cases import COLONIES, asymmetric, climbers, cloud, colony, instance_for
 

@@ -9,10 +9,10 @@ import pytest
 
 from pymoo_gpuaco.backends.cpu.engine import CpuColony
 from pymoo_gpuaco.backends.cuda.walks import rules
+from pymoo_gpuaco.candidates.lists import listed_instance
 from pymoo_gpuaco.colony.parameters import ColonyParameters, LocalSearch
 from pymoo_gpuaco.colony.trails import TrailUpdate
 from pymoo_gpuaco.problems import TSP
-from pymoo_gpuaco.problems.instance import as_instance
 from tests.cuda_cases import (
     all_tours,
     check_steps,
@@ -121,7 +121,7 @@ def test_the_shortest_tour_is_the_first_of_them(n, m):
 def test_every_metric_measures_exactly(metric, search):
     rng = np.random.default_rng(2)
     coords = rng.uniform(-80, 80, (120, 2)) if metric == "GEO" else rng.uniform(0, 5000, (120, 2)).round(1)
-    instance = as_instance(TSP(coords, metric=metric), 12)
+    instance = listed_instance(TSP(coords, metric=metric), 12)
     engine = colony(instance, n_ants=64, candidate_list_size=12, local_search=search)
     engine.reset_trails(1.0)
     lengths = engine.construct(5)
@@ -135,7 +135,7 @@ def test_every_metric_measures_exactly(metric, search):
 @pytest.mark.parametrize("metric", ["EUC_3D", "MAN_3D", "MAX_3D"])
 def test_three_dimensions(metric):
     coords = np.random.default_rng(2).uniform(0, 500, (90, 3))
-    instance = as_instance(TSP(coords, metric=metric), 10)
+    instance = listed_instance(TSP(coords, metric=metric), 10)
     engine = colony(instance, n_ants=20, candidate_list_size=10, local_search=LocalSearch())
     engine.reset_trails(1.0)
     lengths = engine.construct(5)
@@ -145,7 +145,7 @@ def test_three_dimensions(metric):
 @pytest.mark.parametrize("all_cities", [False, True])
 def test_asymmetric_matrix(all_cities):
     matrix = np.random.default_rng(4).integers(1, 100, (60, 60)).astype(float)
-    instance = as_instance(TSP(matrix=matrix), 10)
+    instance = listed_instance(TSP(matrix=matrix), 10)
     assert not instance.symmetric
     engine = colony(instance, n_ants=2000, candidate_list_size=None if all_cities else 10, selection="wrs")
     tau = np.random.default_rng(5).uniform(0.1, 1.0, (60, 60)).astype(np.float32)
@@ -161,7 +161,7 @@ def test_asymmetric_matrix(all_cities):
 @pytest.mark.parametrize("coords", [np.zeros((50, 2)), np.repeat(np.arange(25.0), 2)[:, None] * [1, 0]])
 @pytest.mark.parametrize("all_cities", [False, True])
 def test_cities_at_one_place(coords, all_cities):
-    instance = as_instance(TSP(coords, metric="EXACT"), 8)
+    instance = listed_instance(TSP(coords, metric="EXACT"), 8)
     engine = colony(
         instance, n_ants=10, candidate_list_size=None if all_cities else 8, local_search=LocalSearch()
     )
@@ -172,7 +172,7 @@ def test_cities_at_one_place(coords, all_cities):
 
 
 def test_all_distances_equal():
-    instance = as_instance(TSP(matrix=np.ones((40, 40)) - np.eye(40)), 39)
+    instance = listed_instance(TSP(matrix=np.ones((40, 40)) - np.eye(40)), 39)
     engine = colony(instance, n_ants=100, candidate_list_size=39, local_search=LocalSearch())
     engine.reset_trails(1.0)
     assert (engine.construct(1) == 40.0).all()

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from pymoo_gpuaco.backends.cpu.engine import CpuColony
+from pymoo_gpuaco.candidates.lists import listed_instance
 from pymoo_gpuaco.colony.parameters import ColonyParameters, LocalSearch
 from pymoo_gpuaco.colony.trails import TrailUpdate
 from pymoo_gpuaco.problems import TSP
-from pymoo_gpuaco.problems.instance import as_instance
 from tests.cuda_cases import (
     all_tours,
     colony,
@@ -26,7 +26,7 @@ def test_trail_update_equals_the_cpu(memory, symmetric):
     if symmetric:
         instance = random_instance(n, k)
     else:
-        instance = as_instance(TSP(matrix=np.random.default_rng(4).uniform(1, 100, (n, n))), k)
+        instance = listed_instance(TSP(matrix=np.random.default_rng(4).uniform(1, 100, (n, n))), k)
     parameters = ColonyParameters(n_ants=m, candidate_list_size=k, memory=memory)
     ours, reference = (
         colony(instance, n_ants=m, candidate_list_size=k, memory=memory),

@@ -11,9 +11,9 @@ from pymoo_gpuaco.backends.cuda.climbers import CudaClimbers
 from pymoo_gpuaco.backends.cuda.engine import CudaColony, lacks
 from pymoo_gpuaco.backends.cuda.focused import CudaFocused, lacks_focused
 from pymoo_gpuaco.backends.cuda.windows.plan import hot_trials, shape
+from pymoo_gpuaco.candidates.lists import listed_instance
 from pymoo_gpuaco.colony.parameters import ClimberParameters, ColonyParameters, LocalSearch
 from pymoo_gpuaco.colony.trails import TrailUpdate
-from pymoo_gpuaco.problems.instance import as_instance
 from tests.engine_cases import COLONIES, INSTANCES, asymmetric, cloud, instance_for
 from tests.fake_device import FakeDriver, install
 
@@ -144,11 +144,11 @@ def tours_for_kernels_that_do_nothing(engine: CudaFocused) -> None:
 
 @pytest.mark.parametrize(
     "name",
-    [*(n for n, p in INSTANCES.items() if lacks_focused(as_instance(p, 8)) is None), 300, 5000, 70_000],
+    [*(n for n, p in INSTANCES.items() if lacks_focused(listed_instance(p, 8)) is None), 300, 5000, 70_000],
 )
 def test_every_launch_of_focused_ants_fits(name, driver):
     problem = INSTANCES[name] if isinstance(name, str) else cloud(name)
-    engine = CudaFocused(as_instance(problem, 8), ColonyParameters(construction="focused"))
+    engine = CudaFocused(listed_instance(problem, 8), ColonyParameters(construction="focused"))
     n = problem.n_cities
     tours_for_kernels_that_do_nothing(engine)
     engine.reset_trails(0.5)
@@ -215,7 +215,7 @@ def test_windows_with_more_cities_for_themselves_make_more_trials(n, windows, tr
 @pytest.mark.parametrize("problem", [asymmetric(12), cloud(7)], ids=["asymmetric", "7 cities"])
 def test_focused_ants_say_what_they_lack(problem, driver):
     with pytest.raises(ValueError, match="construction='full'"):
-        CudaFocused(as_instance(problem, 8), ColonyParameters(construction="focused"))
+        CudaFocused(listed_instance(problem, 8), ColonyParameters(construction="focused"))
 
 
 @pytest.mark.parametrize("moves", ["best", "batch"])
@@ -226,7 +226,7 @@ def test_every_launch_of_climbers_fits(name, kernel, moves, driver):
         pytest.skip("these make one move a step")
     problem = INSTANCES[name] if isinstance(name, str) else cloud(name)
     parameters = ClimberParameters(n_climbers=6, moves=moves, kernel=kernel)
-    engine = CudaClimbers(as_instance(problem, 1), parameters)
+    engine = CudaClimbers(listed_instance(problem, 1), parameters)
     n = problem.n_cities
     engine.start_from(np.arange(n)[None])
     engine.climb(1)

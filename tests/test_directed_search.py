@@ -8,15 +8,16 @@ from hypothesis import strategies as st
 from pymoo_gpuaco import GPUACS, GPUAS, GPUBWAS, GPUMMAS, LocalSearch, load_tsp
 from pymoo_gpuaco.backends import make_improver
 from pymoo_gpuaco.backends.cpu import directed_search, local_search
-from pymoo_gpuaco.backends.cpu.graph import make_graph, tour_length
-from pymoo_gpuaco.backends.cpu.philox import new_stream
+from pymoo_gpuaco.candidates.graph import make_graph
+from pymoo_gpuaco.candidates.lists import listed_instance
+from pymoo_gpuaco.host.distances import tour_length
+from pymoo_gpuaco.host.philox import new_stream
 from pymoo_gpuaco.problems import TSP
-from pymoo_gpuaco.problems.instance import as_instance
 from tests.engine_cases import BACKENDS, asymmetric
 
 
 def random_graph(n, seed):
-    return make_graph(as_instance(asymmetric(n, seed), n - 1))
+    return make_graph(listed_instance(asymmetric(n, seed), n - 1))
 
 
 def loaded(n, seed=None):
@@ -150,7 +151,9 @@ def test_moves_are_sought_with_the_16_nearest(backend):
     start = np.array([np.random.default_rng(s).permutation(50) for s in range(3)])
 
     def improved(k):
-        return make_improver(as_instance(problem, k), LocalSearch(kicks=1.0), backend).improve(start, 1)[0]
+        return make_improver(listed_instance(problem, k), LocalSearch(kicks=1.0), backend).improve(start, 1)[
+            0
+        ]
 
     assert np.array_equal(improved(16), improved(30))
     assert not np.array_equal(improved(16), improved(15))
@@ -191,6 +194,8 @@ def test_a_matrix_of_one_way_streets():
     # a ring of one-way streets: the only short tour runs round it, the other way round every step costs 100
     matrix = np.full((12, 12), 100.0)
     matrix[np.arange(12), (np.arange(12) + 1) % 12] = 1.0
-    tours, lengths = improve(make_graph(as_instance(TSP(matrix=matrix), 11)), [np.arange(12)[::-1]], 50, 3)
+    tours, lengths = improve(
+        make_graph(listed_instance(TSP(matrix=matrix), 11)), [np.arange(12)[::-1]], 50, 3
+    )
     assert lengths[0] == 12.0
     assert from_zero(tours[0]) == list(range(12))

@@ -11,7 +11,7 @@ from pymoo.util.display.output import Output
 from pymoo.util.display.single import SingleObjectiveOutput
 
 from pymoo_gpuaco import GPUMMAS, TSP, ColonyOutput, GPU2OptIHC
-from pymoo_gpuaco.display import MOST_CITIES_TO_PROVE, speed
+from pymoo_gpuaco.algorithms.display import MOST_CITIES_TO_PROVE, speed
 from tests.algorithm_cases import M, cities, every_algorithm, run_to_end, shorten_climbs, small
 
 # where no best length is known, the gap is that to the proven lower bound
@@ -184,7 +184,7 @@ def test_large_instances_are_not_held_up_for_a_bound():
 
 def test_speed_is_tours_over_elapsed_seconds(monkeypatch):
     output = ColonyOutput()
-    monkeypatch.setattr("pymoo_gpuaco.display.time.time", lambda: 8.0)
+    monkeypatch.setattr("pymoo_gpuaco.algorithms.display.time.time", lambda: 8.0)
     output.update(_Seen(1.0, 1.0, None))
     assert output.text().split("|")[5].strip() == "15"  # 120 tours in 8 seconds
 

@@ -15,7 +15,7 @@ import pytest
 
 import pymoo_gpuaco
 from pymoo_gpuaco import ALL_ALGORITHMS, cli
-from pymoo_gpuaco._install import how_to_install
+from pymoo_gpuaco.host.install import how_to_install
 
 ROOT = Path(__file__).resolve().parents[1]
 DOCS = ROOT / "docs"

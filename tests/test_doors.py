@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 from pymoo.core.population import Population
 
+from pymoo_gpuaco import checks
 from pymoo_gpuaco.backends import make_improver
-from pymoo_gpuaco.colony import checks
+from pymoo_gpuaco.candidates.lists import listed_instance
 from pymoo_gpuaco.colony.parameters import LocalSearch
 from pymoo_gpuaco.operators import LocalSearchRepair
-from pymoo_gpuaco.problems.instance import as_instance
 from tests.engine_cases import BACKENDS, climbers, cloud, colony
 
 N = 12
@@ -36,7 +36,7 @@ class TestDoors:
     @every_bad_row
     def test_tours(self, row, backend):
         ants = colony(cloud(N), backend, n_ants=1, local_search=LocalSearch())
-        improver = make_improver(as_instance(cloud(N), 8), LocalSearch(), backend)
+        improver = make_improver(listed_instance(cloud(N), 8), LocalSearch(), backend)
         before = ants.export_state()
         doors = (
             lambda: ants.improve(row[None], 1),

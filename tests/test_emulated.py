@@ -14,8 +14,8 @@ from pymoo_gpuaco.backends.cpu.improver import CpuImprover
 from pymoo_gpuaco.backends.cuda.climbers import CudaClimbers
 from pymoo_gpuaco.backends.cuda.engine import CudaColony
 from pymoo_gpuaco.backends.cuda.improver import CudaImprover
+from pymoo_gpuaco.candidates.lists import listed_instance
 from pymoo_gpuaco.colony.parameters import ColonyParameters, LocalSearch
-from pymoo_gpuaco.problems.instance import as_instance
 from tests import emulator, test_cuda_search
 from tests import test_engines as shared
 from tests import test_trail_updates as updates
@@ -73,7 +73,7 @@ def test_two_opt_alone_looks_at_the_whole_list():
 def test_any_number_of_tours_is_improved(moves):
     problem = shared.cloud(40, 1)
     search = LocalSearch(moves, kicks=0.5)
-    instance = as_instance(problem, 8)
+    instance = listed_instance(problem, 8)
     start = np.array([np.random.default_rng(s).permutation(40) for s in range(5)])
     improver = CudaImprover(instance, search)
     tours, lengths = improver.improve(start, 3)
@@ -93,12 +93,12 @@ def test_asymmetric_tours_are_improved(kicks, in_shared, monkeypatch):
     problem = shared.asymmetric(40, 1)
     search = LocalSearch(kicks=kicks)
     start = np.array([np.random.default_rng(s).permutation(40) for s in range(5)])
-    improver = CudaImprover(as_instance(problem, 16), search)
+    improver = CudaImprover(listed_instance(problem, 16), search)
     tours, lengths = improver.improve(start, 3)
     assert (np.sort(tours, axis=1) == np.arange(40)).all()
     np.testing.assert_array_equal(lengths, problem.tour_lengths(tours))
     # the CPU engine makes the same moves in another order: neither is better by much
-    _, others = CpuImprover(as_instance(problem, 16), search).improve(start, 3)
+    _, others = CpuImprover(listed_instance(problem, 16), search).improve(start, 3)
     assert 0.8 < lengths.mean() / others.mean() < 1.25
     assert lengths.mean() < 0.3 * problem.tour_lengths(start).mean()
     np.testing.assert_array_equal(improver.improve(start[:2], 3)[0], tours[:2])

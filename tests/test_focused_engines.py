@@ -24,12 +24,12 @@ from pymoo_gpuaco.backends import (
     Trails,
 )
 from pymoo_gpuaco.backends.cpu.windows.engine import CpuFocused
-from pymoo_gpuaco.backends.focused_state import trails_on
-from pymoo_gpuaco.colony.focused import FocusedParameters
+from pymoo_gpuaco.candidates.lists import listed_instance
 from pymoo_gpuaco.colony.parameters import ColonyParameters
 from pymoo_gpuaco.colony.trails import TrailUpdate
 from pymoo_gpuaco.problems import TSP
-from pymoo_gpuaco.problems.instance import as_instance
+from pymoo_gpuaco.search.parameters import FocusedParameters
+from pymoo_gpuaco.search.state import trails_on
 from tests.engine_cases import BACKENDS, INSTANCES, asymmetric, cloud, focused
 from tests.test_doors import BAD_ROWS
 from tests.test_engines import assert_permutations
@@ -489,7 +489,7 @@ def test_an_interrupt_on_the_cpu_leaves_the_best_tour_and_the_run_as_it_was(whol
 
     def made():
         parameters = FocusedParameters(whole_up_to=whole_up_to, window=64, trials=64)
-        engine = CpuFocused(as_instance(problem, 8), ColonyParameters(n_ants=2), parameters)
+        engine = CpuFocused(listed_instance(problem, 8), ColonyParameters(n_ants=2), parameters)
         engine.reset_trails(1.0)
         return engine
 

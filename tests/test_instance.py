@@ -11,7 +11,8 @@ from pymoo.core.problem import ElementwiseProblem, Problem
 from pymoo.problems.single import Rastrigin
 from pymoo.problems.single.traveling_salesman import TravelingSalesman, create_random_tsp_problem
 
-from pymoo_gpuaco.problems import METRIC_NAMES, TSP, Metric, as_instance, load_tsp
+from pymoo_gpuaco.candidates.lists import listed_instance
+from pymoo_gpuaco.problems import METRIC_NAMES, TSP, Metric, load_tsp
 
 
 def brute_force(D, k):
@@ -52,7 +53,7 @@ def placed_cities(draw):
 def test_neighbours_by_coordinates_equal_brute_force(cities, k):
     name, coords = cities
     problem = TSP(coords, name)
-    instance = as_instance(problem, k)
+    instance = listed_instance(problem, k)
     assert (instance.n, instance.k) == (len(coords), min(k, len(coords) - 1))
     check_lists(instance, problem.D)
     if instance.n <= instance.k + 9:  # the tree returns every city: ties go to the lowest id throughout
@@ -66,13 +67,13 @@ def test_neighbours_by_matrix_equal_brute_force_with_ties_to_the_lowest_id(n, k,
     if symmetric:
         matrix = matrix + matrix.T
     problem = TSP(matrix=matrix)
-    instance = as_instance(problem, k)
+    instance = listed_instance(problem, k)
     check_lists(instance, problem.D)
     np.testing.assert_array_equal(instance.neighbours, brute_force(problem.D, instance.k)[0])
 
 
 def test_neighbours_of_an_asymmetric_matrix_are_where_one_can_go_to():
-    instance = as_instance(TSP(matrix=[[0, 1, 9], [9, 0, 1], [1, 9, 0]]), 1)
+    instance = listed_instance(TSP(matrix=[[0, 1, 9], [9, 0, 1], [1, 9, 0]]), 1)
     np.testing.assert_array_equal(instance.neighbours, [[1], [2], [0]])
     np.testing.assert_array_equal(instance.neighbour_distances, 1)
     assert not instance.symmetric
@@ -84,14 +85,14 @@ def test_coincident_cities_never_list_themselves(name):
     dimension = METRIC_NAMES[name][1]
     coords = np.vstack([np.full((40, dimension), 7.0), np.full((5, dimension), 8.0)])
     problem = TSP(coords, name)
-    check_lists(as_instance(problem, 3), problem.D)
-    check_lists(as_instance(problem, 44), problem.D)
+    check_lists(listed_instance(problem, 3), problem.D)
+    check_lists(listed_instance(problem, 44), problem.D)
 
 
 @pytest.mark.parametrize("name", ["pcb442", "gr666", "att532", "gr17"])
 def test_neighbours_of_shipped_instances_equal_brute_force(name):
     problem = load_tsp(name)
-    instance = as_instance(problem, 10)
+    instance = listed_instance(problem, 10)
     check_lists(instance, problem.D)
     assert instance.metric == problem.metric
     assert instance.symmetric
@@ -100,13 +101,13 @@ def test_neighbours_of_shipped_instances_equal_brute_force(name):
 
 def test_lists_are_the_same_each_time():
     problem = TSP(np.random.default_rng(1).integers(0, 5, (500, 2)))
-    first, second = as_instance(problem, 8), as_instance(problem, 8)
+    first, second = listed_instance(problem, 8), listed_instance(problem, 8)
     np.testing.assert_array_equal(first.neighbours, second.neighbours)
 
 
 def test_arrays_of_the_two_kinds_of_instance():
     problem = TSP([[0, 0], [3, 0], [3, 4], [0, 4]])
-    instance = as_instance(problem, 99)
+    instance = listed_instance(problem, 99)
     assert (instance.n, instance.k) == (4, 3)
     assert instance.coords is problem.coords
     assert instance.matrix.shape == (0, 0)
@@ -118,7 +119,7 @@ def test_arrays_of_the_two_kinds_of_instance():
     with pytest.raises(ValueError, match=r"tour must have shape \(4,\)"):
         instance.tour_length([[0, 1, 2, 3]])
 
-    by_matrix = as_instance(TSP(matrix=problem.D), 2)
+    by_matrix = listed_instance(TSP(matrix=problem.D), 2)
     assert by_matrix.coords.shape == (0, 3)
     assert by_matrix.metric == Metric.EXPLICIT
     assert by_matrix.tour_length([0, 2, 1, 3]) == instance.tour_length([0, 2, 1, 3]) == 18
@@ -128,7 +129,7 @@ def test_pla85900_needs_no_n_by_n_array(tsplib_dir):
     problem = load_tsp(tsplib_dir / "pla85900.tsp")
     tracemalloc.start()
     try:
-        instance = as_instance(problem, 32)
+        instance = listed_instance(problem, 32)
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
@@ -157,7 +158,7 @@ def test_pymoos_travelling_salesman_is_taken_and_left_as_it_is():
     problem = create_random_tsp_problem(20, random_state=np.random.default_rng(1))
     problem.D[3, 3] = 5.0
     before, attributes = problem.D.copy(), set(vars(problem))
-    instance = as_instance(problem, 6)
+    instance = listed_instance(problem, 6)
     assert instance.metric == Metric.EXPLICIT
     assert instance.symmetric
     assert not instance.integral
@@ -174,11 +175,11 @@ def test_pymoos_travelling_salesman_is_taken_and_left_as_it_is():
 
 def test_users_own_problems_with_a_matrix_are_taken():
     D = [[0, 1, 2], [3, 0, 4], [5, 6, 0]]
-    instance = as_instance(Tolls(D), 2)
+    instance = listed_instance(Tolls(D), 2)
     assert (instance.symmetric, instance.integral) == (False, True)
-    assert as_instance(Tolls(np.array(D), vtype=np.int64), 1).n == 3
-    assert as_instance(Tolls(D, xu=3), 1).n == 3  # as TravelingSalesman has it
-    assert as_instance(Tolls(D, xl=None, xu=None), 1).n == 3
+    assert listed_instance(Tolls(np.array(D), vtype=np.int64), 1).n == 3
+    assert listed_instance(Tolls(D, xu=3), 1).n == 3  # as TravelingSalesman has it
+    assert listed_instance(Tolls(D, xl=None, xu=None), 1).n == 3
 
 
 M3 = np.ones((3, 3))
@@ -213,7 +214,7 @@ M3 = np.ones((3, 3))
 )
 def test_what_does_not_fit_is_refused_with_what_is_needed(problem, error, message):
     with pytest.raises(error, match=message):
-        as_instance(problem, 2)
+        listed_instance(problem, 2)
 
 
 @pytest.mark.parametrize(
@@ -221,11 +222,11 @@ def test_what_does_not_fit_is_refused_with_what_is_needed(problem, error, messag
 )
 def test_bad_k_is_refused(k, error):
     with pytest.raises(error, match="k must be"):
-        as_instance(TSP(np.eye(3, 2)), k)
+        listed_instance(TSP(np.eye(3, 2)), k)
 
 
 def test_instance_survives_pickling():
-    instance = as_instance(load_tsp("gr17"), 5)
+    instance = listed_instance(load_tsp("gr17"), 5)
     restored = pickle.loads(pickle.dumps(instance))
     np.testing.assert_array_equal(restored.neighbours, instance.neighbours)
     assert restored.metric == Metric.EXPLICIT

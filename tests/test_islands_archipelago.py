@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from pymoo_gpuaco import TSP
+from pymoo_gpuaco.candidates.lists import listed_instance
 from pymoo_gpuaco.islands import placement
 from pymoo_gpuaco.islands.archipelago import Archipelago, Rules
 from pymoo_gpuaco.islands.clock import Clock
 from pymoo_gpuaco.islands.member import Member, Tour
-from pymoo_gpuaco.problems.instance import as_instance
 
 ANGLE = 2.0 * np.pi * np.arange(12) / 12
 CIRCLE = TSP(np.column_stack((np.cos(ANGLE), np.sin(ANGLE))), metric="EXACT")
@@ -20,7 +20,7 @@ SIDE = 2.0 * math.sin(math.pi / 12)  # between neighbours on the circle; the bes
 
 def archipelago(problem=CIRCLE, n_islands=2, **rules):
     told = {"exchange_every": 1.0, "topology": "all", "deterministic": False, **rules}
-    return Archipelago(as_instance(problem, 1), b"", Rules(**told), n_islands)
+    return Archipelago(listed_instance(problem, 1), b"", Rules(**told), n_islands)
 
 
 def swapped(*pairs):

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pymoo_gpuaco.backends.keys import key_of_part
+from pymoo_gpuaco.host.keys import key_of_part
 
 KEYS = st.integers(0, 2**64 - 1)
 NUMBERS = st.integers(0, 2**32 - 1)

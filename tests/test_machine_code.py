@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import pymoo_gpuaco
-from pymoo_gpuaco import folders
+from pymoo_gpuaco.host import folders
 
 PACKAGE = Path(pymoo_gpuaco.__file__).parent
 DRAW = """
@@ -18,7 +18,7 @@ with warnings.catch_warnings(record=True) as caught:
     warnings.simplefilter("always")
     {before}
     import numpy as np
-    from pymoo_gpuaco.backends.cpu.philox import new_stream
+    from pymoo_gpuaco.host.philox import new_stream
     assert new_stream(np.uint64(7), 3, 1)[4] == 3
 for told in caught:
     if "pymoo_gpuaco" in str(told.message):
@@ -63,7 +63,7 @@ def test_code_that_was_kept_by_other_sources_is_not_used(tmp_path):
     environment = {"NUMBA_CACHE_DIR": str(cache), "PYTHONPATH": str(copy)}
     draw(tmp_path, **environment)
     before = len(list(cache.rglob("philox.new_stream*.nbc")))
-    other = copy / "pymoo_gpuaco" / "backends" / "cpu" / "graph.py"
+    other = copy / "pymoo_gpuaco" / "backends" / X
     other.write_text(other.read_text() + "# changed\n")
     draw(tmp_path, **environment)
     assert len(list(cache.rglob("philox.new_stream*.nbc"))) == before + 1

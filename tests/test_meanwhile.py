@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from pymoo_gpuaco.backends.meanwhile import Meanwhile
+from pymoo_gpuaco.host.meanwhile import Meanwhile
 
 
 def test_what_the_work_returns_is_there_after_waiting():

@@ -21,9 +21,9 @@ from pymoo_gpuaco import (
     ColonyTermination,
     GPU2OptIHC,
     LocalSearch,
+    checks,
 )
 from pymoo_gpuaco.algorithms.base import PYMOO_ARGUMENTS, TourAlgorithm
-from pymoo_gpuaco.colony import checks
 from pymoo_gpuaco.colony.parameters import ColonyParameters
 from tests.algorithm_cases import BACKEND, every_algorithm
 

@@ -21,11 +21,11 @@ from pymoo_gpuaco.backends import (
     Trails,
     make_improver,
 )
+from pymoo_gpuaco.candidates.lists import listed_instance
 from pymoo_gpuaco.colony.immigrants import places
 from pymoo_gpuaco.colony.parameters import LocalSearch
 from pymoo_gpuaco.operators import LocalSearchRepair
 from pymoo_gpuaco.operators import repair as repair_module
-from pymoo_gpuaco.problems.instance import as_instance
 from tests.algorithm_cases import every_colony, small
 from tests.engine_cases import BACKENDS, asymmetric, climbers, cloud, colony
 
@@ -85,7 +85,7 @@ class TestEngines:
     def test_a_row_does_not_depend_on_how_many_are_improved_with_it(self, problem, backend):
         n = problem.n_cities
         start = np.array([np.random.default_rng(s).permutation(n) for s in range(5)])
-        improver = make_improver(as_instance(problem, 8), LocalSearch(kicks=1.0), backend)
+        improver = make_improver(listed_instance(problem, 8), LocalSearch(kicks=1.0), backend)
         tours, lengths = improver.improve(start, 5)
         for few in (1, 3, 0):
             fewer, their = improver.improve(start[:few].reshape(few, n), 5)

@@ -5,7 +5,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pymoo_gpuaco.candidates import greedy_tour, quadrant_lists
-from pymoo_gpuaco.problems import TSP, as_instance
+from pymoo_gpuaco.candidates.lists import listed_instance
+from pymoo_gpuaco.problems import TSP
 
 
 def greedy_reference(D, directed):
@@ -41,7 +42,7 @@ def test_greedy_on_full_lists_is_greedy_over_all_edges(n, directed, seed):
     else:
         upper = np.triu(rng.permutation(n * n).reshape(n, n), 1)
         matrix = (upper + upper.T).astype(float)
-    instance = as_instance(TSP(matrix=matrix), n - 1)
+    instance = listed_instance(TSP(matrix=matrix), n - 1)
     if instance.symmetric is directed:
         return  # a 3 x 3 draw may be symmetric by chance
     # lists of 6 and rounds of 8 do not hold every edge from 8 cities on, but greedy there is still a tour
@@ -53,7 +54,7 @@ def test_greedy_on_full_lists_is_greedy_over_all_edges(n, directed, seed):
 
 def test_greedy_of_four_cities_on_a_line():
     """Cities at 0, 10, 11, 25: edges 10-11, then 0-10, then 11-25; the tour is the line."""
-    instance = as_instance(TSP([[10, 0], [25, 0], [0, 0], [11, 0]]), 3)
+    instance = listed_instance(TSP([[10, 0], [25, 0], [0, 0], [11, 0]]), 3)
     assert greedy_tour(instance).tolist() in ([2, 0, 3, 1], [1, 3, 0, 2])
 
 
@@ -71,7 +72,7 @@ def cities(draw):
 @given(cities(), st.integers(1, 12))
 @settings(deadline=None, max_examples=100)
 def test_first_tours_visit_every_city_once(problem, k):
-    instance = as_instance(problem, k)
+    instance = listed_instance(problem, k)
     tour = greedy_tour(instance)
     assert tour.dtype == np.int32
     assert sorted(tour) == list(range(instance.n))
@@ -81,7 +82,7 @@ def test_first_tours_visit_every_city_once(problem, k):
 @settings(deadline=None, max_examples=60)
 def test_greedy_tours_of_matrices_visit_every_city_once(n, symmetric, high, seed):
     matrix = np.random.default_rng(seed).integers(0, high, size=(n, n))
-    instance = as_instance(TSP(matrix=matrix + matrix.T if symmetric else matrix), 5)
+    instance = listed_instance(TSP(matrix=matrix + matrix.T if symmetric else matrix), 5)
     assert sorted(greedy_tour(instance)) == list(range(n))
 
 
@@ -91,14 +92,14 @@ def test_a_direction_is_kept():
     matrix = np.full((n, n), 9.0)
     order = np.random.default_rng(8).permutation(n)
     matrix[order, np.roll(order, -1)] = 1.0
-    instance = as_instance(TSP(matrix=matrix), 3)
+    instance = listed_instance(TSP(matrix=matrix), 3)
     assert instance.tour_length(greedy_tour(instance)) == n
 
 
 def test_lengths_of_ones_own_make_another_tour():
     """Of the edges listed, those that are made the shortest are taken first."""
     rng = np.random.default_rng(2)
-    instance = as_instance(TSP(rng.random((200, 2)), metric="EXACT"), 8)
+    instance = listed_instance(TSP(rng.random((200, 2)), metric="EXACT"), 8)
     usual = greedy_tour(instance)
     assert np.array_equal(usual, greedy_tour(instance, instance.neighbours, instance.neighbour_distances))
     lengths = instance.neighbour_distances.copy()
@@ -119,7 +120,7 @@ def test_quality_on_random_cities():
     n = 20_000
     coords = np.random.default_rng(1).random((n, 2)) * 1e6
     problem = TSP(coords, "EXACT")
-    instance = as_instance(problem, 8)
+    instance = listed_instance(problem, 8)
     best = 0.7124 * np.sqrt(n * 1e12)
     quadrants = quadrant_lists(instance.metric, instance.coords, 8)
     assert 1.12 < problem.tour_length(greedy_tour(instance)) / best < 1.19
@@ -127,7 +128,7 @@ def test_quality_on_random_cities():
 
 
 def test_tours_do_not_depend_on_the_number_of_threads(monkeypatch):
-    instance = as_instance(TSP(np.random.default_rng(1).integers(0, 70, size=(4000, 2))), 8)
+    instance = listed_instance(TSP(np.random.default_rng(1).integers(0, 70, size=(4000, 2))), 8)
     tours = []
     for threads in ("1", "5"):
         monkeypatch.setenv("PYMOO_GPUACO_THREADS", threads)

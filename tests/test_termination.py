@@ -17,8 +17,8 @@ from pymoo.termination.robust import RobustTermination
 from pymoo.termination.xtol import DesignSpaceTermination
 
 from pymoo_gpuaco import GPUMMAS, TSP, ColonyTermination, GPU2OptIHC, load_tsp
-from pymoo_gpuaco import termination as termination_module
-from pymoo_gpuaco.termination import as_new, progress
+from pymoo_gpuaco.algorithms import termination as termination_module
+from pymoo_gpuaco.algorithms.termination import as_new, progress
 from tests.algorithm_cases import (
     M,
     assert_same,

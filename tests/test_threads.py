@@ -8,7 +8,7 @@ import time
 import numpy as np
 import pytest
 
-from pymoo_gpuaco.backends.cpu.threads import apart, spread
+from pymoo_gpuaco.host.threads import apart, spread
 
 needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this system")
 
@@ -88,7 +88,7 @@ def script(source, seconds=60):
 INTERRUPTS = """
 import random, signal, time
 import numpy as np
-from pymoo_gpuaco.backends.cpu.threads import spread
+from pymoo_gpuaco.host.threads import spread
 
 def strike(*_):
     raise KeyboardInterrupt

@@ -11,12 +11,12 @@ from pymoo.termination.max_gen import MaximumGenerationTermination
 from pymoo.termination.max_time import TimeBasedTermination
 
 from pymoo_gpuaco import GPUAS, GPUMMAS, TSP, GPU2OptIHC, LocalSearch
+from pymoo_gpuaco.algorithms.termination import ColonyTermination, seconds_left
 from pymoo_gpuaco.backends import Stoppable
 from pymoo_gpuaco.backends.cpu.windows.engine import CpuFocused
-from pymoo_gpuaco.colony.focused import FocusedParameters
+from pymoo_gpuaco.candidates.lists import listed_instance
 from pymoo_gpuaco.colony.parameters import ColonyParameters
-from pymoo_gpuaco.problems.instance import as_instance
-from pymoo_gpuaco.termination import ColonyTermination, seconds_left
+from pymoo_gpuaco.search.parameters import FocusedParameters
 from tests.engine_cases import COLONIES, climbers, cloud, colony
 from tests.interrupts import is_interrupted, needs_timer, timed_interrupts
 
@@ -109,7 +109,7 @@ def test_an_interrupt_ends_what_focused_ants_do_with_whole_tours_and_with_window
 
     def engine_of(trials: int) -> CpuFocused:
         focused = FocusedParameters(whole_up_to=whole_up_to, window=64, trials=trials, n_tours=2)
-        return CpuFocused(as_instance(problem, 7), ColonyParameters(construction="focused"), focused)
+        return CpuFocused(listed_instance(problem, 7), ColonyParameters(construction="focused"), focused)
 
     def construct(engine: CpuFocused) -> None:
         for key in range(40):  # in the first ones windows are only repaired

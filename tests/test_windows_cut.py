@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from pymoo_gpuaco.candidates import lists
-from pymoo_gpuaco.problems.instance import as_instance
+from pymoo_gpuaco.candidates.lists import listed_instance
 from tests import emulator
 from tests.engine_cases import cloud
 
@@ -80,7 +80,7 @@ def grown(tour, near, centre):
 @pytest.mark.parametrize("n", [512, 600, 1500])
 def test_a_window_is_what_lies_nearest_by_lists_and_tour(n, links, choose):
     problem = cloud(n, 4)
-    near = lists(as_instance(problem, 8), "quadrant", NEAR).ids
+    near = lists(listed_instance(problem, 8), "quadrant", NEAR).ids
     tour = np.random.default_rng(n).permutation(n)
     for centre, window in enumerate(choose(tour, near, 40, links)):
         whole, next_too = grown(tour, near[:, :links], centre)

@@ -12,14 +12,14 @@ from pymoo.optimize import minimize
 from pymoo_gpuaco import ALL_ALGORITHMS, GPUACS, GPUMMAS, LocalSearch
 from pymoo_gpuaco.backends import Improver, make_improver
 from pymoo_gpuaco.backends.cpu import improver as cpu_improver
-from pymoo_gpuaco.backends.cpu.graph import make_graph
 from pymoo_gpuaco.backends.cpu.improver import CpuImprover
 from pymoo_gpuaco.backends.cpu.windows.improve import TourImprover
 from pymoo_gpuaco.backends.cpu.windows.search import WindowSearch
 from pymoo_gpuaco.backends.cpu.windows.units import make_units
-from pymoo_gpuaco.colony.focused import FocusedParameters
+from pymoo_gpuaco.candidates.graph import make_graph
+from pymoo_gpuaco.candidates.lists import listed_instance
 from pymoo_gpuaco.operators import LocalSearchRepair
-from pymoo_gpuaco.problems.instance import as_instance
+from pymoo_gpuaco.search.parameters import FocusedParameters
 from tests.algorithm_cases import COLONIES
 from tests.engine_cases import BACKENDS, INSTANCES, asymmetric, cloud, colony
 
@@ -27,7 +27,7 @@ from tests.engine_cases import BACKENDS, INSTANCES, asymmetric, cloud, colony
 @pytest.fixture(autouse=True)
 def few_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
     """An emulated device takes as long for tours that nobody asked for."""
-    from pymoo_gpuaco.backends.cuda.search import by_windows
+    from pymoo_gpuaco.backends.cuda.local_search import by_windows
 
     monkeypatch.setattr(by_windows, "_TOURS_AT_ONCE", 3)
 
@@ -41,7 +41,7 @@ def random_tours(n, m, seed=0):
 
 def improver(problem, backend, kicks=0.5, candidates="auto", moves="windows") -> Improver:
     search = LocalSearch(moves, kicks=kicks)
-    return make_improver(as_instance(problem, 10), search, backend, candidates=candidates)
+    return make_improver(listed_instance(problem, 10), search, backend, candidates=candidates)
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
@@ -90,7 +90,9 @@ class TestImprover:
         bare, searching = colony(problem, backend), colony(problem, backend, local_search=search)
         bare.construct(9)
         lengths = searching.construct(9)
-        expected = make_improver(as_instance(problem, 32), search, backend).improve(bare.tours(range(6)), 9)
+        expected = make_improver(listed_instance(problem, 32), search, backend).improve(
+            bare.tours(range(6)), 9
+        )
         assert np.array_equal(searching.tours(range(6)), expected[0])
         assert np.array_equal(lengths, expected[1])
 
@@ -150,7 +152,7 @@ class TestOnTheCpu:
     @pytest.mark.parametrize("threads", [1, 3])
     def test_a_tour_larger_than_a_window(self, threads):
         problem = cloud(900, 2)
-        instance = as_instance(problem, 10)
+        instance = listed_instance(problem, 10)
         parameters = FocusedParameters(whole_up_to=8, window=64)
         units = make_units(instance, make_graph(instance), parameters)[0]
         (start,), (before,) = improver(problem, "cpu", 0.0, moves="2opt").improve(random_tours(900, 1), 1)
@@ -179,7 +181,7 @@ class TestOnTheCpu:
     @pytest.mark.parametrize("whole_up_to", [8, 1000])
     def test_where_it_is_late_the_tour_stays(self, whole_up_to):
         problem = cloud(900, 2)
-        instance = as_instance(problem, 10)
+        instance = listed_instance(problem, 10)
         parameters = FocusedParameters(whole_up_to=whole_up_to, window=64)
         units = make_units(instance, make_graph(instance), parameters)[0]
         start = random_tours(900, 1)[0].astype(np.int32)
@@ -196,7 +198,7 @@ class TestOnTheCpu:
 
     def test_absent_tours_are_left_alone(self):
         search = LocalSearch("windows")
-        engine = CpuImprover(as_instance(cloud(30), 8), search)
+        engine = CpuImprover(listed_instance(cloud(30), 8), search)
         engine.prepare(1)
         tours, lengths = np.full((2, 30), -1, np.int32), np.full(2, 77.0)
         tours[1] = np.arange(30)

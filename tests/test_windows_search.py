@@ -8,8 +8,8 @@ import pytest
 from pymoo_gpuaco.backends.cuda.windows import windows as module
 from pymoo_gpuaco.backends.cuda.windows.plan import nearest_lists
 from pymoo_gpuaco.backends.cuda.windows.windows import Ant, Trials
+from pymoo_gpuaco.candidates.lists import listed_instance
 from pymoo_gpuaco.problems import TSP
-from pymoo_gpuaco.problems.instance import as_instance
 from tests.engine_cases import cloud
 from tests.test_exchange import edges_of
 from tests.windows_cases import each, emulated, engine_of, folder, search, windows_of
@@ -241,13 +241,13 @@ def test_short_lists_are_repeated(emulated):
 
 def test_nearest_lists_hold_the_nearest_cities():
     problem = cloud(300, 1)
-    near = nearest_lists(as_instance(problem, 5))
+    near = nearest_lists(listed_instance(problem, 5))
     lengths = np.sort(problem.D + np.diag([np.inf] * 300), axis=1)[:, :8]
     assert (np.take_along_axis(problem.D, near, axis=1) == lengths).all()
     # of five cities at every place some list other places: the lists lead out of the crowd
-    crowds = nearest_lists(as_instance(TSP(problem.coords[:40].repeat(5, axis=0)), 5))
+    crowds = nearest_lists(listed_instance(TSP(problem.coords[:40].repeat(5, axis=0)), 5))
     assert (crowds // 5 != np.arange(200)[:, None] // 5).any(axis=1).all()
-    assert nearest_lists(as_instance(TSP(matrix=cloud(6, 1).D), 5)).shape == (6, 8)
+    assert nearest_lists(listed_instance(TSP(matrix=cloud(6, 1).D), 5)).shape == (6, 8)
 
 
 def test_rounds_never_lengthen_a_tour_unless_they_are_hot(emulated):

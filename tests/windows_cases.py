@@ -12,10 +12,10 @@ import pytest
 from pymoo_gpuaco.backends.cuda.focused import CudaFocused
 from pymoo_gpuaco.backends.cuda.windows import windows as module
 from pymoo_gpuaco.backends.cuda.windows.windows import MOST_EDGES, Trials, Windows
+from pymoo_gpuaco.candidates.lists import listed_instance
 from pymoo_gpuaco.colony.parameters import ColonyParameters
 from pymoo_gpuaco.exchange import Exchanges
 from pymoo_gpuaco.problems import TSP
-from pymoo_gpuaco.problems.instance import as_instance
 from tests import emulator
 
 FOUND = np.dtype([("rank", "f4"), ("edges", "i2"), ("local", "i2")])  # Found of found.cuh
@@ -38,7 +38,7 @@ def engine_of(problem: TSP, tours: int, windows: int, candidates: int = 8) -> Cu
     """A focused engine with so many tours, and windows of each."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("pymoo_gpuaco.backends.cuda.focused.shape", lambda *_: (tours, windows))
-        return CudaFocused(as_instance(problem, candidates), ColonyParameters(construction="focused"))
+        return CudaFocused(listed_instance(problem, candidates), ColonyParameters(construction="focused"))
 
 
 def windows_of(problem: TSP, tours: int, windows: int, candidates: int = 8) -> Windows:

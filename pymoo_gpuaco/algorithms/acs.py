@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 from pymoo.core.variable import get
 
+from pymoo_gpuaco import checks
 from pymoo_gpuaco.algorithms.colony import AntColony
-from pymoo_gpuaco.colony import checks
 from pymoo_gpuaco.colony.parameters import ColonyParameters
 
 _VARIANTS = ("sync", "relaxed", "selective")

@@ -6,9 +6,9 @@ from typing import Any
 
 from pymoo.core.variable import get
 
+from pymoo_gpuaco import checks
 from pymoo_gpuaco.algorithms.colony import AntColony
 from pymoo_gpuaco.algorithms.depositing import DepositingColony
-from pymoo_gpuaco.colony import checks
 from pymoo_gpuaco.colony.parameters import ColonyParameters
 from pymoo_gpuaco.colony.trails import TrailUpdate
 

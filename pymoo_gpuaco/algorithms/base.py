@@ -24,13 +24,15 @@ from pymoo.core.problem import Problem
 from pymoo.core.variable import get
 from pymoo.util.optimum import filter_optimum
 
-from pymoo_gpuaco.backends import State, Stoppable, check_backend, compiling
-from pymoo_gpuaco.backends.state import check_seal, seal
+from pymoo_gpuaco import checks
+from pymoo_gpuaco.algorithms.display import ColonyOutput
+from pymoo_gpuaco.algorithms.termination import as_new, seconds_left
+from pymoo_gpuaco.backends import State, Stoppable, check_backend
 from pymoo_gpuaco.candidates.bound import prove_lower_bound
-from pymoo_gpuaco.colony import checks
-from pymoo_gpuaco.display import ColonyOutput
-from pymoo_gpuaco.problems.instance import Instance, as_instance
-from pymoo_gpuaco.termination import as_new, seconds_left
+from pymoo_gpuaco.candidates.listed import ListedInstance
+from pymoo_gpuaco.candidates.lists import listed_instance
+from pymoo_gpuaco.host import compiling
+from pymoo_gpuaco.host.state import check_seal, seal
 
 PYMOO_ARGUMENTS = (
     "termination",
@@ -99,7 +101,7 @@ class TourAlgorithm(Algorithm):
     #: own arguments of the class, which ``setup`` and ``minimize`` take as well
     arguments: tuple[str, ...] = ("sampling", "n_elites", "backend", "device")
 
-    _instance: Instance | None
+    _instance: ListedInstance | None
     _lower_bound: Any
     _engine: Any
     _engine_state: State | None
@@ -158,7 +160,7 @@ class TourAlgorithm(Algorithm):
         return 0
 
     @abstractmethod
-    def _make_engine(self, instance: Instance) -> Any:
+    def _make_engine(self, instance: ListedInstance) -> Any:
         """Build the engine for an instance."""
 
     @abstractmethod
@@ -188,10 +190,10 @@ class TourAlgorithm(Algorithm):
     # ---- engine and instance: rebuilt where a copy or a pickle has left them out -----------------------------------
 
     @property
-    def instance(self) -> Instance:
+    def instance(self) -> ListedInstance:
         """The problem as arrays."""
         if self._instance is None:
-            self._instance = as_instance(self.problem, self._candidates(), self._kind_of_candidates())
+            self._instance = listed_instance(self.problem, self._candidates(), self._kind_of_candidates())
         return self._instance
 
     @property

@@ -8,11 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 from pymoo.core.variable import get
 
+from pymoo_gpuaco import checks
 from pymoo_gpuaco.algorithms.base import Tours
 from pymoo_gpuaco.algorithms.colony import AntColony
 from pymoo_gpuaco.algorithms.depositing import DepositingColony
 from pymoo_gpuaco.backends import EditsTrails
-from pymoo_gpuaco.colony import checks, mutation
+from pymoo_gpuaco.colony import mutation
 from pymoo_gpuaco.colony.trails import TrailUpdate, edges_apart
 
 

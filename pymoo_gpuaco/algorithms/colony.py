@@ -10,7 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 from pymoo.core.variable import get
 
+from pymoo_gpuaco import checks
 from pymoo_gpuaco.algorithms.base import TourAlgorithm, Tours
+from pymoo_gpuaco.algorithms.termination import progress
 from pymoo_gpuaco.backends import (
     AheadEngine,
     ColonyEngine,
@@ -19,11 +21,9 @@ from pymoo_gpuaco.backends import (
     make_colony,
     make_improver,
 )
-from pymoo_gpuaco.colony import checks
+from pymoo_gpuaco.candidates.listed import ListedInstance
 from pymoo_gpuaco.colony.parameters import CANDIDATES, ColonyParameters, LocalSearch
 from pymoo_gpuaco.colony.trails import TrailUpdate, per_length
-from pymoo_gpuaco.problems.instance import Instance
-from pymoo_gpuaco.termination import progress
 
 # Neighbours that the local search looks at where construction uses no candidate list.
 _NEIGHBOURS_OF_SEARCH = 32
@@ -128,7 +128,7 @@ class AntColony(TourAlgorithm):
         kind = get(self.candidates)
         return "nearest" if kind == "auto" else str(kind)
 
-    def _make_engine(self, instance: Instance) -> ColonyEngine:
+    def _make_engine(self, instance: ListedInstance) -> ColonyEngine:
         parameters = self._parameters()
         if self._by_objective:
             parameters = replace(parameters, local_search=None)

@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 from pymoo.core.variable import get
 
+from pymoo_gpuaco import checks
 from pymoo_gpuaco.algorithms.colony import AntColony
-from pymoo_gpuaco.colony import checks
 from pymoo_gpuaco.colony.parameters import FEWEST_CITIES_TO_FOCUS, ColonyParameters
 from pymoo_gpuaco.colony.trails import best_so_far_deposits, trail_limits
 from pymoo_gpuaco.problems.tsp import TSP

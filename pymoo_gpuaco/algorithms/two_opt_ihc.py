@@ -10,8 +10,8 @@ from pymoo.core.variable import get
 
 from pymoo_gpuaco.algorithms.base import TourAlgorithm, Tours
 from pymoo_gpuaco.backends import ClimberEngine, make_climbers
+from pymoo_gpuaco.candidates.listed import ListedInstance
 from pymoo_gpuaco.colony.parameters import ClimberParameters
-from pymoo_gpuaco.problems.instance import Instance
 
 
 class GPU2OptIHC(TourAlgorithm):
@@ -60,7 +60,7 @@ class GPU2OptIHC(TourAlgorithm):
     def _candidates(self) -> int:
         return 1  # all pairs are evaluated; no list is read
 
-    def _make_engine(self, instance: Instance) -> ClimberEngine:
+    def _make_engine(self, instance: ListedInstance) -> ClimberEngine:
         wanted = get(self.n_climbers)
         parameters = self._parameters(self._size if wanted is None else wanted)
         engine = make_climbers(instance, parameters, self.backend, int(self.device))

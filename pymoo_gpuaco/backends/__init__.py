@@ -6,8 +6,8 @@ import logging
 from collections.abc import Callable
 from typing import Any, TypeVar
 
+from pymoo_gpuaco import checks
 from pymoo_gpuaco.backends.errors import BackendUnavailable, DeviceFailed
-from pymoo_gpuaco.backends.forks import undivided
 from pymoo_gpuaco.backends.protocol import (
     Accepts,
     AheadEngine,
@@ -23,10 +23,10 @@ from pymoo_gpuaco.backends.protocol import (
     Stoppable,
     Trails,
 )
-from pymoo_gpuaco.backends.state import State
-from pymoo_gpuaco.colony import checks
+from pymoo_gpuaco.candidates.listed import ListedInstance
 from pymoo_gpuaco.colony.parameters import ClimberParameters, ColonyParameters, LocalSearch
-from pymoo_gpuaco.problems.instance import Instance
+from pymoo_gpuaco.host.forks import undivided
+from pymoo_gpuaco.host.state import State
 
 __all__ = [
     "BACKENDS",
@@ -89,7 +89,7 @@ def cuda_devices() -> list[str]:
 
 
 def make_colony(
-    instance: Instance, parameters: ColonyParameters, backend: str = "auto", device: int = 0
+    instance: ListedInstance, parameters: ColonyParameters, backend: str = "auto", device: int = 0
 ) -> ColonyEngine:
     """Build a colony's engine: on CUDA where that is asked for, or usable and able, else on the CPU.
 
@@ -125,7 +125,7 @@ def make_colony(
 
 
 def make_climbers(
-    instance: Instance, parameters: ClimberParameters, backend: str = "auto", device: int = 0
+    instance: ListedInstance, parameters: ClimberParameters, backend: str = "auto", device: int = 0
 ) -> ClimberEngine:
     """Build the hill climbers' engine: on CUDA where that is asked for or usable, else on the CPU.
 
@@ -148,7 +148,7 @@ def make_climbers(
 
 
 def make_improver(
-    instance: Instance,
+    instance: ListedInstance,
     search: LocalSearch,
     backend: str = "auto",
     device: int = 0,

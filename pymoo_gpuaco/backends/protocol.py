@@ -15,9 +15,9 @@ from typing import Literal, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from pymoo_gpuaco.backends.state import State
+from pymoo_gpuaco.candidates.listed import ListedInstance
 from pymoo_gpuaco.colony.trails import TrailUpdate
-from pymoo_gpuaco.problems.instance import Instance
+from pymoo_gpuaco.host.state import State
 
 Kind = Literal["cpu", "cuda"]
 
@@ -27,7 +27,7 @@ class Engine(Protocol):
     """What all engines tell about themselves."""
 
     kind: Kind
-    instance: Instance
+    instance: ListedInstance
 
 
 @runtime_checkable

@@ -12,12 +12,29 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from pymoo_gpuaco.backends.cpu.threads import spread, thread_count
 from pymoo_gpuaco.candidates.ascent import Ascent
 from pymoo_gpuaco.candidates.link_tree import heaviest_between, make_link_tree
 from pymoo_gpuaco.candidates.one_tree import find_one_tree, make_one_tree
 from pymoo_gpuaco.candidates.sparse import SparseGraph
-from pymoo_gpuaco.compiled import compiled
+from pymoo_gpuaco.host.compiled import compiled
+from pymoo_gpuaco.host.threads import spread, thread_count
+
+# Cities up to which candidates by alpha-nearness are found.
+MOST_FOR_ALPHA = 200_000
+
+
+def check_alpha(symmetric: bool, n: int) -> None:
+    """Raise ValueError where candidates by alpha-nearness have no meaning or would take too long to find."""
+    if not symmetric:
+        raise ValueError(
+            "candidates='alpha' comes from spanning trees, which know no direction, and needs a symmetric instance; "
+            "candidates='nearest' does not"
+        )
+    if n > MOST_FOR_ALPHA:
+        raise ValueError(
+            f"candidates='alpha' must be found by some dozen spanning trees, for at most {MOST_FOR_ALPHA} cities, "
+            f"got {n}; candidates='quadrant' has no limit"
+        )
 
 
 class AlphaLists(NamedTuple):

@@ -16,12 +16,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from pymoo_gpuaco import checks
 from pymoo_gpuaco.candidates.clusters import Clusters, find_clusters, shifts
 from pymoo_gpuaco.candidates.complete import CompleteGraph
+from pymoo_gpuaco.candidates.listed import ListedInstance
 from pymoo_gpuaco.candidates.one_tree import find_one_tree, make_one_tree
 from pymoo_gpuaco.candidates.sparse import SparseGraph, pair_lengths, sparse_graph
-from pymoo_gpuaco.colony import checks
-from pymoo_gpuaco.problems.instance import Instance
 
 MAX_ITERATIONS = 1000
 _NEW_SHARE = 0.7  # of the step; the rest repeats the last one
@@ -43,7 +43,7 @@ class Ascent(NamedTuple):
 
 
 def ascend(
-    instance: Instance,
+    instance: ListedInstance,
     ids: NDArray[np.int32],
     *,
     iterations: int | None = None,
@@ -140,7 +140,7 @@ def _first_step(iterations: int) -> float:
     return float(np.clip(0.7 * (iterations / 100.0) ** 0.8, 0.35, 1.0))
 
 
-def _city_scales(instance: Instance, ids: NDArray[np.int32]) -> NDArray[np.float64]:
+def _city_scales(instance: ListedInstance, ids: NDArray[np.int32]) -> NDArray[np.float64]:
     """Geometric mean of how far candidates are at each city and how far they are on the whole."""
     few = ids[:, : min(_CITY_EDGES, ids.shape[1])]
     from_city = np.arange(instance.n)[:, None]

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from pymoo_gpuaco.compiled import compiled, inlined
+from pymoo_gpuaco.host.compiled import compiled, inlined
 
 _FEWEST = 3  # cities of a cluster
 _APART = 1.2  # a cluster's way out is longer by this factor than the longest edge of its own tree

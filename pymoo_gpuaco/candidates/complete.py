@@ -13,15 +13,16 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from pymoo_gpuaco.backends.cpu.graph import Graph, between, distance
-from pymoo_gpuaco.backends.cpu.threads import spread, thread_count
+from pymoo_gpuaco.candidates.graph import Graph
 from pymoo_gpuaco.candidates.link_tree import LinkTree, heaviest_between, make_link_tree
+from pymoo_gpuaco.candidates.listed import ListedInstance
 from pymoo_gpuaco.candidates.one_tree import OneTree, find_one_tree, make_one_tree
 from pymoo_gpuaco.candidates.quadrant import has_quadrants
 from pymoo_gpuaco.candidates.sparse import SparseGraph, pair_lengths
 from pymoo_gpuaco.candidates.tree import build_tree
-from pymoo_gpuaco.compiled import compiled
-from pymoo_gpuaco.problems.instance import Instance
+from pymoo_gpuaco.host.compiled import compiled
+from pymoo_gpuaco.host.distances import between, distance
+from pymoo_gpuaco.host.threads import spread, thread_count
 
 ALL_PAIRS_LIMIT = 10_000
 """Cities up to which all pairs are looked at where there is no plane."""
@@ -30,7 +31,7 @@ ALL_PAIRS_LIMIT = 10_000
 class _SearchInThePlane:
     """Looks for lighter edges through a k-d tree whose nodes know their least penalty."""
 
-    def __init__(self, instance: Instance) -> None:
+    def __init__(self, instance: ListedInstance) -> None:
         self.metric = int(instance.metric)
         x, y = np.ascontiguousarray(instance.coords[:, 0]), np.ascontiguousarray(instance.coords[:, 1])
         self.tree = build_tree(x, y, thread_count())
@@ -54,7 +55,7 @@ class _SearchInThePlane:
 class _SearchAllPairs:
     """Looks at every pair; for matrices, the globe and space."""
 
-    def __init__(self, instance: Instance) -> None:
+    def __init__(self, instance: ListedInstance) -> None:
         near = instance.neighbours, instance.neighbour_distances
         self.graph = Graph(int(instance.metric), instance.coords, instance.matrix, *near)
 
@@ -76,7 +77,7 @@ class CompleteGraph:
     n^2 distances, up to `ALL_PAIRS_LIMIT` cities. Raises ValueError for an asymmetric instance.
     """
 
-    def __init__(self, instance: Instance) -> None:
+    def __init__(self, instance: ListedInstance) -> None:
         if not instance.symmetric:
             raise ValueError("the 1-tree bound needs a symmetric instance")
         self.instance = instance

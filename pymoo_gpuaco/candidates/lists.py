@@ -6,12 +6,15 @@ from typing import Literal, NamedTuple, get_args
 
 import numpy as np
 from numpy.typing import NDArray
+from pymoo.core.problem import Problem
 
-from pymoo_gpuaco.candidates.alpha import alpha_lists
+from pymoo_gpuaco import checks
+from pymoo_gpuaco.candidates.alpha import alpha_lists, check_alpha
 from pymoo_gpuaco.candidates.ascent import Ascent, ascend
+from pymoo_gpuaco.candidates.listed import ListedInstance
+from pymoo_gpuaco.candidates.nearest import nearest_by_coordinates, nearest_by_matrix
 from pymoo_gpuaco.candidates.quadrant import has_quadrants, quadrant_lists
-from pymoo_gpuaco.colony import checks
-from pymoo_gpuaco.problems.instance import Instance, nearest_by_coordinates, nearest_by_matrix
+from pymoo_gpuaco.problems.instance import Instance, as_instance
 from pymoo_gpuaco.problems.metrics import Metric
 
 Kind = Literal["auto", "nearest", "quadrant", "alpha"]
@@ -25,8 +28,43 @@ class Candidates(NamedTuple):
     distances: NDArray[np.float64]  # (n, k)
 
 
-def lists(instance: Instance, kind: Kind, k: int) -> Candidates:
-    """Return `k` candidates a city (k >= 1; at most n - 1 are listed).
+def listed_instance(problem: Problem, k: int, kind: str = "nearest") -> ListedInstance:
+    """Turn a pymoo problem into an instance with lists, see `problems.instance.as_instance` and `with_lists`."""
+    return with_lists(as_instance(problem), k, kind)
+
+
+def with_lists(instance: Instance, k: int, kind: str = "nearest") -> ListedInstance:
+    """Attach `k` candidates a city (k >= 1; at most n - 1 are listed) to an instance.
+
+    kind : "nearest"; "quadrant": in the plane some of the nearest in every direction (`quadrant_lists`), elsewhere
+        the nearest; or "alpha": those of least alpha (`alpha_lists`), for symmetric instances of up to
+        `alpha.MOST_FOR_ALPHA` cities.
+
+    Raises TypeError or ValueError where `k` or `kind` do not fit.
+    """
+    k = checks.integer("k", k, 1)
+    checks.choice("kind", kind, ("nearest", "quadrant", "alpha"))
+    if kind == "alpha":
+        check_alpha(instance.symmetric, instance.n)
+        found = by_alpha(with_lists(instance, k, "quadrant"), k)[1]
+    else:
+        if not has_quadrants(instance.metric, instance.coords):
+            kind = "nearest"
+        found = _listed(instance, kind, min(k, instance.n - 1))
+    return ListedInstance(
+        instance.metric,
+        instance.coords,
+        instance.matrix,
+        instance.symmetric,
+        instance.integral,
+        found.ids,
+        found.distances,
+        kind,
+    )
+
+
+def lists(instance: ListedInstance, kind: Kind, k: int) -> Candidates:
+    """Return `k` candidates a city (k >= 1; at most n - 1 are listed), the instance's own where they are these.
 
     kind : "nearest" the cities at least distance (by row where the matrix is asymmetric); "quadrant" see
         `quadrant.quadrant_lists`; "alpha" those of least `alpha.alpha_values` among twice as many, at least 10 a city,
@@ -43,16 +81,23 @@ def lists(instance: Instance, kind: Kind, k: int) -> Candidates:
     if kind in ("auto", "quadrant") and instance.listed == "quadrant" and k == instance.k:
         return Candidates(instance.neighbours, instance.neighbour_distances)
     if kind != "nearest" and has_quadrants(instance.metric, instance.coords):
-        return Candidates(*quadrant_lists(instance.metric, instance.coords, k))
+        return _listed(instance, "quadrant", k)
     if k <= instance.k and instance.listed == "nearest":
         near = instance.neighbours[:, :k], instance.neighbour_distances[:, :k]
         return Candidates(np.ascontiguousarray(near[0]), np.ascontiguousarray(near[1]))
+    return _listed(instance, "nearest", k)
+
+
+def _listed(instance: Instance, kind: str, k: int) -> Candidates:
+    """Find `k` <= n - 1 candidates a city, by quadrant (in the plane) or the nearest."""
+    if kind == "quadrant":
+        return Candidates(*quadrant_lists(instance.metric, instance.coords, k))
     if instance.metric == Metric.EXPLICIT:
         return Candidates(*nearest_by_matrix(instance.matrix, k))
     return Candidates(*nearest_by_coordinates(Metric(instance.metric), instance.coords, k))
 
 
-def by_alpha(instance: Instance, k: int, iterations: int | None = None) -> tuple[Ascent, Candidates]:
+def by_alpha(instance: ListedInstance, k: int, iterations: int | None = None) -> tuple[Ascent, Candidates]:
     """Return the ascent of `iterations`, see `ascent.ascend`, and the lists "alpha" that come from it."""
     k = min(k, instance.n - 1)
     base = lists(instance, "quadrant", max(2 * k, _ALPHA_BASE))

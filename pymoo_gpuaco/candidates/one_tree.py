@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pymoo_gpuaco.candidates.sparse import SparseGraph
-from pymoo_gpuaco.compiled import compiled, inner
+from pymoo_gpuaco.host.compiled import compiled, inner
 
 
 class OneTree(NamedTuple):

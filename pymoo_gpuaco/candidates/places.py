@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from pymoo_gpuaco.compiled import compiled
+from pymoo_gpuaco.host.compiled import compiled
 
 
 class Places(NamedTuple):

@@ -11,11 +11,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from pymoo_gpuaco.backends.cpu.graph import between
-from pymoo_gpuaco.backends.cpu.threads import spread, thread_count
 from pymoo_gpuaco.candidates.places import Places, find_places
 from pymoo_gpuaco.candidates.tree import LARGEST, SQUARES, SUM, box_nearness, build_tree, nearness
-from pymoo_gpuaco.compiled import compiled, inlined, inner
+from pymoo_gpuaco.host.compiled import compiled, inlined, inner
+from pymoo_gpuaco.host.distances import between
+from pymoo_gpuaco.host.threads import spread, thread_count
 from pymoo_gpuaco.problems.metrics import Metric
 
 PER_QUADRANT = 2

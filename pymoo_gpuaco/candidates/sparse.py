@@ -7,9 +7,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from pymoo_gpuaco.candidates.listed import ListedInstance
 from pymoo_gpuaco.candidates.start import greedy_tour
-from pymoo_gpuaco.compiled import compiled
-from pymoo_gpuaco.problems.instance import Instance
+from pymoo_gpuaco.host.compiled import compiled
 
 _CHUNK = 1 << 18  # edges whose lengths are computed together
 
@@ -23,7 +23,7 @@ class SparseGraph(NamedTuple):
     length: NDArray[np.float64]  # (m,)
 
 
-def sparse_graph(instance: Instance, ids: NDArray[np.int32]) -> SparseGraph:
+def sparse_graph(instance: ListedInstance, ids: NDArray[np.int32]) -> SparseGraph:
     """Return the edges of (n, k) candidate lists and of a greedy tour.
 
     With a tour in it the graph is connected, every city has two edges, and no penalties can raise its 1-tree above that
@@ -44,7 +44,7 @@ def sparse_graph(instance: Instance, ids: NDArray[np.int32]) -> SparseGraph:
     return SparseGraph(n, u, v, pair_lengths(instance, u, v))
 
 
-def pair_lengths(instance: Instance, i: NDArray[Any], j: NDArray[Any]) -> NDArray[np.float64]:
+def pair_lengths(instance: ListedInstance, i: NDArray[Any], j: NDArray[Any]) -> NDArray[np.float64]:
     """Return the (m,) distances of cities i (m,) to j (m,), in pieces of bounded memory."""
     length = np.empty(len(i))
     for start in range(0, len(i), _CHUNK):

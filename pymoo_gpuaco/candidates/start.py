@@ -10,11 +10,12 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from pymoo_gpuaco.backends.cpu.threads import spread, thread_count
-from pymoo_gpuaco.backends.keys import generator
+from pymoo_gpuaco.candidates.listed import ListedInstance
+from pymoo_gpuaco.candidates.nearest import nearest_by_coordinates
 from pymoo_gpuaco.candidates.quadrant import has_quadrants, quadrant_lists
-from pymoo_gpuaco.compiled import compiled, inlined
-from pymoo_gpuaco.problems.instance import Instance, nearest_by_coordinates
+from pymoo_gpuaco.host.compiled import compiled, inlined
+from pymoo_gpuaco.host.keys import generator
+from pymoo_gpuaco.host.threads import spread, thread_count
 from pymoo_gpuaco.problems.metrics import Metric
 
 _LOOKED_AT = 6  # candidates a city in the first round: more of them cost time and change nothing
@@ -24,7 +25,7 @@ _SPREAD = 0.3
 
 
 def greedy_tour(
-    instance: Instance, ids: NDArray[np.int32] | None = None, lengths: NDArray[np.float64] | None = None
+    instance: ListedInstance, ids: NDArray[np.int32] | None = None, lengths: NDArray[np.float64] | None = None
 ) -> NDArray[np.int32]:
     """Return an (n,) tour by greedy edge matching, in O(n log n) with coordinates.
 
@@ -51,7 +52,7 @@ def greedy_tour(
     return tour
 
 
-def varied_tours(instance: Instance, count: int, key: int) -> NDArray[np.int32]:
+def varied_tours(instance: ListedInstance, count: int, key: int) -> NDArray[np.int32]:
     """Return (count, n) greedy tours, each by distances that are up to 0.3 longer by chance.
 
     So they differ in long edges, which a search changes least. Different ``key`` in [0, 2**64), different tours.
@@ -69,7 +70,7 @@ def varied_tours(instance: Instance, count: int, key: int) -> NDArray[np.int32]:
 
 
 def _edges_between_ends(
-    instance: Instance, links: NDArray[np.int32], parent: NDArray[np.int32]
+    instance: ListedInstance, links: NDArray[np.int32], parent: NDArray[np.int32]
 ) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.float64]]:
     """Return source, target and length of edges from each end of a path to some of the nearest other ends.
 
@@ -88,7 +89,7 @@ def _edges_between_ends(
 
 
 def _edges_by_matrix(
-    instance: Instance, links: NDArray[np.int32], parent: NDArray[np.int32]
+    instance: ListedInstance, links: NDArray[np.int32], parent: NDArray[np.int32]
 ) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.float64]]:
     """The same by looking along rows of the matrix, which may be asymmetric; ends of the own path are left out."""
     path = np.empty_like(parent)

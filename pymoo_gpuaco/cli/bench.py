@@ -5,8 +5,8 @@ from __future__ import annotations
 import argparse
 
 from pymoo_gpuaco.backends import cuda_devices
-from pymoo_gpuaco.backends.cpu.threads import thread_count
 from pymoo_gpuaco.bench import measure
+from pymoo_gpuaco.host.threads import thread_count
 from pymoo_gpuaco.problems import load_tsp
 
 INSTANCES = ("pcb442", "att532", "gr666")

@@ -7,7 +7,7 @@ from typing import Any, TextIO
 
 from pymoo.core.callback import Callback
 
-from pymoo_gpuaco.display import speed
+from pymoo_gpuaco.algorithms.display import speed
 
 
 class Progress(Callback):

@@ -10,14 +10,15 @@ from typing import Any
 
 import numpy as np
 
-from pymoo_gpuaco.backends import DeviceFailed, compiling
+from pymoo_gpuaco.algorithms.termination import ColonyTermination
+from pymoo_gpuaco.backends import DeviceFailed
 from pymoo_gpuaco.cli.job import Job, Run, make_algorithm, prepare
 from pymoo_gpuaco.cli.keep import keep, keep_statistics
 from pymoo_gpuaco.cli.progress import Progress
 from pymoo_gpuaco.cli.signals import Terminated, undisturbed
+from pymoo_gpuaco.host import compiling
 from pymoo_gpuaco.problems import TSP
 from pymoo_gpuaco.problems.writing import write_whole
-from pymoo_gpuaco.termination import ColonyTermination
 
 DEFAULT_SECONDS = 30.0
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from pymoo_gpuaco.colony import checks
+from pymoo_gpuaco import checks
 
 
 def in_order(tours: ArrayLike, lengths: ArrayLike, n: int) -> NDArray[np.int32]:

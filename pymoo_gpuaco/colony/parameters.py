@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from pymoo_gpuaco.colony import checks
+from pymoo_gpuaco import checks
 
 SELECTIONS = (
     "auto",

@@ -16,13 +16,14 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from pymoo_gpuaco.backends.cpu.graph import Graph, distance
-from pymoo_gpuaco.backends.cpu.philox import STREAM_ASSEMBLY, new_stream, next_word
-from pymoo_gpuaco.backends.cpu.threads import spread, thread_count
-from pymoo_gpuaco.backends.keys import generator, key_of_part
-from pymoo_gpuaco.colony import checks
-from pymoo_gpuaco.compiled import compiled, inlined, inner
+from pymoo_gpuaco import checks
+from pymoo_gpuaco.candidates.graph import Graph
 from pymoo_gpuaco.exchange.merge import adjacent
+from pymoo_gpuaco.host.compiled import compiled, inlined, inner
+from pymoo_gpuaco.host.distances import distance
+from pymoo_gpuaco.host.keys import generator, key_of_part
+from pymoo_gpuaco.host.philox import STREAM_ASSEMBLY, new_stream, next_word
+from pymoo_gpuaco.host.threads import spread, thread_count
 
 # Hardly anything is left to take over after some ten generations.
 MOST_GENERATIONS = 12

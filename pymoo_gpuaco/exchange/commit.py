@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from pymoo_gpuaco.compiled import compiled, inlined, inner
+from pymoo_gpuaco.host.compiled import compiled, inlined, inner
 
 # Exchanges of gain 0 let a search drift over plateaus. Lattices offer thousands a round, which would cost more than
 # they bring: this many are taken, and one more for every so many cities.

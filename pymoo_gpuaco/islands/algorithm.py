@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from pymoo_gpuaco import checks
 from pymoo_gpuaco.algorithms.base import TourAlgorithm, Tours
-from pymoo_gpuaco.colony import checks
+from pymoo_gpuaco.algorithms.termination import ColonyTermination, progress
 from pymoo_gpuaco.islands.archipelago import Archipelago, Rules
 from pymoo_gpuaco.islands.cluster import Cluster
 from pymoo_gpuaco.islands.connection import Connection, pickled
@@ -17,7 +18,6 @@ from pymoo_gpuaco.islands.local_workers import layout
 from pymoo_gpuaco.islands.output import IslandsOutput
 from pymoo_gpuaco.islands.topology import TOPOLOGIES
 from pymoo_gpuaco.problems.instance import Instance
-from pymoo_gpuaco.termination import ColonyTermination, progress
 
 SECONDS, GENERATIONS = 1.0, 10  # a round
 

@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pymoo_gpuaco.backends.protocol import Kind
-from pymoo_gpuaco.backends.state import State
 from pymoo_gpuaco.colony import immigrants
+from pymoo_gpuaco.host.state import State
 from pymoo_gpuaco.islands.best import BestTour
 from pymoo_gpuaco.islands.clock import Clock
 from pymoo_gpuaco.islands.cluster import Cluster

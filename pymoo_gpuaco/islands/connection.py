@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from typing import Any
 
-from pymoo_gpuaco._install import how_to_install
+from pymoo_gpuaco.host.install import how_to_install
 
 
 def dask() -> Any:

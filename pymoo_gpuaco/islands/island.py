@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 from pymoo.core.population import Population
 
+from pymoo_gpuaco.algorithms.termination import ColonyTermination
 from pymoo_gpuaco.islands.messages import Order, Report, Start
 from pymoo_gpuaco.islands.packing import pack, unpack
-from pymoo_gpuaco.termination import ColonyTermination
 
 
 class RoundTermination(ColonyTermination):

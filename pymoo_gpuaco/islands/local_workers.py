@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from pymoo_gpuaco.backends import cuda_devices, why_no_cuda
-from pymoo_gpuaco.backends.cpu.threads import thread_count
+from pymoo_gpuaco.host.threads import thread_count
 
 # Islands of a machine without a GPU: one for so many cores, and two where there are two cores.
 CORES_AN_ISLAND = 4

@@ -6,7 +6,7 @@ from typing import Any
 
 from pymoo.util.display.column import Column
 
-from pymoo_gpuaco.display import ColonyOutput
+from pymoo_gpuaco.algorithms.display import ColonyOutput
 
 MOST_COLUMNS = 8
 

@@ -10,7 +10,7 @@ from typing import TypedDict
 import numpy as np
 from numpy.typing import NDArray
 
-from pymoo_gpuaco.colony import checks
+from pymoo_gpuaco import checks
 
 
 class PackedTour(TypedDict):

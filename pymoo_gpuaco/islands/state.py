@@ -7,8 +7,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from pymoo_gpuaco.backends.state import State, stored, stored_integers, stored_tours
-from pymoo_gpuaco.colony import checks
+from pymoo_gpuaco import checks
+from pymoo_gpuaco.host.state import State, stored, stored_integers, stored_tours
 from pymoo_gpuaco.islands.best import BestTour
 from pymoo_gpuaco.islands.member import Member, Tour
 

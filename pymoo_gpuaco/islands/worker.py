@@ -13,7 +13,7 @@ import time
 from collections import deque
 
 from pymoo_gpuaco._version import __version__
-from pymoo_gpuaco.backends.cpu.threads import thread_count
+from pymoo_gpuaco.host.threads import thread_count
 from pymoo_gpuaco.islands.island import Island
 from pymoo_gpuaco.islands.messages import Order, Report, Start
 

@@ -9,14 +9,14 @@ from numpy.typing import NDArray
 from pymoo.core.crossover import Crossover
 from pymoo.core.problem import Problem
 
-from pymoo_gpuaco.backends.cpu.graph import make_graph
-from pymoo_gpuaco.colony import checks
+from pymoo_gpuaco import checks
+from pymoo_gpuaco.candidates.graph import make_graph
+from pymoo_gpuaco.candidates.listed import ListedInstance
 from pymoo_gpuaco.exchange import assemble, merge_all
 from pymoo_gpuaco.operators.instances import KeepsInstance
-from pymoo_gpuaco.problems.instance import Instance
 
 
-def _symmetric(crossover: KeepsInstance, problem: Problem, k: int) -> Instance:
+def _symmetric(crossover: KeepsInstance, problem: Problem, k: int) -> ListedInstance:
     """Arrays of a problem with k neighbours a city, which must be symmetric."""
     instance = crossover._instance(problem, k)
     if not instance.symmetric:

@@ -7,7 +7,8 @@ from typing import Any, TypeVar
 
 from pymoo.core.problem import Problem
 
-from pymoo_gpuaco.problems.instance import Instance, as_instance
+from pymoo_gpuaco.candidates.listed import ListedInstance
+from pymoo_gpuaco.candidates.lists import listed_instance
 
 T = TypeVar("T")
 
@@ -15,12 +16,12 @@ T = TypeVar("T")
 class KeepsInstance:
     """Remembers the arrays of the last problem and an engine built on them; copies and pickles leave them out."""
 
-    _last: tuple[Problem, int, Instance] | None = None
+    _last: tuple[Problem, int, ListedInstance] | None = None
     _built: tuple[Hashable, Any] | None = None
 
-    def _instance(self, problem: Problem, k: int) -> Instance:
+    def _instance(self, problem: Problem, k: int) -> ListedInstance:
         if self._last is None or self._last[0] is not problem or self._last[1] != k:
-            self._last = (problem, k, as_instance(problem, k))
+            self._last = (problem, k, listed_instance(problem, k))
             self._built = None
         return self._last[2]
 

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from pymoo.core.mutation import Mutation
 from pymoo.core.problem import Problem
 
-from pymoo_gpuaco.colony import checks
+from pymoo_gpuaco import checks
 
 
 class DoubleBridgeMutation(Mutation):

@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 from pymoo.core.problem import Problem
 from pymoo.core.repair import Repair
 
+from pymoo_gpuaco import checks
 from pymoo_gpuaco.backends import check_backend, make_improver
-from pymoo_gpuaco.colony import checks
 from pymoo_gpuaco.colony.parameters import MOVES, LocalSearch
 from pymoo_gpuaco.operators.instances import KeepsInstance
 

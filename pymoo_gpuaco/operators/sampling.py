@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 from pymoo.core.problem import Problem
 from pymoo.core.sampling import Sampling
 
+from pymoo_gpuaco import checks
 from pymoo_gpuaco.backends import check_backend, make_colony
-from pymoo_gpuaco.colony import checks
 from pymoo_gpuaco.colony.parameters import ColonyParameters, LocalSearch
 from pymoo_gpuaco.operators.instances import KeepsInstance
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pymoo_gpuaco.colony import checks
+from pymoo_gpuaco import checks
 from pymoo_gpuaco.problems.tables import read_coordinates
 from pymoo_gpuaco.problems.tsp import TSP
 from pymoo_gpuaco.problems.tsplib import SUFFIXES, TspFile, parse_tour, parse_tsp, stem

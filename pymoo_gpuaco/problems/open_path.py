@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from pymoo_gpuaco.colony import checks
+from pymoo_gpuaco import checks
 from pymoo_gpuaco.problems.tsp import TSP
 
 __all__ = ["OpenPath"]

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from pymoo.core.problem import Problem
 from scipy.spatial import cKDTree
 
-from pymoo_gpuaco.colony import checks
+from pymoo_gpuaco import checks
 from pymoo_gpuaco.problems.metrics import Metric, distances, prepare_coordinates, resolve_metric
 
 __all__ = ["TSP", "edge_lengths", "prepare_matrix", "tour_lengths"]

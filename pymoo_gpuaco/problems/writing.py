@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import ArrayLike
 
-from pymoo_gpuaco.colony import checks
+from pymoo_gpuaco import checks
 
 __all__ = ["tour_text", "write_tour", "write_whole"]
 

@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 from pymoo.core.callback import Callback
 
-from pymoo_gpuaco.colony import checks
+from pymoo_gpuaco import checks
 from pymoo_gpuaco.visualization.plots import draw_trails, plot_tour, trail_lines
 
 

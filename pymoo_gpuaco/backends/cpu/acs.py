@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from pymoo_gpuaco.backends.cpu.construct import UNFINISHED, best_remaining, power
-from pymoo_gpuaco.backends.cpu.philox import STREAM_CONSTRUCTION, new_stream, next_below, next_uniform
 from pymoo_gpuaco.backends.cpu.selection import roulette_among_candidates
 from pymoo_gpuaco.backends.cpu.tabu import Tabu, clear, visit
 from pymoo_gpuaco.backends.cpu.trails import CANDIDATE, SELECTIVE, blend_edge, read_trail
-from pymoo_gpuaco.compiled import allocating, inner
+from pymoo_gpuaco.host.compiled import allocating, inner
+from pymoo_gpuaco.host.philox import STREAM_CONSTRUCTION, new_stream, next_below, next_uniform
 
 
 @inner

@@ -6,8 +6,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pymoo_gpuaco.backends.cpu.graph import distance, tour_length
-from pymoo_gpuaco.backends.cpu.philox import STREAM_CONSTRUCTION, new_stream, next_below
 from pymoo_gpuaco.backends.cpu.selection import (
     ACCEPTANCE_TOURNAMENT,
     COMPRESSED,
@@ -25,7 +23,9 @@ from pymoo_gpuaco.backends.cpu.selection import (
 )
 from pymoo_gpuaco.backends.cpu.tabu import clear, visit
 from pymoo_gpuaco.backends.cpu.trails import DENSE
-from pymoo_gpuaco.compiled import allocating, compiled, inlined, inner
+from pymoo_gpuaco.host.compiled import allocating, compiled, inlined, inner
+from pymoo_gpuaco.host.distances import distance, tour_length
+from pymoo_gpuaco.host.philox import STREAM_CONSTRUCTION, new_stream, next_below
 
 UNFINISHED = -1  # first city of a tour that an interrupt or the clock left in pieces
 

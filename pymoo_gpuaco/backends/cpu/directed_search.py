@@ -8,7 +8,6 @@ instances, by Stuetzle and Hoos (2000): neighbour lists by row, don't-look bits,
 from __future__ import annotations
 
 from pymoo_gpuaco.backends.cpu.gain import shortens
-from pymoo_gpuaco.backends.cpu.graph import distance, tour_length
 from pymoo_gpuaco.backends.cpu.local_search import (
     NO_END,
     NOT_LOGGING,
@@ -22,8 +21,9 @@ from pymoo_gpuaco.backends.cpu.local_search import (
     turn,
     undo,
 )
-from pymoo_gpuaco.backends.cpu.philox import STREAM_KICKS, new_stream, next_below
-from pymoo_gpuaco.compiled import allocating, compiled, inner
+from pymoo_gpuaco.host.compiled import allocating, compiled, inner
+from pymoo_gpuaco.host.distances import distance, tour_length
+from pymoo_gpuaco.host.philox import STREAM_KICKS, new_stream, next_below
 
 
 @inner

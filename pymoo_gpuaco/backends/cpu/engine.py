@@ -7,20 +7,23 @@ from collections.abc import Callable, Hashable
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from pymoo_gpuaco import checks
 from pymoo_gpuaco.backends.cpu import acs, construct, hill_climbing, local_search, selection
 from pymoo_gpuaco.backends.cpu import trails as trail_memory
-from pymoo_gpuaco.backends.cpu.graph import make_graph, tour_length
 from pymoo_gpuaco.backends.cpu.improver import MANY_CITIES, CpuImprover
-from pymoo_gpuaco.backends.cpu.stop import Stop
 from pymoo_gpuaco.backends.cpu.tabu import Tabu, make_tabu
-from pymoo_gpuaco.backends.cpu.threads import apart, spread, thread_count
-from pymoo_gpuaco.backends.forks import undivided
 from pymoo_gpuaco.backends.protocol import Kind
-from pymoo_gpuaco.backends.state import State, stored_integers, stored_numbers, stored_tours
-from pymoo_gpuaco.colony import checks, immigrants
+from pymoo_gpuaco.candidates.graph import make_graph
+from pymoo_gpuaco.candidates.listed import ListedInstance
+from pymoo_gpuaco.candidates.lists import listed_instance
+from pymoo_gpuaco.colony import immigrants
 from pymoo_gpuaco.colony.parameters import WINDOWS, ClimberParameters, ColonyParameters, LocalSearch
 from pymoo_gpuaco.colony.trails import HIGHEST_TRAIL, TrailUpdate
-from pymoo_gpuaco.problems.instance import Instance, as_instance
+from pymoo_gpuaco.host.distances import tour_length
+from pymoo_gpuaco.host.forks import undivided
+from pymoo_gpuaco.host.state import State, stored_integers, stored_numbers, stored_tours
+from pymoo_gpuaco.host.stop import Stop
+from pymoo_gpuaco.host.threads import apart, spread, thread_count
 from pymoo_gpuaco.problems.tsp import TSP
 
 # Default colony: with local search a few tours a core already fill the machine; without, as many ants as cities
@@ -68,7 +71,7 @@ class CpuColony:
 
     kind: Kind = "cpu"
 
-    def __init__(self, instance: Instance, parameters: ColonyParameters) -> None:
+    def __init__(self, instance: ListedInstance, parameters: ColonyParameters) -> None:
         n = instance.n
         self.instance = instance
         self.parameters = parameters
@@ -425,7 +428,7 @@ class CpuClimbers:
 
     kind: Kind = "cpu"
 
-    def __init__(self, instance: Instance, parameters: ClimberParameters) -> None:
+    def __init__(self, instance: ListedInstance, parameters: ClimberParameters) -> None:
         parameters.check_for(instance.symmetric)
         self.instance = instance
         self.n_climbers = parameters.n_climbers or CLIMBERS
@@ -545,7 +548,7 @@ def _compile_for(all_cities: bool, acs: bool, symmetric: bool, search: LocalSear
     places = np.random.default_rng(0).random((n, n)) + 1.0
     matrix = np.triu(places, 1) + np.triu(places, 1).T if symmetric else places
     np.fill_diagonal(matrix, 0.0)
-    tsp = as_instance(TSP(matrix=matrix), n - 1)
+    tsp = listed_instance(TSP(matrix=matrix), n - 1)
     parameters = ColonyParameters(
         n_ants=1,
         candidate_list_size=None if all_cities else n - 1,
@@ -564,7 +567,7 @@ def _compile_climbers() -> None:
     """Run every compiled function that hill climbers call, on eight cities."""
     places = np.random.default_rng(0).random((8, 2))
     climbers = CpuClimbers(
-        as_instance(TSP(places, metric="EXACT"), 1), ClimberParameters(n_climbers=1, moves="batch")
+        listed_instance(TSP(places, metric="EXACT"), 1), ClimberParameters(n_climbers=1, moves="batch")
     )
     climbers.start_from(np.arange(8)[None])
     climbers.climb(0, pairs=100)

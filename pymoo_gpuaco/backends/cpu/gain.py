@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pymoo_gpuaco.compiled import inlined
+from pymoo_gpuaco.host.compiled import inlined
 
 # A move adds up to three lengths and removes up to three. Rounding makes at most 6 * 2**-53 of their sum; this is a
 # thousand times that, and no shorter tour worth the name is lost. So every move shortens the tour, the search comes to

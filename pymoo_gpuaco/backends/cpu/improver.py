@@ -5,18 +5,19 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from pymoo_gpuaco import checks
 from pymoo_gpuaco.backends.cpu import construct, directed_search, local_search
-from pymoo_gpuaco.backends.cpu.graph import Graph, make_graph, tour_length, with_fewer_neighbours
-from pymoo_gpuaco.backends.cpu.stop import Stop
-from pymoo_gpuaco.backends.cpu.threads import thread_count
 from pymoo_gpuaco.backends.cpu.windows.improve import TourImprover
 from pymoo_gpuaco.backends.cpu.windows.search import WindowSearch
 from pymoo_gpuaco.backends.cpu.windows.units import make_units
 from pymoo_gpuaco.backends.protocol import Kind
-from pymoo_gpuaco.colony import checks
-from pymoo_gpuaco.colony.focused import FocusedParameters
+from pymoo_gpuaco.candidates.graph import Graph, make_graph, with_fewer_neighbours
+from pymoo_gpuaco.candidates.listed import ListedInstance
 from pymoo_gpuaco.colony.parameters import NEIGHBOURS_WITH_DIRECTION, LocalSearch
-from pymoo_gpuaco.problems.instance import Instance
+from pymoo_gpuaco.host.distances import tour_length
+from pymoo_gpuaco.host.stop import Stop
+from pymoo_gpuaco.host.threads import thread_count
+from pymoo_gpuaco.search.parameters import FocusedParameters
 
 MANY_CITIES = 3000
 
@@ -43,7 +44,7 @@ class CpuImprover:
 
     def __init__(
         self,
-        instance: Instance,
+        instance: ListedInstance,
         search: LocalSearch | None,
         graph: Graph | None = None,
         stop: Stop | None = None,

@@ -13,9 +13,9 @@ from typing import NamedTuple
 import numpy as np
 
 from pymoo_gpuaco.backends.cpu.gain import shortens
-from pymoo_gpuaco.backends.cpu.graph import distance, tour_length
-from pymoo_gpuaco.backends.cpu.philox import STREAM_KICKS, new_stream, next_below
-from pymoo_gpuaco.compiled import allocating, compiled, inlined, inner
+from pymoo_gpuaco.host.compiled import allocating, compiled, inlined, inner
+from pymoo_gpuaco.host.distances import distance, tour_length
+from pymoo_gpuaco.host.philox import STREAM_KICKS, new_stream, next_below
 
 MAX_SEGMENT = 3  # cities that one Or-opt move carries at most (Or, 1976)
 NOT_LOGGING = -1

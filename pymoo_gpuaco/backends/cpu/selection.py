@@ -11,8 +11,8 @@ import math
 
 import numpy as np
 
-from pymoo_gpuaco.backends.cpu.philox import next_below, next_uniform
-from pymoo_gpuaco.compiled import allocating, inlined, inner
+from pymoo_gpuaco.host.compiled import allocating, inlined, inner
+from pymoo_gpuaco.host.philox import next_below, next_uniform
 
 ROULETTE, RACE, TRIAL, HYBRID, ACCEPTANCE_TOURNAMENT, COMPRESSED = 0, 1, 2, 3, 4, 5
 

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from pymoo_gpuaco.compiled import compiled, inlined, inner
+from pymoo_gpuaco.host.compiled import compiled, inlined, inner
 
 DENSE, CANDIDATE, SELECTIVE = 0, 1, 2
 

@@ -8,11 +8,12 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from pymoo_gpuaco import checks
 from pymoo_gpuaco.backends.cuda.device import LONG, Device, DeviceLimits, Part
 from pymoo_gpuaco.backends.cuda.instance.cities import Cities
 from pymoo_gpuaco.backends.cuda.instance.lists import ListPlan, Neighbours
-from pymoo_gpuaco.backends.cuda.search.at_hand import ToursAtHand
-from pymoo_gpuaco.backends.cuda.search.by_windows import make_search
+from pymoo_gpuaco.backends.cuda.local_search.at_hand import ToursAtHand
+from pymoo_gpuaco.backends.cuda.local_search.by_windows import make_search
 from pymoo_gpuaco.backends.cuda.slices import slices
 from pymoo_gpuaco.backends.cuda.tours.measure import Measure, Told
 from pymoo_gpuaco.backends.cuda.tours.tours import Tours
@@ -23,13 +24,13 @@ from pymoo_gpuaco.backends.cuda.walks.all_cities import AllCitiesWalk
 from pymoo_gpuaco.backends.cuda.walks.row_walk import RowWalk
 from pymoo_gpuaco.backends.cuda.walks.rules import RULES, RuleWalk
 from pymoo_gpuaco.backends.cuda.walks.walk import Setting, Walk
-from pymoo_gpuaco.backends.keys import key_of_part
 from pymoo_gpuaco.backends.protocol import Kind
-from pymoo_gpuaco.backends.state import State, stored_integers, stored_numbers, stored_tours
-from pymoo_gpuaco.colony import checks, immigrants
+from pymoo_gpuaco.candidates.listed import ListedInstance
+from pymoo_gpuaco.colony import immigrants
 from pymoo_gpuaco.colony.parameters import ColonyParameters
 from pymoo_gpuaco.colony.trails import TrailUpdate
-from pymoo_gpuaco.problems.instance import Instance
+from pymoo_gpuaco.host.keys import key_of_part
+from pymoo_gpuaco.host.state import State, stored_integers, stored_numbers, stored_tours
 
 ACS = "pseudo_random_proportional"
 MOST_ANTS_BY_DEFAULT = 4096
@@ -66,7 +67,7 @@ class CudaColony:
 
     kind: Kind = "cuda"
 
-    def __init__(self, instance: Instance, parameters: ColonyParameters, device: int = 0) -> None:
+    def __init__(self, instance: ListedInstance, parameters: ColonyParameters, device: int = 0) -> None:
         missing = lacks(instance, parameters)
         if missing is not None:
             raise ValueError(f"{missing}; backend='cpu' does")
@@ -351,7 +352,7 @@ def _advice(parameters: ColonyParameters, n: int) -> str:
     return "fewer ants (n_ants) need less"
 
 
-def lacks(instance: Instance, parameters: ColonyParameters) -> str | None:
+def lacks(instance: ListedInstance, parameters: ColonyParameters) -> str | None:
     """What the parameters ask for and only the CPU engine has, or None."""
     acs = parameters.selection == ACS
     if acs and parameters.candidate_list_size is None:

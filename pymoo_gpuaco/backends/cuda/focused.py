@@ -9,14 +9,13 @@ import time
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from pymoo_gpuaco.backends.cpu.graph import make_graph, tour_length
+from pymoo_gpuaco import checks
 from pymoo_gpuaco.backends.cuda.device import Device, Part
 from pymoo_gpuaco.backends.cuda.instance.cities import Cities
 from pymoo_gpuaco.backends.cuda.instance.lists import Neighbours
 from pymoo_gpuaco.backends.cuda.tours.measure import Measure
 from pymoo_gpuaco.backends.cuda.tours.tours import Tours
 from pymoo_gpuaco.backends.cuda.trails.trails import Trails
-from pymoo_gpuaco.backends.cuda.windows.penalties import ListsOfARun, penalised_lists
 from pymoo_gpuaco.backends.cuda.windows.plan import (
     hot_trials,
     margin,
@@ -26,18 +25,22 @@ from pymoo_gpuaco.backends.cuda.windows.plan import (
     unit_scale,
 )
 from pymoo_gpuaco.backends.cuda.windows.windows import ROUNDS_AT_ONCE, Ant, Trials, Windows, resident
-from pymoo_gpuaco.backends.focused_state import pack, unpack
-from pymoo_gpuaco.backends.keys import key_of_part
 from pymoo_gpuaco.backends.protocol import Kind
-from pymoo_gpuaco.backends.state import State, stored_integers, stored_numbers
+from pymoo_gpuaco.candidates.graph import make_graph
+from pymoo_gpuaco.candidates.listed import ListedInstance
+from pymoo_gpuaco.candidates.lists import listed_instance
 from pymoo_gpuaco.candidates.start import greedy_tour, varied_tours
-from pymoo_gpuaco.colony import checks, immigrants
-from pymoo_gpuaco.colony.cooling import Cooling
+from pymoo_gpuaco.colony import immigrants
 from pymoo_gpuaco.colony.parameters import FEWEST_CITIES_TO_FOCUS, ColonyParameters
 from pymoo_gpuaco.colony.trails import TrailUpdate
 from pymoo_gpuaco.exchange import assemble, merge
+from pymoo_gpuaco.host.distances import tour_length
+from pymoo_gpuaco.host.keys import key_of_part
+from pymoo_gpuaco.host.state import State, stored_integers, stored_numbers
 from pymoo_gpuaco.problems import TSP
-from pymoo_gpuaco.problems.instance import Instance, as_instance
+from pymoo_gpuaco.search.penalties import ListsOfARun, penalised_lists
+from pymoo_gpuaco.search.schedule import Cooling
+from pymoo_gpuaco.search.state import pack, unpack
 
 ROUNDS = 32  # a generation, at most
 # Rounds of the first cycle of annealing. At the end of each tours take over from each other, soon and often; one that
@@ -79,7 +82,7 @@ class CudaFocused:
 
     kind: Kind = "cuda"
 
-    def __init__(self, instance: Instance, parameters: ColonyParameters, device: int = 0) -> None:
+    def __init__(self, instance: ListedInstance, parameters: ColonyParameters, device: int = 0) -> None:
         missing = lacks_focused(instance)
         if missing is not None:
             raise ValueError(missing)
@@ -401,7 +404,7 @@ class CudaFocused:
 _ADVICE = "fewer ants (n_ants) need less"
 
 
-def lacks_focused(instance: Instance) -> str | None:
+def lacks_focused(instance: ListedInstance) -> str | None:
     """Why ants cannot be focused on an instance, or None."""
     if not instance.symmetric:
         return "focused ants reverse paths and need a symmetric instance; construction='full' does not"
@@ -416,7 +419,7 @@ def lacks_focused(instance: Instance) -> str | None:
 @functools.cache
 def _warm_up(penalised: bool) -> None:
     """Compile what the host does of a run and set-up has not called, on a few cities."""
-    instance = as_instance(TSP(np.random.default_rng(0).random((40, 2)), metric="EXACT"), 8)
+    instance = listed_instance(TSP(np.random.default_rng(0).random((40, 2)), metric="EXACT"), 8)
     if penalised:
         penalised_lists(instance, 1)
     tours = np.array([np.arange(40), np.random.default_rng(0).permutation(40)], np.int32)

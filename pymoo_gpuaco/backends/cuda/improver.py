@@ -5,16 +5,16 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from pymoo_gpuaco import checks
 from pymoo_gpuaco.backends.cuda.device import Device
 from pymoo_gpuaco.backends.cuda.instance.cities import Cities
 from pymoo_gpuaco.backends.cuda.instance.lists import Neighbours
-from pymoo_gpuaco.backends.cuda.search.at_hand import ToursAtHand
-from pymoo_gpuaco.backends.cuda.search.by_windows import make_search
+from pymoo_gpuaco.backends.cuda.local_search.at_hand import ToursAtHand
+from pymoo_gpuaco.backends.cuda.local_search.by_windows import make_search
 from pymoo_gpuaco.backends.cuda.tours.measure import Measure
 from pymoo_gpuaco.backends.protocol import Kind
-from pymoo_gpuaco.colony import checks
+from pymoo_gpuaco.candidates.listed import ListedInstance
 from pymoo_gpuaco.colony.parameters import LocalSearch
-from pymoo_gpuaco.problems.instance import Instance
 
 _ADVICE = "fewer tours need less"
 
@@ -39,7 +39,7 @@ class CudaImprover:
     kind: Kind = "cuda"
 
     def __init__(
-        self, instance: Instance, search: LocalSearch, device: int = 0, candidates: str = "auto"
+        self, instance: ListedInstance, search: LocalSearch, device: int = 0, candidates: str = "auto"
     ) -> None:
         search.check_for(instance.symmetric)
         self.instance = instance

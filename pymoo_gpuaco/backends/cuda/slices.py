@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from pymoo_gpuaco.backends.cuda.search.search import usual_kicks
+from pymoo_gpuaco.backends.cuda.local_search.search import usual_kicks
 from pymoo_gpuaco.colony.parameters import ColonyParameters
 
 # What all ants of a launch take at most, in steps of walks over candidate lists: an H200 makes 9e9 of them a second

@@ -13,25 +13,28 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from pymoo_gpuaco import checks
 from pymoo_gpuaco.backends.cpu import trails as trail_memory
-from pymoo_gpuaco.backends.cpu.graph import make_graph, tour_length
-from pymoo_gpuaco.backends.cpu.stop import Stop
-from pymoo_gpuaco.backends.cpu.threads import spread, thread_count
 from pymoo_gpuaco.backends.cpu.windows.improve import TourImprover
 from pymoo_gpuaco.backends.cpu.windows.search import WindowSearch
 from pymoo_gpuaco.backends.cpu.windows.units import make_units
-from pymoo_gpuaco.backends.focused_state import pack, unpack
 from pymoo_gpuaco.backends.protocol import Kind
-from pymoo_gpuaco.backends.state import State, stored_integers
 from pymoo_gpuaco.candidates import greedy_tour, varied_tours
-from pymoo_gpuaco.colony import checks, immigrants
-from pymoo_gpuaco.colony.cooling import Cooling
-from pymoo_gpuaco.colony.focused import SHORT_STRETCH, FocusedParameters
+from pymoo_gpuaco.candidates.graph import make_graph
+from pymoo_gpuaco.candidates.listed import ListedInstance
+from pymoo_gpuaco.candidates.lists import listed_instance
+from pymoo_gpuaco.colony import immigrants
 from pymoo_gpuaco.colony.parameters import ColonyParameters
 from pymoo_gpuaco.colony.trails import TrailUpdate, per_length
 from pymoo_gpuaco.exchange import assemble, merge
-from pymoo_gpuaco.problems.instance import Instance, as_instance
+from pymoo_gpuaco.host.distances import tour_length
+from pymoo_gpuaco.host.state import State, stored_integers
+from pymoo_gpuaco.host.stop import Stop
+from pymoo_gpuaco.host.threads import spread, thread_count
 from pymoo_gpuaco.problems.tsp import TSP
+from pymoo_gpuaco.search.parameters import SHORT_STRETCH, FocusedParameters
+from pymoo_gpuaco.search.schedule import Cooling
+from pymoo_gpuaco.search.state import pack, unpack
 
 WINDOWS = 8  # of one tour in a generation
 # Shortest tours that the best one takes from in a generation that is not the last of its cycle: one thread merges
@@ -63,7 +66,7 @@ class CpuFocused:
     kind: Kind = "cpu"
 
     def __init__(
-        self, instance: Instance, parameters: ColonyParameters, focused: FocusedParameters | None = None
+        self, instance: ListedInstance, parameters: ColonyParameters, focused: FocusedParameters | None = None
     ) -> None:
         if not instance.symmetric:
             raise ValueError(
@@ -343,7 +346,7 @@ def _warm_up(whole: bool, ascends: bool) -> None:
     focused = FocusedParameters(
         whole_up_to=80 if whole else 8, ascent=1 if ascends else 0, trials=64, window=64
     )
-    engine = CpuFocused(as_instance(TSP(places, metric="EXACT"), 8), ColonyParameters(), focused)
+    engine = CpuFocused(listed_instance(TSP(places, metric="EXACT"), 8), ColonyParameters(), focused)
     engine.reset_trails(1.0)
     for key in range(3):
         engine.construct(key)

@@ -7,13 +7,13 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from pymoo_gpuaco.backends.cpu.philox import STREAM_KICKS, new_stream
 from pymoo_gpuaco.backends.cpu.windows.search import WindowSearch
 from pymoo_gpuaco.backends.cpu.windows.trials import repair_queued, try_out, unload
 from pymoo_gpuaco.backends.cpu.windows.window import load, make_window
-from pymoo_gpuaco.backends.keys import key_of_part
-from pymoo_gpuaco.colony.focused import SHORT_STRETCH
 from pymoo_gpuaco.colony.parameters import FEWEST_CITIES_TO_KICK
+from pymoo_gpuaco.host.keys import key_of_part
+from pymoo_gpuaco.host.philox import STREAM_KICKS, new_stream
+from pymoo_gpuaco.search.parameters import SHORT_STRETCH
 
 TOGETHER = (
     8  # windows or stretches between two questions whether it is late: the same for any number of threads

@@ -19,7 +19,7 @@ from pymoo_gpuaco.backends.cpu.windows.window import (
     cost,
     index,
 )
-from pymoo_gpuaco.compiled import inlined, inner
+from pymoo_gpuaco.host.compiled import inlined, inner
 
 # Reversals that one call of improve may log; with fewer left the log counts as full.
 MOST_FLIPS = 4 * DEPTH

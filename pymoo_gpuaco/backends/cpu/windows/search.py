@@ -7,9 +7,6 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from pymoo_gpuaco.backends.cpu.philox import STREAM_KICKS, new_stream
-from pymoo_gpuaco.backends.cpu.stop import Stop
-from pymoo_gpuaco.backends.cpu.threads import thread_count
 from pymoo_gpuaco.backends.cpu.windows.cut import Cutter
 from pymoo_gpuaco.backends.cpu.windows.trials import (
     repair_all,
@@ -19,12 +16,15 @@ from pymoo_gpuaco.backends.cpu.windows.trials import (
     unload_stretch,
 )
 from pymoo_gpuaco.backends.cpu.windows.window import Units, Window, load, make_window
-from pymoo_gpuaco.colony.focused import FocusedParameters
+from pymoo_gpuaco.candidates.listed import ListedInstance
 from pymoo_gpuaco.colony.parameters import FEWEST_CITIES_TO_KICK
-from pymoo_gpuaco.compiled import compiled
 from pymoo_gpuaco.exchange import Exchanges, lay_out, select
 from pymoo_gpuaco.exchange.merge import difference
-from pymoo_gpuaco.problems.instance import Instance
+from pymoo_gpuaco.host.compiled import compiled
+from pymoo_gpuaco.host.philox import STREAM_KICKS, new_stream
+from pymoo_gpuaco.host.stop import Stop
+from pymoo_gpuaco.host.threads import thread_count
+from pymoo_gpuaco.search.parameters import FocusedParameters
 
 
 class WindowSearch:
@@ -34,7 +34,11 @@ class WindowSearch:
     """
 
     def __init__(
-        self, instance: Instance, units: Units, parameters: FocusedParameters, threads: int | None = None
+        self,
+        instance: ListedInstance,
+        units: Units,
+        parameters: FocusedParameters,
+        threads: int | None = None,
     ) -> None:
         n = instance.n
         self.instance, self.units, self.parameters = instance, units, parameters

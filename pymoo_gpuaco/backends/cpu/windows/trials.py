@@ -12,10 +12,10 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from pymoo_gpuaco.backends.cpu.philox import next_below, next_uniform
 from pymoo_gpuaco.backends.cpu.windows.moves import flip, push, repair, undo
 from pymoo_gpuaco.backends.cpu.windows.window import LOGGED, NOBODY, Units, Window, cost
-from pymoo_gpuaco.compiled import compiled, inlined
+from pymoo_gpuaco.host.compiled import compiled, inlined
+from pymoo_gpuaco.host.philox import next_below, next_uniform
 
 # Kicks stay near one another for a while, so that most of what they look at is in the first-level cache.
 STAY = 10  # trials

@@ -7,14 +7,14 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from pymoo_gpuaco.backends.cpu.graph import Graph
 from pymoo_gpuaco.backends.cpu.windows.window import Units
 from pymoo_gpuaco.candidates import Candidates, lists
 from pymoo_gpuaco.candidates.alpha import alpha_lists
 from pymoo_gpuaco.candidates.ascent import ascend
-from pymoo_gpuaco.candidates.lists import Kind
-from pymoo_gpuaco.colony.focused import FocusedParameters
-from pymoo_gpuaco.problems.instance import Instance, check_alpha
+from pymoo_gpuaco.candidates.graph import Graph
+from pymoo_gpuaco.candidates.listed import ListedInstance
+from pymoo_gpuaco.candidates.lists import Kind, check_alpha
+from pymoo_gpuaco.search.parameters import FocusedParameters
 
 # Units of a mean candidate edge where distances are no whole numbers: rounding then changes a tour by less than 1e-6.
 _UNITS_AN_EDGE = 20
@@ -23,7 +23,7 @@ _FEWEST_TREES = 5  # where candidates by alpha-nearness are asked for
 _WITHOUT_PENALTIES = 8  # candidates where distance alone must tell good edges from bad ones
 
 
-def whole_units(instance: Instance) -> float:
+def whole_units(instance: ListedInstance) -> float:
     """Return the factor from distances to whole units: 1 where they are whole numbers, else a power of two."""
     mean = float(instance.neighbour_distances.mean())
     if instance.integral or mean <= 0.0:
@@ -32,7 +32,7 @@ def whole_units(instance: Instance) -> float:
 
 
 def make_units(
-    instance: Instance, graph: Graph, parameters: FocusedParameters, kind: str = "auto"
+    instance: ListedInstance, graph: Graph, parameters: FocusedParameters, kind: str = "auto"
 ) -> tuple[Units, NDArray[np.float64], Candidates]:
     """Return costs and candidates of an instance, their distances (n, k), and the lists that they were chosen from.
 

@@ -14,8 +14,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pymoo_gpuaco.backends.cpu.graph import EUC, between, distance
-from pymoo_gpuaco.compiled import compiled, inlined, inner
+from pymoo_gpuaco.host.compiled import compiled, inlined, inner
+from pymoo_gpuaco.host.distances import EUC, between, distance
 
 LOG = 1 << 14  # reversals that can be taken back
 DEPTH = 6  # basis moves after one another; each puts in two edges that stay

@@ -7,14 +7,14 @@ import time
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from pymoo_gpuaco import checks
 from pymoo_gpuaco.backends.cuda.climbers import layout as climber_layout
 from pymoo_gpuaco.backends.cuda.device import Device, Source, words
 from pymoo_gpuaco.backends.cuda.instance.cities import CITIES, Cities
 from pymoo_gpuaco.backends.protocol import Kind
-from pymoo_gpuaco.backends.state import State, stored, stored_integers, stored_numbers, stored_tours
-from pymoo_gpuaco.colony import checks
+from pymoo_gpuaco.candidates.listed import ListedInstance
 from pymoo_gpuaco.colony.parameters import ClimberParameters
-from pymoo_gpuaco.problems.instance import Instance
+from pymoo_gpuaco.host.state import State, stored, stored_integers, stored_numbers, stored_tours
 
 START_AGAIN = -1
 _LAST_RESTART = 2**62
@@ -41,7 +41,7 @@ class CudaClimbers:
 
     kind: Kind = "cuda"
 
-    def __init__(self, instance: Instance, parameters: ClimberParameters, device: int = 0) -> None:
+    def __init__(self, instance: ListedInstance, parameters: ClimberParameters, device: int = 0) -> None:
         parameters.check_for(instance.symmetric)
         self.instance = instance
         self.device = Device(device)

@@ -9,8 +9,8 @@ import numpy as np
 
 from pymoo_gpuaco.backends.cuda.device.limits import DeviceLimits
 from pymoo_gpuaco.backends.cuda.instance.cities import uses_table
+from pymoo_gpuaco.candidates.listed import ListedInstance
 from pymoo_gpuaco.colony.parameters import ClimberParameters
-from pymoo_gpuaco.problems.instance import Instance
 from pymoo_gpuaco.problems.metrics import Metric
 
 ROWS, TILED_ROWS, SPANS = 0, 1, 2  # SCAN in climber_scan.cuh
@@ -97,7 +97,7 @@ class ClimberLayout:
         return max(1, pairs // max(m, FEWEST_SHARES) // COST_UNIT)
 
 
-def plan(instance: Instance, parameters: ClimberParameters, limits: DeviceLimits) -> ClimberLayout:
+def plan(instance: ListedInstance, parameters: ClimberParameters, limits: DeviceLimits) -> ClimberLayout:
     """Decide everything that the kernel is compiled and launched with."""
     n = instance.n
     scan = _SCAN[parameters.kernel] if n >= FEWEST_CITIES_FOR_SPANS else ROWS
@@ -214,7 +214,7 @@ def staged_layout(base: ClimberLayout, limits: DeviceLimits) -> ClimberLayout:
     return best[1]
 
 
-def arithmetic(instance: Instance) -> tuple[bool, float]:
+def arithmetic(instance: ListedInstance) -> tuple[bool, float]:
     """Whether the search adds whole numbers, and how far its value of a move may be from the exact one.
 
     Floats have 24 bits. An unrounded distance is off by at most 2**-20 of the largest (rounded coordinates, their

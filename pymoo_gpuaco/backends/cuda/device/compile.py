@@ -21,9 +21,9 @@ from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from pymoo_gpuaco.backends import compiling
 from pymoo_gpuaco.backends.cuda.device import sources
 from pymoo_gpuaco.backends.errors import BackendUnavailable
+from pymoo_gpuaco.host import compiling
 
 _log = logging.getLogger("pymoo_gpuaco")
 _OPTIONS = ("-O3", "-std=c++17", "-cubin", "--ftz=true", "-lineinfo")

@@ -10,9 +10,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from pymoo_gpuaco._install import how_to_install
 from pymoo_gpuaco.backends.errors import BackendUnavailable
-from pymoo_gpuaco.backends.forks import undivided
+from pymoo_gpuaco.host.forks import undivided
+from pymoo_gpuaco.host.install import how_to_install
 
 _contexts: dict[int, Any] = {}
 _lost: dict[int, str] = {}  # devices whose context no longer works, and what the driver said

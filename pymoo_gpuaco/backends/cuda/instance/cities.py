@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pymoo_gpuaco.backends.cuda.device import Device, Source
-from pymoo_gpuaco.problems.instance import Instance
+from pymoo_gpuaco.candidates.listed import ListedInstance
 from pymoo_gpuaco.problems.metrics import Metric, distances
 
 CITIES = "PPPPi"  # argument types of CITIES_PARAMETERS, metric.cuh
@@ -19,7 +19,7 @@ GEO_TABLE_LIMIT = 4000
 class Cities:
     """Coordinates (n, 2 or 4) or a matrix (n, n) in double, and their float copies that searches read."""
 
-    def __init__(self, device: Device, instance: Instance) -> None:
+    def __init__(self, device: Device, instance: ListedInstance) -> None:
         self._device = device
         self.instance = instance
         self.n = instance.n
@@ -88,7 +88,7 @@ class Cities:
         return np.pad(coords, ((0, 0), (0, 1))) if self._three else coords[:, :2]
 
 
-def uses_table(instance: Instance) -> bool:
+def uses_table(instance: ListedInstance) -> bool:
     """Whether searches look distances up: a matrix, or GEO where the table is small."""
     return instance.metric == Metric.EXPLICIT or (
         instance.metric == Metric.GEO and instance.n <= GEO_TABLE_LIMIT

@@ -8,7 +8,7 @@ import numpy as np
 
 from pymoo_gpuaco.backends.cuda.device import Device, Source
 from pymoo_gpuaco.backends.cuda.instance.near import near_cities
-from pymoo_gpuaco.problems.instance import Instance
+from pymoo_gpuaco.candidates.listed import ListedInstance
 
 # Near cities that are listed beyond the candidates, a multiple of 128. A longer list saves a look at all open cities,
 # and takes time to make that grows with it.
@@ -61,7 +61,7 @@ class ListPlan:
 class Neighbours:
     """``neighbours`` (n, k): the nearest cities of each, ascending by distance."""
 
-    def __init__(self, device: Device, instance: Instance) -> None:
+    def __init__(self, device: Device, instance: ListedInstance) -> None:
         self._device = device
         self._instance = instance
 
@@ -81,7 +81,7 @@ class Neighbours:
 class Lists:
     """``candidates`` (n, stride), the neighbours padded, and ``near_cities`` (n, near)."""
 
-    def __init__(self, device: Device, instance: Instance) -> None:
+    def __init__(self, device: Device, instance: ListedInstance) -> None:
         self._device = device
         self._instance = instance
         self.plan = ListPlan(instance.n, instance.k)

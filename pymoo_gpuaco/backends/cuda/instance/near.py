@@ -6,13 +6,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial import cKDTree
 
-from pymoo_gpuaco.problems.instance import Instance
+from pymoo_gpuaco.candidates.listed import ListedInstance
 from pymoo_gpuaco.problems.metrics import Metric
 
 _ROWS = 4096  # rows handled together, which bounds the temporaries
 
 
-def near_cities(instance: Instance, length: int) -> NDArray[np.int32]:
+def near_cities(instance: ListedInstance, length: int) -> NDArray[np.int32]:
     """Return (n, length) ids, ascending by distance, the city itself first; short rows are filled with the city."""
     n = instance.n
     count = min(n, length)
@@ -33,7 +33,7 @@ def near_cities(instance: Instance, length: int) -> NDArray[np.int32]:
     return result
 
 
-def _flat(instance: Instance) -> tuple[NDArray[np.float64], float]:
+def _flat(instance: ListedInstance) -> tuple[NDArray[np.float64], float]:
     """Points and the Minkowski norm in which the metric's order of distances is that of straight lines."""
     coords = instance.coords
     if instance.metric == Metric.GEO:

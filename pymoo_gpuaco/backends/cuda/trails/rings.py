@@ -6,9 +6,9 @@ import numpy as np
 
 from pymoo_gpuaco.backends.cuda.device import Device, Source
 from pymoo_gpuaco.backends.cuda.tours.tours import Tours
-from pymoo_gpuaco.backends.state import State, stored_integers, stored_numbers
+from pymoo_gpuaco.candidates.listed import ListedInstance
 from pymoo_gpuaco.colony.trails import TrailUpdate
-from pymoo_gpuaco.problems.instance import Instance
+from pymoo_gpuaco.host.state import State, stored_integers, stored_numbers
 
 # One entry of a ring, as ring.cuh packs it into 64 bits: the city's highest bit is that of the lap.
 _ENTRY = np.dtype([("city", np.uint32), ("tau", np.float32)])
@@ -19,7 +19,7 @@ _EMPTY = np.uint32((1 << 31) - 1)
 class Rings:
     """``ring`` (n, trails_per_node) entries; ``rest``: the trail of all other edges."""
 
-    def __init__(self, device: Device, instance: Instance, trails_per_node: int) -> None:
+    def __init__(self, device: Device, instance: ListedInstance, trails_per_node: int) -> None:
         self._device = device
         self._n, self._k = instance.n, instance.k
         self._symmetric = instance.symmetric

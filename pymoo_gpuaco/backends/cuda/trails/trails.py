@@ -8,9 +8,9 @@ from numpy.typing import NDArray
 from pymoo_gpuaco.backends.cuda.device import Device, Source
 from pymoo_gpuaco.backends.cuda.tours.tours import Tours
 from pymoo_gpuaco.backends.cuda.trails.deposit import CandidateDeposit, DenseDeposit
-from pymoo_gpuaco.backends.state import State, stored_numbers
+from pymoo_gpuaco.candidates.listed import ListedInstance
 from pymoo_gpuaco.colony.trails import TrailUpdate
-from pymoo_gpuaco.problems.instance import Instance
+from pymoo_gpuaco.host.state import State, stored_numbers
 
 _THREADS = 512  # that evaporate some rows
 _NO_LIMIT = np.float32(np.inf)
@@ -19,7 +19,7 @@ _NO_LIMIT = np.float32(np.inf)
 class Trails:
     """``tau``, and ``rest``, the trail of all edges without a place of their own."""
 
-    def __init__(self, device: Device, instance: Instance, dense: bool, advice: str) -> None:
+    def __init__(self, device: Device, instance: ListedInstance, dense: bool, advice: str) -> None:
         self._device = device
         self._n, self._k = instance.n, instance.k
         self.dense = dense

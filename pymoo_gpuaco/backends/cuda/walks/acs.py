@@ -18,7 +18,7 @@ from pymoo_gpuaco.backends.cuda.walks.shape import Shape, ants_a_multiprocessor,
 from pymoo_gpuaco.backends.cuda.walks.tabu import tabu_plan
 from pymoo_gpuaco.backends.cuda.walks.walk import Setting
 from pymoo_gpuaco.backends.cuda.weights.rows import Rows
-from pymoo_gpuaco.problems.instance import Instance
+from pymoo_gpuaco.candidates.listed import ListedInstance
 
 # Parameters that the three kernels share, from alpha to the tours.
 _WALK = CITIES + "ffffffi" + 20 * "I" + "iiPP"
@@ -35,7 +35,7 @@ _FEWEST_ANTS_A_BLOCK = 8
 SHARED_KEPT = 1024  # shared memory that kernels declare themselves
 
 
-def heuristic(instance: Instance, beta: float, shortest: float, stride: int) -> np.ndarray:
+def heuristic(instance: ListedInstance, beta: float, shortest: float, stride: int) -> np.ndarray:
     """eta^beta of the candidates over the largest of their row, (n, stride) float32, padded with 0."""
     eta = np.maximum(instance.neighbour_distances, shortest) ** -beta
     table = np.zeros((instance.n, stride), np.float32)

@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pymoo_gpuaco.backends.cuda.windows.windows import NEAR
-from pymoo_gpuaco.candidates.lists import Kind, lists
+from pymoo_gpuaco.candidates.listed import ListedInstance
+from pymoo_gpuaco.candidates.lists import Kind, check_alpha, lists
 from pymoo_gpuaco.candidates.quadrant import has_quadrants, quadrant_lists
-from pymoo_gpuaco.problems.instance import Instance, check_alpha
 from pymoo_gpuaco.problems.metrics import Metric
 
 # Cities of a tour to a window. Windows have 511 cities, so they overlap, and of two exchanges that touch the same city
@@ -46,7 +46,7 @@ def rounds_of_repair(n: int, windows: int) -> int:
     return 4 + math.ceil(3 * n / (windows * 240))
 
 
-def window_lists(instance: Instance, candidates: str) -> NDArray[np.int32]:
+def window_lists(instance: ListedInstance, candidates: str) -> NDArray[np.int32]:
     """Candidates (n, NEAR) of moves in windows; "auto" is by quadrant. Shorter lists are repeated.
 
     Raises
@@ -64,7 +64,7 @@ def margin(n: int) -> float:
     return MARGIN if n >= FEW_KICKS_FROM else 0.0
 
 
-def nearest_lists(instance: Instance) -> NDArray[np.int32]:
+def nearest_lists(instance: ListedInstance) -> NDArray[np.int32]:
     """Nearest cities (n, NEAR); half of the windows grow over these. Shorter lists are repeated."""
     if not has_quadrants(instance.metric, instance.coords):
         return repeated(lists(instance, "nearest", NEAR).ids)
@@ -79,7 +79,7 @@ def repeated(ids: NDArray[np.int32]) -> NDArray[np.int32]:
     return ids[:, np.arange(NEAR) % ids.shape[1]]
 
 
-def unit_scale(instance: Instance) -> float:
+def unit_scale(instance: ListedInstance) -> float:
     """Whole units a unit of distance: 1 where distances are whole numbers that searches can add up, else a power of
     two that gives a usual edge some thousand units, so that results do not depend on the unit."""
     span = (

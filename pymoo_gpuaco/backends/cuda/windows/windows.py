@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from pymoo_gpuaco.backends.cuda.device import Device, Source, words
 from pymoo_gpuaco.backends.cuda.instance.cities import CITIES, Cities
-from pymoo_gpuaco.backends.keys import key_of_part
+from pymoo_gpuaco.host.keys import key_of_part
 
 NEAR = 8  # neighbours a city that windows look at (NEAR of near.cuh)
 MOST_EDGES = 511  # of an exchange, as many as cities of a window (MOST_EDGES of search.cu)

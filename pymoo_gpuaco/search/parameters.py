@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from pymoo_gpuaco.colony import checks
+from pymoo_gpuaco import checks
 from pymoo_gpuaco.colony.parameters import FEWEST_CITIES_TO_KICK
 
 MOST_TOURS = 64

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pymoo_gpuaco.backends.cuda.device import Device, Source
-from pymoo_gpuaco.backends.cuda.search.search import Search
+from pymoo_gpuaco.backends.cuda.local_search.search import Search
 from pymoo_gpuaco.backends.cuda.tours.measure import Measure
 
 

@@ -89,7 +89,7 @@ class Search:
             "DIRECTED": int(self._directed),
         }
         kernels = {"neighbour_distances": CITIES + "PiP", "improve_tours": CITIES + "PPPiiiiiIIqPPP"}
-        return [Source("search/local_search.cu", definitions, kernels)]
+        return [Source("local_search/local_search.cu", definitions, kernels)]
 
     def needed(self) -> dict[str, int]:
         """Return the bytes of every array."""

@@ -14,8 +14,8 @@
 #include "device/philox.cuh"
 #include "device/relaxed.cuh"
 #include "device/warp.cuh"
-#include "search/directed.cuh"
-#include "search/moves.cuh"
+#include "local_search/directed.cuh"
+#include "local_search/moves.cuh"
 
 #ifndef NODE
 #define NODE unsigned short

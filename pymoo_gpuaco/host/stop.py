@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from pymoo_gpuaco.backends.cpu import threads
+from pymoo_gpuaco.host import threads
 
 
 class Stop:

@@ -16,8 +16,8 @@ import numba
 from numba import njit, types
 from numba.core import event
 
-from pymoo_gpuaco.backends import compiling
-from pymoo_gpuaco.machine_code import keeps_code
+from pymoo_gpuaco.host import compiling
+from pymoo_gpuaco.host.machine_code import keeps_code
 
 _njit: Any = njit  # its type hints leave _nrt out
 _config: Any = numba.config

@@ -10,7 +10,7 @@
 
 #include "device/warp.cuh"
 #include "instance/metric.cuh"
-#include "search/moves.cuh"
+#include "local_search/moves.cuh"
 
 constexpr int STRETCHES = 4;  // kind of a move from x0 = a to x1 = f, and to x2 = d
 

@@ -1,15 +1,16 @@
-"""The instance as numba sees it, and the one definition of a distance in this engine."""
+"""Distances as compiled functions see them: their one definition on the host.
+
+A ``graph`` is any tuple with ``metric``, ``coords`` (n, 3) and ``matrix`` (n, n), as ``candidates.graph.Graph``.
+"""
 
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
 
 import numpy as np
 
-from pymoo_gpuaco.compiled import compiled, inlined, inner
-from pymoo_gpuaco.problems.instance import Instance
-from pymoo_gpuaco.problems.metrics import Metric, distances
+from pymoo_gpuaco.host.compiled import compiled, inlined, inner
+from pymoo_gpuaco.problems.metrics import Metric
 
 _EXPLICIT = int(Metric.EXPLICIT)
 EUC = int(Metric.EUC)
@@ -19,27 +20,6 @@ _GEO = int(Metric.GEO)
 _MAN = int(Metric.MAN)
 _MAX = int(Metric.MAX)
 _EARTH_RADIUS = 6378.388  # km, TSPLIB 95, section 2.4
-
-# GEO costs three cosines and an arc cosine; up to this many cities a table of 8 n^2 bytes is cheaper.
-GEO_TABLE_LIMIT = 4000
-
-
-class Graph(NamedTuple):
-    """Arrays of one instance; letters: n cities, k candidates a city."""
-
-    metric: int
-    coords: np.ndarray  # (n, 3) float64, or (0, 3) for a matrix
-    matrix: np.ndarray  # (n, n) float64, or (0, 0) for coordinates
-    neighbours: np.ndarray  # (n, k) int32, ascending by distance
-    neighbour_distances: np.ndarray  # (n, k) float64
-
-
-def with_fewer_neighbours(graph: Graph, most: int) -> Graph:
-    """Return the graph with lists of at most so many neighbours."""
-    return graph._replace(
-        neighbours=np.ascontiguousarray(graph.neighbours[:, :most]),
-        neighbour_distances=np.ascontiguousarray(graph.neighbour_distances[:, :most]),
-    )
 
 
 @inner
@@ -94,23 +74,3 @@ def tour_length(graph, tour):  # type: ignore[no-untyped-def]
     for s in range(n - 1):
         total += distance(graph, tour[s], tour[s + 1])
     return total
-
-
-def make_graph(instance: Instance, table: bool = True) -> Graph:
-    """Arrays in the one layout that the compiled functions take, so that they compile once.
-
-    ``table``: whether GEO distances, which take long, may be worked out beforehand.
-    """
-    metric, matrix, coords = instance.metric, instance.matrix, instance.coords
-    if table and metric == Metric.GEO and instance.n <= GEO_TABLE_LIMIT:
-        everyone = np.arange(instance.n)
-        matrix = distances(metric, coords, everyone[:, None], everyone[None, :])
-        coords = np.empty((0, 3))
-        metric = Metric.EXPLICIT
-    return Graph(
-        int(metric),
-        np.ascontiguousarray(coords, dtype=np.float64),
-        np.ascontiguousarray(matrix, dtype=np.float64),
-        np.ascontiguousarray(instance.neighbours, dtype=np.int32),
-        np.ascontiguousarray(instance.neighbour_distances, dtype=np.float64),
-    )

@@ -13,7 +13,7 @@ from pymoo.termination.delta import DeltaToleranceTermination
 from pymoo.termination.max_time import TimeBasedTermination
 from pymoo.util.sliding_window import SlidingWindow
 
-from pymoo_gpuaco.colony import checks
+from pymoo_gpuaco import checks
 
 # The names of pymoo's short forms; those of counts take whole numbers.
 _COUNTS = ("n_gen", "n_iter", "n_eval", "n_evals")

@@ -12,9 +12,9 @@ import numpy as np
 
 from pymoo_gpuaco.backends.cuda.windows.plan import FEW_KICKS_FROM, repeated, unit_scale, window_lists
 from pymoo_gpuaco.backends.cuda.windows.windows import NEAR, Lists
-from pymoo_gpuaco.backends.meanwhile import Meanwhile
-from pymoo_gpuaco.candidates.lists import by_alpha
-from pymoo_gpuaco.problems.instance import Instance, check_alpha
+from pymoo_gpuaco.candidates.listed import ListedInstance
+from pymoo_gpuaco.candidates.lists import by_alpha, check_alpha
+from pymoo_gpuaco.host.meanwhile import Meanwhile
 
 # A minimum 1-tree for every million of cities and trees, but no more than these; where time is limited they have this
 # share of what is left, at so many seconds a city.
@@ -37,7 +37,7 @@ def trees(n: int, seconds: float | None) -> int:
     return min(most, max(FEWEST_TREES, int(SHARE * seconds / (SECONDS_A_TREE * n))))
 
 
-def penalised_lists(instance: Instance, iterations: int | None) -> Lists:
+def penalised_lists(instance: ListedInstance, iterations: int | None) -> Lists:
     """Candidates by alpha-nearness and the penalties they come with; both take the host a while.
 
     What clusters share of the penalties is left out. It says how often a tour enters them, which a window does not
@@ -62,7 +62,7 @@ class ListsOfARun:
     ValueError : alpha-nearness of an instance that has none, see ``check_alpha``.
     """
 
-    def __init__(self, instance: Instance, candidates: str) -> None:
+    def __init__(self, instance: ListedInstance, candidates: str) -> None:
         n = instance.n
         if candidates == "alpha":
             check_alpha(instance.symmetric, n)

@@ -21,8 +21,8 @@ from collections.abc import Callable
 
 from numpy.typing import NDArray
 
-from pymoo_gpuaco.backends.meanwhile import Meanwhile
-from pymoo_gpuaco.colony import checks
+from pymoo_gpuaco import checks
+from pymoo_gpuaco.host.meanwhile import Meanwhile
 
 _LOOK_AGAIN = 0.05  # s; only where an interrupt has swallowed the news of an end
 

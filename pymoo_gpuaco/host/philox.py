@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from pymoo_gpuaco.compiled import allocating, inlined, inner
+from pymoo_gpuaco.host.compiled import allocating, inlined, inner
 
 # What a stream of numbers is for: the second word of its counter, so that no two uses share numbers.
 STREAM_CONSTRUCTION = 0

@@ -7,7 +7,7 @@ from typing import Any
 
 from pymoo_gpuaco.backends.cuda.device import Device, Source
 from pymoo_gpuaco.backends.cuda.instance.cities import Cities
-from pymoo_gpuaco.backends.cuda.search.search import Search
+from pymoo_gpuaco.backends.cuda.local_search.search import Search
 from pymoo_gpuaco.backends.cuda.windows.plan import (
     nearest_lists,
     rounds_of_repair,
@@ -16,8 +16,8 @@ from pymoo_gpuaco.backends.cuda.windows.plan import (
     window_lists,
 )
 from pymoo_gpuaco.backends.cuda.windows.windows import ROUNDS_AT_ONCE, Lists, Trials, Windows, resident
-from pymoo_gpuaco.backends.keys import key_of_part
 from pymoo_gpuaco.colony.parameters import FEWEST_CITIES_TO_FOCUS, LocalSearch
+from pymoo_gpuaco.host.keys import key_of_part
 
 _TRIALS_A_WINDOW = 10  # of a round, as in a cool round of focused ants
 _TOURS_AT_ONCE = 16  # at most: each takes some 160 bytes a city beside those of the colony

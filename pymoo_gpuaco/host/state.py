@@ -11,7 +11,7 @@ import zlib
 import numpy as np
 from numpy.typing import NDArray
 
-from pymoo_gpuaco.colony import checks
+from pymoo_gpuaco import checks
 
 State = dict[str, NDArray]  # plain arrays by name; an engine of the other kind can import it
 

@@ -14,8 +14,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from pymoo_gpuaco.backends.state import State, stored_integers, stored_numbers, stored_tours
-from pymoo_gpuaco.colony.cooling import Cooling
+from pymoo_gpuaco.host.state import State, stored_integers, stored_numbers, stored_tours
+from pymoo_gpuaco.search.schedule import Cooling
 
 KINDS = ("cpu", "cuda")
 _MOST = 2**62

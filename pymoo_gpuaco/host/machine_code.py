@@ -17,7 +17,7 @@ from typing import Any
 import numba
 from numba.core.caching import FunctionCache
 
-from pymoo_gpuaco import folders
+from pymoo_gpuaco.host import folders
 
 _config: Any = numba.config
 
@@ -80,10 +80,11 @@ def _cache_of(function: Any) -> _Cache | None:
 def _all_sources() -> str:
     """A digest of every file of the package that compiled functions are defined in, and of how they are compiled."""
     digest = hashlib.sha256()
-    for path in sorted(Path(__file__).parent.rglob("*.py")):
+    package = Path(__file__).parents[1]
+    for path in sorted(package.rglob("*.py")):
         text = path.read_bytes()
         if b"compiled import" in text or path.name == "compiled.py":
-            digest.update(path.name.encode() + b"\0" + text)
+            digest.update(path.relative_to(package).as_posix().encode() + b"\0" + text)
     return digest.hexdigest()
 
 

@@ -1,0 +1,38 @@
+"""An instance with its candidate lists: the few edges of each city that ants and local search look at."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pymoo_gpuaco.problems.instance import Instance
+
+
+@dataclass(frozen=True, eq=False)
+class ListedInstance(Instance):
+    """An `Instance` with k candidates for each of its n cities; `lists.with_lists` makes it.
+
+    Attributes
+    ----------
+    neighbours : (n, k) int32, the nearest cities of each city under the metric, or others of `listed`, itself never
+        among them.
+    neighbour_distances : (n, k) float64, d(city, neighbour), ascending along a row.
+    listed : what kind of cities `neighbours` are, see `lists.with_lists`: "nearest", "quadrant" or "alpha".
+
+    Each row of `neighbours` is sorted by (distance, city id); of the nearest its distances are the k smallest. Where
+    more cities than fit are at the k-th distance, a matrix lists those of lowest id. With coordinates the
+    choice is made, by lowest id, among the k + 9 cities nearest by unrounded distance (the city itself
+    included); which of still more coincident or equidistant cities come into that set is the k-d tree's
+    choice, the same each time.
+    """
+
+    neighbours: NDArray[np.int32]
+    neighbour_distances: NDArray[np.float64]
+    listed: str
+
+    @property
+    def k(self) -> int:
+        """Neighbours listed for each city, 1 <= k <= n - 1."""
+        return self.neighbours.shape[1]

@@ -1,0 +1,1 @@
+"""What everything above computes with on the host: compiled code, threads, random numbers, distances, forks."""
