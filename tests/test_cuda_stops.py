@@ -401,7 +401,7 @@ def test_kernels_are_ended_when_time_is_over(seconds, halt_at, ended, monkeypatc
     device = engine_of("2opt").device
     mark = Marked(device, seconds, monkeypatch)
     assert device.ends_early  # nobody knows yet how long a construction takes
-    device.halt_at = halt_at
+    device.stop.until = halt_at
     device.wait()
     assert mark.told == ([] if ended is None else [1])
     assert device.halted == (ended is not None)

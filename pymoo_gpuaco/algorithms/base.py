@@ -13,6 +13,7 @@ import inspect
 import time
 import warnings
 from abc import abstractmethod
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -32,6 +33,7 @@ from pymoo_gpuaco.candidates.bound import prove_lower_bound
 from pymoo_gpuaco.candidates.listed import ListedInstance
 from pymoo_gpuaco.candidates.lists import listed_instance
 from pymoo_gpuaco.host import compiling
+from pymoo_gpuaco.host.meanwhile import apart
 from pymoo_gpuaco.host.state import check_seal, seal
 
 PYMOO_ARGUMENTS = (
@@ -160,8 +162,12 @@ class TourAlgorithm(Algorithm):
         return 0
 
     @abstractmethod
-    def _make_engine(self, instance: ListedInstance) -> Any:
-        """Build the engine for an instance."""
+    def _maker(self) -> Callable[[ListedInstance], Any]:
+        """What builds the engine for an instance; it holds copies of the arguments, as it works in another thread."""
+
+    @abstractmethod
+    def _adopt(self, engine: Any) -> None:
+        """Note what a new engine has decided for the run."""
 
     @abstractmethod
     def _begin(self) -> None:
@@ -193,18 +199,33 @@ class TourAlgorithm(Algorithm):
     def instance(self) -> ListedInstance:
         """The problem as arrays."""
         if self._instance is None:
-            self._instance = listed_instance(self.problem, self._candidates(), self._kind_of_candidates())
+            self._instance = apart(self._lister())
         return self._instance
 
     @property
     def engine(self) -> Any:
         """The engine of this run, built when first asked for."""
         if self._engine is None:
-            self._engine = self._make_engine(self.instance)
-            if self._engine_state is not None:
-                self._engine.import_state(self._engine_state)
-                self._engine_state = None
+            list_candidates, make, state = self._lister(), self._maker(), self._engine_state
+
+            def build() -> tuple[ListedInstance, Any]:
+                instance = list_candidates()
+                engine = make(instance)
+                if state is not None:
+                    engine.import_state(state)
+                return instance, engine
+
+            # an interrupt is heard at once; what it leaves behind knows nothing of this object
+            self._instance, self._engine = apart(build)
+            self._engine_state = None
+            self._adopt(self._engine)
         return self._engine
+
+    def _lister(self) -> Callable[[], ListedInstance]:
+        """What returns the problem as arrays; it holds copies, as it works in another thread."""
+        known, problem = self._instance, self.problem
+        k, kind = self._candidates(), self._kind_of_candidates()
+        return lambda: listed_instance(problem, k, kind) if known is None else known
 
     def __getstate__(self) -> dict[str, Any]:
         """Everything but the engine and the instance, with the engine's state as plain arrays."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -15,11 +16,11 @@ from pymoo_gpuaco.algorithms.base import TourAlgorithm, Tours
 from pymoo_gpuaco.algorithms.termination import progress
 from pymoo_gpuaco.backends import (
     AheadEngine,
-    ColonyEngine,
-    FollowsProgress,
     Improver,
+    SearchEngine,
     make_colony,
     make_improver,
+    make_search,
 )
 from pymoo_gpuaco.candidates.listed import ListedInstance
 from pymoo_gpuaco.colony.parameters import CANDIDATES, ColonyParameters, LocalSearch
@@ -128,23 +129,25 @@ class AntColony(TourAlgorithm):
         kind = get(self.candidates)
         return "nearest" if kind == "auto" else str(kind)
 
-    def _make_engine(self, instance: ListedInstance) -> ColonyEngine:
+    def _maker(self) -> Callable[[ListedInstance], Any]:
         parameters = self._parameters()
         if self._by_objective:
             parameters = replace(parameters, local_search=None)
-        engine = make_colony(instance, parameters, self.backend, int(self.device))
+        make = make_search if parameters.construction == "focused" else make_colony
+        backend, device = self.backend, int(self.device)
+        return lambda instance: make(instance, parameters, backend, device)
+
+    def _adopt(self, engine: Any) -> None:
         # a run whose ants build whole tours keeps the size that its first engine picked, also where a copy goes on with
         # an engine of another kind
         self._size = engine.n_ants
         # sums of lengths that are no whole numbers the evaluator may round differently, and what it tells counts
         self._can_look_ahead = (
             not self._by_objective
-            and instance.integral
+            and self.instance.integral
             and isinstance(engine, AheadEngine)
             and engine.works_ahead
         )
-        self._follows_progress = isinstance(engine, FollowsProgress)
-        return engine
 
     def _forget_run(self) -> None:
         super()._forget_run()
@@ -158,7 +161,8 @@ class AntColony(TourAlgorithm):
         """Initial trail in units of 1 / C_g for n cities."""
 
     def _begin(self) -> None:
-        greedy_length = self.engine.greedy_tour()[1]
+        engine = self.engine
+        greedy_length = (engine.first_tour() if isinstance(engine, SearchEngine) else engine.greedy_tour())[1]
         self._unit = greedy_length if greedy_length > 0.0 else 1.0
         self._best_tour = np.empty(0, np.int32)
         self._best_length = float("inf")
@@ -169,22 +173,32 @@ class AntColony(TourAlgorithm):
         if self._other_objective and not self._by_objective and get(self.n_elites) is None:
             self._build_by_objective()
         engine = self.engine
+        n_elites = int(get(self.n_elites) or 1)
+        if isinstance(engine, SearchEngine):
+            return self._search(engine, key, n_elites)
         next_key = None
         if self._can_look_ahead and self._pause == 0:
             next_key = self._peek_key()  # here, where the device is still at work
         self._pause = max(0, self._pause - 1)
-        if self._follows_progress:
-            engine.expect(progress(self.termination))
         lengths = engine.construct(key)
         self.iteration_mean = float(lengths.mean())
         if self._by_objective:
             return self._all_tours(key, lengths)
-        n_elites = int(get(self.n_elites) or 1)
         elites = lengths.argmin()[None] if n_elites == 1 else lengths.argsort(kind="stable")[:n_elites]
         tours = engine.tours(elites)
         if next_key is not None and engine.works_ahead:
             self._look_ahead(tours, lengths[elites], next_key)
         return tours, lengths[elites], engine.n_built
+
+    def _search(
+        self, engine: SearchEngine, key: int, n_elites: int
+    ) -> tuple[NDArray[np.int32], NDArray[np.float64], int]:
+        """One generation of ants that change good tours."""
+        engine.expect(progress(self.termination))
+        engine.search(key)
+        tours, lengths = engine.best_tours(n_elites)
+        self.iteration_mean = float((engine.lengths if len(engine.lengths) else lengths).mean())
+        return tours, lengths, engine.n_searched
 
     def _learn(self, told: Tours) -> None:
         tour, length = told.best()

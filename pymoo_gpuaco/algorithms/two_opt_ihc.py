@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,7 @@ from numpy.typing import NDArray
 from pymoo.core.variable import get
 
 from pymoo_gpuaco.algorithms.base import TourAlgorithm, Tours
-from pymoo_gpuaco.backends import ClimberEngine, make_climbers
+from pymoo_gpuaco.backends import make_climbers
 from pymoo_gpuaco.candidates.listed import ListedInstance
 from pymoo_gpuaco.colony.parameters import ClimberParameters
 
@@ -60,12 +61,14 @@ class GPU2OptIHC(TourAlgorithm):
     def _candidates(self) -> int:
         return 1  # all pairs are evaluated; no list is read
 
-    def _make_engine(self, instance: ListedInstance) -> ClimberEngine:
+    def _maker(self) -> Callable[[ListedInstance], Any]:
         wanted = get(self.n_climbers)
         parameters = self._parameters(self._size if wanted is None else wanted)
-        engine = make_climbers(instance, parameters, self.backend, int(self.device))
+        backend, device = self.backend, int(self.device)
+        return lambda instance: make_climbers(instance, parameters, backend, device)
+
+    def _adopt(self, engine: Any) -> None:
         self._size = engine.n_climbers  # kept for the run, whatever engine a copy goes on with
-        return engine
 
     def _begin(self) -> None:
         self._run_key = int(self.random_state.integers(0, 2**64, dtype=np.uint64))

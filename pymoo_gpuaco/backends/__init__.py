@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import importlib
 import logging
+import sys
 from collections.abc import Callable
 from typing import Any, TypeVar
 
@@ -19,13 +21,15 @@ from pymoo_gpuaco.backends.protocol import (
     Engine,
     FollowsProgress,
     Improver,
+    SearchEngine,
     Stateful,
     Stoppable,
     Trails,
 )
 from pymoo_gpuaco.candidates.listed import ListedInstance
 from pymoo_gpuaco.colony.parameters import ClimberParameters, ColonyParameters, LocalSearch
-from pymoo_gpuaco.host.forks import undivided
+from pymoo_gpuaco.host.forks import whole
+from pymoo_gpuaco.host.meanwhile import apart
 from pymoo_gpuaco.host.state import State
 
 __all__ = [
@@ -42,6 +46,7 @@ __all__ = [
     "Engine",
     "FollowsProgress",
     "Improver",
+    "SearchEngine",
     "State",
     "Stateful",
     "Stoppable",
@@ -51,10 +56,13 @@ __all__ = [
     "make_climbers",
     "make_colony",
     "make_improver",
+    "make_search",
     "why_no_cuda",
 ]
 
-BACKENDS = ("auto", "cpu", "cuda")
+# Kinds of devices, each a folder here, in the order in which "auto" tries them; the last one can run anything.
+DEVICES = ("cuda", "cpu")
+BACKENDS = ("auto", *sorted(DEVICES))
 _log = logging.getLogger("pymoo_gpuaco")
 _told: set[str] = set()
 
@@ -67,20 +75,25 @@ def check_backend(backend: Any, device: Any) -> None:
     checks.integer("device", device, 0)
 
 
+def _engines(device: str) -> Any:
+    """The module that makes the engines of a kind of device, imported: the one door to them.
+
+    It is imported in a thread where no interrupt cuts that in two, and only when it is wanted.
+    """
+    name = f"pymoo_gpuaco.backends.{device}.engines"
+    return sys.modules.get(name) or whole(lambda: importlib.import_module(name))
+
+
 def why_no_cuda() -> str | None:
     """Say what the CUDA backend lacks here and how to get it, or None if it can run."""
-    with undivided:
-        from pymoo_gpuaco.backends import cuda
-
-        return cuda.why_unavailable()
+    missing: str | None = _engines("cuda").why_unavailable()
+    return missing
 
 
 def cuda_devices() -> list[str]:
     """One line for each CUDA device."""
-    from pymoo_gpuaco.backends import cuda
-
     lines = []
-    for device in cuda.devices():
+    for device in _engines("cuda").devices():
         major, minor = device["compute_capability"]
         lines.append(
             f"{device['name']}, compute capability {major}.{minor}, {device['memory'] / 2**30:.0f} GiB"
@@ -91,60 +104,26 @@ def cuda_devices() -> list[str]:
 def make_colony(
     instance: ListedInstance, parameters: ColonyParameters, backend: str = "auto", device: int = 0
 ) -> ColonyEngine:
-    """Build a colony's engine: on CUDA where that is asked for, or usable and able, else on the CPU.
+    """Build the engine of a colony whose ants build whole tours: on CUDA where that is asked for, or usable and able,
+    else on the CPU.
 
     Raises ``BackendUnavailable`` if ``backend="cuda"`` cannot run here or has not got what the parameters ask for.
     """
+    return _first_able(backend, lambda engines: engines.make_colony(instance, parameters, device))
 
-    def on_cuda() -> ColonyEngine:
-        if parameters.construction == "focused":
-            from pymoo_gpuaco.backends.cuda.focused import CudaFocused
 
-            return CudaFocused(instance, parameters, device)
-        from pymoo_gpuaco.backends.cuda.engine import CudaColony, lacks
-
-        missing = lacks(instance, parameters)
-        if missing is not None:
-            raise BackendUnavailable(missing)
-        return CudaColony(instance, parameters, device)
-
-    def on_cpu() -> ColonyEngine:
-        if parameters.construction == "focused":
-            with undivided:
-                from pymoo_gpuaco.backends.cpu.windows.engine import CpuFocused, warm_up_focused
-
-            warm_up_focused(instance.n)
-            return CpuFocused(instance, parameters)
-        with undivided:
-            from pymoo_gpuaco.backends.cpu.engine import CpuColony, warm_up
-
-        warm_up(parameters, instance.symmetric)
-        return CpuColony(instance, parameters)
-
-    return _first_able(backend, on_cuda, on_cpu)
+def make_search(
+    instance: ListedInstance, parameters: ColonyParameters, backend: str = "auto", device: int = 0
+) -> SearchEngine:
+    """Build the engine of a focused colony, whose ants change good tours, as ``make_colony`` does."""
+    return _first_able(backend, lambda engines: engines.make_search(instance, parameters, device))
 
 
 def make_climbers(
     instance: ListedInstance, parameters: ClimberParameters, backend: str = "auto", device: int = 0
 ) -> ClimberEngine:
-    """Build the hill climbers' engine: on CUDA where that is asked for or usable, else on the CPU.
-
-    Raises ``BackendUnavailable`` if ``backend="cuda"`` cannot run here.
-    """
-
-    def on_cuda() -> ClimberEngine:
-        from pymoo_gpuaco.backends.cuda.climbers import CudaClimbers
-
-        return CudaClimbers(instance, parameters, device)
-
-    def on_cpu() -> ClimberEngine:
-        with undivided:
-            from pymoo_gpuaco.backends.cpu.engine import CpuClimbers, warm_up_climbers
-
-        warm_up_climbers()
-        return CpuClimbers(instance, parameters)
-
-    return _first_able(backend, on_cuda, on_cpu)
+    """Build the hill climbers' engine, as ``make_colony`` does."""
+    return _first_able(backend, lambda engines: engines.make_climbers(instance, parameters, device))
 
 
 def make_improver(
@@ -154,45 +133,38 @@ def make_improver(
     device: int = 0,
     candidates: str = "auto",
 ) -> Improver:
-    """Build what improves tours at hand: on CUDA where that is asked for, or usable and able, else on the CPU.
+    """Build what improves tours at hand, as ``make_colony`` does.
 
     The search looks at the instance's candidate lists; windows look at ``candidates``, see ``ColonyParameters``.
-    Raises ``BackendUnavailable`` as ``make_colony`` does.
     """
     parameters = ColonyParameters(local_search=search, candidates=candidates)
-
-    def on_cuda() -> Improver:
-        from pymoo_gpuaco.backends.cuda.improver import CudaImprover
-
-        return CudaImprover(instance, search, device, parameters.candidates)
-
-    def on_cpu() -> Improver:
-        with undivided:
-            from pymoo_gpuaco.backends.cpu.engine import warm_up
-            from pymoo_gpuaco.backends.cpu.improver import CpuImprover
-
-        warm_up(parameters, instance.symmetric)
-        return CpuImprover(instance, search, candidates=parameters.candidates)
-
-    return _first_able(backend, on_cuda, on_cpu)
+    return _first_able(backend, lambda engines: engines.make_improver(instance, parameters, device))
 
 
-def _first_able(backend: str, on_cuda: Callable[[], E], on_cpu: Callable[[], E]) -> E:
-    """What CUDA makes, unless the CPU is asked for or "auto" finds that CUDA cannot, which it says once."""
-    if backend == "cpu":
-        return on_cpu()
-    try:
-        missing = why_no_cuda()
-        if missing is not None:
-            raise BackendUnavailable(missing)
-        return on_cuda()
-    except BackendUnavailable as error:
-        missing = str(error)
-        if backend == "cuda":
+def _first_able(backend: str, make: Callable[[Any], E]) -> E:
+    """What the first kind of device makes that can; "auto" says once why it is not the first of all."""
+    if backend != "auto":
+        try:
+            return _made(backend, make)
+        except BackendUnavailable as error:
             raise BackendUnavailable(
-                f"backend='cuda' cannot run this: {missing}. backend='cpu' can"
+                f"backend={backend!r} cannot run this: {error}. backend='cpu' can"
             ) from error
-    if missing not in _told:
-        _told.add(missing)
-        _log.warning("pymoo_gpuaco runs on the CPU: %s", missing)
-    return on_cpu()
+    for kind in DEVICES[:-1]:
+        try:
+            return _made(kind, make)
+        except BackendUnavailable as error:
+            missing = str(error)
+        if missing not in _told:
+            _told.add(missing)
+            _log.warning("pymoo_gpuaco runs on the CPU: %s", missing)
+    return _made(DEVICES[-1], make)
+
+
+def _made(kind: str, make: Callable[[Any], E]) -> E:
+    """What the engines of a kind of device make, in a thread of its own, for an interrupt to be heard at once."""
+    engines = _engines(kind)
+    missing = engines.why_unavailable()
+    if missing is not None:
+        raise BackendUnavailable(missing)
+    return apart(lambda: make(engines))

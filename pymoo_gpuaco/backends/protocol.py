@@ -10,7 +10,7 @@ be permutations of 0 .. n-1, trails finite and >= 0; ValueError says what is wro
 
 from __future__ import annotations
 
-from typing import Literal, Protocol, runtime_checkable
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -19,26 +19,24 @@ from pymoo_gpuaco.candidates.listed import ListedInstance
 from pymoo_gpuaco.colony.trails import TrailUpdate
 from pymoo_gpuaco.host.state import State
 
-Kind = Literal["cpu", "cuda"]
-
 
 @runtime_checkable
 class Engine(Protocol):
     """What all engines tell about themselves."""
 
-    kind: Kind
+    kind: str
     instance: ListedInstance
 
 
 @runtime_checkable
 class Builder(Protocol):
-    """Builds tours: m ants, each from nothing or by changing a tour that is good already."""
+    """Builds tours: m ants, each from nothing."""
 
     n_ants: int  # m
 
     @property
     def n_built(self) -> int:
-        """Tours that the last ``construct`` built, >= 1: more than it hands out where ants share one tour."""
+        """Tours that the last ``construct`` built, in [1, m]: ants that were not home in time do not count."""
         ...
 
     def greedy_tour(self, start: int = 0) -> tuple[NDArray[np.int32], float]:
@@ -46,7 +44,7 @@ class Builder(Protocol):
         ...
 
     def construct(self, key: int) -> NDArray[np.float64]:
-        """Run one generation; return the exact lengths (e,) of the tours it hands out. ``key`` in [0, 2**64)."""
+        """Build and improve m tours; return their exact lengths (m,). ``key`` in [0, 2**64)."""
         ...
 
     def tours(self, ants: ArrayLike) -> NDArray[np.int32]:
@@ -133,7 +131,7 @@ class Accepts(Protocol):
         ``lengths`` (m,) are what the sender measured, finite, in any unit: they order the tours. What the engine keeps
         it measures itself. A colony whose ants build from nothing lets them take the places of its longest tours
         where they are shorter, so that they count in deposits by rank and by the colony until the next construction.
-        A colony whose ants change one tour merges them into it. Work that ``begin`` started is dropped.
+        A colony whose ants change tours merges them into the best. Work that ``begin`` started is dropped.
         """
         ...
 
@@ -143,7 +141,7 @@ class FollowsProgress(Protocol):
     """Does other things early in a run than late. It does not work ahead: what it began would have heard too little."""
 
     def expect(self, progress: float) -> None:
-        """Be told before each ``construct`` how far the run is, in [0, 1], or NaN where nobody knows."""
+        """Be told before each generation how far the run is, in [0, 1], or NaN where nobody knows."""
         ...
 
 
@@ -175,12 +173,54 @@ class Stoppable(Protocol):
 class CountsTrials(Protocol):
     """Changes few tours in many trials, each a kick and its repair, rather than building tours."""
 
-    n_trials: int  # since the engine was made
+    @property
+    def n_trials(self) -> int:
+        """Trials since the engine was made."""
+        ...
+
+
+@runtime_checkable
+class Searches(Protocol):
+    """Changes good tours in a few places, in many generations, rather than building tours."""
+
+    @property
+    def n_searched(self) -> int:
+        """Ants of the last generation, >= 1: each has searched a window of a tour, or a whole one."""
+        ...
+
+    @property
+    def lengths(self) -> NDArray[np.float64]:
+        """Exact lengths (m,) of the tours at hand; (0,) before there are any."""
+        ...
+
+    def first_tour(self) -> tuple[NDArray[np.int32], float]:
+        """Tour by greedy edge matching, with which the ants begin, and its length."""
+        ...
+
+    def search(self, key: int) -> None:
+        """Run one generation. ``key`` in [0, 2**64)."""
+        ...
+
+    def best_tours(self, most: int = 1) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
+        """At most so many tours (e, n), the best of the run first, then those at hand by length; and lengths (e,)."""
+        ...
 
 
 @runtime_checkable
 class ColonyEngine(Engine, Builder, Improver, Trails, Stateful, Accepts, Protocol):
-    """A colony of m ants over n cities (all algorithms but GPU2OptIHC)."""
+    """A colony of m ants that build tours of n cities (all algorithms but GPU2OptIHC)."""
+
+
+@runtime_checkable
+class SearchEngine(
+    Engine, Searches, Improver, Trails, Stateful, Accepts, FollowsProgress, Stoppable, CountsTrials, Protocol
+):
+    """A focused colony: ants change good tours of n cities (GPUMMAS)."""
+
+    @property
+    def n_ants(self) -> int:
+        """Windows or tours that are searched at a time."""
+        ...
 
 
 @runtime_checkable

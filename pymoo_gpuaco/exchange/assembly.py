@@ -23,7 +23,8 @@ from pymoo_gpuaco.host.compiled import compiled, inlined, inner
 from pymoo_gpuaco.host.distances import distance
 from pymoo_gpuaco.host.keys import generator, key_of_part
 from pymoo_gpuaco.host.philox import STREAM_ASSEMBLY, new_stream, next_word
-from pymoo_gpuaco.host.threads import spread, thread_count
+from pymoo_gpuaco.host.stop import Stop
+from pymoo_gpuaco.host.threads import thread_count
 
 # Hardly anything is left to take over after some ten generations.
 MOST_GENERATIONS = 12
@@ -77,24 +78,22 @@ def make_room(n: int) -> Room:
     )
 
 
-def assemble(
-    graph: Graph, tours: NDArray[np.int32], key: int, until: float | None = None
-) -> NDArray[np.int32]:
+def assemble(graph: Graph, tours: NDArray[np.int32], key: int, stop: Stop | None = None) -> NDArray[np.int32]:
     """Let each of the tours (m, n) take over from others until none gets shorter; return them, in their order.
 
     In every generation each tour is A once and B once. No tour gets longer, and none is written to. The distances of
-    ``graph`` must be symmetric, n >= 3. ``key`` in [0, 2**64) decides everything, unless ``time.monotonic()`` passes
-    ``until``, when it ends soon.
+    ``graph`` must be symmetric, n >= 3. ``key`` in [0, 2**64) decides everything, unless ``stop`` ends it early.
 
     Raises ValueError where a row is no permutation of 0 .. n-1.
     """
     m, n = tours.shape
     tours = checks.permutations("tours", tours, n).astype(np.int32)
     rooms = [make_room(n) for _ in range(min(thread_count(), m))]
-    stop = np.zeros(1, np.uint8)
+    stop = Stop() if stop is None else stop
+    stop.lower()
     for generation in range(MOST_GENERATIONS if m > 1 else 0):
-        shorter = _generation(graph, tours, key_of_part(key, generation), rooms, stop, until)
-        if stop[0] or not shorter:
+        shorter = _generation(graph, tours, key_of_part(key, generation), rooms, stop)
+        if stop.raised() or not shorter:
             break
     return tours
 
@@ -104,8 +103,7 @@ def _generation(
     tours: NDArray[np.int32],
     key: int,
     rooms: list[Room],
-    stop: NDArray[np.uint8],
-    until: float | None,
+    stop: Stop,
 ) -> bool:
     """Let each tour take over from another; whether any has become shorter. A room a thread."""
     m = len(tours)
@@ -117,10 +115,10 @@ def _generation(
         for i in range(first, last):
             a, b = ring[i], ring[(i + 1) % m]
             stream = new_stream(np.uint64(key), i, STREAM_ASSEMBLY)
-            gains[i] = _take_over(graph, before[a], before[b], stream, room, stop)
+            gains[i] = _take_over(graph, before[a], before[b], stream, room, stop.flag)
             tours[a] = room.order
 
-    spread(work, m, len(rooms), stop, until)
+    stop.spread(work, m, len(rooms))
     return bool(gains.any())
 
 

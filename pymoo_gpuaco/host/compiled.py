@@ -17,6 +17,7 @@ from numba import njit, types
 from numba.core import event
 
 from pymoo_gpuaco.host import compiling
+from pymoo_gpuaco.host.forks import whole
 from pymoo_gpuaco.host.machine_code import keeps_code
 
 _njit: Any = njit  # its type hints leave _nrt out
@@ -48,6 +49,7 @@ def _compile(function: Any, **options: Any) -> Any:
     dispatcher = keeps_code(_njit(nogil=True, no_cfunc_wrapper=True, **options)(function))
     if not _config.DISABLE_JIT:
         _share_one_version(dispatcher)
+        _compile_whole(dispatcher)
     return dispatcher
 
 
@@ -57,6 +59,7 @@ def _compile_for_compiled(function: Any, **options: Any) -> Any:
         return function
     dispatcher = _compile(function, no_cpython_wrapper=True, **options)
     from_python = _njit(nogil=True, **options)(function)
+    _compile_whole(from_python)
 
     def keep(version: Any) -> None:
         dispatcher.overloads[tuple(version.signature.args)] = version
@@ -65,6 +68,19 @@ def _compile_for_compiled(function: Any, **options: Any) -> Any:
     dispatcher.add_overload = keep
     dispatcher._compile_for_args = lambda *_, **__: from_python
     return dispatcher
+
+
+def _compile_whole(dispatcher: Any) -> None:
+    """Let a version that is missing be compiled, or read from the disk, where no fork and no interrupt cuts it in two.
+
+    This is the one road to compiled code: it is what Python's calls take that find no version of their types.
+    """
+    of_arguments = dispatcher._compile_for_args
+
+    def of_arguments_whole(*args: Any, **kws: Any) -> Any:
+        return whole(lambda: of_arguments(*args, **kws))
+
+    dispatcher._compile_for_args = of_arguments_whole
 
 
 def _share_one_version(dispatcher: Any) -> None:

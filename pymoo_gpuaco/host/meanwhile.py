@@ -1,4 +1,4 @@
-"""Work of the host that goes on while a device is busy."""
+"""Work in a thread of its own: while a device is busy, or where no interrupt from the keyboard must strike."""
 
 from __future__ import annotations
 
@@ -51,3 +51,14 @@ class Meanwhile(Generic[T]):
         if self._errors:
             raise self._errors[0]
         return self._results[0]
+
+
+def apart(work: Callable[[], T]) -> T:
+    """Return ``work()`` from a thread of its own; an interrupt is raised at once, and the work goes on unheard.
+
+    For what an interrupt would cut in two: imports, LLVM, numba, the start of CUDA. It must change nothing that the
+    caller holds, who may go on without its end.
+    """
+    alone = Meanwhile(work)
+    alone.wait()
+    return alone.result()

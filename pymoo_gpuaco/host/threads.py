@@ -22,7 +22,6 @@ from collections.abc import Callable
 from numpy.typing import NDArray
 
 from pymoo_gpuaco import checks
-from pymoo_gpuaco.host.meanwhile import Meanwhile
 
 _LOOK_AGAIN = 0.05  # s; only where an interrupt has swallowed the news of an end
 
@@ -160,13 +159,3 @@ def spread(
     for error in call.ended:
         if error is not None:
             raise error
-
-
-def apart(work: Callable[[], None]) -> None:
-    """Call ``work()`` in a thread of its own, and wait; an interrupt is raised at once, and the work goes on.
-
-    For compilation: an interrupt inside LLVM or numba comes out as another error, or leaves their locks locked.
-    """
-    alone = Meanwhile(work)
-    alone.wait()
-    alone.result()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -114,12 +115,16 @@ class Islands(TourAlgorithm):
         """Tours without a shorter one that are no stagnation yet: as many on each island as one colony may need."""
         return int(self.engine.patience) * int(self.engine.n_islands)
 
-    def _make_engine(self, instance: Instance) -> Archipelago:
+    def _maker(self) -> Callable[[Instance], Archipelago]:
         wanted = self._size if self.n_islands is None else self.n_islands
         if wanted is None and self.client is None:
             wanted = layout(None, self.colony.backend).islands
         rules = Rules(self._round(), self.topology, self.deterministic)
-        return Archipelago(instance, pickled((self.colony, self.problem)), rules, wanted)
+        run = pickled((self.colony, self.problem))
+        return lambda instance: Archipelago(instance, run, rules, wanted)
+
+    def _adopt(self, engine: Archipelago) -> None:
+        """Have nothing to note before the islands are there."""
 
     def prepare(self) -> None:
         """Find workers and send them the islands, where none are there.

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from pymoo_gpuaco.backends.protocol import Kind
 from pymoo_gpuaco.colony import immigrants
 from pymoo_gpuaco.host.state import State
 from pymoo_gpuaco.islands.best import BestTour
@@ -60,7 +59,7 @@ class Archipelago:
         self.members = [Member(number) for number in range(n_islands or 0)]
         self.best = BestTour(instance)
         self.clock = Clock(rules.generations)
-        self.kind: Kind = "cpu"
+        self.kind: str = "cpu"
         self.patience = 0  # of a colony, in its tours
         self.mean = math.nan  # of the objectives of the islands that reported last
         self.busy = 0.0  # seconds that the islands have spent in rounds, together

@@ -12,7 +12,6 @@ from typing import TypedDict
 import numpy as np
 from numpy.typing import NDArray
 
-from pymoo_gpuaco.backends.protocol import Kind
 from pymoo_gpuaco.islands.packing import PackedTour
 
 
@@ -62,7 +61,7 @@ class Report(TypedDict):
 
     island: int
     missing: bool  # the island is not on this worker, or not at this round: it must be begun there
-    kind: Kind  # of engine
+    kind: str  # of engine
     patience: int  # see ``TourAlgorithm.patience``
     packed: PackedTour | None  # best tour so far
     value: float  # its objective

@@ -1,4 +1,4 @@
-"""Node penalties for window search: the host finds them meanwhile, and windows count them from a certain round on.
+"""Node penalties of a run: the host finds them in a thread of its own, and windows count them from some round on.
 
 K. Helsgaun, "An effective implementation of the Lin-Kernighan traveling salesman heuristic", European Journal of
 Operational Research 126 (2000), section 4.1.
@@ -7,26 +7,35 @@ Operational Research 126 (2000), section 4.1.
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-from pymoo_gpuaco.backends.cuda.windows.plan import FEW_KICKS_FROM, repeated, unit_scale, window_lists
-from pymoo_gpuaco.backends.cuda.windows.windows import NEAR, Lists
+from pymoo_gpuaco.candidates.alpha import check_alpha
 from pymoo_gpuaco.candidates.listed import ListedInstance
-from pymoo_gpuaco.candidates.lists import by_alpha, check_alpha
+from pymoo_gpuaco.candidates.lists import by_alpha
 from pymoo_gpuaco.host.meanwhile import Meanwhile
 
 # A minimum 1-tree for every million of cities and trees, but no more than these; where time is limited they have this
 # share of what is left, at so many seconds a city.
 MOST_TREES, MOST_CITIES = 50, 100_000
 SHARE, SECONDS_A_TREE, FEWEST_TREES = 0.15, 0.5e-6, 10
-# Where each city gets few kicks, rounds are searched meanwhile, one for so many cities: the host needs about as long.
-# Other tours wait: in the first rounds it is decided which long edges they will have.
-CITIES_A_ROUND = 300
+# From so many cities on each gets few kicks. There rounds are searched meanwhile, one for so many cities: the host
+# needs about as long. Other tours wait: in the first rounds it is decided which long edges they will have.
+FEW_KICKS_FROM, CITIES_A_ROUND = 50_000, 300
 # What must be left of a run when they are due: what the host needs, for so many cities at most (where there are more,
 # it has had the rounds before), and time for rounds that make it worth waiting.
 SECONDS, SECONDS_A_CITY, CITIES_WAITED_FOR = 0.2, 35e-6, 20_000
-MOST_PENALTY = float(1 << 18)  # units: sums of six edges stay exact, see units.cuh
+MOST_PENALTY = float(1 << 18)  # units: sums of six edges stay exact in single precision
+
+
+class Lists(NamedTuple):
+    """What windows look at beside the tour."""
+
+    near: NDArray[np.int32]  # (n, k) candidates, the nearest first
+    penalties: NDArray[np.float32] | None = None  # (n,) of nodes, whole units; None: all 0
 
 
 def trees(n: int, seconds: float | None) -> int:
@@ -37,60 +46,61 @@ def trees(n: int, seconds: float | None) -> int:
     return min(most, max(FEWEST_TREES, int(SHARE * seconds / (SECONDS_A_TREE * n))))
 
 
-def penalised_lists(instance: ListedInstance, iterations: int | None) -> Lists:
-    """Candidates by alpha-nearness and the penalties they come with; both take the host a while.
+def penalised_lists(instance: ListedInstance, k: int, scale: float, iterations: int | None) -> Lists:
+    """At most k candidates a city by alpha-nearness and the penalties they come with; both take the host a while.
 
     What clusters share of the penalties is left out. It says how often a tour enters them, which a window does not
     decide, and as searches walk out of a cluster or into it, it would end all of them at once, or none.
+
+    scale : whole units a unit of distance.
     """
-    ascent, near = by_alpha(instance, NEAR, iterations)
-    penalties = np.rint((ascent.pi - ascent.shared) * unit_scale(instance))
-    return Lists(repeated(near.ids), np.clip(penalties, -MOST_PENALTY, MOST_PENALTY).astype(np.float32))
+    ascent, near = by_alpha(instance, k, iterations)
+    penalties = np.rint((ascent.pi - ascent.shared) * scale)
+    return Lists(near.ids, np.clip(penalties, -MOST_PENALTY, MOST_PENALTY).astype(np.float32))
 
 
-class ListsOfARun:
-    """By which lists windows are searched: the first ones, and later those with penalties, if there are to be any.
+class Penalties:
+    """When the rounds of a run get lists with penalties, if they are to get any.
 
     After how many rounds does not depend on when the host has found them: runs of one seed are alike, but for those
     that end too soon.
 
     candidates : see ``ColonyParameters``. "auto" has penalties on up to ``MOST_CITIES``, "alpha" always, and from the
         first round on.
+    find : returns the lists, for a number of 1-trees or the usual one; called in a thread of its own.
 
     Raises
     ------
     ValueError : alpha-nearness of an instance that has none, see ``check_alpha``.
     """
 
-    def __init__(self, instance: ListedInstance, candidates: str) -> None:
+    def __init__(
+        self, instance: ListedInstance, candidates: str, find: Callable[[int | None], Lists]
+    ) -> None:
         n = instance.n
         if candidates == "alpha":
             check_alpha(instance.symmetric, n)
-        self.penalised = candidates == "alpha" or (candidates == "auto" and n <= MOST_CITIES)
-        if self.penalised:
-            self.first = Lists(window_lists(instance, "quadrant"), np.zeros(n, np.float32))
-        else:
-            self.first = Lists(window_lists(instance, candidates))
-        self._instance, self._candidates = instance, candidates
+        self.wanted = candidates == "alpha" or (candidates == "auto" and n <= MOST_CITIES)
+        self._n, self._candidates, self._find = n, candidates, find
         self._found: Meanwhile[Lists] | None = None
-        self._in_use = False
+        self.in_use = False
         #: rounds until penalties are due; -1 once they have been taken, and where there are none
         self.until = self.planned
 
     @property
     def planned(self) -> int:
         """What ``until`` is before the first round."""
-        waits = self._candidates == "alpha" or self._instance.n < FEW_KICKS_FROM
-        return -1 if not self.penalised else 0 if waits else self._instance.n // CITIES_A_ROUND
+        waits = self._candidates == "alpha" or self._n < FEW_KICKS_FROM
+        return -1 if not self.wanted else 0 if waits else self._n // CITIES_A_ROUND
 
     def begin(self, moment: float | None) -> None:
         """Let the host work, if it has not begun and the run does not end, at ``time.monotonic()``, too soon."""
-        if self._found is None and self.penalised and self._has_time(moment):
+        if self._found is None and self.wanted and self._has_time(moment):
             # which must not keep an engine, and with it the device's memory, alive
-            instance, iterations = self._instance, None
+            find, iterations = self._find, None
             if self._candidates == "auto":
-                iterations = trees(instance.n, None if moment is None else moment - time.monotonic())
-            self._found = Meanwhile(lambda: penalised_lists(instance, iterations))
+                iterations = trees(self._n, None if moment is None else moment - time.monotonic())
+            self._found = Meanwhile(lambda: find(iterations))
 
     def count_round(self) -> None:
         """Note that a round has been searched."""
@@ -99,28 +109,29 @@ class ListsOfARun:
 
     def are_due(self, moment: float | None) -> bool:
         """Whether the next round is to have penalties and has none yet."""
-        return self.penalised and not self._in_use and self.until <= 0 and self._has_time(moment)
+        return self.wanted and not self.in_use and self.until <= 0 and self._has_time(moment)
 
-    def wait(self, moment: float | None) -> Lists | None:
-        """Return the lists that are due and count them as in use; None if the moment passes before they are found."""
+    def wait(self, moment: float | None) -> bool:
+        """Wait for the lists that are due and count them as in use; False if the moment passes before."""
         self.begin(moment)
         assert self._found is not None
         if not self._found.wait(moment):
-            return None
-        found = self._found.result()
-        self._in_use, self.until = True, -1
-        return found
+            return False
+        self.in_use, self.until = True, -1
+        return True
 
-    def resume(self, until: int) -> Lists | None:
-        """Go on so many rounds before penalties are due; return the first lists if others are in use."""
-        self.until = until
-        if not self._in_use:
-            return None
-        self._in_use = False
-        return self.first
+    @property
+    def lists(self) -> Lists:
+        """What has been found, after ``wait``."""
+        assert self._found is not None
+        return self._found.result()
+
+    def resume(self, until: int) -> None:
+        """Go on so many rounds before penalties are due."""
+        self.until, self.in_use = until, False
 
     def _has_time(self, moment: float | None) -> bool:
         if moment is None or self._candidates == "alpha":
             return True
-        needed = SECONDS + SECONDS_A_CITY * min(self._instance.n, CITIES_WAITED_FOR)
+        needed = SECONDS + SECONDS_A_CITY * min(self._n, CITIES_WAITED_FOR)
         return time.monotonic() + needed < moment

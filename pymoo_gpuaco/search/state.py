@@ -1,7 +1,7 @@
 """The state of a focused colony: what one engine puts away, each of them goes on from.
 
 It holds what every engine knows: the best tour, the tours at hand, trails on candidate edges, and where the annealing
-is. Besides, an engine puts away what only its own kind reads (``counts``, and ``dirty`` cities on the CPU): an engine
+is. Besides, a device puts away what only its own kind reads (``counts``, and ``dirty`` cities on the CPU): a device
 of another kind looks at every city anew, which its own moves and candidates would ask for anyway. Random numbers come
 from the key of each call, so there is no generator to put away.
 """
@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 from pymoo_gpuaco.host.state import State, stored_integers, stored_numbers, stored_tours
 from pymoo_gpuaco.search.schedule import Cooling
 
-KINDS = ("cpu", "cuda")
 _MOST = 2**62
+_PACE = 4  # numbers of ``FocusedState.pace``
 
 
 class FocusedState(NamedTuple):
@@ -36,6 +36,9 @@ class FocusedState(NamedTuple):
     started: float  # progress at which the first generation of the annealing began
     begun: float  # progress at which the last cycle began, NaN before it has
     expected: float  # progress of the run, NaN where unknown
+    #: how far a round brings the run; rounds of the last generation, if it only annealed; whether the last cycle has
+    #: ended; whether the last round had a temperature. All 0 for another kind of device, which goes at its own pace
+    pace: tuple[float, float, float, float]
 
     def restore(self, cooling: Cooling) -> None:
         """Let a run's annealing go on where this one's was: at the same share of the same cycle."""
@@ -56,11 +59,12 @@ def pack(
     best: tuple[NDArray[np.int32], float],
     cooling: Cooling,
     expected: float,
+    pace: tuple[float, float, float, float],
 ) -> State:
     """Write the part of a state that all engines read, as copies; tours of zeros stand for "none yet"."""
     c = cooling
     return {
-        "engine": np.array([KINDS.index(kind)]),
+        "engine": _name(kind),
         "ids": candidates.copy(),
         "tau": tau.copy(),
         "rest": rest.copy(),
@@ -70,13 +74,14 @@ def pack(
         "schedule": np.array([c.first, c.cycle, c.done, c.generations], np.int64),
         # -1 stands for "unknown"
         "progress": np.nan_to_num(np.array([c.started, c.begun, expected]), nan=-1.0),
+        "pace": np.array(pace, np.float64),
     }
 
 
 def unpack(state: State, kind: str, candidates: NDArray[np.int32]) -> FocusedState:
     """Read what ``pack`` wrote. Raises ValueError as all readers of states do."""
     n = len(candidates)
-    engine = int(stored_integers(state, "engine", (1,), 0, len(KINDS) - 1)[0])
+    engine = stored_integers(state, "engine", (_first(state, "engine"),), 0, 127)
     listed = _second(state, "ids")
     ids = stored_integers(state, "ids", (n, listed), 0, n - 1)
     tau = stored_numbers(state, "tau", (n, listed), np.float32)
@@ -93,7 +98,8 @@ def unpack(state: State, kind: str, candidates: NDArray[np.int32]) -> FocusedSta
     )
     if math.isnan(started):
         raise ValueError("state['progress'] must begin with a number in [0, 1], got a negative one")
-    own = KINDS[engine] == kind
+    own = np.array_equal(engine, _name(kind))
+    pace = stored_numbers(state, "pace", (_PACE,)).tolist() if own else [0.0] * _PACE
     tours = tours[tours.any(axis=1)]
     if not own and best.any():  # there may be room for few of them
         tours = np.concatenate([best[None], tours])
@@ -108,6 +114,7 @@ def unpack(state: State, kind: str, candidates: NDArray[np.int32]) -> FocusedSta
         started,
         begun,
         expected,
+        (pace[0], pace[1], pace[2], pace[3]),
     )
 
 
@@ -132,6 +139,11 @@ def trails_on(
             here = ids[:, listed] == other
             found[here, column] = tau[here, listed]
     return found
+
+
+def _name(kind: str) -> NDArray[np.int32]:
+    """The name of a kind of device as numbers."""
+    return np.frombuffer(kind.encode("ascii"), np.uint8).astype(np.int32)
 
 
 def _first(state: State, name: str) -> int:

@@ -10,7 +10,6 @@ from pymoo_gpuaco.backends.cpu import construct, directed_search, local_search
 from pymoo_gpuaco.backends.cpu.windows.improve import TourImprover
 from pymoo_gpuaco.backends.cpu.windows.search import WindowSearch
 from pymoo_gpuaco.backends.cpu.windows.units import make_units
-from pymoo_gpuaco.backends.protocol import Kind
 from pymoo_gpuaco.candidates.graph import Graph, make_graph, with_fewer_neighbours
 from pymoo_gpuaco.candidates.listed import ListedInstance
 from pymoo_gpuaco.colony.parameters import NEIGHBOURS_WITH_DIRECTION, LocalSearch
@@ -40,7 +39,7 @@ class CpuImprover:
     ValueError : for a search that reverses paths, on an asymmetric instance.
     """
 
-    kind: Kind = "cpu"
+    kind: str = "cpu"
 
     def __init__(
         self,

@@ -24,7 +24,6 @@ from pymoo_gpuaco.backends.cuda.walks.all_cities import AllCitiesWalk
 from pymoo_gpuaco.backends.cuda.walks.row_walk import RowWalk
 from pymoo_gpuaco.backends.cuda.walks.rules import RULES, RuleWalk
 from pymoo_gpuaco.backends.cuda.walks.walk import Setting, Walk
-from pymoo_gpuaco.backends.protocol import Kind
 from pymoo_gpuaco.candidates.listed import ListedInstance
 from pymoo_gpuaco.colony import immigrants
 from pymoo_gpuaco.colony.parameters import ColonyParameters
@@ -65,7 +64,7 @@ class CudaColony:
     MemoryError : when the colony does not fit the device; the message says what would.
     """
 
-    kind: Kind = "cuda"
+    kind: str = "cuda"
 
     def __init__(self, instance: ListedInstance, parameters: ColonyParameters, device: int = 0) -> None:
         missing = lacks(instance, parameters)
@@ -222,7 +221,7 @@ class CudaColony:
 
     def stop_at(self, moment: float | None) -> None:
         """Let constructions that follow end soon after this ``time.monotonic()``."""
-        self.device.halt_at = moment
+        self.device.stop.until = moment
 
     def rescued(self) -> tuple[NDArray[np.int32], float] | None:
         """Return the shortest tour of a construction that an interrupt ended, see ``Stoppable``."""
@@ -232,8 +231,7 @@ class CudaColony:
         """Wait for what has been launched; whether time is over then."""
         self.device.mark()
         self.device.wait()
-        moment = self.device.halt_at
-        return moment is not None and time.monotonic() >= moment
+        return self.device.stop.passed()
 
     def _best_so_far(self, before: Told | None) -> tuple[NDArray[np.int32], float]:
         """Shortest tour of the construction under way, and its length; ``before``: the last one as it was told."""

@@ -12,7 +12,6 @@ from pymoo_gpuaco.backends.cuda.instance.lists import Neighbours
 from pymoo_gpuaco.backends.cuda.local_search.at_hand import ToursAtHand
 from pymoo_gpuaco.backends.cuda.local_search.by_windows import make_search
 from pymoo_gpuaco.backends.cuda.tours.measure import Measure
-from pymoo_gpuaco.backends.protocol import Kind
 from pymoo_gpuaco.candidates.listed import ListedInstance
 from pymoo_gpuaco.colony.parameters import LocalSearch
 
@@ -36,7 +35,7 @@ class CudaImprover:
     MemoryError : when the tours do not fit the device.
     """
 
-    kind: Kind = "cuda"
+    kind: str = "cuda"
 
     def __init__(
         self, instance: ListedInstance, search: LocalSearch, device: int = 0, candidates: str = "auto"

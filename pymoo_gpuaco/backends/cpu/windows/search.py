@@ -38,6 +38,7 @@ class WindowSearch:
         instance: ListedInstance,
         units: Units,
         parameters: FocusedParameters,
+        stop: Stop | None = None,
         threads: int | None = None,
     ) -> None:
         n = instance.n
@@ -47,7 +48,7 @@ class WindowSearch:
         size = n if self.whole else parameters.cities_a_window(n, self._threads)
         self._size = size
         self._windows: list[Window] = []
-        self._stop = Stop()
+        self._stop = Stop() if stop is None else stop
         self._numbers: list[NDArray[np.int32]] = []
         self._cutter = Cutter(units.candidates, size)
 

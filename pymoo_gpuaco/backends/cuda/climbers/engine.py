@@ -11,7 +11,6 @@ from pymoo_gpuaco import checks
 from pymoo_gpuaco.backends.cuda.climbers import layout as climber_layout
 from pymoo_gpuaco.backends.cuda.device import Device, Source, words
 from pymoo_gpuaco.backends.cuda.instance.cities import CITIES, Cities
-from pymoo_gpuaco.backends.protocol import Kind
 from pymoo_gpuaco.candidates.listed import ListedInstance
 from pymoo_gpuaco.colony.parameters import ClimberParameters
 from pymoo_gpuaco.host.state import State, stored, stored_integers, stored_numbers, stored_tours
@@ -39,7 +38,7 @@ class CudaClimbers:
     MemoryError : when the climbers do not fit the device.
     """
 
-    kind: Kind = "cuda"
+    kind: str = "cuda"
 
     def __init__(self, instance: ListedInstance, parameters: ClimberParameters, device: int = 0) -> None:
         parameters.check_for(instance.symmetric)
@@ -54,7 +53,6 @@ class CudaClimbers:
         )
         self._finished = 0
         self._best_lengths = np.full(self.n_climbers, np.inf)
-        self._moment: float | None = None
         self._took = 0.0  # seconds a pair of the last call
         self._rescued: tuple[NDArray[np.int32], float] | None = None
         cities = Cities(self.device, instance)
@@ -70,8 +68,8 @@ class CudaClimbers:
         """
         self._rescued = None
         began = time.monotonic()
-        if self._moment is not None:
-            left = max(0.0, self._moment - began)
+        if self.device.stop.until is not None:
+            left = max(0.0, self.device.stop.until - began)
             if left < self._took * pairs or left == 0.0:
                 pairs = int(left / self._took) if self._took else 0
         with self.device.working():
@@ -143,7 +141,7 @@ class CudaClimbers:
 
     def stop_at(self, moment: float | None) -> None:
         """Let the calls of ``climb`` that follow end soon after this ``time.monotonic()``."""
-        self._moment = moment
+        self.device.stop.until = moment
 
     def rescued(self) -> tuple[NDArray[np.int32], float] | None:
         """Return the shortest tour of a ``climb`` that an interrupt ended, see ``Stoppable``."""

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from pymoo_gpuaco.backends.errors import BackendUnavailable
-from pymoo_gpuaco.host.forks import undivided
+from pymoo_gpuaco.host.forks import whole
 from pymoo_gpuaco.host.install import how_to_install
 
 _contexts: dict[int, Any] = {}
@@ -21,33 +21,35 @@ _pid: int | None = None  # the process in which CUDA was started
 
 def driver() -> Any:
     """Return pycuda.driver, started. Raises BackendUnavailable that says what is missing."""
+    return whole(_start)
+
+
+def _start() -> Any:
     global _pid
-    with undivided:
-        if _pid is not None and _pid != os.getpid():
+    if _pid is not None and _pid != os.getpid():
+        raise BackendUnavailable(
+            "CUDA was in use before this process was forked and cannot be used in the child; start workers with "
+            "multiprocessing's 'spawn' or 'forkserver' method, or make the first CUDA engine in the child"
+        )
+    try:
+        import pycuda.driver as cuda
+    except ImportError as error:
+        if "libcuda" in str(error):
             raise BackendUnavailable(
-                "CUDA was in use before this process was forked and cannot be used in the child; start workers with "
-                "multiprocessing's 'spawn' or 'forkserver' method, or make the first CUDA engine in the child"
-            )
-        try:
-            import pycuda.driver as cuda
-        except ImportError as error:
-            if "libcuda" in str(error):
-                raise BackendUnavailable(
-                    f"the NVIDIA driver is missing ({error}); install it from https://www.nvidia.com/drivers"
-                ) from error
-            raise BackendUnavailable(
-                f"PyCUDA is missing ({error}); install it with: pip install pycuda, or {how_to_install('cuda')}"
+                f"the NVIDIA driver is missing ({error}); install it from https://www.nvidia.com/drivers"
             ) from error
-        if _pid is None:
-            try:
-                cuda.init()
-            except cuda.Error as error:
-                raise BackendUnavailable(
-                    f"the NVIDIA driver does not start ({error}){hidden_devices()}; check that nvidia-smi lists a "
-                    "device"
-                ) from error
-            _pid = os.getpid()
-        return cuda
+        raise BackendUnavailable(
+            f"PyCUDA is missing ({error}); install it with: pip install pycuda, or {how_to_install('cuda')}"
+        ) from error
+    if _pid is None:
+        try:
+            cuda.init()
+        except cuda.Error as error:
+            raise BackendUnavailable(
+                f"the NVIDIA driver does not start ({error}){hidden_devices()}; check that nvidia-smi lists a device"
+            ) from error
+        _pid = os.getpid()
+    return cuda
 
 
 def hidden_devices() -> str:
@@ -82,20 +84,23 @@ def retain(index: int) -> Any:
 
     Raises ValueError for a device that is not there, BackendUnavailable for one that this process has lost.
     """
-    cuda = driver()
-    with undivided:
-        if index in _lost:
-            raise BackendUnavailable(why_lost(index))
-        if index not in _contexts:
-            count = int(cuda.Device.count())
-            if not 0 <= index < count:
-                there = f"0 to {count - 1}" if count else "none"
-                raise ValueError(f"device must be one of the CUDA devices ({there}), got {index}")
-            try:
-                _contexts[index] = cuda.Device(index).retain_primary_context()
-            except cuda.Error as error:
-                raise BackendUnavailable(f"CUDA device {index} cannot be used ({error})") from error
-        return _contexts[index]
+    return whole(lambda: _retain(index))
+
+
+def _retain(index: int) -> Any:
+    cuda = _start()
+    if index in _lost:
+        raise BackendUnavailable(why_lost(index))
+    if index not in _contexts:
+        count = int(cuda.Device.count())
+        if not 0 <= index < count:
+            there = f"0 to {count - 1}" if count else "none"
+            raise ValueError(f"device must be one of the CUDA devices ({there}), got {index}")
+        try:
+            _contexts[index] = cuda.Device(index).retain_primary_context()
+        except cuda.Error as error:
+            raise BackendUnavailable(f"CUDA device {index} cannot be used ({error})") from error
+    return _contexts[index]
 
 
 def lose(index: int, error: Exception) -> None:

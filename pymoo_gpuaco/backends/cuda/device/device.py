@@ -18,6 +18,7 @@ from pymoo_gpuaco.backends.cuda.device.limits import DeviceLimits
 from pymoo_gpuaco.backends.cuda.device.memory import Arrays, check, release
 from pymoo_gpuaco.backends.cuda.device.parts import Part, Source, by_file, together
 from pymoo_gpuaco.backends.errors import BackendUnavailable, DeviceFailed
+from pymoo_gpuaco.host.stop import Stop
 
 _THREADS = 256
 # lets other threads go on; a sleep of no time takes as long as a short kernel
@@ -104,10 +105,10 @@ class Device:
         self.architecture = f"sm_{major}{minor}"
         self.arrays = Arrays(self.cuda)
         self._kernels = self.arrays.kernels
-        # Whether ``wait`` ends kernels that look at ``halt`` at ``halt_at``, a time.monotonic(), or on an interrupt
-        # from the keyboard. To look at the clock costs some 20 us, so it is for what takes long.
+        self.stop = Stop()
+        # Whether ``wait`` ends kernels that look at ``halt`` when ``stop`` says so, or on an interrupt from the
+        # keyboard. To look at the clock costs some 20 us, so it is for what takes long.
         self.ends_early = False
-        self.halt_at: float | None = None
         self.halted = False  # whether it has done so; who wants to know sets it back
         weakref.finalize(self, release, self._context, self.arrays, self._pid)
 
@@ -231,7 +232,7 @@ class Device:
         try:
             while not marked.query():
                 _give_way()
-                if self.halt_at is not None and time.monotonic() >= max(self.halt_at, whole):
+                if self.stop.passed() and time.monotonic() >= whole:
                     self._end()
         except KeyboardInterrupt:
             self._end()

@@ -15,9 +15,10 @@ from pymoo_gpuaco.backends.cuda.windows.plan import (
     unit_scale,
     window_lists,
 )
-from pymoo_gpuaco.backends.cuda.windows.windows import ROUNDS_AT_ONCE, Lists, Trials, Windows, resident
+from pymoo_gpuaco.backends.cuda.windows.windows import ROUNDS_AT_ONCE, Trials, Windows, resident
 from pymoo_gpuaco.colony.parameters import FEWEST_CITIES_TO_FOCUS, LocalSearch
 from pymoo_gpuaco.host.keys import key_of_part
+from pymoo_gpuaco.search.penalties import Lists
 
 _TRIALS_A_WINDOW = 10  # of a round, as in a cool round of focused ants
 _TOURS_AT_ONCE = 16  # at most: each takes some 160 bytes a city beside those of the colony

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +13,7 @@ from pymoo_gpuaco.candidates.listed import ListedInstance
 from pymoo_gpuaco.candidates.lists import Kind, check_alpha, lists
 from pymoo_gpuaco.candidates.quadrant import has_quadrants, quadrant_lists
 from pymoo_gpuaco.problems.metrics import Metric
+from pymoo_gpuaco.search.penalties import FEW_KICKS_FROM, Lists, penalised_lists
 
 # Cities of a tour to a window. Windows have 511 cities, so they overlap, and of two exchanges that touch the same city
 # one is lost. Of very many cities there is one tour: to assemble several takes the host too long.
@@ -20,9 +22,9 @@ CITIES_A_WINDOW, FEWEST_CITIES_A_WINDOW, ONE_TOUR_FROM = 140, 60, 150_000
 LEAST_HOT_TRIALS, MOST_HOT_TRIALS, CITIES_A_TRIAL = 8, 32, 16
 MOST_TOURS, MOST_TOURS_OF_MANY, MANY = 128, 32, 3000
 
-# From so many cities on each gets few kicks. Then moves are not followed up for less than this share of a mean edge:
-# each kick takes less time, and more of them are worth more than better repair.
-FEW_KICKS_FROM, MARGIN = 50_000, 0.1
+# Where each city gets few kicks, moves are not followed up for less than this share of a mean edge: each kick takes
+# less time, and more of them are worth more than better repair.
+MARGIN = 0.1
 _UNITS_A_NEAREST = 1024.0  # where distances are no whole numbers
 _MOST_UNITS = float(1 << 21)  # FARTHEST of units.cuh
 
@@ -57,6 +59,23 @@ def window_lists(instance: ListedInstance, candidates: str) -> NDArray[np.int32]
     if kind == "alpha":
         check_alpha(instance.symmetric, instance.n)
     return repeated(lists(instance, kind, NEAR).ids)
+
+
+def first_lists(instance: ListedInstance, candidates: str, penalised: bool) -> Lists:
+    """By which lists windows are searched until there are penalties, if there are to be any."""
+    if penalised:
+        return Lists(window_lists(instance, "quadrant"), np.zeros(instance.n, np.float32))
+    return Lists(window_lists(instance, candidates))
+
+
+def penalised_lists_of(instance: ListedInstance, scale: float) -> Callable[[int | None], Lists]:
+    """What finds the lists with penalties, by a number of 1-trees; ``scale``: whole units a unit of distance."""
+
+    def find(iterations: int | None) -> Lists:
+        found = penalised_lists(instance, NEAR, scale, iterations)
+        return found._replace(near=repeated(found.near))
+
+    return find
 
 
 def margin(n: int) -> float:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from pymoo_gpuaco.backends.cuda.device import Device, Source, words
 from pymoo_gpuaco.backends.cuda.instance.cities import CITIES, Cities
 from pymoo_gpuaco.host.keys import key_of_part
+from pymoo_gpuaco.search.penalties import Lists
 
 NEAR = 8  # neighbours a city that windows look at (NEAR of near.cuh)
 MOST_EDGES = 511  # of an exchange, as many as cities of a window (MOST_EDGES of search.cu)
@@ -47,13 +48,6 @@ class Ant(NamedTuple):
     alpha: float
     beta: float
     shortest: float
-
-
-class Lists(NamedTuple):
-    """What windows look at beside the tour."""
-
-    near: NDArray[np.int32]  # (n, NEAR) candidates, the nearest first
-    penalties: NDArray[np.float32] | None = None  # (n,) of nodes, whole units; None: all 0
 
 
 _IMPROVEMENT = [Trials(trials=2, all_queued=True)] * 8 + [Trials(trials=10)] * 16

@@ -1,40 +1,30 @@
-"""The CPU engines: they hold the arrays, cut the work into ranges and call the compiled functions."""
+"""The ant colony on all cores: it holds the arrays, cuts the work into ranges and calls the compiled functions."""
 
 from __future__ import annotations
-
-from collections.abc import Callable, Hashable
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pymoo_gpuaco import checks
-from pymoo_gpuaco.backends.cpu import acs, construct, hill_climbing, local_search, selection
+from pymoo_gpuaco.backends.cpu import acs, construct, local_search, selection
 from pymoo_gpuaco.backends.cpu import trails as trail_memory
 from pymoo_gpuaco.backends.cpu.improver import MANY_CITIES, CpuImprover
 from pymoo_gpuaco.backends.cpu.tabu import Tabu, make_tabu
-from pymoo_gpuaco.backends.protocol import Kind
 from pymoo_gpuaco.candidates.graph import make_graph
 from pymoo_gpuaco.candidates.listed import ListedInstance
-from pymoo_gpuaco.candidates.lists import listed_instance
 from pymoo_gpuaco.colony import immigrants
-from pymoo_gpuaco.colony.parameters import WINDOWS, ClimberParameters, ColonyParameters, LocalSearch
+from pymoo_gpuaco.colony.parameters import ColonyParameters
 from pymoo_gpuaco.colony.trails import HIGHEST_TRAIL, TrailUpdate
 from pymoo_gpuaco.host.distances import tour_length
-from pymoo_gpuaco.host.forks import undivided
 from pymoo_gpuaco.host.state import State, stored_integers, stored_numbers, stored_tours
 from pymoo_gpuaco.host.stop import Stop
-from pymoo_gpuaco.host.threads import apart, spread, thread_count
-from pymoo_gpuaco.problems.tsp import TSP
+from pymoo_gpuaco.host.threads import spread, thread_count
 
 # Default colony: with local search a few tours a core already fill the machine; without, as many ants as cities
 # (papers 000, 001, 003), but no more than keep their tours within some hundred megabytes.
 ANTS_WITH_LOCAL_SEARCH = 24
 ANTS_ON_MANY_CITIES = 8  # from 3,000 cities on: a generation is long, and learning needs generations
 MOST_ANTS_BY_DEFAULT = 4096
-CLIMBERS = 32
-# Pairs that all climbers together evaluate in one call: well under a second on one core.
-PAIRS_PER_CALL = 100_000_000
-_LAST_RESTART = 2**62
 # Steps or rows that a thread takes on at once, in cities: some milliseconds, after which it asks whether to stop.
 _SLICE = 50_000
 
@@ -69,7 +59,7 @@ class CpuColony:
     MemoryError : when a dense memory over all cities would not fit; the message says what would.
     """
 
-    kind: Kind = "cpu"
+    kind: str = "cpu"
 
     def __init__(self, instance: ListedInstance, parameters: ColonyParameters) -> None:
         n = instance.n
@@ -418,116 +408,6 @@ class CpuColony:
         self._reference[...], self._reference_length = reference, float(reference_length[0])
 
 
-class CpuClimbers:
-    """``ClimberEngine`` on all cores; ``n_climbers=None`` gives 32.
-
-    Raises
-    ------
-    ValueError : for an asymmetric instance, which reversing a path would change in length.
-    """
-
-    kind: Kind = "cpu"
-
-    def __init__(self, instance: ListedInstance, parameters: ClimberParameters) -> None:
-        parameters.check_for(instance.symmetric)
-        self.instance = instance
-        self.n_climbers = parameters.n_climbers or CLIMBERS
-        self._graph = make_graph(instance)
-        self._climbers = hill_climbing.make_climbers(self.n_climbers, instance.n, parameters.moves == "batch")
-        self._best_tours = np.zeros((self.n_climbers, instance.n), np.int32)
-        self._best_lengths = np.full(self.n_climbers, np.inf)
-        self._threads = min(thread_count(), self.n_climbers)
-        self._stop = Stop()
-        self._rescued: tuple[NDArray[np.int32], float] | None = None
-
-    def stop_at(self, moment: float | None) -> None:
-        """End the calls that follow soon after ``time.monotonic()`` shows ``moment``, see ``Stoppable``."""
-        self._stop.until = moment
-
-    def rescued(self) -> tuple[NDArray[np.int32], float] | None:
-        """Shortest tour of a call that an interrupt ended, see ``Stoppable``."""
-        return self._rescued
-
-    def climb(self, key: int, pairs: int = PAIRS_PER_CALL) -> int:
-        """Work for about ``pairs`` evaluated pairs, all climbers together; return the climbs finished."""
-        finished = [0] * self._threads
-        budget = max(1, pairs // self.n_climbers)
-
-        def work(thread: int, first: int, last: int) -> None:
-            finished[thread] = hill_climbing.climb(
-                self._graph,
-                self._climbers,
-                np.uint64(key),
-                first,
-                last,
-                budget,
-                self._best_tours,
-                self._best_lengths,
-                self._stop.flag,
-            )
-
-        self._stop.lower()
-        self._rescued = None
-        try:
-            self._stop.spread(work, self.n_climbers, self._threads)
-        except KeyboardInterrupt:
-            self._rescued = self.best()
-            raise
-        return sum(finished)
-
-    def start_from(self, tours: ArrayLike) -> None:
-        """Let the first climbers begin at the given tours (rows of n) instead of random ones."""
-        c = self._climbers
-        given = checks.permutations("tours", tours, self.instance.n)
-        for climber, tour in enumerate(given[: self.n_climbers]):
-            c.tours[climber] = tour
-            c.lengths[climber] = tour_length(self._graph, c.tours[climber])
-            c.restart[climber] = climber
-            c.row[climber] = 0
-            c.gain[climber] = 0.0
-
-    def best(self) -> tuple[NDArray[np.int32], float]:
-        """Shortest tour of the last call of ``climb`` and its exact length."""
-        climber = int(self._best_lengths.argmin())
-        return self._best_tours[climber].copy(), float(self._best_lengths[climber])
-
-    def lengths(self) -> NDArray[np.float64]:
-        """Exact lengths (n_climbers,) of the tours as they stand."""
-        return self._climbers.lengths.copy()
-
-    def export_state(self) -> State:
-        """All climbs under way, as copies."""
-        state = {name: array.copy() for name, array in self._climbers._asdict().items()}
-        return {**state, "best_tours": self._best_tours.copy(), "best_lengths": self._best_lengths.copy()}
-
-    def import_state(self, state: State) -> None:
-        """Continue the climbs of an exported state.
-
-        Moves noted for a batch are of use only to an engine that makes batches: another starts the scan anew.
-        """
-        c, m, n = self._climbers, self.n_climbers, self.instance.n
-        given = {
-            "tours": stored_tours(state, "tours", m, n),
-            "lengths": stored_numbers(state, "lengths", (m,)),
-            "restart": stored_integers(state, "restart", (m,), -m, _LAST_RESTART, np.int64),
-            "row": stored_integers(state, "row", (m,), hill_climbing.START_AGAIN, n, np.int64),
-            "gain": stored_numbers(state, "gain", (m,), low=-np.inf),
-            "move": stored_integers(state, "move", (m, 2), 0, n - 1, np.int64),
-        }
-        best_tours = stored_tours(state, "best_tours", m, n)
-        best_lengths = stored_numbers(state, "best_lengths", (m,), infinity=True)
-        noted = {"own_gain", "own_move"} <= state.keys() and np.shape(state["own_gain"]) == c.own_gain.shape
-        if noted:
-            given["own_gain"] = stored_numbers(state, "own_gain", c.own_gain.shape, low=-np.inf)
-            given["own_move"] = stored_integers(state, "own_move", c.own_move.shape, 0, n - 1)
-        for name, array in given.items():
-            getattr(c, name)[...] = array
-        if c.own_gain.size and not noted:
-            c.gain[c.row > 0] = 0.0
-            c.row[c.row > 0] = 0
-        self._best_tours[...], self._best_lengths[...] = best_tours, best_lengths
-
-
 def _selection_code(parameters: ColonyParameters) -> int:
     if parameters.selection == "auto":
         # over all cities the trial reads a few numbers a step where a roulette reads all
@@ -540,72 +420,6 @@ def default_ants(n: int, parameters: ColonyParameters) -> int:
     if parameters.local_search is None:
         return min(n, MOST_ANTS_BY_DEFAULT)
     return ANTS_WITH_LOCAL_SEARCH if n < MANY_CITIES else ANTS_ON_MANY_CITIES
-
-
-def _compile_for(all_cities: bool, acs: bool, symmetric: bool, search: LocalSearch | None) -> None:
-    """Run every compiled function that such a colony calls, on eight cities."""
-    n = 8
-    places = np.random.default_rng(0).random((n, n)) + 1.0
-    matrix = np.triu(places, 1) + np.triu(places, 1).T if symmetric else places
-    np.fill_diagonal(matrix, 0.0)
-    tsp = listed_instance(TSP(matrix=matrix), n - 1)
-    parameters = ColonyParameters(
-        n_ants=1,
-        candidate_list_size=None if all_cities else n - 1,
-        selection="pseudo_random_proportional" if acs else "auto",
-        local_search=search,
-    )
-    colony = CpuColony(tsp, parameters)
-    tour, _ = colony.greedy_tour()
-    colony.reset_trails(1.0)
-    colony.construct(0)
-    colony.update_trails(TrailUpdate(0.5, ((tour, 1.0),), on_tours_only=acs))
-    colony.branching_factor(0.05)
-
-
-def _compile_climbers() -> None:
-    """Run every compiled function that hill climbers call, on eight cities."""
-    places = np.random.default_rng(0).random((8, 2))
-    climbers = CpuClimbers(
-        listed_instance(TSP(places, metric="EXACT"), 1), ClimberParameters(n_climbers=1, moves="batch")
-    )
-    climbers.start_from(np.arange(8)[None])
-    climbers.climb(0, pairs=100)
-
-
-_warm: set[Hashable] = set()
-
-
-def _once(what: Hashable, compile_it: Callable[[], None]) -> None:
-    if what in _warm:
-        return
-
-    def whole() -> None:
-        with undivided:
-            compile_it()
-
-    apart(whole)
-    _warm.add(what)
-
-
-def warm_up(parameters: ColonyParameters, symmetric: bool) -> None:
-    """Compile ahead (seconds the first time, then read from numba's cache), so that no generation has to wait."""
-    search = parameters.local_search
-    if search is not None:
-        # one stands for all whose functions are the same; a search that the instance does not allow is refused later
-        search = LocalSearch(WINDOWS) if search.in_windows and symmetric else LocalSearch(kicks=1.0)
-    case = (
-        parameters.candidate_list_size is None,
-        parameters.selection == "pseudo_random_proportional",
-        symmetric,
-        search,
-    )
-    _once(case, lambda: _compile_for(*case))
-
-
-def warm_up_climbers() -> None:
-    """Compile ahead what hill climbers call."""
-    _once("climbers", _compile_climbers)
 
 
 def _free_bytes() -> int | None:

@@ -1,0 +1,131 @@
+"""Random-restart 2-opt hill climbers on all cores."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from pymoo_gpuaco import checks
+from pymoo_gpuaco.backends.cpu import hill_climbing
+from pymoo_gpuaco.candidates.graph import make_graph
+from pymoo_gpuaco.candidates.listed import ListedInstance
+from pymoo_gpuaco.colony.parameters import ClimberParameters
+from pymoo_gpuaco.host.distances import tour_length
+from pymoo_gpuaco.host.state import State, stored_integers, stored_numbers, stored_tours
+from pymoo_gpuaco.host.stop import Stop
+from pymoo_gpuaco.host.threads import thread_count
+
+CLIMBERS = 32
+# Pairs that all climbers together evaluate in one call: well under a second on one core.
+PAIRS_PER_CALL = 100_000_000
+_LAST_RESTART = 2**62
+
+
+class CpuClimbers:
+    """``ClimberEngine`` on all cores; ``n_climbers=None`` gives 32.
+
+    Raises
+    ------
+    ValueError : for an asymmetric instance, which reversing a path would change in length.
+    """
+
+    kind: str = "cpu"
+
+    def __init__(self, instance: ListedInstance, parameters: ClimberParameters) -> None:
+        parameters.check_for(instance.symmetric)
+        self.instance = instance
+        self.n_climbers = parameters.n_climbers or CLIMBERS
+        self._graph = make_graph(instance)
+        self._climbers = hill_climbing.make_climbers(self.n_climbers, instance.n, parameters.moves == "batch")
+        self._best_tours = np.zeros((self.n_climbers, instance.n), np.int32)
+        self._best_lengths = np.full(self.n_climbers, np.inf)
+        self._threads = min(thread_count(), self.n_climbers)
+        self._stop = Stop()
+        self._rescued: tuple[NDArray[np.int32], float] | None = None
+
+    def stop_at(self, moment: float | None) -> None:
+        """End the calls that follow soon after ``time.monotonic()`` shows ``moment``, see ``Stoppable``."""
+        self._stop.until = moment
+
+    def rescued(self) -> tuple[NDArray[np.int32], float] | None:
+        """Shortest tour of a call that an interrupt ended, see ``Stoppable``."""
+        return self._rescued
+
+    def climb(self, key: int, pairs: int = PAIRS_PER_CALL) -> int:
+        """Work for about ``pairs`` evaluated pairs, all climbers together; return the climbs finished."""
+        finished = [0] * self._threads
+        budget = max(1, pairs // self.n_climbers)
+
+        def work(thread: int, first: int, last: int) -> None:
+            finished[thread] = hill_climbing.climb(
+                self._graph,
+                self._climbers,
+                np.uint64(key),
+                first,
+                last,
+                budget,
+                self._best_tours,
+                self._best_lengths,
+                self._stop.flag,
+            )
+
+        self._stop.lower()
+        self._rescued = None
+        try:
+            self._stop.spread(work, self.n_climbers, self._threads)
+        except KeyboardInterrupt:
+            self._rescued = self.best()
+            raise
+        return sum(finished)
+
+    def start_from(self, tours: ArrayLike) -> None:
+        """Let the first climbers begin at the given tours (rows of n) instead of random ones."""
+        c = self._climbers
+        given = checks.permutations("tours", tours, self.instance.n)
+        for climber, tour in enumerate(given[: self.n_climbers]):
+            c.tours[climber] = tour
+            c.lengths[climber] = tour_length(self._graph, c.tours[climber])
+            c.restart[climber] = climber
+            c.row[climber] = 0
+            c.gain[climber] = 0.0
+
+    def best(self) -> tuple[NDArray[np.int32], float]:
+        """Shortest tour of the last call of ``climb`` and its exact length."""
+        climber = int(self._best_lengths.argmin())
+        return self._best_tours[climber].copy(), float(self._best_lengths[climber])
+
+    def lengths(self) -> NDArray[np.float64]:
+        """Exact lengths (n_climbers,) of the tours as they stand."""
+        return self._climbers.lengths.copy()
+
+    def export_state(self) -> State:
+        """All climbs under way, as copies."""
+        state = {name: array.copy() for name, array in self._climbers._asdict().items()}
+        return {**state, "best_tours": self._best_tours.copy(), "best_lengths": self._best_lengths.copy()}
+
+    def import_state(self, state: State) -> None:
+        """Continue the climbs of an exported state.
+
+        Moves noted for a batch are of use only to an engine that makes batches: another starts the scan anew.
+        """
+        c, m, n = self._climbers, self.n_climbers, self.instance.n
+        given = {
+            "tours": stored_tours(state, "tours", m, n),
+            "lengths": stored_numbers(state, "lengths", (m,)),
+            "restart": stored_integers(state, "restart", (m,), -m, _LAST_RESTART, np.int64),
+            "row": stored_integers(state, "row", (m,), hill_climbing.START_AGAIN, n, np.int64),
+            "gain": stored_numbers(state, "gain", (m,), low=-np.inf),
+            "move": stored_integers(state, "move", (m, 2), 0, n - 1, np.int64),
+        }
+        best_tours = stored_tours(state, "best_tours", m, n)
+        best_lengths = stored_numbers(state, "best_lengths", (m,), infinity=True)
+        noted = {"own_gain", "own_move"} <= state.keys() and np.shape(state["own_gain"]) == c.own_gain.shape
+        if noted:
+            given["own_gain"] = stored_numbers(state, "own_gain", c.own_gain.shape, low=-np.inf)
+            given["own_move"] = stored_integers(state, "own_move", c.own_move.shape, 0, n - 1)
+        for name, array in given.items():
+            getattr(c, name)[...] = array
+        if c.own_gain.size and not noted:
+            c.gain[c.row > 0] = 0.0
+            c.row[c.row > 0] = 0
+        self._best_tours[...], self._best_lengths[...] = best_tours, best_lengths

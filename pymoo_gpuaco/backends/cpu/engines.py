@@ -1,0 +1,42 @@
+"""What makes the CPU's engines, each compiled before it is made."""
+
+from __future__ import annotations
+
+from pymoo_gpuaco.backends.cpu import warm_up
+from pymoo_gpuaco.backends.cpu.climbers import CpuClimbers
+from pymoo_gpuaco.backends.cpu.colony import CpuColony
+from pymoo_gpuaco.backends.cpu.focused import CpuWindows
+from pymoo_gpuaco.backends.cpu.improver import CpuImprover
+from pymoo_gpuaco.candidates.listed import ListedInstance
+from pymoo_gpuaco.colony.parameters import ClimberParameters, ColonyParameters
+from pymoo_gpuaco.search.focused import FocusedSearch
+
+
+def why_unavailable() -> str | None:
+    """Return None: the CPU engines run anywhere."""
+    return None
+
+
+def make_colony(instance: ListedInstance, parameters: ColonyParameters, device: int) -> CpuColony:
+    """Make the engine of a colony whose ants build whole tours; ``device`` has no meaning here, nor below."""
+    warm_up.warm_up(parameters, instance.symmetric)
+    return CpuColony(instance, parameters)
+
+
+def make_search(instance: ListedInstance, parameters: ColonyParameters, device: int) -> FocusedSearch:
+    """Make the engine of a focused colony."""
+    windows = CpuWindows(instance, parameters)
+    warm_up.warm_up_focused(instance.n)
+    return FocusedSearch(windows)
+
+
+def make_climbers(instance: ListedInstance, parameters: ClimberParameters, device: int) -> CpuClimbers:
+    """Make the engine of hill climbers."""
+    warm_up.warm_up_climbers()
+    return CpuClimbers(instance, parameters)
+
+
+def make_improver(instance: ListedInstance, parameters: ColonyParameters, device: int) -> CpuImprover:
+    """Make what improves tours at hand by ``parameters.local_search``."""
+    warm_up.warm_up(parameters, instance.symmetric)
+    return CpuImprover(instance, parameters.local_search, candidates=parameters.candidates)

@@ -1,0 +1,274 @@
+"""Focused ants on all cores: each anneals a tour of its own where that fits a cache, else a window of one tour."""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager, nullcontext
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pymoo_gpuaco.backends.cpu import trails as trail_memory
+from pymoo_gpuaco.backends.cpu.windows.improve import TourImprover
+from pymoo_gpuaco.backends.cpu.windows.search import WindowSearch
+from pymoo_gpuaco.backends.cpu.windows.units import make_units
+from pymoo_gpuaco.candidates import greedy_tour
+from pymoo_gpuaco.candidates.graph import make_graph
+from pymoo_gpuaco.candidates.listed import ListedInstance
+from pymoo_gpuaco.colony.parameters import ColonyParameters
+from pymoo_gpuaco.colony.trails import TrailUpdate
+from pymoo_gpuaco.host.distances import tour_length
+from pymoo_gpuaco.host.state import State, stored_integers
+from pymoo_gpuaco.host.stop import Stop
+from pymoo_gpuaco.host.threads import spread, thread_count
+from pymoo_gpuaco.search.focused import why_not_focused
+from pymoo_gpuaco.search.parameters import KICKS_FOR_FULL_HEAT, SHORT_STRETCH, FocusedParameters
+from pymoo_gpuaco.search.plan import Heat, Plan
+
+WINDOWS = 8  # of one tour in a generation
+# Shortest tours that the best one takes from in a generation that is not the last of its cycle: one thread merges
+# while all others wait, and tours that are still hot have little for it.
+MERGED_WHILE_HOT = 4
+REPAIRED = 0.01  # share of dirty cities below which kicks begin
+CYCLES_IN_ONE = 12  # first cycles: one long annealing beats several short ones where the end is known
+IMPROVER_TRIALS = 1  # kicks a city when tours are improved that were given
+
+
+class CpuWindows:
+    """``SearchDevice`` on all cores.
+
+    Parameters
+    ----------
+    instance : symmetric.
+    parameters : of the colony; ``n_ants=None`` gives a whole tour for each thread, 2 to 64, up to 25,000 cities, and
+        8 windows above.
+    focused : how ants work; None for the defaults.
+
+    Raises
+    ------
+    ValueError : for an asymmetric instance: moves turn stretches of a tour around.
+    """
+
+    kind: str = "cpu"
+    penalties = None  # they are found before the first round
+
+    def __init__(
+        self, instance: ListedInstance, parameters: ColonyParameters, focused: FocusedParameters | None = None
+    ) -> None:
+        missing = why_not_focused(instance)
+        if missing is not None:
+            raise ValueError(missing)
+        n = instance.n
+        self.instance = instance
+        self.stop = Stop()
+        self.graph = make_graph(instance)
+        focused = focused or FocusedParameters()
+        self._focused = focused
+        units, lengths, self._near = make_units(instance, self.graph, focused, parameters.candidates)
+        self.scale, self.candidates = units.scale, units.candidates
+        self.search = WindowSearch(instance, units, focused, self.stop)
+        whole = self.search.whole
+        self.n_ants = parameters.n_ants or (focused.tours(thread_count()) if whole else WINDOWS)
+        self.n_tours = self.n_ants if whole else 1
+        self._trials = max(1, focused.trials_a_generation(n, self.n_ants) // self.n_ants)
+        kicks = self._trials if whole else self._trials * self.n_ants
+        self.plan = Plan(
+            rounds=1,
+            rounds_between_looks=1,
+            first_cycle=max(1, round(focused.kicks_of_first_cycle(n) * n / kicks)),
+            cycles_in_one=CYCLES_IN_ONE,
+            kicks=kicks,
+            heat=focused.heat,
+            kicks_for_heat=KICKS_FOR_FULL_HEAT,
+            least_heat=0.0,
+            most_heat=focused.heat,
+            merged_while_hot=MERGED_WHILE_HOT if whole else 0,
+            merged_when_cold=self.n_tours if whole else 0,
+        )
+        self._alpha = float(parameters.alpha)
+        self._eta_beta = _heuristic(lengths, float(parameters.beta))
+        self._weights_are_old = True
+        self._trails = trail_memory.make_trails(trail_memory.CANDIDATE, units.candidates, 0)
+        self._tours = np.zeros((self.n_tours, n), np.int32)
+        self._lengths = np.zeros(self.n_tours)
+        self._dirty = np.ones(n, np.uint8)
+        self._windows_done = 0
+        self.n_trials = 0
+
+    def working(self) -> AbstractContextManager[None]:
+        """Hold the device, which needs nothing here."""
+        return nullcontext()
+
+    # ---- tours
+
+    def first_tour(self) -> NDArray[np.int32]:
+        """Tour (n,) by greedy edge matching on the lists that the candidates were chosen from."""
+        return greedy_tour(self.instance, self._near.ids, self._near.distances)
+
+    def load(self, tours: NDArray[np.int32], repaired: bool) -> None:
+        """Go on from tours (m, n), see ``SearchDevice``."""
+        self._tours[...] = tours
+        if not repaired:
+            self._dirty[:] = 1
+
+    def read(self) -> NDArray[np.int32]:
+        """Copies of the tours (m, n)."""
+        return self._tours.copy()
+
+    def measure(self) -> NDArray[np.float64]:
+        """Exact lengths (m,) of the tours."""
+        self._lengths = np.array([float(tour_length(self.graph, tour)) for tour in self._tours])
+        return self._lengths
+
+    def shortest(self) -> NDArray[np.int32]:
+        """The shortest tour (n,) of those measured last."""
+        return self._tours[int(self._lengths.argmin())]
+
+    # ---- rounds
+
+    @property
+    def repairs_left(self) -> int:
+        """1 while a long tour is to be repaired before ants kick; whole tours are repaired on the way."""
+        if self.search.whole:
+            return 0
+        return int(self._windows_done < 2 * self.search.stretches or self._dirty.mean() >= REPAIRED)
+
+    def weigh(self) -> None:
+        """Recompute tau^alpha eta^beta if the trails have changed."""
+        if not self._weights_are_old:
+            return
+        units, t = self.search.units, self._trails
+        graph = self.graph._replace(neighbours=units.candidates)
+
+        def rows(_: int, first: int, last: int) -> None:
+            trail_memory.candidate_weights(graph, t, self._alpha, self._eta_beta, first, last, units.weights)
+
+        spread(rows, self.instance.n, thread_count())
+        self._weights_are_old = False
+
+    def repair(self, key: int) -> int:
+        """Search windows of the one tour for what shortens it, without kicks."""
+        if self._windows_done >= 2 * self.search.stretches:
+            return self._search_windows(key, 0, 0.0, 0.0, SHORT_STRETCH)
+        searched = self.search.repair_stretches(self._tours[0], self._dirty, self._windows_done, WINDOWS)
+        self._windows_done += searched
+        return searched
+
+    def anneal(self, key: int, heat: Heat) -> int:
+        """Let each ant anneal a tour of its own, or a window of the one tour."""
+        longest = self._focused.longest_stretch(heat.kicks)
+        if not self.search.whole:
+            return self._search_windows(key, self._trials, heat.first, heat.last, longest)
+        everything = bool(self._dirty.any())
+        self.search.search_tours(self._tours, key, self._trials, heat.first, heat.last, longest, everything)
+        self.n_trials += self._trials * self.n_tours
+        self._dirty[:] = 0
+        return self.n_tours
+
+    def _search_windows(self, key: int, trials: int, hot: float, cold: float, longest: int) -> int:
+        self._tours[0], searched = self.search.round(
+            self._tours[0], self._dirty, self._windows_done, self.n_ants, trials, hot, cold, longest, key
+        )
+        self.n_trials += trials * searched
+        self._windows_done += self.n_ants
+        return searched
+
+    def wait(self) -> None:
+        """Wait for nothing: rounds have ended when they return."""
+
+    def use_penalties(self) -> None:
+        """Have nothing to change: penalties were there from the start."""
+
+    def improve(self, tours: NDArray[np.int32], key: int) -> None:
+        """Search given tours (any number, n) in place."""
+        self.weigh()
+        trials = IMPROVER_TRIALS * self.instance.n
+        if not self.search.whole:  # long tours, in windows, take all threads each
+            improver = TourImprover(self.search, self.stop.passed)
+            for number, tour in enumerate(tours):
+                improver.improve(tour, trials, key, number)
+            return
+
+        def work(_: int, first: int, last: int) -> None:
+            search = WindowSearch(self.instance, self.search.units, self._focused, threads=1)
+            improver = TourImprover(search, self.stop.raised)
+            for number in range(first, last):
+                improver.improve(tours[number], trials, key, number)
+
+        if len(tours):
+            self.stop.spread(work, len(tours), thread_count())
+
+    # ---- trails
+
+    def reset_trails(self, value: float) -> None:
+        """Set every trail to ``value``."""
+        trail_memory.fill(self._trails, np.float32(value))
+        self._weights_are_old = True
+
+    def update_trails(self, update: TrailUpdate) -> None:
+        """Evaporate and deposit, see ``TrailUpdate``; all deposits are ``update.deposits``."""
+        t = self._trails
+        self._weights_are_old = True
+        amounts = [(np.ascontiguousarray(tour, np.int32), float(amount)) for tour, amount in update.deposits]
+        if update.on_tours_only:
+            for tour, amount in amounts:
+                trail_memory.blend_tour(t, tour, float(update.rho), amount, True)
+            return
+        low, high, rho = float(update.tau_min), float(update.tau_max), float(update.rho)
+
+        def rows(_: int, first: int, last: int) -> None:
+            trail_memory.evaporate_rows(t, first, last, rho, low, high)
+
+        spread(rows, self.instance.n, thread_count())
+        trail_memory.evaporate_rest(t, rho, low, high)
+        # what is added comes first: it is cut to tau_max before anything is taken away
+        for tour, amount in sorted(amounts, key=lambda pair: pair[1] < 0.0):
+            trail_memory.deposit(t, tour, amount, low, high, True)
+
+    def branching_factor(self, lam: float) -> float:
+        """Mean number of candidates a city with a trail above min + lam (max - min)."""
+        graph = self.graph._replace(neighbours=self.candidates)
+        return float(trail_memory.branching_factor(graph, self._trails, lam))
+
+    def trails(self) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+        """Copies of the trails (n, k) on ``candidates``, and of that (1,) of all other edges."""
+        return self._trails.tau.copy(), self._trails.rest.copy()
+
+    def set_trails(self, tau: NDArray[np.float32], rest: NDArray[np.float32]) -> None:
+        """Take over what ``trails`` gave."""
+        self._trails.tau[...], self._trails.rest[...] = tau, rest
+        self._weights_are_old = True
+
+    # ---- what else the next round depends on
+
+    def snapshot(self) -> State:
+        """Copies of all that a round changes."""
+        return {"tours": self._tours.copy(), **self.export_own()}
+
+    def restore(self, snapshot: State) -> None:
+        """Be as before the rounds since ``snapshot``."""
+        self._tours[...] = snapshot["tours"]
+        self.import_own(snapshot)
+
+    def export_own(self) -> State:
+        """Cities that are to be looked at before the next kick, and windows searched."""
+        return {"dirty": self._dirty.copy(), "counts": np.array([self._windows_done], np.int64)}
+
+    def read_own(self, state: State | None) -> State:
+        """Check what ``export_own`` gave; for tours from elsewhere every city is to be looked at."""
+        n = self.instance.n
+        if state is None:
+            return {"dirty": np.ones(n, np.uint8), "counts": np.zeros(1, np.int64)}
+        return {
+            "dirty": stored_integers(state, "dirty", (n,), 0, 1, np.uint8),
+            "counts": stored_integers(state, "counts", (1,), 0, 2**62, np.int64),
+        }
+
+    def import_own(self, own: State) -> None:
+        """Take over what ``read_own`` has checked."""
+        self._dirty, self._windows_done = own["dirty"].copy(), int(own["counts"][0])
+
+
+def _heuristic(lengths: NDArray[np.float64], beta: float) -> NDArray[np.float64]:
+    """eta^beta (n, k) of candidate edges of these lengths; at distance 0 the shortest other edge counts, halved."""
+    positive = lengths[lengths > 0.0]
+    return np.maximum(lengths, float(positive.min()) / 2.0 if positive.size else 1.0) ** -beta

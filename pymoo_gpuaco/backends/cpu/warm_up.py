@@ -1,0 +1,85 @@
+"""The CPU's engines are compiled before a run, on a few cities: seconds the first time, then read from the disk."""
+
+from __future__ import annotations
+
+import functools
+
+import numpy as np
+
+from pymoo_gpuaco.backends.cpu.climbers import CpuClimbers
+from pymoo_gpuaco.backends.cpu.colony import CpuColony
+from pymoo_gpuaco.backends.cpu.focused import CpuWindows
+from pymoo_gpuaco.candidates.lists import listed_instance
+from pymoo_gpuaco.colony.parameters import WINDOWS, ClimberParameters, ColonyParameters, LocalSearch
+from pymoo_gpuaco.colony.trails import TrailUpdate
+from pymoo_gpuaco.problems.tsp import TSP
+from pymoo_gpuaco.search.focused import FocusedSearch
+from pymoo_gpuaco.search.parameters import FocusedParameters
+from pymoo_gpuaco.search.warm_up import warm_up_host
+
+
+def warm_up(parameters: ColonyParameters, symmetric: bool) -> None:
+    """Compile what a colony calls whose ants build whole tours."""
+    search = parameters.local_search
+    if search is not None:
+        # one stands for all whose functions are the same; a search that the instance does not allow is refused later
+        search = LocalSearch(WINDOWS) if search.in_windows and symmetric else LocalSearch(kicks=1.0)
+    all_cities = parameters.candidate_list_size is None
+    _warm_up(all_cities, parameters.selection == "pseudo_random_proportional", symmetric, search)
+
+
+@functools.cache
+def _warm_up(all_cities: bool, acs: bool, symmetric: bool, search: LocalSearch | None) -> None:
+    n = 8
+    places = np.random.default_rng(0).random((n, n)) + 1.0
+    matrix = np.triu(places, 1) + np.triu(places, 1).T if symmetric else places
+    np.fill_diagonal(matrix, 0.0)
+    parameters = ColonyParameters(
+        n_ants=1,
+        candidate_list_size=None if all_cities else n - 1,
+        selection="pseudo_random_proportional" if acs else "auto",
+        local_search=search,
+    )
+    colony = CpuColony(listed_instance(TSP(matrix=matrix), n - 1), parameters)
+    tour, _ = colony.greedy_tour()
+    colony.reset_trails(1.0)
+    colony.construct(0)
+    colony.update_trails(TrailUpdate(0.5, ((tour, 1.0),), on_tours_only=acs))
+    colony.branching_factor(0.05)
+
+
+@functools.cache
+def warm_up_climbers() -> None:
+    """Compile what hill climbers call."""
+    places = np.random.default_rng(0).random((8, 2))
+    climbers = CpuClimbers(
+        listed_instance(TSP(places, metric="EXACT"), 1), ClimberParameters(n_climbers=1, moves="batch")
+    )
+    climbers.start_from(np.arange(8)[None])
+    climbers.climb(0, pairs=100)
+
+
+def warm_up_focused(n: int) -> None:
+    """Compile what focused ants call on an instance of n cities, and nothing else."""
+    usual = FocusedParameters()
+    _warm_up_focused(n <= usual.whole_up_to, usual.iterations(n) > 0)
+    warm_up_host(penalised=False)
+
+
+@functools.cache
+def _warm_up_focused(whole: bool, ascends: bool) -> None:
+    """The same as one tour or by windows, with penalties or without."""
+    places = np.random.default_rng(0).random((80, 2))
+    focused = FocusedParameters(
+        whole_up_to=80 if whole else 8, ascent=1 if ascends else 0, trials=64, window=64
+    )
+    windows = CpuWindows(listed_instance(TSP(places, metric="EXACT"), 8), ColonyParameters(), focused)
+    engine = FocusedSearch(windows)
+    engine.reset_trails(1.0)
+    for key in range(3):
+        engine.search(key)
+    own = windows.export_own()
+    windows.import_own({**own, "dirty": np.zeros(80, np.uint8)})  # kicks begin
+    engine.search(3)
+    engine.update_trails(TrailUpdate(0.5, ((engine.first_tour()[0], 1.0),)))
+    engine.branching_factor(0.05)

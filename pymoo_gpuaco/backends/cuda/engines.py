@@ -1,0 +1,71 @@
+"""What makes CUDA's engines, and whether they can run here."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pymoo_gpuaco.backends.cuda.climbers.engine import CudaClimbers
+from pymoo_gpuaco.backends.cuda.device import compile as compiler
+from pymoo_gpuaco.backends.cuda.device import context, sources
+from pymoo_gpuaco.backends.cuda.engine import CudaColony, lacks
+from pymoo_gpuaco.backends.cuda.focused import CudaWindows
+from pymoo_gpuaco.backends.cuda.improver import CudaImprover
+from pymoo_gpuaco.backends.errors import BackendUnavailable
+from pymoo_gpuaco.candidates.listed import ListedInstance
+from pymoo_gpuaco.colony.parameters import ClimberParameters, ColonyParameters
+from pymoo_gpuaco.search.focused import FocusedSearch
+from pymoo_gpuaco.search.warm_up import warm_up_host
+
+
+def why_unavailable() -> str | None:
+    """Return None if CUDA engines can run in this process, else what is missing and how to get it."""
+    try:
+        count = context.device_count()
+    except RuntimeError as error:
+        return str(error)
+    if count == 0:
+        return f"the driver sees no CUDA device{context.hidden_devices()}; backend='cpu' needs none"
+    try:
+        compiler.nvcc_path()
+        sources.folder()
+    except (RuntimeError, FileNotFoundError) as error:
+        return str(error)
+    return None
+
+
+def devices() -> list[dict[str, Any]]:
+    """List the CUDA devices: index, name, compute_capability, memory (bytes), multiprocessors and driver.
+
+    The list is empty where there is no driver, no PyCUDA or no device; ``why_unavailable`` says which.
+    """
+    try:
+        return [context.describe(index) for index in range(context.device_count())]
+    except RuntimeError:
+        return []
+
+
+def make_colony(instance: ListedInstance, parameters: ColonyParameters, device: int) -> CudaColony:
+    """Make the engine of a colony whose ants build whole tours."""
+    missing = lacks(instance, parameters)
+    if missing is not None:
+        raise BackendUnavailable(missing)
+    return CudaColony(instance, parameters, device)
+
+
+def make_search(instance: ListedInstance, parameters: ColonyParameters, device: int) -> FocusedSearch:
+    """Make the engine of a focused colony."""
+    windows = CudaWindows(instance, parameters, device)
+    warm_up_host(windows.penalties.wanted)
+    return FocusedSearch(windows)
+
+
+def make_climbers(instance: ListedInstance, parameters: ClimberParameters, device: int) -> CudaClimbers:
+    """Make the engine of hill climbers."""
+    return CudaClimbers(instance, parameters, device)
+
+
+def make_improver(instance: ListedInstance, parameters: ColonyParameters, device: int) -> CudaImprover:
+    """Make what improves tours at hand by ``parameters.local_search``."""
+    search = parameters.local_search
+    assert search is not None
+    return CudaImprover(instance, search, device, parameters.candidates)

@@ -1,0 +1,333 @@
+"""The focused colony: ants change good tours in a few places instead of building new ones.
+
+Skinderowicz, "Improving Ant Colony Optimization efficiency for solving large TSP instances", Applied Soft Computing
+120 (2022), lets each ant change the best tour in few edges and repair it. Here ants anneal tours in windows, many
+trials each, and at the end of every cycle of annealing the tours take over from each other what is better. A device
+searches the windows; all that is decided about a run is decided here.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from pymoo_gpuaco import checks
+from pymoo_gpuaco.candidates.listed import ListedInstance
+from pymoo_gpuaco.colony import immigrants
+from pymoo_gpuaco.colony.trails import TrailUpdate
+from pymoo_gpuaco.host.keys import key_of_part
+from pymoo_gpuaco.host.state import State
+from pymoo_gpuaco.search.device import SearchDevice
+from pymoo_gpuaco.search.plan import Heat
+from pymoo_gpuaco.search.population import Population, first_tours
+from pymoo_gpuaco.search.schedule import Cooling
+from pymoo_gpuaco.search.state import pack, unpack
+
+
+def why_not_focused(instance: ListedInstance) -> str | None:
+    """Why ants cannot be focused on an instance, or None."""
+    if not instance.symmetric:
+        return (
+            "construction='focused' turns stretches of a tour around and needs a symmetric instance; "
+            "construction='full' works on asymmetric ones"
+        )
+    return None
+
+
+class FocusedSearch:
+    """``SearchEngine`` on any device.
+
+    Parameters
+    ----------
+    device : set up for one instance; it is this colony's alone.
+    """
+
+    def __init__(self, device: SearchDevice) -> None:
+        self.device = device
+        self.instance = device.instance
+        self.kind = device.kind
+        plan = device.plan
+        self._stop = device.stop
+        self._schedule = Cooling(plan.first_cycle, alone=plan.cycles_in_one)
+        self._population = Population(device.instance, device.graph)
+        self._first = device.first_tour()
+        self._lengths = np.empty(0)  # (m,) of the tours at hand; (0,) before there are any
+        self._step = 0.0  # how far a round brings the run
+        self._annealed = 0  # rounds of the last generation, if nothing else took time in it
+        self._only_anneals = True  # this generation, so far
+        self._finished = False  # the last cycle has come to its end
+        self._hot = False  # the last round had a temperature above 0
+        self._searched = 0  # ants of the last generation
+        self._rescued: tuple[NDArray[np.int32], float] | None = None
+
+    # ---- Engine
+
+    @property
+    def n_ants(self) -> int:
+        """Windows or tours that are searched at a time."""
+        return self.device.n_ants
+
+    @property
+    def n_searched(self) -> int:
+        """Ants of the last generation, >= 1: each has searched a window or a tour."""
+        return max(1, self._searched)
+
+    @property
+    def n_trials(self) -> int:
+        """Kicks since the engine was made, see ``CountsTrials``."""
+        return self.device.n_trials
+
+    @property
+    def lengths(self) -> NDArray[np.float64]:
+        """Exact lengths (m,) of the tours at hand; (0,) before there are any."""
+        return self._lengths.copy()
+
+    def first_tour(self) -> tuple[NDArray[np.int32], float]:
+        """Tour by greedy edge matching, with which the ants begin, and its length."""
+        return self._first.copy(), self._population.measure(self._first)
+
+    def best_tours(self, most: int = 1) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
+        """At most so many tours (e, n), the best of the run first, then those at hand by length; and lengths (e,)."""
+        best, length = self._best()
+        rows, lengths = [best], [length]
+        if most > 1 and len(self._lengths):
+            with self.device.working():
+                tours = self.device.read()
+            for tour in self._lengths.argsort(kind="stable"):
+                if len(rows) < most and not np.array_equal(tours[tour], best):
+                    rows.append(tours[tour])
+                    lengths.append(float(self._lengths[tour]))
+        return np.array(rows), np.array(lengths)
+
+    def _best(self) -> tuple[NDArray[np.int32], float]:
+        population = self._population
+        return self.first_tour() if population.best is None else (population.best.copy(), population.length)
+
+    # ---- a generation
+
+    def expect(self, progress: float) -> None:
+        """Be told how far the run is, see ``FollowsProgress``."""
+        schedule = self._schedule
+        before, schedule.progress = schedule.progress, float(progress)
+        # and how far each round of the next generation will bring it, as those of the last one did that only annealed
+        if self._annealed > 0 and schedule.progress > before:
+            self._step = (schedule.progress - before) / self._annealed
+
+    def search(self, key: int) -> None:
+        """Search some rounds of windows, a fraction of a second. ``key`` in [0, 2**64)."""
+        self._rescued, self._searched = None, 0
+        with self.device.working():
+            if self.device.penalties is not None:
+                self.device.penalties.begin(self._stop.until)
+            if not len(self._lengths):
+                self._begin(key)
+            before = self._population.copy(), replace(self._schedule), self._lengths, self.device.snapshot()
+            try:
+                self._search_rounds(key)
+            except KeyboardInterrupt:
+                self._rescued = self._best()
+                self._population, self._schedule, self._lengths, device = before
+                self.device.restore(device)
+                raise
+
+    def _begin(self, key: int) -> None:
+        """Make the first tours."""
+        self._take(first_tours(self.instance, self._first, self.device.n_tours, key), repaired=False)
+
+    def _search_rounds(self, key: int) -> None:
+        device, plan = self.device, self.device.plan
+        done, planned = 0, self._planned_rounds()
+        self._only_anneals = device.repairs_left == 0
+        device.weigh()
+        while done < planned and not self._stop.passed() and self._penalties_are_there():
+            for _ in range(min(plan.rounds_between_looks, planned - done)):
+                done += 1
+                self._round(key_of_part(key, done))
+            device.wait()
+        if done:
+            self._take_in()
+        self._annealed = done if self._only_anneals else 0
+
+    def _planned_rounds(self) -> int:
+        """Rounds of this generation.
+
+        New tours are repaired in a generation of their own: before it first tours are made and penalties waited for, so
+        that the time of the others says how many more there will be. Where time is limited, this is known soon.
+        """
+        plan, repairs = self.device.plan, self.device.repairs_left
+        if repairs > 0:
+            return min(plan.rounds, repairs)
+        if self._stop.until is None:
+            return plan.rounds
+        return min(plan.rounds, max(plan.rounds_between_looks, self._schedule.generations))
+
+    def _penalties_are_there(self) -> bool:
+        """See to it that the next rounds have the penalties that they are to have; False if time is over before."""
+        penalties = self.device.penalties
+        if penalties is None or not penalties.are_due(self._stop.until):
+            return True
+        self._only_anneals = False
+        if not penalties.wait(self._stop.until):
+            return False
+        self.device.use_penalties()
+        self.device.weigh()
+        return True
+
+    def _round(self, key: int) -> None:
+        """Launch a round; at the end of a cycle the tours take over from each other."""
+        device, schedule = self.device, self._schedule
+        if device.penalties is not None:
+            device.penalties.count_round()
+        if device.repairs_left > 0:
+            self._searched += device.repair(key)
+            return
+        self._searched += device.anneal(key, self._next_heat())
+        if not schedule.at_end:
+            self._finished = False
+        elif not self._finished:
+            self._finished = not math.isnan(schedule.begun)
+            schedule.begin_next()
+            self._recombine(key)
+
+    def _next_heat(self) -> Heat:
+        """The temperatures of the next round, which is counted."""
+        schedule, plan, n = self._schedule, self.device.plan, self.instance.n
+        hot, cold = (max(0.0, (share - plan.cool_part) / (1.0 - plan.cool_part)) for share in schedule.next())
+        schedule.progress += self._step
+        kicks = schedule.length * plan.kicks / n
+        edge = self._population.length * self.device.scale / n
+        heat = plan.first_heat(kicks) * edge
+        self._hot = hot > 0.0
+        return Heat(hot * heat, cold * heat, edge, kicks)
+
+    def _take_in(self) -> None:
+        """Take note of the tours at hand; the best takes over from the shortest of them, where the plan says so."""
+        device, plan = self.device, self.device.plan
+        wanted = plan.merged_while_hot if self._hot else plan.merged_when_cold
+        if not wanted:
+            self._measure()
+            return
+        self._lengths = device.measure()
+        tours = device.read()
+        for tour in self._lengths.argsort(kind="stable")[:wanted]:
+            self._population.merge(tours[tour])
+
+    def _recombine(self, key: int) -> None:
+        """Let all tours, and the best, take over from each other what is better, and go on from there."""
+        self._only_anneals = False
+        self.device.wait()
+        self._measure()
+        self._take(self._population.recombine(self.device.read(), key, self._stop), repaired=True)
+
+    def _take(self, tours: NDArray[np.int32], repaired: bool) -> None:
+        """Go on from tours (m, n)."""
+        self.device.load(tours, repaired)
+        self._measure()
+
+    def _measure(self) -> None:
+        """Measure the tours at hand; the shortest may be the best."""
+        self._lengths = self.device.measure()
+        self._population.keep(self.device.shortest(), float(self._lengths.min()))
+
+    # ---- Stoppable
+
+    def stop_at(self, moment: float | None) -> None:
+        """Let the calls that follow end soon after this ``time.monotonic()``, see ``Stoppable``."""
+        self._stop.until = moment
+
+    def rescued(self) -> tuple[NDArray[np.int32], float] | None:
+        """Best tour of a generation that an interrupt ended, see ``Stoppable``."""
+        return self._rescued
+
+    # ---- Trails
+
+    def reset_trails(self, value: float) -> None:
+        """Set every trail to ``value``."""
+        with self.device.working():
+            self.device.reset_trails(value)
+
+    def update_trails(self, update: TrailUpdate) -> None:
+        """Evaporate and deposit, see ``TrailUpdate``; the colony's one tour is the best so far."""
+        best, length = self._best()
+        with self.device.working():
+            self.device.update_trails(update.written_out(best[None], np.array([length])))
+
+    def branching_factor(self, lam: float) -> float:
+        """Mean number of candidates a city with a trail above min + lam (max - min)."""
+        with self.device.working():
+            return self.device.branching_factor(float(lam))
+
+    # ---- Accepts, Improver
+
+    def accept(self, tours: ArrayLike, lengths: ArrayLike) -> None:
+        """Merge tours (m, n) into the best, which takes the place of the longest tour, see ``Accepts``."""
+        rows = immigrants.in_order(tours, lengths, self.instance.n)
+        for row in rows:
+            self._population.merge(row)
+        if not len(rows):
+            return
+        best = self._best()[0]
+        with self.device.working():
+            if not len(self._lengths):
+                self._take(np.tile(best, (self.device.n_tours, 1)), repaired=False)
+                return
+            everyone = self.device.read()
+            everyone[int(self._lengths.argmax())] = best
+            self._take(everyone, repaired=True)
+
+    def improve(self, tours: ArrayLike, key: int) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
+        """Window search on any number of tours (m, n); return copies and their exact lengths (m,)."""
+        rows = checks.permutations("tours", tours, self.instance.n).astype(np.int32)
+        self._stop.lower()
+        with self.device.working():
+            self.device.improve(rows, key)
+        return rows, np.array([self._population.measure(row) for row in rows])
+
+    # ---- Stateful
+
+    def export_state(self) -> State:
+        """Trails, the tours, the best of all, and where the schedule is, see ``search.state``."""
+        device, n, begun = self.device, self.instance.n, len(self._lengths) > 0
+        best = self._population.best
+        with device.working():
+            tau, rest = device.trails()
+            tours = device.read() if begun else np.zeros((1, n), np.int32)
+            own = device.export_own()
+        return {
+            **pack(
+                self.kind,
+                device.candidates,
+                tau,
+                rest,
+                tours,
+                (np.zeros(n, np.int32) if best is None else best, self._population.length),
+                self._schedule,
+                self._schedule.progress,
+                (self._step, self._annealed, self._finished, self._hot),
+            ),
+            **own,
+        }
+
+    def import_state(self, state: State) -> None:
+        """Continue from an exported state of a focused colony on the same instance, of whichever kind of device."""
+        device, n = self.device, self.instance.n
+        told = unpack(state, self.kind, device.candidates)
+        own = device.read_own(state if told.own else None)
+        with device.working():
+            device.set_trails(told.tau, told.rest)
+            population = Population(self.instance, device.graph)
+            self._population, self._lengths, self._rescued = population, np.empty(0), None
+            self._schedule.progress = told.expected
+            told.restore(self._schedule)
+            self._step, annealed, finished, hot = told.pace
+            self._annealed, self._finished, self._hot = int(annealed), bool(finished), bool(hot)
+            if told.best is not None:
+                # of another kind of device, its sum may be rounded differently
+                length = told.best_length if told.own else population.measure(told.best)
+                population.best, population.length = told.best, length
+                tours = told.tours if len(told.tours) else told.best
+                self._take(np.resize(tours, (device.n_tours, n)), repaired=told.own)
+            device.import_own(own)

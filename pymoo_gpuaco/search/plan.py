@@ -1,0 +1,53 @@
+"""How a device spends a generation of focused ants, as numbers."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What one device decides about a focused colony; a round is one search of all its tours or windows.
+
+    Attributes
+    ----------
+    rounds : most rounds of a generation, >= 1.
+    rounds_between_looks : rounds after which the clock is looked at, and the host waits for the device, >= 1.
+    first_cycle : rounds of the first cycle of annealing, >= 1; each cycle is twice as long as the one before.
+    cycles_in_one : a run known to be shorter than so many first cycles is one cycle.
+    kicks : that a tour gets in a round, >= 1.
+    heat : temperature, in mean edges of the tour, at which a cycle begins that makes ``kicks_for_heat`` kicks a city;
+        it grows with the root of the kicks, within [``least_heat``, ``most_heat``].
+    cool_part : share of a cycle, its last, that goes without heat.
+    merged_while_hot, merged_when_cold : shortest tours that the best one takes over from after a generation that ends
+        no cycle; 0 keeps the shortest tour if it is shorter than the best.
+    """
+
+    rounds: int
+    rounds_between_looks: int
+    first_cycle: int
+    cycles_in_one: int
+    kicks: int
+    heat: float
+    kicks_for_heat: float
+    least_heat: float
+    most_heat: float
+    cool_part: float = 0.0
+    merged_while_hot: int = 0
+    merged_when_cold: int = 0
+
+    def first_heat(self, kicks: float) -> float:
+        """Temperature at which a cycle of so many kicks a city starts, in mean edge lengths of the tour."""
+        wanted = self.heat * math.sqrt(kicks / self.kicks_for_heat)
+        return min(self.most_heat, max(self.least_heat, wanted))
+
+
+@dataclass(frozen=True)
+class Heat:
+    """What the windows of a round are told of the annealing; lengths in whole units of the device's search."""
+
+    first: float  # temperature at the beginning of the round
+    last: float  # at its end
+    edge: float  # mean edge of the best tour
+    kicks: float  # a city that this cycle makes

@@ -1,0 +1,93 @@
+"""The tours of a focused colony: how they begin, the best of all, and how they take over from each other."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pymoo_gpuaco.candidates.graph import Graph
+from pymoo_gpuaco.candidates.listed import ListedInstance
+from pymoo_gpuaco.candidates.start import varied_tours
+from pymoo_gpuaco.exchange import assemble, merge
+from pymoo_gpuaco.host.distances import tour_length
+from pymoo_gpuaco.host.stop import Stop
+
+# So many tours or more begin as different ones, to have more to take over from each other. A tour that begins by other
+# lengths than the true ones needs more kicks, which fewer tours do not make up for.
+FEWEST_VARIED = 4
+# Different first tours at most: for so many cities of all of them, the host takes longer than they are worth.
+MOST_VARIED, CITIES_OF_VARIED = 16, 200_000
+# Whole units of a mean candidate edge, as a power of two, by which tours are compared where distances are no whole
+# numbers: sums are exact then.
+_UNITS_AN_EDGE = 20
+
+
+def whole_units(instance: ListedInstance) -> float:
+    """Return the factor from distances to whole units: 1 where they are whole numbers, else a power of two."""
+    mean = float(instance.neighbour_distances.mean())
+    if instance.integral or mean <= 0.0:
+        return 1.0
+    return math.ldexp(1.0, _UNITS_AN_EDGE - math.frexp(mean)[1])
+
+
+def first_tours(instance: ListedInstance, greedy: NDArray[np.int32], m: int, key: int) -> NDArray[np.int32]:
+    """Tours (m, n) to begin with, the greedy one first; some come more than once where many would take long."""
+    different = min(m, MOST_VARIED, max(1, CITIES_OF_VARIED // instance.n)) if m >= FEWEST_VARIED else 1
+    tours = np.concatenate([greedy[None], varied_tours(instance, different - 1, key)])
+    return np.resize(tours, (m, instance.n))
+
+
+class Population:
+    """The best tour of a run, which is not one of the tours at hand, and what those give to each other."""
+
+    def __init__(self, instance: ListedInstance, graph: Graph) -> None:
+        self._instance, self._graph = instance, graph
+        self._units = whole_units(instance)
+        self.best: NDArray[np.int32] | None = None  # (n,)
+        self.length = math.inf
+
+    def copy(self) -> Population:
+        """The same best tour; a tour is replaced and never written to."""
+        other = Population.__new__(Population)
+        other.__dict__.update(self.__dict__)
+        return other
+
+    def measure(self, tour: NDArray[np.int32]) -> float:
+        """Exact length of a tour (n,)."""
+        return float(tour_length(self._graph, tour))
+
+    def keep(self, tour: NDArray[np.int32], length: float) -> None:
+        """Make a tour the best one if it is shorter."""
+        if length < self.length:
+            self.best, self.length = tour.copy(), length
+
+    def merge(self, tour: NDArray[np.int32]) -> None:
+        """Let the best tour take over what is better in another."""
+        if self.best is None:
+            self.best, self.length = tour.copy(), self.measure(tour)
+            return
+        merged, gain = merge(self.best, tour, self._distance)
+        if gain > 0.0:
+            self.best, self.length = merged, self.measure(merged)
+
+    def recombine(self, tours: NDArray[np.int32], key: int, stop: Stop) -> NDArray[np.int32]:
+        """Let the tours (m, n) and the best take over from each other what is better; return what they become.
+
+        One tour, of very many cities, is merged with the best: it differs in too many places to look at one after
+        another.
+        """
+        assert self.best is not None
+        if len(tours) == 1:
+            self.merge(tours[0])
+            return self.best[None].copy()
+        taken = assemble(self._graph, np.concatenate([tours, self.best[None]]), key, stop)
+        lengths = [self.measure(tour) for tour in taken]
+        shortest = int(np.argmin(lengths))
+        self.keep(taken[shortest], lengths[shortest])
+        return taken[:-1]
+
+    def _distance(self, i: NDArray[np.int32], j: NDArray[np.int32]) -> NDArray[np.float64]:
+        """Distances in whole units."""
+        return np.floor(self._instance.distance(i, j) * self._units + 0.5)

@@ -1,0 +1,27 @@
+"""What the host does of a focused run is compiled before the run, on a few cities."""
+
+from __future__ import annotations
+
+import functools
+
+import numpy as np
+
+from pymoo_gpuaco.candidates import greedy_tour
+from pymoo_gpuaco.candidates.graph import make_graph
+from pymoo_gpuaco.candidates.lists import listed_instance
+from pymoo_gpuaco.host.stop import Stop
+from pymoo_gpuaco.problems.tsp import TSP
+from pymoo_gpuaco.search.penalties import penalised_lists
+from pymoo_gpuaco.search.population import Population
+
+
+@functools.cache
+def warm_up_host(penalised: bool) -> None:
+    """Compile what tours take over from each other with, and what finds penalties where they are wanted."""
+    instance = listed_instance(TSP(np.random.default_rng(0).random((40, 2)), metric="EXACT"), 8)
+    if penalised:
+        penalised_lists(instance, 8, 1.0, 1)
+    population = Population(instance, make_graph(instance))
+    population.merge(greedy_tour(instance))
+    population.merge(np.random.default_rng(0).permutation(40).astype(np.int32))
+    population.recombine(np.array([np.arange(40), np.arange(40)[::-1]], np.int32), 0, Stop())
