@@ -8,7 +8,6 @@ searches the windows; all that is decided about a run is decided here.
 
 from __future__ import annotations
 
-import math
 from dataclasses import replace
 
 import numpy as np
@@ -23,7 +22,7 @@ from pymoo_gpuaco.host.state import State
 from pymoo_gpuaco.search.device import SearchDevice
 from pymoo_gpuaco.search.plan import Heat
 from pymoo_gpuaco.search.population import Population, first_tours
-from pymoo_gpuaco.search.schedule import Cooling
+from pymoo_gpuaco.search.schedule import Schedule
 from pymoo_gpuaco.search.state import pack, unpack
 
 
@@ -51,16 +50,15 @@ class FocusedSearch:
         self.kind = device.kind
         plan = device.plan
         self._stop = device.stop
-        self._schedule = Cooling(plan.first_cycle, alone=plan.cycles_in_one)
+        self._schedule = Schedule(plan.first_cycle, plan.cycles_in_one)
         self._population = Population(device.instance, device.graph)
         self._first = device.first_tour()
         self._lengths = np.empty(0)  # (m,) of the tours at hand; (0,) before there are any
-        self._step = 0.0  # how far a round brings the run
         self._annealed = 0  # rounds of the last generation, if nothing else took time in it
         self._only_anneals = True  # this generation, so far
-        self._finished = False  # the last cycle has come to its end
         self._hot = False  # the last round had a temperature above 0
         self._searched = 0  # ants of the last generation
+        self._resumed = False  # a state has been taken over since
         self._rescued: tuple[NDArray[np.int32], float] | None = None
 
     # ---- Engine
@@ -110,15 +108,16 @@ class FocusedSearch:
 
     def expect(self, progress: float) -> None:
         """Be told how far the run is, see ``FollowsProgress``."""
-        schedule = self._schedule
-        before, schedule.progress = schedule.progress, float(progress)
-        # and how far each round of the next generation will bring it, as those of the last one did that only annealed
-        if self._annealed > 0 and schedule.progress > before:
-            self._step = (schedule.progress - before) / self._annealed
+        self._schedule.expect(float(progress), self._annealed)
 
     def search(self, key: int) -> None:
         """Search some rounds of windows, a fraction of a second. ``key`` in [0, 2**64)."""
         self._rescued, self._searched = None, 0
+        if (
+            self._resumed and self._stop.until is not None
+        ):  # a time that is left says nothing of the time before
+            self._schedule.rebase()
+        self._resumed = False
         with self.device.working():
             if self.device.penalties is not None:
                 self.device.penalties.begin(self._stop.until)
@@ -162,7 +161,7 @@ class FocusedSearch:
             return min(plan.rounds, repairs)
         if self._stop.until is None:
             return plan.rounds
-        return min(plan.rounds, max(plan.rounds_between_looks, self._schedule.generations))
+        return min(plan.rounds, max(plan.rounds_between_looks, self._schedule.rounds))
 
     def _penalties_are_there(self) -> bool:
         """See to it that the next rounds have the penalties that they are to have; False if time is over before."""
@@ -185,10 +184,7 @@ class FocusedSearch:
             self._searched += device.repair(key)
             return
         self._searched += device.anneal(key, self._next_heat())
-        if not schedule.at_end:
-            self._finished = False
-        elif not self._finished:
-            self._finished = not math.isnan(schedule.begun)
+        if schedule.at_end:
             schedule.begin_next()
             self._recombine(key)
 
@@ -196,7 +192,6 @@ class FocusedSearch:
         """The temperatures of the next round, which is counted."""
         schedule, plan, n = self._schedule, self.device.plan, self.instance.n
         hot, cold = (max(0.0, (share - plan.cool_part) / (1.0 - plan.cool_part)) for share in schedule.next())
-        schedule.progress += self._step
         kicks = schedule.length * plan.kicks / n
         edge = self._population.length * self.device.scale / n
         heat = plan.first_heat(kicks) * edge
@@ -305,8 +300,7 @@ class FocusedSearch:
                 tours,
                 (np.zeros(n, np.int32) if best is None else best, self._population.length),
                 self._schedule,
-                self._schedule.progress,
-                (self._step, self._annealed, self._finished, self._hot),
+                (self._annealed, self._hot),
             ),
             **own,
         }
@@ -320,10 +314,9 @@ class FocusedSearch:
             device.set_trails(told.tau, told.rest)
             population = Population(self.instance, device.graph)
             self._population, self._lengths, self._rescued = population, np.empty(0), None
-            self._schedule.progress = told.expected
             told.restore(self._schedule)
-            self._step, annealed, finished, hot = told.pace
-            self._annealed, self._finished, self._hot = int(annealed), bool(finished), bool(hot)
+            self._annealed, self._hot = told.pace
+            self._resumed = True
             if told.best is not None:
                 # of another kind of device, its sum may be rounded differently
                 length = told.best_length if told.own else population.measure(told.best)

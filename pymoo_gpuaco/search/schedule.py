@@ -1,7 +1,9 @@
 """Temperature over a run: cycles of annealing, each twice as long as the one before.
 
 Nobody knows how long a run lasts, so the tour is good at the end of every cycle, and half of the time spent so far went
-into the last one. Where the run's progress is known, the cycle in which it would end takes all that is left of it.
+into the last one. Where the run's progress is known, the cycle in which it would end takes all that is left of it. The
+temperature follows from what a cycle has spent and what is left of it, in rounds of the search, and from nothing else:
+a run that goes on with another budget goes on with what that one leaves.
 """
 
 from __future__ import annotations
@@ -11,66 +13,112 @@ from dataclasses import dataclass
 
 # The last cycle is over at this progress; what is left of the run goes without heat.
 END = 0.97
+_USUALLY_ALONE = 3  # cycles in one: the next cycle, twice as long, would not come to its end
 
 
 @dataclass
-class Cooling:
-    """Where a run is in its cycles; generations are its unit of time."""
+class Schedule:
+    """Where a run is in its cycles; rounds are its unit of time."""
 
-    first: int  # generations of the first cycle, >= 1
+    first: int  # rounds of the first cycle, >= 1
+    alone: int = _USUALLY_ALONE  # a run that is known to be shorter than so many first cycles is one cycle
     cycle: int = 0
-    done: int = 0  # generations of this cycle
-    generations: int = 0  # of the run
-    started: float = 0.0  # progress at which the first generation began
-    begun: float = math.nan  # progress at which the run's last cycle began, NaN before it has
-    progress: float = math.nan  # of the run, in [0, 1]
-    alone: int = 3  # a run that is known to be shorter than so many first cycles is one cycle
+    done: int = 0  # rounds of this cycle
+    last: bool = False  # this cycle takes all that is left of the run
+    finished: bool = False  # and has come to its end
+    share: float = 1.0  # of the first temperature, at the end of this cycle's last round: it never rises
+    rounds: int = 0  # since ``started``
+    started: float = 0.0  # progress at which the first of them began
+    told: float = math.nan  # progress of the run as it was told last, in [0, 1]; NaN where nobody knows
+    progress: float = math.nan  # the same, and what the rounds since have brought
+    step: float = 0.0  # how far a round brings the run
+
+    def expect(self, progress: float, annealed: int) -> None:
+        """Be told how far the run is, after so many rounds of which each took its share of the progress; 0: none did.
+
+        Progress that falls is that of another budget: what is left is counted anew.
+        """
+        if progress < self.told or math.isnan(progress) > math.isnan(self.told):
+            self.rebase()
+        # and how far each round of the next generation will bring it
+        elif annealed > 0 and progress > self.told:
+            self.step = (progress - self.told) / annealed
+        self.told = self.progress = progress
+
+    def rebase(self) -> None:
+        """Go on under another budget, of which nothing is known yet; a run that had come to its end anneals again."""
+        self.rounds, self.step = 0, 0.0
+        if self.finished:
+            self.begin_next()
+
+    @property
+    def left(self) -> float:
+        """Rounds until the last cycle is to be over, by the pace of those so far; NaN where that is not known."""
+        if self.rounds == 0 or not self.started < self.progress <= 1.0:
+            return math.nan
+        return max(0.0, self.rounds * (END - self.progress) / (self.progress - self.started))
 
     @property
     def planned(self) -> int:
-        """Generations of this cycle, unless the run ends in it."""
+        """Rounds of this cycle, unless the run ends in it."""
         return self.first << min(self.cycle, 40)
 
     @property
     def length(self) -> float:
-        """Generations of this cycle, estimated if the run ends in it."""
-        if math.isnan(self.begun) or not self.progress > self.started:
+        """Rounds of this cycle, estimated if the run ends in it."""
+        if not self.last:
             return float(self.planned)
-        return max(1.0, (END - self.begun) * self.generations / (self.progress - self.started))
+        left = self.left
+        return max(1.0, float(self.planned) if math.isnan(left) else self.done + left)
 
     def next(self) -> tuple[float, float]:
-        """Count a generation of trials; return its first and last temperature as shares of the heat."""
-        if self.generations == 0 and self.progress > 0.0:
-            self.started = self.progress
-        if self._is_last():
-            self.begun = self.progress
-        if math.isnan(self.begun):
-            hot, step = 1.0 - self.done / self.planned, 1.0 / self.planned
+        """Count a round; return its first and last temperature as shares of the heat."""
+        if self.rounds == 0:
+            self.started = 0.0 if math.isnan(self.progress) else self.progress
+        self._decide()
+        left = self.left
+        if self.last and math.isnan(left):  # under a new budget: as it was, until that is known
+            hot = cold = self.share
         else:
-            hot = max(0.0, (END - self.progress) / (END - self.begun)) if self.begun < END else 0.0
-            step = (1.0 - hot) / self.done if self.done else 0.0
+            length = self.done + left if self.last else float(self.planned)
+            hot = 1.0 - self.done / length if length > self.done else 0.0
+            cold = max(0.0, hot - 1.0 / length) if hot > 0.0 else 0.0
+        hot = min(hot, self.share)
+        self.share = min(cold, hot)
         self.done += 1
-        self.generations += 1
-        return hot, max(0.0, hot - step)
+        self.rounds += 1
+        self.progress += self.step
+        return hot, self.share
 
     @property
     def at_end(self) -> bool:
-        """Whether the generation just counted ends a cycle."""
-        if math.isnan(self.begun):
+        """Whether the round just counted ends a cycle."""
+        if not self.last:
             return self.done >= self.planned
-        return not self.progress < END
+        return not self.finished and self.progress >= END
 
     def begin_next(self) -> None:
-        """Go on to the next cycle."""
-        self.cycle, self.done = self.cycle + 1, 0
+        """Go on to the next cycle, after the last one without heat."""
+        if self.last and not self.finished:
+            self.finished = True
+            return
+        self.cycle, self.done, self.share, self.last, self.finished = self.cycle + 1, 0, 1.0, False, False
 
-    def _is_last(self) -> bool:
-        """Whether a cycle that begins now is the last: the next, twice as long, would not come to its end.
+    def _decide(self) -> None:
+        """Note whether this cycle is the last: the next, twice as long, would not come to its end.
 
-        The first cycle becomes the last at any time, for nothing is known at its beginning, and in longer runs too.
+        A cycle becomes the last at its beginning. The first one does so at any time, for nothing is known at its
+        beginning, and in longer runs too.
         """
-        if not math.isnan(self.begun) or not self.started < self.progress <= 1.0 or self.generations == 0:
-            return False
-        left = self.generations * (1.0 - self.progress) / (self.progress - self.started)
-        most = self.alone if self.cycle == 0 else 3
-        return (self.done == 0 or self.cycle == 0) and self.done + left < most * self.planned
+        if self.last:
+            self.last = not math.isnan(
+                self.progress
+            )  # where nobody knows any more when it ends, cycles go on
+            return
+        left = (
+            self.rounds * (1.0 - self.progress) / (self.progress - self.started)
+            if self.left >= 0.0
+            else math.inf
+        )
+        most = self.alone if self.cycle == 0 else _USUALLY_ALONE
+        self.last = (self.done == 0 or self.cycle == 0) and self.done + left < most * self.planned

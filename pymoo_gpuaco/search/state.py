@@ -15,10 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pymoo_gpuaco.host.state import State, stored_integers, stored_numbers, stored_tours
-from pymoo_gpuaco.search.schedule import Cooling
+from pymoo_gpuaco.search.schedule import Schedule
 
 _MOST = 2**62
-_PACE = 4  # numbers of ``FocusedState.pace``
 
 
 class FocusedState(NamedTuple):
@@ -30,24 +29,20 @@ class FocusedState(NamedTuple):
     tours: NDArray[np.int32]  # (m, n), of another engine's the best first; m = 0 where none has been built
     best: NDArray[np.int32] | None  # (n,)
     best_length: float  # as the engine that put it away measured it
-    schedule: tuple[
-        int, int, int, int
-    ]  # generations of the first cycle; cycle, generations in it, of the run
-    started: float  # progress at which the first generation of the annealing began
-    begun: float  # progress at which the last cycle began, NaN before it has
-    expected: float  # progress of the run, NaN where unknown
-    #: how far a round brings the run; rounds of the last generation, if it only annealed; whether the last cycle has
-    #: ended; whether the last round had a temperature. All 0 for another kind of device, which goes at its own pace
-    pace: tuple[float, float, float, float]
+    schedule: Schedule  # of the run, by the rounds of the device that put it away
+    #: rounds of the last generation, if it only annealed, and whether its last round had a temperature; 0 and False for
+    #: another kind of device, which goes at its own pace
+    pace: tuple[int, bool]
 
-    def restore(self, cooling: Cooling) -> None:
+    def restore(self, schedule: Schedule) -> None:
         """Let a run's annealing go on where this one's was: at the same share of the same cycle."""
-        first, cycle, done, generations = self.schedule
-        cooling.cycle = cycle
-        cooling.done = done * cooling.first // first
-        # any generation at all stays one
-        cooling.generations = -(-generations * cooling.first // first)
-        cooling.started, cooling.begun = self.started, self.begun
+        told = self.schedule
+        first, alone = schedule.first, schedule.alone
+        schedule.__dict__.update(vars(told))
+        schedule.first, schedule.alone = first, alone
+        schedule.done = told.done * first // told.first
+        schedule.rounds = -(-told.rounds * first // told.first)  # any round at all stays one
+        schedule.step = told.step * told.first / first
 
 
 def pack(
@@ -57,12 +52,11 @@ def pack(
     rest: NDArray[np.float32],
     tours: NDArray[np.int32],
     best: tuple[NDArray[np.int32], float],
-    cooling: Cooling,
-    expected: float,
-    pace: tuple[float, float, float, float],
+    schedule: Schedule,
+    pace: tuple[int, bool],
 ) -> State:
     """Write the part of a state that all engines read, as copies; tours of zeros stand for "none yet"."""
-    c = cooling
+    s = schedule
     return {
         "engine": _name(kind),
         "ids": candidates.copy(),
@@ -71,10 +65,10 @@ def pack(
         "tours": tours.copy(),
         "best": best[0][None].copy(),
         "best_length": np.array([best[1]]),
-        "schedule": np.array([c.first, c.cycle, c.done, c.generations], np.int64),
+        "schedule": np.array([s.first, s.cycle, s.done, s.rounds, s.last, s.finished], np.int64),
         # -1 stands for "unknown"
-        "progress": np.nan_to_num(np.array([c.started, c.begun, expected]), nan=-1.0),
-        "pace": np.array(pace, np.float64),
+        "progress": np.nan_to_num(np.array([s.started, s.told, s.progress, s.step, s.share]), nan=-1.0),
+        "pace": np.array(pace, np.int64),
     }
 
 
@@ -89,17 +83,31 @@ def unpack(state: State, kind: str, candidates: NDArray[np.int32]) -> FocusedSta
     tours = stored_tours(state, "tours", _first(state, "tours"), n)
     best = stored_tours(state, "best", 1, n)[0]
     length = float(stored_numbers(state, "best_length", (1,), infinity=True)[0])
-    schedule = [int(number) for number in stored_integers(state, "schedule", (4,), 0, _MOST, np.int64)]
-    if schedule[0] == 0:
-        raise ValueError("state['schedule'] must begin with a positive number, got 0")
-    started, begun, expected = (
-        math.nan if number < 0.0 else float(number)
-        for number in stored_numbers(state, "progress", (3,), low=-1.0)
+    first, cycle, done, rounds, last, finished = (
+        int(number) for number in stored_integers(state, "schedule", (6,), 0, _MOST, np.int64)
     )
-    if math.isnan(started):
-        raise ValueError("state['progress'] must begin with a number in [0, 1], got a negative one")
+    if first == 0 or max(last, finished) > 1:
+        raise ValueError(
+            f"state['schedule'] must begin with a positive number and end with two of 0 or 1, got {state['schedule']}"
+        )
+    started, heard, progress, step, share = stored_numbers(state, "progress", (5,), low=-1.0).tolist()
+    if min(started, step, share) < 0.0 or max(started, heard, share) > 1.0:
+        raise ValueError(f"state['progress'] must hold numbers in [0, 1], got {state['progress']}")
+    schedule = Schedule(
+        first,
+        cycle=cycle,
+        done=done,
+        last=bool(last),
+        finished=bool(finished),
+        share=share,
+        rounds=rounds,
+        started=started,
+        step=step,
+    )
+    schedule.told = math.nan if heard < 0.0 else heard
+    schedule.progress = math.nan if progress < 0.0 else progress
     own = np.array_equal(engine, _name(kind))
-    pace = stored_numbers(state, "pace", (_PACE,)).tolist() if own else [0.0] * _PACE
+    annealed, hot = stored_integers(state, "pace", (2,), 0, _MOST, np.int64) if own else (0, 0)
     tours = tours[tours.any(axis=1)]
     if not own and best.any():  # there may be room for few of them
         tours = np.concatenate([best[None], tours])
@@ -110,11 +118,8 @@ def unpack(state: State, kind: str, candidates: NDArray[np.int32]) -> FocusedSta
         tours,
         best if best.any() else None,
         length,
-        (schedule[0], schedule[1], schedule[2], schedule[3]),
-        started,
-        begun,
-        expected,
-        (pace[0], pace[1], pace[2], pace[3]),
+        schedule,
+        (int(annealed), bool(hot)),
     )
 
 

@@ -84,11 +84,11 @@ def retain(index: int) -> Any:
 
     Raises ValueError for a device that is not there, BackendUnavailable for one that this process has lost.
     """
-    return whole(lambda: _retain(index))
+    cuda = driver()
+    return whole(lambda: _retain(cuda, index))
 
 
-def _retain(index: int) -> Any:
-    cuda = _start()
+def _retain(cuda: Any, index: int) -> Any:
     if index in _lost:
         raise BackendUnavailable(why_lost(index))
     if index not in _contexts:
