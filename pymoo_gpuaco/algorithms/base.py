@@ -10,6 +10,7 @@ from __future__ import annotations
 import copy
 import difflib
 import inspect
+import logging
 import time
 import warnings
 from abc import abstractmethod
@@ -27,7 +28,7 @@ from pymoo.util.optimum import filter_optimum
 
 from pymoo_gpuaco import checks
 from pymoo_gpuaco.algorithms.display import ColonyOutput
-from pymoo_gpuaco.algorithms.termination import as_new, seconds_left
+from pymoo_gpuaco.algorithms.termination import as_new, progress, seconds_left
 from pymoo_gpuaco.backends import State, Stoppable, check_backend
 from pymoo_gpuaco.candidates.bound import prove_lower_bound
 from pymoo_gpuaco.candidates.listed import ListedInstance
@@ -69,6 +70,9 @@ _CHANGED_BY_A_RUN = ("termination", "output", "display", "archive")
 
 # No lower bound has been asked for yet.
 _UNKNOWN = "unknown"
+
+
+_log = logging.getLogger("pymoo_gpuaco")
 
 
 class Tours(NamedTuple):
@@ -335,13 +339,21 @@ class TourAlgorithm(Algorithm):
         self.iteration_mean = float("nan")  # mean length of the tours of the last generation that was built
         self._size = None
         self._begun = False
+        self._setup_seconds = 0.0  # that set-up took without compiling
         self._n_eval_due = 0
         self._handed_out: Tours | None = None  # by the last ask(), if it was an engine that built them
 
     def _setup(self, problem: Problem, **kwargs: Any) -> None:
         self._check()
-        # built here, outside the time that a ("time", ..) termination counts: compilation, neighbour lists, tables
-        self.prepare()
+        # what is built here counts in the run's time as the run does, but for compiling, which a machine does once
+        began = time.perf_counter()
+        with compiling.counted() as compilers:
+            self.prepare()
+        self._setup_seconds = max(0.0, time.perf_counter() - began - compilers.seconds)
+
+    def _initialize(self) -> None:
+        super()._initialize()
+        self.start_time: float = time.time() - self._setup_seconds
 
     def prepare(self) -> None:
         """Build what the next generation would build before it begins, where a copy or a file has left it out."""
@@ -372,7 +384,17 @@ class TourAlgorithm(Algorithm):
         if isinstance(self.engine, Stoppable):
             started = time.time() if self.start_time is None else self.start_time
             left = seconds_left(self.termination, started, self.n_iter or 1)
+            if left is not None and left <= 0.0 and not self._begun:
+                _log.warning(
+                    "pymoo_gpuaco: set-up took %.1f s, and the time is over: the run ends with its first tour",
+                    self._setup_seconds,
+                )
             self.engine.stop_at(None if left is None else time.monotonic() + left)
+
+    def _progress(self) -> float:
+        """How far the run is by what it may spend, in [0, 1], or NaN where nobody knows."""
+        started = time.time() if self.start_time is None else self.start_time
+        return progress(self.termination, started, self.n_iter or 1)
 
     def _initialize_infill(self) -> Population:
         self._limit_time()

@@ -13,7 +13,6 @@ from pymoo.core.variable import get
 
 from pymoo_gpuaco import checks
 from pymoo_gpuaco.algorithms.base import TourAlgorithm, Tours
-from pymoo_gpuaco.algorithms.termination import progress
 from pymoo_gpuaco.backends import (
     AheadEngine,
     Improver,
@@ -39,7 +38,8 @@ class AntColony(TourAlgorithm):
     Parameters
     ----------
     n_ants : m, tours an iteration, >= 1. None: with local search what keeps the device busy (CUDA: 6 a
-        multiprocessor; CPU: 24, and 8 from 3,000 cities on), without it one ant a city, at most 4096.
+        multiprocessor; CPU: 24, and 8 from 3,000 cities on), without it one ant a city, at most 4096, and fewer from
+        some 8,000 cities on, so that a generation takes no minute.
     alpha, beta : exponents of trail and of 1 / distance, in [0, 20].
     rho : evaporation rate in (0, 1]: tau <- (1 - rho) tau.
     candidate_list_size : nearest cities an ant chooses from first, in [1, 1024] (at most n - 1 are used), or None
@@ -194,7 +194,7 @@ class AntColony(TourAlgorithm):
         self, engine: SearchEngine, key: int, n_elites: int
     ) -> tuple[NDArray[np.int32], NDArray[np.float64], int]:
         """One generation of ants that change good tours."""
-        engine.expect(progress(self.termination))
+        engine.expect(self._progress())
         engine.search(key)
         tours, lengths = engine.best_tours(n_elites)
         self.iteration_mean = float((engine.lengths if len(engine.lengths) else lengths).mean())

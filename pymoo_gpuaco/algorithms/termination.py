@@ -116,6 +116,13 @@ class ColonyTermination(Termination):
             before = started if n_iter == 1 else now
         return max(0.0, now - before)
 
+    def spent_at(self, started: float, n_iter: int) -> float:
+        """Share of the budget that is spent before generation ``n_iter``, in [0, 1], NaN without a budget."""
+        if self.seconds is None:
+            return self.spent
+        seconds = self._seconds + self._uncounted(time.time(), started, n_iter)
+        return min(1.0, max(self.spent, _share(seconds, self.seconds)))
+
     def seconds_left(self, started: float, n_iter: int) -> float | None:
         """Seconds that the budget leaves in generation ``n_iter``, or None without a budget of seconds."""
         if self.seconds is None:
@@ -127,14 +134,19 @@ def _share(used: float, most: float | None) -> float:
     return 0.0 if most is None else used / most
 
 
-def progress(termination: Termination) -> float:
-    """How far a run is by what it may spend, in [0, 1], or NaN where its termination tells nothing of that."""
+def progress(termination: Termination, started: float, n_iter: int = 1) -> float:
+    """How far a run that began at ``started`` by time.time() is now, before generation ``n_iter``, in [0, 1].
+
+    NaN where its termination tells nothing of that.
+    """
     if isinstance(termination, ColonyTermination):
-        return termination.spent
+        return termination.spent_at(started, n_iter)
     if isinstance(termination, NoTermination):
         return float("nan")
+    if isinstance(termination, TimeBasedTermination):
+        return min(1.0, max(0.0, (time.time() - started) / float(termination.max_time)))
     if isinstance(termination, (TerminateIfAny, TerminateIfAll)):
-        parts = [progress(part) for part in termination.criteria]
+        parts = [progress(part, started, n_iter) for part in termination.criteria]
         known = [part for part in parts if not math.isnan(part)]
         if isinstance(termination, TerminateIfAny):
             return max(known, default=float("nan"))

@@ -42,6 +42,17 @@ CANDIDATE_MEMORY_FROM = 10_000
 _XI, _UPDATES_OF_AN_EDGE = 0.1, 24
 
 
+# Ants that build tours without local search where the user gave no number: one a city (papers 000, 001, 003), but no
+# more than keep their tours within some hundred megabytes, and on many cities no more than make so many steps together:
+# a generation is to take a second or two, not a minute.
+MOST_ANTS_BY_DEFAULT, STEPS_BY_DEFAULT, FEWEST_ANTS_BY_DEFAULT = 4096, 1 << 25, 64
+
+
+def usual_ants(n: int) -> int:
+    """Ants that build tours of n cities without local search, where the user gave no number."""
+    return min(n, MOST_ANTS_BY_DEFAULT, max(FEWEST_ANTS_BY_DEFAULT, STEPS_BY_DEFAULT // n))
+
+
 @dataclass(frozen=True)
 class LocalSearch:
     """How each ant's tour is improved before it counts.

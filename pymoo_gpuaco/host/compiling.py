@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-__all__ = ["announced", "begin", "end"]
+__all__ = ["announced", "begin", "counted", "end"]
 
 _lock = threading.Lock()
 _watches: list[_Watch] = []
@@ -25,19 +25,27 @@ class _Watch:
 
 
 @contextmanager
+def counted() -> Iterator[_Watch]:
+    """Count the seconds that compilers work within the block, as ``seconds`` of what it gives."""
+    watch = _Watch(lambda _: None)
+    with _lock:
+        _watches.append(watch)
+    try:
+        yield watch
+    finally:
+        with _lock:
+            _watches.remove(watch)
+
+
+@contextmanager
 def announced(say: Callable[[str], object] | None) -> Iterator[None]:
     """Give `say` a line when a compiler starts, and one with the seconds at the end; None tells nobody."""
     if say is None:
         yield
         return
-    watch = _Watch(say)
-    with _lock:
-        _watches.append(watch)
-    try:
+    with counted() as watch:
+        watch.say = say
         yield
-    finally:
-        with _lock:
-            _watches.remove(watch)
     if watch.told:
         say(f"compiled in {watch.seconds:.1f} s")
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from pymoo_gpuaco import checks
 from pymoo_gpuaco.algorithms.base import TourAlgorithm, Tours
-from pymoo_gpuaco.algorithms.termination import ColonyTermination, progress
+from pymoo_gpuaco.algorithms.termination import ColonyTermination
 from pymoo_gpuaco.islands.archipelago import Archipelago, Rules
 from pymoo_gpuaco.islands.cluster import Cluster
 from pymoo_gpuaco.islands.connection import Connection, pickled
@@ -173,9 +173,7 @@ class Islands(TourAlgorithm):
         if isinstance(termination, ColonyTermination):
             known = getattr(self.problem, "best_known", None)
             engine.target = known if termination.target is None else termination.target
-        engine.expect(
-            progress(termination), int(self.n_iter or 1) - 1, time.time() - (self.start_time or 0.0)
-        )
+        engine.expect(self._progress(), int(self.n_iter or 1) - 1, time.time() - (self.start_time or 0.0))
         lengths = engine.construct()
         self.iteration_mean = engine.mean
         return engine.tours([0]), lengths, engine.n_built

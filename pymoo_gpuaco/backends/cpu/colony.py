@@ -13,18 +13,16 @@ from pymoo_gpuaco.backends.cpu.tabu import Tabu, make_tabu
 from pymoo_gpuaco.candidates.graph import make_graph
 from pymoo_gpuaco.candidates.listed import ListedInstance
 from pymoo_gpuaco.colony import immigrants
-from pymoo_gpuaco.colony.parameters import ColonyParameters
+from pymoo_gpuaco.colony.parameters import ColonyParameters, usual_ants
 from pymoo_gpuaco.colony.trails import HIGHEST_TRAIL, TrailUpdate
 from pymoo_gpuaco.host.distances import tour_length
 from pymoo_gpuaco.host.state import State, stored_integers, stored_numbers, stored_tours
 from pymoo_gpuaco.host.stop import Stop
 from pymoo_gpuaco.host.threads import spread, thread_count
 
-# Default colony: with local search a few tours a core already fill the machine; without, as many ants as cities
-# (papers 000, 001, 003), but no more than keep their tours within some hundred megabytes.
+# Default colony with local search: a few tours a core already fill the machine.
 ANTS_WITH_LOCAL_SEARCH = 24
 ANTS_ON_MANY_CITIES = 8  # from 3,000 cities on: a generation is long, and learning needs generations
-MOST_ANTS_BY_DEFAULT = 4096
 # Steps or rows that a thread takes on at once, in cities: some milliseconds, after which it asks whether to stop.
 _SLICE = 50_000
 
@@ -51,7 +49,8 @@ class CpuColony:
     Parameters
     ----------
     instance : the problem, with candidate lists of the length the parameters ask for.
-    parameters : validated; ``n_ants=None`` gives 24 with local search (8 from 3,000 cities on), else min(n, 4096).
+    parameters : validated; ``n_ants=None`` gives 24 with local search (8 from 3,000 cities on), else
+        ``usual_ants``.
 
     Raises
     ------
@@ -104,7 +103,8 @@ class CpuColony:
         self._n_built = self.n_ants
         # which ants (m,) were not home when the last construction had to end, and the tour that stands for theirs
         self._absent: tuple[NDArray[np.bool_], NDArray[np.int32]] | None = None
-        self._eta_beta = self._heuristic()
+        # (n, k) of the candidate lists or (n, n) over all cities; made by the first ants, so that time limits them
+        self._eta_beta: NDArray[np.float64] | None = None
         k = self._graph.neighbours.shape[1]
         if self._all_cities:
             by_trial = self._rule.selection in (selection.TRIAL, selection.HYBRID)
@@ -137,10 +137,14 @@ class CpuColony:
             )
 
     def _heuristic(self) -> NDArray[np.float64]:
-        """eta^beta, (n, k) of the candidate lists or (n, n) over all cities, eta = distance of the nearest / distance.
+        """eta^beta where it is made already, else made now; unfinished work is dropped when the time is over.
+
+        eta = distance of the nearest / distance.
 
         A factor a row changes no choice; with this one no unit and no beta makes it over- or underflow.
         """
+        if self._eta_beta is not None:
+            return self._eta_beta
         graph, shortest, beta = self._graph, self._rule.shortest, self._rule.beta
         n, k = graph.neighbours.shape
         eta_beta = np.empty((n, n if self._all_cities else k))
@@ -162,6 +166,8 @@ class CpuColony:
                     break
 
         self._stop.spread(rows, n, thread_count())
+        if not self._stop.raised():
+            self._eta_beta = eta_beta
         return eta_beta
 
     @property
@@ -201,7 +207,8 @@ class CpuColony:
         self._lengths[:] = np.inf  # until they are home
         try:
             if self._acs:
-                self._stop.spread(lambda *_: self._walk_with_local_update(seed), 1, 1)
+                eta_beta = self._heuristic()
+                self._stop.spread(lambda *_: self._walk_with_local_update(seed, eta_beta), 1, 1)
             else:
                 self._refresh_weights()
             self._stop.spread(
@@ -252,21 +259,21 @@ class CpuColony:
 
     def _refresh_weights(self) -> None:
         """Recompute tau^alpha eta^beta."""
-        alpha = self._rule.alpha
+        alpha, eta_beta = self._rule.alpha, self._heuristic()
 
         def rows(first: int, last: int) -> None:
             if not self._all_cities:
                 trail_memory.candidate_weights(
-                    self._graph, self._trails, alpha, self._eta_beta, first, last, self._weights
+                    self._graph, self._trails, alpha, eta_beta, first, last, self._weights
                 )
                 return
             everyone, prefix, row_max = self._choice
-            trail_memory.all_weights(self._trails, alpha, self._eta_beta, first, last, everyone)
+            trail_memory.all_weights(self._trails, alpha, eta_beta, first, last, everyone)
             row_max[first:last] = everyone[first:last].max(axis=1)
             if prefix.size:
                 np.cumsum(everyone[first:last], axis=1, out=prefix[first:last])
 
-        together = max(1, _SLICE // self._eta_beta.shape[1])
+        together = max(1, _SLICE // eta_beta.shape[1])
 
         def slices(_: int, first: int, last: int) -> None:
             for row in range(first, last, together):
@@ -282,7 +289,7 @@ class CpuColony:
         else:
             construct.build_tours_from_candidates(self._graph, self._trails, self._weights, *common)
 
-    def _walk_with_local_update(self, seed: np.uint64) -> None:
+    def _walk_with_local_update(self, seed: np.uint64, eta_beta: NDArray[np.float64]) -> None:
         """One thread: the ants of ACS read what the others have just written, in a fixed order."""
         p = self.parameters
         xi = p.resolved_xi(self.n_ants)
@@ -290,7 +297,7 @@ class CpuColony:
         acs.build_tours_acs(
             self._graph,
             self._trails,
-            self._eta_beta,
+            eta_beta,
             self._rule,
             self._ant_tabus,
             seed,
@@ -418,7 +425,7 @@ def _selection_code(parameters: ColonyParameters) -> int:
 def default_ants(n: int, parameters: ColonyParameters) -> int:
     """Colony size where the user gave none."""
     if parameters.local_search is None:
-        return min(n, MOST_ANTS_BY_DEFAULT)
+        return usual_ants(n)
     return ANTS_WITH_LOCAL_SEARCH if n < MANY_CITIES else ANTS_ON_MANY_CITIES
 
 

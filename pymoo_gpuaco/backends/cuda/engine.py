@@ -26,22 +26,21 @@ from pymoo_gpuaco.backends.cuda.walks.rules import RULES, RuleWalk
 from pymoo_gpuaco.backends.cuda.walks.walk import Setting, Walk
 from pymoo_gpuaco.candidates.listed import ListedInstance
 from pymoo_gpuaco.colony import immigrants
-from pymoo_gpuaco.colony.parameters import ColonyParameters
+from pymoo_gpuaco.colony.parameters import ColonyParameters, usual_ants
 from pymoo_gpuaco.colony.trails import TrailUpdate
 from pymoo_gpuaco.host.keys import key_of_part
 from pymoo_gpuaco.host.state import State, stored_integers, stored_numbers, stored_tours
 
 ACS = "pseudo_random_proportional"
-MOST_ANTS_BY_DEFAULT = 4096
 # A warp improves a tour, and the warps of one multiprocessor hide each other's waiting.
 ANTS_A_MULTIPROCESSOR = 6
 
 
 def default_ants(n: int, parameters: ColonyParameters, limits: DeviceLimits) -> int:
-    """Colony size where the user gave none: a whole number of tours a multiprocessor, or min(n, 4096)."""
+    """Colony size where the user gave none: a whole number of tours a multiprocessor, or ``usual_ants``."""
     if parameters.local_search is not None:
         return ANTS_A_MULTIPROCESSOR * limits.multiprocessors
-    return min(n, MOST_ANTS_BY_DEFAULT)
+    return usual_ants(n)
 
 
 class CudaColony:
@@ -53,7 +52,7 @@ class CudaColony:
     Parameters
     ----------
     instance : the problem, with candidate lists of the length the parameters ask for.
-    parameters : validated; ``n_ants=None`` gives 6 ants a multiprocessor with local search, else min(n, 4096).
+    parameters : validated; ``n_ants=None`` gives 6 ants a multiprocessor with local search, else ``usual_ants``.
     device : index of the CUDA device.
 
     Raises
