@@ -327,7 +327,7 @@ class TourAlgorithm(Algorithm):
     def _forget_run(self) -> None:
         """Drop what belongs to one run, so that a used object can be set up again."""
         self.is_initialized = False
-        self.start_time = None
+        self.start_time: Any = None
         self.n_iter = None
         self.pop = self.off = self.opt = None
         self.history: list[Algorithm] = []
@@ -353,7 +353,7 @@ class TourAlgorithm(Algorithm):
 
     def _initialize(self) -> None:
         super()._initialize()
-        self.start_time: float = time.time() - self._setup_seconds
+        self.start_time = time.time() - self._setup_seconds
 
     def prepare(self) -> None:
         """Build what the next generation would build before it begins, where a copy or a file has left it out."""

@@ -107,8 +107,8 @@ class Schedule:
     def _decide(self) -> None:
         """Note whether this cycle is the last: the next, twice as long, would not come to its end.
 
-        A cycle becomes the last at its beginning. The first one does so at any time, for nothing is known at its
-        beginning, and in longer runs too.
+        A cycle becomes the last at its beginning. The first one under a budget does so at any time, for nothing is known
+        at its beginning; the first of all does so in longer runs too.
         """
         if self.last:
             self.last = not math.isnan(
@@ -121,4 +121,4 @@ class Schedule:
             else math.inf
         )
         most = self.alone if self.cycle == 0 else _USUALLY_ALONE
-        self.last = (self.done == 0 or self.cycle == 0) and self.done + left < most * self.planned
+        self.last = (self.done == 0 or self.rounds <= self.done) and self.done + left < most * self.planned

@@ -1,0 +1,132 @@
+"""The schedule of heat: cycles, the last one, and runs that go on with another budget."""
+
+from __future__ import annotations
+
+import copy
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pymoo_gpuaco import GPUMMAS, TSP
+from pymoo_gpuaco.search.schedule import END, Schedule
+
+
+def rounds_of(schedule: Schedule, progress: list[float], rounds: int = 1) -> list[tuple[int, float, float]]:
+    """Cycle, first and last share of every round, of generations of so many rounds that are told the progress."""
+    told, annealed = [], 0
+    for p in progress:
+        schedule.expect(p, annealed)
+        annealed = rounds
+        for _ in range(rounds):
+            cycle = schedule.cycle
+            told.append((cycle, *schedule.next()))
+            if schedule.at_end:
+                schedule.begin_next()
+    return told
+
+
+def shares(told: list[tuple[int, float, float]]) -> list[float]:
+    return [hot for _, hot, _ in told]
+
+
+def test_without_a_budget_cycles_double():
+    told = rounds_of(Schedule(2), [math.nan] * 14)
+    assert [cycle for cycle, _, _ in told] == [0] * 2 + [1] * 4 + [2] * 8
+    assert shares(told) == pytest.approx([1, 0.5, 1, 0.75, 0.5, 0.25, *np.arange(8, 0, -1) / 8])
+    assert [cold for _, _, cold in told][:6] == pytest.approx([0.5, 0, 0.75, 0.5, 0.25, 0])
+
+
+def test_a_short_run_is_one_cycle():
+    # 100 rounds of .01 each: after the first, 97 - 1 are left to the end of heat at .97
+    told = rounds_of(Schedule(10, alone=12), [g / 100 for g in range(100)])
+    assert {cycle for cycle, _, _ in told} == {0}
+    assert shares(told)[1:4] == pytest.approx([0.9, 1 - 2 / 97, 1 - 3 / 97], abs=0.1)
+    assert shares(told)[50] == pytest.approx(min(0.9, 1 - 50 / 97), rel=1e-9)
+    assert told[-1][1:] == (0.0, 0.0)
+
+
+def test_the_cycle_that_a_long_run_ends_in_takes_all_that_is_left():
+    # of 100 rounds the first cycles take 10 and 20; after 30, 70 are left, fewer than three times the 40 of the third
+    told = rounds_of(Schedule(10), [g / 100 for g in range(100)])
+    assert [cycle for cycle, _, _ in told] == [0] * 10 + [1] * 20 + [2] * 70
+    assert shares(told)[30] == 1.0
+    assert shares(told)[64] == pytest.approx(1 - 34 / 67)  # 97 - 30 rounds are heated
+    assert told[-1][1:] == (0.0, 0.0)
+
+
+@settings(deadline=None, max_examples=200)
+@given(
+    first=st.integers(1, 50),
+    alone=st.sampled_from([1, 3, 12]),
+    rounds=st.sampled_from([1, 4, 32]),
+    steps=st.lists(st.floats(0.0, 0.3), min_size=1, max_size=60),
+    again=st.integers(0, 80),
+)
+def test_shares_never_rise_in_a_cycle_and_stay_within_one(first, alone, rounds, steps, again):
+    """Whatever is told, a budget that begins anew in the middle of it too."""
+    progress = np.minimum(np.cumsum(steps), 1.0)
+    progress[again:] = np.minimum(np.cumsum(steps[again:]), 1.0)
+    told = rounds_of(Schedule(first, alone), progress.tolist(), rounds)
+    assert all(0.0 <= cold <= hot <= 1.0 for _, hot, cold in told)
+    for (cycle, _, cold), (following, hot, _) in zip(told[:-1], told[1:], strict=True):
+        assert hot <= cold if following == cycle else hot <= 1.0
+
+
+@settings(deadline=None, max_examples=100)
+@given(first=st.integers(1, 50), rounds=st.integers(60, 400), alone=st.sampled_from([1, 3, 12]))
+def test_a_run_ends_without_heat(first, rounds, alone):
+    schedule = Schedule(first, alone)
+    told = rounds_of(schedule, [g / rounds for g in range(rounds)])
+    assert told[-1][2] == 0.0
+    assert schedule.last is True
+    assert schedule.finished is True
+
+
+def test_a_run_that_goes_on_with_another_budget_cools_on_and_does_not_begin_anew():
+    schedule = Schedule(10, alone=12)
+    before = rounds_of(schedule, [g / 100 for g in range(50)])
+    after = rounds_of(schedule, [g / 50 for g in range(50)])  # as long again
+    assert {cycle for cycle, _, _ in (*before, *after)} == {0}
+    assert after[0][1] == before[-1][2]
+    # of the 50 + 48.5 rounds that the cycle then has, half are over
+    assert shares(after)[25] == pytest.approx(1 - 75 / (50 + END * 50), rel=0.02)
+    assert after[-1][2] == 0.0
+
+
+def test_a_run_that_had_ended_anneals_again():
+    schedule = Schedule(10, alone=12)
+    rounds_of(schedule, [g / 100 for g in range(100)])
+    assert schedule.finished
+    after = rounds_of(schedule, [g / 50 for g in range(50)])
+    assert {cycle for cycle, _, _ in after} == {1}  # of 20 rounds if it were not the last
+    assert after[0][1] == 1.0
+    assert after[-1][2] == 0.0
+
+
+def test_where_the_end_is_known_no_more_cycles_go_on_as_planned():
+    schedule = Schedule(4, alone=12)
+    rounds_of(schedule, [g / 20 for g in range(3)])
+    assert schedule.last
+    told = rounds_of(schedule, [math.nan] * 9)
+    assert [cycle for cycle, _, _ in told] == [0] * 1 + [1] * 8
+
+
+def problem_of(n: int = 300) -> TSP:
+    return TSP(np.random.default_rng(4).random((n, 2)), metric="EXACT")
+
+
+def test_a_resumed_run_of_the_same_termination_equals_the_uninterrupted_one():
+    whole = GPUMMAS(backend="cpu").setup(problem_of(), termination=("n_gen", 14), seed=3)
+    part = copy.deepcopy(whole)
+    for _ in range(6):
+        part.next()
+    resumed = copy.deepcopy(part)
+    for algorithm in (whole, resumed):
+        while algorithm.has_next():
+            algorithm.next()
+    assert np.array_equal(whole.opt[0].X, resumed.opt[0].X)
+    one, two = whole.engine.export_state(), resumed.engine.export_state()
+    assert all(np.array_equal(one[name], two[name]) for name in one)
