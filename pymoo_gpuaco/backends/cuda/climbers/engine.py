@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from pymoo_gpuaco import checks
 from pymoo_gpuaco.backends.cuda.climbers import layout as climber_layout
 from pymoo_gpuaco.backends.cuda.device import Device, Source, words
-from pymoo_gpuaco.backends.cuda.instance.cities import CITIES, Cities
+from pymoo_gpuaco.backends.cuda.instance.cities import Cities
 from pymoo_gpuaco.backends.protocol import Kind
 from pymoo_gpuaco.candidates.listed import ListedInstance
 from pymoo_gpuaco.colony.parameters import ClimberParameters
@@ -190,9 +190,7 @@ class _Climbs:
             "TILE": climber_layout.TILE,
             "THREADS": climber_layout.THREADS[plan.scan],
         }
-        return [
-            Source("climbers/hill_climbing.cu", definitions, {"climb": CITIES + "IIifiiiiiiii" + 12 * "P"})
-        ]
+        return [Source("climbers/hill_climbing.cu", definitions, ["climb"])]
 
     def needed(self) -> dict[str, int]:
         """Return the bytes of every array."""

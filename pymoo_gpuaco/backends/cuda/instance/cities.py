@@ -11,7 +11,6 @@ from pymoo_gpuaco.backends.cuda.device import Device, Source
 from pymoo_gpuaco.candidates.listed import ListedInstance
 from pymoo_gpuaco.problems.metrics import Metric, distances
 
-CITIES = "PPPPi"  # argument types of CITIES_PARAMETERS, metric.cuh
 # GEO takes six trigonometric functions; up to this many cities a table is used, as in the CPU engine.
 GEO_TABLE_LIMIT = 4000
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from pymoo_gpuaco.backends.cuda.device import Device, Source, words
 from pymoo_gpuaco.backends.cuda.device.limits import DeviceLimits, round_up
-from pymoo_gpuaco.backends.cuda.instance.cities import CITIES, Cities
+from pymoo_gpuaco.backends.cuda.instance.cities import Cities
 from pymoo_gpuaco.backends.cuda.instance.lists import node_bytes, node_type
 from pymoo_gpuaco.colony.parameters import NEIGHBOURS_WITH_DIRECTION, LocalSearch
 
@@ -88,7 +88,7 @@ class Search:
             "IN_SHARED": int(self.plan.in_shared),
             "DIRECTED": int(self._directed),
         }
-        kernels = {"neighbour_distances": CITIES + "PiP", "improve_tours": CITIES + "PPPiiiiiIIqPPP"}
+        kernels = ["neighbour_distances", "improve_tours"]
         return [Source("local_search/local_search.cu", definitions, kernels)]
 
     def needed(self) -> dict[str, int]:

@@ -40,7 +40,7 @@ class DenseDeposit:
             "SYMMETRIC": int(self._symmetric),
             "TILED": int(self._width < self._n),
         }
-        kernels = {"link_tours": "PPiiiiddPP", "deposit_links": "PiPiPffffi"}
+        kernels = ["link_tours", "deposit_links"]
         return [Source("trails/colony_deposit.cu", definitions, kernels)]
 
     def _make_room(self, m: int) -> None:

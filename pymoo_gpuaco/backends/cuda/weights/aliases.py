@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from pymoo_gpuaco.backends.cuda.device import Device, Source
-from pymoo_gpuaco.backends.cuda.instance.cities import CITIES, Cities
+from pymoo_gpuaco.backends.cuda.instance.cities import Cities
 
 _ROWS = 4096  # whose tables are built together
 
@@ -21,8 +21,7 @@ class Aliases:
 
     def sources(self) -> list[Source]:
         """Return the kernel that builds them."""
-        kernels = {"build_aliases": "Pi" + CITIES + "fffiiPPPP"}
-        return [Source("weights/aliases.cu", self._cities.definitions(), kernels)]
+        return [Source("weights/aliases.cu", self._cities.definitions(), ["build_aliases"])]
 
     def needed(self) -> dict[str, int]:
         """Return the bytes of every array."""

@@ -6,7 +6,7 @@ import numpy as np
 
 from pymoo_gpuaco.backends.cuda.device import Device, Source
 from pymoo_gpuaco.backends.cuda.device.limits import round_up
-from pymoo_gpuaco.backends.cuda.instance.cities import CITIES, Cities
+from pymoo_gpuaco.backends.cuda.instance.cities import Cities
 from pymoo_gpuaco.backends.cuda.instance.lists import ListPlan, node_bytes
 from pymoo_gpuaco.backends.cuda.trails.trails import Trails
 
@@ -50,8 +50,7 @@ class Rows:
             "REST": int(self._rest),
             "DENSE": int(self._trails.dense),
         }
-        kernels = {"weigh_rows": "PPP" + CITIES + "ffffi" + 8 * "P"}
-        return [Source("weights/weights.cu", definitions, kernels)]
+        return [Source("weights/weights.cu", definitions, ["weigh_rows"])]
 
     def needed(self) -> dict[str, int]:
         """Return the bytes of every array."""

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pymoo_gpuaco.backends.cuda.device import Device, Source, words
-from pymoo_gpuaco.backends.cuda.instance.cities import CITIES, Cities
+from pymoo_gpuaco.backends.cuda.instance.cities import Cities
 from pymoo_gpuaco.host.keys import key_of_part
 
 NEAR = 8  # neighbours a city that windows look at (NEAR of near.cuh)
@@ -91,13 +91,7 @@ class Windows:
     def sources(self) -> list[Source]:
         """Return the search and the commit."""
         cities = self._cities.definitions()
-        search = {"search_windows": CITIES + "fPPPPPPiiIIiiiifffiPPPPPP"}
-        weigh = {"weigh_windows": CITIES + "PPiPffffP"}
-        commit = {
-            "commit_exchanges": "iiiPPPPPPPPPPPPPPPPPPP",
-            "lay_out": "iiiPPPPP",
-            "find_positions": "iiPP",
-        }
+        commit = ["commit_exchanges", "lay_out", "find_positions"]
         layout = {
             "WARPS": _WARPS,
             "RESIDENT": resident(self._penalised),
@@ -105,8 +99,8 @@ class Windows:
             "PENALTIES": int(self._penalised),
         }
         return [
-            Source("windows/search.cu", {**cities, **layout}, search),
-            Source("windows/weights.cu", cities, weigh),
+            Source("windows/search.cu", {**cities, **layout}, ["search_windows"]),
+            Source("windows/weights.cu", cities, ["weigh_windows"]),
             Source("windows/commit.cu", {"THREADS": _COMMIT_THREADS}, commit),
         ]
 
