@@ -138,6 +138,7 @@ class FakeDriver:
         self.taken: dict[int, np.ndarray] = {}
         self.shared: dict[int, Pagelocked] = {}
         self.compiled: list[tuple[str, dict[str, object]]] = []
+        self.loaded: list[tuple[str, dict[str, object], str]] = []  # files, definitions, kernels
         self.launched: set[str] = set()
         names = SimpleNamespace(**{name: name for name in self.limits})
         self.device_attribute = names
@@ -255,6 +256,7 @@ class FakeKernel:
     def __init__(self, driver: FakeDriver, file: str, definitions: dict[str, object], name: str) -> None:
         self._driver, self._name = driver, name
         self._takes = signatures.read(file, [name], definitions)[name].letters
+        driver.loaded.append((file, definitions, name))
         self._shared = 48 << 10
 
     def prepare(self, types: str) -> None:

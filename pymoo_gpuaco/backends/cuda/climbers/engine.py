@@ -189,6 +189,8 @@ class _Climbs:
             "SPANS": climber_layout.SPANS_A_THREAD,
             "TILE": climber_layout.TILE,
             "THREADS": climber_layout.THREADS[plan.scan],
+            "CONTROL_BYTES": climber_layout.CONTROL_BYTES,
+            "PLACE_BYTES": plan.place_bytes,
         }
         return [Source("climbers/hill_climbing.cu", definitions, ["climb"])]
 

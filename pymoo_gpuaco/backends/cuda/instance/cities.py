@@ -24,6 +24,7 @@ class Cities:
         self.n = instance.n
         self.table = uses_table(instance)
         self._three = instance.metric != Metric.EXPLICIT and bool(instance.coords[:, 2].any())
+        self.axes = 3 if self._three else 2  # of a city
 
     @cached_property
     def shortest(self) -> float:
@@ -36,7 +37,7 @@ class Cities:
         """What every kernel that computes distances is compiled with."""
         return {
             "METRIC": int(self.instance.metric),
-            "DIMENSIONS": 3 if self._three else 2,
+            "DIMENSIONS": self.axes,
             "TABLE": int(self.table),
         }
 

@@ -22,8 +22,8 @@ from pymoo_gpuaco.candidates.listed import ListedInstance
 _NEVER = 2**31 - 1  # a period of updates that no tour reaches
 # Least eta^beta of a candidate over the largest of its row: beside it a trail still leaves a float above zero.
 _LEAST_ETA = 1e-25
-# Synchronous ants: bytes of one between two steps, beside its tabu; most warps of a block; fewest ants of a block, as
-# few blocks meet more quickly.
+# Synchronous ants: bytes of one between two steps (Walker of acs_sync.cu), beside its tabu; most warps of a block;
+# fewest ants of a block, as few blocks meet more quickly.
 _WALKER_BYTES = 48
 _MOST_WARPS = 32
 # Ants that walk together over so many cities are waited for: of fewer, a walk takes milliseconds, and the wait is felt.
@@ -262,6 +262,7 @@ class SyncWalk(_AcsWalk):
             "DENSE": int(self._trails.dense),
             "TABU_IN_SHARED": int(self._shared > 0),
             "MOST_WARPS": _MOST_WARPS,
+            "WALKER_BYTES": _WALKER_BYTES,
         }
         return [Source("walks/acs_sync.cu", definitions, ["acs_sync"])]
 
