@@ -28,6 +28,7 @@ N = 40
 PLACES = {
     "plane": cloud(N),
     "space": TSP(np.random.default_rng(1).uniform(0, 1000, (N, 3)), metric="EXACT"),
+    "matrix": TSP(matrix=5.0 * (1 - np.eye(N))),
 }
 
 
