@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 
 from pymoo_gpuaco.backends import cuda
-from pymoo_gpuaco.backends.cuda.device import sources
+from pymoo_gpuaco.backends.cuda.device import signatures, sources
 from tests import fake_device
 
 HEADER = Path(__file__).with_name("cuda_on_host.h")
@@ -79,7 +79,7 @@ def _whole(text: str, seen: set[str]) -> str:
 
 def _with_entry(kernel: re.Match[str]) -> str:
     """A kernel, and behind it the function that launches it."""
-    name = fake_device.KERNEL.search(kernel[0])[1]  # type: ignore[index]
+    name = signatures.KERNEL.search(kernel[0])[1]  # type: ignore[index]
     return (
         f'{kernel[0]}extern "C" int run_{name}(unsigned blocks, unsigned threads, const char* arguments) {{\n'
         f"    const auto entry = [](const char* packed) {{ apply_packed({name}, packed); }};\n"
@@ -136,11 +136,7 @@ class EmulatedKernel(fake_device.FakeKernel):
 
     def prepared_call(self, grid: tuple, block: tuple, *arguments: Any, shared_size: int = 0) -> None:
         super().prepared_call(grid, block, *arguments, shared_size=shared_size)
-        values = [
-            int(argument) if letter in "PiIQq" else float(argument)
-            for letter, argument in zip(self._takes, arguments, strict=True)
-        ]
-        packed = struct.pack(f"@{self._takes}", *values)
+        packed = struct.pack(self._takes, *arguments)
         assert self._run(grid[0], block[0], packed) == 0, f"the threads of {self._name} wait for ever"
 
 

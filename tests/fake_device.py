@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import ctypes
 import json
-import operator
 import re
 import struct
 from collections.abc import Callable
@@ -20,17 +19,8 @@ from typing import Any
 import numpy as np
 
 from pymoo_gpuaco.backends.cuda.device import compile as compiler
-from pymoo_gpuaco.backends.cuda.device import context, sources
+from pymoo_gpuaco.backends.cuda.device import context, signatures, sources
 
-_LETTERS = {"int": "i", "unsigned": "I", "float": "f", "double": "d", "size_t": "Q", "long long": "q"}
-_GROUPS = {
-    "CITIES_PARAMETERS": "PPPPi",
-    "ACS_PARAMETERS": "ffffffi" + 20 * "I" + "iiPP",
-    "RoundKeys": 20 * "I",
-}
-KERNEL = re.compile(
-    r"__global__\s+void\s+(?:__launch_bounds__\((?:[^()]|\([^()]*\))*\)\s*)?(\w+)\(([^)]*)\)", re.DOTALL
-)
 MEMORY = 4 << 30
 LIMITS = {
     "MULTIPROCESSOR_COUNT": 132,
@@ -38,41 +28,6 @@ LIMITS = {
     "MAX_SHARED_MEMORY_PER_BLOCK_OPTIN": 232_448,
     "MAX_SHARED_MEMORY_PER_MULTIPROCESSOR": 233_472,
 }
-
-
-def _letter(parameter: str) -> str:
-    words = re.sub(r"\b(const|__restrict__|__grid_constant__|volatile)\b", " ", parameter).strip()
-    if words in _GROUPS:
-        return _GROUPS[words]
-    if "*" in words:
-        return "P"
-    kind = words.rsplit(" ", 1)[0].strip()
-    return _GROUPS[kind] if kind in _GROUPS else _LETTERS[kind]
-
-
-def _chosen(text: str, definitions: dict[str, object]) -> str:
-    """The parameters that are left of a list with ``#if NAME``, ``#else`` and ``#endif`` in it."""
-    kept, conditions = [], []
-    for line in text.splitlines():
-        words = line.split()
-        if words[:1] == ["#if"]:
-            conditions.append(bool(int(str(definitions[words[1]]))))
-        elif words[:1] == ["#else"]:
-            conditions[-1] = not conditions[-1]
-        elif words[:1] == ["#endif"]:
-            conditions.pop()
-        elif all(conditions):
-            kept.append(line)
-    return " ".join(kept)
-
-
-def kernels_of(file: str, definitions: dict[str, object]) -> dict[str, str]:
-    """Types of every kernel's parameters, in the letters of ``Source.kernels``."""
-    text = re.sub(r"//[^\n]*", "", sources.read(file))
-    return {
-        name: "".join(_letter(parameter) for parameter in _chosen(parameters, definitions).split(","))
-        for name, parameters in KERNEL.findall(text)
-    }
 
 
 class Allocation(int):
@@ -183,6 +138,7 @@ class FakeDriver:
         self.taken: dict[int, np.ndarray] = {}
         self.shared: dict[int, Pagelocked] = {}
         self.compiled: list[tuple[str, dict[str, object]]] = []
+        self.loaded: list[tuple[str, dict[str, object], str]] = []  # files, definitions, kernels
         self.launched: set[str] = set()
         names = SimpleNamespace(**{name: name for name in self.limits})
         self.device_attribute = names
@@ -298,9 +254,9 @@ class FakeKernel:
     """A kernel that only looks at how it is launched."""
 
     def __init__(self, driver: FakeDriver, file: str, definitions: dict[str, object], name: str) -> None:
-        there = kernels_of(file, definitions)
-        assert name in there, f"{file} has no kernel {name}"
-        self._driver, self._name, self._takes = driver, name, there[name]
+        self._driver, self._name = driver, name
+        self._takes = signatures.read(file, [name], definitions)[name].letters
+        driver.loaded.append((file, definitions, name))
         self._shared = 48 << 10
 
     def prepare(self, types: str) -> None:
@@ -312,15 +268,15 @@ class FakeKernel:
         self._shared = value
 
     def prepared_call(self, grid: tuple, block: tuple, *arguments: Any, shared_size: int = 0) -> None:
-        assert len(arguments) == len(self._takes), f"{self._name} takes {len(self._takes)} arguments"
+        struct.pack(
+            self._takes, *arguments
+        )  # fails as PyCUDA does: numbers must be integers where these are taken
         assert min(*grid, *block) >= 1
         assert block[0] <= 1024
         assert shared_size <= self._shared, (
             f"{self._name}: {shared_size} bytes of shared memory were not allowed"
         )
         for letter, argument in zip(self._takes, arguments, strict=True):
-            # as PyCUDA packs them: only what is an integer, not what can be made one
-            struct.pack(letter, operator.index(argument) if letter in "PiIQq" else float(argument))
             if letter == "P" and int(argument):
                 self._driver.check(int(argument))
                 if int(argument) in self._driver.shared:

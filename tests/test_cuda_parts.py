@@ -34,7 +34,7 @@ class Half:
 
     def sources(self) -> list[Source]:
         definitions = {"SLOTS": 1, "NODE": "unsigned short"} if self._file == "instance/lists.cu" else {}
-        return [Source(self._file, definitions, {self._kernel: "PiiP"})]
+        return [Source(self._file, definitions, [self._kernel])]
 
     def needed(self) -> dict[str, int]:
         return {self._array: 16}

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from pymoo_gpuaco.backends.cuda.windows import windows as module
+from pymoo_gpuaco.backends.cuda.windows.windows import window_bytes
 from tests import emulator
 
 NONE, NEAR = 511, 8
@@ -68,9 +68,6 @@ extern "C" __global__ void go_on(CITIES_PARAMETERS, int m, const unsigned short*
     for (int i = 0; i < m; ++i)
         if (lane_id() == i >> 5) queued[city * m + i] = queue.own >> (i & 31) & 1u;
     if (lane_id() == 0) gains[city] = gain;
-}
-extern "C" __global__ void size_of_window(int* bytes) {
-    if (lane_id() == 0) *bytes = sizeof(Window);
 }
 """
 
@@ -280,7 +277,8 @@ def test_steps_go_on_where_no_move_closes_and_leave_the_window_as_it_was_where_t
 @pytest.mark.parametrize("penalties", [0, 1])
 @pytest.mark.parametrize("axes", [2, 3])
 def test_a_window_takes_the_shared_memory_that_is_asked_for(axes, penalties, build):
-    library = build(METRIC=1, DIMENSIONS=axes, TABLE=0, PENALTIES=penalties)
-    size = np.zeros(1, np.int32)
-    assert library.run_size_of_window(1, 32, struct.pack("@P", size.ctypes.data)) == 0
-    assert module._WINDOW_BYTES[axes] + penalties * module._PENALTY_BYTES == size[0]
+    size = window_bytes(axes, bool(penalties))
+    definitions = {"METRIC": 1, "DIMENSIONS": axes, "TABLE": 0, "PENALTIES": penalties}
+    build(**definitions, WINDOW_BYTES=size)
+    with pytest.raises(AssertionError, match="memory for a Window of other bytes"):
+        build(**definitions, WINDOW_BYTES=size + 16)

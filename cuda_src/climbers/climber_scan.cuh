@@ -38,6 +38,9 @@ struct Control {
     unsigned least[2];
     int count[2];
 };
+#ifdef CONTROL_BYTES
+static_assert(sizeof(Control) == CONTROL_BYTES, "the host takes memory for a Control of other bytes");
+#endif
 
 // What one thread met in a scan of its pairs, which are counted in chunks: the least value, and which chunks have values
 // that are not clearly greater: bit c % 32 for chunk c.

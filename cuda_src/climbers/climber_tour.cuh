@@ -42,6 +42,9 @@ struct Place {
     Length after, before;
 };
 #endif
+#ifdef PLACE_BYTES
+static_assert(sizeof(Place) == PLACE_BYTES, "the host takes memory for a Place of other bytes");
+#endif
 
 struct Tour {
     Cities cities;

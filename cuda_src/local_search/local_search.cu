@@ -26,10 +26,12 @@
 #ifndef IN_SHARED
 #define IN_SHARED 1  // 1: the tour under change is in shared memory, 0: in global
 #endif
+#ifndef LOG_CAPACITY
+#define LOG_CAPACITY 96  // reversals of one kick and its repair; a repair that needs more ends early
+#endif
 
 typedef NODE Node;
 
-constexpr int LOG_CAPACITY = 96;  // reversals of one kick and its repair; a repair that needs more ends early
 constexpr int NOT_LOGGING = -1;
 // Work of a search between two looks whether it is to end, in cities turned around; a turn of the queue counts as some.
 constexpr int WORK_A_LOOK = 1 << 14, WORK_A_TURN = 1 << 8;

@@ -18,12 +18,17 @@
 #ifndef TILED
 #define TILED 0  // 1: n cities do not fit shared memory, and both kernels take `width` of them at a time
 #endif
+#ifndef THREADS
+#define THREADS 512  // of a block of either kernel
+#endif
+#ifndef TOURS
+#define TOURS 4  // of a group of ants
+#endif
+#ifndef ROWS
+#define ROWS 4  // of a block of deposit_links
+#endif
 
 typedef NODE Node;
-
-constexpr int THREADS = 512;  // of a block of either kernel
-constexpr int TOURS = 4;      // of a group of ants
-constexpr int ROWS = 4;       // of a block of deposit_links
 
 // The cities before and after a city in one tour.
 struct alignas(2 * sizeof(Node)) Link {

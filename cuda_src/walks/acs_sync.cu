@@ -68,6 +68,9 @@ struct alignas(16) Walker {
     int stuck;  // neither its candidates nor the longer lists settle the choice
     float bound;  // then: see Listed
 };
+#ifdef WALKER_BYTES
+static_assert(sizeof(Walker) == WALKER_BYTES, "the host takes memory for a Walker of other bytes");
+#endif
 
 // Grows with the rank of a city; of equal ones, the lowest has the largest key.
 __device__ __forceinline__ unsigned long long key_of(const Best& best) {

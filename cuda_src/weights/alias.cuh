@@ -5,3 +5,6 @@ struct Alias {
     float keep;
     int other;
 };
+#ifdef ALIAS_BYTES
+static_assert(sizeof(Alias) == ALIAS_BYTES, "the host takes memory for a Alias of other bytes");
+#endif

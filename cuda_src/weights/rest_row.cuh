@@ -7,8 +7,14 @@ struct Rest {
     float bound;  // of the rest's trails
     int even;     // 1: all edges that are no candidates have a trail of `bound`
 };
+#ifdef REST_BYTES
+static_assert(sizeof(Rest) == REST_BYTES, "the host takes memory for a Rest of other bytes");
+#endif
 
 struct Spare {
     float chance;  // weight / largest weight of the spare edges
     int city;
 };
+#ifdef SPARE_BYTES
+static_assert(sizeof(Spare) == SPARE_BYTES, "the host takes memory for a Spare of other bytes");
+#endif

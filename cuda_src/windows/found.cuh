@@ -7,3 +7,6 @@ struct __align__(8) Found {
     short edges;
     short local;  // 1: all that lies outside the window stays in its order and direction, so little can contradict it
 };
+#ifdef FOUND_BYTES
+static_assert(sizeof(Found) == FOUND_BYTES, "the host takes memory for a Found of other bytes");
+#endif

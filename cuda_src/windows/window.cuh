@@ -61,6 +61,9 @@ struct __align__(16) Window {
         return near_low[of][rank] | (near_high[of] >> rank & 1) << 8;
     }
 };
+#ifdef WINDOW_BYTES
+static_assert(sizeof(Window) == WINDOW_BYTES, "the host takes memory for a Window of other bytes");
+#endif
 
 // One warp's view of its window.
 struct View {

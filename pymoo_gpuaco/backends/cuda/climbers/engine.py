@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from pymoo_gpuaco import checks
 from pymoo_gpuaco.backends.cuda.climbers import layout as climber_layout
 from pymoo_gpuaco.backends.cuda.device import Device, Source, words
-from pymoo_gpuaco.backends.cuda.instance.cities import CITIES, Cities
+from pymoo_gpuaco.backends.cuda.instance.cities import Cities
 from pymoo_gpuaco.candidates.listed import ListedInstance
 from pymoo_gpuaco.colony.parameters import ClimberParameters
 from pymoo_gpuaco.host.state import State, stored, stored_integers, stored_numbers, stored_tours
@@ -187,10 +187,10 @@ class _Climbs:
             "SPANS": climber_layout.SPANS_A_THREAD,
             "TILE": climber_layout.TILE,
             "THREADS": climber_layout.THREADS[plan.scan],
+            "CONTROL_BYTES": climber_layout.CONTROL_BYTES,
+            "PLACE_BYTES": plan.place_bytes,
         }
-        return [
-            Source("climbers/hill_climbing.cu", definitions, {"climb": CITIES + "IIifiiiiiiii" + 12 * "P"})
-        ]
+        return [Source("climbers/hill_climbing.cu", definitions, ["climb"])]
 
     def needed(self) -> dict[str, int]:
         """Return the bytes of every array."""

@@ -23,7 +23,7 @@ THREADS = (1024, 1024, 640)
 # The four schedulers of a multiprocessor share the warps of such a block evenly.
 BLOCK_SIZES = (64, 128, 256, 384, 512, 640)
 MOST_BLOCKS = 32  # that a multiprocessor takes
-CONTROL_BYTES = 64  # struct Control, climber_scan.cuh
+CONTROL_BYTES = 64  # Control of climber_scan.cuh
 LONGEST_TILE = 896  # rows of a tile of the scan by spans
 # Pairs that all climbers together evaluate in one call: a tenth of a second on a large device. A climber's share is
 # at most that of 128, so that few climbers do not make a call longer.

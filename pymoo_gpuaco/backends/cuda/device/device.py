@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from pymoo_gpuaco.backends.cuda.device import compile as compiler
-from pymoo_gpuaco.backends.cuda.device import context
+from pymoo_gpuaco.backends.cuda.device import context, signatures
 from pymoo_gpuaco.backends.cuda.device.limits import DeviceLimits
 from pymoo_gpuaco.backends.cuda.device.memory import Arrays, check, release
 from pymoo_gpuaco.backends.cuda.device.parts import Part, Source, by_file, together
@@ -105,6 +105,7 @@ class Device:
         self.architecture = f"sm_{major}{minor}"
         self.arrays = Arrays(self.cuda)
         self._kernels = self.arrays.kernels
+        self._signatures: dict[str, signatures.Signature] = {}
         self.stop = Stop()
         # Whether ``wait`` ends kernels that look at ``halt`` when ``stop`` says so, or on an interrupt from the
         # keyboard. To look at the clock costs some 20 us, so it is for what takes long.
@@ -124,7 +125,10 @@ class Device:
         self._working.advice = advice
         sources = [source for part in parts for source in part.sources()]
         needed = together(*(part.needed() for part in parts))
-        code = compiler.compile_files(self.architecture, by_file(sources))
+        wanted = by_file(sources)
+        for source in sources:
+            self._signatures.update(signatures.read(source.file, source.kernels, source.definitions))
+        code = compiler.compile_files(self.architecture, wanted)
         with self.working():
             try:
                 self.check(needed, advice)
@@ -175,9 +179,9 @@ class Device:
     def _load(self, source: Source, code: bytes) -> None:
         module = self.cuda.module_from_buffer(code)
         self.arrays.modules[source.file] = module
-        for name, types in source.kernels.items():
+        for name in source.kernels:
             self._kernels[name] = module.get_function(name)
-            self._kernels[name].prepare(types)
+            self._kernels[name].prepare(self._signatures[name].letters)
 
     def allow_shared(self, name: str, size: int) -> None:
         """Let blocks of a kernel take ``size`` bytes of shared memory."""
@@ -186,8 +190,16 @@ class Device:
             self._kernels[name].set_attribute(attribute, size)
 
     def launch(self, name: str, blocks: int, threads: int, *arguments: Any, shared: int = 0) -> None:
-        """Launch ``blocks`` blocks of ``threads`` threads with ``shared`` bytes of shared memory each."""
-        self._kernels[name].prepared_call((blocks, 1), (threads, 1, 1), *arguments, shared_size=shared)
+        """Launch ``blocks`` blocks of ``threads`` threads with ``shared`` bytes of shared memory each.
+
+        Raises TypeError that names the kernel and the argument where one is of the wrong kind, missing or too much.
+        """
+        kernel = self._kernels[name]
+        try:
+            kernel.prepared_call((blocks, 1), (threads, 1, 1), *arguments, shared_size=shared)
+        except Exception:
+            self._signatures[name].check(arguments)  # only now, as it takes longer than the launch
+            raise
 
     def call(self, name: str, threads: int, *arguments: Any) -> None:
         """Launch at least ``threads`` threads in blocks of 256."""

@@ -11,13 +11,12 @@ from typing import Protocol
 class Source:
     """A file of kernels as one engine compiles it.
 
-    ``kernels`` maps the names that the engine launches to their argument types, one letter an argument as in
-    Python's ``struct``: P address, i int, I unsigned, Q size, f float, d double.
+    ``kernels`` are those that the engine launches; what they take is read from the file, see ``signatures``.
     """
 
     file: str
     definitions: Mapping[str, object]
-    kernels: Mapping[str, str]
+    kernels: Sequence[str]
 
 
 class Part(Protocol):
@@ -57,9 +56,9 @@ def by_file(sources: Sequence[Source]) -> dict[str, Mapping[str, object]]:
     for source in sources:
         if source.file in wanted:
             raise ValueError(f"two parts compile the same file: {source.file}")
-        twice = sorted(kernels & source.kernels.keys())
+        twice = sorted(kernels.intersection(source.kernels))
         if twice:
             raise ValueError(f"two files have a kernel of the same name: {', '.join(twice)}")
         wanted[source.file] = source.definitions
-        kernels |= source.kernels.keys()
+        kernels.update(source.kernels)
     return wanted

@@ -11,7 +11,6 @@ from pymoo_gpuaco.backends.cuda.device import Device, Source
 from pymoo_gpuaco.candidates.listed import ListedInstance
 from pymoo_gpuaco.problems.metrics import Metric, distances
 
-CITIES = "PPPPi"  # argument types of CITIES_PARAMETERS, metric.cuh
 # GEO takes six trigonometric functions; up to this many cities a table is used, as in the CPU engine.
 GEO_TABLE_LIMIT = 4000
 
@@ -25,6 +24,7 @@ class Cities:
         self.n = instance.n
         self.table = uses_table(instance)
         self._three = instance.metric != Metric.EXPLICIT and bool(instance.coords[:, 2].any())
+        self.axes = 3 if self._three else 2  # of a city
 
     @cached_property
     def shortest(self) -> float:
@@ -37,7 +37,7 @@ class Cities:
         """What every kernel that computes distances is compiled with."""
         return {
             "METRIC": int(self.instance.metric),
-            "DIMENSIONS": 3 if self._three else 2,
+            "DIMENSIONS": self.axes,
             "TABLE": int(self.table),
         }
 

@@ -88,7 +88,7 @@ class Lists:
 
     def sources(self) -> list[Source]:
         """Return the kernel of padded rows."""
-        return [Source("instance/lists.cu", self.plan.definitions(), {"pad_candidates": "PiiP"})]
+        return [Source("instance/lists.cu", self.plan.definitions(), ["pad_candidates"])]
 
     def needed(self) -> dict[str, int]:
         """Return the bytes of every array."""

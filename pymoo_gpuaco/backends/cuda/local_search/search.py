@@ -11,14 +11,14 @@ from numpy.typing import NDArray
 
 from pymoo_gpuaco.backends.cuda.device import Device, Source, words
 from pymoo_gpuaco.backends.cuda.device.limits import DeviceLimits, round_up
-from pymoo_gpuaco.backends.cuda.instance.cities import CITIES, Cities
+from pymoo_gpuaco.backends.cuda.instance.cities import Cities
 from pymoo_gpuaco.backends.cuda.instance.lists import node_bytes, node_type
 from pymoo_gpuaco.colony.parameters import NEIGHBOURS_WITH_DIRECTION, LocalSearch
 
 # Neighbours that 2-opt and Or-opt are sought with: the nearest find nearly all of them. 2-opt alone misses the long
 # edges that Or-opt would mend, and takes the whole list (section 5.7, paper 001: 32).
 SEARCH_NEIGHBOURS = 16
-LOG_BYTES = 96 * 8  # LOG_CAPACITY of local_search.cu
+LOG_CAPACITY = 96  # reversals of one kick and its repair, two integers each
 BLOCKS_A_MULTIPROCESSOR = 16  # where tours lie in global memory
 
 
@@ -55,7 +55,7 @@ class SearchPlan:
 
 def search_plan(n: int, limits: DeviceLimits) -> SearchPlan:
     """Plan the search."""
-    tour_bytes = round_up(LOG_BYTES + 4 * -(-n // 32) + 3 * n * node_bytes(n), 16)
+    tour_bytes = round_up(8 * LOG_CAPACITY + 4 * -(-n // 32) + 3 * n * node_bytes(n), 16)
     in_shared = tour_bytes <= limits.shared_bytes
     return SearchPlan(
         in_shared, tour_bytes, None if in_shared else BLOCKS_A_MULTIPROCESSOR * limits.multiprocessors
@@ -87,8 +87,9 @@ class Search:
             "OR_OPT": int(self._how.or_opt),
             "IN_SHARED": int(self.plan.in_shared),
             "DIRECTED": int(self._directed),
+            "LOG_CAPACITY": LOG_CAPACITY,
         }
-        kernels = {"neighbour_distances": CITIES + "PiP", "improve_tours": CITIES + "PPPiiiiiIIqPPP"}
+        kernels = ["neighbour_distances", "improve_tours"]
         return [Source("local_search/local_search.cu", definitions, kernels)]
 
     def needed(self) -> dict[str, int]:

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pymoo_gpuaco.backends.cuda.device import Device, Source
-from pymoo_gpuaco.backends.cuda.instance.cities import CITIES, Cities
+from pymoo_gpuaco.backends.cuda.instance.cities import Cities
 
 _THREADS = 256  # that measure a tour
 
@@ -34,11 +34,7 @@ class Measure:
     def sources(self) -> list[Source]:
         """Return the kernels of whole tours."""
         definitions = {**self._cities.definitions(), "THREADS": _THREADS}
-        kernels = {
-            "measure_tours": CITIES + "PiPPPP",
-            "tour_neighbours": "PiiP",
-            "greedy_tour": CITIES + "PiiPP",
-        }
+        kernels = ["measure_tours", "tour_neighbours", "greedy_tour"]
         return [Source("tours/tours.cu", definitions, kernels)]
 
     def needed(self) -> dict[str, int]:

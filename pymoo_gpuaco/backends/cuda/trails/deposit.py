@@ -10,7 +10,7 @@ from pymoo_gpuaco.backends.cuda.device import Device, Source
 from pymoo_gpuaco.backends.cuda.device.limits import round_up
 from pymoo_gpuaco.backends.cuda.instance.lists import node_bytes, node_type
 
-# Of colony_deposit.cu: threads of a block, ants of a group, rows that a block sums up.
+# Threads of a block, ants of a group, rows that a block sums up.
 THREADS, TOURS, ROWS = 512, 4, 4
 # Sums are integers of 32 bits: with so many ants the largest deposit still has 20 of them.
 ANTS_A_PASS = 4096
@@ -39,8 +39,11 @@ class DenseDeposit:
             "NODE": node_type(self._n),
             "SYMMETRIC": int(self._symmetric),
             "TILED": int(self._width < self._n),
+            "THREADS": THREADS,
+            "TOURS": TOURS,
+            "ROWS": ROWS,
         }
-        kernels = {"link_tours": "PPiiiiddPP", "deposit_links": "PiPiPffffi"}
+        kernels = ["link_tours", "deposit_links"]
         return [Source("trails/colony_deposit.cu", definitions, kernels)]
 
     def _make_room(self, m: int) -> None:

@@ -29,7 +29,7 @@ class Rings:
 
     def sources(self) -> list[Source]:
         """Return the kernels of the updates between two constructions."""
-        kernels = {"fill_ring": "Pif", "blend_tour": "PPifff", "count_ring_branches": "PPiiffP"}
+        kernels = ["fill_ring", "blend_tour", "count_ring_branches"]
         definitions = {"TRAILS": self.width, "SYMMETRIC": int(self._symmetric)}
         return [Source("trails/ring_trails.cu", definitions, kernels)]
 

@@ -45,16 +45,9 @@ class Trails:
 
     def sources(self) -> list[Source]:
         """Return the kernels of evaporation and deposit."""
-        kernels = {
-            "fill_trails": "PQf",
-            "evaporate": "PPiiifffPf",
-            "deposit": "PPiiPffff",
-            "count_branches": "PPiifP",
-            "read_edges": "PPiiPifP",
-            "set_edges": "PPiiPiP",
-        }
+        kernels = ["fill_trails", "evaporate", "deposit", "count_branches", "read_edges", "set_edges"]
         if not self.dense:
-            kernels |= {"sum_deposits": "PPiiPPidd", "apply_sums": "PiiPdf"}
+            kernels += ["sum_deposits", "apply_sums"]
         definitions = {"DENSE": int(self.dense), "SYMMETRIC": int(self._symmetric)}
         return [Source("trails/trails.cu", definitions, kernels), *self._colony.sources()]
 

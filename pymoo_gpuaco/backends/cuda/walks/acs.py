@@ -10,7 +10,6 @@ import numpy as np
 
 from pymoo_gpuaco.backends.cuda.device import Part, Source, round_keys
 from pymoo_gpuaco.backends.cuda.device.parts import together
-from pymoo_gpuaco.backends.cuda.instance.cities import CITIES
 from pymoo_gpuaco.backends.cuda.instance.lists import Lists
 from pymoo_gpuaco.backends.cuda.trails.rings import Rings
 from pymoo_gpuaco.backends.cuda.trails.trails import Trails
@@ -20,13 +19,11 @@ from pymoo_gpuaco.backends.cuda.walks.walk import Setting
 from pymoo_gpuaco.backends.cuda.weights.rows import Rows
 from pymoo_gpuaco.candidates.listed import ListedInstance
 
-# Parameters that the three kernels share, from alpha to the tours.
-_WALK = CITIES + "ffffffi" + 20 * "I" + "iiPP"
 _NEVER = 2**31 - 1  # a period of updates that no tour reaches
 # Least eta^beta of a candidate over the largest of its row: beside it a trail still leaves a float above zero.
 _LEAST_ETA = 1e-25
-# Synchronous ants: bytes of one between two steps, beside its tabu; most warps of a block; fewest ants of a block, as
-# few blocks meet more quickly.
+# Synchronous ants: bytes of one between two steps (Walker of acs_sync.cu), beside its tabu; most warps of a block;
+# fewest ants of a block, as few blocks meet more quickly.
 _WALKER_BYTES = 48
 _MOST_WARPS = 32
 # Ants that walk together over so many cities are waited for: of fewer, a walk takes milliseconds, and the wait is felt.
@@ -103,7 +100,7 @@ class _AcsWalk(ABC):
         self._between = self._xi, self._period
 
     def _walk(self, key: int, ants: int, ant_bytes: int, memory: int, tours: Any) -> tuple[Any, ...]:
-        """Return the arguments of ``_WALK``."""
+        """Return CITIES_PARAMETERS and ACS_PARAMETERS (acs.cuh), which the three kernels share."""
         sizes = ants, ant_bytes, memory
         return (*self._before, self._memory.tau0, *self._between, *round_keys(key), *sizes, int(tours))
 
@@ -174,9 +171,9 @@ class _OpenTrails:
             "DENSE": int(self._trails.dense),
             "COUNTED": int(self._counted),
         }
-        kernels = {"open_rows": "PPiifPP", "close_rows": "PPiiffPP"}
+        kernels = ["open_rows", "close_rows"]
         if self._counted and self._trails.dense:
-            kernels["update_outside"] = "PiiffP"
+            kernels.append("update_outside")
         own = Source("walks/acs_rows.cu", definitions, kernels)
         return [own, *self._outside.sources()] if self._outside else [own]
 
@@ -226,7 +223,7 @@ class RelaxedWalk(_FreeWalk):
 
     def _own_sources(self) -> list[Source]:
         definitions = {**self._definitions(), "DENSE": int(self._trails.dense)}
-        return [Source("walks/acs_relaxed.cu", definitions, {"acs_relaxed": "PPPPPPP" + _WALK})]
+        return [Source("walks/acs_relaxed.cu", definitions, ["acs_relaxed"])]
 
     def build(self, key: int, tours: Any, ants: int) -> None:
         """Open the rows, walk, close them."""
@@ -265,8 +262,9 @@ class SyncWalk(_AcsWalk):
             "DENSE": int(self._trails.dense),
             "TABU_IN_SHARED": int(self._shared > 0),
             "MOST_WARPS": _MOST_WARPS,
+            "WALKER_BYTES": _WALKER_BYTES,
         }
-        return [Source("walks/acs_sync.cu", definitions, {"acs_sync": "PPPPPPP" + _WALK + "fPPPP"})]
+        return [Source("walks/acs_sync.cu", definitions, ["acs_sync"])]
 
     def _own_needed(self) -> dict[str, int]:
         needed = {**super()._own_needed(), "counts": 8 * self._places, "arrivals": 4}
@@ -329,7 +327,7 @@ class SelectiveWalk(_FreeWalk):
 
     def _own_sources(self) -> list[Source]:
         definitions = {**self._definitions(), "TRAILS": self._rings.width}
-        return [Source("walks/acs_selective.cu", definitions, {"acs_selective": "PfPPP" + _WALK})]
+        return [Source("walks/acs_selective.cu", definitions, ["acs_selective"])]
 
     def build(self, key: int, tours: Any, ants: int) -> None:
         """Walk."""

@@ -6,7 +6,6 @@ from typing import Any
 
 from pymoo_gpuaco.backends.cuda.device import Source, words
 from pymoo_gpuaco.backends.cuda.device.parts import together
-from pymoo_gpuaco.backends.cuda.instance.cities import CITIES
 from pymoo_gpuaco.backends.cuda.walks.shape import free_shape
 from pymoo_gpuaco.backends.cuda.walks.tabu import tabu_plan
 from pymoo_gpuaco.backends.cuda.walks.walk import Setting
@@ -35,8 +34,7 @@ class AllCitiesWalk:
             "RACE": int(self._race),
             "USUAL_EXPONENTS": int(self._setting.usual_exponents),
         }
-        kernels = {"construct_all": "PP" + CITIES + "fffIIiiPP"}
-        return [Source("walks/construct_all.cu", definitions, kernels), *self._weights.sources()]
+        return [Source("walks/construct_all.cu", definitions, ["construct_all"]), *self._weights.sources()]
 
     def needed(self) -> dict[str, int]:
         """Return the bytes of every array."""

@@ -8,7 +8,6 @@ from typing import Any
 from pymoo_gpuaco.backends.cuda.device import Part, Source, round_keys
 from pymoo_gpuaco.backends.cuda.device.limits import DeviceLimits
 from pymoo_gpuaco.backends.cuda.device.parts import together
-from pymoo_gpuaco.backends.cuda.instance.cities import CITIES
 from pymoo_gpuaco.backends.cuda.instance.lists import ListPlan, Lists, node_bytes
 from pymoo_gpuaco.backends.cuda.trails.trails import Trails
 from pymoo_gpuaco.backends.cuda.walks.shape import (
@@ -101,8 +100,7 @@ class RowWalk:
         }
         if plan.rest:
             definitions["FEW_ANTS"] = int(self._few)
-        types = (10 if plan.rest else 6) * "P" + CITIES + "fff" + 20 * "I" + "iiPP"
-        own = Source("walks/construct.cu", definitions, {"construct_tours": types})
+        own = Source("walks/construct.cu", definitions, ["construct_tours"])
         return [own, *(source for part in self._parts for source in part.sources())]
 
     def needed(self) -> dict[str, int]:

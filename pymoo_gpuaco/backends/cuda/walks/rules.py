@@ -98,7 +98,7 @@ class RuleWalk:
             "LANES": plan.lanes,
             "TABU_IN_SHARED": int(plan.in_shared),
         }
-        kernels = {"sum_weights": "PiPP", "construct_by_rule": "PPPiIIiiiiiPP"}
+        kernels = ["sum_weights", "construct_by_rule"]
         return [Source("walks/selection_rules.cu", definitions, kernels), *self._weights.sources()]
 
     def needed(self) -> dict[str, int]:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from pymoo_gpuaco.backends.cuda.device import Device, Source
-from pymoo_gpuaco.backends.cuda.instance.cities import CITIES, Cities
+from pymoo_gpuaco.backends.cuda.instance.cities import Cities
 
 _ROWS = 4096  # whose tables are built together
+_ALIAS_BYTES = 8  # Alias of alias.cuh
 
 
 class Aliases:
@@ -21,13 +22,13 @@ class Aliases:
 
     def sources(self) -> list[Source]:
         """Return the kernel that builds them."""
-        kernels = {"build_aliases": "Pi" + CITIES + "fffiiPPPP"}
-        return [Source("weights/aliases.cu", self._cities.definitions(), kernels)]
+        definitions = {**self._cities.definitions(), "ALIAS_BYTES": _ALIAS_BYTES}
+        return [Source("weights/aliases.cu", definitions, ["build_aliases"])]
 
     def needed(self) -> dict[str, int]:
         """Return the bytes of every array."""
         n = self._cities.n
-        return {"aliases": 8 * n * n, "rest_sums": 8 * n, "alias_scratch": 12 * n * self._rows}
+        return {"aliases": _ALIAS_BYTES * n * n, "rest_sums": 8 * n, "alias_scratch": 12 * n * self._rows}
 
     def prepare(self) -> None:
         """Build the tables of all rows, some at a time: each row needs room to be sorted in."""

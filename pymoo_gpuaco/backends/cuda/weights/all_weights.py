@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pymoo_gpuaco.backends.cuda.device import Device, Source
-from pymoo_gpuaco.backends.cuda.instance.cities import CITIES, Cities
+from pymoo_gpuaco.backends.cuda.instance.cities import Cities
 
 SHARES, INVERSES, SCALED = 0, 1, 2  # FORM in all_weights.cu
 
@@ -28,8 +28,7 @@ class AllWeights:
     def sources(self) -> list[Source]:
         """Return the kernel of weights."""
         definitions = {**self._cities.definitions(), "FORM": self._form}
-        kernels = {"all_weights": "P" + CITIES + "fffiP"}
-        return [Source("weights/all_weights.cu", definitions, kernels)]
+        return [Source("weights/all_weights.cu", definitions, ["all_weights"])]
 
     def needed(self) -> dict[str, int]:
         """Return the bytes of the array."""

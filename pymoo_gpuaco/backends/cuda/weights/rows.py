@@ -6,9 +6,11 @@ import numpy as np
 
 from pymoo_gpuaco.backends.cuda.device import Device, Source
 from pymoo_gpuaco.backends.cuda.device.limits import round_up
-from pymoo_gpuaco.backends.cuda.instance.cities import CITIES, Cities
+from pymoo_gpuaco.backends.cuda.instance.cities import Cities
 from pymoo_gpuaco.backends.cuda.instance.lists import ListPlan, node_bytes
 from pymoo_gpuaco.backends.cuda.trails.trails import Trails
+
+_REST_BYTES, _SPARE_BYTES = 16, 8  # Rest and Spare of rest_row.cuh
 
 
 def inverse_bytes(n: int) -> int:
@@ -49,9 +51,10 @@ class Rows:
             "RACE": int(self._race),
             "REST": int(self._rest),
             "DENSE": int(self._trails.dense),
+            "REST_BYTES": _REST_BYTES,
+            "SPARE_BYTES": _SPARE_BYTES,
         }
-        kernels = {"weigh_rows": "PPP" + CITIES + "ffffi" + 8 * "P"}
-        return [Source("weights/weights.cu", definitions, kernels)]
+        return [Source("weights/weights.cu", definitions, ["weigh_rows"])]
 
     def needed(self) -> dict[str, int]:
         """Return the bytes of every array."""
@@ -62,9 +65,9 @@ class Rows:
             needed["outside_bound"] = 4 * n
         if self._rest:
             needed["row_cities"] = node_bytes(n) * places
-            needed["spares"] = 32 * 8 * n
+            needed["spares"] = 32 * _SPARE_BYTES * n
             needed["inverses"] = inverse_bytes(n)
-            needed["rests"] = 16 * n
+            needed["rests"] = _REST_BYTES * n
         return needed
 
     @property

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pymoo_gpuaco.backends.cuda.device import Device, Source, words
-from pymoo_gpuaco.backends.cuda.instance.cities import CITIES, Cities
+from pymoo_gpuaco.backends.cuda.instance.cities import Cities
 from pymoo_gpuaco.host.keys import key_of_part
 from pymoo_gpuaco.search.penalties import Lists
 
@@ -18,14 +18,21 @@ NEAR = 8  # neighbours a city that windows look at (NEAR of near.cuh)
 MOST_EDGES = 511  # of an exchange, as many as cities of a window (MOST_EDGES of search.cu)
 ROUNDS_AT_ONCE = 4  # between looks at the clock
 _WARPS = 2  # windows a block: more would need more shared memory than every block has
-_WINDOW_BYTES = {2: 13888, 3: 17984}  # sizeof(Window), by the axes of a city
-_PENALTY_BYTES = 2048  # and what node penalties add to it
+_FOUND_BYTES = 8  # Found of found.cuh
 _COMMIT_THREADS = 1024  # a block a tour, and large instances have one tour
 
 
 def resident(penalties: bool) -> int:
     """Windows that a multiprocessor holds, with node penalties or without: as many as its shared memory."""
     return 14 if penalties else 16
+
+
+def window_bytes(axes: int, penalties: bool) -> int:
+    """Shared memory of one window, ``Window`` of window.cuh; the kernel does not compile where it is another."""
+    point = 8 if axes == 2 else 16
+    of_cities = (MOST_EDGES + 1) * (point + 4 + NEAR + 1 + 2 + 2 + 4 * penalties)
+    of_lanes, of_runs = 32 * (8 + 2), 128 * (4 + 2)
+    return of_cities + of_lanes + of_runs
 
 
 @dataclass(frozen=True)
@@ -85,22 +92,18 @@ class Windows:
     def sources(self) -> list[Source]:
         """Return the search and the commit."""
         cities = self._cities.definitions()
-        search = {"search_windows": CITIES + "fPPPPPPiiIIiiiifffiPPPPPP"}
-        weigh = {"weigh_windows": CITIES + "PPiPffffP"}
-        commit = {
-            "commit_exchanges": "iiiPPPPPPPPPPPPPPPPPPP",
-            "lay_out": "iiiPPPPP",
-            "find_positions": "iiPP",
-        }
+        commit = ["commit_exchanges", "lay_out", "find_positions"]
         layout = {
             "WARPS": _WARPS,
             "RESIDENT": resident(self._penalised),
             "SCALED": int(self.scale != 1.0),
             "PENALTIES": int(self._penalised),
+            "WINDOW_BYTES": self._window_bytes,
+            "FOUND_BYTES": _FOUND_BYTES,
         }
         return [
-            Source("windows/search.cu", {**cities, **layout}, search),
-            Source("windows/weights.cu", cities, weigh),
+            Source("windows/search.cu", {**cities, **layout}, ["search_windows"]),
+            Source("windows/weights.cu", cities, ["weigh_windows"]),
             Source("windows/commit.cu", {"THREADS": _COMMIT_THREADS}, commit),
         ]
 
@@ -116,7 +119,7 @@ class Windows:
             "window_tours": 4 * n * tours,
             "window_next": 4 * n * tours,
             "window_positions": 4 * n * tours,
-            "window_found": 8 * windows,
+            "window_found": _FOUND_BYTES * windows,
             "window_removed": 8 * windows * MOST_EDGES,
             "window_added": 8 * windows * MOST_EDGES,
             "window_owners": 4 * windows * MOST_EDGES,
@@ -149,6 +152,10 @@ class Windows:
     @property
     def _penalised(self) -> bool:
         return self._lists.penalties is not None
+
+    @property
+    def _window_bytes(self) -> int:
+        return window_bytes(self._cities.axes, self._penalised)
 
     def use(self, lists: Lists) -> None:
         """Search the next rounds by these lists, with penalties if the first had any; weights are to be made anew."""
@@ -242,9 +249,6 @@ class Windows:
         """Launch one round: search all windows and commit what they found."""
         device, a = self._device, self._device.arrays
         a.zero("window_edges", 4 * self.tours)
-        size = _WINDOW_BYTES[self._cities.definitions()["DIMENSIONS"]]  # type: ignore[index]
-        if self._penalised:
-            size += _PENALTY_BYTES
         device.launch(
             "search_windows",
             -(-self.tours * self.windows // _WARPS),
@@ -274,7 +278,7 @@ class Windows:
             a["window_owners"],
             a["window_edges"],
             a["window_statistics"],
-            shared=_WARPS * size,
+            shared=_WARPS * self._window_bytes,
         )
         self.commit()
 
