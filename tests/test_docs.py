@@ -312,6 +312,8 @@ def test_the_curve_of_a_result_reaches_every_point(tmp_path):
     text = picture.read_text(encoding="utf-8")
     assert text.lstrip().startswith("<?xml")
     assert figures.source_of(result) in text
+    for seconds in ("0.5", "1", "2"):
+        assert text.count(f">{seconds}</text>") >= 2, "every time measured is a tick of every panel"
     figures.draw_gap_over_time(result, tmp_path / "again.svg")
     assert (tmp_path / "again.svg").read_text(encoding="utf-8") == text
 
