@@ -2,10 +2,10 @@
 
     mkdocs build --strict && python docs/look.py [--pictures FOLDER]
 
-Prints a line for each page and width, and exits with status 1 where something leaves the page, text is cut, sticks out of
-its box or lies over other text (on the page or in a drawing), an image is missing, an equation is not typeset, or
-anything was asked of another host. It needs Chromium or Chrome (or its path in CHROME), and
-nothing else but Python; --pictures, which writes a PNG of every page, needs Pillow as well.
+Prints a line for each page and width, and exits with status 1 where something leaves the page, text is cut, sticks out
+of its box or lies over other text (on the page or in a drawing), an image is missing, an equation is not typeset, or
+anything was asked of another host. It needs Chromium or Chrome (or its path in CHROME), and nothing else but Python;
+--pictures, which writes a PNG of every page, needs Pillow as well.
 """
 
 from __future__ import annotations

@@ -19,7 +19,7 @@ from pymoo_gpuaco.host.install import how_to_install
 
 ROOT = Path(__file__).resolve().parents[1]
 DOCS = ROOT / "docs"
-PAGES = sorted(DOCS.glob("*.md")) + sorted(DOCS.glob("algorithms/*.md"))
+PAGES = [page for folder in ("", "guides", "algorithms", "api") for page in sorted((DOCS / folder).glob("*.md"))]
 TEXTS = [*PAGES, ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md"]
 
 _FENCE = re.compile(r"^(?P<indent> *)```(?P<language>\w*)[^\n]*\n(?P<body>.*?)^(?P=indent)```$", re.M | re.S)
@@ -104,7 +104,9 @@ def test_every_public_name_is_in_the_api_reference():
     assert rows == set(pymoo_gpuaco.__all__)
 
 
-def test_every_class_and_function_has_its_docstring_on_a_page():
+def test_every_class_and_function_has_its_docstring_on_a_page_that_stays_short():
+    per_page = {p: re.findall(r"^::: [\w.]+$", p.read_text(encoding="utf-8"), re.M) for p in PAGES}
+    assert all(len(blocks) <= 4 for blocks in per_page.values()), "an API page per class, not one for all"
     shown = {name for p in PAGES for name in re.findall(r"^::: pymoo_gpuaco\.(\w+)$", p.read_text(), re.M)}
     objects = {name for name in pymoo_gpuaco.__all__ if callable(getattr(pymoo_gpuaco, name))}
     assert objects <= shown
