@@ -76,6 +76,16 @@ def test_python_blocks_run(path, tmp_path, monkeypatch, capsys):
         exec(compile("\n" * (line - 1) + code, str(path), "exec"), namespace)
 
 
+def test_the_notebook_is_what_its_page_shows():
+    """So it runs: the blocks of the page do."""
+    notebook = json.loads((DOCS / "guides" / "tour.ipynb").read_text(encoding="utf-8"))
+    cells = ["".join(cell["source"]) for cell in notebook["cells"] if cell["cell_type"] == "code"]
+    blocks = [code.rstrip("\n") for _, code in python_blocks(DOCS / "guides" / "notebook.md")]
+    assert cells == blocks
+    assert (notebook["nbformat"], notebook["nbformat_minor"]) == (4, 5)
+    assert all(not cell.get("outputs") for cell in notebook["cells"])
+
+
 @pytest.mark.parametrize("path", TEXTS, ids=name_of)
 def test_links_lead_somewhere(path):
     text = _FENCE.sub("", path.read_text(encoding="utf-8"))
@@ -263,7 +273,8 @@ def test_gaps_over_time_are_shown_in_short(tables, tmp_path):
     result = {**RESULT, "machine": {"gpu 0": "A device, 8 GiB"}, "columns": columns, "rows": rows}
     short = tables.gaps_in_short(result)
     assert (
-        "`GPUMMAS()` on an A device, means of 2 to 3 runs; in brackets fast-tsp on 16 cores of the same"
+        "`GPUMMAS()` on an A device, means of 2 to 3 runs; in brackets fast-tsp on 16 cores of the same "
+        "machine, one run each."
         in short
     )
     assert (
