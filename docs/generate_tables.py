@@ -175,7 +175,11 @@ def gaps_in_short(result: dict[str, Any]) -> str:
         f"Percent above the best known length (random cities: above what is expected) after so many seconds of wall "
         f"time, set-up counted: `GPUMMAS()` on an {device}, {_times(runs)}"
     )
-    caption += f"; in brackets {other.replace(',', ' on')} of the same machine, {_times(other_runs)}." if other else "."
+    caption += (
+        f"; in brackets {other.replace(',', ' on')} of the same machine, {_times(other_runs)}."
+        if other
+        else "."
+    )
     picture = _picture("gpu_gap_over_time")
     shown = [] if picture is None else [f"![Gap over wall time](docs/{picture})\n"]
     return "\n".join([f"{caption}\n", "\n".join(lines) + "\n", *shown])

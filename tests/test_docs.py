@@ -19,7 +19,9 @@ from pymoo_gpuaco.host.install import how_to_install
 
 ROOT = Path(__file__).resolve().parents[1]
 DOCS = ROOT / "docs"
-PAGES = [page for folder in ("", "guides", "algorithms", "api") for page in sorted((DOCS / folder).glob("*.md"))]
+PAGES = [
+    page for folder in ("", "guides", "algorithms", "api") for page in sorted((DOCS / folder).glob("*.md"))
+]
 TEXTS = [*PAGES, ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md"]
 
 _FENCE = re.compile(r"^(?P<indent> *)```(?P<language>\w*)[^\n]*\n(?P<body>.*?)^(?P=indent)```$", re.M | re.S)
@@ -120,6 +122,17 @@ def test_every_class_and_function_has_its_docstring_on_a_page_that_stays_short()
     shown = {name for p in PAGES for name in re.findall(r"^::: pymoo_gpuaco\.(\w+)$", p.read_text(), re.M)}
     objects = {name for name in pymoo_gpuaco.__all__ if callable(getattr(pymoo_gpuaco, name))}
     assert objects <= shown
+
+
+def test_the_sites_own_classes_have_names_of_their_own():
+    """A class called "first" was one of mkdocstrings', too, and set its blocks in two columns."""
+    css = re.sub(
+        r"/\*.*?\*/", "", (DOCS / "stylesheets" / "site.css").read_text(encoding="utf-8"), flags=re.S
+    )
+    named = set(re.findall(r"\.([a-z][\w-]*)", css, re.I))
+    assert {name for name in named if not name.startswith(("md-", "site-"))} == {"arithmatex"}
+    used = {name for p in PAGES for name in re.findall(r'class="([\w-]+)"', p.read_text(encoding="utf-8"))}
+    assert used <= named
 
 
 def test_every_algorithm_has_a_page():
@@ -274,8 +287,7 @@ def test_gaps_over_time_are_shown_in_short(tables, tmp_path):
     short = tables.gaps_in_short(result)
     assert (
         "`GPUMMAS()` on an A device, means of 2 to 3 runs; in brackets fast-tsp on 16 cores of the same "
-        "machine, one run each."
-        in short
+        "machine, one run each." in short
     )
     assert (
         "| instance | 0.5 s | 1 s |\n| --- | ---: | ---: |\n| pr1002 | 0.13 (0.34) | 0.00 |\n| pla85900 | - | 1.50 |\n"
