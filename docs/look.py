@@ -21,6 +21,7 @@ import shutil
 import subprocess
 import sys
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -149,11 +150,11 @@ def main() -> int:
     threading.Thread(target=server.serve_forever, daemon=True).start()
     address = f"http://127.0.0.1:{server.server_port}"
     wrong = 0
-    for page in pages:
-        if arguments.only not in page:
-            continue
-        path = "/" + page.removesuffix("index.html")
-        for width, found in zip(WIDTHS, look(address, path), strict=True):
+    paths = ["/" + page.removesuffix("index.html") for page in pages if arguments.only in page]
+    with ThreadPoolExecutor(os.cpu_count()) as pool:  # most of the time is the browser's start
+        looked = list(pool.map(functools.partial(look, address), paths))
+    for path, at_widths in zip(paths, looked, strict=True):
+        for width, found in zip(WIDTHS, at_widths, strict=True):
             told = faults(found)
             wrong += len(told)
             print(
