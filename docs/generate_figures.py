@@ -12,7 +12,9 @@ from pathlib import Path
 from typing import Any
 
 import matplotlib
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import LogLocator
 
 ROOT = Path(__file__).resolve().parents[1]
 Curve = tuple[list[float], list[float]]  # seconds, gaps in percent
@@ -40,18 +42,29 @@ def draw_gap_over_time(result: dict[str, Any], path: Path) -> None:
     """Draw one panel an instance, one curve a solver."""
     by_instance = curves(result)
     solvers = list(dict.fromkeys(solver for panel in by_instance.values() for solver in panel))
+    measured = sorted({s for panel in by_instance.values() for seconds, _ in panel.values() for s in seconds})
     with matplotlib.rc_context({"svg.hashsalt": "pymoo_gpuaco", "svg.fonttype": "none"}):
         across = min(3, len(by_instance))
         down = -(-len(by_instance) // across)
         figure = Figure(figsize=(2.7 * across, 2.7 * down + 0.6), layout="constrained")
-        panels = figure.subplots(down, across, sharey=True, squeeze=False).ravel()
+        panels = figure.subplots(down, across, sharex=True, sharey=True, squeeze=False).ravel()
         for unused in panels[len(by_instance) :]:
             unused.set_axis_off()
         for axes, (instance, by_solver) in zip(panels, by_instance.items(), strict=False):
             for solver, (seconds, gaps) in by_solver.items():
                 colour = f"C{solvers.index(solver)}"
-                axes.plot(seconds, [max(gap, _LEAST) for gap in gaps], "o-", color=colour, label=solver)
+                # the first solver on top: where several reach the best known length it is the one to see
+                axes.plot(
+                    seconds,
+                    [max(gap, _LEAST) for gap in gaps],
+                    "o-",
+                    color=colour,
+                    label=solver,
+                    zorder=3 - 0.1 * solvers.index(solver),
+                )
             axes.set(title=instance, xlabel="seconds", xscale="log", yscale="log")
+            axes.set_xticks(measured)
+            axes.tick_params(labelbottom=True)
             for axis in (axes.xaxis, axes.yaxis):
                 axis.set_major_formatter("{x:g}")
             axes.grid(visible=True, which="major", alpha=0.3)
@@ -81,6 +94,15 @@ def draw_trials(result: dict[str, Any], path: Path) -> None:
         figure.savefig(path, metadata={"Date": None, "Description": source_of(result)})
 
 
+def _mark_decades(axes: Axes) -> None:
+    """Put a number at 1, 2 and 5 of every decade of a logarithmic axis that has less than three decades."""
+    for axis in (axes.xaxis, axes.yaxis):
+        low, high = axis.get_view_interval()
+        if axis.get_scale() == "log" and high / low < 1000:
+            axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+            axis.set_minor_locator(LogLocator(subs=()))
+
+
 def _draw_one_panel(
     result: dict[str, Any], path: Path, lines: dict[str, Curve], **axes_settings: Any
 ) -> None:
@@ -91,6 +113,7 @@ def _draw_one_panel(
         for name, (x, y) in lines.items():
             axes.plot(x, y, "o-" if len(x) > 3 else "D", label=name, markersize=4)
         axes.set(xscale="log", **axes_settings)
+        _mark_decades(axes)
         for axis in (axes.xaxis, axes.yaxis):
             axis.set_major_formatter("{x:g}")
         axes.grid(visible=True, which="major", alpha=0.3)
@@ -149,7 +172,7 @@ def draw_climbers(result: dict[str, Any], path: Path) -> None:
         columns_over(result, 0, chosen),
         yscale="log",
         xlabel="cities",
-        ylabel="10$^9$ moves a second",
+        ylabel="billions of moves a second",
     )
 
 
@@ -190,7 +213,7 @@ def draw_islands(result: dict[str, Any], path: Path) -> None:
         figure = Figure(figsize=(6.4, 3.2), layout="constrained")
         panels = figure.subplots(1, 2)
         for axes, column, label in zip(
-            panels, (gap, rate), ("gap, %", "tours a second, over those of the fewest"), strict=True
+            panels, (gap, rate), ("gap, %", "tours a second (fewest islands: 1)"), strict=True
         ):
             for instance, of_instance in by_instance.items():
                 x, y = [row[islands] for row in of_instance], [row[column] for row in of_instance]

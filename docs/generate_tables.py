@@ -147,13 +147,14 @@ def gaps_in_short(result: dict[str, Any]) -> str:
     columns = [result["columns"].index(c) for c in ("instance", "solver", "limit, s", "runs", "mean gap %")]
     gaps: dict[str, dict[float, dict[str, float]]] = {}
     other = ""
-    runs = set()
+    runs, other_runs = set(), set()
     for instance, solver, limit, count, gap in ([row[c] for c in columns] for row in result["rows"]):
         colony = solver == "GPUMMAS()"
         if colony:
             runs.add(count)
         elif not solver.endswith(" 1 core"):
             other = solver
+            other_runs.add(count)
         gaps.setdefault(instance, {}).setdefault(limit, {})[solver] = gap
     limits = sorted({limit for at in gaps.values() for limit in at})
 
@@ -169,17 +170,26 @@ def gaps_in_short(result: dict[str, Any]) -> str:
         lines.append(_line([instance, *(cell(at[limit]) if limit in at else "-" for limit in limits)]))
     if not runs:
         return ""
-    several = f"means of {min(runs)} runs" if len(runs) == 1 else f"means of {min(runs)} to {max(runs)} runs"
-    times = "one run each" if runs == {1} else several
     device = str(result["machine"].get("gpu 0", result["machine"].get("processor", ""))).split(",")[0]
     caption = (
         f"Percent above the best known length (random cities: above what is expected) after so many seconds of wall "
-        f"time, set-up counted: `GPUMMAS()` on an {device}, {times}"
+        f"time, set-up counted: `GPUMMAS()` on an {device}, {_times(runs)}"
     )
-    caption += f"; in brackets {other.replace(',', ' on')} of the same machine." if other else "."
+    caption += (
+        f"; in brackets {other.replace(',', ' on')} of the same machine, {_times(other_runs)}."
+        if other
+        else "."
+    )
     picture = _picture("gpu_gap_over_time")
     shown = [] if picture is None else [f"![Gap over wall time](docs/{picture})\n"]
     return "\n".join([f"{caption}\n", "\n".join(lines) + "\n", *shown])
+
+
+def _times(runs: set[int]) -> str:
+    """Say how many runs the numbers are means of."""
+    if runs == {1}:
+        return "one run each"
+    return f"means of {min(runs)} runs" if len(runs) == 1 else f"means of {min(runs)} to {max(runs)} runs"
 
 
 def page_of(name: str) -> tuple[str, int]:

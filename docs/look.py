@@ -2,9 +2,10 @@
 
     mkdocs build --strict && python docs/look.py [--pictures FOLDER]
 
-Prints a line for each page and width, and exits with status 1 where something leaves the page, an image is missing, an
-equation is not typeset, or anything was asked of another host. It needs Chromium or Chrome (or its path in CHROME), and
-nothing else but Python; --pictures, which writes a PNG of every page, needs Pillow as well.
+Prints a line for each page and width, and exits with status 1 where something leaves the page, text is cut, sticks out
+of its box or lies over other text (on the page or in a drawing), an image is missing, an equation is not typeset, or
+anything was asked of another host. It needs Chromium or Chrome (or its path in CHROME), and nothing else but Python;
+--pictures, which writes a PNG of every page, needs Pillow as well.
 """
 
 from __future__ import annotations
@@ -20,54 +21,42 @@ import shutil
 import subprocess
 import sys
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
+SCRIPT = ROOT / "docs" / "look.js"
 WIDTHS = (1280, 390)
 TALLEST = 6000  # of a picture, in pixels
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome")
 
-# A page that shows another in a frame of the wanted width (a window cannot be as narrow as a telephone), and then, or
-# when asked to look, says what it found.
-FRAME = """<!doctype html><body style="margin:0"><iframe id="f" style="border:0;width:%(width)dpx;height:%(height)dpx"
-src="%(page)s"></iframe><pre id="found"></pre><script>
-const frame = document.getElementById("f");
-frame.onload = () => setTimeout(() => {
-  const page = frame.contentDocument, width = page.documentElement.clientWidth;
-  const boxed = (e) => { for (let p = e.parentElement; p; p = p.parentElement)
-    if (/auto|scroll|hidden/.test(frame.contentWindow.getComputedStyle(p).overflowX) && p !== page.body) return true;
-    return false; };
-  const name = (e) => e.tagName.toLowerCase() + ": " + e.textContent.trim().replace(/\\s+/g, " ").slice(0, 50);
-  const out = [...page.querySelectorAll("article :is(table, pre, img, p, li, code, div)")].filter(
-    (e) => e.getBoundingClientRect().right > width + 1 && !boxed(e));
-  document.getElementById("found").textContent = "FOUND" + JSON.stringify({
-    height: page.documentElement.scrollHeight,
-    sideways: page.documentElement.scrollWidth > width + 1,
-    outside: out.map(name).slice(0, 5),
-    tables: page.querySelectorAll("article table").length,
-    scrolling: [...page.querySelectorAll(".md-typeset__scrollwrap")].filter(
-      (e) => e.scrollWidth > e.clientWidth + 1).length,
-    images: [...page.images].filter((i) => i.complete && !i.naturalWidth).map((i) => i.src),
-    raw: [...page.querySelectorAll(".arithmatex")].filter((e) => !e.querySelector(".katex-html, .katex-error")).length,
-    wrong: page.querySelectorAll(".katex-error").length,
-    hosts: [...new Set(frame.contentWindow.performance.getEntriesByType("resource").map((r) => new URL(r.name).host))]
-      .filter((h) => h && h !== location.host),
-  }) + "END";
+# A page that shows another in frames of the wanted widths (a window cannot be as narrow as a telephone), and then, or
+# when asked to look, says what look.js found in each.
+FRAME = """<!doctype html><body style="margin:0">%(frames)s<pre id="found"></pre><script>%(script)s</script><script>
+onload = () => setTimeout(async () => {
+  const found = [];
+  for (const frame of document.querySelectorAll("iframe")) found.push(await look(frame));
+  document.getElementById("found").textContent = "FOUND" + JSON.stringify(found) + "END";
 }, 300);
 </script>"""
 
 
 class Site(http.server.SimpleHTTPRequestHandler):
-    """The built site, and the frame under /look/WIDTH/HEIGHT/PAGE."""
+    """The built site, and pages in frames under /look/WIDTH,WIDTH/HEIGHT/PAGE."""
 
     def do_GET(self) -> None:
-        """Send a file or a frame."""
-        match = re.match(r"/look/(\d+)/(\d+)(/.*)", self.path)
+        """Send a file or frames."""
+        match = re.match(r"/look/([\d,]+)/(\d+)(/.*)", self.path)
         if match is None:
             super().do_GET()
             return
-        text = FRAME % {"width": int(match[1]), "height": int(match[2]), "page": html.escape(match[3])}
+        page = html.escape(match[3])
+        frames = [
+            f'<iframe style="display:block;border:0;width:{width}px;height:{match[2]}px" src="{page}"></iframe>'
+            for width in match[1].split(",")
+        ]
+        text = FRAME % {"frames": "".join(frames), "script": SCRIPT.read_text(encoding="utf-8")}
         self.send_response(200)
         self.send_header("Content-Type", "text/html; charset=utf-8")
         self.end_headers()
@@ -100,13 +89,18 @@ def chrome(*arguments: str) -> str:
     ).stdout
 
 
-def look(address: str, width: int, page: str) -> dict[str, Any]:
-    """Return what was found on a page at a width."""
-    dom = chrome("--dump-dom", f"--window-size={max(width, 600)},1000", f"{address}/look/{width}/1000{page}")
-    match = re.search(r"FOUND(\{.*\})END", dom, re.S)
+def look(address: str, page: str) -> list[dict[str, Any]]:
+    """Return what was found on a page at each of the widths."""
+    widths = ",".join(map(str, WIDTHS))
+    dom = chrome(
+        "--dump-dom",
+        f"--window-size={max(WIDTHS)},{1000 * len(WIDTHS)}",
+        f"{address}/look/{widths}/1000{page}",
+    )
+    match = re.search(r"FOUND(\[.*\])END", dom, re.S)
     if match is None:
         sys.exit(f"{page}: the browser has not shown it")
-    found: dict[str, Any] = json.loads(html.unescape(match[1]))
+    found: list[dict[str, Any]] = json.loads(html.unescape(match[1]))
     return found
 
 
@@ -127,6 +121,9 @@ def take_picture(address: str, width: int, page: str, height: int, file: Path) -
 def faults(found: dict[str, Any]) -> list[str]:
     """Return what is wrong, in words."""
     said = [f"leaves the page: {what}" for what in found["outside"]]
+    said += [f"text {what}" for what in found["cut"]]
+    said += [f"text over text: {what}" for what in found["overlapping"]]
+    said += [f"picture {what}" for what in found["drawings"]]
     said += ["scrolls sideways as a whole"] if found["sideways"] else []
     said += [f"image missing: {image}" for image in found["images"]]
     said += [f"{found['raw']} equations not typeset"] if found["raw"] else []
@@ -153,12 +150,11 @@ def main() -> int:
     threading.Thread(target=server.serve_forever, daemon=True).start()
     address = f"http://127.0.0.1:{server.server_port}"
     wrong = 0
-    for page in pages:
-        if arguments.only not in page:
-            continue
-        path = "/" + page.removesuffix("index.html")
-        for width in WIDTHS:
-            found = look(address, width, path)
+    paths = ["/" + page.removesuffix("index.html") for page in pages if arguments.only in page]
+    with ThreadPoolExecutor(os.cpu_count()) as pool:  # most of the time is the browser's start
+        looked = list(pool.map(functools.partial(look, address), paths))
+    for path, at_widths in zip(paths, looked, strict=True):
+        for width, found in zip(WIDTHS, at_widths, strict=True):
             told = faults(found)
             wrong += len(told)
             print(

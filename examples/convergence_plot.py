@@ -1,4 +1,4 @@
-"""Two colonies on one picture: the best gap by generation."""
+"""Three colonies on one picture: the best gap by seconds of search."""
 
 from matplotlib.figure import Figure
 from pymoo.optimize import minimize
@@ -7,14 +7,21 @@ from pymoo_gpuaco import GPUACS, GPUMMAS, Recorder, load_tsp
 from pymoo_gpuaco.visualization import plot_convergence
 
 problem = load_tsp("pcb442")
+colonies = {
+    "GPUMMAS(), the default": GPUMMAS(),
+    "GPUMMAS of whole tours": GPUMMAS(construction="full"),
+    "GPUACS()": GPUACS(),
+}
 figure = Figure(figsize=(6, 4), layout="constrained")
 ax = figure.add_subplot()
 
-for colony in (GPUMMAS(n_ants=8), GPUACS(n_ants=8)):
+for number, (label, colony) in enumerate(colonies.items()):
     recorder = Recorder()
-    minimize(problem, colony, ("n_gen", 40), seed=1, callback=recorder)
-    plot_convergence(recorder, ax=ax)
-    ax.lines[-1].set(label=type(colony).__name__, color=f"C{len(ax.lines)}")
+    minimize(problem, colony, ("time", 3), seed=1, callback=recorder)
+    plot_convergence(recorder, ax=ax, over="seconds")
+    ax.lines[-1].set(label=label, color=f"C{number}")
 
+ax.set(xscale="log", xlabel="seconds of search")
+ax.xaxis.set_major_formatter("{x:g}")
 ax.legend()
 figure.savefig("convergence.png", dpi=100)

@@ -19,7 +19,9 @@ from pymoo_gpuaco.host.install import how_to_install
 
 ROOT = Path(__file__).resolve().parents[1]
 DOCS = ROOT / "docs"
-PAGES = sorted(DOCS.glob("*.md")) + sorted(DOCS.glob("algorithms/*.md"))
+PAGES = [
+    page for folder in ("", "guides", "algorithms", "api") for page in sorted((DOCS / folder).glob("*.md"))
+]
 TEXTS = [*PAGES, ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md"]
 
 _FENCE = re.compile(r"^(?P<indent> *)```(?P<language>\w*)[^\n]*\n(?P<body>.*?)^(?P=indent)```$", re.M | re.S)
@@ -76,6 +78,16 @@ def test_python_blocks_run(path, tmp_path, monkeypatch, capsys):
         exec(compile("\n" * (line - 1) + code, str(path), "exec"), namespace)
 
 
+def test_the_notebook_is_what_its_page_shows():
+    """So it runs: the blocks of the page do."""
+    notebook = json.loads((DOCS / "guides" / "tour.ipynb").read_text(encoding="utf-8"))
+    cells = ["".join(cell["source"]) for cell in notebook["cells"] if cell["cell_type"] == "code"]
+    blocks = [code.rstrip("\n") for _, code in python_blocks(DOCS / "guides" / "notebook.md")]
+    assert cells == blocks
+    assert (notebook["nbformat"], notebook["nbformat_minor"]) == (4, 5)
+    assert all(not cell.get("outputs") for cell in notebook["cells"])
+
+
 @pytest.mark.parametrize("path", TEXTS, ids=name_of)
 def test_links_lead_somewhere(path):
     text = _FENCE.sub("", path.read_text(encoding="utf-8"))
@@ -104,10 +116,23 @@ def test_every_public_name_is_in_the_api_reference():
     assert rows == set(pymoo_gpuaco.__all__)
 
 
-def test_every_class_and_function_has_its_docstring_on_a_page():
+def test_every_class_and_function_has_its_docstring_on_a_page_that_stays_short():
+    per_page = {p: re.findall(r"^::: [\w.]+$", p.read_text(encoding="utf-8"), re.M) for p in PAGES}
+    assert all(len(blocks) <= 4 for blocks in per_page.values()), "an API page per class, not one for all"
     shown = {name for p in PAGES for name in re.findall(r"^::: pymoo_gpuaco\.(\w+)$", p.read_text(), re.M)}
     objects = {name for name in pymoo_gpuaco.__all__ if callable(getattr(pymoo_gpuaco, name))}
     assert objects <= shown
+
+
+def test_the_sites_own_classes_have_names_of_their_own():
+    """A class called "first" was one of mkdocstrings', too, and set its blocks in two columns."""
+    css = re.sub(
+        r"/\*.*?\*/", "", (DOCS / "stylesheets" / "site.css").read_text(encoding="utf-8"), flags=re.S
+    )
+    named = set(re.findall(r"\.([a-z][\w-]*)", css, re.I))
+    assert {name for name in named if not name.startswith(("md-", "site-"))} == {"arithmatex"}
+    used = {name for p in PAGES for name in re.findall(r'class="([\w-]+)"', p.read_text(encoding="utf-8"))}
+    assert used <= named
 
 
 def test_every_algorithm_has_a_page():
@@ -261,8 +286,8 @@ def test_gaps_over_time_are_shown_in_short(tables, tmp_path):
     result = {**RESULT, "machine": {"gpu 0": "A device, 8 GiB"}, "columns": columns, "rows": rows}
     short = tables.gaps_in_short(result)
     assert (
-        "`GPUMMAS()` on an A device, means of 2 to 3 runs; in brackets fast-tsp on 16 cores of the same"
-        in short
+        "`GPUMMAS()` on an A device, means of 2 to 3 runs; in brackets fast-tsp on 16 cores of the same "
+        "machine, one run each." in short
     )
     assert (
         "| instance | 0.5 s | 1 s |\n| --- | ---: | ---: |\n| pr1002 | 0.13 (0.34) | 0.00 |\n| pla85900 | - | 1.50 |\n"
@@ -312,6 +337,8 @@ def test_the_curve_of_a_result_reaches_every_point(tmp_path):
     text = picture.read_text(encoding="utf-8")
     assert text.lstrip().startswith("<?xml")
     assert figures.source_of(result) in text
+    for seconds in ("0.5", "1", "2"):
+        assert text.count(f">{seconds}</text>") >= 2, "every time measured is a tick of every panel"
     figures.draw_gap_over_time(result, tmp_path / "again.svg")
     assert (tmp_path / "again.svg").read_text(encoding="utf-8") == text
 
