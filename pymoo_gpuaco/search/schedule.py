@@ -107,7 +107,7 @@ class Schedule:
     def _decide(self) -> None:
         """Note whether this cycle is the last: the next, twice as long, would not come to its end.
 
-        A cycle becomes the last at its beginning. The first one under a budget does so at any time, for nothing is known
+        A cycle becomes the last at its beginning. The first one under a budget does so at any time, as nothing is known
         at its beginning; the first of all does so in longer runs too.
         """
         if self.last:
