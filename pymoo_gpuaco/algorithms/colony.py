@@ -129,6 +129,8 @@ class AntColony(TourAlgorithm):
         return "nearest" if kind == "auto" else str(kind)
 
     def _make_engine(self, instance: ListedInstance) -> ColonyEngine:
+        if self._begun:  # a copy or a run from a file, which somebody else may have made
+            self._check_what_was_learnt(instance.n)
         parameters = self._parameters()
         if self._by_objective:
             parameters = replace(parameters, local_search=None)
@@ -145,6 +147,13 @@ class AntColony(TourAlgorithm):
         )
         self._follows_progress = isinstance(engine, FollowsProgress)
         return engine
+
+    def _check_what_was_learnt(self, n: int) -> None:
+        """Raise ValueError for a tour that is none: trails are laid along it by compiled code."""
+        for name in self._learnt:
+            tour = getattr(self, name, None)
+            if isinstance(tour, np.ndarray) and tour.size:
+                checks.permutations(name, np.atleast_2d(tour), n)
 
     def _forget_run(self) -> None:
         super()._forget_run()

@@ -181,6 +181,8 @@ def constant(name: Any) -> Any:
 
 _BIT_GENERATORS: dict[str, Any] = {cls.__name__: cls for cls in (np.random.PCG64, np.random.PCG64DXSM)}
 
+_POOL = 4  # words of a seed sequence, numpy's default; another size is not read from a file, for it asks for memory
+
 
 def generator_told(generator: np.random.Generator) -> tuple[str, dict[str, Any], Any] | None:
     """Return the record of a generator, without its kind, or None where only a pickle can keep it."""
@@ -191,7 +193,7 @@ def generator_told(generator: np.random.Generator) -> tuple[str, dict[str, Any],
     seeds = getattr(bits, "seed_seq", None)
     if seeds is None:
         return name, dict(bits.state), None
-    if type(seeds) is not np.random.SeedSequence:
+    if type(seeds) is not np.random.SeedSequence or seeds.pool_size != _POOL:
         return None
     entropy: Any = seeds.entropy
     if entropy is not None:
@@ -199,7 +201,6 @@ def generator_told(generator: np.random.Generator) -> tuple[str, dict[str, Any],
     told = {
         "entropy": entropy,
         "spawn_key": [int(number) for number in seeds.spawn_key],
-        "pool_size": int(seeds.pool_size),
         "n_children_spawned": int(seeds.n_children_spawned),
     }
     return name, dict(bits.state), told
@@ -209,6 +210,8 @@ def generator(name: str, state: dict[str, Any], seeds: dict[str, Any] | None) ->
     """Return the generator of a record."""
     if name not in _BIT_GENERATORS:
         raise ValueError(f"it names the random numbers {name!r:.100}, which are not known here")
+    if seeds is not None and "pool_size" in seeds:
+        raise ValueError("it is damaged: a seed sequence has a size of its own")
     made = _BIT_GENERATORS[name](0 if seeds is None else np.random.SeedSequence(**seeds))
     made.state = state
     return np.random.Generator(made)

@@ -7,6 +7,7 @@ the others, and their ``__setstate__``. The pickle is looked at only where that 
 from __future__ import annotations
 
 import io
+import math
 import pickle
 from typing import Any
 
@@ -91,6 +92,8 @@ class _Reader:
         if kind == "generator":
             return known.generator(*told)
         if kind == "objects":
+            if math.prod(told[1]) != len(told[2]):  # a few bytes must not ask for all memory
+                raise ValueError("it is damaged: an array of objects is not as large as it says")
             return np.empty(tuple(told[1]), object).view(known.class_named(told[0], known.ARRAYS_OF_OBJECTS))
         if kind == "new":
             cls = known.class_named(told[0], known.REFERABLE)
