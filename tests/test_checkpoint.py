@@ -415,6 +415,19 @@ def test_a_few_bytes_do_not_ask_for_all_memory(record, words):
         read(Tree([0], [record]))
 
 
+@every_colony
+@pytest.mark.parametrize("city", [10**6, -1])
+def test_a_tour_of_cities_that_are_not_there_is_refused(cls, city, tmp_path):
+    """Trails would be laid in memory that is not theirs."""
+    algorithm = small(cls).setup(cities(16), termination=("n_gen", 5), seed=1)
+    algorithm.next()
+    assert isinstance(kept(algorithm, tmp_path / "run").engine.kind, str)
+    algorithm._best_tour[3] = city
+    loaded = kept(algorithm, tmp_path / "run")
+    with pytest.raises(ValueError, match=r"_best_tour|row 0"):
+        loaded.next()
+
+
 def test_a_choice_out_of_range_is_refused():
     record = [
         "fields",
