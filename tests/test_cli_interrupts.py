@@ -5,10 +5,12 @@ import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
 
+import pymoo_gpuaco_command
 from pymoo_gpuaco import GPUMMAS, load_tsp
 from pymoo_gpuaco.cli import keep, main
 from pymoo_gpuaco.cli import main as entry
@@ -149,6 +151,107 @@ def test_a_written_tour_survives_a_failing_picture(monkeypatch, capsys, tmp_path
     )
     assert "NAME : " not in capsys.readouterr().out
     assert np.array_equal(np.sort(read_tour(path)), np.arange(442))
+
+
+def break_second_run(monkeypatch, error):
+    """Let the second seed raise when it sets up."""
+    setup = GPUMMAS.setup
+
+    def broken(self, *args, seed, **kwargs):
+        if seed == 2:
+            raise error
+        return setup(self, *args, seed=seed, **kwargs)
+
+    monkeypatch.setattr(GPUMMAS, "setup", broken)
+
+
+@pytest.mark.parametrize(
+    "error", [MemoryError("no memory"), ValueError("bad"), ZeroDivisionError("a bug")], ids=repr
+)
+def test_a_second_run_that_raises_leaves_the_tour_of_the_first(monkeypatch, capsys, tmp_path, error):
+    break_second_run(monkeypatch, error)
+    path, stats = tmp_path / "a.tour", tmp_path / "runs.csv"
+    command = ["solve", "gr17", "--seeds", "2", "--tour", str(path), "--stats", str(stats)]
+    if isinstance(error, ZeroDivisionError):
+        with pytest.raises(ZeroDivisionError):
+            main(command)
+    else:
+        assert main(command) == 2
+        assert capsys.readouterr().err == f"pymoo-gpuaco: {error}\n"
+    assert load_tsp("gr17").tour_length(read_tour(path)) == 2085
+    assert len(stats.read_text().splitlines()) == 2
+
+
+@pytest.mark.parametrize("error", [MemoryError("no memory"), OSError(28, "No space left")], ids=repr)
+def test_a_run_that_raises_in_a_generation_leaves_its_tour(monkeypatch, capsys, tmp_path, error):
+    interrupt_in_generation(monkeypatch, 3, error)
+    path = tmp_path / "a.tour"
+    assert main(["solve", "pcb442", "--tour", str(path), "--picture", "", "--backend", "cpu"]) == 2
+    said = capsys.readouterr()
+    tour = read_tour(path, 442)
+    assert f"best tour   {load_tsp('pcb442').tour_length(tour):.10g}" in said.out
+    assert "stopped by  an error: " in said.out
+    assert str(error) in said.err
+
+
+def test_the_tour_comes_before_the_state(monkeypatch, capsys, tmp_path):
+    path, state = tmp_path / "a.tour", tmp_path / "a.state"
+
+    def full(*args, **kwargs):
+        assert load_tsp("gr17").tour_length(read_tour(path)) == 2085
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(keep.checkpoint, "save", full)
+    assert main(["solve", "gr17", "--tour", str(path), "--save", str(state)]) == 2
+    said = capsys.readouterr()
+    assert said.err == f"pymoo-gpuaco: --save {state}: No space left on device\n"
+    assert "best tour   2085" in said.out
+    assert not state.exists()
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no /dev/full on this system")
+def test_a_state_on_a_full_disk_leaves_the_tour_on_the_screen(capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert main(["solve", "pcb442", "--generations", "2", "--save", "/dev/full"]) == 2
+    said = capsys.readouterr()
+    assert said.err == "pymoo-gpuaco: --save /dev/full: No space left on device\n"
+    assert sorted(tour_on_screen(said.out, tmp_path)) == list(range(442))
+    assert (tmp_path / "tour.png").exists()  # the picture that is drawn by default
+
+
+INTERRUPTED_IMPORT = """
+import os, signal, sys
+
+signal.signal(signal.SIGINT, signal.default_int_handler)
+
+class Interrupt:
+    def find_spec(self, name, path=None, target=None):
+        if name == sys.argv[1]:
+            os.kill(os.getpid(), signal.SIGINT)
+            for _ in range(1000):  # the handler runs between two of these
+                pass
+
+sys.meta_path.insert(0, Interrupt())
+import pymoo_gpuaco_command
+sys.exit(pymoo_gpuaco_command.main())
+"""
+
+
+@posix
+@pytest.mark.parametrize("module", ["numpy", "numba", "pymoo.core.algorithm", "pymoo_gpuaco.cli"])
+def test_ctrl_c_while_the_command_line_is_imported_is_one_line_and_130(module):
+    command = [sys.executable, "-c", INTERRUPTED_IMPORT, module]
+    answer = subprocess.run(command, capture_output=True, text=True, timeout=100, check=False)
+    assert (answer.returncode, answer.stderr, answer.stdout) == (130, "\npymoo-gpuaco: interrupted\n", "")
+
+
+def test_the_command_runs_the_command_line_and_puts_the_handler_back(capsys, monkeypatch):
+    before = signal.getsignal(signal.SIGINT)
+    monkeypatch.setattr(sys, "argv", ["pymoo-gpuaco", "info"])
+    assert pymoo_gpuaco_command.main() == 0
+    assert signal.getsignal(signal.SIGINT) is before
+    script = Path(__file__).parents[1] / "pyproject.toml"
+    assert 'pymoo-gpuaco = "pymoo_gpuaco_command:main"' in script.read_text(encoding="utf-8")
 
 
 def test_the_handler_of_sigterm_is_put_back(capsys):

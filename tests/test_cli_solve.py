@@ -2,11 +2,14 @@
 
 import csv
 import json
+import pickle
 
 import numpy as np
 import pytest
+from pymoo.core.callback import Callback
+from pymoo.termination import get_termination
 
-from pymoo_gpuaco import GPUMMAS, LocalSearch, load_tsp
+from pymoo_gpuaco import GPUMMAS, LocalSearch, checkpoint, load_tsp
 from pymoo_gpuaco.cli import job, main, options, parser
 from pymoo_gpuaco.problems import read_tour, write_tour
 
@@ -111,12 +114,60 @@ def test_a_saved_run_goes_on_as_if_it_had_never_stopped(capsys, tmp_path):
     np.testing.assert_array_equal(read_tour(resumed), read_tour(whole))
 
 
-@pytest.mark.parametrize("contents", [b"", b"no pickle", b"\x80\x04N."])
-def test_what_is_no_state_is_refused(capsys, tmp_path, contents):
+@pytest.mark.parametrize(
+    ("contents", "words"),
+    [
+        (b"", "it is no file that pymoo_gpuaco.checkpoint.save or --save has written, or it is damaged"),
+        (
+            b"no run",
+            "it is no file that pymoo_gpuaco.checkpoint.save or --save has written, or it is damaged",
+        ),
+        (pickle.dumps([1]), "it is a run as pymoo_gpuaco 0.1 wrote them"),  # its --save
+        (b"pymoo_gpuaco run 1\n" + b"0" * 64 + b"\n" + pickle.dumps([1]), "as pymoo_gpuaco 0.1 wrote them"),
+    ],
+    ids=["nothing", "words", "--save of 0.1", "checkpoint.save of 0.1"],
+)
+def test_what_is_no_state_is_refused(capsys, tmp_path, contents, words):
     path = tmp_path / "x.state"
     path.write_bytes(contents)
     assert main(["solve", "--resume", str(path)]) == 2
-    assert "no state that --save has written" in capsys.readouterr().err
+    said = capsys.readouterr().err
+    assert words in said
+    assert f"--resume {path}: " in said
+    assert said.count("\n") == 1
+    with pytest.raises(ValueError, match=words):
+        checkpoint.load(path)
+
+
+def test_a_run_goes_between_the_command_line_and_python(capsys, tmp_path):
+    state, tour = tmp_path / "s.state", tmp_path / "1.tour"
+    run(capsys, "random:60", "--generations", 4, "--save", state, "--tour", tour)
+    algorithm = checkpoint.load(state)
+    assert algorithm.n_gen == 5
+    np.testing.assert_array_equal(algorithm.opt[0].X, read_tour(tour))
+    algorithm.termination = get_termination("n_gen", 6)
+    algorithm.run()
+    checkpoint.save(algorithm, state)
+    assert main(["solve", "--resume", str(state), "--generations", "3", "--picture", ""]) == 0
+    assert "stopped by  budget: 9 generations" in capsys.readouterr().out
+
+
+class Own(Callback):
+    """A callback of a user."""
+
+
+def test_a_run_with_objects_of_the_users_own_is_resumed_where_that_is_allowed(capsys, tmp_path):
+    state = tmp_path / "s.state"
+    algorithm = GPUMMAS(n_ants=2, backend="cpu").setup(load_tsp("random:30"), seed=1, callback=Own())
+    algorithm.next()
+    with pytest.warns(UserWarning, match="Own"):
+        checkpoint.save(algorithm, state)
+    command = ["solve", "--resume", str(state), "--generations", "1", "--picture", ""]
+    assert main(command) == 2
+    said = capsys.readouterr().err
+    assert f"--resume {state}: it holds objects of tests.test_cli_solve.Own as a pickle" in said
+    assert "--allow-pickle" in said
+    assert main([*command, "--allow-pickle"]) == 0
 
 
 @pytest.mark.parametrize(
@@ -138,6 +189,7 @@ def test_what_is_no_state_is_refused(capsys, tmp_path, contents):
         (["gr17", "--tour", "."], "it is a folder"),
         (["gr17", "--picture", "a.bmq"], "--picture a.bmq: the suffix must be one of"),
         (["gr17", "--picture", "a.svg", "--tour", "a.svg"], "--tour is to be written to the same file"),
+        (["gr17", "--allow-pickle"], "--allow-pickle is for --resume"),
         (["gr17", "--stats", "a.xls"], "--stats a.xls: the suffix must be .csv or .json"),
         (["gr17", "--json", "--tour", "-"], "--json"),
     ],

@@ -77,8 +77,8 @@ def test_a_file_with_a_changed_byte_is_refused(tmp_path):
 def test_a_later_version_is_told(tmp_path):
     path = tmp_path / "run"
     checkpoint.save(started(GPUMMAS), path)
-    path.write_bytes(path.read_bytes().replace(b"run 1\n", b"run 2\n", 1))
-    with pytest.raises(ValueError, match=r"version 2 of the format, and this pymoo_gpuaco reads 1"):
+    path.write_bytes(path.read_bytes().replace(b"gpuaco run 2 ", b"gpuaco run 3 "))
+    with pytest.raises(ValueError, match=r"version 3 of the format, and this pymoo_gpuaco reads 2"):
         checkpoint.load(path)
 
 

@@ -83,15 +83,16 @@ class Keep:
 
 def test_a_run_from_a_file_goes_on_as_if_it_had_not_stopped(client, tmp_path):
     problem, path = cities(60), tmp_path / "run"
-    whole = minimize(
-        problem,
-        lock_step(client=client),
-        ("n_gen", 5),
-        seed=3,
-        callback=Keep(path, 2),
-        copy_algorithm=False,
-    )
-    resumed = checkpoint.load(path)
+    with pytest.warns(UserWarning, match=r"test_islands\.Keep"):
+        whole = minimize(
+            problem,
+            lock_step(client=client),
+            ("n_gen", 5),
+            seed=3,
+            callback=Keep(path, 2),
+            copy_algorithm=False,
+        )
+    resumed = checkpoint.load(path, allow_pickle=True)
     assert resumed.client.address == client.scheduler.address  # a file holds no connection
     resumed.n_iter += 1  # pymoo counts a generation after the callback
     run_to_end(resumed)
@@ -181,6 +182,16 @@ def test_another_objective_is_exchanged_and_not_merged(client):
     assert engine.best.by_objective
 
 
+def test_a_run_from_a_file_that_runs_no_code_goes_on_as_if_it_had_not_stopped(client, tmp_path):
+    algorithm = lock_step(client=client).setup(cities(60), termination=("n_gen", 4), seed=3)
+    for _ in range(2):
+        algorithm.next()
+    checkpoint.save(algorithm, tmp_path / "run")
+    resumed = checkpoint.load(tmp_path / "run")
+    resumed.client = client  # the address in the file is trusted only when the user gives it
+    assert_equal(outcome(run_to_end(resumed)), outcome(run_to_end(algorithm)))
+
+
 @pytest.mark.parametrize("cls", [GPUACS, GPU2OptIHC], ids=lambda cls: cls.__name__)
 def test_islands_of_other_algorithms(client, cls):
     problem = cities(30)
@@ -246,8 +257,10 @@ def test_the_command_line_takes_a_cluster_and_goes_on_with_islands(client, tmp_p
     common = ["--generations", "2", "--target", "1", "--quiet", "--picture", ""]
     whole = ["solve", "gr17", "--scheduler", address, "--islands", "3", "--set", "local_search=False"]
     assert main([*whole, *common, "--save", state]) == 0
-    algorithm = pickle.loads((tmp_path / "state").read_bytes())
-    assert algorithm.engine.n_islands == 3
+    assert checkpoint.load(state).engine.n_islands == 3
+    assert main(["solve", "--resume", state, *common]) == 2
+    assert f"client is {address}, the scheduler that the file names" in capsys.readouterr().err
+    assert main(["solve", "--resume", state, "--allow-pickle", *common]) == 0
     assert main(["solve", "--resume", state, "--scheduler", address, *common]) == 0
     for wrong, words in (
         (["--islands", "2"], "--islands cannot be given with it"),

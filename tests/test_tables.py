@@ -83,3 +83,17 @@ def test_a_random_map_of_too_few_or_too_many_cities_is_refused():
     for name in ("random:2", "random:10000001"):
         with pytest.raises(ValueError, match=r"n must be an integer in \[3, 10000000\]"):
             load_tsp(name)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("x,y\n0,0\n1,1\n", "a TSP needs at least 3 cities, got 2"),
+        ("x,y\n0,0\n1,1\n1e16,2\n", "coords must be finite and at most 1e\\+15 in magnitude"),
+    ],
+)
+def test_contents_that_make_no_problem_name_the_file(tmp_path, text, words):
+    path = tmp_path / "cities.csv"
+    path.write_text(text)
+    with pytest.raises(ValueError, match=rf"cities\.csv: {words}"):
+        load_tsp(path)

@@ -156,7 +156,7 @@ class TourAlgorithm(Algorithm):
         None where it is not known: asymmetric instances, and those too large to prove it (some 100,000 cities; about
         a second at 20,000). It holds for the distances, so for objectives that are the tour's length.
         """
-        if self._lower_bound is _UNKNOWN:
+        if self._lower_bound == _UNKNOWN:  # a pickle's is another object
             self._lower_bound = prove_lower_bound(self.instance)
         return self._lower_bound
 
@@ -220,9 +220,9 @@ class TourAlgorithm(Algorithm):
                 return instance, engine
 
             # an interrupt is heard at once; what it leaves behind knows nothing of this object
-            self._instance, self._engine = apart(build)
-            self._engine_state = None
-            self._adopt(self._engine)
+            self._instance, engine = apart(build)
+            self._adopt(engine)
+            self._engine, self._engine_state = engine, None
         return self._engine
 
     def _lister(self) -> Callable[[], ListedInstance]:
@@ -242,8 +242,7 @@ class TourAlgorithm(Algorithm):
             # a progress bar is a live generator and a thread: the copy goes on without one
             state["display"] = copy.copy(self.display)
             state["display"].progress = None
-        state["_seal"] = seal(_arrays(state))
-        return state
+        return sealed(state)
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         """Take a state of ``__getstate__``. Raises ValueError where its arrays are no longer what they were."""
@@ -521,6 +520,11 @@ class TourAlgorithm(Algorithm):
         # a colony is not elitist, so the best so far joins; first, for it to win ties
         both = self.pop if self.opt is None else Population.merge(self.opt, self.pop)
         self.opt = filter_optimum(both, least_infeasible=True)
+
+
+def sealed(state: dict[str, Any]) -> dict[str, Any]:
+    """A state with what tells it from a damaged one, as ``__setstate__`` takes it."""
+    return {**state, "_seal": seal(_arrays(state))}
 
 
 def _arrays(state: dict[str, Any]) -> State:

@@ -138,6 +138,8 @@ class AntColony(TourAlgorithm):
         return lambda instance: make(instance, parameters, backend, device)
 
     def _adopt(self, engine: Any) -> None:
+        if self._begun:  # a copy or a run from a file, which somebody else may have made
+            self._check_what_was_learnt(engine.instance.n)
         # a run whose ants build whole tours keeps the size that its first engine picked, also where a copy goes on with
         # an engine of another kind
         self._size = engine.n_ants
@@ -148,6 +150,13 @@ class AntColony(TourAlgorithm):
             and isinstance(engine, AheadEngine)
             and engine.works_ahead
         )
+
+    def _check_what_was_learnt(self, n: int) -> None:
+        """Raise ValueError for a tour that is none: trails are laid along it by compiled code."""
+        for name in self._learnt:
+            tour = getattr(self, name, None)
+            if isinstance(tour, np.ndarray) and tour.size:
+                checks.permutations(name, np.atleast_2d(tour), n)
 
     def _forget_run(self) -> None:
         super()._forget_run()

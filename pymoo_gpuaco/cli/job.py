@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import pickle
 import sys
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,6 +11,7 @@ from typing import Any, TextIO
 import numpy as np
 from numpy.typing import NDArray
 
+from pymoo_gpuaco import checkpoint
 from pymoo_gpuaco.algorithms import ALL_ALGORITHMS
 from pymoo_gpuaco.algorithms.base import TourAlgorithm
 from pymoo_gpuaco.cli import options, outputs
@@ -72,6 +72,7 @@ class Job:
     picture: Output | None
     say: TextIO | None  # where progress and summary are printed
     runs: list[Run] = field(default_factory=list)
+    to_save: Any = None  # the algorithm of the one run whose state is to be kept
     interrupted: KeyboardInterrupt | None = None
     failed: bool = False  # whether a device failed in the middle of a run
 
@@ -121,6 +122,8 @@ def prepare(arguments: argparse.Namespace) -> Job:
 
 def _resumed(arguments: argparse.Namespace) -> Any:
     if not arguments.resume:
+        if arguments.allow_pickle:
+            raise ValueError("--allow-pickle is for --resume")
         return None
     for option, given in (
         ("an instance", arguments.instance),
@@ -133,13 +136,11 @@ def _resumed(arguments: argparse.Namespace) -> Any:
         if given:
             raise ValueError(f"--resume goes on with the run as it was: {option} cannot be given with it")
     try:
-        algorithm = pickle.loads(Path(arguments.resume).read_bytes())
-    except (pickle.UnpicklingError, EOFError, AttributeError, ImportError, IndexError) as error:
-        raise ValueError(
-            f"--resume {arguments.resume}: it is no state that --save has written ({error})"
-        ) from error
+        algorithm = checkpoint.load(arguments.resume, allow_pickle=arguments.allow_pickle)
+    except ValueError as error:
+        raise ValueError(f"--resume {error}") from error
     if not isinstance(algorithm, TourAlgorithm) or algorithm.opt is None:
-        raise ValueError(f"--resume {arguments.resume}: it is no state that --save has written")
+        raise ValueError(f"--resume {arguments.resume}: it holds no run that has begun")
     if arguments.scheduler:
         if not isinstance(algorithm, Islands):
             raise ValueError(

@@ -8,7 +8,9 @@ import sys
 from pathlib import Path
 
 import numpy as np
+from pymoo.core.callback import Callback
 
+from pymoo_gpuaco import checkpoint
 from pymoo_gpuaco._version import __version__
 from pymoo_gpuaco.cli import outputs
 from pymoo_gpuaco.cli.job import Job, Run
@@ -19,7 +21,7 @@ from pymoo_gpuaco.visualization import plot_tour
 
 
 def keep(job: Job, name: str, runs: list[Run]) -> int:
-    """Write the best tour of an instance, print its summary and draw it; return the exit status.
+    """Write the best tour of an instance, print its summary, keep the run's state and draw it; return the exit status.
 
     Whatever fails, the tour is in its file or on the screen.
     """
@@ -35,9 +37,10 @@ def keep(job: Job, name: str, runs: list[Run]) -> int:
         _print_summary(job, runs, best)
         if job.tour is not None and job.tour.pattern != STDOUT:
             job.print(f"tour        {job.tour.of(name)}")
+        saved = job.to_save is None or _save_state(job)
         if job.picture is not None:
             _draw(job, job.picture.of(name), best)
-        done = True
+        done = saved
     except (OSError, ValueError, MemoryError) as error:
         print(f"pymoo-gpuaco: {error}", file=sys.stderr)
     finally:
@@ -57,6 +60,21 @@ def _write_tour(output: Output, name: str, run: Run) -> None:
         sys.stdout.flush()
     else:
         write_tour(output.of(name), run.tour, name, f"length {run.length:.10g}")
+
+
+def _save_state(job: Job) -> bool:
+    """Keep the state of the run; return whether it is in its file."""
+    path = job.arguments.save
+    job.to_save.callback = Callback()  # the lines of this command's progress are no part of the run
+    try:
+        with undisturbed():
+            checkpoint.save(job.to_save, path)
+    except (OSError, MemoryError) as error:
+        said = error.strerror if isinstance(error, OSError) and error.strerror else error
+        print(f"pymoo-gpuaco: --save {path}: {said}", file=sys.stderr)
+        return False
+    job.print(f"state       {path}")
+    return True
 
 
 def _draw(job: Job, path: Path, run: Run) -> None:

@@ -158,8 +158,13 @@ def _add_solve(command: argparse.ArgumentParser) -> None:
         "--resume",
         default="",
         metavar="STATE",
-        help="go on with a saved run, for the time or the generations given now. Only files that you trust: a state "
-        "is a pickle, which can run any code",
+        help="go on with a saved run, for the time or the generations given now",
+    )
+    out.add_argument(
+        "--allow-pickle",
+        action="store_true",
+        help="resume also a run that was saved from Python with classes of your own: such a file can run any code, so "
+        "only one that you trust",
     )
     command.set_defaults(do=solve)
 
@@ -203,8 +208,8 @@ def main(argv: Sequence[str] | None = None) -> int:
 
     Returns 0; 2 after a mistake of the user or a device that fails, told in one line; 130 or 143 when interrupted.
     """
-    arguments = parser().parse_args(argv)
     try:
+        arguments = parser().parse_args(argv)
         with sigterm_as_ctrl_c(), warnings.catch_warnings():
             warnings.showwarning = _show_warning
             return int(arguments.do(arguments))

@@ -56,7 +56,3 @@ class Progress(Callback):
         if self.to is not None and self._printed != self.generation:
             self._printed = self.generation
             print(self.line(algorithm), file=self.to, flush=True)
-
-    def __getstate__(self) -> dict[str, Any]:
-        """Without the stream: a saved run is resumed with another one."""
-        return {**self.__dict__, "to": None}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import pickle
 import sys
 import time
 from typing import Any
@@ -15,10 +14,9 @@ from pymoo_gpuaco.backends import DeviceFailed
 from pymoo_gpuaco.cli.job import Job, Run, make_algorithm, prepare
 from pymoo_gpuaco.cli.keep import keep, keep_statistics
 from pymoo_gpuaco.cli.progress import Progress
-from pymoo_gpuaco.cli.signals import Terminated, undisturbed
+from pymoo_gpuaco.cli.signals import Terminated
 from pymoo_gpuaco.host import compiling
 from pymoo_gpuaco.problems import TSP
-from pymoo_gpuaco.problems.writing import write_whole
 
 DEFAULT_SECONDS = 30.0
 
@@ -30,11 +28,13 @@ def solve(arguments: argparse.Namespace) -> int:
     try:
         for name, problem in job.problems.items():
             done = len(job.runs)
-            for number in range(arguments.seeds):
-                _run(job, name, problem, arguments.seed + number if number else arguments.seed)
-                if job.interrupted:
-                    break
-            status = max(status, keep(job, name, job.runs[done:]))
+            try:
+                for number in range(arguments.seeds):
+                    _run(job, name, problem, arguments.seed + number if number else arguments.seed)
+                    if job.interrupted:
+                        break
+            finally:  # whatever ends a run, the tours that there are come first
+                status = max(status, keep(job, name, job.runs[done:]))
             if job.interrupted:
                 break
     finally:
@@ -66,6 +66,8 @@ def _run(job: Job, name: str, problem: TSP, seed: int) -> None:
     before = time.time()
     setup = 0.0
     algorithm = job.resumed
+    ready = False
+    raised: Exception | None = None
     try:
         with compiling.announced(job.print):
             if algorithm is None:
@@ -79,6 +81,7 @@ def _run(job: Job, name: str, problem: TSP, seed: int) -> None:
         setup = time.time() - before
         where = "CPU" if algorithm.engine.kind == "cpu" else "GPU"
         job.print(f"ready on the {where} after {setup:.1f} s\n{progress.header(algorithm)}")
+        ready = True
         result = algorithm.run()
         stopped = termination.reason or "the end"
     except KeyboardInterrupt as stop:
@@ -99,7 +102,11 @@ def _run(job: Job, name: str, problem: TSP, seed: int) -> None:
             raise
         result = algorithm.result()
         stopped = f"lost connection: {error}"
-    progress.print(algorithm)
+    except Exception as error:
+        if not ready or algorithm.opt is None:
+            raise
+        raised = error  # is raised when the tour is among the runs
+        result, stopped = algorithm.result(), f"an error: {error}"
     job.runs.append(
         Run(
             instance=name,
@@ -115,9 +122,11 @@ def _run(job: Job, name: str, problem: TSP, seed: int) -> None:
             stopped_by=stopped,
         )
     )
+    if raised is not None:
+        raise raised
     if arguments.save and not job.failed:  # a device that has failed tells its state no more
-        with undisturbed():
-            write_whole(arguments.save, pickle.dumps(algorithm))
+        job.to_save = algorithm
+    progress.print(algorithm)
 
 
 def _time_limit(arguments: argparse.Namespace) -> float | None:

@@ -139,6 +139,11 @@ class Islands(TourAlgorithm):
             engine.open(Cluster(None, here.workers, here.gpus))
         else:
             self._check()  # where a client was set since
+            if not self.client.trusted:
+                raise ValueError(
+                    f"client is {self.client.address}, the scheduler that the file names: set it to that address if "
+                    "you trust it, to another client, or to None for workers on this machine"
+                )
             engine.open(Cluster(self.client))
         self._size = engine.n_islands
 

@@ -23,13 +23,17 @@ def dask() -> Any:
 class Connection:
     """A client of Dask, or the address of a scheduler. Copies share it, and a pickle keeps the address.
 
+    Who connects to a scheduler runs what it sends: an address that came in a file is not ``trusted`` until the user has
+    given it.
+
     It has slots because pymoo's ``get_params`` walks every ``__dict__``, and a client's has no end.
     """
 
-    __slots__ = ("address", "client")
+    __slots__ = ("address", "client", "trusted")
 
-    def __init__(self, given: Any) -> None:
+    def __init__(self, given: Any, trusted: bool = True) -> None:
         self.client: Any = None
+        self.trusted = trusted
         if isinstance(given, str):
             self.address = given
             return
@@ -48,7 +52,7 @@ class Connection:
         return self
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Connection, (self.address,)
+        return Connection, (self.address, self.trusted)
 
     def __repr__(self) -> str:
         return f"<{self.address}>"

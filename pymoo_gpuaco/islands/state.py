@@ -12,6 +12,13 @@ from pymoo_gpuaco.host.state import State, stored, stored_integers, stored_tours
 from pymoo_gpuaco.islands.best import BestTour
 from pymoo_gpuaco.islands.member import Member, Tour
 
+_WHOLE = "island "  # and its number: the pickle of all that an island is, for its next worker
+
+
+def is_whole_island(name: str) -> bool:
+    """Whether an array of a state is a pickle, which runs the code that is in it."""
+    return name.startswith(_WHOLE)
+
 
 def exported(key: int, best: BestTour, members: Sequence[Member], whole: bool) -> State:
     """Return the islands after their last rounds: the run's key, tours and, where ``whole``, all that they are.
@@ -30,7 +37,7 @@ def exported(key: int, best: BestTour, members: Sequence[Member], whole: bool) -
     }
     for member in members:
         if member.state is not None and whole:
-            state[f"island {member.number}"] = np.frombuffer(member.state, np.uint8)
+            state[_WHOLE + str(member.number)] = np.frombuffer(member.state, np.uint8)
     return state
 
 
@@ -54,6 +61,6 @@ def restored(state: State, best: BestTour, members: Sequence[Member]) -> int:
     for member in members:
         member.best = found[member.number + 1]
         member.round, member.streams = (int(count) for count in rounds[member.number])
-        everything = state.get(f"island {member.number}")
+        everything = state.get(_WHOLE + str(member.number))
         member.state = None if everything is None else np.asarray(everything, np.uint8).tobytes()
     return int(key[0])

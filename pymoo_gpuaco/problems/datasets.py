@@ -61,7 +61,11 @@ def load_tsp(name_or_path: str | PathLike[str]) -> TSP:
         return random_map(*_random_numbers(text))
     if path.is_file():
         if path.suffix.lower() == ".csv":
-            return TSP(read_coordinates(path), name=path.stem)
+            coords = read_coordinates(path)
+            try:
+                return TSP(coords, name=path.stem)
+            except ValueError as error:
+                raise ValueError(f"{path}: {error}") from error
         return _load(path)
     if not isinstance(name_or_path, str) or path.name != text:
         if path.is_dir():

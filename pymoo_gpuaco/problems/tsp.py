@@ -12,7 +12,13 @@ from pymoo.core.problem import Problem
 from scipy.spatial import cKDTree
 
 from pymoo_gpuaco import checks
-from pymoo_gpuaco.problems.metrics import Metric, distances, prepare_coordinates, resolve_metric
+from pymoo_gpuaco.problems.metrics import (
+    MAX_COORDINATE,
+    Metric,
+    distances,
+    prepare_coordinates,
+    resolve_metric,
+)
 
 __all__ = ["TSP", "edge_lengths", "prepare_matrix", "tour_lengths"]
 
@@ -207,6 +213,20 @@ class TSP(Problem):
         state = dict(super().__getstate__())
         state["_D"] = None  # n x n, and made again when asked for
         return state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Take a state of ``__getstate__``. Raises ValueError for arrays that compiled code could not read."""
+        n, explicit = state["n_cities"], state["_metric"] == Metric.EXPLICIT
+        name, shape, largest = (
+            ("matrix", (n, n), MAX_WEIGHT) if explicit else ("coords", (n, 3), MAX_COORDINATE)
+        )
+        array = state[name]
+        if not isinstance(array, np.ndarray) or array.shape != shape or array.dtype != np.float64:
+            raise ValueError(f"the {name} of this TSP are not what its number of cities, {n!r:.50}, needs")
+        if not np.all(np.abs(array) <= largest) or (explicit and array.min() < 0.0):
+            raise ValueError(f"the {name} of this TSP have values out of range")
+        Metric(state["_metric"])
+        self.__dict__.update(state)
 
 
 def prepare_matrix(matrix: ArrayLike, what: str) -> tuple[NDArray[np.float64], bool, bool]:

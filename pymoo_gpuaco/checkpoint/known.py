@@ -1,0 +1,256 @@
+"""The classes and functions that a file may name without a pickle, and how those are kept that need more than a state.
+
+What is not in here is the user's own. A class may be added if no state that somebody else has written can make it run
+code, read memory that is not its own, or trust another process.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import pickle
+from collections.abc import Callable, Collection
+from typing import Any
+
+import numpy as np
+from pymoo.core.callback import Callback
+from pymoo.core.duplicate import DefaultDuplicateElimination, default_attr
+from pymoo.core.evaluator import Evaluator
+from pymoo.core.individual import Individual
+from pymoo.core.population import Population
+from pymoo.core.problem import ElementwiseEvaluationFunction, LoopedElementwiseEvaluation
+from pymoo.core.repair import NoRepair
+from pymoo.core.termination import NoTermination, TerminateIfAll, TerminateIfAny
+from pymoo.core.variable import Binary, Choice, Integer, Real
+from pymoo.operators.sampling.lhs import LHS
+from pymoo.operators.sampling.rnd import (
+    BinaryRandomSampling,
+    FloatRandomSampling,
+    IntegerRandomSampling,
+    PermutationRandomSampling,
+)
+from pymoo.problems.single.traveling_salesman import TravelingSalesman
+from pymoo.termination.collection import TerminationCollection
+from pymoo.termination.cv import ConstraintViolationTermination, UntilFeasibleTermination
+from pymoo.termination.default import DefaultMultiObjectiveTermination, DefaultSingleObjectiveTermination
+from pymoo.termination.fmin import MinimumFunctionValueTermination
+from pymoo.termination.ftol import MultiObjectiveSpaceTermination, SingleObjectiveSpaceTermination
+from pymoo.termination.max_eval import MaximumFunctionCallTermination
+from pymoo.termination.max_gen import MaximumGenerationTermination
+from pymoo.termination.max_time import TimeBasedTermination
+from pymoo.termination.robust import RobustTermination
+from pymoo.termination.xtol import DesignSpaceTermination
+from pymoo.util.archive import RandomTruncation, SingleObjectiveArchive, VoidArchive
+from pymoo.util.display.column import Column
+from pymoo.util.display.display import Display
+from pymoo.util.display.multi import MultiObjectiveOutput, NumberOfNondominatedSolutions
+from pymoo.util.display.output import NumberOfEvaluations, NumberOfGenerations, Output
+from pymoo.util.display.single import (
+    AverageConstraintViolation,
+    MinimumConstraintViolation,
+    SingleObjectiveOutput,
+)
+from pymoo.util.sliding_window import SlidingWindow
+
+from pymoo_gpuaco import operators
+from pymoo_gpuaco.algorithms import ALL_ALGORITHMS
+from pymoo_gpuaco.algorithms.base import TourAlgorithm, Tours, sealed
+from pymoo_gpuaco.algorithms.display import ColonyOutput
+from pymoo_gpuaco.algorithms.termination import ColonyTermination
+from pymoo_gpuaco.colony.parameters import LocalSearch
+from pymoo_gpuaco.islands import Islands, IslandsOutput
+from pymoo_gpuaco.islands.connection import Connection
+from pymoo_gpuaco.islands.island import RoundTermination
+from pymoo_gpuaco.islands.state import is_whole_island
+from pymoo_gpuaco.problems import TSP, OpenPath
+from pymoo_gpuaco.recorder import Recorder
+
+_OURS = (
+    *ALL_ALGORITHMS.values(),
+    *(getattr(operators, name) for name in operators.__all__),
+    ColonyOutput,
+    ColonyTermination,
+    Islands,
+    IslandsOutput,
+    LocalSearch,
+    OpenPath,
+    Recorder,
+    RoundTermination,
+    TSP,
+    Tours,
+)
+_PYMOO = (
+    AverageConstraintViolation,
+    Binary,
+    BinaryRandomSampling,
+    Callback,
+    Choice,
+    Column,
+    ConstraintViolationTermination,
+    DefaultDuplicateElimination,
+    DefaultMultiObjectiveTermination,
+    DefaultSingleObjectiveTermination,
+    DesignSpaceTermination,
+    Display,
+    Evaluator,
+    FloatRandomSampling,
+    Individual,
+    Integer,
+    IntegerRandomSampling,
+    LHS,
+    LoopedElementwiseEvaluation,
+    MaximumFunctionCallTermination,
+    MaximumGenerationTermination,
+    MinimumConstraintViolation,
+    MinimumFunctionValueTermination,
+    MultiObjectiveOutput,
+    MultiObjectiveSpaceTermination,
+    NoRepair,
+    NoTermination,
+    NumberOfEvaluations,
+    NumberOfGenerations,
+    NumberOfNondominatedSolutions,
+    Output,
+    PermutationRandomSampling,
+    Population,
+    RandomTruncation,
+    Real,
+    RobustTermination,
+    SingleObjectiveArchive,
+    SingleObjectiveOutput,
+    SingleObjectiveSpaceTermination,
+    SlidingWindow,
+    TerminateIfAll,
+    TerminateIfAny,
+    TerminationCollection,
+    TimeBasedTermination,
+    TravelingSalesman,
+    UntilFeasibleTermination,
+    VoidArchive,
+)
+
+# Without the modules: those may be moved, and the name stays.
+_CLASSES: dict[str, type] = {
+    **{f"pymoo_gpuaco.{cls.__name__}": cls for cls in _OURS},
+    **{f"pymoo.{cls.__name__}": cls for cls in _PYMOO},
+    "numpy.ndarray": np.ndarray,  # of objects
+}
+NAME_OF_CLASS: dict[Any, str] = {cls: name for name, cls in _CLASSES.items()}
+
+ARRAYS_OF_OBJECTS = frozenset(cls for cls in _CLASSES.values() if issubclass(cls, np.ndarray))
+NAMED_TUPLES = frozenset(cls for cls in _CLASSES.values() if issubclass(cls, tuple))
+#: dataclasses, which look at their fields when they are made, and the names of these
+FIELDS = {
+    cls: tuple(field.name for field in dataclasses.fields(cls))
+    for cls in _CLASSES.values()
+    if dataclasses.is_dataclass(cls)
+}
+#: classes whose objects can be made before what they refer to
+REFERABLE = frozenset(_CLASSES.values()) - ARRAYS_OF_OBJECTS - NAMED_TUPLES - frozenset(FIELDS)
+
+_CONSTANTS: dict[str, Any] = {
+    "bool": bool,
+    "float": float,
+    "int": int,
+    "object": object,
+    "numpy.sum": np.sum,
+    "pymoo.ElementwiseEvaluationFunction": ElementwiseEvaluationFunction,
+    "pymoo.default_attr": default_attr,
+}
+NAME_OF_CONSTANT = {id(constant): name for name, constant in _CONSTANTS.items()}
+
+
+def class_named(name: Any, among: Collection[type]) -> Any:
+    """Return a class of a kind. Raises ValueError for the name of any other."""
+    cls = _CLASSES.get(name) if isinstance(name, str) else None
+    if cls is None or cls not in among:
+        raise ValueError(
+            f"it holds an object of {name!r:.100}, which this version of pymoo_gpuaco does not know"
+        )
+    return cls
+
+
+def constant(name: Any) -> Any:
+    """Return a function or type. Raises ValueError for the name of any other."""
+    if not isinstance(name, str) or name not in _CONSTANTS:
+        raise ValueError(f"it names {name!r:.100}, which this version of pymoo_gpuaco does not know")
+    return _CONSTANTS[name]
+
+
+# ---- Random numbers. Of numpy's bit generators those whose state is numbers alone: the others keep a place in a table,
+# and it is read as it is told.
+
+_BIT_GENERATORS: dict[str, Any] = {cls.__name__: cls for cls in (np.random.PCG64, np.random.PCG64DXSM)}
+
+_POOL = 4  # words of a seed sequence, numpy's default; another size is not read from a file, for it asks for memory
+
+
+def generator_told(generator: np.random.Generator) -> tuple[str, dict[str, Any], Any] | None:
+    """Return the record of a generator, without its kind, or None where only a pickle can keep it."""
+    bits = generator.bit_generator
+    name = type(bits).__name__
+    if _BIT_GENERATORS.get(name) is not type(bits):
+        return None
+    seeds = getattr(bits, "seed_seq", None)
+    if seeds is None:
+        return name, dict(bits.state), None
+    if type(seeds) is not np.random.SeedSequence or seeds.pool_size != _POOL:
+        return None
+    entropy: Any = seeds.entropy
+    if entropy is not None:
+        entropy = int(entropy) if np.ndim(entropy) == 0 else [int(number) for number in entropy]
+    told = {
+        "entropy": entropy,
+        "spawn_key": [int(number) for number in seeds.spawn_key],
+        "n_children_spawned": int(seeds.n_children_spawned),
+    }
+    return name, dict(bits.state), told
+
+
+def generator(name: str, state: dict[str, Any], seeds: dict[str, Any] | None) -> np.random.Generator:
+    """Return the generator of a record."""
+    if name not in _BIT_GENERATORS:
+        raise ValueError(f"it names the random numbers {name!r:.100}, which are not known here")
+    if seeds is not None and "pool_size" in seeds:
+        raise ValueError("it is damaged: a seed sequence has a size of its own")
+    made = _BIT_GENERATORS[name](0 if seeds is None else np.random.SeedSequence(**seeds))
+    made.state = state
+    return np.random.Generator(made)
+
+
+# ---- Islands hold their colonies as pickles that workers read, and the address of a scheduler that they will trust. In
+# a file the colonies are objects like all others; the address counts only where the file is trusted.
+
+_COLONIES = "colonies of the islands"
+
+
+def _islands_to_file(state: dict[str, Any]) -> dict[str, Any]:
+    arrays = state["_engine_state"] or {}
+    told = dict(state)
+    told[_COLONIES] = {
+        name: pickle.loads(array.tobytes()) for name, array in arrays.items() if is_whole_island(name)
+    }
+    if arrays:
+        told["_engine_state"] = {name: array for name, array in arrays.items() if not is_whole_island(name)}
+    if isinstance(state["client"], Connection):
+        told["client"] = state["client"].address
+    return told
+
+
+def _islands_from_file(told: dict[str, Any], trusted: bool) -> dict[str, Any]:
+    state = dict(told)
+    colonies = state.pop(_COLONIES)
+    arrays = dict(state["_engine_state"] or {})
+    if any(is_whole_island(name) for name in arrays):
+        raise ValueError("it is damaged: an island is not as it is kept in a file")
+    for name, colony in colonies.items():
+        if not isinstance(colony, TourAlgorithm):
+            raise ValueError("it is damaged: an island has no colony")
+        arrays[name] = np.frombuffer(pickle.dumps(colony), np.uint8)
+    state["_engine_state"] = arrays or None
+    if state["client"] is not None:
+        state["client"] = Connection(str(state["client"]), trusted)
+    return sealed(state)
+
+
+STATE_TO_FILE: dict[type, Callable[[dict[str, Any]], dict[str, Any]]] = {Islands: _islands_to_file}
+STATE_FROM_FILE: dict[type, Callable[[dict[str, Any], bool], dict[str, Any]]] = {Islands: _islands_from_file}
