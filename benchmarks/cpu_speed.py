@@ -18,7 +18,8 @@ from pymoo.optimize import minimize
 from record import write
 
 from pymoo_gpuaco import GPUMMAS, TSP, load_tsp
-from pymoo_gpuaco.algorithms.base import TourAlgorithm, Tours
+from pymoo_gpuaco.algorithms.base import TourAlgorithm
+from pymoo_gpuaco.algorithms.told import Tours
 
 REPEATS = 5
 

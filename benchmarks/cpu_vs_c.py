@@ -24,11 +24,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from pymoo.optimize import minimize
+from pymoo_gpuaco.backends.cpu.engine import CpuColony
 from record import write
 
 from pymoo_gpuaco import GPUMMAS, TSP, load_tsp
-from pymoo_gpuaco.backends.cpu import construct, local_search
-from pymoo_gpuaco.backends.cpu.engine import CpuColony
+from pymoo_gpuaco.backends.cpu import construct, local_search, workspace
 from pymoo_gpuaco.backends.cpu.tabu import make_tabu
 from pymoo_gpuaco.host.distances import EUC
 
@@ -61,7 +61,7 @@ class NumbaSide:
         n = engine.instance.n
         self.engine = engine
         self.tabu = make_tabu(n)
-        self.workspace = local_search.make_workspace(n)
+        self.workspace = workspace.make_workspace(n)
         self.tours = np.zeros((ANTS, n), np.int32)
         self.stop = np.zeros(1, np.uint8)
         self.lengths = np.zeros(ANTS)

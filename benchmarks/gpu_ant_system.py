@@ -29,12 +29,13 @@ from record import write
 from references import values
 
 from pymoo_gpuaco import GPUAS, load_tsp
-from pymoo_gpuaco.algorithms.base import Tours
+from pymoo_gpuaco.algorithms.told import Tours
+from pymoo_gpuaco.colony.selection import offered_by
 from pymoo_gpuaco.problems.tsp import TSP
 
 INSTANCES = ("d198", "a280", "lin318", "pcb442", "rat783", "pr1002", "pr2392", "pcb3038", "fl3795")
 PAPERS = INSTANCES[:8]
-RULES = ("auto", "roulette", "compressed", "stochastic_trial", "hybrid", "acceptance_tournament")
+RULES = offered_by("GPUAS")
 ITERATIONS = 100
 ON_LARGE = 20  # iterations timed from 2,000 cities on
 CPU_SECONDS = 0.25  # a rule on the CPU: as many constructions as fit, at least one

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from pymoo_gpuaco import GPUMMAS
-from pymoo_gpuaco.algorithms.base import Tours
+from pymoo_gpuaco.algorithms.told import Tours
 
 #: what is in a kernel's name, and the part of an iteration that it does; all others change trails
 _WORDS = {

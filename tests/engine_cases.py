@@ -8,6 +8,7 @@ import pytest
 from pymoo_gpuaco.backends import make_climbers, make_colony
 from pymoo_gpuaco.candidates.lists import listed_instance
 from pymoo_gpuaco.colony.parameters import ClimberParameters, ColonyParameters, LocalSearch
+from pymoo_gpuaco.colony.selection import offered_by
 from pymoo_gpuaco.problems import TSP
 from pymoo_gpuaco.problems.instance import Instance
 
@@ -74,6 +75,8 @@ def climbers(problem: TSP, backend: str = "cpu", n_climbers: int = 4, **paramete
     return make_climbers(listed_instance(problem, 1), chosen, backend)
 
 
+#: the rules of Ant System
+ANT_SYSTEM = offered_by("GPUAS")[1:]
 #: every way of building tours that both algorithms and users can ask for
 COLONIES = {
     "rwm": {"selection": "rwm"},
@@ -86,11 +89,7 @@ COLONIES = {
     "2opt+oropt": {"local_search": LocalSearch("2opt+oropt", kicks=0.0)},
     "kicks": {"local_search": LocalSearch(kicks=1.0)},
     "windows": {"local_search": LocalSearch("windows", kicks=0.5)},
-    "roulette": {"selection": "roulette", "candidate_list_size": None},
-    "compressed": {"selection": "compressed", "candidate_list_size": None},
-    "stochastic trial": {"selection": "stochastic_trial", "candidate_list_size": None},
-    "hybrid": {"selection": "hybrid", "candidate_list_size": None},
-    "acceptance + tournament": {"selection": "acceptance_tournament", "candidate_list_size": None},
+    **{name: {"selection": name, "candidate_list_size": None} for name in ANT_SYSTEM},
     "acs sync": {"selection": "pseudo_random_proportional", "q0": 0.9, "xi": 0.1},
     "acs relaxed": {"selection": "pseudo_random_proportional", "q0": 0.5, "xi": 0.1, "together": False},
     "acs selective": {

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pymoo_gpuaco.backends.cpu import local_search
+from pymoo_gpuaco.backends.cpu import local_search, moves, workspace
 from pymoo_gpuaco.candidates.graph import make_graph
 from pymoo_gpuaco.candidates.lists import listed_instance
 from pymoo_gpuaco.host.distances import tour_length
@@ -19,14 +19,14 @@ def square_cloud(n, seed, metric="EUC_2D", k=None):
 
 
 def loaded(n, seed):
-    w = local_search.make_workspace(n)
+    w = workspace.make_workspace(n)
     tour = np.random.default_rng(seed).permutation(n).astype(np.int32)
-    local_search.load_tour(w, tour)
+    workspace.load_tour(w, tour)
     return w, tour
 
 
 def queue_all(w):
-    local_search.push_changed(w, np.full((len(w.tour), 2), -1, np.int32), False)
+    workspace.push_changed(w, np.full((len(w.tour), 2), -1, np.int32), False)
 
 
 def is_tour(w):
@@ -119,7 +119,7 @@ def test_carrying_a_segment_gives_the_tour_worked_out_on_a_list(n, seed, data):
     turned = list(np.roll(tour, -start))
     segment, rest = turned[:size], turned[size:]
     at = data.draw(st.integers(0, len(rest) - 2))  # behind the last is where the segment stands
-    local_search.move_segment(w, segment[0], segment[-1], rest[at], flip)
+    moves.move_segment(w, segment[0], segment[-1], rest[at], flip)
     expected = rest[: at + 1] + (segment[::-1] if flip else segment) + rest[at + 1 :]
     assert is_tour(w)
     got = np.roll(w.tour, -int(np.flatnonzero(w.tour == expected[0])[0]))
@@ -138,7 +138,7 @@ def test_undo_restores_the_array_to_the_last_position():
         local_search._kick(graph, w, 10, rng)
     local_search.search(graph, w, True)
     assert not np.array_equal(w.tour, kept)
-    local_search.undo(w)
+    workspace.undo(w)
     assert np.array_equal(w.tour, kept)
     assert is_tour(w)
 
@@ -173,24 +173,24 @@ def test_kicks_never_lengthen_and_mostly_shorten():
 
 def test_a_full_log_ends_the_search_early_but_keeps_undo_exact():
     graph = square_cloud(60, 4)
-    w = local_search.make_workspace(60, log_capacity=8)
+    w = workspace.make_workspace(60, log_capacity=8)
     tour = np.random.default_rng(0).permutation(60).astype(np.int32)
-    local_search.load_tour(w, tour)
+    workspace.load_tour(w, tour)
     w.logged[0] = 0
     queue_all(w)
     delta = local_search.search(graph, w, True)
     assert 0 < w.logged[0] <= 8
     assert w.ring[1] == 0
     assert tour_length(graph, w.tour) == tour_length(graph, tour) + delta
-    local_search.undo(w)
+    workspace.undo(w)
     assert np.array_equal(w.tour, tour)
 
 
 def test_only_cities_with_new_tour_neighbours_are_queued():
     tour = np.arange(10, dtype=np.int32)
     reference = np.empty((10, 2), np.int32)
-    local_search.tour_neighbours(tour, reference)
-    w = local_search.make_workspace(10)
-    local_search.load_tour(w, np.array([0, 1, 2, 3, 6, 5, 4, 7, 8, 9], np.int32))  # 4 5 6 reversed
-    local_search.push_changed(w, reference, False)
+    workspace.tour_neighbours(tour, reference)
+    w = workspace.make_workspace(10)
+    workspace.load_tour(w, np.array([0, 1, 2, 3, 6, 5, 4, 7, 8, 9], np.int32))  # 4 5 6 reversed
+    workspace.push_changed(w, reference, False)
     assert sorted(w.queue[: w.ring[1]]) == [3, 4, 6, 7]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from pymoo_gpuaco.colony.selection import offered_by
 from pymoo_gpuaco.colony.trails import TrailUpdate
 from tests.cuda_cases import (
     all_tours,
@@ -22,7 +23,7 @@ pytestmark = pytest.mark.gpu
 SELECTIONS = ("rwm", "wrs")
 TABUS = ("list", "compact", "bitmask")
 ALL_CITY_RULES = ("rwm", "wrs", "auto")
-PAPER_RULES = ("roulette", "compressed", "stochastic_trial", "hybrid", "acceptance_tournament")
+PAPER_RULES = offered_by("GPUAS")[1:]
 
 
 @pytest.mark.parametrize("selection", SELECTIONS)

@@ -16,6 +16,11 @@ import pytest
 
 from pymoo_gpuaco.backends.cuda.device import compile as compiler
 from pymoo_gpuaco.backends.cuda.device import sources
+from pymoo_gpuaco.backends.cuda.local_search.search import move_definitions
+from pymoo_gpuaco.backends.cuda.walks.rules import BY_RULE
+from pymoo_gpuaco.backends.cuda.walks.walk import rule_definitions
+from pymoo_gpuaco.colony.moves import number_of
+from pymoo_gpuaco.colony.selection import CODES
 
 try:
     NVCC = compiler.nvcc_path()
@@ -34,20 +39,29 @@ _UNUSUAL = {
     "METRIC": 7,
     "DIMENSIONS": 3,
 }
+# What these files are compiled for where nothing is said: they have no rule of their own, as numbers are the table's.
+RULE_OF = {
+    "walks/construct.cu": "wrs",
+    "walks/construct_all.cu": "wrs",
+    "walks/selection_rules.cu": "roulette",
+}
+RWM = {"SELECTION": CODES["rwm"]}
 # (file, definitions): together they name every value of every definition once.
 VARIANTS = (
-    *(("walks/construct.cu", {"RACE": r, "TABU": t}) for r, t in ((0, 0), (0, 1), (0, 2), (1, 0), (1, 1))),
+    *(("walks/construct.cu", {**RWM, "TABU": t}) for t in (0, 1, 2)),
+    *(("walks/construct.cu", {"TABU": t}) for t in (0, 1)),
     ("walks/construct.cu", {"RESIDENT": 1}),
     ("walks/construct.cu", {"SLOTS": 2, "TABU_IN_SHARED": 0, "NODE": "unsigned int", "DENSE": 0}),
     ("walks/construct.cu", {"SLOTS": 3, "USUAL_EXPONENTS": 0, "METRIC": 4, "TABLE": 1}),
-    ("walks/construct.cu", {"RACE": 0, "SLOTS": 2, "METRIC": 0, "TABLE": 1}),
+    ("walks/construct.cu", {**RWM, "SLOTS": 2, "METRIC": 0, "TABLE": 1}),
     ("walks/construct.cu", {"REST": 1}),
     ("walks/construct.cu", {"REST": 1, "RESIDENT": 1, "FEW_ANTS": 1, "TABU": 1}),
     (
         "walks/construct.cu",
         {"REST": 1, "SLOTS": 2, "USUAL_EXPONENTS": 0, "METRIC": 7, "DIMENSIONS": 3, "TABU": 0},
     ),
-    *(("walks/construct_all.cu", {"RACE": r, "TABU": t}) for r, t in ((0, 0), (1, 1), (1, 2))),
+    ("walks/construct_all.cu", {**RWM, "TABU": 0}),
+    *(("walks/construct_all.cu", {"TABU": t}) for t in (1, 2)),
     ("walks/construct_all.cu", {"USUAL_EXPONENTS": 0, "METRIC": 7, "DIMENSIONS": 3}),
     ("weights/weights.cu", {"RACE": 0, "SLOTS": 2, "DENSE": 0, "NODE": "unsigned int"}),
     ("weights/weights.cu", {"REST": 1, "SLOTS": 2, "METRIC": 4}),
@@ -55,19 +69,19 @@ VARIANTS = (
     ("weights/aliases.cu", {"METRIC": 0}),
     ("weights/all_weights.cu", {"FORM": 0, "METRIC": 7, "DIMENSIONS": 3}),
     ("weights/all_weights.cu", {"FORM": 2, "METRIC": 4}),
-    *(("walks/selection_rules.cu", {"SELECTION": s, "WIDTH": 8, "QUADS": 8}) for s in (1, 2, 3, 4)),
+    *(("walks/selection_rules.cu", {"SELECTION": CODES[s], "WIDTH": 8, "QUADS": 8}) for s in BY_RULE),
     (
         "walks/selection_rules.cu",
-        {"SELECTION": 3, "WIDTH": 40, "QUADS": 8, "NODE": "unsigned int"},
+        {"SELECTION": CODES["hybrid"], "WIDTH": 40, "QUADS": 8, "NODE": "unsigned int"},
     ),
-    ("walks/selection_rules.cu", {"SELECTION": 4, "LANES": 1}),
-    ("walks/selection_rules.cu", {"SELECTION": 1, "TABU_IN_SHARED": 0}),
+    ("walks/selection_rules.cu", {"SELECTION": CODES["acceptance_tournament"], "LANES": 1}),
+    ("walks/selection_rules.cu", {"SELECTION": CODES["compressed"], "TABU_IN_SHARED": 0}),
     ("trails/colony_deposit.cu", {"SYMMETRIC": 0, "NODE": "unsigned int"}),
     ("trails/colony_deposit.cu", {"TILED": 1}),
     ("trails/trails.cu", {"DENSE": 0, "SYMMETRIC": 0}),
     *(("tours/tours.cu", {"METRIC": m}) for m in (0, 2, 3, 4, 5, 6, 7)),
     *(("tours/tours.cu", {"METRIC": m, "DIMENSIONS": 3}) for m in (1, 5, 6)),
-    ("local_search/local_search.cu", {"OR_OPT": 0, "METRIC": 0, "TABLE": 1}),
+    ("local_search/local_search.cu", {"MOVES": number_of("2opt"), "METRIC": 0, "TABLE": 1}),
     *(("climbers/hill_climbing.cu", {"METRIC": m}) for m in (2, 3, 5, 6)),
     ("climbers/hill_climbing.cu", {"UNITS": 0, "METRIC": 7}),
     ("climbers/hill_climbing.cu", {"UNITS": 0, "METRIC": 4}),
@@ -140,6 +154,14 @@ def operations(cubin: Path) -> dict[str, list[int]]:
     return found
 
 
+def options(file: str, definitions: dict) -> list[str]:
+    """The definitions of a file as options."""
+    whole = {**(rule_definitions(RULE_OF[file], CODES) if file in RULE_OF else {}), **definitions}
+    if file == "local_search/local_search.cu":
+        whole = {**move_definitions("2opt+oropt"), **whole}
+    return [f"-D{name}={value}" for name, value in whole.items()]
+
+
 def side_by_side(work, items) -> list:
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         return list(pool.map(work, items))
@@ -156,7 +178,8 @@ def test_every_file_compiles_alone_for_every_architecture(tmp_path):
         file, arch = job
         target = tmp_path / f"{file.replace('/', '.')}.{arch}.ptx"
         virtual = arch.replace("sm", "compute")
-        nvcc("-ptx", f"-arch={virtual}", "-std=c++17", "-o", str(target), str(sources.folder() / file))
+        code = str(sources.folder() / file)
+        nvcc("-ptx", f"-arch={virtual}", "-std=c++17", *options(file, {}), "-o", str(target), code)
 
     side_by_side(work, jobs)
 
@@ -176,7 +199,7 @@ def test_every_variant_compiles_to_machine_code_without_spills(tmp_path):
             "-std=c++17",
             "--ftz=true",
             "-Xptxas=-v",
-            *(f"-D{name}={value}" for name, value in definitions.items()),
+            *options(file, definitions),
             "-o",
             str(tmp_path / f"{number}.cubin"),
             str(sources.folder() / file),

@@ -7,7 +7,7 @@ import pytest
 
 from pymoo_gpuaco.backends.cuda.device import DeviceLimits
 from pymoo_gpuaco.backends.cuda.engine import CudaColony
-from pymoo_gpuaco.backends.cuda.walks.rules import RULES, rule_plan
+from pymoo_gpuaco.backends.cuda.walks.rules import BY_RULE, rule_plan
 from pymoo_gpuaco.candidates.lists import listed_instance
 from pymoo_gpuaco.colony.parameters import ColonyParameters
 from pymoo_gpuaco.colony.trails import TrailUpdate
@@ -24,7 +24,7 @@ def of(n, limits=LIMITS, **parameters):
     return rule_plan(listed_instance(problem, 8).n, chosen, limits)
 
 
-@pytest.mark.parametrize("selection", RULES)
+@pytest.mark.parametrize("selection", BY_RULE)
 @pytest.mark.parametrize("n", [3, 128, 129, 1002])
 def test_rows_hold_all_cities_in_128_parts_and_a_lane_reads_all_of_its_share(selection, n):
     how = of(n, selection=selection)
@@ -66,7 +66,7 @@ def test_fewer_ants_share_a_block_where_their_memory_does_not_fit():
     assert not of(1000, tight, selection="compressed").in_shared
 
 
-@pytest.mark.parametrize("selection", RULES)
+@pytest.mark.parametrize("selection", BY_RULE)
 @pytest.mark.parametrize("n", [300, 4000])  # the deposit takes 4000 cities in two parts
 def test_every_launch_fits_its_kernel(n, selection, monkeypatch):
     install(monkeypatch)

@@ -26,7 +26,7 @@ _ERRORS_FOUND = 9  # exit code of a run in which the tool found something
 
 def colonies() -> None:
     from pymoo_gpuaco.backends.cuda.engine import CudaColony
-    from pymoo_gpuaco.backends.cuda.walks.rules import RULES
+    from pymoo_gpuaco.backends.cuda.walks.rules import BY_RULE
     from pymoo_gpuaco.candidates.lists import listed_instance
     from pymoo_gpuaco.colony.parameters import ColonyParameters, LocalSearch
     from pymoo_gpuaco.colony.trails import TrailUpdate
@@ -41,7 +41,7 @@ def colonies() -> None:
         for k in (10, None)
     ]
     cases += [
-        *({"selection": s, "candidate_list_size": None} for s in RULES),
+        *({"selection": s, "candidate_list_size": None} for s in BY_RULE),
         {
             "selection": "acceptance_tournament",
             "candidate_list_size": None,

@@ -6,11 +6,12 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-
 from pymoo_gpuaco.backends.cpu.engine import CpuColony
+
 from pymoo_gpuaco.backends.cuda.walks import rules
 from pymoo_gpuaco.candidates.lists import listed_instance
 from pymoo_gpuaco.colony.parameters import ColonyParameters, LocalSearch
+from pymoo_gpuaco.colony.selection import offered_by
 from pymoo_gpuaco.colony.trails import TrailUpdate
 from pymoo_gpuaco.problems import TSP
 from tests.cuda_cases import (
@@ -26,7 +27,7 @@ pytestmark = pytest.mark.gpu
 
 SELECTIONS = ("rwm", "wrs")
 TABUS = ("list", "compact", "bitmask")
-PAPER_RULES = ("roulette", "compressed", "stochastic_trial", "hybrid", "acceptance_tournament")
+PAPER_RULES = offered_by("GPUAS")[1:]
 METRICS = ("EUC_2D", "CEIL_2D", "ATT", "GEO", "MAN_2D", "MAX_2D", "EXACT")
 
 

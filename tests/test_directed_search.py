@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from pymoo_gpuaco import GPUACS, GPUAS, GPUBWAS, GPUMMAS, LocalSearch, load_tsp
 from pymoo_gpuaco.backends import make_improver
-from pymoo_gpuaco.backends.cpu import directed_search, local_search
+from pymoo_gpuaco.backends.cpu import directed_search, workspace
 from pymoo_gpuaco.candidates.graph import make_graph
 from pymoo_gpuaco.candidates.lists import listed_instance
 from pymoo_gpuaco.host.distances import tour_length
@@ -22,9 +22,9 @@ def random_graph(n, seed):
 
 def loaded(n, seed=None):
     """A workspace with a random tour, or with the cities in order."""
-    w = local_search.make_workspace(n)
+    w = workspace.make_workspace(n)
     tour = np.arange(n) if seed is None else np.random.default_rng(seed).permutation(n)
-    local_search.load_tour(w, tour.astype(np.int32))
+    workspace.load_tour(w, tour.astype(np.int32))
     return w
 
 
@@ -35,7 +35,7 @@ def improve(graph, tours, kicks=0, longest=1, key=1, reference=None):
     lengths = np.zeros(m)
     known = np.full((n, 2), -1, np.int32) if reference is None else reference
     directed_search.improve_directed_tours(
-        graph, local_search.make_workspace(n), known, kicks, longest, np.uint64(key), 0, m, tours, lengths
+        graph, workspace.make_workspace(n), known, kicks, longest, np.uint64(key), 0, m, tours, lengths
     )
     return tours, lengths
 
@@ -63,7 +63,7 @@ def test_stretches_change_places_as_in_a_list(n, data):
         swap(w, first, a, b)
         assert from_zero(w.tour) == from_zero(swapped(np.arange(n), first, a, b))
         assert all(w.position[w.tour] == np.arange(n))
-        local_search.undo(w)
+        workspace.undo(w)
         assert w.tour.tolist() == list(range(n))
 
 
@@ -83,7 +83,7 @@ def test_tours_stay_tours_and_lengths_are_exact(n, seed, kicks):
 def test_the_change_of_length_is_exact(n, seed):
     graph, w = random_graph(n, seed), loaded(n, seed)
     before = tour_length(graph, w.tour)
-    local_search.push_changed(w, np.full((n, 2), -1, np.int32), True)
+    workspace.push_changed(w, np.full((n, 2), -1, np.int32), True)
     delta = directed_search.search(graph, w)
     assert tour_length(graph, w.tour) == before + delta  # whole numbers: exact
     assert delta <= 0.0
@@ -117,7 +117,7 @@ def test_a_kick_turns_the_order_of_three_stretches_and_knows_its_delta():
         # four edges are new, and all others run as before
         follows = w.tour[(w.position + 1) % n]
         assert np.count_nonzero(follows != (np.arange(n) + 1) % n) == 4
-        local_search.undo(w)
+        workspace.undo(w)
         assert w.tour.tolist() == list(range(n))
 
 
@@ -137,7 +137,7 @@ def test_where_a_known_tour_runs_nothing_is_looked_for_but_its_reverse_is_anothe
     graph = random_graph(20, 2)
     tour = np.random.default_rng(5).permutation(20).astype(np.int32)
     reference = np.empty((20, 2), np.int32)
-    local_search.tour_neighbours(tour, reference)
+    workspace.tour_neighbours(tour, reference)
     same, length = improve(graph, [tour], reference=reference)
     assert same[0].tolist() == tour.tolist()
     assert length[0] == tour_length(graph, tour)

@@ -8,9 +8,10 @@ from scipy import stats
 
 from pymoo_gpuaco.backends import ClimberEngine, ColonyEngine
 from pymoo_gpuaco.colony.parameters import LocalSearch
+from pymoo_gpuaco.colony.selection import RULES
 from pymoo_gpuaco.colony.trails import TrailUpdate
 from pymoo_gpuaco.problems import TSP
-from tests.engine_cases import BACKENDS, COLONIES, INSTANCES, asymmetric, climbers, cloud, colony
+from tests.engine_cases import ANT_SYSTEM, BACKENDS, COLONIES, INSTANCES, asymmetric, climbers, cloud, colony
 
 pytestmark = pytest.mark.parametrize("backend", BACKENDS)
 
@@ -116,10 +117,7 @@ def test_ants_follow_a_trail_that_is_a_thousand_times_stronger(backend):
 @pytest.mark.parametrize(
     "parameters",
     [{"selection": s, "candidate_list_size": k} for s in ("rwm", "wrs") for k in (None, 31)]
-    + [
-        {"selection": s, "candidate_list_size": None}
-        for s in ("roulette", "compressed", "stochastic_trial", "hybrid", "acceptance_tournament")
-    ],
+    + [{"selection": s, "candidate_list_size": None} for s in ANT_SYSTEM],
     ids=str,
 )
 def test_the_first_step_has_the_exact_distribution(parameters, backend):
@@ -146,7 +144,7 @@ def test_the_first_step_has_the_exact_distribution(parameters, backend):
     assert stats.chi2.sf(statistic, cells) > 1e-4
 
 
-EXACT_RULES = ("roulette", "compressed", "stochastic_trial", "hybrid", "acceptance_tournament", "auto", "wrs")
+EXACT_RULES = ("auto", *ANT_SYSTEM, "rwm", "wrs")
 
 
 def built_on_noise(n, backend, n_ants, **parameters):
@@ -194,7 +192,7 @@ def in_proportion_to(weights):
 @pytest.mark.parametrize("selection", EXACT_RULES)
 def test_exact_rules_at_the_start_at_half_and_at_99_percent(selection, backend):
     # switch 1: acceptance all the way, as the tournament is not exact
-    switch = 1.0 if selection == "acceptance_tournament" else None
+    switch = None if selection == "auto" or RULES[selection].exact else 1.0
     tours, weights = built_on_noise(200, backend, 6000, selection=selection, switch=switch)
     for visited in (1, 100, 198):
         assert places_in_distribution(tours, visited, in_proportion_to(weights)) > 1e-4

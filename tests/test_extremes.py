@@ -8,7 +8,7 @@ import pytest
 from pymoo.optimize import minimize
 
 from pymoo_gpuaco import GPUACS, GPUAS, GPUMMAS, TSP
-from pymoo_gpuaco.colony.parameters import SELECTIONS
+from pymoo_gpuaco.colony.selection import RULES, offered_by
 from pymoo_gpuaco.colony.trails import HIGHEST_TRAIL, per_length, trail_limits
 from pymoo_gpuaco.problems import available_instances, load_tsp
 from tests.engine_cases import colony
@@ -116,11 +116,10 @@ def drawn(rng):
     elif cls is GPUMMAS:
         arguments["p_best"] = float(rng.choice([1e-300, 0.05, 1.0 - 1e-16]))
         arguments["restart_after"] = int(rng.choice([1, 2, 250]))
-        arguments["selection"] = str(rng.choice(["auto", "rwm", "wrs"]))
+        arguments["selection"] = str(rng.choice(offered_by("GPUMMAS")))
     else:
-        allowed = [s for s in SELECTIONS if s not in ("rwm", "wrs", "pseudo_random_proportional")]
-        arguments["selection"] = str(rng.choice(allowed))
-        if arguments["selection"] == "acceptance_tournament":
+        arguments["selection"] = str(rng.choice(offered_by("GPUAS")))
+        if arguments["selection"] != "auto" and RULES[arguments["selection"]].over_lists is None:
             arguments["candidate_list_size"] = None
     return cls, arguments
 

@@ -9,9 +9,10 @@ import time
 import numpy as np
 import pytest
 from pymoo.core.termination import NoTermination
+from pymoo_gpuaco.backends.cpu.windows.engine import CpuFocused
 
 from pymoo_gpuaco import GPUMMAS
-from pymoo_gpuaco.algorithms.base import canonical
+from pymoo_gpuaco.algorithms.told import canonical
 from pymoo_gpuaco.backends import (
     Accepts,
     Builder,
@@ -23,7 +24,6 @@ from pymoo_gpuaco.backends import (
     Stoppable,
     Trails,
 )
-from pymoo_gpuaco.backends.cpu.windows.engine import CpuFocused
 from pymoo_gpuaco.candidates.lists import listed_instance
 from pymoo_gpuaco.colony.parameters import ColonyParameters
 from pymoo_gpuaco.colony.trails import TrailUpdate

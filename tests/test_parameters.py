@@ -3,11 +3,17 @@
 The table is checked against the signatures: an argument without a row fails.
 """
 
+import copy
 import inspect
+import subprocess
+import sys
+from dataclasses import dataclass
 from fractions import Fraction
+from pathlib import Path
 
 import numpy as np
 import pytest
+from pymoo.core.algorithm import Algorithm
 from pymoo.core.variable import Integer, Real
 
 from pymoo_gpuaco import (
@@ -20,12 +26,14 @@ from pymoo_gpuaco import (
     GPURAS,
     ColonyTermination,
     GPU2OptIHC,
+    Islands,
     LocalSearch,
     checks,
 )
-from pymoo_gpuaco.algorithms.base import PYMOO_ARGUMENTS, TourAlgorithm
+from pymoo_gpuaco.algorithms.arguments import PYMOO_ARGUMENTS
 from pymoo_gpuaco.colony.parameters import ColonyParameters
-from tests.algorithm_cases import BACKEND, every_algorithm
+from pymoo_gpuaco.colony.selection import offered_by
+from tests.algorithm_cases import BACKEND, cities, every_algorithm, small
 
 NAN, INF = float("nan"), float("inf")
 COUNT = "must be an integer >= 1"
@@ -124,7 +132,7 @@ TABLE = {
     ),
 }
 # where a class differs from the table
-GPUAS_SELECTIONS = ("auto", "roulette", "compressed", "stochastic_trial", "hybrid", "acceptance_tournament")
+GPUAS_SELECTIONS = offered_by("GPUAS")
 OWN = {
     (GPUAS, "selection"): (list(GPUAS_SELECTIONS), names(*GPUAS_SELECTIONS)),
     (GPUMMAS, "construction"): (["auto", "full", "focused"], names("auto", "full", "focused")),
@@ -150,11 +158,8 @@ OWN = {
 
 
 def arguments_of(cls):
-    """Arguments of a constructor with those of the classes it passes them to; pymoo's own left out."""
-    found = set()
-    for base in (cls, TourAlgorithm):
-        found |= set(inspect.signature(base.__init__).parameters)
-    return found - {"self", "common", "pymoo_arguments", *PYMOO_ARGUMENTS}
+    """Arguments of a constructor; pymoo's own left out."""
+    return set(inspect.signature(cls).parameters) - set(PYMOO_ARGUMENTS)
 
 
 def table():
@@ -186,15 +191,98 @@ def test_every_argument_has_a_row(cls):
 
 @every_algorithm
 def test_setup_takes_what_the_constructor_takes(cls):
-    assert set(cls.arguments) == arguments_of(cls)
-    assert len(cls.arguments) == len(set(cls.arguments))
+    assert set(cls.arguments()) == arguments_of(cls)
+    algorithm = small(cls)
+    for name, parameter in inspect.signature(cls).parameters.items():
+        if name not in ("n_ants", "n_climbers", "backend", "termination"):
+            algorithm.setup(cities(), **{name: parameter.default})
 
 
-def test_the_list_of_pymoo_arguments_is_complete():
-    from pymoo.core.algorithm import Algorithm
+def test_the_signature_shows_every_argument_with_its_default():
+    shown = inspect.signature(GPUEAS).parameters
+    assert next(iter(shown)) == "n_ants"
+    own = {name: p.default for name, p in shown.items() if name not in PYMOO_ARGUMENTS}
+    assert own == {
+        "n_ants": None,
+        "sampling": None,
+        "n_elites": None,
+        "backend": "auto",
+        "device": 0,
+        "alpha": 1.0,
+        "beta": 2.0,
+        "rho": 0.5,
+        "candidate_list_size": None,
+        "candidates": "auto",
+        "local_search": False,
+        "pheromone": "auto",
+        "elitist_weight": None,
+    }
+    assert inspect.signature(Islands).parameters.keys().isdisjoint({"backend", "device", "n_elites"})
 
-    parameters = set(inspect.signature(Algorithm.__init__).parameters) - {"self", "kwargs"}
-    assert set(PYMOO_ARGUMENTS) == parameters
+
+def test_pymoo_arguments_are_all_of_pymoo_with_its_defaults():
+    pymoos = dict(inspect.signature(Algorithm.__init__).parameters)
+    for name in ("self", "kwargs"):
+        del pymoos[name]
+    ours = inspect.signature(GPUMMAS).parameters
+    assert set(PYMOO_ARGUMENTS) == set(pymoos)
+    assert {name: ours[name].default for name in pymoos} == {n: p.default for n, p in pymoos.items()}
+
+
+TYPED = """
+from pymoo.core.variable import Integer, Real
+from pymoo_gpuaco import GPUACS, GPUMMAS, LocalSearch
+
+GPUMMAS(8, rho=0.2, local_search=LocalSearch(), n_elites=2, seed=1, termination=("n_gen", 3))
+GPUMMAS(Integer(bounds=(2, 9)), rho=Real(bounds=(0, 1)), local_search="2opt", candidate_list_size=None)
+GPUMMAS(rho="a")
+GPUMMAS(n_ants=2.5)
+GPUMMAS(selection=1)
+GPUMMAS(local_search=3)
+GPUACS(q0=None)
+"""
+
+
+@pytest.mark.slow
+def test_a_type_checker_sees_wrong_arguments_and_lets_hyperparameters_pass(tmp_path):
+    pytest.importorskip("mypy")
+    file = tmp_path / "typed.py"
+    file.write_text(TYPED, encoding="utf-8")
+    checked = subprocess.run(
+        [sys.executable, "-m", "mypy", "--cache-dir", str(tmp_path / "cache"), str(file)],
+        cwd=Path(__file__).resolve().parents[1],
+        capture_output=True,
+        text=True,
+        timeout=600,
+    )
+    wrong = [int(line.split(":")[1]) for line in checked.stdout.splitlines() if " error: " in line]
+    assert wrong == [7, 8, 9, 10, 11], checked.stdout + checked.stderr
+
+
+def test_a_subclass_may_have_a_constructor_of_its_own():
+    class Colder(GPUMMAS):
+        def __init__(self, coldness=2.0, **others):
+            self.coldness = coldness
+            super().__init__(rho=0.1 * coldness, **others)
+
+    colder = Colder(coldness=3.0, n_ants=5)
+    assert (colder.coldness, colder.rho, colder.n_ants) == (3.0, pytest.approx(0.3), 5)
+    assert copy.deepcopy(colder).coldness == 3.0
+    with pytest.raises(TypeError, match="n_ant"):
+        Colder(n_ant=5)
+
+
+def test_a_subclass_may_state_fields():
+    @dataclass(kw_only=True, eq=False, repr=False)
+    class Mine(GPUEAS):
+        rho: float = 0.25
+        patience_of_mine: int = 3
+
+    assert (Mine().rho, Mine().patience_of_mine, Mine(7).n_ants) == (0.25, 3, 7)
+    assert repr(Mine(patience_of_mine=4)) == "Mine(patience_of_mine=4)"
+    with pytest.raises(TypeError, match="Did you mean patience_of_mine"):
+        Mine(patience_of_min=4)
+    Mine(backend=BACKEND).setup(cities(), patience_of_mine=5)
 
 
 @pytest.mark.parametrize(("cls", "argument", "value"), ACCEPTED)

@@ -25,7 +25,7 @@ from pymoo.problems.static import StaticProblem
 from pymoo.util.archive import SingleObjectiveArchive
 
 from pymoo_gpuaco import GPUACS, GPUAS, GPUEAS, GPUMMAS, GPURAS, TSP, GPU2OptIHC, load_tsp
-from pymoo_gpuaco.algorithms.base import canonical
+from pymoo_gpuaco.algorithms.told import canonical
 from tests.algorithm_cases import (
     BACKEND,
     M,

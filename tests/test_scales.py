@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pymoo_gpuaco.backends.cpu import directed_search, local_search
+from pymoo_gpuaco.backends.cpu import directed_search, local_search, workspace
 from pymoo_gpuaco.candidates.graph import make_graph
 from pymoo_gpuaco.candidates.lists import listed_instance
 from pymoo_gpuaco.colony.parameters import LocalSearch
@@ -94,10 +94,10 @@ def test_a_climb_passes_over_moves_that_only_rounding_makes(backend):
 def test_a_search_that_finds_no_end_says_so(monkeypatch):
     # nothing makes the real search reach its bound: here every tour is given a bound of two moves
     graph = make_graph(listed_instance(TSP(np.random.default_rng(1).random((40, 2)), metric="EXACT"), 10))
-    w = local_search.make_workspace(40)
-    local_search.load_tour(w, np.random.default_rng(2).permutation(40).astype(np.int32))
-    assert w.moves_left[0] == local_search.MOST_MOVES * 140
-    local_search.push_changed(w, np.full((40, 2), -1, np.int32), False)
+    w = workspace.make_workspace(40)
+    workspace.load_tour(w, np.random.default_rng(2).permutation(40).astype(np.int32))
+    assert w.moves_left[0] == workspace.MOST_MOVES * 140
+    workspace.push_changed(w, np.full((40, 2), -1, np.int32), False)
     w.moves_left[0] = 2
     local_search.search(graph, w, True)
     assert w.moves_left[0] == 0
@@ -113,7 +113,7 @@ def test_a_city_given_twice_ends_in_an_error():
         graph = make_graph(listed_instance(TSP(matrix=whole), 5))
         for seed in range(30):
             tours = np.random.default_rng(seed).integers(0, 6, (1, 6)).astype(np.int32)
-            w, lengths = local_search.make_workspace(6), np.zeros(1)
+            w, lengths = workspace.make_workspace(6), np.zeros(1)
             reference = np.full((6, 2), -1, np.int32)
             try:
                 if symmetric:
@@ -200,10 +200,10 @@ def test_tours_are_as_good_in_every_unit(exponent):
 def test_the_change_that_a_search_reports_is_that_of_the_length():
     problem = scaled(np.random.default_rng(7).random((100, 2)), 1e-9)
     graph = make_graph(listed_instance(problem, 10))
-    w = local_search.make_workspace(100)
+    w = workspace.make_workspace(100)
     tour = np.random.default_rng(2).permutation(100).astype(np.int32)
-    local_search.load_tour(w, tour)
-    local_search.push_changed(w, np.full((100, 2), -1, np.int32), False)
+    workspace.load_tour(w, tour)
+    workspace.push_changed(w, np.full((100, 2), -1, np.int32), False)
     delta = local_search.search(graph, w, True)
     assert delta < 0
     assert tour_length(graph, w.tour) == pytest.approx(tour_length(graph, tour) + delta, rel=1e-9)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import itertools
 import math
 
 import numpy as np
@@ -71,7 +72,7 @@ def test_shares_never_rise_in_a_cycle_and_stay_within_one(first, alone, rounds, 
     progress[again:] = np.minimum(np.cumsum(steps[again:]), 1.0)
     told = rounds_of(Schedule(first, alone), progress.tolist(), rounds)
     assert all(0.0 <= cold <= hot <= 1.0 for _, hot, cold in told)
-    for (cycle, _, cold), (following, hot, _) in zip(told[:-1], told[1:], strict=True):
+    for (cycle, _, cold), (following, hot, _) in itertools.pairwise(told):
         assert hot <= cold if following == cycle else hot <= 1.0
 
 

@@ -10,7 +10,7 @@
 
 #include "device/warp.cuh"
 #include "instance/metric.cuh"
-#include "local_search/moves.cuh"
+#include "local_search/finding.cuh"
 
 constexpr int STRETCHES = 4;  // kind of a move from x0 = a to x1 = f, and to x2 = d
 
@@ -77,7 +77,7 @@ __device__ __forceinline__ void swap_stretches(Tour& t, int first, int a, int b)
 
 // Apply a move that all lanes hold. The longest of the two stretches and of the rest stays where it is.
 template <class Tour>
-__device__ __forceinline__ void apply_stretches(Tour& t, const Move& move) {
+__device__ __forceinline__ void apply(Tour& t, const Move& move) {
     const int lane = lane_id(), b = t.after(move.x0, 1), e = t.after(move.x1, -1), c = t.after(move.x2, -1);
     const int end = lane == 0 ? move.x0 : lane == 1 ? b : lane == 2 ? e : lane == 3 ? move.x1 : lane == 4 ? c : move.x2;
     t.changes(end, lane < 6);
@@ -90,4 +90,31 @@ __device__ __forceinline__ void apply_stretches(Tour& t, const Move& move) {
     } else {
         swap_stretches(t, t.wrap(first + one + two), rest, one);
     }
+}
+
+// Whether city a has an improving move; each lane asks for a city of its own.
+template <class Tour>
+__device__ __forceinline__ bool can_improve(const Tour& t, int a) {
+    const int b = t.after(a);
+    return best_stretches(t, a, b, distance(t.cities, a, b), 0, 1).kind != 0;
+}
+
+// The best move that replaces the edge from a on, among a part of the neighbours.
+template <class Tour>
+__device__ __forceinline__ Finding look(const Tour& t, int a, int lane, int bits) {
+    const int b = t.after(a);
+    const Move move = best_stretches(t, a, b, distance(t.cities, a, b), lane >> bits, 2 * (16 >> bits));
+    return Finding{a, b, move.x1, 0.0f, move};
+}
+
+// The same finding after the tour has changed; it is lost where b no longer follows a, or nothing is gained.
+template <class Tour>
+__device__ __forceinline__ void look_again(const Tour& t, Finding& f) {
+    const int d = f.move.x2;
+    f.move.kind = 0;
+    f.move.delta = 0.0f;
+    if (t.after(f.a) != f.b || f.b == f.c) return;
+    const float ab = distance(t.cities, f.a, f.b), ac = distance(t.cities, f.a, f.c);
+    const Opening o = opening(t, f.a, f.b, ab, f.c, ac);
+    if (o.e != d) f.move = close_with(t, o, d, distance(t.cities, o.e, d));
 }

@@ -14,14 +14,17 @@
 #include "device/philox.cuh"
 #include "device/relaxed.cuh"
 #include "device/warp.cuh"
-#include "local_search/directed.cuh"
-#include "local_search/moves.cuh"
 
 #ifndef NODE
 #define NODE unsigned short
 #endif
 #ifndef DIRECTED
 #define DIRECTED 0
+#endif
+#if DIRECTED
+#include "local_search/directed.cuh"
+#else
+#include "local_search/moves.cuh"
 #endif
 #ifndef IN_SHARED
 #define IN_SHARED 1  // 1: the tour under change is in shared memory, 0: in global
@@ -149,84 +152,6 @@ __device__ __forceinline__ bool changed(const Tour& t, int p, int2 before) {
     return !((before.x == left && before.y == right) || (!DIRECTED && before.x == right && before.y == left));
 }
 
-// Whether city a has an improving move; each lane asks for a city of its own. It leaves one loop at a time: where
-// lanes returned out of both, CUDA 13.0 took the warp to be together afterwards and left out all of its synchronisation,
-// and on an H200 the search hung (tests/test_cuda_compile.py looks for it).
-__device__ __forceinline__ bool can_improve(const Tour& t, int a) {
-#if DIRECTED
-    const int b = t.after(a);
-    return best_stretches(t, a, b, distance(t.cities, a, b), 0, 1).kind != 0;
-#else
-    const size_t row = static_cast<size_t>(a) * t.k;
-    bool found = false;
-    for (int direction = 0; direction < 2 && !found; ++direction) {
-        const Side s = side_of(t, a, direction == 0);
-        for (int r = 0; r < t.looked && !found; ++r) {
-            const float ac = t.near[row + r];
-            if (ac >= s.ab) break;
-            found = best_move(t, s, t.neighbours[row + r], ac).kind != 0;
-        }
-    }
-    return found;
-#endif
-}
-
-// A move that one lane has found, by its making: city a gives up its tour neighbour b and gets c, at distance ac.
-struct Finding {
-    int a, b, c;
-    float ac;
-    Move move;
-
-    __device__ __forceinline__ bool found() const { return move.kind != 0; }
-};
-
-#if DIRECTED
-// The best move that replaces the edge from a on; `part` of 2 * `ways` parts of the neighbours.
-__device__ __forceinline__ Finding look(const Tour& t, int a, int part, int ways) {
-    const int b = t.after(a);
-    const Move move = best_stretches(t, a, b, distance(t.cities, a, b), part, 2 * ways);
-    return Finding{a, b, move.x1, 0.0f, move};
-}
-
-// The same finding after the tour has changed; it is lost where b no longer follows a, or nothing is gained.
-__device__ __forceinline__ void look_again(const Tour& t, Finding& f) {
-    const int d = f.move.x2;
-    f.move.kind = 0;
-    f.move.delta = 0.0f;
-    if (t.after(f.a) != f.b || f.b == f.c) return;
-    const float ab = distance(t.cities, f.a, f.b), ac = distance(t.cities, f.a, f.c);
-    const Opening o = opening(t, f.a, f.b, ab, f.c, ac);
-    if (o.e != d) f.move = close_with(t, o, d, distance(t.cities, o.e, d));
-}
-#else
-// The best move of city a in one direction, among every `ways`-th neighbour from `way` on.
-__device__ __forceinline__ Finding look(const Tour& t, int a, bool forward, int way, int ways) {
-    const size_t row = static_cast<size_t>(a) * t.k;
-    const Side s = side_of(t, a, forward);
-    Finding best{a, s.b, 0, 0.0f, Move{0.0f, 0, 0, 0, 0}};
-    for (int r = way; r < t.looked; r += ways) {
-        const float ac = t.near[row + r];
-        if (ac >= s.ab) break;
-        const int c = t.neighbours[row + r];
-        const Move move = best_move(t, s, c, ac);
-        if (move.delta < best.move.delta) {
-            best.c = c;
-            best.ac = ac;
-            best.move = move;
-        }
-    }
-    return best;
-}
-
-// The same finding after the tour has changed; it is lost where a and b no longer meet.
-__device__ __forceinline__ void look_again(const Tour& t, Finding& f) {
-    const bool forward = t.after(f.a) == f.b, backward = t.before(f.a) == f.b;
-    f.move.kind = 0;
-    f.move.delta = 0.0f;
-    if (forward | backward) f.move = best_move(t, side_of(t, f.a, forward), f.c, f.ac);
-}
-#endif
-
 // Look at up to 16 of the cities that wait longest, a lane a city and direction (or part of the neighbours, where
 // fewer wait), and apply what was found, the best first; the change of length.
 __device__ __forceinline__ double improve_some(Tour& t) {
@@ -237,11 +162,7 @@ __device__ __forceinline__ double improve_some(Tour& t) {
     const int a = t.ring[t.wrap(t.head + (mine ? slot : 0))];
     t.drop(taken);
     Finding best{a, 0, 0, 0.0f, Move{0.0f, 0, 0, 0, 0}};
-#if DIRECTED
-    if (mine) best = look(t, a, lane >> bits, 16 >> bits);
-#else
-    if (mine) best = look(t, a, (lane >> bits) & 1, lane >> (bits + 1), 16 >> bits);
-#endif
+    if (mine) best = look(t, a, lane, bits);
     double total = 0.0;
     bool again = false;  // a comes back to the queue: what was found for it has gone
     while (t.logged <= LOG_CAPACITY - 3) {
@@ -256,11 +177,7 @@ __device__ __forceinline__ double improve_some(Tour& t) {
         move.x1 = __shfl_sync(EVERY_LANE, best.move.x1, winner);
         move.x2 = __shfl_sync(EVERY_LANE, best.move.x2, winner);
         total += move.delta;
-#if DIRECTED
-        apply_stretches(t, move);
-#else
         apply(t, move);
-#endif
         if (best.found()) {
             look_again(t, best);
             again = again || !best.found();

@@ -12,18 +12,15 @@
 
 #include "device/warp.cuh"
 #include "instance/metric.cuh"
+#include "local_search/finding.cuh"
 
-#ifndef OR_OPT
-#define OR_OPT 1
+// MOVES is MOVES_2OPT or MOVES_2OPT_OROPT: definitions from pymoo_gpuaco/colony/moves.py.
+#ifndef MOVES
+#error "MOVES and the numbers of the moves are defined by who compiles"
 #endif
+#define OR_OPT (MOVES != MOVES_2OPT)
 
-constexpr float NOISE = 1e-6f;  // relative rounding noise of a move's gain
-
-// A move. kind 0: none, 1: 2-opt, x1 .. x2 reversed behind x0; 2: Or-opt, segment x0 .. x1 behind x2, 3: turned too.
-struct Move {
-    float delta;
-    int kind, x0, x1, x2;
-};
+// Kinds of a move, 1: 2-opt, x1 .. x2 reversed behind x0; 2: Or-opt, segment x0 .. x1 behind x2, 3: turned too.
 
 // What all moves at city a in one direction share. The tour reads f3 f2 f1 a b, forwards or backwards; a segment of
 // 1, 2 or 3 cities ends at a: a, f1 a, f2 f1 a.
@@ -121,4 +118,53 @@ __device__ __forceinline__ void apply(Tour& t, const Move& move) {
         t.reverse_path(p, x2, nx);
         if (move.kind == 2 && x0 != x1) t.reverse_path(x2, x1, x0);
     }
+}
+
+// Whether city a has an improving move; each lane asks for a city of its own. It leaves one loop at a time: where
+// lanes returned out of both, CUDA 13.0 took the warp to be together afterwards and left out all of its synchronisation,
+// and on an H200 the search hung (tests/test_cuda_compile.py looks for it).
+template <class Tour>
+__device__ __forceinline__ bool can_improve(const Tour& t, int a) {
+    const size_t row = static_cast<size_t>(a) * t.k;
+    bool found = false;
+    for (int direction = 0; direction < 2 && !found; ++direction) {
+        const Side s = side_of(t, a, direction == 0);
+        for (int r = 0; r < t.looked && !found; ++r) {
+            const float ac = t.near[row + r];
+            if (ac >= s.ab) break;
+            found = best_move(t, s, t.neighbours[row + r], ac).kind != 0;
+        }
+    }
+    return found;
+}
+
+// The best move of city a in one direction, among every `ways`-th neighbour from `way` on.
+template <class Tour>
+__device__ __forceinline__ Finding look(const Tour& t, int a, int lane, int bits) {
+    const bool forward = (lane >> bits) & 1;
+    const int way = lane >> (bits + 1), ways = 16 >> bits;
+    const size_t row = static_cast<size_t>(a) * t.k;
+    const Side s = side_of(t, a, forward);
+    Finding best{a, s.b, 0, 0.0f, Move{0.0f, 0, 0, 0, 0}};
+    for (int r = way; r < t.looked; r += ways) {
+        const float ac = t.near[row + r];
+        if (ac >= s.ab) break;
+        const int c = t.neighbours[row + r];
+        const Move move = best_move(t, s, c, ac);
+        if (move.delta < best.move.delta) {
+            best.c = c;
+            best.ac = ac;
+            best.move = move;
+        }
+    }
+    return best;
+}
+
+// The same finding after the tour has changed; it is lost where a and b no longer meet.
+template <class Tour>
+__device__ __forceinline__ void look_again(const Tour& t, Finding& f) {
+    const bool forward = t.after(f.a) == f.b, backward = t.before(f.a) == f.b;
+    f.move.kind = 0;
+    f.move.delta = 0.0f;
+    if (forward | backward) f.move = best_move(t, side_of(t, f.a, forward), f.c, f.ac);
 }

@@ -11,9 +11,12 @@
 #include "device/philox.cuh"
 #include "walks/wheel.cuh"
 
-#ifndef RACE
-#define RACE 1  // 1: weighted reservoir sampling (section 4.2.2, paper 001), 0: roulette wheel (section 4.2.1)
+// SELECTION is the rule, RULE_WRS (weighted reservoir sampling, section 4.2.2, paper 001) or RULE_RWM (roulette wheel,
+// section 4.2.1): definitions from pymoo_gpuaco/colony/selection.py.
+#if !defined(SELECTION) || !defined(RULE_RWM)
+#error "SELECTION and the numbers of the rules are defined by who compiles"
 #endif
+#define RACE (SELECTION == RULE_WRS)
 #ifndef REST
 #define REST 0  // 0: the row's cities are all there is to choose from; 1: all cities are (rest.cuh; only with RACE)
 #endif

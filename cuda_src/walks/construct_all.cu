@@ -7,9 +7,12 @@
 #include "device/philox.cuh"
 #include "walks/wheel.cuh"
 
-#ifndef RACE
-#define RACE 1  // 1: weighted reservoir sampling, 0: roulette wheel
+// SELECTION is the rule, RULE_WRS (weighted reservoir sampling, section 4.2.2, paper 001) or RULE_RWM (roulette wheel,
+// section 4.2.1): definitions from pymoo_gpuaco/colony/selection.py.
+#if !defined(SELECTION) || !defined(RULE_RWM)
+#error "SELECTION and the numbers of the rules are defined by who compiles"
 #endif
+#define RACE (SELECTION == RULE_WRS)
 
 constexpr int MOST_ANTS = 4;     // of a block
 constexpr int LEAST_BLOCKS = 8;  // of a multiprocessor: it bounds the registers

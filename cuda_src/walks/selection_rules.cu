@@ -8,17 +8,14 @@
 // Letters: m ants, n cities; rows are padded to a whole number of PARTS places, of weight 0.
 
 #include "device/philox.cuh"
+#include "walks/open_list.cuh"
 #include "walks/tabu.cuh"
 #include "walks/wheel.cuh"
 #include "weights/scaled.cuh"
 
-#define ROULETTE 0    // SelectionWithoutCompression, section IV.B.1, paper 000
-#define COMPRESSED 1  // SelectionWithCompression, IV.B.2
-#define TRIAL 2       // SelectionWithStochasticTrial, IV.B.3
-#define HYBRID 3      // IV.B.4
-#define TOURNAMENT 4  // stochastic acceptance, then tournaments: section IV.B, paper 004
-#ifndef SELECTION
-#define SELECTION ROULETTE
+// SELECTION is the rule, one of the numbers RULE_..: all are definitions from pymoo_gpuaco/colony/selection.py.
+#if !defined(SELECTION) || !defined(RULE_ROULETTE)
+#error "SELECTION and the numbers of the rules are defined by who compiles"
 #endif
 #ifndef LANES
 #define LANES 4  // of an ant in a tournament: one warp holds a block's ants
@@ -30,15 +27,16 @@
 #define WIDTH 32  // places of one of the PARTS parts of a row
 #endif
 
-constexpr int MOST_ANTS = SELECTION == TOURNAMENT ? 32 / LANES : 4;  // of a block; tournaments have just as many
+// Of a block; tournaments have just as many.
+constexpr int MOST_ANTS = SELECTION == RULE_ACCEPTANCE_TOURNAMENT ? 32 / LANES : 4;
 // That a multiprocessor is to hold, which bounds the registers; 0: as the compiler likes.
-constexpr int LEAST_BLOCKS = SELECTION == TOURNAMENT ? 0 : 5;
+constexpr int LEAST_BLOCKS = SELECTION == RULE_ACCEPTANCE_TOURNAMENT ? 0 : 5;
 constexpr int PARTS = 128;              // of a row, for the search in prefix sums
 constexpr int STRIDE = PARTS * WIDTH;   // of padded rows
 constexpr int CHUNKS = (WIDTH + 31) / 32;
 constexpr int TRIALS_AT_ONCE = 4;  // a block of the generator
 // A bit a city says what is visited; the hybrid and the tournament make a list of what is left when they change rules.
-constexpr bool MASKED = SELECTION != COMPRESSED;
+constexpr bool MASKED = SELECTION != RULE_COMPRESSED;
 
 // ---- what an iteration reads
 
@@ -70,65 +68,6 @@ extern "C" __global__ void sum_weights(const float* weights, int n, float* sums,
         ends[static_cast<size_t>(i) * PARTS + part] = result[part * WIDTH + WIDTH - 1];
     }
 }
-
-// ---- the ant
-
-struct Ant {
-    Key key;
-    unsigned number;
-
-    // Numbers of one step: draw 0 is kept for the wheel, which takes one word in a step.
-    __device__ __forceinline__ uint4 draw(int step, int number_of_draw) const {
-        return philox4x32(make_uint4(step, STREAM_CONSTRUCTION, number, 1u + number_of_draw), key);
-    }
-};
-
-// The wheel's random words, one a step; a lane computes those of four steps, for 128 steps ahead.
-struct Spins {
-    uint4 mine;
-
-    __device__ __forceinline__ float next(const Ant& ant, int step) {
-        if ((step & 127) == 0 || step == 1) {
-            const unsigned block = static_cast<unsigned>(step >> 7) * 32 + lane_id();
-            mine = philox4x32(make_uint4(block, STREAM_CONSTRUCTION, ant.number, 0u), ant.key);
-        }
-        const int s = step & 3;
-        const unsigned word = s == 0 ? mine.x : s == 1 ? mine.y : s == 2 ? mine.z : mine.w;
-        return uniform(__shfl_sync(EVERY_LANE, word, (step >> 2) & 31));
-    }
-};
-
-// The unvisited index array (Fig. 6, paper 000; Fig. 8, paper 004).
-struct OpenList {
-    Node* cities;  // (left,) in no particular order
-    int left;
-
-    __device__ __forceinline__ void fill(int n) {
-        for (int c = lane_id(); c < n; c += 32) cities[c] = static_cast<Node>(c);
-        left = n;
-        __syncwarp();
-    }
-
-    __device__ __forceinline__ void fill(const Tabu& tabu) {
-        left = 0;
-        for (int first = 0; first < tabu.n; first += 32) {
-            const int c = first + lane_id();
-            const bool open = c < tabu.n && !tabu.visited(c);
-            const unsigned some = __ballot_sync(EVERY_LANE, open);
-            if (open) cities[left + __popc(some & ((1u << lane_id()) - 1u))] = static_cast<Node>(c);
-            left += __popc(some);
-        }
-        __syncwarp();
-    }
-
-    // The last city takes the place of the one that is visited.
-    __device__ __forceinline__ void remove(int place) {
-        __syncwarp();
-        --left;
-        if (lane_id() == 0) cities[place] = cities[left];
-        __syncwarp();
-    }
-};
 
 // ---- the rules
 
@@ -285,7 +224,7 @@ __device__ __forceinline__ int stochastic_acceptance(const float* row, const Tab
 
 extern __shared__ uint4 shared_memory[];
 
-#if SELECTION == TOURNAMENT
+#if SELECTION == RULE_ACCEPTANCE_TOURNAMENT
 // `size` open cities at random, one may come twice, and a wheel among them (Fig. 7, paper 004), for all ants of
 // a block, LANES lanes of one warp each. An ant without a number below m only keeps the others company.
 __device__ __forceinline__ void tournaments(const float* weights, Node* lists, int list_places, int n, Key key,
@@ -344,7 +283,7 @@ extern "C" __global__ void __launch_bounds__(32 * MOST_ANTS, LEAST_BLOCKS)
     construct_by_rule(const float* __restrict__ weights, const float* __restrict__ sums,
                       const float* __restrict__ ends, int n, unsigned key_low, unsigned key_high, int m, int trials,
                       int switch_left, int size, int ant_bytes, char* memory, int* tours) {
-    const int warp = threadIdx.x >> 5, warps = SELECTION == TOURNAMENT ? MOST_ANTS : blockDim.x >> 5;
+    const int warp = threadIdx.x >> 5, warps = SELECTION == RULE_ACCEPTANCE_TOURNAMENT ? MOST_ANTS : blockDim.x >> 5;
 #if TABU_IN_SHARED
     char* block_memory = reinterpret_cast<char*>(shared_memory);
 #else
@@ -359,7 +298,7 @@ extern "C" __global__ void __launch_bounds__(32 * MOST_ANTS, LEAST_BLOCKS)
         const Ant ant{key, static_cast<unsigned>(first + warp)};
         int* tour = tours + static_cast<size_t>(first + warp) * n;
         int city = first_city(key, ant.number, n);
-        const int steps = SELECTION == TOURNAMENT ? max(1, min(n, n - switch_left)) : n;
+        const int steps = SELECTION == RULE_ACCEPTANCE_TOURNAMENT ? max(1, min(n, n - switch_left)) : n;
         if (first + warp < m) {
             Spins spins;
             if (lane_id() == 0) tour[0] = city;
@@ -374,7 +313,7 @@ extern "C" __global__ void __launch_bounds__(32 * MOST_ANTS, LEAST_BLOCKS)
             for (int step = 1; step < steps; ++step) {
                 const float* row = weights + static_cast<size_t>(city) * STRIDE;
                 const float u = spins.next(ant, step);
-#if SELECTION == HYBRID
+#if SELECTION == RULE_HYBRID
                 if (!listed && n - step <= switch_left) {
                     open.fill(tabu);
                     listed = true;
@@ -386,10 +325,10 @@ extern "C" __global__ void __launch_bounds__(32 * MOST_ANTS, LEAST_BLOCKS)
                     open.remove(place);
                 } else {
                     int next = -1;
-#if SELECTION == TRIAL || SELECTION == HYBRID
+#if SELECTION == RULE_STOCHASTIC_TRIAL || SELECTION == RULE_HYBRID
                     next = stochastic_trial(sums + static_cast<size_t>(city) * STRIDE,
                                             ends + static_cast<size_t>(city) * PARTS, tabu, trials, ant, step);
-#elif SELECTION == TOURNAMENT
+#elif SELECTION == RULE_ACCEPTANCE_TOURNAMENT
                     next = stochastic_acceptance(row, tabu, trials, ant, step);
 #endif
                     city = next >= 0 ? next : without_compression(row, tabu, u);
@@ -397,11 +336,11 @@ extern "C" __global__ void __launch_bounds__(32 * MOST_ANTS, LEAST_BLOCKS)
                 }
                 if (lane_id() == 0) tour[step] = city;
             }
-#if SELECTION == TOURNAMENT
+#if SELECTION == RULE_ACCEPTANCE_TOURNAMENT
             open.fill(tabu);
 #endif
         }
-#if SELECTION == TOURNAMENT
+#if SELECTION == RULE_ACCEPTANCE_TOURNAMENT
         __shared__ int here[MOST_ANTS];
         if (lane_id() == 0) here[warp] = city;
         __syncthreads();

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 from pymoo.core.variable import get
 
 from pymoo_gpuaco import checks
+from pymoo_gpuaco.algorithms.arguments import Count, Flag, Number, Word
 from pymoo_gpuaco.algorithms.colony import AntColony
 from pymoo_gpuaco.colony.parameters import ColonyParameters
+from pymoo_gpuaco.colony.selection import ACS
 
 _VARIANTS = ("sync", "relaxed", "selective")
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class GPUACS(AntColony):
     """Ant Colony System (Dorigo and Gambardella 1997) in the three parallel forms of Skinderowicz (2016).
 
@@ -23,7 +26,6 @@ class GPUACS(AntColony):
 
     Parameters
     ----------
-    n_ants, alpha, beta, candidate_list_size, candidates, local_search, pheromone : see ``AntColony``.
     rho : global evaporation in (0, 1]. Default 0.1.
     variant : "sync" (default): all ants make one step, then all the next; "relaxed": each ant walks its whole tour, on
         trails that change meanwhile; "selective": relaxed, with ``trails_per_node`` trails a city, O(n) memory.
@@ -34,59 +36,20 @@ class GPUACS(AntColony):
     trails_per_node : ring of the selective memory, in [1, 1024]. Default 8.
     deterministic : True repeats a run from its seed, whatever the variant. Only "relaxed" and "selective" on CUDA need
         it: their ants then walk one after another, which takes m times as long. Default False.
-    sampling, n_elites, backend, device, **pymoo_arguments : see ``TourAlgorithm``.
+
+    All arguments of ``AntColony``, ``EngineAlgorithm`` and ``TourAlgorithm`` besides.
 
     Source: R. Skinderowicz, "The GPU-based parallel Ant Colony System", JPDC 98 (2016),
     doi:10.1016/j.jpdc.2016.04.014.
     """
 
-    arguments = (
-        *AntColony.arguments,
-        "variant",
-        "q0",
-        "xi",
-        "local_update_period",
-        "trails_per_node",
-        "deterministic",
-    )
-
-    def __init__(
-        self,
-        n_ants: Any = None,
-        *,
-        alpha: Any = 1.0,
-        beta: Any = 2.0,
-        rho: Any = 0.1,
-        candidate_list_size: Any = 32,
-        candidates: Any = "auto",
-        local_search: Any = True,
-        pheromone: str = "auto",
-        variant: str = "sync",
-        q0: Any = 0.9,
-        xi: Any = None,
-        local_update_period: Any = 1,
-        trails_per_node: Any = 8,
-        deterministic: Any = False,
-        **common: Any,
-    ) -> None:
-        super().__init__(
-            n_ants=n_ants,
-            alpha=alpha,
-            beta=beta,
-            rho=rho,
-            candidate_list_size=candidate_list_size,
-            candidates=candidates,
-            local_search=local_search,
-            pheromone=pheromone,
-            **common,
-        )
-        self.variant = variant
-        self.q0 = q0
-        self.xi = xi
-        self.local_update_period = local_update_period
-        self.trails_per_node = trails_per_node
-        self.deterministic = deterministic
-        self._check()
+    rho: Number = 0.1
+    variant: Word = "sync"
+    q0: Number = 0.9
+    xi: Number | None = None
+    local_update_period: Count = 1
+    trails_per_node: Count = 8
+    deterministic: Flag = False
 
     def _parameters(self) -> ColonyParameters:
         variant = checks.choice("variant", get(self.variant), _VARIANTS)
@@ -102,7 +65,7 @@ class GPUACS(AntColony):
             common["memory"] = "selective"
         return ColonyParameters(
             **common,
-            selection="pseudo_random_proportional",
+            selection=ACS,
             q0=get(self.q0),
             xi=get(self.xi),
             local_update_period=get(self.local_update_period),

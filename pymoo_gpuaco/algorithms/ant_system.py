@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import dataclass
 
 from pymoo.core.variable import get
 
 from pymoo_gpuaco import checks
-from pymoo_gpuaco.algorithms.colony import AntColony
+from pymoo_gpuaco.algorithms.arguments import Count, Number, Word
 from pymoo_gpuaco.algorithms.depositing import DepositingColony
 from pymoo_gpuaco.colony.parameters import ColonyParameters
+from pymoo_gpuaco.colony.selection import offered_by
 from pymoo_gpuaco.colony.trails import TrailUpdate
 
-_SELECTIONS = ("auto", "roulette", "compressed", "stochastic_trial", "hybrid", "acceptance_tournament")
+_SELECTIONS = offered_by("GPUAS")
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class GPUAS(DepositingColony):
     """Ant System (Dorigo, Maniezzo, Colorni 1996) with the selection rules of the two Hiroshima papers.
 
@@ -23,8 +25,7 @@ class GPUAS(DepositingColony):
 
     Parameters
     ----------
-    n_ants, alpha, beta, rho, candidate_list_size, candidates, local_search, pheromone : see ``AntColony``.
-    selection : "roulette" (without compression), "compressed", "stochastic_trial", "hybrid" and "auto" draw from
+    selection : "auto", or a rule of the table on the page of ``GPUAS``, such as "roulette". The exact ones draw from
         the same distribution, Eq. (2); with candidate lists they are computed alike. "acceptance_tournament" is exact
         until ``switch``, then draws from a tournament, which favours near cities less; it needs
         ``candidate_list_size=None``.
@@ -32,54 +33,19 @@ class GPUAS(DepositingColony):
     switch : share of visited cities, in [0, 1], at which "hybrid" and "acceptance_tournament" change their rule.
         None: 0.85 and 0.99.
     tournament_size : cities in a tournament, >= 1. None: 4 up to 1002 cities, 8 up to 2392, 16 above.
-    sampling, n_elites, backend, device, **pymoo_arguments : see ``TourAlgorithm``.
+
+    All arguments of ``AntColony``, ``EngineAlgorithm`` and ``TourAlgorithm`` besides.
 
     Sources: A. Uchida, Y. Ito, K. Nakano, "An Efficient GPU Implementation of Ant Colony Optimization for the
     Traveling Salesman Problem", ICNC 2012; R. Murooka, Y. Ito, K. Nakano, "GPU-accelerated Ant Colony Optimization
     for the Traveling Salesman Problem" (in Japanese).
     """
 
-    arguments = (
-        *AntColony.arguments,
-        "selection",
-        "trials",
-        "switch",
-        "tournament_size",
-    )
-
-    def __init__(
-        self,
-        n_ants: Any = None,
-        *,
-        alpha: Any = 1.0,
-        beta: Any = 2.0,
-        rho: Any = 0.5,
-        candidate_list_size: Any = None,
-        candidates: Any = "auto",
-        local_search: Any = False,
-        pheromone: str = "auto",
-        selection: str = "auto",
-        trials: Any = 8,
-        switch: Any = None,
-        tournament_size: Any = None,
-        **common: Any,
-    ) -> None:
-        super().__init__(
-            n_ants=n_ants,
-            alpha=alpha,
-            beta=beta,
-            rho=rho,
-            candidate_list_size=candidate_list_size,
-            candidates=candidates,
-            local_search=local_search,
-            pheromone=pheromone,
-            **common,
-        )
-        self.selection = selection
-        self.trials = trials
-        self.switch = switch
-        self.tournament_size = tournament_size
-        self._check()
+    rho: Number = 0.5
+    selection: Word = "auto"
+    trials: Count = 8
+    switch: Number | None = None
+    tournament_size: Count | None = None
 
     def _parameters(self) -> ColonyParameters:
         return ColonyParameters(

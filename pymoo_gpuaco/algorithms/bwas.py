@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 from pymoo.core.variable import get
 
 from pymoo_gpuaco import checks
-from pymoo_gpuaco.algorithms.base import Tours
-from pymoo_gpuaco.algorithms.colony import AntColony
+from pymoo_gpuaco.algorithms.arguments import Count, Number
+from pymoo_gpuaco.algorithms.colony import AntColony, Search
 from pymoo_gpuaco.algorithms.depositing import DepositingColony
+from pymoo_gpuaco.algorithms.told import Tours
 from pymoo_gpuaco.backends import EditsTrails
 from pymoo_gpuaco.colony import mutation
 from pymoo_gpuaco.colony.trails import TrailUpdate, edges_apart
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class GPUBWAS(DepositingColony):
     """Best-Worst Ant System (Cordon, Fernandez de Viana, Herrera, Moreno 2000).
 
@@ -28,61 +31,28 @@ class GPUBWAS(DepositingColony):
 
     Parameters
     ----------
-    n_ants, alpha, beta, rho, candidate_list_size, candidates, local_search, pheromone : see ``AntColony``.
     mutation_probability : P_m, share of the cities for which the trail of one random edge mutates, in [0, 1].
     mutation_strength : sigma, what a mutation adds or takes away at most, in mean trails of the best tour's edges, in
         [0, 1000]. It grows from 0, after every restart anew.
     mutation_iterations : N_it, the iteration from which on mutations have their full strength, >= 1. The paper takes
         the length of the run; as a number of its own, no tour depends on when a run will end.
     restart_below : share of differing edges below which trails start again, in [0, 1]. 0: never.
-    sampling, n_elites, backend, device, **pymoo_arguments : see ``TourAlgorithm``.
+
+    All arguments of ``AntColony``, ``EngineAlgorithm`` and ``TourAlgorithm`` besides.
 
     Source: O. Cordon, I. Fernandez de Viana, F. Herrera, L. Moreno, "A new ACO model integrating evolutionary
     computation concepts: the Best-Worst Ant System", ANTS 2000.
     """
 
-    arguments = (
-        *AntColony.arguments,
-        "mutation_probability",
-        "mutation_strength",
-        "mutation_iterations",
-        "restart_below",
-    )
-    _learnt = (*AntColony._learnt, "_iteration", "_restarted")
+    rho: Number = 0.2
+    candidate_list_size: Count | None = 20
+    local_search: Search = True
+    mutation_probability: Number = 0.3
+    mutation_strength: Number = 4.0
+    mutation_iterations: Count = 1000
+    restart_below: Number = 0.05
 
-    def __init__(
-        self,
-        n_ants: Any = None,
-        *,
-        alpha: Any = 1.0,
-        beta: Any = 2.0,
-        rho: Any = 0.2,
-        candidate_list_size: Any = 20,
-        candidates: Any = "auto",
-        local_search: Any = True,
-        pheromone: str = "auto",
-        mutation_probability: Any = 0.3,
-        mutation_strength: Any = 4.0,
-        mutation_iterations: Any = 1000,
-        restart_below: Any = 0.05,
-        **common: Any,
-    ) -> None:
-        super().__init__(
-            n_ants=n_ants,
-            alpha=alpha,
-            beta=beta,
-            rho=rho,
-            candidate_list_size=candidate_list_size,
-            candidates=candidates,
-            local_search=local_search,
-            pheromone=pheromone,
-            **common,
-        )
-        self.mutation_probability = mutation_probability
-        self.mutation_strength = mutation_strength
-        self.mutation_iterations = mutation_iterations
-        self.restart_below = restart_below
-        self._check()
+    _learnt: ClassVar[tuple[str, ...]] = (*AntColony._learnt, "_iteration", "_restarted")
 
     def _check(self) -> None:
         super()._check()

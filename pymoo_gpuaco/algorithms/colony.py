@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable
-from dataclasses import replace
-from typing import Any
+from dataclasses import KW_ONLY, dataclass, replace
+from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 from pymoo.core.variable import get
 
 from pymoo_gpuaco import checks
-from pymoo_gpuaco.algorithms.base import TourAlgorithm, Tours
+from pymoo_gpuaco.algorithms.arguments import Count, Hyperparameter, Number, Word
+from pymoo_gpuaco.algorithms.base import EngineAlgorithm
+from pymoo_gpuaco.algorithms.told import Tours
 from pymoo_gpuaco.backends import (
     AheadEngine,
     Improver,
@@ -25,11 +27,14 @@ from pymoo_gpuaco.candidates.listed import ListedInstance
 from pymoo_gpuaco.colony.parameters import CANDIDATES, ColonyParameters, LocalSearch
 from pymoo_gpuaco.colony.trails import TrailUpdate, per_length
 
+Search: TypeAlias = bool | str | LocalSearch | Hyperparameter | None
+
 # Neighbours that the local search looks at where construction uses no candidate list.
 _NEIGHBOURS_OF_SEARCH = 32
 
 
-class AntColony(TourAlgorithm):
+@dataclass(eq=False, repr=False)
+class AntColony(EngineAlgorithm):
     """Ants build tours, pymoo evaluates the best, trails are updated.
 
     Trails are kept in units of 1 / C_g, C_g being the nearest-neighbour tour's length: proportional selection and
@@ -53,47 +58,22 @@ class AntColony(TourAlgorithm):
         a kick a city) or a ``LocalSearch``.
     pheromone : memory of the trails: "dense" (n x n), "candidate" (edges of the candidate lists only), or "auto"
         (candidate edges from 10,000 cities on).
+
+    All arguments of ``EngineAlgorithm`` and ``TourAlgorithm`` besides.
     """
 
-    arguments = (
-        *TourAlgorithm.arguments,
-        "n_ants",
-        "alpha",
-        "beta",
-        "rho",
-        "candidate_list_size",
-        "candidates",
-        "local_search",
-        "pheromone",
-    )
+    n_ants: Count | None = None
+    _: KW_ONLY
+    alpha: Number = 1.0
+    beta: Number = 2.0
+    rho: Number  # no two families take the same
+    candidate_list_size: Count | None = 32
+    candidates: Word = "auto"
+    local_search: Search = True
+    pheromone: Word = "auto"
 
     #: attributes that ``_learn`` changes
-    _learnt: tuple[str, ...] = ("_best_tour", "_best_length")
-
-    _before: dict[str, Any] | None
-
-    def __init__(
-        self,
-        *,
-        n_ants: Any,
-        alpha: Any,
-        beta: Any,
-        rho: Any,
-        candidate_list_size: Any,
-        candidates: Any,
-        local_search: Any,
-        pheromone: Any,
-        **common: Any,
-    ) -> None:
-        super().__init__(**common)
-        self.n_ants = n_ants
-        self.alpha = alpha
-        self.beta = beta
-        self.rho = rho
-        self.candidate_list_size = candidate_list_size
-        self.candidates = candidates
-        self.local_search = local_search
-        self.pheromone = pheromone
+    _learnt: ClassVar[tuple[str, ...]] = ("_best_tour", "_best_length")
 
     @abstractmethod
     def _parameters(self) -> ColonyParameters:
@@ -160,7 +140,7 @@ class AntColony(TourAlgorithm):
 
     def _forget_run(self) -> None:
         super()._forget_run()
-        self._before = None
+        self._before: dict[str, Any] | None = None
         self._misses = self._pause = 0
         self._by_objective = False
         self._improver: Improver | None = None

@@ -3,18 +3,27 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from pymoo_gpuaco.algorithms.base import Tours
-from pymoo_gpuaco.algorithms.colony import AntColony
+from pymoo_gpuaco.algorithms.arguments import Count
+from pymoo_gpuaco.algorithms.colony import AntColony, Search
+from pymoo_gpuaco.algorithms.told import Tours
 from pymoo_gpuaco.colony.parameters import ColonyParameters
 from pymoo_gpuaco.colony.trails import TrailUpdate
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class DepositingColony(AntColony):
-    """A colony whose trails are updated by the ants of the last construction and the best tour so far."""
+    """A colony whose trails are updated by the ants of the last construction and the best tour so far.
+
+    As in the papers there are no candidate lists and no local search, unless they are asked for.
+    """
+
+    candidate_list_size: Count | None = None
+    local_search: Search = False
 
     def _parameters(self) -> ColonyParameters:
         return ColonyParameters(**self._common())

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import dataclass
 
 from pymoo.core.variable import get
 
 from pymoo_gpuaco import checks
-from pymoo_gpuaco.algorithms.colony import AntColony
+from pymoo_gpuaco.algorithms.arguments import Number
 from pymoo_gpuaco.algorithms.depositing import DepositingColony
 from pymoo_gpuaco.colony.trails import TrailUpdate
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class GPUEAS(DepositingColony):
     """Elitist Ant System (Dorigo, Maniezzo, Colorni 1996): the best tour so far deposits as ``elitist_weight`` ants.
 
@@ -20,43 +21,16 @@ class GPUEAS(DepositingColony):
 
     Parameters
     ----------
-    n_ants, alpha, beta, rho, candidate_list_size, candidates, local_search, pheromone : see ``AntColony``.
     elitist_weight : e, what the best tour so far counts as, in ants, in [0, 1000000]. None: as many as cities.
-    sampling, n_elites, backend, device, **pymoo_arguments : see ``TourAlgorithm``.
+
+    All arguments of ``AntColony``, ``EngineAlgorithm`` and ``TourAlgorithm`` besides.
 
     Sources: M. Dorigo, V. Maniezzo, A. Colorni, "Ant System", IEEE Transactions on Systems, Man, and Cybernetics B 26
     (1996); M. Dorigo, T. Stuetzle, "Ant Colony Optimization", MIT Press 2004, section 3.3.2.
     """
 
-    arguments = (*AntColony.arguments, "elitist_weight")
-
-    def __init__(
-        self,
-        n_ants: Any = None,
-        *,
-        alpha: Any = 1.0,
-        beta: Any = 2.0,
-        rho: Any = 0.5,
-        candidate_list_size: Any = None,
-        candidates: Any = "auto",
-        local_search: Any = False,
-        pheromone: str = "auto",
-        elitist_weight: Any = None,
-        **common: Any,
-    ) -> None:
-        super().__init__(
-            n_ants=n_ants,
-            alpha=alpha,
-            beta=beta,
-            rho=rho,
-            candidate_list_size=candidate_list_size,
-            candidates=candidates,
-            local_search=local_search,
-            pheromone=pheromone,
-            **common,
-        )
-        self.elitist_weight = elitist_weight
-        self._check()
+    rho: Number = 0.5
+    elitist_weight: Number | None = None
 
     def _check(self) -> None:
         super()._check()

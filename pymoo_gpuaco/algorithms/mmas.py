@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
-from typing import Any
+import logging
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
+from pymoo.core.problem import Problem
 from pymoo.core.variable import get
 
 from pymoo_gpuaco import checks
+from pymoo_gpuaco.algorithms.arguments import Count, Number, Word
 from pymoo_gpuaco.algorithms.colony import AntColony
 from pymoo_gpuaco.colony.parameters import FEWEST_CITIES_TO_FOCUS, ColonyParameters
+from pymoo_gpuaco.colony.selection import offered_by
 from pymoo_gpuaco.colony.trails import best_so_far_deposits, trail_limits
 from pymoo_gpuaco.problems.tsp import TSP
 
-_SELECTIONS = ("auto", "rwm", "wrs")
+_log = logging.getLogger("pymoo_gpuaco")
+_SELECTIONS = offered_by("GPUMMAS")
 _LIST = 32  # cities that an ant chooses from first
 _TABUS = ("auto", "compact", "list", "bitmask")
 _CONSTRUCTIONS = ("auto", "full", "focused")
@@ -25,10 +31,16 @@ _DEPOSITS = ("schedule", "iteration_best", "global_best")
 _LAMBDA, _CONVERGED = 0.05, 1.01
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class GPUMMAS(AntColony):
     """MAX-MIN Ant System (Stuetzle and Hoos, FGCS 16, 2000) in the GPU form of Skinderowicz (2020).
 
-    Only the iteration's or the best tour deposits, and trails stay within [tau_min, tau_max], which follow the
+    By default, ``GPUMMAS()``, ants build no whole tours: they change good tours in a few places and repair them there,
+    thousands side by side (window search), where distances are symmetric and there are 8 cities or more. Elsewhere,
+    and when an argument that only whole tours know is given, such as ``n_ants``, it is the colony of the papers, and a
+    logged line says so.
+
+    In both only the iteration's or the best tour deposits, and trails stay within [tau_min, tau_max], which follow the
     best length. When the trails have converged and nothing improves, they start again from tau_max.
 
     Parameters
@@ -50,60 +62,28 @@ class GPUMMAS(AntColony):
     deposit : "iteration_best", "global_best", or "schedule" (default): the iteration's best at first, the best so far
         more and more often.
     restart_after : iterations without a better tour after which converged trails are reset, >= 1. Default 250.
-    sampling, n_elites, backend, device, **pymoo_arguments : see ``TourAlgorithm``.
+
+    All arguments of ``AntColony``, ``EngineAlgorithm`` and ``TourAlgorithm`` besides.
 
     Source: R. Skinderowicz, "Implementing a GPU-based parallel MAX-MIN Ant System", FGCS 106 (2020),
     doi:10.1016/j.future.2020.01.011.
     """
 
-    arguments = (
-        *AntColony.arguments,
-        "construction",
-        "selection",
-        "tabu",
-        "p_best",
-        "deposit",
-        "restart_after",
-    )
-    _learnt = (*AntColony._learnt, "_iteration", "_idle", "_recent_tour", "_recent_length")
+    rho: Number = 0.35
+    construction: Word = "auto"
+    selection: Word = "auto"
+    tabu: Word = "auto"
+    p_best: Number = 0.05
+    deposit: Word = "schedule"
+    restart_after: Count = 250
 
-    def __init__(
-        self,
-        n_ants: Any = None,
-        *,
-        construction: str = "auto",
-        alpha: Any = 1.0,
-        beta: Any = 2.0,
-        rho: Any = 0.35,
-        candidate_list_size: Any = _LIST,
-        candidates: Any = "auto",
-        local_search: Any = True,
-        pheromone: str = "auto",
-        selection: str = "auto",
-        tabu: str = "auto",
-        p_best: Any = 0.05,
-        deposit: str = "schedule",
-        restart_after: Any = 250,
-        **common: Any,
-    ) -> None:
-        super().__init__(
-            n_ants=n_ants,
-            alpha=alpha,
-            beta=beta,
-            rho=rho,
-            candidate_list_size=candidate_list_size,
-            candidates=candidates,
-            local_search=local_search,
-            pheromone=pheromone,
-            **common,
-        )
-        self.construction = construction
-        self.selection = selection
-        self.tabu = tabu
-        self.p_best = p_best
-        self.deposit = deposit
-        self.restart_after = restart_after
-        self._check()
+    _learnt: ClassVar[tuple[str, ...]] = (
+        *AntColony._learnt,
+        "_iteration",
+        "_idle",
+        "_recent_tour",
+        "_recent_length",
+    )
 
     def _parameters(self) -> ColonyParameters:
         common = self._common()
@@ -124,15 +104,35 @@ class GPUMMAS(AntColony):
             return False
         if wanted != "auto" or self.problem is None:
             return wanted == "focused"
-        if not isinstance(self.problem, TSP) or not self.problem.symmetric:
-            return False
-        whole_tours_are_meant = (
-            bool(self._of_whole_tours())
-            or get(self.n_ants) is not None
-            or get(self.candidate_list_size) != _LIST
-            or get(self.pheromone) != "auto"
-        )
-        return self.problem.n_var >= FEWEST_CITIES_TO_FOCUS and not whole_tours_are_meant
+        return self._can_focus() and not self._that_mean_whole_tours()
+
+    def _can_focus(self) -> bool:
+        """Whether the problem at hand is one that ants may change good tours of."""
+        problem = self.problem
+        return isinstance(problem, TSP) and problem.symmetric and problem.n_var >= FEWEST_CITIES_TO_FOCUS
+
+    def _that_mean_whole_tours(self) -> list[str]:
+        """Arguments that are given and that "auto" takes as a wish for ants which build whole tours."""
+        given = {
+            "n_ants": get(self.n_ants) is not None,
+            "candidate_list_size": get(self.candidate_list_size) != _LIST,
+            "pheromone": get(self.pheromone) != "auto",
+        }
+        given |= dict.fromkeys(self._of_whole_tours(), True)
+        return [name for name, is_given in given.items() if is_given]
+
+    def _setup(self, problem: Problem, **kwargs: Any) -> None:
+        super()._setup(problem, **kwargs)
+        means = self._that_mean_whole_tours()
+        if get(self.construction) == "auto" and means and self._can_focus():
+            told = ", ".join(f"{name}={get(getattr(self, name))!r}" for name in means)
+            # a warning: of the two algorithms the user gets the one that is not the default, and nothing else shows it
+            _log.warning(
+                "GPUMMAS builds whole tours here, as %s %s of ants that do. By default ants change good tours in a few "
+                "places, which mostly finds shorter ones; construction='full' or 'focused' chooses without this line",
+                told,
+                "is an argument" if len(means) == 1 else "are arguments",
+            )
 
     def _of_whole_tours(self) -> list[str]:
         """Arguments that are given and that only ants which build whole tours know."""

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import dataclass
 
 from pymoo.core.variable import get
 
 from pymoo_gpuaco import checks
-from pymoo_gpuaco.algorithms.colony import AntColony
+from pymoo_gpuaco.algorithms.arguments import Count, Number
 from pymoo_gpuaco.algorithms.depositing import DepositingColony
 from pymoo_gpuaco.colony.trails import TrailUpdate
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class GPURAS(DepositingColony):
     """Rank-based Ant System (Bullnheimer, Hartl, Strauss 1999): the shorter an ant's tour, the more it deposits.
 
@@ -21,44 +22,17 @@ class GPURAS(DepositingColony):
 
     Parameters
     ----------
-    n_ants, alpha, beta, rho, candidate_list_size, candidates, local_search, pheromone : see ``AntColony``.
     ranks : w, weight of the best tour so far, and one more than the ants that deposit, in [2, 1048576].
-    sampling, n_elites, backend, device, **pymoo_arguments : see ``TourAlgorithm``.
+
+    All arguments of ``AntColony``, ``EngineAlgorithm`` and ``TourAlgorithm`` besides.
 
     Sources: B. Bullnheimer, R. F. Hartl, C. Strauss, "A new rank based version of the Ant System", Central European
     Journal for Operations Research and Economics 7 (1999); M. Dorigo, T. Stuetzle, "Ant Colony Optimization", MIT Press
     2004, section 3.3.3.
     """
 
-    arguments = (*AntColony.arguments, "ranks")
-
-    def __init__(
-        self,
-        n_ants: Any = None,
-        *,
-        alpha: Any = 1.0,
-        beta: Any = 2.0,
-        rho: Any = 0.1,
-        candidate_list_size: Any = None,
-        candidates: Any = "auto",
-        local_search: Any = False,
-        pheromone: str = "auto",
-        ranks: Any = 6,
-        **common: Any,
-    ) -> None:
-        super().__init__(
-            n_ants=n_ants,
-            alpha=alpha,
-            beta=beta,
-            rho=rho,
-            candidate_list_size=candidate_list_size,
-            candidates=candidates,
-            local_search=local_search,
-            pheromone=pheromone,
-            **common,
-        )
-        self.ranks = ranks
-        self._check()
+    rho: Number = 0.1
+    ranks: Count = 6
 
     def _check(self) -> None:
         super()._check()

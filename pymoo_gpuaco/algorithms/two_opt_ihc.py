@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from pymoo.core.variable import get
 
-from pymoo_gpuaco.algorithms.base import TourAlgorithm, Tours
+from pymoo_gpuaco.algorithms.arguments import Count, Word
+from pymoo_gpuaco.algorithms.base import EngineAlgorithm
+from pymoo_gpuaco.algorithms.told import Tours
 from pymoo_gpuaco.backends import make_climbers
 from pymoo_gpuaco.candidates.listed import ListedInstance
 from pymoo_gpuaco.colony.parameters import ClimberParameters
 
 
-class GPU2OptIHC(TourAlgorithm):
+@dataclass(eq=False, repr=False)
+class GPU2OptIHC(EngineAlgorithm):
     """Iterated hill climbing: 2-opt from random tours, best of all pairs first (O'Neil and Burtscher 2015).
 
     Every climber makes the best of all (n-2)(n-1)/2 moves until none shortens its tour, then restarts. Moves are
@@ -32,22 +36,17 @@ class GPU2OptIHC(TourAlgorithm):
         choice of GPU code, which changes no result; the CPU engine has one. "intra" and "tiled" cannot make batches.
     sampling : the first climbs start from these tours.
     n_elites : None or 1: a generation hands out its shortest tour.
-    backend, device, **pymoo_arguments : see ``TourAlgorithm``.
+
+    All arguments of ``EngineAlgorithm`` and ``TourAlgorithm`` besides.
 
     Source: M. A. O'Neil, M. Burtscher, "Rethinking the parallelization of random-restart hill climbing: a case study
     in optimizing a 2-opt TSP solver for GPU execution", GPGPU-8 (2015), doi:10.1145/2716282.2716287.
     """
 
-    arguments = (*TourAlgorithm.arguments, "n_climbers", "moves", "kernel")
-
-    def __init__(
-        self, n_climbers: Any = None, *, moves: Any = "best", kernel: Any = "auto", **common: Any
-    ) -> None:
-        super().__init__(**common)
-        self.n_climbers = n_climbers
-        self.moves = moves
-        self.kernel = kernel
-        self._check()
+    n_climbers: Count | None = None
+    _: KW_ONLY
+    moves: Word = "best"
+    kernel: Word = "auto"
 
     def _check(self) -> None:
         super()._check()

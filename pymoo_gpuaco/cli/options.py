@@ -10,7 +10,7 @@ from argparse import ArgumentTypeError
 from pathlib import Path
 from typing import Any
 
-from pymoo_gpuaco.algorithms.base import PYMOO_ARGUMENTS
+from pymoo_gpuaco.algorithms.arguments import PYMOO_ARGUMENTS
 from pymoo_gpuaco.colony.parameters import LocalSearch
 
 if sys.version_info >= (3, 11):

@@ -9,23 +9,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from pymoo_gpuaco import checks
+from pymoo_gpuaco.colony.moves import MOVES, WINDOWS, number_of
+from pymoo_gpuaco.colony.selection import RULES, SELECTIONS, SelectionRule
 
-SELECTIONS = (
-    "auto",
-    "rwm",
-    "wrs",
-    "roulette",
-    "compressed",
-    "stochastic_trial",
-    "hybrid",
-    "acceptance_tournament",
-    "pseudo_random_proportional",
-)
 TABUS = ("auto", "list", "compact", "bitmask")
 CONSTRUCTIONS = ("full", "focused")
 MEMORIES = ("auto", "dense", "candidate", "selective")
-WINDOWS = "windows"
-MOVES = ("2opt", "2opt+oropt", WINDOWS)
 CANDIDATES = ("auto", "nearest", "quadrant", "alpha")
 CLIMBER_MOVES = ("best", "batch")
 KERNELS = ("auto", "intra", "tiled", "tuned")
@@ -97,9 +86,9 @@ class LocalSearch:
         return self.moves == WINDOWS
 
     @property
-    def or_opt(self) -> bool:
-        """Whether stretches are carried to other places, besides 2-opt."""
-        return self.moves != "2opt"
+    def number(self) -> int:
+        """What compiled code knows the moves by, see ``colony.moves``."""
+        return number_of(self.moves)
 
     def longest_kick(self) -> int:
         """Longest stretch that a kick of 2-opt and Or-opt moves, in cities."""
@@ -157,12 +146,12 @@ class ColonyParameters:
     candidates : edges that window search looks at, of all ants or as local search: "auto" is what suits the engine;
         "nearest", "quadrant" and "alpha" see ``candidates.lists``. The lists that ants choose from are the instance's.
     memory : "dense" (n x n), "candidate" (n x k), "selective" (n x trails_per_node) or "auto".
-    selection : how the next city is drawn, one of ``SELECTIONS``; "auto" is the engine's fastest exact rule.
+    selection : how the next city is drawn, one of ``colony.selection``; "auto" is the engine's fastest exact rule.
     tabu : "list", "compact" or "bitmask" (section 4.1, paper 001): GPU memory of the visited cities. It changes
         no result; the CPU engine has one layout.
     trials : draws that a trial or acceptance rule makes before it falls back, >= 1 (w, paper 000).
     switch : share of visited cities at which "hybrid" and "acceptance_tournament" change rule, in [0, 1], or None
-        for 0.85 and 0.99.
+        for the rule's own.
     tournament_size : cities that meet in a tournament (m, paper 004), or None for the paper's choice.
     q0 : probability of the greedy choice in ACS, in [0, 1] (Eq. (1), paper 003).
     xi : local evaporation of ACS in [0, 1], or 0 for no local update (Eq. (3), paper 003); None: ``resolved_xi``.
@@ -223,11 +212,15 @@ class ColonyParameters:
                 f"pheromone={self.memory!r} keeps trails of few edges and needs a candidate list: "
                 "candidate_list_size must be an integer >= 1, got None"
             )
-        if self.selection == "acceptance_tournament" and self.candidate_list_size is not None:
+        if self.candidate_list_size is not None and self.rule("rwm").over_lists is None:
             raise ValueError(
-                "selection='acceptance_tournament' draws from all cities: candidate_list_size must be None, "
+                f"selection={self.selection!r} draws from all cities: candidate_list_size must be None, "
                 f"got {self.candidate_list_size}"
             )
+
+    def rule(self, auto: str) -> SelectionRule:
+        """The rule of selection; "auto" is the engine's, ``auto``."""
+        return RULES[auto if self.selection == "auto" else self.selection]
 
     def resolved_memory(self, n: int) -> str:
         """Memory for n cities: as given, else candidate edges from 10,000 cities on, where there are lists."""
@@ -247,11 +240,8 @@ class ColonyParameters:
         return _XI * min(1.0, _UPDATES_OF_AN_EDGE * self.local_update_period / n_ants)
 
     def switch_left(self, n: int) -> int:
-        """Open cities of n at which the rule changes: ``switch`` as given, else where 85 % are visited for the hybrid
-        (section V, paper 000). Paper 004 tells no number for the tournament; the later, the shorter are its tours
-        (benchmarks/ant_system_updates.py).
-        """
-        usual = 0.99 if self.selection == "acceptance_tournament" else 0.85
+        """Open cities of n at which the rule changes: by ``switch`` as given, else by the rule's own."""
+        usual = self.rule("hybrid").switch
         return round((1.0 - (usual if self.switch is None else self.switch)) * n)
 
     def resolved_tournament_size(self, n: int) -> int:

@@ -11,6 +11,7 @@ import contextlib
 import functools
 import hashlib
 import warnings
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,8 @@ from pymoo_gpuaco.host import folders
 _config: Any = numba.config
 
 _HOW = "set NUMBA_CACHE_DIR to a folder that can be written, and it is compiled only once"
+# How functions are compiled, and tables whose numbers they hold as constants.
+_READ_BY_COMPILED_CODE = ("host/compiled.py", "colony/selection.py", "colony/moves.py")
 _told = False
 
 
@@ -80,12 +83,18 @@ def _cache_of(function: Any) -> _Cache | None:
 def _all_sources() -> str:
     """A digest of every file of the package that compiled functions are defined in, and of how they are compiled."""
     digest = hashlib.sha256()
+    for name, text in compiled_in():
+        digest.update(name.encode() + b"\0" + text)
+    return digest.hexdigest()
+
+
+def compiled_in() -> Iterator[tuple[str, bytes]]:
+    """Name and text of every file that compiled code depends on."""
     package = Path(__file__).parents[1]
     for path in sorted(package.rglob("*.py")):
-        text = path.read_bytes()
-        if b"compiled import" in text or path.name == "compiled.py":
-            digest.update(path.relative_to(package).as_posix().encode() + b"\0" + text)
-    return digest.hexdigest()
+        name, text = path.relative_to(package).as_posix(), path.read_bytes()
+        if b"compiled import" in text or name in _READ_BY_COMPILED_CODE:
+            yield name, text
 
 
 def _tell(what: str) -> None:

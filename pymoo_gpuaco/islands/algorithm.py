@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pymoo_gpuaco import checks
-from pymoo_gpuaco.algorithms.base import TourAlgorithm, Tours
+from pymoo_gpuaco.algorithms.base import EngineAlgorithm, TourAlgorithm
 from pymoo_gpuaco.algorithms.termination import ColonyTermination
+from pymoo_gpuaco.algorithms.told import Tours
 from pymoo_gpuaco.islands.archipelago import Archipelago, Rules
 from pymoo_gpuaco.islands.cluster import Cluster
 from pymoo_gpuaco.islands.connection import Connection, pickled
@@ -23,6 +25,7 @@ from pymoo_gpuaco.problems.instance import Instance
 SECONDS, GENERATIONS = 1.0, 10  # a round
 
 
+@dataclass(eq=False, repr=False)
 class Islands(TourAlgorithm):
     """Colonies that search one problem side by side, each on a GPU or a share of the cores, and exchange tours.
 
@@ -45,7 +48,8 @@ class Islands(TourAlgorithm):
         all wait for each other, and the same seed and number of islands give the same tours wherever they run.
     client : a ``dask.distributed.Client``, or the address of a scheduler. None starts one worker for each GPU, or for
         each island, on this machine, and ends them after the run.
-    sampling, **pymoo_arguments : see ``TourAlgorithm``.
+
+    All arguments of ``TourAlgorithm`` besides.
 
     Raises
     ------
@@ -55,38 +59,18 @@ class Islands(TourAlgorithm):
         set to another one.
     """
 
-    arguments = (
-        "sampling",
-        "colony",
-        "n_islands",
-        "exchange_every",
-        "topology",
-        "deterministic",
-        "client",
-    )
+    colony: EngineAlgorithm
+    n_islands: int | None = None
+    _: KW_ONLY
+    exchange_every: float | None = None
+    topology: str = "all"
+    deterministic: bool = False
+    client: Any = None
 
-    def __init__(
-        self,
-        colony: TourAlgorithm,
-        n_islands: int | None = None,
-        *,
-        exchange_every: float | None = None,
-        topology: str = "all",
-        deterministic: bool = False,
-        client: Any = None,
-        sampling: Any = None,
-        output: Any = None,
-        **pymoo_arguments: Any,
-    ) -> None:
-        output = IslandsOutput() if output is None else output
-        super().__init__(sampling=sampling, output=output, **pymoo_arguments)
-        self.colony = colony
-        self.n_islands = n_islands
-        self.exchange_every = exchange_every
-        self.topology = topology
-        self.deterministic = deterministic
-        self.client = client
-        self._check()
+    def __post_init__(self) -> None:
+        if self.output is None:
+            self.output = IslandsOutput()
+        super().__post_init__()
 
     def _check(self) -> None:
         super()._check()
@@ -197,7 +181,7 @@ class Islands(TourAlgorithm):
 
 
 def _check_colony(colony: Any) -> None:
-    if not isinstance(colony, TourAlgorithm) or isinstance(colony, Islands):
+    if not isinstance(colony, EngineAlgorithm):
         raise TypeError(f"colony must be an algorithm of this package, such as GPUMMAS(), got {colony!r}")
     if colony.problem is not None:
         raise ValueError("colony must be an algorithm that has not been set up: make a new one for Islands")

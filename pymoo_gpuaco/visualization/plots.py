@@ -11,8 +11,8 @@ from matplotlib.figure import Figure
 from numpy.typing import ArrayLike, NDArray
 
 from pymoo_gpuaco import checks
-from pymoo_gpuaco.algorithms.base import check_tours
 from pymoo_gpuaco.algorithms.colony import AntColony
+from pymoo_gpuaco.algorithms.told import check_tours
 from pymoo_gpuaco.colony.trails import candidate_trails
 from pymoo_gpuaco.recorder import Recorder
 

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pymoo_gpuaco import checks
-from pymoo_gpuaco.backends.cpu import acs, construct, local_search, selection
+from pymoo_gpuaco.backends.cpu import acs, construct, selection, workspace
 from pymoo_gpuaco.backends.cpu import trails as trail_memory
 from pymoo_gpuaco.backends.cpu.improver import MANY_CITIES, CpuImprover
 from pymoo_gpuaco.backends.cpu.tabu import Tabu, make_tabu
@@ -14,6 +14,7 @@ from pymoo_gpuaco.candidates.graph import make_graph
 from pymoo_gpuaco.candidates.listed import ListedInstance
 from pymoo_gpuaco.colony import immigrants
 from pymoo_gpuaco.colony.parameters import ColonyParameters, usual_ants
+from pymoo_gpuaco.colony.selection import ACS, CODES
 from pymoo_gpuaco.colony.trails import HIGHEST_TRAIL, TrailUpdate
 from pymoo_gpuaco.host.distances import tour_length
 from pymoo_gpuaco.host.state import State, stored_integers, stored_numbers, stored_tours
@@ -26,16 +27,6 @@ ANTS_ON_MANY_CITIES = 8  # from 3,000 cities on: a generation is long, and learn
 # Steps or rows that a thread takes on at once, in cities: some milliseconds, after which it asks whether to stop.
 _SLICE = 50_000
 
-_SELECTION = {
-    "rwm": selection.COMPRESSED,
-    "wrs": selection.RACE,
-    "roulette": selection.ROULETTE,
-    "compressed": selection.COMPRESSED,
-    "stochastic_trial": selection.TRIAL,
-    "hybrid": selection.HYBRID,
-    "acceptance_tournament": selection.ACCEPTANCE_TOURNAMENT,
-    "pseudo_random_proportional": selection.ROULETTE,
-}
 _MEMORY = {
     "dense": trail_memory.DENSE,
     "candidate": trail_memory.CANDIDATE,
@@ -67,7 +58,9 @@ class CpuColony:
         self.n_ants = parameters.n_ants or default_ants(n, parameters)
         self._graph = make_graph(instance)
         self._all_cities = parameters.candidate_list_size is None
-        self._acs = parameters.selection == "pseudo_random_proportional"
+        self._acs = parameters.selection == ACS
+        # over all cities trials read a few numbers a step where a roulette reads all
+        selection_rule = parameters.rule("hybrid" if self._all_cities else "rwm")
         memory = parameters.resolved_memory(n)
         self._stop = Stop()
         self._improver = CpuImprover(
@@ -76,7 +69,7 @@ class CpuColony:
         self._check_memory(memory)
         positive = instance.neighbour_distances[instance.neighbour_distances > 0]
         self._rule = construct.Rule(
-            selection=_selection_code(parameters),
+            selection=CODES[selection_rule.name],
             alpha=float(parameters.alpha),
             beta=float(parameters.beta),
             # eta = 1 / d has no value at d = 0: cities at one place count as half the shortest distance apart
@@ -107,9 +100,8 @@ class CpuColony:
         self._eta_beta: NDArray[np.float64] | None = None
         k = self._graph.neighbours.shape[1]
         if self._all_cities:
-            by_trial = self._rule.selection in (selection.TRIAL, selection.HYBRID)
-            sums = np.empty((n, n) if by_trial else (0, 0))
-            self._choice = construct.Choice(np.empty((n, n)), sums, np.empty(n))
+            sums = np.empty((n, n) if selection_rule.sums else (0, 0))
+            self._choice = selection.Choice(np.empty((n, n)), sums, np.empty(n))
         else:
             self._weights = np.empty((n, k))
         if self._acs:
@@ -220,7 +212,7 @@ class CpuColony:
         tour, length = self._bring_home()
         if length < self._reference_length:
             self._reference_length = length
-            local_search.tour_neighbours(tour, self._reference)
+            workspace.tour_neighbours(tour, self._reference)
         return self._lengths.copy()
 
     def _send_ants(self, thread: int, first: int, last: int, seed: np.uint64) -> None:
@@ -413,13 +405,6 @@ class CpuColony:
         self._tours[...], self._lengths[...] = tours, lengths
         self._absent = None
         self._reference[...], self._reference_length = reference, float(reference_length[0])
-
-
-def _selection_code(parameters: ColonyParameters) -> int:
-    if parameters.selection == "auto":
-        # over all cities the trial reads a few numbers a step where a roulette reads all
-        return selection.COMPRESSED if parameters.candidate_list_size else selection.HYBRID
-    return _SELECTION[parameters.selection]
 
 
 def default_ants(n: int, parameters: ColonyParameters) -> int:

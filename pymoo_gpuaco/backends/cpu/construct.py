@@ -6,21 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pymoo_gpuaco.backends.cpu.selection import (
-    ACCEPTANCE_TOURNAMENT,
-    COMPRESSED,
-    HYBRID,
-    RACE,
-    TRIAL,
-    race_among_candidates,
-    race_over_unvisited,
-    roulette_among_candidates,
-    roulette_over_row,
-    roulette_over_unvisited,
-    stochastic_acceptance,
-    stochastic_trial,
-    tournament,
-)
+from pymoo_gpuaco.backends.cpu.selection import next_among_all, next_among_candidates
 from pymoo_gpuaco.backends.cpu.tabu import clear, visit
 from pymoo_gpuaco.backends.cpu.trails import DENSE
 from pymoo_gpuaco.host.compiled import allocating, compiled, inlined, inner
@@ -33,7 +19,7 @@ UNFINISHED = -1  # first city of a tour that an interrupt or the clock left in p
 class Rule(NamedTuple):
     """How an ant chooses; the numbers of ``colony.parameters`` as plain scalars."""
 
-    selection: int  # a code of ``selection``
+    selection: int  # a number of ``colony.selection``
     alpha: float
     beta: float
     shortest: float  # distance that a zero distance counts as
@@ -41,14 +27,6 @@ class Rule(NamedTuple):
     switch_left: int  # open cities at which HYBRID and ACCEPTANCE_TOURNAMENT change their rule
     tournament_size: int
     q0: float  # ACS: probability of the greedy choice
-
-
-class Choice(NamedTuple):
-    """What the rules over all cities read, refreshed once an iteration."""
-
-    everyone: np.ndarray  # (n, n) float64 tau^alpha eta^beta, 0 on the diagonal
-    prefix: np.ndarray  # (n, n) float64 running sums of each row for the trials, or (0, 0)
-    row_max: np.ndarray  # (n,) float64 row maxima for the acceptance
 
 
 @inlined
@@ -102,30 +80,6 @@ def best_remaining(graph, t, i, tabu, rule):  # type: ignore[no-untyped-def]
     return chosen
 
 
-@allocating
-def next_among_all(choice, i, tabu, rule, rng):  # type: ignore[no-untyped-def]
-    """Next city from all open ones by the rule; -1 if every weight is zero."""
-    weights = choice.everyone[i]
-    left = tabu.left[0]
-    if rule.selection == RACE:
-        return race_over_unvisited(weights, tabu.unvisited, left, rng)
-    if rule.selection == COMPRESSED:
-        return roulette_over_unvisited(weights, tabu.unvisited, left, rng)
-    if rule.selection == ACCEPTANCE_TOURNAMENT:
-        if left <= rule.switch_left:
-            return tournament(weights, tabu.unvisited, left, rule.tournament_size, rng)
-        j = stochastic_acceptance(weights, choice.row_max[i], tabu.visited, rule.trials, rng)
-        # paper 004 repeats until a city is accepted; the roulette has that same distribution and an end
-        return j if j >= 0 else roulette_over_unvisited(weights, tabu.unvisited, left, rng)
-    if rule.selection == HYBRID and left <= rule.switch_left:
-        return roulette_over_unvisited(weights, tabu.unvisited, left, rng)
-    if rule.selection == TRIAL or rule.selection == HYBRID:
-        j = stochastic_trial(choice.prefix[i], tabu.visited, rule.trials, rng)
-        if j >= 0:
-            return j
-    return roulette_over_row(weights, tabu.visited, rng)
-
-
 @inner
 def _walk(graph, t, weights, rule, tabu, rng, cities, chances, tours, ant, stop):  # type: ignore[no-untyped-def]
     """One ant of ``build_tours_from_candidates``; apart, as that one allocates."""
@@ -141,12 +95,9 @@ def _walk(graph, t, weights, rule, tabu, rng, cities, chances, tours, ant, stop)
             tours[ant, 0] = UNFINISHED
             break
         row = np.uint32(i)  # unsigned: numba looks for no negative index
-        if rule.selection == RACE:
-            j = race_among_candidates(graph.neighbours[row], weights[row], tabu.visited, rng)
-        else:
-            j = roulette_among_candidates(
-                graph.neighbours[row], weights[row], tabu.visited, cities, chances, rng
-            )
+        j = next_among_candidates(
+            graph.neighbours[row], weights[row], tabu.visited, rule, cities, chances, rng
+        )
         i = j if j >= 0 else best_remaining(graph, t, i, tabu, rule)
 
 

@@ -8,7 +8,7 @@ instances, by Stuetzle and Hoos (2000): neighbour lists by row, don't-look bits,
 from __future__ import annotations
 
 from pymoo_gpuaco.backends.cpu.gain import shortens
-from pymoo_gpuaco.backends.cpu.local_search import (
+from pymoo_gpuaco.backends.cpu.workspace import (
     NO_END,
     NOT_LOGGING,
     after,

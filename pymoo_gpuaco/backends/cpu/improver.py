@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pymoo_gpuaco import checks
-from pymoo_gpuaco.backends.cpu import construct, directed_search, local_search
+from pymoo_gpuaco.backends.cpu import construct, directed_search, local_search, workspace
 from pymoo_gpuaco.backends.cpu.windows.improve import TourImprover
 from pymoo_gpuaco.backends.cpu.windows.search import WindowSearch
 from pymoo_gpuaco.backends.cpu.windows.units import make_units
@@ -59,7 +59,7 @@ class CpuImprover:
             self._graph = with_fewer_neighbours(self._graph, NEIGHBOURS_WITH_DIRECTION)
         self._stop = Stop() if stop is None else stop
         self._nothing_known = np.full((n, 2), -1, np.int32)
-        self._workspaces: list[local_search.Workspace] = []
+        self._workspaces: list[workspace.Workspace] = []
         self._trials = 0 if search is None else search.trials_in_windows(n)
         self._in_windows: list[TourImprover] = []
         if search is not None and search.in_windows:
@@ -83,7 +83,7 @@ class CpuImprover:
     def prepare(self, threads: int) -> None:
         """Make room for so many threads that ``work``."""
         while self._search is not None and len(self._workspaces) < threads:
-            self._workspaces.append(local_search.make_workspace(self.instance.n, stop=self._stop.flag))
+            self._workspaces.append(workspace.make_workspace(self.instance.n, stop=self._stop.flag))
             if self._search.in_windows:
                 windows = WindowSearch(self.instance, self._units, FocusedParameters(), threads=1)
                 self._in_windows.append(TourImprover(windows, self._stop.raised))
@@ -124,7 +124,7 @@ class CpuImprover:
             local_search.improve_tours(
                 self._graph,
                 self._workspaces[thread],
-                search.or_opt,
+                search.number,
                 reference,
                 search.number_of_kicks(n, usual_kicks(n, symmetric)),
                 longest,

@@ -8,13 +8,26 @@ eta^beta; ``unvisited`` lists the cities still open, the first ``left`` entries 
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 
+from pymoo_gpuaco.colony.selection import CODES
 from pymoo_gpuaco.host.compiled import allocating, inlined, inner
 from pymoo_gpuaco.host.philox import next_below, next_uniform
 
-ROULETTE, RACE, TRIAL, HYBRID, ACCEPTANCE_TOURNAMENT, COMPRESSED = 0, 1, 2, 3, 4, 5
+# Numbers of the rules, as compiled code has them. What is none of these is a roulette.
+_RWM, _WRS, _COMPRESSED = CODES["rwm"], CODES["wrs"], CODES["compressed"]
+_TRIAL, _HYBRID = CODES["stochastic_trial"], CODES["hybrid"]
+_ACCEPTANCE_TOURNAMENT = CODES["acceptance_tournament"]
+
+
+class Choice(NamedTuple):
+    """What the rules over all cities read, refreshed once an iteration."""
+
+    everyone: np.ndarray  # (n, n) float64 tau^alpha eta^beta, 0 on the diagonal
+    prefix: np.ndarray  # (n, n) float64 running sums of each row for the trials, or (0, 0)
+    row_max: np.ndarray  # (n,) float64 row maxima for the acceptance
 
 
 @inlined
@@ -157,3 +170,35 @@ def tournament(weights, unvisited, left, size, rng):  # type: ignore[no-untyped-
         if spin <= 0.0:
             return drawn[s]
     return drawn[size - 1]
+
+
+@inlined
+def next_among_candidates(candidates, weights, visited, rule, cities, chances, rng):  # type: ignore[no-untyped-def]
+    """Next city from one candidate list by the rule; -1 if all of it is visited. See ``roulette_among_candidates``."""
+    if rule.selection == _WRS:
+        return race_among_candidates(candidates, weights, visited, rng)
+    return roulette_among_candidates(candidates, weights, visited, cities, chances, rng)
+
+
+@allocating
+def next_among_all(choice, i, tabu, rule, rng):  # type: ignore[no-untyped-def]
+    """Next city from all open ones by the rule; -1 if every weight is zero."""
+    weights = choice.everyone[i]
+    left = tabu.left[0]
+    if rule.selection == _WRS:
+        return race_over_unvisited(weights, tabu.unvisited, left, rng)
+    if rule.selection == _RWM or rule.selection == _COMPRESSED:
+        return roulette_over_unvisited(weights, tabu.unvisited, left, rng)
+    if rule.selection == _ACCEPTANCE_TOURNAMENT:
+        if left <= rule.switch_left:
+            return tournament(weights, tabu.unvisited, left, rule.tournament_size, rng)
+        j = stochastic_acceptance(weights, choice.row_max[i], tabu.visited, rule.trials, rng)
+        # paper 004 repeats until a city is accepted; the roulette has that same distribution and an end
+        return j if j >= 0 else roulette_over_unvisited(weights, tabu.unvisited, left, rng)
+    if rule.selection == _HYBRID and left <= rule.switch_left:
+        return roulette_over_unvisited(weights, tabu.unvisited, left, rng)
+    if rule.selection == _TRIAL or rule.selection == _HYBRID:
+        j = stochastic_trial(choice.prefix[i], tabu.visited, rule.trials, rng)
+        if j >= 0:
+            return j
+    return roulette_over_row(weights, tabu.visited, rng)

@@ -11,6 +11,7 @@ from pymoo_gpuaco.backends.cpu.colony import CpuColony
 from pymoo_gpuaco.backends.cpu.focused import CpuWindows
 from pymoo_gpuaco.candidates.lists import listed_instance
 from pymoo_gpuaco.colony.parameters import WINDOWS, ClimberParameters, ColonyParameters, LocalSearch
+from pymoo_gpuaco.colony.selection import ACS
 from pymoo_gpuaco.colony.trails import TrailUpdate
 from pymoo_gpuaco.problems.tsp import TSP
 from pymoo_gpuaco.search.focused import FocusedSearch
@@ -25,7 +26,7 @@ def warm_up(parameters: ColonyParameters, symmetric: bool) -> None:
         # one stands for all whose functions are the same; a search that the instance does not allow is refused later
         search = LocalSearch(WINDOWS) if search.in_windows and symmetric else LocalSearch(kicks=1.0)
     all_cities = parameters.candidate_list_size is None
-    _warm_up(all_cities, parameters.selection == "pseudo_random_proportional", symmetric, search)
+    _warm_up(all_cities, parameters.selection == ACS, symmetric, search)
 
 
 @functools.cache
@@ -37,7 +38,7 @@ def _warm_up(all_cities: bool, acs: bool, symmetric: bool, search: LocalSearch |
     parameters = ColonyParameters(
         n_ants=1,
         candidate_list_size=None if all_cities else n - 1,
-        selection="pseudo_random_proportional" if acs else "auto",
+        selection=ACS if acs else "auto",
         local_search=search,
     )
     colony = CpuColony(listed_instance(TSP(matrix=matrix), n - 1), parameters)

@@ -22,16 +22,16 @@ from pymoo_gpuaco.backends.cuda.trails.trails import Trails
 from pymoo_gpuaco.backends.cuda.walks.acs import RelaxedWalk, SelectiveWalk, SyncWalk
 from pymoo_gpuaco.backends.cuda.walks.all_cities import AllCitiesWalk
 from pymoo_gpuaco.backends.cuda.walks.row_walk import RowWalk
-from pymoo_gpuaco.backends.cuda.walks.rules import RULES, RuleWalk
+from pymoo_gpuaco.backends.cuda.walks.rules import BY_RULE, RuleWalk
 from pymoo_gpuaco.backends.cuda.walks.walk import Setting, Walk
 from pymoo_gpuaco.candidates.listed import ListedInstance
 from pymoo_gpuaco.colony import immigrants
 from pymoo_gpuaco.colony.parameters import ColonyParameters, usual_ants
+from pymoo_gpuaco.colony.selection import ACS
 from pymoo_gpuaco.colony.trails import TrailUpdate
 from pymoo_gpuaco.host.keys import key_of_part
 from pymoo_gpuaco.host.state import State, stored_integers, stored_numbers, stored_tours
 
-ACS = "pseudo_random_proportional"
 # A warp improves a tour, and the warps of one multiprocessor hide each other's waiting.
 ANTS_A_MULTIPROCESSOR = 6
 
@@ -337,7 +337,7 @@ def _walk(setting: Setting, trails: Trails) -> Walk:
         return SyncWalk(setting, trails) if p.together else RelaxedWalk(setting, trails)
     if p.candidate_list_size is not None or p.selection == "auto":
         return RowWalk(setting, trails)
-    return RuleWalk(setting) if p.selection in RULES else AllCitiesWalk(setting)
+    return RuleWalk(setting) if p.selection in BY_RULE else AllCitiesWalk(setting)
 
 
 def _advice(parameters: ColonyParameters, n: int) -> str:

@@ -13,6 +13,7 @@ from pymoo_gpuaco.backends.cuda.device import Device, Source, words
 from pymoo_gpuaco.backends.cuda.device.limits import DeviceLimits, round_up
 from pymoo_gpuaco.backends.cuda.instance.cities import Cities
 from pymoo_gpuaco.backends.cuda.instance.lists import node_bytes, node_type
+from pymoo_gpuaco.colony.moves import CLIMBS, number_of
 from pymoo_gpuaco.colony.parameters import NEIGHBOURS_WITH_DIRECTION, LocalSearch
 
 # Neighbours that 2-opt and Or-opt are sought with: the nearest find nearly all of them. 2-opt alone misses the long
@@ -34,6 +35,12 @@ def usual_kicks(symmetric: bool) -> float:
     Asymmetric tours have fewer moves, and what the search finds depends more on the start: there they pay.
     """
     return 0.0 if symmetric else 1.0
+
+
+def move_definitions(moves: str) -> dict[str, int]:
+    """Return the definitions by which the kernel knows its moves, and the numbers of all."""
+    numbers = {f"MOVES_{name.upper().replace('+', '_')}": number_of(name) for name in CLIMBS}
+    return {"MOVES": number_of(moves), **numbers}
 
 
 @dataclass(frozen=True)
@@ -84,7 +91,7 @@ class Search:
         definitions = {
             **self._cities.definitions(),
             "NODE": node_type(self._cities.n),
-            "OR_OPT": int(self._how.or_opt),
+            **move_definitions(self._how.moves),
             "IN_SHARED": int(self.plan.in_shared),
             "DIRECTED": int(self._directed),
             "LOG_CAPACITY": LOG_CAPACITY,
@@ -144,7 +151,7 @@ class Search:
         k = self._cities.instance.k
         if self._directed:
             return min(k, NEIGHBOURS_WITH_DIRECTION)
-        return min(k, SEARCH_NEIGHBOURS) if self._how.or_opt else k
+        return k if self._how.moves == "2opt" else min(k, SEARCH_NEIGHBOURS)
 
     @property
     def kicks(self) -> int:

@@ -8,7 +8,7 @@ from pymoo_gpuaco.backends.cuda.device import Source, words
 from pymoo_gpuaco.backends.cuda.device.parts import together
 from pymoo_gpuaco.backends.cuda.walks.shape import free_shape
 from pymoo_gpuaco.backends.cuda.walks.tabu import tabu_plan
-from pymoo_gpuaco.backends.cuda.walks.walk import Setting
+from pymoo_gpuaco.backends.cuda.walks.walk import OVER_LISTS_OR_ALL, Setting, rule_definitions
 from pymoo_gpuaco.backends.cuda.weights.all_weights import INVERSES, SHARES, AllWeights
 
 
@@ -21,9 +21,10 @@ class AllCitiesWalk:
         # weighing every open city wants a list of them
         self.tabu = tabu_plan(setting.parameters.tabu, "compact", setting.n, limits)
         self.shape = free_shape(setting.m, self.tabu.size, limits)
-        self._race = setting.parameters.selection == "wrs"
+        self._selection = setting.parameters.selection
+        race = self._selection == "wrs"
         self._weights = AllWeights(
-            setting.device, setting.cities, setting.exponents, INVERSES if self._race else SHARES
+            setting.device, setting.cities, setting.exponents, INVERSES if race else SHARES
         )
 
     def sources(self) -> list[Source]:
@@ -31,7 +32,7 @@ class AllCitiesWalk:
         definitions = {
             **self._setting.cities.definitions(),
             **self.tabu.definitions(),
-            "RACE": int(self._race),
+            **rule_definitions(self._selection, OVER_LISTS_OR_ALL),
             "USUAL_EXPONENTS": int(self._setting.usual_exponents),
         }
         return [Source("walks/construct_all.cu", definitions, ["construct_all"]), *self._weights.sources()]

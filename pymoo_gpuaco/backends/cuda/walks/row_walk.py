@@ -18,7 +18,7 @@ from pymoo_gpuaco.backends.cuda.walks.shape import (
     resident_shape,
 )
 from pymoo_gpuaco.backends.cuda.walks.tabu import TabuPlan, tabu_plan
-from pymoo_gpuaco.backends.cuda.walks.walk import Setting
+from pymoo_gpuaco.backends.cuda.walks.walk import OVER_LISTS_OR_ALL, Setting, rule_definitions
 from pymoo_gpuaco.backends.cuda.weights.aliases import Aliases
 from pymoo_gpuaco.backends.cuda.weights.rows import Rows, inverse_bytes
 from pymoo_gpuaco.colony.parameters import ColonyParameters
@@ -31,7 +31,7 @@ class RowPlan:
     """How the walk is compiled, whatever the number of ants."""
 
     lists: ListPlan
-    race: bool
+    selection: str  # "wrs" or "rwm"
     rest: bool  # rows hold the heaviest edges only, and all other cities are drawn from as well
     tabu: TabuPlan
     row_bytes: int  # of all rows, with what belongs to them
@@ -55,8 +55,7 @@ def row_plan(n: int, k: int, parameters: ColonyParameters, limits: DeviceLimits)
     row_bytes = n * lists.stride * (4 + node_bytes(n)) + (inverse_bytes(n) if rest else 0)
     return RowPlan(
         lists=lists,
-        # the rules of selection_rules.cu draw from all cities; over candidate lists they mean the roulette wheel
-        race=parameters.selection in ("auto", "wrs"),
+        selection=str(parameters.rule("wrs").over_lists),
         rest=rest,
         tabu=tabu,
         row_bytes=row_bytes,
@@ -79,7 +78,9 @@ class RowWalk:
         self.shape = self.plan.shape(setting.m, limits)
         # the one thing that is compiled anew for another number of ants: where all cities are drawn from, and two ways
         self._few = ants_a_multiprocessor(setting.m, limits) <= FEW_ANTS
-        self._rows = Rows(device, cities, trails, setting.exponents, self.plan.race, self.plan.rest)
+        self._rows = Rows(
+            device, cities, trails, setting.exponents, self.plan.selection == "wrs", self.plan.rest
+        )
         self._parts: list[Part] = [Lists(device, cities.instance), self._rows]
         if self.plan.rest:
             self._parts.insert(0, Aliases(device, cities, setting.exponents))
@@ -91,7 +92,7 @@ class RowWalk:
             **setting.cities.definitions(),
             **plan.lists.definitions(),
             **plan.tabu.definitions(),
-            "RACE": int(plan.race),
+            **rule_definitions(plan.selection, OVER_LISTS_OR_ALL),
             "REST": int(plan.rest),
             "DENSE": int(self._trails.dense),
             "NEAR": plan.lists.near,

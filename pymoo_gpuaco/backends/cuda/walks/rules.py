@@ -9,13 +9,13 @@ from pymoo_gpuaco.backends.cuda.device import Source, words
 from pymoo_gpuaco.backends.cuda.device.limits import DeviceLimits, round_up
 from pymoo_gpuaco.backends.cuda.instance.lists import node_bytes, node_type
 from pymoo_gpuaco.backends.cuda.walks.shape import BLOCKS_A_MULTIPROCESSOR, Shape, free_shape
-from pymoo_gpuaco.backends.cuda.walks.walk import Setting
+from pymoo_gpuaco.backends.cuda.walks.walk import Setting, rule_definitions
 from pymoo_gpuaco.backends.cuda.weights.all_weights import SCALED, AllWeights
 from pymoo_gpuaco.colony.parameters import ColonyParameters
+from pymoo_gpuaco.colony.selection import BITS, LIST, RULES
 
-#: code of each rule in selection_rules.cu
-RULES = {"roulette": 0, "compressed": 1, "stochastic_trial": 2, "hybrid": 3, "acceptance_tournament": 4}
-_BY_SUMS = ("stochastic_trial", "hybrid")
+#: rules of selection_rules.cu
+BY_RULE = tuple(rule.name for rule in RULES.values() if rule.remembers is not None)
 _PARTS = 128  # of a row of sums
 _MOST_QUADS = 8  # reads of four weights that a lane has under way
 
@@ -52,15 +52,15 @@ class RulePlan:
 
 def rule_plan(n: int, parameters: ColonyParameters, limits: DeviceLimits) -> RulePlan:
     """Plan a rule over n cities."""
-    selection = parameters.selection
+    rule = RULES[parameters.selection]
+    tournament = rule.name == "acceptance_tournament"
     width = -(-n // _PARTS)
     rounds = -(-width // _MOST_QUADS)
     # a bit a city, a list of the cities that are open, or first the one and then the other
-    ant_bytes = 0 if selection == "compressed" else 16 * width
-    listed = {"compressed": n, "roulette": 0, "stochastic_trial": 0}.get(selection, parameters.switch_left(n))
-    ant_bytes += round_up(listed * node_bytes(n), 16)
+    listed = {BITS: 0, LIST: n}.get(rule.remembers or BITS, parameters.switch_left(n))
+    ant_bytes = (0 if rule.remembers == LIST else 16 * width) + round_up(listed * node_bytes(n), 16)
     lanes = 32
-    if selection == "acceptance_tournament":
+    if tournament:
         # a lane a city that is drawn, and several ants a warp (section IV.B, paper 004)
         while lanes // 2 >= parameters.resolved_tournament_size(n):
             lanes //= 2
@@ -69,7 +69,7 @@ def rule_plan(n: int, parameters: ColonyParameters, limits: DeviceLimits) -> Rul
     return RulePlan(
         width=width,
         quads=-(-width // rounds),
-        tournament=selection == "acceptance_tournament",
+        tournament=tournament,
         lanes=lanes,
         ant_bytes=ant_bytes,
         in_shared=32 // lanes * ant_bytes <= limits.shared_bytes,
@@ -81,6 +81,7 @@ class RuleWalk:
 
     def __init__(self, setting: Setting) -> None:
         self._setting = setting
+        self._rule = RULES[setting.parameters.selection]
         self.plan = rule_plan(setting.n, setting.parameters, setting.device.limits)
         self.shape = self.plan.shape(setting.m, setting.device.limits)
         self._weights = AllWeights(
@@ -92,7 +93,7 @@ class RuleWalk:
         plan, setting = self.plan, self._setting
         definitions = {
             "NODE": node_type(setting.n),
-            "SELECTION": RULES[setting.parameters.selection],
+            **rule_definitions(self._rule.name, BY_RULE),
             "WIDTH": plan.width,
             "QUADS": plan.quads,
             "LANES": plan.lanes,
@@ -105,7 +106,7 @@ class RuleWalk:
         """Return the bytes of every array."""
         n, plan = self._setting.n, self.plan
         needed = self._weights.needed()
-        if self._setting.parameters.selection in _BY_SUMS:
+        if self._rule.sums:
             needed["weight_sums"] = 4 * n * plan.stride
             needed["part_ends"] = 4 * n * _PARTS
         if not plan.in_shared:
@@ -123,7 +124,7 @@ class RuleWalk:
         device, p, n = setting.device, setting.parameters, setting.n
         a = device.arrays
         self._weights.weigh()
-        if p.selection in _BY_SUMS:
+        if self._rule.sums:
             device.call("sum_weights", 32 * n, a["factors"], n, a["weight_sums"], a["part_ends"])
         device.launch(
             "construct_by_rule",

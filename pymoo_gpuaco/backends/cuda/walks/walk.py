@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 from pymoo_gpuaco.backends.cuda.device import Device, Part
 from pymoo_gpuaco.backends.cuda.instance.cities import Cities
 from pymoo_gpuaco.colony.parameters import ColonyParameters
+from pymoo_gpuaco.colony.selection import ACS, CODES, RULES
+
+#: rules of construct.cu and construct_all.cu (paper 001)
+OVER_LISTS_OR_ALL = tuple(rule.name for rule in RULES.values() if rule.over_lists == rule.name != ACS)
 
 
 class Walk(Part, Protocol):
@@ -46,3 +51,9 @@ class Setting:
     def usual_exponents(self) -> bool:
         """Whether kernels may leave the powers out."""
         return self.parameters.alpha == 1.0 and self.parameters.beta == 2.0
+
+
+def rule_definitions(selection: str, among: Iterable[str]) -> dict[str, int]:
+    """Return the definitions by which a file knows the rule it is compiled for, and the numbers of those it knows."""
+    numbers = {f"RULE_{name.upper()}": CODES[name] for name in among}
+    return {"SELECTION": CODES[selection], **numbers}

@@ -1,0 +1,62 @@
+// What one ant of selection_rules.cu has with it: its random numbers, and the list of the cities that are open.
+#pragma once
+
+#include "device/philox.cuh"
+#include "walks/tabu.cuh"
+
+struct Ant {
+    Key key;
+    unsigned number;
+
+    // Numbers of one step: draw 0 is kept for the wheel, which takes one word in a step.
+    __device__ __forceinline__ uint4 draw(int step, int number_of_draw) const {
+        return philox4x32(make_uint4(step, STREAM_CONSTRUCTION, number, 1u + number_of_draw), key);
+    }
+};
+
+// The wheel's random words, one a step; a lane computes those of four steps, for 128 steps ahead.
+struct Spins {
+    uint4 mine;
+
+    __device__ __forceinline__ float next(const Ant& ant, int step) {
+        if ((step & 127) == 0 || step == 1) {
+            const unsigned block = static_cast<unsigned>(step >> 7) * 32 + lane_id();
+            mine = philox4x32(make_uint4(block, STREAM_CONSTRUCTION, ant.number, 0u), ant.key);
+        }
+        const int s = step & 3;
+        const unsigned word = s == 0 ? mine.x : s == 1 ? mine.y : s == 2 ? mine.z : mine.w;
+        return uniform(__shfl_sync(EVERY_LANE, word, (step >> 2) & 31));
+    }
+};
+
+// The unvisited index array (Fig. 6, paper 000; Fig. 8, paper 004).
+struct OpenList {
+    Node* cities;  // (left,) in no particular order
+    int left;
+
+    __device__ __forceinline__ void fill(int n) {
+        for (int c = lane_id(); c < n; c += 32) cities[c] = static_cast<Node>(c);
+        left = n;
+        __syncwarp();
+    }
+
+    __device__ __forceinline__ void fill(const Tabu& tabu) {
+        left = 0;
+        for (int first = 0; first < tabu.n; first += 32) {
+            const int c = first + lane_id();
+            const bool open = c < tabu.n && !tabu.visited(c);
+            const unsigned some = __ballot_sync(EVERY_LANE, open);
+            if (open) cities[left + __popc(some & ((1u << lane_id()) - 1u))] = static_cast<Node>(c);
+            left += __popc(some);
+        }
+        __syncwarp();
+    }
+
+    // The last city takes the place of the one that is visited.
+    __device__ __forceinline__ void remove(int place) {
+        __syncwarp();
+        --left;
+        if (lane_id() == 0) cities[place] = cities[left];
+        __syncwarp();
+    }
+};

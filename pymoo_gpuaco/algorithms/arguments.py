@@ -1,0 +1,161 @@
+"""Arguments of the algorithms: each is a field of a dataclass, stated once, with its default and its type.
+
+A subclass that wants another default states the field again; its constructor, ``setup``, ``repr`` and the documentation
+follow. Every class with fields of its own is decorated with ``@dataclass(kw_only=True, eq=False, repr=False)``.
+"""
+
+from __future__ import annotations
+
+import copy
+import difflib
+import inspect
+from dataclasses import dataclass, fields
+from typing import Any, Protocol, TypeAlias, TypeVar
+
+import numpy as np
+from pymoo.core.algorithm import Algorithm
+from pymoo.core.variable import get
+
+from pymoo_gpuaco.algorithms.display import ColonyOutput
+from pymoo_gpuaco.algorithms.termination import as_new
+
+
+class Hyperparameter(Protocol):
+    """What pymoo tunes instead of a value: ``Real``, ``Integer``, ``Choice`` or ``Binary`` of pymoo.core.variable."""
+
+    def get(self, **kwargs: Any) -> Any:
+        """Return the value."""
+        ...
+
+    def set(self, value: Any) -> Any:
+        """Take another value."""
+        ...
+
+
+Number: TypeAlias = float | np.floating[Any] | np.integer[Any] | Hyperparameter
+Count: TypeAlias = int | np.integer[Any] | Hyperparameter
+Word: TypeAlias = str | Hyperparameter
+Flag: TypeAlias = bool | Hyperparameter
+
+Own = TypeVar("Own", bound="Arguments")
+
+# What arguments are called in pymoo and in other ant colonies.
+_ELSEWHERE = {
+    "pop_size": "n_ants",
+    "population_size": "n_ants",
+    "ants": "n_ants",
+    "evaporation": "rho",
+    "decay": "rho",
+    "n_neighbors": "candidate_list_size",
+    "n_neighbours": "candidate_list_size",
+    "k": "candidate_list_size",
+    "n_restarts": "n_climbers",
+    "random_state": "seed",
+    "callbacks": "callback",
+    "logger": "output",
+}
+# Objects that a run changes: every run begins with what was given, not with what the last one left.
+_CHANGED_BY_A_RUN = ("termination", "output", "display", "archive")
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class Arguments(Algorithm):
+    """pymoo's own arguments, under pymoo's names and with its defaults; and how arguments are taken and shown."""
+
+    termination: Any = None
+    output: Any = None
+    display: Any = None
+    callback: Any = None
+    archive: Any = None
+    return_least_infeasible: bool = False
+    save_history: bool = False
+    verbose: bool = False
+    seed: Any = None
+    evaluator: Any = None
+
+    def __new__(cls: type[Own], *_: Any, **given: Any) -> Own:
+        """Refuse misspelt arguments with a hint, which Python's own message has not got."""
+        taken = inspect.signature(cls.__init__).parameters.values()
+        if not any(parameter.kind is parameter.VAR_KEYWORD for parameter in taken):
+            cls._refuse_unknown(given, tuple(parameter.name for parameter in taken)[1:])
+        return super().__new__(cls)
+
+    def __post_init__(self) -> None:
+        """Hand pymoo what is its own."""
+        if self.output is None:
+            self.output = ColonyOutput()
+        super().__init__(**{name: getattr(self, name) for name in PYMOO_ARGUMENTS})
+        self._given: dict[str, Any] = {}
+
+    @classmethod
+    def arguments(cls) -> tuple[str, ...]:
+        """Names of the arguments, without pymoo's own; ``setup`` and ``minimize`` take all of both as well."""
+        return tuple(field.name for field in fields(cls) if field.name not in PYMOO_ARGUMENTS)
+
+    @classmethod
+    def _refuse_unknown(cls, given: dict[str, Any], known: tuple[str, ...]) -> None:
+        for name in given:
+            if name not in known:
+                close = [_ELSEWHERE[name]] if _ELSEWHERE.get(name) in known else []
+                close += difflib.get_close_matches(name, known, n=1, cutoff=0.75)
+                hint = f" Did you mean {close[0]}?" if close else ""
+                raise TypeError(
+                    f"{cls.__name__} has no argument {name!r}.{hint} It takes {', '.join(sorted(known))}"
+                )
+
+    def __repr__(self) -> str:
+        """The class with the arguments that are not the defaults."""
+        told = []
+        for field in fields(self):
+            name, usual, value = field.name, field.default, get(getattr(self, field.name))
+            if name in PYMOO_ARGUMENTS:
+                continue
+            if name == "sampling" and value is not None:
+                told.append("sampling=..")
+            elif value is not usual and not (isinstance(value, type(usual)) and value == usual):
+                told.append(f"{name}={value!r}")
+        return f"{type(self).__name__}({', '.join(told)})"
+
+    def _begin_with_what_was_given(self, told: dict[str, Any]) -> None:
+        """Move the objects that a run changes from ``told`` into the attributes, fresh, and remember them."""
+        given = (
+            self._given
+            if self.problem is not None
+            else {name: getattr(self, name) for name in _CHANGED_BY_A_RUN}
+        )
+        termination = told.get("termination")
+        self._given = {name: told.pop(name, given[name]) for name in _CHANGED_BY_A_RUN}
+        self.termination = as_new(self._given["termination"], keep=termination is not None)
+        if termination is not None:
+            # as in pymoo the run uses the very object that setup was given; the next begins with a copy from before
+            self._given["termination"] = copy.deepcopy(self.termination)
+        self.output = copy.copy(self._given["output"])
+        self.output.is_initialized = False  # so that the header is printed
+        self.display = self._given["display"]
+        self.archive = self._given["archive"]
+
+
+PYMOO_ARGUMENTS = tuple(field.name for field in fields(Arguments))
+
+
+def check_sampling(sampling: Any) -> None:
+    """Raise TypeError or ValueError for what is no ``sampling``."""
+    if isinstance(sampling, (list, tuple)):
+        try:
+            np.array(sampling)
+        except ValueError as error:
+            raise ValueError(f"sampling must hold tours of equal length: {error}") from error
+    elif not (sampling is None or isinstance(sampling, np.ndarray) or callable(sampling)):
+        raise TypeError(
+            f"sampling must be a pymoo Sampling, an (m, n) array of permutations or a Population, got {sampling!r}"
+        )
+
+
+def check_seed(seed: Any) -> None:
+    """Raise TypeError or ValueError for what is no ``seed``."""
+    try:
+        np.random.default_rng(seed)
+    except (TypeError, ValueError) as error:
+        raise type(error)(
+            f"seed must be an integer >= 0, a numpy Generator or None, got {seed!r}: {error}"
+        ) from error

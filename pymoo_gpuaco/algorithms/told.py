@@ -1,0 +1,114 @@
+"""What an algorithm hands out to be evaluated, and what it is told of it."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from pymoo.core.population import Population
+
+from pymoo_gpuaco import checks
+from pymoo_gpuaco.algorithms.arguments import Arguments
+
+
+class Tours(NamedTuple):
+    """Some tours and their lengths: rows (e, n) and (e,)."""
+
+    rows: NDArray[np.signedinteger[Any]]
+    lengths: NDArray[np.float64]
+
+    def best(self) -> tuple[NDArray[np.int32], float]:
+        """The first of the shortest tours, and its length."""
+        first = int(self.lengths.argmin())
+        return self.rows[first].astype(np.int32), float(self.lengths[first])
+
+
+def canonical(tours: ArrayLike, symmetric: bool) -> NDArray[np.int64]:
+    """Rotate tours (e, n) to begin at city 0; where direction is free, its smaller neighbour comes second.
+
+    Equal cycles then are equal rows, which makes ``xtol`` and duplicate checks mean something.
+    """
+    rows = np.array(tours, dtype=np.int64)
+    for row in rows:
+        start = int(np.argmax(row == 0))
+        row[:] = np.concatenate((row[start:], row[:start]))
+        if symmetric and row[1] > row[-1]:
+            row[1:] = row[:0:-1].copy()
+    return rows
+
+
+def check_tours(name: str, tours: Any, n: int) -> NDArray[np.int64]:
+    """Return (m, n) int64 rows that are permutations of 0 .. n-1; ValueError names the first that is not."""
+    return checks.permutations(name, np.atleast_2d(np.asarray(tours)), n)
+
+
+class AskAndTell(Arguments):
+    """Tours go out as individuals without F; what comes back is checked, and compared with what went out."""
+
+    def _forget_run(self) -> None:
+        """Drop what belongs to one run."""
+        self._other_objective = False  # whether another value than a tour's length was told
+        self._n_eval_due = 0
+        self._handed_out: Tours | None = None  # by the last ask(), if it was an engine that built them
+
+    def _hand_out(self, rows: NDArray[np.int64], built: int) -> Population:
+        infills = Population.new("X", rows)
+        # the evaluator will count the tours it sees; the others were built just the same, as were those of an
+        # ask() that no tell() followed
+        self._n_eval_due = max(self.evaluator.n_eval, self._n_eval_due) + built
+        self.evaluator.n_eval = self._n_eval_due - len(infills)
+        return infills
+
+    def _told(self, infills: Population | None) -> Tours:
+        """Tours and the F that the evaluator or the user gave them."""
+        if infills is None or len(infills) == 0:
+            raise ValueError("tell() needs the evaluated individuals of ask(), got none")
+        if not isinstance(infills, Population):
+            raise TypeError(f"tell() needs a Population, got {type(infills).__name__}")
+        tours = infills.get("X")
+        if not self._were_handed_out(tours):
+            tours = check_tours("infills", tours, self.instance.n)
+        values = [individual.F for individual in infills]
+        if any(f is None or np.size(f) != 1 for f in values):
+            raise ValueError("every individual given to tell() must be evaluated: F must have one value")
+        lengths = np.array([float(np.ravel(f)[0]) for f in values])
+        if not np.all(np.isfinite(lengths)):
+            raise ValueError(f"F of told individuals must be finite, got {lengths[~np.isfinite(lengths)][0]}")
+        # in an ask-and-tell loop the user may have evaluated with an evaluator of his own
+        self.evaluator.n_eval = max(self.evaluator.n_eval, self._n_eval_due)
+        return Tours(tours, lengths)
+
+    def _were_handed_out(self, tours: NDArray) -> bool:
+        return self._handed_out is not None and np.array_equal(tours, self._handed_out.rows)
+
+    def _outside(self, told: Tours) -> Tours:
+        """The tours that were not handed out."""
+        if self._were_handed_out(told.rows):
+            return Tours(told.rows[:0], told.lengths[:0])
+        known = set() if self._handed_out is None else {row.tobytes() for row in self._handed_out.rows}
+        rows = canonical(told.rows, self.instance.symmetric)
+        new = np.array([row.tobytes() not in known for row in rows], dtype=bool)
+        return Tours(rows[new], told.lengths[new])
+
+    def _compare_with_distances(self, tours: Tours, best: int) -> None:
+        if self._other_objective:
+            return
+        told = float(tours.lengths[best])
+        if self._handed_out is not None and self._were_handed_out(tours.rows):
+            length = float(self._handed_out.lengths[best])
+        else:
+            length = self.instance.tour_length(tours.rows[best])
+        if abs(length - told) > 1e-6 * max(abs(length), abs(told), 1e-300):
+            self._other_objective = True
+            warnings.warn(
+                f"the problem's objective ({told:.10g}) is not the tour's length under its distances ({length:.10g}): "
+                "ants walk by distance, and the objective decides which of their tours count as best. "
+                f"{self._answer_to_other_objective()}",
+                stacklevel=2,
+            )
+
+    def _answer_to_other_objective(self) -> str:
+        """What the algorithm does about an objective that is not the length, for the warning."""
+        return "Only the shortest tour of each generation is evaluated"

@@ -1,0 +1,191 @@
+"""A tour under change: places, a queue of cities to look at (the don't-look bits), reversals and their log."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from pymoo_gpuaco.host.compiled import compiled, inlined, inner
+
+NOT_LOGGING = -1
+# Moves a city after which a search is given up. From a random tour it makes two or three; more than this means that
+# the lengths contradict each other, or that the tour is no permutation.
+MOST_MOVES = 1000
+NO_END = "the local search found no end: distances contradict each other, or a tour is no permutation of the cities"
+_FEW_CITIES = 100  # so that the bound is no tight one where there are few cities
+
+
+class Workspace(NamedTuple):
+    """One thread's tour under change; n cities, positions are indices into ``tour``."""
+
+    tour: np.ndarray  # (n,) int32
+    position: np.ndarray  # (n,) int32, position[tour[p]] == p
+    queue: np.ndarray  # (n,) int32, ring of cities to look at
+    queued: np.ndarray  # (n,) uint8, 1 while the city is in the ring
+    ring: np.ndarray  # (2,) int64: head, count
+    log: np.ndarray  # (capacity, 2) int32: first position and number of cities of each reversal
+    logged: np.ndarray  # (1,) int64: reversals written, or NOT_LOGGING
+    moves_left: np.ndarray  # (1,) int64: moves that this tour may still take
+    stop: np.ndarray  # (1,) uint8: 1 when the search is to end where it is
+
+
+def make_workspace(n: int, log_capacity: int = 4096, stop: np.ndarray | None = None) -> Workspace:
+    """Allocate what one thread needs for tours of n cities; ``stop`` is the flag that ends its searches."""
+    return Workspace(
+        np.zeros(n, np.int32),
+        np.zeros(n, np.int32),
+        np.empty(n, np.int32),
+        np.zeros(n, np.uint8),
+        np.zeros(2, np.int64),
+        np.empty((log_capacity, 2), np.int32),
+        np.full(1, NOT_LOGGING, np.int64),
+        np.zeros(1, np.int64),
+        np.zeros(1, np.uint8) if stop is None else stop,
+    )
+
+
+@inlined
+def push(w, city):  # type: ignore[no-untyped-def]
+    """Put a city into the work queue unless it waits there already."""
+    if w.queued[np.uint32(city)] == 0:
+        n = w.queue.shape[0]
+        slot = w.ring[0] + w.ring[1]
+        if slot >= n:
+            slot -= n
+        w.queue[np.uint32(slot)] = city
+        w.queued[np.uint32(city)] = 1
+        w.ring[1] += 1
+
+
+@inlined
+def pop(w):  # type: ignore[no-untyped-def]
+    """Take the city that waits longest."""
+    city = w.queue[w.ring[0]]
+    w.ring[0] += 1
+    if w.ring[0] == w.queue.shape[0]:
+        w.ring[0] = 0
+    w.ring[1] -= 1
+    w.queued[city] = 0
+    return city
+
+
+@inner
+def load_tour(w, tour):  # type: ignore[no-untyped-def]
+    """Copy a tour into the workspace; the work queue is empty then."""
+    n = tour.shape[0]
+    w.moves_left[0] = MOST_MOVES * (n + _FEW_CITIES)
+    while w.ring[1] > 0:
+        pop(w)
+    for p in range(n):
+        w.tour[p] = tour[p]
+        w.position[tour[p]] = p
+
+
+@inner
+def store_tour(w, tour):  # type: ignore[no-untyped-def]
+    """Copy the workspace's tour out; a loop, as a slice assignment takes seconds more to compile."""
+    for p in range(tour.shape[0]):
+        tour[p] = w.tour[p]
+
+
+@inlined
+def after(w, city):  # type: ignore[no-untyped-def]
+    """City that follows in the tour."""
+    p = w.position[np.uint32(city)] + 1
+    return w.tour[np.uint32(p if p < w.tour.shape[0] else 0)]
+
+
+@inlined
+def before(w, city):  # type: ignore[no-untyped-def]
+    """City that precedes in the tour."""
+    p = w.position[np.uint32(city)]
+    return w.tour[np.uint32(p - 1 if p > 0 else w.tour.shape[0] - 1)]
+
+
+@inner
+def _reverse_positions(w, first, count):  # type: ignore[no-untyped-def]
+    """Reverse ``count`` cities from position ``first`` on, round the end of the array; its own inverse."""
+    n = w.tour.shape[0]
+    i = first
+    j = first + count - 1
+    if j >= n:
+        j -= n
+    for _ in range(count // 2):
+        u, v = w.tour[np.uint32(i)], w.tour[np.uint32(j)]
+        w.tour[np.uint32(i)] = v
+        w.position[np.uint32(v)] = i
+        w.tour[np.uint32(j)] = u
+        w.position[np.uint32(u)] = j
+        i += 1
+        if i == n:
+            i = 0
+        j -= 1
+        if j < 0:
+            j = n - 1
+
+
+@inner
+def turn(w, first, count):  # type: ignore[no-untyped-def]
+    """Reverse ``count`` cities from position ``first`` on, and note it where reversals are logged."""
+    if w.logged[0] >= 0:
+        w.log[w.logged[0], 0] = first
+        w.log[w.logged[0], 1] = count
+        w.logged[0] += 1
+    _reverse_positions(w, first, count)
+
+
+@inner
+def reverse_path(w, outside, first, last):  # type: ignore[no-untyped-def]
+    """Reverse the path first .. last, where ``outside`` is the tour neighbour of ``first`` that is not on it.
+
+    Reversing the rest of the tour in its place gives the same cycle, so the shorter of the two is turned.
+    """
+    n = w.tour.shape[0]
+    if after(w, outside) == first:
+        i, j = w.position[np.uint32(first)], w.position[np.uint32(last)]
+    else:
+        i, j = w.position[np.uint32(last)], w.position[np.uint32(first)]
+    count = j - i + 1
+    if count <= 0:
+        count += n
+    if 2 * count > n:
+        i = j + 1 if j + 1 < n else 0
+        count = n - count
+    turn(w, i, count)
+
+
+@inner
+def undo(w):  # type: ignore[no-untyped-def]
+    """Take back every logged reversal, the newest first."""
+    for e in range(w.logged[0] - 1, -1, -1):
+        _reverse_positions(w, w.log[e, 0], w.log[e, 1])
+    w.logged[0] = 0
+
+
+@inner
+def push_changed(w, reference, directed):  # type: ignore[no-untyped-def]
+    """Queue every city, in tour order, that has other tour neighbours than in the reference.
+
+    ``reference`` (n, 2) int32 holds the tour neighbours of a locally optimal tour, -1 where there is none yet; unless
+    ``directed``, they may have changed places. Where ants repeat its edges, the search would find nothing: their
+    don't-look bits stay set.
+    """
+    n = w.tour.shape[0]
+    for p in range(n):
+        city = w.tour[p]
+        left, right = w.tour[p - 1 if p > 0 else n - 1], w.tour[p + 1 if p + 1 < n else 0]
+        same = (reference[city, 0] == left and reference[city, 1] == right) or (
+            not directed and reference[city, 0] == right and reference[city, 1] == left
+        )
+        if not same:
+            push(w, city)
+
+
+@compiled
+def tour_neighbours(tour, reference):  # type: ignore[no-untyped-def]
+    """Write both tour neighbours of every city; ``reference`` is (n, 2) int32."""
+    n = tour.shape[0]
+    for p in range(n):
+        reference[tour[p], 0] = tour[p - 1 if p > 0 else n - 1]
+        reference[tour[p], 1] = tour[p + 1 if p + 1 < n else 0]

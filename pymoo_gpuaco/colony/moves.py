@@ -1,0 +1,14 @@
+"""Moves of the local search, by the name that a user gives; a name's place is its number in compiled code."""
+
+from __future__ import annotations
+
+#: by which a tour climbs to a local optimum
+CLIMBS = ("2opt", "2opt+oropt")
+#: the last of these, then window search
+WINDOWS = "windows"
+MOVES = (*CLIMBS, WINDOWS)
+
+
+def number_of(moves: str) -> int:
+    """Return the number of the moves that a tour climbs by."""
+    return CLIMBS.index(CLIMBS[-1] if moves == WINDOWS else moves)

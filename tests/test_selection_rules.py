@@ -1,0 +1,71 @@
+"""One table of selection rules, which algorithms, engines, kernels and documentation follow."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from pymoo_gpuaco import ALL_ALGORITHMS, GPUAS, GPUMMAS
+from pymoo_gpuaco.backends.cuda.device import sources
+from pymoo_gpuaco.backends.cuda.walks.walk import rule_definitions
+from pymoo_gpuaco.colony.parameters import ColonyParameters
+from pymoo_gpuaco.colony.selection import ACS, CODES, RULES, offered_by
+from pymoo_gpuaco.host.machine_code import compiled_in
+
+ROOT = Path(__file__).resolve().parents[1]
+PAGES = {"GPUAS": "ant_system.md", "GPUMMAS": "mmas.md"}
+
+
+def test_the_rules_and_who_offers_them():
+    assert offered_by("GPUMMAS") == ("auto", "rwm", "wrs")
+    assert offered_by("GPUAS") == (
+        "auto",
+        "roulette",
+        "compressed",
+        "stochastic_trial",
+        "hybrid",
+        "acceptance_tournament",
+    )
+    assert offered_by("GPUACS") == ("auto", ACS)
+    assert {name for rule in RULES.values() for name in rule.algorithms} <= set(ALL_ALGORITHMS)
+    assert sorted(CODES.values()) == list(range(len(RULES)))
+
+
+@pytest.mark.parametrize("cls", [GPUAS, GPUMMAS])
+def test_an_algorithm_takes_what_it_offers(cls):
+    for selection in offered_by(cls.__name__):
+        assert cls(selection=selection, candidate_list_size=None)._parameters().selection == selection
+
+
+@pytest.mark.parametrize("rule", RULES.values(), ids=list(RULES))
+def test_over_lists_a_rule_is_one_that_lists_know(rule):
+    if rule.over_lists is None:
+        with pytest.raises(ValueError, match=rf"selection='{rule.name}' draws from all cities"):
+            ColonyParameters(selection=rule.name, candidate_list_size=8)
+    else:
+        assert RULES[rule.over_lists].over_lists == rule.over_lists
+        ColonyParameters(selection=rule.name, candidate_list_size=8)
+
+
+def test_kernels_know_rules_by_the_numbers_of_the_table_alone():
+    defined = rule_definitions("hybrid", CODES)
+    assert defined["SELECTION"] == defined["RULE_HYBRID"] == CODES["hybrid"]
+    used = set()
+    for path in sources.folder().rglob("*.cu*"):
+        text = path.read_text(encoding="utf-8")
+        used |= set(re.findall(r"\bRULE_[A-Z_]+\b", text))
+        # a name that is not defined would count as 0
+        assert not re.search(r"SELECTION (==|!=) (?!RULE_)", text), path
+        assert "define SELECTION" not in text, path
+    assert {"RULE_WRS", "RULE_COMPRESSED"} <= used <= set(defined)
+
+
+def test_machine_code_on_disk_depends_on_the_numbers():
+    assert {"colony/selection.py", "backends/cpu/selection.py"} <= {name for name, _ in compiled_in()}
+
+
+@pytest.mark.parametrize("algorithm", PAGES)
+def test_every_rule_has_a_row_on_the_page_of_its_algorithm(algorithm):
+    page = (ROOT / "docs" / "algorithms" / PAGES[algorithm]).read_text(encoding="utf-8")
+    rows = re.findall(r'^\| `"(\w+)"` \|', page, re.M)
+    assert set(offered_by(algorithm)) <= set(rows)
