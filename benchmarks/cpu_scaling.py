@@ -19,36 +19,38 @@ from pathlib import Path
 from record import write
 
 from pymoo_gpuaco import load_tsp
-from pymoo_gpuaco.backends.cpu.windows.engine import REPAIRED, CpuFocused, warm_up_focused
+from pymoo_gpuaco.backends.cpu.focused import CpuWindows
+from pymoo_gpuaco.backends.cpu.warm_up import warm_up_focused
 from pymoo_gpuaco.candidates.lists import listed_instance
 from pymoo_gpuaco.colony.parameters import ColonyParameters
 from pymoo_gpuaco.host.threads import thread_count
+from pymoo_gpuaco.search.focused import FocusedSearch
 
 REPEATS = 5
 SIZES = (10_000, 20_000)  # below and above what is searched as whole tours
 RUN = 10  # seconds of the run whose memory is told
 
 
-def engine_with(n: int, threads: int, ants: int | None) -> CpuFocused:
+def engine_with(n: int, threads: int, ants: int | None) -> tuple[FocusedSearch, CpuWindows]:
     """An engine on n random cities that has repaired its first tour, so that all its trials are kicks."""
     os.environ["PYMOO_GPUACO_THREADS"] = str(threads)
-    engine = CpuFocused(listed_instance(load_tsp(f"random:{n}"), 8), ColonyParameters(n_ants=ants))
+    windows = CpuWindows(listed_instance(load_tsp(f"random:{n}"), 8), ColonyParameters(n_ants=ants))
+    engine = FocusedSearch(windows)
     engine.reset_trails(1.0)
     key = 0
-    while engine._dirty.mean() >= REPAIRED:
-        engine.construct(key)
+    while not engine.n_trials or windows.repairs_left:
+        engine.search(key)
         key += 1
-    return engine
+    return engine, windows
 
 
-def kicks_a_second(engine: CpuFocused, seconds: float) -> float:
+def kicks_a_second(engine: FocusedSearch, seconds: float) -> float:
     """Of whole generations, for about so long."""
-    before, kicks, key = time.perf_counter(), 0, 0
+    before, kicks, key = time.perf_counter(), engine.n_trials, 0
     while (spent := time.perf_counter() - before) < seconds:
-        engine.construct(key)
-        kicks += engine._trials * engine.n_built
+        engine.search(key)
         key += 1
-    return kicks / spent
+    return (engine.n_trials - kicks) / spent
 
 
 def threads_table(numbers: list[int], seconds: float) -> None:
@@ -62,7 +64,7 @@ def threads_table(numbers: list[int], seconds: float) -> None:
             engines = {t: engine_with(n, t, wanted if many else None) for t in numbers}
             speeds: dict[int, list[float]] = {t: [] for t in numbers}
             for _ in range(REPEATS):  # alternating, so that a busy moment of the machine hits all alike
-                for t, engine in engines.items():
+                for t, (engine, _) in engines.items():
                     speeds[t].append(kicks_a_second(engine, seconds))
             one = speeds[numbers[0]]
             for t in numbers:
@@ -70,8 +72,8 @@ def threads_table(numbers: list[int], seconds: float) -> None:
                 rows.append(
                     [
                         f"random:{n}",
-                        "whole tours" if engines[t]._search.whole else "windows",
-                        engines[t].n_ants,
+                        "whole tours" if engines[t][1].search.whole else "windows",
+                        engines[t][1].n_ants,
                         t,
                         round(statistics.median(speeds[t])),
                         spread(speeds[t]),

@@ -24,11 +24,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from pymoo.optimize import minimize
-from pymoo_gpuaco.backends.cpu.engine import CpuColony
 from record import write
 
 from pymoo_gpuaco import GPUMMAS, TSP, load_tsp
 from pymoo_gpuaco.backends.cpu import construct, local_search, workspace
+from pymoo_gpuaco.backends.cpu.colony import CpuColony
 from pymoo_gpuaco.backends.cpu.tabu import make_tabu
 from pymoo_gpuaco.host.distances import EUC
 

@@ -31,8 +31,8 @@ from kernel_clock import iterations
 from record import write
 
 from pymoo_gpuaco import GPUACS, GPUAS, GPUMMAS, GPU2OptIHC, load_tsp
+from pymoo_gpuaco.backends import SearchEngine
 from pymoo_gpuaco.backends.cuda import focused as focused_engine
-from pymoo_gpuaco.backends.cuda.focused import CudaFocused
 
 INSTANCES = ("pr2392", "fl3795")
 #: what is profiled on every instance
@@ -142,9 +142,9 @@ def whole(kind: str) -> int:
 def rounds(algorithm: Any) -> Iterator[None]:
     """The first 20 iterations of a colony, or one call of climbers, then the one that is profiled."""
     engine = algorithm.engine
-    if isinstance(engine, CudaFocused):
+    if isinstance(engine, SearchEngine):
         generations = iterations(algorithm, MOST_GENERATIONS, seed=1)
-        while engine._cooling.cycle < 1:
+        while engine._schedule.cycle < 1:
             next(generations)
         for _ in range(2):
             yield next(generations)
@@ -175,6 +175,8 @@ def profiled_run(folder: Path, names: list[str], focused: list[str], log: Path) 
         algorithm = method(size, backend="cuda", **arguments).setup(problem, seed=1)
         last = 1 if kind in OWN_SIZE else WARM_UP
         device = algorithm.engine.device
+        if isinstance(algorithm.engine, SearchEngine):
+            device = device.device
         inner = device.launch
         begin = len(launches)
 

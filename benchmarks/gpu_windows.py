@@ -54,13 +54,13 @@ def cycle(problem: TSP, clocked: bool) -> tuple[Any, NDArray[np.float64], float,
     algorithm = GPUMMAS(backend="cuda").setup(problem, seed=1)
     engine: Any = algorithm.engine
     generations = iterations(algorithm, MOST, seed=1)
-    while engine._cooling.cycle < 1:  # tours are repaired, lists by alpha-nearness of few cities are there
+    while engine._schedule.cycle < 1:  # tours are repaired, lists by alpha-nearness of few cities are there
         next(generations)
-    clock = KernelClock(engine, str) if clocked else None
+    clock = KernelClock(engine.device, str) if clocked else None
     before = counted(engine)
     began = time.perf_counter()
     rounds = 0
-    while engine._cooling.cycle < 2:
+    while engine._schedule.cycle < 2:
         next(generations)
         rounds += ROUNDS
     wall = 1e6 * (time.perf_counter() - began) / rounds
@@ -71,7 +71,7 @@ def cycle(problem: TSP, clocked: bool) -> tuple[Any, NDArray[np.float64], float,
 def row_for(problem: TSP) -> list[Any]:
     """Measure one map, once by the host's clock and once with events around the kernels, which take time themselves."""
     engine, count, wall, _ = cycle(problem, clocked=False)
-    tours, windows_of_each = engine.windows.tours, engine.windows.windows
+    tours, windows_of_each = engine.device.n_tours, engine.device.windows.windows
     del engine
     gc.collect()
     _, _, _, times = cycle(problem, clocked=True)
@@ -93,7 +93,7 @@ def row_for(problem: TSP) -> list[Any]:
 def counted(engine: Any) -> NDArray[np.uint64]:
     """What the engine's windows have counted so far."""
     with engine.device.working():
-        return engine.windows.statistics()
+        return engine.device.windows.statistics()
 
 
 def main() -> None:

@@ -8,7 +8,9 @@ from typing import Any
 import numpy as np
 
 from pymoo_gpuaco import GPUMMAS
+from pymoo_gpuaco.algorithms.base import TourAlgorithm
 from pymoo_gpuaco.algorithms.told import Tours
+from pymoo_gpuaco.backends import SearchEngine
 
 #: what is in a kernel's name, and the part of an iteration that it does; all others change trails
 _WORDS = {
@@ -63,9 +65,19 @@ class KernelClock:
 def iterations(algorithm: GPUMMAS, count: int, seed: int) -> Iterator[float]:
     """Run ``count`` iterations of the engine and the trail updates, nothing of pymoo; yield the best length of each."""
     algorithm._begin()
-    engine = algorithm.engine
     for key in np.random.default_rng(seed).integers(0, 2**64, count, dtype=np.uint64):
-        lengths = engine.construct(int(key))
-        best = int(lengths.argmin())
-        algorithm._learn(Tours(engine.tours([best]), lengths[[best]]))
-        yield float(lengths[best])
+        yield iterate(algorithm, int(key))
+
+
+def iterate(algorithm: TourAlgorithm, key: int) -> float:
+    """One iteration of a colony's engine and its trail update; return the length of its best tour."""
+    engine = algorithm.engine
+    if isinstance(engine, SearchEngine):
+        engine.search(key)
+        told = Tours(*engine.best_tours())
+    else:
+        lengths = engine.construct(key)
+        best = lengths.argmin()[None]
+        told = Tours(engine.tours(best), lengths[best])
+    algorithm._learn(told)
+    return float(told.lengths[0])

@@ -22,14 +22,14 @@ from record import write
 from timed_runs import gap, reference
 
 from pymoo_gpuaco import TSP
-from pymoo_gpuaco.backends.cpu.windows.engine import CpuFocused
+from pymoo_gpuaco.backends import make_search
 from pymoo_gpuaco.candidates import greedy_tour, varied_tours
 from pymoo_gpuaco.candidates.graph import make_graph
+from pymoo_gpuaco.candidates.listed import ListedInstance
 from pymoo_gpuaco.candidates.lists import listed_instance
 from pymoo_gpuaco.colony.parameters import ColonyParameters
 from pymoo_gpuaco.exchange import assemble, merge_all
 from pymoo_gpuaco.host.threads import thread_count
-from pymoo_gpuaco.problems.instance import Instance
 
 INSTANCES = ("pr2392", "pla7397", "rl11849", "d15112")
 COLUMNS = (
@@ -46,9 +46,9 @@ COLUMNS = (
 )
 
 
-def improved_tours(instance: Instance, count: int, seed: int) -> NDArray[np.int32]:
+def improved_tours(instance: ListedInstance, count: int, seed: int) -> NDArray[np.int32]:
     """Tours (count, n) that know nothing of each other, the shortest first."""
-    engine = CpuFocused(instance, ColonyParameters(construction="focused"))
+    engine = make_search(instance, ColonyParameters(construction="focused"), "cpu")
     engine.reset_trails(1.0)
     first = np.concatenate([greedy_tour(instance)[None], varied_tours(instance, count - 1, seed)])
     tours, lengths = engine.improve(first, seed)

@@ -11,14 +11,15 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from pymoo_gpuaco import TSP
+from pymoo_gpuaco.backends.cpu.focused import CpuWindows
 from pymoo_gpuaco.backends.cpu.windows.cut import Cutter
-from pymoo_gpuaco.backends.cpu.windows.engine import CpuFocused
 from pymoo_gpuaco.candidates import greedy_tour
+from pymoo_gpuaco.candidates.listed import ListedInstance
 from pymoo_gpuaco.candidates.lists import listed_instance
 from pymoo_gpuaco.colony.parameters import ColonyParameters
 from pymoo_gpuaco.exchange import merge
 from pymoo_gpuaco.exchange.merge import difference
-from pymoo_gpuaco.problems.instance import Instance
+from pymoo_gpuaco.search.focused import FocusedSearch
 from pymoo_gpuaco.search.parameters import FocusedParameters
 
 IMAGES = Path(__file__).resolve().parent / "images"
@@ -47,7 +48,7 @@ def panel(axes: Any, places: NDArray[np.float64], title: str) -> None:
     axes.axis("off")
 
 
-def draw_window(instance: Instance, tour: Tour, axes: Any) -> None:
+def draw_window(instance: ListedInstance, tour: Tour, axes: Any) -> None:
     """The runs of one window, and the links between them, which stand for the rest of the tour."""
     n, places = instance.n, instance.coords[:, :2]
     where = np.empty(n, np.int32)
@@ -65,7 +66,7 @@ def draw_window(instance: Instance, tour: Tour, axes: Any) -> None:
     axes.plot(*places[own].T, "o", color=TWO, markersize=3)
 
 
-def draw_exchanges(instance: Instance, tour: Tour, better: Tour, axes: Any) -> None:
+def draw_exchanges(instance: ListedInstance, tour: Tour, better: Tour, axes: Any) -> None:
     """What turns one tour into another: some exchanges, each with as many edges out as in."""
     places = instance.coords[:, :2]
     found = difference(tour, better, instance.distance)
@@ -76,7 +77,7 @@ def draw_exchanges(instance: Instance, tour: Tour, better: Tour, axes: Any) -> N
     edges(axes, places, into, color=TWO, linewidth=1.8)
 
 
-def draw_merge(instance: Instance, one: Tour, two: Tour, figure: Any) -> None:
+def draw_merge(instance: ListedInstance, one: Tour, two: Tour, figure: Any) -> None:
     """Two tours, and what is made of them: shared edges grey, those of one tour alone in its colour."""
     places = instance.coords[:, :2]
     merged, _ = merge(one, two, instance.distance)
@@ -92,12 +93,13 @@ def draw_merge(instance: Instance, one: Tour, two: Tour, figure: Any) -> None:
                 edges(axes, places, chosen, color=colour, linewidth=0.8 if colour == REST else 1.8)
 
 
-def short_run(instance: Instance, key: int, trials: int) -> Tour:
+def short_run(instance: ListedInstance, key: int, trials: int) -> Tour:
     """The tour of one ant after so few trials that much is left to improve."""
     focused = FocusedParameters(n_tours=1, trials=trials, heat=0.0, ascent=1)
-    engine = CpuFocused(instance, ColonyParameters(n_ants=1, construction="focused"), focused)
-    engine.construct(key)
-    return engine.tours([0])[0]
+    windows = CpuWindows(instance, ColonyParameters(n_ants=1, construction="focused"), focused)
+    engine = FocusedSearch(windows)
+    engine.search(key)
+    return engine.best_tours()[0][0]
 
 
 def main() -> None:

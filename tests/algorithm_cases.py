@@ -8,7 +8,7 @@ import pytest
 from pymoo.core.problem import ElementwiseProblem
 
 from pymoo_gpuaco import ALL_ALGORITHMS, TSP, GPU2OptIHC
-from pymoo_gpuaco.backends.cpu.engine import CpuClimbers
+from pymoo_gpuaco.backends.cpu.climbers import CpuClimbers
 
 # The whole contract holds for the other engine too: set the variable to "cuda" on a machine with a device.
 BACKEND = os.environ.get("PYMOO_GPUACO_TEST_BACKEND", "cpu")

@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 
-from pymoo_gpuaco.backends import cuda
+from pymoo_gpuaco.backends.cuda import engines
 from pymoo_gpuaco.backends.cuda.device import signatures, sources
 from tests import fake_device
 
@@ -143,5 +143,5 @@ class EmulatedKernel(fake_device.FakeKernel):
 def install(monkeypatch: Any, folder: Path) -> Emulator:
     """Let the CUDA engines find the emulator; ``folder`` keeps what was compiled."""
     folder.mkdir(exist_ok=True)
-    monkeypatch.setattr(cuda, "why_unavailable", lambda: None)
+    monkeypatch.setattr(engines, "why_unavailable", lambda: None)
     return fake_device.install(monkeypatch, Emulator(folder))

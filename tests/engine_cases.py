@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from pymoo_gpuaco.backends import make_climbers, make_colony
+from pymoo_gpuaco.backends import SearchEngine, make_climbers, make_colony, make_search
 from pymoo_gpuaco.candidates.lists import listed_instance
 from pymoo_gpuaco.colony.parameters import ClimberParameters, ColonyParameters, LocalSearch
 from pymoo_gpuaco.colony.selection import offered_by
@@ -58,10 +58,10 @@ def colony(problem: TSP, backend: str = "cpu", **parameters: object):
     return engine
 
 
-def focused(problem: TSP, backend: str = "cpu", n_ants: int = 4, k: int = 8):
-    """A colony of ants that change good tours, with trails reset to 1; on CUDA with short generations."""
+def focused(problem: TSP, backend: str = "cpu", n_ants: int | None = 4, k: int = 8) -> SearchEngine:
+    """A colony of ants that change good tours, with trails reset to 1."""
     chosen = ColonyParameters(n_ants=n_ants, construction="focused")
-    engine = make_colony(listed_instance(problem, k), chosen, backend)
+    engine = make_search(listed_instance(problem, k), chosen, backend)
     engine.reset_trails(1.0)
     return engine
 

@@ -297,7 +297,7 @@ def install(monkeypatch: Any, driver: Any = None) -> Any:
             driver.compiled.append((file, dict(definitions)))
         return {file: json.dumps([file, definitions]).encode() for file, definitions in wanted.items()}
 
-    monkeypatch.setattr(context, "driver", lambda: driver)
+    monkeypatch.setattr(context, "_start", lambda: driver)
     monkeypatch.setattr(context, "_contexts", {})
     monkeypatch.setattr(context, "_lost", {})
     monkeypatch.setattr(compiler, "compile_files", compile_files)

@@ -14,6 +14,7 @@ from pymoo_gpuaco.candidates.graph import make_graph
 from pymoo_gpuaco.candidates.lists import listed_instance
 from pymoo_gpuaco.exchange import assemble, assembly, merge
 from pymoo_gpuaco.host.philox import STREAM_ASSEMBLY, new_stream
+from pymoo_gpuaco.host.stop import Stop
 from pymoo_gpuaco.problems import TSP
 from tests.engine_cases import INSTANCES, cloud
 from tests.test_exchange import edges_of
@@ -277,8 +278,9 @@ def test_nothing_is_taken_over_once_the_flag_is_up():
 
 def test_it_ends_when_time_is_over():
     problem = cloud(2000, 4)
-    graph, tours = graph_of(problem), random_tours(2000, 4)
-    assembled = assemble(graph, tours, 1, until=time.monotonic() - 1.0)
+    graph, tours, over = graph_of(problem), random_tours(2000, 4), Stop()
+    over.until = time.monotonic() - 1.0
+    assembled = assemble(graph, tours, 1, over)
     assert np.array_equal(np.sort(assembled, axis=1), np.tile(np.arange(2000), (4, 1)))
     in_time = assemble(graph, tours, 1)
     assert problem.tour_lengths(in_time).sum() < problem.tour_lengths(assembled).sum()

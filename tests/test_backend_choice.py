@@ -9,7 +9,7 @@ import pytest
 from pymoo.optimize import minimize
 
 from pymoo_gpuaco import GPUMMAS, BackendUnavailable, GPU2OptIHC, backends
-from pymoo_gpuaco.backends import cuda, make_climbers, make_colony, make_improver
+from pymoo_gpuaco.backends import make_climbers, make_colony, make_improver, make_search
 from pymoo_gpuaco.candidates.lists import listed_instance
 from pymoo_gpuaco.cli import main
 from pymoo_gpuaco.colony.parameters import ClimberParameters, ColonyParameters, LocalSearch
@@ -22,16 +22,14 @@ WHY = "nvcc could not compile tours.cu (exit status 1): Value 'sm_121' is not de
 @pytest.fixture
 def broken(monkeypatch, caplog):
     """A device that is there and whose set-up fails; returns what is logged."""
-    from pymoo_gpuaco.backends.cuda import climbers, engine, focused, improver
+    from pymoo_gpuaco.backends.cuda import engines
 
     def fail(*arguments):
         raise BackendUnavailable(WHY)
 
-    monkeypatch.setattr(cuda, "why_unavailable", lambda: None)
-    monkeypatch.setattr(engine, "CudaColony", fail)
-    monkeypatch.setattr(focused, "CudaFocused", fail)
-    monkeypatch.setattr(improver, "CudaImprover", fail)
-    monkeypatch.setattr(climbers, "CudaClimbers", fail)
+    monkeypatch.setattr(engines, "why_unavailable", lambda: None)
+    for name in ("CudaColony", "CudaWindows", "CudaImprover", "CudaClimbers"):
+        monkeypatch.setattr(engines, name, fail)
     monkeypatch.setattr(backends, "_told", set())
     caplog.set_level(logging.WARNING, "pymoo_gpuaco")
     return caplog
@@ -41,13 +39,14 @@ def make_all(backend):
     instance = listed_instance(cloud(9), 8)
     return (
         make_colony(instance, ColonyParameters(n_ants=2), backend),
+        make_search(instance, ColonyParameters(n_ants=2, construction="focused"), backend),
         make_climbers(instance, ClimberParameters(n_climbers=2), backend),
         make_improver(instance, LocalSearch(), backend),
     )
 
 
 def test_auto_goes_on_with_the_cpu_and_says_why_once(broken):
-    assert [engine.kind for engine in make_all("auto")] == ["cpu", "cpu", "cpu"]
+    assert [engine.kind for engine in make_all("auto")] == ["cpu"] * 4
     assert [record.getMessage() for record in broken.records] == [f"pymoo_gpuaco runs on the CPU: {WHY}"]
 
 
@@ -65,6 +64,7 @@ def test_cuda_is_refused_where_it_was_asked_for(broken):
     instance = listed_instance(cloud(9), 8)
     doors = (
         lambda: make_colony(instance, ColonyParameters(), "cuda"),
+        lambda: make_search(instance, ColonyParameters(construction="focused"), "cuda"),
         lambda: make_climbers(instance, ClimberParameters(), "cuda"),
         lambda: make_improver(instance, LocalSearch(), "cuda"),
         lambda: minimize(cloud(9), GPUMMAS(backend="cuda"), ("n_gen", 2)),

@@ -73,11 +73,11 @@ def seen_by_windows(engine, kind):
     """The edges that windows draw from."""
     if engine.kind == "cpu":
         if kind == "alpha":  # fewer trees than ``lists`` makes, so other penalties
-            assert engine._search.units.pi.any()
+            assert engine.device.search.units.pi.any()
             return set()
-        assert not engine._search.units.pi.any()
-        return {frozenset(e) for e in edges_of(engine._search.units.candidates)}
-    return {frozenset(e) for e in edges_of(engine.windows._lists.near)}
+        assert not engine.device.search.units.pi.any()
+        return {frozenset(e) for e in edges_of(engine.device.search.units.candidates)}
+    return {frozenset(e) for e in edges_of(engine.device.windows._lists.near)}
 
 
 @pytest.mark.parametrize("cls", COLONIES.values())

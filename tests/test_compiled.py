@@ -8,7 +8,7 @@ import sys
 import numpy as np
 import pytest
 
-from pymoo_gpuaco.backends.cpu.windows.engine import warm_up_focused
+from pymoo_gpuaco.backends.cpu.warm_up import warm_up_focused
 from pymoo_gpuaco.host.compiled import compiled, inlined, inner
 
 VERSIONS = """
@@ -24,7 +24,7 @@ def versions():
 import numpy as np
 from pymoo.optimize import minimize
 from pymoo_gpuaco import GPUMMAS, TSP
-from pymoo_gpuaco.backends.cpu.windows.engine import warm_up_focused
+from pymoo_gpuaco.backends.cpu.warm_up import warm_up_focused
 
 n = int(sys.argv[1])
 warm_up_focused(n)
@@ -53,7 +53,7 @@ def test_a_run_calls_one_version_of_each_function_and_all_were_made_before_it(n)
 
 def test_what_a_run_does_not_call_is_not_made_before_it(monkeypatch):
     made = []
-    monkeypatch.setattr("pymoo_gpuaco.backends.cpu.windows.engine._warm_up", lambda *kind: made.append(kind))
+    monkeypatch.setattr("pymoo_gpuaco.backends.cpu.warm_up._warm_up_focused", lambda *kind: made.append(kind))
     for n in (25_000, 25_001, 100_000, 100_001):
         warm_up_focused(n)
     # whole tours up to 25,000 cities, penalties up to 100,000

@@ -11,8 +11,8 @@ from pymoo.core.population import Population
 from pymoo.optimize import minimize
 
 from pymoo_gpuaco import GPUMMAS, LocalSearch
-from pymoo_gpuaco.backends.cpu.engine import CpuColony
-from pymoo_gpuaco.backends.cpu.windows.engine import CpuFocused
+from pymoo_gpuaco.backends.cpu.colony import CpuColony
+from pymoo_gpuaco.search.focused import FocusedSearch
 from tests.algorithm_cases import Tour, assert_same, run_to_end, snapshot
 from tests.engine_cases import BACKENDS, asymmetric, cloud
 from tests.test_focused_engines import folder, short
@@ -29,7 +29,7 @@ def built_by(problem, **arguments) -> type:
 
 class TestAuto:
     def test_symmetric_instances_from_eight_cities_on(self):
-        assert built_by(cloud(8)) is CpuFocused
+        assert built_by(cloud(8)) is FocusedSearch
         assert built_by(cloud(7)) is CpuColony
         assert built_by(asymmetric(12)) is CpuColony
 
@@ -67,11 +67,11 @@ class TestAuto:
         ids=str,
     )
     def test_what_both_know(self, argument):
-        assert built_by(cloud(12), **argument) is CpuFocused
+        assert built_by(cloud(12), **argument) is FocusedSearch
 
     def test_a_choice_that_is_made(self):
         assert built_by(cloud(12), construction="full") is CpuColony
-        assert built_by(cloud(12), construction="focused", n_ants=3) is CpuFocused
+        assert built_by(cloud(12), construction="focused", n_ants=3) is FocusedSearch
 
 
 class TestErrors:
@@ -117,7 +117,7 @@ class TestRuns:
         algorithm = started(problem, backend, 0)
         for _ in range(3):
             algorithm.next()
-            count += algorithm.engine.n_built
+            count += algorithm.engine.n_searched
             assert algorithm.evaluator.n_eval == count
         assert count >= 3
 

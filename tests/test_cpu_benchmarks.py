@@ -43,13 +43,13 @@ def test_kicks_in_c_end_with_the_engines_tour(script, tmp_path, name):
 def test_speed_is_that_of_kicks(script, monkeypatch):
     monkeypatch.setenv("PYMOO_GPUACO_THREADS", "1")  # put back afterwards
     scaling = script("cpu_scaling")
-    engine = scaling.engine_with(1000, 2, 3)
-    assert engine._search._threads == 2
+    engine, windows = scaling.engine_with(1000, 2, 3)
+    assert windows.search._threads == 2
     assert engine.n_ants == 3
     clock = iter([0.0, 1.0, 2.0, 4.0])
     monkeypatch.setattr(scaling.time, "perf_counter", lambda: next(clock))
     # two generations of three ants
-    assert scaling.kicks_a_second(engine, 3.0) == 2 * 3 * engine._trials / 4.0
+    assert scaling.kicks_a_second(engine, 3.0) == 2 * 3 * windows._trials / 4.0
 
 
 @pytest.mark.slow

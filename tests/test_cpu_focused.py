@@ -6,14 +6,16 @@ import numpy as np
 import pytest
 
 from pymoo_gpuaco import exchange
-from pymoo_gpuaco.backends import make_colony
-from pymoo_gpuaco.backends.cpu.windows import engine as module
-from pymoo_gpuaco.backends.cpu.windows.engine import CpuFocused
-from pymoo_gpuaco.backends.protocol import ColonyEngine, FollowsProgress
+from pymoo_gpuaco.backends import SearchEngine, make_search
+from pymoo_gpuaco.backends.cpu import warm_up
+from pymoo_gpuaco.backends.cpu.focused import CpuWindows
 from pymoo_gpuaco.candidates.lists import listed_instance
 from pymoo_gpuaco.colony.parameters import ColonyParameters
 from pymoo_gpuaco.colony.trails import TrailUpdate
+from pymoo_gpuaco.host.keys import key_of_part
 from pymoo_gpuaco.problems import TSP
+from pymoo_gpuaco.search import population as module
+from pymoo_gpuaco.search.focused import FocusedSearch
 from pymoo_gpuaco.search.parameters import FocusedParameters
 from pymoo_gpuaco.search.schedule import Cooling
 from tests.engine_cases import INSTANCES, asymmetric, cloud
@@ -22,11 +24,20 @@ WAYS = {"whole tours": {"trials": 64}, "windows": {"trials": 256, "whole_up_to":
 
 
 def focused(problem, way="whole tours", **colony):
-    engine = CpuFocused(
-        listed_instance(problem, 8), ColonyParameters(**colony), FocusedParameters(**WAYS[way])
-    )
+    return of(problem, FocusedParameters(**WAYS[way]), **colony)
+
+
+def of(problem, parameters=None, **colony):
+    engine = FocusedSearch(CpuWindows(listed_instance(problem, 8), ColonyParameters(**colony), parameters))
     engine.reset_trails(1.0)
     return engine
+
+
+def found(engine, key):
+    """The best tour after one more generation, and its length."""
+    engine.search(key)
+    (tour,), (length,) = engine.best_tours()
+    return tour, length
 
 
 @pytest.mark.parametrize("way", WAYS)
@@ -34,16 +45,14 @@ def focused(problem, way="whole tours", **colony):
 def test_tours_are_permutations_and_lengths_exact(name, way):
     problem = INSTANCES[name]
     engine = focused(problem, way)
-    assert isinstance(engine, ColonyEngine)
-    assert isinstance(engine, FollowsProgress)
+    assert isinstance(engine, SearchEngine)
     last = np.inf
     for key in range(6):
-        (length,) = engine.construct(key)
-        (tour,) = engine.tours([0])
+        tour, length = found(engine, key)
         assert np.array_equal(np.sort(tour), np.arange(problem.n_cities))
         assert length == pytest.approx(problem.tour_lengths(tour[None])[0], rel=1e-12)
         assert length <= last
-        assert engine.n_built >= 1
+        assert engine.n_searched >= 1
         last = length
 
 
@@ -53,13 +62,13 @@ def test_a_ring_of_cities_on_a_circle_is_solved():
     problem = TSP(10_000 * np.column_stack([np.cos(angle), np.sin(angle)])[order], metric="EUC_2D")
     engine = focused(problem)
     best = problem.tour_lengths(np.argsort(order)[None])[0]
-    assert any(engine.construct(key)[0] == best for key in range(30))
+    assert any(found(engine, key)[1] == best for key in range(30))
 
 
 def test_seven_cities_against_all_tours():
     problem = cloud(7, 11)
     tours = np.array([(0, *rest) for rest in itertools.permutations(range(1, 7))])
-    assert focused(problem).construct(0)[0] == problem.tour_lengths(tours).min()
+    assert found(focused(problem), 0)[1] == problem.tour_lengths(tours).min()
 
 
 @pytest.mark.parametrize("way", WAYS)
@@ -70,23 +79,21 @@ def test_the_key_decides_everything_and_threads_nothing(way, threads, monkeypatc
     monkeypatch.setenv("PYMOO_GPUACO_THREADS", threads)
     two = focused(problem, way, n_ants=3)
     for key in range(12):
-        assert one.construct(key) == two.construct(key)
-        assert np.array_equal(one.tours([0]), two.tours([0]))
+        assert np.array_equal(found(one, key)[0], found(two, key)[0])
+        assert np.array_equal(one.lengths, two.lengths)
         assert np.array_equal(one.export_state()["tours"], two.export_state()["tours"])
 
 
 @pytest.mark.parametrize(("threads", "tours"), [("1", 2), ("2", 2), ("5", 5), ("100", 64)])
 def test_there_are_as_many_whole_tours_as_threads(threads, tours, monkeypatch):
     monkeypatch.setenv("PYMOO_GPUACO_THREADS", threads)
-    instance = listed_instance(cloud(60, 1), 8)
-    engine = CpuFocused(instance, ColonyParameters())
+    engine = of(cloud(60, 1))
     assert engine.n_ants == tours
-    engine.reset_trails(1.0)
-    engine.construct(1)
-    assert engine.n_built == len(engine.export_state()["tours"]) == tours
+    engine.search(1)
+    assert engine.n_searched == len(engine.export_state()["tours"]) == len(engine.lengths) == tours
     # a generation takes no longer where there are more threads, and not much longer where there are too few of them
     assert engine.n_trials == tours * (1024 if tours <= 16 else 16 * 1024 // tours)
-    assert CpuFocused(instance, ColonyParameters(n_ants=3)).n_ants == 3
+    assert of(cloud(60, 1), n_ants=3).n_ants == 3
 
 
 @pytest.mark.parametrize(
@@ -111,11 +118,11 @@ def test_an_imported_state_continues_bit_by_bit(way):
     problem = cloud(300, 10)
     one, two = focused(problem, way), focused(problem, way)
     for key in range(9):
-        one.construct(key)
-        one.update_trails(TrailUpdate(0.1, ((one.tours([0])[0], 0.5),), tau_min=0.1, tau_max=1.0))
+        one.update_trails(TrailUpdate(0.1, ((found(one, key)[0], 0.5),), tau_min=0.1, tau_max=1.0))
     two.import_state(one.export_state())
     for key in range(9, 25):
-        assert one.construct(key) == two.construct(key)
+        assert np.array_equal(found(one, key)[0], found(two, key)[0])
+        assert np.array_equal(one.lengths, two.lengths)
     one, two = one.export_state(), two.export_state()
     assert one.keys() == two.keys()
     assert all(np.array_equal(one[name], two[name]) for name in one)
@@ -128,7 +135,7 @@ def test_a_state_that_is_none_is_refused_before_anything_changes():
     with pytest.raises(ValueError, match="best"):
         engine.import_state(bad)
     with pytest.raises(ValueError, match="counts"):
-        engine.import_state({**state, "counts": state["counts"][:1]})
+        engine.import_state({**state, "counts": state["counts"][:0]})
     assert np.array_equal(engine.export_state()["best"], state["best"])
 
 
@@ -137,13 +144,12 @@ def test_a_tour_from_outside_is_merged(way):
     problem = cloud(200, 12)
     far = focused(problem, way)
     for key in range(40):
-        far.construct(key)
-    best = far.tours([0])
+        far.search(key)
+    best = far.best_tours()[0]
     near = focused(problem, way)
-    near.construct(0)
-    before = problem.tour_lengths(near.tours([0]))[0]
+    before = found(near, 0)[1]
     near.accept(best, problem.tour_lengths(best))
-    after = near.construct(1)[0]
+    after = found(near, 1)[1]
     assert after <= problem.tour_lengths(best)[0] < before
     near.accept(np.empty((0, 200), np.int32), np.empty(0))
     with pytest.raises(ValueError, match="permutation"):
@@ -154,7 +160,7 @@ def test_a_tour_from_outside_is_merged(way):
 def test_improving_given_tours_leaves_the_engine_alone(way):
     problem = cloud(200, 13)
     engine = focused(problem, way)
-    engine.construct(0)
+    engine.search(0)
     state = engine.export_state()
     tours = np.array([np.random.default_rng(i).permutation(200) for i in range(3)])
     improved, lengths = engine.improve(tours, 5)
@@ -171,7 +177,7 @@ def test_trail_update_by_hand():
     # four cities in a row, all of them candidates: 1.0 -> 0.5 by evaporation, tour edges + 0.25, within 0.7
     engine = focused(TSP([[0, 0], [1, 0], [2, 0], [3, 0]]))
     engine.update_trails(TrailUpdate(0.5, ((np.array([0, 1, 2, 3]), 0.25),), tau_min=0.1, tau_max=0.7))
-    tau, candidates = engine.export_state()["tau"], engine._search.units.candidates
+    tau, candidates = engine.export_state()["tau"], engine.device.candidates
     on_tour = {frozenset(e) for e in ((0, 1), (1, 2), (2, 3), (3, 0))}
     for i in range(4):
         for j, trail in zip(candidates[i], tau[i], strict=True):
@@ -184,16 +190,16 @@ def test_trails_decide_where_ants_go():
     plain, led = focused(problem), focused(problem)
     led.update_trails(TrailUpdate(0.9, ((np.random.default_rng(0).permutation(100), 50.0),)))
     for key in range(3):
-        plain.construct(key)
-        led.construct(key)
+        plain.search(key)
+        led.search(key)
     assert not np.array_equal(plain.export_state()["tours"], led.export_state()["tours"])
 
 
 def test_direction_that_counts_is_refused():
     with pytest.raises(ValueError, match="construction='full'"):
-        make_colony(listed_instance(asymmetric(20), 8), ColonyParameters(construction="focused"), "cpu")
-    engine = make_colony(listed_instance(cloud(20), 8), ColonyParameters(construction="focused"), "cpu")
-    assert isinstance(engine, CpuFocused)
+        make_search(listed_instance(asymmetric(20), 8), ColonyParameters(construction="focused"), "cpu")
+    engine = make_search(listed_instance(cloud(20), 8), ColonyParameters(construction="focused"), "cpu")
+    assert isinstance(engine.device, CpuWindows)
 
 
 def test_cycles_double_and_cool_to_nothing():
@@ -300,67 +306,130 @@ def test_bad_parameters_are_named(name, value):
         FocusedParameters(**{name: value})
 
 
-@pytest.mark.parametrize("ants", [4, 7])
+@pytest.mark.parametrize("ants", [2, 4, 7])
 def test_a_hot_generation_merges_its_shortest_tours_and_the_last_one_assembles_all(ants, monkeypatch):
     problem = cloud(200)
-    engine = CpuFocused(
-        listed_instance(problem, 8), ColonyParameters(n_ants=ants), FocusedParameters(first_cycle=20.0)
-    )
-    engine.reset_trails(1.0)
+    engine = of(problem, FocusedParameters(first_cycle=20.0), n_ants=ants)
     merged: list[float] = []
-    merge = engine._merge
-    monkeypatch.setattr(
-        engine, "_merge", lambda tour: (merged.append(problem.tour_length(tour)), merge(tour))
-    )
+    merge = module.Population.merge
+
+    def noted(population, tour):
+        merged.append(problem.tour_length(tour))
+        merge(population, tour)
+
+    monkeypatch.setattr(module.Population, "merge", noted)
     assembled = []
 
-    def assemble(graph, tours, key, until):
-        assembled.append(tours.copy())
-        return exchange.assemble(graph, tours, key, until)
+    def assemble(graph, tours, key, stop):
+        assembled.append((tours.copy(), key, exchange.assemble(graph, tours, key, stop)))
+        return assembled[-1][2]
 
     monkeypatch.setattr(module, "assemble", assemble)
+    ends = []
     for key in range(12):
         merged.clear()
         before = len(assembled)
-        best = engine.export_state()["best"][0]
-        engine.construct(key)
-        at_end = engine._cooling.done == 0  # the next cycle has been begun
+        engine.search(key)
+        at_end = engine._schedule.done == 0  # the next cycle has been begun
         assert len(assembled) - before == at_end
-        assert len(merged) == (ants + 1 if at_end else 4)
-        lengths = [problem.tour_length(tour) for tour in engine._tours]
+        # the best takes over from the four shortest, which come by length; the tours that were assembled are as good
+        lengths = engine.lengths
         if not at_end:
-            assert sorted(lengths)[:4] == sorted(merged)
+            assert merged == sorted(lengths)[:4]
             continue
-        given = [problem.tour_length(tour) for tour in assembled[-1]]
-        assert np.array_equal(assembled[-1][-1], best)  # the last one to take part
-        assert len(lengths) == ants == len(given) - 1
-        assert np.all(lengths <= np.array(given[:-1]))
-        assert engine.export_state()["best_length"] <= min(min(lengths), min(given))
-    assert assembled
+        ends.append(key)
+        given, its_key, taken = assembled[-1]
+        assert its_key == key_of_part(key, 1)  # that of the generation's only round
+        assert len(given) == ants + 1  # the best is one tour more
+        assert np.array_equal(problem.tour_lengths(taken[:-1]), lengths)
+        assert np.all(problem.tour_lengths(taken) <= problem.tour_lengths(given))
+        (best,), (length,) = engine.best_tours()
+        assert length == problem.tour_length(best) <= problem.tour_lengths(taken).min()
+    assert ends
+
+
+def test_a_cycle_takes_over_with_the_best_before_it(monkeypatch):
+    engine = of(cloud(200), FocusedParameters(first_cycle=20.0), n_ants=4)
+    given = []
+    monkeypatch.setattr(
+        module, "assemble", lambda _, tours, *__: given.append(tours.copy()) or tours
+    )  # nobody takes over anything
+    key = 0
+    while not given:
+        before = engine.best_tours()[1][0]
+        engine.search(key)
+        key += 1
+    lengths = cloud(200).tour_lengths(given[0])
+    # that of the generations before, unless a tour of the last round is shorter
+    assert lengths[-1] == min(before, lengths[:-1].min())
+    assert np.array_equal(engine.export_state()["tours"], given[0][:-1])
+    assert engine.best_tours()[1][0] == lengths[-1]
+
+
+def test_the_last_cycle_ends_once(monkeypatch):
+    engine = of(cloud(200), FocusedParameters(first_cycle=20.0), n_ants=4)
+    ends = []
+    monkeypatch.setattr(engine, "_recombine", lambda _: ends.append(engine._schedule.generations))
+    for key in range(40):
+        engine.expect(min(key / 20, 1.0))  # twenty generations, and as many after the end
+        engine.search(key)
+    # the first cycle ends after 20 kicks a city, 4,000 of 1,024 a round: it takes all of a short run, up to 0.97
+    assert ends == [20]
+    assert engine._finished
+
+
+def test_progress_goes_on_by_the_round(monkeypatch):
+    # a generation is one round here: what one has brought the run is what the next will
+    engine = of(cloud(100), FocusedParameters(first_cycle=1000.0), n_ants=2)
+    seen = []
+    anneal = engine.device.anneal
+    monkeypatch.setattr(
+        engine.device, "anneal", lambda *given: (seen.append(engine._schedule.progress), anneal(*given))[1]
+    )
+    for key, progress in enumerate((0.0, 0.25, 0.375)):
+        engine.expect(progress)
+        engine.search(key)
+    # after the temperature of a round is known: 0; 0.25 and a step of 0.25; 0.375 and a step of 0.125
+    assert seen == [0.0, 0.5, 0.5]
+
+
+def test_every_round_has_a_key_of_its_own(monkeypatch):
+    engine = focused(cloud(100))
+    keys = []
+    anneal = engine.device.anneal
+    monkeypatch.setattr(engine.device, "anneal", lambda key, heat: (keys.append(key), anneal(key, heat))[1])
+    for key in (0, 2**64 - 1):
+        engine.search(key)
+    assert keys == [key_of_part(0, 1), key_of_part(2**64 - 1, 1)]
 
 
 @pytest.mark.parametrize(("ants", "apart"), [(2, 1), (3, 1), (4, 4), (6, 6)])
 def test_four_tours_or_more_begin_as_different_ones(ants, apart, monkeypatch):
     engine = focused(cloud(150), n_ants=ants)
     begun = []
-    search = engine._search.search_tours
+    search = engine.device.search.search_tours
 
     def searched(tours, *arguments):
         begun.append(tours.copy())
         search(tours, *arguments)
 
-    monkeypatch.setattr(engine._search, "search_tours", searched)
-    start = engine.greedy_tour()[0]
+    monkeypatch.setattr(engine.device.search, "search_tours", searched)
+    start = engine.first_tour()[0]
     for key in range(2):
-        engine.construct(key)
+        engine.search(key)
     assert len(np.unique(begun[0], axis=0)) == apart
     assert np.array_equal(begun[0][0], start)
 
 
-@pytest.mark.parametrize(("n", "calls"), [(100, 1), (30_000, 0)])
-def test_what_is_called_at_the_end_of_a_cycle_is_compiled_before_a_run(n, calls, monkeypatch):
-    assembled = []
-    monkeypatch.setattr(module, "assemble", lambda *arguments: assembled.append(arguments))
-    module._warm_up.cache_clear()
-    module.warm_up_focused(n)
-    assert len(assembled) == calls
+@pytest.mark.parametrize("n", [100, 30_000])
+def test_what_is_called_at_the_end_of_a_cycle_is_compiled_before_a_run(n, monkeypatch):
+    assembled, merged = [], []
+    monkeypatch.setattr(module, "assemble", lambda graph, tours, *_: assembled.append(tours) or tours)
+    monkeypatch.setattr(module, "merge", lambda tour, other, _: (merged.append(other) or tour, 0.0))
+    warm_up.warm_up_host.cache_clear()
+    warm_up._warm_up_focused.cache_clear()
+    warm_up.warm_up_focused(n)
+    assert assembled
+    assert merged
+    warm_up.warm_up_host.cache_clear()
+    warm_up._warm_up_focused.cache_clear()

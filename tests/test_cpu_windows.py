@@ -8,13 +8,14 @@ import pytest
 from pymoo_gpuaco.backends.cpu.windows import moves, trials
 from pymoo_gpuaco.backends.cpu.windows.cut import Cutter
 from pymoo_gpuaco.backends.cpu.windows.search import WindowSearch
-from pymoo_gpuaco.backends.cpu.windows.units import make_units, whole_units
+from pymoo_gpuaco.backends.cpu.windows.units import make_units
 from pymoo_gpuaco.backends.cpu.windows.window import LOGGED, load, make_window
 from pymoo_gpuaco.candidates.graph import make_graph
 from pymoo_gpuaco.candidates.lists import listed_instance
 from pymoo_gpuaco.host.philox import new_stream
 from pymoo_gpuaco.problems import TSP
 from pymoo_gpuaco.search.parameters import FocusedParameters
+from pymoo_gpuaco.search.population import whole_units
 from tests.engine_cases import cloud
 
 

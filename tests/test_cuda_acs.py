@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from pymoo_gpuaco.backends.cpu import trails as trail_memory
-from pymoo_gpuaco.backends.cpu.engine import CpuColony
+from pymoo_gpuaco.backends.cpu.colony import CpuColony
 from pymoo_gpuaco.candidates.lists import listed_instance
 from pymoo_gpuaco.colony.parameters import ColonyParameters, LocalSearch
 from pymoo_gpuaco.colony.trails import TrailUpdate

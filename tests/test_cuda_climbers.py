@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from pymoo_gpuaco.backends.cpu.engine import CpuClimbers
+from pymoo_gpuaco.backends.cpu.climbers import CpuClimbers
 from pymoo_gpuaco.backends.cuda.climbers import layout as climber_layout
 from pymoo_gpuaco.candidates.lists import listed_instance
 from pymoo_gpuaco.colony.parameters import ClimberParameters
@@ -41,7 +41,7 @@ CASES = {
 
 
 def climbers(problem, n_climbers=1, **parameters):
-    from pymoo_gpuaco.backends.cuda.climbers import CudaClimbers
+    from pymoo_gpuaco.backends.cuda.climbers.engine import CudaClimbers
 
     return CudaClimbers(listed_instance(problem, 1), ClimberParameters(n_climbers, **parameters))
 

@@ -22,19 +22,20 @@ import pytest
 from pymoo.optimize import minimize
 
 from pymoo_gpuaco import GPUACS, GPUAS, GPU2OptIHC, backends, read_tour
-from pymoo_gpuaco.backends import BackendUnavailable, cuda, make_climbers, make_colony, make_improver
-from pymoo_gpuaco.backends.cuda import focused
-from pymoo_gpuaco.backends.cuda.climbers import CudaClimbers
+from pymoo_gpuaco.backends import BackendUnavailable, make_climbers, make_colony, make_improver, make_search
+from pymoo_gpuaco.backends.cuda import engines, focused
+from pymoo_gpuaco.backends.cuda.climbers.engine import CudaClimbers
 from pymoo_gpuaco.backends.cuda.device import compile as compiler
 from pymoo_gpuaco.backends.cuda.device import context
 from pymoo_gpuaco.backends.cuda.engine import CudaColony
-from pymoo_gpuaco.backends.cuda.focused import CudaFocused
+from pymoo_gpuaco.backends.cuda.focused import CudaWindows
 from pymoo_gpuaco.backends.cuda.improver import CudaImprover
 from pymoo_gpuaco.backends.errors import DeviceFailed
 from pymoo_gpuaco.candidates.lists import listed_instance
 from pymoo_gpuaco.cli import main
 from pymoo_gpuaco.colony.parameters import ClimberParameters, ColonyParameters, LocalSearch
 from pymoo_gpuaco.colony.trails import TrailUpdate
+from pymoo_gpuaco.search.focused import FocusedSearch
 from tests import emulator, fake_device
 from tests.engine_cases import COLONIES, cloud, instance_for
 from tests.fake_device import FakeDriver, install
@@ -45,7 +46,7 @@ N = 33
 
 @pytest.fixture
 def driver(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeDriver]:
-    monkeypatch.setattr(cuda, "why_unavailable", lambda: None)
+    monkeypatch.setattr(engines, "why_unavailable", lambda: None)
     monkeypatch.setattr(focused, "FIRST_CYCLE", 1 << 20)  # kernels that do nothing leave no tours to assemble
     gc.collect()
     gc.freeze()  # hundreds of collections follow: they need not look at what was there before
@@ -66,8 +67,8 @@ ENGINES: dict[str, Callable[[], Any]] = {
     "climbers, batch": lambda: CudaClimbers(
         listed_instance(cloud(N), 1), ClimberParameters(n_climbers=6, moves="batch")
     ),
-    "focused": lambda: CudaFocused(
-        listed_instance(cloud(N), 8), ColonyParameters(construction="focused", n_ants=24)
+    "focused": lambda: FocusedSearch(
+        CudaWindows(listed_instance(cloud(N), 8), ColonyParameters(construction="focused", n_ants=24))
     ),
     "improver": lambda: CudaImprover(listed_instance(cloud(N), 8), LocalSearch()),
 }
@@ -85,15 +86,19 @@ def use(engine: Any) -> None:
     if isinstance(engine, CudaImprover):
         engine.improve(np.tile(identity, (7, 1)), 1)
         return
-    engine.greedy_tour()
     engine.reset_trails(0.5)
-    engine.construct(1)
-    engine.tours([0])
+    if isinstance(engine, FocusedSearch):
+        engine.search(1)
+        engine.best_tours(2)
+    else:
+        engine.greedy_tour()
+        engine.construct(1)
+        engine.tours([0])
     engine.update_trails(TrailUpdate(0.1, ((identity, 0.5),), on_tours_only=True))
     if isinstance(engine, CudaColony) and engine.parameters.memory != "selective":
         engine.update_trails(TrailUpdate(0.1, colony_amount=1.0))
     engine.branching_factor(0.05)
-    if isinstance(engine, CudaFocused):
+    if isinstance(engine, FocusedSearch):
         return  # all else works with what is read back, and kernels that do nothing leave no tours there
     engine.accept(identity[None], [1.0])
     engine.improve(np.tile(identity, (engine.n_ants + 7, 1)), 1)
@@ -487,6 +492,7 @@ def test_a_device_that_is_not_there_is_named_with_those_that_are(backend, driver
     words = r"device must be one of the CUDA devices \(0 to 0\), got 3"
     for make in (
         lambda: make_colony(instance, ColonyParameters(n_ants=2), backend, 3),
+        lambda: make_search(instance, ColonyParameters(construction="focused"), backend, 3),
         lambda: make_climbers(instance, ClimberParameters(2), backend, 3),
         lambda: make_improver(instance, LocalSearch(), backend, 3),
         lambda: GPUAS(backend=backend, device=3).setup(cloud(9), termination=("n_gen", 1)),

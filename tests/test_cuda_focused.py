@@ -5,6 +5,7 @@ The kernels run on the host.
 
 from __future__ import annotations
 
+import math
 import time
 
 import numpy as np
@@ -14,6 +15,9 @@ from pymoo_gpuaco import exchange
 from pymoo_gpuaco.backends.cuda import focused
 from pymoo_gpuaco.candidates.lists import listed_instance
 from pymoo_gpuaco.colony.parameters import ColonyParameters
+from pymoo_gpuaco.host.keys import key_of_part
+from pymoo_gpuaco.search import population
+from pymoo_gpuaco.search.focused import FocusedSearch
 from tests.engine_cases import cloud
 from tests.test_exchange import edges_of
 from tests.windows_cases import emulated, folder
@@ -23,31 +27,53 @@ __all__ = ["emulated", "folder"]  # fixtures
 N = 200
 
 
-def engine_of(n_ants: int = 4, n: int = N) -> focused.CudaFocused:
+def engine_of(n_ants: int = 4, n: int = N) -> FocusedSearch:
     parameters = ColonyParameters(n_ants=n_ants, construction="focused", candidates="quadrant")
-    return focused.CudaFocused(listed_instance(cloud(n, 3), 8), parameters)
+    return FocusedSearch(focused.CudaWindows(listed_instance(cloud(n, 3), 8), parameters))
+
+
+def at_hand(engine: FocusedSearch) -> np.ndarray:
+    with engine.device.working():
+        return engine.device.read()
+
+
+def without_time(engine: FocusedSearch, key: int = 0) -> None:
+    """Make the first tours and no round."""
+    engine.stop_at(time.monotonic() - 1.0)
+    engine.search(key)
+    engine.stop_at(None)
 
 
 @pytest.mark.parametrize("key", [1, 2**64 - 1])
 def test_first_tours_differ(key, emulated):
-    tours = engine_of(8)._first_tours(key)
+    engine = engine_of(8)
+    without_time(engine, key)
+    tours = at_hand(engine)
     assert len({frozenset(edges_of(tour)) for tour in tours}) == len(tours) > 3
     for tour in tours:
         assert np.array_equal(np.sort(tour), np.arange(N))
-    assert edges_of(tours[0]) == edges_of(engine_of().greedy_tour()[0])
+    assert edges_of(tours[0]) == edges_of(engine_of().first_tour()[0])
+
+
+def test_fewer_than_four_tours_begin_as_one(emulated):
+    engine = engine_of(3)
+    without_time(engine)
+    tours = at_hand(engine)
+    assert len(tours) == 3
+    assert np.array_equal(tours, np.tile(engine.first_tour()[0], (3, 1)))
 
 
 def test_what_comes_before_annealing_is_a_generation_apart(emulated, monkeypatch):
     monkeypatch.setattr(focused, "ROUNDS", 8)
     engine = engine_of()
-    repair = engine._descent
+    repair = engine.device.repairs_left
     assert 0 < repair < 8
     for key, (progress, rounds) in enumerate([(0.0, repair), (0.4, 8), (0.5, 8)]):
         engine.expect(progress)
         step = engine._step
-        engine.construct(key)
-        assert engine.n_built == rounds * engine.n_ants
-        assert engine._cooling.started == (0.4 if key else 0.0)
+        engine.search(key)
+        assert engine.n_searched == rounds * engine.n_ants
+        assert engine._schedule.started == (0.4 if key else 0.0)
     assert step == pytest.approx(0.1 / 8)  # a tenth of the run for the rounds of the second
 
 
@@ -55,12 +81,12 @@ def test_where_time_is_limited_the_first_generations_are_short(emulated, monkeyp
     monkeypatch.setattr(focused, "ROUNDS", 8)
     monkeypatch.setattr(focused, "ROUNDS_AT_ONCE", 2)
     engine = engine_of()
-    engine.construct(0)
+    engine.search(0)
     engine.stop_at(time.monotonic() + 600.0)
     rounds = []
     for key in range(1, 6):
-        engine.construct(key)
-        rounds.append(engine.n_built // engine.n_ants)
+        engine.search(key)
+        rounds.append(engine.n_searched // engine.n_ants)
     assert rounds == [2, 2, 4, 8, 8]
 
 
@@ -69,62 +95,145 @@ def test_the_pace_is_that_of_generations_that_only_anneal(emulated, monkeypatch)
     monkeypatch.setattr(focused, "FIRST_CYCLE", 6)
     engine = engine_of()
     engine.expect(0.0)
-    while engine._descent > 0:
-        engine.construct(0)
+    while engine.device.repairs_left > 0:
+        engine.search(0)
     engine.expect(0.1)
-    engine.construct(1)
+    engine.search(1)
     engine.expect(0.2)
     assert engine._step == pytest.approx(0.1 / 4)
-    engine.construct(2)  # ends a cycle, which takes time
-    assert engine._cooling.cycle == 1
+    engine.search(2)  # ends a cycle, which takes time
+    assert engine._schedule.cycle == 1
+    assert engine._schedule.progress == pytest.approx(0.2 + 0.1)  # four rounds further than it was told
     engine.expect(0.5)
+    assert engine._schedule.progress == 0.5
     assert engine._step == pytest.approx(0.1 / 4)
+
+
+def test_a_steady_run_has_a_steady_pace(emulated, monkeypatch):
+    monkeypatch.setattr(focused, "ROUNDS", 4)
+    monkeypatch.setattr(focused, "FIRST_CYCLE", 1000)
+    engine = engine_of()
+    while engine.device.repairs_left > 0:
+        engine.search(0)
+    for key in range(5):
+        engine.expect(0.1 * key)
+        assert engine._step == (pytest.approx(0.1 / 4) if key else 0.0)
+        engine.search(key)
+
+
+def test_every_round_has_a_key_of_its_own(emulated, monkeypatch):
+    monkeypatch.setattr(focused, "ROUNDS", 4)
+    engine = engine_of()
+    keys = []
+    for name in ("repair", "anneal"):
+        work = getattr(engine.device, name)
+        monkeypatch.setattr(
+            engine.device, name, lambda key, *heat, work=work: (keys.append(key), work(key, *heat))[1]
+        )
+    assert engine.device.repairs_left == 7  # a generation of four rounds, and one of what is left
+    for key, rounds in ((7, 4), (2**64 - 1, 3), (0, 4)):
+        keys.clear()
+        engine.search(key)
+        assert keys == [key_of_part(key, number) for number in range(1, rounds + 1)]
+
+
+def test_the_heat_of_a_round_by_hand(emulated, monkeypatch):
+    # a cycle of 4 rounds of one window's 8 trials on 200 cities: 0.16 kicks a city are below those of the least heat
+    monkeypatch.setattr(focused, "ROUNDS", 4)
+    monkeypatch.setattr(focused, "FIRST_CYCLE", 4)
+    engine = engine_of(4)
+    assert engine.device.windows.windows == 1
+    assert engine.device._hot_trials == 12  # 200 / 16
+    while engine.device.repairs_left > 0:
+        engine.search(0)
+    edge = engine.best_tours()[1][0] / N
+    told = []
+    search = engine.device.windows.search
+    monkeypatch.setattr(
+        engine.device.windows, "search", lambda key, how: (told.append(how), search(key, how))
+    )
+    engine.search(1)
+    # shares 1, 3/4, 2/4, 1/4 of the heat, the last tenth without: (share - 0.1) / 0.9 of half a mean edge
+    expected = [0.5 * edge * (share - 0.1) / 0.9 for share in (1.0, 0.75, 0.5, 0.25)]
+    assert [how.heat for how in told] == pytest.approx(expected)
+    assert {how.slack for how in told} == {0.5 * edge}
+    assert {(how.trials, how.looks, how.guided) for how in told} == {(4 * 12, 60 * 12, 10)}
 
 
 @pytest.mark.parametrize("better", [False, True])
-def test_at_the_end_of_a_cycle_all_tours_take_over_and_the_best_is_one_of_them(better, emulated, monkeypatch):
+def test_at_the_end_of_a_cycle_all_tours_take_over_and_the_best_is_one_more(better, emulated, monkeypatch):
     calls = []
 
-    def assemble(graph, tours, key, until):
-        calls.append((tours.copy(), exchange.assemble(graph, tours, key, until)))
-        return calls[-1][1]
+    def assemble(graph, tours, key, stop):
+        calls.append((tours.copy(), key, exchange.assemble(graph, tours, key, stop)))
+        return calls[-1][2]
 
-    monkeypatch.setattr(focused, "assemble", assemble)
-    engine = engine_of(4)
-    engine.construct(0)
-    before = engine._tours.read_all()
+    monkeypatch.setattr(population, "assemble", assemble)
+    engine, problem = engine_of(4), cloud(N, 3)
+    engine.search(0)
+    before = at_hand(engine)
     if better:  # than all that are at hand
-        improved = engine.improve(before, 7)[0]
-        lengths = [engine.instance.tour_length(tour) for tour in improved]
-        assert min(lengths) < engine._best_length
-        engine._best, engine._best_length = improved[np.argmin(lengths)], min(lengths)
-    best, least = engine._best.copy(), engine._best_length
+        improved, lengths = engine.improve(before, 7)
+        assert min(lengths) < engine.best_tours()[1][0]
+        engine._population.keep(improved[np.argmin(lengths)], min(lengths))
+    (best,), (least,) = engine.best_tours()
     with engine.device.working():
-        engine._assemble(5)
-        after = engine.windows.read()
-    ((given, taken),) = calls
-    if better:
-        longest = int(engine._tours.lengths.argmax())
-        assert np.array_equal(given[longest], best)
-        assert np.array_equal(np.delete(given, longest, axis=0), np.delete(before, longest, axis=0))
-    else:
-        assert np.array_equal(given, before)
-    assert np.array_equal(after, taken)
-    lengths = [engine.instance.tour_length(tour) for tour in after]
-    assert engine._best_length == min(lengths) <= least
-    assert engine.instance.tour_length(engine._best) == engine._best_length
+        engine._recombine(5)
+    after = at_hand(engine)
+    ((given, key, taken),) = calls
+    assert key == 5
+    assert np.array_equal(given, np.concatenate([before, best[None]]))
+    assert np.array_equal(after, taken[:-1])
+    assert np.array_equal(engine.lengths, problem.tour_lengths(after))
+    (tour,), (length,) = engine.best_tours()
+    assert length == problem.tour_lengths(taken).min() <= least
+    assert problem.tour_length(tour) == length
 
 
 def test_a_tour_alone_is_merged_with_the_best(emulated):
     engine = engine_of(1)
-    engine.construct(0)
-    assert engine.windows.tours == 1
-    assert engine._cooling.first == focused.FIRST_CYCLE_ALONE
-    tour, least = engine._tours.read_all()[0], engine._best_length
+    engine.search(0)
+    assert engine.device.n_tours == 1
+    assert engine._schedule.first == focused.FIRST_CYCLE_ALONE
+    tour, least = at_hand(engine)[0], engine.best_tours()[1][0]
     worse = tour.copy()
     worse[20:30] = worse[20:30][::-1].copy()
-    engine._take(worse[None])
     with engine.device.working():
-        engine._assemble(5)
-        assert edges_of(engine.windows.read()[0]) == edges_of(tour)
-    assert engine._best_length == least
+        engine._take(worse[None], repaired=True)
+        engine._recombine(5)
+    assert edges_of(at_hand(engine)[0]) == edges_of(tour)
+    assert engine.best_tours()[1][0] == least
+
+
+def test_the_last_cycle_ends_once(emulated, monkeypatch):
+    monkeypatch.setattr(focused, "ROUNDS", 4)
+    monkeypatch.setattr(focused, "FIRST_CYCLE", 8)
+    engine = engine_of()
+    ends = []
+    monkeypatch.setattr(engine, "_recombine", lambda _: ends.append(engine._schedule.generations))
+    while engine.device.repairs_left > 0:
+        engine.search(0)
+    for key in range(8):
+        engine.expect(min(key / 4, 1.0))  # four generations of four rounds, and as many after the end
+        engine.search(key)
+    # from the second generation on a round is known to bring a sixteenth, so the 16th begins at 15/16, which is before
+    # 0.97, and ends beyond: there is the end, and none later
+    assert ends == [16]
+    assert engine._finished
+    assert not math.isnan(engine._schedule.begun)
+
+
+def test_tours_that_come_from_outside_are_repaired_before_they_are_kicked(emulated):
+    engine = engine_of()
+    engine.search(0)
+    fresh, repair = engine_of(), engine_of().device.repairs_left
+    fresh.accept(*engine.best_tours())
+    assert fresh.device.repairs_left == repair
+    state = engine.export_state()
+    assert (
+        state["counts"].tolist() == [engine.device.repairs_left, -1] == [0, -1]
+    )  # of penalties there are none
+    del state["counts"], state["pace"]
+    state["engine"] = np.frombuffer(b"cpu", np.uint8).astype(np.int32)
+    engine.import_state(state)
+    assert engine.device.repairs_left == repair

@@ -12,7 +12,8 @@ import numpy as np
 import pytest
 
 from pymoo_gpuaco.backends.cuda import focused
-from pymoo_gpuaco.backends.cuda.windows.plan import unit_scale
+from pymoo_gpuaco.backends.cuda.windows import plan
+from pymoo_gpuaco.backends.cuda.windows.plan import penalised_lists_of, unit_scale
 from pymoo_gpuaco.backends.cuda.windows.windows import NEAR, Trials
 from pymoo_gpuaco.candidates import alpha as alpha_module
 from pymoo_gpuaco.candidates import lists
@@ -22,11 +23,12 @@ from pymoo_gpuaco.colony.parameters import ColonyParameters
 from pymoo_gpuaco.host.meanwhile import Meanwhile
 from pymoo_gpuaco.problems import TSP
 from pymoo_gpuaco.search import penalties as module
-from pymoo_gpuaco.search.penalties import ListsOfARun, penalised_lists
+from pymoo_gpuaco.search.focused import FocusedSearch
+from pymoo_gpuaco.search.penalties import Lists, Penalties
 from tests.engine_cases import cloud
 from tests.test_exchange import edges_of
 from tests.test_windows_search import applied, nearest_neighbour_tours
-from tests.windows_cases import each, emulated, engine_of, folder, search
+from tests.windows_cases import device_of, each, emulated, folder, search
 
 __all__ = ["emulated", "folder"]  # fixtures
 
@@ -40,17 +42,21 @@ def later(emulated, monkeypatch):
     monkeypatch.setattr(module, "CITIES_A_ROUND", 40)
     monkeypatch.setattr(module, "FEW_KICKS_FROM", N)
 
-    def make(candidates: str = "auto") -> focused.CudaFocused:
+    def make(candidates: str = "auto") -> FocusedSearch:
         parameters = ColonyParameters(n_ants=2, construction="focused", candidates=candidates)
-        return focused.CudaFocused(listed_instance(cloud(N, 3), 8), parameters)
+        return FocusedSearch(focused.CudaWindows(listed_instance(cloud(N, 3), 8), parameters))
 
     return make
+
+
+def lists_of(instance, iterations=None) -> Lists:
+    return penalised_lists_of(instance, unit_scale(instance))(iterations)
 
 
 @pytest.mark.parametrize("metric", ["EUC_2D", "EXACT"])
 def test_penalties_are_whole_units_of_what_single_cities_are_moved_by(metric):
     instance = listed_instance(cloud(120, 2, metric), 8)
-    found = penalised_lists(instance, None)
+    found = lists_of(instance)
     ascent = ascend(instance, lists(instance, "quadrant", 2 * NEAR).ids, bound=False)
     expected = (ascent.pi - ascent.shared) * unit_scale(instance)
     assert np.abs(found.penalties - expected).max() <= 0.5
@@ -61,27 +67,27 @@ def test_penalties_are_whole_units_of_what_single_cities_are_moved_by(metric):
 
 def test_cities_far_out_have_the_largest_penalty_that_is_exact(monkeypatch):
     monkeypatch.setattr(module, "MOST_PENALTY", 3.0)
-    penalties = penalised_lists(listed_instance(cloud(120, 2), 8), None).penalties
+    penalties = lists_of(listed_instance(cloud(120, 2), 8)).penalties
     assert np.abs(penalties).max() == 3.0
 
 
 def test_few_cities_and_matrices_have_penalties_too():
     for problem in (cloud(8), TSP(matrix=cloud(30).D), TSP(np.zeros((20, 2)))):
-        found = penalised_lists(listed_instance(problem, 7), 50)
+        found = lists_of(listed_instance(problem, 7), 50)
         assert found.near.shape == (problem.n_cities, NEAR)
         assert np.isfinite(found.penalties).all()
 
 
 @pytest.mark.parametrize("problem", [cloud(300, 4), cloud(270, 5, "EXACT")], ids=["whole", "fractions"])
 def test_what_windows_hand_out_is_as_much_shorter_as_without_penalties(problem, emulated):
-    engine = engine_of(problem, 2, 4)
+    device = device_of(problem, 2, 4)
     penalties = np.random.default_rng(1).integers(-20, 20, problem.n_cities).astype(np.float32)
     rows, found = nearest_neighbour_tours(problem, 2), []
     for given in (np.zeros_like(penalties), penalties):
-        with engine.device.working():
-            engine.windows.use(engine.windows._lists._replace(penalties=given))
+        with device.working():
+            device.windows.use(device.windows._lists._replace(penalties=given))
         how = Trials(trials=8, all_queued=True, slack=100.0)
-        found.append(search(engine.windows, rows, 7, how))
+        found.append(search(device.windows, rows, 7, how))
         for tour, exchanges in zip(rows, found[-1], strict=True):
             for one in each(exchanges):
                 new = applied(tour, one.removed, one.added)
@@ -95,28 +101,30 @@ def test_what_windows_hand_out_is_as_much_shorter_as_without_penalties(problem, 
 def test_windows_count_penalties_after_as_many_rounds_as_were_planned(later, monkeypatch):
     engine = later()
     used, rounds = [], []
-    use, round_ = engine.windows.use, engine._round
-    monkeypatch.setattr(engine.windows, "use", lambda lists: (used.append(len(rounds)), use(lists)))
-    monkeypatch.setattr(engine, "_round", lambda key: (rounds.append(engine._descent), round_(key)))
+    device, round_ = engine.device, engine._round
+    use = device.windows.use
+    monkeypatch.setattr(device.windows, "use", lambda lists: (used.append(len(rounds)), use(lists)))
+    monkeypatch.setattr(engine, "_round", lambda key: (rounds.append(device.repairs_left), round_(key)))
     for key in range(3):
-        engine.construct(key)
+        engine.search(key)
     assert used == [7]  # the fifth round is one of the last three of the repair, which takes seven
     assert rounds[7] > 0  # every city is looked at anew
-    expected = penalised_lists(engine.instance, module.trees(N, None))
+    expected = lists_of(engine.instance, module.trees(N, None))
     held = np.empty(N, np.float32)
-    engine.device.read(held, "window_penalties")
+    device.device.read(held, "window_penalties")
     assert np.array_equal(held, expected.penalties)
-    assert np.array_equal(engine.windows._lists.near, expected.near)
+    assert np.array_equal(device.windows._lists.near, expected.near)
 
 
 def test_several_tours_wait_for_penalties(later, monkeypatch):
     monkeypatch.setattr(module, "FEW_KICKS_FROM", N + 1)
     engine = later()
-    assert engine._lists.until == 0
+    penalties = engine.device.penalties
+    assert penalties.until == 0
     searched = []
     round_ = engine._round
-    monkeypatch.setattr(engine, "_round", lambda key: (searched.append(engine._lists._in_use), round_(key)))
-    engine.construct(0)
+    monkeypatch.setattr(engine, "_round", lambda key: (searched.append(penalties.in_use), round_(key)))
+    engine.search(0)
     assert searched == [True] * ROUNDS
 
 
@@ -125,14 +133,15 @@ def test_a_run_that_ends_soon_goes_without_penalties(seconds, begun, later, monk
     monkeypatch.setattr(module, "FEW_KICKS_FROM", N + 1)
     monkeypatch.setattr(module, "SECONDS_A_CITY", 30.0 / N)
     engine = later()
+    penalties = engine.device.penalties
     engine.stop_at(time.monotonic() + seconds)
-    engine.construct(0)
-    assert engine._lists._in_use == begun
-    assert (engine._lists._found is not None) == begun
-    assert engine.n_built == 2 * ROUNDS
+    engine.search(0)
+    assert penalties.in_use == begun
+    assert (penalties._found is not None) == begun
+    assert engine.n_searched == 2 * ROUNDS
     engine.stop_at(None)  # it goes on after all
-    engine.construct(1)
-    assert engine._lists._in_use
+    engine.search(1)
+    assert penalties.in_use
 
 
 def test_penalties_take_a_share_of_the_time_that_is_left():
@@ -152,20 +161,20 @@ def test_penalties_take_a_share_of_the_time_that_is_left():
 @pytest.mark.parametrize(("candidates", "counts"), [("alpha", True), ("quadrant", False), ("nearest", False)])
 def test_candidates_that_are_asked_for_are_there_from_the_beginning(candidates, counts, later):
     engine = later(candidates)
-    engine.construct(1)
-    assert ("window_penalties" in engine.device.arrays) == counts
-    assert np.array_equal(engine.windows._lists.near, lists(engine.instance, candidates, NEAR).ids)
+    engine.search(1)
+    assert ("window_penalties" in engine.device.device.arrays) == counts
+    assert np.array_equal(engine.device.windows._lists.near, lists(engine.instance, candidates, NEAR).ids)
 
 
 def test_many_cities_are_searched_without_penalties(monkeypatch):
     monkeypatch.setattr(module, "MOST_CITIES", 30)
     few, many = (listed_instance(cloud(n), 8) for n in (30, 31))
-    assert ListsOfARun(few, "auto").penalised
-    assert not ListsOfARun(many, "auto").penalised
-    assert ListsOfARun(many, "alpha").penalised
+    assert Penalties(few, "auto", lists_of).wanted
+    assert not Penalties(many, "auto", lists_of).wanted
+    assert Penalties(many, "alpha", lists_of).wanted
     monkeypatch.setattr(alpha_module, "MOST_FOR_ALPHA", 30)
     with pytest.raises(ValueError, match=r"candidates='alpha'.*at most 30 cities, got 31"):
-        ListsOfARun(many, "alpha")
+        Penalties(many, "alpha", lists_of)
 
 
 @pytest.mark.parametrize("generations", [0, 2])
@@ -173,53 +182,58 @@ def test_a_state_goes_on_with_the_lists_that_it_had(generations, later):
     """Whatever lists the engine has that takes it."""
     one, fresh, used = later(), later(), later()
     for key in range(3):
-        used.construct(100 + key)
+        used.search(100 + key)
     for key in range(generations):
-        one.construct(key)
+        one.search(key)
     state = one.export_state()
     for engine in (fresh, used):
         engine.import_state(state)
     for key in range(10, 12):
-        lengths = one.construct(key)
+        one.search(key)
         for engine in (fresh, used):
-            assert np.array_equal(engine.construct(key), lengths)
+            engine.search(key)
+            assert np.array_equal(engine.lengths, one.lengths)
     for engine in (fresh, used):
         after = engine.export_state()
         assert all(np.array_equal(value, after[name]) for name, value in one.export_state().items())
 
 
-@pytest.mark.parametrize("name", ["counts", "until_lists"])
-def test_a_state_that_is_refused_leaves_the_lists_as_they_are(name, later):
+@pytest.mark.parametrize("counts", [[-1, -1], [0, -2], [0], [0, 0, 0]])
+def test_a_state_that_is_refused_leaves_the_lists_as_they_are(counts, later):
     engine = later()
     for key in range(3):
-        engine.construct(key)
+        engine.search(key)
     state = engine.export_state()
-    with pytest.raises(ValueError, match=name):
-        engine.import_state({**state, name: state[name] - 9})
+    assert state["counts"].tolist() == [engine.device.repairs_left, -1]
+    with pytest.raises(ValueError, match="counts"):
+        engine.import_state({**state, "counts": np.array(counts)})
+    assert engine.device.penalties.in_use
     assert all(np.array_equal(state[key], array) for key, array in engine.export_state().items())
 
 
 def test_a_time_limit_ends_the_wait_for_penalties(later, monkeypatch):
-    there = threading.Event()
+    there, find = threading.Event(), plan.penalised_lists
 
-    def slowly(instance, iterations):
+    def slowly(*arguments):
         assert there.wait(60.0)
-        return penalised_lists(instance, iterations)
+        return find(*arguments)
 
-    monkeypatch.setattr(module, "penalised_lists", slowly)
+    monkeypatch.setattr(plan, "penalised_lists", slowly)
     monkeypatch.setattr(module, "SECONDS", 0.0)
     monkeypatch.setattr(module, "SECONDS_A_CITY", 0.0)
     engine = later()
-    engine.construct(0)
-    before = engine.construct(1)
+    engine.search(0)
+    engine.search(1)
+    before = engine.lengths
     engine.stop_at(time.monotonic() + 0.05)
-    assert np.array_equal(engine.construct(2), before)  # no round was searched
-    assert engine.n_built == 1
-    assert engine._lists.until == 0
+    engine.search(2)
+    assert np.array_equal(engine.lengths, before)  # no round was searched
+    assert engine.n_searched == 1
+    assert engine.device.penalties.until == 0
     there.set()
     engine.stop_at(None)
-    engine.construct(3)
-    assert engine._lists.until == -1
+    engine.search(3)
+    assert engine.device.penalties.until == -1
 
 
 def test_an_interrupt_during_the_wait_keeps_the_best_tour(later, monkeypatch):
@@ -231,10 +245,10 @@ def test_an_interrupt_during_the_wait_keeps_the_best_tour(later, monkeypatch):
     with monkeypatch.context() as patch:
         patch.setattr(Meanwhile, "wait", strike)
         with pytest.raises(KeyboardInterrupt):
-            engine.construct(0)
+            engine.search(0)
     tour, length = engine.rescued()
     assert cloud(N, 3).tour_length(tour) == length
-    engine.construct(1)
+    engine.search(1)
     assert engine.rescued() is None
 
 
@@ -242,7 +256,7 @@ def test_an_error_of_the_host_is_raised_in_the_run(later, monkeypatch):
     def fail(*_):
         raise MemoryError("no room for a spanning tree")
 
-    monkeypatch.setattr(module, "penalised_lists", fail)
+    monkeypatch.setattr(plan, "penalised_lists", fail)
     engine = later("alpha")
     with pytest.raises(MemoryError, match="no room for a spanning tree"):
-        engine.construct(0)
+        engine.search(0)

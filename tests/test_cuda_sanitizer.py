@@ -15,10 +15,10 @@ import numpy as np
 import pytest
 
 from pymoo_gpuaco import checks
-from pymoo_gpuaco.backends import cuda as cuda_backend
-from pymoo_gpuaco.backends.cuda import focused
+from pymoo_gpuaco.backends.cuda import engines, focused
 from pymoo_gpuaco.backends.cuda.device import sources
 from pymoo_gpuaco.backends.cuda.windows import windows
+from pymoo_gpuaco.search import population
 
 TOOLS = ("memcheck", "racecheck", "initcheck", "synccheck")
 _ERRORS_FOUND = 9  # exit code of a run in which the tool found something
@@ -106,6 +106,7 @@ def focused_ants() -> None:
     from pymoo_gpuaco.colony.parameters import ColonyParameters
     from pymoo_gpuaco.colony.trails import TrailUpdate
     from pymoo_gpuaco.problems import TSP
+    from pymoo_gpuaco.search.focused import FocusedSearch
 
     few = {"ROUNDS": 4, "FIRST_CYCLE": 6, "GUIDED": 50, "LOOKS_A_TRIAL": 8, "rounds_of_repair": lambda *_: 1}
     repair = [windows.Trials(trials=1, all_queued=True), windows.Trials(trials=2)]
@@ -117,25 +118,24 @@ def focused_ants() -> None:
     ]
     with mock.patch.multiple(focused, **few), mock.patch.object(windows, "_IMPROVEMENT", repair):
         for problem, n_ants in problems:
-            engine = focused.CudaFocused(
-                listed_instance(problem, 8), ColonyParameters(n_ants=n_ants, construction="focused")
-            )
+            parameters = ColonyParameters(n_ants=n_ants, construction="focused")
+            engine = FocusedSearch(focused.CudaWindows(listed_instance(problem, 8), parameters))
             engine.reset_trails(1.0)
-            start, length = engine.greedy_tour()
+            start, length = engine.first_tour()
             engine.improve(start[None], 1)
             for key in range(2):
-                lengths = engine.construct(key)
-                tour = engine.tours([int(lengths.argmin())])[0]
+                engine.search(key)
+                tour = engine.best_tours(2)[0][0]
                 engine.update_trails(TrailUpdate(0.1, ((tour, 0.1),), tau_min=0.01, tau_max=2.0))
             engine.branching_factor(0.1)
             engine.import_state(engine.export_state())
             engine.accept(start[None], [length])
-            engine.construct(5)
+            engine.search(5)
 
 
 def every_way_to_climb() -> None:
-    from pymoo_gpuaco.backends.cuda.climbers import CudaClimbers
     from pymoo_gpuaco.backends.cuda.climbers import layout as climber_layout
+    from pymoo_gpuaco.backends.cuda.climbers.engine import CudaClimbers
     from pymoo_gpuaco.candidates.lists import listed_instance
     from pymoo_gpuaco.colony.parameters import ClimberParameters
     from pymoo_gpuaco.problems import TSP
@@ -164,7 +164,8 @@ def test_the_run_launches_every_kernel(monkeypatch):
     driver = fake_device.install(monkeypatch)
     # what is read back is no tour: it is not checked, and not merged
     monkeypatch.setattr(checks, "permutations", lambda name, tours, n, **_: np.asarray(tours))
-    monkeypatch.setattr(focused, "merge", lambda tour, other, distance: (other, 0))
+    monkeypatch.setattr(population, "merge", lambda tour, other, distance: (other, 0))
+    monkeypatch.setattr(population, "assemble", lambda graph, tours, key, stop: tours)
     for part in PARTS.values():
         part()
     kernels = set()
@@ -203,7 +204,7 @@ def test_words_alone_skip_nothing(code, output, expected):
 @pytest.mark.parametrize("part", PARTS)
 @pytest.mark.parametrize("tool", TOOLS)
 def test_the_sanitizer_finds_nothing(tool, part):
-    missing = cuda_backend.why_unavailable()
+    missing = engines.why_unavailable()
     sanitizer = shutil.which("compute-sanitizer") or shutil.which(
         "compute-sanitizer", path="/usr/local/cuda/bin"
     )

@@ -13,7 +13,7 @@ from pymoo_gpuaco import GPUAS, GPUMMAS, GPU2OptIHC, LocalSearch
 from pymoo_gpuaco.backends import Stoppable
 from pymoo_gpuaco.backends.cuda import engine as engine_module
 from pymoo_gpuaco.backends.cuda import slices as plans
-from pymoo_gpuaco.backends.cuda.climbers import CudaClimbers
+from pymoo_gpuaco.backends.cuda.climbers.engine import CudaClimbers
 from pymoo_gpuaco.backends.cuda.device import Device, DeviceLimits
 from pymoo_gpuaco.backends.cuda.device import device as device_module
 from pymoo_gpuaco.backends.cuda.engine import CudaColony, default_ants

@@ -7,13 +7,14 @@ import gc
 import numpy as np
 import pytest
 
-from pymoo_gpuaco.backends.cuda.climbers import CudaClimbers
+from pymoo_gpuaco.backends.cuda.climbers.engine import CudaClimbers
 from pymoo_gpuaco.backends.cuda.engine import CudaColony, lacks
-from pymoo_gpuaco.backends.cuda.focused import CudaFocused, lacks_focused
+from pymoo_gpuaco.backends.cuda.focused import CudaWindows, lacks_focused
 from pymoo_gpuaco.backends.cuda.windows.plan import hot_trials, shape
 from pymoo_gpuaco.candidates.lists import listed_instance
 from pymoo_gpuaco.colony.parameters import ClimberParameters, ColonyParameters, LocalSearch
 from pymoo_gpuaco.colony.trails import TrailUpdate
+from pymoo_gpuaco.search.focused import FocusedSearch
 from tests.engine_cases import COLONIES, INSTANCES, asymmetric, cloud, instance_for
 from tests.fake_device import FakeDriver, install
 
@@ -133,13 +134,12 @@ def test_every_launch_fits_any_length_of_list(k, tabu, selection, driver):
     use(CudaColony(instance_for(cloud(300), parameters), parameters), 300)
 
 
-def tours_for_kernels_that_do_nothing(engine: CudaFocused) -> None:
+def tours_for_kernels_that_do_nothing(windows: CudaWindows) -> None:
     """Let what is read back be tours: kernels that do nothing leave memory as it was."""
-    n = engine.instance.n
-    tours = np.tile(np.arange(n, dtype=np.int32), (engine.windows.tours, 1))
-    engine.device.write("window_next", tours)
-    engine.device.write("next_tours", tours)
-    engine.device.write("tours", tours)
+    n = windows.instance.n
+    tours = np.tile(np.arange(n, dtype=np.int32), (windows.n_tours, 1))
+    for name in ("window_next", "next_tours", "tours"):
+        windows.device.write(name, tours)
 
 
 @pytest.mark.parametrize(
@@ -148,14 +148,15 @@ def tours_for_kernels_that_do_nothing(engine: CudaFocused) -> None:
 )
 def test_every_launch_of_focused_ants_fits(name, driver):
     problem = INSTANCES[name] if isinstance(name, str) else cloud(name)
-    engine = CudaFocused(listed_instance(problem, 8), ColonyParameters(construction="focused"))
-    n = problem.n_cities
-    tours_for_kernels_that_do_nothing(engine)
+    windows = CudaWindows(listed_instance(problem, 8), ColonyParameters(construction="focused"))
+    engine, n = FocusedSearch(windows), problem.n_cities
+    tours_for_kernels_that_do_nothing(windows)
     engine.reset_trails(0.5)
     for key in (1, 2**64 - 1):
         engine.expect(0.5)
-        assert engine.construct(key).shape == (engine.windows.tours,)
-        assert engine.tours([0]).shape == (1, n)
+        engine.search(key)
+        assert engine.lengths.shape == (windows.n_tours,)
+        assert engine.best_tours()[0].shape == (1, n)
         engine.update_trails(TrailUpdate(0.1, ((np.arange(n), 0.5),), tau_min=0.1, tau_max=2.0))
     engine.branching_factor(0.05)
     engine.import_state(engine.export_state())
@@ -168,7 +169,7 @@ def test_every_launch_of_focused_ants_fits(name, driver):
         "lay_out",
         "find_positions",
     }
-    del engine
+    del engine, windows
     gc.collect()
     assert not driver.taken
 
@@ -215,7 +216,7 @@ def test_windows_with_more_cities_for_themselves_make_more_trials(n, windows, tr
 @pytest.mark.parametrize("problem", [asymmetric(12), cloud(7)], ids=["asymmetric", "7 cities"])
 def test_focused_ants_say_what_they_lack(problem, driver):
     with pytest.raises(ValueError, match="construction='full'"):
-        CudaFocused(listed_instance(problem, 8), ColonyParameters(construction="focused"))
+        CudaWindows(listed_instance(problem, 8), ColonyParameters(construction="focused"))
 
 
 @pytest.mark.parametrize("moves", ["best", "batch"])

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from pymoo_gpuaco.backends.cpu.improver import CpuImprover
-from pymoo_gpuaco.backends.cuda.climbers import CudaClimbers
+from pymoo_gpuaco.backends.cuda.climbers.engine import CudaClimbers
 from pymoo_gpuaco.backends.cuda.engine import CudaColony
 from pymoo_gpuaco.backends.cuda.improver import CudaImprover
 from pymoo_gpuaco.candidates.lists import listed_instance

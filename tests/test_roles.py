@@ -17,15 +17,18 @@ from pymoo_gpuaco.backends import (
     ColonyEngine,
     FollowsProgress,
     Improver,
+    SearchEngine,
     Stateful,
     Trails,
     make_improver,
 )
+from pymoo_gpuaco.backends.cpu.colony import CpuColony
 from pymoo_gpuaco.candidates.lists import listed_instance
 from pymoo_gpuaco.colony.immigrants import places
 from pymoo_gpuaco.colony.parameters import LocalSearch
 from pymoo_gpuaco.operators import LocalSearchRepair
 from pymoo_gpuaco.operators import repair as repair_module
+from pymoo_gpuaco.search.focused import FocusedSearch
 from tests.algorithm_cases import every_colony, small
 from tests.engine_cases import BACKENDS, asymmetric, climbers, cloud, colony
 
@@ -39,7 +42,7 @@ class TestEngines:
         assert engine.kind == climbers(cloud(9), backend).kind == backend
         assert isinstance(climbers(cloud(9), backend), (ClimberEngine, Stateful))
         assert not isinstance(climbers(cloud(9), backend), (Builder, Accepts))
-        assert not isinstance(engine, FollowsProgress)
+        assert not isinstance(engine, (FollowsProgress, SearchEngine))
 
     def test_every_ant_builds_a_tour(self, backend):
         engine = colony(cloud(9), backend, n_ants=5)
@@ -160,33 +163,22 @@ def test_given_tours_reach_the_engine(monkeypatch):
     assert np.array_equal(lengths, problem.tour_lengths(given))
 
 
-class FollowingColony:
-    """A CPU colony that notes what it is told of the run, and counts three tours an ant."""
-
-    def __init__(self, inner):
-        self.inner = inner
-        self.heard = []
-
-    def expect(self, progress):
-        self.heard.append(progress)
-
-    @property
-    def n_built(self):
-        return 3 * self.inner.n_ants
-
-    def __getattr__(self, name):
-        return getattr(self.inner, name)
-
-
-def test_an_engine_is_told_how_far_the_run_is_and_tells_what_it_built(monkeypatch):
-    from pymoo_gpuaco.algorithms import colony as module
-
-    make = module.make_colony
-    monkeypatch.setattr(module, "make_colony", lambda *arguments: FollowingColony(make(*arguments)))
+def test_a_colony_tells_what_it_built(monkeypatch):
+    monkeypatch.setattr(CpuColony, "n_built", 18)
     algorithm = small(GPUMMAS, backend="cpu").setup(cloud(9), termination=("n_gen", 4), seed=1)
     algorithm.run()
-    assert algorithm.engine.heard == [0.0, 0.25, 0.5, 0.75]
-    assert algorithm.evaluator.n_eval == 4 * 3 * 6
+    assert algorithm.evaluator.n_eval == 4 * 18
+
+
+def test_a_search_is_told_how_far_the_run_is_and_tells_what_it_searched(monkeypatch):
+    heard = []
+    expect = FocusedSearch.expect
+    monkeypatch.setattr(FocusedSearch, "expect", lambda engine, far: (heard.append(far), expect(engine, far)))
+    monkeypatch.setattr(FocusedSearch, "n_searched", 18)
+    algorithm = GPUMMAS(backend="cpu").setup(cloud(9), termination=("n_gen", 4), seed=1)
+    algorithm.run()
+    assert heard == [0.0, 0.25, 0.5, 0.75]
+    assert algorithm.evaluator.n_eval == 4 * 18
 
 
 def test_repair_keeps_its_engine_while_problem_and_arguments_stay(monkeypatch):

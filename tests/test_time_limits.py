@@ -13,9 +13,10 @@ from pymoo.termination.max_time import TimeBasedTermination
 from pymoo_gpuaco import GPUAS, GPUMMAS, TSP, GPU2OptIHC, LocalSearch
 from pymoo_gpuaco.algorithms.termination import ColonyTermination, seconds_left
 from pymoo_gpuaco.backends import Stoppable
-from pymoo_gpuaco.backends.cpu.windows.engine import CpuFocused
+from pymoo_gpuaco.backends.cpu.focused import CpuWindows
 from pymoo_gpuaco.candidates.lists import listed_instance
 from pymoo_gpuaco.colony.parameters import ColonyParameters
+from pymoo_gpuaco.search.focused import FocusedSearch
 from pymoo_gpuaco.search.parameters import FocusedParameters
 from tests.engine_cases import COLONIES, climbers, cloud, colony
 from tests.interrupts import is_interrupted, needs_timer, timed_interrupts
@@ -107,18 +108,19 @@ def test_an_interrupt_ends_a_long_generation_and_keeps_its_best_tour(algorithm, 
 def test_an_interrupt_ends_what_focused_ants_do_with_whole_tours_and_with_windows(whole_up_to):
     problem = cloud(300)
 
-    def engine_of(trials: int) -> CpuFocused:
+    def engine_of(trials: int) -> FocusedSearch:
         focused = FocusedParameters(whole_up_to=whole_up_to, window=64, trials=trials, n_tours=2)
-        return CpuFocused(listed_instance(problem, 7), ColonyParameters(construction="focused"), focused)
+        colony = ColonyParameters(construction="focused")
+        return FocusedSearch(CpuWindows(listed_instance(problem, 7), colony, focused))
 
-    def construct(engine: CpuFocused) -> None:
+    def search(engine: FocusedSearch) -> None:
         for key in range(40):  # in the first ones windows are only repaired
-            engine.construct(key)
+            engine.search(key)
 
-    construct(engine_of(64))  # compiles
+    search(engine_of(64))  # compiles
     engine = engine_of(10**11)  # weeks
     for _ in range(2):
-        is_interrupted(0.3, lambda: construct(engine))
+        is_interrupted(0.3, lambda: search(engine))
         tour, length = engine.rescued()
         assert problem.tour_length(tour) == length
         assert all(np.array_equal(np.sort(row), np.arange(300)) for row in engine.export_state()["tours"])

@@ -10,9 +10,10 @@ from pymoo_gpuaco.backends.cuda.windows.plan import nearest_lists
 from pymoo_gpuaco.backends.cuda.windows.windows import Ant, Trials
 from pymoo_gpuaco.candidates.lists import listed_instance
 from pymoo_gpuaco.problems import TSP
+from pymoo_gpuaco.search.focused import FocusedSearch
 from tests.engine_cases import cloud
 from tests.test_exchange import edges_of
-from tests.windows_cases import each, emulated, engine_of, folder, search, windows_of
+from tests.windows_cases import device_of, each, emulated, folder, search, windows_of
 
 __all__ = ["emulated", "folder"]  # fixtures
 
@@ -61,8 +62,7 @@ def check(
     problem: TSP, tours: int = 2, windows: int = 4, ways: tuple[Trials, ...] = (DESCENT, COOL, HOT)
 ) -> int:
     """Search and look at every exchange; the number of exchanges."""
-    engine = engine_of(problem, tours, windows)
-    part, seen = engine.windows, 0
+    part, seen = windows_of(problem, tours, windows), 0
     rows = nearest_neighbour_tours(problem, tours)
     for key, how in enumerate(ways):
         for tour, exchanges in zip(rows, search(part, rows, key, how), strict=True):
@@ -144,12 +144,12 @@ def test_other_distances(name, emulated):
 
 def test_ants_that_follow_trails(emulated):
     problem = cloud(300, 1)
-    engine = engine_of(problem, 2, 4)
-    engine.reset_trails(1.0)
+    device = device_of(problem, 2, 4)
     rows = nearest_neighbour_tours(problem, 2)
-    with engine.device.working():
-        engine._weigh()
-    found = [search(engine.windows, rows, 5, Trials(trials=6, heat=60.0, guided=share)) for share in (0, 100)]
+    with device.working():
+        device.reset_trails(1.0)
+        device.weigh()
+    found = [search(device.windows, rows, 5, Trials(trials=6, heat=60.0, guided=share)) for share in (0, 100)]
     assert not np.array_equal(found[0][0].first, found[1][0].first)
     for tour, exchanges in zip(rows, found[1], strict=True):
         for one in each(exchanges):
@@ -159,18 +159,18 @@ def test_ants_that_follow_trails(emulated):
 def test_weights_by_hand(emulated):
     # tau^alpha eta^beta, eta in units of the nearest; edges that are no candidates share one trail
     problem = cloud(60, 4)
-    engine = engine_of(problem, 1, 1, candidates=5)
+    device = device_of(problem, 1, 1, candidates=5)
     tau = np.random.default_rng(0).uniform(0.1, 2.0, (60, 5)).astype(np.float32)
-    engine.import_state({**engine.export_state(), "tau": tau, "rest": np.full(1, 0.05, np.float32)})
-    engine._ant = Ant(2.0, 3.0, 0.5)
-    near = engine.windows._lists.near
+    device._ant = Ant(2.0, 3.0, 0.5)
+    near = device.windows._lists.near
     weights = np.empty(near.shape, np.float32)
-    with engine.device.working():
-        engine._weigh()
-        engine.device.read(weights, "window_weights")
+    with device.working():
+        device.set_trails(tau, np.full(1, 0.05, np.float32))
+        device.weigh()
+        device.device.read(weights, "window_weights")
     for city, slot in np.ndindex(near.shape):
         other = near[city, slot]
-        at = np.flatnonzero(engine.instance.neighbours[city] == other)
+        at = np.flatnonzero(device.instance.neighbours[city] == other)
         trail = tau[city, at[0]] if len(at) else 0.05
         eta = max(problem.D[city, near[city, 0]], 0.5) / max(problem.D[city, other], 0.5)
         assert weights[city, slot] == pytest.approx(trail**2 * eta**3, rel=1e-5)
@@ -179,17 +179,17 @@ def test_weights_by_hand(emulated):
 def test_ants_kick_where_the_trails_are(emulated):
     # trails at no city, at one of 200, at all: where there is none an ant finds nothing to force in
     problem, n = cloud(200, 4), 200
-    engine = engine_of(problem, 1, 10)
+    device = device_of(problem, 1, 10)
     tour = nearest_neighbour_tours(problem, 1)
     looks = [0]
     for with_trails in (slice(0, 0), slice(77, 78), slice(0, n)):
         tau = np.zeros((n, 8), np.float32)
         tau[with_trails] = 1.0
-        engine.import_state({**engine.export_state(), "tau": tau, "rest": np.zeros(1, np.float32)})
-        with engine.device.working():
-            engine._weigh()
-        search(engine.windows, tour, 3, Trials(trials=20, heat=60.0, guided=100))
-        looks.append(int(engine.windows.statistics()[1]))
+        with device.working():
+            device.set_trails(tau, np.zeros(1, np.float32))
+            device.weigh()
+        search(device.windows, tour, 3, Trials(trials=20, heat=60.0, guided=100))
+        looks.append(int(device.windows.statistics()[1]))
     none, one, every = np.diff(looks)
     assert none == 0
     assert 0 < one < every / 3
@@ -269,7 +269,7 @@ def test_rounds_never_lengthen_a_tour_unless_they_are_hot(emulated):
 def test_improving_any_number_of_tours(emulated, monkeypatch):
     monkeypatch.setattr(module, "_IMPROVEMENT", [DESCENT, COOL])
     problem = cloud(100, 5)
-    engine = engine_of(problem, 2, 3)
+    engine = FocusedSearch(device_of(problem, 2, 3))
     starts = np.array([np.random.default_rng(s).permutation(100) for s in range(5)])
     improved, lengths = engine.improve(starts, 2**64 - 1)
     assert np.array_equal(lengths, problem.tour_lengths(improved))
@@ -284,11 +284,11 @@ def test_an_engine_without_tours_takes_none_back_after_improving(emulated, monke
     # memory that nobody has written to holds no tours
     monkeypatch.setattr(module, "_IMPROVEMENT", [DESCENT])
     problem = cloud(60, 5)
-    engine = engine_of(problem, 2, 1)
+    device = device_of(problem, 2, 1)
     loaded = []
-    load = engine.windows.load
-    monkeypatch.setattr(engine.windows, "load", lambda tours: (loaded.append(tours), load(tours)))
-    engine.improve(np.arange(60)[None], 1)
+    load = device.windows.load
+    monkeypatch.setattr(device.windows, "load", lambda tours: (loaded.append(tours), load(tours)))
+    FocusedSearch(device).improve(np.arange(60)[None], 1)
     assert len(loaded) == 1
     assert np.array_equal(np.sort(loaded[0], axis=1), np.tile(np.arange(60), (2, 1)))
 

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
-from pymoo_gpuaco.backends.cuda.focused import CudaFocused
+from pymoo_gpuaco.backends.cuda.focused import CudaWindows
 from pymoo_gpuaco.backends.cuda.windows import windows as module
 from pymoo_gpuaco.backends.cuda.windows.windows import MOST_EDGES, Trials, Windows
 from pymoo_gpuaco.candidates.lists import listed_instance
@@ -34,15 +34,15 @@ def emulated(folder: Path, monkeypatch: pytest.MonkeyPatch) -> emulator.Emulator
     return emulator.install(monkeypatch, folder)
 
 
-def engine_of(problem: TSP, tours: int, windows: int, candidates: int = 8) -> CudaFocused:
-    """A focused engine with so many tours, and windows of each."""
+def device_of(problem: TSP, tours: int, windows: int, candidates: int = 8) -> CudaWindows:
+    """What searches so many tours, and windows of each."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("pymoo_gpuaco.backends.cuda.focused.shape", lambda *_: (tours, windows))
-        return CudaFocused(listed_instance(problem, candidates), ColonyParameters(construction="focused"))
+        return CudaWindows(listed_instance(problem, candidates), ColonyParameters(construction="focused"))
 
 
 def windows_of(problem: TSP, tours: int, windows: int, candidates: int = 8) -> Windows:
-    return engine_of(problem, tours, windows, candidates).windows
+    return device_of(problem, tours, windows, candidates).windows
 
 
 def search(part: Windows, tours: np.ndarray, key: int, how: Trials) -> list[Exchanges]:

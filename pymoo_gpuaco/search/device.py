@@ -87,8 +87,11 @@ class SearchDevice(Protocol):
         """Wait for the rounds that have been launched."""
         ...
 
-    def use_penalties(self) -> None:
-        """Search the next rounds by the lists that ``penalties`` has found; tours are no local optima by these."""
+    def use_penalties(self, repaired: bool) -> None:
+        """Search the next rounds by the lists that ``penalties`` has found.
+
+        Unless the tours have been ``repaired`` by these before, every city is looked at before the next kick.
+        """
         ...
 
     @property

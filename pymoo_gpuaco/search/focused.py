@@ -113,11 +113,12 @@ class FocusedSearch:
     def search(self, key: int) -> None:
         """Search some rounds of windows, a fraction of a second. ``key`` in [0, 2**64)."""
         self._rescued, self._searched = None, 0
-        if (
-            self._resumed and self._stop.until is not None
-        ):  # a time that is left says nothing of the time before
-            self._schedule.rebase()
+        if self._resumed and self._stop.until is not None:
+            self._schedule.rebase()  # a time that is left says nothing of the time before
         self._resumed = False
+        self._schedule.progress = (
+            self._schedule.told
+        )  # rounds go on from what was told, not from what was guessed
         with self.device.working():
             if self.device.penalties is not None:
                 self.device.penalties.begin(self._stop.until)
@@ -130,6 +131,9 @@ class FocusedSearch:
                 self._rescued = self._best()
                 self._population, self._schedule, self._lengths, device = before
                 self.device.restore(device)
+                self._lengths = (
+                    self.device.measure()
+                )  # where rounds that have ended count, the tours are others
                 raise
 
     def _begin(self, key: int) -> None:
@@ -169,9 +173,10 @@ class FocusedSearch:
         if penalties is None or not penalties.are_due(self._stop.until):
             return True
         self._only_anneals = False
+        resumed = penalties.until < 0  # a state goes on whose tours had them
         if not penalties.wait(self._stop.until):
             return False
-        self.device.use_penalties()
+        self.device.use_penalties(repaired=resumed)
         self.device.weigh()
         return True
 
@@ -209,6 +214,8 @@ class FocusedSearch:
         tours = device.read()
         for tour in self._lengths.argsort(kind="stable")[:wanted]:
             self._population.merge(tours[tour])
+        # merging counts in whole units: by exact lengths the shortest tour may still be a little shorter
+        self._population.keep(device.shortest(), float(self._lengths.min()))
 
     def _recombine(self, key: int) -> None:
         """Let all tours, and the best, take over from each other what is better, and go on from there."""

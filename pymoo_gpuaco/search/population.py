@@ -69,8 +69,8 @@ class Population:
             self.best, self.length = tour.copy(), self.measure(tour)
             return
         merged, gain = merge(self.best, tour, self._distance)
-        if gain > 0.0:
-            self.best, self.length = merged, self.measure(merged)
+        if gain > 0.0:  # in whole units
+            self.keep(merged, self.measure(merged))
 
     def recombine(self, tours: NDArray[np.int32], key: int, stop: Stop) -> NDArray[np.int32]:
         """Let the tours (m, n) and the best take over from each other what is better; return what they become.

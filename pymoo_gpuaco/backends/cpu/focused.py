@@ -175,7 +175,7 @@ class CpuWindows:
     def wait(self) -> None:
         """Wait for nothing: rounds have ended when they return."""
 
-    def use_penalties(self) -> None:
+    def use_penalties(self, repaired: bool) -> None:
         """Have nothing to change: penalties were there from the start."""
 
     def improve(self, tours: NDArray[np.int32], key: int) -> None:

@@ -188,10 +188,11 @@ class CudaWindows:
         self.device.mark()
         self.device.wait()
 
-    def use_penalties(self) -> None:
-        """Search the next rounds by the lists that ``penalties`` has found."""
+    def use_penalties(self, repaired: bool) -> None:
+        """Search the next rounds by the lists that ``penalties`` has found, see ``SearchDevice``."""
         self.windows.use(self.penalties.lists)
-        self.repairs_left = rounds_of_repair(self.instance.n, self.windows.windows)
+        if not repaired:
+            self.repairs_left = rounds_of_repair(self.instance.n, self.windows.windows)
 
     def improve(self, tours: NDArray[np.int32], key: int) -> None:
         """Search given tours (any number, n) in place."""

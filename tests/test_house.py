@@ -1,0 +1,257 @@
+"""The rooms of the package: who may import whom, and where, as CONTRIBUTING.md says under Rules of the code."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+import pymoo_gpuaco
+
+PACKAGE = "pymoo_gpuaco"
+#: from the bottom up: a room imports from itself and from those before it. Below all lies `_version`, above all the
+#: front doors, which are the other files at the root of the package; those of them that a room opens have a place here.
+ROOMS = (
+    "checks",
+    "problems",
+    "host",
+    "candidates",
+    "exchange",
+    "colony",
+    "search",
+    "backends",
+    "algorithms",
+    "operators",
+    "islands",
+    "recorder",
+    "visualization",
+    "bench",
+    "versions",
+    "cli",
+)
+BELOW_ALL = "_version"
+#: what a function may import: not everybody has it, or it takes long and few runs need it
+OPTIONAL = {"cloudpickle", "distributed", "pooch", "psutil", "pycuda"}
+#: what a room imports from nowhere outside the package
+FORBIDDEN = {"algorithms": {"numba", "pycuda"}, "backends": {"pymoo"}}
+#: the one module that imports others of the package by name: engines of a device, once they are wanted
+DOOR = f"{PACKAGE}.backends"
+
+
+class Import(NamedTuple):
+    """One import of a module."""
+
+    module: str
+    line: int
+    target: str  # a module of the package, or a name of another package
+    inside: bool  # a function
+
+
+def read(folder: Path) -> dict[str, Path]:
+    """Every module of a package, by its full name."""
+    found = {}
+    for path in sorted(folder.rglob("*.py")):
+        parts = [folder.name, *path.relative_to(folder).with_suffix("").parts]
+        found[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = path
+    return found
+
+
+def imports_of(module: str, modules: dict[str, Path]) -> Iterator[Import]:
+    """What a module imports, wherever in it that stands."""
+    package = module.split(".")[: None if modules[module].name == "__init__.py" else -1]
+
+    def visit(node: ast.AST, inside: bool) -> Iterator[Import]:
+        for child in ast.iter_child_nodes(node):
+            if isinstance(child, ast.Import):
+                for name in child.names:
+                    yield Import(module, child.lineno, name.name, inside)
+            elif isinstance(child, ast.ImportFrom):
+                base = package[: len(package) - child.level + 1] if child.level else []
+                source = ".".join([*base, *([child.module] if child.module else [])])
+                for name in child.names:
+                    whole = f"{source}.{name.name}"
+                    yield Import(module, child.lineno, whole if whole in modules else source, inside)
+            function = isinstance(child, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda))
+            yield from visit(child, inside or function)
+
+    yield from visit(ast.parse(modules[module].read_text(encoding="utf-8")), False)
+
+
+def by_name(module: str, modules: dict[str, Path]) -> Iterator[int]:
+    """Lines at which a module imports another whose name is worked out."""
+    for node in ast.walk(ast.parse(modules[module].read_text(encoding="utf-8"))):
+        if isinstance(node, (ast.Name, ast.Attribute)):
+            name = node.id if isinstance(node, ast.Name) else node.attr
+            if name in ("import_module", "__import__"):
+                yield node.lineno
+
+
+def room(module: str) -> str | None:
+    """The room that a module of the package lies in; None at its root."""
+    parts = module.split(".")
+    return parts[1] if len(parts) > 1 and parts[1] in ROOMS else None
+
+
+def level(module: str) -> int:
+    """How far up in the house a module of the package lies."""
+    own = room(module)
+    if own is not None:
+        return ROOMS.index(own)
+    return -1 if module == f"{PACKAGE}.{BELOW_ALL}" else len(ROOMS)
+
+
+def circle(needs: dict[str, set[str]]) -> set[str]:
+    """Modules that need each other, and what lies between such circles."""
+    left = {module: set(others) for module, others in needs.items()}
+    while True:
+        needed = set().union(*left.values())
+        ends = {module for module, others in left.items() if not others or module not in needed}
+        if not ends:
+            return set(left)
+        left = {module: others - ends for module, others in left.items() if module not in ends}
+
+
+def faults(folder: Path) -> list[str]:
+    """Whatever breaks a rule, in words."""
+    modules = read(folder)
+    found = [
+        f"{module} lies in no room"
+        for module, path in modules.items()
+        if room(module) is None and path.parent != folder
+    ]
+    needs: dict[str, set[str]] = {}
+    for module in modules:
+        needs[module] = set()
+        for one in imports_of(module, modules):
+            where, outside = f"{module}:{one.line} imports {one.target}", one.target.split(".")[0]
+            if outside == PACKAGE:
+                if one.target != module:
+                    needs[module].add(one.target)
+                if one.inside:
+                    found.append(f"{where} inside a function")
+                if level(one.target) > level(module):
+                    found.append(f"{where}, which lies above it")
+                continue
+            if one.inside and outside not in OPTIONAL:
+                found.append(f"{where} inside a function")
+            if outside in FORBIDDEN.get(room(module) or "", ()):
+                found.append(f"{where}, which has no place there")
+        if module != DOOR:
+            found += [f"{module}:{line} imports by name" for line in by_name(module, modules)]
+    around = circle({module: others & modules.keys() for module, others in needs.items()})
+    return found + ([f"a circle: {', '.join(sorted(around))}"] if around else [])
+
+
+def test_every_import_keeps_to_the_rooms():
+    assert faults(Path(pymoo_gpuaco.__file__).parent) == []
+
+
+def test_every_room_and_every_optional_package_is_there():
+    modules = read(Path(pymoo_gpuaco.__file__).parent)
+    assert {room(module) for module in modules} - {None} == set(ROOMS)
+    inside = {
+        one.target.split(".")[0] for module in modules for one in imports_of(module, modules) if one.inside
+    }
+    assert inside == OPTIONAL
+
+
+#: a house in which nothing is wrong
+TIDY = {
+    "__init__.py": "from pymoo_gpuaco._version import VERSION\nfrom pymoo_gpuaco.solving import solve\n",
+    "_version.py": "VERSION = '1'\n",
+    "solving.py": "from pymoo_gpuaco.algorithms import base\n",
+    "checks.py": "import numpy as np\nfrom pymoo_gpuaco import _version\n",
+    "host/__init__.py": "",
+    "host/stop.py": "import time\nfrom pymoo_gpuaco import checks\n",
+    "backends/__init__.py": "import importlib\nimportlib.import_module('pymoo_gpuaco.backends.cpu')\n",
+    "backends/cpu.py": "def start():\n    import pycuda.driver\n",
+    "algorithms/__init__.py": "",
+    "algorithms/base.py": "import pymoo\nfrom pymoo_gpuaco.backends import E\nfrom ..host.stop import Stop\n",
+}
+
+
+def built(folder: Path, **changed: str) -> Path:
+    for name, text in {**TIDY, **changed}.items():
+        path = folder / PACKAGE / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    return folder / PACKAGE
+
+
+def test_nothing_is_found_in_a_tidy_house(tmp_path):
+    assert faults(built(tmp_path)) == []
+
+
+@pytest.mark.parametrize(
+    ("file", "text", "told"),
+    [
+        (
+            "host/stop.py",
+            "from pymoo_gpuaco.backends.cpu import start\n",
+            "pymoo_gpuaco.host.stop:1 imports pymoo_gpuaco.backends.cpu, which lies above it",
+        ),
+        (
+            "host/stop.py",
+            "from .. import backends\n",
+            "pymoo_gpuaco.host.stop:1 imports pymoo_gpuaco.backends, which lies above it",
+        ),
+        (
+            "checks.py",
+            "from pymoo_gpuaco import VERSION\n",
+            "pymoo_gpuaco.checks:1 imports pymoo_gpuaco, which lies above it",
+        ),
+        (
+            "_version.py",
+            "import pymoo_gpuaco.checks\n",
+            "pymoo_gpuaco._version:1 imports pymoo_gpuaco.checks, which lies above it",
+        ),
+        (
+            "algorithms/base.py",
+            "def work():\n    from pymoo_gpuaco.host import stop\n",
+            "pymoo_gpuaco.algorithms.base:2 imports pymoo_gpuaco.host.stop inside a function",
+        ),
+        (
+            "host/stop.py",
+            "class Stop:\n    def work(self):\n        import scipy\n",
+            "pymoo_gpuaco.host.stop:3 imports scipy inside a function",
+        ),
+        (
+            "algorithms/base.py",
+            "from numba import njit\n",
+            "pymoo_gpuaco.algorithms.base:1 imports numba, which has no place there",
+        ),
+        (
+            "algorithms/base.py",
+            "def work():\n    import pycuda.driver\n",
+            "pymoo_gpuaco.algorithms.base:2 imports pycuda.driver, which has no place there",
+        ),
+        (
+            "backends/cpu.py",
+            "if True:\n    from pymoo.core.problem import Problem\n",
+            "pymoo_gpuaco.backends.cpu:2 imports pymoo.core.problem, which has no place there",
+        ),
+        (
+            "host/stop.py",
+            "from importlib import import_module\nimport_module('pymoo_gpuaco.cli')\n",
+            "pymoo_gpuaco.host.stop:2 imports by name",
+        ),
+        ("attic/old.py", "", "pymoo_gpuaco.attic.old lies in no room"),
+    ],
+)
+def test_what_breaks_a_rule_is_found(file, text, told, tmp_path):
+    assert told in faults(built(tmp_path, **{file: text}))
+
+
+def test_circles_are_found(tmp_path):
+    planted = {
+        "host/a.py": "from pymoo_gpuaco.host import b\n",
+        "host/b.py": "from .c import x\n",
+        "host/c.py": "import pymoo_gpuaco.host.a\n",
+        "host/stop.py": "from pymoo_gpuaco.host.a import y\n",  # above the circle, and not in it
+    }
+    assert faults(built(tmp_path, **planted)) == [
+        "a circle: pymoo_gpuaco.host.a, pymoo_gpuaco.host.b, pymoo_gpuaco.host.c"
+    ]
