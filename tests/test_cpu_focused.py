@@ -17,7 +17,6 @@ from pymoo_gpuaco.problems import TSP
 from pymoo_gpuaco.search import population as module
 from pymoo_gpuaco.search.focused import FocusedSearch
 from pymoo_gpuaco.search.parameters import FocusedParameters
-from pymoo_gpuaco.search.schedule import Cooling
 from tests.engine_cases import INSTANCES, asymmetric, cloud
 
 WAYS = {"whole tours": {"trials": 64}, "windows": {"trials": 256, "whole_up_to": 8, "window": 64}}
@@ -202,50 +201,9 @@ def test_direction_that_counts_is_refused():
     assert isinstance(engine.device, CpuWindows)
 
 
-def test_cycles_double_and_cool_to_nothing():
-    cooling = Cooling(2)
-    seen = []
-    for _ in range(6):
-        seen.append(cooling.next())
-        if cooling.at_end:
-            cooling.begin_next()
-    assert seen == [(1.0, 0.5), (0.5, 0.0), (1.0, 0.75), (0.75, 0.5), (0.5, 0.25), (0.25, 0.0)]
-
-
-def test_the_last_cycle_ends_with_the_run():
-    # 100 generations are known: cycles of 2, 4, 8 and 16 leave 70, and 32 and 64 more do not fit
-    cooling, ends, shares = Cooling(2), [], []
-    for generation in range(100):
-        cooling.progress = generation / 100
-        shares.append(cooling.next())
-        if cooling.at_end:
-            ends.append(generation + 1)
-            cooling.begin_next()
-    assert ends == [2, 6, 14, 30, 98, 99, 100]
-    assert shares[30] == (1.0, 1.0)
-    assert shares[97] == pytest.approx((0.0, 0.0), abs=1e-12)
-    assert all(cold == pytest.approx(hot - 1 / 67) for hot, cold in shares[31:97])
-
-
-def test_what_comes_before_the_first_generation_is_no_measure_of_how_long_others_take():
-    # a fifth of the run goes into first tours; then each generation is a hundredth
-    late, cooling = Cooling(10), Cooling(10)
-    for generation in range(80):
-        late.progress, cooling.progress = 0.2 + generation / 100, generation / 80
-        assert late.next() == pytest.approx(cooling.next(), abs=0.03)
-        if generation >= 10:
-            assert late.length == pytest.approx(cooling.length, rel=0.05)
-        assert late.at_end == cooling.at_end or generation >= 76
-        if late.at_end:
-            late.begin_next()
-        if cooling.at_end:
-            cooling.begin_next()
-    assert late.cycle > 1
-
-
 def test_short_cycles_are_cooler():
-    focused = FocusedParameters(heat=2.0)
-    assert [focused.first_heat(kicks) for kicks in (2.5, 10.0, 1000.0)] == [1.0, 2.0, 2.0]
+    plan = of(cloud(60), FocusedParameters(heat=2.0)).device.plan
+    assert [plan.first_heat(kicks) for kicks in (2.5, 10.0, 1000.0)] == [1.0, 2.0, 2.0]
 
 
 def test_large_instances_have_more_candidates():
@@ -262,30 +220,6 @@ def test_short_cycles_move_short_stretches():
         100,
         100,
     ]
-
-
-def test_a_short_run_is_one_cycle():
-    cooling = Cooling(50)
-    assert cooling.length == 50
-    shares = []
-    for generation in range(100):
-        cooling.progress = generation / 100
-        shares.append(cooling.next()[0])
-        assert cooling.at_end == (generation >= 97)
-    assert shares[0] == 1.0
-    assert cooling.length == pytest.approx(100 / 0.99 * 0.96)
-    assert shares[49] == pytest.approx((0.97 - 0.49) / 0.96)
-
-
-@pytest.mark.parametrize(("alone", "cycles"), [(3, 3), (12, 1)])
-def test_a_run_of_known_length_is_one_cycle_up_to_a_bound(alone, cycles):
-    cooling = Cooling(10, alone=alone)
-    for generation in range(100):
-        cooling.progress = generation / 100
-        cooling.next()
-        if cooling.at_end and generation < 97:
-            cooling.begin_next()
-    assert cooling.cycle == cycles - 1
 
 
 @pytest.mark.parametrize(
@@ -369,13 +303,13 @@ def test_a_cycle_takes_over_with_the_best_before_it(monkeypatch):
 def test_the_last_cycle_ends_once(monkeypatch):
     engine = of(cloud(200), FocusedParameters(first_cycle=20.0), n_ants=4)
     ends = []
-    monkeypatch.setattr(engine, "_recombine", lambda _: ends.append(engine._schedule.generations))
+    monkeypatch.setattr(engine, "_recombine", lambda _: ends.append(engine._schedule.rounds))
     for key in range(40):
         engine.expect(min(key / 20, 1.0))  # twenty generations, and as many after the end
         engine.search(key)
     # the first cycle ends after 20 kicks a city, 4,000 of 1,024 a round: it takes all of a short run, up to 0.97
     assert ends == [20]
-    assert engine._finished
+    assert engine._schedule.finished
 
 
 def test_progress_goes_on_by_the_round(monkeypatch):

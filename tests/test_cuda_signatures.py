@@ -9,16 +9,17 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from pymoo_gpuaco.backends.cuda.climbers import CudaClimbers
+from pymoo_gpuaco.backends.cuda.climbers.engine import CudaClimbers
 from pymoo_gpuaco.backends.cuda.device import Device, signatures, sources
 from pymoo_gpuaco.backends.cuda.device import compile as compiler
 from pymoo_gpuaco.backends.cuda.engine import CudaColony
-from pymoo_gpuaco.backends.cuda.focused import CudaFocused
+from pymoo_gpuaco.backends.cuda.focused import CudaWindows
 from pymoo_gpuaco.backends.errors import BackendUnavailable
 from pymoo_gpuaco.candidates.lists import listed_instance
 from pymoo_gpuaco.colony.parameters import ClimberParameters, ColonyParameters
 from pymoo_gpuaco.colony.trails import TrailUpdate
 from pymoo_gpuaco.problems import TSP
+from pymoo_gpuaco.search.focused import FocusedSearch
 from tests.engine_cases import COLONIES, cloud, instance_for
 from tests.fake_device import FakeDriver, install
 from tests.test_cuda_parts import Half
@@ -50,9 +51,10 @@ def launched() -> FakeDriver:
                 if parameters.memory != "selective":
                     engine.set_trails([[0, 1]], engine.trails_of([[0, 1]]))
                     engine.update_trails(TrailUpdate(0.1, colony_amount=1.0))
-            focused = CudaFocused(listed_instance(problem, 8), ColonyParameters(construction="focused"))
-            tours_for_kernels_that_do_nothing(focused)
-            focused.construct(1)
+            windows = CudaWindows(listed_instance(problem, 8), ColonyParameters(construction="focused"))
+            focused = FocusedSearch(windows)
+            tours_for_kernels_that_do_nothing(windows)
+            focused.search(1)
             CudaClimbers(listed_instance(problem, 1), ClimberParameters(2)).climb(1)
     return driver
 

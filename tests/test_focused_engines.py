@@ -225,7 +225,7 @@ class TestFocused:
         for key in range(5):
             engine.expect(key / 5)
             engine.search(key)
-        assert not math.isnan(engine._schedule.begun)  # its last cycle
+        assert engine._schedule.last
         another.import_state(engine.export_state())
         for key in range(5):
             another.expect(key / 5)  # 0 at first
@@ -451,13 +451,13 @@ class TestAcrossEngines:
         first, second = self.walked(problem, one, 0), focused(problem, other)
         ours, theirs = first._schedule, second._schedule
         ours.first, theirs.first = 40, 12
-        ours.cycle, ours.done, ours.generations = 2, 90, 130  # 90 of 160 generations
+        ours.cycle, ours.done, ours.rounds = 2, 90, 130  # 90 of 160 rounds
         second.import_state(first.export_state())
-        assert (theirs.cycle, theirs.done, theirs.generations) == (2, 27, 39)  # 27 of 48; 130 * 12 / 40
-        assert math.isnan(theirs.begun)
-        ours.started, ours.begun = 0.125, 0.25
+        assert (theirs.cycle, theirs.done, theirs.rounds) == (2, 27, 39)  # 27 of 48; 130 * 12 / 40
+        assert theirs.last is False
+        ours.started, ours.told, ours.share, ours.last = 0.125, 0.25, 0.75, True
         second.import_state(first.export_state())
-        assert (theirs.started, theirs.begun) == (0.125, 0.25)
+        assert (theirs.started, theirs.told, theirs.share, theirs.last) == (0.125, 0.25, 0.75, True)
 
     @pytest.mark.gpu
     @pytest.mark.parametrize(("one", "other"), [("cpu", "cuda"), ("cuda", "cpu")])
@@ -468,11 +468,12 @@ class TestAcrossEngines:
             self.walked(problem, other, 3),
             focused(problem, other),
         )
-        first._step, first._annealed, first._finished, first._hot = 0.25, 2, True, True
-        second._step, second._annealed, second._finished, second._hot = 0.5, 3, True, True
+        first._schedule.step, first._annealed, first._hot = 0.25, 2, True
+        second._schedule.step, second._annealed, second._hot = 0.5, 3, True
         second.import_state(first.export_state())
         there = second.export_state()
-        assert there["pace"].tolist() == [0.0] * 4
+        assert there["pace"].tolist() == [0, 0]
+        assert second._schedule.step == 0.0
         own = fresh.export_state()
         for name in {"dirty", "counts"} & own.keys():
             assert np.array_equal(there[name], own[name])
@@ -535,10 +536,12 @@ def test_trails_move_to_other_candidates_by_hand():
         ("ids", np.zeros((5, 8), np.int32), "ids"),
         ("ids", np.full((30, 7), 30, np.int32), "ids"),
         ("ids", np.zeros(30, np.int32), "ids"),
-        ("schedule", np.array([0, 0, 0, 0]), "schedule"),
+        ("schedule", np.array([0, 0, 0, 0, 0, 0]), "schedule"),
+        ("schedule", np.array([1, 0, 0, 0, 2, 0]), "schedule"),
         ("schedule", np.array([1, 0, 0]), "schedule"),
-        ("progress", np.array([0.0, np.nan, 0.0]), "progress"),
-        ("progress", np.array([-1.0, 0.5, 0.5]), "progress"),
+        ("progress", np.array([0.0, np.nan, 0.0, 0.0, 1.0]), "progress"),
+        ("progress", np.array([-1.0, 0.5, 0.5, 0.0, 1.0]), "progress"),
+        ("progress", np.array([0.0, 0.5, 0.5, 0.0, 1.5]), "progress"),
         ("best_length", np.array([-1.0]), "best_length"),
         ("pace", np.zeros(3), "pace"),
         ("pace", np.array([0.1, 1.0, 0.0, np.nan]), "pace"),

@@ -115,6 +115,28 @@ def test_where_the_end_is_known_no_more_cycles_go_on_as_planned():
     assert [cycle for cycle, _, _ in told] == [0] * 1 + [1] * 8
 
 
+def test_what_comes_before_the_first_round_is_no_measure_of_how_long_others_take():
+    # a fifth of the run goes into first tours; then each round is a hundredth
+    late, prompt = Schedule(10), Schedule(10)
+    for g in range(80):
+        late.expect(0.2 + g / 100, 1 if g else 0)
+        prompt.expect(g / 80, 1 if g else 0)
+        assert late.next() == pytest.approx(prompt.next(), abs=0.03)
+        if g >= 10:
+            assert late.length == pytest.approx(prompt.length, rel=0.05)
+        assert late.at_end == prompt.at_end or g >= 75
+        for schedule in (late, prompt):
+            if schedule.at_end:
+                schedule.begin_next()
+    assert late.cycle > 1
+
+
+@pytest.mark.parametrize(("alone", "cycles"), [(3, 3), (12, 1)])
+def test_a_run_of_known_length_is_one_cycle_up_to_a_bound(alone, cycles):
+    told = rounds_of(Schedule(10, alone), [g / 100 for g in range(100)])
+    assert told[-1][0] == cycles - 1
+
+
 def problem_of(n: int = 300) -> TSP:
     return TSP(np.random.default_rng(4).random((n, 2)), metric="EXACT")
 

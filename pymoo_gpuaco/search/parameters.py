@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
 from pymoo_gpuaco import checks
@@ -36,7 +35,7 @@ class FocusedParameters:
     trials : kicks that the ants of one generation make together, >= 1, or None: 1,024 for each of up to 16 tours; in
         windows of one tour one for every 12 cities, 2,048 to 8,192.
     heat : temperature at which a cycle of annealing starts that makes 10 kicks a city and tour or more, in mean edge
-        lengths of the tour, in [0, 100]. Shorter cycles start cooler, see ``first_heat``. Default 1.1.
+        lengths of the tour, in [0, 100]. Shorter cycles start cooler, see ``Plan.first_heat``. Default 1.1.
     first_cycle : kicks a city that a tour gets in the first cycle, > 0, or None: 8, and 16 above 25,000 cities; each
         cycle is twice as long as the one before.
     ascent : 1-trees made for the node penalties, in [1, 1000], or None: 50, fewer above 10,000 cities, and 0 above
@@ -63,10 +62,6 @@ class FocusedParameters:
         if self.first_cycle is not None:
             checks.real("first_cycle", self.first_cycle, 0.0, 1e6, open_low=True)
         checks.optional_integer("ascent", self.ascent, 0, 1000)
-
-    def first_heat(self, kicks: float) -> float:
-        """Temperature at which a cycle of so many kicks a city starts, in mean edge lengths of the tour."""
-        return self.heat * math.sqrt(min(1.0, kicks / KICKS_FOR_FULL_HEAT))
 
     def longest_stretch(self, kicks: float) -> int:
         """Cities of the longest stretch that kicks move in a cycle of so many kicks a city."""

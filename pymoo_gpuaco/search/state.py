@@ -42,7 +42,7 @@ class FocusedState(NamedTuple):
         schedule.first, schedule.alone = first, alone
         schedule.done = told.done * first // told.first
         schedule.rounds = -(-told.rounds * first // told.first)  # any round at all stays one
-        schedule.step = told.step * told.first / first
+        schedule.step = told.step if self.own else 0.0  # another kind of device goes at its own pace
 
 
 def pack(
