@@ -1,5 +1,6 @@
 """Small islands on a cluster of two processes, shared by the tests of islands."""
 
+import contextlib
 import time
 
 import pytest
@@ -19,6 +20,18 @@ def colony(**arguments):
 
 def lock_step(**arguments):
     return Islands(colony(), **{"n_islands": 2, "deterministic": True, "exchange_every": 3, **arguments})
+
+
+@contextlib.contextmanager
+def keys_of(cluster):
+    """Let Dask's settings name the keys of a ``Cluster``, so that its address is enough to reach it."""
+    import dask
+
+    certificate, key = str(cluster._keys.certificate), str(cluster._keys.key)
+    names = ("ca-file", "client.cert", "client.key")
+    told = zip(names, (certificate, certificate, key), strict=True)
+    with dask.config.set({f"distributed.comm.tls.{name}": path for name, path in told}):
+        yield
 
 
 def wait_until(holds, seconds=60.0):

@@ -12,7 +12,7 @@ from pymoo.optimize import minimize
 from pymoo_gpuaco import GPUACS, GPUMMAS, TSP, GPU2OptIHC, Islands, checkpoint
 from pymoo_gpuaco.cli import main
 from tests.algorithm_cases import BACKEND, Tour, cities, is_canonical, run_to_end, small
-from tests.islands_cases import colony, lock_step, wait_until
+from tests.islands_cases import colony, keys_of, lock_step, wait_until
 
 
 @pytest.fixture
@@ -81,7 +81,7 @@ class Keep:
             checkpoint.save(algorithm, self.path)
 
 
-def test_a_run_from_a_file_goes_on_as_if_it_had_not_stopped(client, tmp_path):
+def test_a_run_from_a_file_goes_on_as_if_it_had_not_stopped(two_workers, client, tmp_path):
     problem, path = cities(60), tmp_path / "run"
     with pytest.warns(UserWarning, match=r"test_islands\.Keep"):
         whole = minimize(
@@ -95,7 +95,8 @@ def test_a_run_from_a_file_goes_on_as_if_it_had_not_stopped(client, tmp_path):
     resumed = checkpoint.load(path, allow_pickle=True)
     assert resumed.client.address == client.scheduler.address  # a file holds no connection
     resumed.n_iter += 1  # pymoo counts a generation after the callback
-    run_to_end(resumed)
+    with keys_of(two_workers):
+        run_to_end(resumed)
     assert_equal(outcome(resumed), outcome(whole.algorithm))
 
 
@@ -236,8 +237,9 @@ def test_verbose_has_a_column_an_island(client, capsys):
     assert min(float(gap) for gap in rows[-1][-2:]) >= 0.0
 
 
-def test_an_address_is_enough(client):
-    result = minimize(cities(20), lock_step(client=client.scheduler.address), ("n_gen", 1), seed=1)
+def test_an_address_is_enough_where_dask_is_told_the_keys(two_workers, client):
+    with keys_of(two_workers):
+        result = minimize(cities(20), lock_step(client=client.scheduler.address), ("n_gen", 1), seed=1)
     assert result.algorithm.engine.n_islands == 2
 
 
@@ -252,16 +254,18 @@ def count_islands():
     return len(worker._held)
 
 
-def test_the_command_line_takes_a_cluster_and_goes_on_with_islands(client, tmp_path, capsys):
+def test_the_command_line_takes_a_cluster_and_goes_on_with_islands(two_workers, client, tmp_path, capsys):
     address, state = client.scheduler.address, str(tmp_path / "state")
     common = ["--generations", "2", "--target", "1", "--quiet", "--picture", ""]
     whole = ["solve", "gr17", "--scheduler", address, "--islands", "3", "--set", "local_search=False"]
-    assert main([*whole, *common, "--save", state]) == 0
+    with keys_of(two_workers):
+        assert main([*whole, *common, "--save", state]) == 0
     assert checkpoint.load(state).engine.n_islands == 3
     assert main(["solve", "--resume", state, *common]) == 2
     assert f"client is {address}, the scheduler that the file names" in capsys.readouterr().err
-    assert main(["solve", "--resume", state, "--allow-pickle", *common]) == 0
-    assert main(["solve", "--resume", state, "--scheduler", address, *common]) == 0
+    with keys_of(two_workers):
+        assert main(["solve", "--resume", state, "--allow-pickle", *common]) == 0
+        assert main(["solve", "--resume", state, "--scheduler", address, *common]) == 0
     for wrong, words in (
         (["--islands", "2"], "--islands cannot be given with it"),
         (["--backend", "cpu"], "--backend cannot be given with it"),
@@ -302,6 +306,20 @@ def test_wrong_arguments_are_named(arguments, error, words):
 def test_without_dask_the_extra_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "distributed", None)
     with pytest.raises(ImportError, match=r"dask\[distributed\].*\.\[islands\]"):
+        minimize(cities(20), Islands(GPUMMAS()), ("n_gen", 1))
+
+
+def test_without_dask_the_command_line_says_so_in_one_line(monkeypatch, capsys):
+    monkeypatch.setitem(sys.modules, "distributed", None)
+    assert main(["solve", "gr17", "--islands", "2"]) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith("pymoo-gpuaco: Islands need Dask")
+    assert "pip install 'dask[distributed]' cryptography" in line
+
+
+def test_without_cryptography_the_extra_is_named(monkeypatch):
+    monkeypatch.setitem(sys.modules, "cryptography", None)
+    with pytest.raises(ImportError, match=r"need certificates.*pip install cryptography.*\.\[islands\]"):
         minimize(cities(20), Islands(GPUMMAS()), ("n_gen", 1))
 
 

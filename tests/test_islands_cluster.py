@@ -55,13 +55,13 @@ def test_islands_and_workers_of_a_machine(machine, cores, gpus, wanted, backend,
 def test_every_worker_sees_a_gpu_of_its_own(machine, gpus, visible, expected):
     started = machine(8, gpus, visible)
     for number in range(gpus):
-        local_workers.start("tcp://127.0.0.1:1", number, gpus, True)
+        local_workers.start("tls://127.0.0.1:1", [], number, gpus, True)
     assert [environment["CUDA_VISIBLE_DEVICES"] for _, environment in started] == expected
 
 
 def test_workers_share_the_cores_and_listen_to_this_machine(machine):
     started = machine(7)
-    local_workers.start("tcp://127.0.0.1:1", 2, 3, False)
+    local_workers.start("tls://127.0.0.1:1", [], 2, 3, False)
     ((command, environment),) = started
     assert environment["PYMOO_GPUACO_THREADS"] == "2"
     assert "CUDA_VISIBLE_DEVICES" not in environment
@@ -72,7 +72,7 @@ def test_workers_share_the_cores_and_listen_to_this_machine(machine):
 def test_the_workers_import_what_can_be_imported_here(machine, monkeypatch, tmp_path):
     started = machine(2)
     monkeypatch.syspath_prepend(str(tmp_path))
-    local_workers.start("tcp://127.0.0.1:1", 0, 1, False)
+    local_workers.start("tls://127.0.0.1:1", [], 0, 1, False)
     assert started[0][1]["PYTHONPATH"].split(os.pathsep)[0] == str(tmp_path.resolve())
 
 

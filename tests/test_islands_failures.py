@@ -24,7 +24,7 @@ from pymoo_gpuaco.islands.packing import pack, unpack
 from pymoo_gpuaco.islands.rounds import MOST_FAILURES
 from pymoo_gpuaco.problems import read_tour
 from tests.algorithm_cases import cities, run_to_end
-from tests.islands_cases import colony, lock_step, wait_until
+from tests.islands_cases import colony, keys_of, lock_step, wait_until
 
 posix = pytest.mark.skipif(os.name != "posix", reason="signals are POSIX's")
 
@@ -167,7 +167,7 @@ def test_an_island_moves_with_all_it_is_to_a_worker_that_joins(another):
     members = algorithm.engine.members
     algorithm.next()
     assert members[0].worker == members[1].worker
-    another._processes.append(local_workers.start(another.client.scheduler.address, 1, 2, False))
+    another.add(1, 2, False)
     another.client.wait_for_workers(2)
     while members[0].worker == members[1].worker:
         algorithm.next()
@@ -183,7 +183,8 @@ def test_a_run_goes_on_when_its_scheduler_has_died(client, another):
     undisturbed = lock_step(client=client).setup(problem, termination=("n_gen", 4), seed=1)
     run_to_end(undisturbed)
     algorithm = lock_step(client=another.client.scheduler.address)
-    algorithm.setup(problem, termination=("n_gen", 4), seed=1)
+    with keys_of(another):
+        algorithm.setup(problem, termination=("n_gen", 4), seed=1)
     algorithm.next()
     best = algorithm.opt[0].F[0]
     another.close()
@@ -205,7 +206,7 @@ def test_an_island_whose_new_worker_has_just_died_goes_to_another(client):
 
 def test_a_worker_of_another_version_is_told(client, monkeypatch):
     monkeypatch.setattr(cluster_module, "__version__", "0.0")
-    words = f"worker tcp://.* has pymoo_gpuaco {__version__}, and this process has 0.0"
+    words = f"worker tls://.* has pymoo_gpuaco {__version__}, and this process has 0.0"
     with pytest.raises(worker.VersionMismatch, match=words):
         Cluster(Connection(client))
 

@@ -225,6 +225,6 @@ def main(argv: Sequence[str] | None = None) -> int:
         said = f"{error.filename}: {error.strerror}" if error.filename and error.strerror else str(error)
         print(f"pymoo-gpuaco: {said}", file=sys.stderr)
         return 2
-    except (ValueError, TypeError, MemoryError, BackendUnavailable, DeviceFailed) as error:
+    except (ValueError, TypeError, ImportError, MemoryError, BackendUnavailable, DeviceFailed) as error:
         print(f"pymoo-gpuaco: {error}", file=sys.stderr)
         return 2

@@ -53,10 +53,10 @@ class Islands(TourAlgorithm):
 
     Raises
     ------
-    ImportError : where Dask is not installed, when a run begins.
+    ImportError : where Dask is not installed, or on this machine cryptography, when a run begins.
     TimeoutError : when no worker joins within a minute.
-    ConnectionError : when the scheduler is gone. The best tour is in ``opt``, and the run goes on where ``client`` is
-        set to another one.
+    ConnectionError : when the scheduler is gone, or nobody is left to report and the run has no tour or no end in time.
+        The best tour is in ``opt``, and the run goes on where ``client`` is set to another one.
     """
 
     colony: EngineAlgorithm
@@ -142,6 +142,13 @@ class Islands(TourAlgorithm):
                 self._rescue()
             self._leave()
             raise
+
+    def finalize(self) -> None:
+        """End what the run has started; there may be nothing, where ``setup`` has failed or was not called."""
+        if self.display is None:  # pymoo's own would not find it
+            self._leave()
+        else:
+            super().finalize()
 
     def _finalize(self) -> None:
         self._leave()

@@ -14,7 +14,7 @@ from pymoo_gpuaco.colony import immigrants
 from pymoo_gpuaco.host.state import State
 from pymoo_gpuaco.islands.best import BestTour
 from pymoo_gpuaco.islands.clock import Clock
-from pymoo_gpuaco.islands.cluster import Cluster
+from pymoo_gpuaco.islands.cluster import PATIENCE, Cluster
 from pymoo_gpuaco.islands.member import Member, Tour
 from pymoo_gpuaco.islands.messages import Report, Task
 from pymoo_gpuaco.islands.packing import unpack
@@ -97,6 +97,7 @@ class Archipelago:
                 rounds.send(member, self._task(member, 0))
             self.best.prepare()
             while rounds.are_underway:
+                self._check_hope(rounds)
                 for report in rounds.wait(None):
                     self._note_engine(report)
         except BaseException:
@@ -126,8 +127,8 @@ class Archipelago:
     def construct(self) -> NDArray[np.float64]:
         """Wait for reports; return the length (1,) of the best tour so far.
 
-        Raises ConnectionError if the scheduler is gone or no worker was there in all the time, and the error of an
-        island that has failed several times in a row.
+        Raises ConnectionError if the scheduler is gone or, while there is no tour yet or no end of the run's time,
+        nobody is left who could report; and the error of an island that has failed several times in a row.
         """
         assert self._rounds is not None
         self._interrupted = True
@@ -186,12 +187,23 @@ class Archipelago:
         return None if self.best.tour is None else self.clock.latest
 
     def _is_late(self, rounds: Rounds) -> bool:
-        now, end = time.monotonic(), self.clock.end
-        if self.best.tour is None:
-            if rounds.without_workers and end is not None and now >= end:
-                raise ConnectionError("the time is over, and there was no worker to build a tour")
-            return False
-        return self.clock.latest is not None and now >= self.clock.latest
+        self._check_hope(rounds)
+        return self._latest is not None and time.monotonic() >= self._latest
+
+    def _check_hope(self, rounds: Rounds) -> None:
+        """Raise ConnectionError where waiting would have no end, or end without a tour."""
+        has_tour, end = self.best.tour is not None, self.clock.end
+        if has_tour and end is not None:
+            return  # the run ends then, with its best tour
+        why = rounds.cluster.why_hopeless
+        if why is not None:
+            raise ConnectionError(why)
+        if has_tour or rounds.without_workers == 0.0:
+            return
+        if end is not None and time.monotonic() >= end:
+            raise ConnectionError("the time is over, and there was no worker to build a tour")
+        if end is None and rounds.without_workers > PATIENCE:
+            raise ConnectionError(f"there has been no worker for {PATIENCE} s, and there is no tour yet")
 
     # ---- what islands do next
 

@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
-import asyncio
+import concurrent.futures
 import contextlib
 import logging
 import os
 import subprocess
-from concurrent.futures import Future as Concurrent
+import time
+from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 from pymoo_gpuaco._version import __version__
-from pymoo_gpuaco.islands import local_workers, worker
-from pymoo_gpuaco.islands.connection import Connection, dask
+from pymoo_gpuaco.islands import local_workers, watch, worker
+from pymoo_gpuaco.islands.connection import Connection, client_of, dask
+from pymoo_gpuaco.islands.keys import Keys
 
 _log = logging.getLogger("pymoo_gpuaco")
 
 PATIENCE = 60  # seconds in which a first worker must have joined
+PAUSE = 0.05  # seconds between looks, while nothing else is done
 
 
 class Cluster:
@@ -27,16 +31,22 @@ class Cluster:
     connection : what the user gave, or None for processes of this machine.
     workers : how many of them; of a cluster that is given, how many there must be.
     gpus : whether each has a GPU of its own.
+
+    Raises
+    ------
+    ConnectionError : where the client is closed, the scheduler or every worker stands still, or local workers have
+        ended before they joined.
+    TimeoutError : where too few workers join.
     """
 
     def __init__(self, connection: Connection | None, workers: int = 1, gpus: bool = False) -> None:
         distributed = dask()
         self._processes: list[subprocess.Popen[bytes]] = []
+        self._keys: Keys | None = None
         self._local: Any = None
         self._process = os.getpid()  # a forked child has a copy of this object, and of nothing behind it
         self.is_own = connection is None  # its processes end with it
         self._own_client = connection is None or connection.client is None
-        self._watch: Concurrent[dict[str, int]] | None = None
         try:
             if connection is None:
                 self._start(distributed, workers, gpus)
@@ -44,71 +54,112 @@ class Cluster:
             elif connection.client is not None:
                 self.client = connection.client
             else:
-                self.client = distributed.Client(connection.address, set_as_default=False)
+                self.client = client_of(connection.address, watch.SILENCE)
+            if self.client.scheduler is None:
+                raise ConnectionError(
+                    f"the client that Islands were given, {self.client!r}, is closed: set client to an open one"
+                )
+            self._watch = watch.Watch(self.client)
             self._wait_for_workers(workers)
-            self.workers: dict[str, int] = self.client.nthreads()  # address: threads, when last looked
             self._check_versions()
         except BaseException:
             self.close()
             raise
 
     def _start(self, distributed: Any, workers: int, gpus: bool) -> None:
-        """Start a scheduler in this process and each worker in one of its own; all listen to this machine alone."""
+        """Start a scheduler in this process and each worker in one of its own.
+
+        All listen to this machine alone, and speak to those alone who have the keys of this run.
+        """
+        self._keys = Keys()
         self._local = distributed.LocalCluster(
             n_workers=0,
             processes=True,
             host=local_workers.HOST,
+            security=self._keys.security,
             dashboard_address=f"{local_workers.HOST}:0",
             silence_logs=logging.ERROR,
         )
         for number in range(workers):
-            process = local_workers.start(self._local.scheduler_address, number, workers, gpus)
-            self._processes.append(process)
+            self.add(number, workers, gpus)
         _log.info("islands: %d local workers, dashboard at %s", workers, self._local.dashboard_link)
 
+    def add(self, number: int, workers: int, gpus: bool) -> None:
+        """Start local worker ``number`` of so many."""
+        assert self._keys is not None
+        process = local_workers.start(
+            self._local.scheduler_address, self._keys.options, number, workers, gpus
+        )
+        self._processes.append(process)
+
     def _wait_for_workers(self, wanted: int) -> None:
-        distributed = dask()
-        try:
-            self.client.wait_for_workers(wanted, timeout=PATIENCE)
-        except (TimeoutError, distributed.TimeoutError) as error:
-            found = len(self.client.nthreads())
-            raise TimeoutError(
-                f"{found} of {wanted} workers have joined the scheduler {self.client.scheduler.address} "
-                f"within {PATIENCE} s"
-            ) from error
+        end = time.monotonic() + PATIENCE
+        while len(self.look()) < wanted:
+            codes = [process.poll() for process in self._processes]
+            if any(code is not None for code in codes):
+                ended = ", ".join(str(code) for code in codes if code is not None)
+                raise ConnectionError(f"local workers have ended before they joined, with exit code {ended}")
+            self._check_hope()
+            if time.monotonic() > end:
+                raise TimeoutError(
+                    f"{len(self.workers)} of {wanted} workers have joined the scheduler {self.address} "
+                    f"within {PATIENCE} s"
+                )
+            time.sleep(PAUSE)
 
     def _check_versions(self) -> None:
         """Raise RuntimeError unless every worker has this package in this version."""
-        answers = self.client.run(worker.version, on_error="return")
+        answers = {
+            address: self.promise(self.client.run, worker.version, workers=[address], on_error="return")
+            for address in self.workers
+        }
+        while any(not answer.done() for address, answer in answers.items() if address in self.look()):
+            self._check_hope()
+            time.sleep(PAUSE)
         for address, answer in answers.items():
-            if isinstance(answer, ImportError):
-                raise RuntimeError(
-                    f"the worker {address} has no pymoo_gpuaco ({answer}): install {__version__} on all hosts"
-                )
-            if isinstance(answer, BaseException):
-                raise answer
-            if answer != __version__:
-                raise worker.VersionMismatch(
-                    f"the worker {address} has pymoo_gpuaco {answer}, and this process has {__version__}: "
-                    "install the same version on all hosts"
-                )
+            # one that does not answer, or has died, is told again by its first round
+            if answer.done() and answer.exception() is None:
+                _check_version(address, answer.result().get(address))
+        if not self.look():
+            self._check_hope()
+            raise ConnectionError(f"no worker of the scheduler {self.address} answers")
 
-    def look(self) -> dict[str, int]:
-        """Workers as the scheduler last told, address and threads; it is asked again without waiting.
+    def _check_hope(self) -> None:
+        if self.why_hopeless is not None:
+            raise ConnectionError(self.why_hopeless)
 
-        Raises ConnectionError if the scheduler is gone.
+    # ---- while it lasts
+
+    @property
+    def address(self) -> str:
+        """Of the scheduler."""
+        return self._watch.address
+
+    @property
+    def workers(self) -> Mapping[str, int]:
+        """Address and threads of the workers that were there when last looked."""
+        return self._watch.workers
+
+    def look(self) -> Mapping[str, int]:
+        """Return the workers as the scheduler last told, without waiting for it, and ask again.
+
+        Those that have not been heard of for a minute are left out. Raises ConnectionError if the scheduler is
+        gone.
         """
-        if self.client.status != "running":
-            raise ConnectionError(
-                f"the scheduler {self.client.scheduler.address if self.client.scheduler else ''} is gone"
-            )
-        if self._watch is not None and self._watch.done():
-            with contextlib.suppress(Exception):  # an answer that was lost: the next one tells
-                self.workers = dict(self._watch.result())
-            self._watch = None
-        if self._watch is None:
-            self._watch = asyncio.run_coroutine_threadsafe(_ask(self.client), self.client.loop.asyncio_loop)
-        return self.workers
+        return self._watch.look()
+
+    @property
+    def why_hopeless(self) -> str | None:
+        """Why nobody will report: the scheduler stands still, or all local workers have ended; None: they may."""
+        if self._watch.is_silent:
+            return f"the scheduler {self.address} has not answered for {watch.SILENCE:.0f} s"
+        if self.is_own and all(process.poll() is not None for process in self._processes):
+            return "all local workers have ended"
+        return None
+
+    def promise(self, call: Any, *arguments: Any, **named: Any) -> concurrent.futures.Future[Any]:
+        """Begin a call of the client that takes ``asynchronous``, and return at once."""
+        return watch.promise(self.client, partial(call, *arguments, **named, asynchronous=True))
 
     def close(self) -> None:
         """End what was started here; a client that was given stays open. To be called any number of times."""
@@ -125,8 +176,22 @@ class Cluster:
                 client.close(timeout=2)
             if local is not None:
                 local.close(timeout=2)
+        keys, self._keys = self._keys, None
+        if keys is not None:
+            keys.remove()
 
 
-async def _ask(client: Any) -> dict[str, int]:
-    workers: dict[str, int] = await client.scheduler.ncores(workers=None)
-    return workers
+def _check_version(address: str, answer: Any) -> None:
+    if isinstance(answer, ImportError):
+        raise RuntimeError(
+            f"the worker {address} has no pymoo_gpuaco ({answer}): install {__version__} on all hosts"
+        )
+    if isinstance(answer, OSError):
+        return  # it has died since
+    if isinstance(answer, BaseException):
+        raise answer
+    if answer != __version__:
+        raise worker.VersionMismatch(
+            f"the worker {address} has pymoo_gpuaco {answer}, and this process has {__version__}: "
+            "install the same version on all hosts"
+        )

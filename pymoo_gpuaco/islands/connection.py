@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import sys
+import threading
+from concurrent.futures import Future as Promise
+from concurrent.futures import wait
 from typing import Any
 
 from pymoo_gpuaco.host.install import how_to_install
@@ -14,7 +17,7 @@ def dask() -> Any:
         import distributed
     except ImportError as error:
         raise ImportError(
-            f"Islands need Dask ({error}); install it with: pip install 'dask[distributed]', or "
+            f"Islands need Dask ({error}); install it with: pip install 'dask[distributed]' cryptography, or "
             f"{how_to_install('islands')}"
         ) from error
     return distributed
@@ -45,8 +48,10 @@ class Connection:
             )
         if given.asynchronous:
             raise TypeError("client must not be asynchronous: pymoo waits for every generation")
+        if given.scheduler is None:
+            raise ValueError(f"client must be open, got {given!r}, which was closed")
         self.client = given
-        self.address = str(given.scheduler.address) if given.scheduler else ""
+        self.address = str(given.scheduler.address)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Connection:
         return self
@@ -56,6 +61,45 @@ class Connection:
 
     def __repr__(self) -> str:
         return f"<{self.address}>"
+
+
+def client_of(address: str, seconds: float) -> Any:
+    """Return a client of the scheduler at ``address``, which has so many seconds to answer.
+
+    Raises ConnectionError where it does not: Dask alone would wait for ever for one that stands still. Raises
+    ValueError for an address of TLS where Dask's settings name no keys.
+    """
+    distributed = dask()
+    from dask import config
+
+    loader = config.get("distributed.client.security-loader", None)
+    if address.startswith("tls:") and loader is None and not distributed.Security().tls_client_cert:
+        raise ValueError(
+            f"client={address!r} speaks TLS, and Dask's settings (distributed.comm.tls.ca-file, client.cert and "
+            "client.key) name no keys: name them there, or give a dask.distributed.Client made with security="
+        )
+    client_class = distributed.Client
+    made: Promise[Any] = Promise()
+
+    def connect() -> None:
+        try:
+            made.set_result(client_class(address, set_as_default=False))
+        except BaseException as error:  # told to the thread that waits
+            made.set_exception(error)
+
+    threading.Thread(target=connect, daemon=True).start()
+    try:
+        if wait([made], seconds).done:
+            return made.result()
+        raise ConnectionError(f"the scheduler {address} has not answered for {seconds:.0f} s")
+    except BaseException:
+        made.add_done_callback(_close)  # one that comes too late
+        raise
+
+
+def _close(made: Promise[Any]) -> None:
+    if made.exception() is None:
+        made.result().close()
 
 
 def pickled(thing: Any) -> bytes:

@@ -36,8 +36,8 @@ def layout(n_islands: int | None, backend: str) -> Layout:
     return Layout(islands, islands, False)
 
 
-def start(scheduler: str, number: int, workers: int, gpus: bool) -> subprocess.Popen[bytes]:
-    """Start worker ``number`` of so many, with a nanny that starts it again if it dies.
+def start(scheduler: str, keys: list[str], number: int, workers: int, gpus: bool) -> subprocess.Popen[bytes]:
+    """Start worker ``number`` of so many, with a nanny that starts it again if it dies; ``keys`` are its options.
 
     It is a program of its own, not a child that imports ``__main__`` again: a script needs no guard. In a session of
     its own it hears no Ctrl-C, which is for the process that leads the run.
@@ -52,6 +52,7 @@ def start(scheduler: str, number: int, workers: int, gpus: bool) -> subprocess.P
     if gpus:
         environment["CUDA_VISIBLE_DEVICES"] = _gpus()[number]
     command = [sys.executable, "-m", "distributed.cli.dask_worker", scheduler]
+    command += keys
     command += ["--nthreads", "1", "--host", HOST, "--name", str(number)]
     command += ["--dashboard-address", f"{HOST}:0"]  # without it the worker's status is served to the network
     command += ["--memory-limit", "0"]  # a colony takes what it needs; to kill it would not help

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import concurrent.futures
 import logging
 import queue
-import threading
 import time
 import uuid
 import weakref
@@ -40,7 +40,7 @@ class Rounds:
     def __init__(self, cluster: Cluster, members: Sequence[Member], colony: bytes, run: str) -> None:
         self.cluster = cluster
         self.members = members
-        self.without_workers = False  # whether there was none at the last look
+        self._alone: float | None = None  # moment since when there is no worker
         self._colony = colony
         self._run = run
         self._session = uuid.uuid4().hex
@@ -61,10 +61,19 @@ class Rounds:
         """Whether a round has ended whose report was not taken."""
         return not self._ended.empty()
 
+    @property
+    def without_workers(self) -> float:
+        """Seconds for which there has been no worker."""
+        return 0.0 if self._alone is None else time.monotonic() - self._alone
+
     # ---- to workers
 
     def send(self, member: Member, task: Task) -> None:
-        """Submit a round to the island's worker; one that has not got the island is sent it too."""
+        """Submit a round to the island's worker; one that has not got the island is sent it too.
+
+        Raises ConnectionError if the scheduler is gone.
+        """
+        self.cluster.look()
         member.future, member.order = None, self._order(member, task)
         start = None
         if member.worker and not member.is_there:
@@ -104,13 +113,18 @@ class Rounds:
         """Send the worker what an island begins with; where the worker has died, the island is on none."""
         base = None if member.best is None else member.best.cities
         start: Start = {"colony": self._colony, "state": member.state, "base": base}
+        sending = self.cluster.promise(
+            self.cluster.client.scatter, [start], workers=[member.worker], hash=False, timeout=TRANSFER
+        )
+        while member.worker in self.cluster.look() and self.cluster.why_hopeless is None:
+            if concurrent.futures.wait([sending], LOOK).done:
+                break
         try:
-            (sent,) = self.cluster.client.scatter(
-                [start], workers=[member.worker], hash=False, timeout=TRANSFER
-            )
-        except (KeyError, OSError, TimeoutError, dask().TimeoutError) as error:
+            (sent,) = sending.result(timeout=0)
+        except (KeyError, OSError, concurrent.futures.TimeoutError, dask().TimeoutError) as error:
             # another worker is chosen when workers are looked after
             _log.info("islands: %s could not be sent island %d: %r", member.worker, member.number, error)
+            sending.cancel()
             member.worker = ""
             return None
         member.is_there = True
@@ -157,9 +171,11 @@ class Rounds:
         """Find islands whose workers are gone other ones."""
         self._looked = time.monotonic()
         workers = self.cluster.look()
-        if not workers and not self.without_workers:
+        if workers:
+            self._alone = None
+        elif self._alone is None:
+            self._alone = self._looked
             _log.warning("islands: there is no worker; the run waits for one")
-        self.without_workers = not workers
         for member in self.members:
             if member.worker in workers or (not member.worker and not workers):
                 continue
@@ -183,7 +199,8 @@ class Rounds:
             return
         member.failures += 1
         assert member.order is not None
-        if member.order["generations"] == 0 or member.failures > MOST_FAILURES:
+        is_lost = member.future.status == "finished"  # the report alone: the worker may stand still
+        if member.failures > MOST_FAILURES or (member.order["generations"] == 0 and not is_lost):
             raise error
         _log.warning(
             "islands: island %d has failed on %s and goes on from round %d: %s: %s",
@@ -231,14 +248,8 @@ class Rounds:
 
     def _leave(self) -> None:
         """Let workers that live on end their rounds soon, and drop the islands."""
-        telling = threading.Thread(
-            target=self.cluster.client.run,
-            args=(worker.stop, self._session),
-            kwargs={"on_error": "ignore"},
-            daemon=True,
-        )
-        telling.start()
-        telling.join(TELLING)  # a worker that does not answer keeps nobody
+        telling = self.cluster.promise(self.cluster.client.run, worker.stop, self._session, on_error="ignore")
+        concurrent.futures.wait([telling], TELLING)  # a worker that does not answer keeps nobody
         for member in self.members:
             if member.is_there:
                 self._drop(member)

@@ -1,0 +1,85 @@
+"""What a scheduler tells of its workers, asked without waiting: who stands still keeps nobody."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable
+from concurrent.futures import Future as Promise
+from typing import Any
+
+# Seconds without a word after which somebody counts as gone: a worker that imports this package for the first time may
+# be silent for a while.
+SILENCE = 60.0
+# The most seconds that pass, for the silence of others, between two looks: this process may have stood still itself.
+STEP = 1.0
+
+
+class Watch:
+    """Who of a cluster is there.
+
+    A scheduler that stands still answers nothing, and a worker that does so sends no heartbeats: by them Dask's own
+    loop shows that it is alive, also while a round is searched.
+
+    Parameters
+    ----------
+    client : of Dask, connected.
+    """
+
+    def __init__(self, client: Any) -> None:
+        self.client = client
+        self.address = str(client.scheduler.address)
+        self.workers: dict[str, int] = {}  # address: threads, of those that were heard of lately
+        self._answer: Promise[Any] | None = None  # to the question that is on its way
+        self._looked = self._answered = time.monotonic()
+        self._silence = 0.0  # seconds of the scheduler, as looks have counted them
+        self._age = 0.0  # seconds of this watch, as answers have counted them
+        self._heard: dict[
+            str, tuple[float, float]
+        ] = {}  # worker: last heartbeat, its age when first told of it
+
+    @property
+    def is_silent(self) -> bool:
+        """Whether the scheduler does not answer."""
+        return self._silence > SILENCE
+
+    def look(self) -> dict[str, int]:
+        """Return the workers as last told, address and threads; ask again, without waiting.
+
+        Raises ConnectionError if the connection to the scheduler is lost.
+        """
+        if self.client.status != "running":
+            raise ConnectionError(f"the scheduler {self.address} is gone, or the client of it was closed")
+        now = time.monotonic()
+        self._silence += min(STEP, now - self._looked)
+        self._looked = now
+        if self._answer is not None and self._answer.done():
+            if self._answer.exception() is None:  # an answer that was lost: the next one tells
+                self._take(self._answer.result(), now)
+            self._answer = None
+        if self._answer is None:
+            self._answer = promise(self.client, self.client.scheduler.identity)
+        return self.workers
+
+    def _take(self, told: dict[str, Any], now: float) -> None:
+        self._age += min(STEP, now - self._answered)
+        self._answered, self._silence = now, 0.0
+        known, self._heard = self._heard, {}
+        for address, one in told["workers"].items():
+            before = known.get(address)
+            is_new = before is None or before[0] != one["last_seen"]
+            self._heard[address] = (one["last_seen"], self._age) if is_new else known[address]
+        self.workers = {
+            address: int(told["workers"][address]["nthreads"])
+            for address, (_, age) in self._heard.items()
+            if self._age - age <= SILENCE
+        }
+
+
+def promise(client: Any, call: Callable[[], Awaitable[Any]]) -> Promise[Any]:
+    """Let the client's own thread await what ``call`` returns there, and return at once."""
+
+    async def answered() -> Any:
+        return await call()
+
+    return asyncio.run_coroutine_threadsafe(answered(), client.loop.asyncio_loop)
