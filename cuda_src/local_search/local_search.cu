@@ -14,6 +14,7 @@
 #include "device/philox.cuh"
 #include "device/relaxed.cuh"
 #include "device/warp.cuh"
+#include "local_search/finding.cuh"
 
 #ifndef NODE
 #define NODE unsigned short
