@@ -97,7 +97,7 @@ def overhead_table() -> None:
     generations = 30
     rng = np.random.default_rng(0)
     for n in (200, 442, 1000, 2000):
-        problem = load_tsp("pcb442") if n == 442 else TSP(rng.integers(0, 10_000, (n, 2)))
+        problem = load_tsp("pcb442") if n == 442 else TSP(rng.integers(0, 10_000, (n, 2)), "EUC_2D")
         for search in (True, False):
             bare, whole = [], []
             for _ in range(REPEATS):

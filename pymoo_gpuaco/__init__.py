@@ -16,7 +16,7 @@ from pymoo_gpuaco.algorithms.termination import ColonyTermination
 from pymoo_gpuaco.backends import BackendUnavailable, DeviceFailed
 from pymoo_gpuaco.colony.parameters import LocalSearch
 from pymoo_gpuaco.islands import Islands, IslandsOutput
-from pymoo_gpuaco.problems import TSP, OpenPath, load_tsp, read_tour, write_tour
+from pymoo_gpuaco.problems import TSP, OpenPath, load_tsp, read_cities, read_tour, write_route, write_tour
 from pymoo_gpuaco.recorder import Recorder
 from pymoo_gpuaco.solving import Solution, Summary, solve, summary
 from pymoo_gpuaco.versions import show_versions
@@ -44,9 +44,11 @@ __all__ = [
     "Summary",
     "__version__",
     "load_tsp",
+    "read_cities",
     "read_tour",
     "show_versions",
     "solve",
     "summary",
+    "write_route",
     "write_tour",
 ]

@@ -17,20 +17,67 @@ from pymoo_gpuaco.algorithms import GPUMMAS
 from pymoo_gpuaco.algorithms.base import TourAlgorithm
 from pymoo_gpuaco.algorithms.termination import ColonyTermination
 from pymoo_gpuaco.problems.datasets import load_tsp
+from pymoo_gpuaco.problems.notebook import html_table, svg_of
+from pymoo_gpuaco.problems.open_path import OpenPath
+from pymoo_gpuaco.problems.reading import is_source, read_cities
 from pymoo_gpuaco.problems.tsp import TSP
 
 __all__ = ["Solution", "Summary", "solve", "summary"]
 
 
-class Solution(NamedTuple):
-    """What `solve` returns: ``tour, length = solve(..)``."""
-
-    tour: NDArray[np.int64]  # (n,) cities in order, from city 0 on
+class _Pair(NamedTuple):
+    tour: NDArray[np.int64]
     length: float
 
 
+class Solution(_Pair):
+    """What `solve` returns: ``tour, length = solve(..)``. A notebook shows it as a table and a picture.
+
+    Attributes
+    ----------
+    tour : (n,) cities in order, from city 0 on.
+    length : of the tour, under the problem's metric.
+    problem : what was solved.
+    """
+
+    problem: Problem | None
+
+    def __new__(cls, tour: NDArray[np.int64], length: float, problem: Problem | None = None) -> Solution:
+        """Make the pair, which remembers its problem."""
+        self = super().__new__(cls, tour, length)
+        self.problem = problem
+        return self
+
+    def __repr__(self) -> str:
+        """Length, problem and the first cities."""
+        first = ", ".join(map(str, self.tour[:8].tolist())) + (", .." if len(self.tour) > 8 else "")
+        return f"Solution(length={self.length:.10g}, tour=[{first}], problem={_words(self.problem)!r})"
+
+    def _repr_html_(self) -> str:
+        """A table of what was found and, where the problem has positions, a drawing of the tour."""
+        rows = [("problem", _words(self.problem)), ("length", f"{self.length:.10g}")]
+        known = getattr(self.problem, "best_known", None)
+        if known:
+            rows.append(("best known", f"{known:.10g} (gap {100.0 * (self.length / known - 1.0):.3f} %)"))
+        names = getattr(self.problem, "names", None)
+        order = self.problem.path(self.tour) if isinstance(self.problem, OpenPath) else self.tour
+        rows.append(("tour", _shortened(order if names is None else names[order])))
+        return html_table(rows) + svg_of(self.problem, self.tour)
+
+
+def _words(problem: Any) -> str:
+    """Tell a problem in words, its metric among them."""
+    return str(problem) if isinstance(problem, TSP) else type(problem).__name__
+
+
+def _shortened(order: NDArray[Any], most: int = 24) -> str:
+    """Tell the first cities of a tour."""
+    rest = len(order) - most
+    return ", ".join(map(str, order[:most].tolist())) + (f", .. and {rest} more" if rest > 0 else "")
+
+
 def solve(
-    what: Problem | ArrayLike | str | os.PathLike[str],
+    what: Problem | ArrayLike | str | os.PathLike[str] | Any,
     seconds: float = 10.0,
     *,
     seed: int | None = 1,
@@ -40,20 +87,22 @@ def solve(
 ) -> Solution:
     """Find a short round trip: ``tour, length = solve(coords, seconds=5)``.
 
-    `what` is an (n, 2) or (n, 3) array of coordinates (distances as `TSP` takes them by default), an (n, n) matrix of
-    distances with row = from and n > 3, a problem, or a name or file as `load_tsp` takes them. The search ends after
+    `what` is an (n, 2) or (n, 3) array of coordinates (Euclidean distances, not rounded), an (n, n) matrix of
+    distances with row = from and n > 3, a problem, a name or file as `load_tsp` takes them, or an open file, a
+    DataFrame or a graph as `read_cities` takes them. The search ends after
     `seconds` (> 0, set-up not counted), or as soon as a tour is as short as `target`, which is the best known length
-    where one is known. `algorithm` is `GPUMMAS()` unless another one is given. The same seed gives the same
+    where one is known, or proven to be the shortest (up to 12 cities at once; elsewhere where the algorithm's
+    `lower_bound` is as long). `algorithm` is `GPUMMAS()` unless another one is given. The same seed gives the same
     tours, as far as the time allows; None takes another one each time.
 
     Raises ValueError or TypeError as `TSP`, `load_tsp` and the algorithms do.
     """
     problem = _problem(what)
     termination = ColonyTermination(
-        target, stagnation=None, n_max_gen=None, seconds=seconds, stagnation_tours=None
+        target, stagnation=None, n_max_gen=None, seconds=seconds, stagnation_tours=None, proven=True
     )
     result = minimize(problem, _colony(algorithm), termination, seed=seed, verbose=verbose)
-    return Solution(result.X, float(result.F[0]))
+    return Solution(result.X, float(result.F[0]), problem)
 
 
 def _problem(what: Any) -> Problem:
@@ -61,6 +110,8 @@ def _problem(what: Any) -> Problem:
         return what
     if isinstance(what, (str, os.PathLike)):
         return load_tsp(what)
+    if is_source(what):
+        return read_cities(what)
     array = np.asarray(what)
     if array.shape == (3, 3):
         raise ValueError(
@@ -78,7 +129,7 @@ def _colony(algorithm: TourAlgorithm | None) -> TourAlgorithm:
 
 
 class Summary:
-    """Runs of one algorithm on one problem with several seeds; printed, it is a table.
+    """Runs of one algorithm on one problem with several seeds; printed, it is a table under the problem's line.
 
     Attributes
     ----------
@@ -117,8 +168,10 @@ class Summary:
         }
 
     def __str__(self) -> str:
+        problem = self.results[0].problem
         lines = [
-            f"{'seed':>8}  {'length':>12}  {'gap %':>8}  {'generations':>11}  {'tours':>10}  {'seconds':>8}"
+            _words(problem),
+            f"{'seed':>8}  {'length':>12}  {'gap %':>8}  {'generations':>11}  {'tours':>10}  {'seconds':>8}",
         ]
         lines += [
             f"{seed:8d}  {length:12.10g}  {_gap(gap)}  {generations:11d}  {tours:10d}  {seconds:8.2f}"
@@ -127,6 +180,16 @@ class Summary:
         for word, of in (("best", np.min), ("mean", np.mean), ("worst", np.max)):
             lines.append(f"{word:>8}  {of(self.lengths):12.10g}  {_gap(of(self.gaps))}")
         return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        """The table, and a drawing of the best tour where the problem has positions."""
+        head, *rows = zip(*((name, *column.tolist()) for name, column in self.as_dict().items()), strict=True)
+        cells = [[f"{value:.10g}" for value in row] for row in rows]
+        for word, of in (("best", np.min), ("mean", np.mean), ("worst", np.max)):
+            cells.append([word, f"{of(self.lengths):.10g}", f"{of(self.gaps):.10g}", "", "", ""])
+        problem = self.results[0].problem
+        table = html_table(cells, [name.replace("_percent", " %") for name in head], _words(problem))
+        return table + svg_of(problem, self.best.X)
 
 
 def _gap(value: float) -> str:

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import importlib.metadata
 import platform
-import shutil
-import subprocess
 
 from pymoo_gpuaco._version import __version__
 from pymoo_gpuaco.backends import cuda_devices, why_no_cuda
+from pymoo_gpuaco.backends.cuda.device.compile import describe_compiler
 from pymoo_gpuaco.host.threads import thread_count
 
-_PACKAGES = ("pymoo", "numpy", "scipy", "numba", "tsplib95", "matplotlib", "pycuda", "distributed")
+_PACKAGES = ("pymoo", "numpy", "scipy", "numba", "matplotlib", "pycuda", "distributed")
 
 
 def _package(name: str) -> str:
@@ -19,15 +18,6 @@ def _package(name: str) -> str:
         return importlib.metadata.version(name)
     except importlib.metadata.PackageNotFoundError:
         return "not installed"
-
-
-def _nvcc() -> str:
-    path = shutil.which("nvcc")
-    if path is None:
-        return "not on the PATH"
-    answer = subprocess.run([path, "--version"], capture_output=True, text=True, check=False).stdout
-    release = [line.strip() for line in answer.splitlines() if "release" in line]
-    return f"{release[-1] if release else 'version unknown'} ({path})"
 
 
 def describe() -> str:
@@ -38,7 +28,7 @@ def describe() -> str:
         ("system", platform.platform()),
     ]
     rows += [(name, _package(name)) for name in _PACKAGES]
-    rows += [("CPU threads", str(thread_count())), ("nvcc", _nvcc())]
+    rows += [("CPU threads", str(thread_count())), ("CUDA compiler", describe_compiler())]
     for number, device in enumerate(cuda_devices()):
         rows.append((f"CUDA device {number}", device))
     missing = why_no_cuda()

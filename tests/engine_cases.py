@@ -36,8 +36,9 @@ INSTANCES = {
     "40 cities, Manhattan": cloud(40, 4, "MAN_2D"),
     "40 cities, maximum": cloud(40, 5, "MAX_2D"),
     "30 cities, GEO": TSP(np.random.default_rng(6).uniform(-80, 80, (30, 2)), metric="GEO"),
-    "20 cities at 4 places": TSP(np.repeat([[0, 0], [0, 9], [9, 0], [9, 9]], 5, axis=0)),
-    "12 cities at one place": TSP(np.zeros((12, 2))),
+    "30 cities, HAVERSINE": TSP(np.random.default_rng(6).uniform(-80, 80, (30, 2)), metric="HAVERSINE"),
+    "20 cities at 4 places": TSP(np.repeat([[0, 0], [0, 9], [9, 0], [9, 9]], 5, axis=0), "EUC_2D"),
+    "12 cities at one place": TSP(np.zeros((12, 2)), "EUC_2D"),
     "12 cities, all distances 5": TSP(matrix=5.0 * (1 - np.eye(12))),
     "25 cities, asymmetric": asymmetric(25),
 }

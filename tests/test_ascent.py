@@ -107,7 +107,7 @@ def test_alpha_of_five_cities_by_hand():
     8-3 of length 5, the heavier. Edge 0-3 goes round edges 1 and 2, so alpha = 3 - 2; 3-8 is the second edge itself;
     0-8, at the leaf, takes its place: 8 - 5; 1-8: 7 - 5; 0-7 and 1-7 go round the 4: 7 - 4 and 6 - 4.
     """
-    instance = listed_instance(TSP([[0, 0], [1, 0], [3, 0], [7, 0], [8, 0]]), 4)
+    instance = listed_instance(TSP([[0, 0], [1, 0], [3, 0], [7, 0], [8, 0]], "EUC_2D"), 4)
     graph = sparse_graph(instance, instance.neighbours)
     alphas = dict(zip(zip(graph.u, graph.v, strict=True), alpha_values(graph, np.zeros(5)), strict=True))
     expected = {(0, 2): 1, (2, 4): 0, (0, 4): 3, (1, 4): 2, (0, 3): 3, (1, 3): 2}
@@ -115,7 +115,7 @@ def test_alpha_of_five_cities_by_hand():
 
 
 def test_alpha_lists_are_sorted_both_ways():
-    instance = listed_instance(TSP(np.random.default_rng(1).integers(0, 50, size=(200, 2))), 9)
+    instance = listed_instance(TSP(np.random.default_rng(1).integers(0, 50, size=(200, 2)), "EUC_2D"), 9)
     ascent = ascend(instance, instance.neighbours, iterations=20, bound=False)
     found = alpha_lists(ascent, 5)
     keys = np.stack([found.alphas, found.distances, found.ids], axis=2)
@@ -200,7 +200,7 @@ def test_the_sparse_tree_alone_would_not_be_a_bound():
     rng = np.random.default_rng(7)
     centres = np.array([[0, 0], [3000, 0], [0, 3000]])
     coords = np.repeat(centres, 40, axis=0) + rng.integers(0, 900, size=(120, 2))
-    instance = listed_instance(TSP(coords), 1)
+    instance = listed_instance(TSP(coords, "EUC_2D"), 1)
     graph = sparse_graph(instance, instance.neighbours)
     sparse_weight = find_one_tree(graph, np.zeros(120), make_one_tree(graph))
     assert CompleteGraph(instance).lower_bound(graph, np.zeros(120)) < sparse_weight
@@ -218,7 +218,7 @@ def test_cities_on_a_circle_end_the_ascent_with_their_tour():
 
 @pytest.mark.parametrize("coords", [np.zeros((20, 2)), np.eye(3, 2), np.arange(40).reshape(20, 2) % 2])
 def test_degenerate_cities(coords):
-    problem = TSP(coords)
+    problem = TSP(coords, "EUC_2D")
     instance = listed_instance(problem, 5)
     ascent = ascend(instance, instance.neighbours, iterations=30)
     assert 0 <= ascent.bound <= 20 * problem.D.max()
@@ -262,7 +262,7 @@ def test_bounds_of_tsplib_are_below_the_optimum(name, tsplib_dir):
 
 
 def test_the_same_iterations_give_the_same_penalties_on_any_number_of_threads(monkeypatch):
-    instance = listed_instance(TSP(np.random.default_rng(1).integers(0, 90, size=(2500, 2))), 7)
+    instance = listed_instance(TSP(np.random.default_rng(1).integers(0, 90, size=(2500, 2)), "EUC_2D"), 7)
     results = []
     for threads in ("1", "4", "4"):
         monkeypatch.setenv("PYMOO_GPUACO_THREADS", threads)
@@ -339,7 +339,7 @@ def test_the_shared_part_of_the_penalties_is_alike_for_all_their_cities():
     """Three lattices of steps of 10, far apart: no part of a lattice is a cluster of its own."""
     lattice = 10 * np.indices((5, 5)).reshape(2, -1).T
     places = np.concatenate([lattice + np.array(corner) for corner in ((0, 0), (3000, 0), (1500, 900))])
-    instance = listed_instance(TSP(places), 10)
+    instance = listed_instance(TSP(places, "EUC_2D"), 10)
     ascent = ascend(instance, lists(instance, "quadrant", 16).ids, iterations=40)
     shared = ascent.shared.reshape(3, 25)
     assert np.ptp(shared, axis=1).tolist() == [0.0, 0.0, 0.0]
@@ -347,5 +347,5 @@ def test_the_shared_part_of_the_penalties_is_alike_for_all_their_cities():
     own = (ascent.pi - ascent.shared).reshape(3, 25)
     assert (np.ptp(own, axis=1) > 0).all()
     assert np.abs(own).max() < 100
-    alone = listed_instance(TSP(lattice), 10)
+    alone = listed_instance(TSP(lattice, "EUC_2D"), 10)
     assert not ascend(alone, alone.neighbours, iterations=40).shared.any()

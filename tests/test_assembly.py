@@ -235,7 +235,7 @@ class TestTakingOver:
     @given(st.integers(3, 40), st.integers(1, 5), st.integers(0, 2**64 - 1), st.booleans())
     @settings(max_examples=60, deadline=None)
     def test_any_tours_on_a_lattice(self, n, m, key, same):
-        problem = TSP(np.column_stack([np.arange(n) % 6, np.arange(n) // 6]))
+        problem = TSP(np.column_stack([np.arange(n) % 6, np.arange(n) // 6]), "EUC_2D")
         tours = random_tours(n, m, key % 1000)
         if same:
             tours[:] = tours[0]

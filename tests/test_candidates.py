@@ -16,7 +16,9 @@ from pymoo_gpuaco.candidates.quadrant import nearest_in_the_plane
 from pymoo_gpuaco.problems import METRIC_NAMES, TSP
 from pymoo_gpuaco.problems.metrics import distances, resolve_metric
 
-IN_THE_PLANE = [name for name, (_, dim) in METRIC_NAMES.items() if dim == 2 and name != "GEO"]
+IN_THE_PLANE = [
+    name for name, (_, dim) in METRIC_NAMES.items() if dim == 2 and name not in ("GEO", "HAVERSINE")
+]
 HALF_AXES = [
     lambda x, y: x > 0 <= y,
     lambda x, y: x <= 0 < y,
@@ -163,7 +165,7 @@ def test_an_outlier_and_any_scale_are_no_burden(scale):
 
 
 def test_nearest_lists_are_the_instances_own_and_longer_ones_are_found():
-    problem = TSP(np.random.default_rng(3).integers(0, 500, size=(60, 2)))
+    problem = TSP(np.random.default_rng(3).integers(0, 500, size=(60, 2)), "EUC_2D")
     short, long = listed_instance(problem, 5), listed_instance(problem, 12)
     for k in (3, 5, 12):
         ids, far = lists(short, "nearest", k)

@@ -97,7 +97,7 @@ def test_ctrl_c_before_there_is_a_tour_is_one_line_and_130(arguments, monkeypatc
 def test_an_interrupted_batch_keeps_what_it_has_and_says_130(monkeypatch, capsys, tmp_path):
     interrupt_in_generation(monkeypatch, 3)
     stats = tmp_path / "runs.csv"
-    arguments = ["random:30", "--seeds", "4", "--generations", "9", "--picture", "", "--stats", str(stats)]
+    arguments = ["random:100", "--seeds", "4", "--generations", "9", "--picture", "", "--stats", str(stats)]
     assert main(["solve", *arguments, "--backend", "cpu"]) == 130
     assert len(stats.read_text().splitlines()) == 2  # titles and the run that was interrupted
     assert "best tour" in capsys.readouterr().out
@@ -119,7 +119,7 @@ def test_a_tour_that_cannot_be_written_is_on_the_screen(monkeypatch, capsys, tmp
     def fail(*args, **kwargs):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(keep, "write_tour", fail)
+    monkeypatch.setattr(keep, "write_whole", fail)
     arguments = ["solve", "gr17", "--generations", "2", "--tour", str(tmp_path / "a.tour"), "--picture", ""]
     assert main(arguments) == 2
     said = capsys.readouterr()

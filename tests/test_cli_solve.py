@@ -91,7 +91,7 @@ def test_the_tour_alone_goes_to_standard_output(capsys, tmp_path):
 
 def test_target_and_stagnation_end_a_run(capsys):
     assert "stopped by  target: a tour of length" in run(capsys, "gr17", "--target", 3000)[1]
-    _, said = run(capsys, "random:12", "--stagnation", 4)
+    _, said = run(capsys, "random:100", "--stagnation", 4)
     assert "stopped by  stagnation: no shorter tour in 4 generations" in said
     assert "no time limit" in said
 
@@ -99,7 +99,7 @@ def test_target_and_stagnation_end_a_run(capsys):
 def test_a_start_tour_is_the_first_generation(capsys, tmp_path):
     problem = load_tsp("pcb442")
     write_tour(tmp_path / "best.tour", problem.optimal_tour)
-    _, said = run(capsys, "pcb442", "--start", tmp_path / "best.tour", "--time", "5s")
+    _, said = run(capsys, "pcb442", "--from-tour", tmp_path / "best.tour", "--time", "5s")
     assert "stopped by  target: a tour of length 50778" in said
     assert " 1          1         50778" in said.replace("\n", " ")  # generation 1, one tour
 
@@ -180,9 +180,9 @@ def test_a_run_with_objects_of_the_users_own_is_resumed_where_that_is_allowed(ca
         (["gr17", "--set", "output=x"], "output is for Python"),
         (["gr17", "--set", "local_search.kick=3"], "no field 'kick'; it has moves, kicks"),
         (["gr17", "--parameters", "none.toml"], "--parameters none.toml: No such file"),
-        (["gr17", "--start", "none.tour"], "none.tour: No such file"),
+        (["gr17", "--from-tour", "none.tour"], "none.tour: No such file"),
         (["none.tsp"], "unknown instance 'none.tsp', and there is no such file"),
-        (["gr17", "pcb442", "--start", "a.tour"], "one instance"),
+        (["gr17", "pcb442", "--from-tour", "a.tour"], "one instance"),
         (["gr17", "--seeds", "2", "--save", "a.state"], "one seed"),
         (["gr17", "pcb442", "--tour", "a.tour"], "put {instance} into the name"),
         (["gr17", "--tour", "no/such/a.tour"], "--tour no/such/a.tour: there is no folder no/such"),
@@ -254,5 +254,5 @@ def test_the_help_of_solve_reads_well(capsys):
     with pytest.raises(SystemExit):
         parser().parse_args(["solve", "--help"])
     said = capsys.readouterr().out
-    for words in ("when to stop", "examples:", "--set NAME=VALUE", "--time TIME"):
+    for words in ("when to stop", "--open", "--start CITY", "examples:", "--set NAME=VALUE", "--time TIME"):
         assert words in said

@@ -100,3 +100,21 @@ def test_floats_stay_within_that_error():
     d = points[:, None] - points[None]
     floats = np.rint(np.sqrt((d * d).sum(axis=2)))
     assert 0 < np.abs(floats - exact).max() <= error / 2  # half of it for each new distance
+
+
+@pytest.mark.parametrize("width", [0.01, 20, 90])  # degrees around a place: a town, a country, the globe
+def test_arcs_in_floats_stay_within_that_error(width):
+    rng = np.random.default_rng(2)
+    places = [0, 7] + rng.uniform(-width, width, (400, 2)) * [1, 1.9]
+    places[200:] = places[:200] * [-1, 1] + [0, 180]  # opposite places, where arcs grow fastest
+    if width < 90:
+        places[200:] -= [0, 180]
+    problem = TSP(places, metric="HAVERSINE")
+    _, error = climber_layout.arithmetic(listed_instance(problem, 1))
+    points = (problem.coords - problem.coords.min(axis=0)).astype(np.float32)
+    d = points[:, None] - points[None]
+    diameter = np.float32(2 * 6371.0088)
+    chord = np.sqrt((d * d).sum(axis=2))
+    floats = diameter * np.arcsin(np.minimum(np.float32(1), chord / diameter))
+    off = np.abs(floats - problem.D).max()
+    assert error / 1000 < off <= error / 4

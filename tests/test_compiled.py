@@ -29,7 +29,7 @@ from pymoo_gpuaco.backends.cpu.warm_up import warm_up_focused
 n = int(sys.argv[1])
 warm_up_focused(n)
 before = versions()
-problem = TSP(np.random.default_rng(0).integers(0, 1000, (n, 2)))
+problem = TSP(np.random.default_rng(0).integers(0, 1000, (n, 2)), "EUC_2D")
 minimize(problem, GPUMMAS(backend="cpu"), ("n_gen", 6), seed=1)
 print(json.dumps([before, versions()]))
 """

@@ -174,7 +174,7 @@ def test_improving_given_tours_leaves_the_engine_alone(way):
 
 def test_trail_update_by_hand():
     # four cities in a row, all of them candidates: 1.0 -> 0.5 by evaporation, tour edges + 0.25, within 0.7
-    engine = focused(TSP([[0, 0], [1, 0], [2, 0], [3, 0]]))
+    engine = focused(TSP([[0, 0], [1, 0], [2, 0], [3, 0]], "EUC_2D"))
     engine.update_trails(TrailUpdate(0.5, ((np.array([0, 1, 2, 3]), 0.25),), tau_min=0.1, tau_max=0.7))
     tau, candidates = engine.export_state()["tau"], engine.device.candidates
     on_tour = {frozenset(e) for e in ((0, 1), (1, 2), (2, 3), (3, 0))}

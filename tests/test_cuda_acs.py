@@ -269,7 +269,7 @@ def test_ants_in_order_walk_as_the_reference(memory, period, symmetric, n, k, wi
 
 def test_the_oldest_trail_is_overwritten():
     """Five cities, two slots: tours worked out by hand push edges through city 0's ring."""
-    instance = listed_instance(TSP([[0, 0], [10, 0], [20, 0], [30, 0], [40, 0]]), 4)
+    instance = listed_instance(TSP([[0, 0], [10, 0], [20, 0], [30, 0], [40, 0]], "EUC_2D"), 4)
     engine = colony(instance, n_ants=1, candidate_list_size=4, xi=0.5, trails_per_node=2, **SELECTIVE)
     engine.reset_trails(1.0)
 

@@ -22,7 +22,7 @@ WAYS = {
     "batch": {"moves": "batch"},
 }
 every_way = pytest.mark.parametrize("way", WAYS)
-grid = TSP(np.stack(np.meshgrid(np.arange(9), np.arange(8)), axis=-1).reshape(-1, 2) * 10)
+grid = TSP(np.stack(np.meshgrid(np.arange(9), np.arange(8)), axis=-1).reshape(-1, 2) * 10, "EUC_2D")
 CASES = {
     **{name: problem for name, problem in INSTANCES.items() if problem.symmetric},
     "16 cities": cloud(16, 1),
@@ -79,10 +79,12 @@ def test_the_climbs_are_those_of_the_cpu_engine(name, way):
 
 
 @every_way
-@pytest.mark.parametrize("metric", ["EUC_2D", "CEIL_2D", "ATT", "GEO", "MAN_2D", "MAX_2D", "EXACT"])
+@pytest.mark.parametrize(
+    "metric", ["EUC_2D", "CEIL_2D", "ATT", "GEO", "MAN_2D", "MAX_2D", "EXACT", "HAVERSINE"]
+)
 def test_many_climbs_end_where_no_pair_improves(metric, way):
     coords = np.random.default_rng(8).uniform(-80, 80, (61, 2))
-    problem = TSP(coords if metric == "GEO" else coords * 30, metric=metric)
+    problem = TSP(coords if metric in ("GEO", "HAVERSINE") else coords * 30, metric=metric)
     engine = climbers(problem, n_climbers=100, **WAYS[way])
     assert engine.climb(1, pairs=1 << 33) >= 100
     state = engine.export_state()

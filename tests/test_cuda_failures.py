@@ -338,7 +338,7 @@ def nvcc(tmp_path, monkeypatch):
     compiler._tell.cache_clear()
 
     def be(script: str) -> None:
-        compiler.nvcc_version.cache_clear()
+        compiler.compiler_version.cache_clear()
         monkeypatch.setenv("PYMOO_GPUACO_NVCC", program(tmp_path / "nvcc", script))
 
     be(COMPILES.format(runs=tmp_path / "runs"))

@@ -72,7 +72,7 @@ def test_cities_far_out_have_the_largest_penalty_that_is_exact(monkeypatch):
 
 
 def test_few_cities_and_matrices_have_penalties_too():
-    for problem in (cloud(8), TSP(matrix=cloud(30).D), TSP(np.zeros((20, 2)))):
+    for problem in (cloud(8), TSP(matrix=cloud(30).D), TSP(np.zeros((20, 2)), "EUC_2D")):
         found = lists_of(listed_instance(problem, 7), 50)
         assert found.near.shape == (problem.n_cities, NEAR)
         assert np.isfinite(found.penalties).all()

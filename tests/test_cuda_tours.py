@@ -28,7 +28,7 @@ pytestmark = pytest.mark.gpu
 SELECTIONS = ("rwm", "wrs")
 TABUS = ("list", "compact", "bitmask")
 PAPER_RULES = offered_by("GPUAS")[1:]
-METRICS = ("EUC_2D", "CEIL_2D", "ATT", "GEO", "MAN_2D", "MAX_2D", "EXACT")
+METRICS = ("EUC_2D", "CEIL_2D", "ATT", "GEO", "MAN_2D", "MAX_2D", "EXACT", "HAVERSINE")
 
 
 @pytest.mark.parametrize("n", [3, 4, 5, 7, 8, 31, 32, 33, 64, 100, 257])
@@ -121,7 +121,11 @@ def test_the_shortest_tour_is_the_first_of_them(n, m):
 @pytest.mark.parametrize("search", [None, LocalSearch(kicks=0.1)])
 def test_every_metric_measures_exactly(metric, search):
     rng = np.random.default_rng(2)
-    coords = rng.uniform(-80, 80, (120, 2)) if metric == "GEO" else rng.uniform(0, 5000, (120, 2)).round(1)
+    coords = (
+        rng.uniform(-80, 80, (120, 2))
+        if metric in ("GEO", "HAVERSINE")
+        else rng.uniform(0, 5000, (120, 2)).round(1)
+    )
     instance = listed_instance(TSP(coords, metric=metric), 12)
     engine = colony(instance, n_ants=64, candidate_list_size=12, local_search=search)
     engine.reset_trails(1.0)

@@ -5,6 +5,7 @@ import hashlib
 import http.server
 import json
 import os
+import sys
 import threading
 from importlib import resources
 from pathlib import Path
@@ -38,8 +39,11 @@ def no_network(monkeypatch, tmp_path):
     ("name", "n", "metric", "best_known", "has_tour"),
     [
         ("att532", 532, Metric.ATT, 27686, False),
+        ("berlin52", 52, Metric.EUC, 7542, True),
         ("gr17", 17, Metric.EXPLICIT, 2085, False),
         ("gr666", 666, Metric.GEO, 294358, True),
+        ("kroA100", 100, Metric.EUC, 21282, True),
+        ("kroB100", 100, Metric.EUC, 22141, False),
         ("pcb442", 442, Metric.EUC, 50778, True),
     ],
 )
@@ -54,7 +58,15 @@ def test_shipped_instances_come_with_what_is_known_of_them(name, n, metric, best
 
 
 def test_the_list_of_shipped_instances_names_those_that_load():
-    assert available_instances() == ["att532", "gr17", "gr666", "pcb442"]
+    assert available_instances() == [
+        "att532",
+        "berlin52",
+        "gr17",
+        "gr666",
+        "kroA100",
+        "kroB100",
+        "pcb442",
+    ]
 
 
 def test_tables_agree_with_one_another():
@@ -218,7 +230,8 @@ def test_a_shipped_instance_comes_before_the_users_folder_and_a_file_before_both
 @pytest.mark.parametrize("name", ["pcb443", "PCB442", ""])
 def test_an_unknown_name_is_refused_with_what_there_is(name):
     with pytest.raises(
-        ValueError, match=f"unknown instance '{name}'.*Shipped are att532, gr17, gr666, pcb442"
+        ValueError,
+        match=f"unknown instance '{name}'.*Shipped are att532, berlin52, gr17, gr666, kroA100, kroB100, pcb442",
     ):
         load_tsp(name)
     if name == "pcb443":
@@ -240,13 +253,35 @@ def test_a_directory_and_another_type_are_refused(tmp_path):
 
 
 def test_offline_a_download_fails_with_the_way_to_supply_the_file(tmp_path):
-    with pytest.raises(ConnectionError, match=r"instance 'berlin52' is not shipped") as info:
-        load_tsp("berlin52")
+    with pytest.raises(ConnectionError, match=r"instance 'kroC100' is not shipped") as info:
+        load_tsp("kroC100")
     message = str(info.value)
     assert "\n" not in message
-    assert "http://127.0.0.1:9/berlin52.tsp" in message
+    assert "http://127.0.0.1:9/kroC100.tsp" in message
     assert datasets.DATA_VARIABLE in message
     assert str(tmp_path / "cache") in message
+
+
+def test_without_pooch_a_download_says_how_to_get_it(monkeypatch):
+    monkeypatch.setitem(sys.modules, "pooch", None)  # as if it were not installed
+    with pytest.raises(
+        ConnectionError, match=r"downloading needs pooch: .*pip install pooch.*PYMOO_GPUACO_DATA"
+    ):
+        load_tsp("kroD100")
+
+
+@pytest.mark.parametrize("name", ["kroC100", "kroD100", "kroA150", "kroB150", "kroA200", "kroB200"])
+def test_the_other_instances_of_krolak_can_be_downloaded(name, tsplib_dir, monkeypatch):
+    def retrieve(url, known_hash, fname, **others):
+        content = (tsplib_dir / fname).read_bytes()
+        assert known_hash == f"sha256:{hashlib.sha256(content).hexdigest()}"
+        assert url.endswith(f"/{name}.tsp")
+        return str(tsplib_dir / fname)
+
+    monkeypatch.setattr(pooch, "retrieve", retrieve)
+    problem = load_tsp(name)
+    assert (problem.label, problem.n_cities) == (name, int(name[4:]))
+    assert problem.best_known > 20_000
 
 
 @pytest.fixture

@@ -190,6 +190,6 @@ def test_speed_is_tours_over_elapsed_seconds(monkeypatch):
 
 
 def test_gap_shows_where_the_problem_knows_its_best(capsys):
-    square = TSP(100.0 * np.array([[0, 0], [0, 1], [1, 1], [1, 0]]), best_known=320)
+    square = TSP(100.0 * np.array([[0, 0], [0, 1], [1, 1], [1, 0]]), "EUC_2D", best_known=320)
     minimize(square, small(GPUMMAS), ("n_gen", 1), seed=1, verbose=True)
     assert rows(capsys.readouterr().out)[1][2:4] == ["400", "25.000"]  # 400 / 320 = 1.25

@@ -182,7 +182,7 @@ def test_every_environment_variable_is_described():
 
 def test_the_readme_shows_the_real_output():
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    focused = SimpleNamespace(engine=SimpleNamespace(n_trials=0))
+    focused = SimpleNamespace(engine=SimpleNamespace(n_trials=0), problem=SimpleNamespace(best_known=1))
     assert cli.Progress.header(focused) in readme
     assert 'minimize(load_tsp("pcb442"), GPUMMAS(), ("n_gen", 200), seed=1, verbose=True)' in readme
     assert "make solve" in readme
@@ -193,7 +193,7 @@ def test_the_version_is_the_same_everywhere():
     version = pymoo_gpuaco.__version__
     assert f"\nversion: {version}\n" in (ROOT / "CITATION.cff").read_text(encoding="utf-8")
     assert f"\n## {version}" in (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
-    assert f"pymoo_gpuaco  {version}\n" in (DOCS / "install.md").read_text(encoding="utf-8")
+    assert f"pymoo_gpuaco   {version}\n" in (DOCS / "install.md").read_text(encoding="utf-8")
 
 
 def test_nobody_is_told_to_install_from_an_index_that_does_not_have_the_package():

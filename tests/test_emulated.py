@@ -44,7 +44,9 @@ def test_every_way_of_building_tours(way):
     shared.test_an_imported_state_continues_bit_by_bit(way, CUDA)
 
 
-@pytest.mark.parametrize("name", ["25 cities, asymmetric", "30 cities, GEO", "12 cities at one place"])
+@pytest.mark.parametrize(
+    "name", ["25 cities, asymmetric", "30 cities, GEO", "30 cities, HAVERSINE", "12 cities at one place"]
+)
 @pytest.mark.parametrize("way", ["wrs", "rwm, all cities", "hybrid", "acs sync"])
 def test_other_instances(name, way):
     shared.test_tours_are_permutations_and_lengths_exact(name, way, CUDA)
@@ -117,7 +119,7 @@ def test_the_greedy_tour():
 
 
 @pytest.mark.parametrize("moves", ["best", "batch"])
-@pytest.mark.parametrize("name", ["64 cities, not rounded", "30 cities, GEO"])
+@pytest.mark.parametrize("name", ["64 cities, not rounded", "30 cities, GEO", "30 cities, HAVERSINE"])
 def test_climbers(name, moves):
     shared.test_climbs_end_where_no_pair_improves(name, moves, CUDA)
 

@@ -70,7 +70,7 @@ def test_an_ant_does_not_depend_on_how_many_walk_with_it(n_ants, backend):
 @pytest.mark.parametrize("memory", ["dense", "candidate"])
 def test_trail_update_by_hand(memory, backend):
     # four cities in a row, all candidates: 1.0 -> 0.5 by evaporation, tour edges + 0.25
-    problem = TSP([[0, 0], [1, 0], [2, 0], [3, 0]])
+    problem = TSP([[0, 0], [1, 0], [2, 0], [3, 0]], "EUC_2D")
     engine = colony(problem, backend, candidate_list_size=3, memory=memory)
     tour = np.array([0, 1, 2, 3])
     engine.update_trails(TrailUpdate(0.5, ((tour, 0.25),), tau_min=0.1, tau_max=0.7))
@@ -285,7 +285,7 @@ def test_a_state_of_another_instance_is_refused(backend):
 
 
 def test_the_greedy_tour_goes_to_the_nearest_open_city(backend):
-    problem = TSP([[0, 0], [10, 0], [11, 0], [30, 0], [13, 0]])
+    problem = TSP([[0, 0], [10, 0], [11, 0], [30, 0], [13, 0]], "EUC_2D")
     tour, length = colony(problem, backend).greedy_tour()
     assert list(tour) == [0, 1, 2, 4, 3]
     assert length == 10 + 1 + 2 + 17 + 30

@@ -137,7 +137,7 @@ def instance_drawn(rng):
         metric = str(rng.choice(["EUC_2D", "CEIL_2D", "ATT", "MAN_2D", "MAX_2D"]))
         return TSP(rng.random((n, 2)) * min(scale * 1e6, 1e15), metric=metric)
     if form == 3:
-        return TSP(rng.uniform(-89, 89, (n, 2)), metric="GEO")
+        return TSP(rng.uniform(-89, 89, (n, 2)), metric=str(rng.choice(["GEO", "HAVERSINE"])))
     matrix = (
         rng.choice([0.0, 1e-30, 1.0, 4.0, 1e16, 1e30], (n, n)) if form == 4 else rng.random((n, n)) * scale
     )

@@ -280,7 +280,7 @@ class TestFocused:
     def test_trail_update_by_hand(self, backend):
         # evaporation from 1.0 to 0.5, and tour edges + 0.25, cut to 0.7
         n = 8
-        problem = TSP(np.column_stack([np.arange(n), np.zeros(n)]))
+        problem = TSP(np.column_stack([np.arange(n), np.zeros(n)]), "EUC_2D")
         engine = focused(problem, backend, k=7)
         tour = np.arange(n)
         engine.update_trails(TrailUpdate(0.5, ((tour, 0.25),), tau_min=0.1, tau_max=0.7))

@@ -63,9 +63,9 @@ def test_what_random_cities_are_compared_with(script):
 def test_a_matrix_for_fast_tsp_is_whole_and_scaled_where_it_is_long(script):
     square = [[0, 0], [3, 0], [3, 4], [0, 4]]
     np.testing.assert_array_equal(
-        script.whole_matrix(TSP(square)), [[0, 3, 5, 4], [3, 0, 4, 5], [5, 4, 0, 3], [4, 5, 3, 0]]
+        script.whole_matrix(TSP(square, "EUC_2D")), [[0, 3, 5, 4], [3, 0, 4, 5], [5, 4, 0, 3], [4, 5, 3, 0]]
     )
-    large = script.whole_matrix(TSP(np.array(square) * 26_000))  # the longest is 130,000
+    large = script.whole_matrix(TSP(np.array(square) * 26_000, "EUC_2D"))  # the longest is 130,000
     np.testing.assert_array_equal(large[0], [0, 39_000, 65_000, 52_000])
 
 

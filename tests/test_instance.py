@@ -100,7 +100,7 @@ def test_neighbours_of_shipped_instances_equal_brute_force(name):
 
 
 def test_lists_are_the_same_each_time():
-    problem = TSP(np.random.default_rng(1).integers(0, 5, (500, 2)))
+    problem = TSP(np.random.default_rng(1).integers(0, 5, (500, 2)), "EUC_2D")
     first, second = listed_instance(problem, 8), listed_instance(problem, 8)
     np.testing.assert_array_equal(first.neighbours, second.neighbours)
 
@@ -222,7 +222,7 @@ def test_what_does_not_fit_is_refused_with_what_is_needed(problem, error, messag
 )
 def test_bad_k_is_refused(k, error):
     with pytest.raises(error, match="k must be"):
-        listed_instance(TSP(np.eye(3, 2)), k)
+        listed_instance(TSP(np.eye(3, 2), "EUC_2D"), k)
 
 
 def test_instance_survives_pickling():

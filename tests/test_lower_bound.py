@@ -9,6 +9,9 @@ import pytest
 from pymoo.optimize import minimize
 
 from pymoo_gpuaco import GPUAS, GPUMMAS, TSP
+from pymoo_gpuaco.candidates.bound import prove_lower_bound
+from pymoo_gpuaco.candidates.exact import shortest_tour
+from pymoo_gpuaco.candidates.lists import listed_instance
 
 
 def _shortest(matrix: np.ndarray) -> float:
@@ -37,7 +40,27 @@ def test_a_ring_is_proven_to_be_optimal(capsys: pytest.CaptureFixture[str]) -> N
     assert "0.000" in printed
 
 
-def test_asymmetric_instances_have_none() -> None:
-    matrix = np.array([[0.0, 1, 9, 9], [9, 0, 1, 9], [9, 9, 0, 1], [1, 9, 9, 0]])
+def test_large_asymmetric_instances_have_none() -> None:
+    matrix = np.random.default_rng(1).random((13, 13))
     result = minimize(TSP(matrix=matrix), GPUAS(backend="cpu"), ("n_gen", 2), seed=1)
     assert result.algorithm.lower_bound is None
+
+
+@pytest.mark.parametrize("n", [2, 3, 4, 5, 7, 8])
+@pytest.mark.parametrize("symmetric", [True, False])
+def test_dynamic_programming_finds_the_shortest_of_all_tours(n: int, symmetric: bool) -> None:
+    matrix = np.random.default_rng(n).integers(1, 30, (n, n)).astype(float)
+    matrix = matrix + matrix.T if symmetric else matrix
+    tour = shortest_tour(matrix)
+    assert sorted(tour) == list(range(n))
+    assert tour[0] == 0
+    assert matrix[tour, np.roll(tour, -1)].sum() == _shortest(matrix)
+
+
+@pytest.mark.parametrize("metric", ["EXACT", "GEO", "HAVERSINE", "CEIL_2D"])
+def test_the_bound_of_few_cities_is_the_optimum(metric: str) -> None:
+    problem = TSP(np.random.default_rng(3).uniform(-80, 80, (12, 2)), metric, best_known=0)
+    bound = prove_lower_bound(listed_instance(problem, 5))
+    assert bound == pytest.approx(problem.tour_length(shortest_tour(problem.D)), rel=1e-12)
+    ring = TSP(matrix=np.abs(np.subtract.outer(range(8), range(8))))
+    assert prove_lower_bound(listed_instance(ring, 3)) == 14

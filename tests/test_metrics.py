@@ -4,11 +4,13 @@ import math
 
 import numpy as np
 import pytest
-import tsplib95
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pymoo_gpuaco.problems import METRIC_NAMES, Metric, distances, load_tsp, prepare_coordinates
+from pymoo_gpuaco.candidates.graph import make_graph
+from pymoo_gpuaco.candidates.lists import listed_instance
+from pymoo_gpuaco.host.distances import tour_length
+from pymoo_gpuaco.problems import METRIC_NAMES, TSP, Metric, distances, load_tsp, prepare_coordinates
 
 
 def distance(name, a, b):
@@ -18,8 +20,11 @@ def distance(name, a, b):
 
 def test_codes_shared_with_the_kernels_never_change():
     assert {metric.name: int(metric) for metric in Metric} == {
-        "EXPLICIT": 0, "EUC": 1, "CEIL": 2, "ATT": 3, "GEO": 4, "MAN": 5, "MAX": 6, "EXACT": 7,
+        "EXPLICIT": 0, "EUC": 1, "CEIL": 2, "ATT": 3, "GEO": 4, "MAN": 5, "MAX": 6, "EXACT": 7, "HAVERSINE": 8,
     }  # fmt: skip
+
+
+QUARTER = math.pi / 2 * 6371.0088  # kilometres from the pole to the equator
 
 
 @pytest.mark.parametrize(
@@ -47,10 +52,16 @@ def test_codes_shared_with_the_kernels_never_change():
         ("GEO", (0, 179), (0, -179), 223),  # two degrees across the date line: 222.65
         ("GEO", (90, 0), (-90, 0), 20039),  # 6378.388 * 3.141592 = 20038.29
         ("GEO", (10.2, 20.3), (10.2, 20.3), 1),  # two cities at one place
+        ("HAVERSINE", (0, 0), (0, 90), QUARTER),
+        ("HAVERSINE", (90, 0), (-90, 0), 2 * QUARTER),
+        ("HAVERSINE", (60, 0), (60, 180), QUARTER * 2 / 3),  # over the pole: 30 + 30 degrees
+        ("HAVERSINE", (0, 179), (0, -179), QUARTER / 45),  # two degrees across the date line
+        ("HAVERSINE", (10, 359), (10, -1), 0),  # one place
+        ("HAVERSINE", (5, 180), (5, -180), 0),
     ],
 )
 def test_distance_equals_the_hand_worked_value(name, a, b, expected):
-    assert distance(name, a, b) == pytest.approx(expected, rel=1e-15)
+    assert distance(name, a, b) == pytest.approx(expected, rel=1e-12 if name == "HAVERSINE" else 1e-15)
     assert distance(name, b, a) == distance(name, a, b)
 
 
@@ -60,14 +71,14 @@ def test_canonical_tour_has_the_length_that_tsplib_publishes(name, length):
     assert problem.tour_length(np.arange(problem.n_cities)) == length
 
 
-@pytest.mark.parametrize("name", [name for name in METRIC_NAMES if name not in ("GEO", "EXACT")])
+@pytest.mark.parametrize("name", [name for name in METRIC_NAMES if name not in ("GEO", "EXACT", "HAVERSINE")])
 def test_every_pair_agrees_with_tsplib95(name):
     metric, dimension = METRIC_NAMES[name]
     rng = np.random.default_rng(1)
     # Quarters and halves, so that many distances fall on the edge between two roundings.
     coords = rng.integers(-40, 40, size=(60, dimension)) / 4
     lines = "\n".join(" ".join(map(str, [city + 1, *row])) for city, row in enumerate(coords))
-    other = tsplib95.parse(
+    other = pytest.importorskip("tsplib95").parse(
         f"NAME: x\nTYPE: TSP\nDIMENSION: 60\nEDGE_WEIGHT_TYPE: {name}\nNODE_COORD_SECTION\n{lines}\nEOF\n"
     )
     expected = [[other.get_weight(i + 1, j + 1) for j in range(60)] for i in range(60)]
@@ -96,6 +107,32 @@ def test_geo_agrees_with_the_definition_on_pairs_of_gr666():
     ends = zip(problem.positions[i], problem.positions[j], strict=True)
     expected = [geo_by_definition(a, b) for a, b in ends]
     np.testing.assert_array_equal(distances(Metric.GEO, problem.coords, i, j), expected)
+
+
+def test_haversine_agrees_with_the_formula_of_that_name():
+    places = np.random.default_rng(4).uniform([-90, -180], [90, 360], (400, 2))
+    places[200:] = places[:200] + 1e-3  # a hundred metres away
+    places[:, 0] = places[:, 0].clip(-90, 90)
+    lat, lon = np.radians(places).T
+    i, j = np.arange(400)[:, None], np.arange(400)
+    half = (
+        np.sin((lat[i] - lat[j]) / 2) ** 2
+        + np.cos(lat[i]) * np.cos(lat[j]) * np.sin((lon[i] - lon[j]) / 2) ** 2
+    )
+    expected = 2 * 6371.0088 * np.arcsin(np.sqrt(half.clip(0, 1)))
+    found = distances(Metric.HAVERSINE, prepare_coordinates(Metric.HAVERSINE, places), i, j)
+    np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-9)
+    assert found[np.arange(200), np.arange(200, 400)].max() < 0.16  # so that the metre counts
+
+
+@pytest.mark.parametrize("name", METRIC_NAMES)
+def test_compiled_functions_measure_as_arrays_do(name):
+    _, dimension = METRIC_NAMES[name]
+    coords = np.random.default_rng(5).uniform(-80, 80, (30, dimension))
+    problem = TSP(coords, name, best_known=0)
+    graph = make_graph(listed_instance(problem, 3), table=False)
+    tour = np.random.default_rng(6).permutation(30)
+    assert tour_length(graph, tour) == pytest.approx(problem.tour_length(tour), rel=1e-14)
 
 
 def test_geo_uses_tsplibs_pi_where_a_more_exact_one_gives_another_kilometre():
@@ -138,7 +175,7 @@ def test_indices_broadcast():
 @settings(deadline=None, max_examples=100)
 def test_distances_are_symmetric_finite_and_whole_unless_exact(name, places):
     metric, dimension = METRIC_NAMES[name]
-    coords = np.array(places)
+    coords = np.array(places) * (9e-5 if name == "HAVERSINE" else 1.0)
     if dimension == 3:
         coords = np.column_stack([coords, coords[:, 0] / 3])
     n = len(coords)
@@ -146,7 +183,7 @@ def test_distances_are_symmetric_finite_and_whole_unless_exact(name, places):
     assert np.isfinite(table).all()
     assert (table >= 0).all()
     np.testing.assert_array_equal(table, table.T)
-    if metric != Metric.EXACT:
+    if metric not in (Metric.EXACT, Metric.HAVERSINE):
         np.testing.assert_array_equal(table, np.floor(table))
 
 
@@ -166,6 +203,12 @@ def test_geographical_coordinates_become_radians():
     np.testing.assert_allclose(prepared, [[-156.75 * 3.141592 / 180, 90.5 * 3.141592 / 180, 0]], rtol=1e-13)
 
 
+def test_places_on_the_globe_are_kilometres_from_its_centre():
+    prepared = prepare_coordinates(Metric.HAVERSINE, [[0, 90], [30, 0]])
+    expected = 6371.0088 * np.array([[0, 1, 0], [math.sqrt(3) / 2, 0, 0.5]])
+    np.testing.assert_allclose(prepared, expected, atol=1e-11)
+
+
 @pytest.mark.parametrize(
     ("metric", "coords", "error", "message"),
     [
@@ -175,6 +218,19 @@ def test_geographical_coordinates_become_radians():
         (Metric.EUC, [[0, 0], [np.nan, 1]], ValueError, "coords must be finite.* nan at city 1"),
         (Metric.EUC, [[0, 0], [0, 1], [0, -np.inf]], ValueError, "-inf at city 2"),
         (Metric.EUC, [[0, 0], [2e15, 1]], ValueError, r"at most 1e\+15 in magnitude, got 2e\+15 at city 1"),
+        (Metric.HAVERSINE, np.zeros((3, 3)), ValueError, r"coords must have shape \(n, 2\) for HAVERSINE"),
+        (
+            Metric.HAVERSINE,
+            [[0, 0], [91, 0]],
+            ValueError,
+            r"latitude must be in \[-90, 90\], got 91 at city 1",
+        ),
+        (
+            Metric.HAVERSINE,
+            [[0, -361]],
+            ValueError,
+            r"longitude must be in \[-360, 360\], got -361 at city 0",
+        ),
         (Metric.EUC, [["a", "b"]], TypeError, "coords must be an array of numbers"),
         (Metric.EUC, [[1j, 0]], TypeError, "coords must be an array of numbers"),
     ],

@@ -153,7 +153,7 @@ def test_plain_run_gives_no_warnings_from_import_on():
         "import numpy as np\n"
         "from pymoo.optimize import minimize\n"
         "from pymoo_gpuaco import GPUMMAS, TSP\n"
-        "res = minimize(TSP(np.eye(9, 2) * 5), GPUMMAS(n_ants=2, backend='cpu'), ('n_gen', 2), seed=1)\n"
+        "res = minimize(TSP(np.eye(9, 2) * 5, 'EUC_2D'), GPUMMAS(n_ants=2, backend='cpu'), ('n_gen', 2), seed=1)\n"
         "print(len(res.X))\n"
     )
     done = subprocess.run(
@@ -310,10 +310,10 @@ def test_smallest_problems_are_solved(cls, n):
 @pytest.mark.parametrize(
     ("problem", "best"),
     [
-        (TSP(np.zeros((7, 2))), 0.0),
+        (TSP(np.zeros((7, 2)), "EUC_2D"), 0.0),
         (TSP(matrix=np.zeros((6, 6))), 0.0),
         (TSP(matrix=np.full((8, 8), 3.0)), 24.0),
-        (TSP(np.repeat([[0, 0], [0, 50], [50, 50], [50, 0]], 5, axis=0)), 200.0),
+        (TSP(np.repeat([[0, 0], [0, 50], [50, 50], [50, 0]], 5, axis=0), "EUC_2D"), 200.0),
     ],
     ids=["one place", "zero matrix", "equal distances", "five cities a place"],
 )

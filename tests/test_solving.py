@@ -1,5 +1,9 @@
 """One line for one tour, one for several seeds, and paths that do not come back."""
 
+import itertools
+import pickle
+import re
+
 import numpy as np
 import pytest
 from pymoo.problems.single.traveling_salesman import create_random_tsp_problem
@@ -18,6 +22,12 @@ def test_one_line_solves_coordinates_a_matrix_or_a_problem(what):
     tour, length = solve(what, target=14)
     assert length == 14  # 3 + 4 + 3 + 4
     assert tour.tolist() == [0, 1, 2, 3]
+
+
+def test_the_unit_square_is_solved_by_going_round_it():
+    tour, length = solve([[0, 0], [0, 1], [1, 1], [1, 0]])
+    assert length == 4
+    assert tour.tolist() == [0, 1, 2, 3]  # rounded, the diagonals would be as short as the sides
 
 
 def test_one_line_solves_by_name_and_pymoos_own_problem(tmp_path):
@@ -64,14 +74,15 @@ def test_a_summary_has_a_line_for_each_seed():
     columns = found.as_dict()
     assert {len(column) for column in columns.values()} == {2}
     lines = str(found).splitlines()
-    assert len(lines) == 1 + 2 + 3
-    assert lines[4].split() == ["mean", f"{found.lengths.mean():.10g}", f"{found.gaps.mean():.3f}"]
+    assert len(lines) == 1 + 1 + 2 + 3
+    assert lines[0] == "TSP gr17: 17 cities, distances from a matrix, best known 2085"
+    assert lines[5].split() == ["mean", f"{found.lengths.mean():.10g}", f"{found.gaps.mean():.3f}"]
 
 
 def test_a_summary_without_a_best_known_length_has_no_gaps():
     found = summary(cities(9), GPUACS(2), ("n_gen", 1), seeds=1)
     assert np.isnan(found.gaps).all()
-    assert str(found).splitlines()[1].split()[2] == "-"
+    assert str(found).splitlines()[2].split()[2] == "-"
 
 
 @pytest.mark.parametrize(
@@ -123,3 +134,65 @@ def test_a_start_that_is_no_city_is_refused():
         OpenPath(TSP(LINE), start=5)
     with pytest.raises(ValueError, match="tour must have 6 cities"):
         OpenPath(TSP(LINE)).path([0, 1, 2])
+
+
+def test_a_solution_is_a_pair_that_knows_its_problem_and_its_metric():
+    found = solve(SQUARE)
+    tour, length = found
+    assert isinstance(found, tuple)
+    assert len(found) == 2
+    assert (found.tour is tour, found.length == length == 14) == (True, True)
+    words = "TSP: 4 cities, Euclidean distances, not rounded (EXACT)"
+    assert repr(found) == f"Solution(length=14, tour=[0, 1, 2, 3], problem={words!r})"
+    again = pickle.loads(pickle.dumps(found))
+    assert (again.length, again.problem.n_cities) == (14, 4)
+
+
+def test_a_notebook_shows_a_table_and_the_tour():
+    found = solve(TSP(SQUARE, names=["<a>", "b", "c", "d"]))
+    shown = found._repr_html_()
+    assert "&lt;a&gt;, b, c, d" in shown
+    assert "Euclidean distances, not rounded" in shown
+    line = re.search(r'points="([^"]*)"', shown)[1].split()
+    corners = [tuple(map(float, point.split(","))) for point in line]
+    # 404 pixels stand for 4, and up is up: the first city at the left, below
+    assert corners == [(8, 412), (311, 412), (311, 8), (8, 8), (8, 412)]
+    assert "svg" not in solve(TSP(matrix=D))._repr_html_()
+    assert "<svg" in solve(create_random_tsp_problem(5), seconds=0.1)._repr_html_()
+    path = solve(OpenPath(TSP(LINE, names=list("abcde"))))._repr_html_()
+    assert "a, c, e, d, b" in path or "b, d, e, c, a" in path
+
+
+def test_a_notebook_shows_a_summary():
+    shown = summary(TSP(SQUARE), termination=("n_gen", 1), seeds=2)._repr_html_()
+    assert shown.count("<tr>") == 1 + 2 + 3
+    assert "<th>gap %</th>" in shown
+    assert "<svg" in shown
+
+
+@pytest.mark.parametrize("start", [None, 1])
+@pytest.mark.parametrize("end", [None, 2])
+@pytest.mark.parametrize("symmetric", [True, False])
+def test_paths_with_any_ends_are_the_shortest(start, end, symmetric):
+    matrix = np.random.default_rng(6).integers(1, 50, (7, 7))
+    matrix = matrix + matrix.T if symmetric else matrix
+    np.fill_diagonal(matrix, 0)
+    problem = OpenPath(matrix, start, end=end)
+    tour, length = solve(problem)
+    path = problem.path(tour)
+    orders = [
+        order
+        for order in itertools.permutations(range(7))
+        if (start is None or order[0] == start) and (end is None or order[-1] == end)
+    ]
+    assert length == min(sum(matrix[a, b] for a, b in itertools.pairwise(order)) for order in orders)
+    assert tuple(path) in orders
+    assert length == sum(matrix[a, b] for a, b in itertools.pairwise(path))
+    assert problem.symmetric == (symmetric and (start is None) == (end is None))
+
+
+def test_ends_that_cannot_be_are_refused():
+    with pytest.raises(ValueError, match="end must be another city than start, got 2 for both"):
+        OpenPath(TSP(LINE), start=2, end=2)
+    with pytest.raises(ValueError, match="path goes from 0 to 4, not from 0 to 1"):
+        OpenPath(TSP(LINE), start=0, end=1).path([0, 5, 4, 1, 2, 3])

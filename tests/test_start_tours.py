@@ -54,14 +54,16 @@ def test_greedy_on_full_lists_is_greedy_over_all_edges(n, directed, seed):
 
 def test_greedy_of_four_cities_on_a_line():
     """Cities at 0, 10, 11, 25: edges 10-11, then 0-10, then 11-25; the tour is the line."""
-    instance = listed_instance(TSP([[10, 0], [25, 0], [0, 0], [11, 0]]), 3)
+    instance = listed_instance(TSP([[10, 0], [25, 0], [0, 0], [11, 0]], "EUC_2D"), 3)
     assert greedy_tour(instance).tolist() in ([2, 0, 3, 1], [1, 3, 0, 2])
 
 
 @st.composite
 def cities(draw):
     metric, columns = draw(
-        st.sampled_from([("EUC_2D", 2), ("GEO", 2), ("EUC_3D", 3), ("MAN_2D", 2), ("EXACT", 3)])
+        st.sampled_from(
+            [("EUC_2D", 2), ("GEO", 2), ("HAVERSINE", 2), ("EUC_3D", 3), ("MAN_2D", 2), ("EXACT", 3)]
+        )
     )
     width = draw(st.sampled_from([0, 1, 5, 80]))
     n = draw(st.integers(3, 200))
@@ -128,7 +130,7 @@ def test_quality_on_random_cities():
 
 
 def test_tours_do_not_depend_on_the_number_of_threads(monkeypatch):
-    instance = listed_instance(TSP(np.random.default_rng(1).integers(0, 70, size=(4000, 2))), 8)
+    instance = listed_instance(TSP(np.random.default_rng(1).integers(0, 70, size=(4000, 2)), "EUC_2D"), 8)
     tours = []
     for threads in ("1", "5"):
         monkeypatch.setenv("PYMOO_GPUACO_THREADS", threads)

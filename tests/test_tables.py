@@ -23,14 +23,14 @@ def test_csv_in_the_forms_that_programs_write(tmp_path, text):
     path.write_text(text, encoding="utf-8", newline="")
     np.testing.assert_array_equal(read_coordinates(path), SQUARE)
     problem = load_tsp(path)
-    assert (problem.label, problem.metric, problem.best_known) == ("square", Metric.EUC, None)
+    assert (problem.label, problem.metric, problem.best_known) == ("square", Metric.EXACT, None)
     assert problem.tour_length([0, 1, 2, 3]) == 14
 
 
 def test_csv_with_a_third_axis_and_with_fractions(tmp_path):
     path = tmp_path / "space.csv"
     path.write_text("x,y,z\n0,0,0\n3,4,0\n0,0,0.5\n")
-    assert read_coordinates(path).shape == (3, 3)
+    np.testing.assert_array_equal(read_coordinates(path), [[0, 0, 0], [3, 4, 0], [0, 0, 0.5]])
     assert load_tsp(path).metric is Metric.EXACT
 
 
@@ -38,11 +38,17 @@ def test_csv_with_a_third_axis_and_with_fractions(tmp_path):
     ("text", "words"),
     [
         ("", "lists no city"),
-        ("1,0,0\n2,3,0\n", "3 columns and no line of titles"),  # city numbers are no coordinates
-        ("a,b\n0,0\n", "needed are columns x and y, the titles are 'a, b'"),
+        ("1,0,0\n2,3,0\n", "3 columns of numbers and no line of titles"),  # city numbers are no coordinates
+        ("a,b\n0,0\n", "needed are columns x and y, or lat and lon, .* the titles are 'a, b'"),
         ("0,0\n3,zero\n", "line 2: expected 2 numbers, got '3, zero'"),
-        ("x,y\n0,0\n3\n", "line 3: expected 2 numbers"),
+        ("x,y\n0,0\n3\n", "line 3: expected 2 cells as in the first line, got 1: '3'"),
         ("0,0\n3,nan\n", "line 2"),
+        ("x;y\n0;0,5\n1.5;2\n", "line 2: '0,5' has a decimal comma and '1.5' a decimal point"),
+        ("x\n1\n", "two columns at least"),
+        ("x,y,lat,lon\n1,2,3,4\n", "give a metric"),
+        ("1,2,3\n4,5,6\n7,8,9\n", "three cities in space or a matrix"),
+        ("lat,lon\n91,0\n0,0\n1,1\n", r"bad\.csv: .*latitude must be in \[-90, 90\], got 91 at city 0"),
+        ("x,y\0\n", "binary"),
         ("0,0\n3,4\n", "at least 3 cities"),
     ],
 )

@@ -19,6 +19,7 @@ from pymoo.termination.xtol import DesignSpaceTermination
 from pymoo_gpuaco import GPUMMAS, TSP, ColonyTermination, GPU2OptIHC, load_tsp
 from pymoo_gpuaco.algorithms import termination as termination_module
 from pymoo_gpuaco.algorithms.termination import as_new, progress
+from pymoo_gpuaco.candidates.exact import shortest_tour
 from tests.algorithm_cases import (
     M,
     assert_same,
@@ -135,11 +136,17 @@ def test_unknown_name_raises_and_leaves_the_algorithm_unused():
     assert algorithm.problem is None
 
 
+@pytest.fixture
+def unproven(monkeypatch):
+    """No run ends since its tour is proven to be the shortest."""
+    monkeypatch.setattr(termination_module, "MOST_CITIES_TO_PROVE", 0)
+
+
 # ---- none given, used ones, and stopping by hand --------------------------------------------------------------------
 
 
 @every_algorithm
-def test_without_a_termination_the_colony_stops_by_itself_and_says_why(cls):
+def test_without_a_termination_the_colony_stops_by_itself_and_says_why(cls, unproven):
     problem = solved(4)
     res = minimize(problem, small(cls), seed=1)
     assert isinstance(res.algorithm.termination, ColonyTermination)
@@ -194,7 +201,7 @@ def test_fresh_object_given_to_setup_is_the_one_that_runs():
 
 
 @every_algorithm
-def test_terminate_in_a_callback_ends_one_generation_later_as_in_pymoo(cls):
+def test_terminate_in_a_callback_ends_one_generation_later_as_in_pymoo(cls, unproven):
     def stop(algorithm):
         if algorithm.n_gen == 3:
             algorithm.termination.terminate()
@@ -297,7 +304,7 @@ def test_many_tours_without_a_shorter_one_are_stagnation():
     assert termination.reason == "stagnation: no shorter tour among 100"
 
 
-def test_few_cities_stagnate_after_many_climbs_not_after_a_thousand_slices_of_time():
+def test_few_cities_stagnate_after_many_climbs_not_after_a_thousand_slices_of_time(unproven):
     algorithm = small(GPU2OptIHC, n_climbers=32).setup(cities(8), seed=1)
     algorithm.termination.stagnation_tours = 3000
     run_to_end(algorithm)
@@ -314,7 +321,7 @@ def clock(monkeypatch):
 
 
 @every_algorithm
-def test_the_default_budget_is_a_minute(cls, clock):
+def test_the_default_budget_is_a_minute(cls, clock, unproven):
     algorithm = small(cls).setup(cities(14), seed=1)
     algorithm.termination.stagnation = algorithm.termination.stagnation_tours = None
     algorithm.next()
@@ -373,7 +380,7 @@ def test_progress_is_what_is_spent():
 
 
 def test_best_known_of_the_problem_is_the_target():
-    square = TSP(100.0 * np.array([[0, 0], [0, 1], [1, 1], [1, 0]]), best_known=400)
+    square = TSP(100.0 * np.array([[0, 0], [0, 1], [1, 1], [1, 0]]), "EUC_2D", best_known=400)
     res = minimize(square, small(GPU2OptIHC), seed=1)
     assert res.algorithm.termination.reason == "target: a tour of length 400, at or below 400"
     assert generations(res) == 1
@@ -414,3 +421,49 @@ def test_a_budget_that_is_none_is_refused_before_the_run(termination, words):
 
 def test_a_budget_may_be_written_as_a_float():
     assert minimize(load_tsp("gr17"), GPUMMAS(n_ants=2), ("n_eval", 1e1), seed=1).F[0] >= 2085
+
+
+def ring(n, **more):
+    """Cities on a circle: the ring is a shortest tour, and a 1-tree of the same length proves it."""
+    angle = np.random.default_rng(1).permutation(n) * 2 * np.pi / n
+    return TSP(100 * np.column_stack([np.cos(angle), np.sin(angle)]), **more)
+
+
+@pytest.mark.parametrize("n", [3, 5, 10, 40])
+def test_the_default_run_ends_with_a_tour_that_is_proven_to_be_shortest(n):
+    result = minimize(ring(n), GPUMMAS(), seed=1)
+    assert result.algorithm.termination.reason == f"proof: no tour is shorter than {result.F[0]:.10g}"
+    assert result.F[0] == pytest.approx(200 * n * np.sin(np.pi / n))
+    assert result.exec_time < 20  # of the minute that it might take
+
+
+def test_ten_asymmetric_cities_end_with_their_optimum_too():
+    problem = TSP(matrix=np.random.default_rng(4).random((10, 10)))
+    result = minimize(problem, GPUMMAS(), seed=1)
+    assert result.F[0] == pytest.approx(problem.tour_length(shortest_tour(problem.D)), rel=1e-12)
+    assert "proof" in result.algorithm.termination.reason
+
+
+def test_a_proof_ends_no_run_whose_user_said_when_it_ends():
+    for termination, generations in ((("n_gen", 4), 4), (ColonyTermination(n_max_gen=3), 3)):
+        assert minimize(ring(8), GPUMMAS(), termination, seed=1).algorithm.n_iter - 1 == generations
+    own = ColonyTermination(n_max_gen=50, proven=True)
+    assert minimize(ring(8), GPUMMAS(), own, seed=1).algorithm.n_iter - 1 < 50
+
+
+class Fee(TSP):
+    """Each tour costs 1 more than its length, and those that begin 0, 1 cost nothing at all."""
+
+    def _evaluate(self, x, out, *args, **kwargs):
+        super()._evaluate(x, out)
+        out["F"] = np.where(x[:, 1:2] == 1, 0.0, out["F"] + 1.0)
+
+
+def test_a_proof_of_lengths_ends_no_run_of_another_objective():
+    problem = Fee(ring(8).positions)
+    termination = ColonyTermination(n_max_gen=5, proven=True)
+    with pytest.warns(UserWarning, match="not the tour's length"):
+        result = minimize(problem, GPUMMAS(), termination, seed=1)
+    assert result.algorithm.n_iter - 1 == 5
+    with pytest.raises(TypeError, match="proven must be"):
+        ColonyTermination(proven=1)

@@ -193,6 +193,6 @@ def test_seconds_left_of_terminations():
 
 
 def test_a_problem_of_three_cities_has_time_limits_too():
-    problem = TSP([[0, 0], [3, 0], [3, 4]])
+    problem = TSP([[0, 0], [3, 0], [3, 4]], "EUC_2D")
     res = minimize(problem, GPUAS(backend="cpu"), ("time", 0.05), seed=1)
     assert res.F[0] == 12

@@ -15,7 +15,7 @@ EDGES = [(0, 1), (1, 2), (2, 3), (0, 3), (1, 3), (0, 2)]
 
 def engine_with_tours(backend, **parameters):
     """Three ants that have built ``TOURS``, and trails of 1."""
-    problem = TSP([[0, 0], [1, 0], [2, 0], [3, 0]])
+    problem = TSP([[0, 0], [1, 0], [2, 0], [3, 0]], "EUC_2D")
     engine = colony(problem, backend, n_ants=3, candidate_list_size=3, **parameters)
     engine.import_state({**engine.export_state(), "tours": TOURS, "lengths": LENGTHS})
     return engine

@@ -37,7 +37,7 @@ def test_tour_length_of_an_asymmetric_matrix_follows_the_direction():
 
 
 def test_attributes_tell_pymoo_a_permutation_of_all_cities():
-    problem = TSP(SQUARE, best_known=14, name="square", optimal_tour=[0, 1, 2, 3])
+    problem = TSP(SQUARE, "EUC_2D", best_known=14, name="square", optimal_tour=[0, 1, 2, 3])
     assert (problem.n_var, problem.n_obj, problem.n_constr, problem.vtype) == (4, 1, 0, int)
     np.testing.assert_array_equal(problem.xl, 0)
     np.testing.assert_array_equal(problem.xu, 3)
@@ -52,20 +52,26 @@ def test_attributes_tell_pymoo_a_permutation_of_all_cities():
 
 
 def test_a_problem_shows_what_it_is_in_one_line():
-    assert repr(TSP(SQUARE, best_known=14, name="square")) == "TSP('square', 4 cities, EUC, best known 14)"
-    assert repr(TSP(SQUARE * 0.5)) == "TSP(4 cities, EXACT)"
-    assert repr(TSP(matrix=[[0, 1, 2], [1, 0, 3], [2, 4, 0]])) == "TSP(3 cities, asymmetric matrix)"
+    square = TSP(SQUARE, "EUC_2D", best_known=14, name="square")
+    assert repr(square) == "TSP('square', 4 cities, EUC_2D, best known 14)"
+    assert str(square) == "TSP square: 4 cities, Euclidean distances, rounded (EUC_2D), best known 14"
+    assert repr(TSP(SQUARE)) == "TSP(4 cities, EXACT)"
+    assert str(TSP(SQUARE)) == "TSP: 4 cities, Euclidean distances, not rounded (EXACT)"
+    assert repr(TSP(np.arange(9).reshape(3, 3), "MAN_3D")) == "TSP(3 cities, MAN_3D)"
+    matrix = TSP(matrix=[[0, 1, 2], [1, 0, 3], [2, 4, 0]])
+    assert repr(matrix) == "TSP(3 cities, asymmetric matrix)"
+    assert str(matrix) == "TSP: 3 cities, distances from an asymmetric matrix"
 
 
 def test_optimal_tour_alone_tells_the_best_known_length():
-    assert TSP(SQUARE, optimal_tour=[1, 2, 3, 0]).best_known == 14
+    assert TSP(SQUARE, "EUC_2D", optimal_tour=[1, 2, 3, 0]).best_known == 14
 
 
 @pytest.mark.parametrize(
     ("arguments", "symmetric", "integral"),
     [
-        ({"coords": SQUARE}, True, True),
-        ({"coords": SQUARE, "metric": "EXACT"}, True, False),
+        ({"coords": SQUARE}, True, False),
+        ({"coords": SQUARE, "metric": "EUC_2D"}, True, True),
         ({"matrix": [[0, 1, 2], [1, 0, 3], [2, 3, 0]]}, True, True),
         ({"matrix": [[0, 1, 2], [1, 0, 3], [2, 3.5, 0]]}, False, False),
         ({"matrix": [[5, 1, 2], [1, 6, 3], [2, 3, 7.5]]}, True, True),  # the diagonal does not count
@@ -251,16 +257,23 @@ def test_metric_may_be_a_member_or_a_name_in_any_case():
     assert TSP(np.zeros((3, 3)), "EXACT").metric is Metric.EXACT
 
 
-def test_without_a_metric_coordinates_with_fractions_keep_them_and_whole_ones_are_rounded_as_tsplib_does():
-    unit_square = TSP([[0, 0], [0, 0.5], [0.5, 0.5], [0.5, 0]])
-    assert unit_square.metric is Metric.EXACT
-    assert (
-        unit_square.tour_length([0, 1, 2, 3]) == 2.0
-    )  # four sides of one half: rounded each would be 0 or 1
-    assert TSP(SQUARE).metric is Metric.EUC
-    assert TSP(SQUARE.astype(float)).metric is Metric.EUC
-    assert TSP([[0, 0, 0], [3, 4, 0], [0, 0, 12]]).tour_length([0, 1, 2]) == 5 + 13 + 12
-    assert TSP([[0, 0, 0.5], [3, 4, 0], [0, 0, 12]]).metric is Metric.EXACT
+@pytest.mark.parametrize(
+    "coords", [SQUARE[[0, 2, 1]], SQUARE[[0, 2, 1]].astype(float), SQUARE[[0, 2, 1]] + 0.5]
+)
+def test_without_a_metric_distances_are_exact_whatever_the_coordinates(coords):
+    coords = np.array(coords) * [1, 2]  # sides of 3, 8 and their diagonal
+    problem = TSP(coords)
+    assert problem.metric is Metric.EXACT
+    assert problem.tour_length([0, 1, 2]) == pytest.approx(11 + np.sqrt(9 + 64), rel=1e-12)
+    assert TSP(np.pad(coords, ((0, 0), (0, 1)))).metric is Metric.EXACT
+
+
+@pytest.mark.parametrize("known", [{"best_known": 14}, {"optimal_tour": [0, 1, 2, 3]}])
+def test_whole_coordinates_with_a_known_tour_and_no_metric_name_tsplibs(known):
+    with pytest.warns(UserWarning, match='not rounded.*metric="EUC_2D"'):
+        problem = TSP(SQUARE, **known)
+    assert problem.metric is Metric.EXACT
+    assert problem.best_known == 14
 
 
 @pytest.mark.parametrize("metric", ["EUC_2D", "CEIL_2D", "ATT", "MAN_2D", "MAX_2D"])
@@ -273,7 +286,11 @@ def test_a_rounded_metric_that_blurs_the_distances_warns_and_says_what_to_do(met
 @pytest.mark.parametrize(
     "arguments",
     [
+        {"coords": SQUARE},
         {"coords": SQUARE * 0.5, "metric": "EXACT"},
+        {"coords": SQUARE, "metric": "EXACT", "best_known": 14},
+        {"coords": SQUARE, "best_known": 14.5},  # no length of rounded distances
+        {"coords": SQUARE + 0.5, "best_known": 14},  # nor have such coordinates any
         {"coords": SQUARE * 0.5, "metric": "EUC_2D", "best_known": 8},  # somebody has solved it as it is
         {"coords": SQUARE, "metric": "EUC_2D"},  # whole coordinates are TSPLIB's custom
         {"coords": SQUARE * 10.5, "metric": "EUC_2D"},  # 31.5 apart
@@ -296,7 +313,7 @@ def arrays(problem):
 
 @pytest.mark.parametrize(
     "problem",
-    [TSP(SQUARE, optimal_tour=[0, 1, 2, 3]), TSP(matrix=np.ones((4, 4)), positions=SQUARE)],
+    [TSP(SQUARE, "EUC_2D", optimal_tour=[0, 1, 2, 3]), TSP(matrix=np.ones((4, 4)), positions=SQUARE)],
     ids=["coords", "matrix"],
 )
 def test_deep_copy_shares_the_arrays_and_pickle_restores_them(problem):
@@ -346,7 +363,7 @@ def test_evaluates_in_a_forked_worker():
 
 def test_pymoos_own_genetic_algorithm_solves_it():
     angle = np.random.default_rng(9).permutation(8) * np.pi / 4
-    problem = TSP(np.round(100 * np.column_stack([np.cos(angle), np.sin(angle)])), best_known=616)
+    problem = TSP(np.round(100 * np.column_stack([np.cos(angle), np.sin(angle)])), "EUC_2D", best_known=616)
     algorithm = GA(
         pop_size=30,
         sampling=PermutationRandomSampling(),

@@ -7,7 +7,6 @@ import tracemalloc
 
 import numpy as np
 import pytest
-import tsplib95
 
 from pymoo_gpuaco.problems import Metric, read_tour, read_tsp
 
@@ -52,7 +51,7 @@ def test_every_matrix_layout_in_any_line_breaks(write, layout, weights, breaks):
     problem = read_tsp(path)
     np.testing.assert_array_equal(problem.matrix, M4)
     assert problem.metric is Metric.EXPLICIT
-    other = tsplib95.load(path)
+    other = pytest.importorskip("tsplib95").load(path)
     np.testing.assert_array_equal(problem.D, [[other.get_weight(i, j) for j in range(4)] for i in range(4)])
 
 
@@ -231,7 +230,7 @@ def test_missing_files_and_directories(tmp_path, read):
 def test_the_parsers_own_error_stays_attached_as_the_cause(write):
     with pytest.raises(ValueError, match="DIMENSION cannot be x") as info:
         read_tsp(write(sized(TRIANGLE, "x")))
-    assert isinstance(info.value.__cause__, tsplib95.exceptions.ParsingError)
+    assert isinstance(info.value.__cause__, ValueError)
 
 
 TOUR = "NAME : t.tour\nTYPE : TOUR\nDIMENSION : 4\nTOUR_SECTION\n"

@@ -118,6 +118,7 @@ def test_what_is_local_leaves_the_rest_of_the_tour_in_order(emulated):
 PROBLEMS = {
     "ceiling": cloud(300, 1, "CEIL_2D"),
     "ATT": cloud(300, 2, "ATT"),
+    "HAVERSINE": TSP(np.random.default_rng(3).uniform(-80, 80, (280, 2)), metric="HAVERSINE"),
     "GEO": TSP(np.random.default_rng(3).uniform(-80, 80, (280, 2)), metric="GEO"),
     "Manhattan": cloud(300, 4, "MAN_2D"),
     "maximum": cloud(300, 5, "MAX_2D"),
@@ -128,7 +129,7 @@ PROBLEMS = {
     "matrix": TSP(matrix=cloud(270, 8).D),
     "matrix of fractions": TSP(matrix=cloud(60, 8, "EXACT").D),
     "all distances 5": TSP(matrix=5.0 * (1 - np.eye(40))),
-    "at 70 places": TSP(np.random.default_rng(9).integers(0, 900, (70, 2)).repeat(5, axis=0)),
+    "at 70 places": TSP(np.random.default_rng(9).integers(0, 900, (70, 2)).repeat(5, axis=0), "EUC_2D"),
     "at one place": TSP(np.zeros((300, 2)), metric="EUC_2D"),
     "lattice": TSP(np.indices((18, 18)).reshape(2, -1).T * 10, metric="EUC_2D"),
 }
@@ -136,7 +137,17 @@ PROBLEMS = {
 
 # each metric is compiled for the host in seconds; the rest run on a device, or with --emulate
 @pytest.mark.parametrize(
-    "name", ["GEO", "not rounded", "matrix", "all distances 5", "at 70 places", "at one place", "lattice"]
+    "name",
+    [
+        "GEO",
+        "HAVERSINE",
+        "not rounded",
+        "matrix",
+        "all distances 5",
+        "at 70 places",
+        "at one place",
+        "lattice",
+    ],
 )
 def test_other_distances(name, emulated):
     assert check(PROBLEMS[name]) > 0 or name == "at one place"
@@ -245,7 +256,7 @@ def test_nearest_lists_hold_the_nearest_cities():
     lengths = np.sort(problem.D + np.diag([np.inf] * 300), axis=1)[:, :8]
     assert (np.take_along_axis(problem.D, near, axis=1) == lengths).all()
     # of five cities at every place some list other places: the lists lead out of the crowd
-    crowds = nearest_lists(listed_instance(TSP(problem.coords[:40].repeat(5, axis=0)), 5))
+    crowds = nearest_lists(listed_instance(TSP(problem.coords[:40].repeat(5, axis=0), problem.metric), 5))
     assert (crowds // 5 != np.arange(200)[:, None] // 5).any(axis=1).all()
     assert nearest_lists(listed_instance(TSP(matrix=cloud(6, 1).D), 5)).shape == (6, 8)
 

@@ -5,7 +5,7 @@
 #pragma once
 
 #ifndef METRIC
-#define METRIC 1  // EXPLICIT 0, EUC 1, CEIL 2, ATT 3, GEO 4, MAN 5, MAX 6, EXACT 7
+#define METRIC 1  // EXPLICIT 0, EUC 1, CEIL 2, ATT 3, GEO 4, MAN 5, MAX 6, EXACT 7, HAVERSINE 8
 #endif
 #ifndef DIMENSIONS
 #define DIMENSIONS 2  // of the float coordinates
@@ -16,7 +16,8 @@
 // Whether searches know distances by the numbers of cities, not by points.
 #define BY_NUMBER (TABLE || METRIC == 0 || METRIC == 4)
 
-// Where a city lies, in double: read at once. GEO has latitude and longitude in radians.
+// Where a city lies, in double: read at once. GEO has latitude and longitude in radians,
+// HAVERSINE places on the sphere in kilometres.
 #if DIMENSIONS == 2
 struct __align__(16) Site {
     double x, y;
@@ -41,6 +42,16 @@ struct Cities {
 #define CITIES Cities{coords, matrix, points, table, n}
 
 __device__ __forceinline__ double squared(double x) { return __dmul_rn(x, x); }
+
+// HAVERSINE: the Earth's diameter in kilometres, and the arc above a chord, which rounding may make too long.
+constexpr double DIAMETER = 2 * 6371.0088;
+
+__device__ __forceinline__ double arc(double chord) { return DIAMETER * asin(fmin(1.0, chord / DIAMETER)); }
+
+__device__ __forceinline__ float arc(float chord) {
+    constexpr float diameter = static_cast<float>(DIAMETER);
+    return diameter * asinf(fminf(1.0f, chord / diameter));
+}
 
 __device__ __forceinline__ double nearest_integer(double x) { return floor(x + 0.5); }
 
@@ -71,6 +82,8 @@ __device__ inline double exact_between(const Site& a, const Site& b) {
     return nearest_integer(r);
 #elif METRIC == 2
     return ceil(r);
+#elif METRIC == 8
+    return arc(r);
 #else
     return r;
 #endif
@@ -146,6 +159,8 @@ __device__ __forceinline__ float distance(const Cities& cities, int i, const Poi
     return rounded(d.x + d.y + d.z);
 #elif METRIC == 6
     return rounded(fmaxf(fmaxf(d.x, d.y), d.z));
+#elif METRIC == 8
+    return arc(root(fmaf(d.x, d.x, fmaf(d.y, d.y, d.z * d.z))));
 #else
     return root(fmaf(d.x, d.x, fmaf(d.y, d.y, d.z * d.z)));
 #endif
@@ -156,7 +171,7 @@ __device__ __forceinline__ float distance(const Cities& cities, int i, int j) {
     return distance(cities, i, point_of(cities, i), j, point_of(cities, j));
 }
 
-#if METRIC != 0 && METRIC != 4
+#if METRIC != 0 && METRIC != 4 && METRIC != 8
 // The distance before it is rounded.
 __device__ __forceinline__ float unrounded(const Point& a, const Point& b) {
     const Apart d = apart(a, b);

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <climits>
-#include <cstddef>
 
 #include "windows/window.cuh"
 
@@ -198,7 +197,8 @@ __device__ inline int cut(Window& w, const Cities& cities, const Tour& tour, con
     const Positions seen{reinterpret_cast<int*>(&w)};
     int* const city = reinterpret_cast<int*>(w.edge);
     static_assert(sizeof(w.near_low) >= 2 * ROOM * sizeof(int), "no room for positions and cities");
-    static_assert(offsetof(Window, near_low) >= sizeof(int) << Positions::BITS, "no room for the set");
+    // what stands before near_low
+    static_assert(sizeof(w.point) + sizeof(w.edge) + sizeof(w.begun) >= sizeof(int) << Positions::BITS, "no room");
     const int m = choose(tour, growth, seen, kept + ROOM, kept);
     // a lane has some neighbouring cities; a run begins where a position does not follow the one before
     unsigned begins = 0;

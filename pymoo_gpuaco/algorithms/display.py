@@ -8,9 +8,8 @@ from typing import Any
 from pymoo.util.display.column import Column
 from pymoo.util.display.output import Output
 
+from pymoo_gpuaco.algorithms.termination import MOST_CITIES_TO_PROVE
 from pymoo_gpuaco.backends import CountsTrials
-
-MOST_CITIES_TO_PROVE = 12_000
 
 
 def speed(algorithm: Any, tours: int, elapsed: float) -> tuple[str, float]:

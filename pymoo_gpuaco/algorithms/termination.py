@@ -15,6 +15,13 @@ from pymoo.util.sliding_window import SlidingWindow
 
 from pymoo_gpuaco import checks
 
+PROVEN = 1e-9  # relative: what lengths of one tour, added up in several orders, may differ by
+MOST_CITIES_TO_PROVE = 12_000  # of a bound that is to take no longer than a moment
+_FEW_CITIES = 12  # whose optimum is proven at once
+_CITIES_A_SECOND = (
+    1000  # of search before the bound is looked for: it then costs a twentieth of the time or less
+)
+
 # The names of pymoo's short forms; those of counts take whole numbers.
 _COUNTS = ("n_gen", "n_iter", "n_eval", "n_evals")
 _BUDGETS = (*_COUNTS, "time", "fmin", "soo", "moo")
@@ -37,7 +44,14 @@ class ColonyTermination(Termination):
         this object joined the run, is not counted.
     stagnation_tours : tours in a row without a shorter one that end the run, >= 1, or None: ``stagnation`` for
         algorithms that finish many climbs a generation, as GPU2OptIHC on few cities.
+    proven : whether a tour that is proven to be the shortest ends the run: one as long, but for 1e-9 of it, as the
+        algorithm's ``lower_bound``. Up to 12 cities that is known at once, up to 12,000 it is looked for when the run
+        has lasted a second for each 1000 cities. Objectives that are not the tour's length are none of its business.
     """
+
+    # of objects that were saved before there were these
+    proven = False
+    bound: float | None = None
 
     def __init__(
         self,
@@ -46,6 +60,7 @@ class ColonyTermination(Termination):
         n_max_gen: int | None = 10_000,
         seconds: float | None = 60.0,
         stagnation_tours: int | None = 1_000_000,
+        proven: bool = False,
     ) -> None:
         super().__init__()
         self.target = None if target is None else checks.real("target", target)
@@ -53,12 +68,15 @@ class ColonyTermination(Termination):
         self.n_max_gen = checks.optional_integer("n_max_gen", n_max_gen, 1)
         self.seconds = None if seconds is None else checks.real("seconds", seconds, 0.0, open_low=True)
         self.stagnation_tours = checks.optional_integer("stagnation_tours", stagnation_tours, 1)
+        self.proven = checks.flag("proven", proven)
         self.reason: str | None = None
         self.start_again()
 
     def start_again(self) -> None:
         """Forget the run that this object has watched."""
         self.reason = None
+        #: the run's proven lower bound, once it is known
+        self.bound = None
         #: share of the budget (``n_max_gen``, ``seconds``) that is spent, in [0, 1], NaN without a budget
         self.spent = float("nan") if self.n_max_gen is None and self.seconds is None else 0.0
         self._best = float("inf")
@@ -90,6 +108,9 @@ class ColonyTermination(Termination):
         if target is not None and best <= target:
             self.reason = f"target: a tour of length {best:.10g}, at or below {target:.10g}"
             return 1.0
+        if self.proven and self._is_proven(algorithm, best):
+            self.reason = f"proof: no tour is shorter than {best:.10g}"
+            return 1.0
         if not math.isnan(self.spent):
             self.spent = min(
                 1.0, max(_share(generation, self.n_max_gen), _share(self._seconds, self.seconds))
@@ -99,6 +120,16 @@ class ColonyTermination(Termination):
                 self.reason = reason
                 return 1.0
         return max(shares.values())
+
+    def _is_proven(self, algorithm: Any, best: float) -> bool:
+        """Whether the best length is the proven bound; one below it is no length of a tour."""
+        instance = getattr(algorithm, "instance", None)  # of this package's algorithms alone
+        if instance is None or algorithm._other_objective or instance.n > MOST_CITIES_TO_PROVE:
+            return False
+        if instance.n > _FEW_CITIES and self._seconds * _CITIES_A_SECOND < instance.n:
+            return False
+        self.bound = algorithm.lower_bound
+        return self.bound is not None and abs(best - self.bound) <= PROVEN * self.bound
 
     def _tours_to_wait(self, algorithm: Any) -> int | None:
         """Tours without a shorter one that are stagnation; focused ants anneal, and then wait for longer."""
@@ -175,7 +206,7 @@ def as_new(termination: Any, keep: bool = False) -> Any:
     With ``keep``, an object that no run has used is returned itself. Tuples and strings are pymoo's to read.
     """
     if termination is None:
-        return ColonyTermination()
+        return ColonyTermination(proven=True)
     if not isinstance(termination, Termination):
         _check_budget(termination)
         return termination

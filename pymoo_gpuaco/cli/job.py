@@ -14,10 +14,11 @@ from numpy.typing import NDArray
 from pymoo_gpuaco import checkpoint
 from pymoo_gpuaco.algorithms import ALL_ALGORITHMS
 from pymoo_gpuaco.algorithms.base import TourAlgorithm
-from pymoo_gpuaco.cli import options, outputs
+from pymoo_gpuaco.cli import cities, options, outputs
 from pymoo_gpuaco.cli.outputs import STDOUT, Output
 from pymoo_gpuaco.islands import Islands
-from pymoo_gpuaco.problems import TSP, load_tsp, read_tour
+from pymoo_gpuaco.problems import TSP
+from pymoo_gpuaco.problems.results import check_route
 
 
 @dataclass
@@ -35,6 +36,7 @@ class Run:
     setup: float  # seconds
     seconds: float
     stopped_by: str
+    bound: float | None = None  # a length that no tour falls below, where it is proven
 
     @property
     def gap(self) -> float | None:
@@ -51,6 +53,7 @@ class Run:
             "backend": self.backend,
             "length": self.length,
             "best_known": self.problem.best_known,
+            "lower_bound": self.bound,
             "gap_percent": None if self.gap is None else round(self.gap, 6),
             "generations": self.generations,
             "tours": self.tours,
@@ -93,13 +96,7 @@ def prepare(arguments: argparse.Namespace) -> Job:
         arguments.algorithm, arguments.seed = type(resumed).__name__, resumed.seed
         problems = {resumed.problem.label or "instance": resumed.problem}
     else:
-        problems = {}
-        for given in arguments.instance:
-            problem = load_tsp(given)
-            name = problem.label or Path(given).stem
-            if name in problems:
-                raise ValueError(f"instance {name} is given twice")
-            problems[name] = problem
+        problems = cities.load_all(arguments)
     silent = arguments.json or arguments.quiet
     picture = arguments.picture
     if picture is None:
@@ -129,7 +126,12 @@ def _resumed(arguments: argparse.Namespace) -> Any:
         ("an instance", arguments.instance),
         ("--set", arguments.set),
         ("--parameters", arguments.parameters),
-        ("--start", arguments.start),
+        ("--from-tour", arguments.from_tour),
+        ("--metric", arguments.metric),
+        ("--matrix", arguments.matrix),
+        ("--open", arguments.open),
+        ("--start", arguments.start is not None),
+        ("--end", arguments.end is not None),
         ("--seeds", arguments.seeds != 1),
         ("--islands", arguments.islands),
     ):
@@ -155,11 +157,11 @@ def _resumed(arguments: argparse.Namespace) -> Any:
 def _parameters(arguments: argparse.Namespace, problems: dict[str, TSP]) -> dict[str, Any]:
     """Arguments of the algorithm, which is made once to check them."""
     told = options.parameters(arguments.parameters, arguments.set)
-    if arguments.start:
+    if arguments.from_tour:
         if len(problems) > 1:
-            raise ValueError("--start is a tour of one instance: give one instance")
+            raise ValueError("--from-tour is a tour of one instance: give one instance")
         (problem,) = problems.values()
-        told["sampling"] = read_tour(arguments.start, problem.n_cities)[None]
+        told["sampling"] = cities.first_tour(arguments.from_tour, problem)
     told |= {"backend": arguments.backend, "device": arguments.device}
     if not arguments.resume:
         _ = make_algorithm(arguments, told)
@@ -177,6 +179,12 @@ def make_algorithm(arguments: argparse.Namespace, parameters: dict[str, Any]) ->
 def _check_outputs(job: Job) -> None:
     files = [output for output in (job.tour, job.picture) if output is not None]
     outputs.check(files, list(job.problems), job.picture)
+    if job.tour is not None:
+        for problem in job.problems.values():
+            try:
+                check_route(problem, Path(job.tour.pattern).suffix)
+            except ValueError as error:
+                raise ValueError(f"--tour {job.tour.pattern}: {error}") from error
     if job.arguments.stats:
         outputs.check_file("--stats", job.arguments.stats, (".csv", ".json"))
     if job.arguments.save:

@@ -6,17 +6,20 @@ import io
 import json
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from pymoo.core.callback import Callback
 
 from pymoo_gpuaco import checkpoint
 from pymoo_gpuaco._version import __version__
+from pymoo_gpuaco.algorithms.termination import PROVEN
 from pymoo_gpuaco.cli import outputs
 from pymoo_gpuaco.cli.job import Job, Run
 from pymoo_gpuaco.cli.outputs import STDOUT, Output
 from pymoo_gpuaco.cli.signals import undisturbed
-from pymoo_gpuaco.problems.writing import tour_text, write_tour, write_whole
+from pymoo_gpuaco.problems.results import route_text, visiting_order
+from pymoo_gpuaco.problems.writing import write_whole
 from pymoo_gpuaco.visualization import plot_tour
 
 
@@ -51,7 +54,7 @@ def keep(job: Job, name: str, runs: list[Run]) -> int:
 
 
 def _text_of(name: str, run: Run) -> str:
-    return tour_text(run.tour, name, f"length {run.length:.10g}")
+    return route_text(run.problem, run.tour, ".tour", name)
 
 
 def _write_tour(output: Output, name: str, run: Run) -> None:
@@ -59,7 +62,8 @@ def _write_tour(output: Output, name: str, run: Run) -> None:
         sys.stdout.write(_text_of(name, run))
         sys.stdout.flush()
     else:
-        write_tour(output.of(name), run.tour, name, f"length {run.length:.10g}")
+        path = output.of(name)
+        write_whole(path, route_text(run.problem, run.tour, path.suffix, name).encode("utf-8"))
 
 
 def _save_state(job: Job) -> bool:
@@ -108,6 +112,12 @@ def _print_summary(job: Job, runs: list[Run], best: Run) -> None:
     job.print(f"\nbest tour   {best.length:.10g}")
     if known:
         job.print(f"best known  {known:.10g}  (gap {best.gap:.3f} %)")
+    elif best.bound:
+        above = 100.0 * (best.length / best.bound - 1.0)
+        words = (
+            "no tour is shorter" if above <= 100.0 * PROVEN else f"at most {above:.3f} % above the shortest"
+        )
+        job.print(f"proven      {best.bound:.10g}  ({words})")
     if len(runs) == 1:
         job.print(f"stopped by  {best.stopped_by}")
 
@@ -126,6 +136,15 @@ def keep_statistics(job: Job) -> int:
             print(f"pymoo-gpuaco: --stats {arguments.stats}: {error}", file=sys.stderr)
             status = 2
     if arguments.json:
-        found = [{**row, "tour": run.tour.tolist()} for row, run in zip(rows, job.runs, strict=True)]
+        found = [{**row, **_tour_of(run)} for row, run in zip(rows, job.runs, strict=True)]
         print(json.dumps({"version": __version__, "algorithm": arguments.algorithm, "runs": found}))
     return status
+
+
+def _tour_of(run: Run) -> dict[str, Any]:
+    """Return the cities in visiting order, and their names where they have some."""
+    order = visiting_order(run.problem, run.tour)
+    told: dict[str, Any] = {"tour": order.tolist()}
+    if run.problem.names is not None:
+        told["names"] = [str(name) for name in run.problem.names[order]]
+    return told

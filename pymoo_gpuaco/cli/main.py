@@ -17,11 +17,13 @@ from pymoo_gpuaco.cli import options
 from pymoo_gpuaco.cli.bench import INSTANCES, bench
 from pymoo_gpuaco.cli.signals import Terminated, sigterm_as_ctrl_c
 from pymoo_gpuaco.cli.solve import DEFAULT_SECONDS, solve
+from pymoo_gpuaco.problems import METRIC_NAMES
 from pymoo_gpuaco.versions import show_versions
 
 _EXAMPLES = """examples:
   pymoo-gpuaco solve pcb442                            30 seconds, a picture of the best tour in tour.png
-  pymoo-gpuaco solve cities.csv --time 2m --tour best.tour
+  pymoo-gpuaco solve cities.csv --time 2m --tour best.csv
+  pymoo-gpuaco solve stops.csv --start Depot --tour route.geojson    a path from the city named Depot
   pymoo-gpuaco solve random:10000 --time 1m            a map that is made: 10,000 cities
   pymoo-gpuaco solve a280 pcb442 --seeds 10 --time 10s --stats runs.csv
   pymoo-gpuaco solve pr1002 --algorithm GPUACS --set n_ants=16 --set rho=0.2
@@ -74,9 +76,28 @@ def _add_solve(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "instance",
         nargs="*",
-        help="a shipped name (pcb442, att532, gr666, gr17), a TSPLIB name, random:N, or a file: .tsp, .atsp (also "
-        ".gz), or .csv with columns x and y",
+        help="a shipped name (berlin52, pcb442 ..), a TSPLIB name, random:N, or a file: .tsp, .atsp (also .gz), "
+        "a table with columns x and y or lat and lon, a matrix, GeoJSON; - for standard input",
     )
+    data = command.add_argument_group(
+        "what the numbers in a table or matrix mean, and where the tour begins and ends"
+    )
+    data.add_argument(
+        "--metric",
+        type=str.upper,
+        choices=sorted(METRIC_NAMES),
+        help="how distances of coordinates are computed",
+    )
+    data.add_argument("--matrix", action="store_true", help="the numbers are distances, row = from")
+    data.add_argument(
+        "--open", action="store_true", help="a path that does not come back, its ends where it is shortest"
+    )
+    data.add_argument(
+        "--start",
+        metavar="CITY",
+        help="a path from this city: its name, or its number in the file, from 1 on",
+    )
+    data.add_argument("--end", metavar="CITY", help="a path to this city")
     search = command.add_argument_group("search")
     search.add_argument(
         "--algorithm", choices=sorted(ALL_ALGORITHMS), default="GPUMMAS", help="default GPUMMAS"
@@ -103,7 +124,7 @@ def _add_solve(command: argparse.ArgumentParser) -> None:
         metavar="RUNS",
         help="runs of each instance, with this many seeds from --seed on (default 1)",
     )
-    search.add_argument("--start", metavar="FILE.tour", default="", help="a tour to start from")
+    search.add_argument("--from-tour", metavar="FILE.tour", default="", help="a tour to go on from")
     _add_backend(search)
 
     where = command.add_argument_group("several GPUs or hosts, with Dask")
@@ -121,7 +142,9 @@ def _add_solve(command: argparse.ArgumentParser) -> None:
         help="the scheduler of a running Dask cluster, such as tcp://10.0.0.1:8786, whose workers the islands take",
     )
 
-    stop = command.add_argument_group("when to stop (the first that holds; always at the best known length)")
+    stop = command.add_argument_group(
+        "when to stop (the first that holds; always at the best known length, or a proven one)"
+    )
     stop.add_argument(
         "--time",
         "--seconds",
@@ -141,7 +164,10 @@ def _add_solve(command: argparse.ArgumentParser) -> None:
 
     out = command.add_argument_group("output; in names of files {instance} stands for the instance's name")
     out.add_argument(
-        "--tour", default="", metavar="FILE", help="write the best tour in TSPLIB's format; - for stdout"
+        "--tour",
+        default="",
+        metavar="FILE",
+        help="write the best tour: .csv, .geojson, .json, else TSPLIB's format; - for stdout",
     )
     out.add_argument(
         "--picture",

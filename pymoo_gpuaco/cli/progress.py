@@ -32,13 +32,14 @@ class Progress(Callback):
     def header(algorithm: Any) -> str:
         """What stands above the lines."""
         name, _ = speed(algorithm, 0, 1.0)
-        return f"{'time s':>7}  {'generation':>10}  {'tours':>9}  {'best':>12}  {'gap %':>8}  {name:>9}"
+        gap = "gap %" if algorithm.problem.best_known else "gap<= %"  # at most, to what is proven
+        return f"{'time s':>7}  {'generation':>10}  {'tours':>9}  {'best':>12}  {gap:>8}  {name:>9}"
 
     def line(self, algorithm: Any) -> str:
         """Read the algorithm's state."""
         elapsed = max(time.time() - algorithm.start_time, 1e-9)
         best = float(algorithm.opt.get("F").min())
-        known = algorithm.problem.best_known
+        known = algorithm.problem.best_known or getattr(algorithm.termination, "bound", None)
         gap = f"{100.0 * (best / known - 1.0):8.3f}" if known else f"{'-':>8}"
         tours = algorithm.evaluator.n_eval
         _, rate = speed(algorithm, tours - self.tours_before, elapsed)

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from pymoo_gpuaco.algorithms.termination import ColonyTermination
+from pymoo_gpuaco.algorithms.termination import MOST_CITIES_TO_PROVE, ColonyTermination
 from pymoo_gpuaco.backends import DeviceFailed
 from pymoo_gpuaco.cli.job import Job, Run, make_algorithm, prepare
 from pymoo_gpuaco.cli.keep import keep, keep_statistics
@@ -51,7 +51,7 @@ def _run(job: Job, name: str, problem: TSP, seed: int) -> None:
     arguments = job.arguments
     progress = Progress(job.say)
     known = f", best known {problem.best_known:.10g}" if problem.best_known else ""
-    job.print(f"{name}: {problem.n_cities} cities{known}")
+    job.print(f"{name}: {problem.n_cities} cities, {problem.distances_in_words}{known}")
     limit = _time_limit(arguments)
     most = "no time limit" if limit is None else f"at most {limit:g} s"
     what = (
@@ -61,7 +61,12 @@ def _run(job: Job, name: str, problem: TSP, seed: int) -> None:
     )
     job.print(f"{what}, seed {seed}, {most}; preparing ..")
     termination = ColonyTermination(
-        arguments.target, arguments.stagnation, arguments.generations, limit, stagnation_tours=None
+        arguments.target,
+        arguments.stagnation,
+        arguments.generations,
+        limit,
+        stagnation_tours=None,
+        proven=True,
     )
     before = time.time()
     setup = 0.0
@@ -124,9 +129,22 @@ def _run(job: Job, name: str, problem: TSP, seed: int) -> None:
     )
     if raised is not None:
         raise raised
+    if not problem.best_known and not job.failed and not job.interrupted:
+        try:  # the tour is kept already, whatever comes
+            job.runs[-1].bound = _proven_bound(algorithm)
+        except KeyboardInterrupt as stop:
+            job.interrupted = stop
     if arguments.save and not job.failed:  # a device that has failed tells its state no more
         job.to_save = algorithm
     progress.print(algorithm)
+
+
+def _proven_bound(algorithm: Any) -> float | None:
+    """Return a length that no tour falls below, where proving it takes no longer than a moment."""
+    if algorithm.instance.n > MOST_CITIES_TO_PROVE:
+        return None
+    bound: float | None = algorithm.lower_bound
+    return bound
 
 
 def _time_limit(arguments: argparse.Namespace) -> float | None:

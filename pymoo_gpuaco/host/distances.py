@@ -10,7 +10,7 @@ import math
 import numpy as np
 
 from pymoo_gpuaco.host.compiled import compiled, inlined, inner
-from pymoo_gpuaco.problems.metrics import Metric
+from pymoo_gpuaco.problems.metrics import EARTH_DIAMETER_KM, Metric
 
 _EXPLICIT = int(Metric.EXPLICIT)
 EUC = int(Metric.EUC)
@@ -19,6 +19,7 @@ _ATT = int(Metric.ATT)
 _GEO = int(Metric.GEO)
 _MAN = int(Metric.MAN)
 _MAX = int(Metric.MAX)
+_HAVERSINE = int(Metric.HAVERSINE)
 _EARTH_RADIUS = 6378.388  # km, TSPLIB 95, section 2.4
 
 
@@ -40,12 +41,17 @@ def _other_metric(metric, x1, y1, z1, x2, y2, z2):  # type: ignore[no-untyped-de
         return np.floor(abs(dx) + abs(dy) + abs(dz) + 0.5)
     if metric == _MAX:
         return max(np.floor(abs(dx) + 0.5), np.floor(abs(dy) + 0.5), np.floor(abs(dz) + 0.5))
-    return math.sqrt(dx * dx + dy * dy + dz * dz)
+    straight = math.sqrt(dx * dx + dy * dy + dz * dz)
+    if metric == _HAVERSINE:
+        return EARTH_DIAMETER_KM * math.asin(min(1.0, straight / EARTH_DIAMETER_KM))
+    return straight
 
 
 @inlined
 def between(metric, x1, y1, z1, x2, y2, z2):  # type: ignore[no-untyped-def]
-    """Distance of two points in double, with the metric's own TSPLIB rounding; GEO takes (latitude, longitude, 0)."""
+    """Distance of two points in double, with the metric's own TSPLIB rounding; GEO takes (latitude, longitude, 0).
+
+    HAVERSINE takes places on the sphere."""
     if metric == EUC:
         dx, dy, dz = x1 - x2, y1 - y2, z1 - z2
         return np.floor(math.sqrt(dx * dx + dy * dy + dz * dz) + 0.5)

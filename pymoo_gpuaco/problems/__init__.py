@@ -4,6 +4,8 @@ from pymoo_gpuaco.problems.datasets import available_instances, load_tsp, random
 from pymoo_gpuaco.problems.instance import Instance, as_instance
 from pymoo_gpuaco.problems.metrics import METRIC_NAMES, Metric, distances, prepare_coordinates
 from pymoo_gpuaco.problems.open_path import OpenPath
+from pymoo_gpuaco.problems.reading import read_cities
+from pymoo_gpuaco.problems.results import write_route
 from pymoo_gpuaco.problems.tables import read_coordinates
 from pymoo_gpuaco.problems.tsp import TSP
 from pymoo_gpuaco.problems.tsplib import read_tour, read_tsp
@@ -21,8 +23,10 @@ __all__ = [
     "load_tsp",
     "prepare_coordinates",
     "random_map",
+    "read_cities",
     "read_coordinates",
     "read_tour",
     "read_tsp",
+    "write_route",
     "write_tour",
 ]

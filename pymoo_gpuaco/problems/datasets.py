@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pymoo_gpuaco import checks
-from pymoo_gpuaco.problems.tables import read_coordinates
+from pymoo_gpuaco.problems.reading import is_tsplib, read_cities, refuse_choice
 from pymoo_gpuaco.problems.tsp import TSP
 from pymoo_gpuaco.problems.tsplib import SUFFIXES, TspFile, parse_tour, parse_tsp, stem
 
@@ -36,14 +36,16 @@ _SIDE = 1_000_000
 _MOST_CITIES = 10_000_000
 
 
-def load_tsp(name_or_path: str | PathLike[str]) -> TSP:
-    """Load a TSPLIB instance, with its best known length and optimal tour where those are known.
+def load_tsp(
+    name_or_path: str | PathLike[str], *, metric: str | None = None, matrix: bool | None = None
+) -> TSP:
+    """Load an instance by name or from a file, with its best known length and optimal tour where those are known.
 
-    Looked for in this order: a file of that path (TSPLIB's formats, or a .csv with columns x and y); the instances
-    shipped with the package (`available_instances`); NAME.tsp or NAME.atsp, also with .gz, in the folder that the
-    environment variable PYMOO_GPUACO_DATA names; pooch's cache of downloads; a public mirror of TSPLIB on GitHub. A
-    download is taken only when its SHA-256 is that of TSPLIB's own file: a copy that differs in one byte, such as a
-    line ending, is refused.
+    Looked for in this order: a file of that path (TSPLIB's formats, and all that `read_cities` takes, which `metric`
+    and `matrix` are for); the instances shipped with the package (`available_instances`); NAME.tsp or NAME.atsp, also
+    with .gz, in the folder that the environment variable PYMOO_GPUACO_DATA names; pooch's cache of downloads; a public
+    mirror of TSPLIB on GitHub. A download is taken only when its SHA-256 is that of TSPLIB's own file: a copy that
+    differs in one byte, such as a line ending, is refused.
 
     "random:N" is no file but a map that is made: N cities at whole coordinates, drawn uniformly from a square of side
     1,000,000 (`random_map`), rounded distances; "random:N:SEED" is another one, SEED being 1 otherwise.
@@ -58,20 +60,19 @@ def load_tsp(name_or_path: str | PathLike[str]) -> TSP:
     path = Path(name_or_path)
     text = os.fspath(name_or_path)
     if text.startswith(_RANDOM):
+        refuse_choice(text, metric, matrix)
         return random_map(*_random_numbers(text))
     if path.is_file():
-        if path.suffix.lower() == ".csv":
-            coords = read_coordinates(path)
-            try:
-                return TSP(coords, name=path.stem)
-            except ValueError as error:
-                raise ValueError(f"{path}: {error}") from error
+        if not is_tsplib(path):
+            return read_cities(path, metric=metric, matrix=matrix)
+        refuse_choice(text, metric, matrix)
         return _load(path)
     if not isinstance(name_or_path, str) or path.name != text:
         if path.is_dir():
             raise ValueError(_directory(path))
         raise FileNotFoundError(f"{path}: there is no such file")
 
+    refuse_choice(text, metric, matrix)
     name = stem(text)
     for suffix in SUFFIXES:
         shipped = _data() / (name + suffix)
@@ -207,13 +208,17 @@ def numbers_checksum(file: TspFile) -> str:
 
 def _download(name: str) -> Path:
     """Return the path of NAME.tsp in the cache, downloaded first where it is not there yet."""
-    import pooch  # with requests behind it, of use to a download alone
-
     file = f"{name}.tsp"
-    cache_folder = pooch.os_cache("pymoo_gpuaco")
     supply = (
         f"Put {file} into a folder and name the folder in {DATA_VARIABLE}, or give load_tsp the file's path."
     )
+    try:
+        import pooch  # an extra, with requests behind it: of use to a download alone
+    except ImportError as error:
+        raise ConnectionError(
+            f"instance {name!r} is not shipped, and downloading needs pooch: pip install pooch. {supply}"
+        ) from error
+    cache_folder = pooch.os_cache("pymoo_gpuaco")
     try:
         return Path(
             pooch.retrieve(

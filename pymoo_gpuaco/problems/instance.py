@@ -23,7 +23,8 @@ class Instance:
     ----------
     metric : the `Metric` by which distances are computed, as a plain int: pymoo's `get_params` would walk an
         Enum without end. `EXPLICIT` looks distances up in `matrix`.
-    coords : (n, 3) float64, prepared for the metric (GEO: radians); (0, 3) when `EXPLICIT`.
+    coords : (n, 3) float64, prepared for the metric (GEO: radians; HAVERSINE: kilometres on the sphere); (0, 3) when
+        `EXPLICIT`.
     matrix : (n, n) float64, row = from, diagonal 0; (0, 0) unless `EXPLICIT`.
     symmetric : whether d(i, j) = d(j, i) for all cities.
     integral : whether every distance is known to be a whole number.
@@ -84,16 +85,25 @@ def _matrix_of(problem: Any) -> tuple[NDArray[np.float64], bool, bool]:
     if not isinstance(problem, Problem):
         raise TypeError(f"{what} is not a pymoo Problem; {needs}")
     if problem.n_obj != 1:
-        raise ValueError(f"{what} has {problem.n_obj} objectives; {needs}")
+        raise ValueError(
+            f"{what} has {problem.n_obj} objectives; {needs}. Add them up with weights of yours, or give pymoo's NSGA2 "
+            "this package's operators (pymoo_gpuaco.operators)"
+        )
     if problem.n_ieq_constr or problem.n_eq_constr:
-        raise ValueError(f"{what} has {problem.n_ieq_constr + problem.n_eq_constr} constraints; {needs}")
+        raise ValueError(
+            f"{what} has {problem.n_ieq_constr + problem.n_eq_constr} constraints; {needs}. "
+            "Take them into the objective as a penalty: the tour's length plus a price for each violation"
+        )
     vtype = problem.vtype
     if not isinstance(vtype, type) or not issubclass(vtype, (int, np.integer)) or vtype is bool:
         name = vtype.__name__ if isinstance(vtype, type) else repr(vtype)
         raise TypeError(f"{what} has variables of vtype {name}, not int; {needs}")
     D = getattr(problem, "D", None)
     if D is None:
-        raise TypeError(f"{what} has no distance matrix D; {needs}")
+        raise TypeError(
+            f"{what} has no distance matrix D; {needs}. Where no distances make up the objective, as in a flow shop, "
+            "take pymoo's GA with its operators for permutations"
+        )
     matrix, symmetric, integral = prepare_matrix(D, f"D of {what}")
     n = len(matrix)
     if problem.n_var != n:

@@ -1,7 +1,7 @@
-"""TSPLIB's distance functions, in double precision and over whole arrays.
+"""TSPLIB's distance functions and two of our own, in double precision and over whole arrays.
 
-The definitions are those of G. Reinelt, "TSPLIB95" (1995), section 2: every metric but `EXACT` gives whole
-numbers, and the way each one rounds is part of it.
+The definitions are those of G. Reinelt, "TSPLIB95" (1995), section 2: every metric but `EXACT` and `HAVERSINE`, which
+are ours, gives whole numbers, and the way each one rounds is part of it.
 """
 
 from __future__ import annotations
@@ -11,7 +11,17 @@ from enum import IntEnum
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-__all__ = ["MAX_COORDINATE", "METRIC_NAMES", "Metric", "distances", "prepare_coordinates", "resolve_metric"]
+__all__ = [
+    "EARTH_DIAMETER_KM",
+    "MAX_COORDINATE",
+    "METRIC_NAMES",
+    "METRIC_WORDS",
+    "Metric",
+    "distances",
+    "metric_name",
+    "prepare_coordinates",
+    "resolve_metric",
+]
 
 MAX_COORDINATE = 1e15
 """Largest magnitude of a coordinate: beyond it a double no longer holds whole-number distances."""
@@ -28,6 +38,7 @@ class Metric(IntEnum):
     MAN = 5  # sum of the axes, to the nearest integer
     MAX = 6  # largest axis, each rounded to the nearest integer
     EXACT = 7  # Euclidean, not rounded
+    HAVERSINE = 8  # great circle in kilometres, not rounded
 
 
 METRIC_NAMES: dict[str, tuple[Metric, int]] = {
@@ -41,12 +52,28 @@ METRIC_NAMES: dict[str, tuple[Metric, int]] = {
     "MAX_2D": (Metric.MAX, 2),
     "MAX_3D": (Metric.MAX, 3),
     "EXACT": (Metric.EXACT, 2),
+    "HAVERSINE": (Metric.HAVERSINE, 2),
 }
-"""TSPLIB's name -> (metric, coordinates a city). `EXACT` is this library's own and takes 2 or 3."""
+"""TSPLIB's name -> (metric, coordinates a city). `EXACT` and `HAVERSINE` are ours; `EXACT` takes 2 or 3."""
+
+METRIC_WORDS: dict[Metric, str] = {
+    Metric.EUC: "Euclidean distances, rounded",
+    Metric.CEIL: "Euclidean distances, rounded up",
+    Metric.ATT: "pseudo-Euclidean distances, rounded",
+    Metric.GEO: "great circles in whole kilometres",
+    Metric.MAN: "distances along the axes, rounded",
+    Metric.MAX: "distances along the longest axis, rounded",
+    Metric.EXACT: "Euclidean distances, not rounded",
+    Metric.HAVERSINE: "great circles in kilometres, not rounded",
+}
+"""What people are told of the distances in use."""
 
 # TSPLIB's constants. A more exact pi gives other lengths than the published optima.
 _GEO_PI = 3.141592
 _GEO_RADIUS_KM = 6378.388
+
+EARTH_DIAMETER_KM = 2 * 6371.0088
+"""Of the sphere of `HAVERSINE`: twice the mean radius of the Earth (International Union of Geodesy and Geophysics)."""
 
 
 def resolve_metric(metric: str | Metric) -> tuple[Metric, tuple[int, ...]]:
@@ -68,11 +95,21 @@ def resolve_metric(metric: str | Metric) -> tuple[Metric, tuple[int, ...]]:
     return code, (2, 3) if code == Metric.EXACT else (dimension,)
 
 
+def metric_name(metric: Metric, dimension: int) -> str:
+    """Return the name of a metric for cities of 2 or 3 coordinates: "EUC_2D" or "EUC_3D"; codes with one name: that."""
+    names = [name for name, (code, _) in METRIC_NAMES.items() if code == metric]
+    return next(
+        (name for name in names if name.endswith(f"{dimension}D")), names[0] if names else metric.name
+    )
+
+
 def prepare_coordinates(metric: Metric, coords: ArrayLike) -> NDArray[np.float64]:
     """Return a new (n, 3) float64 C-contiguous array that `distances` and the kernels work on.
 
     `coords` is (n, 2) or (n, 3), finite and at most 1e15 in magnitude. Two columns get z = 0. For GEO they
-    are latitude and longitude as TSPLIB writes them, DDD.MM (degrees and minutes); they become radians.
+    are latitude and longitude as TSPLIB writes them, DDD.MM (degrees and minutes); they become radians. For HAVERSINE
+    they are latitude, in [-90, 90], and longitude, in [-360, 360], in decimal degrees; they become the place on the
+    sphere (x, y, z) in kilometres, so that 180 degrees east and west are one place.
 
     Raises TypeError for what is not numbers, ValueError for a wrong shape or a value out of range.
     """
@@ -81,8 +118,8 @@ def prepare_coordinates(metric: Metric, coords: ArrayLike) -> NDArray[np.float64
         raise TypeError(f"coords must be an array of numbers, got dtype {raw.dtype}")
     if raw.ndim != 2 or raw.shape[1] not in (2, 3):
         raise ValueError(f"coords must have shape (n, 2) or (n, 3), got {raw.shape}")
-    if metric == Metric.GEO and raw.shape[1] != 2:
-        raise ValueError(f"coords must have shape (n, 2) for GEO, got {raw.shape}")
+    if metric in (Metric.GEO, Metric.HAVERSINE) and raw.shape[1] != 2:
+        raise ValueError(f"coords must have shape (n, 2) for {metric.name}, got {raw.shape}")
     prepared = np.zeros((len(raw), 3))
     prepared[:, : raw.shape[1]] = raw
     # Written so that NaN fails too.
@@ -98,7 +135,23 @@ def prepare_coordinates(metric: Metric, coords: ArrayLike) -> NDArray[np.float64
         minutes = prepared - degrees
         # TSPLIB's order of operations: another one moves distances across a whole kilometre.
         prepared = _GEO_PI * (degrees + 5.0 * minutes / 3.0) / 180.0
+    if metric == Metric.HAVERSINE:
+        prepared = _on_the_sphere(prepared[:, 0], prepared[:, 1])
     return prepared
+
+
+def _on_the_sphere(latitude: NDArray[np.float64], longitude: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return (n, 3) places in kilometres from the Earth's centre. Raises ValueError for what is no such angle."""
+    for name, angle, most in (("latitude", latitude, 90), ("longitude", longitude, 360)):
+        outside = np.flatnonzero(np.abs(angle) > most)
+        if outside.size:
+            raise ValueError(
+                f"coords must be (latitude, longitude) in decimal degrees for HAVERSINE: {name} must be in "
+                f"[-{most}, {most}], got {angle[outside[0]]:g} at city {outside[0]}"
+            )
+    lat, lon = np.radians(latitude), np.radians(np.mod(longitude, 360.0))  # one number for one meridian
+    unit = np.column_stack([np.cos(lat) * np.cos(lon), np.cos(lat) * np.sin(lon), np.sin(lat)])
+    return np.ascontiguousarray(0.5 * EARTH_DIAMETER_KM * unit)
 
 
 def distances(metric: int, coords: NDArray[np.float64], i: ArrayLike, j: ArrayLike) -> NDArray[np.float64]:
@@ -128,6 +181,10 @@ def distances(metric: int, coords: NDArray[np.float64], i: ArrayLike, j: ArrayLi
             result = np.maximum(np.maximum(_nint(dx), _nint(dy)), _nint(dz))
         elif metric == Metric.EXACT:
             result = np.sqrt(dx * dx + dy * dy + dz * dz)
+        elif metric == Metric.HAVERSINE:
+            # The straight line through the Earth is the chord of the arc. Opposite places' may be too long by a unit.
+            chord = np.sqrt(dx * dx + dy * dy + dz * dz)
+            result = EARTH_DIAMETER_KM * np.arcsin(np.minimum(1.0, chord / EARTH_DIAMETER_KM))
         else:
             raise ValueError(
                 f"metric {Metric(metric).name} has no coordinates: look distances up in the matrix"

@@ -1,82 +1,153 @@
-"""Reader of coordinates from a table in a text file: CSV as spreadsheets and pandas write it."""
+"""Tables of cities: what spreadsheets, databases and pandas write, as rows of cells."""
 
 from __future__ import annotations
 
 import csv
+import io
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["read_coordinates"]
+from pymoo_gpuaco.problems.columns import Columns, columns_of, number_of
+from pymoo_gpuaco.problems.tsplib_sections import decoded
 
-_AXES = ("x", "y", "z")
+__all__ = ["Table", "parse_table", "read_coordinates", "table_columns"]
+
+_SEPARATORS = (";", "\t", "|", ",", ":", " ")  # " " stands for any run of blanks
+_DECIMAL_COMMA = re.compile(r"[+-]?\d*,\d+(?:[eE][+-]?\d+)?")
+_DECIMAL_POINT = re.compile(r"[+-]?\d*\.\d+(?:[eE][+-]?\d+)?")
+
+
+@dataclass(frozen=True)
+class Table:
+    """Rows of cells, all of one width.
+
+    Attributes
+    ----------
+    source : what it was read from, for messages.
+    titles : the first line's, or None.
+    rows : (n, columns) cells as text.
+    lines : (n,) number of each row's line in the file, from 1 on.
+    """
+
+    source: str
+    titles: list[str] | None
+    rows: list[list[str]]
+    lines: list[int]
 
 
 def read_coordinates(path: str | PathLike[str]) -> NDArray[np.float64]:
-    """Read a CSV file of coordinates as an (n, 2) or (n, 3) array, one city a line.
+    """Read a CSV file of coordinates as an (n, 2) or (n, 3) array, one city a line, in the order of x, y (and z).
 
-    Columns are separated by commas, semicolons, tabs or blanks. With a line of titles the columns `x`, `y` and,
-    where there is one, `z` are taken (any case); without titles there must be exactly two columns. Empty lines and
-    lines that begin with # are left out.
-
-    Raises FileNotFoundError for a missing file, and ValueError naming file and line for other contents.
+    Of columns of latitude and longitude the latitude comes first. `read_cities` takes the same files and makes a
+    problem of them, with names. Raises FileNotFoundError for a missing file, and ValueError naming file and line
+    where it holds no coordinates.
     """
     path = Path(path)
+    columns = table_columns(parse_table(str(path), decoded(path.read_bytes())), matrix=False)
+    assert columns.coords is not None
+    return columns.coords
+
+
+def parse_table(source: str, text: str) -> Table:
+    """Split a text into cells, by the first separator that makes columns of numbers.
+
+    Separators are semicolon, tab, bar, comma, colon and blanks; cells may be quoted. Empty lines and lines that begin
+    with # are left out. Numbers may have a decimal comma; it becomes a point. The first line is one of titles where it
+    has fewer than two numbers, or an empty cell. Raises ValueError naming `source` and the line.
+    """
+    if "\0" in text:
+        raise ValueError(f"{source}: it is a binary file")
+    first = next(
+        (line for line in text.splitlines() if line.strip() and not line.lstrip().startswith("#")), None
+    )
+    if first is None:
+        raise ValueError(f"{source}: it lists no city")
+    tried = None
+    for separator in _SEPARATORS:
+        if separator not in (first.replace("\t", " ").strip() if separator == " " else first):
+            continue
+        lines, rows = _split(source, text, separator)
+        rows = _with_points(source, lines, rows)
+        titles = rows[0] if _are_titles(rows[0]) else None
+        table = Table(source, titles, rows[titles is not None :], lines[titles is not None :])
+        if _has_numbers(table):
+            return table
+        tried = tried or table
+    if tried is None:  # one column
+        raise ValueError(
+            f"{source}: needed are two columns at least, the first line is {first.strip()[:60]!r}"
+        )
+    return tried
+
+
+def table_columns(table: Table, metric: str | None = None, matrix: bool | None = None) -> Columns:
+    """Return what the columns of a table are, see `columns_of`. Raises ValueError naming source and line."""
+    width = len(table.titles or table.rows[0])
+    for line, row in zip(table.lines, table.rows, strict=True):
+        if len(row) != width:
+            raise ValueError(
+                f"{table.source}: line {line}: expected {width} cells as in the first line, got {len(row)}: "
+                f"{', '.join(row)[:60]!r}"
+            )
     try:
-        text = path.read_text(encoding="utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise ValueError(f"{path}: it is no text in UTF-8 ({error})") from error
-    lines = [
-        (number, line.strip())
-        for number, line in enumerate(text.split("\n"), start=1)
-        if line.strip() and not line.lstrip().startswith("#")
+        return columns_of(table.titles, table.rows, metric, matrix, lines=table.lines)
+    except ValueError as error:
+        raise ValueError(f"{table.source}: {error}") from error
+
+
+def _split(source: str, text: str, separator: str) -> tuple[list[int], list[list[str]]]:
+    if separator == " ":
+        text = "\n".join(" ".join(line.split()) for line in text.splitlines())
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator, skipinitialspace=True)
+    lines, rows = [], []
+    try:
+        for cells in reader:
+            row = [cell.strip() for cell in cells]
+            if any(row) and not row[0].startswith("#"):
+                lines.append(reader.line_num)
+                rows.append(row)
+    except csv.Error as error:
+        raise ValueError(f"{source}: line {reader.line_num}: {error}") from error
+    return lines, rows
+
+
+def _with_points(source: str, lines: list[int], rows: list[list[str]]) -> list[list[str]]:
+    """Return the rows with decimal points where the file has decimal commas; it must not have both."""
+    commas = [
+        (line, cell)
+        for line, row in zip(lines, rows, strict=True)
+        for cell in row
+        if _DECIMAL_COMMA.fullmatch(cell)
     ]
-    if not lines:
-        raise ValueError(f"{path}: it lists no city")
-    separator = next((mark for mark in (";", "\t", ",") if mark in lines[0][1]), None)
-    rows = [(number, _cells(line, separator)) for number, line in lines]
-    first = rows[0][1]
-    columns, width = _columns(path, first), len(first)
-    if _numbers(first) is None:
-        del rows[0]
-    coords = np.empty((len(rows), len(columns)))
-    for row, (number, cells) in enumerate(rows):
-        values = _numbers([cells[c] for c in columns]) if len(cells) == width else None
-        if values is None:
-            raise ValueError(
-                f"{path}: line {number}: expected {len(columns)} numbers, got {', '.join(cells)[:60]!r}"
-            )
-        coords[row] = values
-    return coords
+    if not commas:
+        return rows
+    points = [cell for row in rows for cell in row if _DECIMAL_POINT.fullmatch(cell)]
+    if points:
+        line, cell = commas[0]
+        raise ValueError(
+            f"{source}: line {line}: {cell!r} has a decimal comma and {points[0]!r} a decimal point; write all numbers "
+            "one way"
+        )
+    return [
+        [cell.replace(",", ".") if _DECIMAL_COMMA.fullmatch(cell) else cell for cell in row] for row in rows
+    ]
 
 
-def _cells(line: str, separator: str | None) -> list[str]:
-    if separator is None:
-        return line.split()
-    return [cell.strip() for cell in next(csv.reader([line], delimiter=separator))]
+def _are_titles(row: Sequence[Any]) -> bool:
+    return sum(number_of(cell) is not None for cell in row) < 2 or "" in row
 
 
-def _columns(path: Path, first: list[str]) -> list[int]:
-    """Return which columns hold the coordinates, by the first line."""
-    if _numbers(first) is not None:
-        if len(first) != 2:
-            raise ValueError(
-                f"{path}: {len(first)} columns and no line of titles; there must be two, or a first line that names "
-                "the columns x and y (and z)"
-            )
-        return [0, 1]
-    titles = [cell.lower() for cell in first]
-    if not {"x", "y"} <= set(titles):
-        raise ValueError(f"{path}: needed are columns x and y, the titles are {', '.join(first)[:60]!r}")
-    return [titles.index(axis) for axis in _AXES if axis in titles]
-
-
-def _numbers(cells: list[str]) -> list[float] | None:
-    """Return the cells as finite numbers, or None where one is none."""
-    try:
-        values = [float(cell) for cell in cells]
-    except ValueError:
-        return None
-    return values if np.isfinite(values).all() else None
+def _has_numbers(table: Table) -> bool:
+    """Whether two columns at least are numbers, and all rows are as wide as the first."""
+    width = len(table.titles or table.rows[0])
+    if not table.rows or any(len(row) != width for row in table.rows):
+        return False
+    numeric = [all(number_of(row[c]) is not None for row in table.rows) for c in range(width)]
+    return sum(numeric) >= 2

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import copy
-import warnings
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from pymoo.core.problem import Problem
-from scipy.spatial import cKDTree
 
 from pymoo_gpuaco import checks
+from pymoo_gpuaco.problems.advice import hint_at_matrix, warn_of_no_rounding, warn_of_rounding
 from pymoo_gpuaco.problems.metrics import (
     MAX_COORDINATE,
+    METRIC_WORDS,
     Metric,
     distances,
+    metric_name,
     prepare_coordinates,
     resolve_metric,
 )
@@ -27,11 +29,6 @@ MAX_WEIGHT = 1e30
 
 LEAST_EXTENT = 1e-140
 """Least extent of coordinates that are not all the same, for `EXACT`, so that their distances can be told apart."""
-
-# Below this typical distance to the nearest city, rounding to whole numbers decides which tour is shorter.
-COARSE = 10.0
-# Cities whose nearest neighbour tells what is typical.
-_SAMPLE = 1000
 
 # Edges looked at together when lengths are computed: keeps the temporaries at some tens of megabytes.
 _CHUNK_EDGES = 1 << 19
@@ -48,8 +45,9 @@ class TSP(Problem):
     coords : (n, 2) or (n, 3) array of finite numbers, at most 1e15 in magnitude; n >= 3. With "EXACT" they differ by
         1e-140 at least or not at all.
     metric : a TSPLIB name ("EUC_2D", "EUC_3D", "CEIL_2D", "ATT", "GEO", "MAN_2D", "MAN_3D", "MAX_2D",
-        "MAX_3D"), "EXACT" for the Euclidean distance without rounding, or a `Metric`. None (default) takes
-        TSPLIB's "EUC_2D" or "EUC_3D" where all coordinates are whole numbers, else "EXACT". Unused with `matrix`.
+        "MAX_3D"), "EXACT" for the Euclidean distance without rounding, "HAVERSINE" for kilometres over the globe
+        between places of (latitude, longitude) in decimal degrees, or a `Metric`. None (default) is "EXACT". Unused
+        with `matrix`.
     matrix : (n, n) array, finite, 0 <= entry <= 1e30; row = from, column = to. It may be asymmetric. Its
         diagonal is ignored. The array is copied.
     best_known : length of the best known tour (>= 0), for gaps and pymoo's `pareto_front`. Left out, it is
@@ -58,24 +56,31 @@ class TSP(Problem):
         pymoo's Problem.
     optimal_tour : (n,) permutation of 0..n-1.
     positions : (n, 2) array to plot the cities of a `matrix` at.
+    names : n names of the cities, of any kind.
 
     Attributes
     ----------
     n_cities : number of cities, n.
     metric : the `Metric`; `EXPLICIT` with a matrix.
-    coords : (n, 3) float64 as `prepare_coordinates` returns it (GEO: radians), or None.
-    positions : (n, 2) float64, the first two columns of the coordinates as given (GEO: latitude and
+    coords : (n, 3) float64 as `prepare_coordinates` returns it (GEO: radians; HAVERSINE: places on the sphere in
+        kilometres), or None.
+    positions : (n, 2) float64, the first two columns of the coordinates as given (GEO and HAVERSINE: latitude and
         longitude), or None.
     matrix : (n, n) float64 with a zero diagonal, or None.
     symmetric : whether d(i, j) = d(j, i) for all cities.
     integral : whether every distance is known to be a whole number.
     best_known, optimal_tour : as above, or None.
+    names : (n,) array of objects, so that `problem.names[tour]` are the names in the order of a tour; or None.
     label : the `name` given, or None.
 
     Raises TypeError or ValueError, naming the parameter, for input outside these ranges. Warns (UserWarning) where a
     rounded metric is chosen for coordinates with fractions whose cities are so close that rounding blurs the
-    distances, unless `best_known` or `optimal_tour` shows that the instance is meant so.
+    distances, unless `best_known` or `optimal_tour` shows that the instance is meant so; and where whole coordinates
+    come with an `optimal_tour` or a whole `best_known` and no `metric`, since the lengths that are published of such
+    instances are mostly those of TSPLIB's rounded distances.
     """
+
+    names: NDArray[np.object_] | None = None  # also of problems that were saved before there were names
 
     def __init__(
         self,
@@ -87,6 +92,7 @@ class TSP(Problem):
         name: str | None = None,
         optimal_tour: ArrayLike | None = None,
         positions: ArrayLike | None = None,
+        names: Sequence[Any] | None = None,
     ) -> None:
         if (coords is None) == (matrix is None):
             raise ValueError("give exactly one of coords and matrix")
@@ -104,10 +110,8 @@ class TSP(Problem):
                 raise ValueError("positions goes with matrix only: coords are plotted where they are")
             assert coords is not None
             raw = np.asarray(coords)
-            _hint_at_matrix(raw)
-            if metric is None:
-                metric = _usual_metric(raw)
-            code, allowed = resolve_metric(metric)
+            hint_at_matrix(raw)
+            code, allowed = resolve_metric(Metric.EXACT if metric is None else metric)
             self.coords = prepare_coordinates(code, coords)
             extent = (
                 float(np.ptp(self.coords, axis=0).max()) if code == Metric.EXACT and len(self.coords) else 1.0
@@ -122,15 +126,16 @@ class TSP(Problem):
                 expected = " or ".join(f"(n, {dim})" for dim in allowed)
                 raise ValueError(f"coords must have shape {expected} for metric {metric}, got {raw.shape}")
             if best_known is None and optimal_tour is None:
-                _warn_of_rounding(code, self.coords)
+                warn_of_rounding(code, self.coords)
             self.positions = np.array(raw[:, :2], dtype=np.float64)
-            self.symmetric, self.integral = True, code != Metric.EXACT
+            self.symmetric, self.integral = True, code not in (Metric.EXACT, Metric.HAVERSINE)
         if n < 3:
             raise ValueError(f"a TSP needs at least 3 cities, got {n}")
 
         super().__init__(n_var=n, n_obj=1, xl=0, xu=n - 1, vtype=int)
         self.n_cities = n
         self.label = name
+        self.names = None if names is None else _check_names(names, n)
         # A plain int: pymoo's get_params walks attributes without end when it meets an Enum member.
         self._metric = int(code)
         self._D: NDArray[np.float64] | None = None
@@ -144,18 +149,55 @@ class TSP(Problem):
         self.best_known = _check_best_known(best_known)
         if self.best_known is None and self.optimal_tour is not None:
             self.best_known = self.tour_length(self.optimal_tour)
+        if self.coords is not None and metric is None and self.best_known is not None:
+            warn_of_no_rounding(self.coords, best_known)
 
     def __repr__(self) -> str:
         """What kind of instance it is, in one line."""
-        kind = "asymmetric matrix" if not self.symmetric else self.metric.name
+        kind = "asymmetric matrix" if not self.symmetric else self.metric_name
         known = "" if self.best_known is None else f", best known {self.best_known:.10g}"
         label = "" if self.label is None else f"{self.label!r}, "
-        return f"TSP({label}{self.n_cities} cities, {kind}{known})"
+        return f"{type(self).__name__}({label}{self.n_cities} cities, {kind}{known})"
+
+    def __str__(self) -> str:
+        """The same in words: name, cities, how distances are computed, best known length."""
+        known = "" if self.best_known is None else f", best known {self.best_known:.10g}"
+        label = "" if self.label is None else f" {self.label}"
+        return f"{type(self).__name__}{label}: {self.n_cities} cities, {self.distances_in_words}{known}"
 
     @property
     def metric(self) -> Metric:
         """How distances are computed."""
         return Metric(self._metric)
+
+    @property
+    def metric_name(self) -> str:
+        """The metric's name as `metric` takes it, such as "EUC_2D"; "EXPLICIT" of a matrix."""
+        return metric_name(self.metric, 3 if self.coords is not None and self.coords[:, 2].any() else 2)
+
+    @property
+    def distances_in_words(self) -> str:
+        """How distances are computed, such as "Euclidean distances, rounded (EUC_2D)"."""
+        if self.matrix is not None:
+            return "distances from a matrix" if self.symmetric else "distances from an asymmetric matrix"
+        return f"{METRIC_WORDS[self.metric]} ({self.metric_name})"
+
+    @property
+    def cities(self) -> NDArray[np.float64]:
+        """Return (n, 2) places to draw at, as pymoo's TravelingSalesman has them: on the globe longitude and latitude.
+
+        Raises ValueError for a problem without positions.
+        """
+        if self.positions is None:
+            raise ValueError(
+                "the problem was made from a distance matrix and has no positions of its cities to draw"
+            )
+        on_the_globe = self.metric in (Metric.GEO, Metric.HAVERSINE)
+        return self.positions[:, ::-1] if on_the_globe else self.positions
+
+    def get_route_length(self, x: ArrayLike) -> float:
+        """Return a tour's length, by the name that pymoo's TravelingSalesman has for it."""
+        return self.tour_length(x)
 
     @property
     def D(self) -> NDArray[np.float64]:
@@ -200,7 +242,7 @@ class TSP(Problem):
     def __deepcopy__(self, memo: dict[int, Any]) -> TSP:
         # pymoo copies the problem with the algorithm, each generation under save_history. The arrays never
         # change, so copies share them.
-        for array in (self.coords, self.matrix, self.positions, self.optimal_tour, self._D):
+        for array in (self.coords, self.matrix, self.positions, self.optimal_tour, self.names, self._D):
             if array is not None:
                 memo[id(array)] = array
         new = self.__class__.__new__(self.__class__)
@@ -299,40 +341,15 @@ def tour_lengths(
     return lengths
 
 
-def _hint_at_matrix(raw: NDArray[Any]) -> None:
-    """Raise for coordinates that look like a distance matrix: the commonest slip, `TSP(D)`."""
-    if raw.ndim == 2 and raw.shape[0] == raw.shape[1] and raw.shape[0] > 3:
-        raise ValueError(
-            f"coords must have shape (n, 2) or (n, 3), got {raw.shape}; "
-            "for a distance matrix write matrix=, as in TSP(matrix=D)"
-        )
-
-
-def _usual_metric(raw: NDArray[Any]) -> Metric:
-    """Return TSPLIB's rounded distance for whole coordinates, else the exact one."""
-    with np.errstate(invalid="ignore"):  # NaN is told later
-        whole = raw.dtype.kind in "iu" or (raw.dtype.kind == "f" and bool(np.all(raw == np.floor(raw))))
-    return Metric.EUC if whole else Metric.EXACT
-
-
-def _warn_of_rounding(metric: Metric, coords: NDArray[np.float64]) -> None:
-    """Warn where distances are rounded, coordinates have fractions and the typical nearest city is below `COARSE`."""
-    n = len(coords)
-    if metric in (Metric.EXACT, Metric.GEO) or n < 3 or bool(np.all(coords == np.floor(coords))):
-        return
-    sample = np.linspace(0, n - 1, min(n, _SAMPLE)).astype(np.int64)
-    nearest = cKDTree(coords).query(coords[sample], k=2)[1]
-    # where cities coincide the query may name the city itself in either column
-    other = np.where(nearest[:, 0] == sample, nearest[:, 1], nearest[:, 0])
-    typical = float(np.median(distances(Metric.EXACT, coords, sample, other)))
-    if typical < COARSE:
-        warnings.warn(
-            f"metric {metric.name} rounds distances to whole numbers, and the nearest city is typically only "
-            f"{typical:.3g} away: tours will be told apart by rounding errors, or not at all. Leave metric out (or "
-            'write metric="EXACT") for distances without rounding, or multiply the coordinates by '
-            f"{10.0 ** np.ceil(np.log10(100.0 * COARSE / max(typical, 1e-12))):g}",
-            stacklevel=3,
-        )
+def _check_names(names: Sequence[Any], n: int) -> NDArray[np.object_]:
+    if isinstance(names, str) or not hasattr(names, "__len__"):
+        raise TypeError(f"names must be a sequence of {n} names, got {names!r}"[:120])
+    if len(names) != n:
+        raise ValueError(f"names must be {n}, one a city, got {len(names)}")
+    array = np.empty(n, dtype=object)
+    for city, name in enumerate(names):  # one by one: names may be tuples
+        array[city] = name
+    return array
 
 
 def _check_positions(positions: ArrayLike, n: int) -> NDArray[np.float64]:

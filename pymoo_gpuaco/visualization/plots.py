@@ -14,6 +14,7 @@ from pymoo_gpuaco import checks
 from pymoo_gpuaco.algorithms.colony import AntColony
 from pymoo_gpuaco.algorithms.told import check_tours
 from pymoo_gpuaco.colony.trails import candidate_trails
+from pymoo_gpuaco.problems.open_path import OpenPath
 from pymoo_gpuaco.recorder import Recorder
 
 _INK, _ACCENT = "#1f4e79", "#c0392b"
@@ -24,18 +25,14 @@ def _axes(ax: Axes | None) -> Axes:
 
 
 def _positions(problem: Any) -> NDArray[np.float64]:
-    positions = getattr(problem, "positions", None)
+    positions = getattr(problem, "cities", None)  # as pymoo's TravelingSalesman has them too
     if positions is None:
-        positions = getattr(problem, "cities", None)  # pymoo's TravelingSalesman
-    if positions is None:
-        raise ValueError(
-            "the problem has no positions of its cities to draw: it was made from a distance matrix"
-        )
+        raise ValueError(f"{type(problem).__name__} has no positions of its cities to draw")
     return np.asarray(positions, dtype=float)[:, :2]
 
 
 def plot_tour(problem: Any, tour: ArrayLike, ax: Axes | None = None, title: str | None = None) -> Figure:
-    """Draw a closed tour (n,) over the cities' positions.
+    """Draw a closed tour (n,) over the cities' positions, of an `OpenPath` its path; north is up on the globe.
 
     Returns the figure; ``plot_tour(..).savefig("tour.png")``. Raises ValueError if the problem has no positions or
     the tour is no permutation.
@@ -43,7 +40,10 @@ def plot_tour(problem: Any, tour: ArrayLike, ax: Axes | None = None, title: str 
     positions = _positions(problem)
     order = check_tours("tour", tour, len(positions))[0]
     ax = _axes(ax)
-    closed = positions[np.append(order, order[0])]
+    if isinstance(problem, OpenPath):
+        closed, positions = positions[problem.path(order)], positions[: problem.n_places]
+    else:
+        closed = positions[np.append(order, order[0])]
     size = max(0.5, min(5.0, 1500.0 / len(order)))
     ax.plot(closed[:, 0], closed[:, 1], color=_INK, linewidth=max(0.3, min(1.2, 300.0 / len(order))))
     ax.plot(positions[:, 0], positions[:, 1], ".", color=_ACCENT, markersize=size)

@@ -11,7 +11,7 @@ from pymoo_gpuaco.backends.cuda.device.limits import DeviceLimits
 from pymoo_gpuaco.backends.cuda.instance.cities import uses_table
 from pymoo_gpuaco.candidates.listed import ListedInstance
 from pymoo_gpuaco.colony.parameters import ClimberParameters
-from pymoo_gpuaco.problems.metrics import Metric
+from pymoo_gpuaco.problems.metrics import EARTH_DIAMETER_KM, Metric
 
 ROWS, TILED_ROWS, SPANS = 0, 1, 2  # SCAN in climber_scan.cuh
 _SCAN = {"intra": ROWS, "tiled": TILED_ROWS, "tuned": SPANS, "auto": SPANS}
@@ -233,6 +233,8 @@ def arithmetic(instance: ListedInstance) -> tuple[bool, float]:
         longest = float(sides.max())
     else:
         longest = float(np.sqrt((sides**2).sum()))
+    if metric == Metric.HAVERSINE:
+        return False, _error_of_arcs(longest)
     if metric not in _ROUNDED:
         return False, 2.0**-18 * longest
     if longest >= LONGEST_IN_UNITS:
@@ -240,3 +242,10 @@ def arithmetic(instance: ListedInstance) -> tuple[bool, float]:
     if metric in (Metric.MAN, Metric.MAX) and bool((coords == np.floor(coords)).all()):
         return True, 0.0
     return True, 2.0 * (1 + math.floor(2.0**-20 * longest))
+
+
+def _error_of_arcs(longest_chord: float) -> float:
+    """How far four arcs in floats may be off: arcs grow the faster with their chords the longer they are."""
+    chord = min(1.0, longest_chord / EARTH_DIAMETER_KM * (1.0 + 2.0**-19))
+    grows = math.asin(chord) - math.asin(chord - 2.0**-19 * chord)
+    return 4.0 * EARTH_DIAMETER_KM * (grows + 2.0**-20 * math.asin(chord))

@@ -1,4 +1,4 @@
-"""From a source file and its -D options to machine code, by nvcc, once: the result is kept on disk.
+"""From a source file and its -D options to machine code, by nvcc or NVRTC, once: the result is kept on disk.
 
 Needs no PyCUDA. A kernel's key covers its source and all that it includes, the options, the architecture and the
 compiler's version.
@@ -21,7 +21,7 @@ from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from pymoo_gpuaco.backends.cuda.device import sources
+from pymoo_gpuaco.backends.cuda.device import nvrtc, sources
 from pymoo_gpuaco.backends.errors import BackendUnavailable
 from pymoo_gpuaco.host import compiling
 
@@ -54,20 +54,52 @@ def nvcc_path() -> str:
         raise BackendUnavailable(
             "nvcc, the compiler of the CUDA toolkit, was not found; install the toolkit "
             "(https://developer.nvidia.com/cuda-downloads, or conda install -c nvidia cuda-nvcc) "
-            "and put nvcc on PATH or set CUDA_HOME"
+            "and put nvcc on PATH or set CUDA_HOME; or, without a toolkit, pip install nvidia-cuda-nvrtc-cu12"
         )
     return found
 
 
+def compiler_command() -> tuple[str, ...]:
+    """Return the command that compiles: nvcc, or where it is missing a process of Python's that calls NVRTC.
+
+    Raises BackendUnavailable if there is neither, or PYMOO_GPUACO_NVCC names no program.
+    """
+    try:
+        return (nvcc_path(),)
+    except BackendUnavailable as missing:
+        library = None if os.environ.get("PYMOO_GPUACO_NVCC") else nvrtc.library()
+        if library is not None:
+            return (sys.executable, "-I", str(Path(nvrtc.__file__)), library)
+        raise missing from None
+
+
+def compiler_name(command: tuple[str, ...]) -> str:
+    """Return what the program of such a command is called."""
+    return "nvcc" if len(command) == 1 else "NVRTC"
+
+
+def describe_compiler() -> str:
+    """Return which compiler is used and where it is, or that there is none."""
+    try:
+        command = compiler_command()
+        said = compiler_version(command)
+    except BackendUnavailable as error:
+        return f"none: {error}"
+    release = [line.strip() for line in said.splitlines() if "release" in line]
+    return f"{compiler_name(command)}: {release[-1] if release else 'version unknown'} ({command[-1]})"
+
+
 @functools.cache
-def nvcc_version(nvcc: str) -> str:
-    """Return what ``nvcc --version`` prints. Raises BackendUnavailable if it does not run."""
+def compiler_version(command: tuple[str, ...]) -> str:
+    """Return what the compiler says of its version. Raises BackendUnavailable if it does not run."""
     try:
         return subprocess.run(
-            [nvcc, "--version"], capture_output=True, text=True, check=True, timeout=LONGEST_ANSWER
+            [*command, "--version"], capture_output=True, text=True, check=True, timeout=LONGEST_ANSWER
         ).stdout
     except (OSError, subprocess.SubprocessError) as error:
-        raise BackendUnavailable(f"{nvcc} --version fails ({error}); reinstall the CUDA toolkit") from error
+        raise BackendUnavailable(
+            f"{command[-1]} --version fails ({error}); reinstall the CUDA toolkit"
+        ) from error
 
 
 def cache_folder() -> Path:
@@ -137,7 +169,7 @@ def compile_file(
 
     Raises BackendUnavailable with the compiler's own words when it fails.
     """
-    nvcc = nvcc_path()
+    command = compiler_command()
     options = [*_OPTIONS, f"-arch={arch}"]
     options += [f"-D{key}={value}" for key, value in sorted((defines or {}).items())]
     digest = hashlib.sha256()
@@ -145,7 +177,7 @@ def compile_file(
         sources.with_includes(name),
         name.encode(),
         repr(options).encode(),
-        nvcc_version(nvcc).encode(),
+        compiler_version(command).encode(),
     ):
         digest.update(len(part).to_bytes(8, "little"))
         digest.update(part)
@@ -153,38 +185,41 @@ def compile_file(
     found = _kept(kept)
     if found is not None:
         return found
-    compiling.begin("the CUDA engine with nvcc")
+    compiling.begin(f"the CUDA engine with {compiler_name(command)}")
     try:
-        code = run_nvcc(nvcc, options, name, Runs() if runs is None else runs)
+        code = run_compiler(command, options, name, Runs() if runs is None else runs)
     finally:
         compiling.end()
     _keep(kept, code)
     return code
 
 
-def run_nvcc(nvcc: str, options: list[str], name: str, runs: Runs) -> bytes:
+def run_compiler(compiler: tuple[str, ...], options: list[str], name: str, runs: Runs) -> bytes:
     """Return the machine code of one .cu file. Raises BackendUnavailable with the compiler's own words."""
     try:
         with tempfile.TemporaryDirectory(prefix="pymoo_gpuaco_") as scratch:
             target = os.path.join(scratch, "kernel.cubin")
             folder = sources.folder()  # includes are named from there
-            command = [nvcc, *options, f"-I{folder}", "-o", target, str(folder / name)]
+            command = [*compiler, *options, f"-I{folder}", "-o", target, str(folder / name)]
             status, said = runs.run(command)
             if status == 0:
                 return Path(target).read_bytes()
     except subprocess.TimeoutExpired as error:
         raise BackendUnavailable(
-            f"nvcc did not compile {name} within {LONGEST:g} s and was ended; try it by hand: {' '.join(command)}"
+            f"{compiler_name(compiler)} did not compile {name} within {LONGEST:g} s and was ended; "
+            f"try it by hand: {' '.join(command)}"
         ) from error
     except OSError as error:  # no room for temporary files, no such program any more
-        raise BackendUnavailable(f"nvcc could not compile {name} ({error})") from error
+        raise BackendUnavailable(f"{compiler_name(compiler)} could not compile {name} ({error})") from error
     how = f"exit status {status}"
     if status < 0:
         how = f"ended by signal {-status}; perhaps the system is short of memory"
     words = said.strip()
     if len(words) > _MOST_WORDS:
         words = f"{words[:_MOST_WORDS]} .."
-    raise BackendUnavailable(f"nvcc could not compile {name} ({how})" + (f":\n{words}" if words else ""))
+    raise BackendUnavailable(
+        f"{compiler_name(compiler)} could not compile {name} ({how})" + (f":\n{words}" if words else "")
+    )
 
 
 def _kept(path: Path) -> bytes | None:

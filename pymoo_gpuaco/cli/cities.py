@@ -1,0 +1,66 @@
+"""Which cities ``solve`` is to visit: files, names, standard input, and round trips or paths through them."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pymoo_gpuaco.problems import TSP, OpenPath, load_tsp, read_cities, read_tour
+
+STDIN = "-"
+
+
+def load_all(arguments: argparse.Namespace) -> dict[str, TSP]:
+    """Return the instances asked for by their names. Raises ValueError, TypeError or OSError."""
+    problems: dict[str, TSP] = {}
+    for given in arguments.instance:
+        problem = _load(given, arguments)
+        name = problem.label or Path(given).stem
+        if name in problems:
+            raise ValueError(f"instance {name} is given twice")
+        problems[name] = problem
+    return problems
+
+
+def _load(given: str, arguments: argparse.Namespace) -> TSP:
+    choice: dict[str, Any] = {"metric": arguments.metric, "matrix": arguments.matrix or None}
+    if given == STDIN:
+        problem = read_cities(sys.stdin.buffer, name="stdin", **choice)
+    else:
+        problem = load_tsp(given, **choice)
+    start = _city(problem, "--start", arguments.start)
+    end = _city(problem, "--end", arguments.end)
+    if not arguments.open and start is None and end is None:
+        return problem
+    return OpenPath(problem, start, end=end)
+
+
+def _city(problem: TSP, option: str, told: str | None) -> int | None:
+    """Return the city of a name, or of its number in the file, from 1 on."""
+    if told is None:
+        return None
+    if problem.names is not None:
+        found = np.flatnonzero([str(name) == told for name in problem.names])
+        if len(found) > 1:
+            raise ValueError(
+                f"{option} {told}: {len(found)} cities have this name; give a number, the first being 1"
+            )
+        if len(found):
+            return int(found[0])
+    if told.isdecimal() and 1 <= int(told) <= problem.n_cities:
+        return int(told) - 1
+    named = "a name of a city or " if problem.names is not None else ""
+    raise ValueError(f"{option} must be {named}a number from 1 to {problem.n_cities}, got {told!r}")
+
+
+def first_tour(file: str, problem: TSP) -> NDArray[np.int64]:
+    """Return the tour in a file as the (1, n) array that an algorithm starts from; of an `OpenPath` its path."""
+    if not isinstance(problem, OpenPath):
+        return read_tour(file, problem.n_cities)[None]
+    path = read_tour(file, problem.n_places)
+    return np.append(path, np.arange(problem.n_places, problem.n_cities))[None]

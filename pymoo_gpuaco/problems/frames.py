@@ -1,0 +1,78 @@
+"""Cities in objects of other packages, known by what they can do: pandas, networkx and tsplib95 are not imported."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pymoo_gpuaco.problems.columns import Columns, columns_of, number_of
+
+__all__ = ["frame_columns", "graph_columns", "is_frame", "is_graph", "is_tsplib95"]
+
+
+def is_frame(source: Any) -> bool:
+    """Whether it is a table as pandas and polars have them."""
+    return hasattr(source, "columns") and hasattr(source, "to_numpy")
+
+
+def is_graph(source: Any) -> bool:
+    """Whether it is a graph as networkx has them."""
+    return all(hasattr(source, name) for name in ("nodes", "edges", "is_directed"))
+
+
+def is_tsplib95(source: Any) -> bool:
+    """Whether it is a problem of tsplib95."""
+    return hasattr(source, "render") and hasattr(source, "get_weight")
+
+
+def frame_columns(frame: Any, metric: str | None = None, matrix: bool | None = None) -> Columns:
+    """Return what the columns of a DataFrame are, as `columns_of` does; an index of labels gives names.
+
+    A frame whose labels of rows and columns are the same is a matrix, unless `matrix` says no.
+    """
+    titles = list(frame.columns)
+    index = list(frame.index) if hasattr(frame, "index") else []
+    if matrix is None and metric is None and len(titles) > 2 and index == titles:
+        matrix = True
+    rows = frame.to_numpy().tolist()
+    columns = columns_of(titles, rows, metric, matrix)
+    labelled = any(number_of(label) is None for label in index)
+    if labelled and (columns.names is None or columns.matrix is not None):
+        return Columns(index, columns.coords, columns.matrix, columns.metric)
+    return columns
+
+
+def graph_columns(graph: Any) -> Columns:
+    """Return a graph's matrix, from the `weight` of its edges; of parallel edges the shortest. Loops do not count.
+
+    Raises ValueError for a graph that lacks an edge, or an edge that lacks its weight.
+    """
+    nodes = list(graph.nodes)
+    number = {node: city for city, node in enumerate(nodes)}
+    matrix = np.full((len(nodes), len(nodes)), np.inf)
+    for start, end, data in graph.edges(data=True):
+        weight = number_of(data.get("weight"))
+        if weight is None:
+            raise ValueError(
+                f"the edge from {start!r} to {end!r} has no number as its weight, got {data.get('weight')!r}"
+            )
+        i, j = number[start], number[end]
+        matrix[i, j] = min(matrix[i, j], weight)
+        if not graph.is_directed():
+            matrix[j, i] = matrix[i, j]
+    np.fill_diagonal(matrix, 0.0)
+    _check_complete(nodes, matrix)
+    return Columns(nodes, None, matrix, None)
+
+
+def _check_complete(nodes: list[Any], matrix: NDArray[np.float64]) -> None:
+    missing = np.argwhere(np.isinf(matrix))
+    if len(missing):
+        i, j = missing[0]
+        raise ValueError(
+            f"the graph is not complete: {len(missing)} of {matrix.size - len(nodes)} connections are missing, such as "
+            f"from {nodes[i]!r} to {nodes[j]!r}; a tour may use any, so give each a weight (a high one where it "
+            "should not be used, or the length of the shortest path)"
+        )

@@ -1,0 +1,53 @@
+"""What notebooks show of a result: a table, and the tour's picture inside the page. Needs no matplotlib."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pymoo_gpuaco.problems.open_path import OpenPath
+from pymoo_gpuaco.problems.tsp import TSP
+
+__all__ = ["html_table", "svg_of"]
+
+MOST_CITIES_DRAWN = 20_000
+"""Above, a drawing would weigh megabytes in a notebook, and its lines could not be told apart."""
+_SIDE, _MARGIN = 420.0, 8.0  # pixels
+
+
+def html_table(rows: Sequence[Sequence[str]], head: Sequence[str] = (), caption: str = "") -> str:
+    """Return rows of text as an HTML table; every cell is escaped."""
+    parts = ["<table>"]
+    if caption:
+        parts.append(f"<caption>{html.escape(caption)}</caption>")
+    if head:
+        parts.append("<tr>" + "".join(f"<th>{html.escape(cell)}</th>" for cell in head) + "</tr>")
+    parts += ["<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in row) + "</tr>" for row in rows]
+    return "".join([*parts, "</table>"])
+
+
+def svg_of(problem: Any, tour: NDArray[np.int64]) -> str:
+    """Return a drawing of a tour as SVG, or "" where the problem has no positions or is too large to draw."""
+    drawable = problem.positions is not None if isinstance(problem, TSP) else hasattr(problem, "cities")
+    if not drawable or len(tour) > MOST_CITIES_DRAWN:
+        return ""
+    places = np.asarray(problem.cities, dtype=float)[:, :2]
+    order = problem.path(tour) if isinstance(problem, OpenPath) else np.append(tour, tour[0])
+    low = places.min(axis=0)
+    width, height = np.ptp(places, axis=0)
+    scale = (_SIDE - 2 * _MARGIN) / max(width, height, np.finfo(float).tiny)
+    x = _MARGIN + (places[:, 0] - low[0]) * scale
+    y = _MARGIN + (height - (places[:, 1] - low[1])) * scale  # upwards
+    line = " ".join(f"{x[city]:.1f},{y[city]:.1f}" for city in order)
+    dots = "".join(
+        f'<circle cx="{x[city]:.1f}" cy="{y[city]:.1f}" r="1.5"/>' for city in sorted(set(order.tolist()))
+    )
+    size = f'width="{width * scale + 2 * _MARGIN:.0f}" height="{height * scale + 2 * _MARGIN:.0f}"'
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" {size}>'
+        f'<polyline points="{line}" fill="none" stroke="#1f4e79"/><g fill="#c0392b">{dots}</g></svg>'
+    )

@@ -1,0 +1,151 @@
+"""People's own data on the command line: from a file or a pipe to names in visiting order."""
+
+import csv
+import io
+import json
+import sys
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from pymoo_gpuaco import OpenPath, load_tsp, read_cities, read_tour, solve, write_route
+from pymoo_gpuaco.cli import main
+
+TOWNS = "name,lat,lon\na,0,0\nc,1,1\nb,0,1\nd,1,0\n"
+LINE = "name,x,y\nleft,0,0\nright,10,0\nfirst,1,0\nthird,7,0\nsecond,4,0\n"
+
+
+@pytest.fixture(autouse=True)
+def in_a_folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "towns.csv").write_text(TOWNS)
+    (tmp_path / "line.csv").write_text(LINE)
+
+
+def run(capsys, *arguments):
+    status = main(["solve", "--picture", "", *arguments])
+    said = capsys.readouterr()
+    return status, said.out, said.err
+
+
+def test_a_table_of_towns_ends_at_its_proven_optimum_and_becomes_a_list_of_names(capsys, tmp_path):
+    status, said, _ = run(capsys, "towns.csv", "--tour", "best.csv")
+    assert status == 0
+    assert "towns: 4 cities, great circles in kilometres, not rounded (HAVERSINE)" in said
+    assert "stopped by  proof: no tour is shorter than 444.7" in said
+    assert "gap<= %" in said
+    assert "(no tour is shorter)" in said
+    rows = list(csv.DictReader((tmp_path / "best.csv").read_text().splitlines()))
+    assert [row["name"] for row in rows] == ["a", "b", "c", "d"]
+    assert [row["city"] for row in rows] == ["1", "3", "2", "4"]
+    assert [(row["lat"], row["lon"]) for row in rows][1] == ("0.0", "1.0")
+    assert sum(float(row["to_next"]) for row in rows) == pytest.approx(444.763, abs=1e-2)
+
+
+def test_a_tour_becomes_geojson_json_or_tsplibs(capsys, tmp_path):
+    for name in ("best.geojson", "best.json", "best.tour"):
+        assert run(capsys, "towns.csv", "--tour", name)[0] == 0
+    found = json.loads((tmp_path / "best.geojson").read_text())["features"]
+    assert found[0]["geometry"]["coordinates"] == [[0, 0], [1, 0], [1, 1], [0, 1], [0, 0]]  # longitude first
+    assert [point["properties"]["name"] for point in found[1:]] == ["a", "b", "c", "d"]
+    with pytest.warns(UserWarning, match="LineString"):
+        assert read_cities(tmp_path / "best.geojson").names.tolist() == ["a", "b", "c", "d"]
+    told = json.loads((tmp_path / "best.json").read_text())
+    assert (told["tour"], told["names"], told["closed"]) == ([0, 2, 1, 3], ["a", "b", "c", "d"], True)
+    assert told["metric"] == "HAVERSINE"
+    assert read_tour(tmp_path / "best.tour").tolist() == [0, 2, 1, 3]
+    status, said, error = run(capsys, "line.csv", "--tour", "best.geojson")
+    assert (status, said) == (2, "")
+    assert "--tour best.geojson: GeoJSON needs latitudes and longitudes, and line has Euclidean" in error
+
+
+def test_json_has_names_in_visiting_order(capsys):
+    _, said, _ = run(capsys, "towns.csv", "--json")
+    (found,) = json.loads(said)["runs"]
+    assert found["names"] == ["a", "b", "c", "d"]
+    assert found["lower_bound"] == pytest.approx(found["length"])
+
+
+@pytest.mark.parametrize(
+    ("options", "names"),
+    [
+        (["--open"], ["left", "first", "second", "third", "right"]),
+        (["--start", "right"], ["right", "third", "second", "first", "left"]),
+        (["--start", "2"], ["right", "third", "second", "first", "left"]),
+        (["--end", "right"], ["left", "first", "second", "third", "right"]),
+        (["--start", "left", "--end", "first"], ["left", "second", "third", "right", "first"]),
+    ],
+)
+def test_paths(capsys, tmp_path, options, names):
+    status, said, _ = run(capsys, "line.csv", "--tour", "path.csv", *options)
+    assert status == 0
+    rows = list(csv.DictReader((tmp_path / "path.csv").read_text().splitlines()))
+    found = [row["name"] for row in rows]
+    assert (
+        found == names
+        or (options == ["--open"] and found == names[::-1])
+        or (options[-1] == "first" and (found[0], found[-1]) == ("left", "first"))
+    )
+    length = {"--open": 10, "--start": 10, "--end": 10}[options[0]] if len(options) < 4 else 19
+    assert f"best tour   {length}\n" in said
+    assert rows[-1]["to_next"] == ""
+    assert [row["x"] for row in rows if row["name"] == "second"] == ["4.0"]
+    assert sum(float(row["to_next"]) for row in rows[:-1]) == length
+
+
+def test_a_path_goes_on_from_a_path(capsys, tmp_path):
+    run(capsys, "line.csv", "--open", "--tour", "path.tour")
+    status, said, _ = run(capsys, "line.csv", "--open", "--from-tour", "path.tour", "--generations", "1")
+    assert status == 0
+    assert "best tour   10\n" in said
+
+
+def test_a_path_is_drawn_open(capsys, tmp_path):
+    assert main(["solve", "line.csv", "--open", "--picture", "path.png"]) == 0
+    assert (tmp_path / "path.png").stat().st_size > 1000
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (["line.csv", "--start", "6"], "--start must be a name of a city or a number from 1 to 5, got '6'"),
+        (
+            ["line.csv", "--end", "nowhere"],
+            "--end must be a name of a city or a number from 1 to 5, got 'nowhere'",
+        ),
+        (["line.csv", "--start", "left", "--end", "left"], "end must be another city than start"),
+        (["gr17", "--metric", "exact"], "the instance tells itself"),
+        (["gr17", "--matrix"], "the instance tells itself"),
+    ],
+)
+def test_what_cannot_be_is_told(capsys, options, words):
+    status, said, error = run(capsys, *options)
+    assert (status, said) == (2, "")
+    assert words in error
+
+
+def test_standard_input_and_options_for_numbers_in_doubt(capsys, monkeypatch):
+    monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=io.BytesIO(b"0 1 2\n3 0 4\n5 6 0\n")))
+    status, said, _ = run(capsys, "-", "--matrix", "--tour", "-")
+    assert status == 0
+    assert "NAME : stdin" in said
+    monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=io.BytesIO(b"0 0\n0 90\n90 0\n")))
+    _, said, _ = run(capsys, "-", "--metric", "haversine")
+    assert "stdin: 3 cities, great circles" in said
+
+
+def test_write_route_from_python(tmp_path):
+    problem = load_tsp("line.csv")
+    write_route("line.json", OpenPath(problem, start=0), solve(OpenPath(problem, start=0)).tour)
+    told = json.loads((tmp_path / "line.json").read_text())
+    assert (told["length"], told["closed"], told["names"][0]) == (10, False, "left")
+    write_route("gr17.csv", load_tsp("gr17"), np.arange(17))
+    assert (tmp_path / "gr17.csv").read_text().splitlines()[:2] == ["stop,city,name,to_next", "1,1,1,633"]
+    with pytest.raises(ValueError, match="GeoJSON needs"):
+        write_route("gr17.geojson", load_tsp("gr17"), np.arange(17))
+    globe = load_tsp("gr666")
+    write_route("gr666.geojson", globe, np.arange(666))
+    place = json.loads((tmp_path / "gr666.geojson").read_text())["features"][1]["geometry"]["coordinates"]
+    lat, lon = globe.positions[0]  # degrees and minutes
+    assert place == pytest.approx([int(lon) + (lon % 1) / 0.6, int(lat) + (lat % 1) / 0.6])
