@@ -360,6 +360,7 @@ class Solving:
         told |= {"--picture": "", "--tour": str(tour)}
         self.process = subprocess.Popen(
             [sys.executable, "-c", HEARS_CTRL_C, "solve", "random:60", *itertools.chain(*told.items())],
+            env={**os.environ, "TMPDIR": str(tour.parent)},  # the keys of one that is killed stay there
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
