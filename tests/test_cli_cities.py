@@ -87,6 +87,7 @@ def test_paths(capsys, tmp_path, options, names):
         or (options == ["--open"] and found == names[::-1])
         or (options[-1] == "first" and (found[0], found[-1]) == ("left", "first"))
     )
+    assert "line: 5 cities, Euclidean distances, not rounded (EXACT), along a path\n" in said
     length = {"--open": 10, "--start": 10, "--end": 10}[options[0]] if len(options) < 4 else 19
     assert f"best tour   {length}\n" in said
     assert rows[-1]["to_next"] == ""

@@ -51,7 +51,9 @@ def _run(job: Job, name: str, problem: TSP, seed: int) -> None:
     arguments = job.arguments
     progress = Progress(job.say)
     known = f", best known {problem.best_known:.10g}" if problem.best_known else ""
-    job.print(f"{name}: {problem.n_cities} cities, {problem.distances_in_words}{known}")
+    job.print(
+        f"{name}: {getattr(problem, 'n_places', problem.n_cities)} cities, {problem.distances_in_words}{known}"
+    )
     limit = _time_limit(arguments)
     most = "no time limit" if limit is None else f"at most {limit:g} s"
     what = (

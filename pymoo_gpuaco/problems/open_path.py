@@ -36,6 +36,7 @@ class OpenPath(TSP):
     Attributes
     ----------
     original : the `TSP` given, or None.
+    n_places : number of cities on the path, n; `n_cities` counts the further one.
     names : those of `original`: `problem.names[problem.path(tour)]` are the names along the path.
 
     Raises ValueError or TypeError for a matrix that is none, and for a `start` or `end` that is no city.
@@ -78,6 +79,12 @@ class OpenPath(TSP):
         super().__init__(matrix=matrix, positions=positions, name=name)
         self.original = original
         self.names = None if original is None else original.names
+
+    @property
+    def distances_in_words(self) -> str:
+        """How distances are computed, and that their path counts."""
+        words = super().distances_in_words if self.original is None else self.original.distances_in_words
+        return f"{words}, along a path"
 
     def path(self, tour: ArrayLike) -> NDArray[np.int64]:
         """Return the (n,) cities of a tour of this problem in the order of the path.
