@@ -142,7 +142,7 @@ NAMED_TUPLES = frozenset(cls for cls in _CLASSES.values() if issubclass(cls, tup
 FIELDS = {
     cls: tuple(field.name for field in dataclasses.fields(cls))
     for cls in _CLASSES.values()
-    if dataclasses.is_dataclass(cls)
+    if dataclasses.is_dataclass(cls) and not hasattr(cls, "__setstate__")
 }
 #: classes whose objects can be made before what they refer to
 REFERABLE = frozenset(_CLASSES.values()) - ARRAYS_OF_OBJECTS - NAMED_TUPLES - frozenset(FIELDS)

@@ -58,7 +58,6 @@ class FocusedSearch:
         self._only_anneals = True  # this generation, so far
         self._hot = False  # the last round had a temperature above 0
         self._searched = 0  # ants of the last generation
-        self._resumed = False  # a state has been taken over since
         self._rescued: tuple[NDArray[np.int32], float] | None = None
 
     # ---- Engine
@@ -113,9 +112,6 @@ class FocusedSearch:
     def search(self, key: int) -> None:
         """Search some rounds of windows, a fraction of a second. ``key`` in [0, 2**64)."""
         self._rescued, self._searched = None, 0
-        if self._resumed and self._stop.until is not None:
-            self._schedule.rebase()  # a time that is left says nothing of the time before
-        self._resumed = False
         self._schedule.progress = (
             self._schedule.told
         )  # rounds go on from what was told, not from what was guessed
@@ -323,7 +319,6 @@ class FocusedSearch:
             self._population, self._lengths, self._rescued = population, np.empty(0), None
             told.restore(self._schedule)
             self._annealed, self._hot = told.pace
-            self._resumed = True
             if told.best is not None:
                 # of another kind of device, its sum may be rounded differently
                 length = told.best_length if told.own else population.measure(told.best)
