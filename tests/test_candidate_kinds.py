@@ -7,6 +7,7 @@ import pytest
 from pymoo.optimize import minimize
 
 from pymoo_gpuaco import ALL_ALGORITHMS, GPUACS, GPUAS, GPUMMAS, TSP
+from pymoo_gpuaco.backends import SearchEngine
 from pymoo_gpuaco.candidates import alpha as alpha_module
 from pymoo_gpuaco.candidates import lists
 from pymoo_gpuaco.candidates.lists import listed_instance
@@ -139,5 +140,5 @@ def test_the_kind_is_shown_kept_by_copies_and_taken_by_setup():
 def test_candidates_do_not_make_whole_tours_of_focused_ants():
     for kind in CANDIDATES:
         algorithm = GPUMMAS(candidates=kind, backend="cpu").setup(cloud(20), seed=1)
-        assert algorithm.engine.parameters.construction == "focused"
-        assert algorithm.engine.parameters.candidates == kind
+        assert isinstance(algorithm.engine, SearchEngine)
+        assert algorithm._parameters().candidates == kind
