@@ -101,6 +101,10 @@ class CompleteGraph:
                 return graph, tree
             # Two ends may have found one edge.
             pairs = np.unique(np.sort(np.column_stack([i, lighter[i]]), axis=1), axis=0)
+            # Where distances are rounded differently here and in the search, one that the graph has may be found.
+            pairs = pairs[~np.isin(_numbered(graph.n, *pairs.T), _numbered(graph.n, graph.u, graph.v))]
+            if not len(pairs):
+                return graph, tree
             more_u, more_v = np.ascontiguousarray(pairs.T)
             graph = SparseGraph(
                 graph.n,
@@ -133,6 +137,11 @@ class CompleteGraph:
         largest = float(length.max() + to_leaf[other] + 4.0 * np.abs(pi).max()) * max(1, int(degree.max()))
         total -= 4.0 * np.finfo(float).eps * n * largest
         return float(math.ceil(total)) if self.instance.integral else total
+
+
+def _numbered(n: int, u: NDArray[np.int32], v: NDArray[np.int32]) -> NDArray[np.int64]:
+    """A number (m,) for each edge without direction between n cities."""
+    return np.minimum(u, v).astype(np.int64) * n + np.maximum(u, v)
 
 
 @compiled
