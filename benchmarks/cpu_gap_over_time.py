@@ -56,7 +56,7 @@ def random_problem() -> TSP:
 
 
 def colony_gap(problem: TSP, seconds: float, seed: int) -> float:
-    """Gap of a run that is told to search for ``seconds``; the set-up comes on top."""
+    """Gap of a run that is told to take ``seconds``, set-up counted."""
     result = minimize(
         problem,
         GPUMMAS(construction="focused", backend="cpu"),
@@ -117,8 +117,7 @@ def main() -> None:
             {"algorithm": "GPUMMAS(construction='focused', backend='cpu')", "threads": arguments.threads},
             [
                 "One run for each time and seed, told its time; means over the seeds.",
-                "GPUMMAS: functions compiled before; the time told is time to search, and the set-up comes on top. "
-                "fast-tsp takes exactly its time, without its matrix, made beforehand.",
+                "GPUMMAS: functions compiled before, set-up counted. fast-tsp: without its matrix, made beforehand.",
             ],
         )
 

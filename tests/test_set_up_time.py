@@ -1,0 +1,82 @@
+"""A limit of time counts set-up as a person's watch does, and compiling not."""
+
+from __future__ import annotations
+
+import logging
+import time
+
+import numpy as np
+import pytest
+from pymoo.optimize import minimize
+from pymoo.termination import get_termination
+
+from pymoo_gpuaco import GPUMMAS, TSP, ColonyTermination
+from pymoo_gpuaco.algorithms.termination import progress
+from pymoo_gpuaco.host import compiling
+
+
+@pytest.fixture
+def problem() -> TSP:
+    return TSP(np.random.default_rng(2).random((40, 2)))
+
+
+def slow_set_up(monkeypatch: pytest.MonkeyPatch, seconds: float, compiled: bool) -> None:
+    """Let preparing a run take so long, spent by a compiler or not."""
+    prepare = GPUMMAS.prepare
+
+    def slow(self):
+        prepare(self)
+        if compiled:
+            compiling.begin("nothing")
+        time.sleep(seconds)
+        if compiled:
+            compiling.end()
+
+    monkeypatch.setattr(GPUMMAS, "prepare", slow)
+
+
+@pytest.mark.parametrize(
+    "termination", [("time", 1.0), ColonyTermination(seconds=1.0)], ids=["time", "colony"]
+)
+def test_a_run_whose_set_up_takes_its_time_ends_with_its_first_tour(
+    termination, problem, monkeypatch, caplog
+):
+    minimize(problem, GPUMMAS(backend="cpu"), ("n_gen", 1))  # compiled
+    slow_set_up(monkeypatch, 1.5, compiled=False)
+    with caplog.at_level(logging.WARNING, "pymoo_gpuaco"):
+        result = minimize(problem, GPUMMAS(backend="cpu"), termination, seed=1)
+    assert result.algorithm.n_iter - 1 == 1
+    assert result.F[0] == problem.tour_length(result.X)
+    assert result.F[0] == pytest.approx(result.algorithm.engine.first_tour()[1], rel=1e-12)
+    assert "the time is over: the run ends with its first tour" in caplog.text
+
+
+@pytest.mark.parametrize("compiled", [True, False])
+def test_compiling_does_not_count(compiled, problem, monkeypatch):
+    slow_set_up(monkeypatch, 1.5, compiled)
+    began = time.perf_counter()
+    algorithm = GPUMMAS(backend="cpu").setup(problem, termination=("n_gen", 2), seed=1)
+    took = time.perf_counter() - began
+    if not compiled:
+        assert algorithm._setup_seconds >= 1.5
+    assert algorithm._setup_seconds <= took - (1.4 if compiled else 0.0)
+    before = time.time()
+    algorithm.ask()
+    assert algorithm.start_time >= before - algorithm._setup_seconds
+
+
+def test_the_time_between_set_up_and_run_does_not_count(problem):
+    algorithm = GPUMMAS(backend="cpu").setup(problem, termination=("time", 1000.0), seed=1)
+    time.sleep(1.0)
+    before = time.time()
+    algorithm.ask()
+    assert algorithm.start_time >= before - algorithm._setup_seconds
+
+
+def test_progress_is_of_the_moment_it_is_asked_for():
+    now = time.time()
+    assert progress(get_termination("time", 1000.0), now - 250.0) == pytest.approx(0.25, abs=0.01)
+    assert progress(ColonyTermination(n_max_gen=None, seconds=1000.0), now - 250.0) == pytest.approx(
+        0.25, abs=0.01
+    )
+    assert progress(get_termination("time", 1000.0), now - 2000.0) == 1.0

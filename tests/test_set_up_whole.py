@@ -1,0 +1,117 @@
+"""Forks and interrupts while a run is set up, on default arguments: what they cut in two would hang for ever."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+FUZZ = int(os.environ.get("PYMOO_GPUACO_FUZZ", "0"))
+
+needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+
+
+def script(
+    source: str, *arguments: str, cache: os.PathLike[str] | None = None, seconds: int = 240
+) -> list[str]:
+    """Run it in a process of its own, with another cache of compiled code where one is given; its last line's words."""
+    environment = os.environ if cache is None else {**os.environ, "NUMBA_CACHE_DIR": str(cache)}
+    run = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", source, *arguments],
+        capture_output=True,
+        text=True,
+        timeout=seconds,
+        env=environment,
+    )
+    assert run.returncode == 0, run.stderr
+    return run.stdout.splitlines()[-1].split()
+
+
+# Children are forked while another thread of the parent sets a default run up; each sets one up as well.
+FORKS = """
+import os, signal, sys, threading, time
+import numpy as np
+from pymoo_gpuaco import TSP, GPUMMAS
+from pymoo.optimize import minimize
+problem = TSP(np.random.default_rng(0).random((60, 2)))
+def solve():
+    return minimize(problem, GPUMMAS(backend="cpu"), ("n_gen", 2), seed=1).F[0]
+lengths, children = [], []
+thread = threading.Thread(target=lambda: lengths.append(solve()))
+thread.start()
+for _ in range(4):
+    time.sleep(float(sys.argv[1]))
+    child = os.fork()
+    if child == 0:
+        signal.alarm(200)
+        os._exit(0 if np.isfinite(solve()) else 1)
+    children.append(child)
+lost = sum(os.waitpid(child, 0)[1] != 0 for child in children)
+thread.join()
+assert lengths == [solve()]
+print(lost)
+"""
+
+
+@needs_fork
+@pytest.mark.parametrize("seconds", ["0.02", "0.2"])
+def test_a_child_forked_while_a_default_run_is_set_up_sets_one_up_too(seconds):
+    assert script(FORKS, seconds) == ["0"]
+
+
+# An interrupt from the keyboard comes with the k-th call into LLVM's engine.
+INTERRUPTS = """
+import os, signal, sys, time
+import numpy as np
+from llvmlite.binding.executionengine import ExecutionEngine
+from pymoo_gpuaco import TSP, GPUMMAS
+from pymoo.optimize import minimize
+strike, calls, struck = int(sys.argv[1]), 0, None
+def counted(name):
+    method = getattr(ExecutionEngine, name)
+    def call(self, *arguments):
+        global calls, struck
+        calls += 1
+        if calls == strike:
+            struck = time.monotonic()
+            os.kill(os.getpid(), signal.SIGINT)
+        return method(self, *arguments)
+    setattr(ExecutionEngine, name, call)
+for name in ("add_module", "add_object_file", "finalize_object", "get_function_address"):
+    counted(name)
+problem = TSP(np.random.default_rng(0).random((60, 2)))
+def solve():
+    return minimize(problem, GPUMMAS(backend="cpu"), ("n_gen", 2), seed=1).F[0]
+heard = -1.0
+try:
+    solve()
+except KeyboardInterrupt:
+    heard = time.monotonic() - struck
+assert solve() == solve()
+print(calls, heard)
+"""
+
+
+def heard_after(strike: int, cache: os.PathLike[str] | None = None) -> float | None:
+    """Seconds until an interrupt at so many calls is heard; None where a run makes fewer."""
+    calls, heard = script(INTERRUPTS, str(strike), cache=cache)
+    assert int(calls) > 10
+    return None if float(heard) < 0.0 else float(heard)
+
+
+@pytest.mark.parametrize("strike", range(1, 61) if FUZZ else (1, 9, 21))
+def test_an_interrupt_in_the_middle_of_loading_compiled_code_is_heard_and_the_next_run_works(strike):
+    heard = heard_after(strike)
+    if heard is None:
+        assert strike > 9  # every run makes so many calls
+    else:
+        assert heard < 5.0
+
+
+@pytest.mark.slow
+def test_an_interrupt_in_the_middle_of_compiling_is_heard_and_the_next_run_works(tmp_path):
+    heard = heard_after(4, tmp_path / "cache")
+    assert heard is not None
+    assert heard < 5.0
