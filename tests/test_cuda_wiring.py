@@ -148,7 +148,9 @@ def tours_for_kernels_that_do_nothing(windows: CudaWindows) -> None:
 )
 def test_every_launch_of_focused_ants_fits(name, driver, monkeypatch):
     # what the kernels tell of the shortest tour is no tour either
-    monkeypatch.setattr(CudaWindows, "shortest", lambda windows: np.arange(windows.instance.n, dtype=np.int32))
+    monkeypatch.setattr(
+        CudaWindows, "shortest", lambda windows: np.arange(windows.instance.n, dtype=np.int32)
+    )
     problem = INSTANCES[name] if isinstance(name, str) else cloud(name)
     windows = CudaWindows(listed_instance(problem, 8), ColonyParameters(construction="focused"))
     engine, n = FocusedSearch(windows), problem.n_cities
