@@ -159,7 +159,7 @@ class TestOnTheCpu:
         results = []
         for trials in (0, 900, 900):
             tour = start.copy()
-            search = WindowSearch(instance, units, parameters, threads)
+            search = WindowSearch(instance, units, parameters, threads=threads)
             TourImprover(search, lambda: False).improve(tour, trials, 5, 0)
             assert sorted(tour) == list(range(900))
             results.append(problem.tour_length(tour))
