@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib
 import logging
-import sys
 from collections.abc import Callable
 from typing import Any, TypeVar
 
@@ -65,6 +64,7 @@ DEVICES = ("cuda", "cpu")
 BACKENDS = ("auto", *sorted(DEVICES))
 _log = logging.getLogger("pymoo_gpuaco")
 _told: set[str] = set()
+_imported: dict[str, Any] = {}
 
 E = TypeVar("E")
 
@@ -80,8 +80,9 @@ def _engines(device: str) -> Any:
 
     It is imported in a thread where no interrupt cuts that in two, and only when it is wanted.
     """
-    name = f"pymoo_gpuaco.backends.{device}.engines"
-    return sys.modules.get(name) or whole(lambda: importlib.import_module(name))
+    if device not in _imported:  # sys.modules also knows what another thread has not imported to its end
+        _imported[device] = whole(lambda: importlib.import_module(f"pymoo_gpuaco.backends.{device}.engines"))
+    return _imported[device]
 
 
 def why_no_cuda() -> str | None:
