@@ -50,7 +50,7 @@ class FocusedSearch:
         self.kind = device.kind
         plan = device.plan
         self._stop = device.stop
-        self._schedule = Schedule(plan.first_cycle, plan.cycles_in_one)
+        self._schedule = Schedule(plan.first_cycle, plan.cycles_in_one, plan.end)
         self._population = Population(device.instance, device.graph)
         self._first = device.first_tour()
         self._lengths = np.empty(0)  # (m,) of the tours at hand; (0,) before there are any
@@ -218,7 +218,8 @@ class FocusedSearch:
         self._only_anneals = False
         self.device.wait()
         self._measure()
-        self._take(self._population.recombine(self.device.read(), key, self._stop), repaired=True)
+        last = self._schedule.finished
+        self._take(self._population.recombine(self.device.read(), key, self._stop, last), repaired=True)
 
     def _take(self, tours: NDArray[np.int32], repaired: bool) -> None:
         """Go on from tours (m, n)."""

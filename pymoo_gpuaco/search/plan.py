@@ -17,6 +17,7 @@ class Plan:
     first_cycle : rounds of the first cycle of annealing, >= 1; each cycle is twice as long as the one before.
     cycles_in_one : a run known to be shorter than so many first cycles is one cycle.
     kicks : that a tour gets in a round, >= 1.
+    end : progress of the run, in (0, 1], at which its last cycle is over; the rest goes without heat.
     heat : temperature, in mean edges of the tour, at which a cycle begins that makes ``kicks_for_heat`` kicks a city;
         it grows with the root of the kicks, within [``least_heat``, ``most_heat``].
     cool_part : share of a cycle, its last, that goes without heat.
@@ -29,6 +30,7 @@ class Plan:
     first_cycle: int
     cycles_in_one: int
     kicks: int
+    end: float
     heat: float
     kicks_for_heat: float
     least_heat: float

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from pymoo_gpuaco.candidates.graph import Graph
 from pymoo_gpuaco.candidates.listed import ListedInstance
 from pymoo_gpuaco.candidates.start import varied_tours
-from pymoo_gpuaco.exchange import assemble, merge
+from pymoo_gpuaco.exchange import assemble, evolve, merge
 from pymoo_gpuaco.host.distances import tour_length
 from pymoo_gpuaco.host.stop import Stop
 
@@ -19,6 +19,9 @@ from pymoo_gpuaco.host.stop import Stop
 FEWEST_VARIED = 4
 # Different first tours at most: for so many cities of all of them, the host takes longer than they are worth.
 MOST_VARIED, CITIES_OF_VARIED = 16, 200_000
+# So many tours or more evolve together, see ``exchange.evolve``: fewer have lost what they could give each other soon.
+FEWEST_TO_EVOLVE = 8
+NEAR_OF_CHILDREN = 7  # candidates a city by which subtours of children are joined
 # Whole units of a mean candidate edge, as a power of two, by which tours are compared where distances are no whole
 # numbers: sums are exact then.
 _UNITS_AN_EDGE = 20
@@ -72,9 +75,13 @@ class Population:
         if gain > 0.0:  # in whole units
             self.keep(merged, self.measure(merged))
 
-    def recombine(self, tours: NDArray[np.int32], key: int, stop: Stop) -> NDArray[np.int32]:
+    def recombine(
+        self, tours: NDArray[np.int32], key: int, stop: Stop, last: bool = False
+    ) -> NDArray[np.int32]:
         """Let the tours (m, n) and the best take over from each other what is better; return what they become.
 
+        At the end of the last cycle, when they are cold and time for nothing else is left, many tours evolve: they have
+        children until those find nothing more, which keeps the tours varied and finds more than taking over at once.
         One tour, of very many cities, is merged with the best: it differs in too many places to look at one after
         another.
         """
@@ -82,7 +89,12 @@ class Population:
         if len(tours) == 1:
             self.merge(tours[0])
             return self.best[None].copy()
-        taken = assemble(self._graph, np.concatenate([tours, self.best[None]]), key, stop)
+        given = np.concatenate([tours, self.best[None]])
+        if last and len(tours) >= FEWEST_TO_EVOLVE:
+            near = np.ascontiguousarray(self._instance.neighbours[:, :NEAR_OF_CHILDREN])
+            taken = evolve(self._graph, given, near, key, scale=self._units, until=stop.until).tours
+        else:
+            taken = assemble(self._graph, given, key, stop)
         lengths = [self.measure(tour) for tour in taken]
         shortest = int(np.argmin(lengths))
         self.keep(taken[shortest], lengths[shortest])

@@ -11,8 +11,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-# The last cycle is over at this progress; what is left of the run goes without heat.
-END = 0.97
+END = 0.97  # progress at which the last cycle is over where a device says nothing else
 _USUALLY_ALONE = 3  # cycles in one: the next cycle, twice as long, would not come to its end
 
 
@@ -22,6 +21,7 @@ class Schedule:
 
     first: int  # rounds of the first cycle, >= 1
     alone: int = _USUALLY_ALONE  # a run that is known to be shorter than so many first cycles is one cycle
+    end: float = END  # progress at which the last cycle is over; what is left of the run goes without heat
     cycle: int = 0
     done: int = 0  # rounds of this cycle
     last: bool = False  # this cycle takes all that is left of the run
@@ -56,7 +56,7 @@ class Schedule:
         """Rounds until the last cycle is to be over, by the pace of those so far; NaN where that is not known."""
         if self.rounds == 0 or not self.started < self.progress <= 1.0:
             return math.nan
-        return max(0.0, self.rounds * (END - self.progress) / (self.progress - self.started))
+        return max(0.0, self.rounds * (self.end - self.progress) / (self.progress - self.started))
 
     @property
     def planned(self) -> int:
@@ -95,7 +95,7 @@ class Schedule:
         """Whether the round just counted ends a cycle."""
         if not self.last:
             return self.done >= self.planned
-        return not self.finished and self.progress >= END
+        return not self.finished and self.progress >= self.end
 
     def begin_next(self) -> None:
         """Go on to the next cycle, after the last one without heat."""

@@ -37,9 +37,9 @@ class FocusedState(NamedTuple):
     def restore(self, schedule: Schedule) -> None:
         """Let a run's annealing go on where this one's was: at the same share of the same cycle."""
         told = self.schedule
-        first, alone = schedule.first, schedule.alone
+        first, alone, end = schedule.first, schedule.alone, schedule.end
         schedule.__dict__.update(vars(told))
-        schedule.first, schedule.alone = first, alone
+        schedule.first, schedule.alone, schedule.end = first, alone, end
         schedule.done = told.done * first // told.first
         schedule.rounds = -(-told.rounds * first // told.first)  # any round at all stays one
         schedule.step = told.step if self.own else 0.0  # another kind of device goes at its own pace

@@ -12,16 +12,20 @@ from pymoo_gpuaco.candidates.lists import listed_instance
 from pymoo_gpuaco.host.stop import Stop
 from pymoo_gpuaco.problems.tsp import TSP
 from pymoo_gpuaco.search.penalties import penalised_lists
-from pymoo_gpuaco.search.population import Population
+from pymoo_gpuaco.search.population import FEWEST_TO_EVOLVE, Population
 
 
 @functools.cache
-def warm_up_host(penalised: bool) -> None:
-    """Compile what tours take over from each other with, and what finds penalties where they are wanted."""
+def warm_up_host(penalised: bool, evolves: bool) -> None:
+    """Compile what tours take over from each other with, and what finds penalties and what evolves where wanted."""
     instance = listed_instance(TSP(np.random.default_rng(0).random((40, 2)), metric="EXACT"), 8)
     if penalised:
         penalised_lists(instance, 8, 1.0, 1)
     population = Population(instance, make_graph(instance))
     population.merge(greedy_tour(instance))
     population.merge(np.random.default_rng(0).permutation(40).astype(np.int32))
-    population.recombine(np.array([np.arange(40), np.arange(40)[::-1]], np.int32), 0, Stop())
+    rng = np.random.default_rng(1)
+    tours = np.array([rng.permutation(40) for _ in range(FEWEST_TO_EVOLVE)], np.int32)
+    population.recombine(tours[:2], 0, Stop())
+    if evolves:
+        population.recombine(tours, 0, Stop(), last=True)

@@ -23,6 +23,7 @@ from pymoo_gpuaco.host.threads import spread, thread_count
 from pymoo_gpuaco.search.focused import why_not_focused
 from pymoo_gpuaco.search.parameters import KICKS_FOR_FULL_HEAT, SHORT_STRETCH, FocusedParameters
 from pymoo_gpuaco.search.plan import Heat, Plan
+from pymoo_gpuaco.search.schedule import END
 
 WINDOWS = 8  # of one tour in a generation
 # Shortest tours that the best one takes from in a generation that is not the last of its cycle: one thread merges
@@ -77,6 +78,7 @@ class CpuWindows:
             first_cycle=max(1, round(focused.kicks_of_first_cycle(n) * n / kicks)),
             cycles_in_one=CYCLES_IN_ONE,
             kicks=kicks,
+            end=END,
             heat=focused.heat,
             kicks_for_heat=KICKS_FOR_FULL_HEAT,
             least_heat=0.0,

@@ -14,6 +14,7 @@ from pymoo_gpuaco.backends.errors import BackendUnavailable
 from pymoo_gpuaco.candidates.listed import ListedInstance
 from pymoo_gpuaco.colony.parameters import ClimberParameters, ColonyParameters
 from pymoo_gpuaco.search.focused import FocusedSearch
+from pymoo_gpuaco.search.population import FEWEST_TO_EVOLVE
 from pymoo_gpuaco.search.warm_up import warm_up_host
 
 
@@ -55,7 +56,7 @@ def make_colony(instance: ListedInstance, parameters: ColonyParameters, device: 
 def make_search(instance: ListedInstance, parameters: ColonyParameters, device: int) -> FocusedSearch:
     """Make the engine of a focused colony."""
     windows = CudaWindows(instance, parameters, device)
-    warm_up_host(windows.penalties.wanted)
+    warm_up_host(windows.penalties.wanted, windows.n_tours >= FEWEST_TO_EVOLVE)
     return FocusedSearch(windows)
 
 

@@ -33,12 +33,17 @@ from pymoo_gpuaco.host.state import State, stored_integers
 from pymoo_gpuaco.search.focused import why_not_focused
 from pymoo_gpuaco.search.penalties import Penalties
 from pymoo_gpuaco.search.plan import Heat, Plan
+from pymoo_gpuaco.search.population import FEWEST_TO_EVOLVE
+from pymoo_gpuaco.search.schedule import END
 
 ROUNDS = 32  # a generation, at most
 # Rounds of the first cycle of annealing. At the end of each tours take over from each other, soon and often; one that
 # is alone has nobody to take over from.
 FIRST_CYCLE, FIRST_CYCLE_ALONE = 16, 128
 CYCLES_IN_ONE = 3
+# Progress at which the last cycle is over where the tours are many enough to evolve together: the host needs some
+# tenths of a second for that, and cold rounds follow.
+END_OF_MANY = 0.9
 # Temperature, in mean edges, at the beginning of a cycle that makes ``KICKS`` kicks a city; longer ones start hotter,
 # as far as it helps: above the most, what the heat has broken costs more than it opens.
 HEAT, KICKS, LEAST_HEAT, MOST_HEAT = 0.8, 30.0, 0.5, 1.5
@@ -109,6 +114,7 @@ class CudaWindows:
             first_cycle=FIRST_CYCLE if m > 1 else FIRST_CYCLE_ALONE,
             cycles_in_one=CYCLES_IN_ONE,
             kicks=w * self._hot_trials,
+            end=END if m < FEWEST_TO_EVOLVE else END_OF_MANY,
             heat=HEAT,
             kicks_for_heat=KICKS,
             least_heat=LEAST_HEAT,

@@ -1,0 +1,230 @@
+"""A child of tours A and B: A with some AB-cycles' edges of B for their edges of A, made one tour, without touching A.
+
+Only what changes is looked at: A is k stretches where k edges go, and most AB-cycles leave one tour, or a few subtours
+beside a long one. Cities of the smaller subtours are then looked at for the best exchange of two edges that joins them.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pymoo_gpuaco.exchange.stretches import (
+    Stretches,
+    begin_of,
+    cities_in,
+    cut,
+    find_subtours,
+    join,
+    make_stretches,
+    stretch_at,
+)
+from pymoo_gpuaco.host.compiled import inlined, inner
+from pymoo_gpuaco.host.distances import distance
+
+# Gain of a child that cannot be made: too much changes, or a subtour has no candidate outside.
+REFUSED = -(2**62)
+
+_NOBODY = -1
+
+
+class Child(NamedTuple):
+    """What a child changes, up to k edges, and the room that making it takes."""
+
+    removed: NDArray[np.int32]  # (k, 2) edges of A that it has not, as cities
+    added: NDArray[np.int32]  # (k, 2) edges that it has instead
+    counts: NDArray[
+        np.int64
+    ]  # (3,) edges removed, edges added, as many between calls, and rows of ``beside``
+    stretches: Stretches
+    row: NDArray[np.int32]  # (n,) row of a city in ``beside``, or -1; -1 between calls
+    cities: NDArray[np.int32]  # (2k,) whose row it is
+    beside: NDArray[np.int32]  # (2k, 2) neighbours of cities that have others than in A
+    seen: NDArray[np.int32]  # (n,) number of the search that looked at a city last
+    searches: NDArray[np.int32]  # (1,)
+
+
+def make_child(n: int, most: int) -> Child:
+    """Allocate the arrays for children that change up to ``most`` edges of n."""
+    return Child(
+        np.empty((most, 2), np.int32),
+        np.empty((most, 2), np.int32),
+        np.zeros(3, np.int64),
+        make_stretches(n, most),
+        np.full(n, -1, np.int32),
+        np.empty(2 * most, np.int32),
+        np.empty((2 * most, 2), np.int32),
+        np.zeros(n, np.int32),
+        np.zeros(1, np.int32),
+    )
+
+
+@inlined
+def units(graph, scale, u, v):  # type: ignore[no-untyped-def]
+    """Length of an edge in whole units."""
+    return np.int64(np.floor(distance(graph, u, v) * scale + 0.5))
+
+
+@inner
+def breed(graph, scale, near, a, place, c, chosen, count, child):  # type: ignore[no-untyped-def]
+    """Make the child that takes the first ``count`` AB-cycles ``chosen`` of ``c``; return its gain in whole units.
+
+    The child's edges are those of A without ``child.removed`` and with ``child.added``. REFUSED where it has none.
+    """
+    most, n, k = child.removed.shape[0], a.shape[0], 0
+    gain = np.int64(0)
+    for number in range(count):
+        first, last = c.first[chosen[number]], c.first[chosen[number] + 1]
+        if k + (last - first) // 2 > most:
+            return REFUSED
+        for i in range(first, last, 2):
+            u, v, w = c.cities[i], c.cities[i + 1], c.cities[i + 2 if i + 2 < last else first]
+            gain += units(graph, scale, u, v) - units(graph, scale, v, w)
+            child.removed[k, 0], child.removed[k, 1] = u, v
+            child.added[k, 0], child.added[k, 1] = v, w
+            k += 1
+    child.counts[0] = child.counts[1] = k
+    s = child.stretches
+    cut(place, child.removed, k, s)
+    join(place, child.added, k, s)
+    subtours = find_subtours(n, k, s)
+    if subtours == 1:
+        return gain
+    if k + 2 * subtours > most:
+        return REFUSED
+    _note_neighbours(a, place, k, child)
+    for _ in range(subtours - 1):
+        joined = _join_smallest(graph, scale, near, a, place, k, subtours, child)
+        if joined == REFUSED:
+            gain = np.int64(REFUSED)
+            break
+        gain += joined
+    for i in range(child.counts[2]):
+        child.row[child.cities[i]] = -1
+    return gain
+
+
+@inlined
+def _neighbour(a, place, child, city, way):  # type: ignore[no-untyped-def]
+    """One of a city's two neighbours in the child."""
+    row = child.row[city]
+    if row >= 0:
+        return child.beside[row, way]
+    n, p = a.shape[0], place[city]
+    if way == 0:
+        return a[p - 1 if p > 0 else n - 1]
+    return a[p + 1 if p + 1 < n else 0]
+
+
+@inlined
+def _replace(a, place, child, city, old, new):  # type: ignore[no-untyped-def]
+    """Make a city's neighbour another one."""
+    row = child.row[city]
+    if row < 0:
+        row = child.counts[2]
+        before, after = _neighbour(a, place, child, city, 0), _neighbour(a, place, child, city, 1)
+        child.beside[row, 0], child.beside[row, 1] = before, after
+        child.row[city], child.cities[row] = row, city
+        child.counts[2] += 1
+    child.beside[row, 0 if child.beside[row, 0] == old else 1] = new
+
+
+@inner
+def _note_neighbours(a, place, k, child):  # type: ignore[no-untyped-def]
+    """Note what neighbours the ends of the stretches have got."""
+    child.counts[2] = 0
+    for i in range(k):
+        u, v = child.removed[i, 0], child.removed[i, 1]
+        _replace(a, place, child, u, v, _NOBODY)
+        _replace(a, place, child, v, u, _NOBODY)
+    for i in range(k):
+        u, v = child.added[i, 0], child.added[i, 1]
+        _replace(a, place, child, u, _NOBODY, v)
+        _replace(a, place, child, v, _NOBODY, u)
+
+
+@inner
+def _join_smallest(graph, scale, near, a, place, k, subtours, child):  # type: ignore[no-untyped-def]
+    """Join the smallest subtour with another by the best exchange of two edges; return its gain, mostly negative.
+
+    A city of the smallest gets a candidate outside as a neighbour. REFUSED where no candidate of it lies outside.
+    """
+    n, s = a.shape[0], child.stretches
+    smallest = -1
+    for t in range(subtours):
+        if s.size[t] > 0 and (smallest < 0 or s.size[t] < s.size[smallest]):
+            smallest = t
+    child.searches[0] += 1
+    search = child.searches[0]
+    for stretch in range(k):
+        if s.subtour[stretch] == smallest:
+            p = begin_of(stretch, n, k, s)
+            for _ in range(cities_in(stretch, n, k, s)):
+                child.seen[a[p]] = search
+                p = p + 1 if p + 1 < n else 0
+    most = np.int64(REFUSED)
+    u = v = u_next = v_next = np.int64(-1)
+    for stretch in range(k):
+        if s.subtour[stretch] != smallest:
+            continue
+        p = begin_of(stretch, n, k, s)
+        for _ in range(cities_in(stretch, n, k, s)):
+            city = a[p]
+            p = p + 1 if p + 1 < n else 0
+            one, two = _neighbour(a, place, child, city, 0), _neighbour(a, place, child, city, 1)
+            to_one, to_two = units(graph, scale, city, one), units(graph, scale, city, two)
+            for r in range(near.shape[1]):
+                other = near[city, r]
+                if child.seen[other] == search:
+                    continue
+                added = units(graph, scale, city, other)
+                for way in range(2):
+                    end = _neighbour(a, place, child, other, way)
+                    left = units(graph, scale, other, end) - added
+                    gain = to_one + left - units(graph, scale, one, end)
+                    if gain > most:
+                        most, u, v, u_next, v_next = gain, city, other, one, end
+                    gain = to_two + left - units(graph, scale, two, end)
+                    if gain > most:
+                        most, u, v, u_next, v_next = gain, city, other, two, end
+    if u < 0:
+        return most
+    into = s.subtour[stretch_at(place[v], k, s)]
+    s.size[into] += s.size[smallest]
+    s.size[smallest] = 0
+    for stretch in range(k):
+        if s.subtour[stretch] == smallest:
+            s.subtour[stretch] = into
+    _exchange(a, place, child, u, u_next, v, v_next)
+    return most
+
+
+@inlined
+def _exchange(a, place, child, u, u_next, v, v_next):  # type: ignore[no-untyped-def]
+    """Give the child the edges u-v and u_next-v_next for u-u_next and v-v_next."""
+    _change(child, child.removed, 0, child.added, 1, u, u_next)
+    _change(child, child.removed, 0, child.added, 1, v, v_next)
+    _change(child, child.added, 1, child.removed, 0, u, v)
+    _change(child, child.added, 1, child.removed, 0, u_next, v_next)
+    _replace(a, place, child, u, u_next, v)
+    _replace(a, place, child, v, v_next, u)
+    _replace(a, place, child, u_next, u, v_next)
+    _replace(a, place, child, v_next, v, u_next)
+
+
+@inner
+def _change(child, edges, at, others, at_others, u, v):  # type: ignore[no-untyped-def]
+    """Add an edge to ``edges``, unless it is among the others: what comes and goes again has never come."""
+    if child.row[u] >= 0 and child.row[v] >= 0:
+        last = child.counts[at_others] - 1
+        for i in range(last + 1):
+            x, y = others[i, 0], others[i, 1]
+            if (x == u and y == v) or (x == v and y == u):
+                others[i, 0], others[i, 1] = others[last, 0], others[last, 1]
+                child.counts[at_others] = last
+                return
+    row = child.counts[at]
+    edges[row, 0], edges[row, 1] = u, v
+    child.counts[at] = row + 1

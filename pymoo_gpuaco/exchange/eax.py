@@ -1,0 +1,95 @@
+"""Genetic edge assembly: a population of tours gets shorter together and stays as varied as it can.
+
+Y. Nagata and S. Kobayashi, "A powerful genetic algorithm using edge assembly crossover for the traveling salesman
+problem", INFORMS Journal on Computing 25 (2013). In every generation each tour A meets another, B, in a random ring. Of
+up to 30 children, each A with an AB-cycle's edges of B, that one takes A's place that gains most for the entropy that
+the population's edges lose. When the best tour has stayed the same for long, children take blocks of AB-cycles.
+
+A child costs what it changes, see `child`; only finding where A and B differ, and replacing A, takes longer for longer
+tours.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pymoo_gpuaco import checks
+from pymoo_gpuaco.candidates.graph import Graph
+from pymoo_gpuaco.exchange.population import EvolvingTours
+from pymoo_gpuaco.host.keys import key_of_part
+
+# A stage ends when the best tour has stayed the same for so many children a tour, and for a tenth of its generations.
+PATIENCE = 1500
+# It ends as well when no tour has been replaced in so many generations: annealed tours find all that they have for each
+# other in some forty, and nothing in those that follow.
+IDLE = 5
+
+
+class Evolved(NamedTuple):
+    """What became of a population."""
+
+    tours: NDArray[np.int32]  # (m, n), in their order
+    generations: int
+    blocks_from: int  # generation from which on children took blocks, or as many as there were
+    children: int  # that were looked at
+    taken: int  # that took their parent's place
+    entropy: tuple[float, float]  # of the edges of all tours before and after, in nats
+
+
+def evolve(
+    graph: Graph,
+    tours: NDArray[np.int32],
+    near: NDArray[np.int32],
+    key: int,
+    *,
+    scale: float = 1.0,
+    children: int = 30,
+    generations: int | None = None,
+    until: float | None = None,
+) -> Evolved:
+    """Let tours (m, n) have children with each other until they find nothing more; none is written to.
+
+    No tour gets longer, in whole units.
+
+    graph : distances, see `EvolvingTours`.
+    tours : thirty to three hundred that are good already, and differ; see `EvolvingTours`.
+    near : (n, k) candidates of each city, see `EvolvingTours`.
+    key : in [0, 2**64); decides everything, whatever the number of threads, unless ``until`` comes first.
+    scale : whole units a unit of distance, see `EvolvingTours`.
+    children : most that a pair has in a generation, >= 1.
+    generations : most of them, >= 0; None for no limit.
+    until : ``time.monotonic()`` at which it ends soon; None for no limit.
+
+    Raises ValueError where a row is no permutation of 0 .. n-1, or a number is out of its range.
+    """
+    children = checks.integer("children", children, 1)
+    most = checks.optional_integer("generations", generations, 0)
+    population = EvolvingTours(graph, tours, near, scale)
+    before = population.entropy
+    done = waited = idle = 0
+    begun = [0]  # generations with which stages began
+    best = population.lengths.min()
+    while len(tours) > 1 and len(begun) <= 2 and (most is None or done < most):
+        if until is not None and time.monotonic() >= until:
+            break
+        gain = population.generation(key_of_part(key, done), children, len(begun) == 2, until)
+        done += 1
+        waited += 1
+        idle = 0 if gain else idle + 1
+        if population.lengths.min() < best:
+            best, waited = population.lengths.min(), 0
+        if idle == IDLE or (waited * children >= PATIENCE and 10 * waited >= done - begun[-1]):
+            begun.append(done)
+            waited = idle = 0
+    return Evolved(
+        population.tours,
+        done,
+        begun[1] if len(begun) > 1 else done,
+        population.children,
+        population.taken,
+        (before, population.entropy),
+    )

@@ -1,0 +1,176 @@
+"""The best child of each pair of tours: the one that gains most for the variety that it costs the population."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pymoo_gpuaco.exchange.ab_cycles import Cycles, find_cycles, make_cycles
+from pymoo_gpuaco.exchange.block import Block, choose_block, forget_cycles, make_block, note_cycles
+from pymoo_gpuaco.exchange.child import Child, breed, make_child
+from pymoo_gpuaco.exchange.entropy import count_edge, frequency, has_room
+from pymoo_gpuaco.host.compiled import compiled, inlined, inner
+from pymoo_gpuaco.host.philox import next_below
+
+# A loss of entropy below this counts as this: children that cost no variety come before those that do, by their gain.
+_NO_LOSS = 1e-8
+
+
+class Room(NamedTuple):
+    """Where one thread works."""
+
+    cycles: Cycles
+    child: Child
+    block: Block
+
+
+class Chosen(NamedTuple):
+    """The best child of each of m pairs, and what was tried."""
+
+    removed: NDArray[np.int32]  # (m, k, 2) edges that its parent A has and it has not
+    added: NDArray[np.int32]  # (m, k, 2) edges that it has instead
+    changes: NDArray[np.int64]  # (m,) how many, 0 where no child is shorter than A
+    gain: NDArray[np.int64]  # (m,) by how much it is shorter, in whole units
+    children: NDArray[np.int64]  # (m,) how many there were to choose from
+
+
+def make_room(n: int, most: int) -> Room:
+    """Allocate the arrays for tours of n cities and children that change up to ``most`` edges."""
+    return Room(make_cycles(n), make_child(n, most), make_block(n))
+
+
+def make_chosen(m: int, most: int) -> Chosen:
+    """Allocate the arrays for m pairs."""
+    return Chosen(
+        np.empty((m, most, 2), np.int32),
+        np.empty((m, most, 2), np.int32),
+        np.zeros(m, np.int64),
+        np.zeros(m, np.int64),
+        np.zeros(m, np.int64),
+    )
+
+
+@compiled
+def choose_children(  # type: ignore[no-untyped-def]
+    graph,
+    scale,
+    near,
+    tours,
+    places,
+    ring,
+    first,
+    last,
+    streams,
+    most,
+    blocks,
+    table,
+    room,
+    chosen,
+    stop,
+):
+    """Choose the best of up to ``most`` children of each pair first .. last-1; pair i is ring[i] and ring[i + 1].
+
+    A child takes one AB-cycle, or a block of them where ``blocks``.
+    """
+    m = ring.shape[0]
+    for i in range(first, last):
+        chosen.changes[i] = chosen.gain[i] = chosen.children[i] = 0
+        if not stop[0]:
+            a, b = ring[i], ring[i + 1 if i + 1 < m else 0]
+            _choose_child(
+                graph,
+                scale,
+                near,
+                tours[a],
+                places[a],
+                tours[b],
+                places[b],
+                i,
+                streams[i],
+                most,
+                blocks,
+                table,
+                room,
+                chosen,
+                stop,
+            )
+
+
+@inner
+def _choose_child(  # type: ignore[no-untyped-def]
+    graph,
+    scale,
+    near,
+    a,
+    place_a,
+    b,
+    place_b,
+    pair,
+    stream,
+    most,
+    blocks,
+    table,
+    room,
+    chosen,
+    stop,
+):
+    n, c, w, child = a.shape[0], room.cycles, room.block, room.child
+    found = find_cycles(a, place_a, b, place_b, n if blocks else most, stream, c)
+    if blocks:
+        note_cycles(c, found, w)
+    best = 0.0
+    for number in range(min(most, found)):
+        if stop[0]:
+            break
+        w.chosen[0], count = number, 1
+        if blocks:
+            other = number + next_below(stream, found - number)
+            w.centres[number], w.centres[other] = w.centres[other], w.centres[number]
+            count = choose_block(w.centres[number], c, found, stream, w)
+        gain = breed(graph, scale, near, a, place_a, c, w.chosen, count, child)
+        chosen.children[pair] += 1
+        if gain > 0:
+            worth = gain / max(_entropy_lost(table, child), _NO_LOSS)
+            if worth > best:
+                best = worth
+                _keep(child, gain, pair, chosen)
+    if blocks:
+        forget_cycles(c, found, w)
+
+
+@inner
+def _entropy_lost(table, child):  # type: ignore[no-untyped-def]
+    """By how much the population's entropy falls when a child takes its parent's place."""
+    lost = 0.0
+    for i in range(child.counts[0]):
+        f = frequency(table, child.removed[i, 0], child.removed[i, 1])
+        lost += table.terms[f] - table.terms[f - 1]
+        f = frequency(table, child.added[i, 0], child.added[i, 1])
+        lost += table.terms[f] - table.terms[f + 1]
+    return lost
+
+
+@inlined
+def _keep(child, gain, pair, chosen):  # type: ignore[no-untyped-def]
+    chosen.gain[pair], chosen.changes[pair] = gain, child.counts[0]
+    for i in range(child.counts[0]):
+        for end in range(2):
+            chosen.removed[pair, i, end] = child.removed[i, end]
+            chosen.added[pair, i, end] = child.added[i, end]
+
+
+@compiled
+def count_chosen(table, chosen, first, last):  # type: ignore[no-untyped-def]
+    """Count the edges of the children chosen for pairs first .. last-1 instead of their parents'.
+
+    Returns the first pair that is not counted, for want of room in the table, or ``last``.
+    """
+    for pair in range(first, last):
+        if not has_room(table, chosen.changes[pair]):
+            return pair
+        for i in range(chosen.changes[pair]):
+            count_edge(table, chosen.removed[pair, i, 0], chosen.removed[pair, i, 1], -1)
+            count_edge(table, chosen.added[pair, i, 0], chosen.added[pair, i, 1], 1)
+    return last

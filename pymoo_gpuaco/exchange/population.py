@@ -1,0 +1,142 @@
+"""Tours that have children with each other, a generation at a time."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pymoo_gpuaco import checks
+from pymoo_gpuaco.candidates.graph import Graph
+from pymoo_gpuaco.exchange.child import units
+from pymoo_gpuaco.exchange.entropy import count_edges, entropy, larger
+from pymoo_gpuaco.exchange.offspring import choose_children, count_chosen, make_chosen, make_room
+from pymoo_gpuaco.exchange.stretches import lay_out
+from pymoo_gpuaco.host.compiled import compiled
+from pymoo_gpuaco.host.keys import generator
+from pymoo_gpuaco.host.philox import STREAM_EVOLUTION, new_stream
+from pymoo_gpuaco.host.threads import spread, thread_count
+
+# Pairs whose children are chosen by the same count of edges, side by side. The more they are, the more often several
+# tours may give up the same rare edge at once; populations of 30 ended no worse for it than with 1 or 16.
+SIDE_BY_SIDE = 32
+# Children that change more edges are none: for each pair there is room for the best.
+MOST_CHANGED = 4096
+
+
+class EvolvingTours:
+    """m tours over n cities, their lengths in whole units, and how many of them have which edge.
+
+    Parameters
+    ----------
+    graph : distances, which must be symmetric; n >= 3.
+    tours : (m, n), each a permutation of 0 .. n-1; they are copied.
+    near : (n, k) candidates of each city by which subtours are joined: the nearest 7 serve as well as 10.
+    scale : whole units a unit of distance, > 0: 1 for whole distances, else the mean edge should have some 2**20.
+
+    Raises
+    ------
+    ValueError : where a row is no tour, or ``scale`` is out of its range.
+    """
+
+    def __init__(
+        self, graph: Graph, tours: NDArray[np.int32], near: NDArray[np.int32], scale: float = 1.0
+    ) -> None:
+        m, n = tours.shape
+        self.graph = graph
+        self.near = np.ascontiguousarray(near, np.int32)
+        self.scale = checks.real("scale", scale, 0.0, open_low=True)
+        self.tours = checks.permutations("tours", tours, n).astype(np.int32)
+        self._places = np.empty_like(self.tours)
+        self.lengths = np.empty(m, np.int64)  # in whole units
+        _measure(graph, self.scale, self.tours, self._places, self.lengths)
+        self._table = count_edges(self.tours)
+        most = min(n, MOST_CHANGED)
+        threads = min(thread_count(), m, SIDE_BY_SIDE)
+        self._rooms = [make_room(n, most) for _ in range(threads)]
+        self._chosen = make_chosen(m, most)
+        self.children = 0  # that were looked at so far
+        self.taken = 0  # that took their parent's place
+        self.stop = np.zeros(1, np.uint8)  # 1 lets a generation end soon
+
+    @property
+    def entropy(self) -> float:
+        """Of the edges of all tours, in nats; 0 where all are equal."""
+        return entropy(self._table)
+
+    def generation(self, key: int, children: int, blocks: bool, until: float | None = None) -> int:
+        """Let each tour have up to ``children`` with another; return by how much all got shorter, in whole units.
+
+        The best child of A and B takes A's place. Every B is a tour as it was before the generation, so tours may be
+        worked on in any order; edges are counted anew after every ``SIDE_BY_SIDE`` pairs, whatever the number of
+        threads. A child takes one AB-cycle, or a block of them where ``blocks``.
+
+        ``key`` in [0, 2**64) decides everything unless ``time.monotonic()`` passes ``until``, when ``stop`` is raised.
+        """
+        m = len(self.tours)
+        ring = generator(key, m).permutation(m)
+        streams = np.array([new_stream(np.uint64(key), i, STREAM_EVOLUTION) for i in range(m)])
+        chosen = self._chosen
+        chosen.changes[:] = chosen.gain[:] = chosen.children[:] = 0
+        for begin in range(0, m, SIDE_BY_SIDE):
+            end = min(begin + SIDE_BY_SIDE, m)
+
+            def choose(thread: int, first: int, last: int, begin: int = begin) -> None:
+                choose_children(
+                    self.graph,
+                    self.scale,
+                    self.near,
+                    self.tours,
+                    self._places,
+                    ring,
+                    begin + first,
+                    begin + last,
+                    streams,
+                    children,
+                    blocks,
+                    self._table,
+                    self._rooms[thread],
+                    chosen,
+                    self.stop,
+                )
+
+            spread(choose, end - begin, len(self._rooms), self.stop, until)
+            self._count(begin, end)
+            if self.stop[0]:
+                break
+
+        def replace(thread: int, first: int, last: int) -> None:
+            stretches = self._rooms[thread].child.stretches
+            for i in range(first, last):
+                a, count = ring[i], chosen.changes[i]
+                if count:
+                    lay_out(
+                        self.tours[a], self._places[a], chosen.removed[i], chosen.added[i], count, stretches
+                    )
+
+        spread(replace, m, len(self._rooms))
+        self.lengths[ring] -= chosen.gain
+        self.children += int(chosen.children.sum())
+        self.taken += int((chosen.changes > 0).sum())
+        return int(chosen.gain.sum())
+
+    def _count(self, begin: int, end: int) -> None:
+        """Count the edges of the chosen children of pairs begin .. end-1."""
+        while True:
+            begin = int(count_chosen(self._table, self._chosen, begin, end))
+            if begin == end:
+                return
+            self._table = larger(self._table)
+
+
+@compiled
+def _measure(graph, scale, tours, places, lengths):  # type: ignore[no-untyped-def]
+    """Write the cities' positions (m, n) and the tours' lengths (m,) in whole units."""
+    m, n = tours.shape
+    for t in range(m):
+        lengths[t] = 0
+        before = tours[t, n - 1]
+        for p in range(n):
+            city = tours[t, p]
+            places[t, city] = p
+            lengths[t] += units(graph, scale, before, city)
+            before = city

@@ -1,0 +1,365 @@
+"""Genetic edge assembly, its parts: AB-cycles, children, blocks and edge counts against slow references."""
+
+from __future__ import annotations
+
+import itertools
+from collections import Counter
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pymoo_gpuaco.candidates.graph import make_graph
+from pymoo_gpuaco.candidates.lists import listed_instance
+from pymoo_gpuaco.exchange import ab_cycles, block, child, entropy, offspring, stretches
+from pymoo_gpuaco.host.philox import STREAM_EVOLUTION, new_stream
+from pymoo_gpuaco.problems import TSP
+from tests.engine_cases import cloud
+from tests.test_assembly import edges_by_turns, random_tours, two_opt
+from tests.test_exchange import edges_of
+
+
+def graph_of(problem, k=8):
+    return make_graph(listed_instance(problem, min(k, problem.n_cities - 1)), table=False)
+
+
+def stream_of(seed):
+    return new_stream(np.uint64(seed), 0, STREAM_EVOLUTION)
+
+
+def places_of(tour):
+    place = np.empty_like(tour)
+    place[tour] = np.arange(len(tour))
+    return place
+
+
+def find(a, b, seed=1, most=None, room=None):
+    """The AB-cycles of two tours as lists of cities, and the arrays that hold them."""
+    c = room or ab_cycles.make_cycles(len(a))
+    most = len(a) if most is None else most
+    found = ab_cycles.find_cycles(a, places_of(a), b, places_of(b), most, stream_of(seed), c)
+    return [c.cities[c.first[i] : c.first[i + 1]].tolist() for i in range(found)], c
+
+
+def good_tours(problem, count, seed=0):
+    return np.array([two_opt(problem, tour) for tour in random_tours(problem.n_cities, count, seed)])
+
+
+def entropy_of(tours):
+    """As the definition has it."""
+    counts = Counter(edge for tour in tours for edge in edges_of(tour))
+    share = np.array(list(counts.values())) / len(tours)
+    return float(-(share * np.log(share)).sum())
+
+
+class TestCycles:
+    @pytest.mark.parametrize("n", [3, 4, 5, 6, 9, 40, 300])
+    @pytest.mark.parametrize("seed", range(3))
+    def test_they_alternate_and_have_every_edge_of_the_difference_once(self, n, seed):
+        a, b = random_tours(n, 2, seed)
+        ours, theirs = Counter(), Counter()
+        for cycle in find(a, b, seed)[0]:
+            assert len(cycle) % 2 == 0
+            out, into = edges_by_turns(cycle)
+            ours.update(out)
+            theirs.update(into)
+        assert ours == Counter(edges_of(a) - edges_of(b))
+        assert theirs == Counter(edges_of(b) - edges_of(a))
+
+    @pytest.mark.parametrize("most", [0, 1, 2, 7])
+    def test_no_more_than_asked_for_and_nothing_is_left_behind(self, most):
+        a, b, d = random_tours(200, 3)
+        cycles, room = find(a, b, most=most)
+        assert len(cycles) == most
+        assert not room.unused.any()
+        assert np.all(room.left_at == -1)
+        assert find(d, b, room=room)[0] == find(d, b)[0]  # the room is as good as new
+
+    def test_equal_tours_have_none(self):
+        tour = random_tours(30, 1)[0]
+        assert find(tour, np.roll(tour, 7)[::-1].copy())[0] == []
+
+    def test_chance_parts_the_difference_in_different_ways(self):
+        a, b = random_tours(60, 2)
+        assert len({frozenset(frozenset(cycle) for cycle in find(a, b, seed)[0]) for seed in range(5)}) > 1
+
+
+class TestStretches:
+    """On 0, 1, .., 11: stretches 0-2, 3-5, 6-8 and 9-11 are joined anew."""
+
+    @pytest.mark.parametrize(
+        ("cycle", "sizes"),
+        [
+            ([2, 3, 6, 5], [12]),  # a reversal: out 2-3 and 5-6, in 3-6 and 5-2
+            ([2, 3, 5, 6], [3, 9]),  # 3-5 is closed
+            ([3, 2, 0, 11, 9, 8, 6, 5], [3, 3, 3, 3]),
+            ([2, 3, 7, 8, 3, 4], [12]),  # city 3, alone between two cuts, moves between 7 and 8
+        ],
+    )
+    def test_subtours(self, cycle, sizes):
+        w, tour = stretches.make_stretches(12, 12), np.arange(12, dtype=np.int32)
+        out, into = (np.array([sorted(e) for e in edges], np.int32) for edges in edges_by_turns(cycle))
+        stretches.cut(tour, out, len(out), w)
+        stretches.join(tour, into, len(out), w)
+        found = stretches.find_subtours(12, len(out), w)
+        assert sorted(w.size[:found].tolist()) == sizes
+        if sizes == [12]:
+            order, place = tour.copy(), tour.copy()
+            stretches.lay_out(order, place, out, into, len(out), w)
+            assert edges_of(order) == edges_of(tour) - set(map(frozenset, out.tolist())) | set(
+                map(frozenset, into.tolist())
+            )
+            assert np.array_equal(order[place], tour)
+
+    @pytest.mark.parametrize("n", [3, 4, 7, 60])
+    @pytest.mark.parametrize("seed", range(4))
+    def test_any_tour_is_laid_out_from_any_other(self, n, seed):
+        a, b = random_tours(n, 2, seed)
+        out, into = edges_of(a) - edges_of(b), edges_of(b) - edges_of(a)
+        removed, added = (np.array([sorted(e) for e in s], np.int32).reshape(-1, 2) for s in (out, into))
+        order, place = a.copy(), places_of(a)
+        stretches.lay_out(order, place, removed, added, len(out), stretches.make_stretches(n, n))
+        assert edges_of(order) == edges_of(b)
+        assert np.array_equal(place[order], np.arange(n))
+
+    def test_the_longest_stretch_stays_where_it_is(self):
+        tour = np.arange(20, dtype=np.int32)
+        order, place = tour.copy(), tour.copy()
+        removed, added = np.array([[2, 3], [5, 6]], np.int32), np.array([[2, 5], [3, 6]], np.int32)
+        stretches.lay_out(order, place, removed, added, 2, stretches.make_stretches(20, 20))
+        assert order.tolist() == [0, 1, 2, 5, 4, 3, *range(6, 20)]
+
+
+def children_of(problem, a, b, seed=1, k=8, most=None, scale=1.0):
+    """Gain, edges out and edges in of the child of every AB-cycle alone, and of some pairs of them."""
+    graph, n = graph_of(problem, k), problem.n_cities
+    cycles, c = find(a, b, seed)
+    w = child.make_child(n, most or n)
+    place, order = places_of(a), a.copy()
+    sets = [(i,) for i in range(len(cycles))] + list(itertools.combinations(range(min(6, len(cycles))), 2))
+    for chosen in sets:
+        ids = np.array(chosen, np.int64)
+        gain = child.breed(graph, scale, graph.neighbours, order, place, c, ids, len(ids), w)
+        assert np.array_equal(order, a)  # nothing of A is touched
+        assert np.array_equal(place, places_of(a))
+        assert np.all(w.row == -1)
+        yield gain, w
+
+
+class TestChildren:
+    @pytest.mark.parametrize("seed", range(6))
+    @pytest.mark.parametrize("good", [False, True])
+    def test_each_is_a_tour_and_its_gain_is_exact(self, seed, good):
+        problem = cloud(90, seed)
+        a, b = good_tours(problem, 2, seed) if good else random_tours(90, 2, seed)
+        made, of_neither = 0, 0
+        for gain, w in children_of(problem, a, b, seed):
+            if gain == child.REFUSED:
+                continue
+            made += 1
+            count = w.counts[0]
+            assert count == w.counts[1]
+            out, into = (set(map(frozenset, e[:count].tolist())) for e in (w.removed, w.added))
+            assert len(out) == len(into) == count
+            assert out <= edges_of(a)
+            assert not into & edges_of(a)
+            of_neither += len(into - edges_of(b))
+            order, place = a.copy(), places_of(a)
+            stretches.lay_out(order, place, w.removed, w.added, count, w.stretches)
+            assert np.array_equal(np.sort(order), np.arange(90))
+            assert edges_of(order) == edges_of(a) - out | into
+            assert problem.tour_length(a) - problem.tour_length(order) == gain
+        assert made > 3
+        assert good or of_neither > 0  # subtours were joined
+
+    def test_gains_are_in_units_of_the_scale(self):
+        problem = TSP(np.random.default_rng(1).random((60, 2)), metric="EXACT")
+        a, b = good_tours(problem, 2, 3)
+        rounded = np.floor(problem.D * 2.0**24 + 0.5)
+        for gain, w in children_of(problem, a, b, scale=2.0**24):
+            out, into = w.removed[: w.counts[0]], w.added[: w.counts[0]]
+            assert gain == rounded[out[:, 0], out[:, 1]].sum() - rounded[into[:, 0], into[:, 1]].sum()
+
+    @pytest.mark.parametrize("k", [2, 5])
+    @pytest.mark.parametrize("seed", range(12))
+    def test_the_smallest_subtour_is_joined_by_the_best_exchange_looked_at(self, seed, k):
+        """0 .. 13 falls apart into 0-2 and 3-13: any candidate of 0, 1 or 2 outside, either neighbour of both."""
+        problem = cloud(14, seed)
+        D, graph, tour = problem.D, graph_of(problem, k), np.arange(14, dtype=np.int32)
+        c, w = ab_cycles.make_cycles(14), child.make_child(14, 14)
+        c.cities[:4], c.first[1] = [3, 2, 0, 13], 4  # out 2-3 and 13-0, in 2-0 and 13-3
+        beside = {city: {(city - 1) % 14, (city + 1) % 14} for city in range(14)}
+        beside.update({2: {1, 0}, 0: {1, 2}, 3: {13, 4}, 13: {12, 3}})
+        gains = [
+            D[u, a] + D[v, b] - D[u, v] - D[a, b]
+            for u in (0, 1, 2)
+            for v in set(graph.neighbours[u].tolist()) - {0, 1, 2}
+            for a in beside[u]
+            for b in beside[v]
+        ]
+        chosen = np.zeros(1, np.int64)
+        gain = child.breed(graph, 1.0, graph.neighbours, tour, tour.copy(), c, chosen, 1, w)
+        if gains:
+            assert gain == D[2, 3] + D[13, 0] - D[2, 0] - D[13, 3] + max(gains)
+        else:
+            assert gain == child.REFUSED
+
+    def test_an_edge_that_comes_back_is_no_change(self):
+        """A square ring of 4 + 4 cities falls apart into its halves; the best way to join them is as they were."""
+        x = [0, 1, 2, 3, 3, 2, 1, 0]
+        problem = TSP(np.column_stack([np.array(x) * 10, [0] * 4 + [10] * 4]))
+        graph, tour = graph_of(problem, 7), np.arange(8, dtype=np.int32)
+        c, w = ab_cycles.make_cycles(8), child.make_child(8, 8)
+        c.cities[:4], c.first[1] = [1, 2, 5, 6], 4  # out 1-2 and 5-6, in 2-5 and 6-1
+        gain = child.breed(graph, 1.0, graph.neighbours, tour, tour.copy(), c, np.zeros(1, np.int64), 1, w)
+        assert gain == 0
+        assert w.counts[0] == w.counts[1]
+        order, place = tour.copy(), tour.copy()
+        stretches.lay_out(order, place, w.removed, w.added, w.counts[0], w.stretches)
+        assert problem.tour_length(order) == problem.tour_length(tour) == 80
+
+    def test_refused_where_no_candidate_lies_outside_or_too_much_changes(self):
+        far = np.array([[0, 0], [0, 1], [1, 0], [900, 0], [900, 1], [901, 0]])
+        problem = TSP(far)
+        graph, tour = graph_of(problem, 2), np.array([0, 1, 2, 3, 4, 5], np.int32)
+        c, w = ab_cycles.make_cycles(6), child.make_child(6, 6)
+        c.cities[:4], c.first[1] = [3, 2, 0, 5], 4  # two triangles
+        one = np.zeros(1, np.int64)
+        assert child.breed(graph, 1.0, graph.neighbours, tour, tour.copy(), c, one, 1, w) == child.REFUSED
+        assert np.all(w.row == -1)
+        more = graph_of(problem, 5).neighbours
+        assert child.breed(graph, 1.0, more, tour, tour.copy(), c, one, 1, w) > 0
+        for most in (1, 5):  # room for one edge; for two, but not for those of the joint
+            w = child.make_child(6, most)
+            assert child.breed(graph, 1.0, more, tour, tour.copy(), c, one, 1, w) == child.REFUSED
+
+
+class TestEntropy:
+    @given(st.integers(3, 30), st.integers(1, 7), st.integers(0, 1000), st.booleans())
+    @settings(max_examples=40, deadline=None)
+    def test_edges_are_counted(self, n, m, seed, same):
+        tours = random_tours(n, m, seed)
+        if same:
+            tours[:] = tours[0]
+        table = entropy.count_edges(tours)
+        counts = Counter(edge for tour in tours for edge in edges_of(tour))
+        for u, v in itertools.combinations(range(n), 2):
+            assert (
+                entropy.frequency(table, u, v) == entropy.frequency(table, v, u) == counts[frozenset((u, v))]
+            )
+        assert table.with_count[1:].tolist() == [list(counts.values()).count(f) for f in range(1, m + 1)]
+        assert entropy.entropy(table) == pytest.approx(entropy_of(tours), abs=1e-9)
+
+    def test_two_tours_that_differ_in_two_edges(self):
+        """Two edges of each that half of the tours have: four times 1/2 log 2."""
+        a = np.arange(10, dtype=np.int32)
+        b = np.array([0, 1, 2, 5, 4, 3, 6, 7, 8, 9], np.int32)
+        assert entropy.entropy(entropy.count_edges(np.array([a, b]))) == pytest.approx(2 * np.log(2))
+        assert entropy.entropy(entropy.count_edges(np.array([a, a]))) == 0.0
+
+    def test_a_larger_table_holds_the_same_counts(self):
+        tours = random_tours(50, 20)  # more distinct edges than the first table has slots
+        table = entropy.count_edges(tours)
+        entropy.count_edge(table, tours[0, 0], tours[0, 1], -entropy.frequency(table, *tours[0, :2]))
+        bigger = entropy.larger(table)
+        for u, v in itertools.combinations(range(50), 2):
+            assert entropy.frequency(bigger, u, v) == entropy.frequency(table, u, v)
+        assert bigger.used[0] == np.count_nonzero(table.counts) < table.used[0]
+
+    @pytest.mark.parametrize("seed", range(4))
+    def test_what_a_child_costs_is_the_difference_of_two_counts(self, seed):
+        problem = cloud(80, seed)
+        tours = good_tours(problem, 5, seed)
+        table = entropy.count_edges(tours)
+        for gain, w in children_of(problem, tours[0], tours[1], seed):
+            if gain == child.REFUSED:
+                continue
+            after = tours.copy()
+            stretches.lay_out(after[0], places_of(tours[0]), w.removed, w.added, w.counts[0], w.stretches)
+            lost = offspring._entropy_lost(table, w)
+            assert lost == pytest.approx(entropy_of(tours) - entropy_of(after), abs=1e-9)
+
+
+class TestBlocks:
+    @staticmethod
+    def meetings(cycles, chosen):
+        """Cities where a child's edges of A and of B meet: in one chosen cycle and in one that is not."""
+        through = Counter(city for cycle in chosen for city in cycles[cycle])
+        everywhere = Counter(city for cycle in cycles for city in cycle)
+        return sum(1 for city in through if through[city] == 1 and everywhere[city] == 2)
+
+    @pytest.mark.parametrize("seed", range(5))
+    def test_a_block_has_no_more_meetings_than_its_centre_with_what_it_touches(self, seed):
+        a, b = random_tours(120, 2, seed)
+        cycles, c = find(a, b, seed)
+        w, fewer = block.make_block(120), 0
+        block.note_cycles(c, len(cycles), w)
+        for centre in range(len(cycles)):
+            size = len(cycles[centre])
+            near = [
+                i for i, other in enumerate(cycles) if set(other) & set(cycles[centre]) and len(other) <= size
+            ]
+            count = block.choose_block(centre, c, len(cycles), stream_of(seed), w)
+            chosen = w.chosen[:count].tolist()
+            assert len(set(chosen)) == count
+            assert centre in chosen
+            assert max(len(cycles[i]) for i in chosen) == size
+            at_first, now = self.meetings(cycles, near), self.meetings(cycles, chosen)
+            assert now <= at_first
+            fewer += now < at_first
+        assert fewer > 0
+        block.forget_cycles(c, len(cycles), w)
+        assert np.all(w.through == -1)
+
+    def test_the_largest_cycle_takes_all_that_it_hangs_together_with(self):
+        """Three cycles in a row share cities; the one in the middle is the largest."""
+        c, w = ab_cycles.make_cycles(12), block.make_block(12)
+        cycles = [[0, 1, 2, 3], [3, 4, 5, 6, 7, 8], [8, 9, 10, 11]]
+        c.cities[:14], c.first[:4] = [city for cycle in cycles for city in cycle], [0, 4, 10, 14]
+        block.note_cycles(c, 3, w)
+        assert sorted(w.chosen[: block.choose_block(1, c, 3, stream_of(1), w)].tolist()) == [0, 1, 2]
+        assert w.chosen[: block.choose_block(0, c, 3, stream_of(1), w)].tolist() == [0]
+
+
+class TestChoosing:
+    @pytest.mark.parametrize("seed", range(5))
+    @pytest.mark.parametrize("blocks", [False, True])
+    def test_the_child_is_the_one_that_gains_most_for_the_entropy_it_costs(self, seed, blocks):
+        problem = cloud(80, seed)
+        graph, tours = graph_of(problem), good_tours(problem, 4, seed)
+        places = np.array([places_of(tour) for tour in tours])
+        table, most = entropy.count_edges(tours), 12
+        room, chosen = offspring.make_room(80, 80), offspring.make_chosen(2, 80)
+        ring, stop = np.array([2, 1, 3, 0]), np.zeros(1, np.uint8)
+        streams = np.array([stream_of(seed), stream_of(seed + 100), stream_of(0), stream_of(0)])
+        offspring.choose_children(
+            graph, 1.0, graph.neighbours, tours, places, ring, 1, 2, streams, most, blocks, table, room, chosen, stop
+        )  # fmt: skip
+        assert chosen.changes[0] == 0
+        # again, child by child: of tours[1] and tours[3]
+        stream, c = stream_of(seed + 100), ab_cycles.make_cycles(80)
+        found = ab_cycles.find_cycles(
+            tours[1], places[1], tours[3], places[3], 80 if blocks else most, stream, c
+        )
+        w, b, best = child.make_child(80, 80), block.make_block(80), (0.0, 0, set())
+        block.note_cycles(c, found, b)
+        for number in range(min(most, found)):
+            b.chosen[0], count = number, 1
+            if blocks:
+                other = number + (int(offspring.next_below(stream, found - number)))
+                b.centres[[number, other]] = b.centres[[other, number]]
+                count = block.choose_block(b.centres[number], c, found, stream, b)
+            gain = child.breed(graph, 1.0, graph.neighbours, tours[1], places[1], c, b.chosen, count, w)
+            if gain > 0:
+                after = tours.copy()
+                stretches.lay_out(after[1], places[1].copy(), w.removed, w.added, w.counts[0], w.stretches)
+                worth = gain / max(entropy_of(tours) - entropy_of(after), 1e-8)
+                if worth > best[0] * (1 + 1e-9):
+                    best = worth, gain, edges_of(after[1])
+        assert chosen.children[1] == min(most, found)
+        assert chosen.gain[1] == best[1] > 0
+        out, into = (
+            set(map(frozenset, e[1, : chosen.changes[1]].tolist())) for e in (chosen.removed, chosen.added)
+        )
+        assert edges_of(tours[1]) - out | into == best[2]

@@ -1,0 +1,248 @@
+"""Genetic edge assembly, the whole: what populations must keep to on any instance."""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pymoo_gpuaco.candidates.graph import make_graph
+from pymoo_gpuaco.candidates.lists import listed_instance
+from pymoo_gpuaco.exchange import EvolvingTours, evolve, merge
+from pymoo_gpuaco.exchange import population as module
+from pymoo_gpuaco.exchange.entropy import count_edges
+from pymoo_gpuaco.host import threads
+from pymoo_gpuaco.problems import TSP
+from tests.engine_cases import cloud
+from tests.test_assembly import SYMMETRIC, random_tours
+from tests.test_eax import entropy_of, good_tours, graph_of
+
+
+def evolved(problem, tours, key=1, k=8, **options):
+    graph = graph_of(problem, k)
+    return evolve(graph, tours, graph.neighbours, key, **options)
+
+
+def assert_counted(population):
+    """Lengths, edges and entropy are what counting from the start gives."""
+    fresh = count_edges(population.tours)
+    assert np.array_equal(population._table.with_count[1:], fresh.with_count[1:])
+    held = population._table.counts > 0
+    found = dict(zip(population._table.edges[held], population._table.counts[held], strict=True))
+    held = fresh.counts > 0
+    assert found == dict(zip(fresh.edges[held], fresh.counts[held], strict=True))
+    assert population.entropy == pytest.approx(entropy_of(population.tours), abs=1e-9)
+    n = population.tours.shape[1]
+    for tour, place in zip(population.tours, population._places, strict=True):
+        assert np.array_equal(place[tour], np.arange(n))
+
+
+class TestGenerations:
+    @pytest.mark.parametrize("good", [False, True])
+    @pytest.mark.parametrize("blocks", [False, True])
+    def test_lengths_edges_and_places_stay_true(self, good, blocks):
+        problem = cloud(100, 3)
+        tours = good_tours(problem, 9, 1) if good else random_tours(100, 9)
+        given_tours = tours.copy()
+        graph = graph_of(problem)
+        population = EvolvingTours(graph, tours, graph.neighbours)
+        assert np.array_equal(population.lengths, problem.tour_lengths(tours))
+        for key in range(6):
+            before = population.lengths.copy()
+            gain = population.generation(key, 30, blocks)
+            assert np.array_equal(population.lengths, problem.tour_lengths(population.tours))
+            assert np.all(population.lengths <= before)
+            assert gain == (before - population.lengths).sum()
+            assert_counted(population)
+        assert population.taken > 0
+        assert population.children > population.taken
+        assert np.array_equal(tours, given_tours)
+
+    def test_the_table_of_edges_grows_when_it_is_full(self, monkeypatch):
+        """As often as children bring edges that no tour had."""
+        problem = cloud(100, 3)
+        graph = graph_of(problem)
+        population = EvolvingTours(graph, random_tours(100, 9), graph.neighbours)
+        table = population._table
+        full = int(np.count_nonzero(table.edges < 0)) - table.edges.size // 4
+        assert full > 0
+        table.used[0] += full  # as if so many edges had come and gone
+        calls = []
+        monkeypatch.setattr(module, "larger", lambda t, f=module.larger: calls.append(1) or f(t))
+        population.generation(1, 30, False)
+        assert calls
+        assert_counted(population)
+
+    def test_every_tour_is_a_parent_and_b_is_as_it_was_before(self, monkeypatch):
+        """Children of all pairs are the same whichever pairs are looked at first."""
+        problem = cloud(100, 3)
+        graph, tours = graph_of(problem), good_tours(problem, 9, 1)
+        monkeypatch.setattr(module, "count_chosen", lambda table, chosen, first, last: last)
+        results = []
+        for side_by_side in (1, 4, 32):
+            monkeypatch.setattr(module, "SIDE_BY_SIDE", side_by_side)
+            population = EvolvingTours(graph, tours, graph.neighbours)
+            population.generation(7, 30, False)
+            results.append(population.tours)
+        assert np.array_equal(results[0], results[1])
+        assert np.array_equal(results[0], results[2])
+
+    def test_edges_are_counted_between_pairs_that_are_not_side_by_side(self, monkeypatch):
+        """Four tours alike and four alike: were all counted at once, all would make the same choice."""
+        problem = cloud(200, 3)
+        graph = graph_of(problem)
+        tours = np.repeat(good_tours(problem, 2, 1), 8, axis=0)
+        left = {}
+        for side_by_side in (1, 32):
+            monkeypatch.setattr(module, "SIDE_BY_SIDE", side_by_side)
+            population = EvolvingTours(graph, tours, graph.neighbours)
+            population.generation(7, 30, False)
+            assert_counted(population)
+            left[side_by_side] = population.tours
+        assert not np.array_equal(left[1], left[32])
+
+
+class TestEvolving:
+    def test_it_finds_what_good_tours_have_between_them(self):
+        """Twenty tours that no exchange of two edges shortens, some 5 % too long; the optimum is known."""
+        problem = cloud(100, 8)
+        tours = good_tours(problem, 20, 2)
+        merged = tours[problem.tour_lengths(tours).argmin()]
+        for tour in tours:
+            merged, _ = merge(merged, tour, lambda i, j: problem.D[i, j])
+        found = evolved(problem, tours)
+        assert problem.tour_lengths(found.tours).min() < 0.99 * problem.tour_length(merged)
+        assert found.generations > found.blocks_from > 0
+        assert found.taken > 20
+        assert found.children > found.taken
+        assert found.entropy == pytest.approx((entropy_of(tours), entropy_of(found.tours)))
+        assert found.entropy[1] < found.entropy[0]
+
+    @pytest.mark.parametrize("name", SYMMETRIC)
+    def test_tours_stay_tours_and_none_gets_longer(self, name):
+        problem = SYMMETRIC[name]
+        tours = random_tours(problem.n_cities, 7, 1)
+        given_tours = tours.copy()
+        scale = 1.0 if listed_instance(problem, 2).integral else 2.0**20
+        found = evolved(problem, tours, 5, scale=scale)
+        assert np.array_equal(tours, given_tours)
+        assert found.tours.dtype == np.int32
+        before, after = problem.tour_lengths(tours), problem.tour_lengths(found.tours)
+        assert np.all(after <= before * (1 + 1e-6))
+        for tour in found.tours:
+            assert np.array_equal(np.sort(tour), np.arange(problem.n_cities))
+        if len(np.unique(before)) > 1:
+            assert after.sum() < before.sum()
+        else:
+            assert found.taken == 0
+
+    @given(st.integers(3, 50), st.integers(1, 6), st.integers(0, 2**64 - 1), st.booleans())
+    @settings(max_examples=60, deadline=None)
+    def test_any_tours_on_a_lattice(self, n, m, key, same):
+        problem = TSP(np.column_stack([np.arange(n) % 6, np.arange(n) // 6]))
+        tours = random_tours(n, m, key % 1000)
+        if same:
+            tours[:] = tours[0]
+        found = evolved(problem, tours, key, 4)
+        assert np.array_equal(np.sort(found.tours, axis=1), np.tile(np.arange(n), (m, 1)))
+        assert np.all(problem.tour_lengths(found.tours) <= problem.tour_lengths(tours))
+        if same:
+            assert np.array_equal(found.tours, tours)
+
+    def test_the_key_decides_and_the_number_of_threads_does_not(self, monkeypatch):
+        problem = cloud(200, 4)
+        tours, results = random_tours(200, 70), {}
+        for count in ("1", "2", "7"):
+            monkeypatch.setenv("PYMOO_GPUACO_THREADS", count)
+            results[count] = evolved(problem, tours, 2**63, generations=4)
+        assert np.array_equal(results["1"].tours, results["2"].tours)
+        assert np.array_equal(results["1"].tours, results["7"].tours)
+        assert results["1"][1:] == results["2"][1:] == results["7"][1:]
+        assert not np.array_equal(results["1"].tours, evolved(problem, tours, 3, generations=4).tours)
+
+    def test_fewer_children_and_generations(self):
+        problem = cloud(200, 4)
+        tours = random_tours(200, 10)
+        assert np.array_equal(evolved(problem, tours, generations=0).tours, tours)
+        one = evolved(problem, tours, generations=1)
+        assert (one.generations, one.blocks_from) == (1, 1)
+        assert one.children <= 30 * 10
+        assert evolved(problem, tours, generations=1, children=2).children <= 2 * 10
+
+    def test_one_tour_has_nobody_to_learn_from(self):
+        tours = random_tours(30, 1)
+        found = evolved(cloud(30), tours)
+        assert np.array_equal(found.tours, tours)
+        assert found.generations == 0
+
+
+class TestEnding:
+    def test_it_ends_at_once_when_time_is_over(self):
+        tours = random_tours(2000, 4)
+        found = evolved(cloud(2000, 4), tours, until=time.monotonic() - 1.0)
+        assert np.array_equal(found.tours, tours)
+        assert found.generations == 0
+
+    def test_a_generation_that_is_cut_short_leaves_everything_true(self, monkeypatch):
+        problem = cloud(1000, 4)
+        graph = graph_of(problem)
+        population = EvolvingTours(graph, random_tours(1000, 40), graph.neighbours)
+        rounds = []
+
+        def spread(work, items, count, stop=None, until=None):
+            rounds.append(items)
+            threads.spread(work, items, count)
+            if stop is not None:
+                stop[0] = 1  # after the first 32 pairs
+
+        monkeypatch.setattr(module, "spread", spread)
+        population.generation(1, 30, False)
+        assert rounds == [32, 40]
+        assert 0 < population.taken <= 32
+        assert np.array_equal(population.lengths, problem.tour_lengths(population.tours))
+        assert_counted(population)
+        taken = population.taken
+        monkeypatch.setattr(module, "spread", threads.spread)
+        population.generation(2, 30, False)  # the flag is up
+        assert population.taken == taken
+
+    def test_it_ends_soon_after_the_moment(self):
+        problem = cloud(3000, 4)
+        tours = random_tours(3000, 60)
+        evolved(problem, tours[:2], generations=1)  # compiled
+        began = time.monotonic()
+        found = evolved(problem, tours, until=began + 0.2)
+        assert time.monotonic() - began < 10.0
+        assert np.all(problem.tour_lengths(found.tours) <= problem.tour_lengths(tours))
+
+
+@pytest.mark.parametrize(("place", "city"), [(0, 60), (59, -1), (3, None)])
+def test_what_is_no_tour_is_refused(place, city):
+    tours = random_tours(60, 3)
+    tours[1, place] = tours[1, 4] if city is None else city
+    with pytest.raises(ValueError, match=r"tours: row 1 is not a permutation of 0\.\.59"):
+        evolved(cloud(60), tours)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"children": 0}, "children must be an integer >= 1, got 0"),
+        ({"generations": -1}, "generations must be an integer >= 0, got -1"),
+        ({"scale": 0.0}, r"scale must be in \(0, inf\), got 0.0"),
+    ],
+)
+def test_numbers_out_of_range_are_refused(options, message):
+    with pytest.raises(ValueError, match=message):
+        evolved(cloud(60), random_tours(60, 3), **options)
+
+
+def test_matrices_count_as_well():
+    problem = TSP(matrix=cloud(40, 2).D)
+    tours = random_tours(40, 8)
+    graph = make_graph(listed_instance(problem, 8))
+    by_matrix = evolve(graph, tours, graph.neighbours, 3)
+    assert np.array_equal(by_matrix.tours, evolved(cloud(40, 2), tours, 3).tours)

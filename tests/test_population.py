@@ -1,0 +1,56 @@
+"""What the tours of a focused colony begin with, and what they become at the end of a cycle."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from pymoo_gpuaco.candidates import greedy_tour
+from pymoo_gpuaco.candidates.graph import make_graph
+from pymoo_gpuaco.candidates.lists import listed_instance
+from pymoo_gpuaco.host.stop import Stop
+from pymoo_gpuaco.search import population as module
+from pymoo_gpuaco.search.population import FEWEST_TO_EVOLVE, Population, first_tours
+from tests.engine_cases import cloud
+
+
+def made(n: int = 120, seed: int = 1) -> tuple[Population, np.ndarray]:
+    """A population whose best is a greedy tour, and as many first tours as evolve together."""
+    problem = cloud(n, seed)
+    instance = listed_instance(problem, 8)
+    population = Population(instance, make_graph(instance))
+    greedy = greedy_tour(instance)
+    population.merge(greedy)
+    return population, first_tours(instance, greedy, FEWEST_TO_EVOLVE, 5)
+
+
+@pytest.mark.parametrize(
+    ("last", "fewer", "name"), [(False, 0, "assemble"), (True, 0, "evolve"), (True, 1, "assemble")]
+)
+def test_many_tours_evolve_at_the_end_of_the_last_cycle_and_else_take_over(last, fewer, name, monkeypatch):
+    population, tours = made()
+    called = []
+    for each in ("assemble", "evolve"):
+        work = getattr(module, each)
+        monkeypatch.setattr(
+            module, each, lambda *a, each=each, work=work, **kw: (called.append(each), work(*a, **kw))[1]
+        )
+    given = tours[fewer:]
+    before, best = [population.measure(tour) for tour in given], population.length
+    taken = population.recombine(given, 3, Stop(), last)
+    assert called == [name]
+    after = [population.measure(tour) for tour in taken]
+    assert np.array_equal(np.sort(taken), np.tile(np.arange(120), (len(given), 1)))
+    assert all(later <= earlier for earlier, later in zip(before, after, strict=True))
+    assert population.length == population.measure(population.best) <= min(best, *after)
+    assert min(after) < min(before)  # greedy tours have a lot to give each other
+
+
+@pytest.mark.parametrize(("m", "different"), [(1, 1), (3, 1), (4, 4), (16, 16), (20, 16)])
+def test_four_tours_or_more_begin_as_different_ones(m, different):
+    instance = listed_instance(cloud(200, 2), 8)
+    greedy = greedy_tour(instance)
+    tours = first_tours(instance, greedy, m, 7)
+    assert tours.shape == (m, 200)
+    assert np.array_equal(tours[0], greedy)
+    assert len(np.unique(tours, axis=0)) == different
