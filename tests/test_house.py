@@ -30,11 +30,12 @@ ROOMS = (
     "visualization",
     "bench",
     "versions",
+    "checkpoint",
     "cli",
 )
 BELOW_ALL = "_version"
 #: what a function may import: not everybody has it, or it takes long and few runs need it
-OPTIONAL = {"cloudpickle", "distributed", "pooch", "psutil", "pycuda"}
+OPTIONAL = {"cloudpickle", "dask", "distributed", "pooch", "psutil", "pycuda"}
 #: what a room imports from nowhere outside the package
 FORBIDDEN = {"algorithms": {"numba", "pycuda"}, "backends": {"pymoo"}}
 #: the one module that imports others of the package by name: engines of a device, once they are wanted
