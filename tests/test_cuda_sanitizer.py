@@ -16,7 +16,7 @@ import pytest
 
 from pymoo_gpuaco import checks
 from pymoo_gpuaco.backends.cuda import engines, focused
-from pymoo_gpuaco.backends.cuda.device import sources
+from pymoo_gpuaco.backends.cuda.device import signatures, sources
 from pymoo_gpuaco.backends.cuda.windows import windows
 from pymoo_gpuaco.search import population
 
@@ -171,7 +171,7 @@ def test_the_run_launches_every_kernel(monkeypatch):
     kernels = set()
     for path in sources.folder().rglob("*.cu*"):
         text = re.sub(r"//[^\n]*", "", path.read_text())
-        found = [name for name, _ in fake_device.KERNEL.findall(text)]
+        found = [name for name, _ in signatures.KERNEL.findall(text)]
         assert len(found) == text.count("__global__"), path
         kernels.update(found)
     assert driver.launched == kernels

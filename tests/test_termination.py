@@ -363,20 +363,20 @@ def test_none_is_no_limit(clock):
 
 
 def test_progress_is_what_is_spent():
-    termination, watched = ColonyTermination(n_max_gen=8, stagnation=2), Watched()
-    assert progress(termination) == 0.0
+    termination, watched = ColonyTermination(n_max_gen=8, stagnation=2, seconds=None), Watched()
+    assert progress(termination, 0.0) == 0.0
     for generation in (1, 2):
         termination.update(watched.after(generation, 5.0))
     assert termination.perc == 0.5  # one idle generation of two
-    assert progress(termination) == 0.25
+    assert progress(termination, 0.0) == 0.25
     never, third = NoTermination(), MaximumGenerationTermination(6)
     third.update(watched)
-    assert progress(third) == pytest.approx(1 / 3)
-    assert np.isnan(progress(never))
-    assert progress(TerminateIfAny(never, third, termination)) == pytest.approx(1 / 3)
-    assert np.isnan(progress(TerminateIfAny(never)))
-    assert progress(TerminateIfAll(third, termination)) == 0.25
-    assert np.isnan(progress(TerminateIfAll(never, third)))
+    assert progress(third, 0.0) == pytest.approx(1 / 3)
+    assert np.isnan(progress(never, 0.0))
+    assert progress(TerminateIfAny(never, third, termination), 0.0) == pytest.approx(1 / 3)
+    assert np.isnan(progress(TerminateIfAny(never), 0.0))
+    assert progress(TerminateIfAll(third, termination), 0.0) == 0.25
+    assert np.isnan(progress(TerminateIfAll(never, third), 0.0))
 
 
 def test_best_known_of_the_problem_is_the_target():
