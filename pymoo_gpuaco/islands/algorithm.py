@@ -110,6 +110,10 @@ class Islands(TourAlgorithm):
     def _adopt(self, engine: Archipelago) -> None:
         """Have nothing to note before the islands are there."""
 
+    def _setup(self, problem: Any, **kwargs: Any) -> None:
+        super()._setup(problem, **kwargs)
+        self._setup_seconds = 0.0  # workers start and compile meanwhile, which is not the run's time
+
     def prepare(self) -> None:
         """Find workers and send them the islands, where none are there.
 
