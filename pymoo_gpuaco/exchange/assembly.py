@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from pymoo_gpuaco import checks
 from pymoo_gpuaco.candidates.graph import Graph
 from pymoo_gpuaco.exchange.merge import adjacent
+from pymoo_gpuaco.exchange.stretches import sort
 from pymoo_gpuaco.host.compiled import compiled, inlined, inner
 from pymoo_gpuaco.host.distances import distance
 from pymoo_gpuaco.host.keys import generator, key_of_part
@@ -269,24 +270,8 @@ def _cut(room, first, last):  # type: ignore[no-untyped-def]
         # the seam lies behind the last place
         room.cuts[count] = min(p, q) if abs(p - q) == 1 else max(p, q)
         count += 1
-    _sort(room.cuts, count)
+    sort(room.cuts, count)
     return count
-
-
-@inner
-def _sort(values, count):  # type: ignore[no-untyped-def]
-    """Shell's sort of the first values."""
-    gap = 1
-    while gap < count:
-        gap = 3 * gap + 1
-    while gap > 1:
-        gap = (gap - 1) // 3
-        for i in range(gap, count):
-            value, j = values[i], i
-            while j >= gap and values[j - gap] > value:
-                values[j] = values[j - gap]
-                j -= gap
-            values[j] = value
 
 
 @inlined
@@ -425,7 +410,7 @@ def _lay_out(room, touched):  # type: ignore[no-untyped-def]
     n, places = room.order.shape[0], room.places
     for i in range(touched):
         places[i] = room.place[room.touched[i]]
-    _sort(places, touched)
+    sort(places, touched)
     begin, longest = places[touched - 1], places[0] + n - places[touched - 1]
     for i in range(1, touched):
         if places[i] - places[i - 1] > longest:

@@ -22,8 +22,8 @@ MOST_VARIED, CITIES_OF_VARIED = 16, 200_000
 # So many tours or more evolve together, see ``exchange.evolve``: fewer have lost what they could give each other soon.
 FEWEST_TO_EVOLVE = 8
 NEAR_OF_CHILDREN = 7  # candidates a city by which subtours of children are joined
-# Whole units of a mean candidate edge, as a power of two, by which tours are compared where distances are no whole
-# numbers: sums are exact then.
+# Whole units of a mean candidate edge, as a power of two, where distances are no whole numbers: sums are exact then,
+# and rounding changes a tour by less than 1e-6.
 _UNITS_AN_EDGE = 20
 
 

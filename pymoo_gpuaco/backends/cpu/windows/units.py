@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -15,20 +13,11 @@ from pymoo_gpuaco.candidates.graph import Graph
 from pymoo_gpuaco.candidates.listed import ListedInstance
 from pymoo_gpuaco.candidates.lists import Kind, check_alpha
 from pymoo_gpuaco.search.parameters import FocusedParameters
+from pymoo_gpuaco.search.population import whole_units
 
-# Units of a mean candidate edge where distances are no whole numbers: rounding then changes a tour by less than 1e-6.
-_UNITS_AN_EDGE = 20
 _TO_CHOOSE_FROM = 10
 _FEWEST_TREES = 5  # where candidates by alpha-nearness are asked for
 _WITHOUT_PENALTIES = 8  # candidates where distance alone must tell good edges from bad ones
-
-
-def whole_units(instance: ListedInstance) -> float:
-    """Return the factor from distances to whole units: 1 where they are whole numbers, else a power of two."""
-    mean = float(instance.neighbour_distances.mean())
-    if instance.integral or mean <= 0.0:
-        return 1.0
-    return math.ldexp(1.0, _UNITS_AN_EDGE - math.frexp(mean)[1])
 
 
 def make_units(
