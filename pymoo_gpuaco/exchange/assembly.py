@@ -21,7 +21,7 @@ from pymoo_gpuaco.candidates.graph import Graph
 from pymoo_gpuaco.exchange.merge import adjacent
 from pymoo_gpuaco.exchange.stretches import sort
 from pymoo_gpuaco.host.compiled import compiled, inlined, inner
-from pymoo_gpuaco.host.distances import distance
+from pymoo_gpuaco.host.distances import distance, stays
 from pymoo_gpuaco.host.keys import generator, key_of_part
 from pymoo_gpuaco.host.philox import STREAM_ASSEMBLY, new_stream, next_word
 from pymoo_gpuaco.host.stop import Stop
@@ -375,9 +375,13 @@ def _join_smallest(graph, room, stretches, subtours, touched):  # type: ignore[n
                 added = distance(graph, city, near)
                 for i in range(2):
                     a = room.beside[city, i]
+                    if stays(graph, city, a):
+                        continue
                     left = distance(graph, city, a) - added
                     for j in range(2):
                         b = room.beside[near, j]
+                        if stays(graph, near, b):
+                            continue
                         gain = left + distance(graph, near, b) - distance(graph, a, b)
                         if gain > most:
                             most, u, v, u_next, v_next = gain, city, near, a, b
