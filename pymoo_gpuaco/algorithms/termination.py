@@ -163,7 +163,7 @@ class ColonyTermination(Termination):
 
 
 def _best_of(opt: Any) -> tuple[float, bool]:
-    """Length of the best tour, and whether it breaks no constraint; before one does not, fewer broken ones are better."""
+    """Length of the best tour and True; while all break constraints, a number that falls with these and False."""
     broken = float(opt.get("CV").min())
     best = float(opt.get("F").min())
     return (best, True) if broken <= 0.0 else (_BROKEN * broken + best, False)

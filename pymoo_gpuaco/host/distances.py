@@ -1,8 +1,9 @@
 """Distances as compiled functions see them: their one definition on the host.
 
 A ``graph`` is any tuple with ``metric``, ``coords`` (n, 3), ``matrix`` (n, n), ``far`` and ``partner``, as
-``candidates.graph.Graph``. Its metric is a `Metric`; or that and ``WITH_DUMMY``, where a dummy city has NaN for coordinates; or ``DOUBLED``, where
-city 2i is entered and 2i + 1 left where row and column i of the matrix are (see ``problems.symmetric``).
+``candidates.graph.Graph``. Its metric is a `Metric`; or that and ``WITH_DUMMY``, where a dummy city has NaN for
+coordinates; or ``DOUBLED``, where city 2i is entered and 2i + 1 left where row and column i of the matrix are, see
+``problems.symmetric``.
 """
 
 from __future__ import annotations

@@ -198,7 +198,7 @@ class TSP(Problem):
                 n = len(self.coords)
                 if n > MOST_FOR_FORBIDDEN:
                     raise ValueError(
-                        f"forbidden_edges of coordinates need a matrix, for {MOST_FOR_FORBIDDEN} cities at most, got {n}"
+                        f"forbidden_edges of coordinates need a matrix: {MOST_FOR_FORBIDDEN} cities at most, got {n}"
                     )
                 everyone = np.arange(n)
                 self.matrix = edge_lengths(metric, self.coords, None, everyone[:, None], everyone)
