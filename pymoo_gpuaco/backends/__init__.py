@@ -167,7 +167,10 @@ def make_improver(
     if is_exact(instance, form):
         return ExactSearch(instance, form)
     listed = with_lists(form.instance, instance.k, instance.listed)
-    inner = _first_able(backend, lambda engines: engines.make_improver(listed, parameters, device))
+    windows = ColonyParameters(
+        construction="focused", candidates=candidates
+    )  # no other search knows edges that stay
+    inner = _first_able(backend, lambda engines: engines.make_search(listed, windows, device))
     return TranslatedSearch(instance, form, inner)
 
 

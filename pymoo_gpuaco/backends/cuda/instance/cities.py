@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from pymoo_gpuaco.backends.cuda.device import Device, Source
 from pymoo_gpuaco.candidates.listed import ListedInstance
-from pymoo_gpuaco.problems.metrics import Metric, distances
+from pymoo_gpuaco.problems.metrics import Metric
 
 # GEO takes six trigonometric functions; up to this many cities a table is used, as in the CPU engine.
 GEO_TABLE_LIMIT = 4000
@@ -24,6 +24,9 @@ class Cities:
         self.n = instance.n
         self.table = uses_table(instance)
         self._three = instance.metric != Metric.EXPLICIT and bool(instance.coords[:, 2].any())
+        form = instance.form
+        self._doubled = form is not None and form.doubled
+        self._has_dummy = form is not None and form.has_dummy
         self.axes = 3 if self._three else 2  # of a city
 
     @cached_property
@@ -39,6 +42,8 @@ class Cities:
             "METRIC": int(self.instance.metric),
             "DIMENSIONS": self.axes,
             "TABLE": int(self.table),
+            "DUMMY": int(self._has_dummy),
+            "DOUBLED": int(self._doubled),
         }
 
     def arguments(self) -> tuple[int, int, int, int, int]:
@@ -55,6 +60,9 @@ class Cities:
     def needed(self) -> dict[str, int]:
         """Return the bytes of every array."""
         n = self.n
+        if self._doubled:
+            n //= 2
+            return {"matrix": 8 * n * n, "table": 4 * n * n, "coords": 8, "points": 4}
         needed = {}
         if self.instance.metric == Metric.EXPLICIT:
             needed["matrix"] = 8 * n * n
@@ -69,6 +77,14 @@ class Cities:
     def prepare(self) -> None:
         """Upload."""
         instance, device = self.instance, self._device
+        if self._doubled:
+            assert instance.form is not None
+            matrix = np.minimum(instance.matrix, instance.form.far)
+            device.write("matrix", matrix)
+            device.write("table", matrix.astype(np.float32))
+            device.write("coords", np.array([instance.form.far]))
+            device.write("points", np.array([instance.form.far], np.float32))
+            return
         if instance.metric == Metric.EXPLICIT:
             device.write("matrix", np.asarray(instance.matrix, np.float64))
             device.write("table", np.asarray(instance.matrix, np.float32))
@@ -76,11 +92,11 @@ class Cities:
         device.write("coords", self._sites(instance.coords))
         if self.table:
             everyone = np.arange(self.n)
-            table = distances(instance.metric, instance.coords, everyone[:, None], everyone[None, :])
+            table = instance.distance(everyone[:, None], everyone[None, :])
             device.write("table", table.astype(np.float32))
         else:
             # relative to the least, so that they keep their digits
-            moved = instance.coords - instance.coords.min(axis=0)
+            moved = instance.coords - instance.real_coords.min(axis=0)
             device.write("points", self._sites(moved).astype(np.float32))
 
     def _sites(self, coords: NDArray[np.float64]) -> NDArray[np.float64]:
