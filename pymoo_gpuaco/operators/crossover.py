@@ -14,6 +14,7 @@ from pymoo_gpuaco.candidates.graph import make_graph
 from pymoo_gpuaco.candidates.listed import ListedInstance
 from pymoo_gpuaco.exchange import assemble, merge_all
 from pymoo_gpuaco.operators.instances import KeepsInstance
+from pymoo_gpuaco.search.population import whole_units
 
 
 def _symmetric(crossover: KeepsInstance, problem: Problem, k: int) -> ListedInstance:
@@ -82,5 +83,7 @@ class AssemblyCrossover(KeepsInstance, Crossover):
         children = np.empty(X.shape, np.int64)
         for mating in range(X.shape[1]):
             key = int(random_state.integers(0, 2**64, dtype=np.uint64))
-            children[:, mating] = assemble(graph, X[:, mating].astype(np.int32), key)
+            children[:, mating] = assemble(
+                graph, X[:, mating].astype(np.int32), key, scale=whole_units(instance)
+            )
         return children
