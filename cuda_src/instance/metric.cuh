@@ -13,6 +13,9 @@
 #ifndef TABLE
 #define TABLE 0  // 1: searches look distances up in a float matrix
 #endif
+#ifndef POINT_UNIT
+#define POINT_UNIT 1.0f  // EXACT: of the float coordinates, a power of two; below 1 where their squares would underflow
+#endif
 // Whether searches know distances by the numbers of cities, not by points.
 #define BY_NUMBER (TABLE || METRIC == 0 || METRIC == 4)
 
@@ -162,7 +165,7 @@ __device__ __forceinline__ float distance(const Cities& cities, int i, const Poi
 #elif METRIC == 8
     return arc(root(fmaf(d.x, d.x, fmaf(d.y, d.y, d.z * d.z))));
 #else
-    return root(fmaf(d.x, d.x, fmaf(d.y, d.y, d.z * d.z)));
+    return POINT_UNIT * root(fmaf(d.x, d.x, fmaf(d.y, d.y, d.z * d.z)));
 #endif
 #endif
 }

@@ -30,6 +30,9 @@ MAX_WEIGHT = 1e30
 LEAST_EXTENT = 1e-140
 """Least extent of coordinates that are not all the same, for `EXACT`, so that their distances can be told apart."""
 
+ADDED_AT_ONCE = 512
+"""Edges of a tour whose lengths are added up before they join the sum."""
+
 # Edges looked at together when lengths are computed: keeps the temporaries at some tens of megabytes.
 _CHUNK_EDGES = 1 << 19
 
@@ -337,8 +340,28 @@ def tour_lengths(
     for start in range(0, len(tours), rows):
         chunk = checks.permutations(what, tours[start : start + rows], n, first_row=start)
         edges = edge_lengths(metric, coords, matrix, chunk, np.roll(chunk, -1, axis=1))
-        lengths[start : start + rows] = edges.sum(axis=1)
+        lengths[start : start + rows] = add_up(edges, chunk)
     return lengths
+
+
+def add_up(edges: NDArray[np.float64], tours: NDArray[Any]) -> NDArray[np.float64]:
+    """Return the (m,) sums of edges (m, n), from each city of tours (m, n) to the next, rounded alike for one cycle.
+
+    From city 0 towards its smaller neighbour, wherever the row begins and whichever way it goes; in blocks, which keeps
+    what is rounded off small.
+    """
+    m, n = tours.shape
+    zero = (tours == 0).argmax(axis=1)
+    row = np.arange(m)
+    backwards = tours[row, zero - 1] < tours[row, (zero + 1) % n]
+    steps = np.where(backwards[:, None], -1 - np.arange(n), np.arange(n))
+    width = min(n, ADDED_AT_ONCE)
+    ordered = np.zeros((m, -(-n // width), width))
+    ordered.reshape(m, -1)[:, :n] = np.take_along_axis(edges, (zero[:, None] + steps) % n, axis=1)
+    # cumulated, as numpy's sums add in an order of their own
+    blocks = np.cumsum(ordered, axis=2)[:, :, -1]
+    sums: NDArray[np.float64] = np.cumsum(blocks, axis=1)[:, -1]
+    return sums
 
 
 def _check_names(names: Sequence[Any], n: int) -> NDArray[np.object_]:
