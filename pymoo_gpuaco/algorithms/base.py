@@ -244,6 +244,10 @@ class TourAlgorithm(AskAndTell):
         """Build what the next generation would build before it begins, where a copy or a file has left it out."""
         _ = self.engine
 
+    def finalize(self) -> Any:
+        """End the run; before ``setup`` there is none, and no display that pymoo's own would end."""
+        return self._finalize() if self.display is None else super().finalize()
+
     def next(self) -> None:
         """Make one generation. An interrupt from the keyboard ends it; the best tour it has built joins ``opt``."""
         try:

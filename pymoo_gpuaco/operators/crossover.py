@@ -16,6 +16,7 @@ from pymoo_gpuaco.candidates.lists import with_lists
 from pymoo_gpuaco.exchange import assemble, merge_all
 from pymoo_gpuaco.operators.instances import KeepsInstance
 from pymoo_gpuaco.problems.symmetric import SymmetricForm, symmetric_form
+from pymoo_gpuaco.search.population import whole_units
 
 
 class _Exchange(NamedTuple):
@@ -99,5 +100,8 @@ class AssemblyCrossover(KeepsInstance, Crossover):
         children = np.empty(X.shape, np.int64)
         for mating in range(X.shape[1]):
             key = int(random_state.integers(0, 2**64, dtype=np.uint64))
-            children[:, mating] = exchange.made(assemble(exchange.graph, exchange.given(X[:, mating]), key))
+            given = exchange.given(X[:, mating])
+            children[:, mating] = exchange.made(
+                assemble(exchange.graph, given, key, scale=whole_units(exchange.listed))
+            )
         return children
