@@ -171,6 +171,29 @@ class TestTakingOver:
             gain == 0.0
         )
 
+    @pytest.mark.parametrize(
+        ("cycle", "out", "into", "taken"),
+        [
+            ([2, 3, 6, 5], (0.3, 0.4), (0.1, 0.6), False),
+            ([2, 3, 6, 5], (0.3 + 1e-6, 0.4), (0.1, 0.6), True),
+            # leaves 3-5 alone, which is best joined as it was; all other edges are too long
+            ([2, 3, 5, 6], (0.1, 0.4), (0.2, 0.1), False),
+        ],
+    )
+    def test_what_is_only_rounding_is_no_gain(self, cycle, out, into, taken):
+        """In tenths the first and the last gain 0, in doubles 3e-17."""
+        tour = np.arange(12, dtype=np.int32)
+        D = 10.0 * (1 - np.eye(12))
+        D[tour, tour - 1] = D[tour - 1, tour] = 1.0
+        for i, length in enumerate((out[0], into[0], out[1], into[1])):
+            D[cycle[i - 3], cycle[i]] = D[cycle[i], cycle[i - 3]] = length
+        room = assembly.make_room(12)
+        room.order[:] = room.place[:] = tour
+        room.beside[:, 0], room.beside[:, 1] = np.roll(tour, 1), np.roll(tour, -1)
+        room.cycles[:4] = cycle
+        gain = assembly._try_cycle(graph_of(TSP(matrix=D), 11), room, 0, 4)
+        assert (gain > 0.0) == taken != np.array_equal(room.order, tour)
+
     @pytest.mark.parametrize("seed", range(20))
     def test_the_smallest_subtour_is_joined_by_the_best_exchange_of_two_edges(self, seed):
         problem = cloud(14, seed)

@@ -1,5 +1,6 @@
 """Windows and moves of the CPU engine, against tours recomputed by hand or by slow code."""
 
+import math
 from itertools import pairwise
 
 import numpy as np
@@ -92,6 +93,34 @@ def test_what_is_undone_leaves_no_trace():
     assert np.array_equal(w.order, order)
     assert np.array_equal(w.order[w.where], np.arange(n))
     assert w.state[LOGGED] == 0
+
+
+def ring_where_kicks_cost(n, dear):
+    """A ring of edges of length 100; a double bridge of stretches of one city makes it longer by ``dear``."""
+    apart = np.abs(np.arange(n)[:, None] - np.arange(n))
+    # two edges of the ring go, and the two that come join cities three steps apart
+    D = np.where(np.minimum(apart, n - apart) == 3, 100.0 + dear / 2, 100.0)
+    return TSP(matrix=D * (1 - np.eye(n)))
+
+
+@pytest.mark.parametrize(
+    ("hot", "cold", "count", "dear"), [(10.0, 10.0, 1, 4.0), (10.0, 0.0, 1, 20.0), (3.0, 17.0, 2, 30.0)]
+)
+def test_a_longer_tour_is_kept_with_the_probability_of_metropolis(hot, cold, count, dear):
+    """The last trial is at temperature 10; one before it is too cool to be kept."""
+    n, times, kept = 12, 4000, 0
+    _, units = units_of(ring_where_kicks_cost(n, dear), ascent=0)
+    w = window_of(units, np.arange(n, dtype=np.int32), np.arange(n))
+    w.near[:], w.upto[:] = -1, 0.0  # nothing is repaired, and no ant says where kicks go
+    stream = new_stream(np.uint64(3), 0, 1)
+    for _ in range(times):
+        w.order[:] = w.where[:] = np.arange(n)
+        gain = trials.try_out(units, w, n, count, hot, cold, 1, stream)
+        assert gain in (0.0, -dear)
+        assert np.array_equal(w.order, np.arange(n)) == (gain == 0.0)
+        kept += gain < 0.0
+    chance = math.exp(-dear / 10.0)
+    assert abs(kept - times * chance) < 4.0 * math.sqrt(times * chance * (1.0 - chance))
 
 
 @pytest.mark.parametrize("hot", [0.0, 500.0])

@@ -363,3 +363,23 @@ class TestChoosing:
             set(map(frozenset, e[1, : chosen.changes[1]].tolist())) for e in (chosen.removed, chosen.added)
         )
         assert edges_of(tours[1]) - out | into == best[2]
+
+    def test_where_no_child_costs_variety_the_one_that_gains_most_is_chosen(self):
+        """Two tours have four stretches of a ring reversed, a third none: what edges come, others have given up."""
+        angle = np.arange(60) * 2 * np.pi / 60
+        problem = TSP(np.column_stack([np.cos(angle), np.sin(angle)]) * 1e4)
+        good = np.arange(60, dtype=np.int32)
+        bad = good.copy()
+        for low, high in ((3, 6), (15, 20), (30, 38), (50, 52)):
+            bad[low:high] = bad[low:high][::-1].copy()
+        tours = np.array([bad, bad, good])
+        graph, places = graph_of(problem), np.array([places_of(tour) for tour in tours])
+        for seed in range(4):
+            room, chosen = offspring.make_room(60, 60), offspring.make_chosen(3, 60)
+            offspring.choose_children(
+                graph, 1.0, graph.neighbours, tours, places, np.array([0, 2, 1]), 0, 1,
+                stream_of(seed)[None], 12, False, entropy.count_edges(tours), room, chosen, np.zeros(1, np.uint8),
+            )  # fmt: skip
+            assert chosen.children[0] == 4
+            out = {frozenset(edge) for edge in chosen.removed[0, : chosen.changes[0]].tolist()}
+            assert out == {frozenset((29, 37)), frozenset((30, 38))}  # the longest is the worst

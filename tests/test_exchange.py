@@ -56,7 +56,7 @@ def random_exchanges(rng, n, count):
             out, into = segment_swap(n, start, first, int(rng.integers(1, n - 1 - first)))
         removed.append(out)
         added.append(into)
-    return pack(rng.integers(-3, 9, count), removed, added)
+    return pack(rng.integers(-3, 9, count), removed, added)._replace(local=rng.random(count) < 0.5)
 
 
 def apply_slowly(n, exchanges, accepted):
@@ -123,8 +123,16 @@ def test_of_two_that_leave_two_cycles_the_better_one_stays():
     one = ([(0, 1), (8, 9)], [(0, 8), (1, 9)])
     two = ([(3, 4), (12, 13)], [(3, 12), (4, 13)])
     both_ways = pack([5, 4], [one[0], two[0]], [one[1], two[1]])
-    accepted, _ = committed(n, both_ways)
-    assert list(accepted) == [True, False]
+    # a local one stays before any other, and of two that are alike the better
+    for local, stays in (
+        (None, 0),
+        ((True, True), 0),
+        ((True, False), 0),
+        ((False, True), 1),
+        ((False, False), 0),
+    ):
+        accepted, _ = committed(n, both_ways._replace(local=None if local is None else np.array(local)))
+        assert np.flatnonzero(accepted).tolist() == [stays], local
 
 
 def test_exchanges_that_only_split_the_tour_are_all_dropped():
