@@ -171,6 +171,7 @@ class TestTakingOver:
             gain == 0.0
         )
 
+    @pytest.mark.parametrize("unit", [2.0**-30, 1.0, 2.0**30])
     @pytest.mark.parametrize(
         ("cycle", "out", "into", "taken"),
         [
@@ -180,7 +181,7 @@ class TestTakingOver:
             ([2, 3, 5, 6], (0.1, 0.4), (0.2, 0.1), False),
         ],
     )
-    def test_what_is_only_rounding_is_no_gain(self, cycle, out, into, taken):
+    def test_what_is_only_rounding_is_no_gain(self, cycle, out, into, taken, unit):
         """In tenths the first and the last gain 0, in doubles 3e-17."""
         tour = np.arange(12, dtype=np.int32)
         D = 10.0 * (1 - np.eye(12))
@@ -191,7 +192,7 @@ class TestTakingOver:
         room.order[:] = room.place[:] = tour
         room.beside[:, 0], room.beside[:, 1] = np.roll(tour, 1), np.roll(tour, -1)
         room.cycles[:4] = cycle
-        gain = assembly._try_cycle(graph_of(TSP(matrix=D), 11), room, 0, 4)
+        gain = assembly._try_cycle(graph_of(TSP(matrix=D * unit), 11), room, 0, 4)
         assert (gain > 0.0) == taken != np.array_equal(room.order, tour)
 
     @pytest.mark.parametrize("seed", range(20))
