@@ -11,7 +11,6 @@ from pymoo_gpuaco import checks
 from pymoo_gpuaco.backends.errors import BackendUnavailable, DeviceFailed
 from pymoo_gpuaco.backends.protocol import (
     Accepts,
-    AheadEngine,
     Builder,
     ClimberEngine,
     ColonyEngine,
@@ -34,7 +33,6 @@ from pymoo_gpuaco.host.state import State
 __all__ = [
     "BACKENDS",
     "Accepts",
-    "AheadEngine",
     "BackendUnavailable",
     "Builder",
     "ClimberEngine",

@@ -131,14 +131,14 @@ class Accepts(Protocol):
         ``lengths`` (m,) are what the sender measured, finite, in any unit: they order the tours. What the engine keeps
         it measures itself. A colony whose ants build from nothing lets them take the places of its longest tours
         where they are shorter, so that they count in deposits by rank and by the colony until the next construction.
-        A colony whose ants change tours merges them into the best. Work that ``begin`` started is dropped.
+        A colony whose ants change tours merges them into the best.
         """
         ...
 
 
 @runtime_checkable
 class FollowsProgress(Protocol):
-    """Does other things early in a run than late. It does not work ahead: what it began would have heard too little."""
+    """Does other things early in a run than late."""
 
     def expect(self, progress: float) -> None:
         """Be told before each generation how far the run is, in [0, 1], or NaN where nobody knows."""
@@ -220,32 +220,6 @@ class SearchEngine(
     @property
     def n_ants(self) -> int:
         """Windows or tours that are searched at a time."""
-        ...
-
-
-@runtime_checkable
-class AheadEngine(ColonyEngine, Protocol):
-    """A colony that builds beside its caller, on a device of its own."""
-
-    @property
-    def works_ahead(self) -> bool:
-        """Whether it can now: construction must leave the trails alone, and they must fit twice."""
-        ...
-
-    def begin(self, key: int) -> None:
-        """Start ``construct(key)``, which then only waits for its end.
-
-        Until then all else that the engine hands out stays what it was. The work is dropped if the trails are
-        changed, tours or a state are taken in, or ``construct`` is called with another key.
-        """
-        ...
-
-    def hold_trails(self) -> None:
-        """Keep the trails as they are now for ``restore_trails``; nothing to do if they were kept as they are."""
-        ...
-
-    def restore_trails(self) -> None:
-        """Bring back the trails that ``hold_trails`` kept; only once for each time."""
         ...
 
 
