@@ -76,7 +76,6 @@ class CudaColony:
         self.device = Device(device)
         m = parameters.n_ants or default_ants(instance.n, parameters, self.device.limits)
         self.n_ants = m
-        advice = _advice(parameters, instance.n)
         cities = Cities(self.device, instance)
         measure = Measure(self.device, cities)
         self._tours = Tours(self.device, measure, m, instance.n)
@@ -90,20 +89,20 @@ class CudaColony:
             self.trails, self.walk = rings, SelectiveWalk(setting, rings)
         else:
             dense = parameters.resolved_memory(instance.n) == "dense"
-            trails = Trails(self.device, instance, dense, advice)
+            trails = Trails(self.device, instance, dense)
             self.trails, self.walk = trails, _walk(setting, trails)
         search = parameters.local_search
         self._search = (
             None
             if search is None
-            else make_search(self.device, cities, search, advice, parameters.candidates, self._slices.ants)
+            else make_search(self.device, cities, search, parameters.candidates, self._slices.ants)
         )
-        self._at_hand = ToursAtHand(self.device, measure, self._search, instance.n, advice)
+        self._at_hand = ToursAtHand(self.device, measure, self._search, instance.n)
         neighbours = Neighbours(self.device, instance)
         parts: list[Part] = [cities, neighbours, measure, self._tours, self.trails, self.walk, self._at_hand]
         if self._search is not None:
             parts.append(self._search)
-        self.device.set_up(parts, advice)
+        self.device.set_up(parts, _advice(parameters, instance.n))
         self.device.ends_early = search is not None
         self._home = m  # ants whose tours the construction under way, or the last, has built
         self._rescued: tuple[NDArray[np.int32], float] | None = None

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from pymoo_gpuaco.backends.cuda.device import Device, Source
 from pymoo_gpuaco.backends.cuda.tours.tours import Tours
-from pymoo_gpuaco.backends.cuda.trails.deposit import CandidateDeposit, DenseDeposit
+from pymoo_gpuaco.backends.cuda.trails.deposit import CandidateDeposit, Colony, DenseDeposit
 from pymoo_gpuaco.candidates.listed import ListedInstance
 from pymoo_gpuaco.colony.trails import TrailUpdate
 from pymoo_gpuaco.host.state import State, stored_numbers
@@ -19,16 +19,16 @@ _NO_LIMIT = np.float32(np.inf)
 class Trails:
     """``tau``, and ``rest``, the trail of all edges without a place of their own."""
 
-    def __init__(self, device: Device, instance: ListedInstance, dense: bool, advice: str) -> None:
+    def __init__(self, device: Device, instance: ListedInstance, dense: bool) -> None:
         self._device = device
         self._n, self._k = instance.n, instance.k
         self.dense = dense
         self.shape = (instance.n, instance.n if dense else instance.k)  # of tau
         self._symmetric = instance.symmetric
         self._colony = (
-            DenseDeposit(device, instance.n, instance.symmetric, advice)
+            DenseDeposit(device, instance.n, instance.symmetric)
             if dense
-            else CandidateDeposit(device, self.shape, self._evaporate, advice)
+            else CandidateDeposit(device, self.shape, self._evaporate)
         )
         # rows that a block evaporates: as many blocks as the device holds, and a multiple of four
         held = device.limits.multiprocessors * device.limits.warps * 32 // _THREADS
@@ -93,7 +93,8 @@ class Trails:
             shortest, share = float(tours.lengths.min()), float(update.colony_amount)
             largest = max(1.0, share) if shortest <= 0.0 else share / shortest
             a, m = self._device.arrays, len(tours.lengths)
-            self._colony.add(a["tours"], a["lengths"], m, share, largest, keep, low, high)
+            colony = Colony(a["tours"], a["lengths"], m, share, largest)
+            self._colony.add(colony, keep, low, high)
         for ant, amount in by_ant:
             if amount > 0.0:
                 self._deposit(tours.address_of(ant), one, amount, low, high)
