@@ -29,30 +29,6 @@ class Engine(Protocol):
 
 
 @runtime_checkable
-class Builder(Protocol):
-    """Builds tours: m ants, each from nothing."""
-
-    n_ants: int  # m
-
-    @property
-    def n_built(self) -> int:
-        """Tours that the last ``construct`` built, in [1, m]: ants that were not home in time do not count."""
-        ...
-
-    def greedy_tour(self, start: int = 0) -> tuple[NDArray[np.int32], float]:
-        """Nearest-neighbour tour from city ``start``, ties to the lower number, and its length."""
-        ...
-
-    def construct(self, key: int) -> NDArray[np.float64]:
-        """Build and improve m tours; return their exact lengths (m,). ``key`` in [0, 2**64)."""
-        ...
-
-    def tours(self, ants: ArrayLike) -> NDArray[np.int32]:
-        """Tours (len(ants), n) of the last construction; ``ants`` number the lengths that it returned."""
-        ...
-
-
-@runtime_checkable
 class Improver(Protocol):
     """Local search on tours at hand; an engine's own tours and trails stay as they are."""
 
@@ -137,15 +113,6 @@ class Accepts(Protocol):
 
 
 @runtime_checkable
-class FollowsProgress(Protocol):
-    """Does other things early in a run than late."""
-
-    def expect(self, progress: float) -> None:
-        """Be told before each generation how far the run is, in [0, 1], or NaN where nobody knows."""
-        ...
-
-
-@runtime_checkable
 class Stoppable(Protocol):
     """Ends a call early, in a fraction of a second: what is finished by then counts.
 
@@ -170,18 +137,42 @@ class Stoppable(Protocol):
 
 
 @runtime_checkable
-class CountsTrials(Protocol):
-    """Changes few tours in many trials, each a kick and its repair, rather than building tours."""
+class ColonyEngine(Engine, Improver, Trails, Stateful, Accepts, Protocol):
+    """A colony of m ants that build tours of n cities, each from nothing (all algorithms but GPU2OptIHC)."""
+
+    n_ants: int  # m
 
     @property
-    def n_trials(self) -> int:
-        """Trials since the engine was made."""
+    def n_built(self) -> int:
+        """Tours that the last ``construct`` built, in [1, m]: ants that were not home in time do not count."""
+        ...
+
+    def greedy_tour(self, start: int = 0) -> tuple[NDArray[np.int32], float]:
+        """Nearest-neighbour tour from city ``start``, ties to the lower number, and its length."""
+        ...
+
+    def construct(self, key: int) -> NDArray[np.float64]:
+        """Build and improve m tours; return their exact lengths (m,). ``key`` in [0, 2**64)."""
+        ...
+
+    def tours(self, ants: ArrayLike) -> NDArray[np.int32]:
+        """Tours (len(ants), n) of the last construction; ``ants`` number the lengths that it returned."""
         ...
 
 
 @runtime_checkable
-class Searches(Protocol):
-    """Changes good tours in a few places, in many generations, rather than building tours."""
+class SearchEngine(Engine, Improver, Trails, Stateful, Accepts, Stoppable, Protocol):
+    """A focused colony: ants change good tours of n cities in a few places, in many generations (GPUMMAS)."""
+
+    @property
+    def n_ants(self) -> int:
+        """Windows or tours that are searched at a time."""
+        ...
+
+    @property
+    def n_trials(self) -> int:
+        """Trials since the engine was made, each a kick and its repair."""
+        ...
 
     @property
     def n_searched(self) -> int:
@@ -205,21 +196,8 @@ class Searches(Protocol):
         """At most so many tours (e, n), the best of the run first, then those at hand by length; and lengths (e,)."""
         ...
 
-
-@runtime_checkable
-class ColonyEngine(Engine, Builder, Improver, Trails, Stateful, Accepts, Protocol):
-    """A colony of m ants that build tours of n cities (all algorithms but GPU2OptIHC)."""
-
-
-@runtime_checkable
-class SearchEngine(
-    Engine, Searches, Improver, Trails, Stateful, Accepts, FollowsProgress, Stoppable, CountsTrials, Protocol
-):
-    """A focused colony: ants change good tours of n cities (GPUMMAS)."""
-
-    @property
-    def n_ants(self) -> int:
-        """Windows or tours that are searched at a time."""
+    def expect(self, progress: float) -> None:
+        """Be told before each generation how far the run is, in [0, 1], or NaN where nobody knows."""
         ...
 
 
