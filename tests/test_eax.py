@@ -367,9 +367,8 @@ class TestChoosing:
         room, chosen = offspring.make_room(80, 80), offspring.make_chosen(2, 80)
         ring, stop = np.array([2, 1, 3, 0]), np.zeros(1, np.uint8)
         streams = np.array([stream_of(seed), stream_of(seed + 100), stream_of(0), stream_of(0)])
-        offspring.choose_children(
-            graph, 1.0, graph.neighbours, tours, places, ring, 1, 2, streams, most, blocks, table, room, chosen, stop
-        )  # fmt: skip
+        family = offspring.Family(graph, 1.0, graph.neighbours, tours, places, table, chosen, stop)
+        offspring.choose_children(family, room, ring, 1, 2, streams, most, blocks)
         assert chosen.changes[0] == 0
         # again, child by child: of tours[1] and tours[3]
         stream, c = stream_of(seed + 100), ab_cycles.make_cycles(80)

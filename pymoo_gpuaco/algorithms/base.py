@@ -134,10 +134,6 @@ class TourAlgorithm(AskAndTell):
     def _learn(self, told: Tours) -> None:
         """Take in the tours of the generation, with the lengths that the evaluator told."""
 
-    def _has_learnt(self, told: Tours) -> bool:
-        """Whether ``_learn`` has been called already, expecting what is told now."""
-        return False
-
     @abstractmethod
     def _accept(self, outside: Tours) -> None:
         """Take in told tours that were not handed out, before ``_learn`` is called with all that were told."""
@@ -331,8 +327,6 @@ class TourAlgorithm(AskAndTell):
         told = self._told(infills)
         self.pop = infills
         self._compare_with_distances(told, int(told.lengths.argmin()))
-        if self._has_learnt(told):
-            return
         outside = self._outside(told)
         if len(outside.lengths):
             self._accept(outside)

@@ -63,7 +63,7 @@ class FocusedSearch:
 
     @property
     def n_trials(self) -> int:
-        """Kicks since the engine was made, see ``CountsTrials``."""
+        """Kicks since the engine was made, each with its repair."""
         return self.device.n_trials
 
     @property
@@ -95,7 +95,7 @@ class FocusedSearch:
     # ---- a generation
 
     def expect(self, progress: float) -> None:
-        """Be told how far the run is, see ``FollowsProgress``."""
+        """Be told how far the run is, in [0, 1], or NaN where nobody knows."""
         self._schedule.expect(float(progress), self._annealed)
 
     def search(self, key: int) -> None:
