@@ -84,11 +84,13 @@ class Cities:
         instance, device = self.instance, self._device
         if self._doubled:
             assert instance.form is not None
-            matrix = np.minimum(instance.matrix, instance.form.far)
+            matrix, far = instance.matrix, instance.form.far
+            if np.isinf(matrix).any():
+                matrix = np.minimum(matrix, far)
             device.write("matrix", matrix)
             device.write("table", matrix.astype(np.float32))
-            device.write("coords", np.array([instance.form.far]))
-            device.write("points", np.array([instance.form.far], np.float32))
+            device.write("coords", np.array([far]))
+            device.write("points", np.array([far], np.float32))
             return
         if instance.metric == Metric.EXPLICIT:
             device.write("matrix", np.asarray(instance.matrix, np.float64))
