@@ -14,7 +14,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pymoo_gpuaco import checks
-from pymoo_gpuaco.candidates.listed import ListedInstance
 from pymoo_gpuaco.colony import immigrants
 from pymoo_gpuaco.colony.trails import TrailUpdate
 from pymoo_gpuaco.host.keys import key_of_part
@@ -24,16 +23,6 @@ from pymoo_gpuaco.search.plan import Heat
 from pymoo_gpuaco.search.population import Population, first_tours
 from pymoo_gpuaco.search.schedule import Schedule
 from pymoo_gpuaco.search.state import pack, unpack
-
-
-def why_not_focused(instance: ListedInstance) -> str | None:
-    """Why ants cannot be focused on an instance, or None."""
-    if not instance.symmetric:
-        return (
-            "construction='focused' turns stretches of a tour around and needs a symmetric instance; "
-            "construction='full' works on asymmetric ones"
-        )
-    return None
 
 
 class FocusedSearch:

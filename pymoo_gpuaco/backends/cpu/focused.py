@@ -20,7 +20,6 @@ from pymoo_gpuaco.host.distances import tour_length
 from pymoo_gpuaco.host.state import State, stored_integers
 from pymoo_gpuaco.host.stop import Stop
 from pymoo_gpuaco.host.threads import spread, thread_count
-from pymoo_gpuaco.search.focused import why_not_focused
 from pymoo_gpuaco.search.parameters import KICKS_FOR_FULL_HEAT, SHORT_STRETCH, FocusedParameters
 from pymoo_gpuaco.search.plan import Heat, Plan
 from pymoo_gpuaco.search.schedule import END
@@ -55,9 +54,8 @@ class CpuWindows:
     def __init__(
         self, instance: ListedInstance, parameters: ColonyParameters, focused: FocusedParameters | None = None
     ) -> None:
-        missing = why_not_focused(instance)
-        if missing is not None:
-            raise ValueError(missing)
+        if not instance.symmetric:
+            raise ValueError("windows turn stretches of a tour around: the instance must be symmetric")
         n = instance.n
         self.instance = instance
         self.stop = Stop()

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from pymoo_gpuaco.backends.cpu.windows.cut import Cutter
+from pymoo_gpuaco.backends.cpu.windows.cut import Cutter, without_fixed_ends
 from pymoo_gpuaco.backends.cpu.windows.trials import (
     repair_all,
     repair_queued,
@@ -50,7 +50,7 @@ class WindowSearch:
         self._windows: list[Window] = []
         self.stop = Stop() if stop is None else stop
         self._numbers: list[NDArray[np.int32]] = []
-        self._cutter = Cutter(units.candidates, size)
+        self._cutter = Cutter(units.candidates, size, instance.partner)
 
     def distance(self, i: NDArray[np.int32], j: NDArray[np.int32]) -> NDArray[np.float64]:
         """Distances in whole units."""
@@ -125,9 +125,11 @@ class WindowSearch:
             w, number = self._windows[thread], self._numbers[thread]
             for low, high in bounds[begin:end]:
                 positions = ((np.arange(low, high) + offset) % n).astype(np.int32)
-                load(self.units, tour, positions, high - low, number, w)
-                repair_queued(self.units, w, high - low, dirty)
-                unload_stretch(w, high - low, tour, positions)
+                if self.instance.partner is not None:
+                    positions = without_fixed_ends(positions, tour, self.instance.partner)
+                load(self.units, tour, positions, len(positions), number, w)
+                repair_queued(self.units, w, len(positions), dirty)
+                unload_stretch(w, len(positions), tour, positions)
 
         self._spread(work, len(bounds))
         return len(bounds)
