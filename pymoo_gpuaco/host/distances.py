@@ -13,7 +13,7 @@ import math
 import numpy as np
 
 from pymoo_gpuaco.host.compiled import compiled, inlined, inner
-from pymoo_gpuaco.problems.lengths import ADDED_AT_ONCE
+from pymoo_gpuaco.problems.adding_up import ADDED_AT_ONCE
 from pymoo_gpuaco.problems.metrics import EARTH_DIAMETER_KM, Metric
 
 _EXPLICIT = int(Metric.EXPLICIT)
@@ -102,7 +102,7 @@ def stays(graph, i, j):  # type: ignore[no-untyped-def]
 
 @compiled
 def tour_length(graph, tour):  # type: ignore[no-untyped-def]
-    """Length of the closed tour, added up in the one order of ``problems.lengths.add_up``."""
+    """Length of the closed tour, added up in the one order of ``problems.adding_up``."""
     n, at = tour.shape[0], 0
     while at < n - 1 and tour[at] != 0:
         at += 1

@@ -8,13 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pymoo_gpuaco import checks
+from pymoo_gpuaco.problems.adding_up import add_up
 from pymoo_gpuaco.problems.demands import Demands, used_edges
 from pymoo_gpuaco.problems.metrics import Metric, distances
 
-__all__ = ["ADDED_AT_ONCE", "CHUNK_EDGES", "add_up", "edge_lengths", "tour_lengths", "violations"]
-
-ADDED_AT_ONCE = 512
-"""Edges of a tour whose lengths are added up before they join the sum."""
+__all__ = ["CHUNK_EDGES", "edge_lengths", "tour_lengths", "violations"]
 
 # Edges looked at together when lengths are computed: keeps the temporaries at some tens of megabytes.
 CHUNK_EDGES = 1 << 19
@@ -77,27 +75,5 @@ def tour_lengths(
         edges = edge_lengths(metric, coords, matrix, *used_edges(chunk, closed))
         if metric == Metric.EXPLICIT:
             edges = np.where(np.isinf(edges), 0.0, edges)
-        if not closed:
-            edges = np.pad(edges, ((0, 0), (0, 1)))
         lengths[start : start + rows] = add_up(edges, chunk)
     return lengths
-
-
-def add_up(edges: NDArray[np.float64], tours: NDArray[Any]) -> NDArray[np.float64]:
-    """Return the (m,) sums of edges (m, n), from each city of tours (m, n) to the next, rounded alike for one cycle.
-
-    From city 0 towards its smaller neighbour, wherever the row begins and whichever way it goes; in blocks, which keeps
-    what is rounded off small.
-    """
-    m, n = tours.shape
-    zero = (tours == 0).argmax(axis=1)
-    row = np.arange(m)
-    backwards = tours[row, zero - 1] < tours[row, (zero + 1) % n]
-    steps = np.where(backwards[:, None], -1 - np.arange(n), np.arange(n))
-    width = min(n, ADDED_AT_ONCE)
-    ordered = np.zeros((m, -(-n // width), width))
-    ordered.reshape(m, -1)[:, :n] = np.take_along_axis(edges, (zero[:, None] + steps) % n, axis=1)
-    # cumulated, as numpy's sums add in an order of their own
-    blocks = np.cumsum(ordered, axis=2)[:, :, -1]
-    sums: NDArray[np.float64] = np.cumsum(blocks, axis=1)[:, -1]
-    return sums
