@@ -2,36 +2,29 @@
 
 from __future__ import annotations
 
-from functools import cached_property
-
 import numpy as np
 from numpy.typing import NDArray
 
-from pymoo_gpuaco.backends.cuda.device import Device, Source
+from pymoo_gpuaco.backends.cuda.device import Device, Part
+from pymoo_gpuaco.candidates.graph import GEO_TABLE_LIMIT
 from pymoo_gpuaco.candidates.listed import ListedInstance
 from pymoo_gpuaco.problems.metrics import Metric, distances
 
-# GEO takes six trigonometric functions; up to this many cities a table is used, as in the CPU engine.
-GEO_TABLE_LIMIT = 4000
 
+class Cities(Part):
+    """Coordinates (n, 2 or 4) or a matrix (n, n) in double, and their float copies that searches read.
 
-class Cities:
-    """Coordinates (n, 2 or 4) or a matrix (n, n) in double, and their float copies that searches read."""
+    With ``listed`` also ``neighbours`` (n, k): the nearest cities of each, ascending by distance.
+    """
 
-    def __init__(self, device: Device, instance: ListedInstance) -> None:
+    def __init__(self, device: Device, instance: ListedInstance, listed: bool = True) -> None:
         self._device = device
+        self._listed = listed
         self.instance = instance
         self.n = instance.n
         self.table = uses_table(instance)
         self._three = instance.metric != Metric.EXPLICIT and bool(instance.coords[:, 2].any())
         self.axes = 3 if self._three else 2  # of a city
-
-    @cached_property
-    def shortest(self) -> float:
-        """What a distance of 0 counts as where eta = 1 / d is taken: half the shortest distance of neighbours."""
-        distances = self.instance.neighbour_distances
-        positive = distances[distances > 0]
-        return float(positive.min()) / 2.0 if positive.size else 1.0
 
     def definitions(self) -> dict[str, object]:
         """What every kernel that computes distances is compiled with."""
@@ -48,10 +41,6 @@ class Cities:
 
     # ---- Part
 
-    def sources(self) -> list[Source]:
-        """Return nothing: no kernels of its own."""
-        return []
-
     def needed(self) -> dict[str, int]:
         """Return the bytes of every array."""
         n = self.n
@@ -64,11 +53,15 @@ class Cities:
             needed["table"] = 4 * n * n
         else:
             needed["points"] = 16 * n
+        if self._listed:
+            needed["neighbours"] = 4 * n * self.instance.k
         return needed
 
     def prepare(self) -> None:
         """Upload."""
         instance, device = self.instance, self._device
+        if self._listed:
+            device.write("neighbours", np.asarray(instance.neighbours, np.int32))
         if instance.metric == Metric.EXPLICIT:
             device.write("matrix", np.asarray(instance.matrix, np.float64))
             device.write("table", np.asarray(instance.matrix, np.float32))
