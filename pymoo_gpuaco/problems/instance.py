@@ -10,9 +10,10 @@ from numpy.typing import ArrayLike, NDArray
 from pymoo.core.problem import Problem
 
 from pymoo_gpuaco.problems.demands import Demands
+from pymoo_gpuaco.problems.lengths import tour_lengths, violations
 from pymoo_gpuaco.problems.matrix import prepare_matrix
 from pymoo_gpuaco.problems.metrics import Metric, distances
-from pymoo_gpuaco.problems.tsp import TSP, tour_lengths, violations
+from pymoo_gpuaco.problems.tsp import TSP
 
 __all__ = ["Form", "Instance", "as_instance"]
 

@@ -12,8 +12,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pymoo_gpuaco.problems.geojson import geojson_of
+from pymoo_gpuaco.problems.lengths import edge_lengths
 from pymoo_gpuaco.problems.metrics import Metric
-from pymoo_gpuaco.problems.tsp import TSP, edge_lengths
+from pymoo_gpuaco.problems.tsp import TSP
 from pymoo_gpuaco.problems.writing import tour_text, write_whole
 
 __all__ = ["check_route", "route_text", "write_route"]

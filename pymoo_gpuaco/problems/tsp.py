@@ -12,29 +12,26 @@ from pymoo.core.problem import Problem
 
 from pymoo_gpuaco import checks
 from pymoo_gpuaco.problems.advice import hint_at_matrix, warn_of_no_rounding, warn_of_rounding
-from pymoo_gpuaco.problems.demands import NO_EDGES, Demands, check_edges, used_edges
+from pymoo_gpuaco.problems.demands import NO_EDGES, Demands, check_edges
+from pymoo_gpuaco.problems.lengths import CHUNK_EDGES, edge_lengths, tour_lengths, violations
 from pymoo_gpuaco.problems.matrix import MAX_WEIGHT, prepare_matrix
 from pymoo_gpuaco.problems.metrics import (
     MAX_COORDINATE,
     METRIC_WORDS,
     Metric,
-    distances,
     metric_name,
     prepare_coordinates,
     resolve_metric,
 )
 from pymoo_gpuaco.problems.tsp_arguments import check_best_known, check_names, check_positions
 
-__all__ = ["TSP", "edge_lengths", "tour_lengths"]
+__all__ = ["TSP"]
 
 LEAST_EXTENT = 1e-140
 """Least extent of coordinates that are not all the same, for `EXACT`, so that their distances can be told apart."""
 
 MOST_FOR_FORBIDDEN = 20_000
 """Cities with coordinates up to which edges can be forbidden: their distances become a matrix."""
-
-# Edges looked at together when lengths are computed: keeps the temporaries at some tens of megabytes.
-_CHUNK_EDGES = 1 << 19
 
 
 class TSP(Problem):
@@ -83,6 +80,7 @@ class TSP(Problem):
     names : (n,) array of objects, so that `problem.names[tour]` are the names in the order of a tour; or None.
     label : the `name` given, or None.
     fixed_edges : (e, 2) int64 as above, (0, 2) where there are none.
+    n_forbidden : number of forbidden edges; of an asymmetric matrix each direction counts.
     demands : what a tour must do besides visiting every city once, or None.
 
     Raises TypeError or ValueError, naming the parameter, for input outside these ranges. Warns (UserWarning) where a
@@ -95,7 +93,7 @@ class TSP(Problem):
     # also of problems that were saved before there were any
     names: NDArray[np.object_] | None = None
     fixed_edges: NDArray[np.int64] = NO_EDGES
-    forbids = False
+    n_forbidden = 0
     closed = True
     start: int | None = None
     end: int | None = None
@@ -183,13 +181,13 @@ class TSP(Problem):
         kind = "asymmetric matrix" if not self.symmetric else self.metric_name
         known = "" if self.best_known is None else f", best known {self.best_known:.10g}"
         label = "" if self.label is None else f"{self.label!r}, "
-        return f"{type(self).__name__}({label}{self.n_cities} cities, {kind}{known})"
+        return f"{type(self).__name__}({label}{self.n_cities} cities, {kind}{self._demanded}{known})"
 
     def __str__(self) -> str:
-        """The same in words: name, cities, how distances are computed, best known length."""
+        """The same in words: name, cities, how distances are computed, what is demanded, best known length."""
         known = "" if self.best_known is None else f", best known {self.best_known:.10g}"
         label = "" if self.label is None else f" {self.label}"
-        return f"{type(self).__name__}{label}: {self.n_cities} cities, {self.distances_in_words}{known}"
+        return f"{type(self).__name__}{label}: {self.n_cities} cities, {self.problem_in_words}{known}"
 
     def _forbid(self, edges: NDArray[np.int64], metric: Metric) -> None:
         """Make the distances of edges (e, 2) infinite."""
@@ -207,13 +205,19 @@ class TSP(Problem):
             self.matrix[edges[:, 0], edges[:, 1]] = np.inf
             if self.symmetric:
                 self.matrix[edges[:, 1], edges[:, 0]] = np.inf
-        self.forbids = self.matrix is not None and bool(np.isinf(self.matrix).any())
+        if self.matrix is not None:
+            self.n_forbidden = int(np.isinf(self.matrix).sum()) // (2 if self.symmetric else 1)
 
     def _check_fixed_are_allowed(self) -> None:
         if len(self.fixed_edges):
             lengths = edge_lengths(self._metric, self.coords, self.matrix, *self.fixed_edges.T)
             for i, j in self.fixed_edges[np.isinf(lengths)][:1].tolist():
                 raise ValueError(f"fixed_edges: ({i}, {j}) is a forbidden edge too")
+
+    @property
+    def forbids(self) -> bool:
+        """Whether there are forbidden edges."""
+        return self.n_forbidden > 0
 
     @property
     def demands(self) -> Demands | None:
@@ -238,6 +242,17 @@ class TSP(Problem):
         if self.matrix is not None:
             return "distances from a matrix" if self.symmetric else "distances from an asymmetric matrix"
         return f"{METRIC_WORDS[self.metric]} ({self.metric_name})"
+
+    @property
+    def problem_in_words(self) -> str:
+        """How distances are computed and what is demanded, such as "distances from a matrix, 2 fixed edges"."""
+        return self.distances_in_words + self._demanded
+
+    @property
+    def _demanded(self) -> str:
+        if self.demands is None:
+            return ""
+        return "".join(f", {words}" for words in self.demands.in_words(self.n_forbidden))
 
     @property
     def cities(self) -> NDArray[np.float64]:
@@ -265,7 +280,7 @@ class TSP(Problem):
             n = self.n_cities
             full = np.empty((n, n))
             to = np.arange(n)
-            rows = max(1, _CHUNK_EDGES // n)
+            rows = max(1, CHUNK_EDGES // n)
             for start in range(0, n, rows):
                 block = to[start : start + rows, None]
                 full[start : start + rows] = edge_lengths(self.metric, self.coords, self.matrix, block, to)
@@ -349,64 +364,3 @@ class TSP(Problem):
             raise ValueError(f"the {name} of this TSP have values out of range")
         Metric(state["_metric"])
         self.__dict__.update(state)
-
-
-def edge_lengths(
-    metric: int,
-    coords: NDArray[np.float64] | None,
-    matrix: NDArray[np.float64] | None,
-    i: NDArray[np.int64],
-    j: NDArray[np.int64],
-) -> NDArray[np.float64]:
-    """Return d(i, j) over index arrays, from the matrix (`EXPLICIT`) or from prepared coordinates."""
-    if metric == Metric.EXPLICIT:
-        assert matrix is not None
-        return matrix[i, j]
-    assert coords is not None
-    return distances(metric, coords, i, j)
-
-
-def violations(
-    demands: Demands | None,
-    metric: int,
-    coords: NDArray[np.float64] | None,
-    matrix: NDArray[np.float64] | None,
-    tours: NDArray[np.int64],
-) -> NDArray[np.int64]:
-    """Return (m,) how many demands each of the permutations ``tours`` (m, n) breaks, see `Demands.violations`."""
-    count = np.zeros(len(tours), np.int64)
-    if demands is None:
-        return count
-    for number in range(len(tours)):  # one by one: of a million cities each takes some megabytes
-        row = tours[number : number + 1]
-        lengths = edge_lengths(metric, coords, matrix, *used_edges(row, demands.closed))
-        count[number] = demands.violations(row, lengths)[0]
-    return count
-
-
-def tour_lengths(
-    metric: int,
-    coords: NDArray[np.float64] | None,
-    matrix: NDArray[np.float64] | None,
-    tours: NDArray[Any],
-    n: int,
-    what: str = "tours",
-    closed: bool = True,
-) -> NDArray[np.float64]:
-    """Return the (m,) lengths of (m, n) closed tours, or of paths, in pieces of bounded memory.
-
-    Edges of infinite length, which tours must not use, do not count.
-
-    Raises ValueError naming `what` when a row is not a permutation of 0..n-1.
-    """
-    if tours.ndim != 2 or tours.shape[1] != n:
-        raise ValueError(f"{what} must have shape (m, {n}), got {tours.shape}")
-    lengths = np.empty(len(tours))
-    rows = max(1, _CHUNK_EDGES // n)
-    for start in range(0, len(tours), rows):
-        chunk = checks.permutations(what, tours[start : start + rows], n, first_row=start)
-        edges = edge_lengths(metric, coords, matrix, *used_edges(chunk, closed))
-        if metric == Metric.EXPLICIT:
-            edges = np.where(np.isinf(edges), 0.0, edges)
-        lengths[start : start + rows] = edges.sum(axis=1)
-    return lengths
