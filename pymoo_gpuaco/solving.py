@@ -36,7 +36,7 @@ class Solution(_Pair):
 
     Attributes
     ----------
-    tour : (n,) cities in order, from city 0 on.
+    tour : (n,) cities in order, from city 0 on; of an `OpenPath` from its first to its last.
     length : of the tour, under the problem's metric.
     problem : what was solved.
     """
@@ -93,7 +93,8 @@ def solve(
     `seconds` (> 0, set-up not counted), or as soon as a tour is as short as `target`, which is the best known length
     where one is known, or proven to be the shortest (up to 12 cities at once; elsewhere where the algorithm's
     `lower_bound` is as long). `algorithm` is `GPUMMAS()` unless another one is given. The same seed gives the same
-    tours, as far as the time allows; None takes another one each time.
+    tours, as far as the time allows; None takes another one each time. Warns (UserWarning) where no tour was found
+    that has all fixed edges and no forbidden ones.
 
     Raises ValueError or TypeError as `TSP`, `load_tsp` and the algorithms do.
     """
