@@ -33,6 +33,7 @@ from pymoo_gpuaco import (
     summary,
 )
 from pymoo_gpuaco.algorithms.told import Tours
+from pymoo_gpuaco.backends.cpu import focused
 from pymoo_gpuaco.candidates.bound import prove_lower_bound
 from pymoo_gpuaco.candidates.lists import listed_instance
 from pymoo_gpuaco.operators import (
@@ -45,6 +46,7 @@ from pymoo_gpuaco.operators import (
 )
 from pymoo_gpuaco.problems.instance import as_instance
 from pymoo_gpuaco.problems.symmetric import symmetric_form
+from pymoo_gpuaco.search.parameters import FocusedParameters
 from pymoo_gpuaco.search.translated import TranslatedSearch
 
 KINDS = [(source, path) for source in ("coordinates", "symmetric", "asymmetric") for path in (False, True)]
@@ -225,6 +227,30 @@ def test_every_tour_ever_handed_out_keeps_to_the_demands(make):
         AssemblyCrossover()._do(problem, broken_ones.reshape(2, 2, 50), random_state=rng).reshape(4, 50),
     ):
         assert not judged(problem, mended)[0].any()
+
+
+@pytest.mark.parametrize("kind", ["round trip", "path", "asymmetric"])
+def test_windows_of_a_part_of_a_tour_break_no_fixed_edge(kind, monkeypatch):
+    """As on a CPU above 25,000 cities."""
+    small = FocusedParameters(whole_up_to=8, window=64, trials=512)
+    monkeypatch.setattr(focused, "FocusedParameters", lambda: small)
+    rng = np.random.default_rng(2)
+    order = rng.permutation(300)
+    edges = np.stack([order[:-1], order[1:]], axis=1)[
+        rng.random(299) < 0.4
+    ]  # far from each other, chains among them
+    if kind == "asymmetric":
+        problem = TSP(matrix=rng.integers(1, 1000, (300, 300)), fixed_edges=edges)
+    else:
+        problem = (OpenPath if kind == "path" else TSP)(rng.random((300, 2)), fixed_edges=edges)
+    seen = EveryTour()
+    run = minimize(problem, GPUMMAS(backend="cpu"), ("n_gen", 8), seed=1, callback=seen)
+    assert not run.algorithm.engine.inner.device.search.whole
+    tours = np.array(seen.data["tours"])
+    assert not judged(problem, tours)[0].any()
+    lengths = problem.tour_lengths(tours)
+    assert lengths[-1] < run.algorithm.engine.first_tour()[1]
+    assert not judged(problem, run.algorithm.engine.best_tours(3)[0])[0].any()
 
 
 def _population(tours: np.ndarray) -> Any:
