@@ -19,6 +19,9 @@
 #ifndef DOUBLED
 #define DOUBLED 0  // 1: city 2i is entered and 2i + 1 left where row and column i of the matrix are
 #endif
+#ifndef POINT_UNIT
+#define POINT_UNIT 1.0f  // EXACT: of the float coordinates, a power of two; below 1 where their squares would underflow
+#endif
 // Whether searches know distances by the numbers of cities, not by points.
 #define BY_NUMBER (TABLE || METRIC == 0 || METRIC == 4)
 
@@ -195,7 +198,7 @@ __device__ __forceinline__ float distance(const Cities& cities, int i, const Poi
 #elif METRIC == 8
     return arc(root(fmaf(d.x, d.x, fmaf(d.y, d.y, d.z * d.z))));
 #else
-    return root(fmaf(d.x, d.x, fmaf(d.y, d.y, d.z * d.z)));
+    return POINT_UNIT * root(fmaf(d.x, d.x, fmaf(d.y, d.y, d.z * d.z)));
 #endif
 #endif
 }

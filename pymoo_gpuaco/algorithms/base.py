@@ -134,10 +134,6 @@ class TourAlgorithm(AskAndTell):
     def _learn(self, told: Tours) -> None:
         """Take in the tours of the generation, with the lengths that the evaluator told."""
 
-    def _has_learnt(self, told: Tours) -> bool:
-        """Whether ``_learn`` has been called already, expecting what is told now."""
-        return False
-
     @abstractmethod
     def _accept(self, outside: Tours) -> None:
         """Take in told tours that were not handed out, before ``_learn`` is called with all that were told."""
@@ -244,6 +240,10 @@ class TourAlgorithm(AskAndTell):
         """Build what the next generation would build before it begins, where a copy or a file has left it out."""
         _ = self.engine
 
+    def finalize(self) -> Any:
+        """End the run; before ``setup`` there is none, and no display that pymoo's own would end."""
+        return self._finalize() if self.display is None else super().finalize()
+
     def next(self) -> None:
         """Make one generation. An interrupt from the keyboard ends it; the best tour it has built joins ``opt``."""
         try:
@@ -327,8 +327,6 @@ class TourAlgorithm(AskAndTell):
         told = self._told(infills)
         self.pop = infills
         self._compare_with_distances(told, int(told.lengths.argmin()))
-        if self._has_learnt(told):
-            return
         outside = self._outside(told)
         if len(outside.lengths):
             self._accept(outside)

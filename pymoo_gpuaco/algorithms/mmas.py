@@ -77,13 +77,7 @@ class GPUMMAS(AntColony):
     deposit: Word = "schedule"
     restart_after: Count = 250
 
-    _learnt: ClassVar[tuple[str, ...]] = (
-        *AntColony._learnt,
-        "_iteration",
-        "_idle",
-        "_recent_tour",
-        "_recent_length",
-    )
+    _kept_tours: ClassVar[tuple[str, ...]] = (*AntColony._kept_tours, "_recent_tour")
 
     def _parameters(self) -> ColonyParameters:
         common = self._common()

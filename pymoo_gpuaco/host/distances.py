@@ -13,6 +13,7 @@ import math
 import numpy as np
 
 from pymoo_gpuaco.host.compiled import compiled, inlined, inner
+from pymoo_gpuaco.problems.adding_up import ADDED_AT_ONCE
 from pymoo_gpuaco.problems.metrics import EARTH_DIAMETER_KM, Metric
 
 _EXPLICIT = int(Metric.EXPLICIT)
@@ -101,9 +102,21 @@ def stays(graph, i, j):  # type: ignore[no-untyped-def]
 
 @compiled
 def tour_length(graph, tour):  # type: ignore[no-untyped-def]
-    """Length of the closed tour, summed in tour order."""
-    n = tour.shape[0]
-    total = distance(graph, tour[n - 1], tour[0])
-    for s in range(n - 1):
-        total += distance(graph, tour[s], tour[s + 1])
-    return total
+    """Length of the closed tour, added up in the one order of ``problems.adding_up``."""
+    n, at = tour.shape[0], 0
+    while at < n - 1 and tour[at] != 0:
+        at += 1
+    backwards = tour[at - 1 if at > 0 else n - 1] < tour[at + 1 if at + 1 < n else 0]
+    total = part = 0.0
+    for s in range(n):
+        if s % ADDED_AT_ONCE == 0:
+            total += part
+            part = 0.0
+        if backwards:
+            to = at - 1 if at > 0 else n - 1
+            part += distance(graph, tour[to], tour[at])
+        else:
+            to = at + 1 if at + 1 < n else 0
+            part += distance(graph, tour[at], tour[to])
+        at = to
+    return total + part

@@ -16,6 +16,7 @@ from pymoo_gpuaco.candidates.lists import with_lists
 from pymoo_gpuaco.exchange import assemble, merge_all
 from pymoo_gpuaco.operators.instances import KeepsInstance
 from pymoo_gpuaco.problems.symmetric import SymmetricForm, symmetric_form
+from pymoo_gpuaco.search.population import whole_units
 
 
 class _Exchange(NamedTuple):
@@ -24,6 +25,7 @@ class _Exchange(NamedTuple):
     form: SymmetricForm | None
     listed: ListedInstance
     graph: Graph
+    scale: float  # whole units a unit of distance
 
     def given(self, tours: NDArray) -> NDArray[np.int32]:
         """Tours (m, n) of the problem as tours of the form."""
@@ -44,7 +46,7 @@ def _exchange_of(crossover: KeepsInstance, problem: Problem, k: int) -> _Exchang
     def make() -> _Exchange:
         form = symmetric_form(instance)
         listed = instance if form is None else with_lists(form.instance, k)
-        return _Exchange(form, listed, make_graph(listed))
+        return _Exchange(form, listed, make_graph(listed), whole_units(listed))
 
     return crossover._engine(k, make)
 
@@ -99,5 +101,7 @@ class AssemblyCrossover(KeepsInstance, Crossover):
         children = np.empty(X.shape, np.int64)
         for mating in range(X.shape[1]):
             key = int(random_state.integers(0, 2**64, dtype=np.uint64))
-            children[:, mating] = exchange.made(assemble(exchange.graph, exchange.given(X[:, mating]), key))
+            children[:, mating] = exchange.made(
+                assemble(exchange.graph, exchange.given(X[:, mating]), key, scale=exchange.scale)
+            )
         return children

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from pymoo.core.problem import Problem
 
+from pymoo_gpuaco.problems.adding_up import add_up
 from pymoo_gpuaco.problems.demands import Demands
 from pymoo_gpuaco.problems.lengths import tour_lengths, violations
 from pymoo_gpuaco.problems.matrix import prepare_matrix
@@ -95,7 +96,7 @@ class Instance:
         if row.ndim != 1:
             raise ValueError(f"tour must have shape ({self.n},), got {row.shape}")
         if self.form is not None:
-            return float(self.distance(row, np.roll(row, -1)).sum())
+            return float(add_up(self.distance(row, np.roll(row, -1))[None], row[None])[0])
         closed = self.demands is None or self.demands.closed
         lengths = tour_lengths(self.metric, self.coords, self.matrix, row[None], self.n, "tour", closed)
         return float(lengths[0])

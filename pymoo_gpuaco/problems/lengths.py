@@ -1,4 +1,4 @@
-"""Lengths of edges and tours, and what tours break, from plain arrays."""
+"""Lengths of edges and tours, and the demands that tours break, by whatever a problem has: coordinates or a matrix."""
 
 from __future__ import annotations
 
@@ -8,13 +8,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pymoo_gpuaco import checks
+from pymoo_gpuaco.problems.adding_up import add_up
 from pymoo_gpuaco.problems.demands import Demands, used_edges
 from pymoo_gpuaco.problems.metrics import Metric, distances
 
 __all__ = ["CHUNK_EDGES", "edge_lengths", "tour_lengths", "violations"]
 
+# Edges looked at together when lengths are computed: keeps the temporaries at some tens of megabytes.
 CHUNK_EDGES = 1 << 19
-"""Edges looked at together when lengths are computed: keeps the temporaries at some tens of megabytes."""
 
 
 def edge_lengths(
@@ -74,5 +75,5 @@ def tour_lengths(
         edges = edge_lengths(metric, coords, matrix, *used_edges(chunk, closed))
         if metric == Metric.EXPLICIT:
             edges = np.where(np.isinf(edges), 0.0, edges)
-        lengths[start : start + rows] = edges.sum(axis=1)
+        lengths[start : start + rows] = add_up(edges, chunk)
     return lengths

@@ -63,7 +63,7 @@ class FocusedSearch:
 
     @property
     def n_trials(self) -> int:
-        """Kicks since the engine was made, see ``CountsTrials``."""
+        """Kicks since the engine was made, each with its repair."""
         return self.device.n_trials
 
     @property
@@ -95,7 +95,7 @@ class FocusedSearch:
     # ---- a generation
 
     def expect(self, progress: float) -> None:
-        """Be told how far the run is, see ``FollowsProgress``."""
+        """Be told how far the run is, in [0, 1], or NaN where nobody knows."""
         self._schedule.expect(float(progress), self._annealed)
 
     def search(self, key: int) -> None:
@@ -122,8 +122,10 @@ class FocusedSearch:
                 raise
 
     def _begin(self, key: int) -> None:
-        """Make the first tours."""
-        self._take(first_tours(self.instance, self._first, self.device.n_tours, key), repaired=False)
+        """Make the first tours; where time is over, they are the greedy one."""
+        m = 1 if self._stop.passed() else self.device.n_tours
+        tours = first_tours(self.instance, self._first, m, key)
+        self._take(np.resize(tours, (self.device.n_tours, self.instance.n)), repaired=False)
 
     def _search_rounds(self, key: int) -> None:
         device, plan = self.device, self.device.plan
@@ -198,6 +200,8 @@ class FocusedSearch:
         self._lengths = device.measure()
         tours = device.read()
         for tour in self._lengths.argsort(kind="stable")[:wanted]:
+            if self._stop.passed():
+                break
             self._population.merge(tours[tour])
         # merging counts in whole units: by exact lengths the shortest tour may still be a little shorter
         self._population.keep(device.shortest(), float(self._lengths.min()))
@@ -207,6 +211,8 @@ class FocusedSearch:
         self._only_anneals = False
         self.device.wait()
         self._measure()
+        if self._stop.passed():
+            return
         last = self._schedule.finished
         self._take(self._population.recombine(self.device.read(), key, self._stop, last), repaired=True)
 

@@ -97,7 +97,7 @@ class CudaWindows:
         cities = Cities(self.device, instance)
         measure = Measure(self.device, cities)
         self._tours = Tours(self.device, measure, m, n)
-        self._trails = Trails(self.device, instance, False, _ADVICE)
+        self._trails = Trails(self.device, instance, False)
         self._lists = first_lists(instance, parameters.candidates, self.penalties.wanted)
         nearest = nearest_lists(instance)
         self.windows = Windows(self.device, cities, self._lists, nearest, self.scale, m, w)

@@ -30,7 +30,7 @@ from pymoo_gpuaco.search.parameters import FocusedParameters
 class WindowSearch:
     """Work space of one engine: windows of its threads, and what is asked about distances.
 
-    An interrupt from the keyboard ends windows within a few trials. What was done with tours by then is of no use.
+    ``stop``, which whoever calls lowers, ends windows within a few trials; tours are what they have become by then.
     """
 
     def __init__(
@@ -48,7 +48,7 @@ class WindowSearch:
         size = n if self.whole else parameters.cities_a_window(n, self._threads)
         self._size = size
         self._windows: list[Window] = []
-        self._stop = Stop() if stop is None else stop
+        self.stop = Stop() if stop is None else stop
         self._numbers: list[NDArray[np.int32]] = []
         self._cutter = Cutter(units.candidates, size, instance.partner)
 
@@ -59,15 +59,14 @@ class WindowSearch:
     def _spread(self, work: Callable[[int, int, int], None], tasks: int) -> None:
         """Call ``work(thread, first, last)``, each thread with a window of its own, see ``threads.spread``."""
         if tasks:
-            self._stop.lower()
-            self._stop.spread(work, tasks, self._prepare(tasks))
+            self.stop.spread(work, tasks, self._prepare(tasks))
 
     def _prepare(self, tasks: int) -> int:
         """Have a window for each thread; return how many threads to use."""
         n, k = self.units.candidates.shape
         threads = min(self._threads, tasks)
         while len(self._windows) < threads:
-            self._windows.append(make_window(self._size, k, self._stop.flag))
+            self._windows.append(make_window(self._size, k, self.stop.flag))
             self._numbers.append(np.full(n, -1, np.int32))
         return threads
 
@@ -92,6 +91,8 @@ class WindowSearch:
         def work(thread: int, first: int, last: int) -> None:
             w, number = self._windows[thread], self._numbers[thread]
             for t in range(first, last):
+                if self.stop.raised():
+                    break
                 stream = new_stream(np.uint64(key), t, STREAM_KICKS)
                 load(self.units, tours[t], positions, n, number, w)
                 if everything:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from functools import cached_property
 
 import numpy as np
@@ -13,6 +14,8 @@ from pymoo_gpuaco.problems.metrics import Metric
 
 # GEO takes six trigonometric functions; up to this many cities a table is used, as in the CPU engine.
 GEO_TABLE_LIMIT = 4000
+# Extent of coordinates below which they get a unit of their own, and the least of those: floats end at 2^-126.
+_TINY, _LEAST_UNIT = 2.0**-30, 2.0**-100
 
 
 class Cities:
@@ -38,12 +41,14 @@ class Cities:
 
     def definitions(self) -> dict[str, object]:
         """What every kernel that computes distances is compiled with."""
+        unit = point_unit(self.instance)
         return {
             "METRIC": int(self.instance.metric),
             "DIMENSIONS": self.axes,
             "TABLE": int(self.table),
             "DUMMY": int(self._has_dummy),
             "DOUBLED": int(self._doubled),
+            **({} if unit == 1.0 else {"POINT_UNIT": f"{unit.hex()}f"}),
         }
 
     def arguments(self) -> tuple[int, int, int, int, int]:
@@ -79,11 +84,13 @@ class Cities:
         instance, device = self.instance, self._device
         if self._doubled:
             assert instance.form is not None
-            matrix = np.minimum(instance.matrix, instance.form.far)
+            matrix, far = instance.matrix, instance.form.far
+            if np.isinf(matrix).any():
+                matrix = np.minimum(matrix, far)
             device.write("matrix", matrix)
             device.write("table", matrix.astype(np.float32))
-            device.write("coords", np.array([instance.form.far]))
-            device.write("points", np.array([instance.form.far], np.float32))
+            device.write("coords", np.array([far]))
+            device.write("points", np.array([far], np.float32))
             return
         if instance.metric == Metric.EXPLICIT:
             device.write("matrix", np.asarray(instance.matrix, np.float64))
@@ -95,13 +102,29 @@ class Cities:
             table = instance.distance(everyone[:, None], everyone[None, :])
             device.write("table", table.astype(np.float32))
         else:
-            # relative to the least, so that they keep their digits
-            moved = instance.coords - instance.real_coords.min(axis=0)
-            device.write("points", self._sites(moved).astype(np.float32))
+            device.write("points", self._sites(points_of(instance)).astype(np.float32))
 
     def _sites(self, coords: NDArray[np.float64]) -> NDArray[np.float64]:
         """Coordinates (n, 3) as kernels read them, a city at once: (n, 2) in a plane, else (n, 4)."""
         return np.pad(coords, ((0, 0), (0, 1))) if self._three else coords[:, :2]
+
+
+def points_of(instance: ListedInstance) -> NDArray[np.float64]:
+    """Coordinates (n, 3) that single precision holds: relative to the least, for the digits, in ``point_unit``."""
+    moved: NDArray[np.float64] = instance.coords - instance.real_coords.min(axis=0)
+    return moved / point_unit(instance)
+
+
+def point_unit(instance: ListedInstance) -> float:
+    """Unit of the points that searches read: 1, but a power of two for tiny coordinates and exact distances.
+
+    Squares of distances below 1e-19 are 0 in single precision. Distances themselves are numbers there down to 1e-37, so
+    cities may lie within some 1e-30.
+    """
+    if instance.metric != Metric.EXACT:
+        return 1.0
+    extent = float(np.ptp(instance.real_coords, axis=0).max())
+    return 1.0 if not 0.0 < extent < _TINY else max(_LEAST_UNIT, math.ldexp(1.0, math.frexp(extent)[1]))
 
 
 def uses_table(instance: ListedInstance) -> bool:
