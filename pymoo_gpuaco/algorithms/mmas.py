@@ -47,7 +47,7 @@ class GPUMMAS(AntColony):
     ----------
     construction : "full", every ant builds a whole tour (the paper); "focused", ants change good tours in a few
         places and repair them there, thousands side by side (window search); "auto" (default) is "focused" for
-        symmetric instances of at least 8 cities, unless an argument is given that only whole tours know:
+        a `TSP` of at least 8 cities, or with demands, unless an argument is given that only whole tours know:
         ``n_ants``, ``candidate_list_size``, ``local_search``, ``pheromone``, ``selection`` or ``tabu``.
     n_ants, alpha, beta, candidate_list_size, candidates, local_search, pheromone : see ``AntColony``. Focused ants are
         windows, or whole tours on the CPU up to 25,000 cities; ``n_ants`` of them are searched at a time (None: what

@@ -51,7 +51,7 @@ def _run(job: Job, name: str, problem: TSP, seed: int) -> None:
     arguments = job.arguments
     progress = Progress(job.say)
     known = f", best known {problem.best_known:.10g}" if problem.best_known else ""
-    job.print(f"{name}: {problem.n_cities} cities, {problem.distances_in_words}{known}")
+    job.print(f"{name}: {problem.n_cities} cities, {problem.problem_in_words}{known}")
     limit = _time_limit(arguments)
     most = "no time limit" if limit is None else f"at most {limit:g} s"
     what = (
@@ -126,6 +126,7 @@ def _run(job: Job, name: str, problem: TSP, seed: int) -> None:
             backend=algorithm.engine.kind,
             tour=np.asarray(result.X),
             length=float(result.F[0]),
+            violations=int(problem.violations(result.X[None])[0]),
             generations=progress.generation,
             tours=int(algorithm.evaluator.n_eval),
             setup=setup,

@@ -51,6 +51,13 @@ class OpenPath(TSP):
         **others: Any,
     ) -> None:
         self.original = coords if isinstance(coords, TSP) else None
+        if isinstance(metric, (int, np.integer)) and not isinstance(metric, Metric):
+            warnings.warn(
+                "the second argument is the metric now: write OpenPath(.., start=city)",
+                DeprecationWarning,
+                stacklevel=2,
+            )
+            start, metric = int(metric), None
         if isinstance(coords, TSP):
             if metric is not None or matrix is not None:
                 raise ValueError("a TSP has its distances: leave out metric and matrix")
@@ -90,6 +97,12 @@ class OpenPath(TSP):
             "a solution of an OpenPath is its path: leave out path()", DeprecationWarning, stacklevel=2
         )
         return checks.permutations("tour", np.atleast_2d(np.asarray(tour)), self.n_cities)[0]
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Take a state; a path that was saved as a round trip over distances of its own stays what it was."""
+        super().__setstate__(state)
+        if "n_places" in state:
+            self.closed, self.start, self.end = True, None, None
 
 
 def _is_square(array: NDArray[Any]) -> bool:

@@ -44,6 +44,13 @@ class SymmetricForm(NamedTuple):
     n: int
     constant: float  # by how much a tour of the problem is longer than that of the instance
 
+    @property
+    def cities(self) -> NDArray[np.int64]:
+        """The city (s,) of the problem that each one of the instance stands for; n for the dummy."""
+        own = np.empty(self.instance.n, np.int64)
+        own[self.head], own[self.tail] = self.nodes[self.first[:-1]], self.nodes[self.first[1:] - 1]
+        return own
+
     def to_problem(self, tour: NDArray[np.integer]) -> NDArray[np.int32]:
         """Return a tour (s,) of the instance as one of the problem (n,), which begins where a path does."""
         unit_of, is_head = np.empty(self.instance.n, np.int64), np.zeros(self.instance.n, bool)

@@ -80,6 +80,7 @@ class TSP(Problem):
     names : (n,) array of objects, so that `problem.names[tour]` are the names in the order of a tour; or None.
     label : the `name` given, or None.
     fixed_edges : (e, 2) int64 as above, (0, 2) where there are none.
+    n_forbidden : number of forbidden edges; of an asymmetric matrix each direction counts.
     demands : what a tour must do besides visiting every city once, or None.
 
     Raises TypeError or ValueError, naming the parameter, for input outside these ranges. Warns (UserWarning) where a
@@ -92,7 +93,7 @@ class TSP(Problem):
     # also of problems that were saved before there were any
     names: NDArray[np.object_] | None = None
     fixed_edges: NDArray[np.int64] = NO_EDGES
-    forbids = False
+    n_forbidden = 0
     closed = True
     start: int | None = None
     end: int | None = None
@@ -180,13 +181,13 @@ class TSP(Problem):
         kind = "asymmetric matrix" if not self.symmetric else self.metric_name
         known = "" if self.best_known is None else f", best known {self.best_known:.10g}"
         label = "" if self.label is None else f"{self.label!r}, "
-        return f"{type(self).__name__}({label}{self.n_cities} cities, {kind}{known})"
+        return f"{type(self).__name__}({label}{self.n_cities} cities, {kind}{self._demanded}{known})"
 
     def __str__(self) -> str:
-        """The same in words: name, cities, how distances are computed, best known length."""
+        """The same in words: name, cities, how distances are computed, what is demanded, best known length."""
         known = "" if self.best_known is None else f", best known {self.best_known:.10g}"
         label = "" if self.label is None else f" {self.label}"
-        return f"{type(self).__name__}{label}: {self.n_cities} cities, {self.distances_in_words}{known}"
+        return f"{type(self).__name__}{label}: {self.n_cities} cities, {self.problem_in_words}{known}"
 
     def _forbid(self, edges: NDArray[np.int64], metric: Metric) -> None:
         """Make the distances of edges (e, 2) infinite."""
@@ -204,13 +205,19 @@ class TSP(Problem):
             self.matrix[edges[:, 0], edges[:, 1]] = np.inf
             if self.symmetric:
                 self.matrix[edges[:, 1], edges[:, 0]] = np.inf
-        self.forbids = self.matrix is not None and bool(np.isinf(self.matrix).any())
+        if self.matrix is not None:
+            self.n_forbidden = int(np.isinf(self.matrix).sum()) // (2 if self.symmetric else 1)
 
     def _check_fixed_are_allowed(self) -> None:
         if len(self.fixed_edges):
             lengths = edge_lengths(self._metric, self.coords, self.matrix, *self.fixed_edges.T)
             for i, j in self.fixed_edges[np.isinf(lengths)][:1].tolist():
                 raise ValueError(f"fixed_edges: ({i}, {j}) is a forbidden edge too")
+
+    @property
+    def forbids(self) -> bool:
+        """Whether there are forbidden edges."""
+        return self.n_forbidden > 0
 
     @property
     def demands(self) -> Demands | None:
@@ -235,6 +242,17 @@ class TSP(Problem):
         if self.matrix is not None:
             return "distances from a matrix" if self.symmetric else "distances from an asymmetric matrix"
         return f"{METRIC_WORDS[self.metric]} ({self.metric_name})"
+
+    @property
+    def problem_in_words(self) -> str:
+        """How distances are computed and what is demanded, such as "distances from a matrix, 2 fixed edges"."""
+        return self.distances_in_words + self._demanded
+
+    @property
+    def _demanded(self) -> str:
+        if self.demands is None:
+            return ""
+        return "".join(f", {words}" for words in self.demands.in_words(self.n_forbidden))
 
     @property
     def cities(self) -> NDArray[np.float64]:

@@ -29,17 +29,17 @@ class TranslatedSearch:
         self.instance = instance
         self.kind: str = inner.kind
         self.inner = inner
-        self._form = form
+        self.form = form
 
     def _measured(self, tour: NDArray[np.int32]) -> tuple[NDArray[np.int32], float]:
         """A tour of the form as one of the problem, and its length there."""
-        own = self._form.to_problem(tour)
+        own = self.form.to_problem(tour)
         return own, self.instance.tour_length(own)
 
     def _translated(self, name: str, tours: ArrayLike) -> NDArray[np.int32]:
         rows = checks.permutations(name, tours, self.instance.n)
-        translated = [self._form.to_instance(row) for row in rows]
-        return np.array(translated, np.int32).reshape(len(rows), self._form.instance.n)
+        translated = [self.form.to_instance(row) for row in rows]
+        return np.array(translated, np.int32).reshape(len(rows), self.form.instance.n)
 
     # ---- Searches
 
@@ -61,7 +61,7 @@ class TranslatedSearch:
     @property
     def lengths(self) -> NDArray[np.float64]:
         """Lengths (m,) of the tours at hand, forbidden edges counted as very long ones; (0,) before there are any."""
-        lengths: NDArray[np.float64] = self.inner.lengths + self._form.constant
+        lengths: NDArray[np.float64] = self.inner.lengths + self.form.constant
         return lengths
 
     def first_tour(self) -> tuple[NDArray[np.int32], float]:
@@ -100,7 +100,7 @@ class TranslatedSearch:
 
     def update_trails(self, update: TrailUpdate) -> None:
         """Evaporate and deposit, see ``TrailUpdate``; the colony's one tour is the best so far."""
-        deposits = tuple((self._form.to_instance(tour), amount) for tour, amount in update.deposits)
+        deposits = tuple((self.form.to_instance(tour), amount) for tour, amount in update.deposits)
         self.inner.update_trails(replace(update, deposits=deposits))
 
     def branching_factor(self, lam: float) -> float:

@@ -48,7 +48,8 @@ class Cutter:
             positions = np.sort(where[cities])
             if self._partner is not None:
                 positions = without_fixed_ends(positions, tour, self._partner)
-            positions = _without_single_cities(positions, n)
+            if len(positions):
+                positions = _without_single_cities(positions, n)
             if len(positions) >= 8:
                 windows.append(positions)
         for cities in taken:
