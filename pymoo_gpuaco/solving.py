@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
@@ -17,8 +18,8 @@ from pymoo_gpuaco.algorithms import GPUMMAS
 from pymoo_gpuaco.algorithms.base import TourAlgorithm
 from pymoo_gpuaco.algorithms.termination import ColonyTermination
 from pymoo_gpuaco.problems.datasets import load_tsp
+from pymoo_gpuaco.problems.demands import violations_in_words
 from pymoo_gpuaco.problems.notebook import html_table, svg_of
-from pymoo_gpuaco.problems.open_path import OpenPath
 from pymoo_gpuaco.problems.reading import is_source, read_cities
 from pymoo_gpuaco.problems.tsp import TSP
 
@@ -60,8 +61,7 @@ class Solution(_Pair):
         if known:
             rows.append(("best known", f"{known:.10g} (gap {100.0 * (self.length / known - 1.0):.3f} %)"))
         names = getattr(self.problem, "names", None)
-        order = self.problem.path(self.tour) if isinstance(self.problem, OpenPath) else self.tour
-        rows.append(("tour", _shortened(order if names is None else names[order])))
+        rows.append(("tour", _shortened(self.tour if names is None else names[self.tour])))
         return html_table(rows) + svg_of(self.problem, self.tour)
 
 
@@ -101,8 +101,17 @@ def solve(
     termination = ColonyTermination(
         target, stagnation=None, n_max_gen=None, seconds=seconds, stagnation_tours=None, proven=True
     )
-    result = minimize(problem, _colony(algorithm), termination, seed=seed, verbose=verbose)
+    arguments: dict[str, Any] = {"seed": seed, "verbose": verbose, "return_least_infeasible": True}
+    result = minimize(problem, _colony(algorithm), termination, **arguments)
+    if isinstance(problem, TSP):
+        _warn_of_violations(problem, result.X)
     return Solution(result.X, float(result.F[0]), problem)
+
+
+def _warn_of_violations(problem: TSP, tour: NDArray[np.int64]) -> None:
+    count = int(problem.violations(tour[None])[0])
+    if count:
+        warnings.warn(violations_in_words(count), stacklevel=3)
 
 
 def _problem(what: Any) -> Problem:
@@ -213,7 +222,7 @@ def summary(
     numbers = [checks.integer("seeds", seed, 0) for seed in seeds]
     if not numbers:
         raise ValueError("seeds must hold at least one seed, got none")
-    colony = _colony(algorithm)
+    colony, options = _colony(algorithm), {"return_least_infeasible": True, **arguments}
     return Summary(
-        numbers, [minimize(problem, colony, termination, seed=seed, **arguments) for seed in numbers]
+        numbers, [minimize(problem, colony, termination, seed=seed, **options) for seed in numbers]
     )

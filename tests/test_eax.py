@@ -181,27 +181,32 @@ class TestChildren:
             out, into = w.removed[: w.counts[0]], w.added[: w.counts[0]]
             assert gain == rounded[out[:, 0], out[:, 1]].sum() - rounded[into[:, 0], into[:, 1]].sum()
 
-    @pytest.mark.parametrize("k", [2, 5])
-    @pytest.mark.parametrize("seed", range(12))
-    def test_the_smallest_subtour_is_joined_by_the_best_exchange_looked_at(self, seed, k):
-        """0 .. 13 falls apart into 0-2 and 3-13: any candidate of 0, 1 or 2 outside, either neighbour of both."""
-        problem = cloud(14, seed)
-        D, graph, tour = problem.D, graph_of(problem, k), np.arange(14, dtype=np.int32)
-        c, w = ab_cycles.make_cycles(14), child.make_child(14, 14)
-        c.cities[:4], c.first[1] = [3, 2, 0, 13], 4  # out 2-3 and 13-0, in 2-0 and 13-3
-        beside = {city: {(city - 1) % 14, (city + 1) % 14} for city in range(14)}
-        beside.update({2: {1, 0}, 0: {1, 2}, 3: {13, 4}, 13: {12, 3}})
+    @pytest.mark.parametrize(
+        ("n", "size", "k", "seed"),
+        [(14, 3, k, seed) for k in (2, 5) for seed in range(12)] + [(1999, 999, 5, 1)],
+    )
+    def test_the_smallest_subtour_is_joined_by_the_best_exchange_of_all_its_cities(self, n, size, k, seed):
+        """0 .. n-1 falls apart after ``size`` cities: any candidate of them outside, either neighbour of both."""
+        problem = cloud(n, seed)
+        graph, tour, last = graph_of(problem, k), np.arange(n, dtype=np.int32), size - 1
+        c, w = ab_cycles.make_cycles(n), child.make_child(n, 14)
+        c.cities[:4], c.first[1] = [size, last, 0, n - 1], 4
+        beside = {city: {(city - 1) % n, (city + 1) % n} for city in range(n)}
+        beside.update({last: {last - 1, 0}, 0: {1, last}, size: {n - 1, size + 1}, n - 1: {n - 2, size}})
+        D = problem.D
         gains = [
             D[u, a] + D[v, b] - D[u, v] - D[a, b]
-            for u in (0, 1, 2)
-            for v in set(graph.neighbours[u].tolist()) - {0, 1, 2}
+            for u in range(size)
+            for v in graph.neighbours[u].tolist()
+            if v >= size
             for a in beside[u]
             for b in beside[v]
         ]
         chosen = np.zeros(1, np.int64)
         gain = child.breed(graph, 1.0, graph.neighbours, tour, tour.copy(), c, chosen, 1, w)
         if gains:
-            assert gain == D[2, 3] + D[13, 0] - D[2, 0] - D[13, 3] + max(gains)
+            falls_apart = D[last, size] + D[n - 1, 0] - D[last, 0] - D[n - 1, size]
+            assert gain == falls_apart + max(gains)
         else:
             assert gain == child.REFUSED
 
@@ -362,9 +367,8 @@ class TestChoosing:
         room, chosen = offspring.make_room(80, 80), offspring.make_chosen(2, 80)
         ring, stop = np.array([2, 1, 3, 0]), np.zeros(1, np.uint8)
         streams = np.array([stream_of(seed), stream_of(seed + 100), stream_of(0), stream_of(0)])
-        offspring.choose_children(
-            graph, 1.0, graph.neighbours, tours, places, ring, 1, 2, streams, most, blocks, table, room, chosen, stop
-        )  # fmt: skip
+        family = offspring.Family(graph, 1.0, graph.neighbours, tours, places, table, chosen, stop)
+        offspring.choose_children(family, room, ring, 1, 2, streams, most, blocks)
         assert chosen.changes[0] == 0
         # again, child by child: of tours[1] and tours[3]
         stream, c = stream_of(seed + 100), ab_cycles.make_cycles(80)

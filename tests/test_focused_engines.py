@@ -14,10 +14,7 @@ from pymoo_gpuaco import GPUMMAS
 from pymoo_gpuaco.algorithms.told import canonical
 from pymoo_gpuaco.backends import (
     Accepts,
-    Builder,
     ColonyEngine,
-    CountsTrials,
-    FollowsProgress,
     Improver,
     SearchEngine,
     Stateful,
@@ -25,7 +22,6 @@ from pymoo_gpuaco.backends import (
     Trails,
 )
 from pymoo_gpuaco.backends.cpu.focused import CpuWindows
-from pymoo_gpuaco.backends.protocol import Searches
 from pymoo_gpuaco.candidates.lists import listed_instance
 from pymoo_gpuaco.colony.parameters import ColonyParameters
 from pymoo_gpuaco.colony.trails import TrailUpdate
@@ -132,18 +128,15 @@ class TestFocused:
         engine = focused(cloud(9), backend)
         roles = (
             SearchEngine,
-            Searches,
             Improver,
             Trails,
             Stateful,
             Accepts,
-            FollowsProgress,
             Stoppable,
-            CountsTrials,
         )
         for role in roles:
             assert isinstance(engine, role)
-        assert not isinstance(engine, (ColonyEngine, Builder))
+        assert not isinstance(engine, ColonyEngine)
         assert engine.kind == backend
         assert engine.n_ants >= 1
         engine.search(1)

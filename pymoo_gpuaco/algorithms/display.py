@@ -9,7 +9,7 @@ from pymoo.util.display.column import Column
 from pymoo.util.display.output import Output
 
 from pymoo_gpuaco.algorithms.termination import MOST_CITIES_TO_PROVE
-from pymoo_gpuaco.backends import CountsTrials
+from pymoo_gpuaco.backends import SearchEngine
 
 
 def speed(algorithm: Any, tours: int, elapsed: float) -> tuple[str, float]:
@@ -18,7 +18,7 @@ def speed(algorithm: Any, tours: int, elapsed: float) -> tuple[str, float]:
     ``tours`` were built in ``elapsed`` seconds > 0.
     """
     engine = getattr(algorithm, "engine", None)  # the output may be given to any algorithm
-    if isinstance(engine, CountsTrials):
+    if isinstance(engine, SearchEngine):
         return "trials/s", engine.n_trials / elapsed
     return "tours/s", tours / elapsed
 

@@ -37,7 +37,7 @@ def _load(given: str, arguments: argparse.Namespace) -> TSP:
     end = _city(problem, "--end", arguments.end)
     if not arguments.open and start is None and end is None:
         return problem
-    return OpenPath(problem, start, end=end)
+    return OpenPath(problem, start=start, end=end)
 
 
 def _city(problem: TSP, option: str, told: str | None) -> int | None:
@@ -59,8 +59,5 @@ def _city(problem: TSP, option: str, told: str | None) -> int | None:
 
 
 def first_tour(file: str, problem: TSP) -> NDArray[np.int64]:
-    """Return the tour in a file as the (1, n) array that an algorithm starts from; of an `OpenPath` its path."""
-    if not isinstance(problem, OpenPath):
-        return read_tour(file, problem.n_cities)[None]
-    path = read_tour(file, problem.n_places)
-    return np.append(path, np.arange(problem.n_places, problem.n_cities))[None]
+    """Return the tour in a file as the (1, n) array that an algorithm starts from."""
+    return read_tour(file, problem.n_cities)[None]

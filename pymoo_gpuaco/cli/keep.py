@@ -18,7 +18,7 @@ from pymoo_gpuaco.cli import outputs
 from pymoo_gpuaco.cli.job import Job, Run
 from pymoo_gpuaco.cli.outputs import STDOUT, Output
 from pymoo_gpuaco.cli.signals import undisturbed
-from pymoo_gpuaco.problems.results import route_text, visiting_order
+from pymoo_gpuaco.problems.results import route_text
 from pymoo_gpuaco.problems.writing import write_whole
 from pymoo_gpuaco.visualization import plot_tour
 
@@ -143,7 +143,7 @@ def keep_statistics(job: Job) -> int:
 
 def _tour_of(run: Run) -> dict[str, Any]:
     """Return the cities in visiting order, and their names where they have some."""
-    order = visiting_order(run.problem, run.tour)
+    order = run.tour
     told: dict[str, Any] = {"tour": order.tolist()}
     if run.problem.names is not None:
         told["names"] = [str(name) for name in run.problem.names[order]]

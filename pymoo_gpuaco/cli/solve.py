@@ -51,9 +51,7 @@ def _run(job: Job, name: str, problem: TSP, seed: int) -> None:
     arguments = job.arguments
     progress = Progress(job.say)
     known = f", best known {problem.best_known:.10g}" if problem.best_known else ""
-    job.print(
-        f"{name}: {getattr(problem, 'n_places', problem.n_cities)} cities, {problem.distances_in_words}{known}"
-    )
+    job.print(f"{name}: {problem.n_cities} cities, {problem.distances_in_words}{known}")
     limit = _time_limit(arguments)
     most = "no time limit" if limit is None else f"at most {limit:g} s"
     what = (
@@ -79,7 +77,13 @@ def _run(job: Job, name: str, problem: TSP, seed: int) -> None:
         with compiling.announced(job.print):
             if algorithm is None:
                 algorithm = make_algorithm(arguments, job.parameters)
-                algorithm.setup(problem, termination=termination, seed=seed, callback=progress)
+                algorithm.setup(
+                    problem,
+                    termination=termination,
+                    seed=seed,
+                    callback=progress,
+                    return_least_infeasible=True,
+                )
             else:
                 _go_on(algorithm, termination, progress)
                 if arguments.backend != "auto":

@@ -96,7 +96,7 @@ class Rounds:
             member.streams += 1  # a stream that began again would make the same search again
             stream = member.streams
             if member.best is not None:
-                migrants = [member.pack(member.best), *migrants]
+                migrants = [member.best.as_migrant(), *migrants]
         return {
             **task,
             "stream": stream,
@@ -111,8 +111,7 @@ class Rounds:
 
     def _send_start(self, member: Member) -> Any:
         """Send the worker what an island begins with; where the worker has died, the island is on none."""
-        base = None if member.best is None else member.best.cities
-        start: Start = {"colony": self._colony, "state": member.state, "base": base}
+        start: Start = {"colony": self._colony, "state": member.state}
         sending = self.cluster.promise(
             self.cluster.client.scatter, [start], workers=[member.worker], hash=False, timeout=TRANSFER
         )

@@ -88,7 +88,7 @@ def _missing(order: Order) -> Report:
         "missing": True,
         "kind": "cpu",
         "patience": 0,
-        "packed": None,
+        "cities": None,
         "value": math.inf,
         "other_objective": False,
         "built": 0,

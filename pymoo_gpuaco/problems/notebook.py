@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pymoo_gpuaco.problems.open_path import OpenPath
 from pymoo_gpuaco.problems.tsp import TSP
 
 __all__ = ["html_table", "svg_of"]
@@ -36,7 +35,7 @@ def svg_of(problem: Any, tour: NDArray[np.int64]) -> str:
     if not drawable or len(tour) > MOST_CITIES_DRAWN:
         return ""
     places = np.asarray(problem.cities, dtype=float)[:, :2]
-    order = problem.path(tour) if isinstance(problem, OpenPath) else np.append(tour, tour[0])
+    order = np.append(tour, tour[0]) if getattr(problem, "closed", True) else np.asarray(tour)
     low = places.min(axis=0)
     width, height = np.ptp(places, axis=0)
     scale = (_SIDE - 2 * _MARGIN) / max(width, height, np.finfo(float).tiny)

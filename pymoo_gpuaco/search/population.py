@@ -94,7 +94,7 @@ class Population:
             near = np.ascontiguousarray(self._instance.neighbours[:, :NEAR_OF_CHILDREN])
             taken = evolve(self._graph, given, near, key, scale=self._units, until=stop.until).tours
         else:
-            taken = assemble(self._graph, given, key, stop)
+            taken = assemble(self._graph, given, key, stop, scale=self._units)
         lengths = [self.measure(tour) for tour in taken]
         shortest = int(np.argmin(lengths))
         self.keep(taken[shortest], lengths[shortest])

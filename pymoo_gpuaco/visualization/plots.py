@@ -14,7 +14,6 @@ from pymoo_gpuaco import checks
 from pymoo_gpuaco.algorithms.colony import AntColony
 from pymoo_gpuaco.algorithms.told import check_tours
 from pymoo_gpuaco.colony.trails import candidate_trails
-from pymoo_gpuaco.problems.open_path import OpenPath
 from pymoo_gpuaco.recorder import Recorder
 
 _INK, _ACCENT = "#1f4e79", "#c0392b"
@@ -32,20 +31,25 @@ def _positions(problem: Any) -> NDArray[np.float64]:
 
 
 def plot_tour(problem: Any, tour: ArrayLike, ax: Axes | None = None, title: str | None = None) -> Figure:
-    """Draw a closed tour (n,) over the cities' positions, of an `OpenPath` its path; north is up on the globe.
+    """Draw a tour (n,) over the cities' positions; north is up on the globe.
 
+    A tour with a direction, of asymmetric distances, has arrows, and edges that must stay have another colour.
     Returns the figure; ``plot_tour(..).savefig("tour.png")``. Raises ValueError if the problem has no positions or
     the tour is no permutation.
     """
     positions = _positions(problem)
     order = check_tours("tour", tour, len(positions))[0]
     ax = _axes(ax)
-    if isinstance(problem, OpenPath):
-        closed, positions = positions[problem.path(order)], positions[: problem.n_places]
-    else:
-        closed = positions[np.append(order, order[0])]
+    line = positions[np.append(order, order[0]) if getattr(problem, "closed", True) else order]
     size = max(0.5, min(5.0, 1500.0 / len(order)))
-    ax.plot(closed[:, 0], closed[:, 1], color=_INK, linewidth=max(0.3, min(1.2, 300.0 / len(order))))
+    width = max(0.3, min(1.2, 300.0 / len(order)))
+    ax.plot(line[:, 0], line[:, 1], color=_INK, linewidth=width)
+    if not getattr(problem, "symmetric", True):
+        (x, y), (u, v) = line[:-1].T, np.diff(line, axis=0).T
+        ax.quiver(x, y, u / 2.0, v / 2.0, angles="xy", scale_units="xy", scale=1.0, color=_INK, width=0.003)
+    fixed = getattr(problem, "fixed_edges", np.empty((0, 2), int))
+    if len(fixed):
+        ax.add_collection(LineCollection(list(positions[fixed]), colors=_ACCENT, linewidths=2.5 * width))
     ax.plot(positions[:, 0], positions[:, 1], ".", color=_ACCENT, markersize=size)
     ax.set_aspect("equal", adjustable="datalim")
     ax.set_axis_off()

@@ -20,7 +20,6 @@ from pymoo_gpuaco.host.distances import tour_length
 from pymoo_gpuaco.host.state import State, stored_integers
 from pymoo_gpuaco.host.stop import Stop
 from pymoo_gpuaco.host.threads import spread, thread_count
-from pymoo_gpuaco.search.focused import why_not_focused
 from pymoo_gpuaco.search.parameters import KICKS_FOR_FULL_HEAT, SHORT_STRETCH, FocusedParameters
 from pymoo_gpuaco.search.plan import Heat, Plan
 from pymoo_gpuaco.search.schedule import END
@@ -55,9 +54,8 @@ class CpuWindows:
     def __init__(
         self, instance: ListedInstance, parameters: ColonyParameters, focused: FocusedParameters | None = None
     ) -> None:
-        missing = why_not_focused(instance)
-        if missing is not None:
-            raise ValueError(missing)
+        if not instance.symmetric:
+            raise ValueError("windows turn stretches of a tour around: the instance must be symmetric")
         n = instance.n
         self.instance = instance
         self.stop = Stop()
@@ -149,6 +147,7 @@ class CpuWindows:
 
     def repair(self, key: int) -> int:
         """Search windows of the one tour for what shortens it, without kicks."""
+        self.stop.lower()
         if self._windows_done >= 2 * self.search.stretches:
             return self._search_windows(key, 0, 0.0, 0.0, SHORT_STRETCH)
         searched = self.search.repair_stretches(self._tours[0], self._dirty, self._windows_done, WINDOWS)
@@ -157,6 +156,7 @@ class CpuWindows:
 
     def anneal(self, key: int, heat: Heat) -> int:
         """Let each ant anneal a tour of its own, or a window of the one tour."""
+        self.stop.lower()
         longest = self._focused.longest_stretch(heat.kicks)
         if not self.search.whole:
             return self._search_windows(key, self._trials, heat.first, heat.last, longest)
@@ -191,9 +191,11 @@ class CpuWindows:
             return
 
         def work(_: int, first: int, last: int) -> None:
-            search = WindowSearch(self.instance, self.search.units, self._focused, threads=1)
+            search = WindowSearch(self.instance, self.search.units, self._focused, self.stop, threads=1)
             improver = TourImprover(search, self.stop.raised)
             for number in range(first, last):
+                if self.stop.raised():
+                    break
                 improver.improve(tours[number], trials, key, number)
 
         if len(tours):

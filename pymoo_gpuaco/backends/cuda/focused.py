@@ -30,7 +30,6 @@ from pymoo_gpuaco.candidates.listed import ListedInstance
 from pymoo_gpuaco.colony.parameters import FEWEST_CITIES_TO_FOCUS, ColonyParameters
 from pymoo_gpuaco.colony.trails import TrailUpdate
 from pymoo_gpuaco.host.state import State, stored_integers
-from pymoo_gpuaco.search.focused import why_not_focused
 from pymoo_gpuaco.search.penalties import Penalties
 from pymoo_gpuaco.search.plan import Heat, Plan
 from pymoo_gpuaco.search.population import FEWEST_TO_EVOLVE
@@ -81,6 +80,8 @@ class CudaWindows:
     kind: str = "cuda"
 
     def __init__(self, instance: ListedInstance, parameters: ColonyParameters, device: int = 0) -> None:
+        if not instance.symmetric:
+            raise ValueError("windows turn stretches of a tour around: the instance must be symmetric")
         missing = lacks_focused(instance)
         if missing is not None:
             raise ValueError(missing)
@@ -96,7 +97,7 @@ class CudaWindows:
         cities = Cities(self.device, instance)
         measure = Measure(self.device, cities)
         self._tours = Tours(self.device, measure, m, n)
-        self._trails = Trails(self.device, instance, False, _ADVICE)
+        self._trails = Trails(self.device, instance, False)
         self._lists = first_lists(instance, parameters.candidates, self.penalties.wanted)
         nearest = nearest_lists(instance)
         self.windows = Windows(self.device, cities, self._lists, nearest, self.scale, m, w)
@@ -272,4 +273,4 @@ def lacks_focused(instance: ListedInstance) -> str | None:
             f"focused ants need at least {FEWEST_CITIES_TO_FOCUS} cities, got {instance.n}; "
             "construction='full' does not"
         )
-    return why_not_focused(instance)
+    return None

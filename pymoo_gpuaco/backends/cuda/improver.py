@@ -45,8 +45,8 @@ class CudaImprover:
         self.device = Device(device)
         cities = Cities(self.device, instance)
         measure = Measure(self.device, cities)
-        part = make_search(self.device, cities, search, _ADVICE, candidates)
-        self._at_hand = ToursAtHand(self.device, measure, part, instance.n, _ADVICE)
+        part = make_search(self.device, cities, search, candidates)
+        self._at_hand = ToursAtHand(self.device, measure, part, instance.n)
         self.device.set_up([cities, Neighbours(self.device, instance), measure, part, self._at_hand], _ADVICE)
 
     def improve(self, tours: ArrayLike, key: int) -> tuple[NDArray[np.int32], NDArray[np.float64]]:

@@ -26,21 +26,19 @@ _REPAIR = Trials(trials=2, all_queued=True)
 
 
 def make_search(
-    device: Device, cities: Cities, how: LocalSearch, advice: str, candidates: str = "auto", m: int = 0
+    device: Device, cities: Cities, how: LocalSearch, candidates: str = "auto", m: int = 0
 ) -> Search:
     """The search that ``how`` asks for, with memory for m tours; below 8 cities windows have nothing to find."""
     if how.in_windows and cities.n >= FEWEST_CITIES_TO_FOCUS:
-        return SearchByWindows(device, cities, how, advice, candidates, m)
-    return Search(device, cities, how, advice, m)
+        return SearchByWindows(device, cities, how, candidates, m)
+    return Search(device, cities, how, m)
 
 
 class SearchByWindows(Search):
     """2-opt and Or-opt, then rounds of window search on ``_TOURS_AT_ONCE`` tours or fewer at a time."""
 
-    def __init__(
-        self, device: Device, cities: Cities, how: LocalSearch, advice: str, candidates: str, m: int = 0
-    ) -> None:
-        super().__init__(device, cities, how, advice, m)
+    def __init__(self, device: Device, cities: Cities, how: LocalSearch, candidates: str, m: int = 0) -> None:
+        super().__init__(device, cities, how, m)
         instance = cities.instance
         tours, windows = shape(instance.n, resident(penalties=False) * device.limits.multiprocessors)
         tours = min(tours, _TOURS_AT_ONCE)
