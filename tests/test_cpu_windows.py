@@ -13,6 +13,7 @@ from pymoo_gpuaco.backends.cpu.windows.units import make_units
 from pymoo_gpuaco.backends.cpu.windows.window import LOGGED, load, make_window
 from pymoo_gpuaco.candidates.graph import make_graph
 from pymoo_gpuaco.candidates.lists import listed_instance
+from pymoo_gpuaco.colony.parameters import FEWEST_CITIES_TO_KICK
 from pymoo_gpuaco.host.philox import new_stream
 from pymoo_gpuaco.problems import TSP
 from pymoo_gpuaco.search.parameters import FocusedParameters
@@ -333,6 +334,24 @@ def test_a_stretch_is_repaired_between_its_ends(first):
     assert np.array_equal(tour[same], before[same])
     clean = {city for city in cities if cities.issuperset(units.candidates[city].tolist())}
     assert set(np.flatnonzero(dirty == 0).tolist()) == clean != set()
+
+
+@pytest.mark.parametrize("n", [FEWEST_CITIES_TO_KICK - 1, 40])
+def test_whole_tours_are_repaired_and_kicked_where_there_are_cities_enough(n):
+    matrix = np.random.default_rng(3).integers(1, 1000, (n, n))  # many tours that no step shortens
+    instance, units = units_of(TSP(matrix=np.minimum(matrix, matrix.T) * (1.0 - np.eye(n))))
+    search = WindowSearch(instance, units, FocusedParameters())
+    tours = np.array([np.random.default_rng(seed).permutation(n) for seed in range(3)], np.int32)
+    repaired = tours.copy()
+    search.search_tours(repaired, 1, 0, 0.0, 0.0, 50, True)
+    for tour, before in zip(repaired, tours, strict=True):
+        w = window_of(units, before, np.arange(n))
+        trials.repair_all(units, w, n)
+        assert np.array_equal(tour, cycle(w, n))
+    kicked = repaired.copy()
+    search.search_tours(kicked, 1, 9, 1e9, 1e9, 50, False)  # all is kept
+    same = [edges_of(one) == edges_of(other) for one, other in zip(repaired, kicked, strict=True)]
+    assert all(same) == (n < FEWEST_CITIES_TO_KICK)
 
 
 def test_units_are_whole_and_fine_enough():
