@@ -427,6 +427,6 @@ class TestChoosing:
         streams = np.array([stream_of(seed + i) for i in range(m)])
         table, stop = entropy.count_edges(tours), np.zeros(1, np.uint8)
         family = offspring.Family(graph, 1.0, graph.neighbours, tours, places, table, chosen, stop)
-        room, ring = offspring.make_room(n, n), np.arange(m)[::-1].copy()
-        offspring.choose_children(family, room, ring, m - 1, m, streams, 12, False)
+        ring = np.arange(m)[::-1].copy()
+        offspring.choose_children(family, offspring.make_room(n, n), ring, m - 1, m, streams, 12, False)
         return chosen
