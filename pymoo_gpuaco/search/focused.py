@@ -8,6 +8,7 @@ searches the windows; all that is decided about a run is decided here.
 
 from __future__ import annotations
 
+import time
 from dataclasses import replace
 
 import numpy as np
@@ -123,9 +124,17 @@ class FocusedSearch:
 
     def _begin(self, key: int) -> None:
         """Make the first tours; where time is over, they are the greedy one."""
+        left = None if self._stop.until is None else self._stop.until - time.monotonic()
+        self._hold(self.device.tours_in(left))
         m = 1 if self._stop.passed() else self.device.n_tours
         tours = first_tours(self.instance, self._first, m, key)
         self._take(np.resize(tours, (self.device.n_tours, self.instance.n)), repaired=False)
+
+    def _hold(self, m: int) -> None:
+        """Have room for m tours, and the schedule that goes with them."""
+        self.device.hold(m)
+        plan, schedule = self.device.plan, self._schedule
+        schedule.first, schedule.alone, schedule.end = plan.first_cycle, plan.cycles_in_one, plan.end
 
     def _search_rounds(self, key: int) -> None:
         device, plan = self.device, self.device.plan
@@ -313,6 +322,7 @@ class FocusedSearch:
             device.set_trails(told.tau, told.rest)
             population = Population(self.instance, device.graph)
             self._population, self._lengths, self._rescued = population, np.empty(0), None
+            self._hold(max(1, len(told.tours)) if told.own else device.n_tours)
             told.restore(self._schedule)
             self._annealed, self._hot = told.pace
             if told.best is not None:

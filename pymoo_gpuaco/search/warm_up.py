@@ -11,8 +11,9 @@ from pymoo_gpuaco.candidates.graph import make_graph
 from pymoo_gpuaco.candidates.lists import listed_instance
 from pymoo_gpuaco.host.stop import Stop
 from pymoo_gpuaco.problems.tsp import TSP
+from pymoo_gpuaco.search.parameters import FEWEST_TO_EVOLVE
 from pymoo_gpuaco.search.penalties import penalised_lists
-from pymoo_gpuaco.search.population import FEWEST_TO_EVOLVE, Population
+from pymoo_gpuaco.search.population import Population
 
 
 @functools.cache

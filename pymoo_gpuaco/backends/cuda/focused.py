@@ -29,9 +29,9 @@ from pymoo_gpuaco.candidates.listed import ListedInstance
 from pymoo_gpuaco.colony.parameters import FEWEST_CITIES_TO_FOCUS, ColonyParameters
 from pymoo_gpuaco.colony.trails import TrailUpdate
 from pymoo_gpuaco.host.state import State, stored_integers
+from pymoo_gpuaco.search.parameters import FEWEST_TO_EVOLVE
 from pymoo_gpuaco.search.penalties import Penalties
 from pymoo_gpuaco.search.plan import Heat, Plan
-from pymoo_gpuaco.search.population import FEWEST_TO_EVOLVE
 from pymoo_gpuaco.search.schedule import END
 
 ROUNDS = 32  # a generation, at most
@@ -128,6 +128,13 @@ class CudaWindows:
         return self.device.working()
 
     # ---- tours
+
+    def tours_in(self, seconds: float | None) -> int:
+        """As many as keep the device busy, however long the run is."""
+        return self.n_tours
+
+    def hold(self, m: int) -> None:
+        """Hold as many as ever: a state may come from a device of another size."""
 
     def first_tour(self) -> NDArray[np.int32]:
         """Tour (n,) by greedy edge matching on the instance's lists."""
