@@ -10,16 +10,16 @@ from pymoo_gpuaco.backends.cpu.windows import moves, trials
 from pymoo_gpuaco.backends.cpu.windows.cut import Cutter
 from pymoo_gpuaco.backends.cpu.windows.search import WindowSearch
 from pymoo_gpuaco.backends.cpu.windows.units import make_units
-from pymoo_gpuaco.backends.cpu.windows.window import LOGGED, QUEUED, load, make_window
+from pymoo_gpuaco.backends.cpu.windows.window import LOGGED, load, make_window
 from pymoo_gpuaco.candidates.graph import make_graph
 from pymoo_gpuaco.candidates.lists import listed_instance
+from pymoo_gpuaco.colony.parameters import FEWEST_CITIES_TO_KICK
 from pymoo_gpuaco.host.philox import new_stream
 from pymoo_gpuaco.problems import TSP
 from pymoo_gpuaco.search.parameters import FocusedParameters
 from pymoo_gpuaco.search.population import whole_units
 from tests.engine_cases import cloud
 from tests.test_assembly import two_opt
-from tests.test_windows_moves import NONE, best_from, edge
 
 
 def units_of(problem, **focused):
@@ -80,59 +80,6 @@ def test_no_two_opt_move_over_candidates_is_left():
             a, b = (p + 1) % n, (q + 1) % n
             assert d[p, a] + d[q, b] <= d[p, q] + d[a, b]
             assert d[p - 1, p] + d[q - 1, q] <= d[p, q] + d[p - 1, q - 1]
-
-
-def as_numbered(units, instance, w, m):
-    """Costs, neighbours and fixed links of a window whose cities are numbered by their places in its tour."""
-    order, cities = w.order[:m], w.city[w.order[:m]]
-    D = np.floor(instance.distance(cities[:, None], cities[None]) * units.scale + 0.5)
-    D += units.pi[cities] + units.pi[cities][:, None]
-    near = [[int(w.where[c]) if c >= 0 else NONE for c in w.near[city]] for city in order]
-    ties = {edge(p, (p + 1) % m) for p in range(m) if w.mate[order[p]] == order[(p + 1) % m]}
-    return D, near, ties
-
-
-@pytest.mark.parametrize("n", [8, 12, 20])
-def test_a_step_finds_a_move_wherever_there_is_one_and_goes_on_where_there_is_none(n):
-    """Gains are exact, fixed links stay, and the ends of all edges that are others are looked at again."""
-    rng, found, deep, tied = np.random.default_rng(n), 0, 0, 0
-    for seed in range(12):
-        problem = cloud(n, seed)
-        instance, units = units_of(problem)
-        positions = np.arange(n) if seed % 3 else np.delete(np.arange(n), [2, n - 3])  # two links are fixed
-        m = len(positions)
-        tour = rng.permutation(n).astype(np.int32)
-        if seed % 2:  # few moves close with a gain
-            tour = two_opt(problem, tour)
-        w = window_of(units, tour, positions)
-        D, near, ties = as_numbered(units, instance, w, m)
-        order, length = w.order.copy(), D[np.arange(m), np.arange(1, m + 1) % m].sum()
-        for city in range(m):
-            best = max(best_from(city, (city + way) % m, D, near, ties) for way in (1, -1))
-            gain = moves.improve(units, w, m, order[city])
-            assert gain > 0.0 or best == 0.0
-            own = np.argsort(order)[w.order]  # in numbers of D
-            assert length - D[own, np.roll(own, -1)].sum() == gain
-            assert np.array_equal(w.where[w.order], np.arange(m))
-            new = {edge(*pair) for pair in zip(own.tolist(), np.roll(own, -1).tolist(), strict=True)}
-            changed = new ^ {edge(p, (p + 1) % m) for p in range(m)}
-            assert not changed & ties
-            assert bool(changed) == (gain > 0.0)
-            ends, queued = (
-                {end for pair in changed for end in pair},
-                set(np.flatnonzero(w.queued[order]).tolist()),
-            )
-            assert sorted(w.queue[: w.state[QUEUED]].tolist()) == sorted(order[list(queued)].tolist())
-            if gain > 0.0 == best:  # a deep one may have put an edge out and in again
-                assert ends <= queued
-                deep += 1
-            else:
-                assert ends == queued
-            found, tied = found + (best > 0.0), tied + len(ties)
-            w.order[:], w.queued[:], w.state[:] = order, 0, 0
-            w.where[order] = np.arange(m)
-    assert min(found, tied) > 0
-    assert deep > 0 or n == 8
 
 
 @pytest.mark.parametrize(
@@ -387,6 +334,24 @@ def test_a_stretch_is_repaired_between_its_ends(first):
     assert np.array_equal(tour[same], before[same])
     clean = {city for city in cities if cities.issuperset(units.candidates[city].tolist())}
     assert set(np.flatnonzero(dirty == 0).tolist()) == clean != set()
+
+
+@pytest.mark.parametrize("n", [FEWEST_CITIES_TO_KICK - 1, 40])
+def test_whole_tours_are_repaired_and_kicked_where_there_are_cities_enough(n):
+    matrix = np.random.default_rng(3).integers(1, 1000, (n, n))  # many tours that no step shortens
+    instance, units = units_of(TSP(matrix=np.minimum(matrix, matrix.T) * (1.0 - np.eye(n))))
+    search = WindowSearch(instance, units, FocusedParameters())
+    tours = np.array([np.random.default_rng(seed).permutation(n) for seed in range(3)], np.int32)
+    repaired = tours.copy()
+    search.search_tours(repaired, 1, 0, 0.0, 0.0, 50, True)
+    for tour, before in zip(repaired, tours, strict=True):
+        w = window_of(units, before, np.arange(n))
+        trials.repair_all(units, w, n)
+        assert np.array_equal(tour, cycle(w, n))
+    kicked = repaired.copy()
+    search.search_tours(kicked, 1, 9, 1e9, 1e9, 50, False)  # all is kept
+    same = [edges_of(one) == edges_of(other) for one, other in zip(repaired, kicked, strict=True)]
+    assert all(same) == (n < FEWEST_CITIES_TO_KICK)
 
 
 def test_units_are_whole_and_fine_enough():

@@ -425,8 +425,8 @@ class TestChoosing:
         (m, n), graph = tours.shape, graph_of(problem)
         places, chosen = np.array([places_of(tour) for tour in tours]), offspring.make_chosen(m, n)
         streams = np.array([stream_of(seed + i) for i in range(m)])
-        offspring.choose_children(
-            graph, 1.0, graph.neighbours, tours, places, np.arange(m)[::-1].copy(), m - 1, m, streams, 12, False,
-            entropy.count_edges(tours), offspring.make_room(n, n), chosen, np.zeros(1, np.uint8),
-        )  # fmt: skip
+        table, stop = entropy.count_edges(tours), np.zeros(1, np.uint8)
+        family = offspring.Family(graph, 1.0, graph.neighbours, tours, places, table, chosen, stop)
+        ring = np.arange(m)[::-1].copy()
+        offspring.choose_children(family, offspring.make_room(n, n), ring, m - 1, m, streams, 12, False)
         return chosen

@@ -104,7 +104,6 @@ class Island:
         colony = self.colony
         return {
             "island": order["island"],
-            "missing": False,
             "kind": colony.engine.kind,
             "patience": colony.patience,
             "cities": None if colony.opt is None else np.asarray(colony.opt[0].X, np.int32),

@@ -57,7 +57,6 @@ class Report(TypedDict):
     """What an island has done."""
 
     island: int
-    missing: bool  # the island is not on this worker, or not at this round: it must be begun there
     kind: str  # of engine
     patience: int  # see ``TourAlgorithm.patience``
     cities: NDArray[np.int32] | None  # (n,) best tour so far

@@ -153,11 +153,11 @@ class Rounds:
         if future is not member.future:
             return []  # of a round that was given up
         try:
-            report: Report = future.result(timeout=TRANSFER)
+            report: Report | None = future.result(timeout=TRANSFER)
         except Exception as error:
             self._failed(member, error)
             return []
-        if report["missing"]:
+        if report is None:  # the worker has not got the island, or at another round
             self._send_again(member)
             return []
         member.order = member.future = None

@@ -67,13 +67,11 @@ class CpuColony:
             instance, parameters.local_search, self._graph, self._stop, parameters.candidates
         )
         self._check_memory(memory)
-        positive = instance.neighbour_distances[instance.neighbour_distances > 0]
         self._rule = construct.Rule(
             selection=CODES[selection_rule.name],
             alpha=float(parameters.alpha),
             beta=float(parameters.beta),
-            # eta = 1 / d has no value at d = 0: cities at one place count as half the shortest distance apart
-            shortest=float(positive.min()) / 2.0 if positive.size else 1.0,
+            shortest=instance.least_distance,
             trials=int(parameters.trials),
             switch_left=parameters.switch_left(n),
             tournament_size=parameters.resolved_tournament_size(n),

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from pymoo_gpuaco import checks
 from pymoo_gpuaco.backends.cuda.device import LONG, Device, DeviceLimits, Part
 from pymoo_gpuaco.backends.cuda.instance.cities import Cities
-from pymoo_gpuaco.backends.cuda.instance.lists import ListPlan, Neighbours
+from pymoo_gpuaco.backends.cuda.instance.lists import ListPlan
 from pymoo_gpuaco.backends.cuda.local_search.at_hand import ToursAtHand
 from pymoo_gpuaco.backends.cuda.local_search.by_windows import make_search
 from pymoo_gpuaco.backends.cuda.slices import slices
@@ -98,11 +98,11 @@ class CudaColony:
             else make_search(self.device, cities, search, parameters.candidates, self._slices.ants)
         )
         self._at_hand = ToursAtHand(self.device, measure, self._search, instance.n)
-        neighbours = Neighbours(self.device, instance)
-        parts: list[Part] = [cities, neighbours, measure, self._tours, self.trails, self.walk, self._at_hand]
+        self.parts: list[Part] = [cities, measure, self._tours, self.trails, *self.walk.parts, self.walk]
+        self.parts.append(self._at_hand)
         if self._search is not None:
-            parts.append(self._search)
-        self.device.set_up(parts, _advice(parameters, instance.n))
+            self.parts += [self._search, *self._search.parts]
+        self.device.set_up(self.parts, _advice(parameters, instance.n))
         self.device.ends_early = search is not None
         self._home = m  # ants whose tours the construction under way, or the last, has built
         self._rescued: tuple[NDArray[np.int32], float] | None = None

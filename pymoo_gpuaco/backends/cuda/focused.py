@@ -9,7 +9,6 @@ from numpy.typing import NDArray
 
 from pymoo_gpuaco.backends.cuda.device import Device, Part
 from pymoo_gpuaco.backends.cuda.instance.cities import Cities
-from pymoo_gpuaco.backends.cuda.instance.lists import Neighbours
 from pymoo_gpuaco.backends.cuda.tours.measure import Measure
 from pymoo_gpuaco.backends.cuda.tours.tours import Tours
 from pymoo_gpuaco.backends.cuda.trails.trails import Trails
@@ -101,12 +100,9 @@ class CudaWindows:
         self._lists = first_lists(instance, parameters.candidates, self.penalties.wanted)
         nearest = nearest_lists(instance)
         self.windows = Windows(self.device, cities, self._lists, nearest, self.scale, m, w)
-        neighbours = Neighbours(self.device, instance)
-        parts: list[Part] = [cities, neighbours, measure, self._tours, self._trails, self.windows]
+        parts: list[Part] = [cities, measure, self._tours, self._trails, self.windows]
         self.device.set_up(parts, _ADVICE)
-        positive = instance.neighbour_distances[instance.neighbour_distances > 0]
-        shortest = float(positive.min()) / 2.0 if positive.size else 1.0
-        self._ant = Ant(float(parameters.alpha), float(parameters.beta), shortest)
+        self._ant = Ant(float(parameters.alpha), float(parameters.beta), instance.least_distance)
         self._hot_trials = hot_trials(n, w)
         self._margin = margin(n)
         self.plan = Plan(

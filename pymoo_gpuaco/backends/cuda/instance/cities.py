@@ -3,26 +3,28 @@
 from __future__ import annotations
 
 import math
-from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
-from pymoo_gpuaco.backends.cuda.device import Device, Source
+from pymoo_gpuaco.backends.cuda.device import Device, Part
+from pymoo_gpuaco.candidates.graph import GEO_TABLE_LIMIT
 from pymoo_gpuaco.candidates.listed import ListedInstance
 from pymoo_gpuaco.problems.metrics import Metric
 
-# GEO takes six trigonometric functions; up to this many cities a table is used, as in the CPU engine.
-GEO_TABLE_LIMIT = 4000
 # Extent of coordinates below which they get a unit of their own, and the least of those: floats end at 2^-126.
 _TINY, _LEAST_UNIT = 2.0**-30, 2.0**-100
 
 
-class Cities:
-    """Coordinates (n, 2 or 4) or a matrix (n, n) in double, and their float copies that searches read."""
+class Cities(Part):
+    """Coordinates (n, 2 or 4) or a matrix (n, n) in double, and their float copies that searches read.
 
-    def __init__(self, device: Device, instance: ListedInstance) -> None:
+    With ``listed`` also ``neighbours`` (n, k): the nearest cities of each, ascending by distance.
+    """
+
+    def __init__(self, device: Device, instance: ListedInstance, listed: bool = True) -> None:
         self._device = device
+        self._listed = listed
         self.instance = instance
         self.n = instance.n
         self.table = uses_table(instance)
@@ -31,13 +33,6 @@ class Cities:
         self._doubled = form is not None and form.doubled
         self._has_dummy = form is not None and form.has_dummy
         self.axes = 3 if self._three else 2  # of a city
-
-    @cached_property
-    def shortest(self) -> float:
-        """What a distance of 0 counts as where eta = 1 / d is taken: half the shortest distance of neighbours."""
-        distances = self.instance.neighbour_distances
-        positive = distances[distances > 0]
-        return float(positive.min()) / 2.0 if positive.size else 1.0
 
     def definitions(self) -> dict[str, object]:
         """What every kernel that computes distances is compiled with."""
@@ -58,17 +53,13 @@ class Cities:
 
     # ---- Part
 
-    def sources(self) -> list[Source]:
-        """Return nothing: no kernels of its own."""
-        return []
-
     def needed(self) -> dict[str, int]:
         """Return the bytes of every array."""
         n = self.n
+        needed = {"neighbours": 4 * n * self.instance.k} if self._listed else {}
         if self._doubled:
             n //= 2
-            return {"matrix": 8 * n * n, "table": 4 * n * n, "coords": 8, "points": 4}
-        needed = {}
+            return {**needed, "matrix": 8 * n * n, "table": 4 * n * n, "coords": 8, "points": 4}
         if self.instance.metric == Metric.EXPLICIT:
             needed["matrix"] = 8 * n * n
         else:
@@ -82,6 +73,8 @@ class Cities:
     def prepare(self) -> None:
         """Upload."""
         instance, device = self.instance, self._device
+        if self._listed:
+            device.write("neighbours", np.asarray(instance.neighbours, np.int32))
         if self._doubled:
             assert instance.form is not None
             matrix, far = instance.matrix, instance.form.far

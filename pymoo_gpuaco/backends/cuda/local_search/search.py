@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pymoo_gpuaco.backends.cuda.device import Device, Source, words
+from pymoo_gpuaco.backends.cuda.device import Device, Part, Source, words
 from pymoo_gpuaco.backends.cuda.device.limits import DeviceLimits, round_up
 from pymoo_gpuaco.backends.cuda.instance.cities import Cities
 from pymoo_gpuaco.backends.cuda.instance.lists import node_bytes, node_type
@@ -84,6 +84,7 @@ class Search:
         self.plan = search_plan(cities.n, device.limits)
         self._room = self.plan.memory(m)
         self.reference_length = np.inf
+        self.parts: list[Part] = []  # that follow on it
 
     def sources(self) -> list[Source]:
         """Return the search."""

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pymoo_gpuaco.backends.cuda.device import Device, Source
+from pymoo_gpuaco.backends.cuda.device import Device, Part, Source
 from pymoo_gpuaco.backends.cuda.device.limits import round_up
 from pymoo_gpuaco.backends.cuda.instance.lists import node_bytes, node_type
 
@@ -121,7 +121,7 @@ class DenseDeposit:
             keep = np.float32(1.0)
 
 
-class CandidateDeposit:
+class CandidateDeposit(Part):
     """On trails of candidate edges: ``sums`` (n, k) of all ants' deposits, then the trails take them.
 
     Its kernels are in trails.cu.
@@ -132,10 +132,6 @@ class CandidateDeposit:
         self._shape = shape
         self._evaporate = evaporate
         self._summed = True  # whether sums may be left that no trail has taken
-
-    def sources(self) -> list[Source]:
-        """Return nothing: no file of its own."""
-        return []
 
     def add(self, colony: Colony, keep: np.float32, low: np.float32, high: np.float32) -> None:
         """Evaporate by ``keep``, then every ant deposits."""
