@@ -74,13 +74,13 @@ def test_json_has_names_in_visiting_order(capsys):
     ("options", "names", "demanded"),
     [
         (["--open"], ["left", "first", "second", "third", "right"], ""),
-        (["--start", "right"], ["right", "third", "second", "first", "left"], ", from 1"),
-        (["--start", "2"], ["right", "third", "second", "first", "left"], ", from 1"),
-        (["--end", "right"], ["left", "first", "second", "third", "right"], ", to 1"),
+        (["--start", "right"], ["right", "third", "second", "first", "left"], ", from right"),
+        (["--start", "2"], ["right", "third", "second", "first", "left"], ", from right"),
+        (["--end", "right"], ["left", "first", "second", "third", "right"], ", to right"),
         (
             ["--start", "left", "--end", "first"],
             ["left", "second", "third", "right", "first"],
-            ", from 0 to 2",
+            ", from left to first",
         ),
     ],
 )
@@ -144,6 +144,13 @@ def test_the_runs_that_break_no_demand_are_summed_up():
     text = "\n".join(printed)
     assert "best tour   9" in text
     assert re.search(r"worst +9 ", text)
+
+
+def test_cities_without_names_are_told_as_they_were_given(capsys, tmp_path):
+    (tmp_path / "bare.csv").write_text("0,0\n9,0\n1,0\n4,1\n")
+    _, said, _ = run(capsys, "bare.csv", "--start", "2", "--backend", "cpu")
+    assert "bare: 4 cities, Euclidean distances, not rounded (EXACT), along a path, from 2\n" in said
+    assert "ready on the CPU" in said
 
 
 def test_a_path_goes_on_from_a_path(capsys, tmp_path):

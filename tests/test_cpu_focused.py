@@ -194,11 +194,12 @@ def test_trails_decide_where_ants_go():
     assert not np.array_equal(plain.export_state()["tours"], led.export_state()["tours"])
 
 
-def test_direction_that_counts_is_refused():
-    with pytest.raises(ValueError, match="construction='full'"):
-        make_search(listed_instance(asymmetric(20), 8), ColonyParameters(construction="focused"), "cpu")
-    engine = make_search(listed_instance(cloud(20), 8), ColonyParameters(construction="focused"), "cpu")
-    assert isinstance(engine.device, CpuWindows)
+def test_direction_that_counts_is_for_windows_of_a_symmetric_form():
+    parameters = ColonyParameters(construction="focused")
+    with pytest.raises(ValueError, match="the instance must be symmetric"):
+        CpuWindows(listed_instance(asymmetric(20), 8), parameters)
+    engine = make_search(listed_instance(asymmetric(20), 8), parameters, "cpu")
+    assert isinstance(engine.inner.device, CpuWindows)
 
 
 def test_short_cycles_are_cooler():

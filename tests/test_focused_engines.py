@@ -29,7 +29,7 @@ from pymoo_gpuaco.problems import TSP
 from pymoo_gpuaco.search.focused import FocusedSearch
 from pymoo_gpuaco.search.parameters import FocusedParameters
 from pymoo_gpuaco.search.state import trails_on
-from tests.engine_cases import BACKENDS, INSTANCES, asymmetric, cloud, focused
+from tests.engine_cases import BACKENDS, INSTANCES, cloud, focused
 from tests.test_doors import BAD_ROWS
 from tests.test_engines import assert_permutations
 from tests.windows_cases import folder
@@ -338,10 +338,6 @@ class TestFocused:
     def test_a_state_of_another_instance_is_refused(self, backend):
         with pytest.raises(ValueError, match="state"):
             focused(cloud(31), backend).import_state(focused(cloud(30), backend).export_state())
-
-    def test_asymmetric_instances_are_refused(self, backend):
-        with pytest.raises(ValueError, match="symmetric"):
-            focused(asymmetric(12), backend)
 
 
 @pytest.mark.gpu

@@ -58,6 +58,11 @@ def _city(problem: TSP, option: str, told: str | None) -> int | None:
     raise ValueError(f"{option} must be {named}a number from 1 to {problem.n_cities}, got {told!r}")
 
 
+def as_given(problem: TSP, city: int) -> str:
+    """Return a city as ``--start`` takes it: its name, or its number in the file, from 1 on."""
+    return str(city + 1 if problem.names is None else problem.names[city])
+
+
 def first_tour(file: str, problem: TSP) -> NDArray[np.int64]:
     """Return the tour in a file as the (1, n) array that an algorithm starts from."""
     return read_tour(file, problem.n_cities)[None]

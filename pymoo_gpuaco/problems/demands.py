@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -55,13 +56,12 @@ class Demands(NamedTuple):
             if city is not None and one_end_alone and edges_there[city] > (0 if self.directed else 1):
                 raise ValueError(f"fixed_edges leave city {city} no place as the path's {name}")
 
-    def in_words(self, n_forbidden: int) -> list[str]:
-        """Tell what is demanded: "3 fixed edges", "12 forbidden edges", "from 0 to 7"."""
+    def in_words(self, n_forbidden: int, named: Callable[[int], Any]) -> list[str]:
+        """Tell what is demanded: "3 fixed edges", "12 forbidden edges", "from 0 to 7"; ``named`` are the ends."""
         edges = ((len(self.fixed), "fixed"), (n_forbidden, "forbidden"))
         told = [f"{count} {kind} edge{'s' if count > 1 else ''}" for count, kind in edges if count]
-        ends = [
-            f"{word} {city}" for word, city in (("from", self.start), ("to", self.end)) if city is not None
-        ]
+        both = (("from", self.start), ("to", self.end))
+        ends = [f"{word} {named(city)}" for word, city in both if city is not None]
         return told + [" ".join(ends)] * bool(ends)
 
     def violations(self, tours: NDArray[np.int64], lengths: NDArray[np.float64]) -> NDArray[np.int64]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -181,13 +181,14 @@ class TSP(Problem):
         kind = "asymmetric matrix" if not self.symmetric else self.metric_name
         known = "" if self.best_known is None else f", best known {self.best_known:.10g}"
         label = "" if self.label is None else f"{self.label!r}, "
-        return f"{type(self).__name__}({label}{self.n_cities} cities, {kind}{self._demanded}{known})"
+        return f"{type(self).__name__}({label}{self.n_cities} cities, {kind}{self.demands_in_words()}{known})"
 
     def __str__(self) -> str:
         """The same in words: name, cities, how distances are computed, what is demanded, best known length."""
         known = "" if self.best_known is None else f", best known {self.best_known:.10g}"
         label = "" if self.label is None else f" {self.label}"
-        return f"{type(self).__name__}{label}: {self.n_cities} cities, {self.problem_in_words}{known}"
+        words = self.distances_in_words + self.demands_in_words()
+        return f"{type(self).__name__}{label}: {self.n_cities} cities, {words}{known}"
 
     def _forbid(self, edges: NDArray[np.int64], metric: Metric) -> None:
         """Make the distances of edges (e, 2) infinite."""
@@ -243,16 +244,11 @@ class TSP(Problem):
             return "distances from a matrix" if self.symmetric else "distances from an asymmetric matrix"
         return f"{METRIC_WORDS[self.metric]} ({self.metric_name})"
 
-    @property
-    def problem_in_words(self) -> str:
-        """How distances are computed and what is demanded, such as "distances from a matrix, 2 fixed edges"."""
-        return self.distances_in_words + self._demanded
-
-    @property
-    def _demanded(self) -> str:
+    def demands_in_words(self, named: Callable[[int], Any] = int) -> str:
+        """Tell what is demanded, such as ", 2 fixed edges, from 0", with ends by what is returned as their name."""
         if self.demands is None:
             return ""
-        return "".join(f", {words}" for words in self.demands.in_words(self.n_forbidden))
+        return "".join(f", {words}" for words in self.demands.in_words(self.n_forbidden, named))
 
     @property
     def cities(self) -> NDArray[np.float64]:
