@@ -6,15 +6,19 @@ one that does is ``allocating``. ``benchmarks/cpu_vs_c.py`` measures what that b
 
 Compiling takes most of the time of a first run, so nothing is compiled that nobody calls. A tuple of arrays is taken
 apart for every way into a function, number by number: what only compiled functions call gets no way in from Python
-(``inner``, ``inlined``). And compiled callers share one version, where numba would make one for whole numbers of 32
+(``inner``, ``inlined``), nor is it optimised, made machine code of and kept by itself: numba would do all that anew in
+every caller up to the one that Python calls, which is where its code is run. And compiled callers share one version, where numba would make one for whole numbers of 32
 bits, another for 64, and a third for a constant.
 """
 
+import gc
+from collections.abc import Callable
 from typing import Any
 
 import numba
 from numba import njit, types
 from numba.core import event
+from numba.core.codegen import JITCodeLibrary
 
 from pymoo_gpuaco.host import compiling
 from pymoo_gpuaco.host.forks import whole
@@ -44,9 +48,11 @@ def allocating(function: Any) -> Any:
     return _compile(function)
 
 
-def _compile(function: Any, **options: Any) -> Any:
+def _compile(function: Any, kept: bool = True, **options: Any) -> Any:
     # nobody takes a function's address, which is what the C wrapper is for
-    dispatcher = keeps_code(_njit(nogil=True, no_cfunc_wrapper=True, **options)(function))
+    dispatcher = _njit(nogil=True, no_cfunc_wrapper=True, **options)(function)
+    if kept:
+        keeps_code(dispatcher)
     if not _config.DISABLE_JIT:
         _share_one_version(dispatcher)
         _compile_whole(dispatcher)
@@ -57,12 +63,21 @@ def _compile_for_compiled(function: Any, **options: Any) -> Any:
     """Compile without a way in from Python, but let Python that calls find a version which has one."""
     if _config.DISABLE_JIT:
         return function
-    dispatcher = _compile(function, no_cpython_wrapper=True, **options)
+    dispatcher = _compile(function, kept=False, no_cpython_wrapper=True, **options)
     from_python = _njit(nogil=True, **options)(function)
     _compile_whole(from_python)
 
     def keep(version: Any) -> None:
+        version = version._replace(entry_point=object())  # what callers find it by
+        version.library.__class__ = _Part
+        dispatcher.targetctx.insert_user_function(version.entry_point, version.fndesc, [version.library])
         dispatcher.overloads[tuple(version.signature.args)] = version
+
+    def without_code(flags: Any) -> Any:
+        flags.no_compile = True
+        return flags
+
+    dispatcher._compiler._customize_flags = without_code
 
     # numba's own would hand versions without a way in to calls from Python, which then end the process
     dispatcher.add_overload = keep
@@ -78,9 +93,20 @@ def _compile_whole(dispatcher: Any) -> None:
     of_arguments = dispatcher._compile_for_args
 
     def of_arguments_whole(*args: Any, **kws: Any) -> Any:
-        return whole(lambda: of_arguments(*args, **kws))
+        return whole(lambda: _without_collector(lambda: of_arguments(*args, **kws)))
 
     dispatcher._compile_for_args = of_arguments_whole
+
+
+def _without_collector(work: Callable[[], Any]) -> Any:
+    """Return ``work()``: Python's collector of garbage would take an eighth of the time of compiling."""
+    if not gc.isenabled():
+        return work()
+    gc.disable()
+    try:
+        return work()
+    finally:
+        gc.enable()
 
 
 def _share_one_version(dispatcher: Any) -> None:
@@ -96,6 +122,16 @@ def _share_one_version(dispatcher: Any) -> None:
 def _wide(kind: Any) -> Any:
     kind = types.unliteral(kind)
     return types.int64 if kind == types.int32 else kind
+
+
+class _Part(JITCodeLibrary):
+    """Code that is optimised, and made machine code of, in those who call it."""
+
+    def finalize(self) -> None:
+        """Hold the code of those who are called, too."""
+        for library in dict.fromkeys(self._linking_libraries):
+            self._final_module.link_in(library._get_module_for_linking(), preserve=True)
+        self._finalized = True
 
 
 class _Announcer(event.Listener):
