@@ -90,10 +90,10 @@ def solve(
     `what` is an (n, 2) or (n, 3) array of coordinates (Euclidean distances, not rounded), an (n, n) matrix of
     distances with row = from and n > 3, a problem, a name or file as `load_tsp` takes them, or an open file, a
     DataFrame or a graph as `read_cities` takes them. The search ends after
-    `seconds` (> 0, set-up counted, compiling not), or as soon as a tour is as short as `target`, which is the best known length
-    where one is known, or proven to be the shortest (up to 12 cities at once; elsewhere where the algorithm's
-    `lower_bound` is as long). `algorithm` is `GPUMMAS()` unless another one is given. The same seed gives the same
-    tours, as far as the time allows; None takes another one each time.
+    `seconds` (> 0, set-up counted, compiling not), or as soon as a tour is as short as `target`, which is the best
+    known length where one is known, or proven to be the shortest (up to 12 cities at once; elsewhere where the
+    algorithm's `lower_bound` is as long). `algorithm` is `GPUMMAS()` unless another one is given. The same seed gives
+    the same tours, as far as the time allows; None takes another one each time.
 
     Raises ValueError or TypeError as `TSP`, `load_tsp` and the algorithms do.
     """

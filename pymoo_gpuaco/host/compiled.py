@@ -7,8 +7,8 @@ one that does is ``allocating``. ``benchmarks/cpu_vs_c.py`` measures what that b
 Compiling takes most of the time of a first run, so nothing is compiled that nobody calls. A tuple of arrays is taken
 apart for every way into a function, number by number: what only compiled functions call gets no way in from Python
 (``inner``, ``inlined``), nor is it optimised, made machine code of and kept by itself: numba would do all that anew in
-every caller up to the one that Python calls, which is where its code is run. And compiled callers share one version, where numba would make one for whole numbers of 32
-bits, another for 64, and a third for a constant.
+every caller up to the one that Python calls, which is where its code is run. And compiled callers share one version,
+where numba would make one for whole numbers of 32 bits, another for 64, and a third for a constant.
 """
 
 import gc
