@@ -19,6 +19,15 @@ import pymoo_gpuaco
 from pymoo_gpuaco.backends import cuda_devices
 from pymoo_gpuaco.host.threads import thread_count
 
+# Processes that wanted a core in the last minute, before anything is measured here.
+LOAD_BEFORE = os.getloadavg()[0] if hasattr(os, "getloadavg") else float("nan")
+MOST_LOAD = 0.5
+if LOAD_BEFORE > MOST_LOAD:
+    print(
+        f"the machine is not quiet (load {LOAD_BEFORE:.1f}): what is measured now means little",
+        file=sys.stderr,
+    )
+
 ROOT = Path(__file__).resolve().parents[1]
 RESULTS = ROOT / "benchmarks" / "results"
 
@@ -113,6 +122,7 @@ def write(
 ) -> Path:
     """Write benchmarks/results/NAME.json, which the tables of the docs are generated from."""
     machine = {"processor": processor(), "threads": str(thread_count()), "python": platform.python_version()}
+    machine["load before"] = f"{LOAD_BEFORE:.1f}"
     for number, device in enumerate(cuda_devices()):
         machine[f"gpu {number}"] = device
     driver = nvidia_driver()

@@ -90,11 +90,11 @@ def solve(
     `what` is an (n, 2) or (n, 3) array of coordinates (Euclidean distances, not rounded), an (n, n) matrix of
     distances with row = from and n > 3, a problem, a name or file as `load_tsp` takes them, or an open file, a
     DataFrame or a graph as `read_cities` takes them. The search ends after
-    `seconds` (> 0, set-up not counted), or as soon as a tour is as short as `target`, which is the best known length
-    where one is known, or proven to be the shortest (up to 12 cities at once; elsewhere where the algorithm's
-    `lower_bound` is as long). `algorithm` is `GPUMMAS()` unless another one is given. The same seed gives the same
-    tours, as far as the time allows; None takes another one each time. Warns (UserWarning) where no tour was found
-    that has all fixed edges and no forbidden ones.
+    `seconds` (> 0, set-up counted, compiling not), or as soon as a tour is as short as `target`, which is the best
+    known length where one is known, or proven to be the shortest (up to 12 cities at once; elsewhere where the
+    algorithm's `lower_bound` is as long). `algorithm` is `GPUMMAS()` unless another one is given. The same seed gives
+    the same tours, as far as the time allows; None takes another one each time. Warns (UserWarning) where no tour was
+    found that has all fixed edges and no forbidden ones.
 
     Raises ValueError or TypeError as `TSP`, `load_tsp` and the algorithms do.
     """
@@ -147,7 +147,7 @@ class Summary:
     lengths : (r,) length of each run's best tour.
     violations : (r,) demands that it breaks: fixed edges it lacks, forbidden ones it has, other ends of a path.
     gaps : (r,) percent above the best known length, NaN where none is known or demands are broken.
-    generations, tours, seconds : (r,) what each run took, set-up not counted.
+    generations, tours, seconds : (r,) what each run took, set-up counted and compiling not.
     """
 
     def __init__(self, seeds: Iterable[int], results: Iterable[Result]) -> None:

@@ -137,6 +137,32 @@ def test_bench_names_a_wrong_instance_before_it_measures(capsys):
     assert said.err.count("\n") == 1
 
 
+AFTER_COMPILING = """
+from numba.core import event
+from pymoo_gpuaco.cli import main
+class Told(event.Listener):
+    def on_start(self, event):
+        print(event.data["dispatcher"], event.data["args"])
+    def on_end(self, event):
+        pass
+event.register("numba:compile", Told())
+for instance in ("random:10", "pcb442", "ulysses16", "random:900"):
+    main(["solve", instance, "--generations", "3", "--backend", "cpu", "--quiet", "--picture", ""])
+"""
+
+
+@pytest.mark.slow
+def test_what_runs_need_is_compiled_by_compile(capsys):
+    assert main(["compile", "GPU2OptIHC", "--backend", "cpu"]) == 0
+    assert "s in all" in capsys.readouterr().out
+    run = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", AFTER_COMPILING], capture_output=True, text=True, timeout=300
+    )
+    assert (run.returncode, run.stdout) == (0, ""), run.stderr
+    assert main(["compile", "--backend", "cpu"]) == 0
+    assert capsys.readouterr().out.startswith("everything was compiled already; ")
+
+
 def test_info_says_what_is_installed_and_what_cuda_lacks(capsys):
     assert main(["info"]) == 0
     said = capsys.readouterr().out

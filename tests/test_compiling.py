@@ -1,5 +1,8 @@
 """Nobody waits for a compiler in silence."""
 
+import sys
+import time
+
 import pytest
 from numba import njit
 
@@ -60,6 +63,43 @@ def test_numba_tells_when_it_compiles_and_not_when_it_has():
     with compiling.announced(said.append):
         twice(4)
     assert len(said) == 2
+
+
+def wait_for(what):
+    for _ in range(1000):
+        if what():
+            return
+        time.sleep(0.01)
+    raise AssertionError("it has not happened in ten seconds")
+
+
+@pytest.mark.parametrize("terminal", [True, False])
+def test_who_has_not_asked_is_told_by_the_logger_when_it_takes_long(monkeypatch, caplog, capsys, terminal):
+    monkeypatch.setattr(compiling, "_UNTOLD", 0.03)
+    monkeypatch.setattr(compiling, "_EVERY", 0.01)
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: terminal)
+    with compiling.announced(None), compiling.announced(None):  # told once
+        compiling.begin("a")
+        wait_for(lambda: caplog.messages)
+        time.sleep(0.05)
+        compiling.end()
+    assert caplog.messages[0] == "pymoo_gpuaco: compiling a .."
+    assert caplog.messages[1].startswith("pymoo_gpuaco: compiled in ")
+    assert len(caplog.messages) == 2
+    assert ("\r    0 s" in capsys.readouterr().err) == terminal
+
+
+def test_nobody_is_told_of_what_is_soon_over_or_told_to_somebody_else(monkeypatch, caplog):
+    with compiling.announced(None):
+        compiling.begin("a")
+        compiling.end()
+    monkeypatch.setattr(compiling, "_UNTOLD", 0.0)
+    said = []
+    with compiling.announced(said.append), compiling.announced(None):
+        compiling.begin("a")
+        compiling.end()
+    assert said[0] == "compiling a .."
+    assert caplog.messages == []
 
 
 @pytest.mark.parametrize("verbose", [True, False])

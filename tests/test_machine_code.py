@@ -10,6 +10,7 @@ import pytest
 
 import pymoo_gpuaco
 from pymoo_gpuaco.host import folders
+from pymoo_gpuaco.search import warm_up
 
 PACKAGE = Path(pymoo_gpuaco.__file__).parent
 DRAW = """
@@ -67,6 +68,20 @@ def test_code_that_was_kept_by_other_sources_is_not_used(tmp_path):
     other.write_text(other.read_text() + "# changed\n")
     draw(tmp_path, **environment)
     assert len(list(cache.rglob("philox.new_stream*.nbc"))) == before + 1
+
+
+@pytest.mark.parametrize(("kept", "threads", "calls"), [(True, 2, 0), (False, 1, 0), (False, 2, 1)])
+def test_another_process_compiles_beside_where_nothing_is_kept_and_cores_are_free(
+    kept, threads, calls, monkeypatch
+):
+    warm_up.warm_up_host(penalised=False, evolves=False)
+    if not kept:
+        monkeypatch.setattr(warm_up._take_over._cache._cache_file, "_load_index", dict)
+    ended = []
+    monkeypatch.setattr(warm_up, "Meanwhile", lambda work: ended.append(work()))
+    monkeypatch.setattr(warm_up, "thread_count", lambda: threads)
+    warm_up.compile_beside.__wrapped__()
+    assert [child.returncode for child in ended] == [0] * calls
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="no limit of file sizes")

@@ -148,7 +148,8 @@ class TourAlgorithm(AskAndTell):
     def instance(self) -> ListedInstance:
         """The problem as arrays."""
         if self._instance is None:
-            self._instance = apart(self._lister())
+            with compiling.announced(None):
+                self._instance = apart(self._lister())
         return self._instance
 
     @property
@@ -165,7 +166,8 @@ class TourAlgorithm(AskAndTell):
                 return instance, engine
 
             # an interrupt is heard at once; what it leaves behind knows nothing of this object
-            self._instance, engine = apart(build)
+            with compiling.announced(None):
+                self._instance, engine = apart(build)
             self._adopt(engine)
             self._engine, self._engine_state = engine, None
         return self._engine
@@ -214,7 +216,7 @@ class TourAlgorithm(AskAndTell):
             self._forget_run()
             check_seed(told.get("seed", self.seed))
             verbose = self.verbose if verbose is None else verbose
-            with compiling.announced(print if verbose else None):
+            with compiling.announced(print if verbose else None):  # None: the logger
                 super().setup(problem, verbose=verbose, progress=progress, **told)
         except BaseException:
             self.__dict__.clear()

@@ -25,6 +25,7 @@ from pymoo_gpuaco.backends import (
 from pymoo_gpuaco.candidates.listed import ListedInstance
 from pymoo_gpuaco.colony.parameters import CANDIDATES, ColonyParameters, LocalSearch
 from pymoo_gpuaco.colony.trails import TrailUpdate, per_length
+from pymoo_gpuaco.search.warm_up import compile_beside
 
 Search: TypeAlias = bool | str | LocalSearch | Hyperparameter | None
 
@@ -113,6 +114,8 @@ class AntColony(EngineAlgorithm):
         if self._by_objective:
             parameters = replace(parameters, local_search=None)
         make = make_search if parameters.construction == "focused" else make_colony
+        if make is make_search:
+            compile_beside()
         backend, device = self.backend, int(self.device)
         return lambda instance: make(instance, parameters, backend, device)
 

@@ -1,4 +1,4 @@
-"""The command line: ``pymoo-gpuaco solve | bench | info``."""
+"""The command line: ``pymoo-gpuaco solve | bench | compile | info``."""
 
 from pymoo_gpuaco.cli.main import main, parser
 from pymoo_gpuaco.cli.progress import Progress

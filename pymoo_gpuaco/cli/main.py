@@ -15,6 +15,7 @@ from pymoo_gpuaco.algorithms import ALL_ALGORITHMS
 from pymoo_gpuaco.backends import BACKENDS, BackendUnavailable, DeviceFailed
 from pymoo_gpuaco.cli import options
 from pymoo_gpuaco.cli.bench import INSTANCES, bench
+from pymoo_gpuaco.cli.compile import compile_all
 from pymoo_gpuaco.cli.signals import Terminated, sigterm_as_ctrl_c
 from pymoo_gpuaco.cli.solve import DEFAULT_SECONDS, solve
 from pymoo_gpuaco.problems import METRIC_NAMES
@@ -67,6 +68,12 @@ def parser() -> argparse.ArgumentParser:
     )
     _add_bench(
         commands.add_parser("bench", help="how fast this machine is: tours a second, gap after some seconds")
+    )
+    _add_compile(
+        commands.add_parser(
+            "compile",
+            help="compile now what runs would compile first: for images and machines that start afresh",
+        )
     )
     commands.add_parser("info", help="versions, devices and what is missing").set_defaults(do=info)
     return main_parser
@@ -210,6 +217,18 @@ def _add_bench(command: argparse.ArgumentParser) -> None:
         help="search of each instance (default 5s)",
     )
     command.set_defaults(do=bench)
+
+
+def _add_compile(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
+        "algorithm",
+        nargs="*",
+        choices=[*sorted(ALL_ALGORITHMS), []],
+        metavar="ALGORITHM",
+        help="algorithms beside the default one, GPUMMAS(): " + ", ".join(sorted(ALL_ALGORITHMS)),
+    )
+    _add_backend(command)
+    command.set_defaults(do=compile_all)
 
 
 def _add_backend(command: argparse._ActionsContainer) -> None:

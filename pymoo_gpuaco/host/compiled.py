@@ -6,13 +6,16 @@ one that does is ``allocating``. ``benchmarks/cpu_vs_c.py`` measures what that b
 
 Compiling takes most of the time of a first run, so nothing is compiled that nobody calls. A tuple of arrays is taken
 apart for every way into a function, number by number: what only compiled functions call gets no way in from Python
-(``inner``, ``inlined``). And compiled callers share one version, where numba would make one for whole numbers of 32
-bits, another for 64, and a third for a constant.
+(``inner``, ``inlined``), nor is it optimised, made machine code of and kept by itself: numba would do all that anew in
+every caller up to the one that Python calls, which is where its code is run. And compiled callers share one version,
+where numba would make one for whole numbers of 32 bits, another for 64, and a third for a constant.
 
 Much of this is not documented by numba. Where a version lacks a part of it, functions are compiled as numba does by
 itself, in every process anew: slower, and right.
 """
 
+import gc
+from collections.abc import Callable
 from typing import Any
 
 import numba
@@ -24,6 +27,7 @@ from pymoo_gpuaco.host.forks import whole
 try:
     from numba.core import event
     from numba.core.caching import FunctionCache
+    from numba.core.codegen import JITCodeLibrary
     from numba.core.dispatcher import Dispatcher
     from numba.core.options import DefaultOptions
 
@@ -31,6 +35,7 @@ try:
 
     _UNDOCUMENTED = (
         (DefaultOptions, ("_nrt", "no_cpython_wrapper", "no_cfunc_wrapper", "forceinline")),
+        (JITCodeLibrary, ("finalize", "_get_module_for_linking")),
         (Dispatcher, ("_compile_for_args", "add_overload", "get_call_template")),
         (FunctionCache, ("_index_key", "load_overload", "save_overload", "flush", "cache_path")),
     )
@@ -62,11 +67,13 @@ def allocating(function: Any) -> Any:
     return _compile(function)
 
 
-def _compile(function: Any, **options: Any) -> Any:
+def _compile(function: Any, kept: bool = True, **options: Any) -> Any:
     if _PLAIN or _config.DISABLE_JIT:
         return _njit(nogil=True)(function)
     # nobody takes a function's address, which is what the C wrapper is for
-    dispatcher = keeps_code(_njit(nogil=True, no_cfunc_wrapper=True, **options)(function))
+    dispatcher = _njit(nogil=True, no_cfunc_wrapper=True, **options)(function)
+    if kept:
+        keeps_code(dispatcher)
     _share_one_version(dispatcher)
     _compile_whole(dispatcher)
     return dispatcher
@@ -76,12 +83,21 @@ def _compile_for_compiled(function: Any, **options: Any) -> Any:
     """Compile without a way in from Python, but let Python that calls find a version which has one."""
     if _PLAIN or _config.DISABLE_JIT:
         return _njit(nogil=True)(function)
-    dispatcher = _compile(function, no_cpython_wrapper=True, **options)
+    dispatcher = _compile(function, kept=False, no_cpython_wrapper=True, **options)
     from_python = _njit(nogil=True, **options)(function)
     _compile_whole(from_python)
 
     def keep(version: Any) -> None:
+        version = version._replace(entry_point=object())  # what callers find it by
+        version.library.__class__ = _Part
+        dispatcher.targetctx.insert_user_function(version.entry_point, version.fndesc, [version.library])
         dispatcher.overloads[tuple(version.signature.args)] = version
+
+    def without_code(flags: Any) -> Any:
+        flags.no_compile = True
+        return flags
+
+    dispatcher._compiler._customize_flags = without_code
 
     # numba's own would hand versions without a way in to calls from Python, which then end the process
     dispatcher.add_overload = keep
@@ -97,9 +113,20 @@ def _compile_whole(dispatcher: Any) -> None:
     of_arguments = dispatcher._compile_for_args
 
     def of_arguments_whole(*args: Any, **kws: Any) -> Any:
-        return whole(lambda: of_arguments(*args, **kws))
+        return whole(lambda: _without_collector(lambda: of_arguments(*args, **kws)))
 
     dispatcher._compile_for_args = of_arguments_whole
+
+
+def _without_collector(work: Callable[[], Any]) -> Any:
+    """Return ``work()``: Python's collector of garbage would take an eighth of the time of compiling."""
+    if not gc.isenabled():
+        return work()
+    gc.disable()
+    try:
+        return work()
+    finally:
+        gc.enable()
 
 
 def _share_one_version(dispatcher: Any) -> None:
@@ -118,6 +145,15 @@ def _wide(kind: Any) -> Any:
 
 
 if not _PLAIN:
+
+    class _Part(JITCodeLibrary):
+        """Code that is optimised, and made machine code of, in those who call it."""
+
+        def finalize(self) -> None:
+            """Hold the code of those who are called, too."""
+            for library in dict.fromkeys(self._linking_libraries):
+                self._final_module.link_in(library._get_module_for_linking(), preserve=True)
+            self._finalized = True
 
     class _Announcer(event.Listener):
         """Tells `compiling` when numba compiles; what it reads from its cache it does not compile."""

@@ -8,13 +8,18 @@ import tempfile
 from pathlib import Path
 
 
+def place() -> Path:
+    """Where the temporary folder is, if there is one."""
+    user = os.getuid() if hasattr(os, "getuid") else "user"
+    return Path(tempfile.gettempdir()) / f"pymoo_gpuaco_{user}"
+
+
 def temporary() -> Path | None:
     """A folder that lasts until the system clears temporary files, or None where none can be made.
 
     What lies in it is executed: a folder that others may write to, or that another user made, is not used.
     """
-    user = os.getuid() if hasattr(os, "getuid") else "user"
-    folder = Path(tempfile.gettempdir()) / f"pymoo_gpuaco_{user}"
+    folder = place()
     try:
         folder.mkdir(mode=0o700, exist_ok=True)
         with tempfile.TemporaryFile(dir=folder):

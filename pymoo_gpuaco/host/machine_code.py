@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import hashlib
+import os
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
@@ -57,6 +58,19 @@ def keeps_code(function: Any) -> Any:
     if cache is not None:
         function._cache = cache
     return function
+
+
+def must_be_compiled(function: Any) -> bool:
+    """Whether the disk could keep a compiled function, and has none of today's sources, of whatever types."""
+    cache = function._cache
+    if not isinstance(cache, _Cache) or Path(cache.cache_path).is_relative_to(folders.place()):
+        return False
+    return all(key[-1] != _all_sources() for key in cache._cache_file._load_index())
+
+
+def environment() -> dict[str, str]:
+    """Environment of another process that is to keep code where this one does."""
+    return {**os.environ, **({"NUMBA_CACHE_DIR": _config.CACHE_DIR} if _config.CACHE_DIR else {})}
 
 
 def _cache_of(function: Any) -> _Cache | None:

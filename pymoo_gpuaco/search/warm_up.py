@@ -3,23 +3,42 @@
 from __future__ import annotations
 
 import functools
+import json
+import subprocess
+import sys
+from pathlib import Path
 
 import numpy as np
 
 from pymoo_gpuaco.candidates import greedy_tour
 from pymoo_gpuaco.candidates.graph import make_graph
 from pymoo_gpuaco.candidates.lists import listed_instance
+from pymoo_gpuaco.exchange.assembly import _take_over
+from pymoo_gpuaco.host.machine_code import environment, must_be_compiled
+from pymoo_gpuaco.host.meanwhile import Meanwhile
 from pymoo_gpuaco.host.stop import Stop
+from pymoo_gpuaco.host.threads import thread_count
 from pymoo_gpuaco.problems.tsp import TSP
 from pymoo_gpuaco.search.parameters import FEWEST_TO_EVOLVE
 from pymoo_gpuaco.search.penalties import penalised_lists
 from pymoo_gpuaco.search.population import Population
 
+_ELSEWHERE = """
+import json, sys
+sys.path[:] = json.loads(sys.argv[1])
+from pymoo_gpuaco.search.warm_up import warm_up_host
+warm_up_host(penalised=True, evolves=True)
+"""
+
 
 @functools.cache
 def warm_up_host(penalised: bool, evolves: bool) -> None:
     """Compile what tours take over from each other with, and what finds penalties and what evolves where wanted."""
-    instance = listed_instance(TSP(np.random.default_rng(0).random((40, 2)), metric="EXACT"), 8)
+    places = np.random.default_rng(0).random((40, 2))
+    matrix = np.abs(places[:, None] - places[None]).sum(
+        axis=2
+    )  # a plane's candidates would be compiled for, too
+    instance = listed_instance(TSP(matrix=matrix), 8)
     if penalised:
         penalised_lists(instance, 8, 1.0, 1)
     population = Population(instance, make_graph(instance))
@@ -30,3 +49,18 @@ def warm_up_host(penalised: bool, evolves: bool) -> None:
     population.recombine(tours[:2], 0, Stop())
     if evolves:
         population.recombine(tours, 0, Stop(), last=True)
+
+
+@functools.cache
+def compile_beside() -> None:
+    """Let another process compile as well, if nothing of a focused run is kept yet and there are cores for two.
+
+    numba compiles one function at a time in a process. The other one begins with what is wanted last here; each finds
+    on the disk what the other has compiled, neither waits, and nothing is lost where the other one fails.
+    """
+    is_python = Path(sys.executable or "").name.startswith("python") and not getattr(sys, "frozen", False)
+    if thread_count() < 2 or not is_python or not must_be_compiled(_take_over):
+        return
+    call = [sys.executable, "-c", _ELSEWHERE, json.dumps([str(folder) for folder in sys.path])]
+    nothing = subprocess.DEVNULL
+    Meanwhile(lambda: subprocess.run(call, env=environment(), stdin=nothing, stdout=nothing, stderr=nothing))

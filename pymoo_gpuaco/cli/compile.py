@@ -1,0 +1,43 @@
+"""``pymoo-gpuaco compile``: what runs would compile, compiled now, for images and machines that start afresh."""
+
+from __future__ import annotations
+
+import argparse
+import time
+
+import numpy as np
+from pymoo.optimize import minimize
+
+from pymoo_gpuaco.algorithms import ALL_ALGORITHMS, GPUMMAS
+from pymoo_gpuaco.host import compiling
+from pymoo_gpuaco.problems.tsp import TSP
+from pymoo_gpuaco.search.parameters import FocusedParameters
+from pymoo_gpuaco.search.penalties import MOST_CITIES
+from pymoo_gpuaco.search.warm_up import warm_up_host
+
+
+def compile_all(arguments: argparse.Namespace) -> int:
+    """Make short runs of the default path and of the algorithms named, so that their code is kept on the disk."""
+    began = time.perf_counter()
+    with compiling.counted() as compilers, compiling.announced(print):
+        # whole tours, windows of one tour, and windows without penalties
+        for n in (1000, FocusedParameters().whole_up_to + 1000, MOST_CITIES + 1000):
+            _run(GPUMMAS(backend=arguments.backend, device=arguments.device), _square(n))
+        _run(GPUMMAS(backend=arguments.backend, device=arguments.device), TSP(matrix=_square(60).D))
+        warm_up_host(penalised=True, evolves=True)  # as on machines of more cores than this one
+        for name in arguments.algorithm:
+            make = ALL_ALGORITHMS[name]
+            _run(make(backend=arguments.backend, device=arguments.device), _square(200))
+    took = time.perf_counter() - began
+    found = "" if compilers.seconds else "everything was compiled already; "
+    print(f"{found}{took:.1f} s in all")
+    return 0
+
+
+def _run(algorithm: object, problem: TSP) -> None:
+    result = minimize(problem, algorithm, ("n_gen", 2), seed=1)
+    _ = result.algorithm.lower_bound
+
+
+def _square(n: int) -> TSP:
+    return TSP(np.random.default_rng(0).random((n, 2)))
