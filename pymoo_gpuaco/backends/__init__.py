@@ -27,7 +27,7 @@ from pymoo_gpuaco.colony.parameters import ClimberParameters, ColonyParameters, 
 from pymoo_gpuaco.host.forks import whole
 from pymoo_gpuaco.host.meanwhile import apart
 from pymoo_gpuaco.host.state import State
-from pymoo_gpuaco.problems.symmetric import symmetric_form
+from pymoo_gpuaco.problems.symmetric import SymmetricForm, symmetric_form
 from pymoo_gpuaco.search.exact import ExactSearch, is_exact
 from pymoo_gpuaco.search.translated import TranslatedSearch
 
@@ -58,6 +58,7 @@ __all__ = [
 # Kinds of devices, each a folder here, in the order in which "auto" tries them; the last one can run anything.
 DEVICES = ("cuda", "cpu")
 BACKENDS = ("auto", *sorted(DEVICES))
+_CANDIDATES_OF_TWINS = 16
 _log = logging.getLogger("pymoo_gpuaco")
 _told: set[str] = set()
 _imported: dict[str, Any] = {}
@@ -126,7 +127,7 @@ def make_search(
             return plain
         if is_exact(instance, form):
             return ExactSearch(instance, form)
-        listed = with_lists(form.instance, instance.k, instance.listed)
+        listed = _listed(instance, form)
         return TranslatedSearch(instance, form, engines.make_search(listed, parameters, device))
 
     return _first_able(backend, make)
@@ -158,12 +159,19 @@ def make_improver(
         return _first_able(backend, lambda engines: engines.make_improver(instance, parameters, device))
     if is_exact(instance, form):
         return ExactSearch(instance, form)
-    listed = with_lists(form.instance, instance.k, instance.listed)
+    listed = _listed(instance, form)
     windows = ColonyParameters(
         construction="focused", candidates=candidates
     )  # no other search knows edges that stay
     inner = _first_able(backend, lambda engines: engines.make_search(listed, windows, device))
     return TranslatedSearch(instance, form, inner)
+
+
+def _listed(instance: ListedInstance, form: SymmetricForm) -> ListedInstance:
+    """A form with candidate lists; for twins so long that engines find all that they ask for in them."""
+    if instance.symmetric:
+        return with_lists(form.instance, instance.k, instance.listed)
+    return with_lists(form.instance, max(instance.k, _CANDIDATES_OF_TWINS))
 
 
 def _refuse_demands(instance: ListedInstance, who: str, instead: str = "GPUMMAS() does") -> None:

@@ -19,6 +19,9 @@ from pymoo_gpuaco.problems.instance import Instance, as_instance
 from pymoo_gpuaco.problems.metrics import Metric
 
 Kind = Literal["auto", "nearest", "quadrant", "alpha"]
+_BLOCK = 1 << 21  # entries of a matrix that are looked at together
+# Lists of twins: rounds, 1-trees of each, and the share of entries that stay in the last one.
+_MOST_ROUNDS, _TREES_A_ROUND, _ALIKE = 5, 30, 0.7
 _ALPHA_BASE = 10  # candidates a city, at least, from which those of least alpha are taken
 
 
@@ -115,15 +118,54 @@ def _listed(instance: Instance, kind: str, k: int) -> Candidates:
 
 
 def _of_twins(instance: Instance, k: int) -> Candidates:
-    """List of a city that is left those that are entered, and the other way round; see `Form.doubled`."""
+    """List of a city that is left those that are entered, and the other way round; see `Form.doubled`.
+
+    Listed are edges that are short for both ends, the shortest first: where a city is cheap to leave for everywhere, it
+    would else be the nearest of all, though it is left once. How much each end may cost is at first the least that it
+    does, and then what the node penalties of an ascent say, until the lists change little.
+    """
+    to_leave, to_enter = _least_costs(instance.matrix)
+    found = _cheap_for_both(instance, k, to_leave, to_enter)
+    for _ in range(_MOST_ROUNDS if found.ids.shape[1] > 1 else 0):
+        listed = ListedInstance(*instance.arrays, found.ids, found.distances, "nearest", form=instance.form)
+        pi = ascend(listed, found.ids, iterations=_TREES_A_ROUND, bound=False).pi
+        before, found = found.ids, _cheap_for_both(instance, k, -pi[1::2], -pi[0::2])
+        same = (found.ids[:, :, None] == before[:, None, :]).any(axis=2).mean()
+        if same >= _ALIKE:
+            break
+    return found
+
+
+def _cheap_for_both(
+    instance: Instance, k: int, to_leave: NDArray[np.float64], to_enter: NDArray[np.float64]
+) -> Candidates:
+    """List edges by their length less what it usually costs to leave one end, and to enter the other, both (n,)."""
     assert instance.form is not None
     matrix, units = instance.matrix, len(instance.matrix)
     k = min(k, units - 1)
     ids, distances = np.empty((2 * units, k), np.int32), np.empty((2 * units, k))
-    for side, directed in ((1, matrix), (0, matrix.T)):
-        near, lengths = nearest_by_matrix(directed, k)
-        ids[side::2], distances[side::2] = 2 * near + (1 - side), np.minimum(lengths, instance.form.far)
+    for side, directed, usual in ((1, matrix, to_enter), (0, matrix.T, to_leave)):
+        near = nearest_by_matrix(directed, k, usual)[0]
+        ids[side::2] = 2 * near + (1 - side)
+        distances[side::2] = np.minimum(directed[np.arange(units)[:, None], near], instance.form.far)
     return Candidates(ids, distances)
+
+
+def _least_costs(matrix: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """What it costs at least to leave each city (n,), and then to enter each: minima of rows, and of what columns keep.
+
+    Edges that no tour may use do not count, and where a city has no other, nothing does.
+    """
+    n = len(matrix)
+    to_leave, to_enter = np.empty(n), np.full(n, np.inf)
+    rows = max(1, _BLOCK // n)
+    for start in range(0, n, rows):
+        block = matrix[start : start + rows].copy()
+        block[np.arange(len(block)), np.arange(start, start + len(block))] = np.inf
+        least = block.min(axis=1)
+        to_leave[start : start + rows] = np.where(np.isinf(least), 0.0, least)
+        to_enter = np.minimum(to_enter, (block - to_leave[start : start + rows, None]).min(axis=0))
+    return to_leave, np.where(np.isinf(to_enter), 0.0, to_enter)
 
 
 def by_alpha(instance: ListedInstance, k: int, iterations: int | None = None) -> tuple[Ascent, Candidates]:

@@ -61,6 +61,11 @@ class Instance:
         return len(self.matrix) if self.metric == Metric.EXPLICIT else len(self.coords)
 
     @property
+    def arrays(self) -> tuple[int, NDArray[np.float64], NDArray[np.float64], bool, bool]:
+        """What it is made of, besides its demands and form."""
+        return self.metric, self.coords, self.matrix, self.symmetric, self.integral
+
+    @property
     def partner(self) -> NDArray[np.int32] | None:
         """Other end (n,) of the edge at each city that must stay, or -1; None where there are no such edges."""
         return None if self.form is None or not (self.form.partner >= 0).any() else self.form.partner
