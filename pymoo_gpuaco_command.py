@@ -12,12 +12,24 @@ def _leave(number: int, frame: Any) -> None:
     os._exit(130)  # an exception could be caught by a module that is being imported
 
 
-def main() -> int:
-    """Import the command line and run it; Ctrl-C before it is there ends the process with one line and status 130."""
-    before = signal.getsignal(signal.SIGINT)
-    if before is signal.default_int_handler:  # else it is ignored, as in a shell's background job
+def leave_on_ctrl_c() -> None:
+    """Let Ctrl-C end the process with one line and status 130."""
+    if (
+        signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    ):  # else it is ignored, as in a background job
         signal.signal(signal.SIGINT, _leave)
+
+
+def hear_ctrl_c_again() -> None:
+    """Undo ``leave_on_ctrl_c``."""
+    if signal.getsignal(signal.SIGINT) is _leave:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def main() -> int:
+    """Import the command line, which Ctrl-C may end, and run it."""
+    leave_on_ctrl_c()
     from pymoo_gpuaco.cli import main as command
 
-    signal.signal(signal.SIGINT, before)
+    hear_ctrl_c_again()
     return command()

@@ -30,6 +30,7 @@ from pymoo_gpuaco.candidates.lists import listed_instance
 from pymoo_gpuaco.colony.parameters import ColonyParameters
 from pymoo_gpuaco.exchange import assemble, merge_all
 from pymoo_gpuaco.host.threads import thread_count
+from pymoo_gpuaco.search.population import whole_units
 
 INSTANCES = ("pr2392", "pla7397", "rl11849", "d15112")
 COLUMNS = (
@@ -65,15 +66,17 @@ def timed(work: Callable[[], NDArray[np.int32]]) -> tuple[NDArray[np.int32], flo
 def measure(name: str, problem: TSP, count: int, seeds: int) -> list[object]:
     """A row of means over the seeds."""
     instance = listed_instance(problem, 8, "quadrant")
-    graph, to = make_graph(instance), reference(problem)[0]
+    graph, to, scale = make_graph(instance), reference(problem)[0], whole_units(instance)
     few = improved_tours(instance, 2, 0)
     merge_all(few, instance.distance)
-    assemble(graph, few, 0)
+    assemble(graph, few, 0, scale=scale)
     rows = []
     for seed in range(1, seeds + 1):
         tours = improved_tours(instance, count, seed)
         merged, merging = timed(lambda tours=tours: merge_all(tours, instance.distance)[0])
-        assembled, assembling = timed(lambda tours=tours, seed=seed: assemble(graph, tours, seed))
+        assembled, assembling = timed(
+            lambda tours=tours, seed=seed: assemble(graph, tours, seed, scale=scale)
+        )
         before, after = (
             [gap(length, to) for length in problem.tour_lengths(some)] for some in (tours, assembled)
         )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
@@ -17,8 +18,8 @@ from pymoo_gpuaco.algorithms import GPUMMAS
 from pymoo_gpuaco.algorithms.base import TourAlgorithm
 from pymoo_gpuaco.algorithms.termination import ColonyTermination
 from pymoo_gpuaco.problems.datasets import load_tsp
+from pymoo_gpuaco.problems.demands import violations_in_words
 from pymoo_gpuaco.problems.notebook import html_table, svg_of
-from pymoo_gpuaco.problems.open_path import OpenPath
 from pymoo_gpuaco.problems.reading import is_source, read_cities
 from pymoo_gpuaco.problems.tsp import TSP
 
@@ -35,7 +36,7 @@ class Solution(_Pair):
 
     Attributes
     ----------
-    tour : (n,) cities in order, from city 0 on.
+    tour : (n,) cities in order, from city 0 on; of an `OpenPath` from its first to its last.
     length : of the tour, under the problem's metric.
     problem : what was solved.
     """
@@ -60,8 +61,7 @@ class Solution(_Pair):
         if known:
             rows.append(("best known", f"{known:.10g} (gap {100.0 * (self.length / known - 1.0):.3f} %)"))
         names = getattr(self.problem, "names", None)
-        order = self.problem.path(self.tour) if isinstance(self.problem, OpenPath) else self.tour
-        rows.append(("tour", _shortened(order if names is None else names[order])))
+        rows.append(("tour", _shortened(self.tour if names is None else names[self.tour])))
         return html_table(rows) + svg_of(self.problem, self.tour)
 
 
@@ -93,7 +93,8 @@ def solve(
     `seconds` (> 0, set-up counted, compiling not), or as soon as a tour is as short as `target`, which is the best
     known length where one is known, or proven to be the shortest (up to 12 cities at once; elsewhere where the
     algorithm's `lower_bound` is as long). `algorithm` is `GPUMMAS()` unless another one is given. The same seed gives
-    the same tours, as far as the time allows; None takes another one each time.
+    the same tours, as far as the time allows; None takes another one each time. Warns (UserWarning) where no tour was
+    found that has all fixed edges and no forbidden ones.
 
     Raises ValueError or TypeError as `TSP`, `load_tsp` and the algorithms do.
     """
@@ -101,8 +102,16 @@ def solve(
     termination = ColonyTermination(
         target, stagnation=None, n_max_gen=None, seconds=seconds, stagnation_tours=None, proven=True
     )
-    result = minimize(problem, _colony(algorithm), termination, seed=seed, verbose=verbose)
+    arguments: dict[str, Any] = {"seed": seed, "verbose": verbose, "return_least_infeasible": True}
+    result = minimize(problem, _colony(algorithm), termination, **arguments)
+    broken = _violations(problem, result.X)
+    if broken:
+        warnings.warn(violations_in_words(broken), stacklevel=2)
     return Solution(result.X, float(result.F[0]), problem)
+
+
+def _violations(problem: Any, tour: NDArray[np.int64]) -> int:
+    return int(problem.violations(tour[None])[0]) if isinstance(problem, TSP) else 0
 
 
 def _problem(what: Any) -> Problem:
@@ -136,7 +145,8 @@ class Summary:
     results : pymoo's results, in the order of the seeds.
     seeds : (r,) the seeds.
     lengths : (r,) length of each run's best tour.
-    gaps : (r,) percent above the best known length, NaN where none is known.
+    violations : (r,) demands that it breaks: fixed edges it lacks, forbidden ones it has, other ends of a path.
+    gaps : (r,) percent above the best known length, NaN where none is known or demands are broken.
     generations, tours, seconds : (r,) what each run took, set-up counted and compiling not.
     """
 
@@ -145,16 +155,24 @@ class Summary:
         self.seeds = np.array(list(seeds), dtype=np.int64)
         self.lengths = np.array([float(result.F[0]) for result in self.results])
         known = getattr(self.results[0].problem, "best_known", None)
-        self.gaps = 100.0 * (self.lengths / known - 1.0) if known else np.full(len(self.results), np.nan)
+        self.violations = np.array([_violations(result.problem, result.X) for result in self.results])
+        gaps = 100.0 * (self.lengths / known - 1.0) if known else np.full(len(self.results), np.nan)
+        self.gaps = np.where(self.violations == 0, gaps, np.nan)
         self.generations = np.array([result.algorithm.n_iter - 1 for result in self.results])
         self.tours = np.array([result.algorithm.evaluator.n_eval for result in self.results])
         self.seconds = np.array([result.exec_time for result in self.results])
 
     @property
     def best(self) -> Result:
-        """The result with the shortest tour; of equals the first."""
-        result: Result = self.results[int(self.lengths.argmin())]
+        """The result with the shortest tour, of those that break the fewest demands; of equals the first."""
+        result: Result = self.results[int(np.lexsort((self.lengths, self.violations))[0])]
         return result
+
+    def _extremes(self) -> list[tuple[str, float, float]]:
+        """Best, mean and worst length and gap of the runs that break the fewest demands."""
+        of = self.violations == self.violations.min()
+        ways = (("best", np.min), ("mean", np.mean), ("worst", np.max))
+        return [(word, float(way(self.lengths[of])), float(way(self.gaps[of]))) for word, way in ways]
 
     def as_dict(self) -> dict[str, NDArray[Any]]:
         """Columns of one length, as ``pandas.DataFrame`` takes them."""
@@ -177,16 +195,16 @@ class Summary:
             f"{seed:8d}  {length:12.10g}  {_gap(gap)}  {generations:11d}  {tours:10d}  {seconds:8.2f}"
             for seed, length, gap, generations, tours, seconds in zip(*self.as_dict().values(), strict=True)
         ]
-        for word, of in (("best", np.min), ("mean", np.mean), ("worst", np.max)):
-            lines.append(f"{word:>8}  {of(self.lengths):12.10g}  {_gap(of(self.gaps))}")
+        lines += [f"{word:>8}  {length:12.10g}  {_gap(gap)}" for word, length, gap in self._extremes()]
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:
         """The table, and a drawing of the best tour where the problem has positions."""
         head, *rows = zip(*((name, *column.tolist()) for name, column in self.as_dict().items()), strict=True)
         cells = [[f"{value:.10g}" for value in row] for row in rows]
-        for word, of in (("best", np.min), ("mean", np.mean), ("worst", np.max)):
-            cells.append([word, f"{of(self.lengths):.10g}", f"{of(self.gaps):.10g}", "", "", ""])
+        cells += [
+            [word, f"{length:.10g}", f"{gap:.10g}", "", "", ""] for word, length, gap in self._extremes()
+        ]
         problem = self.results[0].problem
         table = html_table(cells, [name.replace("_percent", " %") for name in head], _words(problem))
         return table + svg_of(problem, self.best.X)
@@ -213,7 +231,7 @@ def summary(
     numbers = [checks.integer("seeds", seed, 0) for seed in seeds]
     if not numbers:
         raise ValueError("seeds must hold at least one seed, got none")
-    colony = _colony(algorithm)
+    colony, options = _colony(algorithm), {"return_least_infeasible": True, **arguments}
     return Summary(
-        numbers, [minimize(problem, colony, termination, seed=seed, **arguments) for seed in numbers]
+        numbers, [minimize(problem, colony, termination, seed=seed, **options) for seed in numbers]
     )

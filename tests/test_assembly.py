@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections import Counter
 
 import numpy as np
 import pytest
@@ -12,10 +11,12 @@ from hypothesis import strategies as st
 
 from pymoo_gpuaco.candidates.graph import make_graph
 from pymoo_gpuaco.candidates.lists import listed_instance
-from pymoo_gpuaco.exchange import assemble, assembly, merge
+from pymoo_gpuaco.exchange import assemble as assemble_by
+from pymoo_gpuaco.exchange import assembly, merge
 from pymoo_gpuaco.host.philox import STREAM_ASSEMBLY, new_stream
 from pymoo_gpuaco.host.stop import Stop
 from pymoo_gpuaco.problems import TSP
+from pymoo_gpuaco.search.population import whole_units
 from tests.engine_cases import INSTANCES, cloud
 from tests.test_exchange import edges_of
 
@@ -24,6 +25,10 @@ SYMMETRIC = {name: p for name, p in INSTANCES.items() if p.symmetric}
 
 def graph_of(problem, k=8):
     return make_graph(listed_instance(problem, k), table=False)
+
+
+def assemble(graph, tours, key, stop=None, scale=1.0):
+    return assemble_by(graph, tours, key, stop, scale=scale)
 
 
 def random_tours(n, count, seed=0):
@@ -46,81 +51,10 @@ def two_opt(problem, tour):
     return np.array(tour, np.int32)
 
 
-def cycles_of(tour, other, seed=1):
-    """AB-cycles as lists of cities."""
-    n = len(tour)
-    room = assembly.make_room(n)
-    room.order[:] = tour
-    room.beside[tour, 0], room.beside[tour, 1] = np.roll(tour, 1), np.roll(tour, -1)
-    room.place[other] = np.arange(n)
-    assembly._find_difference(other, room)
-    found = assembly._find_cycles(new_stream(np.uint64(seed), 0, STREAM_ASSEMBLY), room)
-    return [room.cycles[room.first[c] : room.first[c + 1]].tolist() for c in range(found)]
-
-
 def edges_by_turns(cycle):
     """Edges of A and of B of an AB-cycle."""
     pairs = [frozenset(pair) for pair in zip(cycle, cycle[1:] + cycle[:1], strict=True)]
     return pairs[::2], pairs[1::2]
-
-
-class TestCycles:
-    @pytest.mark.parametrize("n", [3, 4, 5, 6, 9, 40, 300])
-    @pytest.mark.parametrize("seed", range(4))
-    def test_they_alternate_and_have_every_edge_of_the_difference_once(self, n, seed):
-        tour, other = random_tours(n, 2, seed)
-        mine, theirs = edges_of(tour), edges_of(other)
-        ours, news = Counter(), Counter()
-        for cycle in cycles_of(tour, other):
-            assert len(cycle) % 2 == 0
-            a, b = edges_by_turns(cycle)
-            ours.update(a)
-            news.update(b)
-        assert ours == Counter(mine - theirs)
-        assert news == Counter(theirs - mine)
-
-    def test_equal_tours_have_none(self):
-        tour = random_tours(30, 1)[0]
-        assert cycles_of(tour, np.roll(tour, 7)[::-1].copy()) == []
-
-    def test_two_reversals_far_apart_are_two_cycles(self):
-        tour = np.arange(40, dtype=np.int32)
-        other = tour.copy()
-        other[3:7], other[20:30] = other[3:7][::-1].copy(), other[20:30][::-1].copy()
-        cycles = sorted(sorted(cycle) for cycle in cycles_of(tour, other))
-        assert cycles == [[2, 3, 6, 7], [19, 20, 29, 30]]
-
-    def test_chance_parts_the_difference_in_different_ways(self):
-        tour, other = random_tours(60, 2)
-        ways = {frozenset(frozenset(cycle) for cycle in cycles_of(tour, other, seed)) for seed in range(5)}
-        assert len(ways) > 1
-
-
-class TestSubtours:
-    """On 0, 1, .., 11: stretches 0-2, 3-5, 6-8 and 9-11 are joined anew."""
-
-    @staticmethod
-    def applied(cycle):
-        room = assembly.make_room(12)
-        tour = np.arange(12, dtype=np.int32)
-        room.order[:] = room.place[:] = tour
-        room.cycles[: len(cycle)] = cycle
-        stretches = assembly._cut(room, 0, len(cycle))
-        subtours = assembly._find_subtours(room, 0, len(cycle), stretches)
-        return stretches, sorted(room.size[:subtours].tolist()), room.cuts[:stretches].tolist()
-
-    def test_a_reversal_is_one_tour(self):
-        assert self.applied([2, 3, 6, 5]) == (2, [12], [2, 5])  # out 2-3 and 5-6, in 3-6 and 5-2
-
-    def test_two_edges_joined_the_other_way_are_two(self):
-        assert self.applied([2, 3, 5, 6]) == (2, [3, 9], [2, 5])  # 3-5 is closed
-
-    def test_every_stretch_alone(self):
-        assert self.applied([3, 2, 0, 11, 9, 8, 6, 5]) == (4, [3, 3, 3, 3], [2, 5, 8, 11])
-
-    def test_a_city_alone_between_two_cuts_has_both_its_ends_free(self):
-        # out 2-3, 3-4 and 7-8, in 3-7, 3-8 and 2-4: city 3 moves between 7 and 8
-        assert self.applied([2, 3, 7, 8, 3, 4]) == (3, [12], [2, 3, 7])
 
 
 class TestTakingOver:
@@ -143,7 +77,9 @@ class TestTakingOver:
             for b in range(6):
                 before = problem.tour_length(tours[a])
                 stream = new_stream(np.uint64(3), 6 * a + b, STREAM_ASSEMBLY)
-                gain = assembly._take_over(graph, tours[a], tours[b], stream, room, np.zeros(1, np.uint8))
+                gain = assembly._take_over(
+                    graph, 1.0, tours[a], tours[b], stream, room, np.zeros(1, np.uint8)
+                )
                 assert problem.tour_length(room.order) == before - gain
                 assert np.array_equal(np.sort(room.order), np.arange(120))
                 assert np.array_equal(room.place[room.order], np.arange(120))
@@ -151,61 +87,39 @@ class TestTakingOver:
         assert new_edges  # that neither has: subtours were joined by them
 
     @pytest.mark.parametrize(
-        ("cycle", "gain"), [([2, 3, 4, 5], 0.0), ([2, 3, 5, 4], 0.0), ([2, 3, 6, 5], 16.0)]
+        ("cycle", "promises"),
+        [
+            ([2, 3, 4, 5], False),  # 3-4 is there already
+            ([2, 4, 7, 9], False),  # 2-4 is not
+            ([2, 3, 6, 5], True),  # out 2-3 and 5-6 of length 9, in 3-6 and 5-2 of length 1
+            ([7, 8, 10, 9], False),  # edges of length 1 for edges of length 1
+        ],
     )
-    def test_edges_that_others_have_taken_or_put_in_are_left(self, cycle, gain):
-        """On 0, 1, .., 11 with 2-3, 3-4, 4-5 and 5-6 of length 9, all others 1; what gains nothing leaves no trace."""
+    def test_edges_that_others_have_taken_or_put_in_are_left(self, cycle, promises):
+        """On 0, 1, .., 11 with 2-3, 3-4, 4-5 and 5-6 of length 9, all others 1."""
         D = np.ones((12, 12)) - np.eye(12)
         for i in (2, 3, 4, 5):
             D[i, i + 1] = D[i + 1, i] = 9.0
-        room, tour = assembly.make_room(12), np.arange(12, dtype=np.int32)
-        room.order[:] = room.place[:] = tour
-        room.beside[:, 0], room.beside[:, 1] = np.roll(tour, 1), np.roll(tour, -1)
-        room.cycles[:4] = cycle
-        if cycle == [2, 3, 5, 4]:  # 3-5 and 4-2 come for 2-3 and 5-4; but 2-3 is gone
-            room.order[:] = room.place[:] = [1, 0, *range(3, 12), 2]
-            room.place[room.order] = tour
-        before = room.order.copy(), room.beside.copy()
-        assert assembly._try_cycle(graph_of(TSP(matrix=D), 11), room, 0, 4) == gain
-        assert (np.array_equal(room.order, before[0]) and np.array_equal(room.beside, before[1])) == (
-            gain == 0.0
-        )
+        room = assembly.make_room(12)
+        room.order[:] = room.place[:] = np.arange(12)
+        room.cycles.cities[:4], room.cycles.first[:2] = cycle, [0, 4]
+        assert assembly._promises(graph_of(TSP(matrix=D), 11), 1.0, 0, room) == promises
 
-    @pytest.mark.parametrize("seed", range(20))
-    def test_the_smallest_subtour_is_joined_by_the_best_exchange_of_two_edges(self, seed):
-        problem = cloud(14, seed)
-        D, room, tour = problem.D, assembly.make_room(14), np.arange(14, dtype=np.int32)
-        room.order[:] = room.place[:] = tour
-        room.beside[:, 0], room.beside[:, 1] = np.roll(tour, 1), np.roll(tour, -1)
-        cycle = [3, 2, 0, 13, 9, 8, 6, 5]  # leaves 0-2, 3-5, 6-8 and 9-13 alone
-        room.cycles[: len(cycle)] = cycle
-        stretches = assembly._cut(room, 0, len(cycle))
-        subtours = assembly._find_subtours(room, 0, len(cycle), stretches)
-        touched = assembly._exchange(room, 0, len(cycle))
-        beside = room.beside.copy()
-        inside = {city for city in range(14) if room.subtour[assembly._stretch(room, stretches, city)] == 0}
-        assert len(inside) == 3  # the first of the smallest
-        graph = graph_of(problem, 5)
-        gains = [
-            D[u, a] + D[v, b] - D[u, v] - D[a, b]
-            for u in inside
-            for v in set(graph.neighbours[u].tolist()) - inside
-            for a in beside[u]
-            for b in beside[v]
-        ]
-        gain = assembly._join_smallest(graph, room, stretches, subtours, touched)
-        assert gain == max(gains)
-        before, after = (
-            sum(D[city, other] for city in range(14) for other in pair[city]) / 2
-            for pair in (beside, room.beside)
-        )
-        assert after == before - gain
-        seen, city, previous = set(), next(iter(inside)), -1
-        while city not in seen:
-            seen.add(city)
-            onward = next(c for c in room.beside[city] if c != previous)
-            previous, city = city, int(onward)
-        assert inside < seen < set(range(14))
+    def test_what_gains_by_rounding_to_whole_units_alone_is_left(self):
+        """With one unit for all, edges of .6 are 1 and those of .45 are 0: out 2 (.6 + .2), in 2 (.45 + .45)."""
+        D = np.full((8, 8), 5.0)
+        for i in range(8):
+            D[i, (i + 1) % 8] = D[(i + 1) % 8, i] = 0.2
+        D[2, 3] = D[3, 2] = 0.6
+        D[3, 6] = D[6, 3] = D[2, 5] = D[5, 2] = 0.45
+        np.fill_diagonal(D, 0.0)
+        problem = TSP(matrix=D)
+        tour = np.arange(8, dtype=np.int32)
+        other = np.array([0, 1, 2, 5, 4, 3, 6, 7], np.int32)
+        graph, tours = graph_of(problem, 7), np.array([tour, other])
+        assert problem.tour_length(tour) < problem.tour_length(other)
+        for scale in (1.0, 2.0**20):
+            assert edges_of(assemble(graph, tours, 1, scale=scale)[0]) == edges_of(tour)
 
     def test_it_does_more_than_merging_components(self):
         problem = cloud(400, 8)
@@ -222,7 +136,8 @@ class TestTakingOver:
         problem = SYMMETRIC[name]
         tours = random_tours(problem.n_cities, 7, 1)
         given = tours.copy()
-        assembled = assemble(graph_of(problem, min(8, problem.n_cities - 1)), tours, 5)
+        instance = listed_instance(problem, min(8, problem.n_cities - 1))
+        assembled = assemble(make_graph(instance, table=False), tours, 5, scale=whole_units(instance))
         assert np.array_equal(tours, given)
         assert assembled.dtype == np.int32
         before, after = problem.tour_lengths(tours), problem.tour_lengths(assembled)
@@ -270,10 +185,10 @@ def test_nothing_is_taken_over_once_the_flag_is_up():
     tour, other = random_tours(60, 2)
     room, stream = assembly.make_room(60), new_stream(np.uint64(1), 0, STREAM_ASSEMBLY)
     stop = np.ones(1, np.uint8)
-    assert assembly._take_over(graph_of(cloud(60)), tour, other, stream, room, stop) == 0.0
+    assert assembly._take_over(graph_of(cloud(60)), 1.0, tour, other, stream, room, stop) == 0.0
     assert np.array_equal(room.order, tour)
     stop[0] = 0
-    assert assembly._take_over(graph_of(cloud(60)), tour, other, stream, room, stop) > 0.0
+    assert assembly._take_over(graph_of(cloud(60)), 1.0, tour, other, stream, room, stop) > 0.0
 
 
 def test_it_ends_when_time_is_over():

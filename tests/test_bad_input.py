@@ -118,7 +118,7 @@ def test_coordinates_that_are_none_are_refused(kind):
         (np.ones((2, 2)), ValueError, "at least 3 cities"),
         (matrix(p10=-2.0), ValueError, "-2 from city 1 to city 0"),
         (matrix(p10=np.nan), ValueError, "nan from city 1 to city 0"),
-        (matrix(p10=np.inf), ValueError, "inf from city 1 to city 0"),
+        (matrix(p10=-np.inf), ValueError, "-inf from city 1 to city 0"),
     ],
 )
 def test_matrices_that_are_no_distances_are_refused(D, error, words):

@@ -119,8 +119,10 @@ PROBLEMS = {
     "coordinates": lambda: TSP(np.random.default_rng(1).random((16, 2)), name="a map"),
     "symmetric matrix": lambda: TSP(matrix=cities(16).D, optimal_tour=np.arange(16)),
     "asymmetric matrix": lambda: TSP(matrix=np.random.default_rng(1).random((16, 16))),
-    "open path": lambda: OpenPath(cities(15)),
+    "open path": lambda: OpenPath(cities(16)),
     "open path with a start": lambda: OpenPath(cities(16), start=3),
+    "fixed edges": lambda: TSP(cities(16).coords, fixed_edges=[(0, 1), (4, 2)]),
+    "forbidden edges": lambda: TSP(matrix=cities(16).D, forbidden_edges=[(0, 1), (4, 2)]),
     "pymoo's": lambda: create_random_tsp_problem(16, seed=1),
 }
 

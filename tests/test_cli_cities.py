@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import re
 import sys
 from types import SimpleNamespace
 
@@ -11,6 +12,8 @@ import pytest
 
 from pymoo_gpuaco import OpenPath, load_tsp, read_cities, read_tour, solve, write_route
 from pymoo_gpuaco.cli import main
+from pymoo_gpuaco.cli.job import Run
+from pymoo_gpuaco.cli.keep import keep
 
 TOWNS = "name,lat,lon\na,0,0\nc,1,1\nb,0,1\nd,1,0\n"
 LINE = "name,x,y\nleft,0,0\nright,10,0\nfirst,1,0\nthird,7,0\nsecond,4,0\n"
@@ -68,16 +71,20 @@ def test_json_has_names_in_visiting_order(capsys):
 
 
 @pytest.mark.parametrize(
-    ("options", "names"),
+    ("options", "names", "demanded"),
     [
-        (["--open"], ["left", "first", "second", "third", "right"]),
-        (["--start", "right"], ["right", "third", "second", "first", "left"]),
-        (["--start", "2"], ["right", "third", "second", "first", "left"]),
-        (["--end", "right"], ["left", "first", "second", "third", "right"]),
-        (["--start", "left", "--end", "first"], ["left", "second", "third", "right", "first"]),
+        (["--open"], ["left", "first", "second", "third", "right"], ""),
+        (["--start", "right"], ["right", "third", "second", "first", "left"], ", from right"),
+        (["--start", "2"], ["right", "third", "second", "first", "left"], ", from right"),
+        (["--end", "right"], ["left", "first", "second", "third", "right"], ", to right"),
+        (
+            ["--start", "left", "--end", "first"],
+            ["left", "second", "third", "right", "first"],
+            ", from left to first",
+        ),
     ],
 )
-def test_paths(capsys, tmp_path, options, names):
+def test_paths(capsys, tmp_path, options, names, demanded):
     status, said, _ = run(capsys, "line.csv", "--tour", "path.csv", *options)
     assert status == 0
     rows = list(csv.DictReader((tmp_path / "path.csv").read_text().splitlines()))
@@ -87,12 +94,63 @@ def test_paths(capsys, tmp_path, options, names):
         or (options == ["--open"] and found == names[::-1])
         or (options[-1] == "first" and (found[0], found[-1]) == ("left", "first"))
     )
-    assert "line: 5 cities, Euclidean distances, not rounded (EXACT), along a path\n" in said
+    words = re.search(r"line: 5 cities, Euclidean distances, not rounded \(EXACT\), along a path(.*)\n", said)
+    assert words[1] == demanded
     length = {"--open": 10, "--start": 10, "--end": 10}[options[0]] if len(options) < 4 else 19
     assert f"best tour   {length}\n" in said
     assert rows[-1]["to_next"] == ""
     assert [row["x"] for row in rows if row["name"] == "second"] == ["4.0"]
     assert sum(float(row["to_next"]) for row in rows[:-1]) == length
+
+
+NO_CYCLE = ",1,,\n1,,1,\n,1,,1\n,,1,\n"  # four places in a row
+
+
+def test_a_tour_that_breaks_demands_is_written_and_told(capsys, tmp_path):
+    (tmp_path / "row.csv").write_text(NO_CYCLE)
+    status, said, error = run(capsys, "row.csv", "--tour", "row.tour", "--generations", "2", "--seeds", "2")
+    assert status == 1
+    assert error == (
+        "pymoo-gpuaco: row: no tour with all fixed edges and without forbidden ones was found: 1 demand is broken\n"
+    )
+    assert "row: 4 cities, distances from a matrix, 3 forbidden edges\n" in said
+    assert "proven" not in said
+    assert sorted(read_tour(tmp_path / "row.tour")) == [0, 1, 2, 3]
+    status, said, _ = run(capsys, "row.csv", "--json", "--generations", "1")
+    assert (status, json.loads(said)["runs"][0]["violations"]) == (1, 1)
+    status, said, error = run(capsys, "row.csv", "--open", "--tour", "row.tour")
+    assert (status, error) == (0, "")
+    assert "best tour   3\n" in said
+
+
+def test_the_runs_that_break_no_demand_are_summed_up():
+    """Of two runs the longer one keeps to all demands."""
+    problem = read_cities(io.StringIO(NO_CYCLE))
+    told = {
+        "instance": "row",
+        "problem": problem,
+        "backend": "cpu",
+        "generations": 1,
+        "tours": 1,
+        "setup": 0.0,
+    }
+    told |= {"seconds": 1.0, "stopped_by": "the end"}
+    runs = [
+        Run(seed=1, tour=np.arange(4), length=2.0, violations=1, **told),
+        Run(seed=2, tour=np.arange(4), length=9.0, **told),
+    ]
+    job = SimpleNamespace(tour=None, picture=None, to_save=None, print=(printed := []).append)
+    assert keep(job, "row", runs) == 0
+    text = "\n".join(printed)
+    assert "best tour   9" in text
+    assert re.search(r"worst +9 ", text)
+
+
+def test_cities_without_names_are_told_as_they_were_given(capsys, tmp_path):
+    (tmp_path / "bare.csv").write_text("0,0\n9,0\n1,0\n4,1\n")
+    _, said, _ = run(capsys, "bare.csv", "--start", "2", "--backend", "cpu")
+    assert "bare: 4 cities, Euclidean distances, not rounded (EXACT), along a path, from 2\n" in said
+    assert "ready on the CPU" in said
 
 
 def test_a_path_goes_on_from_a_path(capsys, tmp_path):

@@ -232,15 +232,21 @@ class Interrupt:
                 pass
 
 sys.meta_path.insert(0, Interrupt())
-import pymoo_gpuaco_command
-sys.exit(pymoo_gpuaco_command.main())
+%s
 """
+#: the command, and `python -m`, while whose name is looked up sys.argv[0] is "-m"
+WAYS = {
+    "pymoo-gpuaco": "import pymoo_gpuaco_command; sys.exit(pymoo_gpuaco_command.main())",
+    "python -m": "import runpy; sys.orig_argv[1:] = ['-m', 'pymoo_gpuaco.cli']; sys.argv[0] = '-m'; "
+    "runpy._run_module_as_main('pymoo_gpuaco.cli')",
+}
 
 
 @posix
+@pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("module", ["numpy", "numba", "pymoo.core.algorithm", "pymoo_gpuaco.cli"])
-def test_ctrl_c_while_the_command_line_is_imported_is_one_line_and_130(module):
-    command = [sys.executable, "-c", INTERRUPTED_IMPORT, module]
+def test_ctrl_c_while_the_command_line_is_imported_is_one_line_and_130(module, way):
+    command = [sys.executable, "-c", INTERRUPTED_IMPORT % WAYS[way], module]
     answer = subprocess.run(command, capture_output=True, text=True, timeout=100, check=False)
     assert (answer.returncode, answer.stderr, answer.stdout) == (130, "\npymoo-gpuaco: interrupted\n", "")
 

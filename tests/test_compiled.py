@@ -87,3 +87,36 @@ def test_compiled_callers_share_a_version():
 
     assert call(np.array([1], np.int32), np.array([1], np.int64)) == 6
     assert len(after.signatures) == 1
+
+
+PLAIN = """
+import sys
+{loss}
+import numpy as np
+from pymoo_gpuaco.candidates.graph import make_graph
+from pymoo_gpuaco.candidates.lists import listed_instance
+from pymoo_gpuaco.host import compiled
+from pymoo_gpuaco.host.distances import tour_length
+from pymoo_gpuaco.problems import TSP
+
+assert compiled._PLAIN
+square = listed_instance(TSP([[0, 0], [0, 3], [4, 3], [4, 0]]), 1)
+assert tour_length(make_graph(square), np.arange(4, dtype=np.int32)) == 14.0
+"""
+
+
+@pytest.mark.parametrize(
+    "loss",
+    [
+        "from numba.core.options import DefaultOptions; del DefaultOptions._nrt",
+        "from numba.core.caching import Cache; del Cache._index_key",
+    ],
+)
+def test_a_numba_without_an_undocumented_part_compiles_by_itself(loss):
+    run = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", PLAIN.format(loss=loss)],
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    assert run.returncode == 0, run.stderr

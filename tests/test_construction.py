@@ -12,7 +12,9 @@ from pymoo.optimize import minimize
 
 from pymoo_gpuaco import GPUMMAS, LocalSearch
 from pymoo_gpuaco.backends.cpu.colony import CpuColony
+from pymoo_gpuaco.search.exact import ExactSearch
 from pymoo_gpuaco.search.focused import FocusedSearch
+from pymoo_gpuaco.search.translated import TranslatedSearch
 from tests.algorithm_cases import Tour, assert_same, run_to_end, snapshot
 from tests.engine_cases import BACKENDS, asymmetric, cloud
 from tests.test_focused_engines import folder, short
@@ -28,10 +30,12 @@ def built_by(problem, **arguments) -> type:
 
 
 class TestAuto:
-    def test_symmetric_instances_from_eight_cities_on(self):
+    def test_instances_from_eight_cities_on(self):
         assert built_by(cloud(8)) is FocusedSearch
         assert built_by(cloud(7)) is CpuColony
-        assert built_by(asymmetric(12)) is CpuColony
+        assert built_by(asymmetric(7)) is CpuColony
+        assert built_by(asymmetric(12)) is ExactSearch
+        assert built_by(asymmetric(13)) is TranslatedSearch
 
     def test_a_problem_of_ones_own_is_built_whole(self):
         assert built_by(Tour(cloud(12).D)) is CpuColony
@@ -78,11 +82,6 @@ class TestErrors:
     def test_unknown_names(self):
         with pytest.raises(ValueError, match="construction must be one of"):
             GPUMMAS(construction="windows")
-
-    @on_both
-    def test_asymmetric_instances(self, backend):
-        with pytest.raises(ValueError, match="symmetric"):
-            minimize(asymmetric(12), GPUMMAS(construction="focused", backend=backend), ("n_gen", 1), seed=1)
 
     @pytest.mark.gpu
     def test_few_cities(self):

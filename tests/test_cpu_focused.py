@@ -194,11 +194,12 @@ def test_trails_decide_where_ants_go():
     assert not np.array_equal(plain.export_state()["tours"], led.export_state()["tours"])
 
 
-def test_direction_that_counts_is_refused():
-    with pytest.raises(ValueError, match="construction='full'"):
-        make_search(listed_instance(asymmetric(20), 8), ColonyParameters(construction="focused"), "cpu")
-    engine = make_search(listed_instance(cloud(20), 8), ColonyParameters(construction="focused"), "cpu")
-    assert isinstance(engine.device, CpuWindows)
+def test_direction_that_counts_is_for_windows_of_a_symmetric_form():
+    parameters = ColonyParameters(construction="focused")
+    with pytest.raises(ValueError, match="the instance must be symmetric"):
+        CpuWindows(listed_instance(asymmetric(20), 8), parameters)
+    engine = make_search(listed_instance(asymmetric(20), 8), parameters, "cpu")
+    assert isinstance(engine.inner.device, CpuWindows)
 
 
 def test_short_cycles_are_cooler():
@@ -254,8 +255,8 @@ def test_a_hot_generation_merges_its_shortest_tours_and_the_last_one_assembles_a
     monkeypatch.setattr(module.Population, "merge", noted)
     assembled = []
 
-    def assemble(graph, tours, key, stop):
-        assembled.append((tours.copy(), key, exchange.assemble(graph, tours, key, stop)))
+    def assemble(graph, tours, key, stop, scale):
+        assembled.append((tours.copy(), key, exchange.assemble(graph, tours, key, stop, scale=scale)))
         return assembled[-1][2]
 
     monkeypatch.setattr(module, "assemble", assemble)
@@ -286,7 +287,7 @@ def test_a_cycle_takes_over_with_the_best_before_it(monkeypatch):
     engine = of(cloud(200), FocusedParameters(first_cycle=20.0), n_ants=4)
     given = []
     monkeypatch.setattr(
-        module, "assemble", lambda _, tours, *__: given.append(tours.copy()) or tours
+        module, "assemble", lambda _, tours, *__, **___: given.append(tours.copy()) or tours
     )  # nobody takes over anything
     key = 0
     while not given:
@@ -358,7 +359,7 @@ def test_four_tours_or_more_begin_as_different_ones(ants, apart, monkeypatch):
 @pytest.mark.parametrize("n", [100, 30_000])
 def test_what_is_called_at_the_end_of_a_cycle_is_compiled_before_a_run(n, monkeypatch):
     assembled, merged = [], []
-    monkeypatch.setattr(module, "assemble", lambda graph, tours, *_: assembled.append(tours) or tours)
+    monkeypatch.setattr(module, "assemble", lambda graph, tours, *_, **__: assembled.append(tours) or tours)
     monkeypatch.setattr(module, "merge", lambda tour, other, _: (merged.append(other) or tour, 0.0))
     warm_up.warm_up_host.cache_clear()
     warm_up._warm_up_focused.cache_clear()

@@ -117,20 +117,14 @@ def nothing_is_left(driver: FakeDriver) -> bool:
 def test_no_memory_at_any_allocation_of_the_set_up(name, driver):
     engine = ENGINES[name]()
     allocations = driver.allocations
-    holds = isinstance(engine, CudaColony) and engine.works_ahead
     del engine
     assert nothing_is_left(driver)
     for number in range(allocations):
         driver.allocations, driver.refuse = 0, number
-        if holds and number == allocations - 1:  # room to work ahead, which an engine can do without
-            engine = ENGINES[name]()
-            assert not engine.works_ahead
-            del engine
-        else:
-            with pytest.raises(MemoryError, match=r"^the device ran out of memory; .*needs? ") as told:
-                ENGINES[name]()
-            assert not driver.taken  # at once, whoever still holds the error
-            del told
+        with pytest.raises(MemoryError, match=r"^the device ran out of memory; .*needs? ") as told:
+            ENGINES[name]()
+        assert not driver.taken  # at once, whoever still holds the error
+        del told
         assert nothing_is_left(driver), number
     driver.refuse = None
     use(ENGINES[name]())

@@ -163,8 +163,8 @@ def test_the_heat_of_a_round_by_hand(emulated, monkeypatch):
 def test_at_the_end_of_a_cycle_all_tours_take_over_and_the_best_is_one_more(better, emulated, monkeypatch):
     calls = []
 
-    def assemble(graph, tours, key, stop):
-        calls.append((tours.copy(), key, exchange.assemble(graph, tours, key, stop)))
+    def assemble(graph, tours, key, stop, scale):
+        calls.append((tours.copy(), key, exchange.assemble(graph, tours, key, stop, scale=scale)))
         return calls[-1][2]
 
     monkeypatch.setattr(population, "assemble", assemble)

@@ -165,7 +165,7 @@ def test_the_run_launches_every_kernel(monkeypatch):
     # what is read back is no tour: it is not checked, and not merged
     monkeypatch.setattr(checks, "permutations", lambda name, tours, n, **_: np.asarray(tours))
     monkeypatch.setattr(population, "merge", lambda tour, other, distance: (other, 0))
-    monkeypatch.setattr(population, "assemble", lambda graph, tours, key, stop: tours)
+    monkeypatch.setattr(population, "assemble", lambda graph, tours, *_, **__: tours)
     for part in PARTS.values():
         part()
     kernels = set()

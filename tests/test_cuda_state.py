@@ -49,49 +49,6 @@ def test_a_resumed_run_equals_the_uninterrupted_one():
     np.testing.assert_array_equal(all_tours(one), all_tours(other))
 
 
-@pytest.mark.parametrize("memory", ["dense", "candidate"])
-def test_work_begun_early_gives_the_same_and_shows_nowhere_else(memory):
-    instance = random_instance(120, 12)
-    parameters = {"n_ants": 30, "candidate_list_size": 12, "memory": memory, "local_search": LocalSearch()}
-    early, late = colony(instance, **parameters), colony(instance, **parameters)
-    assert early.works_ahead
-    for engine in (early, late):
-        engine.reset_trails(0.5)
-        engine.construct(1)
-    early.begin(2)
-    before, there = late.export_state(), early.export_state()
-    for name in before:
-        np.testing.assert_array_equal(there[name], before[name])
-    np.testing.assert_array_equal(early.construct(2), late.construct(2))
-    np.testing.assert_array_equal(all_tours(early), all_tours(late))
-    # work for another key or on other trails is dropped
-    early.begin(9)
-    np.testing.assert_array_equal(early.construct(3), late.construct(3))
-    early.begin(4)
-    update = TrailUpdate(0.5, ((all_tours(late)[0], 3.0),))
-    for engine in (early, late):
-        engine.update_trails(update)
-    np.testing.assert_array_equal(early.construct(4), late.construct(4))
-
-
-@pytest.mark.parametrize("memory", ["dense", "candidate"])
-def test_held_trails_come_back(memory):
-    instance = random_instance(50, 10)
-    parameters = {"n_ants": 8, "candidate_list_size": 10, "memory": memory}
-    engine, other = colony(instance, **parameters), colony(instance, **parameters)
-    for each in (engine, other):
-        each.reset_trails(0.5)
-        each.construct(1)
-    engine.hold_trails()
-    engine.update_trails(TrailUpdate(0.5, ((all_tours(engine)[0], 3.0),), tau_min=0.3))
-    engine.reset_trails(7.0)
-    engine.begin(2)
-    engine.restore_trails()
-    for name, array in other.export_state().items():
-        np.testing.assert_array_equal(engine.export_state()[name], array)
-    np.testing.assert_array_equal(engine.construct(2), other.construct(2))
-
-
 def test_refusals_say_what_to_do():
     instance = random_instance(30, 8)
     for parameters in (

@@ -38,10 +38,6 @@ def use(engine: CudaColony, n: int) -> None:
         engine.update_trails(TrailUpdate(0.1, ((np.arange(n), 0.5),), on_tours_only=True))
     engine.branching_factor(0.05)
     engine.import_state(engine.export_state())
-    if engine.works_ahead:
-        engine.hold_trails()
-        engine.begin(3)
-        engine.restore_trails()
     engine.improve(np.tile(np.arange(n), (m, 1)), 1)
 
 
@@ -73,7 +69,8 @@ def test_every_launch_fits_its_kernel(name, way, driver):
 def test_memory_of_the_host_is_given_back_when_no_kernel_writes_it(driver):
     engine = CudaColony(instance_for(cloud(30), ColonyParameters()), ColonyParameters(n_ants=6))
     engine.construct(1)
-    engine.begin(2)
+    with engine.device.working():
+        engine._start(2)  # as an interrupt leaves it
     assert any(memory.written for memory in driver.shared.values())
     del engine
     gc.collect()

@@ -120,6 +120,17 @@ def test_a_tour_that_does_not_fit_is_left_out_with_a_warning(tmp_path, text):
     assert problem.optimal_tour is None
 
 
+def test_a_tour_that_lacks_a_fixed_edge_is_left_out_with_a_warning(tmp_path):
+    path = tmp_path / "tiny4.tsp"
+    path.write_text(TINY.replace("EOF\n", "") + "FIXED_EDGES_SECTION\n1 3\n-1\n")
+    tour = tmp_path / "tiny4.opt.tour"
+    tour.write_text("TYPE : TOUR\nTOUR_SECTION\n1 2 3 4\n-1\n")
+    with pytest.warns(UserWarning, match=r"left out: .*tiny4\.opt\.tour: it lacks fixed edges"):
+        assert load_tsp(path).best_known is None
+    tour.write_text("TYPE : TOUR\nTOUR_SECTION\n1 3 2 4\n-1\n")
+    assert load_tsp(path).best_known == 5 + 4 + 5 + 4
+
+
 def test_a_tour_longer_than_the_best_known_is_left_out_with_a_warning(tmp_path):
     data = resources.files("pymoo_gpuaco.problems.data")
     path = tmp_path / "pcb442.tsp"
@@ -165,6 +176,7 @@ def test_best_known_is_taken_for_the_published_cities_whatever_the_file_is_calle
     [
         (TINY.replace("EUC_2D", "CEIL_2D"), "EDGE_WEIGHT_TYPE is CEIL_2D instead of EUC_2D"),
         (TINY.replace("4 0 4", "4 0 5"), "its coordinates are others"),
+        (TINY.replace("EOF\n", "") + "FIXED_EDGES_SECTION\n1 3\n-1\n", "some of its edges are fixed"),
         (TINY.replace("DIMENSION: 4", "DIMENSION: 3").replace("4 0 4\n", ""), "3 cities instead of 4"),
     ],
 )

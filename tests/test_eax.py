@@ -181,27 +181,32 @@ class TestChildren:
             out, into = w.removed[: w.counts[0]], w.added[: w.counts[0]]
             assert gain == rounded[out[:, 0], out[:, 1]].sum() - rounded[into[:, 0], into[:, 1]].sum()
 
-    @pytest.mark.parametrize("k", [2, 5])
-    @pytest.mark.parametrize("seed", range(12))
-    def test_the_smallest_subtour_is_joined_by_the_best_exchange_looked_at(self, seed, k):
-        """0 .. 13 falls apart into 0-2 and 3-13: any candidate of 0, 1 or 2 outside, either neighbour of both."""
-        problem = cloud(14, seed)
-        D, graph, tour = problem.D, graph_of(problem, k), np.arange(14, dtype=np.int32)
-        c, w = ab_cycles.make_cycles(14), child.make_child(14, 14)
-        c.cities[:4], c.first[1] = [3, 2, 0, 13], 4  # out 2-3 and 13-0, in 2-0 and 13-3
-        beside = {city: {(city - 1) % 14, (city + 1) % 14} for city in range(14)}
-        beside.update({2: {1, 0}, 0: {1, 2}, 3: {13, 4}, 13: {12, 3}})
+    @pytest.mark.parametrize(
+        ("n", "size", "k", "seed"),
+        [(14, 3, k, seed) for k in (2, 5) for seed in range(12)] + [(1999, 999, 5, 1)],
+    )
+    def test_the_smallest_subtour_is_joined_by_the_best_exchange_of_all_its_cities(self, n, size, k, seed):
+        """0 .. n-1 falls apart after ``size`` cities: any candidate of them outside, either neighbour of both."""
+        problem = cloud(n, seed)
+        graph, tour, last = graph_of(problem, k), np.arange(n, dtype=np.int32), size - 1
+        c, w = ab_cycles.make_cycles(n), child.make_child(n, 14)
+        c.cities[:4], c.first[1] = [size, last, 0, n - 1], 4
+        beside = {city: {(city - 1) % n, (city + 1) % n} for city in range(n)}
+        beside.update({last: {last - 1, 0}, 0: {1, last}, size: {n - 1, size + 1}, n - 1: {n - 2, size}})
+        D = problem.D
         gains = [
             D[u, a] + D[v, b] - D[u, v] - D[a, b]
-            for u in (0, 1, 2)
-            for v in set(graph.neighbours[u].tolist()) - {0, 1, 2}
+            for u in range(size)
+            for v in graph.neighbours[u].tolist()
+            if v >= size
             for a in beside[u]
             for b in beside[v]
         ]
         chosen = np.zeros(1, np.int64)
         gain = child.breed(graph, 1.0, graph.neighbours, tour, tour.copy(), c, chosen, 1, w)
         if gains:
-            assert gain == D[2, 3] + D[13, 0] - D[2, 0] - D[13, 3] + max(gains)
+            falls_apart = D[last, size] + D[n - 1, 0] - D[last, 0] - D[n - 1, size]
+            assert gain == falls_apart + max(gains)
         else:
             assert gain == child.REFUSED
 
@@ -312,6 +317,35 @@ class TestBlocks:
         block.forget_cycles(c, len(cycles), w)
         assert np.all(w.through == -1)
 
+    @pytest.mark.parametrize("seed", range(6))
+    def test_blocks_are_those_of_a_tabu_search_that_counts_all_meetings_anew(self, seed):
+        n, rng = 200, np.random.default_rng(seed)
+        cycles, c = find(*random_tours(n, 2, seed), seed)
+        found, w = len(cycles), block.make_block(n)
+        block.note_cycles(c, found, w)
+        for centre in rng.integers(found, size=6).tolist():
+            size, stream = len(cycles[centre]), stream_of(seed + centre)
+            free = [i for i in range(found) if i != centre and len(cycles[i]) <= size]
+            chosen = {centre} | {i for i in free if set(cycles[i]) & set(cycles[centre])}
+            best, tabu, waited = (self.meetings(cycles, chosen), sorted(chosen)), {}, 0
+            while waited < 20:
+                turn = int(offspring.next_below(stream, found)) + 1
+                by_turn = [
+                    i for i in (np.roll(np.arange(found), -turn).tolist()) if i in free and not tabu.get(i)
+                ]
+                around = {city for i in chosen for city in cycles[i]}
+                moves = [chosen ^ {i} for i in by_turn if i in chosen or set(cycles[i]) & around]
+                if not moves:
+                    break
+                after = min(moves, key=lambda move: self.meetings(cycles, move))
+                tabu = {i: left - 1 for i, left in tabu.items() if left > 0}
+                tabu[(chosen ^ after).pop()] = 1 + int(offspring.next_below(stream, 10))
+                chosen, waited = after, waited + 1
+                if self.meetings(cycles, chosen) < best[0]:
+                    best, waited = (self.meetings(cycles, chosen), sorted(chosen)), 0
+            count = block.choose_block(centre, c, found, stream_of(seed + centre), w)
+            assert w.chosen[:count].tolist() == best[1]
+
     def test_the_largest_cycle_takes_all_that_it_hangs_together_with(self):
         """Three cycles in a row share cities; the one in the middle is the largest."""
         c, w = ab_cycles.make_cycles(12), block.make_block(12)
@@ -333,9 +367,8 @@ class TestChoosing:
         room, chosen = offspring.make_room(80, 80), offspring.make_chosen(2, 80)
         ring, stop = np.array([2, 1, 3, 0]), np.zeros(1, np.uint8)
         streams = np.array([stream_of(seed), stream_of(seed + 100), stream_of(0), stream_of(0)])
-        offspring.choose_children(
-            graph, 1.0, graph.neighbours, tours, places, ring, 1, 2, streams, most, blocks, table, room, chosen, stop
-        )  # fmt: skip
+        family = offspring.Family(graph, 1.0, graph.neighbours, tours, places, table, chosen, stop)
+        offspring.choose_children(family, room, ring, 1, 2, streams, most, blocks)
         assert chosen.changes[0] == 0
         # again, child by child: of tours[1] and tours[3]
         stream, c = stream_of(seed + 100), ab_cycles.make_cycles(80)
@@ -363,3 +396,37 @@ class TestChoosing:
             set(map(frozenset, e[1, : chosen.changes[1]].tolist())) for e in (chosen.removed, chosen.added)
         )
         assert edges_of(tours[1]) - out | into == best[2]
+
+    def test_where_no_child_costs_variety_the_one_that_gains_most_is_chosen(self):
+        """Two tours have four stretches of a ring reversed, a third none: what edges come, others have given up."""
+        angle = np.arange(60) * 2 * np.pi / 60
+        problem = TSP(np.column_stack([np.cos(angle), np.sin(angle)]) * 1e4)
+        good = np.arange(60, dtype=np.int32)
+        bad = good.copy()
+        for low, high in ((3, 6), (15, 20), (30, 38), (50, 52)):
+            bad[low:high] = bad[low:high][::-1].copy()
+        for seed in range(4):
+            chosen = self.of_the_last_pair(problem, np.array([bad, bad, good]), seed)
+            assert chosen.children[2] == 4
+            out = {frozenset(edge) for edge in chosen.removed[2, : chosen.changes[2]].tolist()}
+            assert out == {frozenset((29, 37)), frozenset((30, 38))}  # the longest is the worst
+
+    def test_a_child_that_gains_a_unit_is_chosen_whatever_variety_it_costs(self):
+        D = 10.0 * (1 - np.eye(12))
+        D[2, 5] = D[5, 2] = 11.0
+        good = np.arange(12, dtype=np.int32)
+        bad = np.array([0, 1, 2, 5, 4, 3, *range(6, 12)], np.int32)
+        chosen = self.of_the_last_pair(TSP(matrix=D), np.array([bad, good]), 1)
+        assert chosen.gain.tolist() == [0, 1]  # the population's entropy would fall from 2 log 2 to 0
+
+    @staticmethod
+    def of_the_last_pair(problem, tours, seed):
+        """What is chosen for the first tour and the last."""
+        (m, n), graph = tours.shape, graph_of(problem)
+        places, chosen = np.array([places_of(tour) for tour in tours]), offspring.make_chosen(m, n)
+        streams = np.array([stream_of(seed + i) for i in range(m)])
+        table, stop = entropy.count_edges(tours), np.zeros(1, np.uint8)
+        family = offspring.Family(graph, 1.0, graph.neighbours, tours, places, table, chosen, stop)
+        ring = np.arange(m)[::-1].copy()
+        offspring.choose_children(family, offspring.make_room(n, n), ring, m - 1, m, streams, 12, False)
+        return chosen

@@ -13,6 +13,7 @@ from pymoo_gpuaco.candidates.graph import make_graph
 from pymoo_gpuaco.candidates.lists import listed_instance
 from pymoo_gpuaco.exchange import EvolvingTours, evolve, merge
 from pymoo_gpuaco.exchange import population as module
+from pymoo_gpuaco.exchange.eax import IDLE
 from pymoo_gpuaco.exchange.entropy import count_edges
 from pymoo_gpuaco.host import threads
 from pymoo_gpuaco.problems import TSP
@@ -86,6 +87,7 @@ class TestGenerations:
             monkeypatch.setattr(module, "SIDE_BY_SIDE", side_by_side)
             population = EvolvingTours(graph, tours, graph.neighbours)
             population.generation(7, 30, False)
+            assert population._chosen.children.min() > 0
             results.append(population.tours)
         assert np.array_equal(results[0], results[1])
         assert np.array_equal(results[0], results[2])
@@ -151,6 +153,8 @@ class TestEvolving:
         assert np.all(problem.tour_lengths(found.tours) <= problem.tour_lengths(tours))
         if same:
             assert np.array_equal(found.tours, tours)
+            # each of the two stages ends when so many generations have found nothing
+            assert (found.generations, found.blocks_from) == ((2 * IDLE, IDLE) if m > 1 else (0, 0))
 
     def test_the_key_decides_and_the_number_of_threads_does_not(self, monkeypatch):
         problem = cloud(200, 4)

@@ -1,5 +1,6 @@
 """Commit and merge against slow references that know nothing of segments."""
 
+import networkx
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -56,7 +57,7 @@ def random_exchanges(rng, n, count):
             out, into = segment_swap(n, start, first, int(rng.integers(1, n - 1 - first)))
         removed.append(out)
         added.append(into)
-    return pack(rng.integers(-3, 9, count), removed, added)
+    return pack(rng.integers(-3, 9, count), removed, added)._replace(local=rng.random(count) < 0.5)
 
 
 def apply_slowly(n, exchanges, accepted):
@@ -70,6 +71,42 @@ def apply_slowly(n, exchanges, accepted):
     return edges
 
 
+def select_slowly(n, exchanges):
+    """What ``select`` accepts, as its docstring has it: edge by edge, without segments."""
+    count = len(exchanges.gain)
+    rows = [slice(*exchanges.first[i : i + 2]) for i in range(count)]
+    order = sorted(range(count), key=lambda i: -exchanges.gain[i])
+    to_drop = sorted(order, key=lambda i: exchanges.local is not None and exchanges.local[i], reverse=True)
+    zeros, owner, accepted = 16 + n // 256, {}, set()
+    for i in order:
+        zeros -= exchanges.gain[i] == 0.0
+        positions = set(exchanges.removed[rows[i]].ravel().tolist())
+        if not positions & owner.keys() and (exchanges.gain[i] != 0.0 or zeros >= 0):
+            accepted.add(i)
+            owner |= dict.fromkeys(positions, i)
+    rounds = 0
+    while True:
+        out = {frozenset(pair) for i in accepted for pair in exchanges.removed[rows[i]].tolist()}
+        graph = networkx.Graph([edge for edge in edges_of(range(n)) if edge not in out])
+        graph.add_nodes_from(range(n))
+        graph.add_edges_from(pair for i in accepted for pair in exchanges.added[rows[i]].tolist())
+        cycles = sorted(networkx.connected_components(graph), key=min)
+        if len(cycles) == 1:
+            return [i in accepted for i in range(count)]
+        parting = {pair for pair in out if not any(pair <= cycle for cycle in cycles)}
+        largest = max(cycles, key=len)
+        for cycle in cycles:
+            if cycle is not largest:
+                between = [owner[min(pair)] for pair in parting if pair & cycle]
+                accepted.discard(max(between, key=to_drop.index))
+        if rounds >= 12:
+            everything = {owner[min(pair)] for pair in parting}
+            accepted -= {
+                i for i in everything if rounds >= 20 or exchanges.local is None or not exchanges.local[i]
+            }
+        rounds += 1
+
+
 def committed(n, exchanges):
     """Select, lay out, compare with the reference; return what was accepted and the tour."""
     accepted, segments = select(n, exchanges)
@@ -79,6 +116,7 @@ def committed(n, exchanges):
     assert edges_of(out) == apply_slowly(n, exchanges, accepted)
     assert segments[:, 1].min() > 0
     assert segments[:, 1].sum() == n
+    assert accepted.tolist() == select_slowly(n, exchanges)
     return accepted, out
 
 
@@ -123,8 +161,16 @@ def test_of_two_that_leave_two_cycles_the_better_one_stays():
     one = ([(0, 1), (8, 9)], [(0, 8), (1, 9)])
     two = ([(3, 4), (12, 13)], [(3, 12), (4, 13)])
     both_ways = pack([5, 4], [one[0], two[0]], [one[1], two[1]])
-    accepted, _ = committed(n, both_ways)
-    assert list(accepted) == [True, False]
+    # a local one stays before any other, and of two that are alike the better
+    for local, stays in (
+        (None, 0),
+        ((True, True), 0),
+        ((True, False), 0),
+        ((False, True), 1),
+        ((False, False), 0),
+    ):
+        accepted, _ = committed(n, both_ways._replace(local=None if local is None else np.array(local)))
+        assert np.flatnonzero(accepted).tolist() == [stays], local
 
 
 def test_exchanges_that_only_split_the_tour_are_all_dropped():
@@ -132,17 +178,27 @@ def test_exchanges_that_only_split_the_tour_are_all_dropped():
     n, count = 400, 40
     removed = [[(10 * i, 10 * i + 1), (10 * i + 5, 10 * i + 6)] for i in range(count)]
     added = [[(10 * i, 10 * i + 6), (10 * i + 5, 10 * i + 1)] for i in range(count)]
-    accepted, tour = committed(n, pack(range(1, count + 1), removed, added))
+    removed.append([(7, 8), (8, 9)])  # a city that is joined to itself
+    added.append([(8, 8), (7, 9)])
+    accepted, tour = committed(n, pack(range(1, count + 2), removed, added))
     assert not accepted.any()
     assert np.array_equal(tour, np.arange(n))
 
 
-def test_nested_splits_end_too():
+def test_what_lies_inside_a_cycle_that_is_split_off_stays():
+    out, into = reversal(60, 24, 4)
+    exchanges = pack([5, 1], [[(19, 20), (40, 41)], out], [[(19, 41), (40, 20)], into])
+    accepted, _ = committed(60, exchanges)
+    assert accepted.tolist() == [False, True]
+
+
+@pytest.mark.parametrize("local", [None, np.arange(60) % 2 == 0])
+def test_nested_splits_end_too(local):
     # every exchange closes a ring around the one inside it: more rounds than the gentle ones
     n, count = 400, 60
     removed = [[(i * 3, i * 3 + 1), (n - 2 - i * 3, n - 1 - i * 3)] for i in range(count)]
     added = [[(i * 3, n - 1 - i * 3), (n - 2 - i * 3, i * 3 + 1)] for i in range(count)]
-    accepted, _ = committed(n, pack([1] * count, removed, added))
+    accepted, _ = committed(n, pack([1] * count, removed, added)._replace(local=local))
     assert accepted.sum() == 0
 
 
@@ -165,9 +221,9 @@ def test_of_a_flood_without_gain_only_some_are_taken():
     n = 10_000
     parts = [reversal(n, 10 * i, 4) for i in range(1000)]
     gains = np.zeros(1000)
-    gains[500] = 1.0
+    gains[-1] = 1.0
     accepted, _ = committed(n, pack(gains, [p[0] for p in parts], [p[1] for p in parts]))
-    assert accepted[500]
+    assert accepted[-1]
     assert accepted.sum() == 1 + 16 + n // 256
 
 

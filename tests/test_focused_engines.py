@@ -14,10 +14,7 @@ from pymoo_gpuaco import GPUMMAS
 from pymoo_gpuaco.algorithms.told import canonical
 from pymoo_gpuaco.backends import (
     Accepts,
-    Builder,
     ColonyEngine,
-    CountsTrials,
-    FollowsProgress,
     Improver,
     SearchEngine,
     Stateful,
@@ -25,7 +22,6 @@ from pymoo_gpuaco.backends import (
     Trails,
 )
 from pymoo_gpuaco.backends.cpu.focused import CpuWindows
-from pymoo_gpuaco.backends.protocol import Searches
 from pymoo_gpuaco.candidates.lists import listed_instance
 from pymoo_gpuaco.colony.parameters import ColonyParameters
 from pymoo_gpuaco.colony.trails import TrailUpdate
@@ -33,7 +29,7 @@ from pymoo_gpuaco.problems import TSP
 from pymoo_gpuaco.search.focused import FocusedSearch
 from pymoo_gpuaco.search.parameters import FocusedParameters
 from pymoo_gpuaco.search.state import trails_on
-from tests.engine_cases import BACKENDS, INSTANCES, asymmetric, cloud, focused
+from tests.engine_cases import BACKENDS, INSTANCES, cloud, focused
 from tests.test_doors import BAD_ROWS
 from tests.test_engines import assert_permutations
 from tests.windows_cases import folder
@@ -132,18 +128,15 @@ class TestFocused:
         engine = focused(cloud(9), backend)
         roles = (
             SearchEngine,
-            Searches,
             Improver,
             Trails,
             Stateful,
             Accepts,
-            FollowsProgress,
             Stoppable,
-            CountsTrials,
         )
         for role in roles:
             assert isinstance(engine, role)
-        assert not isinstance(engine, (ColonyEngine, Builder))
+        assert not isinstance(engine, ColonyEngine)
         assert engine.kind == backend
         assert engine.n_ants >= 1
         engine.search(1)
@@ -345,10 +338,6 @@ class TestFocused:
     def test_a_state_of_another_instance_is_refused(self, backend):
         with pytest.raises(ValueError, match="state"):
             focused(cloud(31), backend).import_state(focused(cloud(30), backend).export_state())
-
-    def test_asymmetric_instances_are_refused(self, backend):
-        with pytest.raises(ValueError, match="symmetric"):
-            focused(asymmetric(12), backend)
 
 
 @pytest.mark.gpu

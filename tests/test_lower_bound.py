@@ -40,12 +40,6 @@ def test_a_ring_is_proven_to_be_optimal(capsys: pytest.CaptureFixture[str]) -> N
     assert "0.000" in printed
 
 
-def test_large_asymmetric_instances_have_none() -> None:
-    matrix = np.random.default_rng(1).random((13, 13))
-    result = minimize(TSP(matrix=matrix), GPUAS(backend="cpu"), ("n_gen", 2), seed=1)
-    assert result.algorithm.lower_bound is None
-
-
 @pytest.mark.parametrize("n", [2, 3, 4, 5, 7, 8])
 @pytest.mark.parametrize("symmetric", [True, False])
 def test_dynamic_programming_finds_the_shortest_of_all_tours(n: int, symmetric: bool) -> None:

@@ -10,7 +10,8 @@ from pymoo_gpuaco.candidates.graph import make_graph
 from pymoo_gpuaco.candidates.lists import listed_instance
 from pymoo_gpuaco.host.stop import Stop
 from pymoo_gpuaco.search import population as module
-from pymoo_gpuaco.search.population import FEWEST_TO_EVOLVE, Population, first_tours
+from pymoo_gpuaco.search.parameters import FEWEST_TO_EVOLVE
+from pymoo_gpuaco.search.population import Population, first_tours
 from tests.engine_cases import cloud
 
 

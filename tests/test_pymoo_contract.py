@@ -73,6 +73,19 @@ def test_result_has_pymoo_shapes_and_the_length_of_its_tour(cls):
 
 
 @every_algorithm
+def test_before_set_up_there_is_nothing_to_finalize(cls):
+    cls(backend="cpu").finalize()
+
+
+def test_a_start_tour_has_the_same_length_before_and_after_it_is_turned():
+    rng = np.random.default_rng(5)
+    problem = TSP(rng.random((1500, 2)), metric="EXACT")
+    for tour in (rng.permutation(1500) for _ in range(20)):
+        begun = minimize(problem, GPUAS(n_ants=1, sampling=tour[None], backend="cpu"), ("n_gen", 1), seed=1)
+        assert begun.F[0] == problem.tour_length(tour)
+
+
+@every_algorithm
 def test_pcb442_takes_a_few_generations(cls):
     problem = load_tsp("pcb442")
     res = minimize(problem, small(cls), ("n_gen", 2), seed=1)

@@ -234,10 +234,9 @@ def test_graphs_with_weights():
     back = weighted((1, 0, 9), (2, 1, 9), (0, 2, 9), (0, 2, 8))  # of parallel edges the shortest
     directed = Graph([0, 1, 2], there + back, directed=True)
     np.testing.assert_array_equal(read_cities(directed).matrix, [[0, 1, 8], [9, 0, 1], [1, 9, 0]])
-    with pytest.raises(
-        ValueError, match=r"not complete: 3 of 6 connections are missing, such as from 0 to 2"
-    ):
-        read_cities(Graph([0, 1, 2], there, directed=True))
+    one_way = read_cities(Graph([0, 1, 2], there, directed=True))
+    assert one_way.matrix.tolist() == [[0, 1, np.inf], [np.inf, 0, 1], [1, np.inf, 0]]
+    assert (one_way.n_forbidden, solve(one_way).length) == (3, 3)
     with pytest.raises(ValueError, match="from 0 to 1 has no number as its weight, got None"):
         read_cities(Graph([0, 1, 2], weighted((0, 1, None))))
 
@@ -248,6 +247,50 @@ def test_a_graph_of_networkx():
     graph.add_weighted_edges_from([("a", "b", 1), ("b", "c", 2), ("c", "a", 3)])
     assert read_cities(graph).tour_length([0, 1, 2]) == 6
     assert read_cities(graph).names.tolist() == ["a", "b", "c"]
+
+
+def test_a_graph_of_networkx_that_is_not_complete():
+    networkx = pytest.importorskip("networkx")
+    graph = networkx.petersen_graph()
+    networkx.set_edge_attributes(graph, 1, "weight")
+    problem = read_cities(graph)
+    assert repr(problem) == "TSP(10 cities, EXPLICIT, 30 forbidden edges)"
+    with pytest.warns(UserWarning, match="1 demand is broken"):  # it is the graph without a Hamiltonian cycle
+        assert solve(problem).length == 9
+
+
+GAPS = [[0, 3, np.inf, 5], [3, 0, 4, np.inf], [np.inf, 4, 0, 6], [5, np.inf, 6, 0]]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "0,3,,5\n3,0,4,\n,4,0,6\n5,,6,0\n",
+        "0,3,inf,5\n3,0,4,INF\nInfinity,4,0,6\n5,inf,6,0\n",
+        "0 3 inf 5\n3 0 4 inf\ninf 4 0 6\n5 inf 6 0\n",
+        "\t3\t\t5\n3\t\t4\t\n\t4\t\t6\n5\t\t6\t\n",  # without its diagonal
+        ";3,0;;5,0\n3,0;;4,0;\n;4,0;;6,0\n5,0;;6,0;\n",
+        "from,a,b,c,d\na,0,3,,5\nb,3,0,4,\nc,,4,0,6\nd,5,,6,0\n",
+        ",0,1,2,3\n0,0,3,,5\n1,3,0,4,\n2,,4,0,6\n3,5,,6,0\n",  # as pandas writes it
+    ],
+)
+def test_gaps_in_a_matrix_are_edges_that_no_tour_may_use(text):
+    problem = read_cities(io.StringIO(text))
+    np.testing.assert_array_equal(problem.matrix, GAPS)
+    assert str(problem).endswith("4 cities, distances from a matrix, 2 forbidden edges")
+    assert solve(problem).length == 18
+
+
+def test_gaps_in_frames_and_in_coordinates():
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame(GAPS).replace(np.inf, np.nan)
+    np.testing.assert_array_equal(read_cities(frame).matrix, GAPS)
+    labelled = pandas.DataFrame(GAPS, index=list("abcd"), columns=list("abcd"))
+    np.testing.assert_array_equal(read_cities(labelled).matrix, GAPS)
+    with pytest.raises(ValueError, match="line 3: expected 2 numbers, got '3, '"):
+        read_cities(io.StringIO("x,y\n0,0\n3,\n4,4\n5,5\n"))
+    with pytest.raises(ValueError, match="as many columns of numbers as rows, there are 2 and 3"):
+        read_cities(io.StringIO("0,1,-inf\n1,0,2\n2,3,0\n"), matrix=True)
 
 
 def test_a_problem_of_tsplib95(tmp_path):

@@ -12,10 +12,8 @@ from pymoo_gpuaco import GPUAS, GPUMMAS
 from pymoo_gpuaco.algorithms.told import canonical
 from pymoo_gpuaco.backends import (
     Accepts,
-    Builder,
     ClimberEngine,
     ColonyEngine,
-    FollowsProgress,
     Improver,
     SearchEngine,
     Stateful,
@@ -37,12 +35,12 @@ from tests.engine_cases import BACKENDS, asymmetric, climbers, cloud, colony
 class TestEngines:
     def test_kind_and_roles(self, backend):
         engine = colony(cloud(9), backend)
-        for role in (ColonyEngine, Builder, Improver, Trails, Stateful, Accepts):
+        for role in (ColonyEngine, Improver, Trails, Stateful, Accepts):
             assert isinstance(engine, role)
         assert engine.kind == climbers(cloud(9), backend).kind == backend
         assert isinstance(climbers(cloud(9), backend), (ClimberEngine, Stateful))
-        assert not isinstance(climbers(cloud(9), backend), (Builder, Accepts))
-        assert not isinstance(engine, (FollowsProgress, SearchEngine))
+        assert not isinstance(climbers(cloud(9), backend), (ColonyEngine, Accepts))
+        assert not isinstance(engine, SearchEngine)
 
     def test_every_ant_builds_a_tour(self, backend):
         engine = colony(cloud(9), backend, n_ants=5)

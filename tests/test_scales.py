@@ -6,12 +6,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pymoo_gpuaco.backends.cpu import directed_search, local_search, workspace
+from pymoo_gpuaco.backends.cuda.instance.cities import point_unit, points_of
 from pymoo_gpuaco.candidates.graph import make_graph
 from pymoo_gpuaco.candidates.lists import listed_instance
 from pymoo_gpuaco.colony.parameters import LocalSearch
 from pymoo_gpuaco.host.distances import tour_length
 from pymoo_gpuaco.problems import TSP
-from tests.engine_cases import BACKENDS, COLONIES, climbers, colony
+from tests.engine_cases import BACKENDS, COLONIES, climbers, colony, focused
 
 on_both_engines = pytest.mark.parametrize("backend", BACKENDS)
 PAIRS = {
@@ -150,6 +151,41 @@ def test_a_unit_that_is_a_power_of_two_changes_no_bit(parameters, power, seed, b
         engine.reset_trails(1.0)
         lengths = engine.construct(seed)
         both.append((engine.tours(np.arange(6)), lengths / factor))
+    assert np.array_equal(both[0][0], both[1][0])
+    assert np.array_equal(both[0][1], both[1][1])
+
+
+@pytest.mark.parametrize("power", [-100, -99, -31, -30, 0, 40])
+def test_points_of_a_device_are_numbers_that_single_precision_can_square(power):
+    points = np.random.default_rng(1).random((300, 2))
+    points[0], points[1] = 0.0, 0.99
+    instance = listed_instance(scaled(points, 2.0**power), 8)
+    unit, held = point_unit(instance), points_of(instance).astype(np.float32)
+    assert unit == (2.0**power if power <= -30 else 1.0)
+    assert unit == 1.0 or 0.9 < held.max() <= 1.0
+    steps = held[instance.neighbours[:, 0], :2] - held[:, :2]
+    lengths = np.float32(unit) * np.sqrt((steps * steps).sum(axis=1))
+    np.testing.assert_allclose(lengths, instance.neighbour_distances[:, 0], rtol=1e-4)
+
+
+def test_only_exact_distances_have_points_of_another_unit():
+    coords = np.random.default_rng(1).random((30, 2)) * 2.0**-40
+    assert point_unit(listed_instance(TSP(coords, metric="EUC_2D"), 8)) == 1.0
+    assert point_unit(listed_instance(TSP(np.zeros((30, 2)), metric="EXACT"), 8)) == 1.0
+
+
+@pytest.mark.gpu
+def test_focused_ants_make_the_same_tours_of_cities_within_one_and_within_a_ten_to_the_thirtieth():
+    points = np.random.default_rng(2).random((60, 2))
+    points[0], points[1] = 0.0, 0.99
+    both = []
+    for factor in (1.0, 2.0**-100):
+        engine = focused(scaled(points, factor), "cuda")
+        engine.reset_trails(1.0)
+        for key in range(2):
+            engine.search(key)
+        tours, lengths = engine.best_tours()
+        both.append((tours, lengths / factor))
     assert np.array_equal(both[0][0], both[1][0])
     assert np.array_equal(both[0][1], both[1][1])
 

@@ -246,7 +246,7 @@ class Watched:
     def after(self, generation, best, tours=0):
         self.n_iter = self.n_gen = generation
         self.evaluator.n_eval = tours
-        self.opt = type("O", (), {"get": lambda self, key: np.array([[best]])})()
+        self.opt = type("O", (), {"get": lambda self, key: np.array([[0.0 if key == "CV" else best]])})()
         return self
 
 

@@ -10,15 +10,18 @@ from pymoo.optimize import minimize
 from pymoo.termination.max_gen import MaximumGenerationTermination
 from pymoo.termination.max_time import TimeBasedTermination
 
-from pymoo_gpuaco import GPUAS, GPUMMAS, TSP, GPU2OptIHC, LocalSearch
+from pymoo_gpuaco import GPUAS, GPUEAS, GPUMMAS, TSP, GPU2OptIHC, LocalSearch
 from pymoo_gpuaco.algorithms.termination import ColonyTermination, seconds_left
 from pymoo_gpuaco.backends import Stoppable
 from pymoo_gpuaco.backends.cpu.focused import CpuWindows
+from pymoo_gpuaco.backends.cpu.windows import improve, search
 from pymoo_gpuaco.candidates.lists import listed_instance
 from pymoo_gpuaco.colony.parameters import ColonyParameters
+from pymoo_gpuaco.host.stop import Stop
 from pymoo_gpuaco.search.focused import FocusedSearch
 from pymoo_gpuaco.search.parameters import FocusedParameters
-from tests.engine_cases import COLONIES, climbers, cloud, colony
+from pymoo_gpuaco.search.population import Population
+from tests.engine_cases import COLONIES, climbers, cloud, colony, focused
 from tests.interrupts import is_interrupted, needs_timer, timed_interrupts
 
 HOURS = 10_000.0
@@ -62,6 +65,63 @@ def test_time_enough_changes_nothing(parameters):
     for key in range(2):
         assert np.array_equal(engine.construct(key), other.construct(key))
         assert np.array_equal(engine.tours(np.arange(6)), other.tours(np.arange(6)))
+
+
+@pytest.mark.parametrize("algorithm", [GPUAS, GPUEAS], ids=["GPUAS", "GPUEAS"])
+def test_trails_of_all_pairs_of_cities_are_set_within_the_limit(algorithm):
+    """Of 20,000 cities they are 1.6 gigabytes, which nobody may set after the end."""
+    problem = cloud(60)
+    engine, other = (
+        algorithm(backend="cpu").setup(problem, termination=("n_gen", 1), seed=1).engine for _ in range(2)
+    )
+    engine.stop_at(time.monotonic() - 1.0)
+    engine.reset_trails(0.5)
+    engine.construct(1)
+    assert not engine._trails.tau.any()
+    engine.stop_at(None)
+    assert np.all(engine.trails_of([[0, 1], [3, 59]]) == 0.5)
+    engine.reset_trails(0.25)
+    other.reset_trails(0.25)
+    assert np.array_equal(engine.construct(2), other.construct(2))
+    assert np.array_equal(engine.export_state()["tau"], np.full((60, 60), 0.25, np.float32))
+
+
+def test_whole_tours_are_loaded_no_more_once_time_is_over(monkeypatch):
+    engine = focused(cloud(200), n_ants=64)
+    loads = []
+    monkeypatch.setattr(search, "load", lambda *window: loads.append(len(window)))
+    engine.stop_at(time.monotonic() - 1.0)
+    engine.device.stop.flag[0] = 1
+    engine.device.search.search_tours(np.zeros((64, 200), np.int32), 1, 10, 0.0, 0.0, 10, True)
+    assert not loads
+
+
+def test_given_tours_in_one_window_are_repaired_no_more_once_time_is_over(monkeypatch):
+    """Of random tours of 20,000 cities that takes seconds."""
+    engine, tours = focused(cloud(200)), np.array([np.random.default_rng(1).permutation(200)])
+    repair = improve.repair_queued
+
+    def in_the_middle(*window):
+        engine.device.stop.flag[0] = 1
+        return repair(*window)
+
+    monkeypatch.setattr(improve, "repair_queued", in_the_middle)
+    assert np.array_equal(engine.improve(tours, 1)[0], tours)
+
+
+def test_the_best_tour_takes_over_from_no_more_tours_once_time_is_over(monkeypatch):
+    """64 cold tours of 20,000 cities would be a second of merging, and as much of children."""
+    engine = focused(cloud(200), n_ants=64)
+    engine.search(1)
+    asked = []
+    monkeypatch.setattr(Stop, "passed", lambda self: asked.append(1) or len(asked) > 3)
+    merged = []
+    monkeypatch.setattr(Population, "merge", lambda self, tour: merged.append(tour))
+    monkeypatch.setattr(Population, "recombine", lambda *_: pytest.fail("no time for it"))
+    engine._hot = False
+    engine._take_in()
+    assert len(merged) == 3
+    engine._recombine(2)
 
 
 @pytest.mark.parametrize("moves", ["best", "batch"])
@@ -109,18 +169,18 @@ def test_an_interrupt_ends_what_focused_ants_do_with_whole_tours_and_with_window
     problem = cloud(300)
 
     def engine_of(trials: int) -> FocusedSearch:
-        focused = FocusedParameters(whole_up_to=whole_up_to, window=64, trials=trials, n_tours=2)
+        ants = FocusedParameters(whole_up_to=whole_up_to, window=64, trials=trials, n_tours=2)
         colony = ColonyParameters(construction="focused")
-        return FocusedSearch(CpuWindows(listed_instance(problem, 7), colony, focused))
+        return FocusedSearch(CpuWindows(listed_instance(problem, 7), colony, ants))
 
-    def search(engine: FocusedSearch) -> None:
+    def search_often(engine: FocusedSearch) -> None:
         for key in range(40):  # in the first ones windows are only repaired
             engine.search(key)
 
-    search(engine_of(64))  # compiles
+    search_often(engine_of(64))  # compiles
     engine = engine_of(10**11)  # weeks
     for _ in range(2):
-        is_interrupted(0.3, lambda: search(engine))
+        is_interrupted(0.3, lambda: search_often(engine))
         tour, length = engine.rescued()
         assert problem.tour_length(tour) == length
         assert all(np.array_equal(np.sort(row), np.arange(300)) for row in engine.export_state()["tours"])

@@ -16,6 +16,9 @@ from pymoo.operators.mutation.inversion import InversionMutation
 from pymoo.operators.sampling.rnd import PermutationRandomSampling
 from pymoo.optimize import minimize
 
+from pymoo_gpuaco.candidates.graph import make_graph
+from pymoo_gpuaco.candidates.lists import listed_instance
+from pymoo_gpuaco.host.distances import tour_length
 from pymoo_gpuaco.problems import METRIC_NAMES, TSP, Metric, distances
 
 # A 3-4-5 grid: 0 (0,0), 1 (3,0), 2 (3,4), 3 (0,4); round trip 3 + 4 + 3 + 4 = 14, crossed 3 + 5 + 3 + 5 = 16.
@@ -229,7 +232,11 @@ M3 = np.ones((3, 3))
         ({"matrix": np.ones((2, 2))}, ValueError, "matrix must hold at least 3 cities, got 2"),
         ({"matrix": M3 - 2 * np.eye(3)[[1, 2, 0]]}, ValueError, r"got -1 from city 0 to city 1"),
         ({"matrix": [[0, 1, 1], [1, 0, np.nan], [1, 1, 0]]}, ValueError, "got nan from city 1 to city 2"),
-        ({"matrix": [[0, 1, 1], [1, 0, 1], [np.inf, 1, 0]]}, ValueError, "got inf from city 2 to city 0"),
+        (
+            {"matrix": [[0, 1, 1], [1, 0, 1], [-np.inf, 1, 0]]},
+            ValueError,
+            "or inf .*, got -inf from city 2 to city 0",
+        ),
         ({"matrix": M3 * 1e31}, ValueError, r"from 0 to 1e\+30"),
         ({"matrix": [["x"] * 3] * 3}, TypeError, "matrix must be an array of numbers"),
         ({"matrix": M3, "positions": SQUARE}, ValueError, r"positions must be finite and of shape \(3, 2\)"),
@@ -376,3 +383,33 @@ def test_pymoos_own_genetic_algorithm_solves_it():
     assert result.F[0] == problem.tour_length(np.argsort(angle)) == 616
     assert sorted(result.X) == list(range(8))
     assert result.history[0].problem.coords is result.history[-1].problem.coords
+
+
+@pytest.mark.parametrize("n", [3, 7, 511, 512, 513, 1700])
+@pytest.mark.parametrize("metric", ["EXACT", "HAVERSINE"])
+def test_a_cycle_has_one_length_wherever_it_begins_and_whichever_way_it_goes(n, metric):
+    rng = np.random.default_rng(n)
+    problem = TSP(rng.random((n, 2)) * 80, metric=metric)
+    tour = rng.permutation(n)
+    turned = [np.roll(way, by) for way in (tour, tour[::-1]) for by in rng.integers(0, n, 10)]
+    assert len(set(problem.tour_lengths(np.array(turned)))) == 1
+    straight = distances(problem.metric, problem.coords, tour, np.roll(tour, -1)).sum()
+    assert problem.tour_length(tour) == pytest.approx(straight, rel=1e-13)
+
+
+def test_an_asymmetric_tour_has_one_length_wherever_it_begins():
+    rng = np.random.default_rng(3)
+    problem = TSP(matrix=rng.random((700, 700)))
+    tour = rng.permutation(700)
+    assert len({problem.tour_length(np.roll(tour, by)) for by in range(0, 700, 7)}) == 1
+    assert problem.tour_length(tour[::-1]) != problem.tour_length(tour)
+
+
+@pytest.mark.parametrize("n", [3, 513, 1700])
+def test_compiled_code_adds_up_in_the_same_order(n):
+    rng = np.random.default_rng(n)
+    for problem in (TSP(rng.random((n, 2)), metric="EXACT"), TSP(matrix=rng.random((n, n)))):
+        graph = make_graph(listed_instance(problem, 2))
+        for _ in range(10):
+            tour = rng.permutation(n).astype(np.int32)
+            assert tour_length(graph, tour) == problem.tour_length(tour)

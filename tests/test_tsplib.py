@@ -55,6 +55,20 @@ def test_every_matrix_layout_in_any_line_breaks(write, layout, weights, breaks):
     np.testing.assert_array_equal(problem.D, [[other.get_weight(i, j) for j in range(4)] for i in range(4)])
 
 
+@pytest.mark.parametrize("end", ["-1\nEOF\n", "", "-1\nNODE_COORD_SECTION\n30 0 0\n10 3 0\n20 3 4\n40 9 9\n"])
+def test_fixed_edges_have_the_numbers_of_the_file(write, end):
+    head = HEADER.format(n=4, kind="EUC_2D")
+    places = "" if "NODE" in end else "NODE_COORD_SECTION\n30 0 0\n10 3 0\n20 3 4\n40 9 9\n"
+    problem = read_tsp(write(f"{head}{places}FIXED_EDGES_SECTION\n10 30\n 40 20\n{end}"))
+    assert problem.fixed_edges.tolist() == [[0, 2], [3, 1]]
+    matrix = (
+        HEADER.format(n=4, kind="EXPLICIT")
+        + "EDGE_WEIGHT_FORMAT: UPPER_ROW\nEDGE_WEIGHT_SECTION\n1 2 3 4 5 6\n"
+    )
+    assert read_tsp(write(f"{matrix}FIXED_EDGES_SECTION\n1 2\n-1\n")).fixed_edges.tolist() == [[0, 1]]
+    assert len(read_tsp(write(f"{matrix}FIXED_EDGES_SECTION\n-1\n")).fixed_edges) == 0
+
+
 def test_an_atsp_keeps_its_directions_and_ignores_its_diagonal(write):
     text = HEADER.format(n=3, kind="EXPLICIT").replace("TSP", "ATSP")
     path = write(
@@ -133,6 +147,10 @@ def sized(text, dimension):
     return text.replace("DIMENSION: 3", f"DIMENSION: {dimension}")
 
 
+def fixed(lines):
+    return f"{TRIANGLE}FIXED_EDGES_SECTION\n{lines}\nEOF\n"
+
+
 EXPLICIT3 = (
     HEADER.format(n=3, kind="EXPLICIT") + "EDGE_WEIGHT_FORMAT: UPPER_ROW\nEDGE_WEIGHT_SECTION\n1 2\n3\n"
 )
@@ -157,7 +175,12 @@ EXPLICIT3 = (
         (TRIANGLE.replace("TYPE: TSP", "TYPE: CVRP"), "TYPE is CVRP"),
         (TRIANGLE.replace("TYPE: TSP", "TYPE: HCP"), "TYPE is HCP"),
         (TRIANGLE.replace("TYPE: TSP", "TYPE: TOUR"), "TYPE is TOUR"),
-        (TRIANGLE + "FIXED_EDGES_SECTION\n1 2\n-1\n", "a FIXED_EDGES_SECTION is not supported"),
+        (fixed("1 2 3\n-1"), "line 10: expected two city numbers, got 1 2 3"),
+        (fixed("1 2\n1 -1"), "line 11: -1 is none of the 3 cities"),
+        (fixed("1 2\n3 9\n-1"), "line 11: 9 is none of the 3 cities"),
+        (fixed("1 2\n" * 9 + "-1"), "DIMENSION is 3, but FIXED_EDGES_SECTION lists more edges"),
+        (fixed("1 2\n2 1\n-1"), r"\(1, 0\) closes a cycle .* 3 cities \(cities count from 0 here\)"),
+        (fixed("1 1\n-1"), r"pairs of different cities in \[0, 2\], got \(0, 0\) \(cities count from 0 here\)"),
         (TRIANGLE + "NODE_COORD_SECTION\n1 2 3\n", "line 9: a second NODE_COORD_SECTION"),
         (TRIANGLE.replace("DIMENSION: 3", "DIMENSION: 3\nDIMENSION: 4"), "line 4: a second DIMENSION"),
         (TRIANGLE.replace("DIMENSION: 3\n", ""), "there is no DIMENSION"),

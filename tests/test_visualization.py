@@ -2,13 +2,17 @@
 
 import numpy as np
 import pytest
+from matplotlib.collections import LineCollection
 from matplotlib.figure import Figure
+from matplotlib.quiver import Quiver
 from PIL import Image
 from pymoo.optimize import minimize
 from pymoo.problems.single.traveling_salesman import create_random_tsp_problem
 
-from pymoo_gpuaco import GPUACS, GPUMMAS, TSP, GPU2OptIHC
+from pymoo_gpuaco import GPUACS, GPUMMAS, TSP, GPU2OptIHC, OpenPath
+from pymoo_gpuaco.problems.notebook import svg_of
 from pymoo_gpuaco.visualization import TourAnimation, plot_convergence, plot_pheromone, plot_tour
+from pymoo_gpuaco.visualization.plots import trail_lines
 from tests.engine_cases import cloud
 
 
@@ -98,3 +102,43 @@ def test_what_is_missing_is_said(run, tmp_path):
         TourAnimation().save(tmp_path / "none.gif")
     with pytest.raises(ValueError, match="max_frames"):
         TourAnimation(max_frames=1)
+
+
+SPACE = np.random.default_rng(8).random((30, 2))
+FACTORS = np.random.default_rng(9).uniform(1.0, 2.0, (30, 30))
+DISTANCES = np.hypot(*(SPACE[:, None] - SPACE).T)
+
+
+@pytest.mark.parametrize(
+    ("problem", "arrows"),
+    [
+        (TSP(SPACE, fixed_edges=[(0, 1), (1, 2)]), 0),
+        (TSP(matrix=DISTANCES * FACTORS, positions=SPACE, fixed_edges=[(3, 4)]), 30),
+        (OpenPath(SPACE, start=5), 0),
+        (OpenPath(matrix=DISTANCES * FACTORS, positions=SPACE), 29),
+    ],
+    ids=["fixed", "asymmetric", "path", "asymmetric path"],
+)
+def test_directions_fixed_edges_and_trails_of_every_kind_of_tour(problem, arrows):
+    run = minimize(problem, GPUMMAS(), ("n_gen", 6), seed=1)
+    drawn = plot_tour(problem, run.X).axes[0]
+    legs = [c for c in drawn.collections if isinstance(c, Quiver)]
+    assert [leg.N for leg in legs] == ([arrows] if arrows else [])
+    assert len(drawn.lines[0].get_xydata()) == 30 + problem.closed
+    fixed = [c for c in drawn.collections if isinstance(c, LineCollection)]
+    assert sum(len(c.get_segments()) for c in fixed) == len(problem.fixed_edges)
+    shown = svg_of(problem, run.X)
+    assert (shown.count("<polygon"), shown.count("<line ")) == (arrows, len(problem.fixed_edges))
+    # the darkest trails are edges of the best tour, drawn between the places of its cities
+    lines, strength = trail_lines(run.algorithm)
+    assert np.isfinite(lines).all()
+    ahead = SPACE[np.stack([run.X, np.roll(run.X, -1)], axis=1)]
+    used = {pair.tobytes() for pair in (*ahead, *ahead[:, ::-1])}
+    assert np.mean([line.tobytes() in used for line in lines[strength > 0.9]]) > 0.7
+    assert plot_pheromone(run.algorithm).axes[0].collections
+
+
+def test_where_nothing_was_left_to_search_there_are_no_trails():
+    run = minimize(OpenPath(SPACE[:6]), GPUMMAS(), ("n_gen", 1), seed=1)
+    assert len(trail_lines(run.algorithm)[0]) == 0
+    assert plot_pheromone(run.algorithm).axes

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -18,6 +19,7 @@ from pymoo_gpuaco.backends.cpu.windows.search import WindowSearch
 from pymoo_gpuaco.backends.cpu.windows.units import make_units
 from pymoo_gpuaco.candidates.graph import make_graph
 from pymoo_gpuaco.candidates.lists import listed_instance
+from pymoo_gpuaco.host.keys import key_of_part
 from pymoo_gpuaco.operators import LocalSearchRepair
 from pymoo_gpuaco.search.parameters import FocusedParameters
 from tests.algorithm_cases import COLONIES
@@ -177,6 +179,26 @@ class TestOnTheCpu:
             found.append(improver(problem, "cpu").improve(start, 4)[0])
         assert np.array_equal(*found)
         assert np.array_equal(np.sort(found[0]), np.tile(np.arange(300), (4, 1)))
+
+    def test_all_stretches_are_repaired_twice_and_then_as_many_windows_without_kicks_as_with(self):
+        called: list[tuple] = []
+        n, key = 100, 5
+        tour = np.arange(n, dtype=np.int32)
+        search = SimpleNamespace(
+            instance=SimpleNamespace(n=n),
+            whole=False,
+            stretches=11,
+            repair_stretches=lambda *given: called.append(("repair", *given[2:])),
+            round=lambda *given: called.append(("round", *given[2:])) or (given[0][::-1].copy(), 8),
+        )
+        TourImprover(search, lambda: False).improve(tour, 100, key, 3)  # type: ignore[arg-type]
+        assert called[:4] == [("repair", 0, 8), ("repair", 8, 3), ("repair", 11, 8), ("repair", 19, 3)]
+        # 22 windows, three times eight, and as many with a share of the kicks that makes all of them together
+        assert called[4:] == [
+            ("round", done, 8, 5 if done >= 22 else 0, 0.0, 0.0, 50, key_of_part(key, done + 1, 3))
+            for done in (0, 8, 16, 24, 32, 40)
+        ]
+        assert np.array_equal(tour, np.arange(n))  # what the last of six rounds has given back
 
     @pytest.mark.parametrize("whole_up_to", [8, 1000])
     def test_where_it_is_late_the_tour_stays(self, whole_up_to):

@@ -118,12 +118,20 @@ def edge(a, b):
 
 
 def best_by_trying(t2: int, D, near, ties, margin=0.0) -> float:
-    """Gain of the best 2-opt or sequential 3-opt move of the tour 0, 1, .., m-1 with a gain after each step.
+    """Gain of the best move that takes out an edge of t2, of the tour 0, 1, .., m-1; see ``best_from``."""
+    m = len(D)
+    return max(best_from(t1, t2, D, near, ties, margin) for t1 in ((t2 - 1) % m, (t2 + 1) % m))
+
+
+def best_from(t1: int, t2: int, D, near, ties, margin=0.0) -> float:
+    """Gain of the best 2-opt or sequential 3-opt move that takes t1-t2 out first, with a gain after each step.
 
     Those before the last are above ``margin``.
     """
     m = len(D)
     tour = Counter(edge(i, (i + 1) % m) for i in range(m))
+    if edge(t1, t2) in ties:
+        return 0.0
 
     def beside(city):
         return [c for c in ((city - 1) % m, (city + 1) % m) if edge(city, c) not in ties]
@@ -139,20 +147,19 @@ def best_by_trying(t2: int, D, near, ties, margin=0.0) -> float:
         return gain if gain > 0 and is_one_cycle(changed, m) else 0.0
 
     best = 0.0
-    for t1 in beside(t2):
-        for t3 in near[t2]:
-            if t3 in (NONE, (t2 - 1) % m, (t2 + 1) % m) or D[t1, t2] - D[t2, t3] <= margin:
-                continue
-            for t4 in beside(t3):
-                two = D[t1, t2] - D[t2, t3] + D[t3, t4]
-                out, into = [(t1, t2), (t3, t4)], [(t2, t3)]
-                best = max(best, gain_if_tour(two - D[t4, t1], out, [*into, (t4, t1)]))
-                for t5 in near[t4]:
-                    if t5 == NONE or two - D[t4, t5] <= margin:
-                        continue
-                    for t6 in beside(t5):
-                        three = two - D[t4, t5] + D[t5, t6] - D[t6, t1]
-                        best = max(best, gain_if_tour(three, [*out, (t5, t6)], [*into, (t4, t5), (t6, t1)]))
+    for t3 in near[t2]:
+        if t3 in (NONE, (t2 - 1) % m, (t2 + 1) % m) or D[t1, t2] - D[t2, t3] <= margin:
+            continue
+        for t4 in beside(t3):
+            two = D[t1, t2] - D[t2, t3] + D[t3, t4]
+            out, into = [(t1, t2), (t3, t4)], [(t2, t3)]
+            best = max(best, gain_if_tour(two - D[t4, t1], out, [*into, (t4, t1)]))
+            for t5 in near[t4]:
+                if t5 == NONE or two - D[t4, t5] <= margin:
+                    continue
+                for t6 in beside(t5):
+                    three = two - D[t4, t5] + D[t5, t6] - D[t6, t1]
+                    best = max(best, gain_if_tour(three, [*out, (t5, t6)], [*into, (t4, t5), (t6, t1)]))
     return best
 
 

@@ -13,6 +13,15 @@
 #ifndef TABLE
 #define TABLE 0  // 1: searches look distances up in a float matrix
 #endif
+#ifndef DUMMY
+#define DUMMY 0  // 1: the last city is at distance 0 from all others; its coordinates are NaN
+#endif
+#ifndef DOUBLED
+#define DOUBLED 0  // 1: city 2i is entered and 2i + 1 left where row and column i of the matrix are
+#endif
+#ifndef POINT_UNIT
+#define POINT_UNIT 1.0f  // EXACT: of the float coordinates, a power of two; below 1 where their squares would underflow
+#endif
 // Whether searches know distances by the numbers of cities, not by points.
 #define BY_NUMBER (TABLE || METRIC == 0 || METRIC == 4)
 
@@ -36,6 +45,8 @@ struct Cities {
     const float* table;    // (n, n)
     int n;
 };
+// With DOUBLED the matrix and the table are (n / 2, n / 2), and the first of ``coords`` and of ``points`` is the length of
+// an edge that no tour may use.
 
 // The same as parameters of a kernel, and how it puts them together again.
 #define CITIES_PARAMETERS const double *coords, const double *matrix, const float *points, const float *table, int n
@@ -90,9 +101,26 @@ __device__ inline double exact_between(const Site& a, const Site& b) {
 #endif
 }
 
+#if DOUBLED
+// From a matrix (n / 2, n / 2): an edge leads from where a city is left to where another is entered, or joins both sides
+// of one city, or is none that a tour may use.
+template <typename T>
+__device__ __forceinline__ T doubled(const T* matrix, int n, T far, int i, int j) {
+    if (i == j) return T(0);
+    if (((i ^ j) & 1) == 0) return far;
+    const int left = (i & 1 ? i : j) >> 1, entered = (i & 1 ? j : i) >> 1;
+    return left == entered ? T(0) : matrix[static_cast<size_t>(left) * (n / 2) + entered];
+}
+#endif
+
 // Distance of two different cities.
 __device__ inline double exact_between(const Cities& cities, int i, int j) {
-#if METRIC == 0
+#if DUMMY
+    if (i == cities.n - 1 || j == cities.n - 1) return 0.0;
+#endif
+#if DOUBLED
+    return doubled(cities.matrix, cities.n, *cities.coords, i, j);
+#elif METRIC == 0
     return cities.matrix[static_cast<size_t>(i) * cities.n + j];
 #else
     const Site* sites = reinterpret_cast<const Site*>(cities.coords);
@@ -130,6 +158,9 @@ __device__ __forceinline__ float root(float x) {
 // To the nearest integer, for 0 <= x < 2^22; floorf would take the slow unit that also takes roots.
 __device__ __forceinline__ float rounded(float x) { return x < 4194304.0f ? (x + 8388608.0f) - 8388608.0f : x; }
 
+// Whether a point is the dummy city's.
+__device__ __forceinline__ bool nowhere(const Point& a) { return a.x != a.x; }
+
 struct Apart {
     float x, y, z;  // along each axis
 };
@@ -143,7 +174,12 @@ __device__ __forceinline__ Apart apart(const Point& a, const Point& b) {
 }
 
 __device__ __forceinline__ float distance(const Cities& cities, int i, const Point& a, int j, const Point& b) {
-#if TABLE || METRIC == 0
+#if DUMMY && !BY_NUMBER
+    if (nowhere(a) || nowhere(b)) return 0.0f;
+#endif
+#if DOUBLED
+    return doubled(cities.table, cities.n, *cities.points, i, j);
+#elif TABLE || METRIC == 0
     return cities.table[static_cast<size_t>(i) * cities.n + j];
 #elif METRIC == 4
     return static_cast<float>(exact_distance(cities, i, j));
@@ -162,7 +198,7 @@ __device__ __forceinline__ float distance(const Cities& cities, int i, const Poi
 #elif METRIC == 8
     return arc(root(fmaf(d.x, d.x, fmaf(d.y, d.y, d.z * d.z))));
 #else
-    return root(fmaf(d.x, d.x, fmaf(d.y, d.y, d.z * d.z)));
+    return POINT_UNIT * root(fmaf(d.x, d.x, fmaf(d.y, d.y, d.z * d.z)));
 #endif
 #endif
 }

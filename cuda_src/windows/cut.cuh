@@ -190,7 +190,7 @@ __device__ __forceinline__ int city_of(const Window& w, int runs, const Tour& to
 
 // Fill the window; the number of its cities, and of its runs in ``runs``. 0 cities if there are too many runs. All lanes.
 __device__ inline int cut(Window& w, const Cities& cities, const Tour& tour, const int* near, const float* penalties,
-                          const Growth& growth, int& runs) {
+                          const int* partner, const Growth& growth, int& runs) {
     const int lane = lane_id();
     // in the room of what is filled in later: the neighbours, the points, and at last the edges
     int* const kept = reinterpret_cast<int*>(w.near_low);
@@ -244,6 +244,16 @@ __device__ inline int cut(Window& w, const Cities& cities, const Tour& tour, con
         }
     }
     __syncwarp();
+#if FIXED
+    ends = w.tied[lane];
+#pragma unroll
+    for (int s = 0; s < SLOTS; ++s) {
+        const int i = SLOTS * lane + s;
+        if (i < m && partner[city[i]] == city[i + 1 < m ? i + 1 : 0]) ends |= 1u << s;
+    }
+    w.tied[lane] = static_cast<Local>(ends);
+    __syncwarp();
+#endif
     // thirty-two cities at a time, eight lanes each: their neighbours' positions are asked for together
     constexpr int TOGETHER = 8;
     for (int first = 0; first < m; first += 4 * TOGETHER) {

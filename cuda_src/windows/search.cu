@@ -38,6 +38,15 @@ __device__ __forceinline__ bool double_bridge(const View& view, const Path& path
     return true;
 }
 
+#if FIXED
+// How many of the next edges of a path, from that behind q on, are tied; no more than some are looked at.
+__device__ __forceinline__ int past_tied(const Path& path, int q) {
+    int count = 0;
+    while (count < 4 && path.edge(q + count) == TIED) ++count;
+    return count;
+}
+#endif
+
 // Kick: false if none was found. With weights an ant stands at a random city and draws its next one from the
 // candidates by tau^alpha eta^beta, and that edge is forced in; else all stretches are random.
 __device__ inline bool kick(const View& view, const Tour& tour, int runs, const float* weights, const Key& key, unsigned window,
@@ -47,7 +56,7 @@ __device__ inline bool kick(const View& view, const Tour& tour, int runs, const 
     for (unsigned attempt = 0; attempt < 8; ++attempt) {
         const uint4 random = philox4x32(make_uint4(trial, STREAM_TRIALS, window, attempt), key);
         const int place = below(random.x, m);
-        const int d = 1 + below(random.y, limit);
+        int d = 1 + below(random.y, limit);
         int begin = place, step = 1, b, c;
         if (weights == nullptr) {
             b = 1 + below(random.z, limit);
@@ -71,7 +80,11 @@ __device__ inline bool kick(const View& view, const Tour& tour, int runs, const 
             const int next = view.w.near(from, first & 31u);
             // what lies between them is cut in two; the last stretch begins at ``next``
             const int ahead = view.wrapped(view.w.place[next] - place);
-            const bool forward = 2 * ahead <= m;
+            bool forward = 2 * ahead <= m;
+#if FIXED
+            if (view.w.edge[place] == TIED) forward = false;
+            if (view.w.edge[view.wrapped(place - 1)] == TIED) forward = true;
+#endif
             const int between = (forward ? ahead : m - ahead) - 1;
             step = forward ? 1 : -1;
             begin = view.wrapped(place + step);
@@ -79,7 +92,17 @@ __device__ inline bool kick(const View& view, const Tour& tour, int runs, const 
             c = between - b;
             if (between + d > m - 2) continue;
         }
-        if (double_bridge(view, Path{view, begin, step}, b, c, d, queue, gain)) return true;
+        Path path{view, begin, step};
+#if FIXED
+        // where an edge must stay, the next one goes; the last stretch begins where an ant has chosen
+        if (weights == nullptr) path.first = view.wrapped(begin + step * past_tied(path, -1));
+        const int more = past_tied(path, b - 1);
+        b += more;
+        c = weights == nullptr ? c + past_tied(path, b + c - 1) : c - more;
+        d += past_tied(path, b + c + d - 1);
+        if (c < 1 || b + c + d > m - 2) continue;
+#endif
+        if (double_bridge(view, path, b, c, d, queue, gain)) return true;
     }
     return false;
 }
@@ -168,6 +191,7 @@ extern "C" __global__ void __launch_bounds__(32 * WARPS, RESIDENT / WARPS) searc
     const int* near,  // (n, NEAR) candidates of moves
     const int* nearest,  // (n, NEAR) cities nearest to each
     const float* penalties,  // (n,) units, whole; null without PENALTIES
+    const int* partner,  // (n,) other end of the edge that must stay, or -1; null without FIXED
     const float* trail_weights,  // (n, NEAR), or null: kicks are random
     const int* all_tours, const int* all_positions,  // (tours, n)
     int tours, int windows, unsigned key_low, unsigned key_high,
@@ -196,7 +220,7 @@ extern "C" __global__ void __launch_bounds__(32 * WARPS, RESIDENT / WARPS) searc
     // Of several shapes: what is stuck in windows of one comes loose in those of another. Candidates by quadrant lead out
     // of a cluster of cities at once, and the nearest never do.
     const Growth growth{random.w & 2u ? nearest : near, FEWEST_LINKS + static_cast<int>(below(random.z, NEAR - FEWEST_LINKS + 1))};
-    const int m = cut(w, cities, tour, near, penalties, growth, runs);
+    const int m = cut(w, cities, tour, near, penalties, partner, growth, runs);
     if (m < 8) {
         if (lane == 0) found[number] = Found{0.0f, 0, 0};
         return;

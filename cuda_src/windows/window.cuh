@@ -2,7 +2,8 @@
 //
 // Cities are renumbered by their position in the tour, so that in the beginning city i stands at place i. Between two
 // runs lies the rest of the tour: its two ends are *tied*, they may be turned and moved together and never parted. So
-// a window is a small tour of its own, and any shorter one of it is a shorter tour of everything.
+// a window is a small tour of its own, and any shorter one of it is a shorter tour of everything. With FIXED the ends of
+// edges that must stay are tied as well.
 #pragma once
 
 #include "windows/near.cuh"
@@ -10,6 +11,9 @@
 #include "device/philox.cuh"
 #include "device/warp.cuh"
 
+#ifndef FIXED
+#define FIXED 0  // 1: the instance has edges that must stay
+#endif
 #ifndef PENALTIES
 #define PENALTIES 0  // 1: an edge counts with the node penalties of both its cities
 #endif

@@ -100,9 +100,10 @@ class TourAlgorithm(AskAndTell):
     def lower_bound(self) -> float | None:
         """A length that no tour of the problem's distances falls below, computed when first asked.
 
-        Up to 12 cities it is the optimum (by dynamic programming), above the bound of Held and Karp (1970). None where
-        it is not known: larger asymmetric instances, and those too large to prove it (some 100,000 cities; about
-        a second at 20,000). It holds for the distances, so for objectives that are the tour's length.
+        Up to 12 cities it is the optimum (by dynamic programming), above the bound of Held and Karp (1970). It holds
+        for tours that break no constraint. None where it would take long to prove (from some 100,000 cities on; about a
+        second at 20,000), and where no tour of up to 12 cities keeps to the constraints. It holds for the distances, so
+        for objectives that are the tour's length.
         """
         if self._lower_bound == _UNKNOWN:  # a pickle's is another object
             self._lower_bound = prove_lower_bound(self.instance)
@@ -132,10 +133,6 @@ class TourAlgorithm(AskAndTell):
     @abstractmethod
     def _learn(self, told: Tours) -> None:
         """Take in the tours of the generation, with the lengths that the evaluator told."""
-
-    def _has_learnt(self, told: Tours) -> bool:
-        """Whether ``_learn`` has been called already, expecting what is told now."""
-        return False
 
     @abstractmethod
     def _accept(self, outside: Tours) -> None:
@@ -245,6 +242,10 @@ class TourAlgorithm(AskAndTell):
         """Build what the next generation would build before it begins, where a copy or a file has left it out."""
         _ = self.engine
 
+    def finalize(self) -> Any:
+        """End the run; before ``setup`` there is none, and no display that pymoo's own would end."""
+        return self._finalize() if self.display is None else super().finalize()
+
     def next(self) -> None:
         """Make one generation. An interrupt from the keyboard ends it; the best tour it has built joins ``opt``."""
         try:
@@ -260,7 +261,9 @@ class TourAlgorithm(AskAndTell):
             rescued = self._handed_out.best()
         if rescued is None:
             return
-        tour = Population.new("X", canonical(rescued[0][None], self.instance.symmetric))
+        tour = Population.new(
+            "X", canonical(rescued[0][None], self.instance.symmetric, self.instance.demands)
+        )
         self.evaluator.eval(self.problem, tour, algorithm=self)
         both = tour if self.opt is None else Population.merge(self.opt, tour)
         self.opt = filter_optimum(both, least_infeasible=True)
@@ -301,13 +304,13 @@ class TourAlgorithm(AskAndTell):
         # only X is taken: an F of another problem, or of none, would never be evaluated again
         tours = check_tours("sampling", given.get("X"), self.instance.n)
         self._handed_out = None
-        return self._hand_out(canonical(tours, self.instance.symmetric), len(tours))
+        return self._hand_out(canonical(tours, self.instance.symmetric, self.instance.demands), len(tours))
 
     def _infill(self) -> Population:
         self._limit_time()
         self._handed_out = None
         tours, lengths, built = self._build(self._draw_key())
-        rows = canonical(tours, self.instance.symmetric)
+        rows = canonical(tours, self.instance.symmetric, self.instance.demands)
         self._handed_out = Tours(rows, lengths)
         return self._hand_out(rows, built)
 
@@ -326,8 +329,6 @@ class TourAlgorithm(AskAndTell):
         told = self._told(infills)
         self.pop = infills
         self._compare_with_distances(told, int(told.lengths.argmin()))
-        if self._has_learnt(told):
-            return
         outside = self._outside(told)
         if len(outside.lengths):
             self._accept(outside)

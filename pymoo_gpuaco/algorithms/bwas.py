@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,7 +10,7 @@ from pymoo.core.variable import get
 
 from pymoo_gpuaco import checks
 from pymoo_gpuaco.algorithms.arguments import Count, Number
-from pymoo_gpuaco.algorithms.colony import AntColony, Search
+from pymoo_gpuaco.algorithms.colony import Search
 from pymoo_gpuaco.algorithms.depositing import DepositingColony
 from pymoo_gpuaco.algorithms.told import Tours
 from pymoo_gpuaco.backends import EditsTrails
@@ -51,8 +50,6 @@ class GPUBWAS(DepositingColony):
     mutation_strength: Number = 4.0
     mutation_iterations: Count = 1000
     restart_below: Number = 0.05
-
-    _learnt: ClassVar[tuple[str, ...]] = (*AntColony._learnt, "_iteration", "_restarted")
 
     def _check(self) -> None:
         super()._check()

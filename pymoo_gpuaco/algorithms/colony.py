@@ -16,7 +16,6 @@ from pymoo_gpuaco.algorithms.arguments import Count, Hyperparameter, Number, Wor
 from pymoo_gpuaco.algorithms.base import EngineAlgorithm
 from pymoo_gpuaco.algorithms.told import Tours
 from pymoo_gpuaco.backends import (
-    AheadEngine,
     Improver,
     SearchEngine,
     make_colony,
@@ -73,8 +72,8 @@ class AntColony(EngineAlgorithm):
     local_search: Search = True
     pheromone: Word = "auto"
 
-    #: attributes that ``_learn`` changes
-    _learnt: ClassVar[tuple[str, ...]] = ("_best_tour", "_best_length")
+    #: attributes that hold a tour
+    _kept_tours: ClassVar[tuple[str, ...]] = ("_best_tour",)
 
     @abstractmethod
     def _parameters(self) -> ColonyParameters:
@@ -122,29 +121,20 @@ class AntColony(EngineAlgorithm):
 
     def _adopt(self, engine: Any) -> None:
         if self._begun:  # a copy or a run from a file, which somebody else may have made
-            self._check_what_was_learnt(engine.instance.n)
+            self._check_kept_tours(engine.instance.n)
         # a run whose ants build whole tours keeps the size that its first engine picked, also where a copy goes on with
         # an engine of another kind
         self._size = engine.n_ants
-        # sums of lengths that are no whole numbers the evaluator may round differently, and what it tells counts
-        self._can_look_ahead = (
-            not self._by_objective
-            and self.instance.integral
-            and isinstance(engine, AheadEngine)
-            and engine.works_ahead
-        )
 
-    def _check_what_was_learnt(self, n: int) -> None:
+    def _check_kept_tours(self, n: int) -> None:
         """Raise ValueError for a tour that is none: trails are laid along it by compiled code."""
-        for name in self._learnt:
+        for name in self._kept_tours:
             tour = getattr(self, name, None)
             if isinstance(tour, np.ndarray) and tour.size:
                 checks.permutations(name, np.atleast_2d(tour), n)
 
     def _forget_run(self) -> None:
         super()._forget_run()
-        self._before: dict[str, Any] | None = None
-        self._misses = self._pause = 0
         self._by_objective = False
         self._improver: Improver | None = None
 
@@ -161,26 +151,18 @@ class AntColony(EngineAlgorithm):
         self.engine.reset_trails(self._first_trail(self.instance.n))
 
     def _build(self, key: int) -> tuple[NDArray[np.int32], NDArray[np.float64], int]:
-        self._take_back()  # an ask() that no tell() followed
         if self._other_objective and not self._by_objective and get(self.n_elites) is None:
             self._build_by_objective()
         engine = self.engine
         n_elites = int(get(self.n_elites) or 1)
         if isinstance(engine, SearchEngine):
             return self._search(engine, key, n_elites)
-        next_key = None
-        if self._can_look_ahead and self._pause == 0:
-            next_key = self._peek_key()  # here, where the device is still at work
-        self._pause = max(0, self._pause - 1)
         lengths = engine.construct(key)
         self.iteration_mean = float(lengths.mean())
         if self._by_objective:
             return self._all_tours(key, lengths)
         elites = lengths.argmin()[None] if n_elites == 1 else lengths.argsort(kind="stable")[:n_elites]
-        tours = engine.tours(elites)
-        if next_key is not None and engine.works_ahead:
-            self._look_ahead(tours, lengths[elites], next_key)
-        return tours, lengths[elites], engine.n_built
+        return engine.tours(elites), lengths[elites], engine.n_built
 
     def _search(
         self, engine: SearchEngine, key: int, n_elites: int
@@ -193,6 +175,11 @@ class AntColony(EngineAlgorithm):
         return tours, lengths, engine.n_searched
 
     def _learn(self, told: Tours) -> None:
+        if (
+            self.instance.demands is not None
+        ):  # a broken one counts as much as the first tour: F leaves it out
+            broken = self.instance.violations(told.rows)
+            told = Tours(told.rows, told.lengths + self._unit * broken)
         tour, length = told.best()
         improved = length < self._best_length
         if improved:
@@ -234,50 +221,8 @@ class AntColony(EngineAlgorithm):
             )
         return f"Of each generation only the shortest are evaluated, n_elites={get(self.n_elites)}"
 
-    # ---- Looking ahead: an engine that works beside its caller need not wait for pymoo. The evaluator will tell the
-    # lengths that the engine has found, unless the problem's objective is another one or a tour joins from outside; so
-    # the colony learns from them at once and the engine begins the next generation. If something else is told, all of
-    # it is taken back, which costs a generation's head start; after j such generations in a row, 2^(j-1) - 1 more.
-
-    def _look_ahead(self, tours: NDArray[np.int32], lengths: NDArray[np.float64], next_key: int) -> None:
-        self.engine.hold_trails()
-        self._before = {name: getattr(self, name) for name in self._learnt}
-        self._learn(Tours(tours, lengths))
-        self.engine.begin(next_key)
-
-    def _peek_key(self) -> int:
-        """The key that ``_draw_key`` will draw next."""
-        state = self.random_state.bit_generator.state
-        key = self._draw_key()
-        self.random_state.bit_generator.state = state
-        return key
-
-    def _has_learnt(self, told: Tours) -> bool:
-        if self._before is None:
-            return False
-        expected = self._handed_out
-        assert expected is not None
-        if self._were_handed_out(told.rows) and np.array_equal(told.lengths, expected.lengths):
-            self._before = None
-            self._misses = 0
-            self.engine.hold_trails()  # for the next generation, while this one keeps the device busy
-            return True
-        # a guest among the tours costs this generation; an objective that is not the length, fewer and fewer
-        self._misses += 1
-        self._pause = 2 ** (self._misses - 1) - 1
-        self._take_back()
-        return False
-
-    def _take_back(self) -> None:
-        """Be as before ``_look_ahead``."""
-        if self._before is not None:
-            self.__dict__.update(self._before)
-            self._before = None
-            self.engine.restore_trails()
-
     def __getstate__(self) -> dict[str, Any]:
-        """As for all algorithms; what was learnt before it was told is not in it."""
-        self._take_back()
+        """As for all algorithms, without the improver, which is made again."""
         return {**super().__getstate__(), "_improver": None}
 
     def _accept(self, outside: Tours) -> None:

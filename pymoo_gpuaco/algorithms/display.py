@@ -9,7 +9,7 @@ from pymoo.util.display.column import Column
 from pymoo.util.display.output import Output
 
 from pymoo_gpuaco.algorithms.termination import MOST_CITIES_TO_PROVE
-from pymoo_gpuaco.backends import CountsTrials
+from pymoo_gpuaco.backends import SearchEngine
 
 
 def speed(algorithm: Any, tours: int, elapsed: float) -> tuple[str, float]:
@@ -18,7 +18,7 @@ def speed(algorithm: Any, tours: int, elapsed: float) -> tuple[str, float]:
     ``tours`` were built in ``elapsed`` seconds > 0.
     """
     engine = getattr(algorithm, "engine", None)  # the output may be given to any algorithm
-    if isinstance(engine, CountsTrials):
+    if isinstance(engine, SearchEngine):
         return "trials/s", engine.n_trials / elapsed
     return "tours/s", tours / elapsed
 
@@ -53,7 +53,8 @@ class ColonyOutput(Output):
         best = float(algorithm.opt.get("F").min())
         known = getattr(algorithm.problem, "best_known", None) or self._proven(algorithm)
         self.best.set(f"{best:.10g}")
-        self.gap.set(f"{100.0 * (best / known - 1.0):.3f}" if known else None)
+        feasible = bool(algorithm.opt.get("FEAS").all())
+        self.gap.set(f"{100.0 * (best / known - 1.0):.3f}" if known and feasible else None)
         self.iteration.set(f"{float(algorithm.pop.get('F').min()):.10g}")
         elapsed = max(time.time() - algorithm.start_time, 1e-9)
         self.speed.name, rate = speed(algorithm, algorithm.evaluator.n_eval, elapsed)

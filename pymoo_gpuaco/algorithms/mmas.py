@@ -36,7 +36,7 @@ class GPUMMAS(AntColony):
     """MAX-MIN Ant System (Stuetzle and Hoos, FGCS 16, 2000) in the GPU form of Skinderowicz (2020).
 
     By default, ``GPUMMAS()``, ants build no whole tours: they change good tours in a few places and repair them there,
-    thousands side by side (window search), where distances are symmetric and there are 8 cities or more. Elsewhere,
+    thousands side by side (window search), on every kind of `TSP` of 8 cities or more. On fewer, for other problems,
     and when an argument that only whole tours know is given, such as ``n_ants``, it is the colony of the papers, and a
     logged line says so.
 
@@ -47,7 +47,7 @@ class GPUMMAS(AntColony):
     ----------
     construction : "full", every ant builds a whole tour (the paper); "focused", ants change good tours in a few
         places and repair them there, thousands side by side (window search); "auto" (default) is "focused" for
-        symmetric instances of at least 8 cities, unless an argument is given that only whole tours know:
+        a `TSP` of at least 8 cities, or with demands, unless an argument is given that only whole tours know:
         ``n_ants``, ``candidate_list_size``, ``local_search``, ``pheromone``, ``selection`` or ``tabu``.
     n_ants, alpha, beta, candidate_list_size, candidates, local_search, pheromone : see ``AntColony``. Focused ants are
         windows, or whole tours on the CPU up to 25,000 cities; ``n_ants`` of them are searched at a time (None: what
@@ -77,13 +77,7 @@ class GPUMMAS(AntColony):
     deposit: Word = "schedule"
     restart_after: Count = 250
 
-    _learnt: ClassVar[tuple[str, ...]] = (
-        *AntColony._learnt,
-        "_iteration",
-        "_idle",
-        "_recent_tour",
-        "_recent_length",
-    )
+    _kept_tours: ClassVar[tuple[str, ...]] = (*AntColony._kept_tours, "_recent_tour")
 
     def _parameters(self) -> ColonyParameters:
         common = self._common()
@@ -104,12 +98,16 @@ class GPUMMAS(AntColony):
             return False
         if wanted != "auto" or self.problem is None:
             return wanted == "focused"
+        if isinstance(self.problem, TSP) and self.problem.demands is not None:
+            return not self._of_whole_tours()  # whose ants would refuse
         return self._can_focus() and not self._that_mean_whole_tours()
 
     def _can_focus(self) -> bool:
         """Whether the problem at hand is one that ants may change good tours of."""
         problem = self.problem
-        return isinstance(problem, TSP) and problem.symmetric and problem.n_var >= FEWEST_CITIES_TO_FOCUS
+        if not isinstance(problem, TSP):
+            return False
+        return problem.demands is not None or problem.n_var >= FEWEST_CITIES_TO_FOCUS
 
     def _that_mean_whole_tours(self) -> list[str]:
         """Arguments that are given and that "auto" takes as a wish for ants which build whole tours."""

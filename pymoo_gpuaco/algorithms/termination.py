@@ -17,6 +17,7 @@ from pymoo_gpuaco import checks
 
 PROVEN = 1e-9  # relative: what lengths of one tour, added up in several orders, may differ by
 MOST_CITIES_TO_PROVE = 12_000  # of a bound that is to take no longer than a moment
+_BROKEN = 1e30  # more than any length: what a broken constraint counts for stagnation
 _FEW_CITIES = 12  # whose optimum is proven at once
 _CITIES_A_SECOND = (
     1000  # of search before the bound is looked for: it then costs a twentieth of the time or less
@@ -90,7 +91,7 @@ class ColonyTermination(Termination):
         return {**self.__dict__, "_clock": None}
 
     def _update(self, algorithm: Any) -> float:
-        best = float(algorithm.opt.get("F").min())
+        best, feasible = _best_of(algorithm.opt)
         generation, tours = int(algorithm.n_iter), int(algorithm.evaluator.n_eval)
         if best < self._best:
             self._best, self._best_generation, self._best_tours = best, generation, tours
@@ -105,10 +106,10 @@ class ColonyTermination(Termination):
             f"budget: {generation} generations": _share(generation, self.n_max_gen),
             f"budget: {self._seconds:.0f} s": _share(self._seconds, self.seconds),
         }
-        if target is not None and best <= target:
+        if feasible and target is not None and best <= target:
             self.reason = f"target: a tour of length {best:.10g}, at or below {target:.10g}"
             return 1.0
-        if self.proven and self._is_proven(algorithm, best):
+        if feasible and self.proven and self._is_proven(algorithm, best):
             self.reason = f"proof: no tour is shorter than {best:.10g}"
             return 1.0
         if not math.isnan(self.spent):
@@ -159,6 +160,13 @@ class ColonyTermination(Termination):
         if self.seconds is None:
             return None
         return self.seconds - self._seconds - self._uncounted(time.time(), started, n_iter)
+
+
+def _best_of(opt: Any) -> tuple[float, bool]:
+    """Length of the best tour and True; while all break constraints, a number that falls with these and False."""
+    broken = float(opt.get("CV").min())
+    best = float(opt.get("F").min())
+    return (best, True) if broken <= 0.0 else (_BROKEN * broken + best, False)
 
 
 def _share(used: float, most: float | None) -> float:

@@ -11,6 +11,7 @@ from pymoo.core.population import Population
 
 from pymoo_gpuaco import checks
 from pymoo_gpuaco.algorithms.arguments import Arguments
+from pymoo_gpuaco.problems.demands import Demands
 
 
 class Tours(NamedTuple):
@@ -25,12 +26,18 @@ class Tours(NamedTuple):
         return self.rows[first].astype(np.int32), float(self.lengths[first])
 
 
-def canonical(tours: ArrayLike, symmetric: bool) -> NDArray[np.int64]:
+def canonical(tours: ArrayLike, symmetric: bool, demands: Demands | None = None) -> NDArray[np.int64]:
     """Rotate tours (e, n) to begin at city 0; where direction is free, its smaller neighbour comes second.
 
-    Equal cycles then are equal rows, which makes ``xtol`` and duplicate checks mean something.
+    A path begins where it begins; where its direction is free, at the smaller of its ends. Equal tours then are equal
+    rows, which makes ``xtol`` and duplicate checks mean something.
     """
     rows = np.array(tours, dtype=np.int64)
+    if demands is not None and not demands.closed:
+        if symmetric and demands.start is None and demands.end is None:
+            turned = rows[:, 0] > rows[:, -1]
+            rows[turned] = rows[turned, ::-1]
+        return rows
     for row in rows:
         start = int(np.argmax(row == 0))
         row[:] = np.concatenate((row[start:], row[:start]))
@@ -88,7 +95,7 @@ class AskAndTell(Arguments):
         if self._were_handed_out(told.rows):
             return Tours(told.rows[:0], told.lengths[:0])
         known = set() if self._handed_out is None else {row.tobytes() for row in self._handed_out.rows}
-        rows = canonical(told.rows, self.instance.symmetric)
+        rows = canonical(told.rows, self.instance.symmetric, self.instance.demands)
         new = np.array([row.tobytes() not in known for row in rows], dtype=bool)
         return Tours(rows[new], told.lengths[new])
 

@@ -11,14 +11,10 @@ from pymoo_gpuaco import checks
 from pymoo_gpuaco.backends.errors import BackendUnavailable, DeviceFailed
 from pymoo_gpuaco.backends.protocol import (
     Accepts,
-    AheadEngine,
-    Builder,
     ClimberEngine,
     ColonyEngine,
-    CountsTrials,
     EditsTrails,
     Engine,
-    FollowsProgress,
     Improver,
     SearchEngine,
     Stateful,
@@ -26,24 +22,24 @@ from pymoo_gpuaco.backends.protocol import (
     Trails,
 )
 from pymoo_gpuaco.candidates.listed import ListedInstance
+from pymoo_gpuaco.candidates.lists import with_lists
 from pymoo_gpuaco.colony.parameters import ClimberParameters, ColonyParameters, LocalSearch
 from pymoo_gpuaco.host.forks import whole
 from pymoo_gpuaco.host.meanwhile import apart
 from pymoo_gpuaco.host.state import State
+from pymoo_gpuaco.problems.symmetric import symmetric_form
+from pymoo_gpuaco.search.exact import ExactSearch, is_exact
+from pymoo_gpuaco.search.translated import TranslatedSearch
 
 __all__ = [
     "BACKENDS",
     "Accepts",
-    "AheadEngine",
     "BackendUnavailable",
-    "Builder",
     "ClimberEngine",
     "ColonyEngine",
-    "CountsTrials",
     "DeviceFailed",
     "EditsTrails",
     "Engine",
-    "FollowsProgress",
     "Improver",
     "SearchEngine",
     "State",
@@ -108,22 +104,39 @@ def make_colony(
     """Build the engine of a colony whose ants build whole tours: on CUDA where that is asked for, or usable and able,
     else on the CPU.
 
-    Raises ``BackendUnavailable`` if ``backend="cuda"`` cannot run here or has not got what the parameters ask for.
+    Raises ``BackendUnavailable`` if ``backend="cuda"`` cannot run here or has not got what the parameters ask for, and
+    ValueError for paths and for fixed or forbidden edges.
     """
+    _refuse_demands(instance, "ants that build whole tours know")
     return _first_able(backend, lambda engines: engines.make_colony(instance, parameters, device))
 
 
 def make_search(
     instance: ListedInstance, parameters: ColonyParameters, backend: str = "auto", device: int = 0
 ) -> SearchEngine:
-    """Build the engine of a focused colony, whose ants change good tours, as ``make_colony`` does."""
-    return _first_able(backend, lambda engines: engines.make_search(instance, parameters, device))
+    """Build the engine of a focused colony, whose ants change good tours, as ``make_colony`` does.
+
+    Of an asymmetric instance, or one with demands, it searches the symmetric form.
+    """
+
+    def make(engines: Any) -> SearchEngine:
+        form = symmetric_form(instance)
+        if form is None:
+            plain: SearchEngine = engines.make_search(instance, parameters, device)
+            return plain
+        if is_exact(instance, form):
+            return ExactSearch(instance, form)
+        listed = with_lists(form.instance, instance.k, instance.listed)
+        return TranslatedSearch(instance, form, engines.make_search(listed, parameters, device))
+
+    return _first_able(backend, make)
 
 
 def make_climbers(
     instance: ListedInstance, parameters: ClimberParameters, backend: str = "auto", device: int = 0
 ) -> ClimberEngine:
     """Build the hill climbers' engine, as ``make_colony`` does."""
+    _refuse_demands(instance, "hill climbers know")
     return _first_able(backend, lambda engines: engines.make_climbers(instance, parameters, device))
 
 
@@ -139,7 +152,24 @@ def make_improver(
     The search looks at the instance's candidate lists; windows look at ``candidates``, see ``ColonyParameters``.
     """
     parameters = ColonyParameters(local_search=search, candidates=candidates)
-    return _first_able(backend, lambda engines: engines.make_improver(instance, parameters, device))
+    form = symmetric_form(instance) if search.in_windows else None
+    if form is None:
+        _refuse_demands(instance, f"local_search={search.moves!r} knows", "local_search='windows' does")
+        return _first_able(backend, lambda engines: engines.make_improver(instance, parameters, device))
+    if is_exact(instance, form):
+        return ExactSearch(instance, form)
+    listed = with_lists(form.instance, instance.k, instance.listed)
+    windows = ColonyParameters(
+        construction="focused", candidates=candidates
+    )  # no other search knows edges that stay
+    inner = _first_able(backend, lambda engines: engines.make_search(listed, windows, device))
+    return TranslatedSearch(instance, form, inner)
+
+
+def _refuse_demands(instance: ListedInstance, who: str, instead: str = "GPUMMAS() does") -> None:
+    """Raise ValueError for a path and for fixed or forbidden edges."""
+    if instance.demands is not None:
+        raise ValueError(f"{who} neither paths nor fixed or forbidden edges; {instead}")
 
 
 def _first_able(backend: str, make: Callable[[Any], E]) -> E:

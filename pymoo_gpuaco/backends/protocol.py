@@ -29,30 +29,6 @@ class Engine(Protocol):
 
 
 @runtime_checkable
-class Builder(Protocol):
-    """Builds tours: m ants, each from nothing."""
-
-    n_ants: int  # m
-
-    @property
-    def n_built(self) -> int:
-        """Tours that the last ``construct`` built, in [1, m]: ants that were not home in time do not count."""
-        ...
-
-    def greedy_tour(self, start: int = 0) -> tuple[NDArray[np.int32], float]:
-        """Nearest-neighbour tour from city ``start``, ties to the lower number, and its length."""
-        ...
-
-    def construct(self, key: int) -> NDArray[np.float64]:
-        """Build and improve m tours; return their exact lengths (m,). ``key`` in [0, 2**64)."""
-        ...
-
-    def tours(self, ants: ArrayLike) -> NDArray[np.int32]:
-        """Tours (len(ants), n) of the last construction; ``ants`` number the lengths that it returned."""
-        ...
-
-
-@runtime_checkable
 class Improver(Protocol):
     """Local search on tours at hand; an engine's own tours and trails stay as they are."""
 
@@ -131,17 +107,8 @@ class Accepts(Protocol):
         ``lengths`` (m,) are what the sender measured, finite, in any unit: they order the tours. What the engine keeps
         it measures itself. A colony whose ants build from nothing lets them take the places of its longest tours
         where they are shorter, so that they count in deposits by rank and by the colony until the next construction.
-        A colony whose ants change tours merges them into the best. Work that ``begin`` started is dropped.
+        A colony whose ants change tours merges them into the best.
         """
-        ...
-
-
-@runtime_checkable
-class FollowsProgress(Protocol):
-    """Does other things early in a run than late. It does not work ahead: what it began would have heard too little."""
-
-    def expect(self, progress: float) -> None:
-        """Be told before each generation how far the run is, in [0, 1], or NaN where nobody knows."""
         ...
 
 
@@ -170,18 +137,42 @@ class Stoppable(Protocol):
 
 
 @runtime_checkable
-class CountsTrials(Protocol):
-    """Changes few tours in many trials, each a kick and its repair, rather than building tours."""
+class ColonyEngine(Engine, Improver, Trails, Stateful, Accepts, Protocol):
+    """A colony of m ants that build tours of n cities, each from nothing (all algorithms but GPU2OptIHC)."""
+
+    n_ants: int  # m
 
     @property
-    def n_trials(self) -> int:
-        """Trials since the engine was made."""
+    def n_built(self) -> int:
+        """Tours that the last ``construct`` built, in [1, m]: ants that were not home in time do not count."""
+        ...
+
+    def greedy_tour(self, start: int = 0) -> tuple[NDArray[np.int32], float]:
+        """Nearest-neighbour tour from city ``start``, ties to the lower number, and its length."""
+        ...
+
+    def construct(self, key: int) -> NDArray[np.float64]:
+        """Build and improve m tours; return their exact lengths (m,). ``key`` in [0, 2**64)."""
+        ...
+
+    def tours(self, ants: ArrayLike) -> NDArray[np.int32]:
+        """Tours (len(ants), n) of the last construction; ``ants`` number the lengths that it returned."""
         ...
 
 
 @runtime_checkable
-class Searches(Protocol):
-    """Changes good tours in a few places, in many generations, rather than building tours."""
+class SearchEngine(Engine, Improver, Trails, Stateful, Accepts, Stoppable, Protocol):
+    """A focused colony: ants change good tours of n cities in a few places, in many generations (GPUMMAS)."""
+
+    @property
+    def n_ants(self) -> int:
+        """Windows or tours that are searched at a time."""
+        ...
+
+    @property
+    def n_trials(self) -> int:
+        """Trials since the engine was made, each a kick and its repair."""
+        ...
 
     @property
     def n_searched(self) -> int:
@@ -205,47 +196,8 @@ class Searches(Protocol):
         """At most so many tours (e, n), the best of the run first, then those at hand by length; and lengths (e,)."""
         ...
 
-
-@runtime_checkable
-class ColonyEngine(Engine, Builder, Improver, Trails, Stateful, Accepts, Protocol):
-    """A colony of m ants that build tours of n cities (all algorithms but GPU2OptIHC)."""
-
-
-@runtime_checkable
-class SearchEngine(
-    Engine, Searches, Improver, Trails, Stateful, Accepts, FollowsProgress, Stoppable, CountsTrials, Protocol
-):
-    """A focused colony: ants change good tours of n cities (GPUMMAS)."""
-
-    @property
-    def n_ants(self) -> int:
-        """Windows or tours that are searched at a time."""
-        ...
-
-
-@runtime_checkable
-class AheadEngine(ColonyEngine, Protocol):
-    """A colony that builds beside its caller, on a device of its own."""
-
-    @property
-    def works_ahead(self) -> bool:
-        """Whether it can now: construction must leave the trails alone, and they must fit twice."""
-        ...
-
-    def begin(self, key: int) -> None:
-        """Start ``construct(key)``, which then only waits for its end.
-
-        Until then all else that the engine hands out stays what it was. The work is dropped if the trails are
-        changed, tours or a state are taken in, or ``construct`` is called with another key.
-        """
-        ...
-
-    def hold_trails(self) -> None:
-        """Keep the trails as they are now for ``restore_trails``; nothing to do if they were kept as they are."""
-        ...
-
-    def restore_trails(self) -> None:
-        """Bring back the trails that ``hold_trails`` kept; only once for each time."""
+    def expect(self, progress: float) -> None:
+        """Be told before each generation how far the run is, in [0, 1], or NaN where nobody knows."""
         ...
 
 

@@ -93,6 +93,7 @@ def alpha_lists(ascent: Ascent, k: int) -> AlphaLists:
     if not 1 <= k <= most:
         raise ValueError(f"k must be in [1, {most}] on this graph, got {k}")
     alphas = alpha_values(graph, ascent.pi)
+    alphas[graph.stays] = np.inf  # in every tour without being looked for
     # of each city, in their order; both ends of edge e are rows 2 e and 2 e + 1
     edge = np.argsort(np.stack([graph.u, graph.v], axis=1).ravel(), kind="stable") // 2
     lists = AlphaLists(np.empty((n, k), np.int32), np.empty((n, k)), np.empty((n, k)))

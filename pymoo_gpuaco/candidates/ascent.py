@@ -88,7 +88,7 @@ def ascend(
     checks_left = list(_CHECKS) if complete is not None else []
     began, made, checked, done = time.perf_counter(), 0, -_BETWEEN_CHECKS, 0.0
     while made == 0 or done < 1.0:
-        weight = find_one_tree(graph, pi, tree) - 2.0 * float(pi.sum())
+        weight = find_one_tree(graph, pi, tree) - 2.0 * float(pi.sum()) + graph.constant
         made += 1
         if weight > best:
             best, best_penalties = weight, penalties.copy()
@@ -102,13 +102,14 @@ def ascend(
         if complete is not None and due:
             checks_left, checked = [c for c in checks_left if c > done], made
             graph, tree = complete.add_lighter_edges(graph, pi)
-            weight = find_one_tree(graph, pi, tree) - 2.0 * float(pi.sum())
+            weight = find_one_tree(graph, pi, tree) - 2.0 * float(pi.sum()) + graph.constant
             if weight > safe:
                 safe, safe_penalties = weight, penalties.copy()
             elif weight < safe - _RUNAWAY * abs(safe):
                 # it climbed where the graph lacked edges: back
                 penalties[:], step[:] = safe_penalties, 0.0
             best = find_one_tree(graph, best_penalties[0], tree) - 2.0 * float(best_penalties[0].sum())
+            best += graph.constant
             if safe > best:
                 best, best_penalties = safe, safe_penalties
             find_one_tree(graph, pi, tree)

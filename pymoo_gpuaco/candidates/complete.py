@@ -13,7 +13,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from pymoo_gpuaco.candidates.graph import Graph
+from pymoo_gpuaco.candidates.graph import make_graph
 from pymoo_gpuaco.candidates.link_tree import LinkTree, heaviest_between, make_link_tree
 from pymoo_gpuaco.candidates.listed import ListedInstance
 from pymoo_gpuaco.candidates.one_tree import OneTree, find_one_tree, make_one_tree
@@ -33,7 +33,7 @@ class _SearchInThePlane:
 
     def __init__(self, instance: ListedInstance) -> None:
         self.metric = int(instance.metric)
-        x, y = np.ascontiguousarray(instance.coords[:, 0]), np.ascontiguousarray(instance.coords[:, 1])
+        x, y = (np.ascontiguousarray(instance.real_coords[:, axis]) for axis in (0, 1))
         self.tree = build_tree(x, y, thread_count())
 
     def lighter_edges(self, pi: NDArray[np.float64], links: LinkTree) -> NDArray[np.int32]:
@@ -42,7 +42,7 @@ class _SearchInThePlane:
         pi = pi[tree.point]
         least, heaviest, member = np.empty(nodes), np.empty(nodes, np.int32), np.empty(nodes, np.int32)
         _summarise(tree, pi, links, least, heaviest, member)
-        found = np.full(len(pi), -1, np.int32)
+        found = np.full(len(links.parent), -1, np.int32)
 
         def work(_: int, first: int, last: int) -> None:
             stack = np.empty(64, np.int64)
@@ -56,8 +56,7 @@ class _SearchAllPairs:
     """Looks at every pair; for matrices, the globe and space."""
 
     def __init__(self, instance: ListedInstance) -> None:
-        near = instance.neighbours, instance.neighbour_distances
-        self.graph = Graph(int(instance.metric), instance.coords, instance.matrix, *near)
+        self.graph = make_graph(instance)
 
     def lighter_edges(self, pi: NDArray[np.float64], links: LinkTree) -> NDArray[np.int32]:
         """As in the plane."""
@@ -111,6 +110,8 @@ class CompleteGraph:
                 np.concatenate([graph.u, more_u]),
                 np.concatenate([graph.v, more_v]),
                 np.concatenate([graph.length, pair_lengths(self.instance, more_u, more_v)]),
+                np.concatenate([graph.stays, np.zeros(len(more_u), bool)]),
+                graph.constant,
             )
 
     def lower_bound(self, graph: SparseGraph, pi: NDArray[np.float64]) -> float:
@@ -127,12 +128,15 @@ class CompleteGraph:
         # Any leaf will do for the second edge, as long as that is its lightest but one of all edges.
         leaf = int(tree.extra[0])
         to_leaf = pair_lengths(self.instance, np.arange(n), np.full(n, leaf))
+        partner = self.instance.partner
+        if partner is not None and partner[leaf] >= 0:
+            to_leaf[partner[leaf]] = float(graph.length[graph.stays][0])
         weight_to_leaf = to_leaf + (pi + pi[leaf])
         weight_to_leaf[leaf] = np.inf
         other = int(np.argpartition(weight_to_leaf, 1)[1])
         degree = np.bincount(u, minlength=n) + np.bincount(v, minlength=n)
         degree[[leaf, other]] += 1
-        total = math.fsum([*length.tolist(), to_leaf[other], *((degree - 2) * pi).tolist()])
+        total = math.fsum([*length.tolist(), to_leaf[other], graph.constant, *((degree - 2) * pi).tolist()])
         # A weight carries two roundings, a term of the sum one; each is below half a unit of the largest number met.
         largest = float(length.max() + to_leaf[other] + 4.0 * np.abs(pi).max()) * max(1, int(degree.max()))
         total -= 4.0 * np.finfo(float).eps * n * largest

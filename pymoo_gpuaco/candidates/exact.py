@@ -5,10 +5,42 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["MOST_CITIES", "shortest_tour"]
+from pymoo_gpuaco.problems.instance import Instance
+
+__all__ = ["MOST_CITIES", "shortest_tour", "shortest_with_demands"]
 
 MOST_CITIES = 12
 """Cities up to which it takes no longer than a moment: time and memory double with each."""
+
+
+def shortest_with_demands(instance: Instance) -> NDArray[np.int32]:
+    """Return an (n,) tour of an instance that breaks as few of its demands as can be, and of these the shortest.
+
+    Edges that must stay are demands too. Of up to `MOST_CITIES` cities.
+    """
+    n, demands = instance.n, instance.demands
+    everyone = np.arange(n)
+    matrix = np.array(instance.distance(everyone[:, None], everyone), float)
+    far = 2.0 * n * float(matrix[np.isfinite(matrix)].max() or 1.0)
+    matrix[np.isinf(matrix)] = far
+    if instance.partner is not None:
+        joined = np.flatnonzero(instance.partner >= 0)
+        matrix[joined, instance.partner[joined]] -= far
+    if demands is None:
+        return shortest_tour(matrix).astype(np.int32)
+    for i, j in demands.fixed:
+        matrix[i, j] -= far
+        if not demands.directed:
+            matrix[j, i] -= far
+    if demands.closed:
+        return shortest_tour(matrix).astype(np.int32)
+    matrix = np.pad(matrix, (0, 1))  # the way back, over a dummy
+    if demands.start is not None:
+        matrix[n, np.delete(everyone, demands.start)] = far
+    if demands.end is not None:
+        matrix[np.delete(everyone, demands.end), n] = far
+    tour = shortest_tour(matrix)
+    return np.roll(tour, -int(np.argmax(tour == n)) - 1)[:-1].astype(np.int32)
 
 
 def shortest_tour(matrix: NDArray[np.float64]) -> NDArray[np.int64]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,3 +37,9 @@ class ListedInstance(Instance):
     def k(self) -> int:
         """Neighbours listed for each city, 1 <= k <= n - 1."""
         return self.neighbours.shape[1]
+
+    @cached_property
+    def least_distance(self) -> float:
+        """What a distance of 0, which has no eta = 1 / d, counts as: half the shortest to a neighbour, or 1."""
+        positive = self.neighbour_distances[self.neighbour_distances > 0]
+        return float(positive.min()) / 2.0 if positive.size else 1.0

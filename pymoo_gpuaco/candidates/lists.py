@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Literal, NamedTuple, get_args
 
 import numpy as np
@@ -60,6 +61,8 @@ def with_lists(instance: Instance, k: int, kind: str = "nearest") -> ListedInsta
         found.ids,
         found.distances,
         kind,
+        demands=instance.demands,
+        form=instance.form,
     )
 
 
@@ -89,7 +92,21 @@ def lists(instance: ListedInstance, kind: Kind, k: int) -> Candidates:
 
 
 def _listed(instance: Instance, kind: str, k: int) -> Candidates:
-    """Find `k` <= n - 1 candidates a city, by quadrant (in the plane) or the nearest."""
+    """Find `k` <= n - 1 candidates a city, by quadrant (in the plane) or the nearest.
+
+    Fewer where each city has a twin, which is no candidate. Cities do not list the dummy, which lies near all: it lists
+    those that lie farthest from their neighbours.
+    """
+    form = instance.form
+    if form is not None and form.doubled:
+        return _of_twins(instance, k)
+    if form is not None and form.has_dummy:
+        found = _listed(
+            replace(instance, coords=instance.real_coords, form=None), kind, min(k, instance.n - 2)
+        )
+        k = found.ids.shape[1]
+        lonely = np.sort(np.argsort(-found.distances.sum(axis=1), kind="stable")[:k]).astype(np.int32)
+        return Candidates(np.vstack([found.ids, lonely]), np.vstack([found.distances, np.zeros(k)]))
     if kind == "quadrant":
         return Candidates(*quadrant_lists(instance.metric, instance.coords, k))
     if instance.metric == Metric.EXPLICIT:
@@ -97,9 +114,21 @@ def _listed(instance: Instance, kind: str, k: int) -> Candidates:
     return Candidates(*nearest_by_coordinates(Metric(instance.metric), instance.coords, k))
 
 
+def _of_twins(instance: Instance, k: int) -> Candidates:
+    """List of a city that is left those that are entered, and the other way round; see `Form.doubled`."""
+    assert instance.form is not None
+    matrix, units = instance.matrix, len(instance.matrix)
+    k = min(k, units - 1)
+    ids, distances = np.empty((2 * units, k), np.int32), np.empty((2 * units, k))
+    for side, directed in ((1, matrix), (0, matrix.T)):
+        near, lengths = nearest_by_matrix(directed, k)
+        ids[side::2], distances[side::2] = 2 * near + (1 - side), np.minimum(lengths, instance.form.far)
+    return Candidates(ids, distances)
+
+
 def by_alpha(instance: ListedInstance, k: int, iterations: int | None = None) -> tuple[Ascent, Candidates]:
     """Return the ascent of `iterations`, see `ascent.ascend`, and the lists "alpha" that come from it."""
-    k = min(k, instance.n - 1)
     base = lists(instance, "quadrant", max(2 * k, _ALPHA_BASE))
     ascent = ascend(instance, base.ids, iterations=iterations, bound=False)
+    k = min(k, base.ids.shape[1])
     return ascent, Candidates(*alpha_lists(ascent, k).by_distance())

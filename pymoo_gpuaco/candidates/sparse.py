@@ -11,6 +11,8 @@ from pymoo_gpuaco.candidates.listed import ListedInstance
 from pymoo_gpuaco.candidates.start import greedy_tour
 from pymoo_gpuaco.host.compiled import compiled
 
+# Mean candidate edges: penalties do not make up for so many.
+_SHORTER = 100.0
 _CHUNK = 1 << 18  # edges whose lengths are computed together
 
 
@@ -21,6 +23,10 @@ class SparseGraph(NamedTuple):
     u: NDArray[np.int32]  # (m,)
     v: NDArray[np.int32]  # (m,)
     length: NDArray[np.float64]  # (m,)
+    stays: NDArray[
+        np.bool_
+    ]  # (m,) edges that must stay; their length here is so small that a tree holds them
+    constant: float  # by how much a tour is longer than by these lengths
 
 
 def sparse_graph(instance: ListedInstance, ids: NDArray[np.int32]) -> SparseGraph:
@@ -41,7 +47,18 @@ def sparse_graph(instance: ListedInstance, ids: NDArray[np.int32]) -> SparseGrap
     # Doubled edges would be two ways between the same cities.
     listed = (ids[tour] == onward[:, None]).any(axis=1) | (ids[onward] == tour[:, None]).any(axis=1)
     u, v = np.concatenate([u[:m], tour[~listed]]), np.concatenate([v[:m], onward[~listed]])
-    return SparseGraph(n, u, v, pair_lengths(instance, u, v))
+    if instance.form is not None and instance.form.has_dummy:  # it may join any two cities
+        u, v = u[(u < n - 1) & (v < n - 1)], v[(u < n - 1) & (v < n - 1)]
+        u = np.concatenate([u, np.arange(n - 1, dtype=np.int32)])
+        v = np.concatenate([v, np.full(n - 1, n - 1, np.int32)])
+    length, partner = pair_lengths(instance, u, v), instance.partner
+    if partner is None:
+        return SparseGraph(n, u, v, length, np.zeros(len(u), bool), 0.0)
+    stays = partner[u] == v
+    short = -_SHORTER * float(instance.neighbour_distances.mean())
+    constant = float((length[stays] - short).sum())
+    length[stays] = short
+    return SparseGraph(n, u, v, length, stays, constant)
 
 
 def pair_lengths(instance: ListedInstance, i: NDArray[Any], j: NDArray[Any]) -> NDArray[np.float64]:

@@ -30,7 +30,7 @@ def greedy_tour(
     """Return an (n,) tour by greedy edge matching, in O(n log n) with coordinates.
 
     Equal edges go by city id, so the tour is the same on every run. With an asymmetric matrix edges keep their
-    direction: one leaves each city and one enters it.
+    direction: one leaves each city and one enters it. Edges that must stay come first.
 
     ids, lengths : (n, k) candidates of each city, the nearest first, and how long each counts; of either, the
         instance's own if left out.
@@ -40,16 +40,33 @@ def greedy_tour(
     n, directed = instance.n, not instance.symmetric
     links = np.full((n, 2), -1, np.int32)  # directed: whence and where to
     parent = np.arange(n, dtype=np.int32)
+    paths = n - _link_partners(instance, links, parent)
     k = min(_LOOKED_AT, ids.shape[1])
     source, target, length = np.empty(n * k, np.int32), np.empty(n * k, np.int32), np.empty(n * k, np.float32)
     m = _edges_of_lists(ids, lengths, k, directed, source, target, length)
-    paths = n - _join(source[:m], target[:m], length[:m], links, parent, directed)
-    while paths > 1:
+    paths -= _join(source[:m], target[:m], length[:m], links, parent, directed)
+    dummy = n - 1 if instance.form is not None and instance.form.has_dummy else -1
+    alone = dummy >= 0 and links[dummy, 0] < 0  # it joins the ends of what the others make
+    while paths > 1 + alone:
         source, target, length = _edges_between_ends(instance, links, parent)
         paths -= _join(source, target, length, links, parent, directed)
+    if alone:
+        end = int(np.flatnonzero(links[:, 1] < 0)[0])
+        links[end, 0 if links[end, 0] < 0 else 1], links[dummy, 0] = dummy, end
     tour = np.empty(n, np.int32)
     _walk(links, directed, tour)
     return tour
+
+
+def _link_partners(instance: ListedInstance, links: NDArray[np.int32], parent: NDArray[np.int32]) -> int:
+    """Take the edges that must stay; return how many they are."""
+    partner = instance.partner
+    if partner is None:
+        return 0
+    joined = np.flatnonzero(partner >= 0)
+    links[joined, 0] = partner[joined]
+    parent[joined] = np.minimum(joined, partner[joined])
+    return len(joined) // 2
 
 
 def varied_tours(instance: ListedInstance, count: int, key: int) -> NDArray[np.int32]:
@@ -78,7 +95,7 @@ def _edges_between_ends(
     """
     if instance.metric == Metric.EXPLICIT:
         return _edges_by_matrix(instance, links, parent)
-    ends = np.flatnonzero(links[:, 1] < 0).astype(np.int32)
+    ends = np.flatnonzero(links[: len(instance.real_coords), 1] < 0).astype(np.int32)
     k = min(_ENDS_ASKED, len(ends) - 1)
     coords = instance.coords[ends]
     if has_quadrants(instance.metric, coords):
@@ -101,7 +118,7 @@ def _edges_by_matrix(
     rows = max(1, _BLOCK // len(goals))
     for first in range(0, len(starts), rows):
         block = starts[first : first + rows]
-        length = instance.matrix[np.ix_(block, goals)]
+        length = instance.distance(block[:, None], goals[None, :])
         length[path[block][:, None] == path[goals]] = np.inf
         near = np.argpartition(length, k - 1, axis=1)[:, :k]
         found = np.take_along_axis(length, near, axis=1).ravel()

@@ -12,44 +12,22 @@ from collections.abc import Callable, Collection
 from typing import Any
 
 import numpy as np
-from pymoo.core.callback import Callback
-from pymoo.core.duplicate import DefaultDuplicateElimination, default_attr
-from pymoo.core.evaluator import Evaluator
-from pymoo.core.individual import Individual
-from pymoo.core.population import Population
-from pymoo.core.problem import ElementwiseEvaluationFunction, LoopedElementwiseEvaluation
-from pymoo.core.repair import NoRepair
-from pymoo.core.termination import NoTermination, TerminateIfAll, TerminateIfAny
-from pymoo.core.variable import Binary, Choice, Integer, Real
-from pymoo.operators.sampling.lhs import LHS
-from pymoo.operators.sampling.rnd import (
-    BinaryRandomSampling,
-    FloatRandomSampling,
-    IntegerRandomSampling,
-    PermutationRandomSampling,
+from pymoo.core import (
+    callback,
+    duplicate,
+    evaluator,
+    individual,
+    population,
+    problem,
+    repair,
+    termination,
+    variable,
 )
-from pymoo.problems.single.traveling_salesman import TravelingSalesman
-from pymoo.termination.collection import TerminationCollection
-from pymoo.termination.cv import ConstraintViolationTermination, UntilFeasibleTermination
-from pymoo.termination.default import DefaultMultiObjectiveTermination, DefaultSingleObjectiveTermination
-from pymoo.termination.fmin import MinimumFunctionValueTermination
-from pymoo.termination.ftol import MultiObjectiveSpaceTermination, SingleObjectiveSpaceTermination
-from pymoo.termination.max_eval import MaximumFunctionCallTermination
-from pymoo.termination.max_gen import MaximumGenerationTermination
-from pymoo.termination.max_time import TimeBasedTermination
-from pymoo.termination.robust import RobustTermination
-from pymoo.termination.xtol import DesignSpaceTermination
-from pymoo.util.archive import RandomTruncation, SingleObjectiveArchive, VoidArchive
-from pymoo.util.display.column import Column
-from pymoo.util.display.display import Display
-from pymoo.util.display.multi import MultiObjectiveOutput, NumberOfNondominatedSolutions
-from pymoo.util.display.output import NumberOfEvaluations, NumberOfGenerations, Output
-from pymoo.util.display.single import (
-    AverageConstraintViolation,
-    MinimumConstraintViolation,
-    SingleObjectiveOutput,
-)
-from pymoo.util.sliding_window import SlidingWindow
+from pymoo.operators.sampling import lhs, rnd
+from pymoo.problems.single import traveling_salesman
+from pymoo.termination import collection, cv, default, fmin, ftol, max_eval, max_gen, max_time, robust, xtol
+from pymoo.util import archive, sliding_window
+from pymoo.util.display import column, display, multi, output, single
 
 from pymoo_gpuaco import operators
 from pymoo_gpuaco.algorithms import ALL_ALGORITHMS
@@ -78,60 +56,43 @@ _OURS = (
     TSP,
     Tours,
 )
-_PYMOO = (
-    AverageConstraintViolation,
-    Binary,
-    BinaryRandomSampling,
-    Callback,
-    Choice,
-    Column,
-    ConstraintViolationTermination,
-    DefaultDuplicateElimination,
-    DefaultMultiObjectiveTermination,
-    DefaultSingleObjectiveTermination,
-    DesignSpaceTermination,
-    Display,
-    Evaluator,
-    FloatRandomSampling,
-    Individual,
-    Integer,
-    IntegerRandomSampling,
-    LHS,
-    LoopedElementwiseEvaluation,
-    MaximumFunctionCallTermination,
-    MaximumGenerationTermination,
-    MinimumConstraintViolation,
-    MinimumFunctionValueTermination,
-    MultiObjectiveOutput,
-    MultiObjectiveSpaceTermination,
-    NoRepair,
-    NoTermination,
-    NumberOfEvaluations,
-    NumberOfGenerations,
-    NumberOfNondominatedSolutions,
-    Output,
-    PermutationRandomSampling,
-    Population,
-    RandomTruncation,
-    Real,
-    RobustTermination,
-    SingleObjectiveArchive,
-    SingleObjectiveOutput,
-    SingleObjectiveSpaceTermination,
-    SlidingWindow,
-    TerminateIfAll,
-    TerminateIfAny,
-    TerminationCollection,
-    TimeBasedTermination,
-    TravelingSalesman,
-    UntilFeasibleTermination,
-    VoidArchive,
-)
+# Modules of pymoo, and the classes of theirs that are known.
+_PYMOO = {
+    callback: "Callback",
+    duplicate: "DefaultDuplicateElimination",
+    evaluator: "Evaluator",
+    individual: "Individual",
+    population: "Population",
+    problem: "LoopedElementwiseEvaluation",
+    repair: "NoRepair",
+    termination: "NoTermination TerminateIfAll TerminateIfAny",
+    variable: "Binary Choice Integer Real",
+    lhs: "LHS",
+    rnd: "BinaryRandomSampling FloatRandomSampling IntegerRandomSampling PermutationRandomSampling",
+    traveling_salesman: "TravelingSalesman",
+    collection: "TerminationCollection",
+    cv: "ConstraintViolationTermination UntilFeasibleTermination",
+    default: "DefaultMultiObjectiveTermination DefaultSingleObjectiveTermination",
+    fmin: "MinimumFunctionValueTermination",
+    ftol: "MultiObjectiveSpaceTermination SingleObjectiveSpaceTermination",
+    max_eval: "MaximumFunctionCallTermination",
+    max_gen: "MaximumGenerationTermination",
+    max_time: "TimeBasedTermination",
+    robust: "RobustTermination",
+    xtol: "DesignSpaceTermination",
+    archive: "RandomTruncation SingleObjectiveArchive VoidArchive",
+    column: "Column",
+    display: "Display",
+    multi: "MultiObjectiveOutput NumberOfNondominatedSolutions",
+    output: "NumberOfEvaluations NumberOfGenerations Output",
+    single: "AverageConstraintViolation MinimumConstraintViolation SingleObjectiveOutput",
+    sliding_window: "SlidingWindow",
+}
 
 # Without the modules: those may be moved, and the name stays.
 _CLASSES: dict[str, type] = {
     **{f"pymoo_gpuaco.{cls.__name__}": cls for cls in _OURS},
-    **{f"pymoo.{cls.__name__}": cls for cls in _PYMOO},
+    **{f"pymoo.{name}": getattr(module, name) for module, names in _PYMOO.items() for name in names.split()},
     "numpy.ndarray": np.ndarray,  # of objects
 }
 NAME_OF_CLASS: dict[Any, str] = {cls: name for name, cls in _CLASSES.items()}
@@ -153,8 +114,8 @@ _CONSTANTS: dict[str, Any] = {
     "int": int,
     "object": object,
     "numpy.sum": np.sum,
-    "pymoo.ElementwiseEvaluationFunction": ElementwiseEvaluationFunction,
-    "pymoo.default_attr": default_attr,
+    "pymoo.ElementwiseEvaluationFunction": problem.ElementwiseEvaluationFunction,
+    "pymoo.default_attr": duplicate.default_attr,
 }
 NAME_OF_CONSTANT = {id(constant): name for name, constant in _CONSTANTS.items()}
 

@@ -2,6 +2,7 @@
 
 import sys
 
-from pymoo_gpuaco.cli import main
+import pymoo_gpuaco_command
 
-sys.exit(main())
+pymoo_gpuaco_command.hear_ctrl_c_again()
+sys.exit(pymoo_gpuaco_command.main())

@@ -37,7 +37,7 @@ def _load(given: str, arguments: argparse.Namespace) -> TSP:
     end = _city(problem, "--end", arguments.end)
     if not arguments.open and start is None and end is None:
         return problem
-    return OpenPath(problem, start, end=end)
+    return OpenPath(problem, start=start, end=end)
 
 
 def _city(problem: TSP, option: str, told: str | None) -> int | None:
@@ -58,9 +58,11 @@ def _city(problem: TSP, option: str, told: str | None) -> int | None:
     raise ValueError(f"{option} must be {named}a number from 1 to {problem.n_cities}, got {told!r}")
 
 
+def as_given(problem: TSP, city: int) -> str:
+    """Return a city as ``--start`` takes it: its name, or its number in the file, from 1 on."""
+    return str(city + 1 if problem.names is None else problem.names[city])
+
+
 def first_tour(file: str, problem: TSP) -> NDArray[np.int64]:
-    """Return the tour in a file as the (1, n) array that an algorithm starts from; of an `OpenPath` its path."""
-    if not isinstance(problem, OpenPath):
-        return read_tour(file, problem.n_cities)[None]
-    path = read_tour(file, problem.n_places)
-    return np.append(path, np.arange(problem.n_places, problem.n_cities))[None]
+    """Return the tour in a file as the (1, n) array that an algorithm starts from."""
+    return read_tour(file, problem.n_cities)[None]

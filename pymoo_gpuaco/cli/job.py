@@ -36,13 +36,19 @@ class Run:
     setup: float  # seconds
     seconds: float
     stopped_by: str
+    violations: int = 0  # demands that the tour breaks
     bound: float | None = None  # a length that no tour falls below, where it is proven
 
     @property
     def gap(self) -> float | None:
-        """Percent above the best known length."""
+        """Percent above the best known length; None where none is known or the tour breaks demands."""
         known = self.problem.best_known
-        return 100.0 * (self.length / known - 1.0) if known else None
+        return 100.0 * (self.length / known - 1.0) if known and not self.violations else None
+
+    @property
+    def rank(self) -> tuple[int, float]:
+        """What the best run has least of."""
+        return self.violations, self.length
 
     def row(self) -> dict[str, Any]:
         """A line of the table of runs."""
@@ -52,6 +58,7 @@ class Run:
             "seed": self.seed,
             "backend": self.backend,
             "length": self.length,
+            "violations": self.violations,
             "best_known": self.problem.best_known,
             "lower_bound": self.bound,
             "gap_percent": None if self.gap is None else round(self.gap, 6),

@@ -18,7 +18,8 @@ from pymoo_gpuaco.cli import outputs
 from pymoo_gpuaco.cli.job import Job, Run
 from pymoo_gpuaco.cli.outputs import STDOUT, Output
 from pymoo_gpuaco.cli.signals import undisturbed
-from pymoo_gpuaco.problems.results import route_text, visiting_order
+from pymoo_gpuaco.problems.demands import violations_in_words
+from pymoo_gpuaco.problems.results import route_text
 from pymoo_gpuaco.problems.writing import write_whole
 from pymoo_gpuaco.visualization import plot_tour
 
@@ -26,11 +27,11 @@ from pymoo_gpuaco.visualization import plot_tour
 def keep(job: Job, name: str, runs: list[Run]) -> int:
     """Write the best tour of an instance, print its summary, keep the run's state and draw it; return the exit status.
 
-    Whatever fails, the tour is in its file or on the screen.
+    Whatever fails, the tour is in its file or on the screen. The status is 1 where it breaks demands.
     """
     if not runs:
         return 0
-    best = min(runs, key=lambda run: run.length)
+    best = min(runs, key=lambda run: run.rank)
     in_file = done = False
     try:
         if job.tour is not None:
@@ -50,7 +51,9 @@ def keep(job: Job, name: str, runs: list[Run]) -> int:
         if not done and not in_file:
             sys.stdout.write(_text_of(name, best))
             sys.stdout.flush()
-    return 0 if done else 2
+    if best.violations:
+        print(f"pymoo-gpuaco: {name}: {violations_in_words(best.violations)}", file=sys.stderr)
+    return 2 if not done else 1 if best.violations else 0
 
 
 def _text_of(name: str, run: Run) -> str:
@@ -105,14 +108,14 @@ def _print_summary(job: Job, runs: list[Run], best: Run) -> None:
                 f"{run.seed:10d}  {run.length:12.10g}  {gap:>8}  {run.generations:11d}  {run.seconds:8.1f}  "
                 f"{run.stopped_by}"
             )
-        lengths = np.array([run.length for run in runs])
+        lengths = np.array([run.length for run in runs if run.violations == best.violations])
         for word, value in (("best", lengths.min()), ("mean", lengths.mean()), ("worst", lengths.max())):
             gap = f"{100.0 * (value / known - 1.0):.3f}" if known else "-"
             job.print(f"{word:>10}  {value:12.10g}  {gap:>8}")
     job.print(f"\nbest tour   {best.length:.10g}")
-    if known:
+    if best.gap is not None:
         job.print(f"best known  {known:.10g}  (gap {best.gap:.3f} %)")
-    elif best.bound:
+    elif best.bound and not best.violations:
         above = 100.0 * (best.length / best.bound - 1.0)
         words = (
             "no tour is shorter" if above <= 100.0 * PROVEN else f"at most {above:.3f} % above the shortest"
@@ -143,7 +146,7 @@ def keep_statistics(job: Job) -> int:
 
 def _tour_of(run: Run) -> dict[str, Any]:
     """Return the cities in visiting order, and their names where they have some."""
-    order = visiting_order(run.problem, run.tour)
+    order = run.tour
     told: dict[str, Any] = {"tour": order.tolist()}
     if run.problem.names is not None:
         told["names"] = [str(name) for name in run.problem.names[order]]

@@ -223,7 +223,7 @@ def _add_compile(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "algorithm",
         nargs="*",
-        choices=[*sorted(ALL_ALGORITHMS), []],
+        type=options.algorithm,
         metavar="ALGORITHM",
         help="algorithms beside the default one, GPUMMAS(): " + ", ".join(sorted(ALL_ALGORITHMS)),
     )
@@ -251,7 +251,8 @@ def _show_warning(message: Warning | str, *place: Any, **more: Any) -> None:
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command.
 
-    Returns 0; 2 after a mistake of the user or a device that fails, told in one line; 130 or 143 when interrupted.
+    Returns 0; 1 where a best tour breaks demands; 2 after a mistake of the user or a device that fails, told in one
+    line; 130 or 143 when interrupted.
     """
     try:
         arguments = parser().parse_args(argv)

@@ -40,7 +40,8 @@ class Progress(Callback):
         elapsed = max(time.time() - algorithm.start_time, 1e-9)
         best = float(algorithm.opt.get("F").min())
         known = algorithm.problem.best_known or getattr(algorithm.termination, "bound", None)
-        gap = f"{100.0 * (best / known - 1.0):8.3f}" if known else f"{'-':>8}"
+        feasible = bool(algorithm.opt.get("FEAS").all())
+        gap = f"{100.0 * (best / known - 1.0):8.3f}" if known and feasible else f"{'-':>8}"
         tours = algorithm.evaluator.n_eval
         _, rate = speed(algorithm, tours - self.tours_before, elapsed)
         return f"{elapsed:7.1f}  {self.generation:10d}  {tours:9d}  {best:12.10g}  {gap}  {rate:9.0f}"

@@ -5,12 +5,14 @@ from __future__ import annotations
 import argparse
 import sys
 import time
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from pymoo_gpuaco.algorithms.termination import MOST_CITIES_TO_PROVE, ColonyTermination
 from pymoo_gpuaco.backends import DeviceFailed
+from pymoo_gpuaco.cli.cities import as_given
 from pymoo_gpuaco.cli.job import Job, Run, make_algorithm, prepare
 from pymoo_gpuaco.cli.keep import keep, keep_statistics
 from pymoo_gpuaco.cli.progress import Progress
@@ -51,9 +53,8 @@ def _run(job: Job, name: str, problem: TSP, seed: int) -> None:
     arguments = job.arguments
     progress = Progress(job.say)
     known = f", best known {problem.best_known:.10g}" if problem.best_known else ""
-    job.print(
-        f"{name}: {getattr(problem, 'n_places', problem.n_cities)} cities, {problem.distances_in_words}{known}"
-    )
+    demanded = problem.demands_in_words(partial(as_given, problem))
+    job.print(f"{name}: {problem.n_cities} cities, {problem.distances_in_words}{demanded}{known}")
     limit = _time_limit(arguments)
     most = "no time limit" if limit is None else f"at most {limit:g} s"
     what = (
@@ -79,7 +80,13 @@ def _run(job: Job, name: str, problem: TSP, seed: int) -> None:
         with compiling.announced(job.print):
             if algorithm is None:
                 algorithm = make_algorithm(arguments, job.parameters)
-                algorithm.setup(problem, termination=termination, seed=seed, callback=progress)
+                algorithm.setup(
+                    problem,
+                    termination=termination,
+                    seed=seed,
+                    callback=progress,
+                    return_least_infeasible=True,
+                )
             else:
                 _go_on(algorithm, termination, progress)
                 if arguments.backend != "auto":
@@ -122,6 +129,7 @@ def _run(job: Job, name: str, problem: TSP, seed: int) -> None:
             backend=algorithm.engine.kind,
             tour=np.asarray(result.X),
             length=float(result.F[0]),
+            violations=int(problem.violations(result.X[None])[0]),
             generations=progress.generation,
             tours=int(algorithm.evaluator.n_eval),
             setup=setup,

@@ -22,7 +22,7 @@ from pymoo_gpuaco.exchange.stretches import (
     stretch_at,
 )
 from pymoo_gpuaco.host.compiled import inlined, inner
-from pymoo_gpuaco.host.distances import distance
+from pymoo_gpuaco.host.distances import distance, stays
 
 # Gain of a child that cannot be made: too much changes, or a subtour has no candidate outside.
 REFUSED = -(2**62)
@@ -174,6 +174,7 @@ def _join_smallest(graph, scale, near, a, place, k, subtours, child):  # type: i
             city = a[p]
             p = p + 1 if p + 1 < n else 0
             one, two = _neighbour(a, place, child, city, 0), _neighbour(a, place, child, city, 1)
+            one_stays, two_stays = stays(graph, city, one), stays(graph, city, two)
             to_one, to_two = units(graph, scale, city, one), units(graph, scale, city, two)
             for r in range(near.shape[1]):
                 other = near[city, r]
@@ -182,12 +183,14 @@ def _join_smallest(graph, scale, near, a, place, k, subtours, child):  # type: i
                 added = units(graph, scale, city, other)
                 for way in range(2):
                     end = _neighbour(a, place, child, other, way)
+                    if stays(graph, other, end):
+                        continue
                     left = units(graph, scale, other, end) - added
                     gain = to_one + left - units(graph, scale, one, end)
-                    if gain > most:
+                    if gain > most and not one_stays:
                         most, u, v, u_next, v_next = gain, city, other, one, end
                     gain = to_two + left - units(graph, scale, two, end)
-                    if gain > most:
+                    if gain > most and not two_stays:
                         most, u, v, u_next, v_next = gain, city, other, two, end
     if u < 0:
         return most

@@ -7,10 +7,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from pymoo_gpuaco.candidates.graph import Graph
 from pymoo_gpuaco.exchange.ab_cycles import Cycles, find_cycles, make_cycles
 from pymoo_gpuaco.exchange.block import Block, choose_block, forget_cycles, make_block, note_cycles
 from pymoo_gpuaco.exchange.child import Child, breed, make_child
-from pymoo_gpuaco.exchange.entropy import count_edge, frequency, has_room
+from pymoo_gpuaco.exchange.entropy import Frequencies, count_edge, frequency, has_room
 from pymoo_gpuaco.host.compiled import compiled, inlined, inner
 from pymoo_gpuaco.host.philox import next_below
 
@@ -36,6 +37,19 @@ class Chosen(NamedTuple):
     children: NDArray[np.int64]  # (m,) how many there were to choose from
 
 
+class Family(NamedTuple):
+    """m tours of n cities that have children with each other."""
+
+    graph: Graph
+    scale: float  # whole units a unit of distance
+    near: NDArray[np.int32]  # (n, k) candidates of each city
+    tours: NDArray[np.int32]  # (m, n)
+    places: NDArray[np.int32]  # (m, n) position of each city
+    table: Frequencies  # how many tours have which edge
+    chosen: Chosen
+    stop: NDArray[np.uint8]  # (1,) 1: a generation is to end soon
+
+
 def make_room(n: int, most: int) -> Room:
     """Allocate the arrays for tours of n cities and children that change up to ``most`` edges."""
     return Room(make_cycles(n), make_child(n, most), make_block(n))
@@ -53,76 +67,29 @@ def make_chosen(m: int, most: int) -> Chosen:
 
 
 @compiled
-def choose_children(  # type: ignore[no-untyped-def]
-    graph,
-    scale,
-    near,
-    tours,
-    places,
-    ring,
-    first,
-    last,
-    streams,
-    most,
-    blocks,
-    table,
-    room,
-    chosen,
-    stop,
-):
+def choose_children(family, room, ring, first, last, streams, most, blocks):  # type: ignore[no-untyped-def]
     """Choose the best of up to ``most`` children of each pair first .. last-1; pair i is ring[i] and ring[i + 1].
 
     A child takes one AB-cycle, or a block of them where ``blocks``.
     """
-    m = ring.shape[0]
+    m, chosen = ring.shape[0], family.chosen
     for i in range(first, last):
         chosen.changes[i] = chosen.gain[i] = chosen.children[i] = 0
-        if not stop[0]:
-            a, b = ring[i], ring[i + 1 if i + 1 < m else 0]
-            _choose_child(
-                graph,
-                scale,
-                near,
-                tours[a],
-                places[a],
-                tours[b],
-                places[b],
-                i,
-                streams[i],
-                most,
-                blocks,
-                table,
-                room,
-                chosen,
-                stop,
-            )
+        if not family.stop[0]:
+            _choose_child(family, room, ring[i], ring[i + 1 if i + 1 < m else 0], i, streams[i], most, blocks)
 
 
 @inner
-def _choose_child(  # type: ignore[no-untyped-def]
-    graph,
-    scale,
-    near,
-    a,
-    place_a,
-    b,
-    place_b,
-    pair,
-    stream,
-    most,
-    blocks,
-    table,
-    room,
-    chosen,
-    stop,
-):
+def _choose_child(family, room, one, other, pair, stream, most, blocks):  # type: ignore[no-untyped-def]
+    graph, scale, near, chosen = family.graph, family.scale, family.near, family.chosen
+    a, place_a, b, place_b = family.tours[one], family.places[one], family.tours[other], family.places[other]
     n, c, w, child = a.shape[0], room.cycles, room.block, room.child
     found = find_cycles(a, place_a, b, place_b, n if blocks else most, stream, c)
     if blocks:
         note_cycles(c, found, w)
     best = 0.0
     for number in range(min(most, found)):
-        if stop[0]:
+        if family.stop[0]:
             break
         w.chosen[0], count = number, 1
         if blocks:
@@ -132,7 +99,7 @@ def _choose_child(  # type: ignore[no-untyped-def]
         gain = breed(graph, scale, near, a, place_a, c, w.chosen, count, child)
         chosen.children[pair] += 1
         if gain > 0:
-            worth = gain / max(_entropy_lost(table, child), _NO_LOSS)
+            worth = gain / max(_entropy_lost(family.table, child), _NO_LOSS)
             if worth > best:
                 best = worth
                 _keep(child, gain, pair, chosen)

@@ -9,7 +9,7 @@ from pymoo_gpuaco import checks
 from pymoo_gpuaco.candidates.graph import Graph
 from pymoo_gpuaco.exchange.child import units
 from pymoo_gpuaco.exchange.entropy import count_edges, entropy, larger
-from pymoo_gpuaco.exchange.offspring import choose_children, count_chosen, make_chosen, make_room
+from pymoo_gpuaco.exchange.offspring import Family, choose_children, count_chosen, make_chosen, make_room
 from pymoo_gpuaco.exchange.stretches import lay_out
 from pymoo_gpuaco.host.compiled import compiled
 from pymoo_gpuaco.host.keys import generator
@@ -80,23 +80,15 @@ class EvolvingTours:
         for begin in range(0, m, SIDE_BY_SIDE):
             end = min(begin + SIDE_BY_SIDE, m)
 
-            def choose(thread: int, first: int, last: int, begin: int = begin) -> None:
+            family = Family(
+                self.graph, self.scale, self.near, self.tours, self._places, self._table, chosen, self.stop
+            )
+
+            def choose(
+                thread: int, first: int, last: int, begin: int = begin, family: Family = family
+            ) -> None:
                 choose_children(
-                    self.graph,
-                    self.scale,
-                    self.near,
-                    self.tours,
-                    self._places,
-                    ring,
-                    begin + first,
-                    begin + last,
-                    streams,
-                    children,
-                    blocks,
-                    self._table,
-                    self._rooms[thread],
-                    chosen,
-                    self.stop,
+                    family, self._rooms[thread], ring, begin + first, begin + last, streams, children, blocks
                 )
 
             spread(choose, end - begin, len(self._rooms), self.stop, until)

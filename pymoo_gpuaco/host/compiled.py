@@ -9,6 +9,9 @@ apart for every way into a function, number by number: what only compiled functi
 (``inner``, ``inlined``), nor is it optimised, made machine code of and kept by itself: numba would do all that anew in
 every caller up to the one that Python calls, which is where its code is run. And compiled callers share one version,
 where numba would make one for whole numbers of 32 bits, another for 64, and a third for a constant.
+
+Much of this is not documented by numba. Where a version lacks a part of it, functions are compiled as numba does by
+itself, in every process anew: slower, and right.
 """
 
 import gc
@@ -17,12 +20,29 @@ from typing import Any
 
 import numba
 from numba import njit, types
-from numba.core import event
-from numba.core.codegen import JITCodeLibrary
 
 from pymoo_gpuaco.host import compiling
 from pymoo_gpuaco.host.forks import whole
-from pymoo_gpuaco.host.machine_code import keeps_code
+
+try:
+    from numba.core import event
+    from numba.core.caching import FunctionCache
+    from numba.core.codegen import JITCodeLibrary
+    from numba.core.dispatcher import Dispatcher, _FunctionCompiler  # type: ignore[attr-defined]
+    from numba.core.options import DefaultOptions
+
+    from pymoo_gpuaco.host.machine_code import keeps_code
+
+    _UNDOCUMENTED = (
+        (DefaultOptions, ("_nrt", "no_cpython_wrapper", "no_cfunc_wrapper", "forceinline")),
+        (_FunctionCompiler, ("_customize_flags",)),
+        (JITCodeLibrary, ("finalize", "_get_module_for_linking", "_ensure_finalized")),
+        (Dispatcher, ("_compile_for_args", "add_overload", "get_call_template")),
+        (FunctionCache, ("_index_key", "load_overload", "save_overload", "flush", "cache_path")),
+    )
+    _PLAIN = not all(hasattr(owner, name) for owner, names in _UNDOCUMENTED for name in names)
+except ImportError:
+    _PLAIN = True
 
 _njit: Any = njit  # its type hints leave _nrt out
 _config: Any = numba.config
@@ -49,20 +69,21 @@ def allocating(function: Any) -> Any:
 
 
 def _compile(function: Any, kept: bool = True, **options: Any) -> Any:
+    if _PLAIN or _config.DISABLE_JIT:
+        return _njit(nogil=True)(function)
     # nobody takes a function's address, which is what the C wrapper is for
     dispatcher = _njit(nogil=True, no_cfunc_wrapper=True, **options)(function)
     if kept:
         keeps_code(dispatcher)
-    if not _config.DISABLE_JIT:
-        _share_one_version(dispatcher)
-        _compile_whole(dispatcher)
+    _share_one_version(dispatcher)
+    _compile_whole(dispatcher)
     return dispatcher
 
 
 def _compile_for_compiled(function: Any, **options: Any) -> Any:
     """Compile without a way in from Python, but let Python that calls find a version which has one."""
-    if _config.DISABLE_JIT:
-        return function
+    if _PLAIN or _config.DISABLE_JIT:
+        return _njit(nogil=True)(function)
     dispatcher = _compile(function, kept=False, no_cpython_wrapper=True, **options)
     from_python = _njit(nogil=True, **options)(function)
     _compile_whole(from_python)
@@ -124,24 +145,24 @@ def _wide(kind: Any) -> Any:
     return types.int64 if kind == types.int32 else kind
 
 
-class _Part(JITCodeLibrary):
-    """Code that is optimised, and made machine code of, in those who call it."""
+if not _PLAIN:
 
-    def finalize(self) -> None:
-        """Hold the code of those who are called, too."""
-        for library in dict.fromkeys(self._linking_libraries):
-            self._final_module.link_in(library._get_module_for_linking(), preserve=True)
-        self._finalized = True
+    class _Part(JITCodeLibrary):
+        """Code that is optimised, and made machine code of, in those who call it."""
 
+        def finalize(self) -> None:
+            """Hold the code of those who are called, too."""
+            for library in dict.fromkeys(self._linking_libraries):
+                self._final_module.link_in(library._get_module_for_linking(), preserve=True)
+            self._finalized = True
 
-class _Announcer(event.Listener):
-    """Tells `compiling` when numba compiles; what it reads from its cache it does not compile."""
+    class _Announcer(event.Listener):
+        """Tells `compiling` when numba compiles; what it reads from its cache it does not compile."""
 
-    def on_start(self, event: Any) -> None:
-        compiling.begin("the CPU engine with numba")
+        def on_start(self, event: Any) -> None:
+            compiling.begin("the CPU engine with numba")
 
-    def on_end(self, event: Any) -> None:
-        compiling.end()
+        def on_end(self, event: Any) -> None:
+            compiling.end()
 
-
-event.register("numba:compile", _Announcer())
+    event.register("numba:compile", _Announcer())

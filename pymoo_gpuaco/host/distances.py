@@ -1,6 +1,9 @@
 """Distances as compiled functions see them: their one definition on the host.
 
-A ``graph`` is any tuple with ``metric``, ``coords`` (n, 3) and ``matrix`` (n, n), as ``candidates.graph.Graph``.
+A ``graph`` is any tuple with ``metric``, ``coords`` (n, 3), ``matrix`` (n, n), ``far`` and ``partner``, as
+``candidates.graph.Graph``. Its metric is a `Metric`; or that and ``WITH_DUMMY``, where a dummy city has NaN for
+coordinates; or ``DOUBLED``, where city 2i is entered and 2i + 1 left where row and column i of the matrix are, see
+``problems.symmetric``.
 """
 
 from __future__ import annotations
@@ -10,6 +13,7 @@ import math
 import numpy as np
 
 from pymoo_gpuaco.host.compiled import compiled, inlined, inner
+from pymoo_gpuaco.problems.adding_up import ADDED_AT_ONCE
 from pymoo_gpuaco.problems.metrics import EARTH_DIAMETER_KM, Metric
 
 _EXPLICIT = int(Metric.EXPLICIT)
@@ -20,6 +24,7 @@ _GEO = int(Metric.GEO)
 _MAN = int(Metric.MAN)
 _MAX = int(Metric.MAX)
 _HAVERSINE = int(Metric.HAVERSINE)
+WITH_DUMMY, DOUBLED = 32, 64
 _EARTH_RADIUS = 6378.388  # km, TSPLIB 95, section 2.4
 
 
@@ -69,14 +74,49 @@ def distance(graph, i, j):  # type: ignore[no-untyped-def]
         return graph.matrix[p, q]
     if i == j:
         return 0.0
+    if graph.metric >= WITH_DUMMY:
+        return _of_form(graph, p, q)
     return _other_metric(graph.metric, c[p, 0], c[p, 1], c[p, 2], c[q, 0], c[q, 1], c[q, 2])
+
+
+@inner
+def _of_form(graph, p, q):  # type: ignore[no-untyped-def]
+    """Distance of two different cities of an instance that stands for another problem."""
+    if graph.metric == DOUBLED:
+        if (p ^ q) & np.uint32(1) == 0:
+            return graph.far
+        left, entered = (p, q) if p & np.uint32(1) else (q, p)
+        leaving, entering = left >> np.uint32(1), entered >> np.uint32(1)
+        return 0.0 if leaving == entering else min(graph.matrix[leaving, entering], graph.far)
+    c = graph.coords
+    if np.isnan(c[p, 0]) or np.isnan(c[q, 0]):
+        return 0.0
+    return between(graph.metric - WITH_DUMMY, c[p, 0], c[p, 1], c[p, 2], c[q, 0], c[q, 1], c[q, 2])
+
+
+@inlined
+def stays(graph, i, j):  # type: ignore[no-untyped-def]
+    """Whether the edge between two cities must stay."""
+    return graph.partner.shape[0] > 0 and graph.partner[i] == j
 
 
 @compiled
 def tour_length(graph, tour):  # type: ignore[no-untyped-def]
-    """Length of the closed tour, summed in tour order."""
-    n = tour.shape[0]
-    total = distance(graph, tour[n - 1], tour[0])
-    for s in range(n - 1):
-        total += distance(graph, tour[s], tour[s + 1])
-    return total
+    """Length of the closed tour, added up in the one order of ``problems.adding_up``."""
+    n, at = tour.shape[0], 0
+    while at < n - 1 and tour[at] != 0:
+        at += 1
+    backwards = tour[at - 1 if at > 0 else n - 1] < tour[at + 1 if at + 1 < n else 0]
+    total = part = 0.0
+    for s in range(n):
+        if s % ADDED_AT_ONCE == 0:
+            total += part
+            part = 0.0
+        if backwards:
+            to = at - 1 if at > 0 else n - 1
+            part += distance(graph, tour[to], tour[at])
+        else:
+            to = at + 1 if at + 1 < n else 0
+            part += distance(graph, tour[at], tour[to])
+        at = to
+    return total + part

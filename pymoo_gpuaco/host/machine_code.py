@@ -54,10 +54,9 @@ class _Cache(FunctionCache):
 
 def keeps_code(function: Any) -> Any:
     """Let a compiled function keep its machine code where it can; return it."""
-    if not _config.DISABLE_JIT:
-        cache = _cache_of(function.py_func)
-        if cache is not None:
-            function._cache = cache
+    cache = _cache_of(function.py_func)
+    if cache is not None:
+        function._cache = cache
     return function
 
 

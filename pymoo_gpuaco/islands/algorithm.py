@@ -147,13 +147,6 @@ class Islands(TourAlgorithm):
             self._leave()
             raise
 
-    def finalize(self) -> None:
-        """End what the run has started; there may be nothing, where ``setup`` has failed or was not called."""
-        if self.display is None:  # pymoo's own would not find it
-            self._leave()
-        else:
-            super().finalize()
-
     def _finalize(self) -> None:
         self._leave()
 

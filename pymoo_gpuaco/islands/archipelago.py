@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from pymoo_gpuaco import checks
 from pymoo_gpuaco.colony import immigrants
 from pymoo_gpuaco.host.state import State
 from pymoo_gpuaco.islands.best import BestTour
@@ -17,7 +18,6 @@ from pymoo_gpuaco.islands.clock import Clock
 from pymoo_gpuaco.islands.cluster import PATIENCE, Cluster
 from pymoo_gpuaco.islands.member import Member, Tour
 from pymoo_gpuaco.islands.messages import Report, Task
-from pymoo_gpuaco.islands.packing import unpack
 from pymoo_gpuaco.islands.rounds import Rounds
 from pymoo_gpuaco.islands.state import exported, restored
 from pymoo_gpuaco.islands.topology import incoming
@@ -223,7 +223,7 @@ class Archipelago:
         if tour is not None:
             member.last_sent = tour.cities
             migrants.append(tour)
-        task["migrants"] = [member.pack(migrant) for migrant in migrants]
+        task["migrants"] = [migrant.as_migrant() for migrant in migrants]
         rounds.send(member, task)
 
     def _task(self, member: Member, generations: int | None) -> Task:
@@ -249,9 +249,9 @@ class Archipelago:
         """Take down what an island is now."""
         self._note_engine(report)
         member = self.members[report["island"]]
-        assert report["packed"] is not None
-        base = None if member.best is None else member.best.cities
-        member.best = Tour(unpack(report["packed"], base, self.instance.n), report["value"])
+        assert report["cities"] is not None
+        rows = checks.permutations("the tour that has come", report["cities"][None], self.instance.n)
+        member.best = Tour(rows[0].astype(np.int32), report["value"])
         member.state = report["state"]
         member.round += 1
         self._built += report["built"]

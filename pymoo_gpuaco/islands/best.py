@@ -5,33 +5,44 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 import numpy as np
+from numpy.typing import NDArray
 
 from pymoo_gpuaco.exchange.merge import merge
 from pymoo_gpuaco.islands.member import Tour
 from pymoo_gpuaco.problems.instance import Instance
+from pymoo_gpuaco.problems.symmetric import symmetric_form
 
 
 class BestTour:
-    """The best of the tours that it was offered, merged where that can be done.
-
-    It can on symmetric instances whose objective is the length.
-    """
+    """The best of the tours that it was offered, merged where the objective is the length."""
 
     def __init__(self, instance: Instance) -> None:
         self.instance = instance
         self.tour: Tour | None = None
         self.by_objective = False  # whether that is something else than the length
+        self._form = symmetric_form(instance)
 
     def offer(self, tour: Tour) -> None:
         """Let the best tour take over what is better in another one, or be it."""
         if self.tour is None:
             self.tour = tour
-        elif self.by_objective or not self.instance.symmetric:
+        elif self.by_objective:
             self.tour = min(self.tour, tour, key=lambda one: one.value)
         elif not np.array_equal(tour.cities, self.tour.cities):
-            cities, _ = merge(self.tour.cities, tour.cities, self.instance.distance)
+            cities = self._merged(self.tour.cities, tour.cities)
             merged = Tour(cities, self.instance.tour_length(cities))
-            self.tour = min(self.tour, tour, merged, key=lambda one: one.value)
+            self.tour = min(self.tour, tour, merged, key=self._rank)
+
+    def _rank(self, tour: Tour) -> tuple[int, float]:
+        """Tours that break fewer demands come first, and of these the shorter ones."""
+        return int(self.instance.violations(tour.cities[None])[0]), tour.value
+
+    def _merged(self, one: NDArray[np.int32], other: NDArray[np.int32]) -> NDArray[np.int32]:
+        if self._form is None:
+            return merge(one, other, self.instance.distance)[0]
+        form = self._form
+        merged, _ = merge(form.to_instance(one), form.to_instance(other), form.instance.distance)
+        return form.to_problem(merged)
 
     def judge_by_objective(self, tours: Iterable[Tour]) -> None:
         """Begin anew with these tours: what was best by length need not be."""
@@ -41,8 +52,8 @@ class BestTour:
 
     def prepare(self) -> None:
         """Compile what merges: a search that is on its way would wait for it, and the compiler may lose a Ctrl-C."""
-        if self.instance.symmetric and self.instance.n >= 5:
+        if self.instance.n >= 5:
             tour = np.arange(self.instance.n, dtype=np.int32)
             other = tour.copy()
             other[2:5] = other[4:1:-1].copy()
-            merge(tour, other, self.instance.distance)
+            self._merged(tour, other)

@@ -14,7 +14,6 @@ from pymoo.core.population import Population
 
 from pymoo_gpuaco.algorithms.termination import ColonyTermination
 from pymoo_gpuaco.islands.messages import Order, Report, Start
-from pymoo_gpuaco.islands.packing import pack, unpack
 
 
 class RoundTermination(ColonyTermination):
@@ -40,7 +39,6 @@ class Island:
         # workers of several threads may be told to search while a round is ending
         self.lock = threading.Lock()
         self.round = round_number
-        self.base = start["base"]
         self.used = time.monotonic()
         self.problem = problem
         state = start["state"]
@@ -80,12 +78,11 @@ class Island:
         return self._report(order, generations, colony.evaluator.n_eval - before, self.used - begun)
 
     def _migrants(self, order: Order) -> Population | None:
-        n = self.problem.n_var
-        rows = [unpack(migrant["packed"], self.base, n) for migrant in order["migrants"]]
-        if not rows:
+        if not order["migrants"]:
             return None
+        rows = np.array([migrant["cities"] for migrant in order["migrants"]], np.int64)
         values = np.array([[migrant["value"]] for migrant in order["migrants"]])
-        return Population.new("X", np.array(rows, np.int64), "F", values)
+        return Population.new("X", rows, "F", values)
 
     def _is_over(self, order: Order, begun: float, generations: int, stopped: Container[str]) -> bool:
         if generations == order["generations"]:
@@ -105,17 +102,11 @@ class Island:
 
     def _report(self, order: Order, generations: int, built: int, seconds: float) -> Report:
         colony = self.colony
-        packed = None
-        if colony.opt is not None:
-            tour = np.asarray(colony.opt[0].X, np.int32)
-            packed = pack(tour, self.base)
-            self.base = tour
         return {
             "island": order["island"],
-            "missing": False,
             "kind": colony.engine.kind,
             "patience": colony.patience,
-            "packed": packed,
+            "cities": None if colony.opt is None else np.asarray(colony.opt[0].X, np.int32),
             "value": self._value(),
             "other_objective": colony._other_objective,
             "built": int(built),

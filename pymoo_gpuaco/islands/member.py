@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pymoo_gpuaco.islands.messages import Migrant, Order
-from pymoo_gpuaco.islands.packing import pack
 
 
 class Tour(NamedTuple):
@@ -18,6 +17,10 @@ class Tour(NamedTuple):
 
     cities: NDArray[np.int32]  # (n,)
     value: float
+
+    def as_migrant(self) -> Migrant:
+        """The tour as it is sent."""
+        return {"cities": self.cities, "value": self.value}
 
 
 @dataclass
@@ -47,8 +50,3 @@ class Member:
     def value(self) -> float:
         """Objective of its best tour."""
         return math.inf if self.best is None else self.best.value
-
-    def pack(self, tour: Tour) -> Migrant:
-        """Pack a tour for the island, which has its own best one."""
-        base = None if self.best is None else self.best.cities
-        return {"packed": pack(tour.cities, base), "value": tour.value}

@@ -12,13 +12,11 @@ from typing import TypedDict
 import numpy as np
 from numpy.typing import NDArray
 
-from pymoo_gpuaco.islands.packing import PackedTour
-
 
 class Migrant(TypedDict):
     """A tour from another island."""
 
-    packed: PackedTour
+    cities: NDArray[np.int32]  # (n,)
     value: float  # objective
 
 
@@ -53,17 +51,15 @@ class Start(TypedDict):
 
     colony: bytes  # pickled (colony, problem)
     state: bytes | None  # of an island that goes on where another worker left it
-    base: NDArray[np.int32] | None  # the tour that packed tours differ from
 
 
 class Report(TypedDict):
     """What an island has done."""
 
     island: int
-    missing: bool  # the island is not on this worker, or not at this round: it must be begun there
     kind: str  # of engine
     patience: int  # see ``TourAlgorithm.patience``
-    packed: PackedTour | None  # best tour so far
+    cities: NDArray[np.int32] | None  # (n,) best tour so far
     value: float  # its objective
     other_objective: bool  # whether that is something else than the length
     built: int  # tours of this round

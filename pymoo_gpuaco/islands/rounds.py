@@ -96,7 +96,7 @@ class Rounds:
             member.streams += 1  # a stream that began again would make the same search again
             stream = member.streams
             if member.best is not None:
-                migrants = [member.pack(member.best), *migrants]
+                migrants = [member.best.as_migrant(), *migrants]
         return {
             **task,
             "stream": stream,
@@ -111,8 +111,7 @@ class Rounds:
 
     def _send_start(self, member: Member) -> Any:
         """Send the worker what an island begins with; where the worker has died, the island is on none."""
-        base = None if member.best is None else member.best.cities
-        start: Start = {"colony": self._colony, "state": member.state, "base": base}
+        start: Start = {"colony": self._colony, "state": member.state}
         sending = self.cluster.promise(
             self.cluster.client.scatter, [start], workers=[member.worker], hash=False, timeout=TRANSFER
         )
@@ -154,11 +153,11 @@ class Rounds:
         if future is not member.future:
             return []  # of a round that was given up
         try:
-            report: Report = future.result(timeout=TRANSFER)
+            report: Report | None = future.result(timeout=TRANSFER)
         except Exception as error:
             self._failed(member, error)
             return []
-        if report["missing"]:
+        if report is None:  # the worker has not got the island, or at another round
             self._send_again(member)
             return []
         member.order = member.future = None

@@ -1,12 +1,11 @@
 """What Dask runs on a worker, and which islands the worker holds.
 
-An order names the round that it expects the island to have finished. A worker that has no such island reports it
-missing, and is sent what it begins with.
+An order names the round that it expects the island to have finished. A worker that has no such island reports
+nothing, and is sent what it begins with.
 """
 
 from __future__ import annotations
 
-import math
 import os
 import threading
 import time
@@ -32,8 +31,8 @@ class VersionMismatch(RuntimeError):
     """A worker runs another version of this package than the run that it works for."""
 
 
-def run_round(order: Order, start: Start | None = None) -> Report:
-    """Make a round of an island; ``start`` begins it here.
+def run_round(order: Order, start: Start | None = None) -> Report | None:
+    """Make a round of an island; ``start`` begins it here. None where it is not here, or not at this round.
 
     Raises VersionMismatch where the run's package is of another version, and what the colony raises.
     """
@@ -53,9 +52,9 @@ def run_round(order: Order, start: Start | None = None) -> Report:
         with _lock:
             _held[key] = island
     if island is None:
-        return _missing(order)
+        return None
     with island.lock:
-        return island.search(order, _stopped) if island.round == order["round"] else _missing(order)
+        return island.search(order, _stopped) if island.round == order["round"] else None
 
 
 def stop(session: str) -> None:
@@ -80,22 +79,6 @@ def _drop_idle() -> None:
         for key, island in list(_held.items()):
             if now - island.used > IDLE and not island.lock.locked():
                 del _held[key]
-
-
-def _missing(order: Order) -> Report:
-    return {
-        "island": order["island"],
-        "missing": True,
-        "kind": "cpu",
-        "patience": 0,
-        "packed": None,
-        "value": math.inf,
-        "other_objective": False,
-        "built": 0,
-        "generations": 0,
-        "seconds": 0.0,
-        "state": None,
-    }
 
 
 def _share_cores(islands: int) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,18 +10,45 @@ from pymoo.core.crossover import Crossover
 from pymoo.core.problem import Problem
 
 from pymoo_gpuaco import checks
-from pymoo_gpuaco.candidates.graph import make_graph
+from pymoo_gpuaco.candidates.graph import Graph, make_graph
 from pymoo_gpuaco.candidates.listed import ListedInstance
+from pymoo_gpuaco.candidates.lists import with_lists
 from pymoo_gpuaco.exchange import assemble, merge_all
 from pymoo_gpuaco.operators.instances import KeepsInstance
+from pymoo_gpuaco.problems.symmetric import SymmetricForm, symmetric_form
+from pymoo_gpuaco.search.population import whole_units
 
 
-def _symmetric(crossover: KeepsInstance, problem: Problem, k: int) -> ListedInstance:
-    """Arrays of a problem with k neighbours a city, which must be symmetric."""
+class _Exchange(NamedTuple):
+    """A problem's symmetric form with k candidates a city, and how its tours and the form's become each other's."""
+
+    form: SymmetricForm | None
+    listed: ListedInstance
+    graph: Graph
+    scale: float  # whole units a unit of distance
+
+    def given(self, tours: NDArray) -> NDArray[np.int32]:
+        """Tours (m, n) of the problem as tours of the form."""
+        if self.form is None:
+            return tours.astype(np.int32)
+        return np.array([self.form.to_instance(tour) for tour in tours], np.int32)
+
+    def made(self, tours: NDArray[np.int32]) -> NDArray[np.int64]:
+        """Tours (m, s) of the form as tours of the problem."""
+        rows = tours if self.form is None else [self.form.to_problem(tour) for tour in tours]
+        return np.array(rows, np.int64)
+
+
+def _exchange_of(crossover: KeepsInstance, problem: Problem, k: int) -> _Exchange:
+    """What tours of a problem are crossed over by, built once."""
     instance = crossover._instance(problem, k)
-    if not instance.symmetric:
-        raise ValueError(f"{type(crossover).__name__} turns stretches around and needs symmetric distances")
-    return instance
+
+    def make() -> _Exchange:
+        form = symmetric_form(instance)
+        listed = instance if form is None else with_lists(form.instance, k)
+        return _Exchange(form, listed, make_graph(listed), whole_units(listed))
+
+    return crossover._engine(k, make)
 
 
 class MergeCrossover(KeepsInstance, Crossover):
@@ -33,19 +60,16 @@ class MergeCrossover(KeepsInstance, Crossover):
     Parameters
     ----------
     n_parents : tours merged, in [2, 1024]. Default 2.
-
-    Raises
-    ------
-    ValueError : in use, for a problem whose distances are not symmetric.
     """
 
     def __init__(self, n_parents: int = 2, **kwargs: Any) -> None:
         super().__init__(checks.integer("n_parents", n_parents, 2, 1024), 1, **kwargs)
 
     def _do(self, problem: Problem, X: NDArray, *args: Any, **kwargs: Any) -> NDArray[np.int64]:
-        instance = _symmetric(self, problem, 1)
+        exchange = _exchange_of(self, problem, 1)
         children = [
-            merge_all(X[:, mating].astype(np.int32), instance.distance)[0] for mating in range(X.shape[1])
+            exchange.made(merge_all(exchange.given(X[:, mating]), exchange.listed.distance)[0][None])[0]
+            for mating in range(X.shape[1])
         ]
         return np.array(children, dtype=np.int64).reshape(1, X.shape[1], X.shape[2])
 
@@ -61,10 +85,6 @@ class AssemblyCrossover(KeepsInstance, Crossover):
     n_parents : tours that take over from each other, in [2, 64]. Default 2.
     candidate_list_size : nearest cities among which a subtour looks for another one, >= 1. Default 10.
 
-    Raises
-    ------
-    ValueError : in use, for a problem whose distances are not symmetric.
-
     Source: Y. Nagata and S. Kobayashi, "A powerful genetic algorithm using edge assembly crossover for the traveling
     salesman problem", INFORMS Journal on Computing 25 (2013); of each AB-cycle alone, and all that shorten are applied.
     """
@@ -77,10 +97,11 @@ class AssemblyCrossover(KeepsInstance, Crossover):
     def _do(
         self, problem: Problem, X: NDArray, *args: Any, random_state: Any = None, **kwargs: Any
     ) -> NDArray[np.int64]:
-        instance = _symmetric(self, problem, self.candidate_list_size)
-        graph = self._engine(self.candidate_list_size, lambda: make_graph(instance))
+        exchange = _exchange_of(self, problem, self.candidate_list_size)
         children = np.empty(X.shape, np.int64)
         for mating in range(X.shape[1]):
             key = int(random_state.integers(0, 2**64, dtype=np.uint64))
-            children[:, mating] = assemble(graph, X[:, mating].astype(np.int32), key)
+            children[:, mating] = exchange.made(
+                assemble(exchange.graph, exchange.given(X[:, mating]), key, scale=exchange.scale)
+            )
         return children

@@ -24,8 +24,8 @@ class LocalSearchRepair(KeepsInstance, Repair):
     candidate_list_size : neighbours that the search looks at, in [1, 1024]. Default 16.
     backend, device : as in ``GPUMMAS``.
 
-    Raises ValueError for a population in which some X is not a permutation of the cities, and for "2opt" and "windows"
-    on asymmetric distances.
+    Raises ValueError for a population in which some X is not a permutation of the cities, for "2opt" on asymmetric
+    distances, and for paths and fixed or forbidden edges, but for "windows", which mends tours that break them.
     """
 
     def __init__(

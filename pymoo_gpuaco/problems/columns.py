@@ -11,10 +11,11 @@ from numpy.typing import NDArray
 
 from pymoo_gpuaco.problems.metrics import METRIC_NAMES
 
-__all__ = ["NAMES", "Columns", "columns_of", "number_of", "on_the_globe"]
+__all__ = ["NAMES", "Columns", "columns_of", "distance_of", "number_of", "on_the_globe"]
 
 NAMES = ("name", "city", "label", "title", "address", "place", "stop", "station", "id", "code")
 """Titles of a column of names, the most telling first."""
+_GAPS = ("", "inf", "infinity", "nan")
 _AXES = ("x", "y", "z")
 _LATITUDE = ("lat", "latitude")
 _LONGITUDE = ("lon", "lng", "long", "longitude")
@@ -63,10 +64,11 @@ def columns_of(
     numeric = [c for c, column in enumerate(cells) if all(number_of(cell) is not None for cell in column)]
     if titles is None and len(numeric) < 2:  # some cell is broken, and told by its row
         numeric = [c for c, cell in enumerate(rows[0]) if number_of(cell) is not None]
+    with_gaps = [c for c, column in enumerate(cells) if _are_distances(column)]
     if matrix is None:
-        matrix = metric is None and len(rows) > 3 and _square(known, numeric, len(rows))
+        matrix = metric is None and len(rows) > 3 and _square(known, with_gaps, len(rows))
     if matrix:
-        return _matrix(titles, cells, numeric, len(rows))
+        return _matrix(titles, cells, with_gaps, len(rows))
     where, globe = _axes(known, numeric, titles, metric, len(rows))
     coords = np.empty((len(rows), len(where)))
     for axis, c in enumerate(where):
@@ -94,6 +96,24 @@ def number_of(cell: Any) -> float | None:
     return value if np.isfinite(value) else None
 
 
+def distance_of(cell: Any) -> float | None:
+    """Return a cell of a matrix as a number, inf where it says so or is empty, or None where it is neither."""
+    value = number_of(cell)
+    if value is not None:
+        return value
+    gap = (
+        cell.strip().lower() in _GAPS if isinstance(cell, str) else isinstance(cell, float) and not cell < 0.0
+    )
+    return np.inf if gap or cell is None else None
+
+
+def _are_distances(column: Sequence[Any]) -> bool:
+    """Whether some cells of a column are numbers, and all others gaps."""
+    return any(number_of(cell) is not None for cell in column) and all(
+        distance_of(cell) is not None for cell in column
+    )
+
+
 def on_the_globe(metric: str | None) -> bool:
     """Whether a metric takes latitude and longitude."""
     return metric is not None and metric.upper() in ("HAVERSINE", "GEO")
@@ -113,7 +133,7 @@ def _matrix(titles: Sequence[Any] | None, cells: list[list[Any]], numeric: list[
             f"a matrix needs as many columns of numbers as rows, there are {len(numeric)} and {n}"
         )
     others = [c for c in range(len(cells)) if c not in numeric]
-    full = np.array([[number_of(cell) for cell in cells[c]] for c in numeric], dtype=np.float64).T
+    full = np.array([[distance_of(cell) for cell in cells[c]] for c in numeric], dtype=np.float64).T
     if others:
         names: list[Any] | None = cells[others[0]]
     else:

@@ -154,6 +154,9 @@ def _optimal_tour(problem: TSP, file: TspFile, tour_path: Path) -> NDArray[np.in
     except ValueError as error:
         warnings.warn(f"optimal tour left out: {error}", stacklevel=4)
         return None
+    if problem.violations(tour[None])[0]:
+        warnings.warn(f"optimal tour left out: {tour_path}: it lacks fixed edges", stacklevel=4)
+        return None
     length = problem.tour_length(tour)
     if problem.best_known is not None and length != problem.best_known:
         warnings.warn(
@@ -181,6 +184,8 @@ def _best_known(file: TspFile) -> float | None:
         other = f"its EDGE_WEIGHT_TYPE is {file.metric} instead of {entry['edge_weight_type']}"
     elif entry["numbers"] != numbers_checksum(file):
         other = f"its {'distances' if file.coords is None else 'coordinates'} are others"
+    elif file.fixed_edges is not None:
+        other = "some of its edges are fixed"
     else:
         return float(_table("best_known.json")[file.name])
     warnings.warn(

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pymoo_gpuaco.problems.columns import Columns, columns_of, number_of
 
@@ -47,7 +46,7 @@ def frame_columns(frame: Any, metric: str | None = None, matrix: bool | None = N
 def graph_columns(graph: Any) -> Columns:
     """Return a graph's matrix, from the `weight` of its edges; of parallel edges the shortest. Loops do not count.
 
-    Raises ValueError for a graph that lacks an edge, or an edge that lacks its weight.
+    An edge that it lacks is infinite: no tour may use it. Raises ValueError for an edge that lacks its weight.
     """
     nodes = list(graph.nodes)
     number = {node: city for city, node in enumerate(nodes)}
@@ -63,16 +62,4 @@ def graph_columns(graph: Any) -> Columns:
         if not graph.is_directed():
             matrix[j, i] = matrix[i, j]
     np.fill_diagonal(matrix, 0.0)
-    _check_complete(nodes, matrix)
     return Columns(nodes, None, matrix, None)
-
-
-def _check_complete(nodes: list[Any], matrix: NDArray[np.float64]) -> None:
-    missing = np.argwhere(np.isinf(matrix))
-    if len(missing):
-        i, j = missing[0]
-        raise ValueError(
-            f"the graph is not complete: {len(missing)} of {matrix.size - len(nodes)} connections are missing, such as "
-            f"from {nodes[i]!r} to {nodes[j]!r}; a tour may use any, so give each a weight (a high one where it "
-            "should not be used, or the length of the shortest path)"
-        )

@@ -2,17 +2,30 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from pymoo.core.problem import Problem
 
+from pymoo_gpuaco.problems.adding_up import add_up
+from pymoo_gpuaco.problems.demands import Demands
+from pymoo_gpuaco.problems.lengths import tour_lengths, violations
+from pymoo_gpuaco.problems.matrix import prepare_matrix
 from pymoo_gpuaco.problems.metrics import Metric, distances
-from pymoo_gpuaco.problems.tsp import TSP, prepare_matrix, tour_lengths
+from pymoo_gpuaco.problems.tsp import TSP
 
-__all__ = ["Instance", "as_instance"]
+__all__ = ["Form", "Instance", "as_instance"]
+
+
+class Form(NamedTuple):
+    """What makes a symmetric instance of n cities stand for another problem, see `symmetric.symmetric_form`."""
+
+    partner: NDArray[np.int32]  # (n,) other end of the edge at a city that must stay, or -1
+    doubled: bool  # city 2i is entered and 2i + 1 left where row and column i of the asymmetric matrix are
+    has_dummy: bool  # the last city is at distance 0 from all others; its first two coordinates are NaN
+    far: float  # length of an edge that no tour may use
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,6 +41,8 @@ class Instance:
     matrix : (n, n) float64, row = from, diagonal 0; (0, 0) unless `EXPLICIT`.
     symmetric : whether d(i, j) = d(j, i) for all cities.
     integral : whether every distance is known to be a whole number.
+    demands : what a tour must do besides visiting every city once; None where that is all.
+    form : how this instance stands for another problem; None where it stands for itself.
     """
 
     metric: int
@@ -35,24 +50,61 @@ class Instance:
     matrix: NDArray[np.float64]
     symmetric: bool
     integral: bool
+    demands: Demands | None = field(default=None, kw_only=True)
+    form: Form | None = field(default=None, kw_only=True)
 
     @property
     def n(self) -> int:
         """Number of cities."""
+        if self.form is not None:
+            return len(self.form.partner)
         return len(self.matrix) if self.metric == Metric.EXPLICIT else len(self.coords)
+
+    @property
+    def partner(self) -> NDArray[np.int32] | None:
+        """Other end (n,) of the edge at each city that must stay, or -1; None where there are no such edges."""
+        return None if self.form is None or not (self.form.partner >= 0).any() else self.form.partner
+
+    @property
+    def real_coords(self) -> NDArray[np.float64]:
+        """Coordinates without those of the dummy, which lies nowhere."""
+        return self.coords[:-1] if self.form is not None and self.form.has_dummy else self.coords
 
     def distance(self, i: ArrayLike, j: ArrayLike) -> NDArray[np.float64]:
         """Return the distances from cities i to cities j, in double, with the metric's own rounding."""
+        if self.form is not None and self.form.doubled:
+            return self._doubled(*np.broadcast_arrays(i, j))
         if self.metric == Metric.EXPLICIT:
             return self.matrix[np.asarray(i), np.asarray(j)]
-        return distances(self.metric, self.coords, i, j)
+        length = distances(self.metric, self.coords, i, j)
+        return length if self.form is None else np.where(np.isnan(length), 0.0, length)
+
+    def _doubled(self, i: NDArray[Any], j: NDArray[Any]) -> NDArray[np.float64]:
+        assert self.form is not None
+        leaving, entering = np.where(i & 1, i, j) >> 1, np.where(i & 1, j, i) >> 1
+        length = np.where(
+            (i ^ j) & 1, np.minimum(self.matrix[leaving, entering], self.form.far), self.form.far
+        )
+        return np.where(leaving == entering, 0.0, length)
 
     def tour_length(self, tour: ArrayLike) -> float:
-        """Return a closed tour's length. Raises ValueError unless it is an (n,) permutation of 0..n-1."""
+        """Return a tour's length, of an open path that of the path; edges that no tour may use do not count.
+
+        Raises ValueError unless it is an (n,) permutation of 0..n-1.
+        """
         row = np.asarray(tour)
         if row.ndim != 1:
             raise ValueError(f"tour must have shape ({self.n},), got {row.shape}")
-        return float(tour_lengths(self.metric, self.coords, self.matrix, row[None], self.n, "tour")[0])
+        if self.form is not None:
+            return float(add_up(self.distance(row, np.roll(row, -1))[None], row[None])[0])
+        closed = self.demands is None or self.demands.closed
+        lengths = tour_lengths(self.metric, self.coords, self.matrix, row[None], self.n, "tour", closed)
+        return float(lengths[0])
+
+    def violations(self, tours: ArrayLike) -> NDArray[np.int64]:
+        """Return how many demands each of tours (m, n) breaks, see `Demands.violations`."""
+        rows = np.asarray(tours)
+        return violations(self.demands, self.metric, self.coords, self.matrix, rows)
 
 
 def as_instance(problem: Problem) -> Instance:
@@ -68,11 +120,13 @@ def as_instance(problem: Problem) -> Instance:
         matrix, symmetric, integral = _matrix_of(problem)
     elif problem.coords is not None:
         empty = np.zeros((0, 0))
-        return Instance(int(problem.metric), problem.coords, empty, problem.symmetric, problem.integral)
+        metric, coords = int(problem.metric), problem.coords
+        return Instance(metric, coords, empty, problem.symmetric, problem.integral, demands=problem.demands)
     else:
         assert problem.matrix is not None
         matrix, symmetric, integral = problem.matrix, problem.symmetric, problem.integral
-    return Instance(int(Metric.EXPLICIT), np.zeros((0, 3)), matrix, symmetric, integral)
+    demands = problem.demands if isinstance(problem, TSP) else None
+    return Instance(int(Metric.EXPLICIT), np.zeros((0, 3)), matrix, symmetric, integral, demands=demands)
 
 
 def _matrix_of(problem: Any) -> tuple[NDArray[np.float64], bool, bool]:

@@ -1,111 +1,130 @@
-"""Paths instead of round trips, as travelling salesman problems."""
+"""Paths instead of round trips."""
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pymoo_gpuaco import checks
+from pymoo_gpuaco.problems.metrics import Metric
 from pymoo_gpuaco.problems.tsp import TSP
 
 __all__ = ["OpenPath"]
-
-_FAR = (
-    4.0  # times the largest distance: taking a city out and putting it elsewhere costs three of them at most
-)
 
 
 class OpenPath(TSP):
     """The shortest path that visits every city once and does not come back.
 
-    With `start`, the way back to that city costs nothing: its column of the matrix is 0. With `end` alone, the way on
-    from it costs nothing: its row is 0. With neither or both a further city n is added. With neither it is at distance
-    0 from all others: the path begins behind it and ends before it, wherever that is shortest. With both it is on
-    a free way from the end to the start, and so far from all others that the best tour passes it there. Either way a
-    symmetric matrix stays one, and the length of a tour is the length of its path.
+    A solution is the path itself: X is a permutation of the n cities, X[0] the first and X[-1] the last one, and F its
+    length. Where `start` or `end` is given, a path with another one breaks the constraint G, see `TSP`.
 
     Parameters
     ----------
-    distances : (n, n) matrix as `TSP` takes it, row = from, or a `TSP`, whose matrix is taken; n >= 3.
-    start : city to begin at, in [0, n - 1], or None.
-    name : a title, kept as `label`.
+    coords : (n, 2) or (n, 3) coordinates as `TSP` takes them, or a `TSP`, whose cities, distances, names, fixed and
+        forbidden edges are taken; n >= 3. From coordinates no matrix is made.
+    metric : as `TSP` takes it, for coordinates.
+    matrix : (n, n) distances as `TSP` takes them, row = from.
+    start : city to begin at, in [0, n - 1], or None: wherever that is shortest.
     end : city to end at, in [0, n - 1], or None; not the start.
+    others : keyword arguments of `TSP`, such as `name`, `names` or `fixed_edges`.
 
     Attributes
     ----------
     original : the `TSP` given, or None.
-    n_places : number of cities on the path, n; `n_cities` counts the further one.
-    names : those of `original`: `problem.names[problem.path(tour)]` are the names along the path.
 
-    Raises ValueError or TypeError for a matrix that is none, and for a `start` or `end` that is no city.
+    Raises ValueError or TypeError as `TSP` does, and for a `start` or `end` that is no city.
     """
+
+    closed = False
 
     def __init__(
         self,
-        distances: ArrayLike | TSP,
+        coords: ArrayLike | TSP | None = None,
+        metric: str | Metric | None = None,
+        *,
+        matrix: ArrayLike | None = None,
         start: int | None = None,
-        name: str | None = None,
         end: int | None = None,
+        **others: Any,
     ) -> None:
-        original = distances if isinstance(distances, TSP) else None
-        matrix = np.array(original.D if original is not None else TSP(matrix=distances).D)
-        positions = None if original is None or original.positions is None else original.cities
-        n = len(matrix)
-        both_ways = bool(np.array_equal(matrix, matrix.T))
+        self.original = coords if isinstance(coords, TSP) else None
+        if isinstance(metric, (int, np.integer)) and not isinstance(metric, Metric):
+            warnings.warn(
+                "the second argument is the metric now: write OpenPath(.., start=city)",
+                DeprecationWarning,
+                stacklevel=2,
+            )
+            start, metric = int(metric), None
+        if isinstance(coords, TSP):
+            if metric is not None or matrix is not None:
+                raise ValueError("a TSP has its distances: leave out metric and matrix")
+            others = {**_arguments_of(coords), **others}
+        else:
+            if matrix is None and coords is not None and _is_square(np.asarray(coords)):
+                warnings.warn(
+                    "OpenPath(distances) is for coordinates from the next release on: write OpenPath(matrix=distances)",
+                    DeprecationWarning,
+                    stacklevel=2,
+                )
+                coords, matrix = None, coords
+            others.update(coords=coords, metric=metric, matrix=matrix)
+        n = len(np.asarray(others["coords"] if others["matrix"] is None else others["matrix"]))
         self.start = checks.optional_integer("start", start, 0, n - 1)
         self.end = checks.optional_integer("end", end, 0, n - 1)
-        self.n_places = n
         if start is not None and start == end:
             raise ValueError(
                 f"end must be another city than start, got {end} for both; a round trip is a TSP"
             )
-        if (start is None) == (end is None):
-            far = 0.0 if start is None else _FAR * (float(matrix.max()) or 1.0)
-            matrix = np.pad(matrix, (0, 1), constant_values=far)
-            if start is not None:
-                matrix[n, start] = matrix[end, n] = 0.0
-                if both_ways:
-                    matrix[start, n] = matrix[n, end] = 0.0
-            if positions is not None:
-                positions = np.vstack([positions, positions.mean(axis=0)])
-        elif start is not None:
-            matrix[:, start] = 0.0
-        else:
-            matrix[end] = 0.0
-        if name is None and original is not None:
-            name = original.label
-        super().__init__(matrix=matrix, positions=positions, name=name)
-        self.original = original
-        self.names = None if original is None else original.names
+        super().__init__(**others)
 
     @property
     def distances_in_words(self) -> str:
         """How distances are computed, and that their path counts."""
-        words = super().distances_in_words if self.original is None else self.original.distances_in_words
-        return f"{words}, along a path"
+        return f"{super().distances_in_words}, along a path"
+
+    @property
+    def n_places(self) -> int:
+        """Cities on the path; the same as `n_cities`, and kept for one release."""
+        warnings.warn("n_places is n_cities now", DeprecationWarning, stacklevel=2)
+        return self.n_cities
 
     def path(self, tour: ArrayLike) -> NDArray[np.int64]:
-        """Return the (n,) cities of a tour of this problem in the order of the path.
+        """Return the tour, which is the path itself now; kept for one release."""
+        warnings.warn(
+            "a solution of an OpenPath is its path: leave out path()", DeprecationWarning, stacklevel=2
+        )
+        return checks.permutations("tour", np.atleast_2d(np.asarray(tour)), self.n_cities)[0]
 
-        Raises ValueError for no tour, and where both ends are given for a tour so bad that it does not join them.
-        """
-        row = checks.permutations("tour", np.atleast_2d(np.asarray(tour)), self.n_cities)[0]
-        if self.end is not None and self.start is None:
-            return np.roll(row, -int(np.argmax(row == self.end)) - 1)
-        first = self.start if self.n_cities == self.n_places else self.n_places
-        turned: NDArray[np.int64] = np.roll(row, -int(np.argmax(row == first)))
-        if first == self.start:
-            return turned
-        path = turned[1:]
-        if self.start is not None and self.symmetric and path[0] != self.start:
-            path = path[::-1]
-        if self.start is not None and (path[0], path[-1]) != (self.start, self.end):
-            raise ValueError(
-                f"this tour's path goes from {path[0]} to {path[-1]}, not from {self.start} to {self.end}: search on"
-            )
-        return path
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Take a state; a path that was saved as a round trip over distances of its own stays what it was."""
+        super().__setstate__(state)
+        if "n_places" in state:
+            self.closed, self.start, self.end = True, None, None
 
-    def _calc_pareto_front(self, *args: Any, **kwargs: Any) -> None:
-        return None
+
+def _is_square(array: NDArray[Any]) -> bool:
+    return array.ndim == 2 and array.shape[0] == array.shape[1]
+
+
+def _arguments_of(problem: TSP) -> dict[str, Any]:
+    """Return arguments that make the same cities once more."""
+    own: dict[str, Any] = {
+        "name": problem.label,
+        "names": problem.names,
+        "fixed_edges": problem.fixed_edges,
+        "matrix": problem.matrix,
+        "coords": None,
+        "metric": None,
+    }
+    if problem.matrix is not None:
+        own["positions"] = problem.positions
+    else:
+        assert problem.coords is not None
+        flat = problem.positions is not None and not problem.coords[:, 2].any()
+        on_the_globe = problem.metric in (Metric.GEO, Metric.HAVERSINE)
+        own["coords"] = problem.positions if flat or on_the_globe else problem.coords
+        own["metric"] = problem.metric
+    return own

@@ -37,13 +37,14 @@ def read_cities(
 
     * the path of a file, or an open file (text or bytes): TSPLIB's formats, GeoJSON, or a table (CSV);
     * a DataFrame of pandas or polars; an index of labels gives names;
-    * a complete graph of networkx whose edges have a `weight`;
+    * a graph of networkx whose edges have a `weight`; no tour may use an edge that it lacks;
     * a problem of tsplib95.
 
     A table has columns `x`, `y` (and `z`), or `lat`/`latitude` and `lon`/`lng`/`long`/`longitude` in decimal degrees,
     and perhaps one of names (`name`, `city`, `label` .., else the first that is not of numbers); or, without titles,
     two columns of coordinates beside one of names; or as many columns of numbers as rows (more than 3), which are a
-    matrix, row = from. Separators are comma, semicolon, tab, bar, colon or blanks; numbers may have a decimal comma.
+    matrix, row = from; an empty cell or `inf` is an edge that no tour may use. Separators are comma, semicolon, tab,
+    bar, colon or blanks; numbers may have a decimal comma.
 
     Latitude and longitude, and all GeoJSON, get great-circle distances in kilometres ("HAVERSINE"), other coordinates
     Euclidean ones ("EXACT").

@@ -12,12 +12,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pymoo_gpuaco.problems.geojson import geojson_of
+from pymoo_gpuaco.problems.lengths import edge_lengths
 from pymoo_gpuaco.problems.metrics import Metric
-from pymoo_gpuaco.problems.open_path import OpenPath
-from pymoo_gpuaco.problems.tsp import TSP, edge_lengths
+from pymoo_gpuaco.problems.tsp import TSP
 from pymoo_gpuaco.problems.writing import tour_text, write_whole
 
-__all__ = ["check_route", "route_text", "visiting_order", "write_route"]
+__all__ = ["check_route", "route_text", "write_route"]
 
 
 def write_route(path: str | PathLike[str], problem: TSP, tour: ArrayLike) -> None:
@@ -29,7 +29,7 @@ def write_route(path: str | PathLike[str], problem: TSP, tour: ArrayLike) -> Non
     * ``.json``: an object with `tour` (cities from 0 on), `names`, `length`, `metric` and `closed`.
     * any other: TSPLIB's tour file, in which cities count from 1.
 
-    Of an `OpenPath` its path is written. `tour` is an (n,) permutation of the problem's cities. Raises ValueError for
+    `tour` is an (n,) permutation of the problem's cities. Raises ValueError for
     no tour and for GeoJSON of cities that have no place on the globe, OSError where the file cannot be written.
     """
     path = Path(path)
@@ -38,42 +38,31 @@ def write_route(path: str | PathLike[str], problem: TSP, tour: ArrayLike) -> Non
 
 def check_route(problem: TSP, suffix: str) -> None:
     """Raise ValueError where a tour of the problem cannot be written in the format of that suffix."""
-    if suffix.lower() == ".geojson" and _globe(_base(problem)) is None:
+    if suffix.lower() == ".geojson" and _globe(problem) is None:
         raise ValueError(
             f"GeoJSON needs latitudes and longitudes, and {problem.label or 'the problem'} has "
-            f"{_base(problem).distances_in_words}"
+            f"{problem.distances_in_words}"
         )
-
-
-def visiting_order(problem: TSP, tour: ArrayLike) -> NDArray[np.int64]:
-    """Return the cities in the order of a tour, or of its path where the problem is an `OpenPath`."""
-    return problem.path(tour) if isinstance(problem, OpenPath) else np.asarray(tour, dtype=np.int64)
 
 
 def route_text(problem: TSP, tour: ArrayLike, suffix: str, name: str) -> str:
     """Return the contents of such a file; see `write_route`."""
     check_route(problem, suffix)
     length = problem.tour_length(tour)
-    order = visiting_order(problem, tour)
-    base, closed = _base(problem), not isinstance(problem, OpenPath)
+    order, closed = np.asarray(tour, dtype=np.int64), problem.closed
     names = list(range(1, len(order) + 1)) if problem.names is None else problem.names.tolist()
-    about = {"name": name, "length": length, "metric": base.metric_name, "closed": closed}
+    about = {"name": name, "length": length, "metric": problem.metric_name, "closed": closed}
     kind = suffix.lower()
     if kind == ".csv":
-        return _csv(base, order, names, closed)
+        return _csv(problem, order, names, closed)
     if kind == ".geojson":
-        places = _globe(base)
+        places = _globe(problem)
         assert places is not None
         return json.dumps(geojson_of(places, order, names, closed, about), default=str) + "\n"
     if kind == ".json":
         shown = {} if problem.names is None else {"names": problem.names[order].tolist()}
         return json.dumps({**about, "tour": order.tolist(), **shown}, default=str) + "\n"
     return tour_text(order, name, f"length {length:.10g}")
-
-
-def _base(problem: TSP) -> TSP:
-    """Return the cities that a path goes through, as they were given."""
-    return problem.original or problem if isinstance(problem, OpenPath) else problem
 
 
 def _globe(problem: TSP) -> NDArray[np.float64] | None:

@@ -9,12 +9,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from pymoo_gpuaco.problems.columns import Columns, columns_of, number_of
+from pymoo_gpuaco.problems.columns import Columns, columns_of, distance_of, number_of
 from pymoo_gpuaco.problems.tsplib_sections import decoded
 
 __all__ = ["Table", "parse_table", "read_coordinates", "table_columns"]
@@ -60,7 +59,7 @@ def parse_table(source: str, text: str) -> Table:
 
     Separators are semicolon, tab, bar, comma, colon and blanks; cells may be quoted. Empty lines and lines that begin
     with # are left out. Numbers may have a decimal comma; it becomes a point. The first line is one of titles where it
-    has fewer than two numbers, or an empty cell. Raises ValueError naming `source` and the line.
+    has words and fewer than two numbers, or begins with an empty cell. Raises ValueError naming `source` and the line.
     """
     if "\0" in text:
         raise ValueError(f"{source}: it is a binary file")
@@ -75,7 +74,7 @@ def parse_table(source: str, text: str) -> Table:
             continue
         lines, rows = _split(source, text, separator)
         rows = _with_points(source, lines, rows)
-        titles = rows[0] if _are_titles(rows[0]) else None
+        titles = rows[0] if _have_titles(rows) else None
         table = Table(source, titles, rows[titles is not None :], lines[titles is not None :])
         if _has_numbers(table):
             return table
@@ -140,8 +139,16 @@ def _with_points(source: str, lines: list[int], rows: list[list[str]]) -> list[l
     ]
 
 
-def _are_titles(row: Sequence[Any]) -> bool:
-    return sum(number_of(cell) is not None for cell in row) < 2 or "" in row
+def _have_titles(rows: Sequence[Sequence[str]]) -> bool:
+    """Whether the first line is one of titles: it holds words, or an empty corner before numbers, as pandas writes."""
+    first = rows[0]
+    if any(distance_of(cell) is None for cell in first):
+        return sum(number_of(cell) is not None for cell in first) < 2
+    if first[0] != "":
+        return len(first) == 1
+    # or it is the first line of a matrix without its diagonal: numbers in rising order from 0 or 1 on are titles
+    bare = len(rows) == len(first) and not any(row[i : i + 1] != [""] for i, row in enumerate(rows))
+    return not bare or list(first[1:]) in ([str(i + k) for i in range(len(first) - 1)] for k in (0, 1))
 
 
 def _has_numbers(table: Table) -> bool:
@@ -149,5 +156,5 @@ def _has_numbers(table: Table) -> bool:
     width = len(table.titles or table.rows[0])
     if not table.rows or any(len(row) != width for row in table.rows):
         return False
-    numeric = [all(number_of(row[c]) is not None for row in table.rows) for c in range(width)]
+    numeric = [all(distance_of(row[c]) is not None for row in table.rows) for c in range(width)]
     return sum(numeric) >= 2

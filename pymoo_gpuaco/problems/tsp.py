@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,26 +12,26 @@ from pymoo.core.problem import Problem
 
 from pymoo_gpuaco import checks
 from pymoo_gpuaco.problems.advice import hint_at_matrix, warn_of_no_rounding, warn_of_rounding
+from pymoo_gpuaco.problems.demands import NO_EDGES, Demands, check_edges
+from pymoo_gpuaco.problems.lengths import CHUNK_EDGES, edge_lengths, tour_lengths, violations
+from pymoo_gpuaco.problems.matrix import MAX_WEIGHT, prepare_matrix
 from pymoo_gpuaco.problems.metrics import (
     MAX_COORDINATE,
     METRIC_WORDS,
     Metric,
-    distances,
     metric_name,
     prepare_coordinates,
     resolve_metric,
 )
+from pymoo_gpuaco.problems.tsp_arguments import check_best_known, check_names, check_positions
 
-__all__ = ["TSP", "edge_lengths", "prepare_matrix", "tour_lengths"]
-
-MAX_WEIGHT = 1e30
-"""Largest entry of a distance matrix: a tour of such edges still fits a 32-bit float on the device."""
+__all__ = ["TSP"]
 
 LEAST_EXTENT = 1e-140
 """Least extent of coordinates that are not all the same, for `EXACT`, so that their distances can be told apart."""
 
-# Edges looked at together when lengths are computed: keeps the temporaries at some tens of megabytes.
-_CHUNK_EDGES = 1 << 19
+MOST_FOR_FORBIDDEN = 20_000
+"""Cities with coordinates up to which edges can be forbidden: their distances become a matrix."""
 
 
 class TSP(Problem):
@@ -48,8 +48,8 @@ class TSP(Problem):
         "MAX_3D"), "EXACT" for the Euclidean distance without rounding, "HAVERSINE" for kilometres over the globe
         between places of (latitude, longitude) in decimal degrees, or a `Metric`. None (default) is "EXACT". Unused
         with `matrix`.
-    matrix : (n, n) array, finite, 0 <= entry <= 1e30; row = from, column = to. It may be asymmetric. Its
-        diagonal is ignored. The array is copied.
+    matrix : (n, n) array, 0 <= entry <= 1e30, or inf for an edge that no tour may use; row = from, column = to. It
+        may be asymmetric. Its diagonal is ignored. The array is copied.
     best_known : length of the best known tour (>= 0), for gaps and pymoo's `pareto_front`. Left out, it is
         the length of `optimal_tour`, where that is given.
     name : a title for plots and messages, such as "pcb442"; kept as `label`, since `name` is a method of
@@ -57,6 +57,13 @@ class TSP(Problem):
     optimal_tour : (n,) permutation of 0..n-1.
     positions : (n, 2) array to plot the cities of a `matrix` at.
     names : n names of the cities, of any kind.
+    fixed_edges : (e, 2) cities, edges that every tour must have; of an asymmetric matrix from the first city to the
+        second. At most two at a city, and no cycles.
+    forbidden_edges : (e, 2) cities, edges that no tour may have, in the same way. Coordinates of up to 20,000 cities
+        become a matrix for them.
+
+    With fixed or forbidden edges the problem has one constraint, as pymoo's have: G is the number of fixed edges that a
+    tour lacks and of forbidden ones that it has, and F the length of its other edges.
 
     Attributes
     ----------
@@ -72,6 +79,9 @@ class TSP(Problem):
     best_known, optimal_tour : as above, or None.
     names : (n,) array of objects, so that `problem.names[tour]` are the names in the order of a tour; or None.
     label : the `name` given, or None.
+    fixed_edges : (e, 2) int64 as above, (0, 2) where there are none.
+    n_forbidden : number of forbidden edges; of an asymmetric matrix each direction counts.
+    demands : what a tour must do besides visiting every city once, or None.
 
     Raises TypeError or ValueError, naming the parameter, for input outside these ranges. Warns (UserWarning) where a
     rounded metric is chosen for coordinates with fractions whose cities are so close that rounding blurs the
@@ -80,7 +90,13 @@ class TSP(Problem):
     instances are mostly those of TSPLIB's rounded distances.
     """
 
-    names: NDArray[np.object_] | None = None  # also of problems that were saved before there were names
+    # also of problems that were saved before there were any
+    names: NDArray[np.object_] | None = None
+    fixed_edges: NDArray[np.int64] = NO_EDGES
+    n_forbidden = 0
+    closed = True
+    start: int | None = None
+    end: int | None = None
 
     def __init__(
         self,
@@ -93,6 +109,8 @@ class TSP(Problem):
         optimal_tour: ArrayLike | None = None,
         positions: ArrayLike | None = None,
         names: Sequence[Any] | None = None,
+        fixed_edges: ArrayLike | None = None,
+        forbidden_edges: ArrayLike | None = None,
     ) -> None:
         if (coords is None) == (matrix is None):
             raise ValueError("give exactly one of coords and matrix")
@@ -101,10 +119,10 @@ class TSP(Problem):
         self.positions: NDArray[np.float64] | None = None
         if matrix is not None:
             code = Metric.EXPLICIT
-            self.matrix, self.symmetric, self.integral = prepare_matrix(matrix, "matrix")
+            self.matrix, self.symmetric, self.integral = prepare_matrix(matrix, "matrix", forbidden=True)
             n = len(self.matrix)
             if positions is not None:
-                self.positions = _check_positions(positions, n)
+                self.positions = check_positions(positions, n)
         else:
             if positions is not None:
                 raise ValueError("positions goes with matrix only: coords are plotted where they are")
@@ -131,13 +149,19 @@ class TSP(Problem):
             self.symmetric, self.integral = True, code not in (Metric.EXACT, Metric.HAVERSINE)
         if n < 3:
             raise ValueError(f"a TSP needs at least 3 cities, got {n}")
+        self._forbid(check_edges("forbidden_edges", forbidden_edges, n), code)
+        # A plain int: pymoo's get_params walks attributes without end when it meets an Enum member.
+        self._metric = int(code if self.matrix is None else Metric.EXPLICIT)
+        self.fixed_edges = check_edges("fixed_edges", fixed_edges, n)
+        demands = self.demands
+        if demands is not None:
+            demands.check(n)
+            self._check_fixed_are_allowed()
 
-        super().__init__(n_var=n, n_obj=1, xl=0, xu=n - 1, vtype=int)
+        super().__init__(n_var=n, n_obj=1, n_ieq_constr=int(demands is not None), xl=0, xu=n - 1, vtype=int)
         self.n_cities = n
         self.label = name
-        self.names = None if names is None else _check_names(names, n)
-        # A plain int: pymoo's get_params walks attributes without end when it meets an Enum member.
-        self._metric = int(code)
+        self.names = None if names is None else check_names(names, n)
         self._D: NDArray[np.float64] | None = None
 
         self.optimal_tour: NDArray[np.int64] | None = None
@@ -146,7 +170,7 @@ class TSP(Problem):
             if tour.ndim != 1:
                 raise ValueError(f"optimal_tour must have shape ({n},), got {tour.shape}")
             self.optimal_tour = checks.permutations("optimal_tour", tour[None], n)[0].copy()
-        self.best_known = _check_best_known(best_known)
+        self.best_known = check_best_known(best_known)
         if self.best_known is None and self.optimal_tour is not None:
             self.best_known = self.tour_length(self.optimal_tour)
         if self.coords is not None and metric is None and self.best_known is not None:
@@ -157,13 +181,51 @@ class TSP(Problem):
         kind = "asymmetric matrix" if not self.symmetric else self.metric_name
         known = "" if self.best_known is None else f", best known {self.best_known:.10g}"
         label = "" if self.label is None else f"{self.label!r}, "
-        return f"{type(self).__name__}({label}{self.n_cities} cities, {kind}{known})"
+        return f"{type(self).__name__}({label}{self.n_cities} cities, {kind}{self.demands_in_words()}{known})"
 
     def __str__(self) -> str:
-        """The same in words: name, cities, how distances are computed, best known length."""
+        """The same in words: name, cities, how distances are computed, what is demanded, best known length."""
         known = "" if self.best_known is None else f", best known {self.best_known:.10g}"
         label = "" if self.label is None else f" {self.label}"
-        return f"{type(self).__name__}{label}: {self.n_cities} cities, {self.distances_in_words}{known}"
+        words = self.distances_in_words + self.demands_in_words()
+        return f"{type(self).__name__}{label}: {self.n_cities} cities, {words}{known}"
+
+    def _forbid(self, edges: NDArray[np.int64], metric: Metric) -> None:
+        """Make the distances of edges (e, 2) infinite."""
+        if len(edges):
+            if self.coords is not None:
+                n = len(self.coords)
+                if n > MOST_FOR_FORBIDDEN:
+                    raise ValueError(
+                        f"forbidden_edges of coordinates need a matrix: {MOST_FOR_FORBIDDEN} cities at most, got {n}"
+                    )
+                everyone = np.arange(n)
+                self.matrix = edge_lengths(metric, self.coords, None, everyone[:, None], everyone)
+                self.coords = None
+            assert self.matrix is not None
+            self.matrix[edges[:, 0], edges[:, 1]] = np.inf
+            if self.symmetric:
+                self.matrix[edges[:, 1], edges[:, 0]] = np.inf
+        if self.matrix is not None:
+            self.n_forbidden = int(np.isinf(self.matrix).sum()) // (2 if self.symmetric else 1)
+
+    def _check_fixed_are_allowed(self) -> None:
+        if len(self.fixed_edges):
+            lengths = edge_lengths(self._metric, self.coords, self.matrix, *self.fixed_edges.T)
+            for i, j in self.fixed_edges[np.isinf(lengths)][:1].tolist():
+                raise ValueError(f"fixed_edges: ({i}, {j}) is a forbidden edge too")
+
+    @property
+    def forbids(self) -> bool:
+        """Whether there are forbidden edges."""
+        return self.n_forbidden > 0
+
+    @property
+    def demands(self) -> Demands | None:
+        """What a tour must do besides visiting every city once, or None where that is all."""
+        if self.closed and not self.forbids and not len(self.fixed_edges):
+            return None
+        return Demands(self.fixed_edges, not self.symmetric, self.forbids, self.closed, self.start, self.end)
 
     @property
     def metric(self) -> Metric:
@@ -181,6 +243,12 @@ class TSP(Problem):
         if self.matrix is not None:
             return "distances from a matrix" if self.symmetric else "distances from an asymmetric matrix"
         return f"{METRIC_WORDS[self.metric]} ({self.metric_name})"
+
+    def demands_in_words(self, named: Callable[[int], Any] = int) -> str:
+        """Tell what is demanded, such as ", 2 fixed edges, from 0", with ends by what is returned as their name."""
+        if self.demands is None:
+            return ""
+        return "".join(f", {words}" for words in self.demands.in_words(self.n_forbidden, named))
 
     @property
     def cities(self) -> NDArray[np.float64]:
@@ -208,7 +276,7 @@ class TSP(Problem):
             n = self.n_cities
             full = np.empty((n, n))
             to = np.arange(n)
-            rows = max(1, _CHUNK_EDGES // n)
+            rows = max(1, CHUNK_EDGES // n)
             for start in range(0, n, rows):
                 block = to[start : start + rows, None]
                 full[start : start + rows] = edge_lengths(self.metric, self.coords, self.matrix, block, to)
@@ -231,10 +299,22 @@ class TSP(Problem):
         return self._lengths(np.asarray(tours), "tours")
 
     def _lengths(self, tours: NDArray[Any], what: str) -> NDArray[np.float64]:
-        return tour_lengths(self.metric, self.coords, self.matrix, tours, self.n_cities, what)
+        return tour_lengths(
+            self.metric, self.coords, self.matrix, tours, self.n_cities, what, closed=self.closed
+        )
 
     def _evaluate(self, x: NDArray[Any], out: dict[str, Any], *args: Any, **kwargs: Any) -> None:
         out["F"] = self._lengths(np.asarray(x), "X")[:, None]
+        if self.n_ieq_constr:
+            out["G"] = self.violations(x)[:, None]
+
+    def violations(self, tours: ArrayLike) -> NDArray[np.int64]:
+        """Return how many demands (m,) tours (m, n) break: fixed edges they lack, forbidden ones they have, other ends.
+
+        0 where there are none; it is the constraint G of the problem. Raises ValueError as `tour_lengths`.
+        """
+        rows = checks.permutations("tours", np.asarray(tours), self.n_cities)
+        return violations(self.demands, self.metric, self.coords, self.matrix, rows)
 
     def _calc_pareto_front(self, *args: Any, **kwargs: Any) -> NDArray[np.float64] | None:
         return None if self.best_known is None else np.array([[self.best_known]])
@@ -242,7 +322,15 @@ class TSP(Problem):
     def __deepcopy__(self, memo: dict[int, Any]) -> TSP:
         # pymoo copies the problem with the algorithm, each generation under save_history. The arrays never
         # change, so copies share them.
-        for array in (self.coords, self.matrix, self.positions, self.optimal_tour, self.names, self._D):
+        for array in (
+            self.coords,
+            self.matrix,
+            self.positions,
+            self.optimal_tour,
+            self.names,
+            self._D,
+            self.fixed_edges,
+        ):
             if array is not None:
                 memo[id(array)] = array
         new = self.__class__.__new__(self.__class__)
@@ -265,110 +353,10 @@ class TSP(Problem):
         array = state[name]
         if not isinstance(array, np.ndarray) or array.shape != shape or array.dtype != np.float64:
             raise ValueError(f"the {name} of this TSP are not what its number of cities, {n!r:.50}, needs")
-        if not np.all(np.abs(array) <= largest) or (explicit and array.min() < 0.0):
+        allowed = np.abs(array) <= largest
+        if explicit:
+            allowed = (allowed | np.isinf(array)) & (array >= 0.0)
+        if not np.all(allowed):
             raise ValueError(f"the {name} of this TSP have values out of range")
         Metric(state["_metric"])
         self.__dict__.update(state)
-
-
-def prepare_matrix(matrix: ArrayLike, what: str) -> tuple[NDArray[np.float64], bool, bool]:
-    """Return a checked (n, n) float64 copy of a distance matrix, and whether it is symmetric and integral.
-
-    The copy's diagonal is 0. Pairs that differ by no more than floating-point noise (1e-12 of the largest
-    entry, in a matrix that is not integral) are replaced by their mean.
-    Raises TypeError or ValueError naming `what`.
-    """
-    raw = np.asarray(matrix)
-    if raw.dtype.kind not in "iuf":
-        raise TypeError(f"{what} must be an array of numbers, got dtype {raw.dtype}")
-    if raw.ndim != 2 or raw.shape[0] != raw.shape[1]:
-        raise ValueError(f"{what} must be square, got shape {raw.shape}")
-    if len(raw) < 3:
-        raise ValueError(f"{what} must hold at least 3 cities, got {len(raw)}")
-    full = np.array(raw, dtype=np.float64, order="C")
-    np.fill_diagonal(full, 0.0)
-    # Written so that NaN fails too.
-    valid = (full >= 0.0) & (full <= MAX_WEIGHT)
-    if not valid.all():
-        row, column = np.argwhere(~valid)[0]
-        raise ValueError(
-            f"{what} must hold finite distances from 0 to {MAX_WEIGHT:g}, got {full[row, column]:g} "
-            f"from city {row} to city {column}"
-        )
-    integral = bool(np.all(full == np.floor(full)))
-    symmetric = bool(np.array_equal(full, full.T))
-    if not symmetric and not integral and np.abs(full - full.T).max() <= 1e-12 * full.max():
-        full = 0.5 * (full + full.T)
-        symmetric = True
-    return full, symmetric, integral
-
-
-def edge_lengths(
-    metric: int,
-    coords: NDArray[np.float64] | None,
-    matrix: NDArray[np.float64] | None,
-    i: NDArray[np.int64],
-    j: NDArray[np.int64],
-) -> NDArray[np.float64]:
-    """Return d(i, j) over index arrays, from the matrix (`EXPLICIT`) or from prepared coordinates."""
-    if metric == Metric.EXPLICIT:
-        assert matrix is not None
-        return matrix[i, j]
-    assert coords is not None
-    return distances(metric, coords, i, j)
-
-
-def tour_lengths(
-    metric: int,
-    coords: NDArray[np.float64] | None,
-    matrix: NDArray[np.float64] | None,
-    tours: NDArray[Any],
-    n: int,
-    what: str = "tours",
-) -> NDArray[np.float64]:
-    """Return the (m,) lengths of (m, n) closed tours, in pieces of bounded memory.
-
-    Raises ValueError naming `what` when a row is not a permutation of 0..n-1.
-    """
-    if tours.ndim != 2 or tours.shape[1] != n:
-        raise ValueError(f"{what} must have shape (m, {n}), got {tours.shape}")
-    lengths = np.empty(len(tours))
-    rows = max(1, _CHUNK_EDGES // n)
-    for start in range(0, len(tours), rows):
-        chunk = checks.permutations(what, tours[start : start + rows], n, first_row=start)
-        edges = edge_lengths(metric, coords, matrix, chunk, np.roll(chunk, -1, axis=1))
-        lengths[start : start + rows] = edges.sum(axis=1)
-    return lengths
-
-
-def _check_names(names: Sequence[Any], n: int) -> NDArray[np.object_]:
-    if isinstance(names, str) or not hasattr(names, "__len__"):
-        raise TypeError(f"names must be a sequence of {n} names, got {names!r}"[:120])
-    if len(names) != n:
-        raise ValueError(f"names must be {n}, one a city, got {len(names)}")
-    array = np.empty(n, dtype=object)
-    for city, name in enumerate(names):  # one by one: names may be tuples
-        array[city] = name
-    return array
-
-
-def _check_positions(positions: ArrayLike, n: int) -> NDArray[np.float64]:
-    try:
-        array = np.array(positions, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise TypeError(f"positions must be an array of numbers: {error}") from error
-    if array.shape != (n, 2) or not np.isfinite(array).all():
-        raise ValueError(f"positions must be finite and of shape ({n}, 2), got shape {array.shape}")
-    return array
-
-
-def _check_best_known(best_known: float | None) -> float | None:
-    if best_known is None:
-        return None
-    try:
-        value = float(best_known)
-    except (TypeError, ValueError) as error:
-        raise TypeError(f"best_known must be a number or None, got {best_known!r}") from error
-    if not 0.0 <= value < np.inf:
-        raise ValueError(f"best_known must be finite and >= 0, got {best_known!r}")
-    return value

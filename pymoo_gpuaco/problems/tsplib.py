@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,7 +37,7 @@ __all__ = [
 SUFFIXES = (".tsp", ".atsp", ".tsp.gz", ".atsp.gz")
 
 # What the sections of other problem classes are called: to pass over them would be to solve another problem.
-_UNSUPPORTED = ("EDGE_DATA_SECTION", "FIXED_EDGES_SECTION", "DEPOT_SECTION", "DEMAND_SECTION")
+_UNSUPPORTED = ("EDGE_DATA_SECTION", "DEPOT_SECTION", "DEMAND_SECTION")
 
 # A triangle listed by columns is the other triangle listed by rows.
 _UPPER_BY_ROWS = {"UPPER_ROW": 1, "LOWER_COL": 1, "UPPER_DIAG_ROW": 0, "LOWER_DIAG_COL": 0}
@@ -49,7 +50,7 @@ class TspFile:
 
     `ids` are the file's own numbers of the cities, ascending: city c of the problem is ids[c]; None for a
     matrix, whose cities have none. Of `coords` (n, 2 or 3) and `matrix` (n, n) one is None. `positions`
-    (n, 2) are display data for a matrix, or None.
+    (n, 2) are display data for a matrix, or None. `fixed_edges` (e, 2) are cities of the problem.
     """
 
     path: Path
@@ -59,23 +60,23 @@ class TspFile:
     coords: NDArray[np.float64] | None = None
     matrix: NDArray[np.float64] | None = None
     positions: NDArray[np.float64] | None = None
+    fixed_edges: NDArray[np.int64] | None = None
 
     def problem(self, best_known: float | None = None, optimal_tour: NDArray[np.int64] | None = None) -> TSP:
         """Return the `TSP`. Raises ValueError naming the file where the numbers make no valid one."""
+        told: dict[str, Any] = {
+            "name": self.name,
+            "best_known": best_known,
+            "optimal_tour": optimal_tour,
+            "fixed_edges": self.fixed_edges,
+        }
         try:
             if self.matrix is None:
-                return TSP(
-                    self.coords, self.metric, name=self.name, best_known=best_known, optimal_tour=optimal_tour
-                )
-            return TSP(
-                matrix=self.matrix,
-                name=self.name,
-                best_known=best_known,
-                optimal_tour=optimal_tour,
-                positions=self.positions,
-            )
+                return TSP(self.coords, self.metric, **told)
+            return TSP(matrix=self.matrix, positions=self.positions, **told)
         except ValueError as error:
-            raise ValueError(f"{self.path}: {error}") from error
+            counted = " (cities count from 0 here)" if str(error).startswith("fixed_edges") else ""
+            raise ValueError(f"{self.path}: {error}{counted}") from error
 
 
 def read_tsp(path: str | PathLike[str]) -> TSP:
@@ -130,12 +131,13 @@ def parse_tsp_text(path: Path, text: str) -> TspFile:
         positions = None
         if "DISPLAY_DATA_SECTION" in sections:
             _, positions = _table(path, sections, "DISPLAY_DATA_SECTION", n, 2)
-        return TspFile(path, name, metric, matrix=matrix, positions=positions)
+        fixed = _fixed_edges(path, sections, list(range(1, n + 1)))
+        return TspFile(path, name, metric, matrix=matrix, positions=positions, fixed_edges=fixed)
     if metric not in METRIC_NAMES:
         known = ", ".join(["EXPLICIT", *METRIC_NAMES])
         fail(path, f"EDGE_WEIGHT_TYPE is {short(metric)}, known are {known}")
     ids, coords = _table(path, sections, "NODE_COORD_SECTION", n, METRIC_NAMES[metric][1])
-    return TspFile(path, name, metric, ids, coords=coords)
+    return TspFile(path, name, metric, ids, coords, fixed_edges=_fixed_edges(path, sections, ids))
 
 
 def parse_tour(
@@ -216,6 +218,30 @@ def _table(
         fail(path, f"{section} lists city {short(str(twice))} twice")
     order = sorted(range(n), key=ids.__getitem__)
     return [ids[row] for row in order], np.array(rows)[order]
+
+
+def _fixed_edges(path: Path, sections: dict[str, Lines], ids: list[int]) -> NDArray[np.int64] | None:
+    """Read lines "i j", ended by -1, as cities (e, 2); a missing -1 is accepted."""
+    if "FIXED_EDGES_SECTION" not in sections:
+        return None
+    city_of = {own: city for city, own in enumerate(ids)}
+    edges: list[list[int]] = []
+    lines = sections["FIXED_EDGES_SECTION"]
+    for line_number, line in lines.kept:
+        if line == "-1":
+            break
+        try:
+            i, j = (integer(token) for token in line.split())
+        except ValueError as error:
+            fail(path, f"line {line_number}: expected two city numbers, got {short(line)}", error)
+        for city in (i, j):
+            if city not in city_of:
+                fail(path, f"line {line_number}: {short(str(city))} is none of the {len(ids)} cities")
+        edges.append([city_of[i], city_of[j]])
+    else:
+        if lines.count > len(lines.kept):
+            fail(path, f"DIMENSION is {len(ids)}, but FIXED_EDGES_SECTION lists more edges")
+    return np.array(edges, np.int64).reshape(-1, 2)
 
 
 def _matrix(path: Path, header: dict[str, str], sections: dict[str, Lines], n: int) -> NDArray[np.float64]:

@@ -44,6 +44,14 @@ class SearchDevice(Protocol):
 
     # ---- tours
 
+    def tours_in(self, seconds: float | None) -> int:
+        """Tours that pay in a run that has so many seconds left; None: nobody knows."""
+        ...
+
+    def hold(self, m: int) -> None:
+        """Make room for m tours, which changes the plan; those at hand are lost. Any other m may be ignored."""
+        ...
+
     def first_tour(self) -> NDArray[np.int32]:
         """Tour (n,) by greedy edge matching, with which a run begins."""
         ...

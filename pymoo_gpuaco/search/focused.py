@@ -8,13 +8,13 @@ searches the windows; all that is decided about a run is decided here.
 
 from __future__ import annotations
 
+import time
 from dataclasses import replace
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pymoo_gpuaco import checks
-from pymoo_gpuaco.candidates.listed import ListedInstance
 from pymoo_gpuaco.colony import immigrants
 from pymoo_gpuaco.colony.trails import TrailUpdate
 from pymoo_gpuaco.host.keys import key_of_part
@@ -24,16 +24,6 @@ from pymoo_gpuaco.search.plan import Heat
 from pymoo_gpuaco.search.population import Population, first_tours
 from pymoo_gpuaco.search.schedule import Schedule
 from pymoo_gpuaco.search.state import pack, unpack
-
-
-def why_not_focused(instance: ListedInstance) -> str | None:
-    """Why ants cannot be focused on an instance, or None."""
-    if not instance.symmetric:
-        return (
-            "construction='focused' turns stretches of a tour around and needs a symmetric instance; "
-            "construction='full' works on asymmetric ones"
-        )
-    return None
 
 
 class FocusedSearch:
@@ -74,7 +64,7 @@ class FocusedSearch:
 
     @property
     def n_trials(self) -> int:
-        """Kicks since the engine was made, see ``CountsTrials``."""
+        """Kicks since the engine was made, each with its repair."""
         return self.device.n_trials
 
     @property
@@ -106,7 +96,7 @@ class FocusedSearch:
     # ---- a generation
 
     def expect(self, progress: float) -> None:
-        """Be told how far the run is, see ``FollowsProgress``."""
+        """Be told how far the run is, in [0, 1], or NaN where nobody knows."""
         self._schedule.expect(float(progress), self._annealed)
 
     def search(self, key: int) -> None:
@@ -133,8 +123,18 @@ class FocusedSearch:
                 raise
 
     def _begin(self, key: int) -> None:
-        """Make the first tours."""
-        self._take(first_tours(self.instance, self._first, self.device.n_tours, key), repaired=False)
+        """Make the first tours; where time is over, they are the greedy one."""
+        left = None if self._stop.until is None else self._stop.until - time.monotonic()
+        self._hold(self.device.tours_in(left))
+        m = 1 if self._stop.passed() else self.device.n_tours
+        tours = first_tours(self.instance, self._first, m, key)
+        self._take(np.resize(tours, (self.device.n_tours, self.instance.n)), repaired=False)
+
+    def _hold(self, m: int) -> None:
+        """Have room for m tours, and the schedule that goes with them."""
+        self.device.hold(m)
+        plan, schedule = self.device.plan, self._schedule
+        schedule.first, schedule.alone, schedule.end = plan.first_cycle, plan.cycles_in_one, plan.end
 
     def _search_rounds(self, key: int) -> None:
         device, plan = self.device, self.device.plan
@@ -209,6 +209,8 @@ class FocusedSearch:
         self._lengths = device.measure()
         tours = device.read()
         for tour in self._lengths.argsort(kind="stable")[:wanted]:
+            if self._stop.passed():
+                break
             self._population.merge(tours[tour])
         # merging counts in whole units: by exact lengths the shortest tour may still be a little shorter
         self._population.keep(device.shortest(), float(self._lengths.min()))
@@ -218,6 +220,8 @@ class FocusedSearch:
         self._only_anneals = False
         self.device.wait()
         self._measure()
+        if self._stop.passed():
+            return
         last = self._schedule.finished
         self._take(self._population.recombine(self.device.read(), key, self._stop, last), repaired=True)
 
@@ -318,6 +322,7 @@ class FocusedSearch:
             device.set_trails(told.tau, told.rest)
             population = Population(self.instance, device.graph)
             self._population, self._lengths, self._rescued = population, np.empty(0), None
+            self._hold(max(1, len(told.tours)) if told.own else device.n_tours)
             told.restore(self._schedule)
             self._annealed, self._hot = told.pace
             if told.best is not None:

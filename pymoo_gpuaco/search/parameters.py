@@ -10,6 +10,12 @@ from pymoo_gpuaco.colony.parameters import FEWEST_CITIES_TO_KICK
 MOST_TOURS = 64
 WHOLE_UP_TO = 25_000  # cities
 
+# Where a run's time is limited, a thread has so many cities of all tours for each second: two kicks for three cities,
+# in the half of the run that anneals. Where that is fewer tours than wanted, as many as usual do better.
+CITIES_A_SECOND, FEWEST_WANTED = 8000.0, 6.0
+# So many tours or more evolve together, see ``exchange.evolve``: fewer have lost what they could give each other soon.
+FEWEST_TO_EVOLVE = 8
+
 KICKS_FOR_FULL_HEAT = 10.0  # a city: with fewer, what the heat has broken is not mended by the end
 
 # Cities of the longest stretch that a kick moves. Longer ones lead out of tours that shorter ones never leave, and take
@@ -28,12 +34,14 @@ class FocusedParameters:
         fewer 1-trees tell good edges less well.
     whole_up_to : up to so many cities each ant keeps a whole tour of its own, >= 8; above, ants take windows of one
         tour. Default 25,000.
-    n_tours : tours of their own that ants keep there, in [1, 64], or None: one for each thread, but 2 to 64.
+    n_tours : tours of their own that ants keep there, in [1, 64], or None: one for each thread, but 2 to 64, and where
+        the time of a run is limited what `tours_in` says.
     window : cities of a window, in [64, 100,000], and at most half of all, or None: one window for each thread, but
         windows of 20,000 to 50,000 cities: in smaller ones long edges of the first tour stay, whose ends are in no
         window together.
-    trials : kicks that the ants of one generation make together, >= 1, or None: 1,024 for each of up to 16 tours; in
-        windows of one tour one for every 12 cities, 2,048 to 8,192.
+    trials : kicks that the ants of one generation make together, >= 1, or None: 1,024 for each of up to 7 tours; of
+        more 2,048, or one for 32 cities of each where that is more; in windows of one tour one for every 12 cities,
+        2,048 to 8,192.
     heat : temperature at which a cycle of annealing starts that makes 10 kicks a city and tour or more, in mean edge
         lengths of the tour, in [0, 100]. Shorter cycles start cooler, see ``Plan.first_heat``. Default 1.1.
     first_cycle : kicks a city that a tour gets in the first cycle, > 0, or None: 8, and 16 above 25,000 cities; each
@@ -72,16 +80,27 @@ class FocusedParameters:
         """Tours of their own that ants keep, where so many threads search them."""
         return min(max(2, threads), MOST_TOURS) if self.n_tours is None else self.n_tours
 
+    def tours_in(self, seconds: float, n: int, threads: int) -> int | None:
+        """Tours of n cities that pay in so many seconds: several that evolve together, or None for as many as usual."""
+        wanted = seconds * threads * CITIES_A_SECOND / n
+        if self.n_tours is not None or wanted < FEWEST_WANTED:
+            return None
+        return min(max(FEWEST_TO_EVOLVE, round(wanted)), MOST_TOURS)
+
     def cities_a_window(self, n: int, threads: int) -> int:
         """Cities of a window of a tour of n cities, where so many threads search windows."""
         size = min(max(20_000, -(-n // threads)), 50_000) if self.window is None else self.window
         return min(size, max(FEWEST_CITIES_TO_KICK, -(-n // 2)))
 
-    def trials_a_generation(self, n: int, ants: int) -> int:
-        """Kicks that the ants make together for n cities; measuring a long tour must not take as long as they do."""
+    def trials_a_tour(self, n: int, ants: int) -> int:
+        """Kicks that each of the ants makes in a generation for n cities; loading a tour must not take as long."""
         if self.trials is not None:
-            return self.trials
-        return 1024 * min(ants, 16) if n <= self.whole_up_to else min(max(2048, n // 12), 8192)
+            return max(1, self.trials // ants)
+        if n > self.whole_up_to:
+            return max(1, min(max(2048, n // 12), 8192) // ants)
+        if ants < FEWEST_TO_EVOLVE:
+            return 1024
+        return max(2048 // ants, n // 32, 1)
 
     def kicks_of_first_cycle(self, n: int) -> float:
         """Kicks a city that a tour of n cities gets in the first cycle."""

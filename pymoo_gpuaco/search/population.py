@@ -13,14 +13,13 @@ from pymoo_gpuaco.candidates.start import varied_tours
 from pymoo_gpuaco.exchange import assemble, evolve, merge
 from pymoo_gpuaco.host.distances import tour_length
 from pymoo_gpuaco.host.stop import Stop
+from pymoo_gpuaco.search.parameters import FEWEST_TO_EVOLVE
 
 # So many tours or more begin as different ones, to have more to take over from each other. A tour that begins by other
 # lengths than the true ones needs more kicks, which fewer tours do not make up for.
 FEWEST_VARIED = 4
 # Different first tours at most: for so many cities of all of them, the host takes longer than they are worth.
 MOST_VARIED, CITIES_OF_VARIED = 16, 200_000
-# So many tours or more evolve together, see ``exchange.evolve``: fewer have lost what they could give each other soon.
-FEWEST_TO_EVOLVE = 8
 NEAR_OF_CHILDREN = 7  # candidates a city by which subtours of children are joined
 # Whole units of a mean candidate edge, as a power of two, where distances are no whole numbers: sums are exact then,
 # and rounding changes a tour by less than 1e-6.
@@ -94,7 +93,7 @@ class Population:
             near = np.ascontiguousarray(self._instance.neighbours[:, :NEAR_OF_CHILDREN])
             taken = evolve(self._graph, given, near, key, scale=self._units, until=stop.until).tours
         else:
-            taken = assemble(self._graph, given, key, stop)
+            taken = assemble(self._graph, given, key, stop, scale=self._units)
         lengths = [self.measure(tour) for tour in taken]
         shortest = int(np.argmin(lengths))
         self.keep(taken[shortest], lengths[shortest])

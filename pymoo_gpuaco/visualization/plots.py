@@ -14,8 +14,9 @@ from pymoo_gpuaco import checks
 from pymoo_gpuaco.algorithms.colony import AntColony
 from pymoo_gpuaco.algorithms.told import check_tours
 from pymoo_gpuaco.colony.trails import candidate_trails
-from pymoo_gpuaco.problems.open_path import OpenPath
 from pymoo_gpuaco.recorder import Recorder
+from pymoo_gpuaco.search.exact import ExactSearch
+from pymoo_gpuaco.search.translated import TranslatedSearch
 
 _INK, _ACCENT = "#1f4e79", "#c0392b"
 
@@ -32,20 +33,37 @@ def _positions(problem: Any) -> NDArray[np.float64]:
 
 
 def plot_tour(problem: Any, tour: ArrayLike, ax: Axes | None = None, title: str | None = None) -> Figure:
-    """Draw a closed tour (n,) over the cities' positions, of an `OpenPath` its path; north is up on the globe.
+    """Draw a tour (n,) over the cities' positions; north is up on the globe.
 
+    A tour with a direction, of asymmetric distances, has arrows, and edges that must stay have another colour.
     Returns the figure; ``plot_tour(..).savefig("tour.png")``. Raises ValueError if the problem has no positions or
     the tour is no permutation.
     """
     positions = _positions(problem)
     order = check_tours("tour", tour, len(positions))[0]
     ax = _axes(ax)
-    if isinstance(problem, OpenPath):
-        closed, positions = positions[problem.path(order)], positions[: problem.n_places]
-    else:
-        closed = positions[np.append(order, order[0])]
+    line = positions[np.append(order, order[0]) if getattr(problem, "closed", True) else order]
     size = max(0.5, min(5.0, 1500.0 / len(order)))
-    ax.plot(closed[:, 0], closed[:, 1], color=_INK, linewidth=max(0.3, min(1.2, 300.0 / len(order))))
+    width = max(0.3, min(1.2, 300.0 / len(order)))
+    ax.plot(line[:, 0], line[:, 1], color=_INK, linewidth=width)
+    if not getattr(problem, "symmetric", True):
+        (x, y), (u, v) = line[:-1].T, np.diff(line, axis=0).T
+        ax.quiver(
+            x,
+            y,
+            u / 2.0,
+            v / 2.0,
+            angles="xy",
+            scale_units="xy",
+            scale=1.0,
+            color=_INK,
+            width=0.003,
+            headwidth=7.0,
+            headlength=8.0,
+        )
+    fixed = getattr(problem, "fixed_edges", np.empty((0, 2), int))
+    if len(fixed):
+        ax.add_collection(LineCollection(list(positions[fixed]), colors=_ACCENT, linewidths=2.5 * width))
     ax.plot(positions[:, 0], positions[:, 1], ".", color=_ACCENT, markersize=size)
     ax.set_aspect("equal", adjustable="datalim")
     ax.set_axis_off()
@@ -104,17 +122,26 @@ def plot_pheromone(algorithm: AntColony, ax: Axes | None = None) -> Figure:
 def trail_lines(algorithm: Any) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return the candidate edges (e, 2, 2) whose trail can be seen and how strong it is (e,), the strongest being 1.
 
-    Raises TypeError for an algorithm without trails, ValueError for a problem without positions.
+    Where the search knows the problem as a symmetric round trip, these are that one's trails between the problem's
+    cities; up to 12 cities there may be none, as nothing is left to search. Raises TypeError for an algorithm without
+    trails, ValueError for a problem without positions.
     """
     if not isinstance(algorithm, AntColony):
         raise TypeError(f"{type(algorithm).__name__} keeps no pheromone trails")
     positions = _positions(algorithm.problem)
-    neighbours = algorithm.instance.neighbours
-    trails = candidate_trails(algorithm.engine.export_state(), neighbours)
+    engine, instance, cities = algorithm.engine, algorithm.instance, np.arange(len(positions))
+    if isinstance(engine, ExactSearch):
+        return np.empty((0, 2, 2)), np.empty(0)
+    if isinstance(engine, TranslatedSearch):
+        instance, cities = engine.inner.instance, engine.form.cities
+        positions = np.vstack([positions, [[np.nan, np.nan]]])  # a dummy lies nowhere
+    trails = candidate_trails(engine.export_state(), instance.neighbours)
     strength = np.clip(trails / max(float(trails.max()), np.finfo(float).tiny), 0.0, 1.0)
     shown = strength > 0.02  # below, a line would not be seen, and there are n k of them
     start, slot = np.nonzero(shown)
-    return np.stack([positions[start], positions[neighbours[start, slot]]], axis=1), strength[shown]
+    lines = positions[cities[np.stack([start, instance.neighbours[start, slot]], axis=1)]]
+    seen = ~np.isnan(lines).any(axis=(1, 2))
+    return lines[seen], strength[shown][seen]
 
 
 def draw_trails(ax: Axes, lines: NDArray[np.float64], strength: NDArray[np.float64]) -> None:

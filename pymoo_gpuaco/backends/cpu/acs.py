@@ -72,6 +72,9 @@ def build_tours_acs(  # type: ignore[no-untyped-def]
     weights, cities, chances = np.empty(k), np.empty(k, np.int32), np.empty(k)
     streams = np.empty((m, 10), np.uint64)
     for ant in range(m):
+        if stop[0] != 0:
+            tours[ant, 0], tabus.left[ant] = UNFINISHED, 0
+            continue
         streams[ant] = new_stream(key, ant, STREAM_CONSTRUCTION)
         clear(_row(tabus, ant))
         start = next_below(streams[ant], n)

@@ -67,13 +67,11 @@ class CpuColony:
             instance, parameters.local_search, self._graph, self._stop, parameters.candidates
         )
         self._check_memory(memory)
-        positive = instance.neighbour_distances[instance.neighbour_distances > 0]
         self._rule = construct.Rule(
             selection=CODES[selection_rule.name],
             alpha=float(parameters.alpha),
             beta=float(parameters.beta),
-            # eta = 1 / d has no value at d = 0: cities at one place count as half the shortest distance apart
-            shortest=float(positive.min()) / 2.0 if positive.size else 1.0,
+            shortest=instance.least_distance,
             trials=int(parameters.trials),
             switch_left=parameters.switch_left(n),
             tournament_size=parameters.resolved_tournament_size(n),
@@ -88,6 +86,7 @@ class CpuColony:
         self._reference = np.full((n, 2), -1, np.int32)
         self._reference_length = np.inf
         self._tau0 = 0.0
+        self._unfilled: np.float32 | None = None  # what all trails are to be set to before they are read
         self._threads = min(thread_count(), self.n_ants)
         self._tabus = [make_tabu(n) for _ in range(self._threads)]
         self._improver.prepare(self._threads)
@@ -189,7 +188,36 @@ class CpuColony:
     def reset_trails(self, value: float) -> None:
         """Set every trail to ``value``, which ACS also takes as its tau_0."""
         self._tau0 = float(value)
-        trail_memory.fill(self._trails, np.float32(value))
+        self._unfilled = np.float32(value)
+
+    def _fill(self) -> None:
+        """Set every trail to what ``reset_trails`` was told, if that is still to do.
+
+        Of all pairs of cities these are gigabytes: so the first ants do it, or whoever else reads trails, and a time
+        limit ends it. Who is behind time has no use for trails.
+        """
+        value = self._unfilled
+        if value is None:
+            return
+        together = max(1, _SLICE // self._trails.tau.shape[1])
+
+        def rows(_: int, first: int, last: int) -> None:
+            for row in range(first, last, together):
+                if self._stop.flag[0]:
+                    break
+                trail_memory.fill_rows(self._trails, row, min(row + together, last), value)
+
+        self._stop.spread(rows, self.instance.n, thread_count())
+        if not self._stop.raised():
+            self._trails.rest[0], self._unfilled = value, None
+
+    @property
+    def _laid(self) -> trail_memory.Trails:
+        """The trails, every one of them set, whatever the time."""
+        if self._unfilled is not None:
+            trail_memory.fill(self._trails, self._unfilled)
+            self._unfilled = None
+        return self._trails
 
     def construct(self, key: int) -> NDArray[np.float64]:
         """Build and improve m tours; return their exact lengths (m,)."""
@@ -198,6 +226,7 @@ class CpuColony:
         self._rescued = self._absent = None
         self._lengths[:] = np.inf  # until they are home
         try:
+            self._fill()
             if self._acs:
                 eta_beta = self._heuristic()
                 self._stop.spread(lambda *_: self._walk_with_local_update(seed, eta_beta), 1, 1)
@@ -328,7 +357,7 @@ class CpuColony:
         if self._stop.passed():  # nobody will walk on these trails in this run
             return
         self._write_out()
-        t, symmetric = self._trails, self.instance.symmetric
+        t, symmetric = self._laid, self.instance.symmetric
         deposits = update.written_out(self._tours, self._lengths).deposits
         amounts = [(np.ascontiguousarray(tour, np.int32), float(amount)) for tour, amount in deposits]
         if update.on_tours_only:
@@ -337,11 +366,15 @@ class CpuColony:
             return
         low, rho = float(update.tau_min), float(update.rho)
         high = min(float(update.tau_max), HIGHEST_TRAIL)
-        spread(
-            lambda _, a, b: trail_memory.evaporate_rows(t, a, b, rho, low, high),
-            self.instance.n,
-            thread_count(),
-        )
+        together = max(1, _SLICE // t.tau.shape[1])
+
+        def rows(_: int, first: int, last: int) -> None:
+            for row in range(first, last, together):
+                if self._stop.passed():
+                    break
+                trail_memory.evaporate_rows(t, row, min(row + together, last), rho, low, high)
+
+        spread(rows, self.instance.n, thread_count())
         trail_memory.evaporate_rest(t, rho, low, high)
         # what is added comes first: it is cut to tau_max before anything is taken away
         for tour, amount in sorted(amounts, key=lambda pair: pair[1] < 0.0):
@@ -356,25 +389,26 @@ class CpuColony:
     def trails_of(self, edges: ArrayLike) -> NDArray[np.float32]:
         """Trails (e,) of edges (e, 2)."""
         pairs, _ = checks.edge_trails(edges, np.zeros(np.size(edges) // 2), self.instance.n)
-        slots = trail_memory.slots_of(self._trails, pairs)
-        return np.where(slots < 0, self._trails.rest[0], self._trails.tau[pairs[:, 0], slots])
+        t = self._laid
+        slots = trail_memory.slots_of(t, pairs)
+        return np.where(slots < 0, t.rest[0], t.tau[pairs[:, 0], slots])
 
     def set_trails(self, edges: ArrayLike, values: ArrayLike) -> None:
         """Set the trails of edges (e, 2), see ``EditsTrails``."""
         pairs, trails = checks.edge_trails(edges, values, self.instance.n)
         for ends in (pairs, pairs[:, ::-1]) if self.instance.symmetric else (pairs,):
-            slots = trail_memory.slots_of(self._trails, ends)
+            slots = trail_memory.slots_of(self._laid, ends)
             kept = slots >= 0
             self._trails.tau[ends[kept, 0], slots[kept]] = trails[kept]
 
     def branching_factor(self, lam: float) -> float:
         """Mean number of candidates a city with a trail above min + lam (max - min)."""
-        return float(trail_memory.branching_factor(self._graph, self._trails, float(lam)))
+        return float(trail_memory.branching_factor(self._graph, self._laid, float(lam)))
 
     def export_state(self) -> State:
         """Trails, the last tours and tau_0, as copies."""
         self._write_out()
-        t = self._trails
+        t = self._laid
         return {
             "tau": t.tau.copy(),
             "ids": t.ids.copy() if t.kind == trail_memory.SELECTIVE else np.empty((0, 0), np.int32),
@@ -401,7 +435,7 @@ class CpuColony:
             ids = stored_integers(state, "ids", t.ids.shape, -1, n - 1)
             tail = stored_integers(state, "tail", t.tail.shape, 0, t.ids.shape[1] - 1)
             t.ids[...], t.tail[...] = ids, tail
-        t.tau[...], t.rest[...], self._tau0 = tau, rest, float(tau0[0])
+        t.tau[...], t.rest[...], self._tau0, self._unfilled = tau, rest, float(tau0[0]), None
         self._tours[...], self._lengths[...] = tours, lengths
         self._absent = None
         self._reference[...], self._reference_length = reference, float(reference_length[0])

@@ -26,7 +26,7 @@ def make_colony(instance: ListedInstance, parameters: ColonyParameters, device: 
 def make_search(instance: ListedInstance, parameters: ColonyParameters, device: int) -> FocusedSearch:
     """Make the engine of a focused colony."""
     windows = CpuWindows(instance, parameters)
-    warm_up.warm_up_focused(instance.n, windows.n_tours)
+    warm_up.warm_up_focused(instance.n)
     return FocusedSearch(windows)
 
 

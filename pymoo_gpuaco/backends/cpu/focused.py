@@ -20,8 +20,12 @@ from pymoo_gpuaco.host.distances import tour_length
 from pymoo_gpuaco.host.state import State, stored_integers
 from pymoo_gpuaco.host.stop import Stop
 from pymoo_gpuaco.host.threads import spread, thread_count
-from pymoo_gpuaco.search.focused import why_not_focused
-from pymoo_gpuaco.search.parameters import KICKS_FOR_FULL_HEAT, SHORT_STRETCH, FocusedParameters
+from pymoo_gpuaco.search.parameters import (
+    FEWEST_TO_EVOLVE,
+    KICKS_FOR_FULL_HEAT,
+    SHORT_STRETCH,
+    FocusedParameters,
+)
 from pymoo_gpuaco.search.plan import Heat, Plan
 from pymoo_gpuaco.search.schedule import END
 
@@ -30,6 +34,8 @@ WINDOWS = 8  # of one tour in a generation
 # while all others wait, and tours that are still hot have little for it.
 MERGED_WHILE_HOT = 4
 REPAIRED = 0.01  # share of dirty cities below which kicks begin
+# Progress at which tours that are many enough to evolve together are cold: the rest of the run is theirs.
+END_OF_MANY = 0.5
 CYCLES_IN_ONE = 12  # first cycles: one long annealing beats several short ones where the end is known
 IMPROVER_TRIALS = 1  # kicks a city when tours are improved that were given
 
@@ -41,7 +47,7 @@ class CpuWindows:
     ----------
     instance : symmetric.
     parameters : of the colony; ``n_ants=None`` gives a whole tour for each thread, 2 to 64, up to 25,000 cities, and
-        8 windows above.
+        8 windows above. A run whose time is limited has as many whole tours as `FocusedParameters.tours_in` says.
     focused : how ants work; None for the defaults.
 
     Raises
@@ -55,9 +61,8 @@ class CpuWindows:
     def __init__(
         self, instance: ListedInstance, parameters: ColonyParameters, focused: FocusedParameters | None = None
     ) -> None:
-        missing = why_not_focused(instance)
-        if missing is not None:
-            raise ValueError(missing)
+        if not instance.symmetric:
+            raise ValueError("windows turn stretches of a tour around: the instance must be symmetric")
         n = instance.n
         self.instance = instance
         self.stop = Stop()
@@ -67,31 +72,13 @@ class CpuWindows:
         units, lengths, self._near = make_units(instance, self.graph, focused, parameters.candidates)
         self.scale, self.candidates = units.scale, units.candidates
         self.search = WindowSearch(instance, units, focused, self.stop)
-        whole = self.search.whole
-        self.n_ants = parameters.n_ants or (focused.tours(thread_count()) if whole else WINDOWS)
-        self.n_tours = self.n_ants if whole else 1
-        self._trials = max(1, focused.trials_a_generation(n, self.n_ants) // self.n_ants)
-        kicks = self._trials if whole else self._trials * self.n_ants
-        self.plan = Plan(
-            rounds=1,
-            rounds_between_looks=1,
-            first_cycle=max(1, round(focused.kicks_of_first_cycle(n) * n / kicks)),
-            cycles_in_one=CYCLES_IN_ONE,
-            kicks=kicks,
-            end=END,
-            heat=focused.heat,
-            kicks_for_heat=KICKS_FOR_FULL_HEAT,
-            least_heat=0.0,
-            most_heat=focused.heat,
-            merged_while_hot=MERGED_WHILE_HOT if whole else 0,
-            merged_when_cold=self.n_tours if whole else 0,
-        )
+        self._threads = thread_count()
+        self._given = parameters.n_ants
+        self.hold(self.tours_in(None))
         self._alpha = float(parameters.alpha)
         self._eta_beta = _heuristic(lengths, float(parameters.beta))
         self._weights_are_old = True
         self._trails = trail_memory.make_trails(trail_memory.CANDIDATE, units.candidates, 0)
-        self._tours = np.zeros((self.n_tours, n), np.int32)
-        self._lengths = np.zeros(self.n_tours)
         self._dirty = np.ones(n, np.uint8)
         self._windows_done = 0
         self.n_trials = 0
@@ -101,6 +88,42 @@ class CpuWindows:
         return nullcontext()
 
     # ---- tours
+
+    def tours_in(self, seconds: float | None) -> int:
+        """A whole tour for each ant where they fit a window, see `FocusedParameters.tours_in`; else one."""
+        if not self.search.whole:
+            return 1
+        evolving = (
+            None
+            if seconds is None
+            else self._focused.tours_in(max(0.0, seconds), self.instance.n, self._threads)
+        )
+        return self._given or evolving or self._focused.tours(self._threads)
+
+    def hold(self, m: int) -> None:
+        """Make room for m tours and plan for them."""
+        n, focused, whole = self.instance.n, self._focused, self.search.whole
+        self.n_tours = m
+        self.n_ants = m if whole else self._given or WINDOWS
+        self._trials = focused.trials_a_tour(n, self.n_ants)
+        kicks = self._trials if whole else self._trials * self.n_ants
+        evolves = m >= FEWEST_TO_EVOLVE
+        self.plan = Plan(
+            rounds=1,
+            rounds_between_looks=1,
+            first_cycle=max(1, round(focused.kicks_of_first_cycle(n) * n / kicks)),
+            cycles_in_one=CYCLES_IN_ONE,
+            kicks=kicks,
+            end=END_OF_MANY if evolves else END,
+            heat=focused.heat,
+            kicks_for_heat=KICKS_FOR_FULL_HEAT,
+            least_heat=0.0,
+            most_heat=focused.heat,
+            merged_while_hot=MERGED_WHILE_HOT if whole and not evolves else 0,
+            merged_when_cold=m if whole and not evolves else 0,
+        )
+        self._tours = np.zeros((m, n), np.int32)
+        self._lengths = np.zeros(m)
 
     def first_tour(self) -> NDArray[np.int32]:
         """Tour (n,) by greedy edge matching on the lists that the candidates were chosen from."""
@@ -149,6 +172,7 @@ class CpuWindows:
 
     def repair(self, key: int) -> int:
         """Search windows of the one tour for what shortens it, without kicks."""
+        self.stop.lower()
         if self._windows_done >= 2 * self.search.stretches:
             return self._search_windows(key, 0, 0.0, 0.0, SHORT_STRETCH)
         searched = self.search.repair_stretches(self._tours[0], self._dirty, self._windows_done, WINDOWS)
@@ -157,6 +181,7 @@ class CpuWindows:
 
     def anneal(self, key: int, heat: Heat) -> int:
         """Let each ant anneal a tour of its own, or a window of the one tour."""
+        self.stop.lower()
         longest = self._focused.longest_stretch(heat.kicks)
         if not self.search.whole:
             return self._search_windows(key, self._trials, heat.first, heat.last, longest)
@@ -191,9 +216,11 @@ class CpuWindows:
             return
 
         def work(_: int, first: int, last: int) -> None:
-            search = WindowSearch(self.instance, self.search.units, self._focused, threads=1)
+            search = WindowSearch(self.instance, self.search.units, self._focused, self.stop, threads=1)
             improver = TourImprover(search, self.stop.raised)
             for number in range(first, last):
+                if self.stop.raised():
+                    break
                 improver.improve(tours[number], trials, key, number)
 
         if len(tours):

@@ -85,7 +85,7 @@ class CpuImprover:
         while self._search is not None and len(self._workspaces) < threads:
             self._workspaces.append(workspace.make_workspace(self.instance.n, stop=self._stop.flag))
             if self._search.in_windows:
-                windows = WindowSearch(self.instance, self._units, FocusedParameters(), threads=1)
+                windows = WindowSearch(self.instance, self._units, FocusedParameters(), self._stop, threads=1)
                 self._in_windows.append(TourImprover(windows, self._stop.raised))
 
     def work(

@@ -78,11 +78,16 @@ def write_trail(t, i, j, value):  # type: ignore[no-untyped-def]
 
 def fill(t: Trails, value: np.float32) -> None:
     """Set every trail to ``value`` and empty the selective memory."""
-    t.tau[:] = value
+    fill_rows(t, 0, t.tau.shape[0], value)
     t.rest[0] = value
+
+
+def fill_rows(t: Trails, first: int, last: int, value: np.float32) -> None:
+    """``fill`` rows first .. last-1 alone."""
+    t.tau[first:last] = value
     if t.kind == SELECTIVE:
-        t.ids[:] = -1
-        t.tail[:] = 0
+        t.ids[first:last] = -1
+        t.tail[first:last] = 0
 
 
 @compiled

@@ -16,7 +16,6 @@ from pymoo_gpuaco.colony.trails import TrailUpdate
 from pymoo_gpuaco.problems.tsp import TSP
 from pymoo_gpuaco.search.focused import FocusedSearch
 from pymoo_gpuaco.search.parameters import FocusedParameters
-from pymoo_gpuaco.search.population import FEWEST_TO_EVOLVE
 from pymoo_gpuaco.search.warm_up import warm_up_host
 
 
@@ -61,11 +60,12 @@ def warm_up_climbers() -> None:
     climbers.climb(0, pairs=100)
 
 
-def warm_up_focused(n: int, tours: int = 2) -> None:
-    """Compile what focused ants call on an instance of n cities with so many tours, and nothing else."""
+def warm_up_focused(n: int) -> None:
+    """Compile what focused ants call on an instance of n cities, and nothing else."""
     usual = FocusedParameters()
-    _warm_up_focused(n <= usual.whole_up_to, usual.iterations(n) > 0)
-    warm_up_host(penalised=False, evolves=tours >= FEWEST_TO_EVOLVE)
+    whole = n <= usual.whole_up_to
+    _warm_up_focused(whole, usual.iterations(n) > 0)
+    warm_up_host(penalised=False, evolves=whole)
 
 
 @functools.cache

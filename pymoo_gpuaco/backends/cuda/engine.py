@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from pymoo_gpuaco import checks
 from pymoo_gpuaco.backends.cuda.device import LONG, Device, DeviceLimits, Part
 from pymoo_gpuaco.backends.cuda.instance.cities import Cities
-from pymoo_gpuaco.backends.cuda.instance.lists import ListPlan, Neighbours
+from pymoo_gpuaco.backends.cuda.instance.lists import ListPlan
 from pymoo_gpuaco.backends.cuda.local_search.at_hand import ToursAtHand
 from pymoo_gpuaco.backends.cuda.local_search.by_windows import make_search
 from pymoo_gpuaco.backends.cuda.slices import slices
@@ -44,7 +44,7 @@ def default_ants(n: int, parameters: ColonyParameters, limits: DeviceLimits) -> 
 
 
 class CudaColony:
-    """``AheadEngine`` and ``Stoppable`` on one CUDA device.
+    """``ColonyEngine`` and ``Stoppable`` on one CUDA device.
 
     Only a generation that is long ends early: between two of the launches that it is cut into, see ``slices``, between
     rounds of window search, or in the middle of its 2-opt and Or-opt, see ``Device.wait``.
@@ -76,7 +76,6 @@ class CudaColony:
         self.device = Device(device)
         m = parameters.n_ants or default_ants(instance.n, parameters, self.device.limits)
         self.n_ants = m
-        advice = _advice(parameters, instance.n)
         cities = Cities(self.device, instance)
         measure = Measure(self.device, cities)
         self._tours = Tours(self.device, measure, m, instance.n)
@@ -90,57 +89,23 @@ class CudaColony:
             self.trails, self.walk = rings, SelectiveWalk(setting, rings)
         else:
             dense = parameters.resolved_memory(instance.n) == "dense"
-            trails = Trails(self.device, instance, dense, advice)
+            trails = Trails(self.device, instance, dense)
             self.trails, self.walk = trails, _walk(setting, trails)
         search = parameters.local_search
         self._search = (
             None
             if search is None
-            else make_search(self.device, cities, search, advice, parameters.candidates, self._slices.ants)
+            else make_search(self.device, cities, search, parameters.candidates, self._slices.ants)
         )
-        self._at_hand = ToursAtHand(self.device, measure, self._search, instance.n, advice)
-        neighbours = Neighbours(self.device, instance)
-        parts: list[Part] = [cities, neighbours, measure, self._tours, self.trails, self.walk, self._at_hand]
+        self._at_hand = ToursAtHand(self.device, measure, self._search, instance.n)
+        self.parts: list[Part] = [cities, measure, self._tours, self.trails, *self.walk.parts, self.walk]
+        self.parts.append(self._at_hand)
         if self._search is not None:
-            parts.append(self._search)
-        self.device.set_up(parts, advice)
+            self.parts += [self._search, *self._search.parts]
+        self.device.set_up(self.parts, _advice(parameters, instance.n))
         self.device.ends_early = search is not None
-        self._begun: int | None = None  # key of the construction that ``begin`` has started
         self._home = m  # ants whose tours the construction under way, or the last, has built
         self._rescued: tuple[NDArray[np.int32], float] | None = None
-        # ants of ACS change the trails; and who waits between launches does so in ``construct``
-        self._holds_trails = False
-        self._seconds = 0.0  # that the last construction took
-        cut = self._slices.several(m) or (search is not None and search.in_windows)
-        if isinstance(self.trails, Trails) and parameters.selection != ACS and not cut:
-            with self.device.working():
-                self._holds_trails = self.trails.make_room_to_hold()
-
-    # ---- AheadEngine
-
-    @property
-    def works_ahead(self) -> bool:
-        """Whether ``begin`` has use: a long construction hides little behind it, and one that is dropped goes on."""
-        return self._holds_trails and self._seconds < LONG
-
-    def begin(self, key: int) -> None:
-        """Start ``construct(key)``; results and all else stay the same."""
-        with self.device.working():
-            self._start(key)
-        self._begun = key
-
-    def hold_trails(self) -> None:
-        """Keep the trails for ``restore_trails``."""
-        assert isinstance(self.trails, Trails)
-        with self.device.working():
-            self.trails.hold()
-
-    def restore_trails(self) -> None:
-        """Bring back what ``hold_trails`` kept."""
-        assert isinstance(self.trails, Trails)
-        self._begun = None
-        with self.device.working():
-            self.trails.restore()
 
     # ---- ColonyEngine
 
@@ -152,13 +117,11 @@ class CudaColony:
     def greedy_tour(self, start: int = 0) -> tuple[NDArray[np.int32], float]:
         """Nearest-neighbour tour from city ``start``, ties to the lower number, and its length."""
         first = checks.integer("start", start, 0, self.instance.n - 1)
-        self._begun = None
         with self.device.working():
             return self._tours.greedy(first)
 
     def reset_trails(self, value: float) -> None:
         """Set every trail to ``value``."""
-        self._begun = None
         with self.device.working():
             self.trails.reset(value)
 
@@ -168,20 +131,16 @@ class CudaColony:
         before, began = self._tours.told, time.monotonic()
         with self.device.working():
             try:
-                if self._begun != key:
-                    self._start(key)
-                self._begun = None
+                self._start(key)
                 told = self._tours.take_next()
                 # what the search remembers must be a local optimum
                 if self._search is not None and not self.device.halted:
                     length = float(told.lengths[told.shortest])
                     self._search.remember(self.device.arrays["tours"], told.shortest, length)
             except KeyboardInterrupt:
-                self._begun = None
                 self._rescued = self._best_so_far(before)
                 raise
-        self._seconds = time.monotonic() - began
-        self.device.ends_early = self._search is not None and self._seconds >= LONG
+        self.device.ends_early = self._search is not None and time.monotonic() - began >= LONG
         return told.lengths.copy()
 
     def _start(self, key: int) -> None:
@@ -244,7 +203,6 @@ class CudaColony:
     def improve(self, tours: ArrayLike, key: int) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
         """Local search on any number of tours (m, n); return copies and their exact lengths (m,)."""
         rows = checks.permutations("tours", tours, self.instance.n).astype(np.int32)
-        self._begun = None
         with self.device.working():
             return self._at_hand.improve(rows, key)
 
@@ -253,7 +211,6 @@ class CudaColony:
         rows = immigrants.in_order(tours, lengths, self.instance.n)
         measured = np.array([self.instance.tour_length(tour) for tour in rows])
         taken = immigrants.places(self._tours.lengths, measured)
-        self._begun = None
         if not taken:
             return
         everyone, own = self.tours(np.arange(self.n_ants)), self._tours.lengths.copy()
@@ -270,7 +227,6 @@ class CudaColony:
 
     def update_trails(self, update: TrailUpdate) -> None:
         """Evaporate and deposit, see ``TrailUpdate``."""
-        self._begun = None
         with self.device.working():
             self.trails.update(update, self._tours)
 
@@ -288,7 +244,6 @@ class CudaColony:
         """Set the trails of edges (e, 2), see ``EditsTrails``; ValueError with the selective memory."""
         pairs, trails = checks.edge_trails(edges, values, self.instance.n)
         rows = self._rows_of_trails()
-        self._begun = None
         with self.device.working():
             rows.set_edges(pairs, trails)
 
@@ -324,7 +279,6 @@ class CudaColony:
         reference_length = stored_numbers(state, "reference_length", (1,), infinity=True)
         with self.device.working():
             self.trails.write(state)  # raises before anything changes
-            self._begun = None
             self._tours.replace(tours, lengths)
             if self._search is not None:
                 self._search.write(reference, float(reference_length[0]))

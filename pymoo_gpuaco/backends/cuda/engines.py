@@ -14,7 +14,7 @@ from pymoo_gpuaco.backends.errors import BackendUnavailable
 from pymoo_gpuaco.candidates.listed import ListedInstance
 from pymoo_gpuaco.colony.parameters import ClimberParameters, ColonyParameters
 from pymoo_gpuaco.search.focused import FocusedSearch
-from pymoo_gpuaco.search.population import FEWEST_TO_EVOLVE
+from pymoo_gpuaco.search.parameters import FEWEST_TO_EVOLVE
 from pymoo_gpuaco.search.warm_up import warm_up_host
 
 

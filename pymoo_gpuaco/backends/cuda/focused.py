@@ -9,7 +9,6 @@ from numpy.typing import NDArray
 
 from pymoo_gpuaco.backends.cuda.device import Device, Part
 from pymoo_gpuaco.backends.cuda.instance.cities import Cities
-from pymoo_gpuaco.backends.cuda.instance.lists import Neighbours
 from pymoo_gpuaco.backends.cuda.tours.measure import Measure
 from pymoo_gpuaco.backends.cuda.tours.tours import Tours
 from pymoo_gpuaco.backends.cuda.trails.trails import Trails
@@ -30,10 +29,9 @@ from pymoo_gpuaco.candidates.listed import ListedInstance
 from pymoo_gpuaco.colony.parameters import FEWEST_CITIES_TO_FOCUS, ColonyParameters
 from pymoo_gpuaco.colony.trails import TrailUpdate
 from pymoo_gpuaco.host.state import State, stored_integers
-from pymoo_gpuaco.search.focused import why_not_focused
+from pymoo_gpuaco.search.parameters import FEWEST_TO_EVOLVE
 from pymoo_gpuaco.search.penalties import Penalties
 from pymoo_gpuaco.search.plan import Heat, Plan
-from pymoo_gpuaco.search.population import FEWEST_TO_EVOLVE
 from pymoo_gpuaco.search.schedule import END
 
 ROUNDS = 32  # a generation, at most
@@ -81,6 +79,8 @@ class CudaWindows:
     kind: str = "cuda"
 
     def __init__(self, instance: ListedInstance, parameters: ColonyParameters, device: int = 0) -> None:
+        if not instance.symmetric:
+            raise ValueError("windows turn stretches of a tour around: the instance must be symmetric")
         missing = lacks_focused(instance)
         if missing is not None:
             raise ValueError(missing)
@@ -96,16 +96,13 @@ class CudaWindows:
         cities = Cities(self.device, instance)
         measure = Measure(self.device, cities)
         self._tours = Tours(self.device, measure, m, n)
-        self._trails = Trails(self.device, instance, False, _ADVICE)
+        self._trails = Trails(self.device, instance, False)
         self._lists = first_lists(instance, parameters.candidates, self.penalties.wanted)
         nearest = nearest_lists(instance)
         self.windows = Windows(self.device, cities, self._lists, nearest, self.scale, m, w)
-        neighbours = Neighbours(self.device, instance)
-        parts: list[Part] = [cities, neighbours, measure, self._tours, self._trails, self.windows]
+        parts: list[Part] = [cities, measure, self._tours, self._trails, self.windows]
         self.device.set_up(parts, _ADVICE)
-        positive = instance.neighbour_distances[instance.neighbour_distances > 0]
-        shortest = float(positive.min()) / 2.0 if positive.size else 1.0
-        self._ant = Ant(float(parameters.alpha), float(parameters.beta), shortest)
+        self._ant = Ant(float(parameters.alpha), float(parameters.beta), instance.least_distance)
         self._hot_trials = hot_trials(n, w)
         self._margin = margin(n)
         self.plan = Plan(
@@ -131,6 +128,13 @@ class CudaWindows:
         return self.device.working()
 
     # ---- tours
+
+    def tours_in(self, seconds: float | None) -> int:
+        """As many as keep the device busy, however long the run is."""
+        return self.n_tours
+
+    def hold(self, m: int) -> None:
+        """Hold as many as ever: a state may come from a device of another size."""
 
     def first_tour(self) -> NDArray[np.int32]:
         """Tour (n,) by greedy edge matching on the instance's lists."""
@@ -272,4 +276,4 @@ def lacks_focused(instance: ListedInstance) -> str | None:
             f"focused ants need at least {FEWEST_CITIES_TO_FOCUS} cities, got {instance.n}; "
             "construction='full' does not"
         )
-    return why_not_focused(instance)
+    return None

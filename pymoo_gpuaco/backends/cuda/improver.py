@@ -8,7 +8,6 @@ from numpy.typing import ArrayLike, NDArray
 from pymoo_gpuaco import checks
 from pymoo_gpuaco.backends.cuda.device import Device
 from pymoo_gpuaco.backends.cuda.instance.cities import Cities
-from pymoo_gpuaco.backends.cuda.instance.lists import Neighbours
 from pymoo_gpuaco.backends.cuda.local_search.at_hand import ToursAtHand
 from pymoo_gpuaco.backends.cuda.local_search.by_windows import make_search
 from pymoo_gpuaco.backends.cuda.tours.measure import Measure
@@ -45,9 +44,9 @@ class CudaImprover:
         self.device = Device(device)
         cities = Cities(self.device, instance)
         measure = Measure(self.device, cities)
-        part = make_search(self.device, cities, search, _ADVICE, candidates)
-        self._at_hand = ToursAtHand(self.device, measure, part, instance.n, _ADVICE)
-        self.device.set_up([cities, Neighbours(self.device, instance), measure, part, self._at_hand], _ADVICE)
+        part = make_search(self.device, cities, search, candidates)
+        self._at_hand = ToursAtHand(self.device, measure, part, instance.n)
+        self.device.set_up([cities, measure, part, *part.parts, self._at_hand], _ADVICE)
 
     def improve(self, tours: ArrayLike, key: int) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
         """Improve any number of tours (m, n); return copies and their exact lengths (m,)."""

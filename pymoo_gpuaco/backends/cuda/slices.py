@@ -32,10 +32,6 @@ class Slices:
     ants: int
     kicks: tuple[int, ...]  # launches of the search: in the first tours come to a local optimum
 
-    def several(self, m: int) -> bool:
-        """Whether a generation of m ants is cut at all."""
-        return self.ants < m or len(self.kicks) > 1
-
 
 def slices(n: int, m: int, parameters: ColonyParameters, together: bool, symmetric: bool = True) -> Slices:
     """Plan generations of m ants over n cities; ``together``: ants that wait for each other, which no cut may part."""

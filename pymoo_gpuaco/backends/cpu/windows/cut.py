@@ -14,9 +14,12 @@ _GOLDEN = 0.6180339887498949
 class Cutter:
     """Cuts windows of one tour for one round."""
 
-    def __init__(self, candidates: NDArray[np.int32], size: int) -> None:
+    def __init__(
+        self, candidates: NDArray[np.int32], size: int, partner: NDArray[np.int32] | None = None
+    ) -> None:
         n = len(candidates)
         self._candidates = candidates
+        self._partner = partner
         self._claimed = np.zeros(n, np.uint8)
         self._reach = np.empty(min(size, n), np.int32)
 
@@ -42,12 +45,30 @@ class Cutter:
                 break
             cities = self._reach[: _grow(self._candidates, tour[p], self._claimed, self._reach)]
             taken.append(cities.copy())
-            positions = _without_single_cities(np.sort(where[cities]), n)
+            positions = np.sort(where[cities])
+            if self._partner is not None:
+                positions = without_fixed_ends(positions, tour, self._partner)
+            if len(positions):
+                positions = _without_single_cities(positions, n)
             if len(positions) >= 8:
                 windows.append(positions)
         for cities in taken:
             self._claimed[cities] = 0
         return windows
+
+
+def without_fixed_ends(
+    positions: NDArray[np.int32], tour: NDArray[np.int32], partner: NDArray[np.int32]
+) -> NDArray[np.int32]:
+    """Drop the ends of runs that an edge which must stay joins to the run: the link outwards is fixed as well."""
+    n = len(tour)
+    if len(positions) == n:
+        return positions
+    mate = partner[tour[positions]]
+    before, after = np.roll(positions, 1), np.roll(positions, -1)
+    begins, ends = (before + 1) % n != positions, (positions + 1) % n != after
+    fixed_after, fixed_before = mate == tour[(positions + 1) % n], mate == tour[positions - 1]
+    return positions[~((begins & fixed_after) | (ends & fixed_before))]
 
 
 def _without_single_cities(positions: NDArray[np.int32], n: int) -> NDArray[np.int32]:

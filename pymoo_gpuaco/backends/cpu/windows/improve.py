@@ -33,7 +33,7 @@ class TourImprover:
         self._late = late  # asked often: True ends a search soon, and what was found counts
         self._dirty = np.empty(n, np.uint8)
         if search.whole:
-            self._window = make_window(n, search.units.candidates.shape[1])
+            self._window = make_window(n, search.units.candidates.shape[1], search.stop.flag)
             self._number = np.full(n, -1, np.int32)
             self._positions = np.arange(n, dtype=np.int32)
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from pymoo_gpuaco.backends.cpu.windows.cut import Cutter
+from pymoo_gpuaco.backends.cpu.windows.cut import Cutter, without_fixed_ends
 from pymoo_gpuaco.backends.cpu.windows.trials import (
     repair_all,
     repair_queued,
@@ -30,7 +30,7 @@ from pymoo_gpuaco.search.parameters import FocusedParameters
 class WindowSearch:
     """Work space of one engine: windows of its threads, and what is asked about distances.
 
-    An interrupt from the keyboard ends windows within a few trials. What was done with tours by then is of no use.
+    ``stop``, which whoever calls lowers, ends windows within a few trials; tours are what they have become by then.
     """
 
     def __init__(
@@ -48,9 +48,9 @@ class WindowSearch:
         size = n if self.whole else parameters.cities_a_window(n, self._threads)
         self._size = size
         self._windows: list[Window] = []
-        self._stop = Stop() if stop is None else stop
+        self.stop = Stop() if stop is None else stop
         self._numbers: list[NDArray[np.int32]] = []
-        self._cutter = Cutter(units.candidates, size)
+        self._cutter = Cutter(units.candidates, size, instance.partner)
 
     def distance(self, i: NDArray[np.int32], j: NDArray[np.int32]) -> NDArray[np.float64]:
         """Distances in whole units."""
@@ -59,15 +59,14 @@ class WindowSearch:
     def _spread(self, work: Callable[[int, int, int], None], tasks: int) -> None:
         """Call ``work(thread, first, last)``, each thread with a window of its own, see ``threads.spread``."""
         if tasks:
-            self._stop.lower()
-            self._stop.spread(work, tasks, self._prepare(tasks))
+            self.stop.spread(work, tasks, self._prepare(tasks))
 
     def _prepare(self, tasks: int) -> int:
         """Have a window for each thread; return how many threads to use."""
         n, k = self.units.candidates.shape
         threads = min(self._threads, tasks)
         while len(self._windows) < threads:
-            self._windows.append(make_window(self._size, k, self._stop.flag))
+            self._windows.append(make_window(self._size, k, self.stop.flag))
             self._numbers.append(np.full(n, -1, np.int32))
         return threads
 
@@ -92,6 +91,8 @@ class WindowSearch:
         def work(thread: int, first: int, last: int) -> None:
             w, number = self._windows[thread], self._numbers[thread]
             for t in range(first, last):
+                if self.stop.raised():
+                    break
                 stream = new_stream(np.uint64(key), t, STREAM_KICKS)
                 load(self.units, tours[t], positions, n, number, w)
                 if everything:
@@ -124,9 +125,11 @@ class WindowSearch:
             w, number = self._windows[thread], self._numbers[thread]
             for low, high in bounds[begin:end]:
                 positions = ((np.arange(low, high) + offset) % n).astype(np.int32)
-                load(self.units, tour, positions, high - low, number, w)
-                repair_queued(self.units, w, high - low, dirty)
-                unload_stretch(w, high - low, tour, positions)
+                if self.instance.partner is not None:
+                    positions = without_fixed_ends(positions, tour, self.instance.partner)
+                load(self.units, tour, positions, len(positions), number, w)
+                repair_queued(self.units, w, len(positions), dirty)
+                unload_stretch(w, len(positions), tour, positions)
 
         self._spread(work, len(bounds))
         return len(bounds)

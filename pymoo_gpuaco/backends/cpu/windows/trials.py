@@ -29,6 +29,12 @@ def _at(order, m, p):  # type: ignore[no-untyped-def]
 
 
 @inlined
+def _is_fixed(w, m, p):  # type: ignore[no-untyped-def]
+    """1 where the link behind position p is fixed, else 0: then that behind the next position is not."""
+    return 1 if w.mate[_at(w.order, m, p)] == _at(w.order, m, p + 1) else 0
+
+
+@inlined
 def _drawn_by_ant(w, a, stream):  # type: ignore[no-untyped-def]
     """Candidate of city a drawn in proportion to tau^alpha eta^beta (Eq. (1), paper 001), or -1 if there is none."""
     k = w.near.shape[1]
@@ -41,16 +47,22 @@ def _drawn_by_ant(w, a, stream):  # type: ignore[no-untyped-def]
 
 @inlined
 def _kick(units, w, m, around, longest, stream):  # type: ignore[no-untyped-def]
-    """Make a double bridge somewhere and push its eight cities; return its gain, and False if that breaks a fixed link.
+    """Make a double bridge somewhere and push its eight cities; return its gain, and False where it finds no room.
+
+    It breaks no fixed link: where one is in the way, the next link is taken.
 
     An ant at a random city, less than ``SPREAD`` positions after ``around``, draws where to go next. If that city lies
     within two stretches ahead, the kick puts the edge to it in; else the stretches are as long as they happen to be.
     """
+    o = w.order
     p = around + next_below(stream, SPREAD)
     if p >= m:
         p %= m
+    p += _is_fixed(w, m, p)
+    if p == m:
+        p = 0
     ahead = 0
-    chosen = _drawn_by_ant(w, w.order[p], stream)
+    chosen = _drawn_by_ant(w, o[p], stream)
     if chosen >= 0:
         ahead = w.where[chosen] - p
         if ahead < 0:
@@ -61,13 +73,16 @@ def _kick(units, w, m, around, longest, stream):  # type: ignore[no-untyped-def]
     else:
         x = p + 1 + next_below(stream, longest)
         y = x + 1 + next_below(stream, longest)
+    x += _is_fixed(w, m, x)
+    y = max(y, x + 1)
+    y += _is_fixed(w, m, y)
     z = y + 1 + next_below(stream, longest)
-    o = w.order
+    z += _is_fixed(w, m, z)
+    if z - p >= m - 1:
+        return 0.0, False
     # a [b .. c] [d .. e] [f .. g] h becomes a [f .. g] [d .. e] [b .. c] h; fixed links inside a stretch move with it
     a, b, c, d = _at(o, m, p), _at(o, m, p + 1), _at(o, m, x), _at(o, m, x + 1)
     e, f, g, h = _at(o, m, y), _at(o, m, y + 1), _at(o, m, z), _at(o, m, z + 1)
-    if w.mate[a] == b or w.mate[c] == d or w.mate[e] == f or w.mate[g] == h:
-        return 0.0, False
     gain = (
         (cost(units, w, a, b) - cost(units, w, a, f))
         + (cost(units, w, c, d) - cost(units, w, g, d))

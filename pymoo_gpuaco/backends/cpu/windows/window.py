@@ -2,7 +2,8 @@
 
 It holds m cities in the order in which the tour visits them, in runs of neighbouring positions. From the end of a run
 to the start of the next lies the rest of the tour: that link is fixed, it may be turned and moved but never broken, so
-a better tour of the window is a better tour of everything. Cities are renumbered by position.
+a better tour of the window is a better tour of everything. Edges of the instance that must stay are such links too.
+Cities are renumbered by position.
 
 Costs are whole numbers: distances in whole units plus the penalties pi of both ends. Penalties change no difference
 between tours, but they tell good edges from bad ones (Held and Karp 1971; Helsgaun 2000, section 4.2).
@@ -15,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from pymoo_gpuaco.host.compiled import compiled, inlined, inner
-from pymoo_gpuaco.host.distances import EUC, between, distance
+from pymoo_gpuaco.host.distances import EUC, between, distance, stays
 
 LOG = 1 << 14  # reversals that can be taken back
 DEPTH = 6  # basis moves after one another; each puts in two edges that stay
@@ -100,7 +101,9 @@ def _other_cost(units, i, j):  # type: ignore[no-untyped-def]
 
 @compiled
 def load(units, tour, positions, m, number, w):  # type: ignore[no-untyped-def]
-    """Fill a window with the cities at ``positions[:m]`` of a tour, ascending; runs must hold two or more.
+    """Fill a window with the cities at ``positions[:m]`` of a tour, ascending.
+
+    A city has one fixed link at most: runs hold two or more, and do not end in an edge that must stay.
 
     ``number`` (n,) int32 is -1 throughout, and again after the call.
     """
@@ -131,7 +134,7 @@ def load(units, tour, positions, m, number, w):  # type: ignore[no-untyped-def]
             w.upto[p, r] = total
         q = p + 1 if p + 1 < m else 0
         after = positions[p] + 1 if positions[p] + 1 < n else 0
-        if positions[q] != after:
+        if positions[q] != after or stays(units.graph, w.city[p], w.city[q]):
             w.mate[p], w.mate[q] = q, p
     for p in range(m):
         number[w.city[p]] = NOBODY

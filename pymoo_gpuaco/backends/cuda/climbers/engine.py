@@ -55,7 +55,7 @@ class CudaClimbers:
         self._best_lengths = np.full(self.n_climbers, np.inf)
         self._took = 0.0  # seconds a pair of the last call
         self._rescued: tuple[NDArray[np.int32], float] | None = None
-        cities = Cities(self.device, instance)
+        cities = Cities(self.device, instance, listed=False)
         self._climbs = _Climbs(self.device, cities, plan, self.n_climbers)
         self.device.set_up([cities, self._climbs], _ADVICE)
 

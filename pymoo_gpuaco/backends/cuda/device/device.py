@@ -131,7 +131,7 @@ class Device:
         code = compiler.compile_files(self.architecture, wanted)
         with self.working():
             try:
-                self.check(needed, advice)
+                self.check(needed)
                 for source in sources:
                     self._load(source, code[source.file])
                 for name, size in needed.items():
@@ -159,9 +159,14 @@ class Device:
                     ) from error
                 raise
 
-    def take(self, needed: Mapping[str, int], advice: str) -> None:
-        """Take memory besides that of the parts. Raises MemoryError, which ends in ``advice``, if it does not fit."""
-        self.check(needed, advice)
+    def take(self, needed: Mapping[str, int]) -> None:
+        """Take memory besides that of the parts, in place of arrays of these names.
+
+        Raises MemoryError if it does not fit.
+        """
+        for name in needed:
+            self.arrays.give_back(name)
+        self.check(needed)
         taken: list[str] = []
         try:
             for name, size in needed.items():
@@ -172,9 +177,9 @@ class Device:
                 self.arrays.give_back(name)
             raise
 
-    def check(self, needed: Mapping[str, int], advice: str) -> None:
+    def check(self, needed: Mapping[str, int]) -> None:
         """Raise MemoryError if arrays of these bytes do not fit what is free."""
-        check(needed, int(self.cuda.mem_get_info()[0]), advice)
+        check(needed, int(self.cuda.mem_get_info()[0]), self._working.advice)
 
     def _load(self, source: Source, code: bytes) -> None:
         module = self.cuda.module_from_buffer(code)

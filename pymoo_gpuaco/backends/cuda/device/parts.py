@@ -20,19 +20,19 @@ class Source:
 
 
 class Part(Protocol):
-    """Arrays on the device and the kernels that work on them. An engine is made of parts."""
+    """Arrays on the device and the kernels that work on them; a part may have none. An engine is made of parts."""
 
     def sources(self) -> Sequence[Source]:
         """Return what is to be compiled."""
-        ...
+        return ()
 
     def needed(self) -> dict[str, int]:
         """Return the bytes of every array by name; no two parts use the same name."""
-        ...
+        return {}
 
     def prepare(self) -> None:
         """Fill the arrays; those of all parts exist, and the parts listed before are prepared."""
-        ...
+        return
 
 
 def together(*needed: Mapping[str, int]) -> dict[str, int]:

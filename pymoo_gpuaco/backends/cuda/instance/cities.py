@@ -2,43 +2,48 @@
 
 from __future__ import annotations
 
-from functools import cached_property
+import math
 
 import numpy as np
 from numpy.typing import NDArray
 
-from pymoo_gpuaco.backends.cuda.device import Device, Source
+from pymoo_gpuaco.backends.cuda.device import Device, Part
+from pymoo_gpuaco.candidates.graph import GEO_TABLE_LIMIT
 from pymoo_gpuaco.candidates.listed import ListedInstance
-from pymoo_gpuaco.problems.metrics import Metric, distances
+from pymoo_gpuaco.problems.metrics import Metric
 
-# GEO takes six trigonometric functions; up to this many cities a table is used, as in the CPU engine.
-GEO_TABLE_LIMIT = 4000
+# Extent of coordinates below which they get a unit of their own, and the least of those: floats end at 2^-126.
+_TINY, _LEAST_UNIT = 2.0**-30, 2.0**-100
 
 
-class Cities:
-    """Coordinates (n, 2 or 4) or a matrix (n, n) in double, and their float copies that searches read."""
+class Cities(Part):
+    """Coordinates (n, 2 or 4) or a matrix (n, n) in double, and their float copies that searches read.
 
-    def __init__(self, device: Device, instance: ListedInstance) -> None:
+    With ``listed`` also ``neighbours`` (n, k): the nearest cities of each, ascending by distance.
+    """
+
+    def __init__(self, device: Device, instance: ListedInstance, listed: bool = True) -> None:
         self._device = device
+        self._listed = listed
         self.instance = instance
         self.n = instance.n
         self.table = uses_table(instance)
         self._three = instance.metric != Metric.EXPLICIT and bool(instance.coords[:, 2].any())
+        form = instance.form
+        self._doubled = form is not None and form.doubled
+        self._has_dummy = form is not None and form.has_dummy
         self.axes = 3 if self._three else 2  # of a city
-
-    @cached_property
-    def shortest(self) -> float:
-        """What a distance of 0 counts as where eta = 1 / d is taken: half the shortest distance of neighbours."""
-        distances = self.instance.neighbour_distances
-        positive = distances[distances > 0]
-        return float(positive.min()) / 2.0 if positive.size else 1.0
 
     def definitions(self) -> dict[str, object]:
         """What every kernel that computes distances is compiled with."""
+        unit = point_unit(self.instance)
         return {
             "METRIC": int(self.instance.metric),
             "DIMENSIONS": self.axes,
             "TABLE": int(self.table),
+            "DUMMY": int(self._has_dummy),
+            "DOUBLED": int(self._doubled),
+            **({} if unit == 1.0 else {"POINT_UNIT": f"{unit.hex()}f"}),
         }
 
     def arguments(self) -> tuple[int, int, int, int, int]:
@@ -48,14 +53,13 @@ class Cities:
 
     # ---- Part
 
-    def sources(self) -> list[Source]:
-        """Return nothing: no kernels of its own."""
-        return []
-
     def needed(self) -> dict[str, int]:
         """Return the bytes of every array."""
         n = self.n
-        needed = {}
+        needed = {"neighbours": 4 * n * self.instance.k} if self._listed else {}
+        if self._doubled:
+            n //= 2
+            return {**needed, "matrix": 8 * n * n, "table": 4 * n * n, "coords": 8, "points": 4}
         if self.instance.metric == Metric.EXPLICIT:
             needed["matrix"] = 8 * n * n
         else:
@@ -69,6 +73,18 @@ class Cities:
     def prepare(self) -> None:
         """Upload."""
         instance, device = self.instance, self._device
+        if self._listed:
+            device.write("neighbours", np.asarray(instance.neighbours, np.int32))
+        if self._doubled:
+            assert instance.form is not None
+            matrix, far = instance.matrix, instance.form.far
+            if np.isinf(matrix).any():
+                matrix = np.minimum(matrix, far)
+            device.write("matrix", matrix)
+            device.write("table", matrix.astype(np.float32))
+            device.write("coords", np.array([far]))
+            device.write("points", np.array([far], np.float32))
+            return
         if instance.metric == Metric.EXPLICIT:
             device.write("matrix", np.asarray(instance.matrix, np.float64))
             device.write("table", np.asarray(instance.matrix, np.float32))
@@ -76,16 +92,32 @@ class Cities:
         device.write("coords", self._sites(instance.coords))
         if self.table:
             everyone = np.arange(self.n)
-            table = distances(instance.metric, instance.coords, everyone[:, None], everyone[None, :])
+            table = instance.distance(everyone[:, None], everyone[None, :])
             device.write("table", table.astype(np.float32))
         else:
-            # relative to the least, so that they keep their digits
-            moved = instance.coords - instance.coords.min(axis=0)
-            device.write("points", self._sites(moved).astype(np.float32))
+            device.write("points", self._sites(points_of(instance)).astype(np.float32))
 
     def _sites(self, coords: NDArray[np.float64]) -> NDArray[np.float64]:
         """Coordinates (n, 3) as kernels read them, a city at once: (n, 2) in a plane, else (n, 4)."""
         return np.pad(coords, ((0, 0), (0, 1))) if self._three else coords[:, :2]
+
+
+def points_of(instance: ListedInstance) -> NDArray[np.float64]:
+    """Coordinates (n, 3) that single precision holds: relative to the least, for the digits, in ``point_unit``."""
+    moved: NDArray[np.float64] = instance.coords - instance.real_coords.min(axis=0)
+    return moved / point_unit(instance)
+
+
+def point_unit(instance: ListedInstance) -> float:
+    """Unit of the points that searches read: 1, but a power of two for tiny coordinates and exact distances.
+
+    Squares of distances below 1e-19 are 0 in single precision. Distances themselves are numbers there down to 1e-37, so
+    cities may lie within some 1e-30.
+    """
+    if instance.metric != Metric.EXACT:
+        return 1.0
+    extent = float(np.ptp(instance.real_coords, axis=0).max())
+    return 1.0 if not 0.0 < extent < _TINY else max(_LEAST_UNIT, math.ldexp(1.0, math.frexp(extent)[1]))
 
 
 def uses_table(instance: ListedInstance) -> bool:

@@ -58,26 +58,6 @@ class ListPlan:
         return {"SLOTS": self.slots, "NODE": node_type(self.n)}
 
 
-class Neighbours:
-    """``neighbours`` (n, k): the nearest cities of each, ascending by distance."""
-
-    def __init__(self, device: Device, instance: ListedInstance) -> None:
-        self._device = device
-        self._instance = instance
-
-    def sources(self) -> list[Source]:
-        """Return nothing: no kernels of its own."""
-        return []
-
-    def needed(self) -> dict[str, int]:
-        """Return the bytes of the array."""
-        return {"neighbours": 4 * self._instance.n * self._instance.k}
-
-    def prepare(self) -> None:
-        """Upload."""
-        self._device.write("neighbours", np.asarray(self._instance.neighbours, np.int32))
-
-
 class Lists:
     """``candidates`` (n, stride), the neighbours padded, and ``near_cities`` (n, near)."""
 

@@ -5,46 +5,26 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from pymoo_gpuaco.backends.cuda.device import Device, Source
+from pymoo_gpuaco.backends.cuda.device import Device, Part
 from pymoo_gpuaco.backends.cuda.local_search.search import Search
 from pymoo_gpuaco.backends.cuda.tours.measure import Measure
 
 
-class ToursAtHand:
-    """``given`` (m, n) and ``given_lengths`` (m,), which grow with m; ``search=None`` only measures."""
+class ToursAtHand(Part):
+    """``given`` (m, n) and ``given_lengths`` (m,), taken when tours come; ``search=None`` only measures."""
 
-    def __init__(self, device: Device, measure: Measure, search: Search | None, n: int, advice: str) -> None:
+    def __init__(self, device: Device, measure: Measure, search: Search | None, n: int) -> None:
         self._device = device
         self._measure = measure
         self._search = search
         self._n = n
-        self._advice = advice
         self._room = 0
-
-    # ---- Part
-
-    def sources(self) -> list[Source]:
-        """Return nothing: no kernels of its own."""
-        return []
-
-    def needed(self) -> dict[str, int]:
-        """Return nothing: memory is taken when tours come."""
-        return {}
-
-    def prepare(self) -> None:
-        """There are no tours yet."""
-
-    # ---- tours
 
     def _make_room(self, m: int) -> None:
         if m <= self._room:
             return
-        device = self._device
-        needed = {"given": 4 * m * self._n, "given_lengths": 8 * m}
-        for name in needed:
-            device.arrays.give_back(name)
         self._room = 0
-        device.take(needed, self._advice)
+        self._device.take({"given": 4 * m * self._n, "given_lengths": 8 * m})
         self._measure.make_room(m)
         if self._search is not None:
             self._search.make_room(m)

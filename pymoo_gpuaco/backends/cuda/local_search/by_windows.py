@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from pymoo_gpuaco.backends.cuda.device import Device, Source
+from pymoo_gpuaco.backends.cuda.device import Device
 from pymoo_gpuaco.backends.cuda.instance.cities import Cities
 from pymoo_gpuaco.backends.cuda.local_search.search import Search
 from pymoo_gpuaco.backends.cuda.windows.plan import (
@@ -26,21 +26,19 @@ _REPAIR = Trials(trials=2, all_queued=True)
 
 
 def make_search(
-    device: Device, cities: Cities, how: LocalSearch, advice: str, candidates: str = "auto", m: int = 0
+    device: Device, cities: Cities, how: LocalSearch, candidates: str = "auto", m: int = 0
 ) -> Search:
     """The search that ``how`` asks for, with memory for m tours; below 8 cities windows have nothing to find."""
     if how.in_windows and cities.n >= FEWEST_CITIES_TO_FOCUS:
-        return SearchByWindows(device, cities, how, advice, candidates, m)
-    return Search(device, cities, how, advice, m)
+        return SearchByWindows(device, cities, how, candidates, m)
+    return Search(device, cities, how, m)
 
 
 class SearchByWindows(Search):
     """2-opt and Or-opt, then rounds of window search on ``_TOURS_AT_ONCE`` tours or fewer at a time."""
 
-    def __init__(
-        self, device: Device, cities: Cities, how: LocalSearch, advice: str, candidates: str, m: int = 0
-    ) -> None:
-        super().__init__(device, cities, how, advice, m)
+    def __init__(self, device: Device, cities: Cities, how: LocalSearch, candidates: str, m: int = 0) -> None:
+        super().__init__(device, cities, how, m)
         instance = cities.instance
         tours, windows = shape(instance.n, resident(penalties=False) * device.limits.multiprocessors)
         tours = min(tours, _TOURS_AT_ONCE)
@@ -48,25 +46,13 @@ class SearchByWindows(Search):
         self._windows = Windows(
             device, cities, lists, nearest_lists(instance), unit_scale(instance), tours, windows
         )
+        self.parts.append(self._windows)
         kicks = how.trials_in_windows(instance.n)
         self._rounds = [_REPAIR] * rounds_of_repair(instance.n, windows)
         # the last round may be a smaller one, but has as many windows
         while kicks > 0:
             self._rounds.append(Trials(trials=min(_TRIALS_A_WINDOW, -(-kicks // windows))))
             kicks -= windows * _TRIALS_A_WINDOW
-
-    def sources(self) -> list[Source]:
-        """Return both searches."""
-        return [*super().sources(), *self._windows.sources()]
-
-    def needed(self) -> dict[str, int]:
-        """Return the bytes of every array."""
-        return {**super().needed(), **self._windows.needed()}
-
-    def prepare(self) -> None:
-        """Fill what does not change."""
-        super().prepare()
-        self._windows.prepare()
 
     def _go_on(self, key: int, tours: Any, m: int, late: Callable[[], bool]) -> None:
         """Launch: window search of tours (m, n), whose kicks draw from ``key`` and a tour's number.

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pymoo_gpuaco.backends.cuda.device import Device, Source, words
+from pymoo_gpuaco.backends.cuda.device import Device, Part, Source, words
 from pymoo_gpuaco.backends.cuda.device.limits import DeviceLimits, round_up
 from pymoo_gpuaco.backends.cuda.instance.cities import Cities
 from pymoo_gpuaco.backends.cuda.instance.lists import node_bytes, node_type
@@ -76,15 +76,15 @@ class Search:
     look again. ``nothing_known`` (n, 2) stands for none. Memory is taken for m tours, and more when more come.
     """
 
-    def __init__(self, device: Device, cities: Cities, how: LocalSearch, advice: str, m: int = 0) -> None:
+    def __init__(self, device: Device, cities: Cities, how: LocalSearch, m: int = 0) -> None:
         self._device = device
         self._cities = cities
         self._how = how
-        self._advice = advice
         self._directed = not cities.instance.symmetric
         self.plan = search_plan(cities.n, device.limits)
         self._room = self.plan.memory(m)
         self.reference_length = np.inf
+        self.parts: list[Part] = []  # that follow on it
 
     def sources(self) -> list[Source]:
         """Return the search."""
@@ -119,12 +119,11 @@ class Search:
         self._device.call("neighbour_distances", n * k, *cities, a["neighbours"], k, a["near"])
 
     def make_room(self, m: int) -> None:
-        """Take memory for m tours. Raises MemoryError, which ends in the advice, if there is too little."""
+        """Take memory for m tours. Raises MemoryError if there is too little."""
         size = self.plan.memory(m)
         if size > self._room:
-            self._device.arrays.give_back("searches")
             self._room = 0
-            self._device.take({"searches": size}, self._advice)
+            self._device.take({"searches": size})
             self._room = size
 
     def remember(self, tours: Any, ant: int, length: float) -> None:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from pymoo_gpuaco.backends.cuda.device import Device, Source
+from pymoo_gpuaco.backends.cuda.device import Device, Part
 from pymoo_gpuaco.backends.cuda.tours.measure import Measure, Told
 
 _FEW = 16  # tours that are read one by one
 
 
-class Tours:
+class Tours(Part):
     """``tours`` (m, n) and ``lengths`` (m,) of the last construction, and those of the next."""
 
     def __init__(self, device: Device, measure: Measure, m: int, n: int) -> None:
@@ -23,10 +23,6 @@ class Tours:
         self._uploaded: bytes | None = None  # what ``tour`` holds
 
     # ---- Part
-
-    def sources(self) -> list[Source]:
-        """Return nothing: no kernels of its own."""
-        return []
 
     def needed(self) -> dict[str, int]:
         """Return the bytes of every array."""

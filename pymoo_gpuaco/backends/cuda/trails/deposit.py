@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import NamedTuple
 
 import numpy as np
 
-from pymoo_gpuaco.backends.cuda.device import Device, Source
+from pymoo_gpuaco.backends.cuda.device import Device, Part, Source
 from pymoo_gpuaco.backends.cuda.device.limits import round_up
 from pymoo_gpuaco.backends.cuda.instance.lists import node_bytes, node_type
 
@@ -15,19 +16,29 @@ THREADS, TOURS, ROWS = 512, 4, 4
 # Sums are integers of 32 bits: with so many ants the largest deposit still has 20 of them.
 ANTS_A_PASS = 4096
 
+
+class Colony(NamedTuple):
+    """m ants that deposit, each share / its length, ``largest`` at most: tours (m, n), lengths (m,) on the device."""
+
+    tours: object
+    lengths: object
+    m: int
+    share: float
+    largest: float
+
+
 Evaporate = Callable[[np.float32, np.float32, np.float32], None]  # by the factor, down and up to the limits
 
 
 class DenseDeposit:
     """On dense trails: ``links`` (ants, n) hold the tour neighbours of every city, then each row is summed up."""
 
-    def __init__(self, device: Device, n: int, symmetric: bool, advice: str) -> None:
+    def __init__(self, device: Device, n: int, symmetric: bool) -> None:
         self._device = device
         self._n = n
         self._each = node_bytes(n)
         self._room = 0  # ants of a pass
         self._symmetric = symmetric
-        self._advice = advice
         # cities that a block of either kernel takes at a time, so that four blocks share a multiprocessor
         most = device.limits.shared_bytes // 4 // (TOURS * 2 * self._each) - 72
         parts = -(-n // most)
@@ -51,11 +62,9 @@ class DenseDeposit:
         device, ants = self._device, round_up(min(m, ANTS_A_PASS), TOURS)
         if ants <= self._room:
             return
-        device.arrays.give_back("links")
-        device.arrays.give_back("amounts")
         self._room = 0
         needed = {"links": 2 * self._each * ants * round_up(self._n, ROWS), "amounts": 4 * ants}
-        device.take(needed, self._advice)
+        device.take(needed)
         self._room = ants
         device.allow_shared("link_tours", self._tile_bytes)
         device.allow_shared("deposit_links", self._sums_bytes)
@@ -68,37 +77,27 @@ class DenseDeposit:
     def _sums_bytes(self) -> int:
         return ROWS * self._width * 4
 
-    def add(
-        self,
-        tours: object,
-        lengths: object,
-        m: int,
-        share: float,
-        largest: float,
-        keep: np.float32,
-        low: np.float32,
-        high: np.float32,
-    ) -> None:
-        """Evaporate by ``keep``, then every ant deposits share / its length, at most ``largest``."""
+    def add(self, colony: Colony, keep: np.float32, low: np.float32, high: np.float32) -> None:
+        """Evaporate by ``keep``, then every ant deposits."""
         device, n = self._device, self._n
         a = device.arrays
-        self._make_room(m)
-        for first in range(0, m, ANTS_A_PASS):
-            count = min(ANTS_A_PASS, m - first)
+        self._make_room(colony.m)
+        for first in range(0, colony.m, ANTS_A_PASS):
+            count = min(ANTS_A_PASS, colony.m - first)
             units = (2**32 - 1) // count  # of the largest deposit: an edge is once in a tour
             groups = -(-count // TOURS)
             device.launch(
                 "link_tours",
                 groups * -(-n // self._width),
                 THREADS,
-                tours,
-                lengths,
+                colony.tours,
+                colony.lengths,
                 n,
                 first,
                 count,
                 self._width,
-                share,
-                units / largest,
+                colony.share,
+                units / colony.largest,
                 a["links"],
                 a["amounts"],
                 shared=self._tile_bytes,
@@ -112,7 +111,7 @@ class DenseDeposit:
                 a["links"],
                 groups,
                 a["amounts"],
-                np.float32(largest / units),
+                np.float32(colony.largest / units),
                 keep,
                 low,
                 high,
@@ -122,46 +121,31 @@ class DenseDeposit:
             keep = np.float32(1.0)
 
 
-class CandidateDeposit:
+class CandidateDeposit(Part):
     """On trails of candidate edges: ``sums`` (n, k) of all ants' deposits, then the trails take them.
 
     Its kernels are in trails.cu.
     """
 
-    def __init__(self, device: Device, shape: tuple[int, int], evaporate: Evaporate, advice: str) -> None:
+    def __init__(self, device: Device, shape: tuple[int, int], evaporate: Evaporate) -> None:
         self._device = device
         self._shape = shape
         self._evaporate = evaporate
-        self._advice = advice
         self._summed = True  # whether sums may be left that no trail has taken
 
-    def sources(self) -> list[Source]:
-        """Return nothing: no file of its own."""
-        return []
-
-    def add(
-        self,
-        tours: object,
-        lengths: object,
-        m: int,
-        share: float,
-        largest: float,
-        keep: np.float32,
-        low: np.float32,
-        high: np.float32,
-    ) -> None:
-        """Evaporate by ``keep``, then every ant deposits share / its length, at most ``largest``."""
+    def add(self, colony: Colony, keep: np.float32, low: np.float32, high: np.float32) -> None:
+        """Evaporate by ``keep``, then every ant deposits."""
         device, (n, k) = self._device, self._shape
         a, size = device.arrays, n * k
         if "sums" not in a:  # first: there may be too little memory, and then no trail has changed
-            device.take({"sums": 8 * size}, self._advice)
+            device.take({"sums": 8 * size})
         if self._summed:
             a.zero("sums", 8 * size)
         self._summed = True
         self._evaporate(keep, low, high)
-        unit = largest * 2.0**-40  # 2^20 ants cannot overflow 64 bits
-        colony = (tours, lengths, m)
-        threads = device.spread(m * n)
-        device.call("sum_deposits", threads, a["sums"], a["neighbours"], n, k, *colony, share, unit)
+        unit = colony.largest * 2.0**-40  # 2^20 ants cannot overflow 64 bits
+        ants = (colony.tours, colony.lengths, colony.m, colony.share)
+        threads = device.spread(colony.m * n)
+        device.call("sum_deposits", threads, a["sums"], a["neighbours"], n, k, *ants, unit)
         device.call("apply_sums", device.spread(size), a["tau"], n, k, a["sums"], unit, high)
         self._summed = False

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from pymoo_gpuaco.backends.cuda.device import Device, Source
 from pymoo_gpuaco.backends.cuda.tours.tours import Tours
-from pymoo_gpuaco.backends.cuda.trails.deposit import CandidateDeposit, DenseDeposit
+from pymoo_gpuaco.backends.cuda.trails.deposit import CandidateDeposit, Colony, DenseDeposit
 from pymoo_gpuaco.candidates.listed import ListedInstance
 from pymoo_gpuaco.colony.trails import TrailUpdate
 from pymoo_gpuaco.host.state import State, stored_numbers
@@ -19,25 +19,22 @@ _NO_LIMIT = np.float32(np.inf)
 class Trails:
     """``tau``, and ``rest``, the trail of all edges without a place of their own."""
 
-    def __init__(self, device: Device, instance: ListedInstance, dense: bool, advice: str) -> None:
+    def __init__(self, device: Device, instance: ListedInstance, dense: bool) -> None:
         self._device = device
         self._n, self._k = instance.n, instance.k
         self.dense = dense
         self.shape = (instance.n, instance.n if dense else instance.k)  # of tau
         self._symmetric = instance.symmetric
-        self._advice = advice
         self._colony = (
-            DenseDeposit(device, instance.n, instance.symmetric, advice)
+            DenseDeposit(device, instance.n, instance.symmetric)
             if dense
-            else CandidateDeposit(device, self.shape, self._evaporate, advice)
+            else CandidateDeposit(device, self.shape, self._evaporate)
         )
         # rows that a block evaporates: as many blocks as the device holds, and a multiple of four
         held = device.limits.multiprocessors * device.limits.warps * 32 // _THREADS
         self._rows = 4 * -(-self._n // (4 * held))
         self.rest = np.zeros(1, np.float32)  # the trail of all edges without a place of their own
         self.tau0 = 0.0
-        self._held = self.rest, self.tau0
-        self._changed = True  # since they were held
 
     @property
     def _size(self) -> int:
@@ -64,43 +61,16 @@ class Trails:
 
     def reset(self, value: float) -> None:
         """Set every trail to ``value``."""
-        self._changed = True
         self.tau0 = float(value)
         self.rest[0] = value
         a = self._device.arrays
         self._device.call("fill_trails", self._device.spread(self._size), a["tau"], self._size, self.rest[0])
-
-    def make_room_to_hold(self) -> bool:
-        """Take memory for ``hold``; return whether there is enough."""
-        device, memory = self._device, {"held_tau": 4 * self._size}
-        try:
-            device.check(memory, self._advice)
-            device.arrays.allocate("held_tau", memory["held_tau"])
-        except (MemoryError, device.cuda.MemoryError):
-            return False
-        return True
-
-    def hold(self) -> None:
-        """Keep the trails as they are now."""
-        if not self._changed:
-            return
-        self._changed = False
-        self._held = self.rest.copy(), self.tau0
-        self._device.copy("held_tau", "tau", 4 * self._size)
-
-    def restore(self) -> None:
-        """Bring back what ``hold`` kept."""
-        self._changed = True
-        rest, self.tau0 = self._held
-        self.rest = rest.copy()
-        self._device.copy("tau", "held_tau", 4 * self._size)
 
     def update(self, update: TrailUpdate, tours: Tours) -> None:
         """Evaporate and deposit; the colony is what ``tours`` holds of the last construction.
 
         Its tours stay where they are: the engine ranks them by the lengths that it knows.
         """
-        self._changed = True
         keep, low, high = np.float32(1.0 - update.rho), np.float32(update.tau_min), np.float32(update.tau_max)
         if update.on_tours_only:
             for tour, amount in update.deposits:
@@ -123,7 +93,8 @@ class Trails:
             shortest, share = float(tours.lengths.min()), float(update.colony_amount)
             largest = max(1.0, share) if shortest <= 0.0 else share / shortest
             a, m = self._device.arrays, len(tours.lengths)
-            self._colony.add(a["tours"], a["lengths"], m, share, largest, keep, low, high)
+            colony = Colony(a["tours"], a["lengths"], m, share, largest)
+            self._colony.add(colony, keep, low, high)
         for ant, amount in by_ant:
             if amount > 0.0:
                 self._deposit(tours.address_of(ant), one, amount, low, high)
@@ -177,7 +148,6 @@ class Trails:
 
     def set_edges(self, edges: NDArray[np.int32], trails: NDArray[np.float32]) -> None:
         """Set the trails of edges (e, 2) to (e,), as many at a time as there are cities."""
-        self._changed = True
         device, a = self._device, self._device.arrays
         for first in range(0, len(edges), self._n):
             part = edges[first : first + self._n]
@@ -203,7 +173,6 @@ class Trails:
         tau = stored_numbers(state, "tau", self.shape, np.float32)
         rest = stored_numbers(state, "rest", (1,), np.float32)
         tau0 = stored_numbers(state, "tau0", (1,))
-        self._changed = True
         self._device.write("tau", tau)
         self.rest = rest.copy()
         self.tau0 = float(tau0[0])

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import math
-from abc import ABC, abstractmethod
 from typing import Any
 
 import numpy as np
 
 from pymoo_gpuaco.backends.cuda.device import Part, Source, round_keys
-from pymoo_gpuaco.backends.cuda.device.parts import together
 from pymoo_gpuaco.backends.cuda.instance.lists import Lists
 from pymoo_gpuaco.backends.cuda.trails.rings import Rings
 from pymoo_gpuaco.backends.cuda.trails.trails import Trails
@@ -40,7 +38,7 @@ def heuristic(instance: ListedInstance, beta: float, shortest: float, stride: in
     return table
 
 
-class _AcsWalk(ABC):
+class _AcsWalk:
     """What the three have in common: choice by Eqs. (1) and (2), local update by Eq. (3)."""
 
     def __init__(self, setting: Setting, trails: Trails | Rings) -> None:
@@ -48,20 +46,13 @@ class _AcsWalk(ABC):
         self._device = setting.device
         self._memory = trails
         self._lists = Lists(setting.device, setting.cities.instance)
+        self.parts: list[Part] = [self._lists]
         p = setting.parameters
         self._xi = p.resolved_xi(setting.colony)
         self._period = min(p.local_update_period, _NEVER) if self._xi > 0.0 else _NEVER
 
-    def _parts(self) -> list[Part]:
-        """Return what the walk reads."""
-        return [self._lists]
-
-    @abstractmethod
-    def _own_sources(self) -> list[Source]:
-        """Return the walk itself."""
-
-    def _own_needed(self) -> dict[str, int]:
-        """Return the arrays of the walk itself."""
+    def needed(self) -> dict[str, int]:
+        """Return the bytes of every array."""
         return {"eta": 4 * self._places}
 
     @property
@@ -80,18 +71,8 @@ class _AcsWalk(ABC):
             "USUAL_EXPONENTS": int(setting.usual_exponents),
         }
 
-    def sources(self) -> list[Source]:
-        """Return the walk, and what it reads."""
-        return [*self._own_sources(), *(source for part in self._parts() for source in part.sources())]
-
-    def needed(self) -> dict[str, int]:
-        """Return the bytes of every array."""
-        return together(self._own_needed(), *(part.needed() for part in self._parts()))
-
     def prepare(self) -> None:
         """Upload the heuristic, and put together what is the same in every launch."""
-        for part in self._parts():
-            part.prepare()
         p, cities = self._setting.parameters, self._setting.cities
         alpha, beta, shortest = self._setting.exponents
         table = heuristic(cities.instance, beta, shortest, self._lists.plan.stride)
@@ -119,8 +100,9 @@ class _FreeWalk(_AcsWalk):
     def _definitions(self) -> dict[str, object]:
         return {**super()._definitions(), **self.tabu.definitions()}
 
-    def _own_needed(self) -> dict[str, int]:
-        needed = super()._own_needed()
+    def needed(self) -> dict[str, int]:
+        """Return the bytes of every array."""
+        needed = super().needed()
         if not self.tabu.in_shared:
             needed["tabus"] = self.shape.blocks * self.shape.ants_a_block * self.tabu.size
         return needed
@@ -158,11 +140,9 @@ class _OpenTrails:
             name: definitions[name] for name in ("NODE", "SLOTS", "ALPHA_IS_ONE", "SYMMETRIC")
         }
         self._places = setting.n * 32 * int(str(definitions["SLOTS"]))
-        self._outside = (
-            Rows(setting.device, setting.cities, trails, setting.exponents, race=False)
-            if trails.dense
-            else None
-        )
+        rows = Rows(setting.device, setting.cities, trails, setting.exponents, race=False)
+        self._outside = rows if trails.dense else None
+        self.parts: list[Part] = [rows] if trails.dense else []
 
     def sources(self) -> list[Source]:
         """Return what goes between trails and rows."""
@@ -174,18 +154,14 @@ class _OpenTrails:
         kernels = ["open_rows", "close_rows"]
         if self._counted and self._trails.dense:
             kernels.append("update_outside")
-        own = Source("walks/acs_rows.cu", definitions, kernels)
-        return [own, *self._outside.sources()] if self._outside else [own]
+        return [Source("walks/acs_rows.cu", definitions, kernels)]
 
     def needed(self) -> dict[str, int]:
         """Return the bytes of every array."""
-        outside = self._outside.needed() if self._outside else {}
-        return together({"rows": 4 * self._places}, outside)
+        return {"rows": 4 * self._places}
 
     def prepare(self) -> None:
         """Put together what is the same in every launch."""
-        if self._outside:
-            self._outside.prepare()
         address, optional = self._device.arrays.address, self._device.arrays.optional
         walked = ("rows", "eta", "candidates", "tau")
         outside = (optional("outside_bound"), address("near_cities"), optional("raised"))
@@ -217,11 +193,10 @@ class RelaxedWalk(_FreeWalk):
         super().__init__(setting, trails)
         self._trails = trails
         self._open = _OpenTrails(setting, trails, self._definitions(), counted=False)
+        self.parts += [*self._open.parts, self._open]
 
-    def _parts(self) -> list[Part]:
-        return [*super()._parts(), self._open]
-
-    def _own_sources(self) -> list[Source]:
+    def sources(self) -> list[Source]:
+        """Return the walk."""
         definitions = {**self._definitions(), "DENSE": int(self._trails.dense)}
         return [Source("walks/acs_relaxed.cu", definitions, ["acs_relaxed"])]
 
@@ -242,6 +217,7 @@ class SyncWalk(_AcsWalk):
         super().__init__(setting, trails)
         self._trails = trails
         self._open = _OpenTrails(setting, trails, self._definitions(), counted=True)
+        self.parts += [*self._open.parts, self._open]
         m, limits = setting.m, setting.device.limits
         ants = max(_FEWEST_ANTS_A_BLOCK, ants_a_multiprocessor(m, limits))
         self._ants_a_block = ants
@@ -253,10 +229,8 @@ class SyncWalk(_AcsWalk):
         # 1 - xi in logarithms; of xi = 1 one so low that 2^(c log) is 0 for every count c but 0
         self._keep_log2 = math.log2(1.0 - self._xi) if self._xi < 1.0 else -1e30
 
-    def _parts(self) -> list[Part]:
-        return [*super()._parts(), self._open]
-
-    def _own_sources(self) -> list[Source]:
+    def sources(self) -> list[Source]:
+        """Return the walk."""
         definitions = {
             **self._definitions(),
             "DENSE": int(self._trails.dense),
@@ -266,8 +240,9 @@ class SyncWalk(_AcsWalk):
         }
         return [Source("walks/acs_sync.cu", definitions, ["acs_sync"])]
 
-    def _own_needed(self) -> dict[str, int]:
-        needed = {**super()._own_needed(), "counts": 8 * self._places, "arrivals": 4}
+    def needed(self) -> dict[str, int]:
+        """Return the bytes of every array."""
+        needed = {**super().needed(), "counts": 8 * self._places, "arrivals": 4}
         if not self._shared:
             needed["walkers"] = self._setting.m * self._ant_bytes
         return needed
@@ -325,7 +300,8 @@ class SelectiveWalk(_FreeWalk):
         super().__init__(setting, rings)
         self._rings = rings
 
-    def _own_sources(self) -> list[Source]:
+    def sources(self) -> list[Source]:
+        """Return the walk."""
         definitions = {**self._definitions(), "TRAILS": self._rings.width}
         return [Source("walks/acs_selective.cu", definitions, ["acs_selective"])]
 

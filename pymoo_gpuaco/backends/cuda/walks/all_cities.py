@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from pymoo_gpuaco.backends.cuda.device import Source, words
-from pymoo_gpuaco.backends.cuda.device.parts import together
+from pymoo_gpuaco.backends.cuda.device import Part, Source, words
 from pymoo_gpuaco.backends.cuda.walks.shape import free_shape
 from pymoo_gpuaco.backends.cuda.walks.tabu import tabu_plan
 from pymoo_gpuaco.backends.cuda.walks.walk import OVER_LISTS_OR_ALL, Setting, rule_definitions
@@ -26,28 +25,27 @@ class AllCitiesWalk:
         self._weights = AllWeights(
             setting.device, setting.cities, setting.exponents, INVERSES if race else SHARES
         )
+        self.parts: list[Part] = [self._weights]
 
     def sources(self) -> list[Source]:
-        """Return the walk and its weights."""
+        """Return the walk."""
         definitions = {
             **self._setting.cities.definitions(),
             **self.tabu.definitions(),
             **rule_definitions(self._selection, OVER_LISTS_OR_ALL),
             "USUAL_EXPONENTS": int(self._setting.usual_exponents),
         }
-        return [Source("walks/construct_all.cu", definitions, ["construct_all"]), *self._weights.sources()]
+        return [Source("walks/construct_all.cu", definitions, ["construct_all"])]
 
     def needed(self) -> dict[str, int]:
         """Return the bytes of every array."""
         ants = self.shape.blocks * self.shape.ants_a_block
-        tabus = {} if self.tabu.in_shared else {"tabus": ants * self.tabu.size}
-        return together(tabus, self._weights.needed())
+        return {} if self.tabu.in_shared else {"tabus": ants * self.tabu.size}
 
     def prepare(self) -> None:
         """Keep what is the same in every launch."""
         setting = self._setting
         arrays = setting.device.arrays
-        self._weights.prepare()
         self._shared = self.shape.ants_a_block * self.tabu.size if self.tabu.in_shared else 0
         setting.device.allow_shared("construct_all", self._shared)
         addresses = arrays.address("factors"), arrays.address("tau"), *setting.cities.arguments()

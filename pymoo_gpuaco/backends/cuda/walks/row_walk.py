@@ -7,7 +7,6 @@ from typing import Any
 
 from pymoo_gpuaco.backends.cuda.device import Part, Source, round_keys
 from pymoo_gpuaco.backends.cuda.device.limits import DeviceLimits
-from pymoo_gpuaco.backends.cuda.device.parts import together
 from pymoo_gpuaco.backends.cuda.instance.lists import ListPlan, Lists, node_bytes
 from pymoo_gpuaco.backends.cuda.trails.trails import Trails
 from pymoo_gpuaco.backends.cuda.walks.shape import (
@@ -81,12 +80,12 @@ class RowWalk:
         self._rows = Rows(
             device, cities, trails, setting.exponents, self.plan.selection == "wrs", self.plan.rest
         )
-        self._parts: list[Part] = [Lists(device, cities.instance), self._rows]
+        self.parts: list[Part] = [Lists(device, cities.instance), self._rows]
         if self.plan.rest:
-            self._parts.insert(0, Aliases(device, cities, setting.exponents))
+            self.parts.insert(0, Aliases(device, cities, setting.exponents))
 
     def sources(self) -> list[Source]:
-        """Return the walk and what it reads."""
+        """Return the walk."""
         plan, setting = self.plan, self._setting
         definitions = {
             **setting.cities.definitions(),
@@ -101,20 +100,16 @@ class RowWalk:
         }
         if plan.rest:
             definitions["FEW_ANTS"] = int(self._few)
-        own = Source("walks/construct.cu", definitions, ["construct_tours"])
-        return [own, *(source for part in self._parts for source in part.sources())]
+        return [Source("walks/construct.cu", definitions, ["construct_tours"])]
 
     def needed(self) -> dict[str, int]:
         """Return the bytes of every array."""
         plan, shape = self.plan, self.shape
-        tabus = {} if plan.tabu.in_shared else {"tabus": shape.blocks * shape.ants_a_block * plan.tabu.size}
-        return together(tabus, *(part.needed() for part in self._parts))
+        return {} if plan.tabu.in_shared else {"tabus": shape.blocks * shape.ants_a_block * plan.tabu.size}
 
     def prepare(self) -> None:
         """Build what all iterations read."""
         plan, setting = self.plan, self._setting
-        for part in self._parts:
-            part.prepare()
         device = setting.device
         address, optional = device.arrays.address, device.arrays.optional
         device.allow_shared("construct_tours", plan.shared_bytes(self.shape))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from pymoo_gpuaco.backends.cuda.device import Source, words
+from pymoo_gpuaco.backends.cuda.device import Part, Source, words
 from pymoo_gpuaco.backends.cuda.device.limits import DeviceLimits, round_up
 from pymoo_gpuaco.backends.cuda.instance.lists import node_bytes, node_type
 from pymoo_gpuaco.backends.cuda.walks.shape import BLOCKS_A_MULTIPROCESSOR, Shape, free_shape
@@ -87,9 +87,10 @@ class RuleWalk:
         self._weights = AllWeights(
             setting.device, setting.cities, setting.exponents, SCALED, self.plan.stride
         )
+        self.parts: list[Part] = [self._weights]
 
     def sources(self) -> list[Source]:
-        """Return the walk and what it reads."""
+        """Return the walk."""
         plan, setting = self.plan, self._setting
         definitions = {
             "NODE": node_type(setting.n),
@@ -99,13 +100,12 @@ class RuleWalk:
             "LANES": plan.lanes,
             "TABU_IN_SHARED": int(plan.in_shared),
         }
-        kernels = ["sum_weights", "construct_by_rule"]
-        return [Source("walks/selection_rules.cu", definitions, kernels), *self._weights.sources()]
+        return [Source("walks/selection_rules.cu", definitions, ["sum_weights", "construct_by_rule"])]
 
     def needed(self) -> dict[str, int]:
         """Return the bytes of every array."""
         n, plan = self._setting.n, self.plan
-        needed = self._weights.needed()
+        needed = {}
         if self._rule.sums:
             needed["weight_sums"] = 4 * n * plan.stride
             needed["part_ends"] = 4 * n * _PARTS
@@ -114,8 +114,7 @@ class RuleWalk:
         return needed
 
     def prepare(self) -> None:
-        """Weights are made anew for every tour."""
-        self._weights.prepare()
+        """Let blocks take the memory that they need."""
         self._setting.device.allow_shared("construct_by_rule", self.plan.shared_bytes(self.shape))
 
     def build(self, key: int, tours: Any, ants: int) -> None:

@@ -18,6 +18,8 @@ OVER_LISTS_OR_ALL = tuple(rule.name for rule in RULES.values() if rule.over_list
 class Walk(Part, Protocol):
     """A part that builds tours from the trails as they stand."""
 
+    parts: list[Part]  # that it reads, to be prepared before it
+
     def build(self, key: int, tours: Any, ants: int) -> None:
         """Launch: tours (ants, n) on the device, at most m, random numbers from ``key``."""
         ...
@@ -44,8 +46,8 @@ class Setting:
 
     @property
     def exponents(self) -> tuple[float, float, float]:
-        """alpha, beta, and the distance that eta = 1 / d takes for d = 0: see ``Cities.shortest``."""
-        return float(self.parameters.alpha), float(self.parameters.beta), self.cities.shortest
+        """alpha, beta, and the distance that eta = 1 / d takes for d = 0: see ``least_distance``."""
+        return float(self.parameters.alpha), float(self.parameters.beta), self.cities.instance.least_distance
 
     @property
     def usual_exponents(self) -> bool:

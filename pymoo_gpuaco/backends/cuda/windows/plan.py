@@ -85,7 +85,7 @@ def margin(n: int) -> float:
 
 def nearest_lists(instance: ListedInstance) -> NDArray[np.int32]:
     """Nearest cities (n, NEAR); half of the windows grow over these. Shorter lists are repeated."""
-    if not has_quadrants(instance.metric, instance.coords):
+    if instance.form is not None or not has_quadrants(instance.metric, instance.coords):
         return repeated(lists(instance, "nearest", NEAR).ids)
     # on all threads, and of cities at one place few list one another
     return repeated(
@@ -101,9 +101,12 @@ def repeated(ids: NDArray[np.int32]) -> NDArray[np.int32]:
 def unit_scale(instance: ListedInstance) -> float:
     """Whole units a unit of distance: 1 where distances are whole numbers that searches can add up, else a power of
     two that gives a usual edge some thousand units, so that results do not depend on the unit."""
-    span = (
-        instance.matrix.max() if instance.metric == Metric.EXPLICIT else np.ptp(instance.coords, axis=0).sum()
-    )
+    if instance.form is not None and instance.form.far > 0.0:
+        span = instance.form.far
+    elif instance.metric == Metric.EXPLICIT:
+        span = float(instance.matrix.max())
+    else:
+        span = float(np.ptp(instance.real_coords, axis=0).sum())
     if instance.integral and span < _MOST_UNITS:
         return 1.0
     near = instance.neighbour_distances[:, 0]

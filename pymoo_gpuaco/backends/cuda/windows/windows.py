@@ -82,6 +82,7 @@ class Windows:
         self._cities = cities
         self._lists = lists
         self._nearest = nearest
+        self._partner = cities.instance.partner
         self.scale = float(scale)
         self.tours = tours
         self.windows = windows  # of each tour
@@ -98,6 +99,7 @@ class Windows:
             "RESIDENT": resident(self._penalised),
             "SCALED": int(self.scale != 1.0),
             "PENALTIES": int(self._penalised),
+            "FIXED": int(self._partner is not None),
             "WINDOW_BYTES": self._window_bytes,
             "FOUND_BYTES": _FOUND_BYTES,
         }
@@ -115,6 +117,7 @@ class Windows:
             "window_near": self._lists.near.nbytes,
             "window_nearest": self._nearest.nbytes,
             **({"window_penalties": 4 * n} if self._penalised else {}),
+            **({} if self._partner is None else {"window_partner": 4 * n}),
             "window_weights": self._lists.near.nbytes,
             "window_tours": 4 * n * tours,
             "window_next": 4 * n * tours,
@@ -144,6 +147,8 @@ class Windows:
     def prepare(self) -> None:
         """Upload the lists."""
         self._device.write("window_nearest", self._nearest)
+        if self._partner is not None:
+            self._device.write("window_partner", self._partner)
         self.use(self._lists)
         needed = self.needed()
         for name in ("window_statistics", "window_claims", "window_bits", "window_positions"):
@@ -258,6 +263,7 @@ class Windows:
             a["window_near"],
             a["window_nearest"],
             a.optional("window_penalties"),
+            a.optional("window_partner"),
             a["window_weights"] if how.guided else np.intp(0),
             a["window_tours"],
             a["window_positions"],

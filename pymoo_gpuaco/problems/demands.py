@@ -1,0 +1,124 @@
+"""What a tour must do besides visiting every city once: edges it must or must not use, its ends where it is a path."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+__all__ = ["NO_EDGES", "Demands", "check_edges", "used_edges", "violations_in_words"]
+
+NO_EDGES = np.empty((0, 2), np.int64)
+
+
+class Demands(NamedTuple):
+    """The demands of one problem of n cities."""
+
+    fixed: NDArray[
+        np.int64
+    ]  # (e, 2) edges that must be used; where directed, from the first city to the second
+    directed: bool  # whether edges have a direction
+    forbids: bool  # whether some distances are infinite, for edges that must not be used
+    closed: bool  # False: a path, whose last city is not joined to the first
+    start: int | None  # first city of a path
+    end: int | None  # last city of a path
+
+    def check(self, n: int) -> None:
+        """Raise ValueError where no tour can have all fixed edges, naming what is in the way."""
+        edges = [tuple(edge) for edge in self.fixed.tolist()]
+        both_ends = self.start is not None and self.end is not None
+        if both_ends:
+            edges.append(
+                (self.end, self.start)
+            )  # the way back that a path does not take: no city may have two more
+        leaving, entering = np.zeros(n, int), np.zeros(n, int)
+        group = list(range(n))
+        for number, (i, j) in enumerate(edges):
+            leaving[i] += 1
+            entering[j] += 1
+            for city in (i, j):
+                here = max(leaving[city], entering[city]) if self.directed else leaving[city] + entering[city]
+                if here > (1 if self.directed else 2):
+                    raise ValueError(
+                        f"fixed_edges: ({i}, {j}) is one too many at city {city}, where a tour has two"
+                    )
+            a, b = _root(group, i), _root(group, j)
+            if a == b and not ((self.closed or both_ends) and number == n - 1):
+                raise ValueError(f"fixed_edges: ({i}, {j}) closes a cycle that does not visit all {n} cities")
+            group[a] = b
+        for name, city, edges_there in (
+            ("start", self.start, entering if self.directed else leaving + entering),
+            ("end", self.end, leaving if self.directed else leaving + entering),
+        ):
+            one_end_alone = (self.start is None) != (self.end is None)
+            if city is not None and one_end_alone and edges_there[city] > (0 if self.directed else 1):
+                raise ValueError(f"fixed_edges leave city {city} no place as the path's {name}")
+
+    def in_words(self, n_forbidden: int, named: Callable[[int], Any]) -> list[str]:
+        """Tell what is demanded: "3 fixed edges", "12 forbidden edges", "from 0 to 7"; ``named`` are the ends."""
+        edges = ((len(self.fixed), "fixed"), (n_forbidden, "forbidden"))
+        told = [f"{count} {kind} edge{'s' if count > 1 else ''}" for count, kind in edges if count]
+        both = (("from", self.start), ("to", self.end))
+        ends = [f"{word} {named(city)}" for word, city in both if city is not None]
+        return told + [" ".join(ends)] * bool(ends)
+
+    def violations(self, tours: NDArray[np.int64], lengths: NDArray[np.float64]) -> NDArray[np.int64]:
+        """Count (m,) what tours (m, n) do that they must not; ``lengths`` (m, edges) are those of `used_edges`.
+
+        It is the number of fixed edges that they lack, of edges with infinite length, and of ends that are others.
+        """
+        m, n = tours.shape
+        count = np.isinf(lengths).sum(axis=1)
+        if len(self.fixed):
+            position = np.empty((m, n), np.int64)
+            np.put_along_axis(position, tours, np.broadcast_to(np.arange(n), (m, n)), axis=1)
+            step = position[:, self.fixed[:, 1]] - position[:, self.fixed[:, 0]]
+            if not self.directed:
+                step = np.abs(step)
+            around = self.closed & ((step == 1 - n) | (~np.bool_(self.directed) & (step == n - 1)))
+            count += ((step != 1) & ~around).sum(axis=1)
+        if self.start is not None:
+            count += tours[:, 0] != self.start
+        if self.end is not None:
+            count += tours[:, -1] != self.end
+        return count
+
+
+def used_edges(tours: NDArray[np.int64], closed: bool) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return whence and where to the edges of tours (m, n) lead, each (m, n), or (m, n - 1) of paths."""
+    if closed:
+        return tours, np.roll(tours, -1, axis=1)
+    return tours[:, :-1], tours[:, 1:]
+
+
+def violations_in_words(count: int) -> str:
+    """Tell how many demands the best tour breaks."""
+    broken = "1 demand is" if count == 1 else f"{count} demands are"
+    return f"no tour with all fixed edges and without forbidden ones was found: {broken} broken"
+
+
+def check_edges(name: str, edges: ArrayLike | None, n: int) -> NDArray[np.int64]:
+    """Return edges as (e, 2) cities. Raises TypeError or ValueError naming the parameter."""
+    if edges is None:
+        return NO_EDGES
+    array: NDArray[Any] = np.asarray(edges)
+    if array.size == 0:
+        return NO_EDGES
+    if array.dtype.kind not in "iu":
+        raise TypeError(f"{name} must be pairs of city numbers, got dtype {array.dtype}")
+    if array.ndim != 2 or array.shape[1] != 2:
+        raise ValueError(f"{name} must be pairs of cities, of shape (e, 2), got shape {array.shape}")
+    wrong = np.flatnonzero(((array < 0) | (array >= n)).any(axis=1) | (array[:, 0] == array[:, 1]))
+    if len(wrong):
+        i, j = array[wrong[0]].tolist()
+        raise ValueError(f"{name} must be pairs of different cities in [0, {n - 1}], got ({i}, {j})")
+    return array.astype(np.int64)
+
+
+def _root(group: list[int], i: int) -> int:
+    while group[i] != i:
+        group[i] = group[group[i]]
+        i = group[i]
+    return i

@@ -1,0 +1,254 @@
+"""Every kind of tour as a symmetric round trip, which is what the search knows, some edges of which must stay.
+
+* Asymmetric: each city becomes two, one where it is entered and one where it is left, joined by an edge that must stay
+  (R. Jonker and T. Volgenant, "Transforming asymmetric into symmetric traveling salesman problems", Operations Research
+  Letters 2, 1983).
+* A path: a dummy city at distance 0 from all others joins its ends. A given end is tied to it, two given ends to each
+  other.
+* Fixed edges: what lies inside a chain of them is left out, so that one edge at a city must stay at most.
+* Forbidden edges are far longer than all others.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pymoo_gpuaco.problems.demands import NO_EDGES, Demands
+from pymoo_gpuaco.problems.instance import Form, Instance
+from pymoo_gpuaco.problems.metrics import Metric
+
+__all__ = ["SymmetricForm", "symmetric_form"]
+
+# Length of a forbidden edge in longest other ones: no exchange of some edges can gain by taking one.
+_FAR = 8.0
+
+
+class SymmetricForm(NamedTuple):
+    """A symmetric instance of s cities that stands for a problem of n, and how tours of both become each other's.
+
+    A unit is what every tour passes in one piece: a chain of fixed edges, a city, the dummy. It stands for one city of
+    the instance or two, its head and its tail.
+    """
+
+    instance: Instance
+    first: NDArray[np.int64]  # (u + 1,) the cities of unit i are nodes[first[i] : first[i + 1]]
+    nodes: NDArray[np.int64]  # cities of the problem, and n for the dummy, in the order from head to tail
+    unit_of: NDArray[np.int64]  # (n,) or (n + 1,) of a city of the problem
+    head: NDArray[np.int64]  # (u,) city of the instance
+    tail: NDArray[np.int64]  # (u,)
+    demands: Demands
+    n: int
+    constant: float  # by how much a tour of the problem is longer than that of the instance
+
+    @property
+    def cities(self) -> NDArray[np.int64]:
+        """The city (s,) of the problem that each one of the instance stands for; n for the dummy."""
+        own = np.empty(self.instance.n, np.int64)
+        own[self.head], own[self.tail] = self.nodes[self.first[:-1]], self.nodes[self.first[1:] - 1]
+        return own
+
+    def to_problem(self, tour: NDArray[np.integer]) -> NDArray[np.int32]:
+        """Return a tour (s,) of the instance as one of the problem (n,), which begins where a path does."""
+        unit_of, is_head = np.empty(self.instance.n, np.int64), np.zeros(self.instance.n, bool)
+        unit_of[self.head] = unit_of[self.tail] = np.arange(len(self.head))
+        is_head[self.head] = True
+        units = unit_of[tour]
+        if len(self.head) > 1 and units[0] == units[-1]:
+            tour, units = np.roll(tour, 1), np.roll(units, 1)
+        met_first = np.append(True, units[1:] != units[:-1])
+        sequence, forward = units[met_first], is_head[tour[met_first]]
+        oriented = self._oriented()
+        if oriented is not None:
+            backward = not forward[0] if self.demands.directed else not forward[sequence == oriented][0]
+            if backward:
+                sequence, forward = sequence[::-1], ~forward[::-1]
+        sizes = np.diff(self.first)[sequence]
+        begin = np.where(forward, self.first[sequence], self.first[sequence + 1] - 1)
+        step = np.arange(int(sizes.sum())) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+        cities = self.nodes[np.repeat(begin, sizes) + step * np.repeat(np.where(forward, 1, -1), sizes)]
+        return self._begun(cities).astype(np.int32)
+
+    def _oriented(self) -> int | None:
+        """A unit that a tour passes from head to tail, or None where tours have no direction."""
+        given = self.demands.end if self.demands.start is None else self.demands.start
+        if self.demands.directed:
+            return 0
+        return None if given is None else int(self.unit_of[given])
+
+    def _begun(self, cities: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Turn a round trip to where the path begins, without the dummy."""
+        if self.demands.start is not None:
+            cities = np.roll(cities, -int(np.argmax(cities == self.demands.start)))
+        elif not self.demands.closed:
+            last = self.n if len(self.unit_of) > self.n else self.demands.end
+            cities = np.roll(cities, -int(np.argmax(cities == last)) - 1)
+        return cities[cities < self.n]
+
+    def to_instance(self, tour: NDArray[np.integer]) -> NDArray[np.int32]:
+        """Return a tour (n,) of the problem as one of the instance (s,).
+
+        Where it breaks demands, each unit comes when the first of its cities does.
+        """
+        order = np.append(tour, self.n) if len(self.unit_of) > self.n else np.asarray(tour)
+        units = self.unit_of[order]
+        seams = np.flatnonzero(units != np.roll(units, 1))
+        if len(seams):
+            order, units = np.roll(order, -seams[0]), np.roll(units, -seams[0])
+        position = np.empty(len(order), np.int64)
+        position[order] = np.arange(len(order))
+        begins = np.full(len(self.head), len(order))
+        np.minimum.at(begins, units, np.arange(len(order)))
+        sequence = np.argsort(begins)
+        first, last = self.nodes[self.first[:-1]], self.nodes[self.first[1:] - 1]
+        forward = (position[first] <= position[last]) | self.demands.directed
+        ends = np.stack(
+            [np.where(forward, self.head, self.tail), np.where(forward, self.tail, self.head)], axis=1
+        )
+        two = (self.head != self.tail)[sequence]
+        kept = np.stack([np.ones(len(sequence), bool), two], axis=1)
+        return ends[sequence][kept].astype(np.int32)
+
+
+def symmetric_form(instance: Instance) -> SymmetricForm | None:
+    """Return the form of an instance, or None where it is a symmetric round trip without demands."""
+    if instance.symmetric and instance.demands is None:
+        return None
+    n = instance.n
+    demands = instance.demands or Demands(NO_EDGES, True, False, True, None, None)
+    demands = demands._replace(directed=not instance.symmetric)
+    edges = [(int(i), int(j)) for i, j in demands.fixed]
+    start, end, has_dummy = demands.start, demands.end, False
+    if not demands.closed:
+        if start is not None and end is not None:
+            edges.append((end, start))
+        elif instance.symmetric or (start is None and end is None):
+            has_dummy = True
+            edges += [(n, start)] if start is not None else [(end, n)] if end is not None else []
+    first, nodes = _chains(edges, n + has_dummy, demands.directed)
+    unit_of = np.empty(n + has_dummy, np.int64)
+    unit_of[nodes] = np.repeat(np.arange(len(first) - 1), np.diff(first))
+    ends = nodes[first[:-1]], nodes[first[1:] - 1]
+    if demands.directed:
+        made = _doubled(instance, demands, *ends)
+        head = 2 * np.arange(len(first) - 1)
+        tail = head + 1
+    else:
+        made, head, tail = _with_partners(instance, has_dummy, *ends)
+    inner = np.ones(len(nodes), bool)
+    inner[first[1:] - 1] = False
+    i, j = nodes[:-1][inner[:-1]], nodes[1:][inner[:-1]]
+    real = (i < n) & (j < n) & ~((i == end) & (j == start))
+    constant = float(instance.distance(i[real], j[real]).sum()) if real.any() else 0.0
+    joined = head != tail
+    constant -= float(made.distance(head[joined], tail[joined]).sum())
+    return SymmetricForm(made, first, nodes, unit_of, head, tail, demands, n, constant)
+
+
+def _chains(
+    edges: list[tuple[int, int]], n: int, directed: bool
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return chains of edges, and cities alone, as ``first`` (u + 1,) and ``nodes`` (n,); without edges, all alone.
+
+    They come in the order of their lowest ends. A chain without direction goes the way of its last edge, and a cycle
+    through all cities is cut at the first.
+    """
+    if not edges:
+        return np.arange(n + 1), np.arange(n)
+    if len(edges) == n:
+        edges = edges[1:]
+    beside: dict[int, list[int]] = {}
+    for i, j in edges:
+        beside.setdefault(i, []).append(j)
+        beside.setdefault(j, []).append(i)
+    onward = dict(edges)
+    chains, seen = [], set()
+    for city in range(n):
+        if city in seen or len(beside.get(city, ())) == 2:
+            continue
+        chain = [city]
+        while True:
+            further = [c for c in beside.get(chain[-1], ()) if len(chain) < 2 or c != chain[-2]]
+            if not further:
+                break
+            chain.append(further[0])
+        seen.update(chain)
+        turned = chain[::-1]
+        if len(chain) > 1:
+            if directed:
+                chain = chain if onward.get(chain[0]) == chain[1] else turned
+            else:
+                i, j = edges[-1]
+                if i in chain and chain.index(i) > chain.index(j):
+                    chain = turned
+        chains.append(chain)
+    sizes = [len(chain) for chain in chains]
+    return np.cumsum([0, *sizes]), np.array([city for chain in chains for city in chain])
+
+
+def _with_partners(
+    instance: Instance, has_dummy: bool, first: NDArray[np.int64], last: NDArray[np.int64]
+) -> tuple[Instance, NDArray[np.int64], NDArray[np.int64]]:
+    """Return a symmetric instance of the ends of units, and which of its cities these are."""
+    n = instance.n
+    kept = np.unique(np.concatenate([first, last]))
+    number = np.full(n + 1, -1)
+    number[kept] = np.arange(len(kept))
+    head, tail = number[first], number[last]
+    partner = np.full(len(kept), -1, np.int32)
+    joined = head != tail
+    partner[head[joined]], partner[tail[joined]] = tail[joined], head[joined]
+    cities = kept[kept < n]
+    whole = len(cities) == n
+    if instance.metric == Metric.EXPLICIT:
+        matrix, far = _without_infinite(instance.matrix)
+        if not whole:
+            matrix = np.ascontiguousarray(matrix[np.ix_(cities, cities)])
+        if has_dummy:
+            matrix, has_dummy = np.pad(matrix, (0, 1)), False
+        made = replace(instance, matrix=matrix)
+    else:
+        far, coords = 0.0, instance.coords if whole else np.ascontiguousarray(instance.coords[cities])
+        if has_dummy:
+            coords = np.vstack([coords, [[np.nan, np.nan, 0.0]]])
+        made = replace(instance, coords=coords)
+    form = Form(partner, False, has_dummy, far)
+    return replace(made, demands=None, form=form), head, tail
+
+
+def _doubled(
+    instance: Instance, demands: Demands, first: NDArray[np.int64], last: NDArray[np.int64]
+) -> Instance:
+    """Return a symmetric instance of twice as many cities as there are units; the matrix stays what it is."""
+    n, units, matrix = instance.n, len(first), instance.matrix
+    plain = units == n and demands.closed
+    if not plain:  # rows where units are left, columns where they are entered
+        padded = np.pad(matrix, (0, 1))
+        if not demands.closed and demands.start is not None and demands.end is None:
+            padded[:, demands.start] = 0.0
+        if not demands.closed and demands.end is not None and demands.start is None:
+            padded[demands.end] = 0.0
+        matrix = np.ascontiguousarray(padded[np.ix_(last, first)])
+        np.fill_diagonal(matrix, 0.0)
+    finite = matrix[np.isfinite(matrix)] if demands.forbids else matrix
+    partner = np.arange(2 * units, dtype=np.int32) ^ 1
+    far = _FAR * (float(finite.max()) or 1.0)
+    return replace(
+        instance,
+        matrix=matrix,
+        symmetric=True,
+        demands=None,
+        form=Form(partner, True, False, far),
+    )
+
+
+def _without_infinite(matrix: NDArray[np.float64]) -> tuple[NDArray[np.float64], float]:
+    """Return a matrix with a long distance for each that is infinite, and that distance; itself where none is."""
+    infinite = np.isinf(matrix)
+    if not infinite.any():
+        return matrix, 0.0
+    far = _FAR * (float(matrix[~infinite].max()) or 1.0)
+    return np.where(infinite, far, matrix), far
