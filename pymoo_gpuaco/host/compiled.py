@@ -160,7 +160,7 @@ if not _PLAIN:
         """Tells `compiling` when numba compiles; what it reads from its cache it does not compile."""
 
         def on_start(self, event: Any) -> None:
-            compiling.begin("the CPU engine with numba")
+            compiling.begin(compiling.CPU)
 
         def on_end(self, event: Any) -> None:
             compiling.end()
