@@ -181,7 +181,7 @@ def test_a_run_with_objects_of_the_users_own_is_resumed_where_that_is_allowed(ca
         (["gr17", "--set", "local_search.kick=3"], "no field 'kick'; it has moves, kicks"),
         (["gr17", "--parameters", "none.toml"], "--parameters none.toml: No such file"),
         (["gr17", "--from-tour", "none.tour"], "none.tour: No such file"),
-        (["none.tsp"], "unknown instance 'none.tsp', and there is no such file"),
+        (["none.tsp"], "there is no file 'none.tsp' in "),
         (["gr17", "pcb442", "--from-tour", "a.tour"], "one instance"),
         (["gr17", "--seeds", "2", "--save", "a.state"], "one seed"),
         (["gr17", "pcb442", "--tour", "a.tour"], "put {instance} into the name"),

@@ -107,7 +107,7 @@ class ColonyTermination(Termination):
             f"budget: {self._seconds:.0f} s": _share(self._seconds, self.seconds),
         }
         if feasible and target is not None and best <= target:
-            self.reason = f"target: a tour of length {best:.10g}, at or below {target:.10g}"
+            self.reason = f"target: a tour of length {best:.10g}, wanted {target:.10g} or less"
             return 1.0
         if feasible and self.proven and self._is_proven(algorithm, best):
             self.reason = f"proof: no tour is shorter than {best:.10g}"

@@ -223,7 +223,7 @@ def _add_compile(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "algorithm",
         nargs="*",
-        choices=[*sorted(ALL_ALGORITHMS), []],
+        type=options.algorithm,
         metavar="ALGORITHM",
         help="algorithms beside the default one, GPUMMAS(): " + ", ".join(sorted(ALL_ALGORITHMS)),
     )

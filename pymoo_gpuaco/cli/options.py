@@ -10,6 +10,7 @@ from argparse import ArgumentTypeError
 from pathlib import Path
 from typing import Any
 
+from pymoo_gpuaco.algorithms import ALL_ALGORITHMS
 from pymoo_gpuaco.algorithms.arguments import PYMOO_ARGUMENTS
 from pymoo_gpuaco.colony.parameters import LocalSearch
 
@@ -28,6 +29,13 @@ def seconds(text: str) -> float:
     if not 0.0 < value < math.inf:
         raise ArgumentTypeError(f"must be a positive time such as 30, 30s, 5m or 1h, got {text!r}")
     return value
+
+
+def algorithm(text: str) -> str:
+    """Read the name of an algorithm."""
+    if text not in ALL_ALGORITHMS:
+        raise ArgumentTypeError(f"must be one of {', '.join(sorted(ALL_ALGORITHMS))}, got {text!r}")
+    return text
 
 
 def natural(text: str) -> int:

@@ -28,14 +28,15 @@ try:
     from numba.core import event
     from numba.core.caching import FunctionCache
     from numba.core.codegen import JITCodeLibrary
-    from numba.core.dispatcher import Dispatcher
+    from numba.core.dispatcher import Dispatcher, _FunctionCompiler  # type: ignore[attr-defined]
     from numba.core.options import DefaultOptions
 
     from pymoo_gpuaco.host.machine_code import keeps_code
 
     _UNDOCUMENTED = (
         (DefaultOptions, ("_nrt", "no_cpython_wrapper", "no_cfunc_wrapper", "forceinline")),
-        (JITCodeLibrary, ("finalize", "_get_module_for_linking")),
+        (_FunctionCompiler, ("_customize_flags",)),
+        (JITCodeLibrary, ("finalize", "_get_module_for_linking", "_ensure_finalized")),
         (Dispatcher, ("_compile_for_args", "add_overload", "get_call_template")),
         (FunctionCache, ("_index_key", "load_overload", "save_overload", "flush", "cache_path")),
     )
@@ -159,7 +160,7 @@ if not _PLAIN:
         """Tells `compiling` when numba compiles; what it reads from its cache it does not compile."""
 
         def on_start(self, event: Any) -> None:
-            compiling.begin("the CPU engine with numba")
+            compiling.begin(compiling.CPU)
 
         def on_end(self, event: Any) -> None:
             compiling.end()

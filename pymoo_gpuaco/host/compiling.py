@@ -18,6 +18,7 @@ if hasattr(os, "register_at_fork"):  # a child must not find it locked by a thre
     os.register_at_fork(before=_lock.acquire, after_in_parent=_lock.release, after_in_child=_lock.release)
 _watches: list[_Watch] = []
 _log = logging.getLogger("pymoo_gpuaco")
+CPU = "the CPU engine with numba"
 _UNTOLD = 2.0  # seconds of compiling that nobody is told of who has not asked
 _EVERY = 0.5  # seconds between two looks at the clock
 

@@ -4,4 +4,4 @@
 def how_to_install(extra: str = "") -> str:
     """Return the command that installs the package, or one of its extras ("cuda", "docs" ..), for a message."""
     what = f"'.[{extra}]'" if extra else "."
-    return f"pip install {what} in a checkout, or the wheel's file name in place of the dot"
+    return f"pip install {what} in a checkout"

@@ -89,14 +89,15 @@ def load_tsp(
 
     if text and path.is_dir():
         raise ValueError(_directory(path))
+    if path.suffix:
+        raise ValueError(f"there is no file {text!r} in {Path.cwd()}, and no instance of that name")
     known = _known_names(folder)
     close = difflib.get_close_matches(name, known, n=3)
     hint = f" Did you mean {' or '.join(close)}?" if close else ""
     place = f"{DATA_VARIABLE}={folder} has no such file" if folder else f"{DATA_VARIABLE} names no folder"
-    nor_file = ", and there is no such file" if path.suffix or len(path.parts) > 1 else ""
     raise ValueError(
-        f"unknown instance {text!r}{nor_file}.{hint} Shipped are {', '.join(available_instances())}; {place}. "
-        f"A path to a .tsp file works too."
+        f"unknown instance {text!r}.{hint} Shipped are {', '.join(available_instances())}; {place}. "
+        f"The path of a file works too."
     )
 
 

@@ -6,14 +6,16 @@ import functools
 import json
 import subprocess
 import sys
+import time
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
-from pymoo_gpuaco.candidates import greedy_tour
 from pymoo_gpuaco.candidates.graph import make_graph
 from pymoo_gpuaco.candidates.lists import listed_instance
 from pymoo_gpuaco.exchange.assembly import _take_over
+from pymoo_gpuaco.host import compiling
 from pymoo_gpuaco.host.machine_code import environment, must_be_compiled
 from pymoo_gpuaco.host.meanwhile import Meanwhile
 from pymoo_gpuaco.host.stop import Stop
@@ -23,26 +25,31 @@ from pymoo_gpuaco.search.parameters import FEWEST_TO_EVOLVE
 from pymoo_gpuaco.search.penalties import penalised_lists
 from pymoo_gpuaco.search.population import Population
 
+_MOST_TO_WAIT = 20.0  # seconds, for a process that may hang
+_beside: list[Meanwhile[Any]] = []
 _ELSEWHERE = """
 import json, sys
 sys.path[:] = json.loads(sys.argv[1])
 from pymoo_gpuaco.search.warm_up import warm_up_host
-warm_up_host(penalised=True, evolves=True)
+warm_up_host(penalised=False, evolves=True)
 """
 
 
 @functools.cache
 def warm_up_host(penalised: bool, evolves: bool) -> None:
     """Compile what tours take over from each other with, and what finds penalties and what evolves where wanted."""
+    for other in _beside:  # which compiles the same, and is ahead
+        compiling.begin(compiling.CPU)
+        other.wait(time.monotonic() + _MOST_TO_WAIT)
+        compiling.end()
     places = np.random.default_rng(0).random((40, 2))
-    matrix = np.abs(places[:, None] - places[None]).sum(
-        axis=2
-    )  # a plane's candidates would be compiled for, too
+    # by a matrix: the lists of a plane would be compiled as well
+    matrix = np.abs(places[:, None] - places[None]).sum(axis=2)
     instance = listed_instance(TSP(matrix=matrix), 8)
     if penalised:
         penalised_lists(instance, 8, 1.0, 1)
     population = Population(instance, make_graph(instance))
-    population.merge(greedy_tour(instance))
+    population.merge(np.arange(40, dtype=np.int32))
     population.merge(np.random.default_rng(0).permutation(40).astype(np.int32))
     rng = np.random.default_rng(1)
     tours = np.array([rng.permutation(40) for _ in range(FEWEST_TO_EVOLVE)], np.int32)
@@ -55,12 +62,15 @@ def warm_up_host(penalised: bool, evolves: bool) -> None:
 def compile_beside() -> None:
     """Let another process compile as well, if nothing of a focused run is kept yet and there are cores for two.
 
-    numba compiles one function at a time in a process. The other one begins with what is wanted last here; each finds
-    on the disk what the other has compiled, neither waits, and nothing is lost where the other one fails.
+    numba compiles one function at a time in a process. The other one compiles what tours take over from each other
+    with, which is wanted last here, and found on the disk then. Where it fails nothing is lost.
     """
     is_python = Path(sys.executable or "").name.startswith("python") and not getattr(sys, "frozen", False)
     if thread_count() < 2 or not is_python or not must_be_compiled(_take_over):
         return
     call = [sys.executable, "-c", _ELSEWHERE, json.dumps([str(folder) for folder in sys.path])]
     nothing = subprocess.DEVNULL
-    Meanwhile(lambda: subprocess.run(call, env=environment(), stdin=nothing, stdout=nothing, stderr=nothing))
+    kept = environment()
+    _beside.append(
+        Meanwhile(lambda: subprocess.run(call, env=kept, stdin=nothing, stdout=nothing, stderr=nothing))
+    )
