@@ -72,18 +72,18 @@ class TestTakingOver:
         problem = cloud(120, 3)
         graph = graph_of(problem)
         tours = np.array([two_opt(problem, tour) for tour in random_tours(120, 6, 5)])
-        room, new_edges = assembly.make_room(120), set()
+        workspace, new_edges = assembly.make_workspace(120), set()
         for a in range(6):
             for b in range(6):
                 before = problem.tour_length(tours[a])
                 stream = new_stream(np.uint64(3), 6 * a + b, STREAM_ASSEMBLY)
                 gain = assembly._take_over(
-                    graph, 1.0, tours[a], tours[b], stream, room, np.zeros(1, np.uint8)
+                    graph, 1.0, tours[a], tours[b], stream, workspace, np.zeros(1, np.uint8)
                 )
-                assert problem.tour_length(room.order) == before - gain
-                assert np.array_equal(np.sort(room.order), np.arange(120))
-                assert np.array_equal(room.place[room.order], np.arange(120))
-                new_edges |= edges_of(room.order) - edges_of(tours[a]) - edges_of(tours[b])
+                assert problem.tour_length(workspace.order) == before - gain
+                assert np.array_equal(np.sort(workspace.order), np.arange(120))
+                assert np.array_equal(workspace.place[workspace.order], np.arange(120))
+                new_edges |= edges_of(workspace.order) - edges_of(tours[a]) - edges_of(tours[b])
         assert new_edges  # that neither has: subtours were joined by them
 
     @pytest.mark.parametrize(
@@ -100,10 +100,10 @@ class TestTakingOver:
         D = np.ones((12, 12)) - np.eye(12)
         for i in (2, 3, 4, 5):
             D[i, i + 1] = D[i + 1, i] = 9.0
-        room = assembly.make_room(12)
-        room.order[:] = room.place[:] = np.arange(12)
-        room.cycles.cities[:4], room.cycles.first[:2] = cycle, [0, 4]
-        assert assembly._promises(graph_of(TSP(matrix=D), 11), 1.0, 0, room) == promises
+        workspace = assembly.make_workspace(12)
+        workspace.order[:] = workspace.place[:] = np.arange(12)
+        workspace.cycles.cities[:4], workspace.cycles.first[:2] = cycle, [0, 4]
+        assert assembly._promises(graph_of(TSP(matrix=D), 11), 1.0, 0, workspace) == promises
 
     def test_what_gains_by_rounding_to_whole_units_alone_is_left(self):
         """With one unit for all, edges of .6 are 1 and those of .45 are 0: out 2 (.6 + .2), in 2 (.45 + .45)."""
@@ -183,12 +183,12 @@ def test_what_is_no_tour_is_refused(place, city):
 
 def test_nothing_is_taken_over_once_the_flag_is_up():
     tour, other = random_tours(60, 2)
-    room, stream = assembly.make_room(60), new_stream(np.uint64(1), 0, STREAM_ASSEMBLY)
+    workspace, stream = assembly.make_workspace(60), new_stream(np.uint64(1), 0, STREAM_ASSEMBLY)
     stop = np.ones(1, np.uint8)
-    assert assembly._take_over(graph_of(cloud(60)), 1.0, tour, other, stream, room, stop) == 0.0
-    assert np.array_equal(room.order, tour)
+    assert assembly._take_over(graph_of(cloud(60)), 1.0, tour, other, stream, workspace, stop) == 0.0
+    assert np.array_equal(workspace.order, tour)
     stop[0] = 0
-    assert assembly._take_over(graph_of(cloud(60)), 1.0, tour, other, stream, room, stop) > 0.0
+    assert assembly._take_over(graph_of(cloud(60)), 1.0, tour, other, stream, workspace, stop) > 0.0
 
 
 def test_it_ends_when_time_is_over():

@@ -12,7 +12,7 @@ from pymoo_gpuaco.backends.cpu.focused import CpuWindows
 from pymoo_gpuaco.candidates.lists import listed_instance
 from pymoo_gpuaco.colony.parameters import ColonyParameters
 from pymoo_gpuaco.colony.trails import TrailUpdate
-from pymoo_gpuaco.host.keys import key_of_part
+from pymoo_gpuaco.host.keys import fold_in
 from pymoo_gpuaco.problems import TSP
 from pymoo_gpuaco.search import population as module
 from pymoo_gpuaco.search.focused import FocusedSearch
@@ -274,7 +274,7 @@ def test_a_hot_generation_merges_its_shortest_tours_and_the_last_one_assembles_a
             continue
         ends.append(key)
         given, its_key, taken = assembled[-1]
-        assert its_key == key_of_part(key, 1)  # that of the generation's only round
+        assert its_key == fold_in(key, 1)  # that of the generation's only round
         assert len(given) == ants + 1  # the best is one tour more
         assert np.array_equal(problem.tour_lengths(taken[:-1]), lengths)
         assert np.all(problem.tour_lengths(taken) <= problem.tour_lengths(given))
@@ -335,7 +335,7 @@ def test_every_round_has_a_key_of_its_own(monkeypatch):
     monkeypatch.setattr(engine.device, "anneal", lambda key, heat: (keys.append(key), anneal(key, heat))[1])
     for key in (0, 2**64 - 1):
         engine.search(key)
-    assert keys == [key_of_part(0, 1), key_of_part(2**64 - 1, 1)]
+    assert keys == [fold_in(0, 1), fold_in(2**64 - 1, 1)]
 
 
 @pytest.mark.parametrize(("ants", "apart"), [(2, 1), (3, 1), (4, 4), (6, 6)])

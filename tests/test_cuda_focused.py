@@ -14,7 +14,7 @@ from pymoo_gpuaco import exchange
 from pymoo_gpuaco.backends.cuda import focused
 from pymoo_gpuaco.candidates.lists import listed_instance
 from pymoo_gpuaco.colony.parameters import ColonyParameters
-from pymoo_gpuaco.host.keys import key_of_part
+from pymoo_gpuaco.host.keys import fold_in
 from pymoo_gpuaco.search import population
 from pymoo_gpuaco.search.focused import FocusedSearch
 from tests.engine_cases import cloud
@@ -133,7 +133,7 @@ def test_every_round_has_a_key_of_its_own(emulated, monkeypatch):
     for key, rounds in ((7, 4), (2**64 - 1, 3), (0, 4)):
         keys.clear()
         engine.search(key)
-        assert keys == [key_of_part(key, number) for number in range(1, rounds + 1)]
+        assert keys == [fold_in(key, number) for number in range(1, rounds + 1)]
 
 
 def test_the_heat_of_a_round_by_hand(emulated, monkeypatch):

@@ -20,7 +20,7 @@ from pymoo_gpuaco.candidates import lists
 from pymoo_gpuaco.candidates.ascent import ascend
 from pymoo_gpuaco.candidates.lists import listed_instance
 from pymoo_gpuaco.colony.parameters import ColonyParameters
-from pymoo_gpuaco.host.meanwhile import Meanwhile
+from pymoo_gpuaco.host.background import BackgroundTask
 from pymoo_gpuaco.problems import TSP
 from pymoo_gpuaco.search import penalties as module
 from pymoo_gpuaco.search.focused import FocusedSearch
@@ -243,7 +243,7 @@ def test_an_interrupt_during_the_wait_keeps_the_best_tour(later, monkeypatch):
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(Meanwhile, "wait", strike)
+        patch.setattr(BackgroundTask, "wait", strike)
         with pytest.raises(KeyboardInterrupt):
             engine.search(0)
     tour, length = engine.rescued()

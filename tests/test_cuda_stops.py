@@ -22,7 +22,7 @@ from pymoo_gpuaco.backends.cuda.slices import Slices, slices
 from pymoo_gpuaco.backends.cuda.walks import acs
 from pymoo_gpuaco.colony.parameters import ColonyParameters
 from pymoo_gpuaco.colony.trails import TrailUpdate
-from pymoo_gpuaco.host.keys import key_of_part
+from pymoo_gpuaco.host.keys import fold_in
 from tests import emulator, fake_device
 from tests.engine_cases import COLONIES, asymmetric, climbers, cloud, colony, instance_for
 
@@ -123,12 +123,12 @@ def test_each_launch_builds_what_a_colony_of_its_own_would(way):
     assert isinstance(engine, Stoppable)
     tours = whole(engine, engine.construct(9))
     turns = 7 if way == "kicks" else 1  # 33 kicks, five at a time
-    keys = [key_of_part(9, number) for number in range(3 * turns)]
+    keys = [fold_in(9, number) for number in range(3 * turns)]
     assert keys[0] == 9
     assert len(set(keys)) == 3 * turns
     for number, (first, end) in enumerate([(0, 3), (3, 6), (6, 7)]):
         alone = engine_of(way, end - first)
-        alone.construct(key_of_part(9, number * turns))
+        alone.construct(fold_in(9, number * turns))
         assert np.array_equal(alone.tours(np.arange(end - first)), tours[first:end])
 
 

@@ -70,11 +70,11 @@ class TestCycles:
     @pytest.mark.parametrize("most", [0, 1, 2, 7])
     def test_no_more_than_asked_for_and_nothing_is_left_behind(self, most):
         a, b, d = random_tours(200, 3)
-        cycles, room = find(a, b, most=most)
+        cycles, workspace = find(a, b, most=most)
         assert len(cycles) == most
-        assert not room.unused.any()
-        assert np.all(room.left_at == -1)
-        assert find(d, b, room=room)[0] == find(d, b)[0]  # the room is as good as new
+        assert not workspace.unused.any()
+        assert np.all(workspace.left_at == -1)
+        assert find(d, b, room=workspace)[0] == find(d, b)[0]  # the room is as good as new
 
     def test_equal_tours_have_none(self):
         tour = random_tours(30, 1)[0]
@@ -364,11 +364,11 @@ class TestChoosing:
         graph, tours = graph_of(problem), good_tours(problem, 4, seed)
         places = np.array([places_of(tour) for tour in tours])
         table, most = entropy.count_edges(tours), 12
-        room, chosen = offspring.make_room(80, 80), offspring.make_chosen(2, 80)
+        workspace, chosen = offspring.make_workspace(80, 80), offspring.make_chosen(2, 80)
         ring, stop = np.array([2, 1, 3, 0]), np.zeros(1, np.uint8)
         streams = np.array([stream_of(seed), stream_of(seed + 100), stream_of(0), stream_of(0)])
         family = offspring.Family(graph, 1.0, graph.neighbours, tours, places, table, chosen, stop)
-        offspring.choose_children(family, room, ring, 1, 2, streams, most, blocks)
+        offspring.choose_children(family, workspace, ring, 1, 2, streams, most, blocks)
         assert chosen.changes[0] == 0
         # again, child by child: of tours[1] and tours[3]
         stream, c = stream_of(seed + 100), ab_cycles.make_cycles(80)
@@ -428,5 +428,5 @@ class TestChoosing:
         table, stop = entropy.count_edges(tours), np.zeros(1, np.uint8)
         family = offspring.Family(graph, 1.0, graph.neighbours, tours, places, table, chosen, stop)
         ring = np.arange(m)[::-1].copy()
-        offspring.choose_children(family, offspring.make_room(n, n), ring, m - 1, m, streams, 12, False)
+        offspring.choose_children(family, offspring.make_workspace(n, n), ring, m - 1, m, streams, 12, False)
         return chosen

@@ -79,7 +79,7 @@ def test_another_process_compiles_beside_where_nothing_is_kept_and_cores_are_fre
         monkeypatch.setattr(warm_up._take_over._cache._cache_file, "_load_index", dict)
     ended = []
     monkeypatch.setattr(warm_up, "_beside", [])
-    monkeypatch.setattr(warm_up, "Meanwhile", lambda work: ended.append(work()))
+    monkeypatch.setattr(warm_up, "BackgroundTask", lambda work: ended.append(work()))
     monkeypatch.setattr(warm_up, "thread_count", lambda: threads)
     warm_up.compile_beside.__wrapped__()
     assert [child.returncode for child in ended] == [0] * calls

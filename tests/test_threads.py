@@ -9,7 +9,7 @@ import time
 import numpy as np
 import pytest
 
-from pymoo_gpuaco.host.meanwhile import apart
+from pymoo_gpuaco.host.background import interruptible
 from pymoo_gpuaco.host.threads import spread
 
 needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this system")
@@ -73,10 +73,10 @@ def test_work_that_is_spread_may_spread_work_of_its_own():
 
 def test_work_apart_returns_or_raises():
     here = threading.get_ident()
-    assert apart(threading.get_ident) != here
-    assert apart(lambda: 1) == 1
+    assert interruptible(threading.get_ident) != here
+    assert interruptible(lambda: 1) == 1
     with pytest.raises(ZeroDivisionError):
-        apart(lambda: 1 / 0)
+        interruptible(lambda: 1 / 0)
 
 
 def script(source, seconds=60):

@@ -19,7 +19,7 @@ from pymoo_gpuaco.backends.cpu.windows.search import WindowSearch
 from pymoo_gpuaco.backends.cpu.windows.units import make_units
 from pymoo_gpuaco.candidates.graph import make_graph
 from pymoo_gpuaco.candidates.lists import listed_instance
-from pymoo_gpuaco.host.keys import key_of_part
+from pymoo_gpuaco.host.keys import fold_in
 from pymoo_gpuaco.operators import LocalSearchRepair
 from pymoo_gpuaco.search.parameters import FocusedParameters
 from tests.algorithm_cases import COLONIES
@@ -195,7 +195,7 @@ class TestOnTheCpu:
         assert called[:4] == [("repair", 0, 8), ("repair", 8, 3), ("repair", 11, 8), ("repair", 19, 3)]
         # 22 windows, three times eight, and as many with a share of the kicks that makes all of them together
         assert called[4:] == [
-            ("round", done, 8, 5 if done >= 22 else 0, 0.0, 0.0, 50, key_of_part(key, done + 1, 3))
+            ("round", done, 8, 5 if done >= 22 else 0, 0.0, 0.0, 50, fold_in(key, done + 1, 3))
             for done in (0, 8, 16, 24, 32, 40)
         ]
         assert np.array_equal(tour, np.arange(n))  # what the last of six rounds has given back

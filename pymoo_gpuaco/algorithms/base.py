@@ -33,7 +33,7 @@ from pymoo_gpuaco.candidates.bound import prove_lower_bound
 from pymoo_gpuaco.candidates.listed import ListedInstance
 from pymoo_gpuaco.candidates.lists import listed_instance
 from pymoo_gpuaco.host import compiling
-from pymoo_gpuaco.host.meanwhile import apart
+from pymoo_gpuaco.host.background import interruptible
 from pymoo_gpuaco.host.state import check_seal, seal
 
 # No lower bound has been asked for yet.
@@ -149,7 +149,7 @@ class TourAlgorithm(AskAndTell):
         """The problem as arrays."""
         if self._instance is None:
             with compiling.announced(None):
-                self._instance = apart(self._lister())
+                self._instance = interruptible(self._lister())
         return self._instance
 
     @property
@@ -167,7 +167,7 @@ class TourAlgorithm(AskAndTell):
 
             # an interrupt is heard at once; what it leaves behind knows nothing of this object
             with compiling.announced(None):
-                self._instance, engine = apart(build)
+                self._instance, engine = interruptible(build)
             self._adopt(engine)
             self._engine, self._engine_state = engine, None
         return self._engine

@@ -24,8 +24,8 @@ from pymoo_gpuaco.backends.protocol import (
 from pymoo_gpuaco.candidates.listed import ListedInstance
 from pymoo_gpuaco.candidates.lists import with_lists
 from pymoo_gpuaco.colony.parameters import ClimberParameters, ColonyParameters, LocalSearch
+from pymoo_gpuaco.host.background import interruptible
 from pymoo_gpuaco.host.forks import whole
-from pymoo_gpuaco.host.meanwhile import apart
 from pymoo_gpuaco.host.state import State
 from pymoo_gpuaco.problems.symmetric import SymmetricForm, symmetric_form
 from pymoo_gpuaco.search.exact import ExactSearch, is_exact
@@ -206,4 +206,4 @@ def _made(kind: str, make: Callable[[Any], E]) -> E:
     missing = engines.why_unavailable()
     if missing is not None:
         raise BackendUnavailable(missing)
-    return apart(lambda: make(engines))
+    return interruptible(lambda: make(engines))

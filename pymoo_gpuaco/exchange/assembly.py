@@ -23,7 +23,7 @@ from pymoo_gpuaco.exchange.merge import adjacent
 from pymoo_gpuaco.exchange.stretches import lay_out
 from pymoo_gpuaco.host.compiled import compiled, inner
 from pymoo_gpuaco.host.distances import distance
-from pymoo_gpuaco.host.keys import generator, key_of_part
+from pymoo_gpuaco.host.keys import fold_in, generator
 from pymoo_gpuaco.host.philox import STREAM_ASSEMBLY, new_stream
 from pymoo_gpuaco.host.stop import Stop
 from pymoo_gpuaco.host.threads import thread_count
@@ -32,7 +32,7 @@ from pymoo_gpuaco.host.threads import thread_count
 MOST_GENERATIONS = 12
 
 
-class Room(NamedTuple):
+class Workspace(NamedTuple):
     """Where one thread works on tours of n cities."""
 
     order: NDArray[np.int32]  # (n,) tour A
@@ -43,10 +43,10 @@ class Room(NamedTuple):
     cycle: NDArray[np.int64]  # (1,) number of the one that is tried
 
 
-def make_room(n: int) -> Room:
-    """Allocate the arrays; a child of any two tours has room, whatever joins its subtours."""
+def make_workspace(n: int) -> Workspace:
+    """Allocate the arrays; a child of any two tours has workspace, whatever joins its subtours."""
     place, other_place = np.empty(n, np.int32), np.empty(n, np.int32)
-    return Room(
+    return Workspace(
         np.empty(n, np.int32), place, other_place, make_cycles(n), make_child(n, 2 * n), np.zeros(1, np.int64)
     )
 
@@ -65,53 +65,65 @@ def assemble(
     m, n = tours.shape
     tours = checks.permutations("tours", tours, n).astype(np.int32)
     scale = checks.real("scale", scale, 0.0, open_low=True)
-    rooms = [make_room(n) for _ in range(min(thread_count(), m))]
+    workspaces = [make_workspace(n) for _ in range(min(thread_count(), m))]
     stop = Stop() if stop is None else stop
     stop.lower()
     for generation in range(MOST_GENERATIONS if m > 1 else 0):
-        shorter = _generation(graph, scale, tours, key_of_part(key, generation), rooms, stop)
+        shorter = _generation(graph, scale, tours, fold_in(key, generation), workspaces, stop)
         if stop.raised() or not shorter:
             break
     return tours
 
 
 def _generation(
-    graph: Graph, scale: float, tours: NDArray[np.int32], key: int, rooms: list[Room], stop: Stop
+    graph: Graph, scale: float, tours: NDArray[np.int32], key: int, workspaces: list[Workspace], stop: Stop
 ) -> bool:
-    """Let each tour take over from another; whether any has become shorter. A room a thread."""
+    """Let each tour take over from another; whether any has become shorter. A workspace a thread."""
     m = len(tours)
     ring = generator(key, m).permutation(m)
     before, gains = tours.copy(), np.zeros(m)
 
     def work(thread: int, first: int, last: int) -> None:
-        room = rooms[thread]
+        workspace = workspaces[thread]
         for i in range(first, last):
             a, b = ring[i], ring[(i + 1) % m]
             stream = new_stream(np.uint64(key), i, STREAM_ASSEMBLY)
-            gains[i] = _take_over(graph, scale, before[a], before[b], stream, room, stop.flag)
-            tours[a] = room.order
+            gains[i] = _take_over(graph, scale, before[a], before[b], stream, workspace, stop.flag)
+            tours[a] = workspace.order
 
-    stop.spread(work, m, len(rooms))
+    stop.spread(work, m, len(workspaces))
     return bool(gains.any())
 
 
 @compiled
-def _take_over(graph, scale, tour, other, stream, room, stop):  # type: ignore[no-untyped-def]
-    """Make ``room.order`` the tour A with what it takes over from B, ``other``; return how much shorter it is."""
-    n, child = tour.shape[0], room.child
+def _take_over(graph, scale, tour, other, stream, workspace, stop):  # type: ignore[no-untyped-def]
+    """Make ``workspace.order`` the tour A with what it takes over from B, ``other``; return how much shorter it is."""
+    n, child = tour.shape[0], workspace.child
     for p in range(n):
-        room.order[p] = tour[p]
-        room.place[tour[p]] = p
-        room.other_place[other[p]] = p
+        workspace.order[p] = tour[p]
+        workspace.place[tour[p]] = p
+        workspace.other_place[other[p]] = p
     total = 0.0
-    for cycle in range(find_cycles(tour, room.place, other, room.other_place, n, stream, room.cycles)):
+    for cycle in range(
+        find_cycles(tour, workspace.place, other, workspace.other_place, n, stream, workspace.cycles)
+    ):
         if stop[0]:
             break
-        if not _promises(graph, scale, cycle, room):
+        if not _promises(graph, scale, cycle, workspace):
             continue
-        room.cycle[0] = cycle
+        workspace.cycle[0] = cycle
         if (
-            breed(graph, scale, graph.neighbours, room.order, room.place, room.cycles, room.cycle, 1, child)
+            breed(
+                graph,
+                scale,
+                graph.neighbours,
+                workspace.order,
+                workspace.place,
+                workspace.cycles,
+                workspace.cycle,
+                1,
+                child,
+            )
             > 0
         ):
             gain, count = 0.0, child.counts[0]
@@ -119,16 +131,16 @@ def _take_over(graph, scale, tour, other, stream, room, stop):  # type: ignore[n
                 gain += distance(graph, child.removed[i, 0], child.removed[i, 1])
                 gain -= distance(graph, child.added[i, 0], child.added[i, 1])
             if gain > 0.0:  # else it is rounding to whole units that gains
-                lay_out(room.order, room.place, child.removed, child.added, count, child.stretches)
+                lay_out(workspace.order, workspace.place, child.removed, child.added, count, child.stretches)
                 total += gain
     return total
 
 
 @inner
-def _promises(graph, scale, cycle, room):  # type: ignore[no-untyped-def]
+def _promises(graph, scale, cycle, workspace):  # type: ignore[no-untyped-def]
     """Whether an AB-cycle can be applied to A as it is now and gains, if nothing has to be joined."""
-    n, c, place, gain = room.order.shape[0], room.cycles.cities, room.place, np.int64(0)
-    first, last = room.cycles.first[cycle], room.cycles.first[cycle + 1]
+    n, c, place, gain = workspace.order.shape[0], workspace.cycles.cities, workspace.place, np.int64(0)
+    first, last = workspace.cycles.first[cycle], workspace.cycles.first[cycle + 1]
     for i in range(first, last, 2):
         u, v, w = c[i], c[i + 1], c[i + 2 if i + 2 < last else first]
         # cycles before this one have joined subtours by other edges

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from pymoo_gpuaco import checks
 from pymoo_gpuaco.candidates.graph import Graph
 from pymoo_gpuaco.exchange.population import EvolvingTours
-from pymoo_gpuaco.host.keys import key_of_part
+from pymoo_gpuaco.host.keys import fold_in
 
 # A stage ends when the best tour has stayed the same for so many children a tour, and for a tenth of its generations.
 PATIENCE = 1500
@@ -76,7 +76,7 @@ def evolve(
     while len(tours) > 1 and len(begun) <= 2 and (most is None or done < most):
         if until is not None and time.monotonic() >= until:
             break
-        gain = population.generation(key_of_part(key, done), children, len(begun) == 2, until)
+        gain = population.generation(fold_in(key, done), children, len(begun) == 2, until)
         done += 1
         waited += 1
         idle = 0 if gain else idle + 1

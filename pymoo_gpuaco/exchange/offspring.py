@@ -19,7 +19,7 @@ from pymoo_gpuaco.host.philox import next_below
 _NO_LOSS = 1e-8
 
 
-class Room(NamedTuple):
+class Workspace(NamedTuple):
     """Where one thread works."""
 
     cycles: Cycles
@@ -50,9 +50,9 @@ class Family(NamedTuple):
     stop: NDArray[np.uint8]  # (1,) 1: a generation is to end soon
 
 
-def make_room(n: int, most: int) -> Room:
+def make_workspace(n: int, most: int) -> Workspace:
     """Allocate the arrays for tours of n cities and children that change up to ``most`` edges."""
-    return Room(make_cycles(n), make_child(n, most), make_block(n))
+    return Workspace(make_cycles(n), make_child(n, most), make_block(n))
 
 
 def make_chosen(m: int, most: int) -> Chosen:
@@ -67,7 +67,7 @@ def make_chosen(m: int, most: int) -> Chosen:
 
 
 @compiled
-def choose_children(family, room, ring, first, last, streams, most, blocks):  # type: ignore[no-untyped-def]
+def choose_children(family, workspace, ring, first, last, streams, most, blocks):  # type: ignore[no-untyped-def]
     """Choose the best of up to ``most`` children of each pair first .. last-1; pair i is ring[i] and ring[i + 1].
 
     A child takes one AB-cycle, or a block of them where ``blocks``.
@@ -76,14 +76,16 @@ def choose_children(family, room, ring, first, last, streams, most, blocks):  # 
     for i in range(first, last):
         chosen.changes[i] = chosen.gain[i] = chosen.children[i] = 0
         if not family.stop[0]:
-            _choose_child(family, room, ring[i], ring[i + 1 if i + 1 < m else 0], i, streams[i], most, blocks)
+            _choose_child(
+                family, workspace, ring[i], ring[i + 1 if i + 1 < m else 0], i, streams[i], most, blocks
+            )
 
 
 @inner
-def _choose_child(family, room, one, other, pair, stream, most, blocks):  # type: ignore[no-untyped-def]
+def _choose_child(family, workspace, one, other, pair, stream, most, blocks):  # type: ignore[no-untyped-def]
     graph, scale, near, chosen = family.graph, family.scale, family.near, family.chosen
     a, place_a, b, place_b = family.tours[one], family.places[one], family.tours[other], family.places[other]
-    n, c, w, child = a.shape[0], room.cycles, room.block, room.child
+    n, c, w, child = a.shape[0], workspace.cycles, workspace.block, workspace.child
     found = find_cycles(a, place_a, b, place_b, n if blocks else most, stream, c)
     if blocks:
         note_cycles(c, found, w)

@@ -9,7 +9,7 @@ from pymoo_gpuaco import checks
 from pymoo_gpuaco.candidates.graph import Graph
 from pymoo_gpuaco.exchange.child import units
 from pymoo_gpuaco.exchange.entropy import count_edges, entropy, larger
-from pymoo_gpuaco.exchange.offspring import Family, choose_children, count_chosen, make_chosen, make_room
+from pymoo_gpuaco.exchange.offspring import Family, choose_children, count_chosen, make_chosen, make_workspace
 from pymoo_gpuaco.exchange.stretches import lay_out
 from pymoo_gpuaco.host.compiled import compiled
 from pymoo_gpuaco.host.keys import generator
@@ -52,7 +52,7 @@ class EvolvingTours:
         self._table = count_edges(self.tours)
         most = min(n, MOST_CHANGED)
         threads = min(thread_count(), m, SIDE_BY_SIDE)
-        self._rooms = [make_room(n, most) for _ in range(threads)]
+        self._workspaces = [make_workspace(n, most) for _ in range(threads)]
         self._chosen = make_chosen(m, most)
         self.children = 0  # that were looked at so far
         self.taken = 0  # that took their parent's place
@@ -88,16 +88,23 @@ class EvolvingTours:
                 thread: int, first: int, last: int, begin: int = begin, family: Family = family
             ) -> None:
                 choose_children(
-                    family, self._rooms[thread], ring, begin + first, begin + last, streams, children, blocks
+                    family,
+                    self._workspaces[thread],
+                    ring,
+                    begin + first,
+                    begin + last,
+                    streams,
+                    children,
+                    blocks,
                 )
 
-            spread(choose, end - begin, len(self._rooms), self.stop, until)
+            spread(choose, end - begin, len(self._workspaces), self.stop, until)
             self._count(begin, end)
             if self.stop[0]:
                 break
 
         def replace(thread: int, first: int, last: int) -> None:
-            stretches = self._rooms[thread].child.stretches
+            stretches = self._workspaces[thread].child.stretches
             for i in range(first, last):
                 a, count = ring[i], chosen.changes[i]
                 if count:
@@ -105,7 +112,7 @@ class EvolvingTours:
                         self.tours[a], self._places[a], chosen.removed[i], chosen.added[i], count, stretches
                     )
 
-        spread(replace, m, len(self._rooms))
+        spread(replace, m, len(self._workspaces))
         self.lengths[ring] -= chosen.gain
         self.children += int(chosen.children.sum())
         self.taken += int((chosen.changes > 0).sum())

@@ -12,7 +12,7 @@ import threading
 from collections.abc import Callable
 from typing import TypeVar
 
-from pymoo_gpuaco.host.meanwhile import apart
+from pymoo_gpuaco.host.background import interruptible
 
 T = TypeVar("T")
 
@@ -46,4 +46,4 @@ def whole(work: Callable[[], T]) -> T:
             finally:
                 _here.holds = False
 
-    return work() if _here.holds else apart(alone)
+    return work() if _here.holds else interruptible(alone)

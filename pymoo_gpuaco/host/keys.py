@@ -9,7 +9,7 @@ _STEP = 0x9E3779B97F4A7C15
 _TOUR = 1 << 32
 
 
-def key_of_part(key: int, number: int, tour: int = 0) -> int:
+def fold_in(key: int, number: int, tour: int = 0) -> int:
     """The key in [0, 2**64) of a launch or round of the call with ``key``, for one tour where tours go on alone.
 
     Part 0 of tour 0 has the call's own key. No two parts of a call share one, for ``number`` and ``tour`` in

@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 from pymoo_gpuaco import checks
 from pymoo_gpuaco.colony import immigrants
 from pymoo_gpuaco.colony.trails import TrailUpdate
-from pymoo_gpuaco.host.keys import key_of_part
+from pymoo_gpuaco.host.keys import fold_in
 from pymoo_gpuaco.host.state import State
 from pymoo_gpuaco.search.device import SearchDevice
 from pymoo_gpuaco.search.plan import Heat
@@ -144,7 +144,7 @@ class FocusedSearch:
         while done < planned and not self._stop.passed() and self._penalties_are_there():
             for _ in range(min(plan.rounds_between_looks, planned - done)):
                 done += 1
-                self._round(key_of_part(key, done))
+                self._round(fold_in(key, done))
             device.wait()
         if done:
             self._take_in()

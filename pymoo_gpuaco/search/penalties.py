@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from pymoo_gpuaco.candidates.alpha import check_alpha
 from pymoo_gpuaco.candidates.listed import ListedInstance
 from pymoo_gpuaco.candidates.lists import by_alpha
-from pymoo_gpuaco.host.meanwhile import Meanwhile
+from pymoo_gpuaco.host.background import BackgroundTask
 
 # A minimum 1-tree for every million of cities and trees, but no more than these; where time is limited they have this
 # share of what is left, at so many seconds a city.
@@ -82,7 +82,7 @@ class Penalties:
             check_alpha(instance.symmetric, n)
         self.wanted = candidates == "alpha" or (candidates == "auto" and n <= MOST_CITIES)
         self._n, self._candidates, self._find = n, candidates, find
-        self._found: Meanwhile[Lists] | None = None
+        self._found: BackgroundTask[Lists] | None = None
         self.in_use = False
         #: rounds until penalties are due; -1 once they have been taken, and where there are none
         self.until = self.planned
@@ -100,7 +100,7 @@ class Penalties:
             find, iterations = self._find, None
             if self._candidates == "auto":
                 iterations = trees(self._n, None if moment is None else moment - time.monotonic())
-            self._found = Meanwhile(lambda: find(iterations))
+            self._found = BackgroundTask(lambda: find(iterations))
 
     def count_round(self) -> None:
         """Note that a round has been searched."""

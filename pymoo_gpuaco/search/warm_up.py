@@ -16,8 +16,8 @@ from pymoo_gpuaco.candidates.graph import make_graph
 from pymoo_gpuaco.candidates.lists import listed_instance
 from pymoo_gpuaco.exchange.assembly import _take_over
 from pymoo_gpuaco.host import compiling
+from pymoo_gpuaco.host.background import BackgroundTask
 from pymoo_gpuaco.host.machine_code import environment, must_be_compiled
-from pymoo_gpuaco.host.meanwhile import Meanwhile
 from pymoo_gpuaco.host.stop import Stop
 from pymoo_gpuaco.host.threads import thread_count
 from pymoo_gpuaco.problems.tsp import TSP
@@ -26,7 +26,7 @@ from pymoo_gpuaco.search.penalties import penalised_lists
 from pymoo_gpuaco.search.population import Population
 
 _MOST_TO_WAIT = 20.0  # seconds, for a process that may hang
-_beside: list[Meanwhile[Any]] = []
+_beside: list[BackgroundTask[Any]] = []
 _ELSEWHERE = """
 import json, sys
 sys.path[:] = json.loads(sys.argv[1])
@@ -72,5 +72,5 @@ def compile_beside() -> None:
     nothing = subprocess.DEVNULL
     kept = environment()
     _beside.append(
-        Meanwhile(lambda: subprocess.run(call, env=kept, stdin=nothing, stdout=nothing, stderr=nothing))
+        BackgroundTask(lambda: subprocess.run(call, env=kept, stdin=nothing, stdout=nothing, stderr=nothing))
     )

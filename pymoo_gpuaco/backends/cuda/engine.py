@@ -29,7 +29,7 @@ from pymoo_gpuaco.colony import immigrants
 from pymoo_gpuaco.colony.parameters import ColonyParameters, usual_ants
 from pymoo_gpuaco.colony.selection import ACS
 from pymoo_gpuaco.colony.trails import TrailUpdate
-from pymoo_gpuaco.host.keys import key_of_part
+from pymoo_gpuaco.host.keys import fold_in
 from pymoo_gpuaco.host.state import State, stored_integers, stored_numbers, stored_tours
 
 # A warp improves a tour, and the warps of one multiprocessor hide each other's waiting.
@@ -163,7 +163,7 @@ class CudaColony:
         tours = self.device.arrays.address("next_tours") + 4 * self.instance.n * first
         launches = self._slices.kicks
         number *= len(launches)
-        self.walk.build(key_of_part(key, number), tours, ants)
+        self.walk.build(fold_in(key, number), tours, ants)
         if self.device.halted:  # ants that walk together: none has come home
             return
         if self._search is None:
@@ -172,7 +172,7 @@ class CudaColony:
         for turn, kicks in enumerate(launches):
             if turn > 0 and self._late():
                 break
-            self._search.improve(key_of_part(key, number + turn), tours, ants, kicks, late=self._late)
+            self._search.improve(fold_in(key, number + turn), tours, ants, kicks, late=self._late)
             self._home = first + ants
 
     # ---- Stoppable

@@ -11,7 +11,7 @@ from pymoo_gpuaco.backends.cpu.windows.search import WindowSearch
 from pymoo_gpuaco.backends.cpu.windows.trials import repair_queued, try_out, unload
 from pymoo_gpuaco.backends.cpu.windows.window import load, make_window
 from pymoo_gpuaco.colony.parameters import FEWEST_CITIES_TO_KICK
-from pymoo_gpuaco.host.keys import key_of_part
+from pymoo_gpuaco.host.keys import fold_in
 from pymoo_gpuaco.host.philox import STREAM_KICKS, new_stream
 from pymoo_gpuaco.search.parameters import SHORT_STRETCH
 
@@ -82,5 +82,5 @@ class TourImprover:
                 0.0,
                 0.0,
                 SHORT_STRETCH,
-                key_of_part(key, done + 1, number),
+                fold_in(key, done + 1, number),
             )

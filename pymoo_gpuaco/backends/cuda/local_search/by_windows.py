@@ -17,7 +17,7 @@ from pymoo_gpuaco.backends.cuda.windows.plan import (
 )
 from pymoo_gpuaco.backends.cuda.windows.windows import ROUNDS_AT_ONCE, Trials, Windows, resident
 from pymoo_gpuaco.colony.parameters import FEWEST_CITIES_TO_FOCUS, LocalSearch
-from pymoo_gpuaco.host.keys import key_of_part
+from pymoo_gpuaco.host.keys import fold_in
 from pymoo_gpuaco.search.penalties import Lists
 
 _TRIALS_A_WINDOW = 10  # of a round, as in a cool round of focused ants
@@ -68,5 +68,5 @@ class SearchByWindows(Search):
             for number, how in enumerate(self._rounds):
                 if number > 0 and number % ROUNDS_AT_ONCE == 0 and late():
                     break
-                windows.search(key_of_part(key, number, first), how)
+                windows.search(fold_in(key, number, first), how)
             windows.store_to(tours, first, count)

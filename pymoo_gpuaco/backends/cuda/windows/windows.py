@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from pymoo_gpuaco.backends.cuda.device import Device, Source, words
 from pymoo_gpuaco.backends.cuda.instance.cities import Cities
-from pymoo_gpuaco.host.keys import key_of_part
+from pymoo_gpuaco.host.keys import fold_in
 from pymoo_gpuaco.search.penalties import Lists
 
 NEAR = 8  # neighbours a city that windows look at (NEAR of near.cuh)
@@ -226,7 +226,7 @@ class Windows:
                     self._device.wait()
                     if late():
                         break
-                self.search(key_of_part(key, number, first), how)
+                self.search(fold_in(key, number, first), how)
             improved[first : first + self.tours] = self.read()[: len(some)]
         return improved
 

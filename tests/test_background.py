@@ -7,11 +7,11 @@ import time
 
 import pytest
 
-from pymoo_gpuaco.host.meanwhile import Meanwhile
+from pymoo_gpuaco.host.background import BackgroundTask
 
 
 def test_what_the_work_returns_is_there_after_waiting():
-    work = Meanwhile(lambda: threading.current_thread().ident)
+    work = BackgroundTask(lambda: threading.current_thread().ident)
     assert work.wait()
     assert work.result() not in (None, threading.current_thread().ident)
     assert work.wait(0.0)  # once more, and at any time
@@ -19,7 +19,7 @@ def test_what_the_work_returns_is_there_after_waiting():
 
 def test_waiting_ends_at_a_moment_and_can_go_on():
     goes_on = threading.Event()
-    work = Meanwhile(goes_on.wait)
+    work = BackgroundTask(goes_on.wait)
     assert not work.wait(time.monotonic() - 1.0)
     assert not work.wait(time.monotonic() + 0.01)
     goes_on.set()
@@ -31,7 +31,7 @@ def test_an_error_of_the_work_is_raised_where_its_result_is_wanted():
     def fail() -> None:
         raise ZeroDivisionError("of the work")
 
-    work = Meanwhile(fail)
+    work = BackgroundTask(fail)
     assert work.wait()
     for _ in range(2):
         with pytest.raises(ZeroDivisionError, match="of the work"):

@@ -11,7 +11,7 @@ from typing import Generic, TypeVar
 T = TypeVar("T")
 
 
-class Meanwhile(Generic[T]):
+class BackgroundTask(Generic[T]):
     """What ``work()`` returns, from a thread of its own. The end of the process does not wait for it.
 
     An interrupt from the keyboard strikes the thread that waits, not the work.
@@ -53,12 +53,12 @@ class Meanwhile(Generic[T]):
         return self._results[0]
 
 
-def apart(work: Callable[[], T]) -> T:
+def interruptible(work: Callable[[], T]) -> T:
     """Return ``work()`` from a thread of its own; an interrupt is raised at once, and the work goes on unheard.
 
     For what an interrupt would cut in two: imports, LLVM, numba, the start of CUDA. It must change nothing that the
     caller holds, who may go on without its end.
     """
-    alone = Meanwhile(work)
-    alone.wait()
-    return alone.result()
+    task = BackgroundTask(work)
+    task.wait()
+    return task.result()
