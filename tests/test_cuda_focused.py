@@ -38,9 +38,8 @@ def at_hand(engine: FocusedSearch) -> np.ndarray:
 
 def without_time(engine: FocusedSearch, key: int = 0) -> None:
     """Make the first tours and no round."""
-    engine.stop_at(time.monotonic() - 1.0)
-    engine.search(key)
-    engine.stop_at(None)
+    with engine.device.working():
+        engine._begin(key)
 
 
 @pytest.mark.parametrize("key", [1, 2**64 - 1])

@@ -218,7 +218,7 @@ def test_an_asymmetric_instance(client):
     matrix = np.random.default_rng(1).random((20, 20))
     problem = TSP(matrix=matrix)
     result = minimize(problem, lock_step(client=client), ("n_gen", 2), seed=1)
-    assert result.F[0] == problem.tour_length(result.X) == min(result.algorithm.engine.values)
+    assert result.F[0] == problem.tour_length(result.X) <= min(result.algorithm.engine.values)
 
 
 def test_a_used_object_starts_anew(client):

@@ -10,6 +10,7 @@ import pytest
 
 import pymoo_gpuaco
 from pymoo_gpuaco.host import folders
+from pymoo_gpuaco.host.machine_code import must_be_compiled
 from pymoo_gpuaco.search import warm_up
 
 PACKAGE = Path(pymoo_gpuaco.__file__).parent
@@ -83,6 +84,15 @@ def test_another_process_compiles_beside_where_nothing_is_kept_and_cores_are_fre
     monkeypatch.setattr(warm_up, "thread_count", lambda: threads)
     warm_up.compile_beside.__wrapped__()
     assert [child.returncode for child in ended] == [0] * calls
+
+
+def test_what_another_version_has_kept_must_be_compiled(monkeypatch):
+    def unreadable():
+        raise AttributeError("a class of another version")
+
+    function = warm_up._take_over
+    monkeypatch.setattr(function._cache._cache_file, "_load_index", unreadable)
+    assert must_be_compiled(function)
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="no limit of file sizes")

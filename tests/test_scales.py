@@ -77,11 +77,11 @@ def test_climbs_over_far_groups_and_mixed_weights_end(moves, seed, backend):
 
 @on_both_engines
 def test_a_climb_passes_over_moves_that_only_rounding_makes(backend):
-    # with two edges of 1e16 in the tour, moves among the short ones must still be found: to the optimum of ten
+    # with two edges of 1e15 in the tour, moves among the short ones must still be found: to the optimum of ten
     # cities on a line that two forbidden edges join to an eleventh
     n = 11
     matrix = np.abs(np.subtract.outer(np.arange(n), np.arange(n))).astype(float)
-    matrix[10, :10] = matrix[:10, 10] = 1e16
+    matrix[10, :10] = matrix[:10, 10] = 1e15
     engine = climbers(TSP(matrix=matrix), backend, n_climbers=2)
     shortest = np.inf
     for _ in range(10):

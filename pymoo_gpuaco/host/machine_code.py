@@ -65,7 +65,11 @@ def must_be_compiled(function: Any) -> bool:
     cache = function._cache
     if not isinstance(cache, _Cache) or Path(cache.cache_path).is_relative_to(folders.place()):
         return False
-    return all(key[-1] != _all_sources() for key in cache._cache_file._load_index())
+    try:
+        kept = cache._cache_file._load_index()
+    except Exception:  # as when it is loaded: a pickle that was cut off or made by another version
+        return True
+    return all(key[-1] != _all_sources() for key in kept)
 
 
 def environment() -> dict[str, str]:
