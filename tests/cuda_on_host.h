@@ -2,6 +2,7 @@
 // wait for others, so threads that rely on a lock-step which nobody promises are found out. Blocks run one by one.
 #pragma once
 
+#include <setjmp.h>
 #include <ucontext.h>
 
 #include <algorithm>
@@ -44,18 +45,18 @@ struct Three { unsigned x = 0, y = 0, z = 0; };
 static Three threadIdx, blockIdx, blockDim, gridDim;
 
 struct Fiber {
-    ucontext_t context;
+    jmp_buf here;
     char* stack = nullptr;
     bool done = false;
 };
 
 static std::vector<Fiber> fibers;
-static ucontext_t host;
+static jmp_buf host;
 static unsigned progress;  // counts meetings: without any in a round, all fibers wait for ever
 
 inline void let_others_run() {
-    const unsigned own = threadIdx.x;
-    swapcontext(&fibers[own].context, &host);
+    // a switch by swapcontext is a call of the system, which takes longer than all else that is emulated
+    if (!_setjmp(fibers[threadIdx.x].here)) _longjmp(host, 1);
 }
 
 struct Meeting {
@@ -219,9 +220,31 @@ static void (*enter_kernel)(const char*);
 static const char* kernel_arguments;
 
 inline void enter_fiber() {
-    enter_kernel(kernel_arguments);
-    fibers[threadIdx.x].done = true;
-    let_others_run();
+    for (;;) {  // one thread of a block after the other, of this launch and the next
+        let_others_run();
+        enter_kernel(kernel_arguments);
+        fibers[threadIdx.x].done = true;
+    }
+}
+
+inline void resume(Fiber& fiber) {
+    if (!_setjmp(host)) _longjmp(fiber.here, 1);
+}
+
+inline void make_fibers(unsigned threads) {
+    constexpr size_t STACK = 128 << 10;
+    ucontext_t start;
+    for (unsigned t = fibers.size(); t < threads; ++t) {
+        fibers.emplace_back();
+        fibers[t].stack = static_cast<char*>(malloc(STACK));
+        getcontext(&start);
+        start.uc_stack.ss_sp = fibers[t].stack;
+        start.uc_stack.ss_size = STACK;
+        start.uc_link = nullptr;
+        makecontext(&start, enter_fiber, 0);
+        threadIdx.x = t;
+        if (!_setjmp(host)) setcontext(&start);
+    }
 }
 
 // Arguments lie in a buffer as Python's struct packs them, each at a multiple of its alignment.
@@ -242,41 +265,35 @@ void apply_packed(void (*kernel)(Parameters...), const char* arguments) {
 
 // Returns 0, or 1 when the threads of a block wait for each other for ever.
 inline int launch(void (*entry)(const char*), unsigned blocks, unsigned threads, const char* arguments) {
-    constexpr size_t STACK = 128 << 10;
     enter_kernel = entry;
     kernel_arguments = arguments;
     gridDim.x = blocks;
     blockDim.x = threads;
-    fibers.resize(std::max<size_t>(fibers.size(), threads));
+    make_fibers(threads);
     for (unsigned block = 0; block < blocks; ++block) {
         blockIdx.x = block;
         memset(dynamic_shared, 0xA5, sizeof dynamic_shared);
         block_meeting = Meeting();
         for (Meeting& meeting : warp_meetings) meeting = Meeting();
-        for (unsigned t = 0; t < threads; ++t) {
-            Fiber& fiber = fibers[t];
-            if (!fiber.stack) fiber.stack = static_cast<char*>(malloc(STACK));
-            fiber.done = false;
-            getcontext(&fiber.context);
-            fiber.context.uc_stack.ss_sp = fiber.stack;
-            fiber.context.uc_stack.ss_size = STACK;
-            fiber.context.uc_link = nullptr;
-            makecontext(&fiber.context, enter_fiber, 0);
-        }
+        for (unsigned t = 0; t < threads; ++t) fibers[t].done = false;
         unsigned left = threads, quiet = 0;
         while (left > 0) {
             const unsigned before = progress + left;
             for (unsigned t = 0; t < threads; ++t) {
                 if (fibers[t].done) continue;
                 threadIdx.x = t;
-                swapcontext(&host, &fibers[t].context);
+                resume(fibers[t]);
                 if (fibers[t].done) {
                     --left;
                     ++progress;
                 }
             }
             quiet = progress + left == before ? quiet + 1 : 0;
-            if (quiet > 1000) return 1;
+            if (quiet > 1000) {
+                for (Fiber& fiber : fibers) free(fiber.stack);  // they wait amid a kernel
+                fibers.clear();
+                return 1;
+            }
         }
     }
     return 0;
