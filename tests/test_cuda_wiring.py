@@ -9,11 +9,17 @@ import pytest
 
 from pymoo_gpuaco.backends.cuda.climbers.engine import CudaClimbers
 from pymoo_gpuaco.backends.cuda.engine import CudaColony, lacks
-from pymoo_gpuaco.backends.cuda.focused import CudaWindows, lacks_focused
+from pymoo_gpuaco.backends.cuda.focused import CudaWindows
 from pymoo_gpuaco.backends.cuda.windows.plan import hot_trials, shape
-from pymoo_gpuaco.candidates.lists import listed_instance
-from pymoo_gpuaco.colony.parameters import ClimberParameters, ColonyParameters, LocalSearch
+from pymoo_gpuaco.candidates.lists import listed_instance, with_lists
+from pymoo_gpuaco.colony.parameters import (
+    FEWEST_CITIES_TO_FOCUS,
+    ClimberParameters,
+    ColonyParameters,
+    LocalSearch,
+)
 from pymoo_gpuaco.colony.trails import TrailUpdate
+from pymoo_gpuaco.problems.symmetric import symmetric_form
 from pymoo_gpuaco.search.focused import FocusedSearch
 from tests.engine_cases import COLONIES, INSTANCES, asymmetric, cloud, instance_for
 from tests.fake_device import FakeDriver, install
@@ -141,7 +147,7 @@ def tours_for_kernels_that_do_nothing(windows: CudaWindows) -> None:
 
 @pytest.mark.parametrize(
     "name",
-    [*(n for n, p in INSTANCES.items() if lacks_focused(listed_instance(p, 8)) is None), 300, 5000, 70_000],
+    [*(n for n, p in INSTANCES.items() if p.n_cities >= FEWEST_CITIES_TO_FOCUS), 300, 5000, 70_000],
 )
 def test_every_launch_of_focused_ants_fits(name, driver, monkeypatch):
     # what the kernels tell of the shortest tour is no tour either
@@ -149,8 +155,13 @@ def test_every_launch_of_focused_ants_fits(name, driver, monkeypatch):
         CudaWindows, "shortest", lambda windows: np.arange(windows.instance.n, dtype=np.int32)
     )
     problem = INSTANCES[name] if isinstance(name, str) else cloud(name)
-    windows = CudaWindows(listed_instance(problem, 8), ColonyParameters(construction="focused"))
-    engine, n = FocusedSearch(windows), problem.n_cities
+    instance = listed_instance(problem, 8)
+    if not problem.symmetric:  # what is searched is its symmetric form, of twice as many cities
+        form = symmetric_form(instance)
+        assert form is not None
+        instance = with_lists(form.instance, 16)
+    windows = CudaWindows(instance, ColonyParameters(construction="focused"))
+    engine, n = FocusedSearch(windows), instance.n
     tours_for_kernels_that_do_nothing(windows)
     engine.reset_trails(0.5)
     for key in (1, 2**64 - 1):
@@ -214,9 +225,11 @@ def test_windows_with_more_cities_for_themselves_make_more_trials(n, windows, tr
     assert hot_trials(n, windows) == trials
 
 
-@pytest.mark.parametrize("problem", [asymmetric(12), cloud(7)], ids=["asymmetric", "7 cities"])
-def test_focused_ants_say_what_they_lack(problem, driver):
-    with pytest.raises(ValueError, match="construction='full'"):
+@pytest.mark.parametrize(
+    ("problem", "what"), [(asymmetric(12), "must be symmetric"), (cloud(7), "construction='full'")]
+)
+def test_focused_ants_say_what_they_lack(problem, what, driver):
+    with pytest.raises(ValueError, match=what):
         CudaWindows(listed_instance(problem, 8), ColonyParameters(construction="focused"))
 
 

@@ -113,9 +113,16 @@ class TestImprover:
         assert np.array_equal(lengths, problem.tour_lengths(tours))
         assert np.array_equal(tours, other) == (candidates == "nearest")
 
-    def test_direction_that_counts_is_refused(self, backend):
+    def test_where_direction_counts_no_tour_gets_longer(self, backend):
+        problem, start = asymmetric(20), random_tours(20, 3)
+        tours, lengths = improver(problem, backend).improve(start, 5)
+        assert np.array_equal(np.sort(tours, axis=1), np.tile(np.arange(20), (3, 1)))
+        assert np.array_equal(lengths, problem.tour_lengths(tours))
+        assert np.all(lengths < 0.7 * problem.tour_lengths(start))
+
+    def test_moves_that_turn_stretches_are_refused_where_direction_counts(self, backend):
         with pytest.raises(ValueError, match="symmetric"):
-            improver(asymmetric(20), backend)
+            improver(asymmetric(20), backend, moves="2opt")
 
     @pytest.mark.parametrize("name", COLONIES)
     def test_every_colony_runs_with_it(self, name, backend):
