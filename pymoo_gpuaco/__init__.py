@@ -17,7 +17,17 @@ from pymoo_gpuaco.algorithms.termination import ColonyTermination
 from pymoo_gpuaco.backends import BackendUnavailable, DeviceFailed
 from pymoo_gpuaco.colony.parameters import LocalSearch
 from pymoo_gpuaco.islands import Islands, IslandsOutput
-from pymoo_gpuaco.problems import TSP, OpenPath, load_tsp, read_cities, read_tour, write_route, write_tour
+from pymoo_gpuaco.problems import (
+    TSP,
+    Front,
+    MultiObjectiveTSP,
+    OpenPath,
+    load_tsp,
+    read_cities,
+    read_tour,
+    write_route,
+    write_tour,
+)
 from pymoo_gpuaco.recorder import Recorder
 from pymoo_gpuaco.solving import Solution, Summary, solve, summary
 from pymoo_gpuaco.versions import show_versions
@@ -35,10 +45,12 @@ __all__ = [
     "ColonyOutput",
     "ColonyTermination",
     "DeviceFailed",
+    "Front",
     "GPU2OptIHC",
     "Islands",
     "IslandsOutput",
     "LocalSearch",
+    "MultiObjectiveTSP",
     "OpenPath",
     "Recorder",
     "Solution",

@@ -21,7 +21,7 @@ from pymoo_gpuaco.problems.datasets import load_tsp
 from pymoo_gpuaco.problems.demands import violations_in_words
 from pymoo_gpuaco.problems.notebook import html_table, svg_of
 from pymoo_gpuaco.problems.reading import is_source, read_cities
-from pymoo_gpuaco.problems.tsp import TSP
+from pymoo_gpuaco.problems.tsp import TSP, tsp_of
 
 __all__ = ["Solution", "Summary", "solve", "summary"]
 
@@ -121,14 +121,7 @@ def _problem(what: Any) -> Problem:
         return load_tsp(what)
     if is_source(what):
         return read_cities(what)
-    array = np.asarray(what)
-    if array.shape == (3, 3):
-        raise ValueError(
-            "3 x 3 numbers are three cities in space or a matrix: write TSP(coords) or TSP(matrix=..)"
-        )
-    if array.ndim == 2 and array.shape[0] == array.shape[1]:
-        return TSP(matrix=array)
-    return TSP(array)
+    return tsp_of(what)
 
 
 def _colony(algorithm: TourAlgorithm | None) -> TourAlgorithm:

@@ -39,7 +39,7 @@ from pymoo_gpuaco.islands import Islands, IslandsOutput
 from pymoo_gpuaco.islands.connection import Connection
 from pymoo_gpuaco.islands.island import RoundTermination
 from pymoo_gpuaco.islands.state import is_whole_island
-from pymoo_gpuaco.problems import TSP, OpenPath
+from pymoo_gpuaco.problems import TSP, MultiObjectiveTSP, OpenPath
 from pymoo_gpuaco.recorder import Recorder
 
 _OURS = (
@@ -50,6 +50,7 @@ _OURS = (
     Islands,
     IslandsOutput,
     LocalSearch,
+    MultiObjectiveTSP,
     OpenPath,
     Recorder,
     RoundTermination,

@@ -1,8 +1,10 @@
 """Problems: the TSP, TSPLIB's metrics and files, and instances by name."""
 
 from pymoo_gpuaco.problems.datasets import available_instances, load_tsp, random_map
+from pymoo_gpuaco.problems.front import Front
 from pymoo_gpuaco.problems.instance import Instance, as_instance
 from pymoo_gpuaco.problems.metrics import METRIC_NAMES, Metric, distances, prepare_coordinates
+from pymoo_gpuaco.problems.multi_objective import MultiObjectiveTSP, as_multi_objective
 from pymoo_gpuaco.problems.open_path import OpenPath
 from pymoo_gpuaco.problems.reading import read_cities
 from pymoo_gpuaco.problems.results import write_route
@@ -14,10 +16,13 @@ from pymoo_gpuaco.problems.writing import write_tour
 __all__ = [
     "METRIC_NAMES",
     "TSP",
+    "Front",
     "Instance",
     "Metric",
+    "MultiObjectiveTSP",
     "OpenPath",
     "as_instance",
+    "as_multi_objective",
     "available_instances",
     "distances",
     "load_tsp",

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pymoo_gpuaco import checks
+from pymoo_gpuaco.problems.multi_objective import MultiObjectiveTSP
 from pymoo_gpuaco.problems.reading import is_tsplib, read_cities, refuse_choice
 from pymoo_gpuaco.problems.tsp import TSP
 from pymoo_gpuaco.problems.tsplib import SUFFIXES, TspFile, parse_tour, parse_tsp, stem
@@ -32,13 +33,16 @@ DATA_VARIABLE = "PYMOO_GPUACO_DATA"
 _MIRROR = "https://raw.githubusercontent.com/mastqe/tsplib/master/"
 _TIMEOUT_S = 20
 _RANDOM = "random:"
+_AND = "+"
 _SIDE = 1_000_000
 _MOST_CITIES = 10_000_000
 
 
 def load_tsp(
     name_or_path: str | PathLike[str], *, metric: str | None = None, matrix: bool | None = None
-) -> TSP:
+) -> (
+    TSP | Any
+):  # Any: a MultiObjectiveTSP for names with a +, and nobody else should have to tell the two apart
     """Load an instance by name or from a file, with its best known length and optimal tour where those are known.
 
     Looked for in this order: a file of that path (TSPLIB's formats, and all that `read_cities` takes, which `metric`
@@ -50,6 +54,8 @@ def load_tsp(
     "random:N" is no file but a map that is made: N cities at whole coordinates, drawn uniformly from a square of side
     1,000,000 (`random_map`), rounded distances; "random:N:SEED" is another one, SEED being 1 otherwise.
 
+    Several of these joined by +, such as "kroA100+kroB100", are the objectives of a `MultiObjectiveTSP`.
+
     `best_known` is set for files that agree with a known instance in NAME, number of cities, metric and
     coordinates (or distances); a file that bears a known NAME and differs warns. A NAME.opt.tour beside the file
     fills `optimal_tour`; one that does not fit is left out with a warning.
@@ -59,7 +65,7 @@ def load_tsp(
     """
     path = Path(name_or_path)
     text = os.fspath(name_or_path)
-    if text.startswith(_RANDOM):
+    if text.startswith(_RANDOM) and _AND not in text:
         refuse_choice(text, metric, matrix)
         return random_map(*_random_numbers(text))
     if path.is_file():
@@ -67,6 +73,8 @@ def load_tsp(
             return read_cities(path, metric=metric, matrix=matrix)
         refuse_choice(text, metric, matrix)
         return _load(path)
+    if isinstance(name_or_path, str) and _AND in text:
+        return _several(text, metric, matrix)
     if not isinstance(name_or_path, str) or path.name != text:
         if path.is_dir():
             raise ValueError(_directory(path))
@@ -99,6 +107,17 @@ def load_tsp(
         f"unknown instance {text!r}.{hint} Shipped are {', '.join(available_instances())}; {place}. "
         f"The path of a file works too."
     )
+
+
+def _several(text: str, metric: str | None, matrix: bool | None) -> MultiObjectiveTSP:
+    """Return the problem of all that ``text`` joins by +."""
+    names = [name.strip() for name in text.split(_AND)]
+    if not all(names):
+        raise ValueError(f"{text!r}: several objectives are written NAME+NAME, as in kroA100+kroB100")
+    try:
+        return MultiObjectiveTSP([load_tsp(name, metric=metric, matrix=matrix) for name in names])
+    except ValueError as error:
+        raise ValueError(f"{text}: {error}") from error
 
 
 def random_map(n: int, seed: int = 1) -> TSP:

@@ -11,6 +11,7 @@ from pymoo.core.problem import Problem
 
 from pymoo_gpuaco.problems.adding_up import add_up
 from pymoo_gpuaco.problems.demands import Demands
+from pymoo_gpuaco.problems.foreign import check_permutations, check_size
 from pymoo_gpuaco.problems.lengths import tour_lengths, violations
 from pymoo_gpuaco.problems.matrix import prepare_matrix
 from pymoo_gpuaco.problems.metrics import Metric, distances
@@ -141,22 +142,12 @@ def _matrix_of(problem: Any) -> tuple[NDArray[np.float64], bool, bool]:
         "needed is a TSP, pymoo's TravelingSalesman, or a Problem with one objective, no constraints, "
         "vtype=int and the distance matrix as attribute D"
     )
-    if not isinstance(problem, Problem):
-        raise TypeError(f"{what} is not a pymoo Problem; {needs}")
-    if problem.n_obj != 1:
+    if isinstance(problem, Problem) and problem.n_obj != 1:
         raise ValueError(
-            f"{what} has {problem.n_obj} objectives; {needs}. Add them up with weights of yours, or give pymoo's NSGA2 "
-            "this package's operators (pymoo_gpuaco.operators)"
+            f"{what} has {problem.n_obj} objectives; {needs}. GPUMOACO finds the front of tours of several objectives, "
+            "and MultiObjectiveTSP.weighted makes one of them"
         )
-    if problem.n_ieq_constr or problem.n_eq_constr:
-        raise ValueError(
-            f"{what} has {problem.n_ieq_constr + problem.n_eq_constr} constraints; {needs}. "
-            "Take them into the objective as a penalty: the tour's length plus a price for each violation"
-        )
-    vtype = problem.vtype
-    if not isinstance(vtype, type) or not issubclass(vtype, (int, np.integer)) or vtype is bool:
-        name = vtype.__name__ if isinstance(vtype, type) else repr(vtype)
-        raise TypeError(f"{what} has variables of vtype {name}, not int; {needs}")
+    check_permutations(problem, needs)
     D = getattr(problem, "D", None)
     if D is None:
         raise TypeError(
@@ -164,12 +155,5 @@ def _matrix_of(problem: Any) -> tuple[NDArray[np.float64], bool, bool]:
             "take pymoo's GA with its operators for permutations"
         )
     matrix, symmetric, integral = prepare_matrix(D, f"D of {what}")
-    n = len(matrix)
-    if problem.n_var != n:
-        raise ValueError(f"D of {what} is {n} x {n}, but the problem has {problem.n_var} variables")
-    # TravelingSalesman itself says xu = n.
-    if problem.has_bounds() and not (np.all(problem.xl == 0) and np.all(np.isin(problem.xu, (n - 1, n)))):
-        raise ValueError(
-            f"{what} must have bounds xl=0 and xu={n - 1}: its tours are permutations of 0..{n - 1}"
-        )
+    check_size(problem, len(matrix))
     return matrix, symmetric, integral

@@ -12,7 +12,7 @@ from pymoo_gpuaco.problems.adding_up import add_up
 from pymoo_gpuaco.problems.demands import Demands, used_edges
 from pymoo_gpuaco.problems.metrics import Metric, distances
 
-__all__ = ["CHUNK_EDGES", "edge_lengths", "tour_lengths", "violations"]
+__all__ = ["CHUNK_EDGES", "all_lengths", "edge_lengths", "tour_lengths", "violations"]
 
 # Edges looked at together when lengths are computed: keeps the temporaries at some tens of megabytes.
 CHUNK_EDGES = 1 << 19
@@ -31,6 +31,21 @@ def edge_lengths(
         return matrix[i, j]
     assert coords is not None
     return distances(metric, coords, i, j)
+
+
+def all_lengths(
+    metric: int,
+    coords: NDArray[np.float64] | None,
+    matrix: NDArray[np.float64] | None,
+    into: NDArray[np.float64],
+) -> None:
+    """Write the distances of all n cities ``into`` an (n, n) array, in pieces of bounded memory."""
+    n = len(into)
+    to = np.arange(n)
+    rows = max(1, CHUNK_EDGES // n)
+    for start in range(0, n, rows):
+        block = to[start : start + rows, None]
+        into[start : start + rows] = edge_lengths(metric, coords, matrix, block, to)
 
 
 def violations(

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from pymoo_gpuaco.problems.tsp import TSP
 
-__all__ = ["html_table", "svg_of"]
+__all__ = ["html_table", "svg_of", "svg_of_points"]
 
 MOST_CITIES_DRAWN = 20_000
 """Above, a drawing would weigh megabytes in a notebook, and its lines could not be told apart."""
@@ -55,6 +55,22 @@ def svg_of(problem: Any, tour: NDArray[np.int64]) -> str:
         f'<svg xmlns="http://www.w3.org/2000/svg" {size}>'
         f'<polyline points="{line}" fill="none" stroke="#1f4e79"/><g fill="#1f4e79">{arrows}</g>'
         f'<g stroke="#c0392b" stroke-width="2.5">{fixed}</g><g fill="#c0392b">{dots}</g></svg>'
+    )
+
+
+def svg_of_points(points: NDArray[np.float64]) -> str:
+    """Return points (f, 2) as SVG, the first coordinate to the right and the second upwards, both over their range.
+
+    Of more than `MOST_CITIES_DRAWN` points as many are drawn, evenly chosen.
+    """
+    step = -(-len(points) // MOST_CITIES_DRAWN)
+    shown = points[::step]
+    span = np.ptp(points, axis=0)
+    unit = (shown - points.min(axis=0)) / np.where(span > 0.0, span, 1.0) * (_SIDE - 2 * _MARGIN) + _MARGIN
+    dots = "".join(f'<circle cx="{x:.1f}" cy="{_SIDE - y:.1f}" r="1.5"/>' for x, y in unit.tolist())
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{_SIDE:.0f}" height="{_SIDE:.0f}">'
+        f'<rect width="100%" height="100%" fill="none" stroke="#888888"/><g fill="#c0392b">{dots}</g></svg>'
     )
 
 

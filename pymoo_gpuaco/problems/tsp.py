@@ -13,7 +13,7 @@ from pymoo.core.problem import Problem
 from pymoo_gpuaco import checks
 from pymoo_gpuaco.problems.advice import hint_at_matrix, warn_of_no_rounding, warn_of_rounding
 from pymoo_gpuaco.problems.demands import NO_EDGES, Demands, check_edges
-from pymoo_gpuaco.problems.lengths import CHUNK_EDGES, edge_lengths, tour_lengths, violations
+from pymoo_gpuaco.problems.lengths import all_lengths, edge_lengths, tour_lengths, violations
 from pymoo_gpuaco.problems.matrix import MAX_WEIGHT, prepare_matrix
 from pymoo_gpuaco.problems.metrics import (
     MAX_COORDINATE,
@@ -25,7 +25,7 @@ from pymoo_gpuaco.problems.metrics import (
 )
 from pymoo_gpuaco.problems.tsp_arguments import check_best_known, check_names, check_positions
 
-__all__ = ["TSP"]
+__all__ = ["TSP", "tsp_of"]
 
 LEAST_EXTENT = 1e-140
 """Least extent of coordinates that are not all the same, for `EXACT`, so that their distances can be told apart."""
@@ -273,13 +273,8 @@ class TSP(Problem):
         if self.matrix is not None:
             return self.matrix
         if self._D is None:
-            n = self.n_cities
-            full = np.empty((n, n))
-            to = np.arange(n)
-            rows = max(1, CHUNK_EDGES // n)
-            for start in range(0, n, rows):
-                block = to[start : start + rows, None]
-                full[start : start + rows] = edge_lengths(self.metric, self.coords, self.matrix, block, to)
+            full = np.empty((self.n_cities, self.n_cities))
+            all_lengths(self.metric, self.coords, self.matrix, full)
             self._D = full
         return self._D
 
@@ -360,3 +355,20 @@ class TSP(Problem):
             raise ValueError(f"the {name} of this TSP have values out of range")
         Metric(state["_metric"])
         self.__dict__.update(state)
+
+
+def tsp_of(what: ArrayLike | TSP) -> TSP:
+    """Return a `TSP` as it is, and make one of an (n, n) matrix with n > 3 or of coordinates, (n, 2) or (n, 3).
+
+    Raises ValueError for 3 x 3 numbers, which may be either, and what `TSP` raises.
+    """
+    if isinstance(what, TSP):
+        return what
+    array = np.asarray(what)
+    if array.shape == (3, 3):
+        raise ValueError(
+            "3 x 3 numbers are three cities in space or a matrix: write TSP(coords) or TSP(matrix=..)"
+        )
+    if array.ndim == 2 and array.shape[0] == array.shape[1]:
+        return TSP(matrix=array)
+    return TSP(array)

@@ -1,0 +1,238 @@
+"""Tours that are measured in several ways, as a vectorised pymoo Problem."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from pymoo.core.problem import Problem
+
+from pymoo_gpuaco import checks
+from pymoo_gpuaco.problems.foreign import check_permutations, check_size
+from pymoo_gpuaco.problems.lengths import all_lengths
+from pymoo_gpuaco.problems.tsp import TSP, tsp_of
+
+__all__ = ["MOST_OBJECTIVES", "MultiObjectiveTSP", "as_multi_objective"]
+
+MOST_OBJECTIVES = 6
+
+
+class MultiObjectiveTSP(Problem):
+    """A travelling salesman problem of several objectives: the same cities under several kinds of distances.
+
+    F of a tour is its length by each of them, (m, k) for m tours. There is no shortest tour but a front of tours: those
+    that no other tour dominates, being shorter by one objective and no longer by any.
+
+    Parameters
+    ----------
+    problems : the 2 to 6 objectives, for the same n cities in the same order: `TSP`, arrays of coordinates (n, 2) or
+        (n, 3) (Euclidean distances, not rounded), or matrices (n, n), row = from. Of any metric each; asymmetric ones
+        are taken, but `GPUMOACO` searches symmetric ones.
+    names : k names of the objectives, such as ("kilometres", "tolls"), for plots and messages. None (default) takes the
+        problems' own, or "objective 1" and so on.
+
+    Attributes
+    ----------
+    parts : the k `TSP`, one an objective.
+    n_cities : number of cities, n.
+    symmetric : whether every objective is.
+    names : (k,) names of the objectives.
+    city_names : (n,) names of the cities as the first of the problems that has any tells them, or None.
+    label : names of the problems joined by +, such as "kroA100+kroB100", or None.
+
+    Raises TypeError or ValueError for another number of objectives or names, objectives of different numbers of cities,
+    paths, and problems with fixed or forbidden edges; and what `TSP` raises.
+    """
+
+    def __init__(self, problems: Sequence[TSP | ArrayLike], names: Sequence[str] | None = None) -> None:
+        if isinstance(problems, (str, TSP)) or not hasattr(problems, "__len__"):
+            raise TypeError(
+                f"problems must be a sequence of 2 to {MOST_OBJECTIVES} problems, got {problems!r:.50}"
+            )
+        if not 2 <= len(problems) <= MOST_OBJECTIVES:
+            raise ValueError(
+                f"problems must be 2 to {MOST_OBJECTIVES}, one an objective, got {len(problems)}"
+            )
+        self.parts: tuple[TSP, ...] = tuple(tsp_of(problem) for problem in problems)
+        self.n_cities: int = self.parts[0].n_cities
+        self.check_parts()
+        super().__init__(n_var=self.n_cities, n_obj=len(self.parts), xl=0, xu=self.n_cities - 1, vtype=int)
+        self.symmetric: bool = all(part.symmetric for part in self.parts)
+        labels = [part.label for part in self.parts]
+        self.names: tuple[str, ...] = _objective_names(names, labels)
+        self.label: str | None = None if None in labels else "+".join(map(str, labels))
+        self.city_names: NDArray[np.object_] | None = next(
+            (part.names for part in self.parts if part.names is not None), None
+        )
+        self._D: NDArray[np.float64] | None = None
+
+    def check_parts(self) -> None:
+        """Raise ValueError unless all objectives are round trips through the same number of cities, free to choose."""
+        if any(part.n_cities != self.n_cities for part in self.parts):
+            sizes = ", ".join(f"{part.label or 'one'} with {part.n_cities}" for part in self.parts)
+            raise ValueError(f"problems must have the same cities, got {sizes}")
+        for part in self.parts:
+            if not part.closed:
+                raise ValueError(
+                    "problems must be round trips, got a path: add a city whose distance to all others is 0 in every "
+                    "objective, and a tour is a path from there to there"
+                )
+            if part.demands is not None:
+                raise ValueError(
+                    f"problems must not have fixed or forbidden edges, got {part}: give a forbidden edge a large "
+                    "distance in every objective instead"
+                )
+
+    def __repr__(self) -> str:
+        """What kinds of objectives it has, in one line."""
+        kinds = ", ".join(part.metric_name if part.symmetric else "asymmetric matrix" for part in self.parts)
+        label = "" if self.label is None else f"{self.label!r}, "
+        return f"{type(self).__name__}({label}{self.n_cities} cities, {self.n_obj} objectives: {kinds})"
+
+    def __str__(self) -> str:
+        """The same in words."""
+        kinds = "; ".join(
+            f"{name}: {part.distances_in_words}" for name, part in zip(self.names, self.parts, strict=True)
+        )
+        label = "" if self.label is None else f" {self.label}"
+        return f"{type(self).__name__}{label}: {self.n_cities} cities, {self.n_obj} objectives ({kinds})"
+
+    @property
+    def D(self) -> NDArray[np.float64]:
+        """The (k, n, n) float64 distance matrices: 8 k n^2 bytes, made once, when first asked for."""
+        if self._D is None:
+            full = np.empty((len(self.parts), self.n_cities, self.n_cities))
+            for part, into in zip(self.parts, full, strict=True):
+                all_lengths(part.metric, part.coords, part.matrix, into)
+            self._D = full
+        return self._D
+
+    @property
+    def cities(self) -> NDArray[np.float64]:
+        """Return (n, 2) places to draw at, those of the first objective that has any, see `TSP.cities`.
+
+        Raises AttributeError where none has.
+        """
+        for part in self.parts:
+            if part.positions is not None:
+                return part.cities
+        raise AttributeError("no objective has positions of its cities to draw")
+
+    def tour_lengths(self, tours: ArrayLike) -> NDArray[np.float64]:
+        """Return the (m, k) lengths of an (m, n) array of closed tours. Raises ValueError as `TSP.tour_lengths`."""
+        return np.stack([part.tour_lengths(tours) for part in self.parts], axis=1)
+
+    def weighted(self, weights: ArrayLike) -> TSP:
+        """Return the `TSP` of a weighted sum: its distances are those of each objective times its weight, added up.
+
+        Its shortest tour is on the front (where all weights are positive), a supported one; which tours there are in
+        between no weights tell. The distances are a matrix, 8 n^2 bytes.
+
+        weights : (k,) finite numbers >= 0, not all 0, in units of the objectives: a weight of 2 on the second of two
+            means that one unit of it is worth two of the first.
+
+        Raises ValueError for others.
+        """
+        given = checks.finite("weights", weights, 0.0)
+        if given.shape != (self.n_obj,) or not given.any():
+            raise ValueError(
+                f"weights must be {self.n_obj} numbers, one an objective and not all 0, got {weights!r}"
+            )
+        total, own = np.zeros((self.n_cities, self.n_cities)), np.empty((self.n_cities, self.n_cities))
+        for part, weight in zip(self.parts, given.tolist(), strict=True):
+            if weight > 0.0:
+                all_lengths(part.metric, part.coords, part.matrix, own)
+                own *= weight
+                total += own
+        told = " + ".join(f"{weight:.6g} {name}" for weight, name in zip(given, self.names, strict=True))
+        names = None if self.city_names is None else self.city_names.tolist()
+        return TSP(matrix=total, name=told, positions=getattr(self, "cities", None), names=names)
+
+    def _evaluate(self, x: NDArray[Any], out: dict[str, Any], *args: Any, **kwargs: Any) -> None:
+        out["F"] = self.tour_lengths(x)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> MultiObjectiveTSP:
+        # as `TSP`: pymoo copies the problem with the algorithm, and arrays that never change are shared
+        for array in (self._D, self.city_names):
+            if array is not None:
+                memo[id(array)] = array
+        new = self.__class__.__new__(self.__class__)
+        memo[id(self)] = new
+        for key, value in self.__dict__.items():
+            new.__dict__[key] = copy.deepcopy(value, memo)
+        return new
+
+    def __getstate__(self) -> dict[str, Any]:
+        state = dict(super().__getstate__())
+        state["_D"] = None  # k x n x n, and made again when asked for
+        return state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Take a state of ``__getstate__``. Raises ValueError for objectives that are no `TSP`."""
+        parts = state["parts"]
+        if not isinstance(parts, tuple) or not all(isinstance(part, TSP) for part in parts):
+            raise ValueError("the objectives of this MultiObjectiveTSP are not what they must be")
+        self.__dict__.update(state)
+
+
+def _objective_names(names: Sequence[str] | None, labels: list[str | None]) -> tuple[str, ...]:
+    if names is None:
+        return tuple(label or f"objective {number}" for number, label in enumerate(labels, 1))
+    if isinstance(names, str) or not all(isinstance(name, str) for name in names):
+        raise TypeError(f"names must be {len(labels)} strings, one an objective, got {names!r:.80}")
+    if len(names) != len(labels):
+        raise ValueError(f"names must be {len(labels)}, one an objective, got {len(names)}")
+    return tuple(names)
+
+
+def as_multi_objective(problem: Any) -> MultiObjectiveTSP:
+    """Turn a pymoo problem into a `MultiObjectiveTSP` with symmetric objectives, as the search for a front takes it.
+
+    Taken are `MultiObjectiveTSP`, and any unconstrained Problem of 2 to 6 objectives over integer permutations
+    (`vtype=int`) that has its distance matrices as attribute `D`, (k, n, n). The problem is left as it is.
+
+    Raises TypeError when it is not a pymoo Problem, has no `D` or variables that are not integers, and ValueError when
+    objectives, constraints, bounds or `D` do not fit, and for asymmetric distances.
+    """
+    what = type(problem).__name__
+    needs = (
+        f"needed is a MultiObjectiveTSP, or a Problem with 2 to {MOST_OBJECTIVES} objectives, no constraints, "
+        "vtype=int and the distance matrices of all objectives as attribute D, (k, n, n)"
+    )
+    if isinstance(problem, MultiObjectiveTSP):
+        taken = problem
+        taken.check_parts()  # those of a file are as it tells them
+    else:
+        taken = _of_foreign(problem, what, needs)
+    if not taken.symmetric:
+        raise ValueError(
+            f"{what} has asymmetric distances, and the search for a front is for symmetric ones: where directions "
+            "matter little take means, (D + D.T) / 2, else pymoo's NSGA2 with the operators of pymoo_gpuaco.operators"
+        )
+    return taken
+
+
+def _of_foreign(problem: Any, what: str, needs: str) -> MultiObjectiveTSP:
+    if isinstance(problem, Problem) and not 2 <= problem.n_obj <= MOST_OBJECTIVES:
+        instead = ". For one objective take GPUMMAS" if problem.n_obj == 1 else ""
+        raise ValueError(
+            f"{what} has {problem.n_obj} objective{'s' * (problem.n_obj != 1)}; {needs}{instead}"
+        )
+    check_permutations(problem, needs)
+    D = getattr(problem, "D", None)
+    if D is None:
+        raise TypeError(f"{what} has no distance matrices D; {needs}")
+    shape = np.shape(D)
+    if len(shape) != 3 or shape[0] != problem.n_obj or shape[1] != shape[2]:
+        raise ValueError(f"D of {what} must have shape ({problem.n_obj}, n, n), got {shape}")
+    check_size(problem, shape[1])
+    parts = []
+    for number, matrix in enumerate(D):
+        try:
+            parts.append(TSP(matrix=matrix))
+        except (TypeError, ValueError) as error:
+            raise type(error)(f"D[{number}] of {what}: {error}") from error
+    return MultiObjectiveTSP(parts)
