@@ -5,13 +5,18 @@ import pickle
 
 import numpy as np
 import pytest
+from pymoo.algorithms.moo.moead import MOEAD
+from pymoo.algorithms.moo.nsga2 import NSGA2
 from pymoo.algorithms.soo.nonconvex.ga import GA
 from pymoo.core.population import Population
+from pymoo.core.repair import NoRepair
 from pymoo.operators.crossover.ox import OrderCrossover
 from pymoo.operators.mutation.inversion import InversionMutation
 from pymoo.operators.sampling.rnd import PermutationRandomSampling
 from pymoo.optimize import minimize
+from pymoo.util.ref_dirs import get_reference_directions
 
+from pymoo_gpuaco import GPUMMAS, MultiObjectiveTSP
 from pymoo_gpuaco.operators import (
     AntColonySampling,
     AssemblyCrossover,
@@ -20,6 +25,7 @@ from pymoo_gpuaco.operators import (
     MergeCrossover,
     NearestNeighbourSampling,
 )
+from pymoo_gpuaco.operators.weights import groups_of, own_weights
 from tests.engine_cases import asymmetric, cloud
 
 SAMPLINGS = [NearestNeighbourSampling, AntColonySampling]
@@ -218,3 +224,73 @@ def test_a_double_bridge_of_probability_0_and_of_three_cities():
     for wrong in ({"prob": 1.5}, {"length": 0}):
         with pytest.raises(ValueError, match=next(iter(wrong))):
             DoubleBridgeMutation(**wrong)
+
+
+def memetic_nsga2(**operators):
+    given = {
+        "sampling": NearestNeighbourSampling(),
+        "crossover": AssemblyCrossover(),
+        "mutation": DoubleBridgeMutation(),
+        "repair": LocalSearchRepair(backend="cpu"),
+    }
+    return NSGA2(pop_size=24, **{**given, **operators})
+
+
+def test_of_several_objectives_a_memetic_nsga2_leaves_the_plain_one_behind():
+    problem = MultiObjectiveTSP([cloud(60, 1), cloud(60, 2)])
+    random = {"sampling": PermutationRandomSampling(), "crossover": OrderCrossover(), "repair": NoRepair()}
+    results = [minimize(problem, memetic_nsga2(**more), ("n_gen", 4), seed=1) for more in ({}, random)]
+    ours, plain = (result.F for result in results)
+    dominated = (ours[:, None] <= plain).all(axis=2).any(axis=0)
+    assert dominated.all()
+    # not all in one place: the ends of the front are far shorter than its other end by that objective
+    assert np.all(ours.min(axis=0) < 0.8 * ours.max(axis=0))
+    again = minimize(problem, memetic_nsga2(), ("n_gen", 4), seed=1)
+    assert np.array_equal(again.X, results[0].X)
+
+
+@pytest.mark.parametrize(
+    "operators", [{}, {"crossover": MergeCrossover(), "sampling": AntColonySampling(backend="cpu")}]
+)
+def test_three_objectives_one_of_them_asymmetric(operators):
+    problem = MultiObjectiveTSP([cloud(12, 1), asymmetric(12), cloud(12, 2)])
+    result = minimize(problem, memetic_nsga2(**operators), ("n_gen", 2), seed=1)
+    assert np.array_equal(problem.tour_lengths(result.X), result.F)
+
+
+def test_each_tour_is_improved_by_what_it_is_good_at():
+    problem = MultiObjectiveTSP([cloud(50, 1), cloud(50, 2)])
+    ends = [minimize(part, GPUMMAS(backend="cpu"), ("n_gen", 20), seed=1).X for part in problem.parts]
+    improved = LocalSearchRepair(backend="cpu").do(problem, Population.new("X", np.array(ends)))
+    lengths = problem.tour_lengths(improved.get("X"))
+    # weights are 1 and 0, and 0 and 1: short tours by one objective stay as short
+    assert np.all(lengths.diagonal() <= problem.tour_lengths(ends).diagonal())
+
+
+def test_a_steady_state_algorithm_has_one_tour_at_a_time():
+    problem = MultiObjectiveTSP([cloud(20, 1), cloud(20, 2)])
+    directions = get_reference_directions("uniform", 2, n_partitions=9)
+    algorithm = MOEAD(
+        directions,
+        sampling=NearestNeighbourSampling(),
+        crossover=OrderCrossover(),
+        mutation=InversionMutation(),
+        repair=LocalSearchRepair(backend="cpu"),
+    )
+    result = minimize(problem, algorithm, ("n_gen", 3), seed=1)
+    assert np.array_equal(problem.tour_lengths(result.X), result.F)
+    assert len(result.F) > 1
+
+
+def test_weights_follow_what_tours_are_short_by():
+    lengths = np.array([[0.0, 10], [10, 0], [5, 5], [10, 10]])
+    assert own_weights(lengths, None).tolist() == [[1, 0], [0, 1], [0.5, 0.5], [0.5, 0.5]]
+    assert own_weights(np.ones((2, 4)), None).tolist() == [[0.25] * 4] * 2
+    drawn = own_weights(lengths[:1], np.random.default_rng(1))
+    assert drawn.shape == (1, 2)
+    assert drawn.sum() == pytest.approx(1.0)
+    assert drawn.tolist() != [[0.5, 0.5]]
+    assert [rows.tolist() for rows in groups_of(np.array([[0.5, 0.5], [0, 1], [0.51, 0.49]]))] == [
+        [1],
+        [0, 2],
+    ]

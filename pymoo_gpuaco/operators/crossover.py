@@ -55,7 +55,8 @@ class MergeCrossover(KeepsInstance, Crossover):
     """Merge tours by the components of their difference, as ``crossover=`` of pymoo's ``GA``.
 
     The one child is never longer than the shortest parent and has no edge that no parent has. Parents that agree
-    in most edges (locally optimal tours) merge best: combine it with ``LocalSearchRepair`` and a mutation.
+    in most edges (locally optimal tours) merge best: combine it with ``LocalSearchRepair`` and a mutation. Of several
+    objectives lengths are weighted sums, as in ``LocalSearchRepair``.
 
     Parameters
     ----------
@@ -65,20 +66,24 @@ class MergeCrossover(KeepsInstance, Crossover):
     def __init__(self, n_parents: int = 2, **kwargs: Any) -> None:
         super().__init__(checks.integer("n_parents", n_parents, 2, 1024), 1, **kwargs)
 
-    def _do(self, problem: Problem, X: NDArray, *args: Any, **kwargs: Any) -> NDArray[np.int64]:
-        exchange = _exchange_of(self, problem, 1)
-        children = [
-            exchange.made(merge_all(exchange.given(X[:, mating]), exchange.listed.distance)[0][None])[0]
-            for mating in range(X.shape[1])
-        ]
-        return np.array(children, dtype=np.int64).reshape(1, X.shape[1], X.shape[2])
+    def _do(
+        self, problem: Problem, X: NDArray, *args: Any, random_state: Any = None, **kwargs: Any
+    ) -> NDArray[np.int64]:
+        children = np.empty((1, *X.shape[1:]), np.int64)
+        for one, matings in self._problems(problem, X, random_state):
+            exchange = _exchange_of(self, one, 1)
+            for mating in np.arange(X.shape[1])[matings]:
+                merged = merge_all(exchange.given(X[:, mating]), exchange.listed.distance)[0]
+                children[0, mating] = exchange.made(merged[None])[0]
+        return children
 
 
 class AssemblyCrossover(KeepsInstance, Crossover):
     """Let tours take over from each other by edge assembly (EAX), as ``crossover=`` of pymoo's ``GA``.
 
     As many children as parents: each is a parent that has taken over, AB-cycle by AB-cycle, what makes it shorter, and
-    is never longer than that parent. Its edges are those of its parents, and few others that join subtours.
+    is never longer than that parent. Its edges are those of its parents, and few others that join subtours. Of several
+    objectives lengths are weighted sums, as in ``LocalSearchRepair``.
 
     Parameters
     ----------
@@ -97,11 +102,12 @@ class AssemblyCrossover(KeepsInstance, Crossover):
     def _do(
         self, problem: Problem, X: NDArray, *args: Any, random_state: Any = None, **kwargs: Any
     ) -> NDArray[np.int64]:
-        exchange = _exchange_of(self, problem, self.candidate_list_size)
         children = np.empty(X.shape, np.int64)
-        for mating in range(X.shape[1]):
-            key = int(random_state.integers(0, 2**64, dtype=np.uint64))
-            children[:, mating] = exchange.made(
-                assemble(exchange.graph, exchange.given(X[:, mating]), key, scale=exchange.scale)
-            )
+        for one, matings in self._problems(problem, X, random_state):
+            exchange = _exchange_of(self, one, self.candidate_list_size)
+            for mating in np.arange(X.shape[1])[matings]:
+                key = int(random_state.integers(0, 2**64, dtype=np.uint64))
+                children[:, mating] = exchange.made(
+                    assemble(exchange.graph, exchange.given(X[:, mating]), key, scale=exchange.scale)
+                )
         return children

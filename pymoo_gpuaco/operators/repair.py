@@ -24,6 +24,9 @@ class LocalSearchRepair(KeepsInstance, Repair):
     candidate_list_size : neighbours that the search looks at, in [1, 1024]. Default 16.
     backend, device : as in ``GPUMMAS``.
 
+    Of several objectives each tour is improved under a weighted sum, in which those objectives weigh most by which it
+    is among the shortest of the population (Ishibuchi, Yoshida and Murata 2003).
+
     Raises ValueError for a population in which some X is not a permutation of the cities, for "2opt" on asymmetric
     distances, and for paths and fixed or forbidden edges, but for "windows", which mends tours that break them.
     """
@@ -50,6 +53,12 @@ class LocalSearchRepair(KeepsInstance, Repair):
     def _do(self, problem: Problem, X: NDArray, random_state: Any = None, **kwargs: Any) -> NDArray[np.int64]:
         if len(X) == 0:
             return X
+        improved = np.empty(X.shape, np.int64)
+        for one, rows in self._problems(problem, X, random_state):
+            improved[rows] = self._improve(one, X[rows], random_state)
+        return improved
+
+    def _improve(self, problem: Problem, X: NDArray, random_state: Any) -> NDArray[np.int64]:
         instance = self._instance(problem, self.candidate_list_size)
         arguments = self.local_search, self.backend, self.device
         improver = self._engine(arguments, lambda: make_improver(instance, *arguments))

@@ -18,6 +18,8 @@ from pymoo_gpuaco.operators.instances import KeepsInstance
 class NearestNeighbourSampling(KeepsInstance, Sampling):
     """Greedy tours from different random cities; with more samples than cities, starts repeat.
 
+    Of several objectives they are greedy by weighted sums, whose weights are drawn.
+
     Parameters
     ----------
     candidate_list_size : nearest cities kept at hand, in [1, 1024]. Default 32. It changes speed, not tours.
@@ -30,6 +32,12 @@ class NearestNeighbourSampling(KeepsInstance, Sampling):
     def _do(
         self, problem: Problem, n_samples: int, *args: Any, random_state: Any = None, **kwargs: Any
     ) -> NDArray[np.int64]:
+        made: NDArray[np.int64] = np.empty((n_samples, problem.n_var), np.int64)
+        for one, rows in self._drawn_problems(problem, n_samples, random_state):
+            made[rows] = self._sample(one, len(rows), random_state)
+        return made
+
+    def _sample(self, problem: Problem, n_samples: int, random_state: Any) -> NDArray[np.int64]:
         instance = self._instance(problem, self.candidate_list_size)
         parameters = ColonyParameters(
             n_ants=1, candidate_list_size=self.candidate_list_size, memory="candidate"
@@ -41,6 +49,8 @@ class NearestNeighbourSampling(KeepsInstance, Sampling):
 
 class AntColonySampling(KeepsInstance, Sampling):
     """Tours of ants on a map without trails: random, but short edges are likelier (beta).
+
+    Of several objectives edges are short by weighted sums, whose weights are drawn.
 
     Parameters
     ----------
@@ -69,6 +79,12 @@ class AntColonySampling(KeepsInstance, Sampling):
     def _do(
         self, problem: Problem, n_samples: int, *args: Any, random_state: Any = None, **kwargs: Any
     ) -> NDArray[np.int64]:
+        made: NDArray[np.int64] = np.empty((n_samples, problem.n_var), np.int64)
+        for one, rows in self._drawn_problems(problem, n_samples, random_state):
+            made[rows] = self._sample(one, len(rows), random_state)
+        return made
+
+    def _sample(self, problem: Problem, n_samples: int, random_state: Any) -> NDArray[np.int64]:
         instance = self._instance(problem, self.candidate_list_size)
         parameters = ColonyParameters(
             n_ants=int(n_samples),

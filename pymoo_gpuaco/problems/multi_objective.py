@@ -188,14 +188,14 @@ def _objective_names(names: Sequence[str] | None, labels: list[str | None]) -> t
     return tuple(names)
 
 
-def as_multi_objective(problem: Any) -> MultiObjectiveTSP:
-    """Turn a pymoo problem into a `MultiObjectiveTSP` with symmetric objectives, as the search for a front takes it.
+def as_multi_objective(problem: Any, asymmetric: bool = False) -> MultiObjectiveTSP:
+    """Turn a pymoo problem into a `MultiObjectiveTSP`, as the search for a front takes it.
 
     Taken are `MultiObjectiveTSP`, and any unconstrained Problem of 2 to 6 objectives over integer permutations
     (`vtype=int`) that has its distance matrices as attribute `D`, (k, n, n). The problem is left as it is.
 
     Raises TypeError when it is not a pymoo Problem, has no `D` or variables that are not integers, and ValueError when
-    objectives, constraints, bounds or `D` do not fit, and for asymmetric distances.
+    objectives, constraints, bounds or `D` do not fit, and for asymmetric distances unless those are allowed.
     """
     what = type(problem).__name__
     needs = (
@@ -207,7 +207,7 @@ def as_multi_objective(problem: Any) -> MultiObjectiveTSP:
         taken.check_parts()  # those of a file are as it tells them
     else:
         taken = _of_foreign(problem, what, needs)
-    if not taken.symmetric:
+    if not taken.symmetric and not asymmetric:
         raise ValueError(
             f"{what} has asymmetric distances, and the search for a front is for symmetric ones: where directions "
             "matter little take means, (D + D.T) / 2, else pymoo's NSGA2 with the operators of pymoo_gpuaco.operators"
