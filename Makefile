@@ -5,7 +5,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: solve test check docs look bench bench-gpu bench-islands gpu-test gpu-trust fuzz lowest newest versions clean
+.PHONY: solve test check docs look bench bench-gpu bench-islands gpu-test gpu-trust fuzz mutants lowest newest versions clean
 
 solve: .venv/installed
 	$(BIN)/pymoo-gpuaco solve pcb442
@@ -18,7 +18,8 @@ check: .venv/dev
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-# More of what tests/test_fuzz_*.py, test_checkpoint.py, test_extremes.py, test_threads.py and test_time_limits.py draw at random:
+# More of what tests/test_fuzz_*.py, test_checkpoint.py, test_extremes.py, test_threads.py, test_set_up_whole.py and
+# test_time_limits.py draw at random:
 # make fuzz TIMES=100 SEED=7
 TIMES ?= 20
 SEED ?= 1
@@ -26,7 +27,13 @@ SEED ?= 1
 fuzz: .venv/dev
 	PYMOO_GPUACO_FUZZ=$(TIMES) PYMOO_GPUACO_FUZZ_SEED=$(SEED) $(BIN)/python -m pytest -q \
 		tests/test_fuzz_files.py tests/test_fuzz_states.py tests/test_checkpoint.py tests/test_extremes.py tests/test_scales.py \
-		tests/test_threads.py tests/test_time_limits.py
+		tests/test_threads.py tests/test_set_up_whole.py tests/test_time_limits.py
+
+# Changes of the search, drawn by SEED: which of them does no test notice? Called again it goes on.
+COUNT ?= 150
+
+mutants: .venv/dev
+	$(BIN)/python tests/mutants.py --count $(COUNT) --seed $(SEED)
 
 # The tests with the oldest dependencies that pyproject.toml allows, with the newest there are, with both.
 versions: lowest newest

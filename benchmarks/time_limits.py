@@ -1,23 +1,29 @@
 """How late do a time limit and Ctrl-C end a run? Every algorithm, its arguments, many cities and hard magnitudes.
 
-    python benchmarks/time_limits.py [--backend cpu|cuda] [--only GPUACS] [--most 20000]
+    python benchmarks/time_limits.py [--backend cpu|cuda] [--only GPUACS] [--most 20000] [--seconds 200]
 
 Instances are made, so no folder is needed. A run may take LIMIT seconds, of which set-up counts and compiling does not;
 another one, which could go on, is interrupted INTERRUPT after its set-up. What is late counts from there until ``run``
 is back, and the tour must be valid and its length exact. Where set-up alone takes longer than the limit, the run is to
-end with its first tour, and what is late counts from the end of set-up. Takes some ten minutes.
+end with its first tour, and what is late counts from the end of set-up. Takes some twenty minutes on a CPU.
+
+What is measured is kept in .bench/ until all is there, and then written: with ``--seconds`` a call begins no instance
+after so long, and the same call again goes on, if the commit is the same.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import signal
 import time
 from collections.abc import Callable
+from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
-from record import write
+from record import ROOT, commit, write
 
 from pymoo_gpuaco import (
     GPUACS,
@@ -35,10 +41,11 @@ from pymoo_gpuaco.host import compiling
 
 LIMIT, INTERRUPT = 1.5, 0.8  # s
 LONG = 60.0  # s, more than the interrupt needs
+MOST = 2_000_000  # cities
 SMALL, MAGNITUDES = 300, (1e-12, 1e-6, 1e6, 1e15)  # cities, in squares of such sides
 _LISTS = {"candidate_list_size": 32}
 _CASES: tuple[tuple[Callable[..., Any], dict[str, Any], tuple[int, ...]], ...] = (
-    (GPUMMAS, {}, (20_000, 100_000, 1_000_000)),
+    (GPUMMAS, {}, (20_000, 100_000, 1_000_000, 2_000_000)),
     (GPUMMAS, {"construction": "focused", "n_ants": 64}, (20_000,)),
     (GPUMMAS, {"candidates": "alpha"}, (20_000, 100_000)),
     (GPUMMAS, {"construction": "full"}, (20_000, 200_000)),
@@ -73,11 +80,11 @@ def typed(algorithm: Callable[..., Any], options: dict[str, Any]) -> str:
 CASES = {typed(algorithm, options): (algorithm, options, sizes) for algorithm, options, sizes in _CASES}
 
 
-def problems(sizes: tuple[int, ...], most: int) -> dict[str, TSP]:
-    """Random cities of these numbers, and few of them at hard magnitudes."""
+def instances(sizes: tuple[int, ...], most: int = MOST) -> dict[str, Callable[[], TSP]]:
+    """Random cities of these numbers, and few of them at hard magnitudes, each made when it is wanted."""
     unit = np.random.default_rng(3).random((SMALL, 2))
-    hard = {f"{SMALL} at {side:g}": TSP(unit * side) for side in MAGNITUDES}
-    return {f"{n}": load_tsp(f"random:{n}") for n in sizes if n <= most} | hard
+    hard = {f"{SMALL} at {side:g}": partial(TSP, unit * side) for side in MAGNITUDES}
+    return {f"{n}": partial(load_tsp, f"random:{n}") for n in sizes if n <= most} | hard
 
 
 def late(problem: TSP, algorithm: Any, limit: float, interrupt: float | None) -> float:
@@ -103,45 +110,69 @@ def late(problem: TSP, algorithm: Any, limit: float, interrupt: float | None) ->
     return took - (max(0.0, limit - set_up) if interrupt is None else interrupt)
 
 
+def kept_rows(path: Path) -> dict[str, list[Any]]:
+    """Rows that earlier calls have measured of this commit, by algorithm and cities."""
+    if not path.is_file():
+        return {}
+    earlier = json.loads(path.read_text(encoding="utf-8"))
+    return {f"{row[0]} on {row[1]}": row for row in earlier["rows"]} if earlier["commit"] == commit() else {}
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--backend", choices=("cpu", "cuda"), default="cuda")
-    parser.add_argument("--only", default="", help="of the cases, those that begin so")
-    parser.add_argument("--most", type=int, default=1_000_000, help="cities; below, no file is written")
+    parser.add_argument("--only", default="", help="of the cases, those that begin so; no file is written")
+    parser.add_argument("--most", type=int, default=MOST, help="cities; below, no file is written")
+    parser.add_argument("--seconds", type=float, default=float("inf"), help="begin nothing after so long")
     arguments = parser.parse_args()
-    rows = []
+    where, began = "gpu" if arguments.backend == "cuda" else "cpu", time.monotonic()
+    path = ROOT / ".bench" / f"{where}_time_limits.json"
+    path.parent.mkdir(exist_ok=True)
+    rows, left = kept_rows(path), 0
     for text, (algorithm, options, sizes) in CASES.items():
-        if not text.startswith(arguments.only):
-            continue
-        late(load_tsp("random:200"), algorithm(backend=arguments.backend, **options), 0.1, None)  # compiles
-        for name, problem in problems(sizes, arguments.most).items():
+        ready = False
+        wanted = instances(sizes, arguments.most) if text.startswith(arguments.only) else {}
+        for name, made in wanted.items():
+            if f"{text} on {name}" in rows:
+                continue
+            if time.monotonic() - began > arguments.seconds:
+                left += 1
+                continue
+            if not ready:  # compiled
+                late(load_tsp("random:200"), algorithm(backend=arguments.backend, **options), 0.1, None)
+                ready = True
+            problem = made()
             row = [
                 round(late(problem, algorithm(backend=arguments.backend, **options), limit, interrupt), 2)
                 for limit, interrupt in ((LIMIT, None), (LONG, INTERRUPT))
             ]
-            rows.append([text, name, *row])
-            print(rows[-1], flush=True)
-    if arguments.only or arguments.most < 1_000_000:
+            rows[f"{text} on {name}"] = [text, name, *row]
+            print([text, name, *row], flush=True)
+            path.write_text(json.dumps({"commit": commit(), "rows": list(rows.values())}), encoding="utf-8")
+    print(f"{left} are left")
+    if left or arguments.only or arguments.most < MOST:
         return
-    where = "gpu" if arguments.backend == "cuda" else "cpu"
-    path = write(
-        f"{where}_time_limits",
-        f"How late a time limit and Ctrl-C end a run, on a {where.upper()}",
-        (
-            "algorithm",
-            "cities",
-            f"late after a limit of {LIMIT} s, s",
-            f"late after Ctrl-C at {INTERRUPT} s, s",
-        ),
-        rows,
-        {"limit": LIMIT, "interrupt": INTERRUPT},
-        [
-            "Random cities, one run each. Set-up counts in the limit but does not end at it; compiling does not count."
-        ],
+    ordered = [rows[f"{text} on {name}"] for text, (*_, sizes) in CASES.items() for name in instances(sizes)]
+    print(
+        write(
+            f"{where}_time_limits",
+            f"How late a time limit and Ctrl-C end a run, on a {where.upper()}",
+            (
+                "algorithm",
+                "cities",
+                f"late after a limit of {LIMIT} s, s",
+                f"late after Ctrl-C at {INTERRUPT} s, s",
+            ),
+            ordered,
+            {"limit": LIMIT, "interrupt": INTERRUPT},
+            [
+                "Random cities, one run each. Set-up counts in the limit but does not end at it; compiling does not."
+            ],
+        )
     )
-    print(path)
+    path.unlink()
 
 
 if __name__ == "__main__":

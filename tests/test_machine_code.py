@@ -95,6 +95,11 @@ def test_what_another_version_has_kept_must_be_compiled(monkeypatch):
     assert must_be_compiled(function)
 
 
+def test_what_numba_was_told_not_to_compile_needs_no_compiling():
+    """NUMBA_DISABLE_JIT leaves plain functions, and a default run asks whether its own are kept."""
+    assert not must_be_compiled(lambda: None)
+
+
 @pytest.mark.skipif(sys.platform == "win32", reason="no limit of file sizes")
 def test_a_full_disk_is_one_warning(tmp_path):
     full = "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (64, 64))"

@@ -17,6 +17,7 @@ from pymoo_gpuaco.backends.cpu.focused import CpuWindows
 from pymoo_gpuaco.backends.cpu.windows import improve, search
 from pymoo_gpuaco.candidates.lists import listed_instance
 from pymoo_gpuaco.colony.parameters import ColonyParameters
+from pymoo_gpuaco.colony.trails import TrailUpdate
 from pymoo_gpuaco.host.stop import Stop
 from pymoo_gpuaco.search.focused import FocusedSearch
 from pymoo_gpuaco.search.parameters import FocusedParameters
@@ -94,6 +95,37 @@ def test_whole_tours_are_loaded_no_more_once_time_is_over(monkeypatch):
     engine.device.stop.flag[0] = 1
     engine.device.search.search_tours(np.zeros((64, 200), np.int32), 1, 10, 0.0, 0.0, 10, True)
     assert not loads
+
+
+def test_windows_are_laid_out_no_more_once_time_is_over(monkeypatch):
+    """Of 50,000 cities each, eight in a round."""
+    ants = FocusedParameters(whole_up_to=8, window=64)
+    colony = ColonyParameters(construction="focused")
+    device = CpuWindows(listed_instance(cloud(300), 7), colony, ants)
+    monkeypatch.setattr(search, "load", lambda *_: pytest.fail("no time for it"))
+    tour, dirty = np.random.default_rng(1).permutation(300).astype(np.int32), np.ones(300, np.uint8)
+    device.stop.flag[0] = 1
+    before = tour.copy()
+    assert device.search.repair_stretches(tour, dirty, 0, 3) == 3
+    after, searched = device.search.round(tour, dirty, 0, 3, 10, 0.0, 0.0, 10, 1)
+    assert searched == 3
+    assert np.array_equal(tour, before)
+    assert np.array_equal(after, before)
+    assert dirty.all()
+
+
+def test_trails_that_no_ant_will_read_stay_as_they_are():
+    engine = focused(cloud(200), n_ants=2)
+    engine.reset_trails(0.5)
+    engine.search(1)
+    before = engine.export_state()["tau"]
+    update = TrailUpdate(0.1, ((np.arange(200, dtype=np.int32), 0.25),), tau_min=1e-3, tau_max=1.0)
+    engine.stop_at(time.monotonic() - 1.0)
+    engine.update_trails(update)
+    assert np.array_equal(engine.export_state()["tau"], before)
+    engine.stop_at(None)
+    engine.update_trails(update)
+    assert not np.array_equal(engine.export_state()["tau"], before)
 
 
 def test_given_tours_in_one_window_are_repaired_no_more_once_time_is_over(monkeypatch):

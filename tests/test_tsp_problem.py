@@ -135,6 +135,14 @@ def test_many_tours_in_pieces_equal_the_tours_one_by_one():
         assert lengths[row] == problem.tour_length(tours[row])
 
 
+def test_edges_of_a_long_tour_are_measured_in_pieces_to_the_last_one():
+    n = 2 * (1 << 14) + 5
+    problem = TSP(np.column_stack([np.arange(n), np.zeros(n)]))
+    assert problem.tour_length(np.arange(n)) == 2 * (n - 1)
+    tour = np.random.default_rng(1).permutation(n)
+    assert problem.tour_length(tour) == np.abs(tour - np.roll(tour, -1)).sum()
+
+
 def test_evaluation_never_makes_an_n_by_n_array():
     n = 20000  # n * n doubles would be 3.2 GB
     rng = np.random.default_rng(6)

@@ -1,4 +1,7 @@
-"""Exchanges committed on the device against those of the host: the same are taken, and the tours are the same."""
+"""Exchanges committed on the device against those of the host: the same are taken, and the tours are the same.
+
+But of those that gain nothing the host takes few, as commit.cu says.
+"""
 
 from __future__ import annotations
 
@@ -204,6 +207,15 @@ def test_worse_ones_are_taken_too_and_last(emulated):
         [pack([-5, -1, -3], [p[0] for p in parts], [p[1] for p in parts])],
     )
     assert taken.tolist() == [[False, True, True]]
+
+
+def test_of_those_that_gain_nothing_the_host_takes_few_and_the_device_all_that_fit(emulated):
+    n, count = 300, 30
+    parts = [reversal(n, 10 * i, 4) for i in range(count)]  # no two share a position
+    exchanges = pack([0] * count, [p[0] for p in parts], [p[1] for p in parts])
+    taken, _ = commit(part_of(n, 1, count), np.arange(n, dtype=np.int32)[None], [exchanges])
+    assert taken.all()
+    assert select(n, exchanges)[0].sum() == 16 + 300 // 256
 
 
 def test_nothing_to_commit(emulated):

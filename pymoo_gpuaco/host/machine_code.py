@@ -62,7 +62,7 @@ def keeps_code(function: Any) -> Any:
 
 def must_be_compiled(function: Any) -> bool:
     """Whether the disk could keep a compiled function, and has none of today's sources, of whatever types."""
-    cache = function._cache
+    cache = getattr(function, "_cache", None)  # plain Python under NUMBA_DISABLE_JIT has none
     if not isinstance(cache, _Cache) or Path(cache.cache_path).is_relative_to(folders.place()):
         return False
     try:

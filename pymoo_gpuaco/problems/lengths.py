@@ -16,6 +16,8 @@ __all__ = ["CHUNK_EDGES", "all_lengths", "edge_lengths", "tour_lengths", "violat
 
 # Edges looked at together when lengths are computed: keeps the temporaries at some tens of megabytes.
 CHUNK_EDGES = 1 << 19
+# Of one tour, temporaries that stay in a cache: those of a million cities took most of the time of its length.
+_AT_ONCE = 1 << 14
 
 
 def edge_lengths(
@@ -30,7 +32,13 @@ def edge_lengths(
         assert matrix is not None
         return matrix[i, j]
     assert coords is not None
-    return distances(metric, coords, i, j)
+    if i.size <= _AT_ONCE or i.shape != j.shape:
+        return distances(metric, coords, i, j)
+    lengths, begin, end = np.empty(i.shape), i.ravel(), j.ravel()
+    for start in range(0, i.size, _AT_ONCE):
+        part = slice(start, start + _AT_ONCE)
+        lengths.reshape(-1)[part] = distances(metric, coords, begin[part], end[part])
+    return lengths
 
 
 def all_lengths(

@@ -235,6 +235,8 @@ class CpuWindows:
 
     def update_trails(self, update: TrailUpdate) -> None:
         """Evaporate and deposit, see ``TrailUpdate``; all deposits are ``update.deposits``."""
+        if self.stop.passed():  # no ant will read these trails in this run
+            return
         t = self._trails
         self._weights_are_old = True
         amounts = [(np.ascontiguousarray(tour, np.int32), float(amount)) for tour, amount in update.deposits]

@@ -124,6 +124,8 @@ class WindowSearch:
         def work(thread: int, begin: int, end: int) -> None:
             w, number = self._windows[thread], self._numbers[thread]
             for low, high in bounds[begin:end]:
+                if self.stop.raised():
+                    break
                 positions = ((np.arange(low, high) + offset) % n).astype(np.int32)
                 if self.instance.partner is not None:
                     positions = without_fixed_ends(positions, tour, self.instance.partner)
@@ -162,6 +164,9 @@ class WindowSearch:
             w, number = self._windows[thread], self._numbers[thread]
             for t in range(begin, end):
                 m = len(cuts[t])
+                if self.stop.raised():  # to lay a window out and take it in again takes long
+                    orders[t][:] = np.arange(m)
+                    continue
                 load(self.units, tour, cuts[t], m, number, w)
                 repair_queued(self.units, w, m, dirty)
                 stream = new_stream(np.uint64(key), t, STREAM_KICKS)

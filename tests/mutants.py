@@ -1,0 +1,272 @@
+"""Which changes of the search would no test notice? Run by hand: ``make mutants COUNT=150 SEED=1``, again to go on.
+
+Changes are drawn by a seed: a comparison that holds on the other side, another operator, a number that is one more,
+an assignment that does not happen. Each is made in a copy of the repository, and the tests of its module run there
+without compiling (NUMBA_DISABLE_JIT), until one fails. What no test has noticed is listed at the end. Results are kept
+in build/mutants-SEED.json, so that a run of --seconds goes on where the last one ended.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import json
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+from xml.etree import ElementTree
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+PACKAGE = ROOT / "pymoo_gpuaco"
+#: tests that see what a module does, the quickest first
+TESTS = {
+    "exchange/commit.py": ("exchange",),
+    "exchange/merge.py": ("exchange", "assembly"),
+    "exchange/population.py": ("exchange", "assembly", "population"),
+    "exchange/eax.py": ("eax", "assembly"),
+    "exchange/block.py": ("eax", "assembly"),
+    "exchange/stretches.py": ("eax", "eax_evolve", "assembly"),
+    "exchange/ab_cycles.py": ("eax", "assembly"),
+    "exchange/assembly.py": ("assembly", "eax"),
+    "exchange/child.py": ("eax_evolve", "eax"),
+    "exchange/entropy.py": ("eax_evolve",),
+    "exchange/offspring.py": ("eax_evolve",),
+    "search/schedule.py": ("schedule",),
+    "search/population.py": ("population", "focused_rounds"),
+    "search/penalties.py": ("cuda_penalties", "focused_engines"),
+    "search/state.py": ("schedule", "focused_engines"),
+    "search/translated.py": ("every_tour",),
+    "search/exact.py": ("every_tour",),
+    "search/parameters.py": ("parameters", "cpu_focused", "windows_search"),
+    "search/plan.py": ("cpu_focused", "focused_engines"),
+    "search/focused.py": ("focused_rounds", "schedule", "population", "cpu_focused", "focused_engines"),
+    "backends/cpu/windows/cut.py": ("cpu_windows", "cpu_focused"),
+    "backends/cpu/windows/improve.py": ("cpu_windows", "cpu_focused", "warm_start"),
+    "backends/cpu/windows/moves.py": ("cpu_windows",),
+    "backends/cpu/windows/search.py": ("cpu_windows", "cpu_focused"),
+    "backends/cpu/windows/trials.py": ("cpu_windows",),
+    "backends/cpu/windows/units.py": ("cpu_windows", "cpu_focused"),
+    "backends/cpu/windows/window.py": ("cpu_windows",),
+}
+SLOW = 8.0  # s of the processor: tests that take longer without compiling are left out
+ENDLESS = 60.0  # s of the processor: a change that makes a test take longer is noticed
+_SECONDS = "PYMOO_GPUACO_MUTANT_SECONDS"
+#: pytest that keeps no cache; without compiling, whole numbers of 64 bits warn where they wrap around
+PYTEST = (sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "tests.mutants")
+PYTEST += ("-W", "ignore::RuntimeWarning")
+
+_COMPARED = {
+    ast.Lt: ("<", "<="),
+    ast.LtE: ("<=", "<"),
+    ast.Gt: (">", ">="),
+    ast.GtE: (">=", ">"),
+    ast.Eq: ("==", "!="),
+    ast.NotEq: ("!=", "=="),
+}
+_COMPUTED = {
+    ast.Add: ("+", "-"),
+    ast.Sub: ("-", "+"),
+    ast.Mult: ("*", "/"),
+    ast.FloorDiv: ("//", "*"),
+    ast.Div: ("/", "*"),
+    ast.BitXor: ("^", "&"),
+    ast.BitAnd: ("&", "|"),
+    ast.RShift: (">>", "<<"),
+    ast.LShift: ("<<", ">>"),
+}
+
+
+class Mutant(NamedTuple):
+    """One change of one file: bytes [begin, end) become ``after``."""
+
+    module: str
+    line: int
+    begin: int
+    end: int
+    before: str
+    after: str
+
+    def name(self) -> str:
+        return f"{self.module}:{self.line} at {self.begin}: {self.before!r} -> {self.after!r}"
+
+
+def mutants_of(module: str) -> Iterator[Mutant]:
+    """Every change of a module of the package."""
+    source = (PACKAGE / module).read_bytes()
+    starts = [0]
+    for line in source.splitlines(keepends=True):
+        starts.append(starts[-1] + len(line))
+
+    def at(line: int, column: int) -> int:
+        return starts[line - 1] + column
+
+    def change(node: ast.AST, begin: int, end: int, after: str) -> Mutant:
+        return Mutant(module, node.lineno, begin, end, source[begin:end].decode(), after)  # type: ignore[attr-defined]
+
+    def swapped(left: ast.expr, right: ast.expr, signs: tuple[str, str]) -> Iterator[Mutant]:
+        begin, end = at(left.end_lineno, left.end_col_offset), at(right.lineno, right.col_offset)
+        place = source[begin:end].decode().find(signs[0])
+        if place >= 0:
+            yield change(left, begin + place, begin + place + len(signs[0]), signs[1])
+
+    def visit(node: ast.AST) -> Iterator[Mutant]:
+        if isinstance(node, ast.AnnAssign) and node.value is None:
+            return
+        if isinstance(node, ast.Compare) and len(node.ops) == 1 and type(node.ops[0]) in _COMPARED:
+            yield from swapped(node.left, node.comparators[0], _COMPARED[type(node.ops[0])])
+        if isinstance(node, ast.BinOp) and type(node.op) in _COMPUTED:
+            yield from swapped(node.left, node.right, _COMPUTED[type(node.op)])
+        if isinstance(node, ast.BoolOp):
+            signs = ("and", "or") if isinstance(node.op, ast.And) else ("or", "and")
+            for left, right in zip(node.values, node.values[1:], strict=False):
+                yield from swapped(left, right, signs)
+        if isinstance(node, (ast.If, ast.While)) and not isinstance(node.test, ast.Constant):
+            test = node.test
+            begin, end = at(test.lineno, test.col_offset), at(test.end_lineno, test.end_col_offset)
+            yield change(test, begin, end, f"not ({source[begin:end].decode()})")
+        if isinstance(node, ast.Constant) and type(node.value) in (int, float, bool):
+            begin, end = at(node.lineno, node.col_offset), at(node.end_lineno, node.end_col_offset)
+            value = node.value
+            other = (
+                (not value)
+                if isinstance(value, bool)
+                else value + 1
+                if isinstance(value, int)
+                else 2 * value + 1
+            )
+            yield change(node, begin, end, f"{other!r}")
+        if isinstance(node, (ast.Assign, ast.AugAssign)) and not isinstance(
+            node.value, (ast.Lambda, ast.Constant)
+        ):
+            first = node.targets[0] if isinstance(node, ast.Assign) else node.target
+            if isinstance(node, ast.AugAssign) or isinstance(first, (ast.Subscript, ast.Attribute)):
+                begin, end = at(node.lineno, node.col_offset), at(node.end_lineno, node.end_col_offset)
+                yield change(node, begin, end, "pass")
+        for name, child in ast.iter_fields(node):
+            if name in ("annotation", "returns", "decorator_list"):
+                continue
+            for one in child if isinstance(child, list) else [child]:
+                if isinstance(one, ast.AST):
+                    yield from visit(one)
+
+    for node in ast.parse(source).body:
+        if isinstance(node, (ast.FunctionDef, ast.ClassDef, ast.Assign, ast.AnnAssign)):
+            yield from visit(node)
+
+
+def drawn(seed: int, count: int) -> list[Mutant]:
+    """So many of all changes."""
+    everything = [mutant for module in sorted(TESTS) for mutant in mutants_of(module)]
+    return random.Random(seed).sample(everything, count)
+
+
+def copy_of_the_repository(folder: Path) -> None:
+    for name in ("pymoo_gpuaco", "tests", "cuda_src"):
+        shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__", "*.nb[ic]"))
+    shutil.copy(ROOT / "pyproject.toml", folder)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call() -> Iterator[None]:
+    """Of the tests that run here, end one that takes too long; with a change in the code, the whole run."""
+    seconds = float(os.environ[_SECONDS])
+
+    def too_long(*_: object) -> None:
+        if seconds == ENDLESS:
+            os._exit(1)  # threads may work on for ever
+        raise TimeoutError
+
+    signal.signal(signal.SIGPROF, too_long)
+    signal.setitimer(signal.ITIMER_PROF, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_PROF, 0.0)
+
+
+def run(folder: Path, test: str, seconds: float, options: list[str]) -> int:
+    """Exit status of the tests of a file."""
+    return subprocess.run(
+        [*PYTEST, *options, f"tests/test_{test}.py"],
+        cwd=folder,
+        env={**os.environ, "NUMBA_DISABLE_JIT": "1", "PYTHONDONTWRITEBYTECODE": "1", _SECONDS: str(seconds)},
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        check=False,
+    ).returncode
+
+
+def slow_ones(folder: Path, test: str) -> list[str]:
+    """Options that leave out those tests of a file that are slow without compiling, or need it."""
+    report = folder / "report.xml"
+    run(folder, test, SLOW, [f"--junitxml={report}"])
+    return [
+        f"--deselect=tests/test_{test}.py::{case.get('name')}"
+        for case in ElementTree.parse(report).iter("testcase")
+        if any(child.tag in ("failure", "error") for child in case)
+    ]
+
+
+def noticed(folder: Path, mutant: Mutant, left_out: dict[str, list[str]]) -> str:
+    """Which test file fails with this change, or takes too long; "" if none does."""
+    for test in TESTS[mutant.module]:
+        if test not in left_out:
+            left_out[test] = slow_ones(folder, test)
+    target = folder / "pymoo_gpuaco" / mutant.module
+    source = target.read_bytes()
+    target.write_bytes(source[: mutant.begin] + mutant.after.encode() + source[mutant.end :])
+    try:
+        for test in TESTS[mutant.module]:
+            if run(folder, test, ENDLESS, ["-x", *left_out[test]]) != 0:
+                return test
+    finally:
+        target.write_bytes(source)
+    return ""
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--count", type=int, default=150)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--seconds", type=float, default=float("inf"), help="end after so long")
+    parser.add_argument("--only", default="", help="module, of those that are drawn")
+    arguments = parser.parse_args()
+    kept = ROOT / "build" / f"mutants-{arguments.seed}.json"
+    kept.parent.mkdir(exist_ok=True)
+    state = json.loads(kept.read_text()) if kept.exists() else {"left out": {}, "noticed": {}}
+    mutants = [one for one in drawn(arguments.seed, arguments.count) if arguments.only in one.module]
+    began = time.monotonic()
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        copy_of_the_repository(folder)
+        for mutant in mutants:
+            if mutant.name() in state["noticed"]:
+                continue
+            if time.monotonic() - began > arguments.seconds:
+                break
+            by = noticed(folder, mutant, state["left out"])
+            state["noticed"][mutant.name()] = by
+            print(f"{mutant.name()}  {by or 'NOBODY'}", flush=True)
+            kept.write_text(json.dumps(state, indent=1))
+    names = [mutant.name() for mutant in mutants]
+    done = [mutant for mutant in names if mutant in state["noticed"]]
+    survivors = [mutant for mutant in done if not state["noticed"][mutant]]
+    print(
+        f"{len(done)} of {len(names)} changes made, {len(survivors)} noticed by no test", *survivors, sep="\n"
+    )
+
+
+if __name__ == "__main__":
+    main()
