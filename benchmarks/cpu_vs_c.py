@@ -70,7 +70,7 @@ class NumbaSide:
         e = self.engine
         construct.build_tours_from_candidates(
             e._graph,
-            e._trails,
+            e._trails.arrays,
             e._weights,
             e._rule,
             self.tabu,
@@ -120,7 +120,7 @@ class CSide:
             address(self.points),
             address(self.engine._graph.neighbours),
             address(self.engine._weights),
-            address(self.engine._trails.tau),
+            address(self.engine._trails.arrays.tau),
             ctypes.c_double(self.engine._rule.shortest),
             ctypes.c_uint64(KEY),
             ctypes.c_int32(0),

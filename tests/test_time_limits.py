@@ -78,7 +78,7 @@ def test_trails_of_all_pairs_of_cities_are_set_within_the_limit(algorithm):
     engine.stop_at(time.monotonic() - 1.0)
     engine.reset_trails(0.5)
     engine.construct(1)
-    assert not engine._trails.tau.any()
+    assert not engine._trails.arrays.tau.any()
     engine.stop_at(None)
     assert np.all(engine.trails_of([[0, 1], [3, 59]]) == 0.5)
     engine.reset_trails(0.25)

@@ -24,6 +24,8 @@ from numpy.typing import NDArray
 from pymoo_gpuaco import checks
 
 _LOOK_AGAIN = 0.05  # s; only where an interrupt has swallowed the news of an end
+# Entries of the rows that a thread takes on at once: some milliseconds, after which it asks whether to stop.
+_SLICE = 50_000
 
 
 class _Call:
@@ -159,3 +161,18 @@ def spread(
     for error in call.ended:
         if error is not None:
             raise error
+
+
+def in_slices(
+    work: Callable[[int, int, int], None], columns: int, ended: Callable[[], bool]
+) -> Callable[[int, int, int], None]:
+    """Return ``work`` on rows of so many columns, for `spread`, a few rows at a time until ``ended()``."""
+    together = max(1, _SLICE // columns)
+
+    def part(thread: int, first: int, last: int) -> None:
+        for row in range(first, last, together):
+            if ended():
+                break
+            work(thread, row, min(row + together, last))
+
+    return part

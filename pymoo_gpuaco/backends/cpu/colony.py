@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from pymoo_gpuaco import checks
 from pymoo_gpuaco.backends.cpu import acs, construct, selection, workspace
 from pymoo_gpuaco.backends.cpu import trails as trail_memory
+from pymoo_gpuaco.backends.cpu.colony_trails import ColonyTrails
 from pymoo_gpuaco.backends.cpu.improver import MANY_CITIES, CpuImprover
 from pymoo_gpuaco.backends.cpu.tabu import Tabu, make_tabu
 from pymoo_gpuaco.candidates.graph import make_graph
@@ -15,23 +15,15 @@ from pymoo_gpuaco.candidates.listed import ListedInstance
 from pymoo_gpuaco.colony import immigrants
 from pymoo_gpuaco.colony.parameters import ColonyParameters, usual_ants
 from pymoo_gpuaco.colony.selection import ACS, CODES
-from pymoo_gpuaco.colony.trails import HIGHEST_TRAIL, TrailUpdate
+from pymoo_gpuaco.colony.trails import TrailUpdate
 from pymoo_gpuaco.host.distances import tour_length
 from pymoo_gpuaco.host.state import State, stored_integers, stored_numbers, stored_tours
 from pymoo_gpuaco.host.stop import Stop
-from pymoo_gpuaco.host.threads import spread, thread_count
+from pymoo_gpuaco.host.threads import in_slices, thread_count
 
 # Default colony with local search: a few tours a core already fill the machine.
 ANTS_WITH_LOCAL_SEARCH = 24
 ANTS_ON_MANY_CITIES = 8  # from 3,000 cities on: a generation is long, and learning needs generations
-# Steps or rows that a thread takes on at once, in cities: some milliseconds, after which it asks whether to stop.
-_SLICE = 50_000
-
-_MEMORY = {
-    "dense": trail_memory.DENSE,
-    "candidate": trail_memory.CANDIDATE,
-    "selective": trail_memory.SELECTIVE,
-}
 
 
 class CpuColony:
@@ -77,8 +69,8 @@ class CpuColony:
             tournament_size=parameters.resolved_tournament_size(n),
             q0=float(parameters.q0),
         )
-        self._trails = trail_memory.make_trails(
-            _MEMORY[memory], self._graph.neighbours, parameters.trails_per_node
+        self._trails = ColonyTrails(
+            memory, self._graph, parameters.trails_per_node, instance.symmetric, self._stop
         )
         self._tours = np.zeros((self.n_ants, n), np.int32)
         self._lengths = np.zeros(self.n_ants)
@@ -86,15 +78,14 @@ class CpuColony:
         self._reference = np.full((n, 2), -1, np.int32)
         self._reference_length = np.inf
         self._tau0 = 0.0
-        self._unfilled: np.float32 | None = None  # what all trails are to be set to before they are read
         self._threads = min(thread_count(), self.n_ants)
         self._tabus = [make_tabu(n) for _ in range(self._threads)]
         self._improver.prepare(self._threads)
         self._greedy: tuple[NDArray[np.int32], float] | None = None
         self._rescued: tuple[NDArray[np.int32], float] | None = None
         self._n_built = self.n_ants
-        # which ants (m,) were not home when the last construction had to end, and the tour that stands for theirs
-        self._absent: tuple[NDArray[np.bool_], NDArray[np.int32]] | None = None
+        # which ants (m,) were without a tour when the last construction had to end, and the tour they get
+        self._unfinished: tuple[NDArray[np.bool_], NDArray[np.int32]] | None = None
         # (n, k) of the candidate lists or (n, n) over all cities; made by the first ants, so that time limits them
         self._eta_beta: NDArray[np.float64] | None = None
         k = self._graph.neighbours.shape[1]
@@ -139,31 +130,26 @@ class CpuColony:
         graph, shortest, beta = self._graph, self._rule.shortest, self._rule.beta
         n, k = graph.neighbours.shape
         eta_beta = np.empty((n, n if self._all_cities else k))
-        together = max(1, _SLICE // eta_beta.shape[1])
 
         def rows(_: int, first: int, last: int) -> None:
-            for row in range(first, last, together):
-                part = slice(row, min(row + together, last))
-                near = np.maximum(graph.neighbour_distances[part, :1], shortest)
-                if self._all_cities:
-                    construct.fill_distances(graph, part.start, part.stop, eta_beta)
-                else:
-                    eta_beta[part] = graph.neighbour_distances[part]
-                with np.errstate(
-                    over="ignore", under="ignore"
-                ):  # over: only on the diagonal, which no ant reads
-                    eta_beta[part] = (near / np.maximum(eta_beta[part], shortest)) ** beta
-                if self._stop.flag[0]:
-                    break
+            part = slice(first, last)
+            near = np.maximum(graph.neighbour_distances[part, :1], shortest)
+            if self._all_cities:
+                construct.fill_distances(graph, first, last, eta_beta)
+            else:
+                eta_beta[part] = graph.neighbour_distances[part]
+            # over: only on the diagonal, which no ant reads
+            with np.errstate(over="ignore", under="ignore"):
+                eta_beta[part] = (near / np.maximum(eta_beta[part], shortest)) ** beta
 
-        self._stop.spread(rows, n, thread_count())
+        self._stop.spread(in_slices(rows, eta_beta.shape[1], self._stop.raised), n, thread_count())
         if not self._stop.raised():
             self._eta_beta = eta_beta
         return eta_beta
 
     @property
     def n_built(self) -> int:
-        """Tours of a construction: one an ant that came home, at least 1."""
+        """Tours that the last construction finished, at least 1."""
         return self._n_built
 
     def greedy_tour(self, start: int = 0) -> tuple[NDArray[np.int32], float]:
@@ -188,127 +174,89 @@ class CpuColony:
     def reset_trails(self, value: float) -> None:
         """Set every trail to ``value``, which ACS also takes as its tau_0."""
         self._tau0 = float(value)
-        self._unfilled = np.float32(value)
-
-    def _fill(self) -> None:
-        """Set every trail to what ``reset_trails`` was told, if that is still to do.
-
-        Of all pairs of cities these are gigabytes: so the first ants do it, or whoever else reads trails, and a time
-        limit ends it. Who is behind time has no use for trails.
-        """
-        value = self._unfilled
-        if value is None:
-            return
-        together = max(1, _SLICE // self._trails.tau.shape[1])
-
-        def rows(_: int, first: int, last: int) -> None:
-            for row in range(first, last, together):
-                if self._stop.flag[0]:
-                    break
-                trail_memory.fill_rows(self._trails, row, min(row + together, last), value)
-
-        self._stop.spread(rows, self.instance.n, thread_count())
-        if not self._stop.raised():
-            self._trails.rest[0], self._unfilled = value, None
-
-    @property
-    def _laid(self) -> trail_memory.Trails:
-        """The trails, every one of them set, whatever the time."""
-        if self._unfilled is not None:
-            trail_memory.fill(self._trails, self._unfilled)
-            self._unfilled = None
-        return self._trails
+        self._trails.reset(value)
 
     def construct(self, key: int) -> NDArray[np.float64]:
         """Build and improve m tours; return their exact lengths (m,)."""
         seed = np.uint64(key)
         self._stop.lower()
-        self._rescued = self._absent = None
-        self._lengths[:] = np.inf  # until they are home
+        self._rescued = self._unfinished = None
+        self._lengths[:] = np.inf  # until they are finished
         try:
-            self._fill()
+            self._trails.fill()
             if self._acs:
                 eta_beta = self._heuristic()
                 self._stop.spread(lambda *_: self._walk_with_local_update(seed, eta_beta), 1, 1)
             else:
                 self._refresh_weights()
-            self._stop.spread(
-                lambda thread, a, b: self._send_ants(thread, a, b, seed), self.n_ants, self._threads
-            )
+
+            def ants(thread: int, first: int, last: int) -> None:
+                if not self._acs:
+                    self._walk(thread, first, last, seed)
+                self._improver.work(thread, first, last, seed, self._tours, self._lengths, self._reference)
+
+            # a few ants at a time: those that have a tour when the work must end count
+            work = in_slices(ants, self.instance.n, self._stop.raised)
+            self._stop.spread(work, self.n_ants, self._threads)
         except KeyboardInterrupt:
-            self._rescued = self._bring_home()
+            self._rescued = self._best_of_construction()
             raise
-        tour, length = self._bring_home()
+        tour, length = self._best_of_construction()
         if length < self._reference_length:
             self._reference_length = length
             workspace.tour_neighbours(tour, self._reference)
         return self._lengths.copy()
 
-    def _send_ants(self, thread: int, first: int, last: int, seed: np.uint64) -> None:
-        """Walk and improve, a few ants at a time: those that are home when work is to end count."""
-        together = max(1, _SLICE // self.instance.n)
-        for ant in range(first, last, together):
-            if self._stop.flag[0]:
-                break
-            end = min(ant + together, last)
-            if not self._acs:
-                self._walk(thread, ant, end, seed)
-            self._improver.work(thread, ant, end, seed, self._tours, self._lengths, self._reference)
+    def _best_of_construction(self) -> tuple[NDArray[np.int32], float]:
+        """Return the shortest tour of the construction, and its length. Unfinished tours become equal to it.
 
-    def _bring_home(self) -> tuple[NDArray[np.int32], float]:
-        """Shortest tour of the construction, and its length. Ants that were not home when it had to end take it too.
-
-        Where nobody was home in time, it is the nearest-neighbour tour.
+        Where no tour was finished in time, it is the nearest-neighbour tour.
         """
         best = int(self._lengths.argmin())
         tour, length = self._tours[best], float(self._lengths[best])
         if length == np.inf:
             tour, length = self.greedy_tour() if self._greedy is None else self._greedy
-        absent = self._lengths == np.inf
-        self._n_built = max(1, self.n_ants - int(absent.sum()))
-        if absent.any():
-            self._absent = absent, tour.copy()
-            self._lengths[absent] = length
+        unfinished = self._lengths == np.inf
+        self._n_built = max(1, self.n_ants - int(unfinished.sum()))
+        if unfinished.any():
+            self._unfinished = unfinished, tour.copy()
+            self._lengths[unfinished] = length
         return tour.copy(), length
 
-    def _write_out(self) -> None:
-        """Give absent ants their tour: apart, as it may be gigabytes and most often nobody asks for it."""
-        if self._absent is not None:
-            absent, tour = self._absent
-            self._tours[absent] = tour
-            self._absent = None
+    def _replace_unfinished(self) -> None:
+        """Write the tour that stands for unfinished ones into each. It may be gigabytes, and few calls need it."""
+        if self._unfinished is not None:
+            unfinished, tour = self._unfinished
+            self._tours[unfinished] = tour
+            self._unfinished = None
 
     def _refresh_weights(self) -> None:
         """Recompute tau^alpha eta^beta."""
         alpha, eta_beta = self._rule.alpha, self._heuristic()
 
-        def rows(first: int, last: int) -> None:
+        trails = self._trails.arrays
+
+        def rows(_: int, first: int, last: int) -> None:
             if not self._all_cities:
                 trail_memory.candidate_weights(
-                    self._graph, self._trails, alpha, eta_beta, first, last, self._weights
+                    self._graph, trails, alpha, eta_beta, first, last, self._weights
                 )
                 return
             everyone, prefix, row_max = self._choice
-            trail_memory.all_weights(self._trails, alpha, eta_beta, first, last, everyone)
+            trail_memory.all_weights(trails, alpha, eta_beta, first, last, everyone)
             row_max[first:last] = everyone[first:last].max(axis=1)
             if prefix.size:
                 np.cumsum(everyone[first:last], axis=1, out=prefix[first:last])
 
-        together = max(1, _SLICE // eta_beta.shape[1])
-
-        def slices(_: int, first: int, last: int) -> None:
-            for row in range(first, last, together):
-                if not self._stop.flag[0]:
-                    rows(row, min(row + together, last))
-
-        self._stop.spread(slices, self.instance.n, thread_count())
+        work = in_slices(rows, eta_beta.shape[1], self._stop.raised)
+        self._stop.spread(work, self.instance.n, thread_count())
 
     def _walk(self, thread: int, first: int, last: int, seed: np.uint64) -> None:
         common = (self._rule, self._tabus[thread], seed, first, last, self._tours, self._stop.flag)
         if self._all_cities:
-            construct.build_tours_from_all(self._graph, self._trails, self._choice, *common)
+            construct.build_tours_from_all(self._graph, self._trails.arrays, self._choice, *common)
         else:
-            construct.build_tours_from_candidates(self._graph, self._trails, self._weights, *common)
+            construct.build_tours_from_candidates(self._graph, self._trails.arrays, self._weights, *common)
 
     def _walk_with_local_update(self, seed: np.uint64, eta_beta: NDArray[np.float64]) -> None:
         """One thread: the ants of ACS read what the others have just written, in a fixed order."""
@@ -317,7 +265,7 @@ class CpuColony:
         period = p.local_update_period if xi > 0.0 else self.instance.n + 1  # xi = 0: no update
         acs.build_tours_acs(
             self._graph,
-            self._trails,
+            self._trails.arrays,
             eta_beta,
             self._rule,
             self._ant_tabus,
@@ -337,7 +285,7 @@ class CpuColony:
 
     def accept(self, tours: ArrayLike, lengths: ArrayLike) -> None:
         """Let tours (m, n) take the places of longer ones, see ``Accepts``."""
-        self._write_out()
+        self._replace_unfinished()
         rows = immigrants.in_order(tours, lengths, self.instance.n)
         measured = np.array([tour_length(self._graph, tour) for tour in rows])
         for ant, row in immigrants.places(self._lengths, measured):
@@ -347,40 +295,17 @@ class CpuColony:
         """Copy the tours (len(ants), n) of the last construction."""
         numbers = np.asarray(ants, dtype=np.intp)
         tours = self._tours[numbers]
-        if self._absent is not None:
-            absent, tour = self._absent
-            tours[absent[numbers]] = tour
+        if self._unfinished is not None:
+            unfinished, tour = self._unfinished
+            tours[unfinished[numbers]] = tour
         return tours
 
     def update_trails(self, update: TrailUpdate) -> None:
         """Evaporate and deposit, see ``TrailUpdate``."""
         if self._stop.passed():  # nobody will walk on these trails in this run
             return
-        self._write_out()
-        t, symmetric = self._laid, self.instance.symmetric
-        deposits = update.written_out(self._tours, self._lengths).deposits
-        amounts = [(np.ascontiguousarray(tour, np.int32), float(amount)) for tour, amount in deposits]
-        if update.on_tours_only:
-            for tour, amount in amounts:
-                trail_memory.blend_tour(t, tour, float(update.rho), amount, symmetric)
-            return
-        low, rho = float(update.tau_min), float(update.rho)
-        high = min(float(update.tau_max), HIGHEST_TRAIL)
-        together = max(1, _SLICE // t.tau.shape[1])
-
-        def rows(_: int, first: int, last: int) -> None:
-            for row in range(first, last, together):
-                if self._stop.passed():
-                    break
-                trail_memory.evaporate_rows(t, row, min(row + together, last), rho, low, high)
-
-        spread(rows, self.instance.n, thread_count())
-        trail_memory.evaporate_rest(t, rho, low, high)
-        # what is added comes first: it is cut to tau_max before anything is taken away
-        for tour, amount in sorted(amounts, key=lambda pair: pair[1] < 0.0):
-            if self._stop.passed():
-                break
-            trail_memory.deposit(t, tour, amount, low, high, symmetric)
+        self._replace_unfinished()
+        self._trails.update(update.written_out(self._tours, self._lengths))
 
     def lengths(self) -> NDArray[np.float64]:
         """Exact lengths (m,) of the tours of the last construction."""
@@ -388,32 +313,21 @@ class CpuColony:
 
     def trails_of(self, edges: ArrayLike) -> NDArray[np.float32]:
         """Trails (e,) of edges (e, 2)."""
-        pairs, _ = checks.edge_trails(edges, np.zeros(np.size(edges) // 2), self.instance.n)
-        t = self._laid
-        slots = trail_memory.slots_of(t, pairs)
-        return np.where(slots < 0, t.rest[0], t.tau[pairs[:, 0], slots])
+        return self._trails.of_edges(edges)
 
     def set_trails(self, edges: ArrayLike, values: ArrayLike) -> None:
         """Set the trails of edges (e, 2), see ``EditsTrails``."""
-        pairs, trails = checks.edge_trails(edges, values, self.instance.n)
-        for ends in (pairs, pairs[:, ::-1]) if self.instance.symmetric else (pairs,):
-            slots = trail_memory.slots_of(self._laid, ends)
-            kept = slots >= 0
-            self._trails.tau[ends[kept, 0], slots[kept]] = trails[kept]
+        self._trails.set_edges(edges, values)
 
     def branching_factor(self, lam: float) -> float:
         """Mean number of candidates a city with a trail above min + lam (max - min)."""
-        return float(trail_memory.branching_factor(self._graph, self._laid, float(lam)))
+        return self._trails.branching_factor(lam)
 
     def export_state(self) -> State:
         """Trails, the last tours and tau_0, as copies."""
-        self._write_out()
-        t = self._laid
+        self._replace_unfinished()
         return {
-            "tau": t.tau.copy(),
-            "ids": t.ids.copy() if t.kind == trail_memory.SELECTIVE else np.empty((0, 0), np.int32),
-            "tail": t.tail.copy(),
-            "rest": t.rest.copy(),
+            **self._trails.export_state(),
             "tau0": np.array([self._tau0]),
             "reference": self._reference.copy(),
             "reference_length": np.array([self._reference_length]),
@@ -423,21 +337,17 @@ class CpuColony:
 
     def import_state(self, state: State) -> None:
         """Continue from an exported state of a colony with the same instance and parameters."""
-        t, m, n = self._trails, self.n_ants, self.instance.n
-        tau = stored_numbers(state, "tau", t.tau.shape, np.float32)
-        rest = stored_numbers(state, "rest", t.rest.shape, np.float32)
+        m, n = self.n_ants, self.instance.n
+        trails = self._trails.read_state(state)
         tau0 = stored_numbers(state, "tau0", (1,))
         tours = stored_tours(state, "tours", m, n)
         lengths = stored_numbers(state, "lengths", (m,))
         reference = stored_integers(state, "reference", (n, 2), -1, n - 1)
         reference_length = stored_numbers(state, "reference_length", (1,), infinity=True)
-        if t.kind == trail_memory.SELECTIVE:
-            ids = stored_integers(state, "ids", t.ids.shape, -1, n - 1)
-            tail = stored_integers(state, "tail", t.tail.shape, 0, t.ids.shape[1] - 1)
-            t.ids[...], t.tail[...] = ids, tail
-        t.tau[...], t.rest[...], self._tau0, self._unfilled = tau, rest, float(tau0[0]), None
+        self._trails.import_state(trails)
+        self._tau0 = float(tau0[0])
         self._tours[...], self._lengths[...] = tours, lengths
-        self._absent = None
+        self._unfinished = None
         self._reference[...], self._reference_length = reference, float(reference_length[0])
 
 

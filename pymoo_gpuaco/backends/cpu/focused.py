@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pymoo_gpuaco.backends.cpu import trails as trail_memory
+from pymoo_gpuaco.backends.cpu.colony_trails import ColonyTrails
 from pymoo_gpuaco.backends.cpu.windows.improve import TourImprover
 from pymoo_gpuaco.backends.cpu.windows.search import WindowSearch
 from pymoo_gpuaco.backends.cpu.windows.units import make_units
@@ -78,7 +79,8 @@ class CpuWindows:
         self._alpha = float(parameters.alpha)
         self._eta_beta = _heuristic(lengths, float(parameters.beta))
         self._weights_are_old = True
-        self._trails = trail_memory.make_trails(trail_memory.CANDIDATE, units.candidates, 0)
+        graph = self.graph._replace(neighbours=units.candidates)
+        self._trails = ColonyTrails("candidate", graph, 0, True, self.stop)
         self._dirty = np.ones(n, np.uint8)
         self._windows_done = 0
         self.n_trials = 0
@@ -161,7 +163,7 @@ class CpuWindows:
         """Recompute tau^alpha eta^beta if the trails have changed."""
         if not self._weights_are_old:
             return
-        units, t = self.search.units, self._trails
+        units, t = self.search.units, self._trails.filled()
         graph = self.graph._replace(neighbours=units.candidates)
 
         def rows(_: int, first: int, last: int) -> None:
@@ -230,43 +232,26 @@ class CpuWindows:
 
     def reset_trails(self, value: float) -> None:
         """Set every trail to ``value``."""
-        trail_memory.fill(self._trails, np.float32(value))
+        self._trails.reset(value)
         self._weights_are_old = True
 
     def update_trails(self, update: TrailUpdate) -> None:
         """Evaporate and deposit, see ``TrailUpdate``; all deposits are ``update.deposits``."""
-        if self.stop.passed():  # no ant will read these trails in this run
-            return
-        t = self._trails
+        self._trails.update(update)
         self._weights_are_old = True
-        amounts = [(np.ascontiguousarray(tour, np.int32), float(amount)) for tour, amount in update.deposits]
-        if update.on_tours_only:
-            for tour, amount in amounts:
-                trail_memory.blend_tour(t, tour, float(update.rho), amount, True)
-            return
-        low, high, rho = float(update.tau_min), float(update.tau_max), float(update.rho)
-
-        def rows(_: int, first: int, last: int) -> None:
-            trail_memory.evaporate_rows(t, first, last, rho, low, high)
-
-        spread(rows, self.instance.n, thread_count())
-        trail_memory.evaporate_rest(t, rho, low, high)
-        # what is added comes first: it is cut to tau_max before anything is taken away
-        for tour, amount in sorted(amounts, key=lambda pair: pair[1] < 0.0):
-            trail_memory.deposit(t, tour, amount, low, high, True)
 
     def branching_factor(self, lam: float) -> float:
         """Mean number of candidates a city with a trail above min + lam (max - min)."""
-        graph = self.graph._replace(neighbours=self.candidates)
-        return float(trail_memory.branching_factor(graph, self._trails, lam))
+        return self._trails.branching_factor(lam)
 
     def trails(self) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
         """Copies of the trails (n, k) on ``candidates``, and of that (1,) of all other edges."""
-        return self._trails.tau.copy(), self._trails.rest.copy()
+        t = self._trails.filled()
+        return t.tau.copy(), t.rest.copy()
 
     def set_trails(self, tau: NDArray[np.float32], rest: NDArray[np.float32]) -> None:
         """Take over what ``trails`` gave."""
-        self._trails.tau[...], self._trails.rest[...] = tau, rest
+        self._trails.import_state({"tau": tau, "rest": rest})
         self._weights_are_old = True
 
     # ---- what else the next round depends on
