@@ -1,10 +1,9 @@
 """Blocks: AB-cycles that go together, for children that change much in one place.
 
-Where two AB-cycles share a city and a child takes one of them, an edge of A and one of B meet there. The fewer such
-meetings, the more a child is whole pieces of A beside whole pieces of B, and the fewer subtours it falls into. A block
-is a set of AB-cycles around one of them, found by tabu search for few meetings; none is larger than the one in the
-centre, or the search would always end with all cycles that hang together. After the Block2 strategy of Nagata and
-Kobayashi (2013).
+Along a child, pieces of A and pieces of B take turns. The fewer such changes there are, the fewer subtours the child
+falls into, and the more of each parent it keeps. A change lies where two AB-cycles meet of which the child takes one:
+at a city that both run through, or at the two ends of a stretch that A and B share. A block is a set of AB-cycles
+around one of them, found by tabu search for few changes. After the Block2 strategy of Nagata and Kobayashi (2013).
 """
 
 from __future__ import annotations
@@ -14,8 +13,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from pymoo_gpuaco.exchange.stretches import edge_position, sort
 from pymoo_gpuaco.host.compiled import inlined, inner
-from pymoo_gpuaco.host.philox import next_below
+from pymoo_gpuaco.host.philox import next_below, next_word
 
 _PATIENCE = 20  # moves without a better set until the search ends
 _LONGEST_TABU = 10  # moves for which a cycle that came or went stays where it is
@@ -27,11 +27,12 @@ class Block(NamedTuple):
     """A set of AB-cycles of tours of n cities, and the room that looking for one takes."""
 
     chosen: NDArray[np.int64]  # (n,) the cycles of the set
-    centres: NDArray[np.int64]  # (n,) all cycles, in random order
-    through: NDArray[np.int32]  # (n, 2) the one or two cycles through a city, or -1; -1 between calls
+    centres: NDArray[np.int64]  # (n,) all cycles, the largest first
+    through: NDArray[np.int32]  # (n, 2) the one or two cycles that meet at a city, or -1; -1 between calls
+    used: NDArray[np.uint8]  # (n,) whether a cycle has the edge of A behind a position; 0 between calls
     inside: NDArray[np.uint8]  # (n,) whether a cycle is in the set
-    shared: NDArray[np.int64]  # (n,) cities that a cycle shares with others
-    contact: NDArray[np.int64]  # (n,) cities that a cycle shares with the others in the set
+    shared: NDArray[np.int64]  # (n,) places where a cycle meets others
+    contact: NDArray[np.int64]  # (n,) places where a cycle meets the others in the set
     tabu: NDArray[np.int64]  # (n,) move from which on a cycle may come or go again
 
 
@@ -42,6 +43,7 @@ def make_block(n: int) -> Block:
         np.empty(n, np.int64),
         np.full((n, 2), _NONE, np.int32),
         np.zeros(n, np.uint8),
+        np.zeros(n, np.uint8),
         np.empty(n, np.int64),
         np.empty(n, np.int64),
         np.empty(n, np.int64),
@@ -49,30 +51,59 @@ def make_block(n: int) -> Block:
 
 
 @inner
-def note_cycles(c, found, w):  # type: ignore[no-untyped-def]
-    """Note the ``found`` cycles of ``c`` through each city; ``forget_cycles`` undoes it."""
+def note_cycles(a, place, c, found, w):  # type: ignore[no-untyped-def]
+    """Note where the ``found`` cycles of ``c`` meet along tour A; ``forget_cycles`` undoes it."""
     for cycle in range(found):
         for i in range(c.first[cycle], c.first[cycle + 1]):
             city = c.cities[i]
             w.through[city, 0 if w.through[city, 0] == _NONE else 1] = cycle
+        for i in range(c.first[cycle], c.first[cycle + 1], 2):
+            w.used[edge_position(place, c.cities[i], c.cities[i + 1])] = 1
+    _note_stretches(a, w)
     for cycle in range(found):
-        w.centres[cycle] = cycle
         w.shared[cycle] = 0
         for i in range(c.first[cycle], c.first[cycle + 1]):
             if _other(c.cities[i], cycle, w) != _NONE:
                 w.shared[cycle] += 1
+        # the largest first; of equal ones, that which was found first
+        w.centres[cycle] = cycle - (_size(cycle, c) << 32)
+    sort(w.centres, found)
+    for i in range(found):
+        w.centres[i] &= 0xFFFFFFFF
 
 
 @inner
-def forget_cycles(c, found, w):  # type: ignore[no-untyped-def]
-    """Leave ``through`` as it was."""
+def _note_stretches(a, w):  # type: ignore[no-untyped-def]
+    """Let the cycles at both ends of each stretch that no cycle touches meet there."""
+    n, begin = a.shape[0], 0
+    while begin < n and (w.through[a[begin], 0] == _NONE or w.used[begin]):
+        begin += 1
+    if begin == n:
+        return
+    open_city, p = a[begin], begin  # where a stretch begins, or -1: each end of one is in one cycle
+    for _ in range(n):
+        p = p + 1 if p + 1 < n else 0
+        city = a[p]
+        if w.through[city, 0] == _NONE:
+            continue
+        if open_city >= 0:
+            w.through[open_city, 1], w.through[city, 1] = w.through[city, 0], w.through[open_city, 0]
+        open_city = np.int32(_NONE) if w.used[p] else city
+
+
+@inner
+def forget_cycles(place, c, found, w):  # type: ignore[no-untyped-def]
+    """Leave ``through`` and ``used`` as they were."""
     for i in range(c.first[found]):
         w.through[c.cities[i], 0] = w.through[c.cities[i], 1] = _NONE
+        w.used[place[c.cities[i]]] = 0
+        before = place[c.cities[i]] - 1
+        w.used[before if before >= 0 else place.shape[0] - 1] = 0
 
 
 @inlined
 def _other(city, cycle, w):  # type: ignore[no-untyped-def]
-    """The other cycle through a city, or -1 if there is none."""
+    """The other cycle at a city, or -1 if there is none."""
     one, two = w.through[city, 0], w.through[city, 1]
     if one == two:
         return np.int64(_NONE)
@@ -108,15 +139,22 @@ def _write_down(found, w):  # type: ignore[no-untyped-def]
 
 @inner
 def choose_block(centre, c, found, stream, w):  # type: ignore[no-untyped-def]
-    """Write a set of cycles around ``centre`` to ``chosen``; return how many they are."""
+    """Write a set of cycles around ``centre`` to ``chosen``; return how many they are.
+
+    It begins as the centre and about half of the smaller cycles that it meets.
+    """
     for cycle in range(found):
         w.inside[cycle] = w.contact[cycle] = w.tabu[cycle] = 0
     _flip(centre, c, w)
-    largest = _size(centre, c)
     for i in range(c.first[centre], c.first[centre + 1]):
         other = _other(c.cities[i], centre, w)
-        if other != _NONE and not w.inside[other] and _size(other, c) <= largest:
+        if other == _NONE or w.tabu[other] or _size(other, c) >= _size(centre, c):
+            continue
+        w.tabu[other] = 1  # has been asked
+        if next_word(stream) & np.uint64(1):
             _flip(other, c, w)
+    for cycle in range(found):
+        w.tabu[cycle] = 0
     count = _write_down(found, w)
     meetings = fewest = np.int64(0)  # against those of the first set
     move = last = 0
@@ -126,17 +164,17 @@ def choose_block(centre, c, found, stream, w):  # type: ignore[no-untyped-def]
         cycle = next_below(stream, found)
         for _ in range(found):
             cycle = cycle + 1 if cycle + 1 < found else 0
-            if cycle == centre or w.tabu[cycle] > move or _size(cycle, c) > largest:
-                continue
-            if not w.inside[cycle] and w.contact[cycle] == 0:
+            if cycle == centre or (not w.inside[cycle] and w.contact[cycle] == 0):
                 continue
             change = w.shared[cycle] - 2 * w.contact[cycle]
             if w.inside[cycle]:
                 change = -change
+            if w.tabu[cycle] > move and meetings + change >= fewest:
+                continue
             if best == _NONE or change < least:
                 best, least = cycle, change
-        if best == _NONE:
-            break
+        if best == _NONE:  # until a cycle may move again
+            continue
         _flip(best, c, w)
         w.tabu[best] = move + 1 + next_below(stream, _LONGEST_TABU) + 1
         meetings += least

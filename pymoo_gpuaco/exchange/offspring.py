@@ -13,7 +13,6 @@ from pymoo_gpuaco.exchange.block import Block, choose_block, forget_cycles, make
 from pymoo_gpuaco.exchange.child import Child, breed, make_child
 from pymoo_gpuaco.exchange.entropy import Frequencies, count_edge, frequency, has_room
 from pymoo_gpuaco.host.compiled import compiled, inlined, inner
-from pymoo_gpuaco.host.philox import next_below
 
 # A loss of entropy below this counts as this: children that cost no variety come before those that do, by their gain.
 _NO_LOSS = 1e-8
@@ -88,15 +87,13 @@ def _choose_child(family, workspace, one, other, pair, stream, most, blocks):  #
     n, c, w, child = a.shape[0], workspace.cycles, workspace.block, workspace.child
     found = find_cycles(a, place_a, b, place_b, n if blocks else most, stream, c)
     if blocks:
-        note_cycles(c, found, w)
+        note_cycles(a, place_a, c, found, w)
     best = 0.0
     for number in range(min(most, found)):
         if family.stop[0]:
             break
         w.chosen[0], count = number, 1
         if blocks:
-            other = number + next_below(stream, found - number)
-            w.centres[number], w.centres[other] = w.centres[other], w.centres[number]
             count = choose_block(w.centres[number], c, found, stream, w)
         gain = breed(graph, scale, near, a, place_a, c, w.chosen, count, child)
         chosen.children[pair] += 1
@@ -106,7 +103,7 @@ def _choose_child(family, workspace, one, other, pair, stream, most, blocks):  #
                 best = worth
                 _keep(child, gain, pair, chosen)
     if blocks:
-        forget_cycles(c, found, w)
+        forget_cycles(place_a, c, found, w)
 
 
 @inner

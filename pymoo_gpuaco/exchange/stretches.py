@@ -37,13 +37,18 @@ def make_stretches(n: int, most: int) -> Stretches:
     )
 
 
+@inlined
+def edge_position(place, u, v):  # type: ignore[no-untyped-def]
+    """Position of the first of two cities side by side in a tour; the seam lies behind the last position."""
+    p, q = np.int64(place[u]), np.int64(place[v])
+    return min(p, q) if abs(p - q) == 1 else max(p, q)
+
+
 @inner
 def cut(place, removed, count, w):  # type: ignore[no-untyped-def]
     """Cut a tour where the first ``count`` edges ``removed`` (cities, side by side in it) are."""
     for i in range(count):
-        p, q = np.int64(place[removed[i, 0]]), np.int64(place[removed[i, 1]])
-        # the seam lies behind the last position
-        w.cuts[i] = min(p, q) if abs(p - q) == 1 else max(p, q)
+        w.cuts[i] = edge_position(place, removed[i, 0], removed[i, 1])
     sort(w.cuts, count)
 
 
