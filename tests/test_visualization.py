@@ -9,9 +9,9 @@ from PIL import Image
 from pymoo.optimize import minimize
 from pymoo.problems.single.traveling_salesman import create_random_tsp_problem
 
-from pymoo_gpuaco import GPUACS, GPUMMAS, TSP, GPU2OptIHC, OpenPath
+from pymoo_gpuaco import GPUACS, GPUMMAS, TSP, Front, GPU2OptIHC, MultiObjectiveTSP, OpenPath
 from pymoo_gpuaco.problems.notebook import svg_of
-from pymoo_gpuaco.visualization import TourAnimation, plot_convergence, plot_pheromone, plot_tour
+from pymoo_gpuaco.visualization import TourAnimation, plot_convergence, plot_front, plot_pheromone, plot_tour
 from pymoo_gpuaco.visualization.plots import trail_lines
 from tests.engine_cases import cloud
 
@@ -142,3 +142,36 @@ def test_where_nothing_was_left_to_search_there_are_no_trails():
     run = minimize(OpenPath(SPACE[:6]), GPUMMAS(), ("n_gen", 1), seed=1)
     assert len(trail_lines(run.algorithm)[0]) == 0
     assert plot_pheromone(run.algorithm).axes
+
+
+def front_of(problem, count=40):
+    tours = np.array([np.random.default_rng(i).permutation(problem.n_cities) for i in range(count)])
+    return Front(tours, problem.tour_lengths(tours), problem)
+
+
+def test_a_front_of_two_objectives_is_points_and_three_tours_on_both_maps():
+    problem = MultiObjectiveTSP([cloud(12, 1), cloud(12, 2)], names=("way", "tolls"))
+    front = front_of(problem)
+    points, *tours = plot_front(front, title="twelve").axes
+    assert (points.get_xlabel(), points.get_ylabel(), points.get_title()) == ("way", "tolls", "twelve")
+    assert np.array_equal(points.lines[0].get_xydata(), front.lengths)
+    rows = front.along()
+    assert [line.get_xydata()[0].tolist() for line in points.lines[1:]] == front.lengths[rows].tolist()
+    assert len(tours) == 2 * len(rows) == 6
+    for number, panel in enumerate(tours):
+        tour, part = front.tours[rows[number // 2]], problem.parts[number % 2]
+        assert np.array_equal(panel.lines[0].get_xydata(), part.positions[np.append(tour, tour[0])])
+    assert tours[0].get_title() == "\n".join(f"{value:.10g}" for value in front.lengths[0])
+
+
+def test_a_front_of_three_objectives_is_lines_and_tours_on_their_one_map():
+    one = cloud(12, 1)
+    others = [TSP(matrix=cloud(12, seed).D) for seed in (2, 3)]
+    front = front_of(MultiObjectiveTSP([one, *others]))
+    lines, *tours = plot_front(front).axes
+    assert len(lines.lines) == 40 + len(front.along())
+    assert lines.get_title() == "40 tours"
+    assert len(tours) == len(front.along())
+    assert plot_front(Front(front.tours, front.lengths)).axes[0].lines  # without a problem no maps
+    with pytest.raises(ValueError, match="needs a front with tours"):
+        plot_front(Front(np.empty((0, 5)), np.empty((0, 2))))
