@@ -16,8 +16,9 @@ from pymoo_gpuaco.backends import BACKENDS, BackendUnavailable, DeviceFailed
 from pymoo_gpuaco.cli import options
 from pymoo_gpuaco.cli.bench import INSTANCES, bench
 from pymoo_gpuaco.cli.compile import compile_all
+from pymoo_gpuaco.cli.search import DEFAULT_SECONDS
 from pymoo_gpuaco.cli.signals import Terminated, sigterm_as_ctrl_c
-from pymoo_gpuaco.cli.solve import DEFAULT_SECONDS, solve
+from pymoo_gpuaco.cli.solve import solve
 from pymoo_gpuaco.problems import METRIC_NAMES
 from pymoo_gpuaco.versions import show_versions
 
