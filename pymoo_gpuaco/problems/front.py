@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from pymoo.indicators.hv import HV
 
 from pymoo_gpuaco.problems.multi_objective import MultiObjectiveTSP
 from pymoo_gpuaco.problems.notebook import html_table, svg_of, svg_of_points
@@ -63,6 +64,21 @@ class Front(_Pair):
         k = self.lengths.shape[1]
         known = None if self.problem is None else self.problem.names
         return known or tuple(f"objective {number}" for number in range(1, k + 1))
+
+    def reference_point(self) -> NDArray[np.float64]:
+        """Return (k,) lengths that no tour of the front reaches: 1.01 times the largest by each objective."""
+        largest: NDArray[np.float64] = 1.01 * self.lengths.max(axis=0)
+        return largest
+
+    def hypervolume(self, reference_point: ArrayLike | None = None) -> float:
+        """Return the volume between the front and a (k,) reference point, `reference_point()` by default.
+
+        Fronts compare under one reference point alone: take that of the better known one for both. Source: E. Zitzler
+        and L. Thiele, "Multiobjective evolutionary algorithms: a comparative case study and the strength Pareto
+        approach", IEEE Transactions on Evolutionary Computation 3 (1999).
+        """
+        point = self.reference_point() if reference_point is None else np.asarray(reference_point, float)
+        return float(HV(ref_point=point)(self.lengths))
 
     def __getnewargs__(self) -> tuple[Any, ...]:
         """What a copy or a pickle is made from."""
