@@ -1,16 +1,21 @@
 """Asymmetric instances of five kinds, GPUMMAS() beside LKH: how far is a short run from the best that is known?
 
-    python benchmarks/asymmetric_kinds.py [--cities 1000 3000] [--seconds 10] [--seeds 2] [--long 30] [--lkh 200]
+    python benchmarks/asymmetric_kinds.py [--kinds disk ..] [--cities 1000 3000] [--add] [--backend cpu]
+        [--seeds 3] [--seconds 10] [--long-seeds 2] [--long 60] [--lkh 200]
 
 The kinds are those of J. Cirasella, D. S. Johnson, L. A. McGeoch and W. Zhang, "The asymmetric traveling salesman
 problem: algorithms, instance generators, and tests", ALENEX 2001, made anew from their description. LKH 3 is that of
-the package elkai: one run each in a process of its own, beside ours, stopped after --lkh seconds.
+the package elkai: one run on one core in a process of its own, with nothing beside it, stopped after --lkh seconds; 0
+leaves it out. An instance takes --seeds times --seconds, --long-seeds times --long and what LKH takes. With --add other
+instances stay that are written already, and of the same ones what is left out here by 0 seeds or seconds: the best
+length of all counts.
 """
 
 from __future__ import annotations
 
 import argparse
 import multiprocessing
+import queue
 import statistics
 import time
 from collections.abc import Callable
@@ -18,9 +23,9 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from record import write
+from record import rows_of_others, write
 from scipy.sparse.csgraph import floyd_warshall
-from timed_runs import run_for
+from timed_runs import gap, run_for
 
 from pymoo_gpuaco import TSP
 
@@ -78,15 +83,17 @@ COLUMNS = (
     "cities",
     "best known",
     "from",
+    "runs",
     "mean gap %",
     "worst %",
     "wall, s",
+    "long runs",
     "LKH, gap %",
     "LKH, s",
 )
 
 
-def run_lkh(matrix: NDArray[np.float64], seed: int, answer: Any) -> None:
+def run_lkh(matrix: NDArray[np.float64], answer: Any) -> None:
     """One run of LKH 3 on an asymmetric matrix, in a process of its own."""
     import elkai
 
@@ -96,73 +103,123 @@ def run_lkh(matrix: NDArray[np.float64], seed: int, answer: Any) -> None:
     answer.put((float(matrix[tour[:-1], tour[1:]].sum()), seconds))
 
 
+def lkh(matrix: NDArray[np.float64], most: float) -> tuple[float, float] | None:
+    """Length and seconds of LKH, None where it was not done after ``most`` seconds."""
+    context = multiprocessing.get_context("spawn")
+    answer = context.Queue()
+    process = context.Process(target=run_lkh, args=(matrix, answer), daemon=True)
+    process.start()
+    try:
+        return answer.get(timeout=most)
+    except queue.Empty:
+        return None
+    finally:
+        process.terminate()
+        process.join()
+
+
+def instance(kind: str, n: int) -> NDArray[np.float64]:
+    """The matrix of a kind; each kind and size has one."""
+    matrix = KINDS[kind](n, np.random.default_rng(1000 * n + list(KINDS).index(kind)))
+    np.fill_diagonal(matrix, 0.0)
+    return matrix
+
+
+def merged(new: dict[str, Any], old: dict[str, Any]) -> dict[str, Any]:
+    """One row of two on the same instance: the better best length, and gaps to it."""
+    best = min((row for row in (old, new) if row["best known"]), key=lambda row: row["best known"])
+
+    def of(name: str) -> Any:
+        source = new if new[name] is not None else old
+        value = source[name]
+        if value is None or not name.endswith("%"):
+            return value
+        return round(gap((1.0 + value / 100.0) * source["best known"], best["best known"]), 4)
+
+    row = {name: of(name) for name in COLUMNS}
+    long_runs = (new["long runs"] or 0) + (old["long runs"] or 0)
+    return {
+        **row,
+        "best known": best["best known"],
+        "from": best["from"],
+        "long runs": long_runs or None,
+    }
+
+
+def measure(kind: str, n: int, arguments: argparse.Namespace) -> dict[str, Any]:
+    """The row of one instance."""
+    matrix = instance(kind, n)
+    problem = TSP(matrix=matrix)
+    of_lkh = lkh(matrix, arguments.lkh) if arguments.lkh else None
+    run_for(problem, 0.1, 0, arguments.backend)  # compiles
+    first = arguments.first_seed
+    runs = [
+        run_for(problem, arguments.seconds, seed, arguments.backend)
+        for seed in range(first, first + arguments.seeds)
+    ]
+    long = [
+        run_for(problem, arguments.long, 100 + seed, arguments.backend).length
+        for seed in range(first, first + arguments.long_seeds)
+    ]
+    lengths = {"a run": min((run.length for run in runs), default=float("inf"))}
+    lengths["a long run"] = min(long, default=float("inf"))
+    lengths["LKH"] = of_lkh[0] if of_lkh else float("inf")
+    best = min(lengths.values())
+    gaps = [gap(run.length, best) for run in runs]
+    known = best < float("inf")
+    row = (
+        kind,
+        n,
+        best if known else None,
+        next(name for name, length in lengths.items() if length == best) if known else None,
+        len(runs) or None,
+        round(statistics.mean(gaps), 4) if gaps else None,
+        round(max(gaps), 4) if gaps else None,
+        round(max(run.wall for run in runs), 2) if runs else None,
+        len(long) or None,
+        round(gap(of_lkh[0], best), 4) if of_lkh else None,
+        round(of_lkh[1], 1) if of_lkh else None,
+    )
+    return dict(zip(COLUMNS, row, strict=True))
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
+    parser.add_argument("--kinds", nargs="+", choices=list(KINDS), default=list(KINDS))
     parser.add_argument("--cities", type=int, nargs="+", default=[1000, 3000])
     parser.add_argument("--seconds", type=float, default=10.0)
-    parser.add_argument("--seeds", type=int, default=2)
-    parser.add_argument(
-        "--long", type=float, default=30.0, help="seconds of a run that looks for the best length"
-    )
-    parser.add_argument("--lkh", type=float, default=200.0, help="seconds that LKH has")
+    parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--first-seed", type=int, default=1)
+    parser.add_argument("--long", type=float, default=60.0, help="seconds of a run for the best length")
+    parser.add_argument("--long-seeds", type=int, default=2)
+    parser.add_argument("--lkh", type=float, default=200.0, help="seconds that LKH has at most")
+    parser.add_argument("--add", action="store_true", help="keep what is written already")
     parser.add_argument("--backend", choices=("cuda", "cpu"), default="cuda")
     arguments = parser.parse_args()
-    context = multiprocessing.get_context("spawn")
-    cases = []
-    for n in arguments.cities:
-        for number, (kind, make) in enumerate(KINDS.items()):
-            matrix = make(n, np.random.default_rng(1000 * n + number))
-            np.fill_diagonal(matrix, 0.0)
-            queue = context.Queue()
-            process = context.Process(target=run_lkh, args=(matrix, 1, queue), daemon=True)
-            process.start()
-            cases.append((kind, n, matrix, process, queue, time.perf_counter()))
-    rows = []
-    for kind, n, matrix, process, queue, began in cases:
-        problem = TSP(matrix=matrix)
-        run_for(problem, 0.1, 0, arguments.backend)  # compiles
-        runs = [
-            run_for(problem, arguments.seconds, seed, arguments.backend)
-            for seed in range(1, arguments.seeds + 1)
-        ]
-        long = run_for(problem, arguments.long, 99, arguments.backend).length
-        process.join(max(0.0, arguments.lkh - (time.perf_counter() - began)))
-        lkh, lkh_seconds = (None, None) if queue.empty() else queue.get()
-        process.terminate()
-        lengths = {"a long run": long, "LKH": lkh or float("inf"), "a run": min(run.length for run in runs)}
-        best = min(lengths.values())
-        gaps = [100.0 * (run.length / best - 1.0) for run in runs]
-        rows.append(
-            [
-                kind,
-                n,
-                best,
-                next(name for name, length in lengths.items() if length == best),
-                round(statistics.mean(gaps), 4),
-                round(max(gaps), 4),
-                round(max(run.wall for run in runs), 2),
-                None if lkh is None else round(100.0 * (lkh / best - 1.0), 4),
-                None if lkh is None else round(lkh_seconds, 1),
-            ]
-        )
-        print(dict(zip(COLUMNS, rows[-1], strict=True)), flush=True)
     name = "gpu" if arguments.backend == "cuda" else "cpu"
-    about = {name: getattr(arguments, name) for name in ("seconds", "seeds", "long", "lkh")}
-    print(
-        write(
-            f"{name}_asymmetric_kinds",
-            "Asymmetric instances of five kinds: GPUMMAS() beside LKH 3",
-            COLUMNS,
-            rows,
-            {"algorithm": "GPUMMAS()", **about},
-            [
-                "Best known: the shortest of these runs, of one long run and of LKH.",
-                "LKH 3: elkai, one run on one core beside the others; empty where it was not done in time.",
-            ],
-        )
-    )
+    parameters: dict[str, Any] = {"algorithm": "GPUMMAS()"}
+    parameters |= {key: getattr(arguments, key) for key in ("seconds", "long", "lkh")}
+    written = rows_of_others(f"{name}_asymmetric_kinds", (), parameters) if arguments.add else []
+    rows = {(row[0], row[1]): dict(zip(COLUMNS, row, strict=True)) for row in written}
+    for n in arguments.cities:
+        for kind in arguments.kinds:
+            row = measure(kind, n, arguments)
+            rows[kind, n] = merged(row, rows[kind, n]) if (kind, n) in rows else row
+            print(rows[kind, n], flush=True)
+            order = sorted(rows, key=lambda key: (key[1], list(KINDS).index(key[0])))
+            write(
+                f"{name}_asymmetric_kinds",
+                "Asymmetric instances of five kinds: GPUMMAS() beside LKH 3",
+                COLUMNS,
+                [list(rows[key].values()) for key in order],
+                parameters,
+                [
+                    "Best known: the shortest of these runs, of the long runs and of LKH.",
+                    "LKH 3: elkai, one run on one core; empty where it was not done in time.",
+                ],
+            )
 
 
 if __name__ == "__main__":

@@ -92,8 +92,12 @@ def alone(name: str) -> Iterator[None]:
         yield
 
 
-def rows_of_others(name: str, own: Container[str], parameters: dict[str, Any]) -> list[list[Any]]:
-    """Rows of a written result but those of the instances ``own``; ``parameters`` get the commands that made them.
+def rows_of_others(
+    name: str, own: Container[Any], parameters: dict[str, Any], keys: int = 1
+) -> list[list[Any]]:
+    """Rows of a written result but ``own``; ``parameters`` get the commands that made them.
+
+    A row is known by its first cell, or by a tuple of its first ``keys``.
 
     Raises SystemExit if the code or the GPU were others.
     """
@@ -109,7 +113,7 @@ def rows_of_others(name: str, own: Container[str], parameters: dict[str, Any]) -
         )
     parts = [*earlier["parameters"].get("other parts", []), earlier["command"]]
     parameters["other parts"] = sorted({part for part in parts if part != command()})
-    return [row for row in earlier["rows"] if row[0] not in own]
+    return [row for row in earlier["rows"] if (row[0] if keys == 1 else tuple(row[:keys])) not in own]
 
 
 def write(

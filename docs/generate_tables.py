@@ -6,9 +6,11 @@ Every result file has this form, and becomes docs/generated/<its name>.md:
      "parameters": {name: value}, "columns": [str], "rows": [[number, str or null]], "notes": [str]}
 
 docs/generated/page_<page>.md includes the results of one page, as ``PAGES`` sorts them by their names. A table is
-followed by docs/images/<its name>.svg where that picture exists. README.md shows the bare table of one result between
-the lines ``<!-- benchmark: name -->`` and ``<!-- /benchmark -->``; between ``<!-- gap-over-time -->`` and
-``<!-- /gap-over-time -->`` it shows gpu_gap_over_time_runs in short. Without the result a place stays empty.
+followed by docs/images/<its name>.svg where that picture exists. README.md shows the table and the notes of one result
+between the lines ``<!-- benchmark: name -->`` and ``<!-- /benchmark -->``; between ``<!-- gap-over-time -->`` and
+``<!-- /gap-over-time -->`` it shows gpu_gap_over_time_runs in short, and between ``<!-- beside-fast-tsp -->`` and
+``<!-- /beside-fast-tsp -->`` what cpu_gap_over_time comes to, in a sentence that pages include as
+docs/generated/beside_fast_tsp.md. Without the result a place stays empty.
 ``--check`` writes nothing and exits with status 1 if a file is not what this script would write.
 """
 
@@ -44,6 +46,12 @@ PAGES = {
         "gpu_local_search",
         "gpu_atsp",
         "cpu_atsp",
+        "gpu_asymmetric",
+        "cpu_asymmetric",
+        "gpu_paths",
+        "cpu_paths",
+        "gpu_hamiltonian",
+        "cpu_hamiltonian",
         "cpu_gap_over_time",
         "cpu_quality",
         "ga_",
@@ -69,6 +77,7 @@ PAGES = {
 }
 _PLACE = re.compile(r"(<!-- benchmark: (?P<name>[\w-]+) -->\n).*?(<!-- /benchmark -->)", re.DOTALL)
 _GAPS_PLACE = re.compile(r"(<!-- gap-over-time -->\n).*?(<!-- /gap-over-time -->)", re.DOTALL)
+_SENTENCE_PLACE = re.compile(r"(<!-- beside-fast-tsp -->).*?(<!-- /beside-fast-tsp -->)", re.DOTALL)
 _NONE_YET = (
     "No result is committed yet. `make bench`, `bench-gpu` and `bench-islands` measure on your machine.\n"
 )
@@ -113,7 +122,7 @@ def section(result: dict[str, Any], picture: str | None = None) -> str:
     parts = [f"## {result['title']}", table(result).rstrip()]
     if picture is not None:
         parts.append(f"![{result['title']}]({picture})")
-    notes = "\n".join(f"- {note}" for note in result["notes"])
+    notes = _notes(result)
     made = [f"- Measured {result['date']} at commit `{result['commit']}` with `{result['command']}`."]
     for name in ("machine", "parameters"):
         if result[name]:
@@ -133,13 +142,50 @@ def generate(results: Path, readme: str) -> tuple[dict[str, str], str]:
 
     def fill(place: re.Match[str]) -> str:
         result = read_all.get(place["name"])
-        return place[1] + ("" if result is None else f"\n{table(result)}\n") + place[3]
+        return place[1] + ("" if result is None else f"\n{table(result)}\n{_notes(result)}\n\n") + place[3]
 
     def fill_gaps(place: re.Match[str]) -> str:
         result = read_all.get("gpu_gap_over_time_runs")
         return place[1] + ("" if result is None else f"\n{gaps_in_short(result)}\n") + place[2]
 
+    over_time = read_all.get("cpu_gap_over_time")
+    sentence = "" if over_time is None else beside_fast_tsp(over_time)
+    files["beside_fast_tsp.md"] = sentence + "\n"
+    readme = _SENTENCE_PLACE.sub(lambda place: place[1] + sentence + place[2], readme)
     return files, _GAPS_PLACE.sub(fill_gaps, _PLACE.sub(fill, readme))
+
+
+def beside_fast_tsp(result: dict[str, Any]) -> str:
+    """Return a sentence on the cells of a table of gaps over time in which fast-tsp stands beside GPUMMAS."""
+    columns = result["columns"]
+    times = [c for c, column in enumerate(columns) if re.fullmatch(r"[\d.]+ s", column)]
+    gaps: dict[str, dict[str, list[float | None]]] = {}
+    for row in result["rows"]:
+        solvers = gaps.setdefault(row[columns.index("instance")], {})
+        solvers[row[columns.index("solver")]] = [row[c] for c in times]
+    both = {name: solvers for name, solvers in gaps.items() if "fast-tsp" in solvers and len(solvers) == 2}
+    pairs = [
+        (ours, theirs)
+        for solvers in both.values()
+        for ours, theirs in zip(*(solvers[s] for s in sorted(solvers)), strict=True)
+        if ours is not None and theirs is not None
+    ]
+    if not pairs:
+        return ""
+    behind = [ours - theirs for ours, theirs in pairs if ours > theirs]
+    sentence = (
+        f"Measured on {', '.join(both)}, its gap is smaller than that of fast-tsp on as many threads, or as small, in "
+        f"{len(pairs) - len(behind)} of {len(pairs)} cells"
+    )
+    return (
+        f"{sentence}, and behind by {max(behind):.2g} percentage points at most."
+        if behind
+        else f"{sentence}."
+    )
+
+
+def _notes(result: dict[str, Any]) -> str:
+    return "\n".join(f"- {note}" for note in result["notes"])
 
 
 def gaps_in_short(result: dict[str, Any]) -> str:

@@ -61,13 +61,13 @@ def test_a_run_with_auto_ends_as_one_with_the_cpu(cls, broken):
 
 
 def test_cuda_is_refused_where_it_was_asked_for(broken):
-    instance = listed_instance(cloud(9), 8)
+    instance = listed_instance(cloud(14), 8)
     doors = (
         lambda: make_colony(instance, ColonyParameters(), "cuda"),
         lambda: make_search(instance, ColonyParameters(construction="focused"), "cuda"),
         lambda: make_climbers(instance, ClimberParameters(), "cuda"),
         lambda: make_improver(instance, LocalSearch(), "cuda"),
-        lambda: minimize(cloud(9), GPUMMAS(backend="cuda"), ("n_gen", 2)),
+        lambda: minimize(cloud(14), GPUMMAS(backend="cuda"), ("n_gen", 2)),
     )
     for door in doors:
         with pytest.raises(

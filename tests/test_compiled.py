@@ -26,20 +26,22 @@ from pymoo.optimize import minimize
 from pymoo_gpuaco import GPUMMAS, TSP
 from pymoo_gpuaco.backends.cpu.warm_up import warm_up_focused
 
-n = int(sys.argv[1])
-warm_up_focused(n)
+n, kind = int(sys.argv[1]), sys.argv[2]
+warm_up_focused(n, by_quadrant=kind == "plane")
 before = versions()
 problem = TSP(np.random.default_rng(0).integers(0, 1000, (n, 2)), "EUC_2D")
+if kind == "matrix":
+    problem = TSP(matrix=problem.D)
 minimize(problem, GPUMMAS(backend="cpu"), ("n_gen", 6), seed=1)
 print(json.dumps([before, versions()]))
 """
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("n", [300, 12_500])
-def test_a_run_calls_one_version_of_each_function_and_all_were_made_before_it(n):
+@pytest.mark.parametrize(("n", "kind"), [(300, "plane"), (12_500, "plane"), (300, "matrix")])
+def test_a_run_calls_one_version_of_each_function_and_all_were_made_before_it(n, kind):
     run = subprocess.run(
-        [sys.executable, "-W", "ignore", "-c", VERSIONS, str(n)],
+        [sys.executable, "-W", "ignore", "-c", VERSIONS, str(n), kind],
         capture_output=True,
         text=True,
         timeout=300,
@@ -55,9 +57,23 @@ def test_what_a_run_does_not_call_is_not_made_before_it(monkeypatch):
     made = []
     monkeypatch.setattr("pymoo_gpuaco.backends.cpu.warm_up._warm_up_focused", lambda *kind: made.append(kind))
     for n in (25_000, 25_001, 100_000, 100_001):
-        warm_up_focused(n)
-    # whole tours up to 25,000 cities, penalties up to 100,000
-    assert made == [(True, True), (False, True), (False, True), (False, False)]
+        warm_up_focused(n, by_quadrant=n == 100_001)
+    # whole tours up to 25,000 cities, penalties up to 100,000, lists by quadrant in a plane
+    assert made == [(True, True, False), (False, True, False), (False, True, False), (False, False, True)]
+
+
+def test_the_best_tour_of_a_few_cities_is_found_without_compiling():
+    cities = "np.random.default_rng(0).random(({n}, 2))"
+    script = (
+        "import numpy as np\nfrom numba.core import event\nfrom pymoo_gpuaco import solve\n"
+        "with event.install_recorder('numba:compile') as seen:\n"
+        f"    for n in (4, 12):\n        assert solve({cities.format(n='n')}, seconds=5).length > 0\n"
+        "assert not seen.buffer, seen.buffer\n"
+    )
+    run = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", script], capture_output=True, text=True, timeout=300
+    )
+    assert run.returncode == 0, run.stderr
 
 
 @pytest.mark.parametrize("way", [inner, inlined])

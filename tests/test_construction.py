@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import itertools
 import pickle
 
 import pytest
@@ -30,10 +31,10 @@ def built_by(problem, **arguments) -> type:
 
 
 class TestAuto:
-    def test_instances_from_eight_cities_on(self):
-        assert built_by(cloud(8)) is FocusedSearch
-        assert built_by(cloud(7)) is CpuColony
-        assert built_by(asymmetric(7)) is CpuColony
+    def test_what_is_found_at_once_and_what_is_searched(self):
+        assert built_by(cloud(4)) is ExactSearch
+        assert built_by(cloud(12)) is ExactSearch
+        assert built_by(cloud(13)) is FocusedSearch
         assert built_by(asymmetric(12)) is ExactSearch
         assert built_by(asymmetric(13)) is TranslatedSearch
 
@@ -71,11 +72,11 @@ class TestAuto:
         ids=str,
     )
     def test_what_both_know(self, argument):
-        assert built_by(cloud(12), **argument) is FocusedSearch
+        assert built_by(cloud(13), **argument) is FocusedSearch
 
     def test_a_choice_that_is_made(self):
         assert built_by(cloud(12), construction="full") is CpuColony
-        assert built_by(cloud(12), construction="focused", n_ants=3) is FocusedSearch
+        assert built_by(cloud(13), construction="focused", n_ants=3) is FocusedSearch
 
 
 class TestErrors:
@@ -83,15 +84,13 @@ class TestErrors:
         with pytest.raises(ValueError, match="construction must be one of"):
             GPUMMAS(construction="windows")
 
-    @pytest.mark.gpu
-    def test_few_cities(self):
-        with pytest.raises(ValueError, match="at least 8 cities"):
-            minimize(cloud(7), GPUMMAS(construction="focused", backend="cuda"), ("n_gen", 1), seed=1)
 
-    def test_few_cities_on_the_cpu(self):
-        # there a tour of a few cities is searched as others are
-        res = minimize(cloud(5), GPUMMAS(construction="focused", backend="cpu"), ("n_gen", 1), seed=1)
-        assert cloud(5).tour_length(res.X) == res.F[0]
+@on_both
+def test_of_a_few_cities_the_best_tour_is_found(backend):
+    problem = cloud(7)
+    res = minimize(problem, GPUMMAS(construction="focused", backend=backend), ("n_gen", 1), seed=1)
+    every = [problem.tour_length([0, *order]) for order in itertools.permutations(range(1, 7))]
+    assert res.F[0] == pytest.approx(min(every), rel=1e-12)
 
 
 def started(problem, backend, generations=2, **arguments):

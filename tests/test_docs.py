@@ -183,7 +183,7 @@ def test_every_environment_variable_is_described():
 
 def test_the_readme_shows_the_real_output():
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    run = SimpleNamespace(engine=focused(cloud(12)), problem=SimpleNamespace(best_known=1))
+    run = SimpleNamespace(engine=focused(cloud(14)), problem=SimpleNamespace(best_known=1))
     assert cli.Progress.header(run) in readme
     assert 'minimize(load_tsp("pcb442"), GPUMMAS(), ("n_gen", 200), seed=1, verbose=True)' in readme
     assert "make solve" in readme
@@ -242,6 +242,7 @@ def test_a_result_becomes_a_table(tables, tmp_path):
     empty = {f"page_{page}.md": none_yet for page in tables.PAGES}
     assert files == {
         **empty,
+        "beside_fast_tsp.md": "\n",
         "page_speed.md": '--8<-- "docs/generated/gap.md"\n',
         "gap.md": f"## Gap after 1 s\n\n{table}\n"
         "- Medians.\n\n"
@@ -250,8 +251,27 @@ def test_a_result_becomes_a_table(tables, tmp_path):
         "    - Machine: cpu: a model; threads: 8.\n"
         "    - Parameters: seeds: 5.\n",
     }
-    assert readme == f"before\n<!-- benchmark: gap -->\n\n{table}\n<!-- /benchmark -->\nafter"
+    assert readme == f"before\n<!-- benchmark: gap -->\n\n{table}\n- Medians.\n\n<!-- /benchmark -->\nafter"
     assert tables.generate(tmp_path, readme)[1] == readme
+
+
+def test_cells_beside_fast_tsp_are_counted(tables, tmp_path):
+    rows = [
+        ["a", "GPUMMAS, focused", 0.5, 0.25],
+        ["a", "fast-tsp", 0.5, 0.125],
+        ["b", "GPUMMAS, focused", 0.5, None],
+        ["b", "fast-tsp", 0.75, None],
+        ["c", "GPUMMAS, focused", 9.0, 9.0],  # stands alone
+    ]
+    over_time = {**RESULT, "columns": ["instance", "solver", "1 s", "20 s"], "rows": rows}
+    (tmp_path / "cpu_gap_over_time.json").write_text(json.dumps(over_time), encoding="utf-8")
+    files, readme = tables.generate(tmp_path, "- <!-- beside-fast-tsp -->old<!-- /beside-fast-tsp -->")
+    sentence = (
+        "Measured on a, b, its gap is smaller than that of fast-tsp on as many threads, or as small, in 2 of 3 cells, "
+        "and behind by 0.12 percentage points at most."
+    )
+    assert files["beside_fast_tsp.md"] == sentence + "\n"
+    assert readme == f"- <!-- beside-fast-tsp -->{sentence}<!-- /beside-fast-tsp -->"
 
 
 def test_results_are_sorted_onto_pages_and_the_headline_comes_first(tables, tmp_path):

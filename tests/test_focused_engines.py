@@ -22,6 +22,7 @@ from pymoo_gpuaco.backends import (
     Trails,
 )
 from pymoo_gpuaco.backends.cpu.focused import CpuWindows
+from pymoo_gpuaco.candidates.exact import MOST_CITIES
 from pymoo_gpuaco.candidates.lists import listed_instance
 from pymoo_gpuaco.colony.parameters import ColonyParameters
 from pymoo_gpuaco.colony.trails import TrailUpdate
@@ -36,7 +37,7 @@ from tests.windows_cases import folder
 
 __all__ = ["folder"]  # a fixture
 
-NAMES = [name for name, p in INSTANCES.items() if p.symmetric and p.n_cities >= 8]
+NAMES = [name for name, p in INSTANCES.items() if p.symmetric and p.n_cities > MOST_CITIES]
 
 
 @pytest.fixture(autouse=True)
@@ -125,7 +126,7 @@ class TestFocused:
                 assert np.array_equal(their, [problem.tour_length(best), *lengths[rows]])
 
     def test_roles_and_kind(self, backend):
-        engine = focused(cloud(9), backend)
+        engine = focused(cloud(14), backend)
         roles = (
             SearchEngine,
             Improver,
@@ -272,14 +273,14 @@ class TestFocused:
 
     def test_trail_update_by_hand(self, backend):
         # evaporation from 1.0 to 0.5, and tour edges + 0.25, cut to 0.7
-        n = 8
+        n = 13
         problem = TSP(np.column_stack([np.arange(n), np.zeros(n)]), "EUC_2D")
-        engine = focused(problem, backend, k=7)
+        engine = focused(problem, backend, k=12)
         tour = np.arange(n)
         engine.update_trails(TrailUpdate(0.5, ((tour, 0.25),), tau_min=0.1, tau_max=0.7))
         tau = engine.export_state()["tau"]
         assert set(np.unique(np.round(tau, 4))) == {np.float32(0.5), np.float32(0.7)}
-        assert 12 <= (tau > 0.6).sum() <= 2 * n  # both directions of each edge that is a candidate
+        assert 22 <= (tau > 0.6).sum() <= 2 * n  # both directions of each edge that is a candidate
         assert engine.branching_factor(0.05) == pytest.approx((tau > 0.6).sum() / n)
 
     def test_without_time_there_are_first_tours_and_no_round(self, backend):
@@ -310,7 +311,7 @@ class TestFocused:
 
     @pytest.mark.parametrize("row", BAD_ROWS.values(), ids=BAD_ROWS)
     def test_what_is_no_tour_is_refused(self, row, backend):
-        engine = focused(cloud(12), backend)
+        engine = focused(cloud(14), backend)
         before = engine.export_state()
         for door in (lambda: engine.improve(row[None], 1), lambda: engine.accept(row[None], [1.0])):
             with pytest.raises(ValueError, match="tours"):
@@ -322,7 +323,7 @@ class TestFocused:
         [("tau", np.nan), ("tau", -1.0), ("rest", np.nan), ("tours", 10**6), ("tours", 3), ("best", 3)],
     )
     def test_a_spoilt_state_changes_nothing(self, name, spoil, backend):
-        engine = focused(cloud(12), backend)
+        engine = focused(cloud(14), backend)
         engine.search(1)
         state = engine.export_state()
         spoilt = state[name].astype(np.int64 if state[name].dtype.kind == "i" else np.float64)
@@ -342,8 +343,10 @@ class TestFocused:
 
 @pytest.mark.gpu
 def test_fewer_cities_than_a_window_needs_are_refused():
+    from pymoo_gpuaco.backends.cuda.focused import CudaWindows
+
     with pytest.raises(ValueError, match="at least 8 cities, got 7"):
-        focused(cloud(7), "cuda")
+        CudaWindows(listed_instance(cloud(7), 6), ColonyParameters(construction="focused"), 0)
 
 
 @pytest.mark.gpu

@@ -238,7 +238,16 @@ def test_graphs_with_weights():
     assert one_way.matrix.tolist() == [[0, 1, np.inf], [np.inf, 0, 1], [1, np.inf, 0]]
     assert (one_way.n_forbidden, solve(one_way).length) == (3, 3)
     with pytest.raises(ValueError, match="from 0 to 1 has no number as its weight, got None"):
-        read_cities(Graph([0, 1, 2], weighted((0, 1, None))))
+        read_cities(Graph([0, 1, 2], weighted((0, 1, None), (1, 2, 5))))
+    with pytest.raises(
+        ValueError, match="from 0 to 1 has no number as its weight, got None; it has 'length'"
+    ):
+        read_cities(Graph([0, 1, 2], [(0, 1, {"length": 3}), (1, 2, {"length": 4})]))
+
+
+def test_edges_that_carry_nothing_weigh_1():
+    problem = read_cities(Graph([0, 1, 2], weighted((0, 1, None), (1, 2, None))))
+    assert problem.D.tolist() == [[0, 1, np.inf], [1, 0, 1], [np.inf, 1, 0]]
 
 
 def test_a_graph_of_networkx():

@@ -173,7 +173,7 @@ def test_a_search_is_told_how_far_the_run_is_and_tells_what_it_searched(monkeypa
     expect = FocusedSearch.expect
     monkeypatch.setattr(FocusedSearch, "expect", lambda engine, far: (heard.append(far), expect(engine, far)))
     monkeypatch.setattr(FocusedSearch, "n_searched", 18)
-    algorithm = GPUMMAS(backend="cpu").setup(cloud(9), termination=("n_gen", 4), seed=1)
+    algorithm = GPUMMAS(backend="cpu").setup(cloud(14), termination=("n_gen", 4), seed=1)
     algorithm.run()
     assert heard == [0.0, 0.25, 0.5, 0.75]
     assert algorithm.evaluator.n_eval == 4 * 18

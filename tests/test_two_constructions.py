@@ -79,8 +79,7 @@ def test_who_chooses_is_not_told(construction, said):
 
 
 def test_where_the_problem_decides_no_argument_is_blamed(said):
-    for problem in (Tour(cities().D), cities(7)):
-        algorithm = GPUMMAS(6, backend=BACKEND)
-        algorithm.setup(problem, ("n_gen", 1), seed=1)
-        assert not is_focused(algorithm)
+    algorithm = GPUMMAS(6, backend=BACKEND)
+    algorithm.setup(Tour(cities().D), ("n_gen", 1), seed=1)
+    assert not is_focused(algorithm)
     assert said() == []

@@ -22,6 +22,7 @@ from pymoo_gpuaco.backends import (
     make_improver,
     make_search,
 )
+from pymoo_gpuaco.candidates.exact import MOST_CITIES
 from pymoo_gpuaco.candidates.listed import ListedInstance
 from pymoo_gpuaco.colony.parameters import CANDIDATES, ColonyParameters, LocalSearch
 from pymoo_gpuaco.colony.trails import TrailUpdate, per_length
@@ -114,7 +115,7 @@ class AntColony(EngineAlgorithm):
         if self._by_objective:
             parameters = replace(parameters, local_search=None)
         make = make_search if parameters.construction == "focused" else make_colony
-        if make is make_search:
+        if make is make_search and self.problem.n_var > MOST_CITIES:
             compile_beside()
         backend, device = self.backend, int(self.device)
         return lambda instance: make(instance, parameters, backend, device)

@@ -14,7 +14,8 @@ from pymoo.core.variable import get
 from pymoo_gpuaco import checks
 from pymoo_gpuaco.algorithms.arguments import Count, Number, Word
 from pymoo_gpuaco.algorithms.colony import AntColony
-from pymoo_gpuaco.colony.parameters import FEWEST_CITIES_TO_FOCUS, ColonyParameters
+from pymoo_gpuaco.candidates.exact import MOST_CITIES
+from pymoo_gpuaco.colony.parameters import ColonyParameters
 from pymoo_gpuaco.colony.selection import offered_by
 from pymoo_gpuaco.colony.trails import best_so_far_deposits, trail_limits
 from pymoo_gpuaco.problems.tsp import TSP
@@ -36,9 +37,9 @@ class GPUMMAS(AntColony):
     """MAX-MIN Ant System (Stuetzle and Hoos, FGCS 16, 2000) in the GPU form of Skinderowicz (2020).
 
     By default, ``GPUMMAS()``, ants build no whole tours: they change good tours in a few places and repair them there,
-    thousands side by side (window search), on every kind of `TSP` of 8 cities or more. On fewer, for other problems,
-    and when an argument that only whole tours know is given, such as ``n_ants``, it is the colony of the papers, and a
-    logged line says so.
+    thousands side by side (window search), on every kind of `TSP`; up to 12 cities they are handed the best tour, which
+    is found at once. For other problems, and when an argument that only whole tours know is given, such as ``n_ants``,
+    it is the colony of the papers, and a logged line says so.
 
     In both only the iteration's or the best tour deposits, and trails stay within [tau_min, tau_max], which follow the
     best length. When the trails have converged and nothing improves, they start again from tau_max.
@@ -47,8 +48,8 @@ class GPUMMAS(AntColony):
     ----------
     construction : "full", every ant builds a whole tour (the paper); "focused", ants change good tours in a few
         places and repair them there, thousands side by side (window search); "auto" (default) is "focused" for
-        a `TSP` of at least 8 cities, or with demands, unless an argument is given that only whole tours know:
-        ``n_ants``, ``candidate_list_size``, ``local_search``, ``pheromone``, ``selection`` or ``tabu``.
+        a `TSP`, unless an argument is given that only whole tours know: ``n_ants``, ``candidate_list_size``,
+        ``local_search``, ``pheromone``, ``selection`` or ``tabu``.
     n_ants, alpha, beta, candidate_list_size, candidates, local_search, pheromone : see ``AntColony``. Focused ants are
         windows, or whole tours on the CPU up to 25,000 cities; ``n_ants`` of them are searched at a time (None: what
         keeps the device busy; a whole tour for each thread, at least two), and they look at up to 8 candidates; with
@@ -104,10 +105,7 @@ class GPUMMAS(AntColony):
 
     def _can_focus(self) -> bool:
         """Whether the problem at hand is one that ants may change good tours of."""
-        problem = self.problem
-        if not isinstance(problem, TSP):
-            return False
-        return problem.demands is not None or problem.n_var >= FEWEST_CITIES_TO_FOCUS
+        return isinstance(self.problem, TSP)
 
     def _that_mean_whole_tours(self) -> list[str]:
         """Arguments that are given and that "auto" takes as a wish for ants which build whole tours."""
@@ -150,7 +148,9 @@ class GPUMMAS(AntColony):
     def _kind_of_candidates(self) -> str:
         kind = super()._kind_of_candidates()
         # the engine of focused ants finds those of least alpha by itself, among these
-        by_quadrant = self._focused() and get(self.candidates) in ("auto", "alpha")
+        by_quadrant = (
+            self._focused() and self.problem.n_var > MOST_CITIES and get(self.candidates) in ("auto", "alpha")
+        )
         return "quadrant" if by_quadrant else kind
 
     @property

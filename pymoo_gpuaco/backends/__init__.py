@@ -117,16 +117,17 @@ def make_search(
 ) -> SearchEngine:
     """Build the engine of a focused colony, whose ants change good tours, as ``make_colony`` does.
 
-    Of an asymmetric instance, or one with demands, it searches the symmetric form.
+    Of an asymmetric instance, or one with demands, it searches the symmetric form. Of up to 12 cities the best tour is
+    found at once, by no ants.
     """
 
     def make(engines: Any) -> SearchEngine:
         form = symmetric_form(instance)
+        if is_exact(instance, form):
+            return ExactSearch(instance, form)
         if form is None:
             plain: SearchEngine = engines.make_search(instance, parameters, device)
             return plain
-        if is_exact(instance, form):
-            return ExactSearch(instance, form)
         listed = _listed(instance, form)
         return TranslatedSearch(instance, form, engines.make_search(listed, parameters, device))
 

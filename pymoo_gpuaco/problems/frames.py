@@ -46,16 +46,20 @@ def frame_columns(frame: Any, metric: str | None = None, matrix: bool | None = N
 def graph_columns(graph: Any) -> Columns:
     """Return a graph's matrix, from the `weight` of its edges; of parallel edges the shortest. Loops do not count.
 
-    An edge that it lacks is infinite: no tour may use it. Raises ValueError for an edge that lacks its weight.
+    An edge that it lacks is infinite: no tour may use it. Where no edge carries anything all weigh 1. Raises ValueError
+    for an edge that lacks its weight in another graph.
     """
     nodes = list(graph.nodes)
+    plain = not any(data for _, _, data in graph.edges(data=True))
     number = {node: city for city, node in enumerate(nodes)}
     matrix = np.full((len(nodes), len(nodes)), np.inf)
     for start, end, data in graph.edges(data=True):
-        weight = number_of(data.get("weight"))
+        weight = 1.0 if plain else number_of(data.get("weight"))
         if weight is None:
+            has = ", ".join(repr(name) for name in data) or "nothing"
             raise ValueError(
-                f"the edge from {start!r} to {end!r} has no number as its weight, got {data.get('weight')!r}"
+                f"the edge from {start!r} to {end!r} has no number as its weight, got {data.get('weight')!r}; "
+                f"it has {has}"
             )
         i, j = number[start], number[end]
         matrix[i, j] = min(matrix[i, j], weight)

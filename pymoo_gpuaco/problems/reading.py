@@ -37,7 +37,8 @@ def read_cities(
 
     * the path of a file, or an open file (text or bytes): TSPLIB's formats, GeoJSON, or a table (CSV);
     * a DataFrame of pandas or polars; an index of labels gives names;
-    * a graph of networkx whose edges have a `weight`; no tour may use an edge that it lacks;
+    * a graph of networkx whose edges have a `weight`, or carry nothing and weigh 1; no tour may use an edge that it
+      lacks;
     * a problem of tsplib95.
 
     A table has columns `x`, `y` (and `z`), or `lat`/`latitude` and `lon`/`lng`/`long`/`longitude` in decimal degrees,

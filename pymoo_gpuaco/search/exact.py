@@ -13,9 +13,9 @@ from pymoo_gpuaco.host.state import State
 from pymoo_gpuaco.problems.symmetric import SymmetricForm
 
 
-def is_exact(instance: ListedInstance, form: SymmetricForm) -> bool:
+def is_exact(instance: ListedInstance, form: SymmetricForm | None) -> bool:
     """Whether the best tour of an instance, or of the form that stands for it, is found at once."""
-    return min(instance.n, form.instance.n) <= MOST_CITIES
+    return instance.n <= MOST_CITIES or (form is not None and form.instance.n <= MOST_CITIES)
 
 
 class ExactSearch:
@@ -25,9 +25,9 @@ class ExactSearch:
     n_ants = n_searched = 1
     n_trials = 0
 
-    def __init__(self, instance: ListedInstance, form: SymmetricForm) -> None:
+    def __init__(self, instance: ListedInstance, form: SymmetricForm | None) -> None:
         self.instance = instance
-        if instance.n <= MOST_CITIES:
+        if form is None or instance.n <= MOST_CITIES:
             self._tour = shortest_with_demands(instance)
         else:
             self._tour = form.to_problem(shortest_with_demands(form.instance))

@@ -8,6 +8,7 @@ from pymoo_gpuaco.backends.cpu.colony import CpuColony
 from pymoo_gpuaco.backends.cpu.focused import CpuWindows
 from pymoo_gpuaco.backends.cpu.improver import CpuImprover
 from pymoo_gpuaco.candidates.listed import ListedInstance
+from pymoo_gpuaco.candidates.quadrant import has_quadrants
 from pymoo_gpuaco.colony.parameters import ClimberParameters, ColonyParameters
 from pymoo_gpuaco.search.focused import FocusedSearch
 
@@ -26,7 +27,7 @@ def make_colony(instance: ListedInstance, parameters: ColonyParameters, device: 
 def make_search(instance: ListedInstance, parameters: ColonyParameters, device: int) -> FocusedSearch:
     """Make the engine of a focused colony."""
     windows = CpuWindows(instance, parameters)
-    warm_up.warm_up_focused(instance.n)
+    warm_up.warm_up_focused(instance.n, has_quadrants(instance.metric, instance.coords))
     return FocusedSearch(windows)
 
 

@@ -60,22 +60,23 @@ def warm_up_climbers() -> None:
     climbers.climb(0, pairs=100)
 
 
-def warm_up_focused(n: int) -> None:
-    """Compile what focused ants call on an instance of n cities, and nothing else."""
+def warm_up_focused(n: int, by_quadrant: bool) -> None:
+    """Compile what focused ants call on n cities, in a plane that has quadrants or elsewhere, and nothing else."""
     usual = FocusedParameters()
     whole = n <= usual.whole_up_to
-    _warm_up_focused(whole, usual.iterations(n) > 0)
+    _warm_up_focused(whole, usual.iterations(n) > 0, by_quadrant)
     warm_up_host(penalised=False, evolves=whole)
 
 
 @functools.cache
-def _warm_up_focused(whole: bool, ascends: bool) -> None:
+def _warm_up_focused(whole: bool, ascends: bool, by_quadrant: bool) -> None:
     """The same as one tour or by windows, with penalties or without."""
-    places = np.random.default_rng(0).random((80, 2))
+    places = TSP(np.random.default_rng(0).random((80, 2)), metric="EXACT")
+    problem = places if by_quadrant else TSP(matrix=places.D)
     focused = FocusedParameters(
         whole_up_to=80 if whole else 8, ascent=1 if ascends else 0, trials=64, window=64
     )
-    windows = CpuWindows(listed_instance(TSP(places, metric="EXACT"), 8), ColonyParameters(), focused)
+    windows = CpuWindows(listed_instance(problem, 8), ColonyParameters(), focused)
     engine = FocusedSearch(windows)
     engine.reset_trails(1.0)
     for key in range(3):
