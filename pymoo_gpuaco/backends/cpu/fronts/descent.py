@@ -1,0 +1,138 @@
+"""Shorter tours under one weighted sum: local search by chains, and kicks that are taken back unless they help."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pymoo_gpuaco.backends.cpu.fronts.chains import begin_chain, closes, next_chain, put, rejoin, weigh, weighted
+from pymoo_gpuaco.host.compiled import compiled, inner
+from pymoo_gpuaco.host.philox import next_below
+
+_LONGEST = 10  # cities of each of the three stretches that a kick puts in another order
+_EXCHANGES = 3
+_ROUNDING = 1e-9  # of a tour's length: what is no gain
+
+
+class Waiting(NamedTuple):
+    """Cities whose edges have changed since they were looked at, in a ring; and the tour to go back to."""
+
+    ring: NDArray[np.int32]  # (n,)
+    listed: NDArray[np.uint8]  # (n,) whether a city is in the ring
+    span: NDArray[np.int64]  # (2,) where the first is, and how many there are
+    kept: NDArray[np.int32]  # (n,)
+
+
+def make_waiting(n: int) -> Waiting:
+    """Allocate the arrays."""
+    return Waiting(np.empty(n, np.int32), np.zeros(n, np.uint8), np.zeros(2, np.int64), np.empty(n, np.int32))
+
+
+@inner
+def _enlist(r, city):  # type: ignore[no-untyped-def]
+    if r.listed[city] == 0:
+        n = r.ring.shape[0]
+        r.listed[city] = 1
+        at = r.span[0] + r.span[1]
+        r.ring[at if at < n else at - n] = city
+        r.span[1] += 1
+
+
+@inner
+def _settle(costs, w, r, tiny):  # type: ignore[no-untyped-def]
+    """Make chains that gain until no city on the list begins one; return the change in length."""
+    n = w.tour.shape[0]
+    change = 0.0
+    while r.span[1] > 0:
+        city = r.ring[r.span[0]]
+        r.span[0] = r.span[0] + 1 if r.span[0] + 1 < n else 0
+        r.span[1] -= 1
+        r.listed[city] = 0
+        gained = _improve(costs, w, r, city, tiny)
+        while gained < 0.0:
+            change += gained
+            gained = _improve(costs, w, r, city, tiny)
+    return change
+
+
+@inner
+def _improve(costs, w, r, city, tiny):  # type: ignore[no-untyped-def]
+    """Make the first chain from a city that shortens the tour; the change in length, 0 without one."""
+    for forward in (True, False):
+        opened = begin_chain(costs, w, city, forward)
+        while True:
+            exchanges, opened, change = next_chain(costs, w, opened, _EXCHANGES, 0.0)
+            if exchanges == 0:
+                break
+            if change < -tiny and closes(w, exchanges):
+                rejoin(w, exchanges)
+                for m in range(2 * exchanges):
+                    _enlist(r, w.chain[m])
+                return change
+    return 0.0
+
+
+@inner
+def _kick(costs, w, r, stream):  # type: ignore[no-untyped-def]
+    """Put three stretches that follow each other in the opposite order: a double bridge; the change in length."""
+    n = w.tour.shape[0]
+    longest = min(_LONGEST, (n - 2) // 3)
+    start = next_below(stream, n)
+    l1, l2, l3 = 1 + next_below(stream, longest), 1 + next_below(stream, longest), 1 + next_below(stream, longest)
+    whole = l1 + l2 + l3
+    for i in range(whole):
+        w.moved[i] = w.tour[(start + i) % n]
+    a, d = w.tour[start - 1 if start > 0 else n - 1], w.tour[(start + whole) % n]
+    b1, b2, c1 = w.moved[0], w.moved[l1 - 1], w.moved[l1]
+    c2, d1, d2 = w.moved[l1 + l2 - 1], w.moved[l1 + l2], w.moved[whole - 1]
+    for i in range(whole):
+        if i < l3:
+            city = w.moved[l1 + l2 + i]
+        elif i < l3 + l2:
+            city = w.moved[l1 + i - l3]
+        else:
+            city = w.moved[i - l3 - l2]
+        p = (start + i) % n
+        w.tour[p] = city
+        w.place[city] = p
+    for city in (a, b1, b2, c1, c2, d1, d2, d):
+        _enlist(r, city)
+    joined = weighted(costs, w, a, d1) + weighted(costs, w, d2, c1)
+    joined += weighted(costs, w, c2, b1) + weighted(costs, w, b2, d)
+    parted = weighted(costs, w, a, b1) + weighted(costs, w, b2, c1)
+    parted += weighted(costs, w, c2, d1) + weighted(costs, w, d2, d)
+    return joined - parted
+
+
+@compiled
+def descend(costs, w, r, weights, tours, kicks, streams, first, last, stop):  # type: ignore[no-untyped-def]
+    """Shorten tours first .. last-1 of (m, n), each under its row of weights (m, k), by so many kicks and repairs.
+
+    Ends with the tour at hand when ``stop[0]`` becomes 1.
+    """
+    n = tours.shape[1]
+    for i in range(first, last):
+        if stop[0]:
+            return
+        weigh(costs, weights[i], w)
+        put(tours[i], w)
+        length = 0.0
+        for p in range(n):
+            length += weighted(costs, w, w.tour[p], w.tour[p + 1 if p + 1 < n else 0])
+            _enlist(r, w.tour[p])
+        tiny = _ROUNDING * length
+        _settle(costs, w, r, tiny)
+        for p in range(n):
+            tours[i, p] = w.tour[p]
+        for _ in range(kicks):
+            if stop[0]:
+                break
+            change = _kick(costs, w, r, streams[i])
+            change += _settle(costs, w, r, tiny)
+            if change < tiny:
+                for p in range(n):
+                    tours[i, p] = w.tour[p]
+            else:
+                put(tours[i], w)

@@ -1,0 +1,1 @@
+"""Several objectives on any device: what edges cost, weights, the archive, and the order in which members are looked at."""

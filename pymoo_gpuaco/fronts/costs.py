@@ -1,0 +1,37 @@
+"""What edges cost by every objective, as compiled functions see it."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pymoo_gpuaco.host.compiled import inlined
+from pymoo_gpuaco.host.distances import between
+
+#: cities up to which the costs of all edges are worked out beforehand: 8 k n^2 bytes
+MOST_FOR_TABLE = 2000
+
+
+class Costs(NamedTuple):
+    """k objectives of n cities, c candidates a city."""
+
+    metric: NDArray[np.int64]  # (k,)
+    coords: NDArray[np.float64]  # (k, n, 3), or (k, 0, 3) where there is a table
+    table: NDArray[np.float64]  # (n, n, k), or (0, 0, k)
+    neighbours: NDArray[np.int32]  # (n, c) candidates of each city; rows that are shorter end with the city itself
+    near: NDArray[np.float64]  # (n, c, k) costs of the candidates' edges, infinite behind a shorter row's end
+
+
+@inlined
+def cost(costs, q, i, j):  # type: ignore[no-untyped-def]
+    """Cost of the edge between two cities by objective q."""
+    if costs.table.shape[0] > 0:
+        return costs.table[i, j, q]
+    if i == j:
+        return 0.0
+    c = costs.coords
+    return between(
+        costs.metric[q], c[q, i, 0], c[q, i, 1], c[q, i, 2], c[q, j, 0], c[q, j, 1], c[q, j, 2]
+    )
