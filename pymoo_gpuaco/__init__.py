@@ -9,10 +9,12 @@ from pymoo_gpuaco.algorithms import (
     GPUBWAS,
     GPUEAS,
     GPUMMAS,
+    GPUMOACO,
     GPURAS,
     GPU2OptIHC,
 )
 from pymoo_gpuaco.algorithms.display import ColonyOutput
+from pymoo_gpuaco.algorithms.front_run import FrontOutput, FrontTermination
 from pymoo_gpuaco.algorithms.termination import ColonyTermination
 from pymoo_gpuaco.backends import BackendUnavailable, DeviceFailed
 from pymoo_gpuaco.colony.parameters import LocalSearch
@@ -39,6 +41,7 @@ __all__ = [
     "GPUBWAS",
     "GPUEAS",
     "GPUMMAS",
+    "GPUMOACO",
     "GPURAS",
     "TSP",
     "BackendUnavailable",
@@ -46,6 +49,8 @@ __all__ = [
     "ColonyTermination",
     "DeviceFailed",
     "Front",
+    "FrontOutput",
+    "FrontTermination",
     "GPU2OptIHC",
     "Islands",
     "IslandsOutput",

@@ -22,6 +22,7 @@ ROOMS = (
     "exchange",
     "colony",
     "search",
+    "fronts",
     "backends",
     "algorithms",
     "operators",

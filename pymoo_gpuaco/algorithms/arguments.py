@@ -14,10 +14,11 @@ from typing import Any, Protocol, TypeAlias, TypeVar
 
 import numpy as np
 from pymoo.core.algorithm import Algorithm
+from pymoo.core.termination import Termination
 from pymoo.core.variable import get
 
 from pymoo_gpuaco.algorithms.display import ColonyOutput
-from pymoo_gpuaco.algorithms.termination import as_new
+from pymoo_gpuaco.algorithms.termination import ColonyTermination, as_new
 
 
 class Hyperparameter(Protocol):
@@ -116,6 +117,10 @@ class Arguments(Algorithm):
                 told.append(f"{name}={value!r}")
         return f"{type(self).__name__}({', '.join(told)})"
 
+    def _usual_termination(self) -> Termination:
+        """What ends a run that was given no termination."""
+        return ColonyTermination(proven=True)
+
     def _begin_with_what_was_given(self, told: dict[str, Any]) -> None:
         """Move the objects that a run changes from ``told`` into the attributes, fresh, and remember them."""
         given = (
@@ -125,7 +130,10 @@ class Arguments(Algorithm):
         )
         termination = told.get("termination")
         self._given = {name: told.pop(name, given[name]) for name in _CHANGED_BY_A_RUN}
-        self.termination = as_new(self._given["termination"], keep=termination is not None)
+        own = self._given["termination"]
+        self.termination = (
+            self._usual_termination() if own is None else as_new(own, keep=termination is not None)
+        )
         if termination is not None:
             # as in pymoo the run uses the very object that setup was given; the next begins with a copy from before
             self._given["termination"] = copy.deepcopy(self.termination)

@@ -99,12 +99,10 @@ class ColonyTermination(Termination):
         target = self.target if self.target is not None else getattr(algorithm.problem, "best_known", None)
         idle, idle_tours = generation - self._best_generation, tours - self._best_tours
         shares = {
-            f"stagnation: no shorter tour in {idle} generations": _share(idle, self.stagnation),
-            f"stagnation: no shorter tour among {idle_tours}": _share(
-                idle_tours, self._tours_to_wait(algorithm)
-            ),
-            f"budget: {generation} generations": _share(generation, self.n_max_gen),
-            f"budget: {self._seconds:.0f} s": _share(self._seconds, self.seconds),
+            f"stagnation: no shorter tour in {idle} generations": (idle, self.stagnation),
+            f"stagnation: no shorter tour among {idle_tours}": (idle_tours, self._tours_to_wait(algorithm)),
+            f"budget: {generation} generations": (generation, self.n_max_gen),
+            f"budget: {self._seconds:.0f} s": (self._seconds, self.seconds),
         }
         if feasible and target is not None and best <= target:
             self.reason = f"target: a tour of length {best:.10g}, wanted {target:.10g} or less"
@@ -112,10 +110,15 @@ class ColonyTermination(Termination):
         if feasible and self.proven and self._is_proven(algorithm, best):
             self.reason = f"proof: no tour is shorter than {best:.10g}"
             return 1.0
+        return self._ended_by(shares, generation)
+
+    def _ended_by(self, used: dict[str, tuple[float, float | None]], generation: int) -> float:
+        """How near the end is, in [0, 1], by what is used of which limit; the first that is reached is the reason."""
         if not math.isnan(self.spent):
             self.spent = min(
                 1.0, max(_share(generation, self.n_max_gen), _share(self._seconds, self.seconds))
             )
+        shares = {reason: _share(*limit) for reason, limit in used.items()}
         for reason, share in shares.items():
             if share >= 1.0:
                 self.reason = reason
@@ -209,12 +212,10 @@ def seconds_left(termination: Any, started: float, n_iter: int = 1) -> float | N
 
 
 def as_new(termination: Any, keep: bool = False) -> Any:
-    """Return what a new run can use: a ``ColonyTermination`` for None, a copy that has seen no run for an object.
+    """Return what a new run can use: a copy that has seen no run for an object.
 
     With ``keep``, an object that no run has used is returned itself. Tuples and strings are pymoo's to read.
     """
-    if termination is None:
-        return ColonyTermination(proven=True)
     if not isinstance(termination, Termination):
         _check_budget(termination)
         return termination

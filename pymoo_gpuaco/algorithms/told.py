@@ -78,9 +78,12 @@ class AskAndTell(Arguments):
         if not self._were_handed_out(tours):
             tours = check_tours("infills", tours, self.instance.n)
         values = [individual.F for individual in infills]
-        if any(f is None or np.size(f) != 1 for f in values):
-            raise ValueError("every individual given to tell() must be evaluated: F must have one value")
-        lengths = np.array([float(np.ravel(f)[0]) for f in values])
+        k = self.problem.n_obj
+        if any(f is None or np.size(f) != k for f in values):
+            told = "one value" if k == 1 else f"{k} values"
+            raise ValueError(f"every individual given to tell() must be evaluated: F must have {told}")
+        lengths = np.array([np.ravel(f) for f in values], np.float64)
+        lengths = lengths[:, 0] if k == 1 else lengths
         if not np.all(np.isfinite(lengths)):
             raise ValueError(f"F of told individuals must be finite, got {lengths[~np.isfinite(lengths)][0]}")
         # in an ask-and-tell loop the user may have evaluated with an evaluator of his own

@@ -15,6 +15,7 @@ from pymoo_gpuaco.backends.protocol import (
     ColonyEngine,
     EditsTrails,
     Engine,
+    FrontEngine,
     Improver,
     SearchEngine,
     Stateful,
@@ -24,6 +25,8 @@ from pymoo_gpuaco.backends.protocol import (
 from pymoo_gpuaco.candidates.listed import ListedInstance
 from pymoo_gpuaco.candidates.lists import with_lists
 from pymoo_gpuaco.colony.parameters import ClimberParameters, ColonyParameters, LocalSearch
+from pymoo_gpuaco.fronts.instance import FrontInstance
+from pymoo_gpuaco.fronts.parameters import FrontParameters
 from pymoo_gpuaco.host.background import interruptible
 from pymoo_gpuaco.host.forks import whole
 from pymoo_gpuaco.host.state import State
@@ -40,6 +43,7 @@ __all__ = [
     "DeviceFailed",
     "EditsTrails",
     "Engine",
+    "FrontEngine",
     "Improver",
     "SearchEngine",
     "State",
@@ -50,6 +54,7 @@ __all__ = [
     "cuda_devices",
     "make_climbers",
     "make_colony",
+    "make_front",
     "make_improver",
     "make_search",
     "why_no_cuda",
@@ -140,6 +145,16 @@ def make_climbers(
     """Build the hill climbers' engine, as ``make_colony`` does."""
     _refuse_demands(instance, "hill climbers know")
     return _first_able(backend, lambda engines: engines.make_climbers(instance, parameters, device))
+
+
+def make_front(
+    instance: FrontInstance, parameters: FrontParameters, backend: str = "auto", device: int = 0
+) -> FrontEngine:
+    """Build the engine of a search for a front, on the CPU: no other kind of device has one yet.
+
+    Raises ``BackendUnavailable`` for ``backend="cuda"``.
+    """
+    return _first_able(backend, lambda engines: engines.make_front(instance, parameters, device))
 
 
 def make_improver(

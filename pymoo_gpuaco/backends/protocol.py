@@ -17,6 +17,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from pymoo_gpuaco.candidates.listed import ListedInstance
 from pymoo_gpuaco.colony.trails import TrailUpdate
+from pymoo_gpuaco.fronts.archive import Archive
+from pymoo_gpuaco.fronts.instance import FrontInstance
 from pymoo_gpuaco.host.state import State
 
 
@@ -227,4 +229,28 @@ class ClimberEngine(Engine, Stateful, Protocol):
 
     def lengths(self) -> NDArray[np.float64]:
         """Exact lengths (n_climbers,) of the tours as they stand."""
+        ...
+
+
+@runtime_checkable
+class FrontEngine(Stateful, Stoppable, Protocol):
+    """A search for the front of several objectives (GPUMOACO)."""
+
+    kind: str
+    instance: FrontInstance
+    archive: Archive
+    joined: NDArray[np.intp]  # rows of the archive that the last generation has added to the front
+    n_tours: int  # built so far
+    n_sums: int  # weighted sums solved so far
+
+    def search(self, key: int) -> None:
+        """Run one generation. ``key`` in [0, 2**64)."""
+        ...
+
+    def front(self) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
+        """Tours (f, n) of the front, and their lengths (f, k), in order of the first objective."""
+        ...
+
+    def accept(self, tours: ArrayLike) -> None:
+        """Take in tours (m, n) from outside. Raises ValueError unless rows are permutations of 0 .. n-1."""
         ...

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -9,6 +10,9 @@ from numpy.typing import NDArray
 
 from pymoo_gpuaco.host.compiled import inlined
 from pymoo_gpuaco.host.distances import between
+from pymoo_gpuaco.problems.instance import as_instance
+from pymoo_gpuaco.problems.lengths import all_lengths
+from pymoo_gpuaco.problems.tsp import TSP
 
 #: cities up to which the costs of all edges are worked out beforehand: 8 k n^2 bytes
 MOST_FOR_TABLE = 2000
@@ -20,7 +24,9 @@ class Costs(NamedTuple):
     metric: NDArray[np.int64]  # (k,)
     coords: NDArray[np.float64]  # (k, n, 3), or (k, 0, 3) where there is a table
     table: NDArray[np.float64]  # (n, n, k), or (0, 0, k)
-    neighbours: NDArray[np.int32]  # (n, c) candidates of each city; rows that are shorter end with the city itself
+    neighbours: NDArray[
+        np.int32
+    ]  # (n, c) candidates of each city; rows that are shorter end with the city itself
     near: NDArray[np.float64]  # (n, c, k) costs of the candidates' edges, infinite behind a shorter row's end
 
 
@@ -32,6 +38,24 @@ def cost(costs, q, i, j):  # type: ignore[no-untyped-def]
     if i == j:
         return 0.0
     c = costs.coords
-    return between(
-        costs.metric[q], c[q, i, 0], c[q, i, 1], c[q, i, 2], c[q, j, 0], c[q, j, 1], c[q, j, 2]
-    )
+    return between(costs.metric[q], c[q, i, 0], c[q, i, 1], c[q, i, 2], c[q, j, 0], c[q, j, 1], c[q, j, 2])
+
+
+def make_costs(
+    parts: Sequence[TSP], neighbours: NDArray[np.int32], table: NDArray[np.float64] | None = None
+) -> Costs:
+    """Arrays of k problems with candidates (n, c); ``table`` of others of the same problems is shared."""
+    n, k = len(neighbours), len(parts)
+    tabled = n <= MOST_FOR_TABLE or any(part.coords is None for part in parts)
+    if table is None:
+        table = np.empty((n, n, k) if tabled else (0, 0, k))
+        own = np.empty((n, n) if tabled else (0, 0))
+        for q, part in enumerate(parts if tabled else ()):
+            all_lengths(part.metric, part.coords, part.matrix, own)
+            table[:, :, q] = own
+    coords = np.empty((k, 0, 3)) if tabled else np.stack([as_instance(part).coords for part in parts])
+    rows = np.arange(n)[:, None]
+    near = np.stack([as_instance(part).distance(rows, neighbours) for part in parts], axis=2)
+    near[neighbours == rows] = np.inf
+    metric = np.array([int(part.metric) for part in parts])
+    return Costs(metric, np.ascontiguousarray(coords), table, neighbours, np.ascontiguousarray(near))

@@ -6,10 +6,14 @@ from pymoo_gpuaco.backends.cpu import warm_up
 from pymoo_gpuaco.backends.cpu.climbers import CpuClimbers
 from pymoo_gpuaco.backends.cpu.colony import CpuColony
 from pymoo_gpuaco.backends.cpu.focused import CpuWindows
+from pymoo_gpuaco.backends.cpu.fronts.engine import CpuFronts
 from pymoo_gpuaco.backends.cpu.improver import CpuImprover
 from pymoo_gpuaco.candidates.listed import ListedInstance
 from pymoo_gpuaco.candidates.quadrant import has_quadrants
 from pymoo_gpuaco.colony.parameters import ClimberParameters, ColonyParameters
+from pymoo_gpuaco.fronts.instance import FrontInstance
+from pymoo_gpuaco.fronts.parameters import FrontParameters
+from pymoo_gpuaco.fronts.search import FrontSearch
 from pymoo_gpuaco.search.focused import FocusedSearch
 
 
@@ -41,3 +45,9 @@ def make_improver(instance: ListedInstance, parameters: ColonyParameters, device
     """Make what improves tours at hand by ``parameters.local_search``."""
     warm_up.warm_up(parameters, instance.symmetric)
     return CpuImprover(instance, parameters.local_search, candidates=parameters.candidates)
+
+
+def make_front(instance: FrontInstance, parameters: FrontParameters, device: int) -> FrontSearch:
+    """Make the engine of a search for a front."""
+    warm_up.warm_up_front(instance.k)
+    return FrontSearch(CpuFronts(instance), parameters)

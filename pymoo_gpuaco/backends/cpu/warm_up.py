@@ -9,10 +9,15 @@ import numpy as np
 from pymoo_gpuaco.backends.cpu.climbers import CpuClimbers
 from pymoo_gpuaco.backends.cpu.colony import CpuColony
 from pymoo_gpuaco.backends.cpu.focused import CpuWindows
+from pymoo_gpuaco.backends.cpu.fronts.engine import CpuFronts
 from pymoo_gpuaco.candidates.lists import listed_instance
 from pymoo_gpuaco.colony.parameters import WINDOWS, ClimberParameters, ColonyParameters, LocalSearch
 from pymoo_gpuaco.colony.selection import ACS
 from pymoo_gpuaco.colony.trails import TrailUpdate
+from pymoo_gpuaco.fronts.instance import front_instance
+from pymoo_gpuaco.fronts.parameters import FrontParameters
+from pymoo_gpuaco.fronts.search import FrontSearch
+from pymoo_gpuaco.problems.multi_objective import MultiObjectiveTSP
 from pymoo_gpuaco.problems.tsp import TSP
 from pymoo_gpuaco.search.focused import FocusedSearch
 from pymoo_gpuaco.search.parameters import FocusedParameters
@@ -86,3 +91,20 @@ def _warm_up_focused(whole: bool, ascends: bool, by_quadrant: bool) -> None:
     engine.search(3)
     engine.update_trails(TrailUpdate(0.5, ((engine.first_tour()[0], 1.0),)))
     engine.branching_factor(0.05)
+
+
+def warm_up_front(k: int) -> None:
+    """Compile what a search for a front of k objectives calls."""
+    _warm_up_front(2 if k == 2 else 3)
+
+
+@functools.cache
+def _warm_up_front(k: int) -> None:
+    places = np.random.default_rng(0).random((k, 12, 2))
+    problem = MultiObjectiveTSP([TSP(part, metric="EXACT") for part in places])
+    parameters = FrontParameters(
+        n_weights=k, sums=1, kicks=1, looks=8, directions=None if k == 2 else np.eye(k)
+    )
+    engine = FrontSearch(CpuFronts(front_instance(problem, 5)), parameters)
+    for key in range(3):
+        engine.search(key)

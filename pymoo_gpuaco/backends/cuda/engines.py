@@ -70,3 +70,8 @@ def make_improver(instance: ListedInstance, parameters: ColonyParameters, device
     search = parameters.local_search
     assert search is not None
     return CudaImprover(instance, search, device, parameters.candidates)
+
+
+def make_front(instance: Any, parameters: Any, device: int) -> Any:
+    """Raise ``BackendUnavailable``: nothing here searches for fronts."""
+    raise BackendUnavailable("fronts of several objectives are searched for on the CPU")

@@ -7,7 +7,15 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from pymoo_gpuaco.backends.cpu.fronts.chains import begin_chain, closes, next_chain, put, rejoin, weigh, weighted
+from pymoo_gpuaco.backends.cpu.fronts.chains import (
+    begin_chain,
+    closes,
+    next_chain,
+    put,
+    rejoin,
+    weigh,
+    weighted,
+)
 from pymoo_gpuaco.host.compiled import compiled, inner
 from pymoo_gpuaco.host.philox import next_below
 
@@ -80,7 +88,11 @@ def _kick(costs, w, r, stream):  # type: ignore[no-untyped-def]
     n = w.tour.shape[0]
     longest = min(_LONGEST, (n - 2) // 3)
     start = next_below(stream, n)
-    l1, l2, l3 = 1 + next_below(stream, longest), 1 + next_below(stream, longest), 1 + next_below(stream, longest)
+    l1, l2, l3 = (
+        1 + next_below(stream, longest),
+        1 + next_below(stream, longest),
+        1 + next_below(stream, longest),
+    )
     whole = l1 + l2 + l3
     for i in range(whole):
         w.moved[i] = w.tour[(start + i) % n]

@@ -11,31 +11,38 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from pymoo_gpuaco.backends.cpu.fronts.chains import MOST_EXCHANGES, begin_chain, closes, next_chain, put, rejoin, weigh
+from pymoo_gpuaco.backends.cpu.fronts.chains import (
+    MOST_EXCHANGES,
+    begin_chain,
+    closes,
+    next_chain,
+    put,
+    rejoin,
+    weigh,
+)
 from pymoo_gpuaco.fronts.costs import cost
+from pymoo_gpuaco.fronts.nd_tree import tree_covers
 from pymoo_gpuaco.fronts.seen import key_of, slot_of
-from pymoo_gpuaco.host.compiled import compiled, inner
+from pymoo_gpuaco.host.compiled import compiled, inlined, inner
 
 _FREE = np.uint64(0)
 
 
 class Finds(NamedTuple):
-    """Chains that lead to new lengths, most first places of them taken."""
+    """Chains of one member that lead to new lengths, the first places of them taken."""
 
-    owner: NDArray[np.int32]  # (most,) member
     exchanges: NDArray[np.int32]  # (most,)
     chain: NDArray[np.int32]  # (most, 2 MOST_EXCHANGES)
     lengths: NDArray[np.float64]  # (most, k)
-    slots: NDArray[np.uint64]  # (power of two > most,) keys of what has been found
+    slots: NDArray[np.uint64]  # (a power of two > most,) keys of what has been found
     taken: NDArray[np.int64]  # (most,) slots that are taken
     one: NDArray[np.float64]  # (k,) lengths of one tour
-    count: NDArray[np.int64]  # (1,)
+    found: NDArray[np.int64]  # (1,)
 
 
 def make_finds(most: int, k: int) -> Finds:
     """Allocate the arrays; ``most`` is a power of two."""
     return Finds(
-        np.empty(most, np.int32),
         np.empty(most, np.int32),
         np.empty((most, 2 * MOST_EXCHANGES), np.int32),
         np.empty((most, k)),
@@ -59,8 +66,8 @@ def _lengths_of(costs, w, exchanges, before, one):  # type: ignore[no-untyped-de
 
 
 @inner
-def covered(stairs, lengths, rank):  # type: ignore[no-untyped-def]
-    """Whether more than ``rank`` points of a front of two objectives (f, 2) are as short by both; it is sorted."""
+def stairs_cover(stairs, lengths, rank):  # type: ignore[no-untyped-def]
+    """Whether more than ``rank`` points of a front of two objectives (f, 2) are nowhere longer; it is in order."""
     low, high = 0, stairs.shape[0]
     while low < high:  # how many are as short by the first
         middle = (low + high) >> 1
@@ -72,63 +79,55 @@ def covered(stairs, lengths, rank):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def look(costs, w, tours, lengths, weights, slack, most, stairs, rank, slots, unit, finds, first, last, stop):  # type: ignore[no-untyped-def]
-    """Look at all chains of members first .. last-1; return the first that there was no room left for, else ``last``.
+def look(costs, w, members, front, unit, finds, way, i, stop):  # type: ignore[no-untyped-def]
+    """Look at all chains of member i, until ``finds`` is full or ``stop[0]`` becomes 1."""
+    tours, lengths, weights, slack, most, begin = members
+    points, tree, rank, met = front
+    n, k = tours.shape[1], lengths.shape[1]
+    for f in range(finds.found[0]):
+        finds.slots[finds.taken[f]] = _FREE
+    finds.found[0] = 0
+    weigh(costs, weights[i], w)
+    put(tours[i], w)
+    for step in range(2 * n):
+        if stop[0] or finds.found[0] == finds.taken.shape[0]:
+            break
+        opened = begin_chain(costs, w, (begin[i] + (step >> 1)) % n, step & 1 == 0)
+        while True:
+            exchanges, opened, change = next_chain(costs, w, opened, most[i], slack[i])
+            if exchanges == 0:
+                break
+            if change >= slack[i]:
+                continue
+            _lengths_of(costs, w, exchanges, lengths[i], finds.one)
+            if k == 2:
+                if stairs_cover(points, finds.one, rank):
+                    continue
+            elif tree_covers(tree, points, finds.one, way):
+                continue
+            key = key_of(finds.one, unit)
+            if met[slot_of(met, key)] == key:
+                continue
+            slot = slot_of(finds.slots, key)
+            if finds.slots[slot] == key or not closes(w, exchanges):
+                continue
+            at = finds.found[0]
+            if at == finds.taken.shape[0]:
+                break
+            _note(finds, at, w, exchanges)
+            finds.slots[slot] = key
+            finds.taken[at] = slot
 
-    tours (m, n), lengths (m, k), weights (m, k), slack (m,) by how much a chain may lengthen the weighted sum; most
-    (m,) exchanges of a chain.
-    """
-    n = tours.shape[1]
-    for i in range(first, last):
-        if stop[0]:
-            return i
-        begun = finds.count[0]
-        weigh(costs, weights[i], w)
-        put(tours[i], w)
-        room = True
-        for t0 in range(n):
-            for forward in (True, False):
-                opened = begin_chain(costs, w, t0, forward)
-                while room:
-                    exchanges, opened, change = next_chain(costs, w, opened, most[i], slack[i])
-                    if exchanges == 0:
-                        break
-                    if change >= slack[i]:
-                        continue
-                    _lengths_of(costs, w, exchanges, lengths[i], finds.one)
-                    if covered(stairs, finds.one, rank):
-                        continue
-                    key = key_of(finds.one, unit)
-                    if slots[slot_of(slots, key)] == key:
-                        continue
-                    slot = slot_of(finds.slots, key)
-                    if finds.slots[slot] == key or not closes(w, exchanges):
-                        continue
-                    room = _note(finds, i, w, exchanges, key, slot)
-        if not room and begun > 0:
-            for f in range(begun, finds.count[0]):
-                finds.slots[finds.taken[f]] = _FREE
-            finds.count[0] = begun
-            return i
-    return last
 
-
-@inner
-def _note(finds, i, w, exchanges, key, slot):  # type: ignore[no-untyped-def]
-    """Note a chain; whether there was room."""
-    at = finds.count[0]
-    if at == finds.owner.shape[0]:
-        return False
-    finds.slots[slot] = key
-    finds.taken[at] = slot
-    finds.owner[at] = i
+@inlined
+def _note(finds, at, w, exchanges):  # type: ignore[no-untyped-def]
+    """Note a chain."""
     finds.exchanges[at] = exchanges
     for m in range(2 * exchanges):
         finds.chain[at, m] = w.chain[m]
     for q in range(finds.one.shape[0]):
         finds.lengths[at, q] = finds.one[q]
-    finds.count[0] = at + 1
-    return True
+    finds.found[0] = at + 1
 
 
 @compiled

@@ -1,0 +1,92 @@
+"""How a search for a front ends by itself, and what it prints."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import numpy as np
+from moocore import hypervolume
+from pymoo.util.display.column import Column
+from pymoo.util.display.output import Output
+
+from pymoo_gpuaco.algorithms.termination import ColonyTermination
+from pymoo_gpuaco.fronts.stairs import hull_of
+
+_WORST = 1.01  # what the reference point of a hypervolume is of the worst lengths
+_MOST_POINTS = {2: 1_000_000, 3: 20_000, 4: 500}  # by objectives, of which it takes no longer than a moment
+
+
+class FrontTermination(ColonyTermination):
+    """Stop when the front has not changed for long, or when a generous budget is spent; ``reason`` says which.
+
+    It is what GPUMOACO uses when no termination is given: a run ends within the first generation that passes a minute.
+
+    Parameters
+    ----------
+    stagnation : generations in a row without a new member of the front that end the run, >= 1, or None for no such
+        limit.
+    n_max_gen : most generations, >= 1, or None.
+    seconds : most time from the first generation on, > 0, or None.
+    """
+
+    def __init__(
+        self, stagnation: int | None = 100, n_max_gen: int | None = None, seconds: float | None = 60.0
+    ) -> None:
+        super().__init__(None, stagnation, n_max_gen, seconds, None)
+
+    def start_again(self) -> None:
+        """Forget the run that this object has watched."""
+        super().start_again()
+        self._added = -1
+
+    def _update(self, algorithm: Any) -> float:
+        generation, added = int(algorithm.n_iter), int(algorithm.engine.archive.added)
+        if added != self._added:
+            self._added, self._best_generation = added, generation
+        self._count_seconds(algorithm)
+        idle = generation - self._best_generation
+        return self._ended_by(
+            {
+                f"stagnation: no new member of the front in {idle} generations": (idle, self.stagnation),
+                f"budget: {generation} generations": (generation, self.n_max_gen),
+                f"budget: {self._seconds:.0f} s": (self._seconds, self.seconds),
+            },
+            generation,
+        )
+
+
+class FrontOutput(Output):
+    """Generation, tours built, members of the front, its hypervolume, supported ones, tours a second.
+
+    The hypervolume is the share of the box between the shortest and the longest lengths on the front, the longest times
+    1.01, that members dominate. Supported are, of two objectives, those that are shortest under a weighted sum.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.n_eval.name = "tours"
+        self.front = Column("front", width=8)
+        self.hypervolume = Column("hypervolume", width=11)
+        self.supported = Column("supported", width=9)
+        self.speed = Column("tours/s", width=10)
+        self.columns += [self.front, self.hypervolume, self.supported, self.speed]
+
+    def update(self, algorithm: Any) -> None:
+        """Read the algorithm's state into the columns."""
+        super().update(algorithm)
+        points = algorithm.engine.archive.points
+        self.front.set(len(points))
+        self.hypervolume.set(_share_of_box(points))
+        self.supported.set(len(hull_of(points)) if points.shape[1] == 2 else None)
+        elapsed = max(time.time() - algorithm.start_time, 1e-9)
+        self.speed.set(f"{algorithm.evaluator.n_eval / elapsed:.0f}")
+
+
+def _share_of_box(points: np.ndarray) -> str | None:
+    """Share of the box of points (f, k) that they dominate, in words; None where it would take long to tell."""
+    if len(points) > _MOST_POINTS.get(points.shape[1], 0):
+        return None
+    best, worst = points.min(axis=0), _WORST * points.max(axis=0)
+    box = float(np.prod(worst - best))
+    return f"{float(hypervolume(points, ref=worst)) / box:.6f}" if box > 0.0 else None

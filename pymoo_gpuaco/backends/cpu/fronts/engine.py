@@ -1,0 +1,97 @@
+"""The search for fronts on all cores."""
+
+from __future__ import annotations
+
+from itertools import count
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pymoo_gpuaco.backends.cpu.fronts.chains import Walker, make_walker
+from pymoo_gpuaco.backends.cpu.fronts.descent import Waiting, descend, make_waiting
+from pymoo_gpuaco.backends.cpu.fronts.look import Finds, follow, look, make_finds
+from pymoo_gpuaco.fronts.costs import make_costs
+from pymoo_gpuaco.fronts.device import Children, Front, Members
+from pymoo_gpuaco.fronts.instance import FrontInstance
+from pymoo_gpuaco.host.philox import STREAM_KICKS, new_stream
+from pymoo_gpuaco.host.stop import Stop
+from pymoo_gpuaco.host.threads import thread_count
+
+_MOST_FINDS = 1 << 13  # children of one member that are handed back, at most
+_MOST_FOR_WEIGHTED = 500  # cities up to which the weighted costs of all edges are worked out for every tour
+
+
+class CpuFronts:
+    """``FrontDevice`` on all cores."""
+
+    kind: str = "cpu"
+
+    def __init__(self, instance: FrontInstance) -> None:
+        self.instance = instance
+        self.stop = Stop()
+        self._costs = instance.costs
+        self._threads = thread_count()
+        self._rooms: list[tuple[Walker, Waiting, Finds]] = []
+
+    def use(self, candidates: NDArray[np.int32]) -> None:
+        """Look at other candidates (n, ..) from now on."""
+        self._costs = make_costs(self.instance.parts, candidates, self.instance.costs.table)
+        self._rooms = []
+
+    def _room(self, thread: int) -> tuple[Walker, Waiting, Finds]:
+        """What a thread works in; called before threads are."""
+        n, c, k = self._costs.near.shape
+        while len(self._rooms) <= thread:
+            walker = make_walker(n, k, c, n <= _MOST_FOR_WEIGHTED)
+            self._rooms.append((walker, make_waiting(n), make_finds(_MOST_FINDS, k)))
+        return self._rooms[thread]
+
+    def descend(
+        self, tours: NDArray[np.int32], weights: NDArray[np.float64], kicks: int, key: int
+    ) -> NDArray[np.int32]:
+        """Shorten tours (m, n), each under its weights (m, k), by so many kicks."""
+        found = np.array(tours, np.int32)
+        streams = np.stack([new_stream(np.uint64(key), i, STREAM_KICKS) for i in range(len(found))])
+        queue = count()
+
+        def work(thread: int, first: int, last: int) -> None:
+            walker, waiting, _ = self._rooms[thread]
+            while (i := next(queue)) < len(found) and not self.stop.raised():
+                descend(
+                    self._costs, walker, waiting, weights, found, kicks, streams, i, i + 1, self.stop.flag
+                )
+
+        self._room(self._threads)
+        self.stop.spread(work, min(len(found), self._threads), self._threads)
+        return found
+
+    def look(self, members: Members, front: Front) -> Children:
+        """Look at the chains of members."""
+        parts: dict[int, Children] = {}
+        queue = count()
+
+        def work(thread: int, first: int, last: int) -> None:
+            walker, _, finds = self._rooms[thread]
+            way = np.empty(len(front.tree.held), np.int32)
+            while (i := next(queue)) < len(members.tours) and not self.stop.raised():
+                look(self._costs, walker, members, front, self.instance.unit, finds, way, i, self.stop.flag)
+                parts[i] = _taken(finds, i)
+
+        self._room(self._threads)
+        self.stop.spread(work, min(len(members.tours), self._threads), self._threads)
+        found = [parts[i] for i in sorted(parts)] or [_taken(make_finds(1, self.instance.k), 0)]
+        return Children(*(np.concatenate(arrays) for arrays in zip(*found, strict=True)))
+
+    def follow(self, members: Members, children: Children) -> NDArray[np.int32]:
+        """Return the tours (e, n) of children."""
+        tours = np.empty((len(children.owner), self.instance.n), np.int32)
+        walker = self._room(0)[0]
+        follow(walker, members.tours, *children[:3], tours, 0, len(tours))
+        return tours
+
+
+def _taken(finds: Finds, member: int) -> Children:
+    """Copies of what has been found."""
+    e = int(finds.found[0])
+    owner = np.full(e, member, np.int32)
+    return Children(owner, finds.exchanges[:e].copy(), finds.chain[:e].copy(), finds.lengths[:e].copy())

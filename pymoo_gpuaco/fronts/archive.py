@@ -1,0 +1,206 @@
+"""The archive: the tours of the front and, of two objectives, those that few of its members dominate."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.spatial import cKDTree
+
+from pymoo_gpuaco.fronts.nd_tree import NDTree, make_tree, undominated, update
+from pymoo_gpuaco.fronts.seen import Seen
+from pymoo_gpuaco.fronts.stairs import contributions, ranks, stairs_of
+
+#: of two objectives, a tour stays in the archive while no more members of the front dominate it
+MOST_RANK = 8
+_GONE = MOST_RANK + 1
+_FIRST_ROOM = 1024
+_SPARE = 8  # the front may outgrow its size by this part of it before members go
+
+
+class Archive:
+    """Tours of n cities and their k lengths; the front is what no other dominates, each of its lengths once.
+
+    Attributes
+    ----------
+    count : rows of the arrays below that are in use, m; some are of tours that have gone.
+    tours : (.., n) whole numbers of 16 bits where cities fit, else of 32.
+    lengths : (.., k)
+    rank : (.., ) how many members of the front dominate each; 0 for its members, ``MOST_RANK`` + 1 for what has gone.
+    looked : (.., ) how far the search has looked at each.
+    front : (f,) rows of its members, in order of the first objective, then of the second and so on.
+    added : members that have joined the front so far.
+    dropped : members that ``size`` has left no room for so far.
+    """
+
+    def __init__(self, n: int, k: int, unit: NDArray[np.float64], size: int) -> None:
+        self.n, self.k, self.size = n, k, size
+        self.seen = Seen(unit)
+        self.count = self.added = self.dropped = 0
+        kind: Any = np.uint16 if n <= 1 << 16 else np.int32
+        self.tours: NDArray[Any] = np.empty((_FIRST_ROOM, n), kind)
+        self.lengths = np.empty((_FIRST_ROOM, k))
+        self.rank = np.zeros(_FIRST_ROOM, np.int16)
+        self.looked = np.zeros(_FIRST_ROOM, np.int16)
+        self.front = np.empty(0, np.intp)
+        self._tree: NDTree | None = None
+
+    @property
+    def points(self) -> NDArray[np.float64]:
+        """Lengths (f, k) of the front."""
+        return self.lengths[self.front]
+
+    @property
+    def tree(self) -> NDTree:
+        """The front of more than two objectives, as compiled code asks it; of two, one without points."""
+        if self._tree is None:
+            self._tree = make_tree(0, 64, self.k)
+        return self._tree
+
+    def best(self) -> NDArray[np.intp]:
+        """Rows (k,) of the shortest tour by each objective; of equal ones the one shortest by the next objectives."""
+        points = self.points
+        orders = [np.roll(np.arange(self.k), -q)[::-1] for q in range(self.k)]
+        return np.array([self.front[np.lexsort(points[:, order].T)[0]] for order in orders])
+
+    def members(self) -> NDArray[np.intp]:
+        """Rows of the front as it is handed out: at most ``size``."""
+        over = len(self.front) - self.size
+        return self.front if over <= 0 else np.setdiff1d(self.front, self._least(over), assume_unique=True)
+
+    def kept(self) -> NDArray[np.bool_]:
+        """Which of the rows in use (m,) are of tours that have not gone."""
+        return self.rank[: self.count] != _GONE
+
+    # ---- what comes and goes
+
+    def worth(self, lengths: NDArray[np.float64]) -> NDArray[np.bool_]:
+        """Which of lengths (e, k) may stay, if all are taken in; nobody looks at the others."""
+        if not len(lengths):
+            return np.ones(0, bool)
+        if self.k > 2:
+            return undominated(lengths)
+        points = np.concatenate([self.points, lengths])
+        return np.asarray(ranks(points[stairs_of(points)], lengths) <= _GONE)
+
+    def add(self, tours: NDArray[Any], lengths: NDArray[np.float64]) -> NDArray[np.intp]:
+        """Take in tours (e, n) and their lengths (e, k); return the rows of those that are members of the front.
+
+        Lengths that have been met before are passed over, and the first of equal ones is taken.
+        """
+        new = self.seen.add(lengths)
+        first, end = self.count, self.count + int(new.sum())
+        self._make_room(end)
+        self.tours[first:end], self.lengths[first:end] = tours[new], lengths[new]
+        self.looked[first:end], self.rank[first:end] = 0, _GONE
+        self.count = end
+        self._sort_out(first)
+        joined = self.lengths[self.front[self.front >= first]]
+        if len(self.front) > self.size + self.size // _SPARE:
+            self._shrink()
+        if 2 * int(self.kept().sum()) < self.count:
+            self._close_up()
+        self.added += len(joined)
+        return self._rows_of(joined)
+
+    def _sort_out(self, first: int) -> None:
+        """Find the front and the ranks, after rows from ``first`` on have come."""
+        lengths = self.lengths[: self.count]
+        if self.k == 2:
+            self.front = stairs_of(lengths)
+            self.rank[: self.count] = np.minimum(ranks(lengths[self.front], lengths), _GONE)
+            self.rank[self.front] = 0
+            return
+        kept = self.rank[: self.count] == 0
+        offered = np.ones(self.count, bool)
+        offered[:first] = kept[:first]
+        if len(self.tree.follows) < self.count:
+            first = self._plant(len(self.rank), kept)
+        while (at := update(self.tree, self.lengths, first, self.count, offered, kept)) < self.count:
+            offered[:at] = kept[:at]
+            first = self._plant(2 * len(self.tree.held), kept)  # it had no room for more nodes
+        self.rank[: self.count] = np.where(kept, 0, _GONE)
+        rows = np.flatnonzero(kept)
+        self.front = rows[np.lexsort(lengths[rows, ::-1].T)]
+
+    def _plant(self, nodes: int, kept: NDArray[np.bool_]) -> int:
+        """Begin with an empty tree; return the first row to offer to it."""
+        self._tree = make_tree(len(self.rank), nodes, self.k)
+        kept[:] = False
+        return 0
+
+    def _make_room(self, rows: int) -> None:
+        while rows > len(self.rank):
+            for name in ("tours", "lengths", "rank", "looked"):
+                old = getattr(self, name)
+                new = np.empty((2 * len(old), *old.shape[1:]), old.dtype)
+                new[: self.count] = old[: self.count]
+                setattr(self, name, new)
+
+    def _least(self, many: int) -> NDArray[np.intp]:
+        """Rows of so many members of the front without which it loses least; the best by each objective stay.
+
+        Of two objectives that is the area they dominate alone, the least of all going first; of more, they are those
+        that have another member nearest by, where every objective is measured by the front's extent.
+        """
+        left = self.front
+        going: list[NDArray[np.intp]] = []
+        while many > 0:
+            points = self.lengths[left]
+            worth = contributions(points) if self.k == 2 else _distance_to_another(points)
+            worth[np.isin(left, self.best())] = np.inf
+            order = np.argsort(worth, kind="stable")
+            # what one leaves changes the worth of those beside it: few go at once
+            some = order[: max(1, min(many, len(left) // 20))]
+            going.append(left[some])
+            left = np.delete(left, some)
+            many -= len(some)
+        return np.concatenate(going)
+
+    def _shrink(self) -> None:
+        """Let members of the front go until ``size`` are left."""
+        least = self._least(len(self.front) - self.size)
+        self.dropped += len(least)
+        self.rank[least] = _GONE
+        self.rank[: self.count][self.rank[: self.count] > 0] = (
+            _GONE  # some would take the places of those that go
+        )
+        self._close_up()
+
+    def restore(
+        self,
+        tours: NDArray[Any],
+        lengths: NDArray[np.float64],
+        looked: NDArray[np.int16],
+        kept: NDArray[np.bool_],
+        seen: Seen,
+    ) -> None:
+        """Take over the rows (m, ..) of another archive, of which ``kept`` have not gone."""
+        self.seen, self.count, m = seen, 0, len(tours)
+        self._make_room(m)
+        self.tours[:m], self.lengths[:m], self.looked[:m] = tours, lengths, looked
+        self.rank[:m] = np.where(kept, 0, _GONE)
+        self.count, self._tree = m, None
+        self._sort_out(0)
+
+    def _close_up(self) -> None:
+        """Forget what has gone."""
+        rows = np.flatnonzero(self.kept())
+        for array in (self.tours, self.lengths, self.rank, self.looked):
+            array[: len(rows)] = array[rows]
+        self.count = len(rows)
+        self._tree = None
+        self._sort_out(0)
+
+    def _rows_of(self, points: NDArray[np.float64]) -> NDArray[np.intp]:
+        """Rows of the front that have one of the lengths (e, k)."""
+        own = {row.tobytes() for row in points}
+        return np.array([row for row in self.front if self.lengths[row].tobytes() in own], np.intp)
+
+
+def _distance_to_another(points: NDArray[np.float64]) -> NDArray[np.float64]:
+    """How far (f,) the nearest other of points (f, k) is."""
+    extent = np.ptp(points, axis=0)
+    scaled = points / np.where(extent > 0.0, extent, 1.0)
+    return np.asarray(cKDTree(scaled).query(scaled, k=2)[0][:, 1])

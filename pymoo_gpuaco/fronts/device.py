@@ -1,0 +1,69 @@
+"""What a device does for a search for fronts: it shortens tours under weights, and looks at what tours lead to."""
+
+from __future__ import annotations
+
+from typing import NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pymoo_gpuaco.fronts.instance import FrontInstance
+from pymoo_gpuaco.fronts.nd_tree import NDTree
+from pymoo_gpuaco.host.stop import Stop
+
+
+class Front(NamedTuple):
+    """What is known, for a device to pass over what is no news; k objectives."""
+
+    points: NDArray[
+        np.float64
+    ]  # (f, 2) lengths of the front in order, of two objectives; else lengths that the tree knows
+    tree: NDTree  # of more than two objectives
+    rank: int  # of two objectives: how many members may dominate what is handed back
+    met: NDArray[np.uint64]  # keys of lengths that have been met, see `seen`
+
+
+class Members(NamedTuple):
+    """m tours to look at, and how."""
+
+    tours: NDArray[np.int32]  # (m, n)
+    lengths: NDArray[np.float64]  # (m, k)
+    weights: NDArray[np.float64]  # (m, k) under which most chains are cut off
+    slack: NDArray[np.float64]  # (m,) by how much a chain may lengthen the weighted sum, > 0
+    exchanges: NDArray[np.int64]  # (m,) most exchanges of a chain
+    begin: NDArray[np.int64]  # (m,) city from which chains are looked for first
+
+
+class Children(NamedTuple):
+    """e tours that members lead to; most are handed back in the order of members."""
+
+    owner: NDArray[np.int32]  # (e,) member
+    exchanges: NDArray[np.int32]  # (e,) of the chain
+    chain: NDArray[np.int32]  # (e, ..) its cities
+    lengths: NDArray[np.float64]  # (e, k)
+
+
+class FrontDevice(Protocol):
+    """The parts of a search for fronts that differ from device to device."""
+
+    kind: str
+    instance: FrontInstance
+    stop: Stop
+
+    def use(self, candidates: NDArray[np.int32]) -> None:
+        """Look at other candidates (n, ..) from now on."""
+        ...
+
+    def descend(
+        self, tours: NDArray[np.int32], weights: NDArray[np.float64], kicks: int, key: int
+    ) -> NDArray[np.int32]:
+        """Shorten tours (m, n), each under its weights (m, k), by so many kicks; row i depends on it and (key, i)."""
+        ...
+
+    def look(self, members: Members, front: Front) -> Children:
+        """Look at the chains of members; their number and order do not depend on how work is spread."""
+        ...
+
+    def follow(self, members: Members, children: Children) -> NDArray[np.int32]:
+        """Return the tours (e, n) of children."""
+        ...

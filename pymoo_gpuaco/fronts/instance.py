@@ -1,0 +1,73 @@
+"""A problem of several objectives as the search for its front takes it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from pymoo_gpuaco.candidates.lists import listed_instance
+from pymoo_gpuaco.candidates.start import greedy_tour
+from pymoo_gpuaco.fronts.candidates import union_of
+from pymoo_gpuaco.fronts.costs import Costs, make_costs
+from pymoo_gpuaco.problems.multi_objective import MultiObjectiveTSP
+from pymoo_gpuaco.problems.tsp import TSP
+
+_FINE = (
+    1e-10  # of a tour's length: what tours of different lengths differ by, where those are no whole numbers
+)
+
+
+@dataclass(frozen=True, eq=False)
+class FrontInstance:
+    """k symmetric objectives of n cities. Arrays are shared: nobody may write to them.
+
+    Attributes
+    ----------
+    parts : k problems.
+    costs : what edges cost, with the candidates that are near by one of the objectives.
+    starts : (k, n) a greedy tour by each objective.
+    unit : (k,) what the lengths of two tours differ by at least, to be told apart: 1 for whole numbers.
+    """
+
+    parts: tuple[TSP, ...]
+    costs: Costs
+    starts: NDArray[np.int32]
+    unit: NDArray[np.float64]
+    symmetric = True
+    demands = None
+
+    @property
+    def n(self) -> int:
+        """Number of cities."""
+        return self.starts.shape[1]
+
+    @property
+    def k(self) -> int:
+        """Number of objectives."""
+        return len(self.parts)
+
+    @property
+    def integral(self) -> bool:
+        """Whether all lengths are whole numbers, which sums of distances in any order then give."""
+        return all(part.integral for part in self.parts)
+
+    def lengths(self, tours: ArrayLike) -> NDArray[np.float64]:
+        """Lengths (m, k) of tours (m, n), as the problem has them."""
+        rows: NDArray[Any] = np.asarray(tours, np.int64)
+        return np.stack([part.tour_lengths(rows) for part in self.parts], axis=1)
+
+
+def front_instance(problem: MultiObjectiveTSP, k: int) -> FrontInstance:
+    """Arrays of a problem, with up to k >= 1 nearest cities by each objective as candidates."""
+    listed = [listed_instance(part, k) for part in problem.parts]
+    starts = np.stack([greedy_tour(one) for one in listed])
+    costs = make_costs(problem.parts, union_of([one.neighbours for one in listed]))
+    fine = [
+        _FINE * max(float(part.tour_lengths(start[None])[0]), 1e-290)
+        for part, start in zip(problem.parts, starts, strict=True)
+    ]
+    unit = [1.0 if part.integral else one for part, one in zip(problem.parts, fine, strict=True)]
+    return FrontInstance(problem.parts, costs, starts, np.array(unit))

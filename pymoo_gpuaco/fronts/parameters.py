@@ -1,0 +1,75 @@
+"""Numbers of a search for fronts, and what they are by default."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pymoo_gpuaco import checks
+
+_MOST_SUMS, _FEWEST_SUMS, _CITIES_OF_ALL_SUMS = 2000, 100, 200_000
+
+
+class Stage(NamedTuple):
+    """How far a member of the archive is looked at."""
+
+    exchanges: int  # most of a chain
+    rank: int  # only members that no more of the front dominate are
+
+
+#: of two objectives; of more there are only members of the front
+STAGES = (Stage(3, 0), Stage(4, 0), Stage(5, 0), Stage(5, 1), Stage(5, 2), Stage(5, 4), Stage(5, 8))
+
+
+@dataclass(frozen=True, eq=False)
+class FrontParameters:
+    """How a front is searched for; k objectives of n cities.
+
+    n_weights : weighted sums that are solved, >= k, or None: as many as it takes to find all supported tours of two
+        objectives, up to 2000, or fewer than that from 100 cities on, 200,000 / n and at least 100.
+    size : members that the archive holds, >= 2 k.
+    directions : (d, k) weights >= 0 of the objectives, each row not all 0; None: found by the dichotomic scheme (two
+        objectives only).
+    dives : whether the search goes on from members by kicks and by more than the first stage; without it is a plain
+        two-phase search, which ends.
+
+    The others are sizes of a generation.
+    """
+
+    n_weights: int | None = None
+    size: int = 100_000
+    directions: NDArray[np.float64] | None = None
+    dives: bool = True
+    sums: int = 32
+    kicks: int | None = None
+    looks: int | None = None
+
+    def __post_init__(self) -> None:
+        """Check what was given."""
+        checks.optional_integer("n_weights", self.n_weights, 2)
+        checks.integer("archive_size", self.size, 4)
+
+    def sums_of(self, n: int) -> int:
+        """Weighted sums that are solved at most."""
+        if self.n_weights is not None:
+            return self.n_weights
+        if self.directions is not None:
+            return len(self.directions)
+        return min(_MOST_SUMS, max(_FEWEST_SUMS, _CITIES_OF_ALL_SUMS // n))
+
+    def kicks_of(self, n: int) -> int:
+        """Kicks of one tour under one weighted sum."""
+        return max(50, n // 10) if self.kicks is None else self.kicks
+
+    def looks_of(self, n: int) -> int:
+        """Members that are looked at in one generation."""
+        return min(256, max(4, 25_600 // n)) if self.looks is None else self.looks
+
+    def stages_of(self, k: int) -> tuple[Stage, ...]:
+        """The stages, the nearest first."""
+        if not self.dives:
+            return STAGES[:1]
+        return STAGES if k == 2 else STAGES[:3]

@@ -1,0 +1,220 @@
+"""The search for a front on any device: weighted sums first, then what members lead to, for as long as there is time.
+
+T. Lust and J. Teghem, "Two-phase Pareto local search for the biobjective traveling salesman problem", Journal of
+Heuristics 16 (2010): supported tours by weighted sums, then Pareto local search from all of them. Here a member is
+looked at in stages: chains of three exchanges for all members before chains of four for any, and tours that few members
+dominate when all else is done: much of a front lies more than one move away from its other members, and through such
+tours there is a way. What has been looked at to the end is kicked.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from pymoo_gpuaco import checks
+from pymoo_gpuaco.fronts.archive import Archive
+from pymoo_gpuaco.fronts.candidates import edges_of
+from pymoo_gpuaco.fronts.device import Children, Front, FrontDevice, Members
+from pymoo_gpuaco.fronts.every_tour import MOST_FOR_EVERY_TOUR, every_tour
+from pymoo_gpuaco.fronts.instance import FrontInstance
+from pymoo_gpuaco.fronts.parameters import FrontParameters
+from pymoo_gpuaco.fronts.stairs import slack_at, weights_at
+from pymoo_gpuaco.fronts.state import (
+    archive_state,
+    names_state,
+    restored_archive,
+    stored_candidates,
+    stored_names,
+)
+from pymoo_gpuaco.fronts.weights import Sums, alone, between_corners, directions, scaled
+from pymoo_gpuaco.host.keys import generator
+from pymoo_gpuaco.host.state import State, stored_integers
+
+_STEPS = 5  # steps of the front to either side that a chain may reach the gaps of
+_FIRST_KICKS = 3  # times as many for each objective alone: all else begins with these tours
+_KICKS_OF_MEMBERS = 20
+_KICKED = 4  # one of so many that would be looked at
+
+
+class FrontSearch:
+    """``FrontEngine``: the same on any device."""
+
+    def __init__(self, device: FrontDevice, parameters: FrontParameters) -> None:
+        self._device, self._parameters = device, parameters
+        self.kind: str = device.kind
+        self.instance: FrontInstance = device.instance
+        instance, n, k = device.instance, device.instance.n, device.instance.k
+        self.archive = Archive(n, k, instance.unit, parameters.size)
+        self._stages = parameters.stages_of(k)
+        self._solved: set[bytes] = set()
+        self._stage = -1  # the farthest that any member was looked at by
+        self._listed = instance.costs.neighbours  # candidates that looks are made by
+        self.joined = np.empty(
+            0, np.intp
+        )  # rows of the archive that the last generation has added to the front
+        self.n_tours = 0  # built so far
+        self.n_sums = 0  # weighted sums solved so far
+
+    # ---- a generation
+
+    def search(self, key: int) -> None:
+        """Run one generation; ``key`` in [0, 2**64)."""
+        self._device.stop.lower()
+        n = self.instance.n
+        if n <= MOST_FOR_EVERY_TOUR:
+            self._take(every_tour(n) if self.n_sums == 0 else np.empty((0, n), np.int32))
+            self.n_sums = max(self.n_sums, 1)
+            return
+        if self.n_sums == 0:
+            self._solve_each_alone(key)
+            return
+        stage, rows = self._next(key)
+        if (
+            self._stage < 0 or stage > 0 or not len(rows)
+        ):  # sums come before looks, and before more than first looks
+            sums = self._open_sums()
+            if len(sums.rows):
+                self._solve(sums, key)
+                return
+        if len(rows):
+            self._look(stage, rows, key)
+        else:
+            self._kick(key)
+
+    def _tours(self, rows: NDArray[np.intp]) -> NDArray[np.int32]:
+        return self.archive.tours[rows].astype(np.int32)
+
+    def _take(self, tours: NDArray[np.int32], lengths: NDArray[np.float64] | None = None) -> None:
+        """Offer tours to the archive."""
+        exact = self.instance.lengths(tours) if lengths is None or not self.instance.integral else lengths
+        self.joined = self.archive.add(tours, exact)
+        self.n_tours += len(tours)
+
+    def _solve_each_alone(self, key: int) -> None:
+        kicks = _FIRST_KICKS * self._parameters.kicks_of(self.instance.n)
+        starts = self.instance.starts
+        if len(self.archive.front):
+            starts = self._tours(self.archive.best())
+        self._take(self._device.descend(starts, alone(self.instance.k), kicks, key))
+        self.n_sums += len(starts)
+
+    def _solve(self, sums: Sums, key: int) -> None:
+        kicks = self._parameters.kicks_of(self.instance.n)
+        self._take(self._device.descend(self._tours(sums.rows), sums.weights, kicks, key))
+        self.n_sums += len(sums.rows)
+        self._solved.update(sums.known)
+
+    def _open_sums(self) -> Sums:
+        most = min(self._parameters.sums, self._parameters.sums_of(self.instance.n) - self.n_sums)
+        if self._parameters.directions is None:
+            return between_corners(self.archive, self._solved, max(0, most))
+        return directions(self.archive, self._parameters.directions, self._solved, max(0, most))
+
+    # ---- what members lead to
+
+    def _next(self, key: int) -> tuple[int, NDArray[np.intp]]:
+        """Number of the first stage that leaves members to look at, and some of them."""
+        archive = self.archive
+        most = self._parameters.looks_of(self.instance.n)
+        rank, looked = archive.rank[: archive.count], archive.looked[: archive.count]
+        for stage, (_, dominated) in enumerate(self._stages):
+            rows = np.flatnonzero((rank <= dominated) & (looked <= stage))
+            if len(rows):
+                return stage, np.sort(generator(key, 0).permutation(rows)[:most])
+        return 0, rows
+
+    def _look(self, stage: int, rows: NDArray[np.intp], key: int) -> None:
+        archive, device = self.archive, self._device
+        if stage > self._stage:
+            self._stage = stage
+            if stage > 0:
+                self._listed = edges_of(archive.tours[archive.front])
+                device.use(self._listed)
+        lengths = archive.lengths[rows]
+        weights, slack = self._slopes(lengths)
+        begin = generator(key, 1).integers(0, self.instance.n, len(rows))
+        exchanges = np.full(len(rows), self._stages[stage].exchanges)
+        members = Members(self._tours(rows), lengths, weights, slack, exchanges, begin)
+        rank = self._stages[stage].rank
+        children = device.look(members, Front(archive.points, archive.tree, rank, archive.seen.slots))
+        if not device.stop.raised():
+            archive.looked[rows] = stage + 1
+        worth = np.flatnonzero(archive.worth(children.lengths))
+        children = Children(
+            children.owner[worth], children.exchanges[worth], children.chain[worth], children.lengths[worth]
+        )
+        self._take(device.follow(members, children), children.lengths)
+
+    def _slopes(self, points: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Weights (m, k) of the front's slope at points (m, k), and slack (m,) for chains to reach its gaps."""
+        front, given = self.archive.points, self._parameters.directions
+        if self.instance.k == 2:
+            weights = weights_at(front, points)
+            return weights, slack_at(front, points, weights, _STEPS) + self._least(points)
+        assert given is not None
+        all_weights = scaled(self.archive, given)
+        values = front @ all_weights.T
+        least = values.min(axis=0)
+        over = points @ all_weights.T - least
+        chosen = over.argmin(axis=1)
+        usual = (values - least).min(axis=1).mean()
+        return all_weights[chosen], np.full(len(points), usual) + self._least(points)
+
+    def _least(self, points: NDArray[np.float64]) -> NDArray[np.float64]:
+        return np.asarray(1e-9 * points.max(axis=1, initial=0.0) + 1e-300)
+
+    def _kick(self, key: int) -> None:
+        """Kick some members of the front under its slope there."""
+        if not self._parameters.dives:
+            self._take(np.empty((0, self.instance.n), np.int32))
+            return
+        front = self.archive.front
+        most = max(1, self._parameters.looks_of(self.instance.n) // _KICKED)
+        rows = front[np.sort(generator(key, 2).permutation(len(front))[:most])]
+        weights, _ = self._slopes(self.archive.lengths[rows])
+        self._take(self._device.descend(self._tours(rows), weights, _KICKS_OF_MEMBERS, key))
+
+    # ---- what else an engine does
+
+    def accept(self, tours: ArrayLike) -> None:
+        """Take in tours (m, n) from outside. Raises ValueError unless rows are permutations of 0 .. n-1."""
+        given = checks.permutations("tours", tours, self.instance.n).astype(np.int32)
+        self.archive.add(given, self.instance.lengths(given))
+
+    def front(self) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
+        """Tours (f, n) of the front, and their lengths (f, k), in order of the first objective."""
+        rows = self.archive.members()
+        return self._tours(rows), self.archive.lengths[rows]
+
+    def stop_at(self, moment: float | None) -> None:
+        """End the calls that follow soon after ``time.monotonic()`` shows ``moment``, see ``Stoppable``."""
+        self._device.stop.until = moment
+
+    def rescued(self) -> None:
+        """Return None: what an interrupted generation has found is lost, and the front is what it was before."""
+        return
+
+    def export_state(self) -> State:
+        """Copies of all that the next generation depends on."""
+        return {
+            **archive_state(self.archive),
+            "front_sums": names_state(sorted(self._solved)),
+            "front_candidates": self._listed.copy(),
+            "front_numbers": np.array([self._stage, self.n_tours, self.n_sums]),
+        }
+
+    def import_state(self, state: State) -> None:
+        """Go on from an exported state. Raises ValueError, before anything changes, for one of another problem."""
+        n, k, stages = self.instance.n, self.instance.k, len(self._stages)
+        width = 2 * k if self._parameters.directions is None else k
+        solved = stored_names(state, "front_sums", width)
+        listed = stored_candidates(state, n)
+        numbers = stored_integers(state, "front_numbers", (3,), -1, 2**62, np.int64)
+        empty = Archive(n, k, self.instance.unit, self._parameters.size)
+        self.archive = restored_archive(state, empty, stages)
+        self._solved = set(solved)
+        self._stage, self.n_tours, self.n_sums = int(min(numbers[0], stages - 1)), *map(int, numbers[1:])
+        self._listed = listed
+        self._device.use(listed)
+        self.joined = np.empty(0, np.intp)

@@ -1,0 +1,80 @@
+"""Fronts of two objectives: points in the order of the first, which is the opposite order of the second.
+
+Drawn in the plane they are stairs: what lies on or above them is dominated.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+def stairs_of(points: NDArray[np.float64]) -> NDArray[np.intp]:
+    """Which of points (m, 2) no other dominates, in the order of the first objective; of equal ones the first."""
+    order = np.lexsort((points[:, 1], points[:, 0]))
+    second = points[order, 1]
+    lowest = np.minimum.accumulate(second)
+    kept = np.ones(len(points), bool)
+    kept[1:] = second[1:] < lowest[:-1]
+    return order[kept]
+
+
+def ranks(stairs: NDArray[np.float64], points: NDArray[np.float64]) -> NDArray[np.intp]:
+    """How many points of a front (f, 2) are as short by both objectives as each of points (m, 2)."""
+    as_short = np.searchsorted(stairs[:, 0], points[:, 0], "right")
+    longer = np.searchsorted(-stairs[:, 1], -points[:, 1], "left")
+    return np.maximum(0, as_short - longer)
+
+
+def hull_of(stairs: NDArray[np.float64]) -> NDArray[np.intp]:
+    """Which points of a front (f, 2) are the corners of its convex hull: those of supported tours."""
+    hull: list[int] = []
+    for i, (x, y) in enumerate(stairs.tolist()):
+        while len(hull) > 1:
+            (ax, ay), (bx, by) = stairs[hull[-2]], stairs[hull[-1]]
+            if (bx - ax) * (y - ay) - (by - ay) * (x - ax) > 0.0:
+                break
+            hull.pop()
+        hull.append(i)
+    return np.array(hull)
+
+
+def normals(corners: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Weights (h - 1, 2) under which two corners that follow each other are equal (Aneja and Nair 1979); sum 1."""
+    steps = np.stack([corners[:-1, 1] - corners[1:, 1], corners[1:, 0] - corners[:-1, 0]], axis=1)
+    return np.asarray(steps / steps.sum(axis=1, keepdims=True))
+
+
+def weights_at(stairs: NDArray[np.float64], points: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Weights (m, 2) of the front's slope at points (m, 2): those of the side of the hull below each."""
+    corners = stairs[hull_of(stairs)]
+    if len(corners) < 2:
+        return np.full(points.shape, 0.5)
+    side = np.searchsorted(corners[:, 0], points[:, 0], "right") - 1
+    return normals(corners)[np.clip(side, 0, len(corners) - 2)]
+
+
+def slack_at(
+    stairs: NDArray[np.float64], points: NDArray[np.float64], weights: NDArray[np.float64], steps: int
+) -> NDArray[np.float64]:
+    """By how much (m,) a weighted sum may grow from points (m, 2) on the way to a gap of the front near them.
+
+    It is what the farthest of the outer corners between so many points on either side has more than the point.
+    """
+    if len(stairs) < 2:
+        return np.full(len(points), np.abs(points).max() if len(points) else 0.0)
+    outer = np.stack([stairs[1:, 0], stairs[:-1, 1]], axis=1)
+    at = np.searchsorted(stairs[:, 0], points[:, 0], "right") - 1
+    own = (weights * points).sum(axis=1)
+    most = np.zeros(len(points))
+    for step in range(-steps, steps):
+        corner = outer[np.clip(at + step, 0, len(outer) - 1)]
+        most = np.maximum(most, (weights * corner).sum(axis=1) - own)
+    return most
+
+
+def contributions(stairs: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Area (f,) that each point of a front alone dominates; infinite at both ends."""
+    own = np.full(len(stairs), np.inf)
+    own[1:-1] = (stairs[2:, 0] - stairs[1:-1, 0]) * (stairs[:-2, 1] - stairs[1:-1, 1])
+    return own

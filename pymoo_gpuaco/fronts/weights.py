@@ -1,0 +1,63 @@
+"""Which weighted sums of the objectives a search solves: their shortest tours are the supported ones of the front."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pymoo_gpuaco.fronts.archive import Archive
+from pymoo_gpuaco.fronts.stairs import hull_of, normals
+
+_TIE = 1e-4  # what the other objectives weigh where one alone is to be shortest
+
+
+class Sums(NamedTuple):
+    """m weighted sums to solve."""
+
+    weights: NDArray[np.float64]  # (m, k)
+    rows: NDArray[np.intp]  # (m,) tours of the archive to begin with
+    known: list[bytes]  # what to remember them by
+
+
+def alone(k: int) -> NDArray[np.float64]:
+    """Weights (k, k) of each objective nearly alone: of equally short tours the others decide."""
+    return np.full((k, k), _TIE) + (1.0 - _TIE) * np.eye(k)
+
+
+def between_corners(archive: Archive, solved: set[bytes], most: int) -> Sums:
+    """Sums under which two corners of the hull are equal, of two objectives, and that have not been solved.
+
+    Y. P. Aneja and K. P. K. Nair, "Bicriteria transportation problem", Management Science 25 (1979): a shorter tour is
+    a corner between them, and without one there is none. The longest sides come first, at most so many.
+    """
+    rows = archive.front[hull_of(archive.points)]
+    corners = archive.lengths[rows]
+    if len(rows) < 2:
+        return Sums(np.empty((0, 2)), rows[:0], [])
+    names = [corners[i : i + 2].tobytes() for i in range(len(rows) - 1)]
+    open_ = np.array([i for i, name in enumerate(names) if name not in solved], np.intp)
+    extent = np.ptp(corners, axis=0)
+    sides = np.abs(np.diff(corners, axis=0) / np.where(extent > 0.0, extent, 1.0)).sum(axis=1)
+    chosen = open_[np.argsort(-sides[open_], kind="stable")][:most]
+    return Sums(normals(corners)[chosen], rows[chosen], [names[i] for i in chosen])
+
+
+def directions(archive: Archive, given: NDArray[np.float64], solved: set[bytes], most: int) -> Sums:
+    """The next of the directions (d, k), at most so many, that have not been solved, each with the best tour at hand.
+
+    A direction weighs what an objective's lengths extend over on the front.
+    """
+    names = [row.tobytes() for row in given]
+    chosen = [i for i, name in enumerate(names) if name not in solved][:most]
+    weights = scaled(archive, given[chosen])
+    values = weights @ archive.points.T
+    return Sums(weights, archive.front[values.argmin(axis=1)], [names[i] for i in chosen])
+
+
+def scaled(archive: Archive, given: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Weights (m, k) of sum 1 that are to lengths as the directions are to shares of the front's extent."""
+    extent = np.ptp(archive.points, axis=0)
+    weights = np.maximum(given, _TIE) / np.where(extent > 0.0, extent, 1.0)
+    return np.asarray(weights / weights.sum(axis=1, keepdims=True))
