@@ -20,6 +20,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 from xml.etree import ElementTree
@@ -58,8 +59,8 @@ TESTS = {
     "backends/cpu/windows/units.py": ("cpu_windows", "cpu_focused"),
     "backends/cpu/windows/window.py": ("cpu_windows",),
 }
-SLOW = 8.0  # s of the processor: tests that take longer without compiling are left out
-ENDLESS = 60.0  # s of the processor: a change that makes a test take longer is noticed
+SLOW = 3.0  # s of the processor: tests that take longer without compiling are left out
+ENDLESS = 30.0  # s of the processor: a change that makes a test take longer is noticed
 _SECONDS = "PYMOO_GPUACO_MUTANT_SECONDS"
 #: pytest that keeps no cache; without compiling, whole numbers of 64 bits warn where they wrap around
 PYTEST = (sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "tests.mutants")
@@ -176,9 +177,9 @@ def copy_of_the_repository(folder: Path) -> None:
     shutil.copy(ROOT / "pyproject.toml", folder)
 
 
-@pytest.hookimpl(wrapper=True)
-def pytest_runtest_call() -> Iterator[None]:
-    """Of the tests that run here, end one that takes too long; with a change in the code, the whole run."""
+@contextmanager
+def _timed() -> Iterator[None]:
+    """End a test that takes too long; with a change in the code, the whole run."""
     seconds = float(os.environ[_SECONDS])
 
     def too_long(*_: object) -> None:
@@ -192,6 +193,18 @@ def pytest_runtest_call() -> Iterator[None]:
         yield
     finally:
         signal.setitimer(signal.ITIMER_PROF, 0.0)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_setup() -> Iterator[None]:
+    with _timed():
+        return (yield)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call() -> Iterator[None]:
+    with _timed():
+        return (yield)
 
 
 def run(folder: Path, test: str, seconds: float, options: list[str]) -> int:

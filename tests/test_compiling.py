@@ -8,6 +8,7 @@ from numba import njit
 
 from pymoo_gpuaco import GPUAS, load_tsp
 from pymoo_gpuaco.host import compiling
+from pymoo_gpuaco.host.compiled import _compile
 
 
 def test_work_of_several_compilers_is_told_once_and_counted_once(monkeypatch):
@@ -21,6 +22,30 @@ def test_work_of_several_compilers_is_told_once_and_counted_once(monkeypatch):
         for _ in range(3):
             compiling.end()
     assert said == ["compiling a ..", "compiling b ..", "compiled in 4.5 s"]
+
+
+def test_what_a_compiler_has_made_is_linked_and_kept_as_a_part_of_compiling(monkeypatch):
+    """A limit of time would count it: of a first run seconds."""
+
+    def twice(x):
+        return 2 * x
+
+    now = [10.0]
+    monkeypatch.setattr(compiling.time, "perf_counter", lambda: now[0])
+    function = _compile(twice, kept=False)
+    link = function.add_overload
+
+    def in_seven_seconds(version):
+        now[0] += 7.0
+        link(version)
+
+    function.add_overload = in_seven_seconds
+    with compiling.counted() as watch:
+        assert function(3) == 6
+        assert watch.seconds == 7.0
+        with compiling.counted_whole():  # where nothing is compiled nothing counts
+            now[0] += 1.0
+    assert watch.seconds == 7.0
 
 
 def test_where_nothing_is_compiled_nothing_is_said():

@@ -56,9 +56,27 @@ print(lost)
 
 
 @needs_fork
-@pytest.mark.parametrize("seconds", ["0.02", "0.2"])
+@pytest.mark.parametrize("seconds", [0.02 * k for k in range(1, 11)] if FUZZ else [0.02, 0.2])
 def test_a_child_forked_while_a_default_run_is_set_up_sets_one_up_too(seconds):
-    assert script(FORKS, seconds) == ["0"]
+    assert script(FORKS, str(seconds)) == ["0"]
+
+
+# A child has none of the threads of its parent: nobody would tell it that a process beside has compiled.
+FORK_BESIDE = """
+import os, time
+from pymoo_gpuaco.host.background import BackgroundTask
+from pymoo_gpuaco.search import warm_up
+warm_up._beside.append(BackgroundTask(lambda: time.sleep(100.0)))
+child = os.fork()
+if child == 0:
+    os._exit(len(warm_up._beside))
+print(os.waitpid(child, 0)[1], len(warm_up._beside))
+"""
+
+
+@needs_fork
+def test_a_child_does_not_wait_for_what_compiles_beside_its_parent():
+    assert script(FORK_BESIDE) == ["0", "1"]
 
 
 # An interrupt from the keyboard comes with the k-th call into LLVM's engine.
@@ -111,7 +129,8 @@ def test_an_interrupt_in_the_middle_of_loading_compiled_code_is_heard_and_the_ne
 
 
 @pytest.mark.slow
-def test_an_interrupt_in_the_middle_of_compiling_is_heard_and_the_next_run_works(tmp_path):
-    heard = heard_after(4, tmp_path / "cache")
+@pytest.mark.parametrize("strike", range(2, 61, 6) if FUZZ else [4])
+def test_an_interrupt_in_the_middle_of_compiling_is_heard_and_the_next_run_works(strike, tmp_path):
+    heard = heard_after(strike, tmp_path / "cache")
     assert heard is not None
     assert heard < 5.0

@@ -114,7 +114,11 @@ def _compile_whole(dispatcher: Any) -> None:
     of_arguments = dispatcher._compile_for_args
 
     def of_arguments_whole(*args: Any, **kws: Any) -> Any:
-        return whole(lambda: _without_collector(lambda: of_arguments(*args, **kws)))
+        def compile_and_call() -> Any:
+            with compiling.counted_whole():
+                return _without_collector(lambda: of_arguments(*args, **kws))
+
+        return whole(compile_and_call)
 
     dispatcher._compile_for_args = of_arguments_whole
 

@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-__all__ = ["announced", "begin", "counted", "end"]
+__all__ = ["announced", "begin", "counted", "counted_whole", "end"]
 
 _lock = threading.RLock()
 if hasattr(os, "register_at_fork"):  # a child must not find it locked by a thread that it has not got
@@ -31,6 +31,7 @@ class _Watch:
         self.untold = untold
         self.compiled: list[str] = []
         self.told = 0  # of these
+        self.starts = 0  # of compilers
         self.at_work = 0
         self.since = 0.0
         self.seconds = 0.0
@@ -85,6 +86,21 @@ def counted(say: Callable[[str], object] | None = None, untold: float = 0.0) -> 
 
 
 @contextmanager
+def counted_whole() -> Iterator[None]:
+    """Count all of a block if a compiler starts in it: what it has made is linked, loaded and kept besides."""
+    began = time.perf_counter()
+    with _lock:
+        before = [(watch, watch.starts, watch.seconds) for watch in _watches if watch.at_work == 0]
+    try:
+        yield
+    finally:
+        with _lock:
+            for watch, starts, seconds in before:
+                if watch.starts > starts and watch.at_work == 0:
+                    watch.seconds = seconds + time.perf_counter() - began
+
+
+@contextmanager
 def announced(say: Callable[[str], object] | None) -> Iterator[None]:
     """Give `say` a line when a compiler starts, and one with the seconds at the end.
 
@@ -115,6 +131,7 @@ def begin(what: str) -> None:
                 watch.compiled.append(what)
             if watch.at_work == 0:
                 watch.since = time.perf_counter()
+            watch.starts += 1
             watch.at_work += 1
             if watch.untold == 0.0:
                 watch.tell()

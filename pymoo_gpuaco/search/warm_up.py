@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import json
+import os
 import subprocess
 import sys
 import time
@@ -27,6 +28,8 @@ from pymoo_gpuaco.search.population import Population
 
 _MOST_TO_WAIT = 20.0  # seconds, for a process that may hang
 _beside: list[BackgroundTask[Any]] = []
+if hasattr(os, "register_at_fork"):  # a child has not got the thread that would tell it of an end
+    os.register_at_fork(after_in_child=_beside.clear)
 _ELSEWHERE = """
 import json, sys
 sys.path[:] = json.loads(sys.argv[1])
