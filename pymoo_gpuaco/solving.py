@@ -14,11 +14,14 @@ from pymoo.core.result import Result
 from pymoo.optimize import minimize
 
 from pymoo_gpuaco import checks
-from pymoo_gpuaco.algorithms import GPUMMAS
+from pymoo_gpuaco.algorithms import GPUMMAS, GPUMOACO
 from pymoo_gpuaco.algorithms.base import TourAlgorithm
+from pymoo_gpuaco.algorithms.front_run import FrontTermination
 from pymoo_gpuaco.algorithms.termination import ColonyTermination
 from pymoo_gpuaco.problems.datasets import load_tsp
 from pymoo_gpuaco.problems.demands import violations_in_words
+from pymoo_gpuaco.problems.front import Front
+from pymoo_gpuaco.problems.multi_objective import as_multi_objective
 from pymoo_gpuaco.problems.notebook import html_table, svg_of
 from pymoo_gpuaco.problems.reading import is_source, read_cities
 from pymoo_gpuaco.problems.tsp import TSP, tsp_of
@@ -84,7 +87,7 @@ def solve(
     target: float | None = None,
     algorithm: TourAlgorithm | None = None,
     verbose: bool = False,
-) -> Solution:
+) -> Solution | Any:  # Any: a Front of several objectives, and nobody else should have to tell the two apart
     """Find a short round trip: ``tour, length = solve(coords, seconds=5)``.
 
     `what` is an (n, 2) or (n, 3) array of coordinates (Euclidean distances, not rounded), an (n, n) matrix of
@@ -96,9 +99,14 @@ def solve(
     the same tours, as far as the time allows; None takes another one each time. Warns (UserWarning) where no tour was
     found that has all fixed edges and no forbidden ones.
 
+    Of several objectives (`MultiObjectiveTSP`, or a problem with `D` of shape (k, n, n)) it returns a `Front`: ``tours,
+    lengths = solve(problem)``, found by `GPUMOACO()`; there is no `target`.
+
     Raises ValueError or TypeError as `TSP`, `load_tsp` and the algorithms do.
     """
     problem = _problem(what)
+    if problem.n_obj > 1:
+        return _front(problem, seconds, seed, target, algorithm, verbose)
     termination = ColonyTermination(
         target, stagnation=None, n_max_gen=None, seconds=seconds, stagnation_tours=None, proven=True
     )
@@ -108,6 +116,19 @@ def solve(
     if broken:
         warnings.warn(violations_in_words(broken), stacklevel=2)
     return Solution(result.X, float(result.F[0]), problem)
+
+
+def _front(
+    problem: Problem, seconds: float, seed: int | None, target: float | None, algorithm: Any, verbose: bool
+) -> Front:
+    if target is not None:
+        raise ValueError(f"target is for one objective, and there are {problem.n_obj}: give seconds")
+    if algorithm is not None and not isinstance(algorithm, GPUMOACO):
+        raise TypeError(f"algorithm must be GPUMOACO(..) for {problem.n_obj} objectives, got {algorithm!r}")
+    known = as_multi_objective(problem)
+    termination = FrontTermination(stagnation=None, seconds=seconds)
+    result = minimize(problem, algorithm or GPUMOACO(), termination, seed=seed, verbose=verbose)
+    return Front(result.X, result.F, known)
 
 
 def _violations(problem: Any, tour: NDArray[np.int64]) -> int:
@@ -219,6 +240,10 @@ def summary(
     `seeds` is how many, from 1 on, or the seeds themselves. `termination` and `arguments` are those of pymoo's
     `minimize`. Raises ValueError for no seed, and what the runs raise.
     """
+    if problem.n_obj > 1:
+        raise ValueError(
+            f"summary compares lengths, and {type(problem).__name__} has {problem.n_obj} of them a tour"
+        )
     if isinstance(seeds, (int, np.integer)):
         seeds = range(1, checks.integer("seeds", seeds, 1) + 1)
     numbers = [checks.integer("seeds", seed, 0) for seed in seeds]

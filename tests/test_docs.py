@@ -184,7 +184,7 @@ def test_every_environment_variable_is_described():
 def test_the_readme_shows_the_real_output():
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     run = SimpleNamespace(engine=focused(cloud(14)), problem=SimpleNamespace(best_known=1))
-    assert cli.Progress.header(run) in readme
+    assert cli.Progress(None).header(run) in readme
     assert 'minimize(load_tsp("pcb442"), GPUMMAS(), ("n_gen", 200), seed=1, verbose=True)' in readme
     assert "make solve" in readme
     assert "make test" in readme

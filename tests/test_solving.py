@@ -6,10 +6,23 @@ import re
 
 import numpy as np
 import pytest
+from pymoo.optimize import minimize
 from pymoo.problems.single.traveling_salesman import create_random_tsp_problem
 
-from pymoo_gpuaco import GPUACS, TSP, OpenPath, load_tsp, solve, summary
+from pymoo_gpuaco import (
+    GPUACS,
+    GPUMMAS,
+    GPUMOACO,
+    TSP,
+    Front,
+    MultiObjectiveTSP,
+    OpenPath,
+    load_tsp,
+    solve,
+    summary,
+)
 from tests.algorithm_cases import cities
+from tests.engine_cases import cloud
 
 SQUARE = np.array([[0, 0], [3, 0], [3, 4], [0, 4]])
 D = TSP(SQUARE).D
@@ -206,3 +219,21 @@ def test_paths_with_any_ends_are_the_shortest(start, end, symmetric):
     assert tuple(path) in orders
     assert length == sum(matrix[a, b] for a, b in itertools.pairwise(path))
     assert problem.symmetric == symmetric
+
+
+def test_of_several_objectives_a_front_is_found():
+    problem = MultiObjectiveTSP([cloud(20, 1), cloud(20, 2)])
+    front = solve(problem, seconds=1, algorithm=GPUMOACO(backend="cpu"))
+    assert isinstance(front, Front)
+    assert front.problem is problem
+    tours, lengths = front
+    np.testing.assert_array_equal(problem.tour_lengths(tours), lengths)
+    # at its ends a front has the shortest tours by each objective
+    best = [minimize(part, GPUMMAS(backend="cpu"), ("n_gen", 20), seed=1).F[0] for part in problem.parts]
+    np.testing.assert_array_equal(lengths.min(axis=0), best)
+    with pytest.raises(ValueError, match="target is for one objective, and there are 2"):
+        solve(problem, target=3)
+    with pytest.raises(TypeError, match=r"algorithm must be GPUMOACO\(..\) for 2 objectives, got GPUMMAS"):
+        solve(problem, algorithm=GPUMMAS())
+    with pytest.raises(ValueError, match="summary compares lengths, and MultiObjectiveTSP has 2"):
+        summary(problem)

@@ -10,14 +10,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pymoo_gpuaco.problems import TSP, OpenPath, load_tsp, read_cities, read_tour
+from pymoo_gpuaco.problems import TSP, MultiObjectiveTSP, OpenPath, load_tsp, read_cities, read_tour
 
 STDIN = "-"
 
 
-def load_all(arguments: argparse.Namespace) -> dict[str, TSP]:
-    """Return the instances asked for by their names. Raises ValueError, TypeError or OSError."""
-    problems: dict[str, TSP] = {}
+def load_all(arguments: argparse.Namespace) -> dict[str, Any]:
+    """Return the instances asked for by their names: `TSP`, or `MultiObjectiveTSP` where they are joined by +.
+
+    Raises ValueError, TypeError or OSError.
+    """
+    problems: dict[str, Any] = {}
     for given in arguments.instance:
         problem = _load(given, arguments)
         name = problem.label or Path(given).stem
@@ -27,12 +30,18 @@ def load_all(arguments: argparse.Namespace) -> dict[str, TSP]:
     return problems
 
 
-def _load(given: str, arguments: argparse.Namespace) -> TSP:
+def _load(given: str, arguments: argparse.Namespace) -> TSP | MultiObjectiveTSP:
     choice: dict[str, Any] = {"metric": arguments.metric, "matrix": arguments.matrix or None}
     if given == STDIN:
         problem = read_cities(sys.stdin.buffer, name="stdin", **choice)
     else:
         problem = load_tsp(given, **choice)
+    if isinstance(problem, MultiObjectiveTSP):
+        if arguments.open or arguments.start is not None or arguments.end is not None:
+            raise ValueError(
+                f"{given}: tours of several objectives are round trips: leave out --open, --start, --end"
+            )
+        return problem
     start = _city(problem, "--start", arguments.start)
     end = _city(problem, "--end", arguments.end)
     if not arguments.open and start is None and end is None:
@@ -63,6 +72,6 @@ def as_given(problem: TSP, city: int) -> str:
     return str(city + 1 if problem.names is None else problem.names[city])
 
 
-def first_tour(file: str, problem: TSP) -> NDArray[np.int64]:
+def first_tour(file: str, problem: TSP | MultiObjectiveTSP) -> NDArray[np.int64]:
     """Return the tour in a file as the (1, n) array that an algorithm starts from."""
     return read_tour(file, problem.n_cities)[None]

@@ -12,13 +12,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pymoo_gpuaco import checkpoint
-from pymoo_gpuaco.algorithms import ALL_ALGORITHMS
+from pymoo_gpuaco.algorithms import ALL_ALGORITHMS, GPUMOACO
 from pymoo_gpuaco.algorithms.base import TourAlgorithm
 from pymoo_gpuaco.cli import cities, options, outputs
 from pymoo_gpuaco.cli.outputs import STDOUT, Output
 from pymoo_gpuaco.islands import Islands
 from pymoo_gpuaco.problems import TSP
 from pymoo_gpuaco.problems.results import check_route
+
+DEFAULT = "GPUMMAS"
 
 
 @dataclass
@@ -75,16 +77,22 @@ class Job:
     """All that was asked for, checked."""
 
     arguments: argparse.Namespace
-    problems: dict[str, TSP]
+    problems: dict[str, Any]  # TSP; or one MultiObjectiveTSP alone
     parameters: dict[str, Any]
     resumed: Any  # the algorithm of a saved run, or None
     tour: Output | None
+    csv: Output | None  # of a front
     picture: Output | None
     say: TextIO | None  # where progress and summary are printed
     runs: list[Run] = field(default_factory=list)
     to_save: Any = None  # the algorithm of the one run whose state is to be kept
     interrupted: KeyboardInterrupt | None = None
     failed: bool = False  # whether a device failed in the middle of a run
+
+    @property
+    def several(self) -> bool:
+        """Whether there are several objectives."""
+        return any(problem.n_obj > 1 for problem in self.problems.values())
 
     def print(self, text: str = "") -> None:
         """Print a line of progress or summary."""
@@ -104,24 +112,51 @@ def prepare(arguments: argparse.Namespace) -> Job:
         problems = {resumed.problem.label or "instance": resumed.problem}
     else:
         problems = cities.load_all(arguments)
+    several = any(problem.n_obj > 1 for problem in problems.values())
+    if several:
+        _check_front(arguments, problems)
+    elif arguments.csv:
+        raise ValueError("--csv is for the front of several objectives: a tour is written by --tour FILE.csv")
+    else:
+        arguments.algorithm = arguments.algorithm or DEFAULT
     silent = arguments.json or arguments.quiet
     picture = arguments.picture
     if picture is None:
-        picture = "tour.png" if len(problems) == 1 and not silent else ""
-    say = sys.stderr if arguments.tour == STDOUT else sys.stdout
-    if arguments.json and arguments.tour == STDOUT:
-        raise ValueError("--json holds the tours already: --tour - cannot go to the same place")
+        picture = ("front.png" if several else "tour.png") if len(problems) == 1 and not silent else ""
+    say = sys.stderr if STDOUT in (arguments.tour, arguments.csv) else sys.stdout
+    for option, file in (("--tour", arguments.tour), ("--csv", arguments.csv)):
+        if arguments.json and file == STDOUT:
+            raise ValueError(f"--json holds the tours already: {option} - cannot go to the same place")
     job = Job(
         arguments=arguments,
         problems=problems,
         parameters=_parameters(arguments, problems),
         resumed=resumed,
         tour=Output("--tour", arguments.tour) if arguments.tour else None,
+        csv=Output("--csv", arguments.csv) if arguments.csv else None,
         picture=Output("--picture", picture) if picture else None,
         say=None if silent else say,
     )
     _check_outputs(job)
     return job
+
+
+def _check_front(arguments: argparse.Namespace, problems: dict[str, Any]) -> None:
+    """Refuse what makes no sense for several objectives, and choose their algorithm."""
+    if len(problems) > 1:
+        raise ValueError("several objectives are searched one instance at a time: give one")
+    for option, given, instead in (
+        ("--target", arguments.target is not None, "a front has no one length; --time ends the search"),
+        ("--tour", arguments.tour, "a front is many tours; --csv FILE writes all of them"),
+        ("--stats", arguments.stats, "it tells of lengths; --json tells of the front"),
+        ("--seeds", arguments.seeds != 1, "it compares lengths; give one --seed"),
+        ("--islands", arguments.islands, "islands exchange shortest tours"),
+        ("--scheduler", arguments.scheduler, "islands exchange shortest tours"),
+        ("--algorithm", arguments.algorithm is not None and not arguments.resume, "fronts are GPUMOACO's"),
+    ):
+        if given:
+            raise ValueError(f"{option} is not for several objectives: {instead}")
+    arguments.algorithm = GPUMOACO.__name__
 
 
 def _resumed(arguments: argparse.Namespace) -> Any:
@@ -161,7 +196,7 @@ def _resumed(arguments: argparse.Namespace) -> Any:
     return algorithm
 
 
-def _parameters(arguments: argparse.Namespace, problems: dict[str, TSP]) -> dict[str, Any]:
+def _parameters(arguments: argparse.Namespace, problems: dict[str, Any]) -> dict[str, Any]:
     """Arguments of the algorithm, which is made once to check them."""
     told = options.parameters(arguments.parameters, arguments.set)
     if arguments.from_tour:
@@ -177,6 +212,8 @@ def _parameters(arguments: argparse.Namespace, problems: dict[str, TSP]) -> dict
 
 def make_algorithm(arguments: argparse.Namespace, parameters: dict[str, Any]) -> TourAlgorithm:
     """Return a new algorithm, or islands of it where several are asked for."""
+    if arguments.algorithm == GPUMOACO.__name__:
+        return GPUMOACO(**parameters)
     algorithm: TourAlgorithm = ALL_ALGORITHMS[arguments.algorithm](**parameters)
     if arguments.islands or arguments.scheduler:
         return Islands(algorithm, arguments.islands, client=arguments.scheduler or None)
@@ -184,7 +221,7 @@ def make_algorithm(arguments: argparse.Namespace, parameters: dict[str, Any]) ->
 
 
 def _check_outputs(job: Job) -> None:
-    files = [output for output in (job.tour, job.picture) if output is not None]
+    files = [output for output in (job.tour, job.csv, job.picture) if output is not None]
     outputs.check(files, list(job.problems), job.picture)
     if job.tour is not None:
         for problem in job.problems.values():

@@ -41,7 +41,7 @@ def keep(job: Job, name: str, runs: list[Run]) -> int:
         _print_summary(job, runs, best)
         if job.tour is not None and job.tour.pattern != STDOUT:
             job.print(f"tour        {job.tour.of(name)}")
-        saved = job.to_save is None or _save_state(job)
+        saved = job.to_save is None or save_state(job)
         if job.picture is not None:
             _draw(job, job.picture.of(name), best)
         done = saved
@@ -69,7 +69,7 @@ def _write_tour(output: Output, name: str, run: Run) -> None:
         write_whole(path, route_text(run.problem, run.tour, path.suffix, name).encode("utf-8"))
 
 
-def _save_state(job: Job) -> bool:
+def save_state(job: Job) -> bool:
     """Keep the state of the run; return whether it is in its file."""
     path = job.arguments.save
     job.to_save.callback = Callback()  # the lines of this command's progress are no part of the run

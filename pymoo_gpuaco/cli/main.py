@@ -28,6 +28,7 @@ _EXAMPLES = """examples:
   pymoo-gpuaco solve stops.csv --start Depot --tour route.geojson    a path from the city named Depot
   pymoo-gpuaco solve random:10000 --time 1m            a map that is made: 10,000 cities
   pymoo-gpuaco solve a280 pcb442 --seeds 10 --time 10s --stats runs.csv
+  pymoo-gpuaco solve kroA100+kroB100 --csv front.csv   two objectives: the front of tours
   pymoo-gpuaco solve pr1002 --algorithm GPUACS --set n_ants=16 --set rho=0.2
 """
 
@@ -85,7 +86,8 @@ def _add_solve(command: argparse.ArgumentParser) -> None:
         "instance",
         nargs="*",
         help="a shipped name (berlin52, pcb442 ..), a TSPLIB name, random:N, or a file: .tsp, .atsp (also .gz), "
-        "a table with columns x and y or lat and lon, a matrix, GeoJSON; - for standard input",
+        "a table with columns x and y or lat and lon, a matrix, GeoJSON; - for standard input; several joined by + are "
+        "objectives",
     )
     data = command.add_argument_group(
         "what the numbers in a table or matrix mean, and where the tour begins and ends"
@@ -108,7 +110,9 @@ def _add_solve(command: argparse.ArgumentParser) -> None:
     data.add_argument("--end", metavar="CITY", help="a path to this city")
     search = command.add_argument_group("search")
     search.add_argument(
-        "--algorithm", choices=sorted(ALL_ALGORITHMS), default="GPUMMAS", help="default GPUMMAS"
+        "--algorithm",
+        choices=sorted(ALL_ALGORITHMS),
+        help="default GPUMMAS; several objectives are searched by GPUMOACO",
     )
     search.add_argument(
         "--set",
@@ -167,7 +171,10 @@ def _add_solve(command: argparse.ArgumentParser) -> None:
     )
     stop.add_argument("--generations", type=options.positive, metavar="N", help="N generations")
     stop.add_argument(
-        "--stagnation", type=options.positive, metavar="N", help="N generations without a shorter tour"
+        "--stagnation",
+        type=options.positive,
+        metavar="N",
+        help="N generations without a shorter tour, or a new one of a front",
     )
 
     out = command.add_argument_group("output; in names of files {instance} stands for the instance's name")
@@ -180,7 +187,14 @@ def _add_solve(command: argparse.ArgumentParser) -> None:
     out.add_argument(
         "--picture",
         metavar="FILE",
-        help="draw the best tour (.png, .svg, .pdf ..); '' for none (default tour.png where one instance is solved)",
+        help="draw the best tour (.png, .svg, .pdf ..); '' for none (default tour.png where one instance is solved, of "
+        "several objectives front.png)",
+    )
+    out.add_argument(
+        "--csv",
+        default="",
+        metavar="FILE",
+        help="of several objectives: write the front, a line for each tour with its lengths and cities; - for stdout",
     )
     out.add_argument("--stats", default="", metavar="FILE", help="a line for each run, as .csv or .json")
     out.add_argument("--json", action="store_true", help="print one JSON object and nothing else")

@@ -28,8 +28,7 @@ class Progress(Callback):
         self._last = -float("inf")
         self._printed = 0
 
-    @staticmethod
-    def header(algorithm: Any) -> str:
+    def header(self, algorithm: Any) -> str:
         """What stands above the lines."""
         name, _ = speed(algorithm, 0, 1.0)
         gap = "gap %" if algorithm.problem.best_known else "gap<= %"  # at most, to what is proven
@@ -58,3 +57,27 @@ class Progress(Callback):
         if self.to is not None and self._printed != self.generation:
             self._printed = self.generation
             print(self.line(algorithm), file=self.to, flush=True)
+
+
+class FrontProgress(Progress):
+    """The same of several objectives: how many tours the front has, and the shortest by each objective.
+
+    names : of the objectives.
+    """
+
+    def __init__(self, to: TextIO | None, names: tuple[str, ...]) -> None:
+        super().__init__(to)
+        self.names = names
+
+    def header(self, algorithm: Any) -> str:
+        """What stands above the lines."""
+        names = "  ".join(f"{name[:14]:>14}" for name in self.names)
+        return f"{'time s':>7}  {'generation':>10}  {'tours':>9}  {'front':>8}  {names}"
+
+    def line(self, algorithm: Any) -> str:
+        """Read the algorithm's state."""
+        elapsed = max(time.time() - algorithm.start_time, 1e-9)
+        lengths = algorithm.engine.archive.points
+        best = "  ".join(f"{length:14.10g}" for length in lengths.min(axis=0))
+        tours = algorithm.evaluator.n_eval
+        return f"{elapsed:7.1f}  {self.generation:10d}  {tours:9d}  {len(lengths):8d}  {best}"

@@ -10,6 +10,7 @@ import numpy as np
 
 from pymoo_gpuaco.algorithms.termination import MOST_CITIES_TO_PROVE, ColonyTermination
 from pymoo_gpuaco.cli.cities import as_given
+from pymoo_gpuaco.cli.front import solve_front
 from pymoo_gpuaco.cli.job import Job, Run, prepare
 from pymoo_gpuaco.cli.keep import keep, keep_statistics
 from pymoo_gpuaco.cli.progress import Progress
@@ -20,6 +21,8 @@ from pymoo_gpuaco.problems import TSP
 def solve(arguments: argparse.Namespace) -> int:
     """Solve instances with progress, a summary, tours and pictures."""
     job = prepare(arguments)
+    if job.several:
+        return solve_front(job)
     status = 0
     try:
         for name, problem in job.problems.items():

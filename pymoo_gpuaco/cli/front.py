@@ -1,0 +1,142 @@
+"""``pymoo-gpuaco solve`` of several objectives: one run, whose front is said, written and drawn."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+from pymoo_gpuaco._version import __version__
+from pymoo_gpuaco.algorithms.front_run import FrontTermination
+from pymoo_gpuaco.cli.job import Job
+from pymoo_gpuaco.cli.keep import save_state
+from pymoo_gpuaco.cli.outputs import STDOUT
+from pymoo_gpuaco.cli.progress import FrontProgress
+from pymoo_gpuaco.cli.search import Found, search, status_of, time_limit
+from pymoo_gpuaco.cli.signals import undisturbed
+from pymoo_gpuaco.fronts.stairs import hull_of
+from pymoo_gpuaco.problems import Front, as_multi_objective
+from pymoo_gpuaco.problems.writing import write_whole
+from pymoo_gpuaco.visualization import plot_front
+
+
+def solve_front(job: Job) -> int:
+    """Search for the front of the one instance and return the exit status."""
+    ((name, given),) = job.problems.items()
+    problem = as_multi_objective(given)
+    arguments = job.arguments
+    limit = time_limit(arguments)
+    objectives = "; ".join(
+        f"{objective} {part.distances_in_words}"
+        for objective, part in zip(problem.names, problem.parts, strict=True)
+    )
+    job.print(f"{name}: {problem.n_cities} cities, {problem.n_obj} objectives: {objectives}")
+    most = "no time limit" if limit is None else f"at most {limit:g} s"
+    job.print(f"{arguments.algorithm}, seed {arguments.seed}, {most}; preparing ..")
+    termination = FrontTermination(arguments.stagnation, arguments.generations, limit)
+    progress = FrontProgress(job.say, problem.names)
+    found = search(job, given, termination, progress, arguments.seed)
+    if found is None:
+        return status_of(job, 0, all_runs_made=False)
+    progress.print(found.algorithm)
+    if arguments.save and not job.failed:
+        job.to_save = found.algorithm
+    front = Front(found.result.X, found.result.F, problem)
+    status = _keep(job, name, front, found)
+    if arguments.json:
+        print(json.dumps(_about(job, name, front, found, progress.generation)))
+    if found.raised is not None:
+        raise found.raised
+    return status_of(job, status, all_runs_made=True)
+
+
+def _keep(job: Job, name: str, front: Front, found: Found) -> int:
+    """Write the front, print what it is, keep the run's state and draw; return the exit status.
+
+    Whatever fails, the front is in its file or on the screen.
+    """
+    in_file = done = False
+    try:
+        if job.csv is not None:
+            with undisturbed():
+                _write(job.csv.pattern, job.csv.of(name), front)
+            in_file = True
+        _print_summary(job, front, found)
+        if job.csv is not None and job.csv.pattern != STDOUT:
+            job.print(f"tours       {job.csv.of(name)}")
+        done = job.to_save is None or save_state(job)
+        if job.picture is not None:
+            _draw(job, job.picture.of(name), front)
+    except (OSError, ValueError, MemoryError) as error:
+        print(f"pymoo-gpuaco: {error}", file=sys.stderr)
+        done = False
+    finally:
+        if not done and not in_file:
+            sys.stdout.write(_csv(front))
+            sys.stdout.flush()
+    return 0 if done else 2
+
+
+def _about(job: Job, name: str, front: Front, found: Found, generations: int) -> dict[str, Any]:
+    return {
+        "version": __version__,
+        "algorithm": job.arguments.algorithm,
+        "instance": name,
+        "cities": front.tours.shape[1],
+        "objectives": list(front.names),
+        "seed": job.arguments.seed,
+        "backend": found.algorithm.engine.kind,
+        "size": front.size,
+        "supported": len(hull_of(front.lengths)) if len(front.names) == 2 else None,
+        "hypervolume": front.hypervolume(),
+        "reference_point": front.reference_point().tolist(),
+        "generations": generations,
+        "setup_seconds": round(found.setup, 3),
+        "seconds": round(found.seconds, 3),
+        "stopped_by": found.stopped_by,
+        "front": [
+            {"lengths": lengths, "tour": tour}
+            for lengths, tour in zip(front.lengths.tolist(), front.tours.tolist(), strict=True)
+        ],
+    }
+
+
+def _print_summary(job: Job, front: Front, found: Found) -> None:
+    low, high = front.lengths.min(axis=0), front.lengths.max(axis=0)
+    job.print(f"\nfront       {front.size} tours")
+    for name, least, most in zip(front.names, low, high, strict=True):
+        job.print(f"            {name} {least:.10g} to {most:.10g}")
+    reference = ", ".join(f"{value:.10g}" for value in front.reference_point())
+    job.print(f"hypervolume {front.hypervolume():.10g} below {reference}")
+    if front.lengths.shape[1] == 2:
+        job.print(f"supported   {len(hull_of(front.lengths))} tours, each shortest by some weighted sum")
+    job.print(f"stopped by  {found.stopped_by}")
+
+
+def _csv(front: Front) -> str:
+    """Return a line a tour: its lengths, and its cities from 1 on."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow([*front.names, *(f"stop {stop + 1}" for stop in range(front.tours.shape[1]))])
+    for lengths, tour in zip(front.lengths, front.tours, strict=True):
+        writer.writerow([*(f"{length:.10g}" for length in lengths), *(tour + 1).tolist()])
+    return text.getvalue()
+
+
+def _write(pattern: str, path: Path, front: Front) -> None:
+    if pattern == STDOUT:
+        sys.stdout.write(_csv(front))
+        sys.stdout.flush()
+    else:
+        write_whole(path, _csv(front).encode("utf-8"))
+
+
+def _draw(job: Job, path: Path, front: Front) -> None:
+    contents = io.BytesIO()
+    figure = plot_front(front, title=f"{job.arguments.algorithm}: {front.size} tours")
+    figure.savefig(contents, dpi=150, format=path.suffix[1:].lower())
+    write_whole(path, contents.getvalue())
+    job.print(f"picture     {path}")

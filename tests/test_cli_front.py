@@ -1,0 +1,100 @@
+"""``pymoo-gpuaco solve`` of several objectives: the front on the screen, in files and in a picture."""
+
+import csv
+import json
+
+import numpy as np
+import pytest
+
+from pymoo_gpuaco import load_tsp
+from pymoo_gpuaco.cli import main
+
+PAIR = "random:20+random:20:2"
+
+
+def run(capsys, *arguments):
+    """Status, and what was said to standard output and standard error."""
+    status = main(["solve", *map(str, arguments), "--backend", "cpu"])
+    return status, *capsys.readouterr()
+
+
+def test_a_front_is_said_written_and_drawn(tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    status, said, wrong = run(capsys, PAIR, "--csv", "front.csv", "--generations", 3)
+    assert (status, wrong) == (0, "")
+    head, *rows = csv.reader((tmp_path / "front.csv").read_text().splitlines())
+    assert head[:3] == ["random-20", "random-20-2", "stop 1"]
+    lengths = np.array([[float(cell) for cell in row[:2]] for row in rows])
+    tours = np.array([[int(cell) for cell in row[2:]] for row in rows]) - 1
+    assert np.array_equal(load_tsp(PAIR).tour_lengths(tours), lengths)
+    assert np.all(np.diff(lengths[:, 0]) > 0)
+    assert np.all(np.diff(lengths[:, 1]) < 0)  # nothing dominates another
+    assert "random-20+random-20-2: 20 cities, 2 objectives: random-20 Euclidean" in said
+    assert f"\nfront       {len(rows)} tours\n" in said
+    assert f"            random-20 {lengths[0, 0]:.10g} to {lengths[-1, 0]:.10g}\n" in said
+    reference = 1.01 * lengths.max(axis=0)
+    steps = np.diff(np.append(lengths[:, 0], reference[0]))
+    assert f"\nhypervolume {float(steps @ (reference[1] - lengths[:, 1])):.10g} below" in said
+    assert "\nstopped by  budget: 3 generations\n" in said
+    assert (tmp_path / "front.png").stat().st_size > 5000
+
+
+def test_a_front_as_json(capsys):
+    status, said, _ = run(capsys, PAIR, "--json", "--generations", 2, "--seed", 4)
+    told = json.loads(said)
+    assert status == 0
+    assert (told["algorithm"], told["seed"], told["generations"]) == ("GPUMOACO", 4, 2)
+    assert told["objectives"] == ["random-20", "random-20-2"]
+    assert told["size"] == len(told["front"])
+    lengths = load_tsp(PAIR).tour_lengths([member["tour"] for member in told["front"]])
+    assert lengths.tolist() == [member["lengths"] for member in told["front"]]
+
+
+def test_a_front_to_standard_output_with_all_else_on_standard_error(capsys):
+    status, said, elsewhere = run(capsys, PAIR, "--csv", "-", "--generations", 1, "--picture", "")
+    assert status == 0
+    assert said.startswith("random-20,random-20-2,stop 1")
+    assert "stopped by" in elsewhere
+
+
+def test_a_front_goes_on_from_its_state(tmp_path, capsys):
+    state = tmp_path / "state"
+    status, *_ = run(capsys, PAIR, "--generations", 2, "--save", state, "--quiet")
+    assert status == 0
+    status, said, _ = run(capsys, "--resume", state, "--generations", 2, "--json")
+    assert status == 0
+    whole = json.loads(run(capsys, PAIR, "--generations", 4, "--json")[1])
+    assert json.loads(said)["front"] == whole["front"]
+
+
+@pytest.mark.parametrize(
+    ("option", "told"),
+    [
+        (["--target", "9"], "--target is not for several objectives: a front has no one length"),
+        (
+            ["--tour", "x.tour"],
+            "--tour is not for several objectives: a front is many tours; --csv FILE writes",
+        ),
+        (["--stats", "x.csv"], "--stats is not for several objectives: it tells of lengths; --json"),
+        (["--seeds", "2"], "--seeds is not for several objectives"),
+        (["--islands", "2"], "--islands is not for several objectives: islands exchange shortest tours"),
+        (["--algorithm", "GPUACS"], "--algorithm is not for several objectives: fronts are GPUMOACO's"),
+        (["--start", "1"], f"{PAIR}: tours of several objectives are round trips: leave out"),
+        (["gr17"], "several objectives are searched one instance at a time: give one"),
+        (["--csv", "-", "--json"], "--json holds the tours already: --csv - cannot go to the same place"),
+    ],
+)
+def test_what_makes_no_sense_of_several_objectives_is_told_in_one_line(option, told, capsys):
+    status, said, wrong = run(capsys, PAIR, *option)
+    assert (status, said) == (2, "")
+    assert wrong.startswith(f"pymoo-gpuaco: {told}")
+    assert wrong.count("\n") == 1
+
+
+def test_one_objective_has_no_front(capsys):
+    status, _, wrong = run(capsys, "gr17", "--csv", "front.csv")
+    assert status == 2
+    assert "--csv is for the front of several objectives: a tour is written by --tour FILE.csv" in wrong
+    status, _, wrong = run(capsys, "gr17+berlin52")
+    assert status == 2
+    assert "gr17+berlin52: problems must have the same cities, got gr17 with 17, berlin52 with 52" in wrong
