@@ -10,8 +10,14 @@ BIN := .venv/bin
 solve: .venv/installed
 	$(BIN)/pymoo-gpuaco solve pcb442
 
+# Most tests use one core. On a machine with a GPU one process has it: PYTEST_WORKERS=0.
+PYTEST_WORKERS ?= $(if $(wildcard /dev/nvidiactl),0,2)
+SIDE_BY_SIDE := -n $(PYTEST_WORKERS) --dist loadfile
+
+# What most runs call is compiled first, or both processes would do it.
 test: check
-	$(BIN)/python -m pytest
+	$(BIN)/pymoo-gpuaco compile GPUAS GPUACS GPU2OptIHC
+	$(BIN)/python -m pytest $(SIDE_BY_SIDE)
 
 check: .venv/dev
 	$(BIN)/ruff check .
@@ -41,13 +47,13 @@ versions: lowest newest
 lowest: tests/lowest.txt
 	$(PYTHON) -m venv --clear .venv-lowest
 	.venv-lowest/bin/pip install --quiet --disable-pip-version-check -r tests/lowest.txt --editable '.[dev]'
-	.venv-lowest/bin/python -m pytest
+	.venv-lowest/bin/python -m pytest $(SIDE_BY_SIDE)
 
 newest:
 	$(PYTHON) -m venv --clear .venv-newest
 	.venv-newest/bin/pip install --quiet --disable-pip-version-check --upgrade --upgrade-strategy eager \
 		--editable '.[dev]'
-	.venv-newest/bin/python -m pytest
+	.venv-newest/bin/python -m pytest $(SIDE_BY_SIDE)
 
 docs: .venv/docs
 	$(BIN)/mkdocs build --strict

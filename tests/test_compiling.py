@@ -100,7 +100,7 @@ def wait_for(what):
 
 @pytest.mark.parametrize("terminal", [True, False])
 def test_who_has_not_asked_is_told_by_the_logger_when_it_takes_long(monkeypatch, caplog, capsys, terminal):
-    monkeypatch.setattr(compiling, "_UNTOLD", 0.03)
+    monkeypatch.setattr(compiling, "_QUIET", 0.03)
     monkeypatch.setattr(compiling, "_EVERY", 0.01)
     monkeypatch.setattr(sys.stderr, "isatty", lambda: terminal)
     with compiling.announced(None), compiling.announced(None):  # told once
@@ -118,7 +118,7 @@ def test_nobody_is_told_of_what_is_soon_over_or_told_to_somebody_else(monkeypatc
     with compiling.announced(None):
         compiling.begin("a")
         compiling.end()
-    monkeypatch.setattr(compiling, "_UNTOLD", 0.0)
+    monkeypatch.setattr(compiling, "_QUIET", 0.0)
     said = []
     with compiling.announced(said.append), compiling.announced(None):
         compiling.begin("a")

@@ -148,8 +148,8 @@ def test_without_any_folder_code_is_compiled_each_time(tmp_path):
 @pytest.mark.skipif(not hasattr(os, "getuid"), reason="one user's temporary folder")
 def test_a_temporary_folder_that_others_may_write_to_is_not_used(tmp_path, monkeypatch):
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    folder = folders.temporary()
+    folder = folders.private_folder()
     assert folder is not None
     assert folder.parent == tmp_path
     folder.chmod(0o777)
-    assert folders.temporary() is None
+    assert folders.private_folder() is None

@@ -61,7 +61,7 @@ _CHANGED_BY_A_RUN = ("termination", "output", "display", "archive")
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class Arguments(Algorithm):
-    """pymoo's own arguments, under pymoo's names and with its defaults; and how arguments are taken and shown."""
+    """pymoo's own arguments, with its names and defaults, and the checking and display of all arguments."""
 
     termination: Any = None
     output: Any = None
@@ -75,14 +75,14 @@ class Arguments(Algorithm):
     evaluator: Any = None
 
     def __new__(cls: type[Own], *_: Any, **given: Any) -> Own:
-        """Refuse misspelt arguments with a hint, which Python's own message has not got."""
+        """Refuse misspelt arguments with a hint, which Python's own message lacks."""
         taken = inspect.signature(cls.__init__).parameters.values()
         if not any(parameter.kind is parameter.VAR_KEYWORD for parameter in taken):
             cls._refuse_unknown(given, tuple(parameter.name for parameter in taken)[1:])
         return super().__new__(cls)
 
     def __post_init__(self) -> None:
-        """Hand pymoo what is its own."""
+        """Pass pymoo its own arguments."""
         if self.output is None:
             self.output = ColonyOutput()
         super().__init__(**{name: getattr(self, name) for name in PYMOO_ARGUMENTS})
@@ -106,30 +106,30 @@ class Arguments(Algorithm):
 
     def __repr__(self) -> str:
         """The class with the arguments that are not the defaults."""
-        told = []
+        shown = []
         for field in fields(self):
             name, usual, value = field.name, field.default, get(getattr(self, field.name))
             if name in PYMOO_ARGUMENTS:
                 continue
             if name == "sampling" and value is not None:
-                told.append("sampling=..")
+                shown.append("sampling=..")
             elif value is not usual and not (isinstance(value, type(usual)) and value == usual):
-                told.append(f"{name}={value!r}")
-        return f"{type(self).__name__}({', '.join(told)})"
+                shown.append(f"{name}={value!r}")
+        return f"{type(self).__name__}({', '.join(shown)})"
 
     def _usual_termination(self) -> Termination:
-        """What ends a run that was given no termination."""
+        """Return the termination of a run that is given none."""
         return ColonyTermination(proven=True)
 
-    def _begin_with_what_was_given(self, told: dict[str, Any]) -> None:
-        """Move the objects that a run changes from ``told`` into the attributes, fresh, and remember them."""
+    def _reset_arguments(self, given_now: dict[str, Any]) -> None:
+        """Move the arguments that a run changes from ``given_now`` into the attributes, as fresh copies."""
         given = (
             self._given
             if self.problem is not None
             else {name: getattr(self, name) for name in _CHANGED_BY_A_RUN}
         )
-        termination = told.get("termination")
-        self._given = {name: told.pop(name, given[name]) for name in _CHANGED_BY_A_RUN}
+        termination = given_now.get("termination")
+        self._given = {name: given_now.pop(name, given[name]) for name in _CHANGED_BY_A_RUN}
         own = self._given["termination"]
         self.termination = (
             self._usual_termination() if own is None else as_new(own, keep=termination is not None)

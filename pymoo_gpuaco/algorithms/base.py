@@ -1,8 +1,8 @@
 """What all algorithms share: pymoo's life cycle around an engine.
 
-A generation is one call of the engine. pymoo sees the few best tours of it as individuals without F, evaluates them
-through the user's evaluator, and what it tells back is what the algorithm learns from. ``evaluator.n_eval`` counts
-every tour that was built. The engine is a cache: a copy or a pickle carries its exported state and builds its own.
+A generation is one call of the engine. Its few best tours become pymoo individuals without F. The user's evaluator
+evaluates them, and the algorithm learns from that F. ``evaluator.n_eval`` counts every tour that was built. A copy or a
+pickle holds the engine's exported state in place of the engine, and builds an engine of its own when it needs one.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ _log = logging.getLogger("pymoo_gpuaco")
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class TourAlgorithm(AskAndTell):
-    """A pymoo algorithm whose tours an engine builds; subclasses say which engine and what is learned.
+    """A pymoo algorithm whose tours an engine builds; subclasses choose the engine and learn from the tours.
 
     Parameters
     ----------
@@ -93,7 +93,7 @@ class TourAlgorithm(AskAndTell):
         """Length of the candidate lists that the engine reads."""
 
     def _kind_of_candidates(self) -> str:
-        """Which cities the candidate lists hold, see ``as_instance``."""
+        """Kind of the candidate lists, see ``candidates.lists.with_lists``."""
         return "nearest"
 
     @property
@@ -116,11 +116,11 @@ class TourAlgorithm(AskAndTell):
 
     @abstractmethod
     def _maker(self) -> Callable[[ListedInstance], Any]:
-        """What builds the engine for an instance; it holds copies of the arguments, as it works in another thread."""
+        """Return a function that builds the engine; it holds copies of the arguments, as it runs in another thread."""
 
     @abstractmethod
     def _adopt(self, engine: Any) -> None:
-        """Note what a new engine has decided for the run."""
+        """Record what a new engine has chosen, such as the number of ants."""
 
     @abstractmethod
     def _begin(self) -> None:
@@ -132,15 +132,15 @@ class TourAlgorithm(AskAndTell):
 
     @abstractmethod
     def _learn(self, told: Tours) -> None:
-        """Take in the tours of the generation, with the lengths that the evaluator told."""
+        """Learn from the tours of the generation and the F that the evaluator gave them."""
 
     @abstractmethod
     def _accept(self, outside: Tours) -> None:
-        """Take in told tours that were not handed out, before ``_learn`` is called with all that were told."""
+        """Add evaluated tours that were not handed out; ``_learn`` follows, with all evaluated tours."""
 
     @abstractmethod
     def _start_from(self, told: Tours) -> None:
-        """Take in the evaluated tours of ``sampling``."""
+        """Start from the evaluated tours of ``sampling``."""
 
     # ---- engine and instance: rebuilt where a copy or a pickle has left them out -----------------------------------
 
@@ -173,7 +173,7 @@ class TourAlgorithm(AskAndTell):
         return self._engine
 
     def _lister(self) -> Callable[[], ListedInstance]:
-        """What returns the problem as arrays; it holds copies, as it works in another thread."""
+        """Return a function that makes the instance; it holds copies, as it runs in another thread."""
         known, problem = self._instance, self.problem
         k, kind = self._candidates(), self._kind_of_candidates()
         return lambda: listed_instance(problem, k, kind) if known is None else known
@@ -192,7 +192,7 @@ class TourAlgorithm(AskAndTell):
         return sealed(state)
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        """Take a state of ``__getstate__``. Raises ValueError where its arrays are no longer what they were."""
+        """Restore a state of ``__getstate__``. Raises ValueError where its arrays have changed."""
         own = dict(state)
         check_seal(own.pop("_seal"), _arrays(own))
         self.__dict__.update(own)
@@ -202,33 +202,33 @@ class TourAlgorithm(AskAndTell):
     def setup(
         self, problem: Problem, verbose: bool | None = None, progress: bool = False, **kwargs: Any
     ) -> TourAlgorithm:
-        """Prepare a run. A used object starts anew, with what the constructor and ``setup`` were last given.
+        """Prepare a run. A used object starts anew, with the last arguments of the constructor and ``setup``.
 
         A misspelt argument raises TypeError. A call that raises leaves the object as it was.
         """
         self._refuse_unknown(kwargs, self.arguments() + PYMOO_ARGUMENTS)
         # None leaves these as they are; elsewhere (seed, n_ants, archive ..) it has a meaning of its own
         never_none = ("termination", "output", "display", "callback", "evaluator")
-        told = {name: value for name, value in kwargs.items() if value is not None or name not in never_none}
+        given = {name: value for name, value in kwargs.items() if value is not None or name not in never_none}
         before = self.__dict__.copy()
         try:
-            self._begin_with_what_was_given(told)
+            self._reset_arguments(given)
             self._forget_run()
-            check_seed(told.get("seed", self.seed))
+            check_seed(given.get("seed", self.seed))
             verbose = self.verbose if verbose is None else verbose
             with compiling.announced(print if verbose else None):  # None: the logger
-                super().setup(problem, verbose=verbose, progress=progress, **told)
+                super().setup(problem, verbose=verbose, progress=progress, **given)
         except BaseException:
             self.__dict__.clear()
             self.__dict__.update(before)
             raise
-        if before["problem"] is not None and "evaluator" not in told:
+        if before["problem"] is not None and "evaluator" not in given:
             self.evaluator.n_eval = 0
         return self
 
     def _setup(self, problem: Problem, **kwargs: Any) -> None:
         self._check()
-        # what is built here counts in the run's time as the run does, but for compiling, which a machine does once
+        # set-up counts as part of the run's time, except for compiling, which a machine does once
         began = time.perf_counter()
         with compiling.counted() as compilers:
             self.prepare()
@@ -239,7 +239,7 @@ class TourAlgorithm(AskAndTell):
         self.start_time = time.time() - self._setup_seconds
 
     def prepare(self) -> None:
-        """Build what the next generation would build before it begins, where a copy or a file has left it out."""
+        """Build the engine where there is none yet, so that the next generation does not have to."""
         _ = self.engine
 
     def finalize(self) -> Any:
@@ -247,7 +247,7 @@ class TourAlgorithm(AskAndTell):
         return self._finalize() if self.display is None else super().finalize()
 
     def next(self) -> None:
-        """Make one generation. An interrupt from the keyboard ends it; the best tour it has built joins ``opt``."""
+        """Run one generation. An interrupt from the keyboard ends it; the best tour built so far joins ``opt``."""
         try:
             super().next()
         except KeyboardInterrupt:
@@ -281,7 +281,7 @@ class TourAlgorithm(AskAndTell):
             self.engine.stop_at(None if left is None else time.monotonic() + left)
 
     def _progress(self) -> float:
-        """How far the run is by what it may spend, in [0, 1], or NaN where nobody knows."""
+        """Share of the termination's budget that is spent, in [0, 1], or NaN where it has none."""
         started = time.time() if self.start_time is None else self.start_time
         return progress(self.termination, started, self.n_iter or 1)
 
@@ -323,10 +323,10 @@ class TourAlgorithm(AskAndTell):
         if self.sampling is None:
             self._advance(infills=infills, **kwargs)
             return
-        self._start_from(self._told(infills))
+        self._start_from(self._evaluated(infills))
 
     def _advance(self, infills: Population | None = None, **kwargs: Any) -> None:
-        told = self._told(infills)
+        told = self._evaluated(infills)
         self.pop = infills
         self._compare_with_distances(told, int(told.lengths.argmin()))
         outside = self._outside(told)
@@ -351,7 +351,7 @@ class TourAlgorithm(AskAndTell):
 
 
 def sealed(state: dict[str, Any]) -> dict[str, Any]:
-    """A state with what tells it from a damaged one, as ``__setstate__`` takes it."""
+    """Return the state with a checksum, as ``__setstate__`` expects it."""
     return {**state, "_seal": seal(_arrays(state))}
 
 

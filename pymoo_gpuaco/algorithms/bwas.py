@@ -80,18 +80,18 @@ class GPUBWAS(DepositingColony):
         super()._update(tour, length, improved)
         self._learn_from_worst(self.engine.tours([int(self._edits.lengths().argmax())])[0])
 
-    def _deposit_as_told(self, told: Tours) -> None:
+    def _deposit_by_objective(self, told: Tours) -> None:
         self.engine.update_trails(self._deposits())
         self._learn_from_worst(told.rows[int(told.lengths.argmax())].astype(np.int32))
 
     def _learn_from_worst(self, worst: NDArray[np.int32]) -> None:
         """Weaken the worst tour's own edges, then start again or mutate."""
         self._iteration += 1
-        apart = edges_apart(worst, self._best_tour, self.instance.symmetric)
+        worst_only = edges_apart(worst, self._best_tour, self.instance.symmetric)
         # Cordon et al. 2000: tau <- (1 - rho) tau on the edges of the worst tour that are not in the best
-        self._edits.set_trails(apart, (1.0 - float(get(self.rho))) * self._edits.trails_of(apart))
+        self._edits.set_trails(worst_only, (1.0 - float(get(self.rho))) * self._edits.trails_of(worst_only))
         # Cordon et al. 2000: the search has run dry when best and worst have nearly the same edges
-        if len(apart) < float(get(self.restart_below)) * self.instance.n:
+        if len(worst_only) < float(get(self.restart_below)) * self.instance.n:
             self.engine.reset_trails(self._first_trail(self.instance.n))
             self._restarted = self._iteration
         else:

@@ -123,12 +123,11 @@ class AntColony(EngineAlgorithm):
     def _adopt(self, engine: Any) -> None:
         if self._begun:  # a copy or a run from a file, which somebody else may have made
             self._check_kept_tours(engine.instance.n)
-        # a run whose ants build whole tours keeps the size that its first engine picked, also where a copy goes on with
-        # an engine of another kind
+        # a run keeps the number of ants of its first engine, also where a copy continues on another kind of device
         self._size = engine.n_ants
 
     def _check_kept_tours(self, n: int) -> None:
-        """Raise ValueError for a tour that is none: trails are laid along it by compiled code."""
+        """Raise ValueError for a stored tour that is no permutation, as compiled code deposits along it."""
         for name in self._kept_tours:
             tour = getattr(self, name, None)
             if isinstance(tour, np.ndarray) and tour.size:
@@ -188,7 +187,7 @@ class AntColony(EngineAlgorithm):
         self._update(tour, length, improved)
 
     # ---- An objective that is not the length: the engine cannot rank tours by it, and its local search may do harm. So
-    # all tours are handed out, as the ants left them and as the search left them, and what is told decides.
+    # all tours are handed out, before and after the local search, and their F decides.
 
     def _build_by_objective(self) -> None:
         """Go on with an engine that builds whole tours and has no local search, on the trails as they are."""
@@ -223,7 +222,7 @@ class AntColony(EngineAlgorithm):
         return f"Of each generation only the shortest are evaluated, n_elites={get(self.n_elites)}"
 
     def __getstate__(self) -> dict[str, Any]:
-        """As for all algorithms, without the improver, which is made again."""
+        """Return the state of all algorithms without the improver, which is made again."""
         return {**super().__getstate__(), "_improver": None}
 
     def _accept(self, outside: Tours) -> None:

@@ -1,4 +1,4 @@
-"""What Ant System and its descendants share: the ants of every iteration deposit, in amounts that a rule tells."""
+"""The common part of Ant System and its descendants: the ants of every iteration deposit, in amounts by a rule."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ class DepositingColony(AntColony):
 
     @abstractmethod
     def _deposits(self) -> TrailUpdate:
-        """Who deposits after an iteration, the best tour so far being known."""
+        """Return the deposits after an iteration, once the best tour so far is known."""
 
     def _start_from(self, told: Tours) -> None:
         # the given tours are this generation's ants
         self._accept(told)
         self._best_tour, self._best_length = told.best()
-        self._deposit_as_told(told)
+        self._deposit_by_objective(told)
 
     def _learn(self, told: Tours) -> None:
         if not self._by_objective:
@@ -45,10 +45,10 @@ class DepositingColony(AntColony):
         tour, length = told.best()
         if length < self._best_length:
             self._best_tour, self._best_length = tour, length
-        self._deposit_as_told(told)
+        self._deposit_by_objective(told)
 
-    def _deposit_as_told(self, told: Tours) -> None:
-        """Let these tours deposit as a colony's would, by what was told of them: the engine knows distances alone."""
+    def _deposit_by_objective(self, told: Tours) -> None:
+        """Deposit on these tours by their objective; the engine itself would deposit by length."""
         update = self._deposits().written_out(told.rows.astype(np.int32), told.lengths)
         self.engine.update_trails(update)
 

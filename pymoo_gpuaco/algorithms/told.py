@@ -1,4 +1,4 @@
-"""What an algorithm hands out to be evaluated, and what it is told of it."""
+"""Ask and tell: tours that are handed out for evaluation, and the objectives that come back."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ class Tours(NamedTuple):
 
 
 def canonical(tours: ArrayLike, symmetric: bool, demands: Demands | None = None) -> NDArray[np.int64]:
-    """Rotate tours (e, n) to begin at city 0; where direction is free, its smaller neighbour comes second.
+    """Return tours (e, n) in one form each, so that equal tours are equal rows for ``xtol`` and duplicate checks.
 
-    A path begins where it begins; where its direction is free, at the smaller of its ends. Equal tours then are equal
-    rows, which makes ``xtol`` and duplicate checks mean something.
+    Tours are rotated to begin at city 0; where direction is free, its smaller neighbour comes second. Paths keep their
+    start; where direction is free, they begin at the smaller of their ends.
     """
     rows = np.array(tours, dtype=np.int64)
     if demands is not None and not demands.closed:
@@ -52,11 +52,11 @@ def check_tours(name: str, tours: Any, n: int) -> NDArray[np.int64]:
 
 
 class AskAndTell(Arguments):
-    """Tours go out as individuals without F; what comes back is checked, and compared with what went out."""
+    """Hands out tours as individuals without F, and checks the individuals that come back."""
 
     def _forget_run(self) -> None:
         """Drop what belongs to one run."""
-        self._other_objective = False  # whether another value than a tour's length was told
+        self._other_objective = False  # whether the objective is something else than the length
         self._n_eval_due = 0
         self._handed_out: Tours | None = None  # by the last ask(), if it was an engine that built them
 
@@ -68,8 +68,8 @@ class AskAndTell(Arguments):
         self.evaluator.n_eval = self._n_eval_due - len(infills)
         return infills
 
-    def _told(self, infills: Population | None) -> Tours:
-        """Tours and the F that the evaluator or the user gave them."""
+    def _evaluated(self, infills: Population | None) -> Tours:
+        """Return the tours and the F that the evaluator or the user gave them."""
         if infills is None or len(infills) == 0:
             raise ValueError("tell() needs the evaluated individuals of ask(), got none")
         if not isinstance(infills, Population):
@@ -94,7 +94,7 @@ class AskAndTell(Arguments):
         return self._handed_out is not None and np.array_equal(tours, self._handed_out.rows)
 
     def _outside(self, told: Tours) -> Tours:
-        """The tours that were not handed out."""
+        """Return the evaluated tours that were not handed out."""
         if self._were_handed_out(told.rows):
             return Tours(told.rows[:0], told.lengths[:0])
         known = set() if self._handed_out is None else {row.tobytes() for row in self._handed_out.rows}
@@ -120,5 +120,5 @@ class AskAndTell(Arguments):
             )
 
     def _answer_to_other_objective(self) -> str:
-        """What the algorithm does about an objective that is not the length, for the warning."""
+        """Say for the warning what the algorithm does about an objective that is not the length."""
         return "Only the shortest tour of each generation is evaluated"

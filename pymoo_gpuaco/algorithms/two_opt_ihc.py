@@ -82,7 +82,7 @@ class GPU2OptIHC(EngineAlgorithm):
         """Climbers learn nothing from each other."""
 
     def _accept(self, outside: Tours) -> None:
-        """Nor from anybody else."""
+        """Climbers learn nothing from other tours either."""
 
     def _start_from(self, told: Tours) -> None:
         self.engine.start_from(told.rows[np.argsort(told.lengths, kind="stable")])

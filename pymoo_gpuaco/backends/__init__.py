@@ -28,7 +28,7 @@ from pymoo_gpuaco.colony.parameters import ClimberParameters, ColonyParameters, 
 from pymoo_gpuaco.fronts.instance import FrontInstance
 from pymoo_gpuaco.fronts.parameters import FrontParameters
 from pymoo_gpuaco.host.background import interruptible
-from pymoo_gpuaco.host.forks import whole
+from pymoo_gpuaco.host.forks import fork_safe
 from pymoo_gpuaco.host.state import State
 from pymoo_gpuaco.problems.symmetric import SymmetricForm, symmetric_form
 from pymoo_gpuaco.search.exact import ExactSearch, is_exact
@@ -83,7 +83,9 @@ def _engines(device: str) -> Any:
     It is imported in a thread where no interrupt cuts that in two, and only when it is wanted.
     """
     if device not in _imported:  # sys.modules also knows what another thread has not imported to its end
-        _imported[device] = whole(lambda: importlib.import_module(f"pymoo_gpuaco.backends.{device}.engines"))
+        _imported[device] = fork_safe(
+            lambda: importlib.import_module(f"pymoo_gpuaco.backends.{device}.engines")
+        )
     return _imported[device]
 
 

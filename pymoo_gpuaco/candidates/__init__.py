@@ -1,4 +1,4 @@
-"""What a search starts from, made on the host for both backends: candidate edges, first tours, a lower bound."""
+"""Candidate edges, first tours and lower bounds, computed on the host for both backends."""
 
 from pymoo_gpuaco.candidates.alpha import AlphaLists, alpha_lists
 from pymoo_gpuaco.candidates.ascent import Ascent, ascend

@@ -1,4 +1,4 @@
-"""What is proven of an instance: a length that no tour falls below."""
+"""A proven lower bound on the length of every tour."""
 
 from __future__ import annotations
 

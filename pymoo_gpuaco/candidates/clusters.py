@@ -1,7 +1,7 @@
 """Clusters of cities, from the order in which Kruskal's algorithm joins them, as one tree of groups.
 
-A cluster far from all else acts on a tour like a city: it is entered and left once. An ascent that moves single cities
-takes thousands of steps to find the penalty of a whole cluster; one that also moves clusters takes some ten.
+A tour enters and leaves a remote cluster once, like a city. An ascent of the penalties of single cities takes thousands
+of steps to find the penalty that a whole cluster needs. One that also changes the penalties of clusters takes some ten.
 """
 
 from __future__ import annotations
@@ -11,19 +11,18 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from pymoo_gpuaco.host.compiled import compiled, inlined
+from pymoo_gpuaco.host.compiled import compiled
+from pymoo_gpuaco.host.union_find import representative
 
 _FEWEST = 3  # cities of a cluster
-_APART = 1.2  # a cluster's way out is longer by this factor than the longest edge of its own tree
+_SEPARATION = 1.2  # the shortest edge out of a cluster over the longest edge of its own tree, at least
 
 
 class Clusters(NamedTuple):
     """Groups 0 .. n-1 are the cities, group n + r is what the r-th lightest edge of the spanning tree joins."""
 
     parent: NDArray[np.int32]  # (2n - 1,) the group that a group becomes part of; the last one's is itself
-    gap: NDArray[
-        np.float64
-    ]  # (2n - 1,) how much longer a cluster's way out is than its own edges; 0 for no cluster
+    gap: NDArray[np.float64]  # (2n - 1,) edge out of a cluster less its own longest; 0 where it is no cluster
     sums: NDArray[np.float64]  # (2n - 1,) scratch
     shift: NDArray[np.float64]  # (2n - 1,) result of `shifts`
 
@@ -43,15 +42,6 @@ def find_clusters(u: NDArray[np.int32], v: NDArray[np.int32], weight: NDArray[np
     return clusters
 
 
-@inlined
-def _top(above, i):  # type: ignore[no-untyped-def]
-    """The group that holds i and is in no other yet, halving the way to it."""
-    while above[i] != i:
-        above[i] = above[above[i]]
-        i = above[i]
-    return i
-
-
 @compiled
 def _join_groups(clusters, u, v, weight, size, above):  # type: ignore[no-untyped-def]
     """Join groups edge by edge."""
@@ -59,20 +49,20 @@ def _join_groups(clusters, u, v, weight, size, above):  # type: ignore[no-untype
     for r in range(n - 1):
         group = n + r
         for city in (u[r], v[r]):
-            part = _top(above, city)
+            part = representative(above, city)
             above[part], clusters.parent[part] = group, group
             size[group] = size[part] if city == u[r] else size[group] + size[part]
-            inner = weight[part - n] if part >= n else 0.0
-            if _FEWEST <= size[part] <= n // 2 and weight[r] > _APART * inner:
-                clusters.gap[part] = weight[r] - inner
+            within = weight[part - n] if part >= n else 0.0
+            if _FEWEST <= size[part] <= n // 2 and weight[r] > _SEPARATION * within:
+                clusters.gap[part] = weight[r] - within
 
 
 @compiled
 def shifts(clusters, degree):  # type: ignore[no-untyped-def]
-    """Write into ``shift`` where each group's penalty should go, by the degrees (n,) of a 1-tree, in units of distance.
+    """Write into ``shift`` how the penalty of each group should change, in units of distance, by 1-tree degrees (n,).
 
-    The edges that leave a cluster are two too many or too few where the degrees of its cities less 2 sum to that,
-    as for one city. That sum is cut to [-1, 1]: a cluster can have any number of edges, and would overshoot.
+    As for one city, the sum of (degree - 2) over a cluster says how many of its outgoing edges are too many. It is cut
+    to [-1, 1]: a cluster can have any number of edges, and the step would overshoot.
     """
     n, groups = degree.shape[0], clusters.parent.shape[0]
     for g in range(groups):

@@ -1,9 +1,8 @@
 """A lower bound on every tour: the minimum 1-tree over *all* edges, not only those of the lists.
 
-The tree of a sparse graph may be heavier than that of all edges, and then it bounds nothing. So the tree found is
-checked: an edge that it lacks would make it lighter if, and only if, it is lighter than the heaviest tree edge between
-its ends. Such edges are looked for among all pairs, in the plane through a k-d tree, and go into the graph until there
-are none.
+The tree of a sparse graph may be heavier than that of all edges, and then it is no bound. An edge outside the tree
+makes it lighter if, and only if, it is lighter than the heaviest tree edge between its ends. Such edges are searched
+for among all pairs, in the plane with a k-d tree, and are added to the graph until there are none.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ ALL_PAIRS_LIMIT = 10_000
 
 
 class _SearchInThePlane:
-    """Looks for lighter edges through a k-d tree whose nodes know their least penalty."""
+    """Searches for lighter edges with a k-d tree that holds the least penalty of each node."""
 
     def __init__(self, instance: ListedInstance) -> None:
         self.metric = int(instance.metric)
@@ -37,7 +36,7 @@ class _SearchInThePlane:
         self.tree = build_tree(x, y, thread_count())
 
     def lighter_edges(self, pi: NDArray[np.float64], links: LinkTree) -> NDArray[np.int32]:
-        """Return for each city the other end of an edge that is lighter than its way through the tree, or -1."""
+        """Return for each city a city whose edge to it is lighter than the heaviest tree edge between them, or -1."""
         tree, nodes = self.tree, len(self.tree.boxes)
         pi = pi[tree.point]
         least, heaviest, member = np.empty(nodes), np.empty(nodes, np.int32), np.empty(nodes, np.int32)
@@ -53,13 +52,13 @@ class _SearchInThePlane:
 
 
 class _SearchAllPairs:
-    """Looks at every pair; for matrices, the globe and space."""
+    """Compares every pair of cities: for matrices, the globe and space."""
 
     def __init__(self, instance: ListedInstance) -> None:
         self.graph = make_graph(instance)
 
     def lighter_edges(self, pi: NDArray[np.float64], links: LinkTree) -> NDArray[np.int32]:
-        """As in the plane."""
+        """Return the same as in the plane."""
         found = np.full(len(pi), -1, np.int32)
 
         def work(_: int, first: int, last: int) -> None:
@@ -170,10 +169,10 @@ def _summarise(tree, pi, links, least, heaviest, member):  # type: ignore[no-unt
 
 @compiled
 def _search_tree(metric, tree, pi, links, least, heaviest, member, stack, found, first, last):  # type: ignore[no-untyped-def]
-    """Write for the cities at positions first .. last-1 the lightest edge that is lighter than its way, if any.
+    """Write for the cities at positions first .. last-1 the lightest edge that makes the tree lighter, if any.
 
-    A node is left out if none of its cities can be reached by an edge lighter than the heaviest on the way to it.
-    Distances never fall with either difference of coordinates, rounded or not, so a box gives a lower bound.
+    A node is skipped if no edge into it can be lighter than the heaviest tree edges between. Distances, rounded or not,
+    never fall where a difference of coordinates grows, so a box gives a lower bound.
     """
     n, leaves = pi.shape[0], 1 << tree.depth
     for p in range(first, last):

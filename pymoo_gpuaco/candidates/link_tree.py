@@ -20,7 +20,7 @@ class LinkTree(NamedTuple):
     """A spanning tree of n cities as the links that Kruskal's algorithm makes."""
 
     parent: NDArray[np.int32]  # (n,)
-    rank: NDArray[np.int32]  # (n,) place of the edge above a city in ``weight``
+    rank: NDArray[np.int32]  # (n,) index in ``weight`` of the edge above a city
     weight: NDArray[np.float64]  # (n - 1,) tree edges, ascending
 
 
@@ -50,7 +50,7 @@ def _link(links, u, v, size):  # type: ignore[no-untyped-def]
 
 @inner
 def heaviest_between(links, i, j):  # type: ignore[no-untyped-def]
-    """Place in ``weight`` of the heaviest tree edge between cities i and j; -1 if they are the same."""
+    """Index in ``weight`` of the heaviest tree edge between cities i and j; -1 if they are the same."""
     rank = -1
     while i != j:
         if links.rank[i] < links.rank[j]:

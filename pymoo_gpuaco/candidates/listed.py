@@ -1,4 +1,4 @@
-"""An instance with its candidate lists: the few edges of each city that ants and local search look at."""
+"""An instance with its candidate lists: the few edges of each city that ants and local search consider."""
 
 from __future__ import annotations
 
@@ -40,6 +40,6 @@ class ListedInstance(Instance):
 
     @cached_property
     def least_distance(self) -> float:
-        """What a distance of 0, which has no eta = 1 / d, counts as: half the shortest to a neighbour, or 1."""
+        """Distance that replaces 0 in eta = 1 / d: half the shortest positive one to a neighbour, or 1."""
         positive = self.neighbour_distances[self.neighbour_distances > 0]
         return float(positive.min()) / 2.0 if positive.size else 1.0

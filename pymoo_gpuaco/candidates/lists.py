@@ -1,4 +1,4 @@
-"""Candidate lists by kind: which few edges of each city a search looks at."""
+"""Candidate lists of each kind: the few edges of each city that a search considers."""
 
 from __future__ import annotations
 
@@ -97,8 +97,8 @@ def lists(instance: ListedInstance, kind: Kind, k: int) -> Candidates:
 def _listed(instance: Instance, kind: str, k: int) -> Candidates:
     """Find `k` <= n - 1 candidates a city, by quadrant (in the plane) or the nearest.
 
-    Fewer where each city has a twin, which is no candidate. Cities do not list the dummy, which lies near all: it lists
-    those that lie farthest from their neighbours.
+    Fewer where each city has a twin, which is no candidate. The dummy, which is near all cities, is in no other city's
+    list. Its own list holds the cities that are farthest from their neighbours.
     """
     form = instance.form
     if form is not None and form.doubled:
@@ -118,11 +118,11 @@ def _listed(instance: Instance, kind: str, k: int) -> Candidates:
 
 
 def _of_twins(instance: Instance, k: int) -> Candidates:
-    """List of a city that is left those that are entered, and the other way round; see `Form.doubled`.
+    """List entered cities for each city that is left, and the other way round; see `Form.doubled`.
 
-    Listed are edges that are short for both ends, the shortest first: where a city is cheap to leave for everywhere, it
-    would else be the nearest of all, though it is left once. How much each end may cost is at first the least that it
-    does, and then what the node penalties of an ascent say, until the lists change little.
+    Listed are edges that are short compared with the other edges at both ends. By length alone, a city that is cheap to
+    enter from everywhere would be in all lists, though a tour enters it once. The usual cost at an end is first its
+    least cost, and then the node penalty of an ascent, until the lists change little.
     """
     to_leave, to_enter = _least_costs(instance.matrix)
     found = _cheap_for_both(instance, k, to_leave, to_enter)
@@ -152,9 +152,9 @@ def _cheap_for_both(
 
 
 def _least_costs(matrix: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """What it costs at least to leave each city (n,), and then to enter each: minima of rows, and of what columns keep.
+    """Return the minimum of each row (n,), the least cost to leave a city, and of each column of the rest (n,).
 
-    Edges that no tour may use do not count, and where a city has no other, nothing does.
+    The rest is the matrix less the row minima. Forbidden edges do not count; where a city has no other, its cost is 0.
     """
     n = len(matrix)
     to_leave, to_enter = np.empty(n), np.full(n, np.inf)

@@ -41,7 +41,7 @@ def nearest_by_coordinates(
         city = np.arange(start, min(n, start + rows))[:, None]
         found = tree.query(points[city[:, 0]], k=asked, p=norm)[1]
         length = distances(metric, coords, city, found)
-        # The city itself goes last. Where many share its place it may not be among those found at all.
+        # The city itself goes last. Where many share its point it may not be among those found.
         length[found == city] = np.inf
         order = np.lexsort((found, length), axis=-1)[:, :k]
         neighbours[start : start + rows] = np.take_along_axis(found, order, axis=1)

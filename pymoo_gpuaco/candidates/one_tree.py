@@ -25,7 +25,7 @@ class OneTree(NamedTuple):
     part_u: NDArray[np.int32]  # (m,) parts that they join
     part_v: NDArray[np.int32]  # (m,)
     weight: NDArray[np.float64]  # (m,)
-    best: NDArray[np.int64]  # (n,) place in ``edge`` of a part's lightest
+    best: NDArray[np.int64]  # (n,) index in ``edge`` of a part's lightest
     best_weight: NDArray[np.float64]  # (n,)
     second: NDArray[np.int64]  # (n,) a city's lightest edge but one
     second_weight: NDArray[np.float64]  # (n,)

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from pymoo_gpuaco.candidates.places import Places, find_places
+from pymoo_gpuaco.candidates.points import Points, distinct_points, one_point_each
 from pymoo_gpuaco.candidates.tree import LARGEST, SQUARES, SUM, box_nearness, build_tree, nearness
 from pymoo_gpuaco.host.compiled import compiled, inlined, inner
 from pymoo_gpuaco.host.distances import between
@@ -19,20 +19,18 @@ from pymoo_gpuaco.host.threads import spread, thread_count
 from pymoo_gpuaco.problems.metrics import Metric
 
 PER_QUADRANT = 2
-_AT_ONCE = 10_000  # places that a thread searches around before it asks whether to stop
+_AT_ONCE = 10_000  # points that a thread searches around before it asks whether to stop
 _MEASURE = {Metric.MAN: SUM, Metric.MAX: LARGEST}
 
 
 class _Found(NamedTuple):
-    """What one thread has found around a place, as positions in the tree's leaf order; k neighbours wanted."""
+    """What one thread has found around a point, as positions in the tree's leaf order; k neighbours wanted."""
 
     near: NDArray[np.float64]  # (5, k) nearness, ascending: of each quadrant, and row 4 of all
     at: NDArray[np.int64]  # (5, k) where
     per_quadrant: int  # columns of rows 0 to 3 in use
-    by_id: (
-        bool  # whether equally near places go by their number; if not, by the tree, and crowds cost no time
-    )
-    chosen: NDArray[np.int64]  # (k,) the places picked, most wanted first
+    by_id: bool  # order equally near points by number; else by the tree, and many of them cost no time
+    chosen: NDArray[np.int64]  # (k,) the points picked, in the order of preference
     row: NDArray[np.int32]  # (k,) a city's candidates
     row_length: NDArray[np.float64]  # (k,) their distances
     stack: NDArray[np.int64]  # (64,) nodes to visit
@@ -49,14 +47,14 @@ def quadrant_lists(
 ) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
     """Return (n, k) ids and distances: 2 cities a quadrant (1 below k = 8), filled up with the nearest.
 
-    A quadrant that has fewer leaves its places to the nearest. Rows are sorted by (distance, id), the distance
-    being the metric's. Cities at one place are chained: each lists the ones before and after it, by id, and then
-    other places, by their city of lowest id; so no crowd cuts itself off. O(n log n), on all threads.
+    Where a quadrant has fewer, the nearest fill up. Rows are sorted by (distance, id), with the metric's distance.
+    Cities at one point are chained: each lists the ones before and after it, by id, and then other points, by their
+    city of lowest id. So cities that share a point stay connected to all others. O(n log n), on all threads.
 
     metric : any with coordinates in the plane, so neither `EXPLICIT` nor `GEO`.
     coords : (n, 3) as `prepare_coordinates` returns it, with z = 0.
     k : 1 <= k <= n - 1.
-    per_quadrant : 0 for nearest places alone, at most k / 4; None as above.
+    per_quadrant : 0 for the nearest points alone, at most k / 4; None as above.
     """
     n = len(coords)
     if not 1 <= k <= n - 1:
@@ -67,36 +65,34 @@ def quadrant_lists(
         per_quadrant = min(PER_QUADRANT, k // 4)
     elif not 0 <= per_quadrant <= k // 4:
         raise ValueError(f"per_quadrant must be in [0, {k // 4}] for k = {k}, got {per_quadrant}")
-    places = find_places(np.ascontiguousarray(coords[:, 0]), np.ascontiguousarray(coords[:, 1]))
-    return _search_all(metric, coords, places, k, k, per_quadrant, True)
+    points = distinct_points(np.ascontiguousarray(coords[:, 0]), np.ascontiguousarray(coords[:, 1]))
+    return _search_all(metric, coords, points, k, k, per_quadrant, True)
 
 
 def nearest_in_the_plane(
     metric: int, coords: NDArray[np.float64], k: int, looked_at: int
 ) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
-    """Return (n, k) ids and distances of the nearest cities, crowds or not, sorted by (distance, id).
+    """Return (n, k) ids and distances of the nearest cities, at shared points too, sorted by (distance, id).
 
     Chosen by the metric's distance among the `looked_at` (k <= looked_at <= n - 1) nearest before rounding. The rest is
     as for `quadrant_lists`.
     """
-    n = len(coords)
-    x, y = np.ascontiguousarray(coords[:, 0]), np.ascontiguousarray(coords[:, 1])
-    each_city = Places(x, y, np.arange(n + 1, dtype=np.int32), np.arange(n, dtype=np.int32))
-    return _search_all(metric, coords, each_city, k, looked_at, 0, False)
+    points = one_point_each(np.ascontiguousarray(coords[:, 0]), np.ascontiguousarray(coords[:, 1]))
+    return _search_all(metric, coords, points, k, looked_at, 0, False)
 
 
 def _search_all(
     metric: int,
     coords: NDArray[np.float64],
-    places: Places,
+    points: Points,
     k: int,
     looked_at: int,
     per_quadrant: int,
     by_id: bool,
 ) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
-    """Search around every place, on all threads; return (n, k) rows."""
+    """Search around every point, on all threads; return (n, k) rows."""
     threads, stop = thread_count(), np.zeros(1, np.uint8)  # which an interrupt from the keyboard raises
-    tree = build_tree(places.x, places.y, threads)
+    tree = build_tree(points.x, points.y, threads)
     ids, length = np.empty((len(coords), k), np.int32), np.empty((len(coords), k))
     measure = _MEASURE.get(Metric(metric), SQUARES)
 
@@ -116,22 +112,22 @@ def _search_all(
             if stop[0]:
                 break
             end = min(start + _AT_ONCE, last)
-            _list_places(int(metric), coords, measure, tree, places, found, ids, length, start, end)
+            _list_points(int(metric), coords, measure, tree, points, found, ids, length, start, end)
 
-    spread(work, len(places.x), threads, stop)
+    spread(work, len(points.x), threads, stop)
     return ids, length
 
 
 @compiled
-def _list_places(metric, coords, measure, tree, places, found, ids, length, first, last):  # type: ignore[no-untyped-def]
+def _list_points(metric, coords, measure, tree, points, found, ids, length, first, last):  # type: ignore[no-untyped-def]
     """Fill the rows of all cities at positions first .. last-1 of the leaf order."""
     for p in range(first, last):
         _search(measure, tree, p, found)
         count = _choose(tree, found)
         here = tree.point[p]
-        for m in range(places.first[here], places.first[here + 1]):
-            _fill_row(tree, places, here, m, found, count)
-            _sort_row(metric, tree.x[p], tree.y[p], coords, found, ids, length, places.member[m])
+        for m in range(points.first[here], points.first[here + 1]):
+            _fill_row(tree, points, here, m, found, count)
+            _sort_row(metric, tree.x[p], tree.y[p], coords, found, ids, length, points.member[m])
 
 
 @inlined
@@ -239,28 +235,28 @@ def _choose(tree, found):  # type: ignore[no-untyped-def]
 
 
 @inner
-def _fill_row(tree, places, here, m, found, count):  # type: ignore[no-untyped-def]
-    """List for the city in slot m of ``places.member``, at place ``here``, k cities in no order.
+def _fill_row(tree, points, here, m, found, count):  # type: ignore[no-untyped-def]
+    """List for the city in slot m of ``points.member``, at point ``here``, k cities in no order.
 
-    First its neighbours in the chain, then one city of each chosen place, then, where there are too few places,
+    First its neighbours in the chain, then one city of each chosen point, then, where there are too few points,
     the other cities of all of them in turn.
     """
     k, filled = found.row.shape[0], 0
-    low, high = places.first[here], places.first[here + 1]
+    low, high = points.first[here], points.first[here + 1]
     for other in (m - 1, m + 1):
         if low <= other < high and filled < k:
-            found.row[filled] = places.member[other]
+            found.row[filled] = points.member[other]
             filled += 1
     for c in range(count):
         if filled < k:
-            found.row[filled] = places.member[places.first[tree.point[found.chosen[c]]]]
+            found.row[filled] = points.member[points.first[tree.point[found.chosen[c]]]]
             filled += 1
     for c in range(-1, count):
         there = here if c < 0 else tree.point[found.chosen[c]]
-        other = places.first[there] + (0 if c < 0 else 1)
-        while filled < k and other < places.first[there + 1]:
+        other = points.first[there] + (0 if c < 0 else 1)
+        while filled < k and other < points.first[there + 1]:
             if c >= 0 or abs(other - m) > 1:
-                found.row[filled] = places.member[other]
+                found.row[filled] = points.member[other]
                 filled += 1
             other += 1
 

@@ -11,7 +11,7 @@ from pymoo_gpuaco.candidates.listed import ListedInstance
 from pymoo_gpuaco.candidates.start import greedy_tour
 from pymoo_gpuaco.host.compiled import compiled
 
-# Mean candidate edges: penalties do not make up for so many.
+# Length of edges that must stay, in mean candidate edges below 0: no penalties make up for it.
 _SHORTER = 100.0
 _CHUNK = 1 << 18  # edges whose lengths are computed together
 
@@ -23,17 +23,15 @@ class SparseGraph(NamedTuple):
     u: NDArray[np.int32]  # (m,)
     v: NDArray[np.int32]  # (m,)
     length: NDArray[np.float64]  # (m,)
-    stays: NDArray[
-        np.bool_
-    ]  # (m,) edges that must stay; their length here is so small that a tree holds them
+    stays: NDArray[np.bool_]  # (m,) edges that must stay; here so short that every minimum tree has them
     constant: float  # by how much a tour is longer than by these lengths
 
 
 def sparse_graph(instance: ListedInstance, ids: NDArray[np.int32]) -> SparseGraph:
     """Return the edges of (n, k) candidate lists and of a greedy tour.
 
-    With a tour in it the graph is connected, every city has two edges, and no penalties can raise its 1-tree above that
-    tour: where lists leave one edge between two parts of the cities, penalties would run away along it.
+    With a tour in it the graph is connected and every city has two edges. Where lists had a single edge between two
+    parts of the cities, penalties would grow without end; with the tour no 1-tree gets heavier than it.
 
     Raises ValueError unless the instance is symmetric.
     """

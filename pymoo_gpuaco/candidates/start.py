@@ -13,9 +13,10 @@ from numpy.typing import NDArray
 from pymoo_gpuaco.candidates.listed import ListedInstance
 from pymoo_gpuaco.candidates.nearest import nearest_by_coordinates
 from pymoo_gpuaco.candidates.quadrant import has_quadrants, quadrant_lists
-from pymoo_gpuaco.host.compiled import compiled, inlined
+from pymoo_gpuaco.host.compiled import compiled
 from pymoo_gpuaco.host.keys import generator
 from pymoo_gpuaco.host.threads import spread, thread_count
+from pymoo_gpuaco.host.union_find import representative
 from pymoo_gpuaco.problems.metrics import Metric
 
 _LOOKED_AT = 6  # candidates a city in the first round: more of them cost time and change nothing
@@ -46,11 +47,11 @@ def greedy_tour(
     m = _edges_of_lists(ids, lengths, k, directed, source, target, length)
     paths -= _join(source[:m], target[:m], length[:m], links, parent, directed)
     dummy = n - 1 if instance.form is not None and instance.form.has_dummy else -1
-    alone = dummy >= 0 and links[dummy, 0] < 0  # it joins the ends of what the others make
-    while paths > 1 + alone:
+    dummy_waits = dummy >= 0 and links[dummy, 0] < 0  # it joins both ends of the path of all others
+    while paths > 1 + dummy_waits:
         source, target, length = _edges_between_ends(instance, links, parent)
         paths -= _join(source, target, length, links, parent, directed)
-    if alone:
+    if dummy_waits:
         end = int(np.flatnonzero(links[:, 1] < 0)[0])
         links[end, 0 if links[end, 0] < 0 else 1], links[dummy, 0] = dummy, end
     tour = np.empty(n, np.int32)
@@ -70,9 +71,9 @@ def _link_partners(instance: ListedInstance, links: NDArray[np.int32], parent: N
 
 
 def varied_tours(instance: ListedInstance, count: int, key: int) -> NDArray[np.int32]:
-    """Return (count, n) greedy tours, each by distances that are up to 0.3 longer by chance.
+    """Return (count, n) greedy tours, each by distances that are up to 30 % longer at random.
 
-    So they differ in long edges, which a search changes least. Different ``key`` in [0, 2**64), different tours.
+    They differ in long edges, which a search changes least. ``key`` in [0, 2**64) decides the random numbers.
     """
     tours = np.empty((count, instance.n), np.int32)
     usual = instance.neighbour_distances
@@ -166,20 +167,11 @@ def _edges_of_lists(ids, lengths, k, directed, source, target, length):  # type:
     return m
 
 
-@inlined
-def _root(parent, i):  # type: ignore[no-untyped-def]
-    """Representative of i's path, halving the way to it."""
-    while parent[i] != i:
-        parent[i] = parent[parent[i]]
-        i = parent[i]
-    return i
-
-
 @compiled
 def _name_paths(parent, path):  # type: ignore[no-untyped-def]
     """Write each city's path, named by its representative."""
     for city in range(parent.shape[0]):
-        path[city] = _root(parent, city)
+        path[city] = representative(parent, city)
 
 
 @compiled
@@ -196,7 +188,7 @@ def _take_edges(keys, source, target, links, parent, directed):  # type: ignore[
             slot_j = 0 if links[j, 0] < 0 else 1
         if links[i, slot_i] >= 0 or links[j, slot_j] >= 0:
             continue
-        root_i, root_j = _root(parent, i), _root(parent, j)
+        root_i, root_j = representative(parent, i), representative(parent, j)
         if root_i != root_j:
             links[i, slot_i], links[j, slot_j] = j, i
             parent[max(root_i, root_j)] = min(root_i, root_j)

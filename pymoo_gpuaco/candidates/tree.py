@@ -26,7 +26,7 @@ class Tree(NamedTuple):
 
     x: NDArray[np.float64]  # (n,)
     y: NDArray[np.float64]  # (n,)
-    point: NDArray[np.int32]  # (n,) which point stands at a position of the leaf order
+    point: NDArray[np.int32]  # (n,) number of the point at a position of the leaf order
     boxes: NDArray[np.float64]  # (2^(depth + 1), 4) x low, x high, y low, y high; row 2^l + j
     depth: int  # level of the leaves
 

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from pymoo_gpuaco.exchange.commit import Exchanges, lay_out, select
 from pymoo_gpuaco.host.compiled import compiled, inlined
+from pymoo_gpuaco.host.union_find import representative
 
 Distance = Callable[[NDArray[np.int32], NDArray[np.int32]], NDArray[np.float64]]
 
@@ -82,15 +83,6 @@ def _those(exchanges: Exchanges, wanted: NDArray[np.bool_]) -> Exchanges:
 
 
 @inlined
-def _find(parent, p):  # type: ignore[no-untyped-def]
-    """Representative of p's component, halving the path on the way."""
-    while parent[p] != p:
-        parent[p] = parent[parent[p]]
-        p = parent[p]
-    return p
-
-
-@inlined
 def adjacent(n, p, q):  # type: ignore[no-untyped-def]
     """Whether two positions of a tour of n cities lie side by side, across the seam too."""
     gap = abs(p - q)
@@ -115,17 +107,17 @@ def _differing_edges(tour, other, where, place, parent, removed, added):  # type
         if not adjacent(n, place[tour[p]], place[tour[q]]):
             removed[outs, 0], removed[outs, 1] = p, q
             outs += 1
-            parent[_find(parent, p)] = _find(parent, q)
+            parent[representative(parent, p)] = representative(parent, q)
         a, b = where[other[p]], where[other[q]]
         if not adjacent(n, a, b):
             added[ins, 0], added[ins, 1] = a, b
             ins += 1
-            parent[_find(parent, a)] = _find(parent, b)
+            parent[representative(parent, a)] = representative(parent, b)
     return outs
 
 
 @compiled
 def _roots(parent, removed, added, component):  # type: ignore[no-untyped-def]
     for row in range(removed.shape[0]):
-        component[0, row] = _find(parent, removed[row, 0])
-        component[1, row] = _find(parent, added[row, 0])
+        component[0, row] = representative(parent, removed[row, 0])
+        component[1, row] = representative(parent, added[row, 0])

@@ -1,4 +1,4 @@
-"""Work in a thread of its own: while a device is busy, or where no interrupt from the keyboard must strike."""
+"""Work in a background thread: while a device is busy, or where an interrupt from the keyboard would do harm."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ T = TypeVar("T")
 
 
 class BackgroundTask(Generic[T]):
-    """What ``work()`` returns, from a thread of its own. The end of the process does not wait for it.
+    """Runs ``work()`` in a background thread and keeps its result. The process ends without waiting for it.
 
-    An interrupt from the keyboard strikes the thread that waits, not the work.
+    An interrupt from the keyboard reaches the waiting thread and leaves the work alone.
     """
 
     def __init__(self, work: Callable[[], T]) -> None:
@@ -47,17 +47,17 @@ class BackgroundTask(Generic[T]):
         return bool(self._results or self._errors)
 
     def result(self) -> T:
-        """Return what has been worked out, when it has been waited for; an error of the work is raised here."""
+        """Return the result after `wait`, or raise the error of the work."""
         if self._errors:
             raise self._errors[0]
         return self._results[0]
 
 
 def interruptible(work: Callable[[], T]) -> T:
-    """Return ``work()`` from a thread of its own; an interrupt is raised at once, and the work goes on unheard.
+    """Return ``work()``, run in a background thread. An interrupt is raised at once, and the work goes on.
 
-    For what an interrupt would cut in two: imports, LLVM, numba, the start of CUDA. It must change nothing that the
-    caller holds, who may go on without its end.
+    For work that an interrupt would leave half done: imports, LLVM, numba, the start of CUDA. After an interrupt the
+    caller continues while the work still runs, so the work must not change the caller's objects.
     """
     task = BackgroundTask(work)
     task.wait()

@@ -4,14 +4,13 @@
 an array and call, which is most of the time of a small function. Such a function must neither make nor return an array;
 one that does is ``allocating``. ``benchmarks/cpu_vs_c.py`` measures what that buys.
 
-Compiling takes most of the time of a first run, so nothing is compiled that nobody calls. A tuple of arrays is taken
-apart for every way into a function, number by number: what only compiled functions call gets no way in from Python
-(``inner``, ``inlined``), nor is it optimised, made machine code of and kept by itself: numba would do all that anew in
-every caller up to the one that Python calls, which is where its code is run. And compiled callers share one version,
-where numba would make one for whole numbers of 32 bits, another for 64, and a third for a constant.
+Compiling takes most of the time of a first run. So functions that only compiled functions call (``inner``, ``inlined``)
+get no wrapper for calls from Python, and no machine code of their own: numba compiles them into their callers anyway.
+And all compiled callers share one version. numba alone would make one for 32-bit integers, one for 64-bit integers and
+one for constants.
 
-Much of this is not documented by numba. Where a version lacks a part of it, functions are compiled as numba does by
-itself, in every process anew: slower, and right.
+Much of this uses undocumented parts of numba. Where a version of numba lacks one of them, functions are compiled by
+plain numba, anew in every process: slower, with the same results.
 """
 
 import gc
@@ -22,7 +21,7 @@ import numba
 from numba import njit, types
 
 from pymoo_gpuaco.host import compiling
-from pymoo_gpuaco.host.forks import whole
+from pymoo_gpuaco.host.forks import fork_safe
 
 try:
     from numba.core import event
@@ -31,7 +30,7 @@ try:
     from numba.core.dispatcher import Dispatcher, _FunctionCompiler  # type: ignore[attr-defined]
     from numba.core.options import DefaultOptions
 
-    from pymoo_gpuaco.host.machine_code import keeps_code
+    from pymoo_gpuaco.host.machine_code import cache_on_disk
 
     _UNDOCUMENTED = (
         (DefaultOptions, ("_nrt", "no_cpython_wrapper", "no_cfunc_wrapper", "forceinline")),
@@ -71,17 +70,17 @@ def allocating(function: Any) -> Any:
 def _compile(function: Any, kept: bool = True, **options: Any) -> Any:
     if _PLAIN or _config.DISABLE_JIT:
         return _njit(nogil=True)(function)
-    # nobody takes a function's address, which is what the C wrapper is for
+    # the C wrapper is for callers that take a function's address: there are none
     dispatcher = _njit(nogil=True, no_cfunc_wrapper=True, **options)(function)
     if kept:
-        keeps_code(dispatcher)
+        cache_on_disk(dispatcher)
     _share_one_version(dispatcher)
     _compile_whole(dispatcher)
     return dispatcher
 
 
 def _compile_for_compiled(function: Any, **options: Any) -> Any:
-    """Compile without a way in from Python, but let Python that calls find a version which has one."""
+    """Compile without a wrapper for Python; a call from Python compiles another version that has one."""
     if _PLAIN or _config.DISABLE_JIT:
         return _njit(nogil=True)(function)
     dispatcher = _compile(function, kept=False, no_cpython_wrapper=True, **options)
@@ -90,7 +89,7 @@ def _compile_for_compiled(function: Any, **options: Any) -> Any:
 
     def keep(version: Any) -> None:
         version = version._replace(entry_point=object())  # what callers find it by
-        version.library.__class__ = _Part
+        version.library.__class__ = _PartOfCallers
         dispatcher.targetctx.insert_user_function(version.entry_point, version.fndesc, [version.library])
         dispatcher.overloads[tuple(version.signature.args)] = version
 
@@ -100,16 +99,16 @@ def _compile_for_compiled(function: Any, **options: Any) -> Any:
 
     dispatcher._compiler._customize_flags = without_code
 
-    # numba's own would hand versions without a way in to calls from Python, which then end the process
+    # numba's own would hand versions without a wrapper to calls from Python, which crashes the process
     dispatcher.add_overload = keep
     dispatcher._compile_for_args = lambda *_, **__: from_python
     return dispatcher
 
 
 def _compile_whole(dispatcher: Any) -> None:
-    """Let a version that is missing be compiled, or read from the disk, where no fork and no interrupt cuts it in two.
+    """Make `fork_safe` the compiling, or reading from the disk, of a version that is missing.
 
-    This is the one road to compiled code: it is what Python's calls take that find no version of their types.
+    All compiling starts here: numba calls it when Python's call finds no version for the types of its arguments.
     """
     of_arguments = dispatcher._compile_for_args
 
@@ -118,13 +117,13 @@ def _compile_whole(dispatcher: Any) -> None:
             with compiling.counted_whole():
                 return _without_collector(lambda: of_arguments(*args, **kws))
 
-        return whole(compile_and_call)
+        return fork_safe(compile_and_call)
 
     dispatcher._compile_for_args = of_arguments_whole
 
 
 def _without_collector(work: Callable[[], Any]) -> Any:
-    """Return ``work()``: Python's collector of garbage would take an eighth of the time of compiling."""
+    """Return ``work()`` without garbage collection, which would take an eighth of the compile time."""
     if not gc.isenabled():
         return work()
     gc.disable()
@@ -135,7 +134,7 @@ def _without_collector(work: Callable[[], Any]) -> Any:
 
 
 def _share_one_version(dispatcher: Any) -> None:
-    """Let compiled callers pass every signed whole number in 64 bits, constants like others."""
+    """Let compiled callers pass every signed integer in 64 bits, constants included."""
     of_types = dispatcher.get_call_template
 
     def of_wide_types(args: Any, kws: Any) -> Any:
@@ -151,17 +150,17 @@ def _wide(kind: Any) -> Any:
 
 if not _PLAIN:
 
-    class _Part(JITCodeLibrary):
-        """Code that is optimised, and made machine code of, in those who call it."""
+    class _PartOfCallers(JITCodeLibrary):
+        """Code that is optimised and compiled to machine code only within its callers."""
 
         def finalize(self) -> None:
-            """Hold the code of those who are called, too."""
+            """Link in the code of called functions, and stop there."""
             for library in dict.fromkeys(self._linking_libraries):
                 self._final_module.link_in(library._get_module_for_linking(), preserve=True)
             self._finalized = True
 
     class _Announcer(event.Listener):
-        """Tells `compiling` when numba compiles; what it reads from its cache it does not compile."""
+        """Tells `compiling` when numba compiles, as opposed to reading its cache."""
 
         def on_start(self, event: Any) -> None:
             compiling.begin(compiling.CPU)

@@ -1,4 +1,4 @@
-"""Compiling takes seconds, once for each kind of engine: whoever waits for it is told what and how long."""
+"""Progress messages while engines compile, which takes seconds or minutes the first time."""
 
 from __future__ import annotations
 
@@ -14,23 +14,23 @@ from contextlib import contextmanager
 __all__ = ["announced", "begin", "counted", "counted_whole", "end"]
 
 _lock = threading.RLock()
-if hasattr(os, "register_at_fork"):  # a child must not find it locked by a thread that it has not got
+if hasattr(os, "register_at_fork"):  # a forked child lacks the thread that would unlock it
     os.register_at_fork(before=_lock.acquire, after_in_parent=_lock.release, after_in_child=_lock.release)
 _watches: list[_Watch] = []
 _log = logging.getLogger("pymoo_gpuaco")
 CPU = "the CPU engine with numba"
-_UNTOLD = 2.0  # seconds of compiling that nobody is told of who has not asked
+_QUIET = 2.0  # seconds of compiling before the logger warns, where no messages were asked for
 _EVERY = 0.5  # seconds between two looks at the clock
 
 
 class _Watch:
-    """Somebody who is told, or nobody, and how long compilers have worked: simultaneous work counts once."""
+    """Measures how long compilers work, and reports it if there is ``say``. Simultaneous work counts once."""
 
-    def __init__(self, say: Callable[[str], object] | None, untold: float) -> None:
+    def __init__(self, say: Callable[[str], object] | None, quiet: float) -> None:
         self.say = say
-        self.untold = untold
+        self.quiet = quiet  # seconds before the first message
         self.compiled: list[str] = []
-        self.told = 0  # of these
+        self.reported = 0  # of these
         self.starts = 0  # of compilers
         self.at_work = 0
         self.since = 0.0
@@ -38,33 +38,33 @@ class _Watch:
         self.ticks = self.counts = self.over = False
 
     def so_far(self) -> float:
-        """Seconds of compiling, the present among them."""
+        """Seconds of compiling so far, including a compiler at work now."""
         return self.seconds + (time.perf_counter() - self.since if self.at_work else 0.0)
 
-    def tell(self) -> None:
-        """Say what is new."""
-        new, self.told = self.compiled[self.told :], len(self.compiled)
+    def report(self) -> None:
+        """Report what has been compiled since the last report."""
+        new, self.reported = self.compiled[self.reported :], len(self.compiled)
         if self.say is not None:
             for what in new:
                 self.say(f"compiling {what} ..")
 
     def tick(self) -> None:
-        """Tell late who is told late; count seconds where somebody sits before a terminal."""
+        """Report after the quiet seconds; on a terminal, count the seconds."""
         while True:
             time.sleep(_EVERY)
             with _lock:
                 if self.over:
                     return
-                if self.so_far() < self.untold:
+                if self.so_far() < self.quiet:
                     continue
-                self.tell()
+                self.report()
                 if self.say is not None and sys.stderr.isatty():
                     self.counts = True
                     sys.stderr.write(f"\r{self.so_far():5.0f} s")
                     sys.stderr.flush()
 
     def end(self) -> None:
-        """Be told no more."""
+        """Stop reporting."""
         with _lock:
             self.over = True
             _watches.remove(self)
@@ -74,9 +74,9 @@ class _Watch:
 
 
 @contextmanager
-def counted(say: Callable[[str], object] | None = None, untold: float = 0.0) -> Iterator[_Watch]:
-    """Count the seconds that compilers work within the block, as ``seconds`` of what it gives; see `announced`."""
-    watch = _Watch(say, untold)
+def counted(say: Callable[[str], object] | None = None, quiet: float = 0.0) -> Iterator[_Watch]:
+    """Count the seconds that compilers work within the block: ``seconds`` of the yielded object. See `announced`."""
+    watch = _Watch(say, quiet)
     with _lock:
         _watches.append(watch)
     try:
@@ -87,7 +87,7 @@ def counted(say: Callable[[str], object] | None = None, untold: float = 0.0) -> 
 
 @contextmanager
 def counted_whole() -> Iterator[None]:
-    """Count all of a block if a compiler starts in it: what it has made is linked, loaded and kept besides."""
+    """Count the whole block if a compiler starts in it: linking, loading and caching belong to compiling."""
     began = time.perf_counter()
     with _lock:
         before = [(watch, watch.starts, watch.seconds) for watch in _watches if watch.at_work == 0]
@@ -102,20 +102,20 @@ def counted_whole() -> Iterator[None]:
 
 @contextmanager
 def announced(say: Callable[[str], object] | None) -> Iterator[None]:
-    """Give `say` a line when a compiler starts, and one with the seconds at the end.
+    """Call `say` with a line when a compiler starts, and with the seconds taken at the end of the block.
 
-    With None the logger ``pymoo_gpuaco`` gets the same as warnings, when compilers have worked for two seconds, unless
-    somebody is told already. Where stderr is a terminal the seconds are counted there meanwhile.
+    With None the lines are warnings of the logger ``pymoo_gpuaco``, after compilers have worked for two seconds, unless
+    an outer block reports already. On a terminal the seconds are counted on stderr.
     """
     with _lock:
-        told = say is None and any(watch.say for watch in _watches)
-    if told:
+        reported = say is None and any(watch.say for watch in _watches)
+    if reported:
         yield
         return
-    with counted(say or _warn, 0.0 if say else _UNTOLD) as watch:
+    with counted(say or _warn, 0.0 if say else _QUIET) as watch:
         yield
-    if watch.compiled and watch.seconds >= watch.untold:
-        watch.tell()
+    if watch.compiled and watch.seconds >= watch.quiet:
+        watch.report()
         (say or _warn)(f"compiled in {watch.seconds:.1f} s")
 
 
@@ -124,7 +124,7 @@ def _warn(line: str) -> None:
 
 
 def begin(what: str) -> None:
-    """Call this where a compiler starts on `what`, and `end` where it ends."""
+    """Note that a compiler starts to compile `what`; call `end` when it ends."""
     with _lock:
         for watch in _watches:
             if what not in watch.compiled:
@@ -133,15 +133,15 @@ def begin(what: str) -> None:
                 watch.since = time.perf_counter()
             watch.starts += 1
             watch.at_work += 1
-            if watch.untold == 0.0:
-                watch.tell()
+            if watch.quiet == 0.0:
+                watch.report()
             if watch.say is not None and not watch.ticks:
                 watch.ticks = True
                 _thread.start_new_thread(watch.tick, ())
 
 
 def end() -> None:
-    """The counterpart of `begin`."""
+    """Note that a compiler has ended."""
     with _lock:
         for watch in _watches:
             if watch.at_work == 1:

@@ -54,9 +54,10 @@ def _other_metric(metric, x1, y1, z1, x2, y2, z2):  # type: ignore[no-untyped-de
 
 @inlined
 def between(metric, x1, y1, z1, x2, y2, z2):  # type: ignore[no-untyped-def]
-    """Distance of two points in double, with the metric's own TSPLIB rounding; GEO takes (latitude, longitude, 0).
+    """Distance of two points in double, with the metric's own TSPLIB rounding.
 
-    HAVERSINE takes places on the sphere."""
+    GEO takes (latitude, longitude, 0), HAVERSINE points on the sphere.
+    """
     if metric == EUC:
         dx, dy, dz = x1 - x2, y1 - y2, z1 - z2
         return np.floor(math.sqrt(dx * dx + dy * dy + dz * dz) + 0.5)
@@ -81,7 +82,7 @@ def distance(graph, i, j):  # type: ignore[no-untyped-def]
 
 @inner
 def _of_form(graph, p, q):  # type: ignore[no-untyped-def]
-    """Distance of two different cities of an instance that stands for another problem."""
+    """Distance of two different cities of a symmetric form, see ``problems.symmetric``."""
     if graph.metric == DOUBLED:
         if (p ^ q) & np.uint32(1) == 0:
             return graph.far

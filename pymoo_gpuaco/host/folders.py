@@ -1,4 +1,4 @@
-"""Where compiled code is kept when nothing else can be written: a temporary folder that is this user's alone."""
+"""A temporary folder that only this user can write to, for compiled code when no other folder is writable."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ import tempfile
 from pathlib import Path
 
 
-def place() -> Path:
-    """Where the temporary folder is, if there is one."""
+def temporary_path() -> Path:
+    """Path of the temporary folder, whether or not it exists."""
     user = os.getuid() if hasattr(os, "getuid") else "user"
     return Path(tempfile.gettempdir()) / f"pymoo_gpuaco_{user}"
 
 
-def temporary() -> Path | None:
-    """A folder that lasts until the system clears temporary files, or None where none can be made.
+def private_folder() -> Path | None:
+    """Make the temporary folder and return it, or None where that fails.
 
-    What lies in it is executed: a folder that others may write to, or that another user made, is not used.
+    The code in it is executed. So a folder that another user made or can write to is refused.
     """
-    folder = place()
+    folder = temporary_path()
     try:
         folder.mkdir(mode=0o700, exist_ok=True)
         with tempfile.TemporaryFile(dir=folder):

@@ -1,8 +1,8 @@
-"""What must be whole when the process forks: the start of CUDA, imports, compilation.
+"""Work during which the process must not fork: the start of CUDA, imports, compilation.
 
-A child has one thread, the one that forked. A lock that another thread of its parent held at that moment stays
-locked in the child for ever: Python's lock of a module under import, numba's of its compiler. So whoever takes such
-locks does so by ``whole``, and a fork waits for it.
+A child has one thread, the one that forked. If another thread of the parent held a lock at that moment, the lock stays
+locked in the child for ever. Python holds such a lock while it imports a module, and numba while it compiles. So this
+work runs in `fork_safe`, and a fork waits for its end.
 """
 
 from __future__ import annotations
@@ -16,34 +16,34 @@ from pymoo_gpuaco.host.background import interruptible
 
 T = TypeVar("T")
 
-_undivided = threading.RLock()
+_fork_lock = threading.RLock()
 
 if hasattr(os, "register_at_fork"):
     # the child's only thread is the one that took the lock, so it may give it back
     os.register_at_fork(
-        before=_undivided.acquire, after_in_parent=_undivided.release, after_in_child=_undivided.release
+        before=_fork_lock.acquire, after_in_parent=_fork_lock.release, after_in_child=_fork_lock.release
     )
 
 
 class _Here(threading.local):
-    holds = False  # whether this thread is in ``whole``
+    holds = False  # whether this thread is in ``fork_safe``
 
 
 _here = _Here()
 
 
-def whole(work: Callable[[], T]) -> T:
-    """Return ``work()``, which no fork and no interrupt from the keyboard cuts in two, see ``apart``.
+def fork_safe(work: Callable[[], T]) -> T:
+    """Return ``work()``. Forks wait for its end, and an interrupt from the keyboard does not cut it short.
 
-    One such work is done at a time in the process. It must not wait for other threads that do the like.
+    Only one thread of the process does such work at a time, so the work must not wait for another thread that wants to.
     """
 
-    def alone() -> T:
-        with _undivided:
+    def locked() -> T:
+        with _fork_lock:
             _here.holds = True
             try:
                 return work()
             finally:
                 _here.holds = False
 
-    return work() if _here.holds else interruptible(alone)
+    return work() if _here.holds else interruptible(locked)

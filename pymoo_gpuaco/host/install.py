@@ -1,4 +1,4 @@
-"""How this package is installed, said in one place: it is on no package index yet."""
+"""The command that installs this package, which is on no package index yet."""
 
 
 def how_to_install(extra: str = "") -> str:

@@ -1,4 +1,4 @@
-"""Keys of the parts of a call: every launch, round and tour draws random numbers of its own."""
+"""Keys of random numbers: every launch, round and tour of a call gets a key of its own."""
 
 from __future__ import annotations
 
@@ -10,15 +10,14 @@ _TOUR = 1 << 32
 
 
 def fold_in(key: int, number: int, tour: int = 0) -> int:
-    """The key in [0, 2**64) of a launch or round of the call with ``key``, for one tour where tours go on alone.
+    """Return the key in [0, 2**64) of launch or round ``number`` of the call with ``key``, and of one of its tours.
 
-    Part 0 of tour 0 has the call's own key. No two parts of a call share one, for ``number`` and ``tour`` in
-    [0, 2**32).
+    Number 0 of tour 0 has the call's own key. All others differ, for ``number`` and ``tour`` in [0, 2**32).
     """
     return (key + _STEP * (number + _TOUR * tour)) % 2**64
 
 
 def generator(key: int, number: int) -> np.random.Generator:
-    """Numpy's random numbers for one of many parts of a call on the host; both in [0, 2**64)."""
+    """Return NumPy's generator for part ``number`` of a call on the host; both arguments are in [0, 2**64)."""
     # an array, for numpy would make large keys of a list floats
     return np.random.Generator(np.random.Philox(key=np.array([key, number], np.uint64)))

@@ -1,7 +1,7 @@
-"""Reading an exported state: every array is checked before an engine takes it over.
+"""Reading an exported state: every array is checked before an engine uses it.
 
-A state may come from a file or from another program, and compiled code looks nothing up twice: a city that is not
-there would be read from memory that is not the engine's.
+A state may come from a file or from another program. Compiled code does not check indices: with a wrong city it would
+read memory outside its arrays.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ STATE_VERSION = 1
 
 
 def seal(state: State) -> tuple[int, int]:
-    """Return what tells a state from a damaged one: the version of its form and a checksum of its arrays."""
+    """Return the version of a state's format and a checksum of its arrays."""
     checksum = 0
     for name in sorted(state):
         array = np.ascontiguousarray(state[name])
@@ -73,11 +73,11 @@ def seal(state: State) -> tuple[int, int]:
     return STATE_VERSION, checksum
 
 
-def check_seal(told: tuple[int, int], state: State) -> None:
-    """Raise ValueError unless the state is what was sealed."""
-    if told[0] != STATE_VERSION:
+def check_seal(sealed: tuple[int, int], state: State) -> None:
+    """Raise ValueError unless `seal` of the state is what it was."""
+    if sealed[0] != STATE_VERSION:
         raise ValueError(
-            f"the state of this run has version {told[0]}, and this pymoo_gpuaco reads {STATE_VERSION}"
+            f"the state of this run has version {sealed[0]}, and this pymoo_gpuaco reads {STATE_VERSION}"
         )
-    if told != seal(state):
+    if sealed != seal(state):
         raise ValueError("the state of this run is damaged: its checksum is not that of its arrays")

@@ -1,4 +1,4 @@
-"""When an engine's work is to end: at a moment that it is told, or on an interrupt from the keyboard."""
+"""The end of an engine's work: at a given time, or on an interrupt from the keyboard."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from pymoo_gpuaco.host import threads
 
 
 class Stop:
-    """A flag that compiled loops read at every step, and the moment at which it is raised."""
+    """A flag that compiled loops read at every step, and the time at which it is raised."""
 
     def __init__(self) -> None:
         self.flag = np.zeros(1, np.uint8)
         self.until: float | None = None  # by time.monotonic()
 
     def lower(self) -> None:
-        """Begin a call."""
+        """Lower the flag, at the start of a call."""
         self.flag[0] = 0
 
     def raised(self) -> bool:
@@ -26,7 +26,7 @@ class Stop:
         return bool(self.flag[0])
 
     def passed(self) -> bool:
-        """Whether the moment has come."""
+        """Whether the time has come."""
         return self.until is not None and time.monotonic() >= self.until
 
     def spread(self, work: Callable[[int, int, int], None], items: int, n_threads: int) -> None:

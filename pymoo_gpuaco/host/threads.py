@@ -1,12 +1,12 @@
-"""All cores, by plain threads: the compiled functions release the GIL.
+"""A pool of Python threads, one a core: compiled functions release the GIL.
 
-numba's own parallel layers die in forked children (OpenMP) or under two calling threads (workqueue), and compile
-several times slower; a pool of Python threads does neither. The pool belongs to the process, never to an object
-that is copied, and a forked child makes its own.
+numba's own parallel layers die in forked children (OpenMP) or under two calling threads (workqueue), and they compile
+several times slower. The pool belongs to the process, so no object that is copied holds it. A forked child makes a pool
+of its own.
 
-A KeyboardInterrupt strikes the main thread between any two steps of Python. So nothing here is a lock that it could
-leave locked: threads are started and queues used by single calls into C, and the main thread works on no part itself
-where there is more than one.
+A KeyboardInterrupt can strike the main thread between any two steps of Python, and could leave a Python lock locked. So
+there is none here: threads are started and queues are used by single calls into C. Of work in several parts the main
+thread does none itself.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ from numpy.typing import NDArray
 
 from pymoo_gpuaco import checks
 
-_LOOK_AGAIN = 0.05  # s; only where an interrupt has swallowed the news of an end
+_LOOK_AGAIN = 0.05  # s; needed only where an interrupt has lost the message of a part that ended
 # Entries of the rows that a thread takes on at once: some milliseconds, after which it asks whether to stop.
 _SLICE = 50_000
 
 
 class _Call:
-    """One call of ``spread``: parts that nobody has begun, and how those that ended did so."""
+    """One call of ``spread``: the parts not started yet, and the errors, or None, of those that have ended."""
 
     def __init__(self, work: Callable[[int, int, int], None], bounds: list[int]) -> None:
         self.work = work
@@ -53,7 +53,7 @@ class _Call:
         self.news.put(None)
 
     def wait(self, stop: NDArray | None, until: float | None) -> None:
-        """Until all parts have ended; ``stop[0]`` becomes 1 when the clock shows ``until``."""
+        """Wait until all parts have ended; set ``stop[0]`` to 1 when the clock shows ``until``."""
         while len(self.ended) < self.size:
             left = None
             if until is not None and stop is not None and not stop[0]:
@@ -65,10 +65,10 @@ class _Call:
                 stop[0] = 1
 
     def finish(self) -> None:
-        """Wait whatever happens: nobody may work on arrays that the caller has taken back."""
+        """Wait for the end of all parts in spite of interrupts: after it the caller's arrays are not used any more."""
         while len(self.ended) < self.size:
             try:
-                for _ in range(len(self.parts)):  # the interrupt may have come before they were told of
+                for _ in range(len(self.parts)):  # the interrupt may have come before they were queued
                     _calls.put(self)
                 self.news.get(timeout=_LOOK_AGAIN)
             except (queue.Empty, KeyboardInterrupt):
@@ -93,7 +93,7 @@ def _serve(calls: queue.SimpleQueue[_Call]) -> None:
 
 
 def _start(threads: int) -> None:
-    """See to it that so many threads serve. Started twice by a race or an interrupt, one more does no harm."""
+    """Start threads until so many serve. A race or an interrupt may start one more, which does no harm."""
     global _started
     while _started < threads:
         try:
@@ -106,7 +106,7 @@ def _start(threads: int) -> None:
 
 
 def _begin_anew() -> None:
-    """In a forked child, which has none of the threads."""
+    """Forget the threads, which a forked child does not have."""
     global _calls, _started
     _calls = queue.SimpleQueue()
     _started = 0
@@ -135,13 +135,13 @@ def spread(
     stop: NDArray | None = None,
     until: float | None = None,
 ) -> None:
-    """Call ``work(thread, first, last)`` for equal ranges of 0 .. items-1, side by side; wait for all.
+    """Call ``work(thread, first, last)`` for equal ranges of 0 .. items-1 in parallel, and wait for all of them.
 
-    Results must not depend on the split; an error of any range is raised after all have ended. Called from work that is
-    itself spread, it does all in the thread that calls: where all threads are at work, nobody is left to wait for.
+    Results must not depend on the split. An error in a range is raised after all ranges have ended. A call from within
+    spread work does everything in the calling thread, as all threads of the pool may be busy.
 
-    Long work reads ``stop`` (1,) uint8 and ends soon after it has become 1: on an interrupt from the keyboard, which is
-    raised when all have ended, and when ``time.monotonic()`` passes ``until``, which is no error.
+    Long work reads ``stop`` (1,) uint8 and ends soon after it has become 1. It becomes 1 when ``time.monotonic()``
+    passes ``until``, and on an interrupt from the keyboard, which is raised after all ranges have ended.
     """
     threads = max(1, min(threads, items))
     if _here.serves or (threads == 1 and stop is None):

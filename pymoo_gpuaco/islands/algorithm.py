@@ -29,10 +29,10 @@ SECONDS, GENERATIONS = 1.0, 10  # a round
 class Islands(TourAlgorithm):
     """Colonies that search one problem side by side, each on a GPU or a share of the cores, and exchange tours.
 
-    Every island is a colony with random numbers of its own. After each round it reports its best tour and takes in
-    those of the others: a colony of focused ants takes over every stretch where one of them is better, other colonies
-    let it take the place of their longest tour. Islands are tasks of Dask, on this machine or on a cluster. A
-    generation is what islands have reported since the last one; ``evaluator.n_eval`` counts the tours of all.
+    Every island is a colony with random numbers of its own. After each round it reports its best tour and receives
+    tours of the others. Focused ants merge them with their own tours; in other colonies they replace the longest tours.
+    Islands are tasks of Dask, on this machine or on a cluster. A generation collects the reports since the last one;
+    ``evaluator.n_eval`` counts the tours of all islands.
 
     Parameters
     ----------
@@ -42,10 +42,10 @@ class Islands(TourAlgorithm):
         without one for every 4 cores, and two where there are two cores.
     exchange_every : seconds of a round, in (0, 3600], default 1; with ``deterministic`` generations of a round, >= 1,
         default 10.
-    topology : whose tours an island takes in: "all", the best of all islands merged; "ring", the best of the island
+    topology : whose tours an island receives: "all", the best of all islands merged; "ring", the best of the island
         before it; "none".
-    deterministic : False lets every island go on as soon as it has reported: nobody waits for the slowest. True lets
-        all wait for each other, and the same seed and number of islands give the same tours wherever they run.
+    deterministic : False: every island continues as soon as it has reported. True: all wait for the slowest, and the
+        same seed and number of islands give the same tours wherever they run.
     client : a ``dask.distributed.Client``, or the address of a scheduler. None starts one worker for each GPU, or for
         each island, on this machine, and ends them after the run.
 
@@ -108,16 +108,16 @@ class Islands(TourAlgorithm):
         return lambda instance: Archipelago(instance, run, rules, wanted)
 
     def _adopt(self, engine: Archipelago) -> None:
-        """Have nothing to note before the islands are there."""
+        """Record nothing: the number of islands is known only after `prepare`."""
 
     def _setup(self, problem: Any, **kwargs: Any) -> None:
         super()._setup(problem, **kwargs)
-        self._setup_seconds = 0.0  # workers start and compile meanwhile, which is not the run's time
+        self._setup_seconds = 0.0  # workers start and compile in it, which does not count as time of the run
 
     def prepare(self) -> None:
-        """Find workers and send them the islands, where none are there.
+        """Find workers and send them the islands, unless they are there already.
 
-        That is so before a run, after it or an interrupt, and in a copy or a run from a file.
+        They are not there before a run, after it, after an interrupt, and in a copy or a run from a file.
         """
         engine = self.engine
         if engine.is_open:
@@ -138,7 +138,7 @@ class Islands(TourAlgorithm):
     # ---- the run
 
     def next(self) -> None:
-        """Make one generation. Whatever ends it, the workers are left, and the best tour is in ``opt``."""
+        """Run one generation. An error or interrupt ends the work on the cluster; the best tour is in ``opt``."""
         try:
             super().next()
         except BaseException as error:
@@ -152,7 +152,7 @@ class Islands(TourAlgorithm):
 
     def _leave(self) -> None:
         if self._engine is not None:
-            self._engine.rest()
+            self._engine.close()
 
     def _begin(self) -> None:
         self.engine.begin(self._draw_key())
@@ -172,7 +172,7 @@ class Islands(TourAlgorithm):
         return engine.tours([0]), lengths, engine.n_built
 
     def _learn(self, told: Tours) -> None:
-        """Islands have learnt before they report."""
+        """Islands have learnt from their tours themselves."""
 
     def _accept(self, outside: Tours) -> None:
         self.engine.accept(outside.rows, outside.lengths)

@@ -1,4 +1,4 @@
-"""The engine of ``Islands``: what the islands have found so far, and what each does next."""
+"""The engine of ``Islands``: it collects the islands' reports and sends each island its next round."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Rules:
 
 
 class Archipelago:
-    """Engine of ``Islands``: a construction is what some islands report, or in lock step all of them.
+    """Engine of ``Islands``: a construction collects reports of some islands, or in lock step of all.
 
     Parameters
     ----------
@@ -89,7 +89,7 @@ class Archipelago:
         return self._rounds is not None
 
     def open(self, cluster: Cluster) -> None:
-        """Take a cluster and prepare the islands there: what is compiled and built now costs the search no time."""
+        """Prepare the islands on a cluster, so that compiling and building take no time from the search."""
         self.members = self.members or [Member(number) for number in range(len(cluster.workers))]
         rounds = self._rounds = Rounds(cluster, self.members, self._colony, self._run)
         try:
@@ -101,11 +101,11 @@ class Archipelago:
                 for report in rounds.wait(None):
                     self._note_engine(report)
         except BaseException:
-            self.rest()
+            self.close()
             raise
 
-    def rest(self) -> None:
-        """Leave the cluster: rounds on their way end, and what was started for this run is closed."""
+    def close(self) -> None:
+        """Leave the cluster: end running rounds, and close the processes started for this run."""
         rounds, self._rounds = self._rounds, None
         if rounds is not None:
             rounds.close()
@@ -117,18 +117,18 @@ class Archipelago:
         self._key = key
 
     def expect(self, progress: float, rounds: int, seconds: float) -> None:
-        """Be told how far the run is, see ``Clock.expect``."""
+        """Set the progress of the run, see ``Clock.expect``."""
         self.clock.expect(progress, rounds, seconds)
 
     def stop_at(self, moment: float | None) -> None:
-        """Let constructions end soon after ``time.monotonic()`` shows ``moment``; None: as late as they like."""
+        """End constructions soon after ``time.monotonic()`` shows ``moment``; None sets no limit."""
         self.clock.end = moment
 
     def construct(self) -> NDArray[np.float64]:
         """Wait for reports; return the length (1,) of the best tour so far.
 
-        Raises ConnectionError if the scheduler is gone or, while there is no tour yet or no end of the run's time,
-        nobody is left who could report; and the error of an island that has failed several times in a row.
+        Raises ConnectionError if the scheduler is gone. It does so, too, if no island is left to report while there is
+        no tour yet or no time limit. Raises the error of an island that has failed several times in a row.
         """
         assert self._rounds is not None
         self._interrupted = True
@@ -144,8 +144,8 @@ class Archipelago:
         return np.array([self.instance.tour_length(self.best.tour.cities)])
 
     def _lock_step(self, rounds: Rounds) -> list[Report]:
-        """One round of every island; what they bring counts in the islands' order."""
-        self._send_those_at_rest(rounds)
+        """Run one round of every island; their tours are merged in the order of the islands."""
+        self._send_idle(rounds)
         reports: list[Report] = []
         while rounds.are_underway and not self._is_late(rounds):
             reports += rounds.wait(self._latest)
@@ -156,11 +156,11 @@ class Archipelago:
         return reports
 
     def _as_they_come(self, rounds: Rounds) -> list[Report]:
-        """The rounds that have ended, at least one; their islands go on at once."""
+        """Collect the rounds that have ended, at least one; their islands continue at once."""
         reports: list[Report] = []
         while not self._is_late(rounds):
             if self._has_time:
-                self._send_those_at_rest(rounds)
+                self._send_idle(rounds)
             if reports and self._has_time and not rounds.has_ended:
                 break
             if not rounds.are_underway:  # there is no time for another round
@@ -176,7 +176,7 @@ class Archipelago:
                 reports.append(report)
         return reports
 
-    # a run brings a tour, however long the first takes: until then its time does not count
+    # a run returns a tour, however long the first takes: until then there is no time limit
 
     @property
     def _has_time(self) -> bool:
@@ -191,7 +191,7 @@ class Archipelago:
         return self._latest is not None and time.monotonic() >= self._latest
 
     def _check_hope(self, rounds: Rounds) -> None:
-        """Raise ConnectionError where waiting would have no end, or end without a tour."""
+        """Raise ConnectionError where waiting would never end, or end without a tour."""
         has_tour, end = self.best.tour is not None, self.clock.end
         if has_tour and end is not None:
             return  # the run ends then, with its best tour
@@ -207,16 +207,16 @@ class Archipelago:
 
     # ---- what islands do next
 
-    def _send_those_at_rest(self, rounds: Rounds) -> None:
+    def _send_idle(self, rounds: Rounds) -> None:
         for member in self.members:
             if member.order is None:
                 self._send_next(rounds, member)
 
     def _send_next(self, rounds: Rounds, member: Member) -> None:
-        """Send the next round, with tours from outside and of other islands; first move the island if it has to."""
+        """Send the next round with its migrants; first move the island if its worker is crowded."""
         if rounds.is_crowded(member) and member.state is not None:
             rounds.move(member)
-        member.is_moving = rounds.is_crowded(member)  # with all that it is, which it reports after this round
+        member.is_moving = rounds.is_crowded(member)  # its state comes with the report of this round
         task = self._task(member, self.rules.generations)
         migrants, member.migrants = member.migrants, []
         tour = incoming(self.rules.topology, member, self.members, self.best.tour)
@@ -246,7 +246,7 @@ class Archipelago:
         self.kind, self.patience = report["kind"], report["patience"]
 
     def _note(self, report: Report) -> None:
-        """Take down what an island is now."""
+        """Record the report of an island."""
         self._note_engine(report)
         member = self.members[report["island"]]
         assert report["cities"] is not None
@@ -258,7 +258,7 @@ class Archipelago:
         self.busy += report["seconds"]
 
     def _offer(self, report: Report) -> None:
-        """Let the best tour take over what the island has found; afterwards the others are sent it."""
+        """Merge the island's tour into the best one, which the other islands are sent."""
         if report["other_objective"] and not self.best.by_objective:
             self.best.judge_by_objective(one.best for one in self.members if one.best is not None)
         tour = self.members[report["island"]].best
@@ -297,7 +297,7 @@ class Archipelago:
         return cities.copy(), self.instance.tour_length(cities)
 
     def export_state(self) -> State:
-        """The islands after their last rounds: tours and, in lock step, everything that they are."""
+        """Export the islands after their last rounds: tours and, in lock step, their whole states."""
         return exported(self._key, self.best, self.members, whole=self.rules.deterministic)
 
     def import_state(self, state: State) -> None:

@@ -1,4 +1,4 @@
-"""The best tour of all islands: each takes part with what is better in its tour."""
+"""The best tour of all islands, merged from theirs."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from pymoo_gpuaco.problems.symmetric import symmetric_form
 
 
 class BestTour:
-    """The best of the tours that it was offered, merged where the objective is the length."""
+    """The best of all tours offered; where the objective is the length, it is merged from them."""
 
     def __init__(self, instance: Instance) -> None:
         self.instance = instance
         self.tour: Tour | None = None
-        self.by_objective = False  # whether that is something else than the length
+        self.by_objective = False  # whether the objective is something else than the length
         self._form = symmetric_form(instance)
 
     def offer(self, tour: Tour) -> None:
-        """Let the best tour take over what is better in another one, or be it."""
+        """Merge a tour into the best one, or replace it."""
         if self.tour is None:
             self.tour = tour
         elif self.by_objective:
@@ -34,7 +34,7 @@ class BestTour:
             self.tour = min(self.tour, tour, merged, key=self._rank)
 
     def _rank(self, tour: Tour) -> tuple[int, float]:
-        """Tours that break fewer demands come first, and of these the shorter ones."""
+        """Order tours by the number of broken demands, then by length."""
         return int(self.instance.violations(tour.cities[None])[0]), tour.value
 
     def _merged(self, one: NDArray[np.int32], other: NDArray[np.int32]) -> NDArray[np.int32]:
@@ -45,13 +45,13 @@ class BestTour:
         return form.to_problem(merged)
 
     def judge_by_objective(self, tours: Iterable[Tour]) -> None:
-        """Begin anew with these tours: what was best by length need not be."""
+        """Start again from these tours: the best by length need not be the best by objective."""
         self.by_objective, self.tour = True, None
         for tour in tours:
             self.offer(tour)
 
     def prepare(self) -> None:
-        """Compile what merges: a search that is on its way would wait for it, and the compiler may lose a Ctrl-C."""
+        """Compile the merge before the search: it would wait for the compiler, which may lose a Ctrl-C."""
         if self.instance.n >= 5:
             tour = np.arange(self.instance.n, dtype=np.int32)
             other = tour.copy()

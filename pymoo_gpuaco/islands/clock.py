@@ -1,4 +1,4 @@
-"""How far a run is, and what its islands are told of that."""
+"""The progress of a run and the time left for rounds."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ SHORTEST, MARGIN, GRACE = 0.1, 0.03, 0.25
 
 
 class Clock:
-    """The progress of a run, and the moment at which its time is over.
+    """The progress of a run, and the time at which it ends.
 
     Parameters
     ----------
@@ -22,36 +22,36 @@ class Clock:
         self.generations = generations
         self.end: float | None = None  # by time.monotonic()
         self.pace = 0.0  # how much progress a second adds, or in lock step a generation of an island
-        self._progress = math.nan  # of the run, in [0, 1], when it was told
-        self._told = 0.0  # moment of that
+        self._progress = math.nan  # of the run, in [0, 1], at the last `expect`
+        self._expected_at = 0.0  # time of the last `expect`
 
     def expect(self, progress: float, rounds: int, seconds: float) -> None:
-        """Be told how far the run is, in [0, 1] or NaN, after so many rounds and seconds.
+        """Set the progress of the run, in [0, 1] or NaN, after so many rounds and seconds.
 
-        What is left is reckoned to go on likewise, or to take until the end where that is known.
+        The rest of the run is expected at the same pace, or to last until the time limit where there is one.
         """
-        self._progress, self._told, self.pace = progress, time.monotonic(), 0.0
+        self._progress, self._expected_at, self.pace = progress, time.monotonic(), 0.0
         if math.isnan(progress):
             return
         if self.generations is not None:
             if rounds > 0:
                 self.pace = progress / (rounds * self.generations)
         elif self.end is not None:
-            self.pace = (1.0 - progress) / max(1e-3, self.end - self._told)
+            self.pace = (1.0 - progress) / max(1e-3, self.end - self._expected_at)
         elif seconds > 0.0:
             self.pace = progress / seconds
 
     @property
     def progress(self) -> float:
-        """How far the run is now, in [0, 1] or NaN; rounds are sent long after the last telling."""
+        """Progress of the run now, in [0, 1] or NaN, extrapolated from the last `expect`."""
         if self.generations is not None:
             return self._progress
-        now = self._progress + self.pace * (time.monotonic() - self._told)
+        now = self._progress + self.pace * (time.monotonic() - self._expected_at)
         return 1.0 if now > 1.0 else now  # NaN stays
 
     @property
     def left(self) -> float | None:
-        """Seconds after which an island that is sent a round now must have ended it."""
+        """Seconds that a round sent now may take."""
         return None if self.end is None else max(0.0, self.end - MARGIN - time.monotonic())
 
     @property
@@ -61,5 +61,5 @@ class Clock:
 
     @property
     def latest(self) -> float | None:
-        """Moment until which reports are waited for."""
+        """Time until which reports are awaited."""
         return None if self.end is None else self.end + GRACE

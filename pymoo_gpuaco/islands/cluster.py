@@ -1,4 +1,4 @@
-"""The workers of a run: a cluster of Dask that is given, or processes of this machine that are started for it."""
+"""The workers of a run: the user's Dask cluster, or processes of this machine that are started for it."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Cluster:
         self._processes: list[subprocess.Popen[bytes]] = []
         self._keys: Keys | None = None
         self._local: Any = None
-        self._process = os.getpid()  # a forked child has a copy of this object, and of nothing behind it
+        self._process = os.getpid()  # a forked child must not close what its parent has started
         self.is_own = connection is None  # its processes end with it
         self._own_client = connection is None or connection.client is None
         try:
@@ -69,7 +69,7 @@ class Cluster:
     def _start(self, distributed: Any, workers: int, gpus: bool) -> None:
         """Start a scheduler in this process and each worker in one of its own.
 
-        All listen to this machine alone, and speak to those alone who have the keys of this run.
+        All listen to this machine alone, and accept only connections with the keys of this run.
         """
         self._keys = Keys()
         self._local = distributed.LocalCluster(
@@ -117,7 +117,7 @@ class Cluster:
             self._check_hope()
             time.sleep(PAUSE)
         for address, answer in answers.items():
-            # one that does not answer, or has died, is told again by its first round
+            # a worker that does not answer is checked again in its first round
             if answer.done() and answer.exception() is None:
                 _check_version(address, answer.result().get(address))
         if not self.look():
@@ -128,29 +128,28 @@ class Cluster:
         if self.why_hopeless is not None:
             raise ConnectionError(self.why_hopeless)
 
-    # ---- while it lasts
+    # ---- during the run
 
     @property
     def address(self) -> str:
-        """Of the scheduler."""
+        """Address of the scheduler."""
         return self._watch.address
 
     @property
     def workers(self) -> Mapping[str, int]:
-        """Address and threads of the workers that were there when last looked."""
+        """Address and threads of the workers by the last `look`."""
         return self._watch.workers
 
     def look(self) -> Mapping[str, int]:
-        """Return the workers as the scheduler last told, without waiting for it, and ask again.
+        """Return the workers by the scheduler's last answer, and ask again without waiting.
 
-        Those that have not been heard of for a minute are left out. Raises ConnectionError if the scheduler is
-        gone.
+        Workers without a heartbeat for a minute are left out. Raises ConnectionError if the scheduler is gone.
         """
         return self._watch.look()
 
     @property
     def why_hopeless(self) -> str | None:
-        """Why nobody will report: the scheduler stands still, or all local workers have ended; None: they may."""
+        """Why no report will come: the scheduler is stopped, or all local workers have ended; else None."""
         if self._watch.is_silent:
             return f"the scheduler {self.address} has not answered for {watch.SILENCE:.0f} s"
         if self.is_own and all(process.poll() is not None for process in self._processes):
@@ -158,11 +157,11 @@ class Cluster:
         return None
 
     def promise(self, call: Any, *arguments: Any, **named: Any) -> concurrent.futures.Future[Any]:
-        """Begin a call of the client that takes ``asynchronous``, and return at once."""
+        """Start an asynchronous call of the client, and return at once."""
         return watch.promise(self.client, partial(call, *arguments, **named, asynchronous=True))
 
     def close(self) -> None:
-        """End what was started here; a client that was given stays open. To be called any number of times."""
+        """End the processes started here; the user's client stays open. Further calls do nothing."""
         if os.getpid() != self._process:
             return
         processes, self._processes = self._processes, []
@@ -171,7 +170,7 @@ class Cluster:
         local, self._local = self._local, None
         own, self._own_client = self._own_client, False
         client = getattr(self, "client", None)
-        with contextlib.suppress(Exception):  # nothing is left to be told to anybody
+        with contextlib.suppress(Exception):  # there is nobody left to report errors to
             if own and client is not None:
                 client.close(timeout=2)
             if local is not None:

@@ -1,4 +1,4 @@
-"""Dask, where it is installed, and the client or address of it that a user gives."""
+"""Import of Dask, and the client or address that a user gives."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ def dask() -> Any:
 class Connection:
     """A client of Dask, or the address of a scheduler. Copies share it, and a pickle keeps the address.
 
-    Who connects to a scheduler runs what it sends: an address that came in a file is not ``trusted`` until the user has
-    given it.
+    A process that connects to a scheduler runs the code it sends. So an address from a file is not ``trusted`` until
+    the user has given it.
 
     It has slots because pymoo's ``get_params`` walks every ``__dict__``, and a client's has no end.
     """
@@ -84,7 +84,7 @@ def client_of(address: str, seconds: float) -> Any:
     def connect() -> None:
         try:
             made.set_result(client_class(address, set_as_default=False))
-        except BaseException as error:  # told to the thread that waits
+        except BaseException as error:  # raised in the waiting thread
             made.set_exception(error)
 
     threading.Thread(target=connect, daemon=True).start()
@@ -103,7 +103,7 @@ def _close(made: Promise[Any]) -> None:
 
 
 def pickled(thing: Any) -> bytes:
-    """Pickle for a worker; also what a script or a notebook has defined itself."""
+    """Pickle for a worker, including classes and functions that a script or a notebook defines."""
     dask()
     import cloudpickle  # which comes with Dask
 

@@ -17,7 +17,7 @@ from pymoo_gpuaco.islands.messages import Order, Report, Start
 
 
 class RoundTermination(ColonyTermination):
-    """Tells an island's colony how far the whole run is; a round never ends a colony's run."""
+    """Gives an island's colony the progress of the whole run; a round never ends a colony's run."""
 
     def __init__(self) -> None:
         super().__init__(None, None, None, None, None)
@@ -36,7 +36,7 @@ class Island:
 
     def __init__(self, start: Start, round_number: int) -> None:
         colony, problem = pickle.loads(start["colony"])
-        # workers of several threads may be told to search while a round is ending
+        # a worker of several threads may start a round while another one ends
         self.lock = threading.Lock()
         self.round = round_number
         self.used = time.monotonic()
@@ -51,21 +51,21 @@ class Island:
         _ = self.colony.engine  # built here, before the round's time begins
 
     def search(self, order: Order, stopped: Container[str]) -> Report:
-        """Make a round; it ends early once the order's session is among ``stopped``."""
-        begun = time.monotonic()
+        """Run a round; it ends early once the order's session is among ``stopped``."""
+        started = time.monotonic()
         colony = self.colony
         if order["stream"] is not None:
             seed = [order["key"], order["island"], order["stream"]]
             colony.random_state = np.random.default_rng(np.random.SeedSequence(seed))
         termination = colony.termination
-        termination.until = math.inf if order["left"] is None else begun + order["left"]
+        termination.until = math.inf if order["left"] is None else started + order["left"]
         before = colony.evaluator.n_eval
         migrants = self._migrants(order)
         generations = 0
-        while not self._is_over(order, begun, generations, stopped):
-            steps = generations if order["seconds"] is None else time.monotonic() - begun
+        while not self._is_over(order, started, generations, stopped):
+            steps = generations if order["seconds"] is None else time.monotonic() - started
             progress = order["progress"] + order["pace"] * steps
-            termination.spent = 1.0 if progress > 1.0 else progress  # NaN stays: nobody knows
+            termination.spent = 1.0 if progress > 1.0 else progress  # NaN, for unknown, stays
             tours = colony.ask()
             colony.evaluator.eval(self.problem, tours, algorithm=colony)
             if migrants is not None:
@@ -75,7 +75,7 @@ class Island:
         if order["generations"] != 0:
             self.round += 1
         self.used = time.monotonic()
-        return self._report(order, generations, colony.evaluator.n_eval - before, self.used - begun)
+        return self._report(order, generations, colony.evaluator.n_eval - before, self.used - started)
 
     def _migrants(self, order: Order) -> Population | None:
         if not order["migrants"]:
@@ -84,16 +84,16 @@ class Island:
         values = np.array([[migrant["value"]] for migrant in order["migrants"]])
         return Population.new("X", rows, "F", values)
 
-    def _is_over(self, order: Order, begun: float, generations: int, stopped: Container[str]) -> bool:
+    def _is_over(self, order: Order, started: float, generations: int, stopped: Container[str]) -> bool:
         if generations == order["generations"]:
             return True
         if generations == 0:
-            return False  # a round always brings something
+            return False  # a round has at least one generation
         now = time.monotonic()
         return (
             order["session"] in stopped
-            or (order["seconds"] is not None and now - begun >= order["seconds"])
-            or (order["left"] is not None and now - begun >= order["left"])
+            or (order["seconds"] is not None and now - started >= order["seconds"])
+            or (order["left"] is not None and now - started >= order["left"])
             or (order["target"] is not None and self._value() <= order["target"])
         )
 
@@ -116,7 +116,7 @@ class Island:
         }
 
     def _state(self) -> bytes:
-        """The colony without the problem, which every worker has been sent."""
+        """Pickle the colony without the problem, which every worker has."""
         colony = self.colony
         colony.problem = None
         try:

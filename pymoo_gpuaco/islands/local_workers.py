@@ -1,4 +1,4 @@
-"""Workers of this machine: how many there are to be, and the processes that are started for one run."""
+"""Workers of this machine: their number, and the processes that are started for one run."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ HOST = "127.0.0.1"
 
 
 class Layout(NamedTuple):
-    """How a run is laid out on this machine."""
+    """The islands and workers of a run on this machine."""
 
     islands: int
     workers: int
@@ -26,7 +26,7 @@ class Layout(NamedTuple):
 
 
 def layout(n_islands: int | None, backend: str) -> Layout:
-    """Lay out so many islands, or as many as suit this machine, whose colonies have this ``backend``."""
+    """Return the layout of so many islands, or of as many as suit this machine, for colonies on ``backend``."""
     gpus = _gpus() if backend != "cpu" else []
     if gpus:
         islands = len(gpus) if n_islands is None else n_islands
@@ -74,10 +74,10 @@ def kill(process: subprocess.Popen[bytes]) -> None:
 
 
 def _gpus() -> list[str]:
-    """What CUDA_VISIBLE_DEVICES calls each GPU that this process sees."""
+    """Return the name in CUDA_VISIBLE_DEVICES of each GPU that this process sees."""
     if why_no_cuda() is not None:
         return []
     count = len(cuda_devices())
-    told = os.environ.get("CUDA_VISIBLE_DEVICES", "")
-    names = [name.strip() for name in told.split(",") if name.strip()]
+    visible = os.environ.get("CUDA_VISIBLE_DEVICES", "")
+    names = [name.strip() for name in visible.split(",") if name.strip()]
     return names[:count] if len(names) >= count else [str(number) for number in range(count)]

@@ -1,4 +1,4 @@
-"""One island as the process that leads the run knows it."""
+"""One island in the records of the process that leads the run."""
 
 from __future__ import annotations
 
@@ -19,28 +19,28 @@ class Tour(NamedTuple):
     value: float
 
     def as_migrant(self) -> Migrant:
-        """The tour as it is sent."""
+        """Return the tour as a message."""
         return {"cities": self.cities, "value": self.value}
 
 
 @dataclass
 class Member:
-    """What is known of one island: what it has found, where it is, and the round that it is in."""
+    """The record of one island: its last report, its worker, and its present round."""
 
     number: int
     # as last reported
     round: int = 0
     best: Tour | None = None
-    state: bytes | None = None  # everything that it was after its last round, where that was asked for
-    # to be sent, and sent last, of other islands or from outside
-    migrants: list[Tour] = field(default_factory=list)
+    state: bytes | None = None  # pickled colony after its last round, where the order asked for it
+    # tours from other islands or from outside
+    migrants: list[Tour] = field(default_factory=list)  # to be sent with the next round
     last_sent: NDArray[np.int32] | None = None
     # streams of random numbers that it has begun, and whether the next round begins one
     streams: int = 0
     needs_stream: bool = True
     # on a worker
     worker: str = ""  # address, "" where it is on none
-    is_there: bool = False  # whether the worker was sent the island
+    is_on_worker: bool = False  # whether the worker was sent the island
     is_moving: bool = False  # to a worker that has fewer islands
     order: Order | None = None  # of the round on its way, or waiting for a worker
     future: Any = None

@@ -1,7 +1,7 @@
-"""What the process that leads a run and its workers send each other.
+"""Messages between the process that leads a run and its workers.
 
-Messages are dictionaries of numbers, strings, arrays and bytes, so that two versions of this package can tell each
-other that they differ before anything is unpickled. An order says how long to search and brings tours of other islands;
+Messages are dictionaries of numbers, strings, arrays and bytes, so that two versions of this package can notice that
+they differ before anything is unpickled. An order says how long to search and brings tours of other islands;
 its report brings the island's best tour and what was built. Between rounds nothing is sent.
 """
 
@@ -36,25 +36,25 @@ class Task(TypedDict):
 
 
 class Order(Task):
-    """A task with what it takes to find the island."""
+    """A task, and the names by which a worker finds the island."""
 
     version: str
     run: str
-    session: str  # name under which rounds are told to stop
+    session: str  # name by which rounds are stopped
     island: int
     neighbours: int  # islands on this host, itself among them
     round: int  # the last that the island has finished
 
 
 class Start(TypedDict):
-    """What an island is begun with on a worker; it travels beside the order, for it may be large."""
+    """The start of an island on a worker; it is sent beside the order, as it may be large."""
 
     colony: bytes  # pickled (colony, problem)
-    state: bytes | None  # of an island that goes on where another worker left it
+    state: bytes | None  # pickled colony of an island that another worker had
 
 
 class Report(TypedDict):
-    """What an island has done."""
+    """The result of a round."""
 
     island: int
     kind: str  # of engine

@@ -1,4 +1,4 @@
-"""What running islands print under ``verbose=True``."""
+"""The table that islands print under ``verbose=True``."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ MOST_COLUMNS = 8
 
 
 class IslandsOutput(ColonyOutput):
-    """A colony's columns, and what each island holds.
+    """The columns of a colony, and one for each island.
 
-    Up to 8 islands have a column each, the gap in percent of an island's best tour to the best of all. Of more, the
-    largest gap and the number of islands that hold the best are told.
+    Up to 8 islands have a column each, the gap in percent of an island's best tour to the best of all. Of more,
+    the columns show the largest gap and the number of islands that hold the best.
     """
 
     def __init__(self) -> None:
@@ -29,7 +29,7 @@ class IslandsOutput(ColonyOutput):
         n = algorithm.engine.n_islands
         names = [f"island {number}" for number in range(n)] if n <= MOST_COLUMNS else ["furthest", "at best"]
         self._islands = [Column(name, width=9) for name in names]
-        self.columns = [*self.columns, *self._islands]  # the list belongs to the output that was given too
+        self.columns = [*self.columns, *self._islands]  # not in place: copies of the output share the list
 
     def update(self, algorithm: Any) -> None:
         """Read the islands' last reports into the columns."""

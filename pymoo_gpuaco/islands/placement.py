@@ -1,4 +1,4 @@
-"""Which worker has which island: as few for each thread of a worker as can be."""
+"""Assignment of islands to workers: as few islands for each thread of a worker as possible."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def is_crowded(member: Member, members: Sequence[Member], workers: Workers) -> b
     if member.worker not in workers:
         return False
     here = _load(member.worker, member, members, workers)
-    # everything that an island is travels with it: not for less than half an island
+    # a move transfers the whole colony: not for less than half an island
     return any(_load(one, member, members, workers) + 0.5 / max(1, workers[one]) < here for one in workers)
 
 

@@ -1,4 +1,4 @@
-"""Rounds on their way: sent to workers, waited for, and sent again where a worker or a report is lost."""
+"""Rounds of islands: sent to workers, awaited, and sent again where a worker or a report is lost."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ _log = logging.getLogger("pymoo_gpuaco")
 
 LOOK = 0.25  # seconds between looks at the workers
 MOST_FAILURES = 3  # of an island in a row: then its error ends the run
-TRANSFER = 10.0  # seconds within which a finished report, or what an island begins with, must have come
-TELLING = 0.3  # seconds that are given to the news of an end
+TRANSFER = 10.0  # seconds that the transfer of a finished report, or of an island's start, may take
+TELLING = 0.3  # seconds that workers have to learn of the end of a run
 
 
 class Rounds:
@@ -40,7 +40,7 @@ class Rounds:
     def __init__(self, cluster: Cluster, members: Sequence[Member], colony: bytes, run: str) -> None:
         self.cluster = cluster
         self.members = members
-        self._alone: float | None = None  # moment since when there is no worker
+        self._no_worker_since: float | None = None
         self._colony = colony
         self._run = run
         self._session = uuid.uuid4().hex
@@ -53,30 +53,30 @@ class Rounds:
 
     @property
     def are_underway(self) -> bool:
-        """Whether a round is on its way, or waits for a worker."""
+        """Whether a round is running, or waits for a worker."""
         return any(member.order is not None for member in self.members)
 
     @property
     def has_ended(self) -> bool:
-        """Whether a round has ended whose report was not taken."""
+        """Whether the report of an ended round is waiting."""
         return not self._ended.empty()
 
     @property
     def without_workers(self) -> float:
         """Seconds for which there has been no worker."""
-        return 0.0 if self._alone is None else time.monotonic() - self._alone
+        return 0.0 if self._no_worker_since is None else time.monotonic() - self._no_worker_since
 
     # ---- to workers
 
     def send(self, member: Member, task: Task) -> None:
-        """Submit a round to the island's worker; one that has not got the island is sent it too.
+        """Submit a round to the island's worker, with the island itself where the worker lacks it.
 
         Raises ConnectionError if the scheduler is gone.
         """
         self.cluster.look()
         member.future, member.order = None, self._order(member, task)
         start = None
-        if member.worker and not member.is_there:
+        if member.worker and not member.is_on_worker:
             start = self._send_start(member)
         if not member.worker:
             return  # until one is there
@@ -110,7 +110,7 @@ class Rounds:
         }
 
     def _send_start(self, member: Member) -> Any:
-        """Send the worker what an island begins with; where the worker has died, the island is on none."""
+        """Send the worker the start of an island; where that fails, the island is on no worker."""
         start: Start = {"colony": self._colony, "state": member.state}
         sending = self.cluster.promise(
             self.cluster.client.scatter, [start], workers=[member.worker], hash=False, timeout=TRANSFER
@@ -121,24 +121,24 @@ class Rounds:
         try:
             (sent,) = sending.result(timeout=0)
         except (KeyError, OSError, concurrent.futures.TimeoutError, dask().TimeoutError) as error:
-            # another worker is chosen when workers are looked after
+            # `_look` chooses another worker
             _log.info("islands: %s could not be sent island %d: %r", member.worker, member.number, error)
             sending.cancel()
             member.worker = ""
             return None
-        member.is_there = True
+        member.is_on_worker = True
         return sent
 
     def _send_again(self, member: Member) -> None:
-        """The round on its way is lost: the island begins it again, as it was before."""
+        """Send a lost round again, from the island's state before it."""
         assert member.order is not None
-        _leaves_worker(member)
+        _restart_island(member)
         self.send(member, member.order)
 
     # ---- reports
 
     def wait(self, until: float | None) -> list[Report]:
-        """Wait for a report for a moment, at most until ``time.monotonic()`` shows ``until``; look after the workers.
+        """Wait shortly for a report, at most until ``time.monotonic()`` shows ``until``; check the workers.
 
         Raises ConnectionError if the scheduler is gone, and the error of an island that fails again and again.
         """
@@ -151,13 +151,13 @@ class Rounds:
             return []
         member = self.members[number]
         if future is not member.future:
-            return []  # of a round that was given up
+            return []  # the round was given up
         try:
             report: Report | None = future.result(timeout=TRANSFER)
         except Exception as error:
             self._failed(member, error)
             return []
-        if report is None:  # the worker has not got the island, or at another round
+        if report is None:  # the worker lacks the island, or has it at another round
             self._send_again(member)
             return []
         member.order = member.future = None
@@ -167,13 +167,13 @@ class Rounds:
         return [report]
 
     def _look(self) -> None:
-        """Find islands whose workers are gone other ones."""
+        """Check the workers, and find others for islands whose workers are gone."""
         self._looked = time.monotonic()
         workers = self.cluster.look()
         if workers:
-            self._alone = None
-        elif self._alone is None:
-            self._alone = self._looked
+            self._no_worker_since = None
+        elif self._no_worker_since is None:
+            self._no_worker_since = self._looked
             _log.warning("islands: there is no worker; the run waits for one")
         for member in self.members:
             if member.worker in workers or (not member.worker and not workers):
@@ -192,7 +192,7 @@ class Rounds:
                 self._send_again(member)
 
     def _failed(self, member: Member, error: Exception) -> None:
-        """A round has raised, or its report is lost: try again, some times."""
+        """Repeat a round that has raised or whose report is lost, a few times."""
         if member.worker not in self.cluster.look():
             self._look()
             return
@@ -215,20 +215,20 @@ class Rounds:
 
     def _place(self, member: Member) -> None:
         member.worker = placement.emptiest(member, self.members, self.cluster.workers)
-        _leaves_worker(member)
+        _restart_island(member)
 
     def is_crowded(self, member: Member) -> bool:
         """Whether the island would do better on another worker."""
         return placement.is_crowded(member, self.members, self.cluster.workers)
 
     def move(self, member: Member) -> None:
-        """Put an island that rests between two rounds on the worker that has the fewest."""
+        """Put an island, between two rounds, on the worker that has the fewest."""
         _log.info("islands: island %d moves away from %s", member.number, member.worker)
         self._drop(member)
         self._place(member)
 
     def _drop(self, member: Member) -> None:
-        """Let the worker drop an island, behind whatever it is doing."""
+        """Let the worker drop an island after its present work."""
         client = self.cluster.client
         task = client.submit(worker.forget, self._run, member.number, workers=[member.worker], pure=False)
         dask().fire_and_forget(task)
@@ -236,7 +236,7 @@ class Rounds:
     # ---- the end
 
     def close(self) -> None:
-        """Leave the cluster: rounds on their way end, and what was started for this run is closed."""
+        """Leave the cluster: end running rounds, and close the processes started for this run."""
         try:
             if self.cluster.client.status == "running" and not self.cluster.is_own:
                 self._leave()
@@ -246,17 +246,17 @@ class Rounds:
                 member.future, member.order, member.worker = None, None, ""
 
     def _leave(self) -> None:
-        """Let workers that live on end their rounds soon, and drop the islands."""
+        """Make the workers of the user's cluster end their rounds soon, and drop the islands."""
         telling = self.cluster.promise(self.cluster.client.run, worker.stop, self._session, on_error="ignore")
         concurrent.futures.wait([telling], TELLING)  # a worker that does not answer keeps nobody
         for member in self.members:
-            if member.is_there:
+            if member.is_on_worker:
                 self._drop(member)
 
 
-def _leaves_worker(member: Member) -> None:
-    """The next round begins the island on its worker, from its state or, without one, from its best tour alone."""
-    member.is_there = False
+def _restart_island(member: Member) -> None:
+    """Make the next round start the island on its worker, from its state or, without one, from its best tour."""
+    member.is_on_worker = False
     member.needs_stream = member.state is None
 
 
@@ -268,7 +268,7 @@ class _Ended(NamedTuple):
 
 
 class _Tell:
-    """Called by Dask's own thread when a round has ended; it holds nothing that a run would be kept alive by."""
+    """Called by Dask's own thread when a round has ended; it holds no reference to the run, which may be deleted."""
 
     def __init__(self, ended: queue.SimpleQueue[_Ended], number: int) -> None:
         self.ended = ended

@@ -1,4 +1,4 @@
-"""Islands as arrays and back, for copies and files."""
+"""Conversion of islands to arrays and back, for copies and files."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pymoo_gpuaco.host.state import State, stored, stored_integers, stored_tours
 from pymoo_gpuaco.islands.best import BestTour
 from pymoo_gpuaco.islands.member import Member, Tour
 
-_WHOLE = "island "  # and its number: the pickle of all that an island is, for its next worker
+_WHOLE = "island "  # and its number: the pickled colony of an island, for its next worker
 
 
 def is_whole_island(name: str) -> bool:
@@ -21,9 +21,9 @@ def is_whole_island(name: str) -> bool:
 
 
 def exported(key: int, best: BestTour, members: Sequence[Member], whole: bool) -> State:
-    """Return the islands after their last rounds: the run's key, tours and, where ``whole``, all that they are.
+    """Return the islands after their last rounds: the run's key, tours and, where ``whole``, pickled colonies.
 
-    A tour that is not there yet is a row of zeros, and its objective infinite.
+    An island without a tour yet has a row of zeros and an infinite objective.
     """
     none = Tour(np.zeros(best.instance.n, np.int32), math.inf)
     tours = [none if tour is None else tour for tour in (best.tour, *(member.best for member in members))]

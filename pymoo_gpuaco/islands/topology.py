@@ -1,4 +1,4 @@
-"""Whose tours an island takes in."""
+"""Whose tours an island receives."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ TOPOLOGIES = ("all", "ring", "none")
 
 
 def incoming(topology: str, member: Member, members: Sequence[Member], best: Tour | None) -> Tour | None:
-    """Return what an island is sent by the topology before its next round, None where it knows that already.
+    """Return the tour that the topology sends an island with its next round, None where the island has it already.
 
     ``best`` is the best tour of all islands, merged.
     """

@@ -1,4 +1,4 @@
-"""What a scheduler tells of its workers, asked without waiting: who stands still keeps nobody."""
+"""The workers of a scheduler, asked for without waiting, so that a stopped process stops nobody else."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ from collections.abc import Awaitable, Callable
 from concurrent.futures import Future as Promise
 from typing import Any
 
-# Seconds without a word after which somebody counts as gone: a worker that imports this package for the first time may
-# be silent for a while.
+# Seconds of silence after which a process counts as gone. A worker is silent while it imports this package for the
+# first time.
 SILENCE = 60.0
-# The most seconds that pass, for the silence of others, between two looks: this process may have stood still itself.
+# The most seconds of silence that count between two looks: this process may have been stopped itself.
 STEP = 1.0
 
 
 class Watch:
-    """Who of a cluster is there.
+    """Keeps track of the workers of a cluster.
 
-    A scheduler that stands still answers nothing, and a worker that does so sends no heartbeats: by them Dask's own
-    loop shows that it is alive, also while a round is searched.
+    A scheduler that is stopped answers nothing, and a worker that is stopped sends no heartbeats. Dask's own thread
+    sends them also during a round.
 
     Parameters
     ----------
@@ -29,14 +29,13 @@ class Watch:
     def __init__(self, client: Any) -> None:
         self.client = client
         self.address = str(client.scheduler.address)
-        self.workers: dict[str, int] = {}  # address: threads, of those that were heard of lately
-        self._answer: Promise[Any] | None = None  # to the question that is on its way
+        self.workers: dict[str, int] = {}  # address: threads, of those with a recent heartbeat
+        self._answer: Promise[Any] | None = None  # to the question that was asked last
         self._looked = self._answered = time.monotonic()
         self._silence = 0.0  # seconds of the scheduler, as looks have counted them
         self._age = 0.0  # seconds of this watch, as answers have counted them
-        self._heard: dict[
-            str, tuple[float, float]
-        ] = {}  # worker: last heartbeat, its age when first told of it
+        # worker: last heartbeat, and the age of this watch when it first heard of that
+        self._heard: dict[str, tuple[float, float]] = {}
 
     @property
     def is_silent(self) -> bool:
@@ -44,7 +43,7 @@ class Watch:
         return self._silence > SILENCE
 
     def look(self) -> dict[str, int]:
-        """Return the workers as last told, address and threads; ask again, without waiting.
+        """Return address and threads of the workers by the last answer; ask again, without waiting.
 
         Raises ConnectionError if the connection to the scheduler is lost.
         """
@@ -54,23 +53,23 @@ class Watch:
         self._silence += min(STEP, now - self._looked)
         self._looked = now
         if self._answer is not None and self._answer.done():
-            if self._answer.exception() is None:  # an answer that was lost: the next one tells
+            if self._answer.exception() is None:  # else the answer was lost, and the next one counts
                 self._take(self._answer.result(), now)
             self._answer = None
         if self._answer is None:
             self._answer = promise(self.client, self.client.scheduler.identity)
         return self.workers
 
-    def _take(self, told: dict[str, Any], now: float) -> None:
+    def _take(self, answer: dict[str, Any], now: float) -> None:
         self._age += min(STEP, now - self._answered)
         self._answered, self._silence = now, 0.0
         known, self._heard = self._heard, {}
-        for address, one in told["workers"].items():
+        for address, one in answer["workers"].items():
             before = known.get(address)
             is_new = before is None or before[0] != one["last_seen"]
             self._heard[address] = (one["last_seen"], self._age) if is_new else known[address]
         self.workers = {
-            address: int(told["workers"][address]["nthreads"])
+            address: int(answer["workers"][address]["nthreads"])
             for address, (_, age) in self._heard.items()
             if self._age - age <= SILENCE
         }

@@ -1,7 +1,7 @@
-"""What Dask runs on a worker, and which islands the worker holds.
+"""The functions that Dask calls on a worker, and the islands that the worker holds.
 
-An order names the round that it expects the island to have finished. A worker that has no such island reports
-nothing, and is sent what it begins with.
+An order names the last round that the island has finished. A worker that does not hold the island at that round returns
+None, and is then sent the island's start.
 """
 
 from __future__ import annotations
@@ -16,15 +16,14 @@ from pymoo_gpuaco.host.threads import thread_count
 from pymoo_gpuaco.islands.island import Island
 from pymoo_gpuaco.islands.messages import Order, Report, Start
 
-# Seconds after which an island that nobody asks for is dropped: its run was killed. One that is asked for later is sent
-# again.
+# Seconds after which an unused island is dropped: its run was killed. If not, it is sent again.
 IDLE = 600.0
 _THREADS = "PYMOO_GPUACO_THREADS"
 
 _held: dict[tuple[str, int], Island] = {}  # by run and number
 _lock = threading.Lock()  # of ``_held``
 _stopped: deque[str] = deque(maxlen=1000)  # sessions
-_threads: str | None = None  # what the last run has set
+_threads: str | None = None  # environment variable as the last run has set it
 
 
 class VersionMismatch(RuntimeError):
@@ -32,9 +31,9 @@ class VersionMismatch(RuntimeError):
 
 
 def run_round(order: Order, start: Start | None = None) -> Report | None:
-    """Make a round of an island; ``start`` begins it here. None where it is not here, or not at this round.
+    """Run a round of an island, with ``start`` a new one; return None where it is not here, or not at this round.
 
-    Raises VersionMismatch where the run's package is of another version, and what the colony raises.
+    Raises VersionMismatch where the run's package is of another version, and the errors of the colony.
     """
     if order["version"] != __version__:
         raise VersionMismatch(
@@ -46,7 +45,7 @@ def run_round(order: Order, start: Start | None = None) -> Report | None:
     if start is None:
         island = _held.get(key)
     else:
-        forget(*key)  # before its successor takes memory of the device
+        forget(*key)  # frees memory of the device first
         _share_cores(order["neighbours"])
         island = Island(start, order["round"])
         with _lock:
@@ -58,18 +57,18 @@ def run_round(order: Order, start: Start | None = None) -> Report | None:
 
 
 def stop(session: str) -> None:
-    """Let the rounds of a session end after the generation that they are in."""
+    """End the rounds of a session after their present generation."""
     _stopped.append(session)
 
 
 def forget(run: str, number: int) -> None:
-    """Drop an island, and the memory of its device with it."""
+    """Drop an island, which frees its memory on the device."""
     with _lock:
         _held.pop((run, number), None)
 
 
 def version() -> str:
-    """The version of this package where this is called."""
+    """Return the version of this package on the worker."""
     return __version__
 
 
@@ -82,7 +81,7 @@ def _drop_idle() -> None:
 
 
 def _share_cores(islands: int) -> None:
-    """Let islands here use their share of the cores, unless this process's environment says how many threads."""
+    """Give each island here its share of the cores, unless the environment sets the number of threads."""
     global _threads
     if os.environ.get(_THREADS) == _threads:
         os.environ.pop(_THREADS, None)

@@ -15,7 +15,7 @@ from pymoo_gpuaco.backends.cuda.instance.lists import ListPlan
 from pymoo_gpuaco.backends.cuda.local_search.at_hand import ToursAtHand
 from pymoo_gpuaco.backends.cuda.local_search.by_windows import make_search
 from pymoo_gpuaco.backends.cuda.slices import slices
-from pymoo_gpuaco.backends.cuda.tours.measure import Measure, Told
+from pymoo_gpuaco.backends.cuda.tours.measure import Measure, Measured
 from pymoo_gpuaco.backends.cuda.tours.tours import Tours
 from pymoo_gpuaco.backends.cuda.trails.rings import Rings
 from pymoo_gpuaco.backends.cuda.trails.trails import Trails
@@ -128,7 +128,7 @@ class CudaColony:
     def construct(self, key: int) -> NDArray[np.float64]:
         """Build and improve m tours; return their exact lengths (m,). ``key`` in [0, 2**64)."""
         self._rescued = None
-        before, began = self._tours.told, time.monotonic()
+        before, began = self._tours.measured, time.monotonic()
         with self.device.working():
             try:
                 self._start(key)
@@ -191,9 +191,9 @@ class CudaColony:
         self.device.wait()
         return self.device.stop.passed()
 
-    def _best_so_far(self, before: Told | None) -> tuple[NDArray[np.int32], float]:
+    def _best_so_far(self, before: Measured | None) -> tuple[NDArray[np.int32], float]:
         """Shortest tour of the construction under way, and its length; ``before``: the last one as it was told."""
-        told = self._tours.told
+        told = self._tours.measured
         if told is None or told is before:  # the tours have not been taken yet
             if self._home == 0:
                 return self._tours.greedy(0)

@@ -161,7 +161,7 @@ class CudaWindows:
 
     def shortest(self) -> NDArray[np.int32]:
         """The shortest tour (n,) of those measured last."""
-        told = self._tours.told
+        told = self._tours.measured
         assert told is not None
         return told.tour
 

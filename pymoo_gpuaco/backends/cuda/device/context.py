@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from pymoo_gpuaco.backends.errors import BackendUnavailable
-from pymoo_gpuaco.host.forks import whole
+from pymoo_gpuaco.host.forks import fork_safe
 from pymoo_gpuaco.host.install import how_to_install
 
 _contexts: dict[int, Any] = {}
@@ -21,7 +21,7 @@ _pid: int | None = None  # the process in which CUDA was started
 
 def driver() -> Any:
     """Return pycuda.driver, started. Raises BackendUnavailable that says what is missing."""
-    return whole(_start)
+    return fork_safe(_start)
 
 
 def _start() -> Any:
@@ -85,7 +85,7 @@ def retain(index: int) -> Any:
     Raises ValueError for a device that is not there, BackendUnavailable for one that this process has lost.
     """
     cuda = driver()
-    return whole(lambda: _retain(cuda, index))
+    return fork_safe(lambda: _retain(cuda, index))
 
 
 def _retain(cuda: Any, index: int) -> Any:

@@ -1,4 +1,4 @@
-"""Exact lengths of tours on the device, and what the host is told of them."""
+"""Exact lengths of tours on the device, and their transfer to the host."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from pymoo_gpuaco.backends.cuda.instance.cities import Cities
 _THREADS = 256  # that measure a tour
 
 
-class Told(NamedTuple):
-    """What the host hears of measured tours: their lengths (m,), and the first of the shortest with its number."""
+class Measured(NamedTuple):
+    """Measured tours on the host: their lengths (m,), and the first of the shortest with its number."""
 
     lengths: NDArray[np.float64]
     shortest: int
@@ -52,7 +52,7 @@ class Measure:
     # ---- tours
 
     def make_room(self, m: int) -> None:
-        """Let the host be told of m tours at a time."""
+        """Make room in the host's memory for the lengths of m tours at a time."""
         if m <= self._room:
             return
         arrays = self._device.arrays
@@ -65,16 +65,16 @@ class Measure:
         self._after = address("measured"), address("told_lengths"), address("told_shortest")
 
     def start(self, tours: Any, m: int, lengths: Any) -> None:
-        """Launch: the exact lengths (m,) of tours (m, n), and let ``wait`` have them and the shortest."""
+        """Launch: the exact lengths (m,) of tours (m, n); ``wait`` returns them and the shortest tour."""
         arguments = (*self._before, int(tours), m, int(lengths), *self._after)
         self._device.launch("measure_tours", m, _THREADS, *arguments)
         self._device.mark()
 
-    def wait(self, m: int, early: bool = False) -> Told:
+    def wait(self, m: int, early: bool = False) -> Measured:
         """Wait for the m tours measured last; ``early``: see ``Device.wait``."""
         self._device.wait(early)
         shortest = self._told_shortest
-        return Told(self._told_lengths[:m].copy(), int(shortest[0]), shortest[1:].copy())
+        return Measured(self._told_lengths[:m].copy(), int(shortest[0]), shortest[1:].copy())
 
     def build_greedy(self, start: int, tour: Any) -> None:
         """Launch: the nearest-neighbour tour (n,) from city ``start``, ties to the lower number."""

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pymoo_gpuaco.backends.cuda.device import Device, Part
-from pymoo_gpuaco.backends.cuda.tours.measure import Measure, Told
+from pymoo_gpuaco.backends.cuda.tours.measure import Measure, Measured
 
 _FEW = 16  # tours that are read one by one
 
@@ -19,7 +19,9 @@ class Tours(Part):
         self._measure = measure
         self._m, self._n = m, n
         self.lengths = np.zeros(m)
-        self.told: Told | None = None  # of the last construction, while its tours are as they were built
+        self.measured: Measured | None = (
+            None  # of the last construction, while its tours are as they were built
+        )
         self._uploaded: bytes | None = None  # what ``tour`` holds
 
     # ---- Part
@@ -49,7 +51,7 @@ class Tours(Part):
         a = self._device.arrays
         self._measure.start(a["next_tours"], self._m, a["next_lengths"])
 
-    def measure_some(self, m: int) -> Told:
+    def measure_some(self, m: int) -> Measured:
         """The first m tours of the next construction."""
         a = self._device.arrays
         self._measure.start(a["next_tours"], m, a["next_lengths"])
@@ -64,17 +66,17 @@ class Tours(Part):
         self._measure.build_greedy(0, self._device.arrays["next_tours"])
         self.repeat_next(0, 1)
 
-    def take_next(self) -> Told:
+    def take_next(self) -> Measured:
         """Wait for the next construction and let it be the last."""
         told = self._measure.wait(self._m)
         self._device.arrays.swap("tours", "next_tours")
         self._device.arrays.swap("lengths", "next_lengths")
-        self.told, self.lengths = told, told.lengths
+        self.measured, self.lengths = told, told.lengths
         return told
 
     def read(self, ants: NDArray[np.intp]) -> NDArray[np.int32]:
         """Return the tours (len(ants), n) of these ants of the last construction."""
-        n, told = self._n, self.told
+        n, told = self._n, self.measured
         if told is not None and ants.size == 1 and ants.item() == told.shortest:
             return told.tour[None].copy()
         if len(ants) > _FEW:
@@ -94,11 +96,11 @@ class Tours(Part):
         """Let these tours (m, n) of these lengths (m,) be those of the last construction."""
         self._device.write("tours", tours)
         self._device.write("lengths", lengths)
-        self.told, self.lengths = None, lengths.copy()
+        self.measured, self.lengths = None, lengths.copy()
 
     def place(self, tour: NDArray[np.int32]) -> int:
         """Address of a tour (n,) on the device, which has it already or gets it."""
-        n, a, told = self._n, self._device.arrays, self.told
+        n, a, told = self._n, self._device.arrays, self.measured
         if tour.shape != (n,):
             raise ValueError(f"a tour to deposit must have shape ({n},), got {tour.shape}")
         wanted = np.asarray(tour, np.int32).tobytes()
