@@ -40,8 +40,8 @@ class GPUMOACO(TourAlgorithm):
     edges, under weights of the front's slope there. Last come tours that only few members dominate, and kicks. There
     are no trails and no selection by chance: what ants tell each other are whole tours, the archive.
 
-    ``res.F`` (f, k) and ``res.X`` (f, n) are the front, one tour for each F, in order of the first objective. It is kept
-    outside of pymoo's population: a generation hands out up to 100 tours that are new to the front, ``algorithm.opt``
+    ``res.F`` (f, k) and ``res.X`` (f, n) are the front, one tour for each F, in order of the first objective. It is no
+    part of pymoo's population: a generation hands out up to 100 tours that are new to the front, and ``algorithm.opt``
     is the whole front, put together when it is asked for. ``evaluator.n_eval`` counts all tours that were built.
     A generation is a fixed amount of work, whatever the machine. Up to 9 cities, the first looks at every tour.
 

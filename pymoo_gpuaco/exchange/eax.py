@@ -3,8 +3,8 @@
 Y. Nagata and S. Kobayashi, "A powerful genetic algorithm using edge assembly crossover for the traveling salesman
 problem", INFORMS Journal on Computing 25 (2013). In every generation each tour A meets another, B, in a random ring. Of
 up to 30 children, each A with an AB-cycle's edges of B, that one takes A's place that gains most for the entropy that
-the population's edges lose. When the best tour has stayed the same for long, children take blocks of AB-cycles: these join
-what no AB-cycle alone does, until nearly all tours are as short as the best.
+the population's edges lose. When the best tour has stayed the same for long, children take blocks of AB-cycles. Blocks
+join what no single AB-cycle does, until nearly all tours are as short as the best.
 
 A child costs what it changes, see `child`; only finding where A and B differ, and replacing A, takes longer for longer
 tours.
