@@ -173,7 +173,10 @@ def test_a_path_is_drawn_open(capsys, tmp_path):
             ["line.csv", "--end", "nowhere"],
             "--end must be a name of a city or a number from 1 to 5, got 'nowhere'",
         ),
-        (["line.csv", "--start", "left", "--end", "left"], "end must be another city than start"),
+        (
+            ["line.csv", "--start", "left", "--end", "left"],
+            "--start and --end must be two cities, got left for both",
+        ),
         (["gr17", "--metric", "exact"], "the instance tells itself"),
         (["gr17", "--matrix"], "the instance tells itself"),
     ],

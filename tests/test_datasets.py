@@ -257,6 +257,11 @@ def test_a_path_without_a_file_is_not_taken_for_a_name(path):
         load_tsp(path)
 
 
+def test_an_address_on_the_web_is_no_file():
+    with pytest.raises(FileNotFoundError, match=r"https://example.org/a.csv: .* must be downloaded first"):
+        load_tsp("https://example.org/a.csv")
+
+
 def test_a_directory_and_another_type_are_refused(tmp_path):
     with pytest.raises(ValueError, match="it is a directory"):
         load_tsp(tmp_path)

@@ -46,6 +46,11 @@ def _load(given: str, arguments: argparse.Namespace) -> TSP | MultiObjectiveTSP:
     end = _city(problem, "--end", arguments.end)
     if not arguments.open and start is None and end is None:
         return problem
+    if start is not None and start == end:
+        raise ValueError(
+            f"--start and --end must be two cities, got {as_given(problem, start)} for both; "
+            "without them the tour is a round trip"
+        )
     return OpenPath(problem, start=start, end=end)
 
 

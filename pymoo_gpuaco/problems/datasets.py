@@ -78,7 +78,8 @@ def load_tsp(
     if not isinstance(name_or_path, str) or path.name != text:
         if path.is_dir():
             raise ValueError(_directory(path))
-        raise FileNotFoundError(f"{path}: there is no such file")
+        away = "; what is on the web must be downloaded first" if "://" in text else ""
+        raise FileNotFoundError(f"{text}: there is no such file{away}")
 
     refuse_choice(text, metric, matrix)
     name = stem(text)

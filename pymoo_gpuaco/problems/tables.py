@@ -62,7 +62,7 @@ def parse_table(source: str, text: str) -> Table:
     has words and fewer than two numbers, or begins with an empty cell. Raises ValueError naming `source` and the line.
     """
     if "\0" in text:
-        raise ValueError(f"{source}: it is a binary file")
+        raise ValueError(f"{source}: it is a binary file; of a spreadsheet save the table as CSV")
     first = next(
         (line for line in text.splitlines() if line.strip() and not line.lstrip().startswith("#")), None
     )

@@ -77,7 +77,7 @@ def read_text(path: Path) -> str:
         except (OSError, EOFError, zlib.error) as error:
             fail(path, f"broken gzip data ({error})" if packed else f"it cannot be read ({error})", error)
     if b"\0" in data:
-        fail(path, "it is a binary file")
+        fail(path, "it is a binary file; of a spreadsheet save the table as CSV")
     text = decoded(data).rstrip("\x1a \t\r\n")  # DOS files end with Ctrl-Z
     if not text:
         fail(path, "it is empty")
