@@ -83,7 +83,7 @@ def test_the_key_decides_everything_and_threads_nothing(way, threads, monkeypatc
         assert np.array_equal(one.export_state()["tours"], two.export_state()["tours"])
 
 
-@pytest.mark.parametrize(("threads", "tours"), [("1", 2), ("2", 2), ("5", 5), ("100", 64)])
+@pytest.mark.parametrize(("threads", "tours"), [("1", 2), ("2", 2), ("5", 5), ("64", 64)])
 def test_there_are_as_many_whole_tours_as_threads(threads, tours, monkeypatch):
     monkeypatch.setenv("PYMOO_GPUACO_THREADS", threads)
     engine = of(cloud(60, 1))
@@ -224,11 +224,35 @@ def test_short_cycles_move_short_stretches():
 
 
 @pytest.mark.parametrize(
+    ("seconds", "n", "threads", "tours"),
+    [
+        (1.0, 2200, 2, 10),  # 11,000 cities a second and thread
+        (5.0, 2200, 1, 25),
+        (1.0, 3667, 1, None),  # 2.9997 tours: as many as usual
+        (1.0, 3666, 1, 8),  # 3.0005: as few as evolve
+        (12.8, 2200, 1, 64),
+        (51.2, 2200, 1, 128),  # four times the time, twice the tours
+        (60.0, 200, 8, 1000),  # of 1,300
+        (0.0, 8, 1, None),
+    ],
+)
+def test_as_many_tours_as_pay_in_the_time_of_a_run(seconds, n, threads, tours):
+    assert FocusedParameters().tours_in(seconds, n, threads) == tours
+    assert FocusedParameters(n_tours=9).tours_in(seconds, n, threads) is None
+
+
+def test_as_many_tours_as_told_or_as_there_are_threads():
+    assert [FocusedParameters().tours(threads) for threads in (1, 2, 9, 2000)] == [2, 2, 9, 1000]
+    assert [FocusedParameters(n_tours=m).tours(4) for m in (1, 1000)] == [1, 1000]
+
+
+@pytest.mark.parametrize(
     ("name", "value"),
     [
         ("n_candidates", 3),
         ("whole_up_to", 7),
         ("n_tours", 0),
+        ("n_tours", 1001),
         ("window", 63),
         ("trials", 0),
         ("heat", -0.1),

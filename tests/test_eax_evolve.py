@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import time
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -11,7 +13,7 @@ from hypothesis import strategies as st
 
 from pymoo_gpuaco.candidates.graph import make_graph
 from pymoo_gpuaco.candidates.lists import listed_instance
-from pymoo_gpuaco.exchange import EvolvingTours, evolve, merge
+from pymoo_gpuaco.exchange import EvolvingTours, eax, evolve, merge
 from pymoo_gpuaco.exchange import population as module
 from pymoo_gpuaco.exchange.eax import IDLE
 from pymoo_gpuaco.exchange.entropy import count_edges
@@ -212,6 +214,16 @@ class TestEnding:
         monkeypatch.setattr(module, "spread", threads.spread)
         population.generation(2, 30, False)  # the flag is up
         assert population.taken == taken
+
+    def test_half_of_the_time_is_for_blocks(self, monkeypatch):
+        """A clock that goes on by a second whenever it is looked at: twice a generation, once in those with blocks."""
+        problem = cloud(200, 4)
+        tours, begin = random_tours(200, 12), time.monotonic() + 1e6
+        ticks = itertools.count(begin)
+        monkeypatch.setattr(eax, "time", SimpleNamespace(monotonic=lambda: next(ticks)))
+        found = evolved(problem, tours, until=begin + 20.0)
+        # 0 to begin with, 1 and 2 for the first generation, 9 and 10 for the fifth; 11 for the sixth, 19 for the last
+        assert (found.blocks_from, found.generations) == (5, 14)
 
     def test_it_ends_soon_after_the_moment(self):
         problem = cloud(3000, 4)

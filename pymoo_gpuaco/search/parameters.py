@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 from pymoo_gpuaco import checks
 from pymoo_gpuaco.colony.parameters import FEWEST_CITIES_TO_KICK
 
-MOST_TOURS = 64
+MOST_TOURS = 1000
 WHOLE_UP_TO = 25_000  # cities
 
 # Where a run's time is limited, a thread has so many cities of all tours for each second: two kicks for three cities,
-# in the half of the run that anneals. Where that is fewer tours than wanted, as many as usual do better.
-CITIES_A_SECOND, FEWEST_WANTED = 8000.0, 6.0
+# in the part of the run that anneals. Where that is fewer tours than wanted, as many as usual do better.
+CITIES_A_SECOND, FEWEST_WANTED = 11_000.0, 3.0
+# From so many tours on, both their number and the kicks that each gets grow with the root of the time: the optimum's
+# edges are nearly all in some tour then, and are found sooner among fewer and better ones.
+TOURS_OF_SHORT_RUNS = 64
 # So many tours or more evolve together, see ``exchange.evolve``: fewer have lost what they could give each other soon.
 FEWEST_TO_EVOLVE = 8
 
@@ -34,8 +38,8 @@ class FocusedParameters:
         fewer 1-trees tell good edges less well.
     whole_up_to : up to so many cities each ant keeps a whole tour of its own, >= 8; above, ants take windows of one
         tour. Default 25,000.
-    n_tours : tours of their own that ants keep there, in [1, 64], or None: one for each thread, but 2 to 64, and where
-        the time of a run is limited what `tours_in` says.
+    n_tours : tours of their own that ants keep there, in [1, 1000], or None: one for each thread, at least 2, and where
+        the time of a run is limited what `tours_in` says. Eight or more evolve at the end of a run.
     window : cities of a window, in [64, 100,000], and at most half of all, or None: one window for each thread, but
         windows of 20,000 to 50,000 cities: in smaller ones long edges of the first tour stay, whose ends are in no
         window together.
@@ -81,10 +85,16 @@ class FocusedParameters:
         return min(max(2, threads), MOST_TOURS) if self.n_tours is None else self.n_tours
 
     def tours_in(self, seconds: float, n: int, threads: int) -> int | None:
-        """Tours of n cities that pay in so many seconds: several that evolve together, or None for as many as usual."""
+        """Tours of n cities that pay in so many seconds: several that evolve together, or None for as many as usual.
+
+        They are w = 11,000 seconds threads / n, at least 8, and from w = 64 on the root of 64 w, at most 1000; None
+        below w = 3, and where ``n_tours`` is given.
+        """
         wanted = seconds * threads * CITIES_A_SECOND / n
         if self.n_tours is not None or wanted < FEWEST_WANTED:
             return None
+        if wanted > TOURS_OF_SHORT_RUNS:
+            wanted = math.sqrt(wanted * TOURS_OF_SHORT_RUNS)
         return min(max(FEWEST_TO_EVOLVE, round(wanted)), MOST_TOURS)
 
     def cities_a_window(self, n: int, threads: int) -> int:

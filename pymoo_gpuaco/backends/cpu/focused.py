@@ -35,8 +35,9 @@ WINDOWS = 8  # of one tour in a generation
 # while all others wait, and tours that are still hot have little for it.
 MERGED_WHILE_HOT = 4
 REPAIRED = 0.01  # share of dirty cities below which kicks begin
-# Progress at which tours that are many enough to evolve together are cold: the rest of the run is theirs.
-END_OF_MANY = 0.5
+# Progress at which tours that are many enough to evolve together are cold: the rest of the run is theirs. Evolution
+# takes a third of the time that half a kick a city takes, and less of longer annealing.
+END_OF_MANY = 0.7
 CYCLES_IN_ONE = 12  # first cycles: one long annealing beats several short ones where the end is known
 IMPROVER_TRIALS = 1  # kicks a city when tours are improved that were given
 
@@ -47,7 +48,7 @@ class CpuWindows:
     Parameters
     ----------
     instance : symmetric.
-    parameters : of the colony; ``n_ants=None`` gives a whole tour for each thread, 2 to 64, up to 25,000 cities, and
+    parameters : of the colony; ``n_ants=None`` gives a whole tour for each thread, 2 at least, up to 25,000 cities, and
         8 windows above. A run whose time is limited has as many whole tours as `FocusedParameters.tours_in` says.
     focused : how ants work; None for the defaults.
 
