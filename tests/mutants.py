@@ -33,35 +33,35 @@ PACKAGE = ROOT / "pymoo_gpuaco"
 TESTS = {
     "exchange/commit.py": ("exchange",),
     "exchange/merge.py": ("exchange", "assembly"),
-    "exchange/population.py": ("exchange", "assembly", "population"),
-    "exchange/eax.py": ("eax", "assembly"),
+    "exchange/population.py": ("eax_evolve", "exchange", "population"),
+    "exchange/eax.py": ("eax_evolve", "eax"),
     "exchange/block.py": ("eax", "assembly"),
     "exchange/stretches.py": ("eax", "eax_evolve", "assembly"),
     "exchange/ab_cycles.py": ("eax", "assembly"),
     "exchange/assembly.py": ("assembly", "eax"),
-    "exchange/child.py": ("eax_evolve", "eax"),
-    "exchange/entropy.py": ("eax_evolve",),
-    "exchange/offspring.py": ("eax_evolve",),
+    "exchange/child.py": ("eax", "eax_evolve"),
+    "exchange/entropy.py": ("eax", "eax_evolve"),
+    "exchange/offspring.py": ("eax", "eax_evolve"),
     "search/schedule.py": ("schedule",),
     "search/population.py": ("population", "focused_rounds"),
-    "search/penalties.py": ("cuda_penalties", "focused_engines"),
-    "search/state.py": ("schedule", "focused_engines"),
-    "search/translated.py": ("every_tour",),
-    "search/exact.py": ("every_tour",),
-    "search/parameters.py": ("parameters", "cpu_focused", "windows_search"),
-    "search/plan.py": ("cpu_focused", "focused_engines"),
-    "search/focused.py": ("focused_rounds", "schedule", "population", "cpu_focused", "focused_engines"),
-    "backends/cpu/windows/cut.py": ("cpu_windows", "cpu_focused"),
-    "backends/cpu/windows/improve.py": ("cpu_windows", "cpu_focused", "warm_start"),
-    "backends/cpu/windows/moves.py": ("cpu_windows",),
-    "backends/cpu/windows/search.py": ("cpu_windows", "cpu_focused"),
+    "search/penalties.py": ("focused_rounds", "cuda_penalties"),
+    "search/state.py": ("schedule",),
+    "search/translated.py": ("every_tour", "construction"),
+    "search/exact.py": ("every_tour", "construction"),
+    "search/parameters.py": ("cpu_windows", "parameters"),
+    "search/plan.py": ("schedule", "focused_rounds"),
+    "search/focused.py": ("focused_rounds", "schedule", "population"),
+    "backends/cpu/windows/cut.py": ("cpu_windows",),
+    "backends/cpu/windows/improve.py": ("windows_improver", "warm_start"),
+    "backends/cpu/windows/moves.py": ("cpu_moves", "cpu_windows"),
+    "backends/cpu/windows/search.py": ("cpu_windows", "windows_improver"),
     "backends/cpu/windows/trials.py": ("cpu_windows",),
-    "backends/cpu/windows/units.py": ("cpu_windows", "cpu_focused"),
-    "backends/cpu/windows/window.py": ("cpu_windows",),
+    "backends/cpu/windows/units.py": ("cpu_windows", "windows_improver"),
+    "backends/cpu/windows/window.py": ("cpu_windows", "cpu_moves"),
 }
 SLOW = 3.0  # s of the processor: tests that take longer without compiling are left out
 ENDLESS = 30.0  # s of the processor: a change that makes a test take longer is noticed
-_SECONDS = "PYMOO_GPUACO_MUTANT_SECONDS"
+_SECONDS, _TOO_LONG = "PYMOO_GPUACO_MUTANT_SECONDS", "too_long"  # a variable and a file
 #: pytest that keeps no cache; without compiling, whole numbers of 64 bits warn where they wrap around
 PYTEST = (sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "tests.mutants")
 PYTEST += ("-W", "ignore::RuntimeWarning")
@@ -178,17 +178,20 @@ def copy_of_the_repository(folder: Path) -> None:
 
 
 @contextmanager
-def _timed() -> Iterator[None]:
-    """End a test that takes too long; with a change in the code, the whole run."""
-    seconds = float(os.environ[_SECONDS])
+def _timed(name: str) -> Iterator[None]:
+    """End a test that takes too long; with a change in the code, or where its threads work on, the process."""
+    seconds, times = float(os.environ[_SECONDS]), 0
 
     def too_long(*_: object) -> None:
-        if seconds == ENDLESS:
-            os._exit(1)  # threads may work on for ever
-        raise TimeoutError
+        nonlocal times
+        times += 1
+        if seconds == SLOW and times == 1:
+            raise TimeoutError
+        Path(_TOO_LONG).write_text(name)
+        os._exit(1)
 
     signal.signal(signal.SIGPROF, too_long)
-    signal.setitimer(signal.ITIMER_PROF, seconds)
+    signal.setitimer(signal.ITIMER_PROF, seconds, seconds)
     try:
         yield
     finally:
@@ -196,14 +199,14 @@ def _timed() -> Iterator[None]:
 
 
 @pytest.hookimpl(wrapper=True)
-def pytest_runtest_setup() -> Iterator[None]:
-    with _timed():
+def pytest_runtest_setup(item: pytest.Item) -> Iterator[None]:
+    with _timed(item.name):
         return (yield)
 
 
 @pytest.hookimpl(wrapper=True)
-def pytest_runtest_call() -> Iterator[None]:
-    with _timed():
+def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
+    with _timed(item.name):
         return (yield)
 
 
@@ -221,13 +224,20 @@ def run(folder: Path, test: str, seconds: float, options: list[str]) -> int:
 
 def slow_ones(folder: Path, test: str) -> list[str]:
     """Options that leave out those tests of a file that are slow without compiling, or need it."""
-    report = folder / "report.xml"
-    run(folder, test, SLOW, [f"--junitxml={report}"])
-    return [
-        f"--deselect=tests/test_{test}.py::{case.get('name')}"
+    report, slow = folder / "report.xml", folder / _TOO_LONG
+    options: list[str] = []
+    report.unlink(missing_ok=True)
+    while not report.exists():
+        run(folder, test, SLOW, [f"--junitxml={report}", *options])
+        if slow.exists():
+            options.append(f"--deselect=tests/test_{test}.py::{slow.read_text()}")
+            slow.unlink()
+    failed = (
+        case.get("name")
         for case in ElementTree.parse(report).iter("testcase")
         if any(child.tag in ("failure", "error") for child in case)
-    ]
+    )
+    return [*options, *(f"--deselect=tests/test_{test}.py::{name}" for name in failed)]
 
 
 def noticed(folder: Path, mutant: Mutant, left_out: dict[str, list[str]]) -> str:
