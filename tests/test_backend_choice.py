@@ -30,7 +30,7 @@ def broken(monkeypatch, caplog):
     monkeypatch.setattr(engines, "why_unavailable", lambda: None)
     for name in ("CudaColony", "CudaWindows", "CudaImprover", "CudaClimbers"):
         monkeypatch.setattr(engines, name, fail)
-    monkeypatch.setattr(backends, "_told", set())
+    monkeypatch.setattr(backends, "_logged", set())
     caplog.set_level(logging.WARNING, "pymoo_gpuaco")
     return caplog
 

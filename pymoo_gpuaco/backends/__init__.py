@@ -1,4 +1,4 @@
-"""Engines, and the choice between them: the only door through which the algorithms reach a device."""
+"""Engines, and the choice between them; the algorithms reach devices only through this module."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ DEVICES = ("cuda", "cpu")
 BACKENDS = ("auto", *sorted(DEVICES))
 _CANDIDATES_OF_TWINS = 16
 _log = logging.getLogger("pymoo_gpuaco")
-_told: set[str] = set()
+_logged: set[str] = set()  # reasons against a device that were logged
 _imported: dict[str, Any] = {}
 
 E = TypeVar("E")
@@ -78,11 +78,11 @@ def check_backend(backend: Any, device: Any) -> None:
 
 
 def _engines(device: str) -> Any:
-    """The module that makes the engines of a kind of device, imported: the one door to them.
+    """Import and return the module that makes the engines of a kind of device.
 
-    It is imported in a thread where no interrupt cuts that in two, and only when it is wanted.
+    It is imported when it is first needed, in a thread where an interrupt cannot leave the import half done.
     """
-    if device not in _imported:  # sys.modules also knows what another thread has not imported to its end
+    if device not in _imported:  # sys.modules may hold a module that another thread is still importing
         _imported[device] = fork_safe(
             lambda: importlib.import_module(f"pymoo_gpuaco.backends.{device}.engines")
         )
@@ -109,11 +109,10 @@ def cuda_devices() -> list[str]:
 def make_colony(
     instance: ListedInstance, parameters: ColonyParameters, backend: str = "auto", device: int = 0
 ) -> ColonyEngine:
-    """Build the engine of a colony whose ants build whole tours: on CUDA where that is asked for, or usable and able,
-    else on the CPU.
+    """Build the engine of a colony whose ants build whole tours.
 
-    Raises ``BackendUnavailable`` if ``backend="cuda"`` cannot run here or has not got what the parameters ask for, and
-    ValueError for paths and for fixed or forbidden edges.
+    "auto" takes CUDA where it can run and supports the parameters, else the CPU. Raises ``BackendUnavailable`` if
+    ``backend="cuda"`` cannot, and ValueError for paths and for fixed or forbidden edges.
     """
     _refuse_demands(instance, "ants that build whole tours know")
     return _first_able(backend, lambda engines: engines.make_colony(instance, parameters, device))
@@ -124,8 +123,8 @@ def make_search(
 ) -> SearchEngine:
     """Build the engine of a focused colony, whose ants change good tours, as ``make_colony`` does.
 
-    Of an asymmetric instance, or one with demands, it searches the symmetric form. Of up to 12 cities the best tour is
-    found at once, by no ants.
+    It searches the symmetric form of an asymmetric instance or one with demands. Up to 12 cities it finds the best tour
+    by dynamic programming, without ants.
     """
 
     def make(engines: Any) -> SearchEngine:
@@ -166,9 +165,9 @@ def make_improver(
     device: int = 0,
     candidates: str = "auto",
 ) -> Improver:
-    """Build what improves tours at hand, as ``make_colony`` does.
+    """Build the local search of given tours, as ``make_colony`` does.
 
-    The search looks at the instance's candidate lists; windows look at ``candidates``, see ``ColonyParameters``.
+    The search uses the instance's candidate lists; window search uses ``candidates``, see ``ColonyParameters``.
     """
     parameters = ColonyParameters(local_search=search, candidates=candidates)
     form = symmetric_form(instance) if search.in_windows else None
@@ -181,12 +180,12 @@ def make_improver(
     windows = ColonyParameters(
         construction="focused", candidates=candidates
     )  # no other search knows edges that stay
-    inner = _first_able(backend, lambda engines: engines.make_search(listed, windows, device))
-    return TranslatedSearch(instance, form, inner)
+    search_of_form = _first_able(backend, lambda engines: engines.make_search(listed, windows, device))
+    return TranslatedSearch(instance, form, search_of_form)
 
 
 def _listed(instance: ListedInstance, form: SymmetricForm) -> ListedInstance:
-    """A form with candidate lists; for twins so long that engines find all that they ask for in them."""
+    """Return the form with candidate lists, for twins as long as the longest that engines use."""
     if instance.symmetric:
         return with_lists(form.instance, instance.k, instance.listed)
     return with_lists(form.instance, max(instance.k, _CANDIDATES_OF_TWINS))
@@ -199,7 +198,7 @@ def _refuse_demands(instance: ListedInstance, who: str, instead: str = "GPUMMAS(
 
 
 def _first_able(backend: str, make: Callable[[Any], E]) -> E:
-    """What the first kind of device makes that can; "auto" says once why it is not the first of all."""
+    """Return what the first able kind of device makes; "auto" logs once why an earlier one is not."""
     if backend != "auto":
         try:
             return _made(backend, make)
@@ -212,14 +211,14 @@ def _first_able(backend: str, make: Callable[[Any], E]) -> E:
             return _made(kind, make)
         except BackendUnavailable as error:
             missing = str(error)
-        if missing not in _told:
-            _told.add(missing)
+        if missing not in _logged:
+            _logged.add(missing)
             _log.warning("pymoo_gpuaco runs on the CPU: %s", missing)
     return _made(DEVICES[-1], make)
 
 
 def _made(kind: str, make: Callable[[Any], E]) -> E:
-    """What the engines of a kind of device make, in a thread of its own, for an interrupt to be heard at once."""
+    """Make an engine in a background thread, so that an interrupt is raised at once."""
     engines = _engines(kind)
     missing = engines.why_unavailable()
     if missing is not None:

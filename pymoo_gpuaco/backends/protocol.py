@@ -1,11 +1,11 @@
-"""What an engine can do, as small roles. Engines know arrays and parameters; they import no pymoo.
+"""Protocols of engines, one for each role. Engines work on arrays and parameters; they import no pymoo.
 
-An engine is built from an ``Instance`` and parameters, keeps its tours and trails to itself, and hands out what is
-asked for as numpy arrays on the host. All randomness comes from the 64-bit key of each call, so a run is repeated
-by repeating its keys, and the exported state needs no generator.
+An engine is built from an ``Instance`` and parameters, and holds tours and trails on its device. Its methods return
+NumPy arrays on the host. All randomness comes from the 64-bit key of each call, so equal keys repeat a run, and the
+exported state needs no generator.
 
-Every array that comes in is checked before anything changes (``colony/checks.py``, ``backends/state.py``): tours must
-be permutations of 0 .. n-1, trails finite and >= 0; ValueError says what is wrong.
+Every array passed in is checked before anything changes (``checks.py``, ``host/state.py``): tours must be permutations
+of 0 .. n-1, trails finite and >= 0. A ValueError says what is wrong.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from pymoo_gpuaco.host.state import State
 
 @runtime_checkable
 class Engine(Protocol):
-    """What all engines tell about themselves."""
+    """Attributes of all engines."""
 
     kind: str
     instance: ListedInstance
@@ -32,7 +32,7 @@ class Engine(Protocol):
 
 @runtime_checkable
 class Improver(Protocol):
-    """Local search on tours at hand; an engine's own tours and trails stay as they are."""
+    """Local search on given tours; an engine's own tours and trails stay as they are."""
 
     def improve(self, tours: ArrayLike, key: int) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
         """Improve any number of tours (m, n), m >= 0; return copies and their exact lengths (m,).
@@ -44,7 +44,7 @@ class Improver(Protocol):
 
 @runtime_checkable
 class Trails(Protocol):
-    """Pheromone, which an engine's own ants follow."""
+    """Pheromone trails, which the engine's ants follow."""
 
     def reset_trails(self, value: float) -> None:
         """Set every trail to ``value``; ACS pulls trails back towards it (tau_0)."""
@@ -61,7 +61,7 @@ class Trails(Protocol):
 
 @runtime_checkable
 class EditsTrails(Protocol):
-    """Lets single trails be read and set, and tells how long its ants' tours are.
+    """Access to single trails, and to the lengths of the ants' tours.
 
     Edges (e, 2) are pairs of different cities; where direction is free, (i, j) and (j, i) are one edge.
     """
@@ -71,11 +71,11 @@ class EditsTrails(Protocol):
         ...
 
     def trails_of(self, edges: ArrayLike) -> NDArray[np.float32]:
-        """Trails (e,) of edges; those that the memory keeps none of have what all such edges share."""
+        """Trails (e,) of edges; all edges that the memory does not hold share one trail."""
         ...
 
     def set_trails(self, edges: ArrayLike, values: ArrayLike) -> None:
-        """Set the trails of edges, none listed twice, to ``values`` (e,); edges that the memory keeps none of stay.
+        """Set the trails of edges, none listed twice, to ``values`` (e,), where the memory holds them.
 
         Raises ValueError, before anything changes, for cities out of range and values that are negative or not finite.
         """
@@ -84,10 +84,10 @@ class EditsTrails(Protocol):
 
 @runtime_checkable
 class Stateful(Protocol):
-    """Can be put away as plain arrays and go on elsewhere."""
+    """Export of the state as plain arrays, and import into another engine."""
 
     def export_state(self) -> State:
-        """Everything that the next call depends on."""
+        """Return everything that the next call depends on."""
         ...
 
     def import_state(self, state: State) -> None:
@@ -101,31 +101,31 @@ class Stateful(Protocol):
 
 @runtime_checkable
 class Accepts(Protocol):
-    """Takes in good tours from outside: a user's, another island's."""
+    """Use of good tours from outside: a user's, another island's."""
 
     def accept(self, tours: ArrayLike, lengths: ArrayLike) -> None:
-        """Take in tours (m, n), m >= 0, the shortest first where there is no room for all.
+        """Add tours (m, n), m >= 0; where there is no room for all, the shortest.
 
-        ``lengths`` (m,) are what the sender measured, finite, in any unit: they order the tours. What the engine keeps
-        it measures itself. A colony whose ants build from nothing lets them take the places of its longest tours
-        where they are shorter, so that they count in deposits by rank and by the colony until the next construction.
-        A colony whose ants change tours merges them into the best.
+        ``lengths`` (m,) come from the sender, finite, in any unit, and only order the tours; the engine measures the
+        tours itself. In a colony whose ants build whole tours they replace its longest ones where they are shorter.
+        Until the next construction they count in deposits by rank and by the colony. A colony whose ants change tours
+        merges them into the best.
         """
         ...
 
 
 @runtime_checkable
 class Stoppable(Protocol):
-    """Ends a call early, in a fraction of a second: what is finished by then counts.
+    """Calls that end early, within a fraction of a second, with the tours finished by then.
 
-    A call that runs to its end gives the same whether it could have been stopped or not.
+    A limit that is not reached changes no result.
     """
 
     def stop_at(self, moment: float | None) -> None:
-        """Let the calls that follow end soon after ``time.monotonic()`` shows ``moment``; None: as late as they like.
+        """End the following calls soon after ``time.monotonic()`` shows ``moment``; None sets no limit.
 
-        They then return as ever: ants that were not home take the best tour that was, or the nearest-neighbour tour,
-        and ``n_built`` does not count them.
+        They return as usual. An unfinished tour is replaced by the best finished one, or by the nearest-neighbour tour,
+        and does not count in ``n_built``.
         """
         ...
 
@@ -146,7 +146,7 @@ class ColonyEngine(Engine, Improver, Trails, Stateful, Accepts, Protocol):
 
     @property
     def n_built(self) -> int:
-        """Tours that the last ``construct`` built, in [1, m]: ants that were not home in time do not count."""
+        """Tours that the last ``construct`` finished, in [1, m]."""
         ...
 
     def greedy_tour(self, start: int = 0) -> tuple[NDArray[np.int32], float]:
@@ -183,7 +183,7 @@ class SearchEngine(Engine, Improver, Trails, Stateful, Accepts, Stoppable, Proto
 
     @property
     def lengths(self) -> NDArray[np.float64]:
-        """Exact lengths (m,) of the tours at hand; (0,) before there are any."""
+        """Exact lengths (m,) of the present tours; (0,) before there are any."""
         ...
 
     def first_tour(self) -> tuple[NDArray[np.int32], float]:
@@ -195,11 +195,11 @@ class SearchEngine(Engine, Improver, Trails, Stateful, Accepts, Stoppable, Proto
         ...
 
     def best_tours(self, most: int = 1) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
-        """At most so many tours (e, n), the best of the run first, then those at hand by length; and lengths (e,)."""
+        """At most so many tours (e, n), the best of the run, then the present ones by length; and lengths (e,)."""
         ...
 
     def expect(self, progress: float) -> None:
-        """Be told before each generation how far the run is, in [0, 1], or NaN where nobody knows."""
+        """Set the progress of the run before each generation: in [0, 1], or NaN where it is unknown."""
         ...
 
 
@@ -217,7 +217,7 @@ class ClimberEngine(Engine, Stateful, Protocol):
         ...
 
     def start_from(self, tours: ArrayLike) -> None:
-        """Let the first climbers begin at the given tours (rows of n) instead of random ones.
+        """Start the first climbers at the given tours (rows of n) instead of random ones.
 
         Raises ValueError unless rows are permutations of 0 .. n-1.
         """

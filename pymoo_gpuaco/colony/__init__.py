@@ -1,1 +1,1 @@
-"""What makes a colony, as pure numbers: parameters, trail limits and schedules; no device and no pymoo."""
+"""A colony as numbers: parameters, trail limits and schedules; no device and no pymoo."""

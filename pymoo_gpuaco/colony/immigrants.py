@@ -1,4 +1,4 @@
-"""Tours from outside: which of a colony's ants give up their place."""
+"""Tours from outside, and which of a colony's tours they replace."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def in_order(tours: ArrayLike, lengths: ArrayLike, n: int) -> NDArray[np.int32]:
 
 
 def places(own: NDArray[np.float64], given: NDArray[np.float64]) -> list[tuple[int, int]]:
-    """Return (ant, row) pairs: row after row of ``given`` takes the place of the longest tour, where it is shorter.
+    """Return (ant, row) pairs: each row of ``given`` in turn replaces the longest tour, where it is shorter.
 
     ``own`` (m,) are the ants' lengths and ``given`` (e,) those of the tours that come. No row loses its place to one
     that comes later, unless that is shorter. Among equals the ant of the lowest number gives way.

@@ -1,4 +1,4 @@
-"""Moves of the local search, by the name that a user gives; a name's place is its number in compiled code."""
+"""Moves of the local search by name; the index of a name is its number in compiled code."""
 
 from __future__ import annotations
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-#: a mutated trail keeps this share of the best tour's mean trail: no edge is ruled out for good
+#: least trail after a mutation, as a share of the best tour's mean trail: every edge stays possible
 LEAST = 1e-6
 
 

@@ -1,4 +1,4 @@
-"""What the engines are told: validated, immutable, no device and no pymoo in here.
+"""Parameters of the engines: validated and immutable; no device and no pymoo.
 
 Letters as in the papers: m ants, n cities, k candidates a city, tau trail, eta = 1 / distance, rho evaporation rate.
 """
@@ -21,8 +21,8 @@ KERNELS = ("auto", "intra", "tiled", "tuned")
 FEWEST_CITIES_TO_KICK = 8  # a double bridge needs them
 FEWEST_CITIES_TO_FOCUS = FEWEST_CITIES_TO_KICK  # such ants do nothing but kick
 USUAL_KICK_LENGTH = 30
-# Neighbours that moves which keep direction are sought with, of lists of any length: with 32 a kick on rbg443 takes
-# over twice as long, and tours get hardly shorter.
+# Neighbours used by moves that keep direction, whatever the length of the lists: with 32 a kick on rbg443 takes over
+# twice as long, and tours get hardly shorter.
 NEIGHBOURS_WITH_DIRECTION = 16
 USUAL_TRIALS = 1.0  # of window search, a city
 # From this size on, "auto" keeps the trails of candidate edges only: 4 n k bytes instead of 4 n^2.
@@ -31,9 +31,8 @@ CANDIDATE_MEMORY_FROM = 10_000
 _XI, _UPDATES_OF_AN_EDGE = 0.1, 24
 
 
-# Ants that build tours without local search where the user gave no number: one a city (papers 000, 001, 003), but no
-# more than keep their tours within some hundred megabytes, and on many cities no more than make so many steps together:
-# a generation is to take a second or two, not a minute.
+# Default number of ants without local search: one a city (papers 000, 001, 003). Two limits apply: the memory of the
+# tours, some hundred megabytes, and on many cities the steps of all ants, so that a generation takes a second or two.
 MOST_ANTS_BY_DEFAULT, STEPS_BY_DEFAULT, FEWEST_ANTS_BY_DEFAULT = 4096, 1 << 25, 64
 
 
@@ -44,7 +43,7 @@ def usual_ants(n: int) -> int:
 
 @dataclass(frozen=True)
 class LocalSearch:
-    """How each ant's tour is improved before it counts.
+    """Local search of each ant's tour.
 
     Parameters
     ----------
@@ -87,7 +86,7 @@ class LocalSearch:
 
     @property
     def number(self) -> int:
-        """What compiled code knows the moves by, see ``colony.moves``."""
+        """Number of the moves in compiled code, see ``colony.moves``."""
         return number_of(self.moves)
 
     def longest_kick(self) -> int:

@@ -1,4 +1,4 @@
-"""The rules by which ants draw the next city: one row each, which algorithms, engines, kernels and tests read.
+"""The table of selection rules, by which ants draw the next city; algorithms, engines, kernels and tests use it.
 
 A row's place is the rule's number in compiled code: a constant of the CPU's functions, and ``RULE_<NAME>`` in kernels.
 """
@@ -63,7 +63,7 @@ _TABLE = (
         "section IV.B, paper 004",
         exact=False,
         remembers=BITS_THEN_LIST,
-        # Paper 004 tells no number; the later, the shorter are the tours (benchmarks/ant_system_updates.py).
+        # Paper 004 gives no number; the later the switch, the shorter the tours (benchmarks/ant_system_updates.py).
         switch=0.99,
     ),
     SelectionRule(ACS, ("GPUACS",), ACS, "Eqs. (1) and (2), paper 003", exact=False),
@@ -75,5 +75,5 @@ SELECTIONS = ("auto", *RULES)
 
 
 def offered_by(algorithm: str) -> tuple[str, ...]:
-    """Return what an algorithm's argument ``selection`` may be."""
+    """Return the allowed values of an algorithm's argument ``selection``."""
     return ("auto", *(rule.name for rule in _TABLE if algorithm in rule.algorithms))

@@ -15,7 +15,7 @@ HIGHEST_TRAIL = 1e15
 
 @dataclass(frozen=True)
 class TrailUpdate:
-    """One pheromone update, as an engine carries it out.
+    """One pheromone update of an engine.
 
     First all trails evaporate: tau <- (1 - rho) tau. Then come deposits on the edges of tours, and every amount may be
     negative, which takes trail away:
@@ -58,7 +58,7 @@ class TrailUpdate:
             raise ValueError("with on_tours_only there are deposits of amounts >= 0 and no others")
 
     def written_out(self, tours: NDArray[np.int32], lengths: NDArray[np.float64]) -> TrailUpdate:
-        """The same update, with ``tours`` (m, n) of ``lengths`` (m,) for the last construction: ``deposits`` alone."""
+        """Return the update with all deposits in ``deposits``, for ``tours`` (m, n) of ``lengths`` (m,)."""
         ants: list[tuple[int, float]] = []
         if self.colony_amount:
             ants += [
@@ -81,7 +81,7 @@ class TrailUpdate:
 
 
 def per_length(share: float, length: float) -> float:
-    """What an ant deposits: share / length, and 1 of its sign on a tour of length 0."""
+    """Return the deposit of an ant: share / length, and 1 of its sign on a tour of length 0."""
     if length <= 0.0:
         return math.copysign(1.0, share)
     return max(-HIGHEST_TRAIL, min(share / length, HIGHEST_TRAIL))

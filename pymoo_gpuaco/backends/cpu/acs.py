@@ -53,14 +53,14 @@ def pseudo_random_proportional(graph, t, eta_beta, i, tabu, rule, rng, weights, 
 @allocating
 def _row(tabus, ant):  # type: ignore[no-untyped-def]
     """Tabu of one ant out of arrays with one row an ant."""
-    return Tabu(tabus.visited[ant], tabus.unvisited[ant], tabus.place[ant], tabus.left[ant : ant + 1])
+    return Tabu(tabus.visited[ant], tabus.unvisited[ant], tabus.position[ant], tabus.left[ant : ant + 1])
 
 
 @allocating
 def build_tours_acs(  # type: ignore[no-untyped-def]
     graph, t, eta_beta, rule, tabus, key, xi, tau0, period, together, symmetric, tours, stop
 ):
-    """All ants, each changing the trails behind it; ``tours`` is (m, n) int32.
+    """Build the tours of all ants, which change the trails on their way; ``tours`` is (m, n) int32.
 
     ``together``: every ant makes its step before any makes the next one (ACS-GPU, section 3.1.2, paper 003);
     otherwise an ant walks its whole tour before the next starts (one legal order of ACS-GPU-Alt).

@@ -44,7 +44,7 @@ class CpuClimbers:
         self._rescued: tuple[NDArray[np.int32], float] | None = None
 
     def stop_at(self, moment: float | None) -> None:
-        """End the calls that follow soon after ``time.monotonic()`` shows ``moment``, see ``Stoppable``."""
+        """End the following calls soon after ``time.monotonic()`` shows ``moment``, see ``Stoppable``."""
         self._stop.until = moment
 
     def rescued(self) -> tuple[NDArray[np.int32], float] | None:
@@ -79,7 +79,7 @@ class CpuClimbers:
         return sum(finished)
 
     def start_from(self, tours: ArrayLike) -> None:
-        """Let the first climbers begin at the given tours (rows of n) instead of random ones."""
+        """Start the first climbers at the given tours (rows of n) instead of random ones."""
         c = self._climbers
         given = checks.permutations("tours", tours, self.instance.n)
         for climber, tour in enumerate(given[: self.n_climbers]):
@@ -99,7 +99,7 @@ class CpuClimbers:
         return self._climbers.lengths.copy()
 
     def export_state(self) -> State:
-        """All climbs under way, as copies."""
+        """Return copies of the state of all climbers."""
         state = {name: array.copy() for name, array in self._climbers._asdict().items()}
         return {**state, "best_tours": self._best_tours.copy(), "best_lengths": self._best_lengths.copy()}
 

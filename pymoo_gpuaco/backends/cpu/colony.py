@@ -119,11 +119,10 @@ class CpuColony:
             )
 
     def _heuristic(self) -> NDArray[np.float64]:
-        """eta^beta where it is made already, else made now; unfinished work is dropped when the time is over.
+        """Return eta^beta, computed once. If the time is over first, the result is incomplete and is not kept.
 
-        eta = distance of the nearest / distance.
-
-        A factor a row changes no choice; with this one no unit and no beta makes it over- or underflow.
+        eta = distance of the nearest / distance. The factor, one for each row, changes no choice; with it eta^beta does
+        not over- or underflow, whatever the unit and beta.
         """
         if self._eta_beta is not None:
             return self._eta_beta
@@ -164,7 +163,7 @@ class CpuColony:
         return tour.copy(), self._greedy[1]
 
     def stop_at(self, moment: float | None) -> None:
-        """End the calls that follow soon after ``time.monotonic()`` shows ``moment``, see ``Stoppable``."""
+        """End the following calls soon after ``time.monotonic()`` shows ``moment``, see ``Stoppable``."""
         self._stop.until = moment
 
     def rescued(self) -> tuple[NDArray[np.int32], float] | None:
@@ -284,7 +283,7 @@ class CpuColony:
         return self._improver.improve(tours, key)
 
     def accept(self, tours: ArrayLike, lengths: ArrayLike) -> None:
-        """Let tours (m, n) take the places of longer ones, see ``Accepts``."""
+        """Replace longer tours by tours (m, n), see ``Accepts``."""
         self._replace_unfinished()
         rows = immigrants.in_order(tours, lengths, self.instance.n)
         measured = np.array([tour_length(self._graph, tour) for tour in rows])

@@ -13,7 +13,7 @@ from pymoo_gpuaco.host.compiled import allocating, compiled, inlined, inner
 from pymoo_gpuaco.host.distances import distance, tour_length
 from pymoo_gpuaco.host.philox import STREAM_CONSTRUCTION, new_stream, next_below
 
-UNFINISHED = -1  # first city of a tour that an interrupt or the clock left in pieces
+UNFINISHED = -1  # first city of a tour that an interrupt or the time limit has cut short
 
 
 class Rule(NamedTuple):
@@ -24,7 +24,7 @@ class Rule(NamedTuple):
     beta: float
     shortest: float  # distance that a zero distance counts as
     trials: int  # draws before a trial rule gives up
-    switch_left: int  # open cities at which HYBRID and ACCEPTANCE_TOURNAMENT change their rule
+    switch_left: int  # unvisited cities at which HYBRID and ACCEPTANCE_TOURNAMENT change their rule
     tournament_size: int
     q0: float  # ACS: probability of the greedy choice
 
@@ -47,12 +47,12 @@ def edge_weight(tau, d, near, rule):  # type: ignore[no-untyped-def]
 
 @inner
 def best_remaining(graph, t, i, tabu, rule):  # type: ignore[no-untyped-def]
-    """Greedy choice when all candidates are visited: the open city with the largest weight (section 3.1.1, paper 003).
+    """Greedy choice when all candidates are visited: the unvisited city of largest weight (section 3.1.1, paper 003).
 
     Where the memory holds only some edges, all others share one trail, so the nearest city is the best of them.
     """
     chosen, best = np.int64(tabu.unvisited[0]), 0.0
-    # what is open lies beyond the candidates: measured by the farthest of them, eta^beta neither over- nor underflows
+    # unvisited cities lie beyond the candidates: in units of the farthest of these eta^beta does not over- or underflow
     near = max(graph.neighbour_distances[i, graph.neighbours.shape[1] - 1], rule.shortest)
     if t.kind == DENSE:
         for p in range(tabu.left[0]):
@@ -82,7 +82,7 @@ def best_remaining(graph, t, i, tabu, rule):  # type: ignore[no-untyped-def]
 
 @inner
 def _walk(graph, t, weights, rule, tabu, rng, cities, chances, tours, ant, stop):  # type: ignore[no-untyped-def]
-    """One ant of ``build_tours_from_candidates``; apart, as that one allocates."""
+    """One ant of ``build_tours_from_candidates``: a function of its own, as it need not count references."""
     n = tours.shape[1]
     clear(tabu)
     i = next_below(rng, n)
@@ -116,7 +116,7 @@ def build_tours_from_candidates(graph, t, weights, rule, tabu, key, first, last,
 
 @allocating
 def build_tours_from_all(graph, t, choice, rule, tabu, key, first, last, tours, stop):  # type: ignore[no-untyped-def]
-    """Ants first .. last-1 walk from a random city and weigh all open cities at each step; ``tours`` (m, n) int32.
+    """Ants first .. last-1 walk from a random city and weigh all unvisited cities at each step; ``tours`` (m, n) int32.
 
     ``stop`` as in ``build_tours_from_candidates``.
     """
@@ -140,9 +140,9 @@ def build_tours_from_all(graph, t, choice, rule, tabu, key, first, last, tours, 
 
 @compiled
 def nearest_neighbour_tour(graph, start, tabu, tour, stop):  # type: ignore[no-untyped-def]
-    """Greedy tour of Eq. (1), paper 000: always to the nearest open city, ties to the lower number.
+    """Greedy tour of Eq. (1), paper 000: always to the nearest unvisited city, ties to the lower number.
 
-    Once ``stop[0]`` is 1, the rest of the cities follow as they come.
+    Once ``stop[0]`` is 1, the remaining cities follow in any order.
     """
     n = tour.shape[0]
     clear(tabu)
@@ -172,7 +172,7 @@ def nearest_neighbour_tour(graph, start, tabu, tour, stop):  # type: ignore[no-u
 
 @compiled
 def measure(graph, first, last, tours, lengths):  # type: ignore[no-untyped-def]
-    """Exact lengths of tours first .. last-1, but of unfinished ones."""
+    """Exact lengths of tours first .. last-1, except unfinished ones."""
     for ant in range(first, last):
         if tours[ant, 0] >= 0:
             lengths[ant] = tour_length(graph, tours[ant])

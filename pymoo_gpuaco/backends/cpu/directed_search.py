@@ -1,4 +1,4 @@
-"""Or-3opt and kicks for asymmetric instances: stretches change places, and none changes its direction of travel.
+"""Or-3opt and kicks for asymmetric instances: stretches are exchanged, and none changes its direction of travel.
 
 Of all ways to exchange three edges one alone keeps every direction: two adjacent stretches of the tour change places.
 Or-opt is the case in which one of them is short. The move is looked for as by Bentley (1992) and, for asymmetric
@@ -28,7 +28,7 @@ from pymoo_gpuaco.host.philox import STREAM_KICKS, new_stream, next_below
 
 @inner
 def swap_stretches(w, first, a, b):  # type: ignore[no-untyped-def]
-    """Let the stretches of ``a`` and ``b`` cities from position ``first`` on change places, each in its direction.
+    """Exchange the two stretches of ``a`` and ``b`` cities from position ``first`` on, each in its direction.
 
     Both are turned together, then each alone: three reversals, which the log takes back like any others.
     """
@@ -40,7 +40,7 @@ def swap_stretches(w, first, a, b):  # type: ignore[no-untyped-def]
 
 @inner
 def cycle_stretches(w, first, a, b):  # type: ignore[no-untyped-def]
-    """Make the cycle in which two stretches change places; the longest of them and of the rest does not move."""
+    """Exchange two stretches of the cycle; the longest of the two and of the rest of the tour stays in place."""
     n = w.tour.shape[0]
     c = n - a - b
     if c < 1:  # the tour is no permutation: ``search`` will find no end
@@ -55,7 +55,7 @@ def cycle_stretches(w, first, a, b):  # type: ignore[no-untyped-def]
 
 @inner
 def _distance_on(w, i, j):  # type: ignore[no-untyped-def]
-    """Steps from city i on to city j along the tour."""
+    """Return the number of steps from city i forward to city j along the tour."""
     steps = w.position[j] - w.position[i]
     return steps + w.tour.shape[0] if steps < 0 else steps
 
@@ -103,7 +103,7 @@ def improve_from(graph, w, a):  # type: ignore[no-untyped-def]
 
 @compiled
 def search(graph, w):  # type: ignore[no-untyped-def]
-    """Work the queue off until no queued city has an improving move; the total change of length (<= 0).
+    """Improve until the queue is empty; return the total change of length (<= 0).
 
     It ends early where the log is full, the tour's moves are used up or it is told to stop.
     """

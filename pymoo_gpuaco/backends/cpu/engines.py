@@ -1,4 +1,4 @@
-"""What makes the CPU's engines, each compiled before it is made."""
+"""Makers of the CPU's engines, which compile an engine's functions first."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def make_climbers(instance: ListedInstance, parameters: ClimberParameters, devic
 
 
 def make_improver(instance: ListedInstance, parameters: ColonyParameters, device: int) -> CpuImprover:
-    """Make what improves tours at hand by ``parameters.local_search``."""
+    """Make the improver of given tours by ``parameters.local_search``."""
     warm_up.warm_up(parameters, instance.symmetric)
     return CpuImprover(instance, parameters.local_search, candidates=parameters.candidates)
 

@@ -1,16 +1,16 @@
-"""When a move shortens a tour: the one definition of the least gain in this engine."""
+"""The least gain of a move, defined once for this engine."""
 
 from __future__ import annotations
 
 from pymoo_gpuaco.host.compiled import inlined
 
-# A move adds up to three lengths and removes up to three. Rounding makes at most 6 * 2**-53 of their sum; this is a
-# thousand times that, and no shorter tour worth the name is lost. So every move shortens the tour, the search comes to
-# no tour twice, and it makes the same moves in millimetres and in light years.
+# A move adds up to three lengths and removes up to three, with a rounding error of at most 6 * 2**-53 of their sum. The
+# limit is a thousand times that. So every move really shortens the tour, no tour comes twice, and the search makes the
+# same moves in any unit of length.
 NOISE = 1e-12
 
 
 @inlined
 def shortens(delta, removed):  # type: ignore[no-untyped-def]
-    """Whether a change of length is no rounding error, for a move that takes ``removed`` out of the tour."""
+    """Whether a change of length is more than rounding error, for a move that removes edges of length ``removed``."""
     return delta < -NOISE * removed

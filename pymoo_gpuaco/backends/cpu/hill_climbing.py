@@ -17,12 +17,12 @@ SCAN_COST, RESTART_COST = 8, 32
 
 
 class Climbers(NamedTuple):
-    """Tours under way; m climbers, n cities. A scan of all pairs may stop between rows and go on later."""
+    """State of m climbers on n cities. A scan of all pairs may stop between rows and continue later."""
 
     tours: np.ndarray  # (m, n) int32
     lengths: np.ndarray  # (m,) float64, exact
     restart: np.ndarray  # (m,) int64, number of the climb: climber c makes climbs c, c + m, c + 2 m ..
-    row: np.ndarray  # (m,) int64, next row of the scan under way, or START_AGAIN
+    row: np.ndarray  # (m,) int64, next row of the present scan, or START_AGAIN
     gain: np.ndarray  # (m,) float64, best delta of the scan so far, 0 if none
     move: np.ndarray  # (m, 2) int64, its positions i < j: the cities i+1 .. j are to be reversed
     # For batches, else (m, 0): the best move of every position with one of the n/2 that follow it round the tour.
@@ -78,7 +78,7 @@ def _distances_from(graph, i, tour, places, first, row):  # type: ignore[no-unty
 
 @inner
 def _least_clear(row, next_row, edge, last, i):  # type: ignore[no-untyped-def]
-    """Row i of a scan again, where its best move was a rounding error: the best that is none, and its j; 0 if none is.
+    """Scan row i again, as its best gain was a rounding error; return the best real gain, or 0, and its j.
 
     ``last`` is what ``_scan`` has found for the last position.
     """
@@ -161,7 +161,7 @@ def _note_own_moves(graph, c, climber, i, row, next_row, edge):  # type: ignore[
 
 @inner
 def _reverse(tour, i, j):  # type: ignore[no-untyped-def]
-    """Turn round the cities at the positions i+1 .. j."""
+    """Reverse the cities at the positions i+1 .. j."""
     i += 1
     while i < j:
         tour[i], tour[j] = tour[j], tour[i]
@@ -171,7 +171,7 @@ def _reverse(tour, i, j):  # type: ignore[no-untyped-def]
 
 @inner
 def _make_batch(c, climber):  # type: ignore[no-untyped-def]
-    """Make the best move, then the best of the positions' own moves that is not in its way, and so on.
+    """Make the best move, then the best of the positions' own moves that does not overlap it, and so on.
 
     In the way of a move are those with an edge in common, and those that lie half inside the reversed path; those
     inside are mirrored with it. So every move changes the length by what the scan said.

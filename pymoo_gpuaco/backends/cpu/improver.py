@@ -1,4 +1,4 @@
-"""Local search on tours at hand, on all cores."""
+"""Local search on given tours, on all cores."""
 
 from __future__ import annotations
 
@@ -22,9 +22,10 @@ MANY_CITIES = 3000
 
 
 def usual_kicks(n: int, symmetric: bool) -> float:
-    """Kicks a city where the user gave none: more where trails need long to tell good edges from bad ones.
+    """Return the default number of kicks for each city.
 
-    Asymmetric tours take more as well: there the search has fewer moves, and what it finds depends more on the start.
+    It is higher on many cities, where trails take long to distinguish good edges from bad ones, and for asymmetric
+    tours, where the search has fewer moves and depends more on its start.
     """
     return 0.1 if n < MANY_CITIES and symmetric else 1.0
 
@@ -32,7 +33,7 @@ def usual_kicks(n: int, symmetric: bool) -> float:
 class CpuImprover:
     """``Improver`` on all cores; ``search=None`` only measures. ``stop`` ends the searches of an engine's own tours.
 
-    ``candidates`` are what window search looks at, see ``ColonyParameters``.
+    ``candidates`` are those of window search, see ``ColonyParameters``.
 
     Raises
     ------
@@ -81,7 +82,7 @@ class CpuImprover:
         return rows, lengths
 
     def prepare(self, threads: int) -> None:
-        """Make room for so many threads that ``work``."""
+        """Allocate workspaces for so many threads that call ``work``."""
         while self._search is not None and len(self._workspaces) < threads:
             self._workspaces.append(workspace.make_workspace(self.instance.n, stop=self._stop.flag))
             if self._search.in_windows:
@@ -100,8 +101,8 @@ class CpuImprover:
     ) -> None:
         """Improve rows first .. last-1 of ``tours`` (m, n) where they are, and measure them into ``lengths`` (m,).
 
-        ``reference`` (n, 2) holds the tour neighbours of a tour that has been searched: stretches of it are not
-        searched again. -1 stands for none. Tours that begin with -1 were not finished and are left alone.
+        ``reference`` (n, 2) holds the tour neighbours of a tour that has been searched, or -1; its stretches are not
+        searched again. Tours that begin with -1 are unfinished and are skipped.
         """
         search, n, symmetric = self._search, self.instance.n, self.instance.symmetric
         if search is None:
@@ -146,7 +147,7 @@ class CpuImprover:
         tours: NDArray[np.int32],
         lengths: NDArray[np.float64],
     ) -> None:
-        """Go on with window search on tours that are local optima of 2-opt and Or-opt."""
+        """Improve tours that are local optima of 2-opt and Or-opt by window search."""
         for ant in range(first, last):
             if tours[ant, 0] >= 0 and not self._stop.flag[0]:
                 windows.improve(tours[ant], self._trials, key, ant)

@@ -26,7 +26,7 @@ from pymoo_gpuaco.host.philox import STREAM_KICKS, new_stream, next_below
 
 @compiled
 def search(graph, w, moves):  # type: ignore[no-untyped-def]
-    """Work the queue off until no queued city has an improving move; the total change of length (<= 0).
+    """Improve until the queue is empty; return the total change of length (<= 0).
 
     While reversals are logged, the search ends early rather than outgrow the log; and it ends when the tour's moves
     are used up or it is told to stop.
@@ -47,7 +47,7 @@ def search(graph, w, moves):  # type: ignore[no-untyped-def]
 
 @inner
 def _kick(graph, w, longest, rng):  # type: ignore[no-untyped-def]
-    """Two adjacent stretches of 1 .. ``longest`` cities change places (a double bridge); the change of length."""
+    """Double bridge: exchange two adjacent stretches of 1 .. ``longest`` cities; return the change of length."""
     n = w.tour.shape[0]
     first = next_below(rng, n)
     a = 1 + next_below(rng, longest)

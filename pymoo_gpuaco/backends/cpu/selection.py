@@ -2,7 +2,8 @@
 
 All rules but the tournament draw city j with probability w_j / sum of w over the unvisited cities
 (Eq. (1), paper 001; Eq. (2), paper 000). They differ in the work they do. ``weights`` is one row of tau^alpha
-eta^beta; ``unvisited`` lists the cities still open, the first ``left`` entries count.
+eta^beta; the first ``left`` entries of ``unvisited`` are the
+unvisited cities.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ _ACCEPTANCE_TOURNAMENT = CODES["acceptance_tournament"]
 
 
 class Choice(NamedTuple):
-    """What the rules over all cities read, refreshed once an iteration."""
+    """Arrays of the rules over all cities, computed once an iteration."""
 
     everyone: np.ndarray  # (n, n) float64 tau^alpha eta^beta, 0 on the diagonal
     prefix: np.ndarray  # (n, n) float64 running sums of each row for the trials, or (0, 0)
@@ -34,8 +35,8 @@ class Choice(NamedTuple):
 def roulette_among_candidates(candidates, weights, visited, cities, chances, rng):  # type: ignore[no-untyped-def]
     """Roulette wheel over one candidate list (k,) and its weights (k,); -1 if all of it is visited.
 
-    ``cities`` and ``chances`` (k,) are room for the open candidates: they move to the front without a branch, as which
-    of them are open no processor can predict.
+    ``cities`` and ``chances`` (k,) are scratch for the unvisited candidates. They are copied without a branch, as no
+    processor can predict which candidates are unvisited.
     """
     left = np.uint32(0)
     for r in range(candidates.shape[0]):
@@ -51,7 +52,7 @@ def roulette_among_candidates(candidates, weights, visited, cities, chances, rng
     spin = next_uniform(rng) * total
     chosen = np.int64(-1)
     for q in range(left):
-        # rounding may leave a rest of the spin past the last city: the last open one then wins
+        # rounding may leave part of the spin after the last city: the last unvisited one then wins
         if chances[q] > 0.0:
             chosen = np.int64(cities[q])
             spin -= chances[q]
@@ -92,7 +93,7 @@ def roulette_over_row(weights, visited, rng):  # type: ignore[no-untyped-def]
 
 @inner
 def roulette_over_unvisited(weights, unvisited, left, rng):  # type: ignore[no-untyped-def]
-    """SelectionWithCompression (section IV.B.2, paper 000): only open cities are read."""
+    """SelectionWithCompression (section IV.B.2, paper 000): only unvisited cities are read."""
     total = 0.0
     for p in range(left):
         total += weights[unvisited[p]]
@@ -110,7 +111,7 @@ def roulette_over_unvisited(weights, unvisited, left, rng):  # type: ignore[no-u
 
 @inner
 def race_over_unvisited(weights, unvisited, left, rng):  # type: ignore[no-untyped-def]
-    """Weighted reservoir sampling over all open cities (Fig. 7, paper 001)."""
+    """Weighted reservoir sampling over all unvisited cities (Fig. 7, paper 001)."""
     best, chosen = np.inf, np.int64(-1)
     for p in range(left):
         w = weights[unvisited[p]]
@@ -155,7 +156,7 @@ def stochastic_acceptance(weights, row_max, visited, trials, rng):  # type: igno
 
 @allocating
 def tournament(weights, unvisited, left, size, rng):  # type: ignore[no-untyped-def]
-    """Paper 004, section IV.B: ``size`` open cities at random (one may come twice), roulette among them.
+    """Paper 004, section IV.B: ``size`` unvisited cities at random (one may come twice), roulette among them.
 
     This is not Eq. (2): a city that is not drawn cannot win, so far cities are taken more often.
     """
@@ -182,7 +183,7 @@ def next_among_candidates(candidates, weights, visited, rule, cities, chances, r
 
 @allocating
 def next_among_all(choice, i, tabu, rule, rng):  # type: ignore[no-untyped-def]
-    """Next city from all open ones by the rule; -1 if every weight is zero."""
+    """Next city from all unvisited ones by the rule; -1 if every weight is zero."""
     weights = choice.everyone[i]
     left = tabu.left[0]
     if rule.selection == _WRS:

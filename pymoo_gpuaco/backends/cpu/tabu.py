@@ -1,4 +1,4 @@
-"""What one ant has visited: a byte a city, and the compact list of open cities (Fig. 6, paper 000)."""
+"""The tabu of one ant: a byte for each city, and the compact list of unvisited cities (Fig. 6, paper 000)."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from pymoo_gpuaco.host.compiled import compiled, inlined
 
 
 class Tabu(NamedTuple):
-    """Tabu of one ant over n cities; ``unvisited[:left[0]]`` are the open ones in no particular order."""
+    """Tabu of one ant over n cities; ``unvisited[:left[0]]`` are the unvisited ones in no particular order."""
 
     visited: np.ndarray  # (n,) uint8
     unvisited: np.ndarray  # (n,) int32
-    place: np.ndarray  # (n,) int32, unvisited[place[c]] == c while c is open
+    position: np.ndarray  # (n,) int32, unvisited[position[c]] == c while c is unvisited
     left: np.ndarray  # (1,) int64
 
 
@@ -25,23 +25,23 @@ def make_tabu(n: int) -> Tabu:
 
 @compiled
 def clear(tabu):  # type: ignore[no-untyped-def]
-    """Open every city."""
+    """Make every city unvisited."""
     n = tabu.visited.shape[0]
     for c in range(n):
         tabu.visited[c] = 0
         tabu.unvisited[c] = c
-        tabu.place[c] = c
+        tabu.position[c] = c
     tabu.left[0] = n
 
 
 @inlined
 def visit(tabu, city):  # type: ignore[no-untyped-def]
-    """Close a city in constant time: the last open one takes its place."""
+    """Mark a city as visited in constant time: the last unvisited one takes its position in the list."""
     c = np.uint32(city)
     tabu.visited[c] = 1
     left = tabu.left[0] - 1
     tabu.left[0] = left
     last = tabu.unvisited[np.uint32(left)]
-    place = tabu.place[c]
+    place = tabu.position[c]
     tabu.unvisited[np.uint32(place)] = last
-    tabu.place[np.uint32(last)] = place
+    tabu.position[np.uint32(last)] = place

@@ -1,4 +1,4 @@
-"""The CPU's engines are compiled before a run, on a few cities: seconds the first time, then read from the disk."""
+"""Compiling of the CPU's engines before a run, by a run on a few cities; later processes read the disk."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def warm_up_focused(n: int, by_quadrant: bool) -> None:
 
 @functools.cache
 def _warm_up_focused(whole: bool, ascends: bool, by_quadrant: bool) -> None:
-    """The same as one tour or by windows, with penalties or without."""
+    """Compile for whole tours or windows, with penalties or without."""
     places = TSP(np.random.default_rng(0).random((80, 2)), metric="EXACT")
     problem = places if by_quadrant else TSP(matrix=places.D)
     focused = FocusedParameters(

@@ -1,4 +1,4 @@
-"""A tour under change: places, a queue of cities to look at (the don't-look bits), reversals and their log."""
+"""A tour under local search: positions, a queue of cities (their don't-look bits), reversals and their log."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ import numpy as np
 from pymoo_gpuaco.host.compiled import compiled, inlined, inner
 
 NOT_LOGGING = -1
-# Moves a city after which a search is given up. From a random tour it makes two or three; more than this means that
-# the lengths contradict each other, or that the tour is no permutation.
+# Moves for each city after which a search fails. From a random tour it makes two or three. More than this means that
+# the distances contradict each other, or that the tour is no permutation.
 MOST_MOVES = 1000
 NO_END = "the local search found no end: distances contradict each other, or a tour is no permutation of the cities"
 _FEW_CITIES = 100  # so that the bound is no tight one where there are few cities
 
 
 class Workspace(NamedTuple):
-    """One thread's tour under change; n cities, positions are indices into ``tour``."""
+    """One thread's tour under local search; n cities, positions are indices into ``tour``."""
 
     tour: np.ndarray  # (n,) int32
     position: np.ndarray  # (n,) int32, position[tour[p]] == p
-    queue: np.ndarray  # (n,) int32, ring of cities to look at
-    queued: np.ndarray  # (n,) uint8, 1 while the city is in the ring
+    queue: np.ndarray  # (n,) int32, ring buffer of cities to search from
+    queued: np.ndarray  # (n,) uint8, 1 while the city is in the queue: its don't-look bit is off
     ring: np.ndarray  # (2,) int64: head, count
     log: np.ndarray  # (capacity, 2) int32: first position and number of cities of each reversal
     logged: np.ndarray  # (1,) int64: reversals written, or NOT_LOGGING
@@ -47,7 +47,7 @@ def make_workspace(n: int, log_capacity: int = 4096, stop: np.ndarray | None = N
 
 @inlined
 def push(w, city):  # type: ignore[no-untyped-def]
-    """Put a city into the work queue unless it waits there already."""
+    """Put a city into the queue unless it is in it."""
     if w.queued[np.uint32(city)] == 0:
         n = w.queue.shape[0]
         slot = w.ring[0] + w.ring[1]
@@ -60,7 +60,7 @@ def push(w, city):  # type: ignore[no-untyped-def]
 
 @inlined
 def pop(w):  # type: ignore[no-untyped-def]
-    """Take the city that waits longest."""
+    """Take the city that has been in the queue longest."""
     city = w.queue[w.ring[0]]
     w.ring[0] += 1
     if w.ring[0] == w.queue.shape[0]:
@@ -72,7 +72,7 @@ def pop(w):  # type: ignore[no-untyped-def]
 
 @inner
 def load_tour(w, tour):  # type: ignore[no-untyped-def]
-    """Copy a tour into the workspace; the work queue is empty then."""
+    """Copy a tour into the workspace, and empty the queue."""
     n = tour.shape[0]
     w.moves_left[0] = MOST_MOVES * (n + _FEW_CITIES)
     while w.ring[1] > 0:
@@ -84,21 +84,21 @@ def load_tour(w, tour):  # type: ignore[no-untyped-def]
 
 @inner
 def store_tour(w, tour):  # type: ignore[no-untyped-def]
-    """Copy the workspace's tour out; a loop, as a slice assignment takes seconds more to compile."""
+    """Copy the workspace's tour out, in a loop: a slice assignment takes seconds more to compile."""
     for p in range(tour.shape[0]):
         tour[p] = w.tour[p]
 
 
 @inlined
 def after(w, city):  # type: ignore[no-untyped-def]
-    """City that follows in the tour."""
+    """Return the next city of the tour."""
     p = w.position[np.uint32(city)] + 1
     return w.tour[np.uint32(p if p < w.tour.shape[0] else 0)]
 
 
 @inlined
 def before(w, city):  # type: ignore[no-untyped-def]
-    """City that precedes in the tour."""
+    """Return the previous city of the tour."""
     p = w.position[np.uint32(city)]
     return w.tour[np.uint32(p - 1 if p > 0 else w.tour.shape[0] - 1)]
 
@@ -127,7 +127,7 @@ def _reverse_positions(w, first, count):  # type: ignore[no-untyped-def]
 
 @inner
 def turn(w, first, count):  # type: ignore[no-untyped-def]
-    """Reverse ``count`` cities from position ``first`` on, and note it where reversals are logged."""
+    """Reverse ``count`` cities from position ``first`` on; log the reversal where logging is on."""
     if w.logged[0] >= 0:
         w.log[w.logged[0], 0] = first
         w.log[w.logged[0], 1] = count
@@ -139,7 +139,7 @@ def turn(w, first, count):  # type: ignore[no-untyped-def]
 def reverse_path(w, outside, first, last):  # type: ignore[no-untyped-def]
     """Reverse the path first .. last, where ``outside`` is the tour neighbour of ``first`` that is not on it.
 
-    Reversing the rest of the tour in its place gives the same cycle, so the shorter of the two is turned.
+    Reversing all other cities instead gives the same cycle, so the shorter of the two paths is reversed.
     """
     n = w.tour.shape[0]
     if after(w, outside) == first:
@@ -157,7 +157,7 @@ def reverse_path(w, outside, first, last):  # type: ignore[no-untyped-def]
 
 @inner
 def undo(w):  # type: ignore[no-untyped-def]
-    """Take back every logged reversal, the newest first."""
+    """Undo every logged reversal, the newest first."""
     for e in range(w.logged[0] - 1, -1, -1):
         _reverse_positions(w, w.log[e, 0], w.log[e, 1])
     w.logged[0] = 0
@@ -167,8 +167,8 @@ def undo(w):  # type: ignore[no-untyped-def]
 def push_changed(w, reference, directed):  # type: ignore[no-untyped-def]
     """Queue every city, in tour order, that has other tour neighbours than in the reference.
 
-    ``reference`` (n, 2) int32 holds the tour neighbours of a locally optimal tour, -1 where there is none yet; unless
-    ``directed``, they may have changed places. Where ants repeat its edges, the search would find nothing: their
+    ``reference`` (n, 2) int32 holds the tour neighbours of a locally optimal tour, -1 where there is none yet. Unless
+    ``directed``, the two may be exchanged. From cities with the same neighbours the search would find nothing, so their
     don't-look bits stay set.
     """
     n = w.tour.shape[0]
