@@ -2,10 +2,25 @@
 
 from __future__ import annotations
 
-import numpy as np
-from pymoo.optimize import minimize
+import _thread
+import copy
+import pickle
+import re
+from itertools import permutations
 
-from pymoo_gpuaco import GPUMOACO, TSP, MultiObjectiveTSP
+import numpy as np
+import pytest
+from pymoo.optimize import minimize
+from pymoo.termination import get_termination
+
+from pymoo_gpuaco import (
+    GPUMOACO,
+    TSP,
+    BackendUnavailable,
+    FrontTermination,
+    MultiObjectiveTSP,
+    checkpoint,
+)
 
 
 def problem_of(n: int, k: int = 2, seed: int = 0, metric: str = "EUC_2D") -> MultiObjectiveTSP:
@@ -34,3 +49,224 @@ def test_the_same_seed_gives_the_same_front():
     fronts = [minimize(problem_of(30), GPUMOACO(), ("n_gen", 12), seed=1) for _ in range(2)]
     assert np.array_equal(fronts[0].F, fronts[1].F)
     assert np.array_equal(fronts[0].X, fronts[1].X)
+
+
+def exact_front(problem: MultiObjectiveTSP) -> np.ndarray:
+    """Lengths of all tours that no other dominates, by looking at every tour."""
+    rows = [order for order in permutations(range(1, problem.n_cities)) if order[0] < order[-1]]
+    tours = np.zeros((len(rows), problem.n_cities), int)
+    tours[:, 1:] = rows
+    left, front = np.unique(problem.tour_lengths(tours), axis=0), []
+    while len(left):  # what is least by the sum, no other dominates
+        front.append(left[left.sum(axis=1).argmin()])
+        left = left[(left < front[-1]).any(axis=1)]
+    return np.unique(front, axis=0)
+
+
+def beaten(lengths: np.ndarray, by: np.ndarray) -> np.ndarray:
+    out = np.zeros(len(lengths), bool)
+    for row in by:
+        out |= (row <= lengths).all(axis=1) & (row < lengths).any(axis=1)
+    return out
+
+
+@pytest.mark.parametrize(("n", "k"), [(3, 2), (4, 3), (5, 2), (8, 2), (8, 3), (7, 6)])
+def test_few_cities_have_their_exact_front_after_one_generation(n, k):
+    problem = problem_of(n, k, seed=n)
+    result = minimize(problem, GPUMOACO(), ("n_gen", 1), seed=1)
+    assert np.array_equal(result.F, exact_front(problem))
+
+
+@pytest.mark.parametrize(("k", "n_gen"), [(2, 40), (3, 30)])
+def test_what_is_searched_for_is_the_exact_front(k, n_gen):
+    problem = problem_of(10, k, seed=3)
+    result = minimize(problem, GPUMOACO(), ("n_gen", n_gen), seed=1)
+    assert np.array_equal(result.F, exact_front(problem))
+
+
+@pytest.mark.parametrize(("k", "metric"), [(3, "EUC_2D"), (4, "EUC_2D"), (2, "EXACT"), (3, "EXACT")])
+def test_of_any_objectives_and_metric_each_length_is_that_of_its_tour(k, metric):
+    problem = problem_of(20, k, metric=metric)
+    result = minimize(problem, GPUMOACO(20), ("n_gen", 8), seed=1)
+    assert len(result.F) > 20
+    assert (problem.tour_lengths(result.X) == result.F).all()
+    assert not dominated(result.F).any()
+    assert len(np.unique(result.F, axis=0)) == len(result.F)
+
+
+def test_nothing_that_a_generation_hands_out_is_lost():
+    problem = problem_of(25)
+    algorithm = GPUMOACO()
+    algorithm.setup(problem, termination=("n_gen", 12), seed=1)
+    seen = []
+    while algorithm.has_next():
+        infills = algorithm.ask()
+        assert len(infills) <= 100
+        assert all(one.F is None or len(one.F) == 0 for one in infills)
+        algorithm.evaluator.eval(problem, infills)
+        seen.append(infills.get("F"))
+        algorithm.tell(infills=infills)
+    front = algorithm.result().F
+    everything = np.concatenate(seen)
+    assert not beaten(front, everything).any()
+    known = {tuple(row) for row in front}
+    assert all(tuple(row) in known for row in everything[~beaten(everything, front)])
+    assert algorithm.evaluator.n_eval == algorithm.engine.n_tours > len(everything)
+
+
+def test_the_number_of_threads_changes_nothing(monkeypatch):
+    fronts = []
+    for threads in ("1", "3"):
+        monkeypatch.setenv("PYMOO_GPUACO_THREADS", threads)
+        fronts.append(minimize(problem_of(30), GPUMOACO(), ("n_gen", 14), seed=1))
+    assert np.array_equal(fronts[0].F, fronts[1].F)
+    assert np.array_equal(fronts[0].X, fronts[1].X)
+
+
+@pytest.mark.parametrize("k", [2, 3])
+def test_a_run_goes_on_from_a_file_as_if_nothing_had_been(k, tmp_path):
+    problem = problem_of(24, k)
+    whole = minimize(problem, GPUMOACO(12), ("n_gen", 14), seed=1)
+    begun = GPUMOACO(12)
+    begun.setup(problem, termination=("n_gen", 14), seed=1)
+    for _ in range(8):
+        begun.next()
+    checkpoint.save(begun, tmp_path / "run")
+    for other in (checkpoint.load(tmp_path / "run"), pickle.loads(pickle.dumps(begun)), copy.deepcopy(begun)):
+        while other.has_next():
+            other.next()
+        assert np.array_equal(other.result().F, whole.F)
+        assert np.array_equal(other.result().X, whole.X)
+
+
+def test_a_limit_of_time_ends_a_generation_and_keeps_the_front():
+    problem = problem_of(60)
+    result = minimize(problem, GPUMOACO(), ("time", 0.5), seed=1)
+    assert (problem.tour_lengths(result.X) == result.F).all()
+    assert not dominated(result.F).any()
+
+
+def _to_the_end(algorithm: GPUMOACO) -> None:
+    while algorithm.has_next():
+        algorithm.next()
+
+
+def test_an_interrupt_keeps_the_front(monkeypatch):
+    problem = problem_of(30)
+    algorithm = GPUMOACO(4)
+    algorithm.setup(problem, termination=("n_gen", 50), seed=1)
+    engine = algorithm.engine
+    look, calls = engine._device.look, []
+
+    def interrupted(*args):
+        calls.append(len(engine.archive.front))
+        if len(calls) == 3:
+            _thread.interrupt_main()
+        return look(*args)
+
+    monkeypatch.setattr(engine._device, "look", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        _to_the_end(algorithm)
+    result = algorithm.result()
+    assert len(result.F) >= calls[-1]
+    assert (problem.tour_lengths(result.X) == result.F).all()
+    assert not dominated(result.F).any()
+    algorithm.next()
+    assert not beaten(algorithm.opt.get("F"), result.F).any()
+
+
+def test_tours_to_begin_with_are_members_of_the_front_or_dominated():
+    problem = problem_of(40)
+    given = minimize(problem, GPUMOACO(), ("n_gen", 20), seed=2)
+    result = minimize(problem, GPUMOACO(sampling=given.X), ("n_gen", 1), seed=1)
+    assert np.array_equal(result.F, given.F)
+    result = minimize(problem, GPUMOACO(sampling=given.X), ("n_gen", 3), seed=1)
+    assert not beaten(result.F, given.F).any()
+
+
+def test_the_front_has_at_most_archive_size_tours_and_what_went_is_told(caplog):
+    with caplog.at_level("INFO", logger="pymoo_gpuaco"):
+        result = minimize(problem_of(40), GPUMOACO(archive_size=20), ("n_gen", 12), seed=1)
+    assert len(result.F) == 20
+    assert not dominated(result.F).any()
+    assert "archive_size=20" in caplog.text
+
+
+def test_directions_are_solved_instead_of_those_between_corners():
+    problem = problem_of(30)
+    result = minimize(problem, GPUMOACO(ref_dirs=[[1, 0], [1, 1], [0, 1]]), ("n_gen", 4), seed=1)
+    algorithm = result.algorithm
+    assert algorithm.engine.n_sums == 2 + 3
+    assert not dominated(result.F).any()
+
+
+@pytest.mark.parametrize(
+    "termination",
+    [None, ("n_eval", 2000), ("moo",), FrontTermination(stagnation=3), FrontTermination(n_max_gen=3)],
+)
+def test_runs_end_by_pymoos_terminations_and_by_themselves(termination):
+    problem = problem_of(9)
+    if termination == ("moo",):
+        termination = get_termination("moo", n_max_gen=20)
+    result = minimize(problem, GPUMOACO(), termination, seed=1)
+    assert np.array_equal(result.F, exact_front(problem))
+
+
+def test_verbose_tells_of_the_front(capsys):
+    result = minimize(problem_of(20), GPUMOACO(), ("n_gen", 6), seed=1, verbose=True)
+    header, *rows = [line for line in capsys.readouterr().out.splitlines() if "|" in line]
+    assert [name.strip() for name in header.split("|")][2:5] == ["front", "hypervolume", "supported"]
+    last = [cell.strip() for cell in rows[-1].split("|")]
+    assert int(last[2]) == len(result.F)
+    assert 0.5 < float(last[3]) < 1.0
+
+
+def test_an_objective_that_is_no_length_is_told_and_evaluated():
+    class Priced(MultiObjectiveTSP):
+        def _evaluate(self, x, out, *args, **kwargs):
+            super()._evaluate(x, out)
+            out["F"] = out["F"] + 5.0
+
+    parts = problem_of(20).parts
+    with pytest.warns(UserWarning, match="are not the tour's lengths"):
+        result = minimize(Priced(parts), GPUMOACO(), ("n_gen", 6), seed=1)
+    assert (problem_of(20).tour_lengths(result.X) + 5.0 == result.F).all()
+
+
+@pytest.mark.parametrize(
+    ("given", "error", "told"),
+    [
+        ({"n_weights": 1}, ValueError, "n_weights must be an integer >= 2, got 1"),
+        ({"n_weights": 2.5}, TypeError, "n_weights must be an integer >= 2, got 2.5"),
+        ({"archive_size": 3}, ValueError, "archive_size must be an integer >= 4, got 3"),
+        (
+            {"candidate_list_size": 0},
+            ValueError,
+            "candidate_list_size must be an integer in [1, 1024], got 0",
+        ),
+        ({"ref_dirs": [[1, 2, 3]]}, ValueError, "ref_dirs must have shape (d, k)"),
+        (
+            {"ref_dirs": [[1, 2], [0, 0]]},
+            ValueError,
+            "ref_dirs must not have a row of zeros, got one in row 1",
+        ),
+        ({"ref_dirs": [[1, 2], [-1, 2]]}, ValueError, "ref_dirs"),
+        ({"backend": "gpu"}, ValueError, "backend must be one of"),
+        ({"pop_size": 9}, TypeError, "GPUMOACO has no argument 'pop_size'"),
+    ],
+)
+def test_what_is_no_argument_is_refused(given, error, told):
+    with pytest.raises(error, match=re.escape(told)):
+        GPUMOACO(**given)
+
+
+def test_what_it_cannot_search_is_refused():
+    with pytest.raises(ValueError, match="ref_dirs must have 2 columns, one an objective, got 3"):
+        minimize(problem_of(20), GPUMOACO(ref_dirs=np.eye(3)), ("n_gen", 1))
+    with pytest.raises(BackendUnavailable, match="backend='cpu' can"):
+        minimize(problem_of(20), GPUMOACO(backend="cuda"), ("n_gen", 1))
+    matrices = np.random.default_rng(0).random((2, 12, 12))
+    with pytest.raises(ValueError, match="asymmetric"):
+        minimize(MultiObjectiveTSP(list(matrices)), GPUMOACO(), ("n_gen", 1))
+    with pytest.raises(ValueError, match="1 objective"):
+        minimize(TSP(np.random.default_rng(0).random((12, 2))), GPUMOACO(), ("n_gen", 1))

@@ -78,6 +78,8 @@ class GPUMOACO(TourAlgorithm):
     backend: str = "auto"
     device: int = 0
 
+    _after_generation = False  # whether pymoo has done with one, but for reading opt
+
     def _check(self) -> None:
         super()._check()
         check_backend(self.backend, self.device)
@@ -88,7 +90,7 @@ class GPUMOACO(TourAlgorithm):
             _check_directions(self.ref_dirs)
 
     def _forget_run(self) -> None:
-        self._after_generation = False  # whether pymoo has done with one, but for reading opt
+        self._after_generation = False
         super()._forget_run()
         self._opt_of: tuple[int, int] | None = None  # what the archive counted when opt was put together
         self._told_dropped = 0
@@ -109,7 +111,7 @@ class GPUMOACO(TourAlgorithm):
         parameters = FrontParameters(
             n_weights=get(self.n_weights),
             size=int(get(self.archive_size)),
-            directions=self._directions(self.problem.n_obj),
+            directions=self._directions(as_multi_objective(self.problem).n_obj),
         )
         backend, device = self.backend, int(self.device)
         return lambda instance: make_front(instance, parameters, backend, device)
@@ -126,6 +128,10 @@ class GPUMOACO(TourAlgorithm):
         while len(found := get_reference_directions("das-dennis", k, n_partitions=parts)) < wanted:
             parts += 1
         return np.ascontiguousarray(found)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """As `TourAlgorithm`; the front is in the engine's state, and ``opt`` is put together again."""
+        return {**super().__getstate__(), "_front": None, "_opt_of": None}
 
     def _adopt(self, engine: Any) -> None:
         self._size = _HANDED_OUT  # of a sampling that asks for a number

@@ -15,9 +15,8 @@ from pymoo_gpuaco.host.stop import Stop
 class Front(NamedTuple):
     """What is known, for a device to pass over what is no news; k objectives."""
 
-    points: NDArray[
-        np.float64
-    ]  # (f, 2) lengths of the front in order, of two objectives; else lengths that the tree knows
+    #: (f, 2) the front in order, of two objectives; of more, the rows that the tree's numbers mean, (.., k)
+    points: NDArray[np.float64]
     tree: NDTree  # of more than two objectives
     rank: int  # of two objectives: how many members may dominate what is handed back
     met: NDArray[np.uint64]  # keys of lengths that have been met, see `seen`

@@ -28,11 +28,11 @@ STAGES = (Stage(3, 0), Stage(4, 0), Stage(5, 0), Stage(5, 1), Stage(5, 2), Stage
 class FrontParameters:
     """How a front is searched for; k objectives of n cities.
 
-    n_weights : weighted sums that are solved, >= k, or None: as many as it takes to find all supported tours of two
-        objectives, up to 2000, or fewer than that from 100 cities on, 200,000 / n and at least 100.
+    n_weights : weighted sums of two objectives that are solved, >= 2, or None: as many as it takes to find all
+        supported tours, up to 2000, or fewer than that from 100 cities on, 200,000 / n and at least 100.
     size : members that the archive holds, >= 2 k.
-    directions : (d, k) weights >= 0 of the objectives, each row not all 0; None: found by the dichotomic scheme (two
-        objectives only).
+    directions : (d, k) weights >= 0 of the objectives, each row not all 0, which are solved all; None: found by the
+        dichotomic scheme (two objectives only).
     dives : whether the search goes on from members by kicks and by more than the first stage; without it is a plain
         two-phase search, which ends.
 
@@ -52,12 +52,12 @@ class FrontParameters:
         checks.optional_integer("n_weights", self.n_weights, 2)
         checks.integer("archive_size", self.size, 4)
 
-    def sums_of(self, n: int) -> int:
+    def sums_of(self, n: int, k: int) -> int:
         """Weighted sums that are solved at most."""
+        if self.directions is not None:
+            return k + len(self.directions)  # each objective alone comes first
         if self.n_weights is not None:
             return self.n_weights
-        if self.directions is not None:
-            return len(self.directions)
         return min(_MOST_SUMS, max(_FEWEST_SUMS, _CITIES_OF_ALL_SUMS // n))
 
     def kicks_of(self, n: int) -> int:

@@ -28,11 +28,13 @@ from pymoo_gpuaco.fronts.state import (
     stored_names,
 )
 from pymoo_gpuaco.fronts.weights import Sums, alone, between_corners, directions, scaled
+from pymoo_gpuaco.host.background import BackgroundTask
 from pymoo_gpuaco.host.keys import generator
 from pymoo_gpuaco.host.state import State, stored_integers
 
 _STEPS = 5  # steps of the front to either side that a chain may reach the gaps of
 _FIRST_KICKS = 3  # times as many for each objective alone: all else begins with these tours
+_SHARE = 0.02  # of the front's extent: how deep its gaps are at least, of more than two objectives
 _KICKS_OF_MEMBERS = 20
 _KICKED = 4  # one of so many that would be looked at
 
@@ -59,8 +61,22 @@ class FrontSearch:
     # ---- a generation
 
     def search(self, key: int) -> None:
-        """Run one generation; ``key`` in [0, 2**64)."""
-        self._device.stop.lower()
+        """Run one generation; ``key`` in [0, 2**64). An interrupt ends it early, and what it has found is kept."""
+        stop = self._device.stop
+        stop.lower()
+        task, interrupt = BackgroundTask(lambda: self._generation(key)), None
+        while True:
+            try:
+                if task.wait():
+                    break
+            except KeyboardInterrupt as error:  # no half of a change is left in the archive
+                interrupt = error
+                stop.flag[0] = 1
+        task.result()
+        if interrupt is not None:
+            raise interrupt
+
+    def _generation(self, key: int) -> None:
         n = self.instance.n
         if n <= MOST_FOR_EVERY_TOUR:
             self._take(every_tour(n) if self.n_sums == 0 else np.empty((0, n), np.int32))
@@ -106,7 +122,9 @@ class FrontSearch:
         self._solved.update(sums.known)
 
     def _open_sums(self) -> Sums:
-        most = min(self._parameters.sums, self._parameters.sums_of(self.instance.n) - self.n_sums)
+        most = min(
+            self._parameters.sums, self._parameters.sums_of(self.instance.n, self.instance.k) - self.n_sums
+        )
         if self._parameters.directions is None:
             return between_corners(self.archive, self._solved, max(0, most))
         return directions(self.archive, self._parameters.directions, self._solved, max(0, most))
@@ -133,11 +151,14 @@ class FrontSearch:
                 device.use(self._listed)
         lengths = archive.lengths[rows]
         weights, slack = self._slopes(lengths)
+        if self.instance.k > 2:
+            slack *= 2.0**stage  # nobody knows how wide the gaps are
         begin = generator(key, 1).integers(0, self.instance.n, len(rows))
         exchanges = np.full(len(rows), self._stages[stage].exchanges)
         members = Members(self._tours(rows), lengths, weights, slack, exchanges, begin)
         rank = self._stages[stage].rank
-        children = device.look(members, Front(archive.points, archive.tree, rank, archive.seen.slots))
+        points = archive.points if self.instance.k == 2 else archive.lengths
+        children = device.look(members, Front(points, archive.tree, rank, archive.seen.slots))
         if not device.stop.raised():
             archive.looked[rows] = stage + 1
         worth = np.flatnonzero(archive.worth(children.lengths))
@@ -158,8 +179,10 @@ class FrontSearch:
         least = values.min(axis=0)
         over = points @ all_weights.T - least
         chosen = over.argmin(axis=1)
-        usual = (values - least).min(axis=1).mean()
-        return all_weights[chosen], np.full(len(points), usual) + self._least(points)
+        weights = all_weights[chosen]
+        most = (values - least).min(axis=1).max()  # what any member has more than the best under its weights
+        slack = np.maximum(most, _SHARE * weights @ np.ptp(front, axis=0))
+        return weights, slack + self._least(points)
 
     def _least(self, points: NDArray[np.float64]) -> NDArray[np.float64]:
         return np.asarray(1e-9 * points.max(axis=1, initial=0.0) + 1e-300)
@@ -192,7 +215,7 @@ class FrontSearch:
         self._device.stop.until = moment
 
     def rescued(self) -> None:
-        """Return None: what an interrupted generation has found is lost, and the front is what it was before."""
+        """Return None: what an interrupted generation has found is in the archive."""
         return
 
     def export_state(self) -> State:

@@ -28,10 +28,10 @@ def ranks(stairs: NDArray[np.float64], points: NDArray[np.float64]) -> NDArray[n
 
 def hull_of(stairs: NDArray[np.float64]) -> NDArray[np.intp]:
     """Which points of a front (f, 2) are the corners of its convex hull: those of supported tours."""
-    hull: list[int] = []
-    for i, (x, y) in enumerate(stairs.tolist()):
+    points, hull = stairs.tolist(), list[int]()
+    for i, (x, y) in enumerate(points):
         while len(hull) > 1:
-            (ax, ay), (bx, by) = stairs[hull[-2]], stairs[hull[-1]]
+            (ax, ay), (bx, by) = points[hull[-2]], points[hull[-1]]
             if (bx - ax) * (y - ay) - (by - ay) * (x - ax) > 0.0:
                 break
             hull.pop()

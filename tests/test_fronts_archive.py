@@ -1,0 +1,128 @@
+"""The archive of a front against the plainest filter there is, of two objectives and of more."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pymoo_gpuaco.fronts.archive import MOST_RANK, Archive
+from pymoo_gpuaco.fronts.nd_tree import undominated
+from pymoo_gpuaco.fronts.stairs import contributions, hull_of, ranks, slack_at, stairs_of, weights_at
+
+
+def front_of(lengths: np.ndarray) -> np.ndarray:
+    """Rows that no other dominates, each once, in order."""
+    rows = np.unique(lengths, axis=0)
+    dominated = ((rows[None] <= rows[:, None]).all(axis=2) & (rows[None] < rows[:, None]).any(axis=2)).any(
+        axis=1
+    )
+    return rows[~dominated]
+
+
+def archive_of(k: int, size: int = 100_000, n: int = 5) -> Archive:
+    return Archive(n, k, np.ones(k), size)
+
+
+def filled(archive: Archive, batches: list[np.ndarray]) -> list[np.ndarray]:
+    """Add batches of lengths; each tour says which it belongs to. Return the lengths that joined, by batch."""
+    joined, number = [], 0
+    for lengths in batches:
+        tours = np.full((len(lengths), archive.n), 0)
+        tours[:, 0] = np.arange(number, number + len(lengths)) % 60_000
+        number += len(lengths)
+        rows = archive.add(tours, lengths)
+        joined.append(archive.lengths[rows])
+    return joined
+
+
+@st.composite
+def batches(draw: st.DrawFn) -> list[np.ndarray]:
+    k, extent = draw(st.integers(2, 5)), draw(st.integers(1, 40))
+    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    sizes = draw(st.lists(st.integers(0, 60), min_size=1, max_size=6))
+    return [rng.integers(0, extent, (m, k)).astype(float) for m in sizes]
+
+
+@settings(max_examples=150, deadline=None)
+@given(batches())
+def test_the_front_is_what_nothing_else_dominates(lengths):
+    archive = archive_of(lengths[0].shape[1])
+    everything = np.concatenate(lengths)
+    joined, so_far = filled(archive, lengths), 0
+    for batch, new in zip(lengths, joined, strict=True):
+        so_far += len(batch)
+        front = {tuple(row) for row in front_of(everything[:so_far])}
+        before = {tuple(row) for row in everything[: so_far - len(batch)]}
+        assert {tuple(row) for row in new} == {row for row in front if row not in before}
+    assert np.array_equal(archive.points, front_of(everything))
+    # every tour has kept its own lengths: the first that had them
+    for row in archive.front:
+        assert np.array_equal(everything[archive.tours[row, 0]], archive.lengths[row])
+
+
+@settings(max_examples=50, deadline=None)
+@given(batches())
+def test_of_two_objectives_few_dominate_what_stays(lengths):
+    lengths = [batch[:, :2] for batch in lengths]
+    archive = archive_of(2)
+    filled(archive, lengths)
+    front = front_of(np.concatenate(lengths))
+    stays = archive.kept()
+    own = archive.lengths[: archive.count]
+    dominators = [((front <= row).all(axis=1) & (front < row).any(axis=1)).sum() for row in own]
+    assert np.array_equal(archive.rank[: archive.count][stays], np.array(dominators)[stays])
+    assert (np.array(dominators)[~stays] > MOST_RANK).all()
+
+
+@pytest.mark.parametrize("k", [3, 4, 6])
+def test_a_large_tree_knows_what_a_plain_filter_does(k):
+    rng = np.random.default_rng(k)
+    points = rng.random((3000, k))
+    points /= np.linalg.norm(points, axis=1, keepdims=True) * rng.uniform(0.95, 1.0, (3000, 1))
+    kept = undominated(points)
+    assert np.array_equal(np.unique(points[kept], axis=0), front_of(points))
+    archive = archive_of(k)
+    archive.seen.unit[:] = 1e-12
+    filled(archive, [points[i : i + 700] for i in range(0, 3000, 700)])
+    assert np.array_equal(archive.points, front_of(points))
+
+
+@pytest.mark.parametrize("k", [2, 3])
+def test_beyond_its_size_those_go_that_are_missed_least_and_the_best_of_each_stay(k):
+    rng = np.random.default_rng(0)
+    points = rng.random((400, k))
+    points = np.round(1e6 * points / np.linalg.norm(points, axis=1, keepdims=True))
+    front = front_of(2e6 - points)
+    archive = archive_of(k, size=50)
+    filled(archive, [2e6 - points])
+    assert len(archive.front) == len(archive.members()) == 50
+    assert archive.dropped == len(front) - 50
+    assert np.array_equal(archive.points.min(axis=0), front.min(axis=0))
+    assert {tuple(row) for row in archive.points} <= {tuple(row) for row in front}
+
+
+def test_what_has_gone_does_not_come_back():
+    line = np.stack([np.arange(100.0), 99.0 - np.arange(100.0)], axis=1)
+    archive = archive_of(2, size=20)
+    filled(archive, [line])
+    left = archive.points.copy()
+    filled(archive, [line])
+    assert np.array_equal(archive.points, left)
+
+
+def test_stairs_of_five_points_by_hand():
+    #  (1, 9) (2, 5) (4, 4) (8, 1) are a front; (4, 6) is dominated by (2, 5) and (4, 4), (8, 9) by all
+    points = np.array([[4.0, 4], [8, 1], [4, 6], [1, 9], [8, 9], [2, 5]])
+    stairs = points[stairs_of(points)]
+    assert stairs.tolist() == [[1, 9], [2, 5], [4, 4], [8, 1]]
+    assert ranks(stairs, np.array([[4.0, 6], [8, 9], [3, 4.5], [0, 10]])).tolist() == [2, 4, 0, 0]
+    # from (1, 9) to (2, 5) the slope is -4, to (8, 1) -2/3; (4, 4) lies above: 5 - 4/3 < 4
+    assert stairs[hull_of(stairs)].tolist() == [[1, 9], [2, 5], [8, 1]]
+    weights = weights_at(stairs, np.array([[1.0, 9], [4, 4], [8, 1]]))
+    assert np.allclose(weights, [[0.8, 0.2], [0.4, 0.6], [0.4, 0.6]])
+    # outer corners (2, 9) (4, 5) (8, 4): from (4, 4) one step either way allows (4, 5) and (8, 4)
+    slack = slack_at(stairs, np.array([[4.0, 4]]), np.array([[0.4, 0.6]]), 1)
+    assert np.allclose(slack, 0.4 * 8 + 0.6 * 4 - 4.0)
+    assert contributions(stairs).tolist() == [np.inf, (4 - 2) * (9 - 5), (8 - 4) * (5 - 4), np.inf]
