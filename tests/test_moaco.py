@@ -86,7 +86,7 @@ def test_what_is_searched_for_is_the_exact_front(k, n_gen):
 
 @pytest.mark.parametrize(("k", "metric"), [(3, "EUC_2D"), (4, "EUC_2D"), (2, "EXACT"), (3, "EXACT")])
 def test_of_any_objectives_and_metric_each_length_is_that_of_its_tour(k, metric):
-    problem = problem_of(20, k, metric=metric)
+    problem = problem_of(14, k, metric=metric)
     result = minimize(problem, GPUMOACO(20), ("n_gen", 8), seed=1)
     assert len(result.F) > 20
     assert (problem.tour_lengths(result.X) == result.F).all()
@@ -125,7 +125,7 @@ def test_the_number_of_threads_changes_nothing(monkeypatch):
 
 @pytest.mark.parametrize("k", [2, 3])
 def test_a_run_goes_on_from_a_file_as_if_nothing_had_been(k, tmp_path):
-    problem = problem_of(24, k)
+    problem = problem_of(26 if k == 2 else 14, k)
     whole = minimize(problem, GPUMOACO(12), ("n_gen", 14), seed=1)
     begun = GPUMOACO(12)
     begun.setup(problem, termination=("n_gen", 14), seed=1)
