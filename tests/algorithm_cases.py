@@ -35,6 +35,17 @@ def cities(n=14, seed=5):
     return TSP(np.random.default_rng(seed).random((n, 2)) * 100, "EUC_2D")
 
 
+def generations(res):
+    """Generations that a run has made."""
+    return res.algorithm.n_gen - 1
+
+
+def solved(n=8):
+    """A problem whose optimum every colony finds at once: cities on a circle of about 5 a step."""
+    angle = 2 * np.pi * np.arange(n) / n
+    return TSP(1000 * np.column_stack([np.cos(angle), np.sin(angle)]), "EXACT")
+
+
 def length(problem, tour):
     """Length of a closed tour, summed edge by edge."""
     return sum(problem.D[a, b] for a, b in zip(tour, np.roll(tour, -1), strict=True))

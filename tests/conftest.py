@@ -17,6 +17,20 @@ def tsplib_dir() -> Path:
     return folder
 
 
+@pytest.fixture
+def short_climbs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Generations of hill climbers that take moments."""
+    from tests.algorithm_cases import shorten_climbs
+
+    shorten_climbs(monkeypatch)
+
+
+@pytest.fixture
+def unproven(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No run ends since its tour is proven to be the shortest."""
+    monkeypatch.setattr("pymoo_gpuaco.algorithms.termination.MOST_CITIES_TO_PROVE", 0)
+
+
 @pytest.fixture(scope="session")
 def two_workers() -> Iterator[Any]:
     """A ``Cluster`` of two processes, which take seconds to start: all tests of islands share it."""

@@ -5,12 +5,8 @@
 
 from __future__ import annotations
 
-import errno
 import gc
 import logging
-import os
-import stat
-import subprocess
 import sys
 import types
 from collections.abc import Callable, Iterator
@@ -25,7 +21,6 @@ from pymoo_gpuaco import GPUACS, GPUAS, GPU2OptIHC, backends, read_tour
 from pymoo_gpuaco.backends import BackendUnavailable, make_climbers, make_colony, make_improver, make_search
 from pymoo_gpuaco.backends.cuda import engines, focused
 from pymoo_gpuaco.backends.cuda.climbers.engine import CudaClimbers
-from pymoo_gpuaco.backends.cuda.device import compile as compiler
 from pymoo_gpuaco.backends.cuda.device import context
 from pymoo_gpuaco.backends.cuda.engine import CudaColony
 from pymoo_gpuaco.backends.cuda.focused import CudaWindows
@@ -39,7 +34,6 @@ from pymoo_gpuaco.search.focused import FocusedSearch
 from tests import emulator, fake_device
 from tests.engine_cases import COLONIES, cloud, instance_for
 from tests.fake_device import FakeDriver, install
-from tests.interrupts import is_interrupted
 
 N = 33
 
@@ -303,145 +297,6 @@ def test_the_command_line_keeps_the_tour_of_a_run_that_fails(monkeypatch, tmp_pa
     assert "stopped by  a failure of the device" in told.out
     assert sorted(read_tour(tour, 20)) == list(range(20))
     assert not state.exists()
-
-
-# ---- nvcc and what it has compiled
-
-
-def program(path: Path, text: str) -> str:
-    path.write_text(f"#!/bin/sh\n{text}\n")
-    path.chmod(path.stat().st_mode | stat.S_IXUSR)
-    return str(path)
-
-
-#: a stand-in for nvcc: notes each run in a file ``runs`` and writes some code
-COMPILES = """[ "$1" = --version ] && echo release 12.0 && exit 0
-echo run >> "{runs}"
-while [ "$1" != -o ]; do shift; done
-printf 'machine code' > "$2"
-"""
-FILE = "tours/tours.cu"
-
-
-@pytest.fixture
-def nvcc(tmp_path, monkeypatch):
-    """Let a script be nvcc; returns a function of the script, and the list of runs it leaves."""
-    if os.name != "posix":
-        pytest.skip("the stand-in for nvcc is a shell script")
-    monkeypatch.setenv("PYMOO_GPUACO_CACHE", str(tmp_path / "cache"))
-    compiler._tell.cache_clear()
-
-    def be(script: str) -> None:
-        compiler.compiler_version.cache_clear()
-        monkeypatch.setenv("PYMOO_GPUACO_NVCC", program(tmp_path / "nvcc", script))
-
-    be(COMPILES.format(runs=tmp_path / "runs"))
-    return be
-
-
-def runs(tmp_path: Path) -> int:
-    return len((tmp_path / "runs").read_text().split())
-
-
-@pytest.mark.parametrize(
-    ("script", "words"),
-    [
-        (
-            "yes a long complaint | head -c 100000 >&2; exit 1",
-            r"tours\.cu \(exit status 1\):\na long complaint",
-        ),
-        ("exit 4", r"could not compile tours/tours\.cu \(exit status 4\)$"),
-        ("kill -9 $$", r"ended by signal 9; perhaps the system is short of memory\)$"),
-        (
-            "sleep 60 & sleep 60",
-            r"did not compile tours/tours\.cu within 0\.5 s and was ended; try it by hand: .*-o",
-        ),
-    ],
-    ids=["fails", "fails without a word", "is killed", "hangs"],
-)
-def test_a_compiler_that_fails_says_so_shortly(script, words, nvcc, monkeypatch):
-    nvcc(f'[ "$1" = --version ] && echo release 12.0 && exit 0\n{script}')
-    monkeypatch.setattr(compiler, "LONGEST", 0.5)
-    with pytest.raises(BackendUnavailable, match=words) as told:
-        compiler.compile_files("sm_90", {FILE: {}, "walks/construct.cu": {}})
-    assert len(str(told.value)) < 2000
-
-
-def test_a_compiler_that_does_not_tell_its_version_is_not_waited_for(nvcc, monkeypatch):
-    nvcc("sleep 60")
-    monkeypatch.setattr(compiler, "LONGEST_ANSWER", 0.2)
-    with pytest.raises(BackendUnavailable, match=r"--version fails \(.*timed out"):
-        compiler.compile_file(FILE, "sm_90")
-
-
-def test_an_interrupt_ends_all_compilers(nvcc, tmp_path):
-    nvcc(
-        '[ "$1" = --version ] && echo release 12.0 && exit 0\n'
-        f'(sleep 20; touch "{tmp_path}/done") &\necho $! >> "{tmp_path}/started"\nwait'
-    )
-
-    is_interrupted(1.0, lambda: compiler.compile_files("sm_90", {FILE: {}, "walks/construct.cu": {}}))
-    assert not (tmp_path / "done").exists()
-    for number in (tmp_path / "started").read_text().split():
-        state = Path(f"/proc/{number}/stat")
-        assert not state.exists() or state.read_text().split()[2] in "ZX"  # gone, or about to
-
-
-@pytest.mark.parametrize(
-    "damage", [b"", b"machine co", b"nachine code" + bytes(32)], ids=["empty", "cut", "changed"]
-)
-def test_a_damaged_cache_entry_is_compiled_anew_and_replaced(damage, nvcc, tmp_path):
-    assert compiler.compile_file(FILE, "sm_90") == b"machine code"
-    assert compiler.compile_file(FILE, "sm_90") == b"machine code"
-    assert runs(tmp_path) == 1
-    (entry,) = (tmp_path / "cache").iterdir()
-    whole = entry.read_bytes()
-    entry.write_bytes(damage)
-    assert compiler.compile_file(FILE, "sm_90") == b"machine code"
-    assert entry.read_bytes() == whole
-    assert runs(tmp_path) == 2
-    assert compiler.compile_file(FILE, "sm_90") == b"machine code"
-    assert runs(tmp_path) == 2
-
-
-def test_a_cache_that_cannot_be_written_is_one_warning(nvcc, tmp_path, monkeypatch, caplog):
-    caplog.set_level(logging.WARNING, "pymoo_gpuaco")
-    (tmp_path / "file").write_text("")
-    monkeypatch.setenv("PYMOO_GPUACO_CACHE", str(tmp_path / "file" / "cache"))  # a file stands in the way
-    for _ in range(2):
-        assert compiler.compile_file(FILE, "sm_90") == b"machine code"
-    assert runs(tmp_path) == 2
-    (said,) = [record.getMessage() for record in caplog.records]
-    assert "could not be kept" in said
-    assert "set PYMOO_GPUACO_CACHE" in said
-
-
-def test_a_full_disk_is_one_warning_and_leaves_no_file(nvcc, tmp_path, monkeypatch, caplog):
-    caplog.set_level(logging.WARNING, "pymoo_gpuaco")
-
-    def full(*_: object) -> None:
-        raise OSError(errno.ENOSPC, "No space left on device")
-
-    monkeypatch.setattr(compiler.os, "replace", full)
-    for _ in range(2):
-        assert compiler.compile_file(FILE, "sm_90") == b"machine code"
-    assert list((tmp_path / "cache").iterdir()) == []
-    (said,) = [record.getMessage() for record in caplog.records]
-    assert "No space left" in said
-
-
-def test_processes_that_compile_the_same_leave_one_whole_entry(nvcc, tmp_path):
-    work = (
-        "from pymoo_gpuaco.backends.cuda.device.compile import compile_file\n"
-        f"assert compile_file({FILE!r}, 'sm_90') == b'machine code'\n"
-    )
-    processes = [subprocess.Popen([sys.executable, "-c", work]) for _ in range(3)]
-    assert [process.wait() for process in processes] == [0, 0, 0]
-    (entry,) = (tmp_path / "cache").iterdir()
-    before = runs(tmp_path)
-    assert compiler.compile_file(FILE, "sm_90") == b"machine code"
-    assert runs(tmp_path) == before
-    assert entry.stat().st_size == len(b"machine code") + 32
 
 
 # ---- which device

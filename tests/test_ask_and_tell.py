@@ -1,0 +1,293 @@
+"""What pymoo promises about every algorithm: ask and tell, callbacks, interrupts."""
+
+import copy
+
+import numpy as np
+import pytest
+from pymoo.core.callback import Callback
+from pymoo.core.evaluator import Evaluator
+from pymoo.core.population import Population
+from pymoo.optimize import minimize
+from pymoo.problems.static import StaticProblem
+
+from pymoo_gpuaco import TSP, GPU2OptIHC
+from pymoo_gpuaco.algorithms.told import canonical
+from tests.algorithm_cases import (
+    M,
+    assert_same,
+    cities,
+    every_algorithm,
+    every_colony,
+    length,
+    run_to_end,
+    shorten_climbs,
+    small,
+    snapshot,
+)
+
+pytestmark = pytest.mark.usefixtures("short_climbs")
+
+
+# ---- ask and tell ---------------------------------------------------------------------------------------------------
+
+
+@every_algorithm
+@pytest.mark.parametrize("keyword", [False, True], ids=["tell(pop)", "tell(infills=pop)"])
+def test_ask_and_tell_equals_minimize(cls, keyword):
+    problem = cities(14)
+    algorithm = small(cls).setup(problem, termination=("n_gen", 4), seed=3)
+    while algorithm.has_next():
+        pop = algorithm.ask()
+        assert pop.get("F").size == 0  # handed out without F
+        algorithm.evaluator.eval(problem, pop)
+        _ = algorithm.tell(infills=pop) if keyword else algorithm.tell(pop)
+    res = minimize(problem, small(cls), ("n_gen", 4), seed=3)
+    assert_same(snapshot(algorithm), snapshot(res.algorithm))
+
+
+@every_algorithm
+def test_told_values_of_the_user_are_learned_and_counted(cls):
+    problem = cities(14)
+    algorithm = small(cls).setup(problem, termination=("n_gen", 3), seed=3)
+    counts = []
+
+    def documented_loop():
+        while algorithm.has_next():
+            pop = algorithm.ask()
+            F = np.full((len(pop), 1), 7.0 + algorithm.n_gen)  # 8, 9, 10: the first stays best
+            Evaluator().eval(StaticProblem(problem, F=F), pop)
+            algorithm.tell(infills=pop)
+            counts.append(algorithm.evaluator.n_eval)
+
+    with pytest.warns(UserWarning, match="objective"):
+        documented_loop()
+    assert algorithm.opt[0].F[0] == algorithm.result().F[0] == 8.0
+    if cls is not GPU2OptIHC:
+        # what is told is not the length, so tours are handed out before and after the local search, where there is one
+        each = M if algorithm.local_search is False else 2 * M
+        assert counts == [M, M + each, M + 2 * each]
+        assert algorithm._best_length == 8.0
+    else:
+        assert counts == sorted(set(counts))  # every generation counts
+
+
+@every_colony
+def test_told_fewer_and_reordered_individuals_are_learned(cls):
+    problem = cities(14)
+    algorithm = small(cls, n_elites=4, local_search=False).setup(problem, termination=("n_gen", 9), seed=3)
+    pop = algorithm.ask()
+    algorithm.evaluator.eval(problem, pop)
+    shortest = pop[0]
+    algorithm.tell(pop[[3, 0, 1]])
+    assert algorithm.opt[0] is shortest
+    assert np.array_equal(canonical(algorithm._best_tour[None], True)[0], shortest.X)
+    assert len(algorithm.pop) == 3
+    pop = algorithm.ask()
+    algorithm.evaluator.eval(problem, pop)
+    algorithm.tell(infills=pop[[2]])
+    assert len(algorithm.pop) == 1
+    assert algorithm.evaluator.n_eval == 2 * M
+
+
+@every_algorithm
+def test_told_altered_tour_is_taken_as_the_user_made_it(cls):
+    problem = cities(14)
+    algorithm = small(cls).setup(problem, termination=("n_gen", 9), seed=3)
+    algorithm.ask()
+    mine = np.roll(np.arange(14), 5)  # not in canonical form
+    pop = Population.new("X", mine[None])
+    algorithm.evaluator.eval(problem, pop)
+    algorithm.tell(infills=pop)
+    assert np.array_equal(algorithm.opt[0].X, mine)
+    assert algorithm.opt[0].F[0] == length(problem, mine)
+    if cls is not GPU2OptIHC:
+        assert np.array_equal(algorithm._best_tour, mine)
+    algorithm.next()
+    assert algorithm.opt[0].F[0] <= length(problem, mine)
+
+
+def _without_F(pop):
+    pop.set("F", None)
+
+
+def _nan(pop):
+    pop.set("F", np.full((len(pop), 1), np.nan))
+
+
+def _infinite(pop):
+    pop.set("F", np.full((len(pop), 1), -np.inf))
+
+
+def _two_values(pop):
+    pop.set("F", np.ones((len(pop), 2)))
+
+
+def _not_a_tour(pop):
+    pop[0].X = np.zeros(14, dtype=int)
+    pop.set("F", np.ones((len(pop), 1)))
+
+
+def _too_short(pop):
+    pop[0].X = np.arange(5)
+    pop.set("F", np.ones((len(pop), 1)))
+
+
+@every_algorithm
+@pytest.mark.parametrize(
+    ("spoil", "words"),
+    [
+        (lambda pop: None, "must be evaluated"),
+        (_without_F, "must be evaluated"),
+        (_nan, "finite, got nan"),
+        (_infinite, "finite, got -inf"),
+        (_two_values, "one value"),
+        (_not_a_tour, "infills: row 0"),
+        (_too_short, "infills"),
+    ],
+    ids=["no F", "F is None", "NaN", "infinite", "two values", "no permutation", "wrong length"],
+)
+@pytest.mark.parametrize("generation", [1, 2])
+def test_tell_refuses_what_it_cannot_learn_from_and_the_run_goes_on(cls, spoil, words, generation):
+    problem = cities(14)
+    algorithm = small(cls).setup(problem, termination=("n_gen", 3), seed=3)
+    if generation == 2:
+        algorithm.next()
+    pop = algorithm.ask()
+    good = copy.deepcopy(pop)
+    spoil(pop)
+    with pytest.raises(ValueError, match=words):
+        algorithm.tell(infills=pop)
+    algorithm.evaluator.eval(problem, good)
+    algorithm.tell(infills=good)
+    run_to_end(algorithm)
+    assert_same(snapshot(algorithm), snapshot(minimize(problem, small(cls), ("n_gen", 3), seed=3).algorithm))
+
+
+@every_algorithm
+def test_tell_refuses_nothing_at_all(cls):
+    algorithm = small(cls).setup(cities(9), seed=3)
+    with pytest.raises(ValueError, match="ask"):
+        algorithm.tell(infills=Population.new("X", np.arange(9)[None], "F", np.ones((1, 1))))
+    algorithm.ask()
+    with pytest.raises(ValueError, match="got none"):
+        algorithm.tell(infills=None)
+    with pytest.raises(ValueError, match="got none"):
+        algorithm.tell(infills=Population.empty())
+    with pytest.raises(TypeError, match="Population"):
+        algorithm.tell(infills=np.arange(9)[None])
+
+
+@every_algorithm
+def test_ask_twice_before_tell_builds_twice_and_counts_both(cls):
+    problem = cities(14)
+    algorithm = small(cls).setup(problem, termination=("n_gen", 3), seed=3)
+    for _ in range(3):
+        before = algorithm.evaluator.n_eval
+        algorithm.ask()
+        key = getattr(algorithm, "_run_key", None)
+        pop = algorithm.ask()
+        assert getattr(algorithm, "_run_key", None) == key  # the run has begun once
+        algorithm.evaluator.eval(problem, pop)
+        algorithm.tell(infills=pop)
+        built = algorithm.evaluator.n_eval - before
+        assert built >= 2 if cls is GPU2OptIHC else built == 2 * M
+    assert not algorithm.has_next()
+    assert algorithm.opt[0].F[0] == length(problem, algorithm.opt[0].X)
+
+
+# ---- callbacks ------------------------------------------------------------------------------------------------------
+
+
+@every_algorithm
+@pytest.mark.parametrize("place", ["constructor", "minimize", "setup"])
+@pytest.mark.parametrize("form", ["function", "notify", "update"])
+def test_callback_is_called_once_a_generation_with_all_it_needs(cls, place, form):
+    seen = []
+
+    def watch(algorithm):
+        seen.append(algorithm.n_gen)
+        assert algorithm.opt[0].F[0] <= algorithm.pop[0].F[0]
+        assert np.array_equal(algorithm.off[0].X, algorithm.pop[0].X)
+        assert algorithm.evaluator.n_eval >= algorithm.n_gen
+
+    class Notified(Callback):
+        def notify(self, algorithm):
+            watch(algorithm)
+
+    class Updated(Callback):
+        def _update(self, algorithm):
+            watch(algorithm)
+
+    callback = {"function": lambda: watch, "notify": Notified, "update": Updated}[form]()
+    problem = cities(9)
+    if place == "constructor":
+        minimize(problem, small(cls, callback=callback), ("n_gen", 3), seed=1)
+    elif place == "minimize":
+        minimize(problem, small(cls), ("n_gen", 3), seed=1, callback=callback)
+    else:
+        small(cls).setup(problem, termination=("n_gen", 3), seed=1, callback=callback).run()
+    assert seen == [1, 2, 3]
+
+
+class Uncopied(TSP):
+    """A problem that cannot be copied until it is told otherwise."""
+
+    fails = True
+
+    def __deepcopy__(self, memo):
+        if self.fails:
+            raise MemoryError("no copy")
+        return super().__deepcopy__(memo)
+
+
+@every_algorithm
+def test_a_copy_for_the_history_that_fails_leaves_callback_and_display(cls, monkeypatch):
+    shorten_climbs(monkeypatch)
+    problem, called = Uncopied(np.random.default_rng(1).random((9, 2)) * 100), []
+    algorithm = small(cls)
+    algorithm.setup(problem, termination=("n_gen", 3), seed=1, callback=called.append, save_history=True)
+    with pytest.raises(MemoryError, match="no copy"):
+        algorithm.run()
+    assert algorithm.history == []
+    assert algorithm.display is not None
+    problem.fails = False
+    algorithm.setup(problem, termination=("n_gen", 3), seed=1)
+    algorithm.run()
+    assert len(called) == len(algorithm.history) == 3
+
+
+@every_algorithm
+def test_callback_of_none_is_no_callback(cls):
+    minimize(cities(9), small(cls), ("n_gen", 1), callback=None, evaluator=None, output=None, display=None)
+
+
+@every_algorithm
+def test_keyboard_interrupt_leaves_the_best_tour_within_reach(cls):
+    problem = cities(14)
+
+    def interrupt(algorithm):
+        if algorithm.n_gen == 3:
+            raise KeyboardInterrupt
+
+    algorithm = small(cls).setup(problem, termination=("n_gen", 9), seed=1, callback=interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        algorithm.run()
+    res = algorithm.result()
+    assert res.F[0] == length(problem, res.X) == algorithm.opt[0].F[0]
+    three = minimize(problem, small(cls), ("n_gen", 3), seed=1)
+    assert np.array_equal(res.X, three.X)
+
+
+@every_algorithm
+def test_loop_that_the_user_breaks_out_of(cls):
+    problem = cities(14)
+    algorithm = small(cls).setup(problem, termination=("n_gen", 50), seed=1)
+    while algorithm.has_next():
+        algorithm.next()
+        if algorithm.n_gen > 2:
+            break
+    res = algorithm.result()
+    assert np.array_equal(res.X, minimize(problem, small(cls), ("n_gen", 2), seed=1).X)
+    algorithm.finalize()
+    algorithm.next()  # and goes on, if told to
+    assert algorithm.n_gen == 4

@@ -1,0 +1,260 @@
+"""When runs end by ``ColonyTermination``: targets, proven tours, stagnation, the clock."""
+
+import pickle
+import time
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from pymoo.core.termination import NoTermination, TerminateIfAll, TerminateIfAny
+from pymoo.optimize import minimize
+from pymoo.termination.max_gen import MaximumGenerationTermination
+
+from pymoo_gpuaco import GPUMMAS, TSP, ColonyTermination, GPU2OptIHC, load_tsp
+from pymoo_gpuaco.algorithms import termination as termination_module
+from pymoo_gpuaco.algorithms.termination import progress
+from pymoo_gpuaco.candidates.exact import shortest_tour
+from tests.algorithm_cases import (
+    cities,
+    every_algorithm,
+    generations,
+    run_to_end,
+    small,
+)
+
+pytestmark = pytest.mark.usefixtures("short_climbs")
+
+
+class Watched:
+    """An algorithm as a termination sees it."""
+
+    def __init__(self, best_known=None):
+        self.problem = SimpleNamespace(best_known=best_known)
+        self.evaluator = SimpleNamespace(n_eval=0)
+        self.n_iter = 0
+        self.start_time = time.time()
+
+    def after(self, generation, best, tours=0):
+        self.n_iter = self.n_gen = generation
+        self.evaluator.n_eval = tours
+        self.opt = type("O", (), {"get": lambda self, key: np.array([[0.0 if key == "CV" else best]])})()
+        return self
+
+
+def test_stagnation_counts_generations_since_the_last_shorter_tour():
+    termination, watched = ColonyTermination(stagnation=3, n_max_gen=100), Watched()
+    lengths = [9.0, 9.0, 9.0, 8.0, 8.0, 8.0]  # shorter in generations 1 and 4
+    for generation, best in enumerate(lengths, start=1):
+        termination.update(watched.after(generation, best))
+        assert not termination.has_terminated()
+    # two of the three idle generations are over
+    assert termination.perc == pytest.approx(2 / 3)
+    termination.update(watched.after(7, 8.0))
+    assert termination.has_terminated()
+    assert termination.reason == "stagnation: no shorter tour in 3 generations"
+
+
+@pytest.mark.parametrize(
+    ("target", "best_known", "enough", "too_long"),
+    [
+        (10, None, 10.0, 10.5),
+        (None, 7, 7.0, 7.5),
+        (10, 7, 9.0, 11.0),
+        (0, None, 0.0, 1.0),
+        (-5, None, -6.0, -4.0),
+    ],
+)
+def test_target_ends_the_run_and_wins_over_best_known(target, best_known, enough, too_long):
+    termination = ColonyTermination(target=target)
+    watched = Watched(best_known)
+    termination.update(watched.after(1, too_long))
+    assert not termination.has_terminated()
+    assert termination.reason is None
+    termination.update(watched.after(2, enough))
+    assert termination.has_terminated()
+    wanted = best_known if target is None else target
+    assert termination.reason == f"target: a tour of length {enough:.10g}, wanted {wanted} or less"
+
+
+def test_budget_ends_the_run():
+    termination, watched = ColonyTermination(n_max_gen=2), Watched()
+    termination.update(watched.after(1, 5.0))
+    assert termination.perc == 0.5
+    termination.update(watched.after(2, 4.0))
+    assert termination.reason == "budget: 2 generations"
+    termination.start_again()
+    assert termination.reason is None
+
+
+def test_many_tours_without_a_shorter_one_are_stagnation():
+    termination, watched = ColonyTermination(stagnation_tours=100), Watched()
+    for generation, (best, tours) in enumerate([(9.0, 60), (8.0, 120), (8.0, 219)], start=1):
+        termination.update(watched.after(generation, best, tours))
+        assert not termination.has_terminated()
+    termination.update(watched.after(4, 8.0, 220))
+    assert termination.reason == "stagnation: no shorter tour among 100"
+
+
+def test_few_cities_stagnate_after_many_climbs_not_after_a_thousand_slices_of_time(unproven):
+    algorithm = small(GPU2OptIHC, n_climbers=32).setup(cities(8), seed=1)
+    algorithm.termination.stagnation_tours = 3000
+    run_to_end(algorithm)
+    assert algorithm.n_gen < 1000
+    assert algorithm.termination.reason.startswith("stagnation: no shorter tour among 3")
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    """Seconds that a test sets."""
+    now = SimpleNamespace(seconds=1000.0)
+    monkeypatch.setattr(termination_module, "time", SimpleNamespace(time=lambda: now.seconds))
+    return now
+
+
+@every_algorithm
+def test_the_default_budget_is_a_minute(cls, clock, unproven):
+    algorithm = small(cls).setup(cities(14), seed=1)
+    algorithm.termination.stagnation = algorithm.termination.stagnation_tours = None
+    algorithm.next()
+    clock.seconds += 59.0
+    algorithm.next()
+    assert algorithm.has_next()
+    clock.seconds += 1.0
+    algorithm.next()
+    assert not algorithm.has_next()
+    assert algorithm.termination.reason == "budget: 60 s"
+
+
+def test_seconds_begin_with_the_first_generation_and_stop_where_the_run_does(clock):
+    termination, watched = ColonyTermination(seconds=10.0), Watched()
+    watched.start_time = 997.0
+    termination.update(watched.after(1, 5.0))
+    assert termination.perc == pytest.approx(0.3)
+    clock.seconds += 4.0
+    termination.update(watched.after(2, 5.0))
+    assert termination.perc == pytest.approx(0.7)
+    clock.seconds += 500.0
+    later = pickle.loads(pickle.dumps(termination))
+    clock.seconds += 500.0
+    later.update(watched.after(3, 5.0))  # the first after a pause: nobody knows when it began
+    assert later.perc == pytest.approx(0.7)
+    clock.seconds += 3.0
+    later.update(watched.after(4, 5.0))
+    assert later.reason == "budget: 10 s"
+
+
+def test_none_is_no_limit(clock):
+    termination = ColonyTermination(stagnation=None, n_max_gen=None, seconds=None, stagnation_tours=None)
+    watched = Watched()
+    for generation in (1, 10**9):
+        clock.seconds += 1e9
+        termination.update(watched.after(generation, 5.0, 10**12))
+    assert termination.perc == 0.0
+    assert np.isnan(termination.spent)
+
+
+def test_progress_is_what_is_spent():
+    termination, watched = ColonyTermination(n_max_gen=8, stagnation=2, seconds=None), Watched()
+    assert progress(termination, 0.0) == 0.0
+    for generation in (1, 2):
+        termination.update(watched.after(generation, 5.0))
+    assert termination.perc == 0.5  # one idle generation of two
+    assert progress(termination, 0.0) == 0.25
+    never, third = NoTermination(), MaximumGenerationTermination(6)
+    third.update(watched)
+    assert progress(third, 0.0) == pytest.approx(1 / 3)
+    assert np.isnan(progress(never, 0.0))
+    assert progress(TerminateIfAny(never, third, termination), 0.0) == pytest.approx(1 / 3)
+    assert np.isnan(progress(TerminateIfAny(never), 0.0))
+    assert progress(TerminateIfAll(third, termination), 0.0) == 0.25
+    assert np.isnan(progress(TerminateIfAll(never, third), 0.0))
+
+
+def test_best_known_of_the_problem_is_the_target():
+    square = TSP(100.0 * np.array([[0, 0], [0, 1], [1, 1], [1, 0]]), "EUC_2D", best_known=400)
+    res = minimize(square, small(GPU2OptIHC), seed=1)
+    assert res.algorithm.termination.reason == "target: a tour of length 400, wanted 400 or less"
+    assert generations(res) == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "words"),
+    [
+        ({"target": "x"}, TypeError, "target must be a number"),
+        ({"target": np.nan}, ValueError, "target must be in"),
+        ({"stagnation": 0}, ValueError, "stagnation must be an integer >= 1, got 0"),
+        ({"stagnation": 2.5}, TypeError, "stagnation must be an integer >= 1, got 2.5"),
+        ({"n_max_gen": -1}, ValueError, "n_max_gen must be an integer >= 1, got -1"),
+        ({"seconds": 0}, ValueError, r"seconds must be in \(0, inf\), got 0"),
+        ({"seconds": "60"}, TypeError, "seconds must be a number"),
+        ({"stagnation_tours": 0}, ValueError, "stagnation_tours must be an integer >= 1, got 0"),
+    ],
+)
+def test_arguments_out_of_range_are_named(arguments, error, words):
+    with pytest.raises(error, match=words):
+        ColonyTermination(**arguments)
+
+
+@pytest.mark.parametrize(
+    ("termination", "words"),
+    [
+        (("n_gen", -5), r"'n_gen' must be in \[1, inf\), got -5"),
+        (("n_eval", 0), r"'n_eval' must be in \[1, inf\), got 0"),
+        (("time", 0), r"'time' must be in \(0, inf\), got 0"),
+        (("n_gne", 5), "must be one of 'n_gen', .*, got 'n_gne'; did you mean 'n_gen'"),
+        (("n_gen", "ten"), "'n_gen' must be a number"),
+    ],
+)
+def test_a_budget_that_is_none_is_refused_before_the_run(termination, words):
+    with pytest.raises((ValueError, TypeError), match=words):
+        minimize(load_tsp("gr17"), GPUMMAS(n_ants=2), termination)
+
+
+def test_a_budget_may_be_written_as_a_float():
+    assert minimize(load_tsp("gr17"), GPUMMAS(n_ants=2), ("n_eval", 1e1), seed=1).F[0] >= 2085
+
+
+def ring(n, **more):
+    """Cities on a circle: the ring is a shortest tour, and a 1-tree of the same length proves it."""
+    angle = np.random.default_rng(1).permutation(n) * 2 * np.pi / n
+    return TSP(100 * np.column_stack([np.cos(angle), np.sin(angle)]), **more)
+
+
+@pytest.mark.parametrize("n", [3, 5, 10, 40])
+def test_the_default_run_ends_with_a_tour_that_is_proven_to_be_shortest(n):
+    result = minimize(ring(n), GPUMMAS(), seed=1)
+    assert result.algorithm.termination.reason == f"proof: no tour is shorter than {result.F[0]:.10g}"
+    assert result.F[0] == pytest.approx(200 * n * np.sin(np.pi / n))
+    assert result.exec_time < 20  # of the minute that it might take
+
+
+def test_ten_asymmetric_cities_end_with_their_optimum_too():
+    problem = TSP(matrix=np.random.default_rng(4).random((10, 10)))
+    result = minimize(problem, GPUMMAS(), seed=1)
+    assert result.F[0] == pytest.approx(problem.tour_length(shortest_tour(problem.D)), rel=1e-12)
+    assert "proof" in result.algorithm.termination.reason
+
+
+def test_a_proof_ends_no_run_whose_user_said_when_it_ends():
+    for termination, made in ((("n_gen", 4), 4), (ColonyTermination(n_max_gen=3), 3)):
+        assert minimize(ring(8), GPUMMAS(), termination, seed=1).algorithm.n_iter - 1 == made
+    own = ColonyTermination(n_max_gen=50, proven=True)
+    assert minimize(ring(8), GPUMMAS(), own, seed=1).algorithm.n_iter - 1 < 50
+
+
+class Fee(TSP):
+    """Each tour costs 1 more than its length, and those that begin 0, 1 cost nothing at all."""
+
+    def _evaluate(self, x, out, *args, **kwargs):
+        super()._evaluate(x, out)
+        out["F"] = np.where(x[:, 1:2] == 1, 0.0, out["F"] + 1.0)
+
+
+def test_a_proof_of_lengths_ends_no_run_of_another_objective():
+    problem = Fee(ring(8).positions)
+    termination = ColonyTermination(n_max_gen=5, proven=True)
+    with pytest.warns(UserWarning, match="not the tour's length"):
+        result = minimize(problem, GPUMMAS(), termination, seed=1)
+    assert result.algorithm.n_iter - 1 == 5
+    with pytest.raises(TypeError, match="proven must be"):
+        ColonyTermination(proven=1)

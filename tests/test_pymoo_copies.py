@@ -1,0 +1,269 @@
+"""What pymoo promises about every algorithm: history, copies, used objects, seeds, threads, tuning."""
+
+import copy
+import multiprocessing
+import threading
+
+import numpy as np
+import pytest
+from pymoo.algorithms.hyperparameters import HyperparameterProblem, SingleObjectiveSingleRun
+from pymoo.core.mixed import MixedVariableGA
+from pymoo.core.parameters import flatten, get_params, hierarchical, set_params
+from pymoo.core.variable import Integer, Real
+from pymoo.operators.sampling.rnd import PermutationRandomSampling
+from pymoo.optimize import minimize
+
+from pymoo_gpuaco import GPUACS, GPUAS, GPUMMAS, GPU2OptIHC, load_tsp
+from tests.algorithm_cases import (
+    BACKEND,
+    assert_same,
+    cities,
+    every_algorithm,
+    every_colony,
+    run_to_end,
+    small,
+    snapshot,
+)
+
+pytestmark = pytest.mark.usefixtures("short_climbs")
+
+
+# ---- history and copies ---------------------------------------------------------------------------------------------
+
+
+@every_algorithm
+def test_history_holds_the_state_of_each_generation(cls):
+    problem = cities(14)
+    plain = minimize(problem, small(cls), ("n_gen", 4), seed=1)
+    res = minimize(problem, small(cls), ("n_gen", 4), seed=1, save_history=True)
+    assert_same(snapshot(plain.algorithm), snapshot(res.algorithm))
+    assert [entry.n_gen for entry in res.history] == [1, 2, 3, 4]
+    for generation, entry in enumerate(res.history, start=1):
+        short = minimize(problem, small(cls), ("n_gen", generation), seed=1).algorithm
+        short.n_gen -= 1  # pymoo copies before it counts on
+        assert_same(snapshot(entry), snapshot(short))
+
+
+@every_algorithm
+def test_deep_copy_continues_equal_to_the_original(cls):
+    algorithm = small(cls).setup(cities(14), termination=("n_gen", 6), seed=1)
+    for _ in range(3):
+        algorithm.next()
+    twin = copy.deepcopy(algorithm)
+    assert_same(snapshot(run_to_end(twin)), snapshot(run_to_end(algorithm)))
+    assert twin.engine is not algorithm.engine
+
+
+@every_algorithm
+def test_copy_does_not_disturb_the_original(cls):
+    algorithm = small(cls).setup(cities(14), termination=("n_gen", 5), seed=1)
+    algorithm.next()
+    run_to_end(copy.deepcopy(algorithm))
+    run_to_end(algorithm)
+    assert_same(
+        snapshot(algorithm), snapshot(minimize(cities(14), small(cls), ("n_gen", 5), seed=1).algorithm)
+    )
+
+
+@every_algorithm
+def test_minimize_leaves_the_given_object_unused(cls):
+    algorithm = small(cls)
+    minimize(cities(9), algorithm, ("n_gen", 2), seed=1)
+    assert algorithm.problem is None
+    assert algorithm.pop is None
+    assert algorithm.opt is None
+    assert algorithm.evaluator.n_eval == 0
+
+
+# ---- a used object --------------------------------------------------------------------------------------------------
+
+
+@every_algorithm
+def test_setup_of_a_used_object_starts_anew(cls):
+    algorithm = small(cls).setup(cities(9, seed=8), termination=("n_gen", 3), seed=4)
+    run_to_end(algorithm)
+    fresh = minimize(cities(14), small(cls), ("n_gen", 5), seed=1).algorithm
+    run_to_end(algorithm.setup(cities(14), termination=("n_gen", 5), seed=1))
+    assert_same(snapshot(algorithm), snapshot(fresh))
+    assert algorithm.result().X.shape == (14,)
+
+
+@every_algorithm
+def test_setup_again_keeps_what_it_was_told_before(cls):
+    algorithm = small(cls).setup(cities(14), termination=("n_gen", 3), seed=4)
+    first = snapshot(run_to_end(algorithm))
+    assert_same(first, snapshot(run_to_end(algorithm.setup(cities(14)))))
+
+
+@every_algorithm
+def test_minimize_with_a_finished_object_gives_its_result_again(cls):
+    problem = cities(9)
+    algorithm = small(cls).setup(problem, termination=("n_gen", 3), seed=4)
+    run_to_end(algorithm)
+    res = minimize(problem, algorithm, copy_algorithm=False)
+    assert res.algorithm is algorithm
+    assert np.array_equal(res.X, algorithm.opt[0].X)
+    assert np.array_equal(minimize(problem, algorithm).X, res.X)  # and so does its copy
+
+
+@every_algorithm
+def test_setup_that_raises_leaves_the_object_as_it_was(cls):
+    problem = cities(14)
+    algorithm = small(cls)
+    before = dict(vars(algorithm))
+    for wrong in ({"n_elites": 0}, {"seed": -1}, {"sampling": 5}):
+        with pytest.raises((TypeError, ValueError)):
+            algorithm.setup(problem, **wrong)
+        assert vars(algorithm) == before
+    algorithm.setup(problem, termination=("n_gen", 4), seed=1)
+    algorithm.next()
+    with pytest.raises(ValueError, match="n_elites"):
+        algorithm.setup(cities(9), n_elites=0, seed=9)
+    run_to_end(algorithm)  # the run that was under way
+    assert_same(snapshot(algorithm), snapshot(minimize(problem, small(cls), ("n_gen", 4), seed=1).algorithm))
+
+
+# ---- seeds and threads ----------------------------------------------------------------------------------------------
+
+
+@every_algorithm
+def test_same_seed_same_run_and_other_seeds_others(cls):
+    def run(seed):
+        return snapshot(minimize(cities(30), small(cls), ("n_gen", 2), seed=seed).algorithm)
+
+    assert_same(run(1), run(1))
+    assert_same(run(1), run(np.int64(1)))
+    assert_same(run(7), run(np.random.default_rng(7)))
+    assert_same(run(2**40), run(2**40))
+    key = "engine tours"
+    different = {run(seed)[key].tobytes() for seed in (1, 2, 2**40, None, None)}
+    assert len(different) == 5
+
+
+@every_algorithm
+@pytest.mark.parametrize("threads", [2, 5])
+def test_same_result_for_any_number_of_threads(cls, threads, monkeypatch):
+    monkeypatch.setenv("PYMOO_GPUACO_THREADS", "1")
+    one = minimize(cities(40), small(cls), ("n_gen", 3), seed=1).algorithm
+    monkeypatch.setenv("PYMOO_GPUACO_THREADS", str(threads))
+    many = minimize(cities(40), small(cls), ("n_gen", 3), seed=1).algorithm
+    assert_same(snapshot(one), snapshot(many))
+
+
+@every_algorithm
+def test_global_random_state_of_the_user_is_not_touched(cls):
+    np.random.seed(5)  # noqa: NPY002
+    expected = np.random.random(3)  # noqa: NPY002
+    np.random.seed(5)  # noqa: NPY002
+    minimize(cities(12), small(cls, sampling=PermutationRandomSampling()), ("n_gen", 2), seed=1)
+    assert np.array_equal(np.random.random(3), expected)  # noqa: NPY002
+
+
+def _solve(cls):
+    return minimize(load_tsp("gr17"), small(cls), ("n_gen", 3), seed=1).F[0]
+
+
+@pytest.mark.skipif(BACKEND != "cpu", reason="CUDA does not survive a fork; the engine says so")
+@every_algorithm
+def test_forked_pool_runs_after_its_parent_did(cls):
+    expected = _solve(cls)
+    with multiprocessing.get_context("fork").Pool(2) as pool:
+        assert pool.map_async(_solve, [cls] * 3).get(timeout=60) == [expected] * 3
+
+
+@every_algorithm
+def test_two_threads_run_at_the_same_time_as_they_would_alone(cls):
+    alone = [snapshot(minimize(cities(40), small(cls), ("n_gen", 4), seed=s).algorithm) for s in (1, 2)]
+    together, start = {}, threading.Barrier(2)
+
+    def run(seed):
+        start.wait()
+        together[seed] = snapshot(minimize(cities(40), small(cls), ("n_gen", 4), seed=seed).algorithm)
+
+    threads = [threading.Thread(target=run, args=(seed,)) for seed in (1, 2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(timeout=60)
+    assert_same(alone[0], together[1])
+    assert_same(alone[1], together[2])
+
+
+def test_interleaved_algorithms_do_not_mix():
+    problem = cities(14)
+    runs = [small(cls).setup(problem, termination=("n_gen", 4), seed=1) for cls in (GPUMMAS, GPUACS, GPUMMAS)]
+    while runs[0].has_next():
+        for algorithm in runs:
+            algorithm.next()
+    assert_same(snapshot(runs[0]), snapshot(runs[2]))
+    assert_same(snapshot(runs[1]), snapshot(minimize(problem, small(GPUACS), ("n_gen", 4), seed=1).algorithm))
+
+
+# ---- arguments: misspelt ones, and pymoo's tuning -------------------------------------------------------------------
+
+
+@every_algorithm
+def test_misspelt_argument_raises_everywhere_and_the_known_ones_are_named(cls):
+    own = "n_climbers" if cls is GPU2OptIHC else "n_ants"
+    for call in (
+        lambda: small(cls, n_antz=3),
+        lambda: small(cls).setup(cities(9), n_antz=3),
+        lambda: minimize(cities(9), small(cls), ("n_gen", 1), n_antz=3),
+    ):
+        with pytest.raises(TypeError, match="n_antz") as error:
+            call()
+        assert cls.__name__ in str(error.value)
+        for known in (own, "sampling", "termination", "seed", "save_history"):
+            assert known in str(error.value)
+
+
+@every_algorithm
+def test_arguments_given_to_minimize_are_checked_and_take_effect(cls):
+    own = "n_climbers" if cls is GPU2OptIHC else "n_ants"
+    with pytest.raises(ValueError, match=rf"{own} must be an integer in \[1, 1048576\], got -3"):
+        minimize(cities(9), small(cls), ("n_gen", 1), **{own: -3})
+    res = minimize(cities(9), small(cls), ("n_gen", 1), **{own: 3})
+    assert getattr(res.algorithm.engine, own) == 3
+
+
+@every_colony
+def test_hyperparameters_are_found_set_and_used(cls):
+    algorithm = cls(
+        n_ants=Integer(5, bounds=(2, 20)),
+        rho=Real(0.3, bounds=(0.01, 0.9)),
+        beta=Real(2.0, bounds=(0.0, 5.0)),
+        backend=BACKEND,
+    )
+    found = []
+    search = threading.Thread(target=lambda: found.append(flatten(get_params(algorithm))), daemon=True)
+    search.start()
+    search.join(timeout=20)
+    assert set(found[0]) == {"n_ants", "rho", "beta"}
+    set_params(algorithm, hierarchical({"n_ants": 9, "rho": 0.5, "beta": 3.0}))
+    problem = cities(12)
+    tuned = minimize(problem, algorithm, ("n_gen", 3), seed=1)
+    assert tuned.algorithm.evaluator.n_eval == 27
+    direct = minimize(problem, cls(n_ants=9, rho=0.5, beta=3.0, backend=BACKEND), ("n_gen", 3), seed=1)
+    assert_same(snapshot(tuned.algorithm), snapshot(direct.algorithm))
+    set_params(algorithm, {"rho": 1.5})
+    with pytest.raises(ValueError, match=r"rho must be in \(0, 1\], got 1.5"):
+        minimize(problem, algorithm, ("n_gen", 1), seed=1)
+
+
+def test_pymoo_tunes_a_colony():
+    problem = cities(12)
+    algorithm = small(GPUAS, rho=Real(0.5, bounds=(0.1, 0.9)), beta=Real(2.0, bounds=(0.5, 5.0)))
+    tuning = HyperparameterProblem(
+        algorithm, SingleObjectiveSingleRun(problem, termination=("n_gen", 2), seed=1)
+    )
+    res = minimize(tuning, MixedVariableGA(pop_size=4), ("n_gen", 2), seed=1)
+    best = hierarchical(res.X)
+    assert set(best) == {"rho", "beta"}
+    assert res.F[0] == minimize(problem, small(GPUAS, **best), ("n_gen", 2), seed=1).F[0]
+    assert algorithm.rho.value == 0.5  # the user's object is not the one that was tuned
+
+
+def test_climbers_are_a_hyperparameter_too():
+    algorithm = GPU2OptIHC(n_climbers=Integer(5, bounds=(2, 20)), backend=BACKEND)
+    set_params(algorithm, hierarchical({"n_climbers": 3}))
+    assert minimize(cities(9), algorithm, ("n_gen", 1), seed=1).algorithm.engine.n_climbers == 3
