@@ -337,7 +337,7 @@ def test_hidden_devices_are_named(caplog):
 
 @pytest.mark.parametrize("backend", ["auto", "cuda"])
 def test_a_device_that_is_not_there_is_named_with_those_that_are(backend, driver):
-    instance = listed_instance(cloud(9), 8)
+    instance = listed_instance(cloud(20), 8)
     words = r"device must be one of the CUDA devices \(0 to 0\), got 3"
     for make in (
         lambda: make_colony(instance, ColonyParameters(n_ants=2), backend, 3),
