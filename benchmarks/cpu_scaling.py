@@ -120,7 +120,7 @@ def run_alone(n: int, seconds: float) -> dict[str, float]:
 
     from pymoo_gpuaco import GPUMMAS
 
-    warm_up_focused(n)
+    warm_up_focused(n, by_quadrant=True)
     Path("/proc/self/clear_refs").write_text("5")  # the peak so far is forgotten
     before = resident("VmRSS")
     result = minimize(load_tsp(f"random:{n}"), GPUMMAS(backend="cpu"), ("time", seconds), seed=1)

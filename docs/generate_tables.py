@@ -52,6 +52,7 @@ PAGES = {
         "cpu_paths",
         "gpu_hamiltonian",
         "cpu_hamiltonian",
+        "cpu_time_to_optimum",
         "cpu_gap_over_time",
         "cpu_quality",
         "ga_",

@@ -52,6 +52,20 @@ def test_speed_is_that_of_kicks(script, monkeypatch):
     assert scaling.kicks_a_second(engine, 3.0) == 2 * 3 * windows._trials / 4.0
 
 
+def test_time_to_the_optimum_is_that_of_the_runs_that_found_it(script):
+    benchmark = script("time_to_optimum")
+    runs = [(100.0, 3.0), (101.0, 9.0), (100.0, 2.0), (100.0, 7.0)]
+    assert benchmark.row_of("a", "b", 2, 9.0, runs, 100.0) == ["a", "b", 2, 4, 9.0, 3, 3.0, 0.25]
+    assert benchmark.row_of("a", "b", 1, None, runs[1:2], 100.0) == ["a", "b", 1, 1, None, 0, None, 1.0]
+
+
+def test_a_run_to_the_optimum_ends_there(script):
+    benchmark, problem = script("time_to_optimum"), load_tsp("gr17")
+    ((length, seconds),) = benchmark.colony_runs(problem, 3600.0, 1)
+    assert length == problem.best_known
+    assert seconds > 0.0
+
+
 @pytest.mark.slow
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="no /proc")
 def test_a_city_takes_less_than_a_kilobyte(script):

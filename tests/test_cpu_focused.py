@@ -387,7 +387,7 @@ def test_what_is_called_at_the_end_of_a_cycle_is_compiled_before_a_run(n, monkey
     monkeypatch.setattr(module, "merge", lambda tour, other, _: (merged.append(other) or tour, 0.0))
     warm_up.warm_up_host.cache_clear()
     warm_up._warm_up_focused.cache_clear()
-    warm_up.warm_up_focused(n)
+    warm_up.warm_up_focused(n, by_quadrant=True)
     assert assembled
     assert merged
     warm_up.warm_up_host.cache_clear()
