@@ -56,6 +56,7 @@ PAGES = {
         "cpu_gap_over_time",
         "cpu_quality",
         "ga_",
+        "fronts",
         "gpu_friedman",
     ),
     "family": ("family", "gpu_family"),
