@@ -1,10 +1,10 @@
 """How good are tours of asymmetric instances, and how soon is the optimum found? GPUMMAS on either engine.
 
-    python benchmarks/gpu_atsp.py FOLDER [--seeds 10] [--whole 3] [--backend cpu]
+    python benchmarks/gpu_atsp.py FOLDER [--seeds 10] [--whole 3] [--only rbg443] [--add] [--backend cpu]
 
 FOLDER holds the TSPLIB files; instances that it lacks are left out. A run has two seconds on a GPU and five on the CPU,
 set-up counted, and it ends where it reaches the optimum. --whole runs more have the same time and build whole tours as
-the paper's colony does, with its local search and without.
+the paper's colony does, with its local search and without. With --add the rows of other instances stay.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from pymoo.core.termination import TerminateIfAny
 from pymoo.optimize import minimize
 from pymoo.termination.fmin import MinimumFunctionValueTermination
 from pymoo.termination.max_time import TimeBasedTermination
-from record import write
+from record import rows_of_others, write
 from timed_runs import gap, run_for
 
 from pymoo_gpuaco import GPUMMAS, TSP
@@ -71,10 +71,13 @@ def main() -> None:
     parser.add_argument("folder", type=Path)
     parser.add_argument("--seeds", type=int, default=10)
     parser.add_argument("--whole", type=int, default=3, help="seeds of the runs that build whole tours, >= 1")
-    parser.add_argument("--only", nargs="+", default=list(INSTANCES))
+    parser.add_argument("--only", nargs="+", choices=INSTANCES, default=list(INSTANCES))
     parser.add_argument("--backend", choices=("cuda", "cpu"), default="cuda")
+    parser.add_argument("--add", action="store_true", help="keep what is written of other instances")
     arguments = parser.parse_args()
-    rows = []
+    kind = "gpu" if arguments.backend == "cuda" else "cpu"
+    parameters = {"algorithm": "GPUMMAS()", "seeds": arguments.seeds, "seeds of whole tours": arguments.whole}
+    rows = rows_of_others(f"{kind}_atsp", arguments.only, parameters) if arguments.add else []
     for name, problem in problems_of(arguments.folder, arguments.only).items():
         run_for(problem, 0.1, 0, arguments.backend)  # compiles
         seconds = SECONDS[arguments.backend]
@@ -103,14 +106,14 @@ def main() -> None:
         )
         print(dict(zip(COLUMNS, rows[-1], strict=True)), flush=True)
     on = "a GPU" if arguments.backend == "cuda" else "the CPU"
-    kind = "gpu" if arguments.backend == "cuda" else "cpu"
+    rows.sort(key=lambda row: INSTANCES.index(row[0]))
     print(
         write(
             f"{kind}_atsp",
             f"Asymmetric instances: GPUMMAS on {on}",
             COLUMNS,
             rows,
-            {"algorithm": "GPUMMAS()", "seeds": arguments.seeds, "seeds of whole tours": arguments.whole},
+            parameters,
             [
                 "A run ends where it reaches the optimum; times are counted from the call, set-up included.",
                 "Whole tours: GPUMMAS(construction='full'), and with local_search=False, in the same seconds.",
