@@ -16,6 +16,7 @@ from pymoo_gpuaco.fronts.stairs import contributions, ranks, stairs_of
 MOST_RANK = 8
 _GONE = MOST_RANK + 1
 _FIRST_ROOM = 1024
+_FEW_CITIES = 1000  # of more, tours that members dominate would fill the memory before anybody looked at them
 _SPARE = 8  # the front may outgrow its size by this part of it before members go
 
 
@@ -82,7 +83,8 @@ class Archive:
         if self.k > 2:
             return undominated(lengths)
         points = np.concatenate([self.points, lengths])
-        return np.asarray(ranks(points[stairs_of(points)], lengths) <= _GONE)
+        most = MOST_RANK if self.n <= _FEW_CITIES else 0
+        return np.asarray(ranks(points[stairs_of(points)], lengths) <= most + 1)  # a member counts itself
 
     def add(self, tours: NDArray[Any], lengths: NDArray[np.float64]) -> NDArray[np.intp]:
         """Take in tours (e, n) and their lengths (e, k); return the rows of those that are members of the front.
