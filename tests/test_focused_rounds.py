@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from contextlib import nullcontext
+from dataclasses import astuple
 
 import numpy as np
+import pytest
 
 from pymoo_gpuaco.candidates import greedy_tour
 from pymoo_gpuaco.candidates.graph import make_graph
@@ -44,7 +46,7 @@ class Device:
         rounds_between_looks=2,
         first_cycle=100,
         cycles_in_one=3,
-        kicks=1,
+        kicks=3,
         end=0.97,
         heat=1.0,
         kicks_for_heat=1.0,
@@ -84,6 +86,7 @@ class Device:
         return 2
 
     def anneal(self, key, heat):
+        self.heat = heat
         self.asked.append("anneal")
         return 2
 
@@ -104,6 +107,17 @@ def asked(engine: FocusedSearch, key: int) -> list[str]:
     engine.device.asked.clear()
     engine.search(key)
     return list(engine.device.asked)
+
+
+def test_a_round_is_as_hot_as_its_cycle_is_long_and_tours_have_long_edges():
+    engine, hot = FocusedSearch(Device()), []
+    while len(hot) < 4:
+        if "anneal" in asked(engine, 1):
+            hot.append(engine.device.heat)
+    # the 16th of 100 rounds, of three kicks for 20 cities each
+    heat, edge = hot[-1], engine.best_tours()[1][0] / 20
+    first = engine.device.plan.first_heat(100 * 3 / 20) * edge
+    assert astuple(heat) == pytest.approx((0.85 * first, 0.84 * first, edge, 15.0))
 
 
 def test_tours_are_repaired_in_generations_of_their_own_which_say_nothing_of_those_that_anneal():
