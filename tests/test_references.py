@@ -55,7 +55,7 @@ def test_the_benchmarks_are_valid_python_and_find_what_they_import():
         known = (
             names
             | set(sys.stdlib_module_names)
-            | {"numpy", "pymoo", "pymoo_gpuaco", "fast_tsp", "sko", "scipy"}
+            | {"numpy", "pymoo", "pymoo_gpuaco", "moocore", "fast_tsp", "sko", "scipy"}
         )
         assert {module.split(".")[0] for module in modules if module} <= known, script.name
 
