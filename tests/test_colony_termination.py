@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from pymoo.core.termination import NoTermination, TerminateIfAll, TerminateIfAny
 from pymoo.optimize import minimize
+from pymoo.termination import get_termination
 from pymoo.termination.max_gen import MaximumGenerationTermination
 
 from pymoo_gpuaco import GPUMMAS, TSP, ColonyTermination, GPU2OptIHC, load_tsp
@@ -168,6 +169,28 @@ def test_progress_is_what_is_spent():
     assert np.isnan(progress(TerminateIfAny(never), 0.0))
     assert progress(TerminateIfAll(third, termination), 0.0) == 0.25
     assert np.isnan(progress(TerminateIfAll(never, third), 0.0))
+
+
+@pytest.mark.parametrize("goal", ["fmin", "soo"])
+def test_how_near_a_target_or_a_tolerance_is_is_no_progress(goal, monkeypatch):
+    """The first tour is at 90 % of the target, and the search anneals from the beginning all the same."""
+    problem, expected = cities(60), []
+    monkeypatch.setattr(
+        "pymoo_gpuaco.search.focused.FocusedSearch.expect",
+        lambda search, progress: expected.append(progress),
+    )
+    first = minimize(problem, GPUMMAS(backend="cpu"), ("n_gen", 1), seed=1).F[0]
+    expected.clear()
+    ends = get_termination("fmin", 0.9 * first) if goal == "fmin" else get_termination("soo", n_max_gen=4)
+    minimize(problem, GPUMMAS(backend="cpu"), TerminateIfAny(ends, get_termination("n_gen", 4)), seed=1)
+    assert expected == [0.0, 0.25, 0.5, 0.75]
+
+
+def test_a_target_alone_has_no_progress():
+    termination, watched = get_termination("fmin", 4.5), Watched()
+    termination.update(watched.after(1, 5.0))
+    assert termination.perc == 0.9
+    assert np.isnan(progress(termination, 0.0))
 
 
 def test_best_known_of_the_problem_is_the_target():

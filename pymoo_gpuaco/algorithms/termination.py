@@ -9,16 +9,19 @@ import time
 from typing import Any
 
 from pymoo.core.termination import NoTermination, TerminateIfAll, TerminateIfAny, Termination
+from pymoo.termination.default import DefaultTermination
 from pymoo.termination.delta import DeltaToleranceTermination
+from pymoo.termination.fmin import MinimumFunctionValueTermination
 from pymoo.termination.max_time import TimeBasedTermination
+from pymoo.termination.robust import RobustTermination
 from pymoo.util.sliding_window import SlidingWindow
 
 from pymoo_gpuaco import checks
+from pymoo_gpuaco.candidates.exact import MOST_CITIES
 
 PROVEN = 1e-9  # relative: what lengths of one tour, added up in several orders, may differ by
 MOST_CITIES_TO_PROVE = 12_000  # of a bound that is to take no longer than a moment
 _BROKEN = 1e30  # more than any length: what a broken constraint counts for stagnation
-_FEW_CITIES = 12  # whose optimum is proven at once
 _CITIES_A_SECOND = (
     1000  # of search before the bound is looked for: it then costs a twentieth of the time or less
 )
@@ -26,6 +29,8 @@ _CITIES_A_SECOND = (
 # The names of pymoo's short forms; those of counts take whole numbers.
 _COUNTS = ("n_gen", "n_iter", "n_eval", "n_evals")
 _BUDGETS = (*_COUNTS, "time", "fmin", "soo", "moo")
+# Terminations whose ``perc`` is no share of a budget: a first tour is at 99 % of a target, and the rest takes the run.
+_GOALS = (NoTermination, MinimumFunctionValueTermination, DeltaToleranceTermination, RobustTermination)
 
 
 class ColonyTermination(Termination):
@@ -130,7 +135,7 @@ class ColonyTermination(Termination):
         instance = getattr(algorithm, "instance", None)  # of this package's algorithms alone
         if instance is None or algorithm._other_objective or instance.n > MOST_CITIES_TO_PROVE:
             return False
-        if instance.n > _FEW_CITIES and self._seconds * _CITIES_A_SECOND < instance.n:
+        if instance.n > MOST_CITIES and self._seconds * _CITIES_A_SECOND < instance.n:
             return False
         self.bound = algorithm.lower_bound
         return self.bound is not None and abs(best - self.bound) <= PROVEN * self.bound
@@ -179,18 +184,18 @@ def _share(used: float, most: float | None) -> float:
 def progress(termination: Termination, started: float, n_iter: int = 1) -> float:
     """How far a run that began at ``started`` by time.time() is now, before generation ``n_iter``, in [0, 1].
 
-    NaN where its termination tells nothing of that.
+    NaN where its termination has no budget: a target or a tolerance tells nothing of when a run ends.
     """
     if isinstance(termination, ColonyTermination):
         return termination.spent_at(started, n_iter)
-    if isinstance(termination, NoTermination):
+    if isinstance(termination, _GOALS):
         return float("nan")
     if isinstance(termination, TimeBasedTermination):
         return min(1.0, max(0.0, (time.time() - started) / float(termination.max_time)))
-    if isinstance(termination, (TerminateIfAny, TerminateIfAll)):
+    if isinstance(termination, (TerminateIfAny, TerminateIfAll, DefaultTermination)):
         parts = [progress(part, started, n_iter) for part in termination.criteria]
         known = [part for part in parts if not math.isnan(part)]
-        if isinstance(termination, TerminateIfAny):
+        if not isinstance(termination, TerminateIfAll):
             return max(known, default=float("nan"))
         return min(known) if len(known) == len(parts) else float("nan")
     return min(1.0, float(termination.perc))
