@@ -57,7 +57,9 @@ GRAPHS = {"knight": knight, "cubic": cubic}
 def run(problem: TSP, seconds: float, seed: int, backend: str) -> tuple[int, float]:
     """Edges of the best tour that the graph lacks, and the seconds of the call; it ends where there are none."""
     before = time.perf_counter()
-    ends = ColonyTermination(float(problem.n_var), stagnation=None, n_max_gen=None, seconds=seconds)
+    ends = ColonyTermination(
+        float(problem.n_var), stagnation=None, n_max_gen=None, seconds=seconds, stagnation_tours=None
+    )
     result = minimize(problem, GPUMMAS(backend=backend), ends, seed=seed, return_least_infeasible=True)
     return int(problem.violations(result.X[None])[0]), time.perf_counter() - before
 

@@ -200,13 +200,13 @@ def _timed(name: str) -> Iterator[None]:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_setup(item: pytest.Item) -> Iterator[None]:
-    with _timed(item.name):
+    with _timed(item.nodeid):
         return (yield)
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
-    with _timed(item.name):
+    with _timed(item.nodeid):
         return (yield)
 
 
@@ -230,14 +230,15 @@ def slow_ones(folder: Path, test: str) -> list[str]:
     while not report.exists():
         run(folder, test, SLOW, [f"--junitxml={report}", *options])
         if slow.exists():
-            options.append(f"--deselect=tests/test_{test}.py::{slow.read_text()}")
+            options.append(f"--deselect={slow.read_text()}")
             slow.unlink()
     failed = (
-        case.get("name")
+        # a class of tests comes behind the module's name: tests.test_eax.TestBlocks
+        "::".join([f"tests/test_{test}.py", *case.get("classname", "").split(".")[2:], case.get("name", "")])
         for case in ElementTree.parse(report).iter("testcase")
         if any(child.tag in ("failure", "error") for child in case)
     )
-    return [*options, *(f"--deselect=tests/test_{test}.py::{name}" for name in failed)]
+    return [*options, *(f"--deselect={name}" for name in failed)]
 
 
 def noticed(folder: Path, mutant: Mutant, left_out: dict[str, list[str]]) -> str:
@@ -250,7 +251,8 @@ def noticed(folder: Path, mutant: Mutant, left_out: dict[str, list[str]]) -> str
     target.write_bytes(source[: mutant.begin] + mutant.after.encode() + source[mutant.end :])
     try:
         for test in TESTS[mutant.module]:
-            if run(folder, test, ENDLESS, ["-x", *left_out[test]]) != 0:
+            status = run(folder, test, ENDLESS, ["-x", *left_out[test]])
+            if status not in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED):
                 return test
     finally:
         target.write_bytes(source)

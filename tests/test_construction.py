@@ -37,6 +37,7 @@ class TestAuto:
         assert built_by(cloud(13)) is FocusedSearch
         assert built_by(asymmetric(12)) is ExactSearch
         assert built_by(asymmetric(13)) is TranslatedSearch
+        assert built_by(asymmetric(12), candidates="alpha") is ExactSearch  # which looks at no candidates
 
     def test_a_problem_of_ones_own_is_built_whole(self):
         assert built_by(Tour(cloud(12).D)) is CpuColony

@@ -198,7 +198,7 @@ def test_a_run_goes_on_when_its_scheduler_has_died(client, another):
 def test_an_island_whose_new_worker_has_just_died_goes_to_another(client):
     algorithm = lock_step(client=client).setup(cities(30), termination=("n_gen", 2), seed=1)
     member = algorithm.engine.members[0]
-    member.worker, member.is_there = "tcp://127.0.0.1:1", False
+    member.worker, member.is_on_worker = "tcp://127.0.0.1:1", False
     run_to_end(algorithm)
     assert [one.round for one in algorithm.engine.members] == [2, 2]
 

@@ -86,6 +86,7 @@ import numpy as np
 from llvmlite.binding.executionengine import ExecutionEngine
 from pymoo_gpuaco import TSP, GPUMMAS
 from pymoo.optimize import minimize
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell ignores it for what runs in the background
 strike, calls, struck = int(sys.argv[1]), 0, None
 def counted(name):
     method = getattr(ExecutionEngine, name)

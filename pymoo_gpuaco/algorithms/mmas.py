@@ -147,11 +147,12 @@ class GPUMMAS(AntColony):
 
     def _kind_of_candidates(self) -> str:
         kind = super()._kind_of_candidates()
+        if not self._focused():
+            return kind
+        if self.problem.n_var <= MOST_CITIES:
+            return "nearest"  # the best tour is found without candidates
         # the engine of focused ants finds those of least alpha by itself, among these
-        by_quadrant = (
-            self._focused() and self.problem.n_var > MOST_CITIES and get(self.candidates) in ("auto", "alpha")
-        )
-        return "quadrant" if by_quadrant else kind
+        return "quadrant" if get(self.candidates) in ("auto", "alpha") else kind
 
     @property
     def patience(self) -> int:

@@ -60,7 +60,7 @@ def evolve(
     No tour gets longer, in whole units.
 
     graph : distances, see `EvolvingTours`.
-    tours : thirty to three hundred that are good already, and differ; see `EvolvingTours`.
+    tours : eight to a thousand that are good already, and differ; see `EvolvingTours`.
     near : (n, k) candidates of each city, see `EvolvingTours`.
     key : in [0, 2**64); decides everything, whatever the number of threads, unless ``until`` comes first.
     scale : whole units a unit of distance, see `EvolvingTours`.

@@ -113,11 +113,11 @@ def _compile_whole(dispatcher: Any) -> None:
     of_arguments = dispatcher._compile_for_args
 
     def of_arguments_whole(*args: Any, **kws: Any) -> Any:
-        def compile_and_call() -> Any:
+        def compile_missing() -> Any:
             with compiling.counted_whole():
                 return _without_collector(lambda: of_arguments(*args, **kws))
 
-        return fork_safe(compile_and_call)
+        return fork_safe(compile_missing)
 
     dispatcher._compile_for_args = of_arguments_whole
 

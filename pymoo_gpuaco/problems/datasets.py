@@ -117,8 +117,8 @@ def _several(text: str, metric: str | None, matrix: bool | None) -> MultiObjecti
         raise ValueError(f"{text!r}: several objectives are written NAME+NAME, as in kroA100+kroB100")
     try:
         return MultiObjectiveTSP([load_tsp(name, metric=metric, matrix=matrix) for name in names])
-    except ValueError as error:
-        raise ValueError(f"{text}: {error}") from error
+    except (ValueError, FileNotFoundError) as error:
+        raise type(error)(f"{text}: {error}") from error
 
 
 def random_map(n: int, seed: int = 1) -> TSP:

@@ -100,7 +100,10 @@ class FocusedSearch:
         self._schedule.expect(float(progress), self._annealed)
 
     def search(self, key: int) -> None:
-        """Search some rounds of windows, a fraction of a second. ``key`` in [0, 2**64)."""
+        """Search some rounds of windows, a fraction of a second, or seconds for hundreds of tours.
+
+        ``key`` in [0, 2**64).
+        """
         self._rescued, self._searched = None, 0
         self._schedule.progress = (
             self._schedule.told

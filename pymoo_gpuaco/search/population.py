@@ -13,6 +13,7 @@ from pymoo_gpuaco.candidates.start import varied_tours
 from pymoo_gpuaco.exchange import assemble, evolve, merge
 from pymoo_gpuaco.host.distances import tour_length
 from pymoo_gpuaco.host.stop import Stop
+from pymoo_gpuaco.host.threads import spread, thread_count
 from pymoo_gpuaco.search.parameters import FEWEST_TO_EVOLVE
 
 # So many tours or more begin as different ones, to have more to take over from each other. A tour that begins by other
@@ -39,6 +40,18 @@ def first_tours(instance: ListedInstance, greedy: NDArray[np.int32], m: int, key
     different = min(m, MOST_VARIED, max(1, CITIES_OF_VARIED // instance.n)) if m >= FEWEST_VARIED else 1
     tours = np.concatenate([greedy[None], varied_tours(instance, different - 1, key)])
     return np.resize(tours, (m, instance.n))
+
+
+def lengths_of(graph: Graph, tours: NDArray[np.int32]) -> NDArray[np.float64]:
+    """Exact lengths (m,) of tours (m, n), on all cores: there may be a thousand."""
+    lengths = np.empty(len(tours))
+
+    def work(_: int, first: int, last: int) -> None:
+        for tour in range(first, last):
+            lengths[tour] = tour_length(graph, tours[tour])
+
+    spread(work, len(tours), thread_count())
+    return lengths
 
 
 class Population:
@@ -94,9 +107,9 @@ class Population:
             taken = evolve(self._graph, given, near, key, scale=self._units, until=stop.until).tours
         else:
             taken = assemble(self._graph, given, key, stop, scale=self._units)
-        lengths = [self.measure(tour) for tour in taken]
+        lengths = lengths_of(self._graph, taken)
         shortest = int(np.argmin(lengths))
-        self.keep(taken[shortest], lengths[shortest])
+        self.keep(taken[shortest], float(lengths[shortest]))
         return taken[:-1]
 
     def _distance(self, i: NDArray[np.int32], j: NDArray[np.int32]) -> NDArray[np.float64]:

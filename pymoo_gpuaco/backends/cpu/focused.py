@@ -17,7 +17,6 @@ from pymoo_gpuaco.candidates.graph import make_graph
 from pymoo_gpuaco.candidates.listed import ListedInstance
 from pymoo_gpuaco.colony.parameters import ColonyParameters
 from pymoo_gpuaco.colony.trails import TrailUpdate
-from pymoo_gpuaco.host.distances import tour_length
 from pymoo_gpuaco.host.state import State, stored_integers
 from pymoo_gpuaco.host.stop import Stop
 from pymoo_gpuaco.host.threads import spread, thread_count
@@ -28,6 +27,7 @@ from pymoo_gpuaco.search.parameters import (
     FocusedParameters,
 )
 from pymoo_gpuaco.search.plan import Heat, Plan
+from pymoo_gpuaco.search.population import lengths_of
 from pymoo_gpuaco.search.schedule import END
 
 WINDOWS = 8  # of one tour in a generation
@@ -144,7 +144,7 @@ class CpuWindows:
 
     def measure(self) -> NDArray[np.float64]:
         """Exact lengths (m,) of the tours."""
-        self._lengths = np.array([float(tour_length(self.graph, tour)) for tour in self._tours])
+        self._lengths = lengths_of(self.graph, self._tours)
         return self._lengths
 
     def shortest(self) -> NDArray[np.int32]:
