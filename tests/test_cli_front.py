@@ -50,6 +50,14 @@ def test_a_front_as_json(capsys):
     assert lengths.tolist() == [member["lengths"] for member in told["front"]]
 
 
+def test_a_hypervolume_that_takes_long_is_left_out(capsys, monkeypatch):
+    monkeypatch.setattr("pymoo_gpuaco.cli.front.measured_at_once", lambda points: False)
+    status, said, elsewhere = run(capsys, PAIR, "--json", "--generations", 1)
+    assert status == 0
+    assert json.loads(said)["hypervolume"] is None
+    assert "hypervolume" not in elsewhere
+
+
 def test_a_front_to_standard_output_with_all_else_on_standard_error(capsys):
     status, said, elsewhere = run(capsys, PAIR, "--csv", "-", "--generations", 1, "--picture", "")
     assert status == 0

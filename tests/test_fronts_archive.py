@@ -7,8 +7,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from pymoo_gpuaco import TSP, MultiObjectiveTSP
 from pymoo_gpuaco.fronts.archive import MOST_RANK, Archive
+from pymoo_gpuaco.fronts.instance import front_instance
 from pymoo_gpuaco.fronts.nd_tree import undominated
+from pymoo_gpuaco.fronts.seen import Seen
 from pymoo_gpuaco.fronts.stairs import contributions, hull_of, ranks, slack_at, stairs_of, weights_at
 
 
@@ -101,6 +104,46 @@ def test_beyond_its_size_those_go_that_are_missed_least_and_the_best_of_each_sta
     assert archive.dropped == len(front) - 50
     assert np.array_equal(archive.points.min(axis=0), front.min(axis=0))
     assert {tuple(row) for row in archive.points} <= {tuple(row) for row in front}
+
+
+def test_of_two_that_lie_closest_to_each_other_one_goes():
+    rng = np.random.default_rng(0)
+    # on a plane, where none dominates another: each twice, one beside the other
+    first = rng.permutation(100)[:80].reshape(40, 2) * 1000.0
+    once = np.column_stack([first, 2e5 - first.sum(axis=1)])
+    points = np.stack([once, once + np.array([1.0, -1.0, 0.0]) * rng.integers(1, 9, (40, 1))], axis=1)
+    archive = archive_of(3, size=50)
+    filled(archive, [points.reshape(-1, 3)])
+    left = {tuple(row) for row in archive.points}
+    assert len(left) == 50
+    assert all({tuple(row) for row in pair} & left for pair in points)
+
+
+def test_of_many_cities_only_the_front_stays():
+    rng = np.random.default_rng(0)
+    first, second = (rng.integers(low, low + 100, (200, 2)).astype(float) for low in (50, 0))
+    archive = archive_of(2, n=1001)
+    filled(archive, [first, second])
+    assert np.array_equal(archive.points, front_of(np.concatenate([first, second])))
+    assert int(archive.kept().sum()) == len(archive.front)
+
+
+def test_lengths_of_any_size_are_told_apart():
+    seen = Seen(np.array([1e-12, 1.0]))
+    new = seen.add(np.array([[1e9, 1.0], [2e9, 1.0], [1e9, 1.0], [3.0, 1.0], [3.5, 1.0]]))
+    assert new.tolist() == [True, True, False, True, True]
+
+
+def test_the_unit_is_of_the_lengths_where_a_greedy_tour_costs_nothing():
+    ring = np.full((12, 12), 0.5)
+    i = np.arange(12)
+    ring[i, i] = ring[i, i - 1] = ring[i - 1, i] = 0.0
+    places = np.random.default_rng(0).random((12, 2))
+    instance = front_instance(MultiObjectiveTSP([TSP(matrix=ring), TSP(places, metric="EXACT")]), 5)
+    free, other = instance.lengths(instance.starts)
+    assert free[0] == 0.0
+    assert other[0] > 0.0
+    assert 1e-12 * other[0] < instance.unit[0] < 1e-6 * other[0]
 
 
 def test_what_has_gone_does_not_come_back():

@@ -98,7 +98,9 @@ def test_kicks_shorten_tours_under_their_own_weights():
     assert np.array_equal(tours[0], np.random.default_rng(0).permutation(60))
 
 
-def test_candidates_are_those_of_all_lists_and_the_edges_of_tours():
+@pytest.mark.parametrize("at_once", [1, 1000])
+def test_candidates_are_those_of_all_lists_and_the_edges_of_tours(monkeypatch, at_once):
+    monkeypatch.setattr("pymoo_gpuaco.fronts.candidates._AT_ONCE", at_once)
     first, second = np.array([[1], [0], [1]], np.int32), np.array([[1], [2], [0]], np.int32)
     assert union_of([first, second]).tolist() == [
         [1, 0],

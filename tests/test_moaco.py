@@ -17,6 +17,7 @@ from pymoo_gpuaco import (
     GPUMOACO,
     TSP,
     BackendUnavailable,
+    ColonyTermination,
     FrontTermination,
     MultiObjectiveTSP,
     checkpoint,
@@ -175,6 +176,59 @@ def test_an_interrupt_keeps_the_front(monkeypatch):
     assert not beaten(algorithm.opt.get("F"), result.F).any()
 
 
+def engine_of(problem: MultiObjectiveTSP, **given):
+    algorithm = GPUMOACO(**given)
+    algorithm.setup(problem, termination=("n_gen", 50), seed=1)
+    return algorithm.engine
+
+
+def test_an_interrupt_leaves_no_tour_half_taken_in(monkeypatch):
+    problem = problem_of(20)
+    engine = engine_of(problem)
+    sort_out = engine.archive._sort_out
+
+    def interrupted(first):
+        _thread.interrupt_main()
+        sort_out(first)
+
+    monkeypatch.setattr(engine.archive, "_sort_out", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        engine.accept(np.arange(20)[None])
+    assert engine.front()[1].tolist() == problem.tour_lengths(np.arange(20)[None]).tolist()
+
+
+def test_sums_that_are_cut_short_are_solved_yet(monkeypatch):
+    engine = engine_of(problem_of(20))
+    device = engine._device
+    descend = device.descend
+
+    def cut_short(*args):
+        device.stop.flag[0] = 1
+        return descend(*args)
+
+    for known in (0, 2):  # each alone, then sums of both
+        with monkeypatch.context() as patch:
+            patch.setattr(device, "descend", cut_short)
+            engine.search(1)
+        assert engine.n_sums == known
+        assert not engine._solved
+        engine.search(2)
+        assert engine.n_sums > known
+
+
+def test_a_state_of_another_kind_is_refused():
+    engine = engine_of(problem_of(20))
+    engine.search(0)
+    state = engine.export_state()
+    with pytest.raises(ValueError, match=r"state\['archive_tours'\] must not have a row of zeros"):
+        engine.import_state({**state, "archive_tours": np.zeros_like(state["archive_tours"])})
+    empty = {name: state[name][:0] for name in state if name.startswith("archive_") and state[name].ndim == 2}
+    empty |= {name: state[name][:0] for name in ("archive_looked", "archive_kept")}
+    with pytest.raises(ValueError, match="must have a tour of the front where sums were solved"):
+        engine.import_state({**state, **empty})
+    assert len(engine.archive.front)
+
+
 def test_tours_to_begin_with_are_members_of_the_front_or_dominated():
     problem = problem_of(40)
     given = minimize(problem, GPUMOACO(), ("n_gen", 20), seed=2)
@@ -200,6 +254,15 @@ def test_directions_are_solved_instead_of_those_between_corners():
     assert not dominated(result.F).any()
 
 
+def test_directions_count_by_their_shares_whatever_their_sum():
+    large, small = (
+        minimize(problem_of(20), GPUMOACO(ref_dirs=given), ("n_gen", 3), seed=1)
+        for given in ([[1, 3], [4, 0]], [[1e-6, 3e-6], [1e308, 0]])
+    )
+    assert np.array_equal(large.F, small.F)
+    assert np.array_equal(large.algorithm.engine._parameters.directions, [[0.25, 0.75], [1, 0]])
+
+
 @pytest.mark.parametrize(
     "termination",
     [None, ("n_eval", 2000), ("moo",), FrontTermination(stagnation=3), FrontTermination(n_max_gen=3)],
@@ -210,6 +273,23 @@ def test_runs_end_by_pymoos_terminations_and_by_themselves(termination):
         termination = get_termination("moo", n_max_gen=20)
     result = minimize(problem, GPUMOACO(), termination, seed=1)
     assert np.array_equal(result.F, exact_front(problem))
+
+
+@pytest.mark.parametrize("sampling", [None, np.arange(9)[None]])
+def test_few_cities_end_when_every_tour_has_been_looked_at(sampling):
+    problem = problem_of(9)
+    result = minimize(problem, GPUMOACO(sampling=sampling), FrontTermination(), seed=1)
+    assert result.algorithm.termination.reason == "proof: every tour has been looked at"
+    assert result.algorithm.n_gen <= 2 + (sampling is not None)
+    assert np.array_equal(result.F, exact_front(problem))
+
+
+def test_a_front_has_no_one_length():
+    algorithm = GPUMOACO()
+    algorithm.setup(problem_of(9), seed=1)
+    assert algorithm.lower_bound is None
+    with pytest.raises(TypeError, match=r"termination must be FrontTermination\(\.\.\) or pymoo's"):
+        minimize(problem_of(9), GPUMOACO(), ColonyTermination(), seed=1)
 
 
 def test_verbose_tells_of_the_front(capsys):
@@ -233,11 +313,38 @@ def test_an_objective_that_is_no_length_is_told_and_evaluated():
     assert (problem_of(20).tour_lengths(result.X) + 5.0 == result.F).all()
 
 
+def test_under_other_objectives_the_front_is_what_no_other_dominates():
+    class Flat(MultiObjectiveTSP):
+        def _evaluate(self, x, out, *args, **kwargs):
+            super()._evaluate(x, out)
+            out["F"][:, 1] = 7.0
+
+    with pytest.warns(UserWarning, match="are not the tour's lengths"):
+        result = minimize(Flat(problem_of(20).parts), GPUMOACO(), ("n_gen", 3), seed=1)
+    same = minimize(problem_of(20), GPUMOACO(), ("n_gen", 3), seed=1)
+    assert result.F.tolist() == [[same.F[0, 0], 7.0]]
+
+
+def test_another_objective_of_any_tour_is_told():
+    class Surcharged(MultiObjectiveTSP):
+        def _evaluate(self, x, out, *args, **kwargs):
+            super()._evaluate(x, out)
+            out["F"][x[:, 1] == 2] += 1e5
+
+    tours = np.array([np.arange(20), [0, 2, 1, *range(3, 20)]])
+    problem = Surcharged(problem_of(20).parts)
+    with pytest.warns(UserWarning, match="are not the tour's lengths"):
+        result = minimize(problem, GPUMOACO(sampling=tours), ("n_gen", 1), seed=1)
+    assert result.X.tolist() == tours[:1].tolist()  # the other one is longer by both
+
+
 @pytest.mark.parametrize(
     ("given", "error", "told"),
     [
-        ({"n_weights": 1}, ValueError, "n_weights must be an integer >= 2, got 1"),
-        ({"n_weights": 2.5}, TypeError, "n_weights must be an integer >= 2, got 2.5"),
+        ({"n_weights": 1}, ValueError, "n_weights must be an integer in [2, 100000], got 1"),
+        ({"n_weights": 100_001}, ValueError, "n_weights must be an integer in [2, 100000], got 100001"),
+        ({"n_weights": 2.5}, TypeError, "n_weights must be an integer in [2, 100000], got 2.5"),
+        ({"n_weights": 9, "ref_dirs": [[1, 2], [2, 1]]}, ValueError, "n_weights and ref_dirs both say which"),
         ({"archive_size": 3}, ValueError, "archive_size must be an integer >= 4, got 3"),
         (
             {"candidate_list_size": 0},
@@ -261,6 +368,8 @@ def test_what_is_no_argument_is_refused(given, error, told):
 
 
 def test_what_it_cannot_search_is_refused():
+    with pytest.raises(ValueError, match="archive_size must be an integer >= 12, got 11"):
+        minimize(problem_of(9, 6), GPUMOACO(archive_size=11), ("n_gen", 1))
     with pytest.raises(ValueError, match="ref_dirs must have 2 columns, one an objective, got 3"):
         minimize(problem_of(20), GPUMOACO(ref_dirs=np.eye(3)), ("n_gen", 1))
     with pytest.raises(BackendUnavailable, match="backend='cpu' can"):

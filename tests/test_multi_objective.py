@@ -249,6 +249,8 @@ def test_tours_along_a_front_are_its_ends_and_what_lies_between():
     # of three objectives the shortest by each, and the one nearest to all three at once
     three = [[0, 9, 9], [9, 0, 9], [9, 9, 0], [3, 3, 3], [8, 8, 8]]
     assert Front(np.tile(np.arange(5), (5, 1)), three).along().tolist() == [0, 1, 3, 4]
+    with pytest.raises(ValueError, match="count must be an integer >= 2, got 1"):
+        front.along(1)
 
 
 def test_the_hypervolume_is_the_area_that_a_front_dominates():

@@ -11,9 +11,10 @@ from pymoo.util.display.column import Column
 from pymoo.util.display.output import Output
 
 from pymoo_gpuaco.algorithms.termination import ColonyTermination
+from pymoo_gpuaco.fronts.every_tour import MOST_FOR_EVERY_TOUR
 from pymoo_gpuaco.fronts.stairs import hull_of
+from pymoo_gpuaco.problems.front import WORST
 
-_WORST = 1.01  # what the reference point of a hypervolume is of the worst lengths
 _MOST_POINTS = {2: 1_000_000, 3: 20_000, 4: 500}  # by objectives, of which it takes no longer than a moment
 
 
@@ -21,6 +22,7 @@ class FrontTermination(ColonyTermination):
     """Stop when the front has not changed for long, or when a generous budget is spent; ``reason`` says which.
 
     It is what GPUMOACO uses when no termination is given: a run ends within the first generation that passes a minute.
+    Up to 9 cities it ends as soon as every tour has been looked at, in the first generation that searches.
 
     Parameters
     ----------
@@ -45,6 +47,9 @@ class FrontTermination(ColonyTermination):
         if added != self._added:
             self._added, self._best_generation = added, generation
         self._count_seconds(algorithm)
+        if algorithm.engine.instance.n <= MOST_FOR_EVERY_TOUR and algorithm.engine.n_sums:
+            self.reason = "proof: every tour has been looked at"
+            return 1.0
         idle = generation - self._best_generation
         return self._ended_by(
             {
@@ -83,10 +88,15 @@ class FrontOutput(Output):
         self.speed.set(f"{algorithm.evaluator.n_eval / elapsed:.0f}")
 
 
+def measured_at_once(points: np.ndarray) -> bool:
+    """Whether the hypervolume of points (f, k) takes no longer than a moment."""
+    return len(points) <= _MOST_POINTS.get(points.shape[1], 0)
+
+
 def _share_of_box(points: np.ndarray) -> str | None:
     """Share of the box of points (f, k) that they dominate, in words; None where it would take long to tell."""
-    if len(points) > _MOST_POINTS.get(points.shape[1], 0):
+    if not measured_at_once(points):
         return None
-    best, worst = points.min(axis=0), _WORST * points.max(axis=0)
+    best, worst = points.min(axis=0), WORST * points.max(axis=0)
     box = float(np.prod(worst - best))
     return f"{float(hypervolume(points, ref=worst)) / box:.6f}" if box > 0.0 else None

@@ -9,6 +9,7 @@ from dataclasses import KW_ONLY, dataclass, field
 from typing import Any
 
 import numpy as np
+from moocore import is_nondominated
 from numpy.typing import ArrayLike, NDArray
 from pymoo.core.population import Population
 from pymoo.core.termination import Termination
@@ -19,6 +20,7 @@ from pymoo_gpuaco import checks
 from pymoo_gpuaco.algorithms.arguments import Count
 from pymoo_gpuaco.algorithms.base import TourAlgorithm
 from pymoo_gpuaco.algorithms.front_run import FrontOutput, FrontTermination
+from pymoo_gpuaco.algorithms.termination import ColonyTermination
 from pymoo_gpuaco.algorithms.told import Tours, canonical
 from pymoo_gpuaco.backends import check_backend, make_front
 from pymoo_gpuaco.fronts.instance import front_instance
@@ -27,6 +29,7 @@ from pymoo_gpuaco.problems.multi_objective import as_multi_objective
 
 _HANDED_OUT = 100  # new members a generation that pymoo gets to see
 _DIRECTIONS = 100  # of more than two objectives, about
+_MOST_WEIGHTS = 100_000
 _log = logging.getLogger("pymoo_gpuaco")
 
 
@@ -47,21 +50,27 @@ class GPUMOACO(TourAlgorithm):
 
     Parameters
     ----------
-    n_weights : weighted sums that are solved, >= 2. None: of two objectives as many as it takes to find all supported
-        tours (Aneja and Nair 1979), at most 2000 and from 100 cities on fewer, 200,000 / n but at least 100; of more
-        about 100.
-    archive_size : tours that the front may have, >= 4. Beyond, those go without which it loses least: of two objectives
-        the least hypervolume, of more those that lie closest to another. How many went is logged.
+    n_weights : weighted sums that are solved, in [2, 100000]. None: of two objectives as many as it takes to find all
+        supported tours (Aneja and Nair 1979), at most 2000 and from 100 cities on fewer, 200,000 / n but at least 100;
+        of more about 100.
+    archive_size : tours that the front may have, >= 4 and at least two for each objective. Beyond, those go without
+        which it loses least: of two objectives the least hypervolume, of more those that lie closest to another. How
+        many went is logged.
     ref_dirs : (d, k) directions, >= 0 and in no row all 0: the weights, as shares of what the objectives extend over on
-        the front. None: pymoo's Das and Dennis for more than two objectives.
+        the front. Rows count by their shares of the sum. They take the place of ``n_weights``. None: pymoo's Das and
+        Dennis for more than two objectives.
     candidate_list_size : nearest cities by each objective that make up a city's candidates, in [1, 1024]. After the
         first looks these are the edges of the front's tours (Lust and Jaszkiewicz 2010).
     sampling : tours to begin with, as `TourAlgorithm` says.
     backend : "auto" and "cpu" run on the CPU; "cuda" raises ``BackendUnavailable``.
     device : number of the CUDA device, >= 0.
 
-    All arguments of ``TourAlgorithm`` besides. Raises TypeError or ValueError, in ``setup``, for problems that
-    `as_multi_objective` does not take, asymmetric ones among them.
+    All arguments of ``TourAlgorithm`` besides; ``termination`` is one of pymoo's or a `FrontTermination`. Raises
+    TypeError or ValueError, in ``setup``, for problems that `as_multi_objective` does not take, asymmetric ones among
+    them.
+
+    Where the objectives are not the tour's lengths under the distances, the search goes by distances; ``res.F`` are the
+    objectives of the tours it finds, of which those stay that no other dominates.
 
     Source: T. Lust, J. Teghem, "Two-phase Pareto local search for the biobjective traveling salesman problem", Journal
     of Heuristics 16 (2010), doi:10.1007/s10732-009-9103-9; T. Lust, A. Jaszkiewicz, "Speed-up techniques for solving
@@ -83,11 +92,19 @@ class GPUMOACO(TourAlgorithm):
     def _check(self) -> None:
         super()._check()
         check_backend(self.backend, self.device)
-        checks.optional_integer("n_weights", get(self.n_weights), 2)
+        checks.optional_integer("n_weights", get(self.n_weights), 2, _MOST_WEIGHTS)
         checks.integer("archive_size", get(self.archive_size), 4)
         checks.integer("candidate_list_size", get(self.candidate_list_size), 1, 1024)
         if self.ref_dirs is not None:
             _check_directions(self.ref_dirs)
+            if get(self.n_weights) is not None:
+                raise ValueError("n_weights and ref_dirs both say which weighted sums are solved: give one")
+        if isinstance(self.termination, ColonyTermination) and not isinstance(
+            self.termination, FrontTermination
+        ):
+            raise TypeError(
+                "termination must be FrontTermination(..) or pymoo's: ColonyTermination is of one length"
+            )
 
     def _forget_run(self) -> None:
         self._after_generation = False
@@ -97,6 +114,11 @@ class GPUMOACO(TourAlgorithm):
 
     def _usual_termination(self) -> Termination:
         return FrontTermination()
+
+    @property
+    def lower_bound(self) -> float | None:
+        """None: a front has no one length."""
+        return None
 
     # ---- the engine
 
@@ -108,10 +130,11 @@ class GPUMOACO(TourAlgorithm):
         return lambda: front_instance(as_multi_objective(problem), k) if known is None else known
 
     def _maker(self) -> Callable[[Any], Any]:
+        k = as_multi_objective(self.problem).n_obj
         parameters = FrontParameters(
             n_weights=get(self.n_weights),
-            size=int(get(self.archive_size)),
-            directions=self._directions(as_multi_objective(self.problem).n_obj),
+            size=checks.integer("archive_size", get(self.archive_size), max(4, 2 * k)),
+            directions=self._directions(k),
         )
         backend, device = self.backend, int(self.device)
         return lambda instance: make_front(instance, parameters, backend, device)
@@ -169,17 +192,20 @@ class GPUMOACO(TourAlgorithm):
         self.engine.accept(outside.rows)
 
     def _start_from(self, told: Tours) -> None:
+        self._compare_with_distances(told, 0)
         self.engine.accept(told.rows)
 
     def _compare_with_distances(self, tours: Tours, best: int) -> None:
         if self._other_objective:
             return
-        told, own = tours.lengths[:1], self.engine.instance.lengths(tours.rows[:1])
-        if not np.allclose(told, own, rtol=1e-6, atol=0.0):
-            self._other_objective = True
+        told, own = tours.lengths, self.engine.instance.lengths(tours.rows)
+        others = np.flatnonzero(~np.isclose(told, own, rtol=1e-6, atol=0.0).all(axis=1))
+        if len(others):
+            self._other_objective, self._opt_of = True, None
+            one = others[0]
             warnings.warn(
-                f"the problem's objectives ({told[0]}) are not the tour's lengths under its distances ({own[0]}): the "
-                "search goes by distances, and res.F are the objectives of what it finds",
+                f"the problem's objectives ({told[one]}) are not the tour's lengths under its distances ({own[one]}): "
+                "the search goes by distances, and res.F are the objectives of what it finds",
                 stacklevel=2,
             )
 
@@ -211,7 +237,12 @@ class GPUMOACO(TourAlgorithm):
     def _as_population(self, engine: Any) -> Population:
         tours, lengths = engine.front()
         rows = canonical(tours, symmetric=True)
-        objectives = self.problem.evaluate(rows, return_values_of=["F"]) if self._other_objective else lengths
+        objectives = lengths
+        if self._other_objective:
+            objectives = np.asarray(self.problem.evaluate(rows, return_values_of=["F"]), np.float64)
+            kept = np.flatnonzero(is_nondominated(objectives))
+            kept = kept[np.lexsort(objectives[kept, ::-1].T)]
+            rows, objectives = rows[kept], objectives[kept]
         front = Population.new("X", rows, "F", objectives)
         for one in front:
             one.evaluated.update(("F", "G", "H"))
@@ -233,7 +264,7 @@ class GPUMOACO(TourAlgorithm):
 
 
 def _check_directions(given: ArrayLike) -> NDArray[np.float64]:
-    """Return directions (d, k) as float64; raise TypeError or ValueError for what is none."""
+    """Return directions (d, k) as float64, the sum of each 1; raise TypeError or ValueError for what is none."""
     directions = np.array(checks.finite("ref_dirs", given, 0.0), np.float64)
     if directions.ndim != 2 or len(directions) < 2 or not 2 <= directions.shape[1] <= 6:
         raise ValueError(
@@ -243,4 +274,5 @@ def _check_directions(given: ArrayLike) -> NDArray[np.float64]:
         raise ValueError(
             f"ref_dirs must not have a row of zeros, got one in row {int(directions.any(axis=1).argmin())}"
         )
-    return np.ascontiguousarray(directions)
+    directions /= directions.max(axis=1, keepdims=True)  # the sum of the largest floats is infinite
+    return np.ascontiguousarray(directions / directions.sum(axis=1, keepdims=True))

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from pymoo_gpuaco._version import __version__
-from pymoo_gpuaco.algorithms.front_run import FrontTermination
+from pymoo_gpuaco.algorithms.front_run import FrontTermination, measured_at_once
 from pymoo_gpuaco.cli.job import Job
 from pymoo_gpuaco.cli.keep import save_state
 from pymoo_gpuaco.cli.outputs import STDOUT
@@ -45,15 +45,16 @@ def solve_front(job: Job) -> int:
     if arguments.save and not job.failed:
         job.to_save = found.algorithm
     front = Front(found.result.X, found.result.F, problem)
-    status = _keep(job, name, front, found)
+    volume = front.hypervolume() if measured_at_once(front.lengths) else None
+    status = _keep(job, name, front, found, volume)
     if arguments.json:
-        print(json.dumps(_about(job, name, front, found, progress.generation)))
+        print(json.dumps(_about(job, name, front, found, progress.generation, volume)))
     if found.raised is not None:
         raise found.raised
     return status_of(job, status, all_runs_made=True)
 
 
-def _keep(job: Job, name: str, front: Front, found: Found) -> int:
+def _keep(job: Job, name: str, front: Front, found: Found, volume: float | None) -> int:
     """Write the front, print what it is, keep the run's state and draw; return the exit status.
 
     Whatever fails, the front is in its file or on the screen.
@@ -64,7 +65,7 @@ def _keep(job: Job, name: str, front: Front, found: Found) -> int:
             with undisturbed():
                 _write(job.csv.pattern, job.csv.of(name), front)
             in_file = True
-        _print_summary(job, front, found)
+        _print_summary(job, front, found, volume)
         if job.csv is not None and job.csv.pattern != STDOUT:
             job.print(f"tours       {job.csv.of(name)}")
         done = job.to_save is None or save_state(job)
@@ -80,7 +81,9 @@ def _keep(job: Job, name: str, front: Front, found: Found) -> int:
     return 0 if done else 2
 
 
-def _about(job: Job, name: str, front: Front, found: Found, generations: int) -> dict[str, Any]:
+def _about(
+    job: Job, name: str, front: Front, found: Found, generations: int, volume: float | None
+) -> dict[str, Any]:
     return {
         "version": __version__,
         "algorithm": job.arguments.algorithm,
@@ -91,7 +94,7 @@ def _about(job: Job, name: str, front: Front, found: Found, generations: int) ->
         "backend": found.algorithm.engine.kind,
         "size": front.size,
         "supported": len(hull_of(front.lengths)) if len(front.names) == 2 else None,
-        "hypervolume": front.hypervolume(),
+        "hypervolume": volume,
         "reference_point": front.reference_point().tolist(),
         "generations": generations,
         "setup_seconds": round(found.setup, 3),
@@ -104,13 +107,14 @@ def _about(job: Job, name: str, front: Front, found: Found, generations: int) ->
     }
 
 
-def _print_summary(job: Job, front: Front, found: Found) -> None:
+def _print_summary(job: Job, front: Front, found: Found, volume: float | None) -> None:
     low, high = front.lengths.min(axis=0), front.lengths.max(axis=0)
     job.print(f"\nfront       {front.size} tours")
     for name, least, most in zip(front.names, low, high, strict=True):
         job.print(f"            {name} {least:.10g} to {most:.10g}")
-    reference = ", ".join(f"{value:.10g}" for value in front.reference_point())
-    job.print(f"hypervolume {front.hypervolume():.10g} below {reference}")
+    if volume is not None:
+        reference = ", ".join(f"{value:.10g}" for value in front.reference_point())
+        job.print(f"hypervolume {volume:.10g} below {reference}")
     if front.lengths.shape[1] == 2:
         job.print(f"supported   {len(hull_of(front.lengths))} tours, each shortest by some weighted sum")
     job.print(f"stopped by  {found.stopped_by}")
@@ -122,7 +126,7 @@ def _csv(front: Front) -> str:
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow([*front.names, *(f"stop {stop + 1}" for stop in range(front.tours.shape[1]))])
     for lengths, tour in zip(front.lengths, front.tours, strict=True):
-        writer.writerow([*(f"{length:.10g}" for length in lengths), *(tour + 1).tolist()])
+        writer.writerow([*(f"{length:.17g}" for length in lengths), *(tour + 1).tolist()])
     return text.getvalue()
 
 

@@ -38,6 +38,7 @@ class Archive:
     def __init__(self, n: int, k: int, unit: NDArray[np.float64], size: int) -> None:
         self.n, self.k, self.size = n, k, size
         self.seen = Seen(unit)
+        self._most_rank = MOST_RANK if n <= _FEW_CITIES else 0
         self.count = self.added = self.dropped = 0
         kind: Any = np.uint16 if n <= 1 << 16 else np.int32
         self.tours: NDArray[Any] = np.empty((_FIRST_ROOM, n), kind)
@@ -83,8 +84,8 @@ class Archive:
         if self.k > 2:
             return undominated(lengths)
         points = np.concatenate([self.points, lengths])
-        most = MOST_RANK if self.n <= _FEW_CITIES else 0
-        return np.asarray(ranks(points[stairs_of(points)], lengths) <= most + 1)  # a member counts itself
+        dominators = ranks(points[stairs_of(points)], lengths)
+        return np.asarray(dominators <= self._most_rank + 1)  # a member counts itself
 
     def add(self, tours: NDArray[Any], lengths: NDArray[np.float64]) -> NDArray[np.intp]:
         """Take in tours (e, n) and their lengths (e, k); return the rows of those that are members of the front.
@@ -111,7 +112,8 @@ class Archive:
         lengths = self.lengths[: self.count]
         if self.k == 2:
             self.front = stairs_of(lengths)
-            self.rank[: self.count] = np.minimum(ranks(lengths[self.front], lengths), _GONE)
+            dominators = ranks(lengths[self.front], lengths)
+            self.rank[: self.count] = np.where(dominators > self._most_rank, _GONE, dominators)
             self.rank[self.front] = 0
             return
         kept = self.rank[: self.count] == 0
@@ -150,8 +152,9 @@ class Archive:
         going: list[NDArray[np.intp]] = []
         while many > 0:
             points = self.lengths[left]
-            worth = contributions(points) if self.k == 2 else _distance_to_another(points)
-            worth[np.isin(left, self.best())] = np.inf
+            best = np.isin(left, self.best())
+            worth = contributions(points) if self.k == 2 else _distance_to_another(points, best)
+            worth[best] = np.inf
             order = np.argsort(worth, kind="stable")
             # what one leaves changes the worth of those beside it: few go at once
             some = order[: max(1, min(many, len(left) // 20))]
@@ -201,8 +204,14 @@ class Archive:
         return np.array([row for row in self.front if self.lengths[row].tobytes() in own], np.intp)
 
 
-def _distance_to_another(points: NDArray[np.float64]) -> NDArray[np.float64]:
-    """How far (f,) the nearest other of points (f, k) is."""
+def _distance_to_another(points: NDArray[np.float64], stay: NDArray[np.bool_]) -> NDArray[np.float64]:
+    """How far (f,) the nearest other of points (f, k) is; infinite for one of two that are nearest to each other.
+
+    If both went, nothing would be left there. What is to stay (f,) leaves it to the other to go.
+    """
     extent = np.ptp(points, axis=0)
     scaled = points / np.where(extent > 0.0, extent, 1.0)
-    return np.asarray(cKDTree(scaled).query(scaled, k=2)[0][:, 1])
+    near, other = (column[:, 1] for column in cKDTree(scaled).query(scaled, k=2))
+    rows = np.arange(len(points))
+    near[(other[other] == rows) & (other < rows) & ~stay[other]] = np.inf
+    return np.asarray(near)

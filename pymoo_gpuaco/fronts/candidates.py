@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+_AT_ONCE = 1000  # tours whose edges are counted at once
+
 
 def union_of(lists: list[NDArray[np.int32]]) -> NDArray[np.int32]:
     """Candidates (n, c) of several lists (n, ..), each once, those that come first in a list first.
@@ -24,8 +26,12 @@ def edges_of(tours: NDArray[np.integer]) -> NDArray[np.int32]:
     Research 37 (2010): what supported tours and their likes are made of is little, and enough.
     """
     n = tours.shape[1]
-    code = np.concatenate([_pairs(tours[:, i], tours[:, (i + 1) % n], n) for i in range(n)])
-    edges, times = np.unique(code, return_counts=True)
+    edges, times = np.empty(0, np.int64), np.empty(0, np.int64)
+    for first in range(0, len(tours), _AT_ONCE):
+        some = tours[first : first + _AT_ONCE]
+        found, counts = np.unique(_pairs(some, np.roll(some, -1, axis=1), n), return_counts=True)
+        edges, place = np.unique(np.concatenate([edges, found]), return_inverse=True)
+        times = np.bincount(place, np.concatenate([times, counts])).astype(np.int64)
     ends = np.concatenate([edges // n, edges % n])
     others = np.concatenate([edges % n, edges // n])
     order = np.lexsort((others, -np.concatenate([times, times]), ends))

@@ -65,9 +65,14 @@ def front_instance(problem: MultiObjectiveTSP, k: int) -> FrontInstance:
     listed = [listed_instance(part, k) for part in problem.parts]
     starts = np.stack([greedy_tour(one) for one in listed])
     costs = make_costs(problem.parts, union_of([one.neighbours for one in listed]))
-    fine = [
-        _FINE * max(float(part.tour_lengths(start[None])[0]), 1e-290)
+    unit = [
+        1.0 if part.integral else _unit(part, start, starts)
         for part, start in zip(problem.parts, starts, strict=True)
     ]
-    unit = [1.0 if part.integral else one for part, one in zip(problem.parts, fine, strict=True)]
     return FrontInstance(problem.parts, costs, starts, np.array(unit))
+
+
+def _unit(part: TSP, start: NDArray[np.int32], others: NDArray[np.int32]) -> float:
+    """What lengths of one objective differ by at least, by a short tour, or by the longest of others if it has none."""
+    length = float(part.tour_lengths(start[None])[0]) or float(part.tour_lengths(others).max()) or 1.0
+    return _FINE * max(length, 1e-290)

@@ -9,6 +9,9 @@ tours there is a way. What has been looked at to the end is kicked.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from threading import Lock
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
@@ -57,19 +60,31 @@ class FrontSearch:
         )  # rows of the archive that the last generation has added to the front
         self.n_tours = 0  # built so far
         self.n_sums = 0  # weighted sums solved so far
+        self._turn = Lock()  # one after the other changes the archive
 
     # ---- a generation
 
     def search(self, key: int) -> None:
         """Run one generation; ``key`` in [0, 2**64). An interrupt ends it early, and what it has found is kept."""
+        self._whole(lambda: self._generation(key))
+
+    def _whole(self, work: Callable[[], object]) -> None:
+        """Do work that changes the archive: an interrupt ends it early, and leaves no half of a change in there."""
         stop = self._device.stop
         stop.lower()
-        task, interrupt = BackgroundTask(lambda: self._generation(key)), None
+
+        def in_turn() -> None:
+            with self._turn:  # an interrupt may come between the start of a task and the next line
+                work()
+
+        task: BackgroundTask[None] | None = None
+        interrupt: KeyboardInterrupt | None = None
         while True:
             try:
+                task = task or BackgroundTask(in_turn)
                 if task.wait():
                     break
-            except KeyboardInterrupt as error:  # no half of a change is left in the archive
+            except KeyboardInterrupt as error:
                 interrupt = error
                 stop.flag[0] = 1
         task.result()
@@ -113,13 +128,15 @@ class FrontSearch:
         if len(self.archive.front):
             starts = self._tours(self.archive.best())
         self._take(self._device.descend(starts, alone(self.instance.k), kicks, key))
-        self.n_sums += len(starts)
+        if not self._device.stop.raised():  # else these are to be solved yet
+            self.n_sums += len(starts)
 
     def _solve(self, sums: Sums, key: int) -> None:
         kicks = self._parameters.kicks_of(self.instance.n)
         self._take(self._device.descend(self._tours(sums.rows), sums.weights, kicks, key))
-        self.n_sums += len(sums.rows)
-        self._solved.update(sums.known)
+        if not self._device.stop.raised():
+            self.n_sums += len(sums.rows)
+            self._solved.update(sums.known)
 
     def _open_sums(self) -> Sums:
         most = min(
@@ -203,7 +220,8 @@ class FrontSearch:
     def accept(self, tours: ArrayLike) -> None:
         """Take in tours (m, n) from outside. Raises ValueError unless rows are permutations of 0 .. n-1."""
         given = checks.permutations("tours", tours, self.instance.n).astype(np.int32)
-        self.archive.add(given, self.instance.lengths(given))
+        lengths = self.instance.lengths(given)
+        self._whole(lambda: self.archive.add(given, lengths))
 
     def front(self) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
         """Tours (f, n) of the front, and their lengths (f, k), in order of the first objective."""
@@ -235,8 +253,10 @@ class FrontSearch:
         listed = stored_candidates(state, n)
         numbers = stored_integers(state, "front_numbers", (3,), -1, 2**62, np.int64)
         empty = Archive(n, k, self.instance.unit, self._parameters.size)
-        self.archive = restored_archive(state, empty, stages)
-        self._solved = set(solved)
+        archive = restored_archive(state, empty, stages)
+        if numbers[2] > 0 and not len(archive.front):
+            raise ValueError("state['archive_tours'] must have a tour of the front where sums were solved")
+        self.archive, self._solved = archive, set(solved)
         self._stage, self.n_tours, self.n_sums = int(min(numbers[0], stages - 1)), *map(int, numbers[1:])
         self._listed = listed
         self._device.use(listed)

@@ -16,6 +16,7 @@ _ONE = np.uint64(1)
 _MIX1, _MIX2 = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
 _STEP = np.uint64(0x9E3779B97F4A7C15)
 _27, _30, _31 = np.uint64(27), np.uint64(30), np.uint64(31)
+_WHOLE = 2.0**62  # from which on a length in units is taken modulo this: what 64 bits hold
 
 
 @inlined
@@ -23,7 +24,10 @@ def key_of(lengths, unit):  # type: ignore[no-untyped-def]
     """Key of lengths (k,): a hash by steps of splitmix64 (Steele, Lea and Flood 2014), never 0."""
     h = _STEP
     for q in range(lengths.shape[0]):
-        h ^= np.uint64(np.int64(np.floor(lengths[q] / unit[q] + 0.5)))
+        units = np.floor(lengths[q] / unit[q] + 0.5)
+        if units >= _WHOLE:
+            units %= _WHOLE
+        h ^= np.uint64(np.int64(units))
         h += _STEP
         h = (h ^ (h >> _30)) * _MIX1
         h = (h ^ (h >> _27)) * _MIX2

@@ -36,7 +36,7 @@ def hull_of(stairs: NDArray[np.float64]) -> NDArray[np.intp]:
                 break
             hull.pop()
         hull.append(i)
-    return np.array(hull)
+    return np.array(hull, np.intp)
 
 
 def normals(corners: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -30,6 +30,8 @@ def restored_archive(state: State, archive: Archive, most_looked: int) -> Archiv
     """An archive like ``archive``, which is empty, of an exported state. Raises ValueError for arrays of another."""
     m = _rows(state, "archive_tours")
     tours = stored_tours(state, "archive_tours", m, archive.n)
+    if not tours.any(axis=1).all():
+        raise ValueError("state['archive_tours'] must not have a row of zeros")
     lengths = stored_numbers(state, "archive_lengths", (m, archive.k))
     looked = stored_integers(state, "archive_looked", (m,), 0, most_looked, np.int16)
     kept = stored_integers(state, "archive_kept", (m,), 0, 1, np.uint8).astype(bool)
@@ -48,7 +50,7 @@ def restored_archive(state: State, archive: Archive, most_looked: int) -> Archiv
 
 def names_state(names: list[bytes]) -> NDArray[np.float64]:
     """Byte strings of float64 as rows."""
-    return np.array([np.frombuffer(name) for name in names]).reshape(len(names), -1)
+    return np.array([np.frombuffer(name) for name in names]).reshape(len(names), -1 if names else 0)
 
 
 def stored_names(state: State, name: str, width: int) -> list[bytes]:

@@ -8,10 +8,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from pymoo.indicators.hv import HV
 
+from pymoo_gpuaco import checks
 from pymoo_gpuaco.problems.multi_objective import MultiObjectiveTSP
 from pymoo_gpuaco.problems.notebook import html_table, svg_of, svg_of_points
 
 __all__ = ["Front"]
+
+#: what the reference point of a hypervolume is of the largest lengths
+WORST = 1.01
 
 
 class _Pair(NamedTuple):
@@ -67,7 +71,7 @@ class Front(_Pair):
 
     def reference_point(self) -> NDArray[np.float64]:
         """Return (k,) lengths that no tour of the front reaches: 1.01 times the largest by each objective."""
-        largest: NDArray[np.float64] = 1.01 * self.lengths.max(axis=0)
+        largest: NDArray[np.float64] = WORST * self.lengths.max(axis=0)
         return largest
 
     def hypervolume(self, reference_point: ArrayLike | None = None) -> float:
@@ -114,8 +118,10 @@ class Front(_Pair):
         """Return rows of up to `count` >= 2 tours along the front: its ends, and between them at equal distances.
 
         Distances are those of the lengths, each objective's range counting as 1. With more than two objectives they are
-        instead the shortest by each, and the tour that is nearest to all of these lengths at once.
+        instead the shortest by each, and the tour that is nearest to all of these lengths at once. Raises TypeError or
+        ValueError for another `count`.
         """
+        checks.integer("count", count, 2)
         low, span = self.lengths.min(axis=0), np.ptp(self.lengths, axis=0)
         scaled = (self.lengths - low) / np.where(span > 0.0, span, 1.0)
         if self.lengths.shape[1] > 2:

@@ -24,7 +24,8 @@ def plot_front(front: Front, count: int = 3, title: str | None = None) -> Figure
 
     Two objectives are points in a plane, more are lines over the objectives, each from the least to the largest length.
     Tours are drawn at the places of the objectives; where these have several maps, at those of the first two. Returns
-    the figure; ``plot_front(..).savefig("front.png")``. Raises ValueError for a front without tours.
+    the figure; ``plot_front(..).savefig("front.png")``. Raises ValueError for a front without tours, and TypeError or
+    ValueError for another `count`.
     """
     if not front.size:
         raise ValueError("plot_front needs a front with tours, got 0")

@@ -49,8 +49,11 @@ def _enlist(r, city):  # type: ignore[no-untyped-def]
 
 
 @inner
-def _settle(costs, w, r, tiny):  # type: ignore[no-untyped-def]
-    """Make chains that gain until no city on the list begins one; return the change in length."""
+def _settle(costs, w, r, tiny, stop):  # type: ignore[no-untyped-def]
+    """Make chains that gain until no city on the list begins one; return the change in length.
+
+    When ``stop[0]`` becomes 1, cities only leave the list.
+    """
     n = w.tour.shape[0]
     change = 0.0
     while r.span[1] > 0:
@@ -58,6 +61,8 @@ def _settle(costs, w, r, tiny):  # type: ignore[no-untyped-def]
         r.span[0] = r.span[0] + 1 if r.span[0] + 1 < n else 0
         r.span[1] -= 1
         r.listed[city] = 0
+        if stop[0]:
+            continue
         gained = _improve(costs, w, r, city, tiny)
         while gained < 0.0:
             change += gained
@@ -122,7 +127,7 @@ def _kick(costs, w, r, stream):  # type: ignore[no-untyped-def]
 def descend(costs, w, r, weights, tours, kicks, streams, first, last, stop):  # type: ignore[no-untyped-def]
     """Shorten tours first .. last-1 of (m, n), each under its row of weights (m, k), by so many kicks and repairs.
 
-    Ends with the tour at hand when ``stop[0]`` becomes 1.
+    Ends soon, with the tour at hand, when ``stop[0]`` becomes 1.
     """
     n = tours.shape[1]
     for i in range(first, last):
@@ -135,14 +140,14 @@ def descend(costs, w, r, weights, tours, kicks, streams, first, last, stop):  # 
             length += weighted(costs, w, w.tour[p], w.tour[p + 1 if p + 1 < n else 0])
             _enlist(r, w.tour[p])
         tiny = _ROUNDING * length
-        _settle(costs, w, r, tiny)
+        _settle(costs, w, r, tiny, stop)
         for p in range(n):
             tours[i, p] = w.tour[p]
         for _ in range(kicks):
             if stop[0]:
                 break
             change = _kick(costs, w, r, streams[i])
-            change += _settle(costs, w, r, tiny)
+            change += _settle(costs, w, r, tiny, stop)
             if change < tiny:
                 for p in range(n):
                     tours[i, p] = w.tour[p]

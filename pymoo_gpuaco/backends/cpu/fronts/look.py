@@ -95,7 +95,7 @@ def look(costs, w, members, front, unit, finds, way, i, stop):  # type: ignore[n
         opened = begin_chain(costs, w, (begin[i] + (step >> 1)) % n, step & 1 == 0)
         while True:
             exchanges, opened, change = next_chain(costs, w, opened, most[i], slack[i])
-            if exchanges == 0:
+            if exchanges == 0 or stop[0]:
                 break
             if change >= slack[i]:
                 continue
