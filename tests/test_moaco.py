@@ -124,13 +124,13 @@ def test_the_number_of_threads_changes_nothing(monkeypatch):
     assert np.array_equal(fronts[0].X, fronts[1].X)
 
 
-@pytest.mark.parametrize("k", [2, 3])
-def test_a_run_goes_on_from_a_file_as_if_nothing_had_been(k, tmp_path):
-    problem = problem_of(26 if k == 2 else 14, k)
-    whole = minimize(problem, GPUMOACO(12), ("n_gen", 14), seed=1)
+@pytest.mark.parametrize(("n", "k", "first", "last"), [(26, 2, 8, 14), (14, 3, 6, 10)])
+def test_a_run_goes_on_from_a_file_as_if_nothing_had_been(n, k, first, last, tmp_path):
+    problem = problem_of(n, k)
+    whole = minimize(problem, GPUMOACO(12), ("n_gen", last), seed=1)
     begun = GPUMOACO(12)
-    begun.setup(problem, termination=("n_gen", 14), seed=1)
-    for _ in range(8):
+    begun.setup(problem, termination=("n_gen", last), seed=1)
+    for _ in range(first):
         begun.next()
     checkpoint.save(begun, tmp_path / "run")
     for other in (checkpoint.load(tmp_path / "run"), pickle.loads(pickle.dumps(begun)), copy.deepcopy(begun)):
