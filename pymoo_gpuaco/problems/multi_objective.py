@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Sequence
 from typing import Any
 
@@ -13,7 +12,7 @@ from pymoo.core.problem import Problem
 from pymoo_gpuaco import checks
 from pymoo_gpuaco.problems.foreign import check_permutations, check_size
 from pymoo_gpuaco.problems.lengths import all_lengths
-from pymoo_gpuaco.problems.tsp import TSP, tsp_of
+from pymoo_gpuaco.problems.tsp import TSP, copied_but, tsp_of
 
 __all__ = ["MOST_OBJECTIVES", "MultiObjectiveTSP", "as_multi_objective"]
 
@@ -156,14 +155,7 @@ class MultiObjectiveTSP(Problem):
 
     def __deepcopy__(self, memo: dict[int, Any]) -> MultiObjectiveTSP:
         # as `TSP`: pymoo copies the problem with the algorithm, and arrays that never change are shared
-        for array in (self._D, self.city_names):
-            if array is not None:
-                memo[id(array)] = array
-        new = self.__class__.__new__(self.__class__)
-        memo[id(self)] = new
-        for key, value in self.__dict__.items():
-            new.__dict__[key] = copy.deepcopy(value, memo)
-        return new
+        return copied_but((self._D, self.city_names), self, memo)
 
     def __getstate__(self) -> dict[str, Any]:
         state = dict(super().__getstate__())

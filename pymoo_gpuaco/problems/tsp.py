@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -25,7 +25,9 @@ from pymoo_gpuaco.problems.metrics import (
 )
 from pymoo_gpuaco.problems.tsp_arguments import check_best_known, check_names, check_positions
 
-__all__ = ["TSP", "tsp_of"]
+__all__ = ["TSP", "copied_but", "tsp_of"]
+
+P = TypeVar("P", bound=Problem)
 
 LEAST_EXTENT = 1e-140
 """Least extent of coordinates that are not all the same, for `EXACT`, so that their distances can be told apart."""
@@ -317,22 +319,19 @@ class TSP(Problem):
     def __deepcopy__(self, memo: dict[int, Any]) -> TSP:
         # pymoo copies the problem with the algorithm, each generation under save_history. The arrays never
         # change, so copies share them.
-        for array in (
-            self.coords,
-            self.matrix,
-            self.positions,
-            self.optimal_tour,
-            self.names,
-            self._D,
-            self.fixed_edges,
-        ):
-            if array is not None:
-                memo[id(array)] = array
-        new = self.__class__.__new__(self.__class__)
-        memo[id(self)] = new
-        for key, value in self.__dict__.items():
-            new.__dict__[key] = copy.deepcopy(value, memo)
-        return new
+        return copied_but(
+            (
+                self.coords,
+                self.matrix,
+                self.positions,
+                self.optimal_tour,
+                self.names,
+                self._D,
+                self.fixed_edges,
+            ),
+            self,
+            memo,
+        )
 
     def __getstate__(self) -> dict[str, Any]:
         state = dict(super().__getstate__())
@@ -355,6 +354,18 @@ class TSP(Problem):
             raise ValueError(f"the {name} of this TSP have values out of range")
         Metric(state["_metric"])
         self.__dict__.update(state)
+
+
+def copied_but(shared: Iterable[NDArray[Any] | None], problem: P, memo: dict[int, Any]) -> P:
+    """Return a deep copy of a problem that has the arrays ``shared`` in common with it."""
+    for array in shared:
+        if array is not None:
+            memo[id(array)] = array
+    new = problem.__class__.__new__(problem.__class__)
+    memo[id(problem)] = new
+    for key, value in problem.__dict__.items():
+        new.__dict__[key] = copy.deepcopy(value, memo)
+    return new
 
 
 def tsp_of(what: ArrayLike | TSP) -> TSP:
