@@ -77,7 +77,7 @@ class NumbaSide:
 
     def restart(self) -> None:
         self.window.order[: self.m] = self.begin
-        self.window.where[self.begin] = np.arange(self.m)
+        self.window.position[self.begin] = np.arange(self.m)
 
     def kick(self, count: int, hot: float) -> None:
         stream = new_stream(np.uint64(KEY), 0, STREAM_KICKS)
@@ -96,9 +96,9 @@ class CSide:
         self.begin = window.order[:m].copy()
         self.order, self.where = np.empty(m, np.int32), np.empty(m, np.int32)
         self.place = np.empty(m, PLACE)
-        self.place["x"], self.place["y"] = window.place[:m, 0], window.place[:m, 1]
-        self.place["pi"], self.place["mate"] = window.place[:m, 3], window.mate[:m]
-        assert not window.place[:m, 2].any()
+        self.place["x"], self.place["y"] = window.coords[:m, 0], window.coords[:m, 1]
+        self.place["pi"], self.place["mate"] = window.coords[:m, 3], window.mate[:m]
+        assert not window.coords[:m, 2].any()
         self.near, self.upto = window.near[:m].copy(), window.upto[:m].copy()
         self.cost = window.cost[:m].astype(np.int32)
         self.gain = 0

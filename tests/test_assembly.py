@@ -77,12 +77,12 @@ class TestTakingOver:
             for b in range(6):
                 before = problem.tour_length(tours[a])
                 stream = new_stream(np.uint64(3), 6 * a + b, STREAM_ASSEMBLY)
-                gain = assembly._take_over(
+                gain = assembly.recombine(
                     graph, 1.0, tours[a], tours[b], stream, workspace, np.zeros(1, np.uint8)
                 )
                 assert problem.tour_length(workspace.order) == before - gain
                 assert np.array_equal(np.sort(workspace.order), np.arange(120))
-                assert np.array_equal(workspace.place[workspace.order], np.arange(120))
+                assert np.array_equal(workspace.position[workspace.order], np.arange(120))
                 new_edges |= edges_of(workspace.order) - edges_of(tours[a]) - edges_of(tours[b])
         assert new_edges  # that neither has: subtours were joined by them
 
@@ -101,7 +101,7 @@ class TestTakingOver:
         for i in (2, 3, 4, 5):
             D[i, i + 1] = D[i + 1, i] = 9.0
         workspace = assembly.make_workspace(12)
-        workspace.order[:] = workspace.place[:] = np.arange(12)
+        workspace.order[:] = workspace.position[:] = np.arange(12)
         workspace.cycles.cities[:4], workspace.cycles.first[:2] = cycle, [0, 4]
         assert assembly._promises(graph_of(TSP(matrix=D), 11), 1.0, 0, workspace) == promises
 
@@ -185,10 +185,10 @@ def test_nothing_is_taken_over_once_the_flag_is_up():
     tour, other = random_tours(60, 2)
     workspace, stream = assembly.make_workspace(60), new_stream(np.uint64(1), 0, STREAM_ASSEMBLY)
     stop = np.ones(1, np.uint8)
-    assert assembly._take_over(graph_of(cloud(60)), 1.0, tour, other, stream, workspace, stop) == 0.0
+    assert assembly.recombine(graph_of(cloud(60)), 1.0, tour, other, stream, workspace, stop) == 0.0
     assert np.array_equal(workspace.order, tour)
     stop[0] = 0
-    assert assembly._take_over(graph_of(cloud(60)), 1.0, tour, other, stream, workspace, stop) > 0.0
+    assert assembly.recombine(graph_of(cloud(60)), 1.0, tour, other, stream, workspace, stop) > 0.0
 
 
 def test_it_ends_when_time_is_over():

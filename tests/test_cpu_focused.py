@@ -291,7 +291,7 @@ def test_a_hot_generation_merges_its_shortest_tours_and_the_last_one_assembles_a
         engine.search(key)
         at_end = engine._schedule.done == 0  # the next cycle has been begun
         assert len(assembled) - before == at_end
-        # the best takes over from the four shortest, which come by length; the tours that were assembled are as good
+        # the best is merged with the four shortest, which come by length; the tours that were assembled are as good
         lengths = engine.lengths
         if not at_end:
             assert merged == sorted(lengths)[:4]
@@ -312,7 +312,7 @@ def test_a_cycle_takes_over_with_the_best_before_it(monkeypatch):
     given = []
     monkeypatch.setattr(
         module, "assemble", lambda _, tours, *__, **___: given.append(tours.copy()) or tours
-    )  # nobody takes over anything
+    )  # nothing is merged
     key = 0
     while not given:
         before = engine.best_tours()[1][0]

@@ -19,7 +19,7 @@ def as_numbered(units, instance, w, m):
     order, cities = w.order[:m], w.city[w.order[:m]]
     D = np.floor(instance.distance(cities[:, None], cities[None]) * units.scale + 0.5)
     D += units.pi[cities] + units.pi[cities][:, None]
-    near = [[int(w.where[c]) if c >= 0 else NONE for c in w.near[city]] for city in order]
+    near = [[int(w.position[c]) if c >= 0 else NONE for c in w.near[city]] for city in order]
     ties = {edge(p, (p + 1) % m) for p in range(m) if w.mate[order[p]] == order[(p + 1) % m]}
     return D, near, ties
 
@@ -103,7 +103,7 @@ def test_a_step_finds_a_move_wherever_there_is_one_and_goes_on_where_there_is_no
             assert gain == expected
             own = np.argsort(order)[w.order]  # in numbers of D
             assert length - D[own, np.roll(own, -1)].sum() == gain
-            assert np.array_equal(w.where[w.order], np.arange(m))
+            assert np.array_equal(w.position[w.order], np.arange(m))
             new = {edge(*pair) for pair in zip(own.tolist(), np.roll(own, -1).tolist(), strict=True)}
             assert new == {edge(*pair) for pair in zip(laid, [*laid[1:], laid[0]], strict=True)}
             changed = new ^ {edge(p, (p + 1) % m) for p in range(m)}
@@ -116,7 +116,7 @@ def test_a_step_finds_a_move_wherever_there_is_one_and_goes_on_where_there_is_no
             deep += gain > 0.0 == best
             found, tied = found + (best > 0.0), tied + len(ties)
             w.order[:], w.queued[:], w.state[:] = order, 0, 0
-            w.where[order] = np.arange(m)
+            w.position[order] = np.arange(m)
     assert min(found, tied) > 0
     assert deep > 0 or n < 20
 

@@ -63,7 +63,7 @@ def test_gains_are_those_of_the_tours_laid_out(n, metric):
         assert np.array_equal(np.sort(cycle(w, n)), np.arange(n))
         assert gain == before - length(cycle(w, n))
         assert hot > 0 or gain >= 0
-        assert np.array_equal(w.order[w.where], np.arange(n))
+        assert np.array_equal(w.order[w.position], np.arange(n))
 
 
 def test_no_two_opt_move_over_candidates_is_left():
@@ -106,7 +106,7 @@ def test_a_kick_is_a_double_bridge_that_goes_where_an_ant_draws(chosen, ahead):
         w.upto[:, r:] += chosen[r][1]
     stream, seen = new_stream(np.uint64(8), 0, 1), []
     for _ in range(times):
-        w.order[:] = w.where[:] = np.arange(m)
+        w.order[:] = w.position[:] = np.arange(m)
         w.queued[:], w.state[:] = 0, 0
         gain, made = trials._kick(units, w, m, around, longest, stream)
         assert made
@@ -140,11 +140,11 @@ def test_what_is_undone_leaves_no_trace():
     order = w.order.copy()
     direction = 1
     for a, b in ((3, 40), (90, 5), (17, 18), (60, 2)):
-        direction = moves.flip(w.order, w.where, w.log, w.state, n, direction, a, b)
+        direction = moves.flip(w.order, w.position, w.log, w.state, n, direction, a, b)
     assert not np.array_equal(w.order, order)
-    moves.undo(w.order, w.where, w.log, w.state, n, 0)
+    moves.undo(w.order, w.position, w.log, w.state, n, 0)
     assert np.array_equal(w.order, order)
-    assert np.array_equal(w.order[w.where], np.arange(n))
+    assert np.array_equal(w.order[w.position], np.arange(n))
     assert w.state[LOGGED] == 0
 
 
@@ -167,7 +167,7 @@ def test_a_longer_tour_is_kept_with_the_probability_of_metropolis(hot, cold, cou
     w.near[:], w.upto[:] = -1, 0.0  # nothing is repaired, and no ant says where kicks go
     stream = new_stream(np.uint64(3), 0, 1)
     for _ in range(times):
-        w.order[:] = w.where[:] = np.arange(n)
+        w.order[:] = w.position[:] = np.arange(n)
         gain = trials.try_out(units, w, n, count, hot, cold, 1, stream)
         assert gain in (0.0, -dear)
         assert np.array_equal(w.order, np.arange(n)) == (gain == 0.0)
@@ -296,7 +296,7 @@ def test_a_window_holds_what_the_instance_says_of_its_cities():
     load(units, tour, positions, m, number, w)
     assert np.all(number == -1)
     assert w.city.tolist() == cities
-    assert w.order.tolist() == w.where.tolist() == list(range(m))
+    assert w.order.tolist() == w.position.tolist() == list(range(m))
     assert w.mate.tolist() == [-1, 2, 1, -1, 5, 4, -1, -1, 9, 8, -1]
     assert not w.queued.any()
     assert not w.state.any()

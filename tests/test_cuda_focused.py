@@ -1,4 +1,4 @@
-"""How focused ants on CUDA spend a run: first tours, generations, and what they take over from each other.
+"""How focused ants on CUDA spend a run: first tours, generations, and how they are recombined.
 
 The kernels run on the host.
 """
@@ -159,7 +159,7 @@ def test_the_heat_of_a_round_by_hand(emulated, monkeypatch):
 
 
 @pytest.mark.parametrize("better", [False, True])
-def test_at_the_end_of_a_cycle_all_tours_take_over_and_the_best_is_one_more(better, emulated, monkeypatch):
+def test_at_the_end_of_a_cycle_all_tours_and_the_best_are_recombined(better, emulated, monkeypatch):
     calls = []
 
     def assemble(graph, tours, key, stop, scale):
@@ -192,7 +192,7 @@ def test_a_tour_alone_is_merged_with_the_best(emulated):
     engine = engine_of(1)
     engine.search(0)
     assert engine.device.n_tours == 1
-    assert engine._schedule.first == focused.FIRST_CYCLE_ALONE
+    assert engine._schedule.first == focused.FIRST_CYCLE_OF_ONE
     tour, least = at_hand(engine)[0], engine.best_tours()[1][0]
     worse = tour.copy()
     worse[20:30] = worse[20:30][::-1].copy()

@@ -28,17 +28,17 @@ def stream_of(seed):
     return new_stream(np.uint64(seed), 0, STREAM_EVOLUTION)
 
 
-def places_of(tour):
-    place = np.empty_like(tour)
-    place[tour] = np.arange(len(tour))
-    return place
+def positions_of(tour):
+    position = np.empty_like(tour)
+    position[tour] = np.arange(len(tour))
+    return position
 
 
 def find(a, b, seed=1, most=None, room=None):
     """The AB-cycles of two tours as lists of cities, and the arrays that hold them."""
     c = room or ab_cycles.make_cycles(len(a))
     most = len(a) if most is None else most
-    found = ab_cycles.find_cycles(a, places_of(a), b, places_of(b), most, stream_of(seed), c)
+    found = ab_cycles.find_cycles(a, positions_of(a), b, positions_of(b), most, stream_of(seed), c)
     return [c.cities[c.first[i] : c.first[i + 1]].tolist() for i in range(found)], c
 
 
@@ -105,12 +105,12 @@ class TestStretches:
         found = stretches.find_subtours(12, len(out), w)
         assert sorted(w.size[:found].tolist()) == sizes
         if sizes == [12]:
-            order, place = tour.copy(), tour.copy()
-            stretches.lay_out(order, place, out, into, len(out), w)
+            order, position = tour.copy(), tour.copy()
+            stretches.lay_out(order, position, out, into, len(out), w)
             assert edges_of(order) == edges_of(tour) - set(map(frozenset, out.tolist())) | set(
                 map(frozenset, into.tolist())
             )
-            assert np.array_equal(order[place], tour)
+            assert np.array_equal(order[position], tour)
 
     @pytest.mark.parametrize("n", [3, 4, 7, 60])
     @pytest.mark.parametrize("seed", range(4))
@@ -118,16 +118,16 @@ class TestStretches:
         a, b = random_tours(n, 2, seed)
         out, into = edges_of(a) - edges_of(b), edges_of(b) - edges_of(a)
         removed, added = (np.array([sorted(e) for e in s], np.int32).reshape(-1, 2) for s in (out, into))
-        order, place = a.copy(), places_of(a)
-        stretches.lay_out(order, place, removed, added, len(out), stretches.make_stretches(n, n))
+        order, position = a.copy(), positions_of(a)
+        stretches.lay_out(order, position, removed, added, len(out), stretches.make_stretches(n, n))
         assert edges_of(order) == edges_of(b)
-        assert np.array_equal(place[order], np.arange(n))
+        assert np.array_equal(position[order], np.arange(n))
 
     def test_the_longest_stretch_stays_where_it_is(self):
         tour = np.arange(20, dtype=np.int32)
-        order, place = tour.copy(), tour.copy()
+        order, position = tour.copy(), tour.copy()
         removed, added = np.array([[2, 3], [5, 6]], np.int32), np.array([[2, 5], [3, 6]], np.int32)
-        stretches.lay_out(order, place, removed, added, 2, stretches.make_stretches(20, 20))
+        stretches.lay_out(order, position, removed, added, 2, stretches.make_stretches(20, 20))
         assert order.tolist() == [0, 1, 2, 5, 4, 3, *range(6, 20)]
 
 
@@ -136,13 +136,13 @@ def children_of(problem, a, b, seed=1, k=8, most=None, scale=1.0):
     graph, n = graph_of(problem, k), problem.n_cities
     cycles, c = find(a, b, seed)
     w = child.make_child(n, most or n)
-    place, order = places_of(a), a.copy()
+    position, order = positions_of(a), a.copy()
     sets = [(i,) for i in range(len(cycles))] + list(itertools.combinations(range(min(6, len(cycles))), 2))
     for chosen in sets:
         ids = np.array(chosen, np.int64)
-        gain = child.breed(graph, scale, graph.neighbours, order, place, c, ids, len(ids), w)
+        gain = child.breed(graph, scale, graph.neighbours, order, position, c, ids, len(ids), w)
         assert np.array_equal(order, a)  # nothing of A is touched
-        assert np.array_equal(place, places_of(a))
+        assert np.array_equal(position, positions_of(a))
         assert np.all(w.row == -1)
         yield gain, w
 
@@ -165,8 +165,8 @@ class TestChildren:
             assert out <= edges_of(a)
             assert not into & edges_of(a)
             of_neither += len(into - edges_of(b))
-            order, place = a.copy(), places_of(a)
-            stretches.lay_out(order, place, w.removed, w.added, count, w.stretches)
+            order, position = a.copy(), positions_of(a)
+            stretches.lay_out(order, position, w.removed, w.added, count, w.stretches)
             assert np.array_equal(np.sort(order), np.arange(90))
             assert edges_of(order) == edges_of(a) - out | into
             assert problem.tour_length(a) - problem.tour_length(order) == gain
@@ -220,8 +220,8 @@ class TestChildren:
         gain = child.breed(graph, 1.0, graph.neighbours, tour, tour.copy(), c, np.zeros(1, np.int64), 1, w)
         assert gain == 0
         assert w.counts[0] == w.counts[1]
-        order, place = tour.copy(), tour.copy()
-        stretches.lay_out(order, place, w.removed, w.added, w.counts[0], w.stretches)
+        order, position = tour.copy(), tour.copy()
+        stretches.lay_out(order, position, w.removed, w.added, w.counts[0], w.stretches)
         assert problem.tour_length(order) == problem.tour_length(tour) == 80
 
     def test_refused_where_no_candidate_lies_outside_or_too_much_changes(self):
@@ -281,7 +281,7 @@ class TestEntropy:
             if gain == child.REFUSED:
                 continue
             after = tours.copy()
-            stretches.lay_out(after[0], places_of(tours[0]), w.removed, w.added, w.counts[0], w.stretches)
+            stretches.lay_out(after[0], positions_of(tours[0]), w.removed, w.added, w.counts[0], w.stretches)
             lost = offspring._entropy_lost(table, w)
             assert lost == pytest.approx(entropy_of(tours) - entropy_of(after), abs=1e-9)
 
@@ -328,7 +328,7 @@ class TestBlocks:
         cycles, c = find(a, b, seed)
         found, w, fewer = len(cycles), block.make_block(200), 0
         met = self.all_meetings(a, cycles)
-        block.note_cycles(a, places_of(a), c, found, w)
+        block.note_cycles(a, positions_of(a), c, found, w)
         sizes = [len(cycle) for cycle in cycles]
         assert w.centres[:found].tolist() == sorted(range(found), key=lambda i: -sizes[i])
         for centre in range(min(found, 12)):
@@ -364,7 +364,7 @@ class TestBlocks:
             assert centre in best[1]
             fewer += best[0] < self.meetings(met, {centre})
         assert fewer > 0 or seed % 2 == 0  # nearly all is one cycle there
-        block.forget_cycles(places_of(a), c, found, w)
+        block.forget_cycles(positions_of(a), c, found, w)
         assert np.all(w.through == -1)
         assert not w.used.any()
 
@@ -398,29 +398,29 @@ class TestChoosing:
     def test_the_child_is_the_one_that_gains_most_for_the_entropy_it_costs(self, seed, blocks):
         problem = cloud(80, seed)
         graph, tours = graph_of(problem), good_tours(problem, 4, seed)
-        places = np.array([places_of(tour) for tour in tours])
+        positions = np.array([positions_of(tour) for tour in tours])
         table, most = entropy.count_edges(tours), 12
         workspace, chosen = offspring.make_workspace(80, 80), offspring.make_chosen(2, 80)
         ring, stop = np.array([2, 1, 3, 0]), np.zeros(1, np.uint8)
         streams = np.array([stream_of(seed), stream_of(seed + 100), stream_of(0), stream_of(0)])
-        family = offspring.Family(graph, 1.0, graph.neighbours, tours, places, table, chosen, stop)
+        family = offspring.Family(graph, 1.0, graph.neighbours, tours, positions, table, chosen, stop)
         offspring.choose_children(family, workspace, ring, 1, 2, streams, most, blocks)
         assert chosen.changes[0] == 0
         # again, child by child: of tours[1] and tours[3]
         stream, c = stream_of(seed + 100), ab_cycles.make_cycles(80)
         found = ab_cycles.find_cycles(
-            tours[1], places[1], tours[3], places[3], 80 if blocks else most, stream, c
+            tours[1], positions[1], tours[3], positions[3], 80 if blocks else most, stream, c
         )
         w, b, best = child.make_child(80, 80), block.make_block(80), (0.0, 0, set())
-        block.note_cycles(tours[1], places[1], c, found, b)
+        block.note_cycles(tours[1], positions[1], c, found, b)
         for number in range(min(most, found)):
             b.chosen[0], count = number, 1
             if blocks:
                 count = block.choose_block(b.centres[number], c, found, stream, b)
-            gain = child.breed(graph, 1.0, graph.neighbours, tours[1], places[1], c, b.chosen, count, w)
+            gain = child.breed(graph, 1.0, graph.neighbours, tours[1], positions[1], c, b.chosen, count, w)
             if gain > 0:
                 after = tours.copy()
-                stretches.lay_out(after[1], places[1].copy(), w.removed, w.added, w.counts[0], w.stretches)
+                stretches.lay_out(after[1], positions[1].copy(), w.removed, w.added, w.counts[0], w.stretches)
                 worth = gain / max(entropy_of(tours) - entropy_of(after), 1e-8)
                 if worth > best[0] * (1 + 1e-9):
                     best = worth, gain, edges_of(after[1])
@@ -457,10 +457,10 @@ class TestChoosing:
     def of_the_last_pair(problem, tours, seed):
         """What is chosen for the first tour and the last."""
         (m, n), graph = tours.shape, graph_of(problem)
-        places, chosen = np.array([places_of(tour) for tour in tours]), offspring.make_chosen(m, n)
+        positions, chosen = np.array([positions_of(tour) for tour in tours]), offspring.make_chosen(m, n)
         streams = np.array([stream_of(seed + i) for i in range(m)])
         table, stop = entropy.count_edges(tours), np.zeros(1, np.uint8)
-        family = offspring.Family(graph, 1.0, graph.neighbours, tours, places, table, chosen, stop)
+        family = offspring.Family(graph, 1.0, graph.neighbours, tours, positions, table, chosen, stop)
         ring = np.arange(m)[::-1].copy()
         offspring.choose_children(family, offspring.make_workspace(n, n), ring, m - 1, m, streams, 12, False)
         return chosen

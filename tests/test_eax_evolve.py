@@ -39,8 +39,8 @@ def assert_counted(population):
     assert found == dict(zip(fresh.edges[held], fresh.counts[held], strict=True))
     assert population.entropy == pytest.approx(entropy_of(population.tours), abs=1e-9)
     n = population.tours.shape[1]
-    for tour, place in zip(population.tours, population._places, strict=True):
-        assert np.array_equal(place[tour], np.arange(n))
+    for tour, position in zip(population.tours, population._positions, strict=True):
+        assert np.array_equal(position[tour], np.arange(n))
 
 
 class TestGenerations:

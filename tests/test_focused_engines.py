@@ -49,7 +49,7 @@ def short(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(engine, "ROUNDS", 4)
     monkeypatch.setattr(engine, "ROUNDS_AT_ONCE", 2)
     monkeypatch.setattr(engine, "FIRST_CYCLE", 6)
-    monkeypatch.setattr(engine, "FIRST_CYCLE_ALONE", 6)
+    monkeypatch.setattr(engine, "FIRST_CYCLE_OF_ONE", 6)
     monkeypatch.setattr(plan, "MOST_TOURS", 2)
     monkeypatch.setattr(windows, "_IMPROVEMENT", windows._IMPROVEMENT[::12])
 
@@ -447,9 +447,9 @@ class TestAcrossEngines:
         second.import_state(first.export_state())
         assert (theirs.cycle, theirs.done, theirs.rounds) == (2, 27, 39)  # 27 of 48; 130 * 12 / 40
         assert theirs.last is False
-        ours.started, ours.told, ours.share, ours.last = 0.125, 0.25, 0.75, True
+        ours.started, ours.reported, ours.share, ours.last = 0.125, 0.25, 0.75, True
         second.import_state(first.export_state())
-        assert (theirs.started, theirs.told, theirs.share, theirs.last) == (0.125, 0.25, 0.75, True)
+        assert (theirs.started, theirs.reported, theirs.share, theirs.last) == (0.125, 0.25, 0.75, True)
 
     @pytest.mark.gpu
     @pytest.mark.parametrize(("one", "other"), [("cpu", "cuda"), ("cuda", "cpu")])

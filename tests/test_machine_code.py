@@ -77,7 +77,7 @@ def test_another_process_compiles_beside_where_nothing_is_kept_and_cores_are_fre
 ):
     warm_up.warm_up_host(penalised=False, evolves=False)
     if not kept:
-        monkeypatch.setattr(warm_up._take_over._cache._cache_file, "_load_index", dict)
+        monkeypatch.setattr(warm_up.recombine._cache._cache_file, "_load_index", dict)
     ended = []
     monkeypatch.setattr(warm_up, "_beside", [])
     monkeypatch.setattr(warm_up, "BackgroundTask", lambda work: ended.append(work()))
@@ -90,7 +90,7 @@ def test_what_another_version_has_kept_must_be_compiled(monkeypatch):
     def unreadable():
         raise AttributeError("a class of another version")
 
-    function = warm_up._take_over
+    function = warm_up.recombine
     monkeypatch.setattr(function._cache._cache_file, "_load_index", unreadable)
     assert must_be_compiled(function)
 

@@ -28,7 +28,9 @@ def made(n: int = 120, seed: int = 1) -> tuple[Population, np.ndarray]:
 @pytest.mark.parametrize(
     ("last", "fewer", "name"), [(False, 0, "assemble"), (True, 0, "evolve"), (True, 1, "assemble")]
 )
-def test_many_tours_evolve_at_the_end_of_the_last_cycle_and_else_take_over(last, fewer, name, monkeypatch):
+def test_many_tours_evolve_at_the_end_of_the_last_cycle_and_else_are_assembled(
+    last, fewer, name, monkeypatch
+):
     population, tours = made()
     called = []
     for each in ("assemble", "evolve"):

@@ -42,7 +42,7 @@ def test_without_a_budget_cycles_double():
 
 def test_a_short_run_is_one_cycle():
     # 100 rounds of .01 each: after the first, 97 - 1 are left to the end of heat at .97
-    told = rounds_of(Schedule(10, alone=12), [g / 100 for g in range(100)])
+    told = rounds_of(Schedule(10, cycles_in_one=12), [g / 100 for g in range(100)])
     assert {cycle for cycle, _, _ in told} == {0}
     assert shares(told)[1:4] == pytest.approx([0.9, 1 - 2 / 97, 1 - 3 / 97], abs=0.1)
     assert shares(told)[50] == pytest.approx(min(0.9, 1 - 50 / 97), rel=1e-9)
@@ -61,25 +61,25 @@ def test_the_cycle_that_a_long_run_ends_in_takes_all_that_is_left():
 @settings(deadline=None, max_examples=200)
 @given(
     first=st.integers(1, 50),
-    alone=st.sampled_from([1, 3, 12]),
+    cycles_in_one=st.sampled_from([1, 3, 12]),
     rounds=st.sampled_from([1, 4, 32]),
     steps=st.lists(st.floats(0.0, 0.3), min_size=1, max_size=60),
     again=st.integers(0, 80),
 )
-def test_shares_never_rise_in_a_cycle_and_stay_within_one(first, alone, rounds, steps, again):
+def test_shares_never_rise_in_a_cycle_and_stay_within_one(first, cycles_in_one, rounds, steps, again):
     """Whatever is told, a budget that begins anew in the middle of it too."""
     progress = np.minimum(np.cumsum(steps), 1.0)
     progress[again:] = np.minimum(np.cumsum(steps[again:]), 1.0)
-    told = rounds_of(Schedule(first, alone), progress.tolist(), rounds)
+    told = rounds_of(Schedule(first, cycles_in_one), progress.tolist(), rounds)
     assert all(0.0 <= cold <= hot <= 1.0 for _, hot, cold in told)
     for (cycle, _, cold), (following, hot, _) in itertools.pairwise(told):
         assert hot <= cold if following == cycle else hot <= 1.0
 
 
 @settings(deadline=None, max_examples=100)
-@given(first=st.integers(1, 50), rounds=st.integers(60, 400), alone=st.sampled_from([1, 3, 12]))
-def test_a_run_ends_without_heat(first, rounds, alone):
-    schedule = Schedule(first, alone)
+@given(first=st.integers(1, 50), rounds=st.integers(60, 400), cycles_in_one=st.sampled_from([1, 3, 12]))
+def test_a_run_ends_without_heat(first, rounds, cycles_in_one):
+    schedule = Schedule(first, cycles_in_one)
     told = rounds_of(schedule, [g / rounds for g in range(rounds)])
     assert told[-1][2] == 0.0
     assert schedule.last is True
@@ -87,7 +87,7 @@ def test_a_run_ends_without_heat(first, rounds, alone):
 
 
 def test_a_run_that_goes_on_with_another_budget_cools_on_and_does_not_begin_anew():
-    schedule = Schedule(10, alone=12)
+    schedule = Schedule(10, cycles_in_one=12)
     before = rounds_of(schedule, [g / 100 for g in range(50)])
     after = rounds_of(schedule, [g / 50 for g in range(50)])  # as long again
     assert {cycle for cycle, _, _ in (*before, *after)} == {0}
@@ -98,7 +98,7 @@ def test_a_run_that_goes_on_with_another_budget_cools_on_and_does_not_begin_anew
 
 
 def test_a_run_that_had_ended_anneals_again():
-    schedule = Schedule(10, alone=12)
+    schedule = Schedule(10, cycles_in_one=12)
     rounds_of(schedule, [g / 100 for g in range(100)])
     assert schedule.finished
     after = rounds_of(schedule, [g / 50 for g in range(50)])
@@ -108,7 +108,7 @@ def test_a_run_that_had_ended_anneals_again():
 
 
 def test_where_the_end_is_known_no_more_cycles_go_on_as_planned():
-    schedule = Schedule(4, alone=12)
+    schedule = Schedule(4, cycles_in_one=12)
     rounds_of(schedule, [g / 20 for g in range(3)])
     assert schedule.last
     told = rounds_of(schedule, [math.nan] * 9)
@@ -131,9 +131,9 @@ def test_what_comes_before_the_first_round_is_no_measure_of_how_long_others_take
     assert late.cycle > 1
 
 
-@pytest.mark.parametrize(("alone", "cycles"), [(3, 3), (12, 1)])
-def test_a_run_of_known_length_is_one_cycle_up_to_a_bound(alone, cycles):
-    told = rounds_of(Schedule(10, alone), [g / 100 for g in range(100)])
+@pytest.mark.parametrize(("cycles_in_one", "cycles"), [(3, 3), (12, 1)])
+def test_a_run_of_known_length_is_one_cycle_up_to_a_bound(cycles_in_one, cycles):
+    told = rounds_of(Schedule(10, cycles_in_one), [g / 100 for g in range(100)])
     assert told[-1][0] == cycles - 1
 
 

@@ -20,16 +20,16 @@ _A, _B = 0, 1
 
 
 class Cycles(NamedTuple):
-    """AB-cycles of two tours of n cities, and the room that finding them takes."""
+    """AB-cycles of two tours of n cities, and a workspace to find them in."""
 
     cities: NDArray[np.int32]  # (2n,) of all cycles; each begins with an edge of A
     first: NDArray[np.int64]  # (n + 1,) cycle c has the cities first[c] .. first[c+1]-1
     differing: NDArray[np.int32]  # (n,) cities that have an edge which only one tour has, in any order
-    rest: NDArray[np.int32]  # (2, n, 2) other ends of edges that only A has, or only B, and no cycle yet
+    # (2, n, 2) other ends of edges that only A has, or only B, and no cycle yet
+    unused_ends: NDArray[np.int32]
     unused: NDArray[np.int32]  # (2, n) how many they are; 0 between calls
-    left_at: NDArray[
-        np.int32
-    ]  # (2, n) step at which the walk left a city by an edge of A, or of B; -1 between calls
+    # (2, n) step at which the walk left a city by an edge of A, or of B; -1 between calls
+    left_at: NDArray[np.int32]
     path: NDArray[np.int32]  # (2n + 1,) cities of the walk
 
 
@@ -47,13 +47,13 @@ def make_cycles(n: int) -> Cycles:
 
 
 @compiled
-def find_cycles(a, place_a, b, place_b, most, stream, c):  # type: ignore[no-untyped-def]
+def find_cycles(a, position_a, b, position_b, most, stream, c):  # type: ignore[no-untyped-def]
     """Find up to ``most`` AB-cycles of the tours a and b, from cities drawn at random; return how many.
 
-    ``place_a`` and ``place_b`` are the cities' positions in the tours.
+    ``position_a`` and ``position_b`` are the cities' positions in the tours.
     """
-    count = _note_difference(_A, a, place_b, 0, c)
-    count = _note_difference(_B, b, place_a, count, c)
+    count = _note_difference(_A, a, position_b, 0, c)
+    count = _note_difference(_B, b, position_a, count, c)
     left, found = count, 0
     while left > 0 and found < most:
         i = next_below(stream, left)
@@ -70,13 +70,13 @@ def find_cycles(a, place_a, b, place_b, most, stream, c):  # type: ignore[no-unt
 
 
 @inner
-def _note_difference(kind, tour, other_place, count, c):  # type: ignore[no-untyped-def]
+def _note_difference(kind, tour, other_position, count, c):  # type: ignore[no-untyped-def]
     """Note the tour's edges that the other has not, and the cities that are new; return how many cities there are."""
     n = tour.shape[0]
-    u, p = tour[n - 1], other_place[tour[n - 1]]
+    u, p = tour[n - 1], other_position[tour[n - 1]]
     for i in range(n):
         v = tour[i]
-        q = other_place[v]
+        q = other_position[v]
         if not adjacent(n, p, q):
             count = _note(kind, u, v, count, c)
             count = _note(kind, v, u, count, c)
@@ -89,7 +89,7 @@ def _note(kind, city, end, count, c):  # type: ignore[no-untyped-def]
     if c.unused[_A, city] == 0:  # edges of A come first, and no city has edges of B alone
         c.differing[count] = city
         count += 1
-    c.rest[kind, city, c.unused[kind, city]] = end
+    c.unused_ends[kind, city, c.unused[kind, city]] = end
     c.unused[kind, city] += 1
     return count
 
@@ -98,7 +98,7 @@ def _note(kind, city, end, count, c):  # type: ignore[no-untyped-def]
 def _drop(kind, city, at, c):  # type: ignore[no-untyped-def]
     """The edge ``at`` of a city is used."""
     c.unused[kind, city] -= 1
-    c.rest[kind, city, at] = c.rest[kind, city, c.unused[kind, city]]
+    c.unused_ends[kind, city, at] = c.unused_ends[kind, city, c.unused[kind, city]]
 
 
 @inner
@@ -114,18 +114,18 @@ def _walk(start, found, most, stream, c):  # type: ignore[no-untyped-def]
         at = np.int64(0)
         if c.unused[kind, city] > 1:
             at = np.int64(next_word(stream) & np.uint64(1))
-        to = c.rest[kind, city, at]
+        to = c.unused_ends[kind, city, at]
         _drop(kind, city, at, c)
-        _drop(kind, to, 0 if c.rest[kind, to, 0] == city else 1, c)
+        _drop(kind, to, 0 if c.unused_ends[kind, to, 0] == city else 1, c)
         c.left_at[kind, city] = steps
         steps += 1
         c.path[steps] = city = to
         kind = 1 - kind
-        begun = c.left_at[kind, city]
-        if begun >= 0:
-            _take_off(begun, steps, kind, found, c)
+        cycle_start = c.left_at[kind, city]
+        if cycle_start >= 0:
+            _cut_off(cycle_start, steps, kind, found, c)
             found += 1
-            steps = begun
+            steps = cycle_start
             if steps == 0 or found == most:
                 break
     for i in range(steps):
@@ -134,11 +134,11 @@ def _walk(start, found, most, stream, c):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def _take_off(begun, steps, kind, cycle, c):  # type: ignore[no-untyped-def]
+def _cut_off(cycle_start, steps, kind, cycle, c):  # type: ignore[no-untyped-def]
     """Write the end of the walk as a cycle; its first edge is of the kind."""
-    length, first = steps - begun, c.first[cycle]
+    length, first = steps - cycle_start, c.first[cycle]
     for i in range(length):
         # an edge later where it begins with one of B
-        c.cities[first + i] = c.path[begun + (i + kind) % length]
-        c.left_at[(kind + i) & 1, c.path[begun + i]] = -1
+        c.cities[first + i] = c.path[cycle_start + (i + kind) % length]
+        c.left_at[(kind + i) & 1, c.path[cycle_start + i]] = -1
     c.first[cycle + 1] = first + length

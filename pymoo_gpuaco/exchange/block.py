@@ -24,15 +24,15 @@ _NONE = -1
 
 
 class Block(NamedTuple):
-    """A set of AB-cycles of tours of n cities, and the room that looking for one takes."""
+    """A set of AB-cycles of tours of n cities, and a workspace to look for one in."""
 
     chosen: NDArray[np.int64]  # (n,) the cycles of the set
     centres: NDArray[np.int64]  # (n,) all cycles, the largest first
     through: NDArray[np.int32]  # (n, 2) the one or two cycles that meet at a city, or -1; -1 between calls
     used: NDArray[np.uint8]  # (n,) whether a cycle has the edge of A behind a position; 0 between calls
     inside: NDArray[np.uint8]  # (n,) whether a cycle is in the set
-    shared: NDArray[np.int64]  # (n,) places where a cycle meets others
-    contact: NDArray[np.int64]  # (n,) places where a cycle meets the others in the set
+    shared: NDArray[np.int64]  # (n,) where a cycle meets others
+    contact: NDArray[np.int64]  # (n,) where a cycle meets the others in the set
     tabu: NDArray[np.int64]  # (n,) move from which on a cycle may come or go again
 
 
@@ -51,14 +51,14 @@ def make_block(n: int) -> Block:
 
 
 @inner
-def note_cycles(a, place, c, found, w):  # type: ignore[no-untyped-def]
+def note_cycles(a, position, c, found, w):  # type: ignore[no-untyped-def]
     """Note where the ``found`` cycles of ``c`` meet along tour A; ``forget_cycles`` undoes it."""
     for cycle in range(found):
         for i in range(c.first[cycle], c.first[cycle + 1]):
             city = c.cities[i]
             w.through[city, 0 if w.through[city, 0] == _NONE else 1] = cycle
         for i in range(c.first[cycle], c.first[cycle + 1], 2):
-            w.used[edge_position(place, c.cities[i], c.cities[i + 1])] = 1
+            w.used[edge_position(position, c.cities[i], c.cities[i + 1])] = 1
     _note_stretches(a, w)
     for cycle in range(found):
         w.shared[cycle] = 0
@@ -92,13 +92,13 @@ def _note_stretches(a, w):  # type: ignore[no-untyped-def]
 
 
 @inner
-def forget_cycles(place, c, found, w):  # type: ignore[no-untyped-def]
+def forget_cycles(position, c, found, w):  # type: ignore[no-untyped-def]
     """Leave ``through`` and ``used`` as they were."""
     for i in range(c.first[found]):
         w.through[c.cities[i], 0] = w.through[c.cities[i], 1] = _NONE
-        w.used[place[c.cities[i]]] = 0
-        before = place[c.cities[i]] - 1
-        w.used[before if before >= 0 else place.shape[0] - 1] = 0
+        w.used[position[c.cities[i]]] = 0
+        before = position[c.cities[i]] - 1
+        w.used[before if before >= 0 else position.shape[0] - 1] = 0
 
 
 @inlined

@@ -31,13 +31,12 @@ _NOBODY = -1
 
 
 class Child(NamedTuple):
-    """What a child changes, up to k edges, and the room that making it takes."""
+    """What a child changes, up to k edges, and a workspace to make it in."""
 
     removed: NDArray[np.int32]  # (k, 2) edges of A that it has not, as cities
     added: NDArray[np.int32]  # (k, 2) edges that it has instead
-    counts: NDArray[
-        np.int64
-    ]  # (3,) edges removed, edges added, as many between calls, and rows of ``beside``
+    # (3,) edges removed, edges added, as many between calls, and rows of ``beside``
+    counts: NDArray[np.int64]
     stretches: Stretches
     row: NDArray[np.int32]  # (n,) row of a city in ``beside``, or -1; -1 between calls
     cities: NDArray[np.int32]  # (2k,) whose row it is
@@ -68,7 +67,7 @@ def units(graph, scale, u, v):  # type: ignore[no-untyped-def]
 
 
 @inner
-def breed(graph, scale, near, a, place, c, chosen, count, child):  # type: ignore[no-untyped-def]
+def breed(graph, scale, near, a, position, c, chosen, count, child):  # type: ignore[no-untyped-def]
     """Make the child that takes the first ``count`` AB-cycles ``chosen`` of ``c``; return its gain in whole units.
 
     The child's edges are those of A without ``child.removed`` and with ``child.added``. REFUSED where it has none.
@@ -87,16 +86,16 @@ def breed(graph, scale, near, a, place, c, chosen, count, child):  # type: ignor
             k += 1
     child.counts[0] = child.counts[1] = k
     s = child.stretches
-    cut(place, child.removed, k, s)
-    join(place, child.added, k, s)
+    cut(position, child.removed, k, s)
+    join(position, child.added, k, s)
     subtours = find_subtours(n, k, s)
     if subtours == 1:
         return gain
     if k + 2 * subtours > most:
         return REFUSED
-    _note_neighbours(a, place, k, child)
+    _note_neighbours(a, position, k, child)
     for _ in range(subtours - 1):
-        joined = _join_smallest(graph, scale, near, a, place, k, subtours, child)
+        joined = _join_smallest(graph, scale, near, a, position, k, subtours, child)
         if joined == REFUSED:
             gain = np.int64(REFUSED)
             break
@@ -107,24 +106,24 @@ def breed(graph, scale, near, a, place, c, chosen, count, child):  # type: ignor
 
 
 @inlined
-def _neighbour(a, place, child, city, way):  # type: ignore[no-untyped-def]
+def _neighbour(a, position, child, city, way):  # type: ignore[no-untyped-def]
     """One of a city's two neighbours in the child."""
     row = child.row[city]
     if row >= 0:
         return child.beside[row, way]
-    n, p = a.shape[0], place[city]
+    n, p = a.shape[0], position[city]
     if way == 0:
         return a[p - 1 if p > 0 else n - 1]
     return a[p + 1 if p + 1 < n else 0]
 
 
 @inlined
-def _replace(a, place, child, city, old, new):  # type: ignore[no-untyped-def]
+def _replace(a, position, child, city, old, new):  # type: ignore[no-untyped-def]
     """Make a city's neighbour another one."""
     row = child.row[city]
     if row < 0:
         row = child.counts[2]
-        before, after = _neighbour(a, place, child, city, 0), _neighbour(a, place, child, city, 1)
+        before, after = _neighbour(a, position, child, city, 0), _neighbour(a, position, child, city, 1)
         child.beside[row, 0], child.beside[row, 1] = before, after
         child.row[city], child.cities[row] = row, city
         child.counts[2] += 1
@@ -132,21 +131,21 @@ def _replace(a, place, child, city, old, new):  # type: ignore[no-untyped-def]
 
 
 @inner
-def _note_neighbours(a, place, k, child):  # type: ignore[no-untyped-def]
+def _note_neighbours(a, position, k, child):  # type: ignore[no-untyped-def]
     """Note what neighbours the ends of the stretches have got."""
     child.counts[2] = 0
     for i in range(k):
         u, v = child.removed[i, 0], child.removed[i, 1]
-        _replace(a, place, child, u, v, _NOBODY)
-        _replace(a, place, child, v, u, _NOBODY)
+        _replace(a, position, child, u, v, _NOBODY)
+        _replace(a, position, child, v, u, _NOBODY)
     for i in range(k):
         u, v = child.added[i, 0], child.added[i, 1]
-        _replace(a, place, child, u, _NOBODY, v)
-        _replace(a, place, child, v, _NOBODY, u)
+        _replace(a, position, child, u, _NOBODY, v)
+        _replace(a, position, child, v, _NOBODY, u)
 
 
 @inner
-def _join_smallest(graph, scale, near, a, place, k, subtours, child):  # type: ignore[no-untyped-def]
+def _join_smallest(graph, scale, near, a, position, k, subtours, child):  # type: ignore[no-untyped-def]
     """Join the smallest subtour with another by the best exchange of two edges; return its gain, mostly negative.
 
     A city of the smallest gets a candidate outside as a neighbour. REFUSED where no candidate of it lies outside.
@@ -173,7 +172,7 @@ def _join_smallest(graph, scale, near, a, place, k, subtours, child):  # type: i
         for _ in range(cities_in(stretch, n, k, s)):
             city = a[p]
             p = p + 1 if p + 1 < n else 0
-            one, two = _neighbour(a, place, child, city, 0), _neighbour(a, place, child, city, 1)
+            one, two = _neighbour(a, position, child, city, 0), _neighbour(a, position, child, city, 1)
             one_stays, two_stays = stays(graph, city, one), stays(graph, city, two)
             to_one, to_two = units(graph, scale, city, one), units(graph, scale, city, two)
             for r in range(near.shape[1]):
@@ -182,7 +181,7 @@ def _join_smallest(graph, scale, near, a, place, k, subtours, child):  # type: i
                     continue
                 added = units(graph, scale, city, other)
                 for way in range(2):
-                    end = _neighbour(a, place, child, other, way)
+                    end = _neighbour(a, position, child, other, way)
                     if stays(graph, other, end):
                         continue
                     left = units(graph, scale, other, end) - added
@@ -194,27 +193,27 @@ def _join_smallest(graph, scale, near, a, place, k, subtours, child):  # type: i
                         most, u, v, u_next, v_next = gain, city, other, two, end
     if u < 0:
         return most
-    into = s.subtour[stretch_at(place[v], k, s)]
+    into = s.subtour[stretch_at(position[v], k, s)]
     s.size[into] += s.size[smallest]
     s.size[smallest] = 0
     for stretch in range(k):
         if s.subtour[stretch] == smallest:
             s.subtour[stretch] = into
-    _exchange(a, place, child, u, u_next, v, v_next)
+    _exchange(a, position, child, u, u_next, v, v_next)
     return most
 
 
 @inlined
-def _exchange(a, place, child, u, u_next, v, v_next):  # type: ignore[no-untyped-def]
+def _exchange(a, position, child, u, u_next, v, v_next):  # type: ignore[no-untyped-def]
     """Give the child the edges u-v and u_next-v_next for u-u_next and v-v_next."""
     _change(child, child.removed, 0, child.added, 1, u, u_next)
     _change(child, child.removed, 0, child.added, 1, v, v_next)
     _change(child, child.added, 1, child.removed, 0, u, v)
     _change(child, child.added, 1, child.removed, 0, u_next, v_next)
-    _replace(a, place, child, u, u_next, v)
-    _replace(a, place, child, v, v_next, u)
-    _replace(a, place, child, u_next, u, v_next)
-    _replace(a, place, child, v_next, v, u_next)
+    _replace(a, position, child, u, u_next, v)
+    _replace(a, position, child, v, v_next, u)
+    _replace(a, position, child, u_next, u, v_next)
+    _replace(a, position, child, v_next, v, u_next)
 
 
 @inner

@@ -75,26 +75,26 @@ def evolve(
     population = EvolvingTours(graph, tours, near, scale)
     before = population.entropy
     done = waited = idle = 0
-    begun = [0]  # generations with which stages began
+    stage_starts = [0]  # generations with which stages began
     halfway = math.inf if until is None else 0.5 * (time.monotonic() + until)
     best = population.lengths.min()
-    while len(tours) > 1 and len(begun) <= 2 and (most is None or done < most):
+    while len(tours) > 1 and len(stage_starts) <= 2 and (most is None or done < most):
         if until is not None and time.monotonic() >= until:
             break
-        gain = population.generation(fold_in(key, done), children, len(begun) == 2, until)
+        gain = population.generation(fold_in(key, done), children, len(stage_starts) == 2, until)
         done += 1
         waited += 1
         idle = 0 if gain else idle + 1
         if population.lengths.min() < best:
             best, waited = population.lengths.min(), 0
-        late = len(begun) == 1 and time.monotonic() >= halfway
-        if late or idle == IDLE or (waited * children >= PATIENCE and 10 * waited >= done - begun[-1]):
-            begun.append(done)
+        late = len(stage_starts) == 1 and time.monotonic() >= halfway
+        if late or idle == IDLE or (waited * children >= PATIENCE and 10 * waited >= done - stage_starts[-1]):
+            stage_starts.append(done)
             waited = idle = 0
     return Evolved(
         population.tours,
         done,
-        begun[1] if len(begun) > 1 else done,
+        stage_starts[1] if len(stage_starts) > 1 else done,
         population.children,
         population.taken,
         (before, population.entropy),

@@ -1,4 +1,4 @@
-"""Merge: a tour takes over from another one every stretch where that one is better.
+"""Merge: a tour gets from another one every stretch where that one is better.
 
 The edges that two tours do not share fall into connected components; in each, every city loses as many edges as it
 gains, so each component is an exchange, and the commit applies those that shorten the tour. Partition crossover
@@ -42,9 +42,9 @@ def merge(
 
 def merge_all(tours: Iterable[NDArray[np.int32]], distance: Distance) -> tuple[NDArray[np.int32], float]:
     """Merge at least one tour, one after another; return the tour and how much shorter than the first it is."""
-    rest = iter(tours)
-    merged, total = np.array(next(rest), np.int32), 0.0
-    for tour in rest:
+    remaining = iter(tours)
+    merged, total = np.array(next(remaining), np.int32), 0.0
+    for tour in remaining:
         merged, gain = merge(merged, tour, distance)
         total += gain
     return merged, total
@@ -54,9 +54,9 @@ def difference(tour: NDArray[np.int32], other: NDArray[np.int32], distance: Dist
     """Exchanges, one a connected component, that together turn ``tour`` into ``other``."""
     n = len(tour)
     tour, other = np.ascontiguousarray(tour, np.int32), np.ascontiguousarray(other, np.int32)
-    where, place, parent = np.empty(n, np.int32), np.empty(n, np.int32), np.empty(n, np.int32)
+    position, other_position, parent = np.empty(n, np.int32), np.empty(n, np.int32), np.empty(n, np.int32)
     removed, added = np.empty((n, 2), np.int32), np.empty((n, 2), np.int32)
-    r = _differing_edges(tour, other, where, place, parent, removed, added)
+    r = _differing_edges(tour, other, position, other_position, parent, removed, added)
     removed, added = removed[:r], added[:r]
     component = np.empty((2, r), np.int32)
     _roots(parent, removed, added, component)
@@ -90,25 +90,25 @@ def adjacent(n, p, q):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def _differing_edges(tour, other, where, place, parent, removed, added):  # type: ignore[no-untyped-def]
+def _differing_edges(tour, other, position, other_position, parent, removed, added):  # type: ignore[no-untyped-def]
     """Write the edges that only one tour has, as positions in ``tour``, and join their ends in ``parent``.
 
-    ``where`` and ``place`` become the positions of the cities in ``tour`` and in ``other``. Returns the number of
-    edges on each side.
+    ``position`` and ``other_position`` become the positions of the cities in ``tour`` and in ``other``. Returns the
+    number of edges on each side.
     """
     n = tour.shape[0]
     for p in range(n):
-        where[tour[p]] = p
-        place[other[p]] = p
+        position[tour[p]] = p
+        other_position[other[p]] = p
         parent[p] = p
     outs = ins = 0
     for p in range(n):
         q = p + 1 if p + 1 < n else 0
-        if not adjacent(n, place[tour[p]], place[tour[q]]):
+        if not adjacent(n, other_position[tour[p]], other_position[tour[q]]):
             removed[outs, 0], removed[outs, 1] = p, q
             outs += 1
             parent[representative(parent, p)] = representative(parent, q)
-        a, b = where[other[p]], where[other[q]]
+        a, b = position[other[p]], position[other[q]]
         if not adjacent(n, a, b):
             added[ins, 0], added[ins, 1] = a, b
             ins += 1

@@ -43,7 +43,7 @@ class Family(NamedTuple):
     scale: float  # whole units a unit of distance
     near: NDArray[np.int32]  # (n, k) candidates of each city
     tours: NDArray[np.int32]  # (m, n)
-    places: NDArray[np.int32]  # (m, n) position of each city
+    positions: NDArray[np.int32]  # (m, n) position of each city
     table: Frequencies  # how many tours have which edge
     chosen: Chosen
     stop: NDArray[np.uint8]  # (1,) 1: a generation is to end soon
@@ -83,11 +83,12 @@ def choose_children(family, workspace, ring, first, last, streams, most, blocks)
 @inner
 def _choose_child(family, workspace, one, other, pair, stream, most, blocks):  # type: ignore[no-untyped-def]
     graph, scale, near, chosen = family.graph, family.scale, family.near, family.chosen
-    a, place_a, b, place_b = family.tours[one], family.places[one], family.tours[other], family.places[other]
+    a, position_a = family.tours[one], family.positions[one]
+    b, position_b = family.tours[other], family.positions[other]
     n, c, w, child = a.shape[0], workspace.cycles, workspace.block, workspace.child
-    found = find_cycles(a, place_a, b, place_b, n if blocks else most, stream, c)
+    found = find_cycles(a, position_a, b, position_b, n if blocks else most, stream, c)
     if blocks:
-        note_cycles(a, place_a, c, found, w)
+        note_cycles(a, position_a, c, found, w)
     best = 0.0
     for number in range(min(most, found)):
         if family.stop[0]:
@@ -95,7 +96,7 @@ def _choose_child(family, workspace, one, other, pair, stream, most, blocks):  #
         w.chosen[0], count = number, 1
         if blocks:
             count = choose_block(w.centres[number], c, found, stream, w)
-        gain = breed(graph, scale, near, a, place_a, c, w.chosen, count, child)
+        gain = breed(graph, scale, near, a, position_a, c, w.chosen, count, child)
         chosen.children[pair] += 1
         if gain > 0:
             worth = gain / max(_entropy_lost(family.table, child), _NO_LOSS)
@@ -103,7 +104,7 @@ def _choose_child(family, workspace, one, other, pair, stream, most, blocks):  #
                 best = worth
                 _keep(child, gain, pair, chosen)
     if blocks:
-        forget_cycles(place_a, c, found, w)
+        forget_cycles(position_a, c, found, w)
 
 
 @inner

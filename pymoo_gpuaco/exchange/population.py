@@ -46,9 +46,9 @@ class EvolvingTours:
         self.near = np.ascontiguousarray(near, np.int32)
         self.scale = checks.real("scale", scale, 0.0, open_low=True)
         self.tours = checks.permutations("tours", tours, n).astype(np.int32)
-        self._places = np.empty_like(self.tours)
+        self._positions = np.empty_like(self.tours)
         self.lengths = np.empty(m, np.int64)  # in whole units
-        _measure(graph, self.scale, self.tours, self._places, self.lengths)
+        _measure(graph, self.scale, self.tours, self._positions, self.lengths)
         self._table = count_edges(self.tours)
         most = min(n, MOST_CHANGED)
         threads = min(thread_count(), m, SIDE_BY_SIDE)
@@ -81,7 +81,7 @@ class EvolvingTours:
             end = min(begin + SIDE_BY_SIDE, m)
 
             family = Family(
-                self.graph, self.scale, self.near, self.tours, self._places, self._table, chosen, self.stop
+                self.graph, self.scale, self.near, self.tours, self._positions, self._table, chosen, self.stop
             )
 
             def choose(
@@ -108,9 +108,8 @@ class EvolvingTours:
             for i in range(first, last):
                 a, count = ring[i], chosen.changes[i]
                 if count:
-                    lay_out(
-                        self.tours[a], self._places[a], chosen.removed[i], chosen.added[i], count, stretches
-                    )
+                    tour, position = self.tours[a], self._positions[a]
+                    lay_out(tour, position, chosen.removed[i], chosen.added[i], count, stretches)
 
         spread(replace, m, len(self._workspaces))
         self.lengths[ring] -= chosen.gain
@@ -128,7 +127,7 @@ class EvolvingTours:
 
 
 @compiled
-def _measure(graph, scale, tours, places, lengths):  # type: ignore[no-untyped-def]
+def _measure(graph, scale, tours, positions, lengths):  # type: ignore[no-untyped-def]
     """Write the cities' positions (m, n) and the tours' lengths (m,) in whole units."""
     m, n = tours.shape
     for t in range(m):
@@ -136,6 +135,6 @@ def _measure(graph, scale, tours, places, lengths):  # type: ignore[no-untyped-d
         before = tours[t, n - 1]
         for p in range(n):
             city = tours[t, p]
-            places[t, city] = p
+            positions[t, city] = p
             lengths[t] += units(graph, scale, before, city)
             before = city

@@ -38,17 +38,17 @@ def make_stretches(n: int, most: int) -> Stretches:
 
 
 @inlined
-def edge_position(place, u, v):  # type: ignore[no-untyped-def]
+def edge_position(position, u, v):  # type: ignore[no-untyped-def]
     """Position of the first of two cities side by side in a tour; the seam lies behind the last position."""
-    p, q = np.int64(place[u]), np.int64(place[v])
+    p, q = np.int64(position[u]), np.int64(position[v])
     return min(p, q) if abs(p - q) == 1 else max(p, q)
 
 
 @inner
-def cut(place, removed, count, w):  # type: ignore[no-untyped-def]
+def cut(position, removed, count, w):  # type: ignore[no-untyped-def]
     """Cut a tour where the first ``count`` edges ``removed`` (cities, side by side in it) are."""
     for i in range(count):
-        w.cuts[i] = edge_position(place, removed[i, 0], removed[i, 1])
+        w.cuts[i] = edge_position(position, removed[i, 0], removed[i, 1])
     sort(w.cuts, count)
 
 
@@ -104,15 +104,15 @@ def _free_end(p, n, count, w):  # type: ignore[no-untyped-def]
 
 
 @inner
-def join(place, added, count, w):  # type: ignore[no-untyped-def]
+def join(position, added, count, w):  # type: ignore[no-untyped-def]
     """Join the ends of ``count`` stretches by as many edges ``added``."""
-    n = place.shape[0]
+    n = position.shape[0]
     for end in range(2 * count):
         w.joined[end] = _FREE
     for i in range(count):
-        one = _free_end(place[added[i, 0]], n, count, w)
+        one = _free_end(position[added[i, 0]], n, count, w)
         w.joined[one] = one  # no longer free
-        other = _free_end(place[added[i, 1]], n, count, w)
+        other = _free_end(position[added[i, 1]], n, count, w)
         w.joined[one], w.joined[other] = other, one
 
 
@@ -136,7 +136,7 @@ def find_subtours(n, count, w):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def lay_out(tour, place, removed, added, count, w):  # type: ignore[no-untyped-def]
+def lay_out(tour, position, removed, added, count, w):  # type: ignore[no-untyped-def]
     """Give a tour the edges ``added`` (count, 2) for those ``removed``; the longest stretch stays where it is.
 
     The edges that are left must be one tour.
@@ -144,8 +144,8 @@ def lay_out(tour, place, removed, added, count, w):  # type: ignore[no-untyped-d
     n = tour.shape[0]
     if count == 0:
         return
-    cut(place, removed, count, w)
-    join(place, added, count, w)
+    cut(position, removed, count, w)
+    join(position, added, count, w)
     longest = 0
     for s in range(1, count):
         if cities_in(s, n, count, w) > cities_in(longest, n, count, w):
@@ -169,4 +169,4 @@ def lay_out(tour, place, removed, added, count, w):  # type: ignore[no-untyped-d
     p = w.cuts[longest]
     for i in range(moved):
         p = p + 1 if p + 1 < n else 0
-        tour[p], place[w.moved[i]] = w.moved[i], p
+        tour[p], position[w.moved[i]] = w.moved[i], p

@@ -79,15 +79,15 @@ class MergeCrossover(KeepsInstance, Crossover):
 
 
 class AssemblyCrossover(KeepsInstance, Crossover):
-    """Let tours take over from each other by edge assembly (EAX), as ``crossover=`` of pymoo's ``GA``.
+    """Recombine tours by edge assembly (EAX), as ``crossover=`` of pymoo's ``GA``.
 
-    As many children as parents: each is a parent that has taken over, AB-cycle by AB-cycle, what makes it shorter, and
-    is never longer than that parent. Its edges are those of its parents, and few others that join subtours. Of several
+    As many children as parents: each is a parent with those AB-cycles that make it shorter, and is never longer than
+    that parent. Its edges are those of its parents, and few others that join subtours. Of several
     objectives lengths are weighted sums, as in ``LocalSearchRepair``.
 
     Parameters
     ----------
-    n_parents : tours that take over from each other, in [2, 64]. Default 2.
+    n_parents : tours that are recombined, in [2, 64]. Default 2.
     candidate_list_size : nearest cities among which a subtour looks for another one, >= 1. Default 10.
 
     Source: Y. Nagata and S. Kobayashi, "A powerful genetic algorithm using edge assembly crossover for the traveling

@@ -49,7 +49,7 @@ class SearchDevice(Protocol):
         ...
 
     def hold(self, m: int) -> None:
-        """Make room for m tours, which changes the plan; those at hand are lost. Any other m may be ignored."""
+        """Allocate m tours, which changes the plan; those at hand are lost. Any other m may be ignored."""
         ...
 
     def first_tour(self) -> NDArray[np.int32]:
@@ -130,7 +130,7 @@ class SearchDevice(Protocol):
         ...
 
     def set_trails(self, tau: NDArray[np.float32], rest: NDArray[np.float32]) -> None:
-        """Take over what ``trails`` gave."""
+        """Go on from what ``trails`` gave."""
         ...
 
     # ---- what else the next round depends on
@@ -152,5 +152,5 @@ class SearchDevice(Protocol):
         ...
 
     def import_own(self, own: State) -> None:
-        """Take over what ``read_own`` has checked."""
+        """Go on from what ``read_own`` has checked."""
         ...

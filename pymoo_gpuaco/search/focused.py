@@ -2,8 +2,8 @@
 
 Skinderowicz, "Improving Ant Colony Optimization efficiency for solving large TSP instances", Applied Soft Computing
 120 (2022), lets each ant change the best tour in few edges and repair it. Here ants anneal tours in windows, many
-trials each, and at the end of every cycle of annealing the tours take over from each other what is better. A device
-searches the windows; all that is decided about a run is decided here.
+trials each, and at the end of every cycle of annealing the tours are recombined. A device searches the windows; all
+that is decided about a run is decided here.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class FocusedSearch:
 
     Parameters
     ----------
-    device : set up for one instance; it is this colony's alone.
+    device : set up for one instance; no other colony may use it.
     """
 
     def __init__(self, device: SearchDevice) -> None:
@@ -46,7 +46,7 @@ class FocusedSearch:
         self._lengths = np.empty(0)  # (m,) of the tours at hand; (0,) before there are any
         self._annealed = 0  # rounds of the last generation, if nothing else took time in it
         self._only_anneals = True  # this generation, so far
-        self._hot = False  # the last round had a temperature above 0
+        self._annealing = False  # the last round had a temperature above 0
         self._searched = 0  # ants of the last generation
         self._rescued: tuple[NDArray[np.int32], float] | None = None
 
@@ -96,7 +96,7 @@ class FocusedSearch:
     # ---- a generation
 
     def expect(self, progress: float) -> None:
-        """Be told how far the run is, in [0, 1], or NaN where nobody knows."""
+        """Note how far the run is, in [0, 1], or NaN where nobody knows."""
         self._schedule.expect(float(progress), self._annealed)
 
     def search(self, key: int) -> None:
@@ -105,9 +105,8 @@ class FocusedSearch:
         ``key`` in [0, 2**64).
         """
         self._rescued, self._searched = None, 0
-        self._schedule.progress = (
-            self._schedule.told
-        )  # rounds go on from what was told, not from what was guessed
+        # rounds go on from what was reported, not from what was guessed
+        self._schedule.progress = self._schedule.reported
         with self.device.working():
             if self.device.penalties is not None:
                 self.device.penalties.begin(self._stop.until)
@@ -120,9 +119,8 @@ class FocusedSearch:
                 self._rescued = self._best()
                 self._population, self._schedule, self._lengths, device = before
                 self.device.restore(device)
-                self._lengths = (
-                    self.device.measure()
-                )  # where rounds that have ended count, the tours are others
+                # where rounds that have ended count, the tours are others
+                self._lengths = self.device.measure()
                 raise
 
     def _begin(self, key: int) -> None:
@@ -134,10 +132,10 @@ class FocusedSearch:
         self._take(np.resize(tours, (self.device.n_tours, self.instance.n)), repaired=False)
 
     def _hold(self, m: int) -> None:
-        """Have room for m tours, and the schedule that goes with them."""
+        """Allocate m tours, and plan the schedule that goes with them."""
         self.device.hold(m)
         plan, schedule = self.device.plan, self._schedule
-        schedule.first, schedule.alone, schedule.end = plan.first_cycle, plan.cycles_in_one, plan.end
+        schedule.first, schedule.cycles_in_one, schedule.end = plan.first_cycle, plan.cycles_in_one, plan.end
 
     def _search_rounds(self, key: int) -> None:
         device, plan = self.device, self.device.plan
@@ -180,7 +178,7 @@ class FocusedSearch:
         return True
 
     def _round(self, key: int) -> None:
-        """Launch a round; at the end of a cycle the tours take over from each other."""
+        """Launch a round; at the end of a cycle the tours are recombined."""
         device, schedule = self.device, self._schedule
         if device.penalties is not None:
             device.penalties.count_round()
@@ -195,17 +193,18 @@ class FocusedSearch:
     def _next_heat(self) -> Heat:
         """The temperatures of the next round, which is counted."""
         schedule, plan, n = self._schedule, self.device.plan, self.instance.n
-        hot, cold = (max(0.0, (share - plan.cool_part) / (1.0 - plan.cool_part)) for share in schedule.next())
+        cool = plan.cool_part
+        first, last = (max(0.0, (share - cool) / (1.0 - cool)) for share in schedule.next())
         kicks = schedule.length * plan.kicks / n
         edge = self._population.length * self.device.scale / n
         heat = plan.first_heat(kicks) * edge
-        self._hot = hot > 0.0
-        return Heat(hot * heat, cold * heat, edge, kicks)
+        self._annealing = first > 0.0
+        return Heat(first * heat, last * heat, edge, kicks)
 
     def _take_in(self) -> None:
-        """Take note of the tours at hand; the best takes over from the shortest of them, where the plan says so."""
+        """Take note of the tours at hand; the best is recombined with the shortest, where the plan says so."""
         device, plan = self.device, self.device.plan
-        wanted = plan.merged_while_hot if self._hot else plan.merged_when_cold
+        wanted = plan.merged_while_annealing if self._annealing else plan.merged_at_zero
         if not wanted:
             self._measure()
             return
@@ -219,7 +218,7 @@ class FocusedSearch:
         self._population.keep(device.shortest(), float(self._lengths.min()))
 
     def _recombine(self, key: int) -> None:
-        """Let all tours, and the best, take over from each other what is better, and go on from there."""
+        """Recombine all tours and the best, and go on from there."""
         self._only_anneals = False
         self.device.wait()
         self._measure()
@@ -296,11 +295,11 @@ class FocusedSearch:
 
     def export_state(self) -> State:
         """Trails, the tours, the best of all, and where the schedule is, see ``search.state``."""
-        device, n, begun = self.device, self.instance.n, len(self._lengths) > 0
+        device, n, has_tours = self.device, self.instance.n, len(self._lengths) > 0
         best = self._population.best
         with device.working():
             tau, rest = device.trails()
-            tours = device.read() if begun else np.zeros((1, n), np.int32)
+            tours = device.read() if has_tours else np.zeros((1, n), np.int32)
             own = device.export_own()
         return {
             **pack(
@@ -311,7 +310,7 @@ class FocusedSearch:
                 tours,
                 (np.zeros(n, np.int32) if best is None else best, self._population.length),
                 self._schedule,
-                (self._annealed, self._hot),
+                (self._annealed, self._annealing),
             ),
             **own,
         }
@@ -319,19 +318,19 @@ class FocusedSearch:
     def import_state(self, state: State) -> None:
         """Continue from an exported state of a focused colony on the same instance, of whichever kind of device."""
         device, n = self.device, self.instance.n
-        told = unpack(state, self.kind, device.candidates)
-        own = device.read_own(state if told.own else None)
+        stored = unpack(state, self.kind, device.candidates)
+        own = device.read_own(state if stored.own else None)
         with device.working():
-            device.set_trails(told.tau, told.rest)
+            device.set_trails(stored.tau, stored.rest)
             population = Population(self.instance, device.graph)
             self._population, self._lengths, self._rescued = population, np.empty(0), None
-            self._hold(max(1, len(told.tours)) if told.own else device.n_tours)
-            told.restore(self._schedule)
-            self._annealed, self._hot = told.pace
-            if told.best is not None:
+            self._hold(max(1, len(stored.tours)) if stored.own else device.n_tours)
+            stored.restore(self._schedule)
+            self._annealed, self._annealing = stored.pace
+            if stored.best is not None:
                 # of another kind of device, its sum may be rounded differently
-                length = told.best_length if told.own else population.measure(told.best)
-                population.best, population.length = told.best, length
-                tours = told.tours if len(told.tours) else told.best
-                self._take(np.resize(tours, (device.n_tours, n)), repaired=told.own)
+                length = stored.best_length if stored.own else population.measure(stored.best)
+                population.best, population.length = stored.best, length
+                tours = stored.tours if len(stored.tours) else stored.best
+                self._take(np.resize(tours, (device.n_tours, n)), repaired=stored.own)
             device.import_own(own)

@@ -1,4 +1,4 @@
-"""What focused ants are told: how large their windows are, how many trials they make, how warm they start."""
+"""Parameters of focused ants: how large their windows are, how many trials they make, how warm they start."""
 
 from __future__ import annotations
 

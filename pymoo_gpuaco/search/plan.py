@@ -21,8 +21,8 @@ class Plan:
     heat : temperature, in mean edges of the tour, at which a cycle begins that makes ``kicks_for_heat`` kicks a city;
         it grows with the root of the kicks, within [``least_heat``, ``most_heat``].
     cool_part : share of a cycle, its last, that goes without heat.
-    merged_while_hot, merged_when_cold : shortest tours that the best one takes over from after a generation that ends
-        no cycle; 0 keeps the shortest tour if it is shorter than the best.
+    merged_while_annealing, merged_at_zero : shortest tours that are merged with the best one after a generation that
+        ends no cycle, at a temperature above zero or at zero; 0 keeps the shortest tour if it is shorter than the best.
     """
 
     rounds: int
@@ -36,8 +36,8 @@ class Plan:
     least_heat: float
     most_heat: float
     cool_part: float = 0.0
-    merged_while_hot: int = 0
-    merged_when_cold: int = 0
+    merged_while_annealing: int = 0
+    merged_at_zero: int = 0
 
     def first_heat(self, kicks: float) -> float:
         """Temperature at which a cycle of so many kicks a city starts, in mean edge lengths of the tour."""
@@ -47,7 +47,7 @@ class Plan:
 
 @dataclass(frozen=True)
 class Heat:
-    """What the windows of a round are told of the annealing; lengths in whole units of the device's search."""
+    """Temperatures and measures of a round of windows; lengths in whole units of the device's search."""
 
     first: float  # temperature at the beginning of the round
     last: float  # at its end

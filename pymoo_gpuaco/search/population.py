@@ -1,4 +1,4 @@
-"""The tours of a focused colony: how they begin, the best of all, and how they take over from each other."""
+"""The tours of a focused colony: how they begin, the best of all, and how they are recombined."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from pymoo_gpuaco.host.stop import Stop
 from pymoo_gpuaco.host.threads import spread, thread_count
 from pymoo_gpuaco.search.parameters import FEWEST_TO_EVOLVE
 
-# So many tours or more begin as different ones, to have more to take over from each other. A tour that begins by other
-# lengths than the true ones needs more kicks, which fewer tours do not make up for.
+# So many tours or more begin as different ones, to have more to recombine. A tour that begins by other lengths than the
+# true ones needs more kicks, which fewer tours do not make up for.
 FEWEST_VARIED = 4
 # Different first tours at most: for so many cities of all of them, the host takes longer than they are worth.
 MOST_VARIED, CITIES_OF_VARIED = 16, 200_000
@@ -79,7 +79,7 @@ class Population:
             self.best, self.length = tour.copy(), length
 
     def merge(self, tour: NDArray[np.int32]) -> None:
-        """Let the best tour take over what is better in another."""
+        """Recombine the best tour with what is better in another."""
         if self.best is None:
             self.best, self.length = tour.copy(), self.measure(tour)
             return
@@ -90,10 +90,10 @@ class Population:
     def recombine(
         self, tours: NDArray[np.int32], key: int, stop: Stop, last: bool = False
     ) -> NDArray[np.int32]:
-        """Let the tours (m, n) and the best take over from each other what is better; return what they become.
+        """Recombine the tours (m, n) and the best, which take what is better from each other; return them.
 
-        At the end of the last cycle, when they are cold and time for nothing else is left, many tours evolve: they have
-        children until those find nothing more, which keeps the tours varied and finds more than taking over at once.
+        At the end of the last cycle, when time for nothing else is left, many tours evolve: they have children until
+        those find nothing more, which keeps the tours varied and finds more than `assemble` at once.
         One tour, of very many cities, is merged with the best: it differs in too many places to look at one after
         another.
         """

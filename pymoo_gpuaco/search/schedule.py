@@ -12,7 +12,7 @@ import math
 from dataclasses import dataclass
 
 END = 0.97  # progress at which the last cycle is over where a device says nothing else
-_USUALLY_ALONE = 3  # cycles in one: the next cycle, twice as long, would not come to its end
+_CYCLES_IN_ONE = 3  # first cycles: the next cycle, twice as long, would not come to its end
 
 
 @dataclass
@@ -20,7 +20,8 @@ class Schedule:
     """Where a run is in its cycles; rounds are its unit of time."""
 
     first: int  # rounds of the first cycle, >= 1
-    alone: int = _USUALLY_ALONE  # a run that is known to be shorter than so many first cycles is one cycle
+    # a run that is known to be shorter than so many first cycles is one cycle
+    cycles_in_one: int = _CYCLES_IN_ONE
     end: float = END  # progress at which the last cycle is over; what is left of the run goes without heat
     cycle: int = 0
     done: int = 0  # rounds of this cycle
@@ -29,21 +30,22 @@ class Schedule:
     share: float = 1.0  # of the first temperature, at the end of this cycle's last round: it never rises
     rounds: int = 0  # since ``started``
     started: float = 0.0  # progress at which the first of them began
-    told: float = math.nan  # progress of the run as it was told last, in [0, 1]; NaN where nobody knows
+    # progress of the run as it was reported last, in [0, 1]; NaN where nobody knows
+    reported: float = math.nan
     progress: float = math.nan  # the same, and what the rounds since have brought
     step: float = 0.0  # how far a round brings the run
 
     def expect(self, progress: float, annealed: int) -> None:
-        """Be told how far the run is, after so many rounds of which each took its share of the progress; 0: none did.
+        """Note how far the run is, after so many rounds of which each took its share of the progress; 0: none did.
 
         Progress that falls is that of another budget: what is left is counted anew.
         """
-        if progress < self.told or math.isnan(progress) > math.isnan(self.told):
+        if progress < self.reported or math.isnan(progress) > math.isnan(self.reported):
             self.rebase()
         # and how far each round of the next generation will bring it
-        elif annealed > 0 and progress > self.told:
-            self.step = (progress - self.told) / annealed
-        self.told = self.progress = progress
+        elif annealed > 0 and progress > self.reported:
+            self.step = (progress - self.reported) / annealed
+        self.reported = self.progress = progress
 
     def rebase(self) -> None:
         """Go on under another budget, of which nothing is known yet; a run that had come to its end anneals again."""
@@ -78,17 +80,17 @@ class Schedule:
         self._decide()
         left = self.left
         if self.last and math.isnan(left):  # under a new budget: as it was, until that is known
-            hot = cold = self.share
+            first = last = self.share
         else:
             length = self.done + left if self.last else float(self.planned)
-            hot = 1.0 - self.done / length if length > self.done else 0.0
-            cold = max(0.0, hot - 1.0 / length) if hot > 0.0 else 0.0
-        hot = min(hot, self.share)
-        self.share = min(cold, hot)
+            first = 1.0 - self.done / length if length > self.done else 0.0
+            last = max(0.0, first - 1.0 / length) if first > 0.0 else 0.0
+        first = min(first, self.share)
+        self.share = min(last, first)
         self.done += 1
         self.rounds += 1
         self.progress += self.step
-        return hot, self.share
+        return first, self.share
 
     @property
     def at_end(self) -> bool:
@@ -111,14 +113,13 @@ class Schedule:
         at its beginning; the first of all does so in longer runs too.
         """
         if self.last:
-            self.last = not math.isnan(
-                self.progress
-            )  # where nobody knows any more when it ends, cycles go on
+            # where nobody knows any more when it ends, cycles go on
+            self.last = not math.isnan(self.progress)
             return
         left = (
             self.rounds * (1.0 - self.progress) / (self.progress - self.started)
             if self.left >= 0.0
             else math.inf
         )
-        most = self.alone if self.cycle == 0 else _USUALLY_ALONE
+        most = self.cycles_in_one if self.cycle == 0 else _CYCLES_IN_ONE
         self.last = (self.done == 0 or self.rounds <= self.done) and self.done + left < most * self.planned

@@ -36,13 +36,13 @@ class FocusedState(NamedTuple):
 
     def restore(self, schedule: Schedule) -> None:
         """Let a run's annealing go on where this one's was: at the same share of the same cycle."""
-        told = self.schedule
-        first, alone, end = schedule.first, schedule.alone, schedule.end
-        schedule.__dict__.update(vars(told))
-        schedule.first, schedule.alone, schedule.end = first, alone, end
-        schedule.done = told.done * first // told.first
-        schedule.rounds = -(-told.rounds * first // told.first)  # any round at all stays one
-        schedule.step = told.step if self.own else 0.0  # another kind of device goes at its own pace
+        stored = self.schedule
+        first, cycles_in_one, end = schedule.first, schedule.cycles_in_one, schedule.end
+        schedule.__dict__.update(vars(stored))
+        schedule.first, schedule.cycles_in_one, schedule.end = first, cycles_in_one, end
+        schedule.done = stored.done * first // stored.first
+        schedule.rounds = -(-stored.rounds * first // stored.first)  # any round at all stays one
+        schedule.step = stored.step if self.own else 0.0  # another kind of device goes at its own pace
 
 
 def pack(
@@ -67,7 +67,7 @@ def pack(
         "best_length": np.array([best[1]]),
         "schedule": np.array([s.first, s.cycle, s.done, s.rounds, s.last, s.finished], np.int64),
         # -1 stands for "unknown"
-        "progress": np.nan_to_num(np.array([s.started, s.told, s.progress, s.step, s.share]), nan=-1.0),
+        "progress": np.nan_to_num(np.array([s.started, s.reported, s.progress, s.step, s.share]), nan=-1.0),
         "pace": np.array(pace, np.int64),
     }
 
@@ -90,8 +90,8 @@ def unpack(state: State, kind: str, candidates: NDArray[np.int32]) -> FocusedSta
         raise ValueError(
             f"state['schedule'] must begin with a positive number and end with two of 0 or 1, got {state['schedule']}"
         )
-    started, heard, progress, step, share = stored_numbers(state, "progress", (5,), low=-1.0).tolist()
-    if min(started, step, share) < 0.0 or max(started, heard, share) > 1.0:
+    started, reported, progress, step, share = stored_numbers(state, "progress", (5,), low=-1.0).tolist()
+    if min(started, step, share) < 0.0 or max(started, reported, share) > 1.0:
         raise ValueError(f"state['progress'] must hold numbers in [0, 1], got {state['progress']}")
     schedule = Schedule(
         first,
@@ -104,12 +104,12 @@ def unpack(state: State, kind: str, candidates: NDArray[np.int32]) -> FocusedSta
         started=started,
         step=step,
     )
-    schedule.told = math.nan if heard < 0.0 else heard
+    schedule.reported = math.nan if reported < 0.0 else reported
     schedule.progress = math.nan if progress < 0.0 else progress
     own = np.array_equal(engine, _name(kind))
-    annealed, hot = stored_integers(state, "pace", (2,), 0, _MOST, np.int64) if own else (0, 0)
+    annealed, annealing = stored_integers(state, "pace", (2,), 0, _MOST, np.int64) if own else (0, 0)
     tours = tours[tours.any(axis=1)]
-    if not own and best.any():  # there may be room for few of them
+    if not own and best.any():  # the engine may hold few of them
         tours = np.concatenate([best[None], tours])
     return FocusedState(
         own,
@@ -119,7 +119,7 @@ def unpack(state: State, kind: str, candidates: NDArray[np.int32]) -> FocusedSta
         best if best.any() else None,
         length,
         schedule,
-        (int(annealed), bool(hot)),
+        (int(annealed), bool(annealing)),
     )
 
 

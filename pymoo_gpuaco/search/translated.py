@@ -78,7 +78,7 @@ class TranslatedSearch:
         return np.array([tour for tour, _ in found]), np.array([length for _, length in found])
 
     def expect(self, progress: float) -> None:
-        """Be told how far the run is, in [0, 1], or NaN where nobody knows."""
+        """Note how far the run is, in [0, 1], or NaN where nobody knows."""
         self.inner.expect(progress)
 
     # ---- Stoppable

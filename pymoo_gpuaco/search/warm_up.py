@@ -15,7 +15,7 @@ import numpy as np
 
 from pymoo_gpuaco.candidates.graph import make_graph
 from pymoo_gpuaco.candidates.lists import listed_instance
-from pymoo_gpuaco.exchange.assembly import _take_over
+from pymoo_gpuaco.exchange.assembly import recombine
 from pymoo_gpuaco.host import compiling
 from pymoo_gpuaco.host.background import BackgroundTask
 from pymoo_gpuaco.host.machine_code import environment, must_be_compiled
@@ -40,7 +40,7 @@ warm_up_host(penalised=False, evolves=True)
 
 @functools.cache
 def warm_up_host(penalised: bool, evolves: bool) -> None:
-    """Compile what tours take over from each other with, and what finds penalties and what evolves where wanted."""
+    """Compile the recombination of tours, and what finds penalties and what evolves where wanted."""
     for other in _beside:  # which compiles the same, and is ahead
         compiling.begin(compiling.CPU)
         other.wait(time.monotonic() + _MOST_TO_WAIT)
@@ -65,11 +65,11 @@ def warm_up_host(penalised: bool, evolves: bool) -> None:
 def compile_beside() -> None:
     """Let another process compile as well, if nothing of a focused run is kept yet and there are cores for two.
 
-    numba compiles one function at a time in a process. The other one compiles what tours take over from each other
-    with, which is wanted last here, and found on the disk then. Where it fails nothing is lost.
+    numba compiles one function at a time in a process. The other one compiles the recombination of tours,
+    which is wanted last here, and found on the disk then. Where it fails nothing is lost.
     """
     is_python = Path(sys.executable or "").name.startswith("python") and not getattr(sys, "frozen", False)
-    if thread_count() < 2 or not is_python or not must_be_compiled(_take_over):
+    if thread_count() < 2 or not is_python or not must_be_compiled(recombine):
         return
     call = [sys.executable, "-c", _ELSEWHERE, json.dumps([str(folder) for folder in sys.path])]
     nothing = subprocess.DEVNULL

@@ -31,11 +31,11 @@ from pymoo_gpuaco.search.population import lengths_of
 from pymoo_gpuaco.search.schedule import END
 
 WINDOWS = 8  # of one tour in a generation
-# Shortest tours that the best one takes from in a generation that is not the last of its cycle: one thread merges
-# while all others wait, and tours that are still hot have little for it.
-MERGED_WHILE_HOT = 4
+# Shortest tours that are merged with the best one in a generation that is not the last of its cycle: one thread merges
+# while all others wait, and tours at a high temperature have little for it.
+MERGED_WHILE_ANNEALING = 4
 REPAIRED = 0.01  # share of dirty cities below which kicks begin
-# Progress at which tours that are many enough to evolve together are cold: the rest of the run is theirs. Evolution
+# Progress at which tours that are many enough to evolve together are annealed: the rest of the run is theirs. Evolution
 # takes a third of the time that half a kick a city takes, and less of longer annealing.
 END_OF_MANY = 0.7
 CYCLES_IN_ONE = 12  # first cycles: one long annealing beats several short ones where the end is known
@@ -104,7 +104,7 @@ class CpuWindows:
         return self._given or evolving or self._focused.tours(self._threads)
 
     def hold(self, m: int) -> None:
-        """Make room for m tours and plan for them."""
+        """Allocate m tours and plan for them."""
         n, focused, whole = self.instance.n, self._focused, self.search.whole
         self.n_tours = m
         self.n_ants = m if whole else self._given or WINDOWS
@@ -122,8 +122,8 @@ class CpuWindows:
             kicks_for_heat=KICKS_FOR_FULL_HEAT,
             least_heat=0.0,
             most_heat=focused.heat,
-            merged_while_hot=MERGED_WHILE_HOT if whole and not evolves else 0,
-            merged_when_cold=m if whole and not evolves else 0,
+            merged_while_annealing=MERGED_WHILE_ANNEALING if whole and not evolves else 0,
+            merged_at_zero=m if whole and not evolves else 0,
         )
         self._tours = np.zeros((m, n), np.int32)
         self._lengths = np.zeros(m)
@@ -194,9 +194,9 @@ class CpuWindows:
         self._dirty[:] = 0
         return self.n_tours
 
-    def _search_windows(self, key: int, trials: int, hot: float, cold: float, longest: int) -> int:
+    def _search_windows(self, key: int, trials: int, first: float, last: float, longest: int) -> int:
         self._tours[0], searched = self.search.round(
-            self._tours[0], self._dirty, self._windows_done, self.n_ants, trials, hot, cold, longest, key
+            self._tours[0], self._dirty, self._windows_done, self.n_ants, trials, first, last, longest, key
         )
         self.n_trials += trials * searched
         self._windows_done += self.n_ants
@@ -281,7 +281,7 @@ class CpuWindows:
         }
 
     def import_own(self, own: State) -> None:
-        """Take over what ``read_own`` has checked."""
+        """Go on from what ``read_own`` has checked."""
         self._dirty, self._windows_done = own["dirty"].copy(), int(own["counts"][0])
 
 

@@ -35,9 +35,9 @@ from pymoo_gpuaco.search.plan import Heat, Plan
 from pymoo_gpuaco.search.schedule import END
 
 ROUNDS = 32  # a generation, at most
-# Rounds of the first cycle of annealing. At the end of each tours take over from each other, soon and often; one that
-# is alone has nobody to take over from.
-FIRST_CYCLE, FIRST_CYCLE_ALONE = 16, 128
+# Rounds of the first cycle of annealing. Tours are recombined at the end of each cycle, soon and often; a single
+# tour has none to be recombined with.
+FIRST_CYCLE, FIRST_CYCLE_OF_ONE = 16, 128
 CYCLES_IN_ONE = 3
 # Progress at which the last cycle is over where the tours are many enough to evolve together: the host needs some
 # tenths of a second for that, and cold rounds follow.
@@ -108,7 +108,7 @@ class CudaWindows:
         self.plan = Plan(
             rounds=ROUNDS,
             rounds_between_looks=ROUNDS_AT_ONCE,
-            first_cycle=FIRST_CYCLE if m > 1 else FIRST_CYCLE_ALONE,
+            first_cycle=FIRST_CYCLE if m > 1 else FIRST_CYCLE_OF_ONE,
             cycles_in_one=CYCLES_IN_ONE,
             kicks=w * self._hot_trials,
             end=END if m < FEWEST_TO_EVOLVE else END_OF_MANY,

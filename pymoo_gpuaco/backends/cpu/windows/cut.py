@@ -26,7 +26,7 @@ class Cutter:
     def round(
         self,
         tour: NDArray[np.int32],
-        where: NDArray[np.int32],
+        position: NDArray[np.int32],
         first: int,
         count: int,
         dirty: NDArray[np.uint8],
@@ -45,7 +45,7 @@ class Cutter:
                 break
             cities = self._reach[: _grow(self._candidates, tour[p], self._claimed, self._reach)]
             taken.append(cities.copy())
-            positions = np.sort(where[cities])
+            positions = np.sort(position[cities])
             if self._partner is not None:
                 positions = without_fixed_ends(positions, tour, self._partner)
             if len(positions):

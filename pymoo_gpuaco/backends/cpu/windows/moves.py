@@ -29,9 +29,9 @@ _NONE, _TWO_OPT, _AFTER_TWO_OPT, _SWAP, _TURN_BOTH = 0, 1, 2, 3, 4
 
 
 @inlined
-def _step(order, where, m, c, direction):  # type: ignore[no-untyped-def]
+def _step(order, position, m, c, direction):  # type: ignore[no-untyped-def]
     """City after c in a direction."""
-    p = where[index(c)] + direction
+    p = position[index(c)] + direction
     if p == m:
         p = 0
     elif p < 0:
@@ -40,7 +40,7 @@ def _step(order, where, m, c, direction):  # type: ignore[no-untyped-def]
 
 
 @inner
-def reverse(order, where, m, first, count):  # type: ignore[no-untyped-def]
+def reverse(order, position, m, first, count):  # type: ignore[no-untyped-def]
     """Turn ``count`` positions from ``first`` on around."""
     i, j = first, first + count - 1
     if j >= m:
@@ -48,7 +48,7 @@ def reverse(order, where, m, first, count):  # type: ignore[no-untyped-def]
     for _ in range(count // 2):
         a, b = order[index(i)], order[index(j)]
         order[index(i)], order[index(j)] = b, a
-        where[index(b)], where[index(a)] = i, j
+        position[index(b)], position[index(a)] = i, j
         i += 1
         if i == m:
             i = 0
@@ -58,12 +58,12 @@ def reverse(order, where, m, first, count):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def flip(order, where, log, state, m, direction, a, b):  # type: ignore[no-untyped-def]
+def flip(order, position, log, state, m, direction, a, b):  # type: ignore[no-untyped-def]
     """Turn the path from city a to city b (in ``direction``) around; return the direction that is then meant.
 
     If the rest of the tour is shorter it is turned instead, which is the same tour read the other way.
     """
-    i, j = (where[a], where[b]) if direction > 0 else (where[b], where[a])
+    i, j = (position[a], position[b]) if direction > 0 else (position[b], position[a])
     count = j - i
     if count < 0:
         count += m
@@ -75,15 +75,15 @@ def flip(order, where, log, state, m, direction, a, b):  # type: ignore[no-untyp
     logged = state[LOGGED]
     log[logged, 0], log[logged, 1] = i, count
     state[LOGGED] = logged + 1
-    reverse(order, where, m, i, count)
+    reverse(order, position, m, i, count)
     return direction
 
 
 @inner
-def undo(order, where, log, state, m, until):  # type: ignore[no-untyped-def]
+def undo(order, position, log, state, m, until):  # type: ignore[no-untyped-def]
     """Take back all reversals but the first ``until``."""
     for r in range(state[LOGGED] - 1, until - 1, -1):
-        reverse(order, where, m, log[r, 0], log[r, 1])
+        reverse(order, position, m, log[r, 0], log[r, 1])
     state[LOGGED] = until
 
 
@@ -117,9 +117,9 @@ def _was_added(w, added, a, b):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def _along(where, m, direction, origin, c):  # type: ignore[no-untyped-def]
+def _along(position, m, direction, origin, c):  # type: ignore[no-untyped-def]
     """Steps from the position ``origin`` to city c in a direction."""
-    d = (where[index(c)] - origin) * direction
+    d = (position[index(c)] - origin) * direction
     return d if d >= 0 else d + m
 
 
@@ -130,8 +130,8 @@ def _search(units, w, m, direction, t1, t2, open_gain, added):  # type: ignore[n
     ``open_gain`` is what the edges out are longer than the edges in. Returns the gain of the first move that closes
     with one and True, else the most that a 3-opt move leaves to close (0 if there is none) and False.
     """
-    order, where, k = w.order, w.where, w.near.shape[1]
-    origin = where[t2]
+    order, position, k = w.order, w.position, w.near.shape[1]
+    origin = position[t2]
     best = 0.0
     for r in range(k):
         t3 = w.near[index(t2), index(r)]
@@ -142,10 +142,10 @@ def _search(units, w, m, direction, t1, t2, open_gain, added):  # type: ignore[n
             break  # candidates come in the order of their costs
         if t3 == t1:
             continue
-        before, after = _step(order, where, m, t3, -direction), _step(order, where, m, t3, direction)
+        before, after = _step(order, position, m, t3, -direction), _step(order, position, m, t3, direction)
         if before == t2:
             continue
-        s3 = _along(where, m, direction, origin, t3)
+        s3 = _along(position, m, direction, origin, t3)
         for side in range(2):
             t4 = before if side == 0 else after
             if w.mate[index(t3)] == t4 or (side == 1 and t4 == t2) or _was_added(w, added, t3, t4):
@@ -165,10 +165,13 @@ def _search(units, w, m, direction, t1, t2, open_gain, added):  # type: ignore[n
                     break
                 if t5 == t3:
                     continue
-                ahead, behind = _step(order, where, m, t5, direction), _step(order, where, m, t5, -direction)
+                ahead, behind = (
+                    _step(order, position, m, t5, direction),
+                    _step(order, position, m, t5, -direction),
+                )
                 if ahead == t4 or behind == t4:
                     continue
-                s5 = _along(where, m, direction, origin, t5)
+                s5 = _along(position, m, direction, origin, t5)
                 if side == 0:
                     choices, t6, kind = 1, behind if s5 >= s3 else ahead, _AFTER_TWO_OPT
                     if t6 == t1:
@@ -198,7 +201,7 @@ def _search(units, w, m, direction, t1, t2, open_gain, added):  # type: ignore[n
 @inlined
 def _make(w, m, direction, t2):  # type: ignore[no-untyped-def]
     """Make the move in ``w.found``; return the direction in which t1 is now followed by the move's last city."""
-    order, where, log, state = w.order, w.where, w.log, w.state
+    order, position, log, state = w.order, w.position, w.log, w.state
     kind, t3, t4, t5, t6 = w.found[0], w.found[1], w.found[2], w.found[3], w.found[4]
     # at most three paths are turned around, one after another
     a1, b1, a2, b2, a3, b3 = t2, t4, NOBODY, NOBODY, NOBODY, NOBODY
@@ -208,11 +211,11 @@ def _make(w, m, direction, t2):  # type: ignore[no-untyped-def]
         a1, b1, a2, b2, a3, b3 = t2, t3, t3, t6, t5, t2
     elif kind == _TURN_BOTH:
         a1, b1, a2, b2 = t2, t6, t5, t3
-    direction = flip(order, where, log, state, m, direction, a1, b1)
+    direction = flip(order, position, log, state, m, direction, a1, b1)
     if a2 >= 0:
-        direction = flip(order, where, log, state, m, direction, a2, b2)
+        direction = flip(order, position, log, state, m, direction, a2, b2)
     if a3 >= 0:
-        direction = flip(order, where, log, state, m, direction, a3, b3)
+        direction = flip(order, position, log, state, m, direction, a3, b3)
     return direction
 
 
@@ -221,7 +224,7 @@ def improve(units, w, m, t1):  # type: ignore[no-untyped-def]
     """Make a move from t1 that shortens the tour and push its cities; return the gain, 0 where there is none."""
     for side in range(2):
         direction = 1 if side == 0 else -1
-        t2 = _step(w.order, w.where, m, t1, direction)
+        t2 = _step(w.order, w.position, m, t1, direction)
         if w.mate[index(t1)] == t2:
             continue
         start, left, added = w.state[LOGGED], cost(units, w, t1, t2), 0
@@ -241,7 +244,7 @@ def improve(units, w, m, t1):  # type: ignore[no-untyped-def]
                 push(w, m, w.found[2] if w.found[0] == _TWO_OPT else w.found[4])
                 return gain
             t2, left = w.found[4], gain
-        undo(w.order, w.where, w.log, w.state, m, start)
+        undo(w.order, w.position, w.log, w.state, m, start)
     return 0.0
 
 

@@ -75,8 +75,8 @@ class WindowSearch:
         tours: NDArray[np.int32],
         key: int,
         trials: int,
-        hot: float,
-        cold: float,
+        first_temperature: float,
+        last_temperature: float,
         longest: int,
         everything: bool,
     ) -> None:
@@ -98,7 +98,7 @@ class WindowSearch:
                 if everything:
                     repair_all(self.units, w, n)
                 if n >= FEWEST_CITIES_TO_KICK:
-                    try_out(self.units, w, n, trials, hot, cold, longest, stream)
+                    try_out(self.units, w, n, trials, first_temperature, last_temperature, longest, stream)
                 unload(w, n, tours[t])
 
         self._spread(work, len(tours))
@@ -143,8 +143,8 @@ class WindowSearch:
         first: int,
         windows: int,
         trials: int,
-        hot: float,
-        cold: float,
+        first_temperature: float,
+        last_temperature: float,
         longest: int,
         key: int,
     ) -> tuple[NDArray[np.int32], int]:
@@ -155,9 +155,9 @@ class WindowSearch:
         cleared. Returns the new tour and the number of windows searched.
         """
         n = len(tour)
-        where = np.empty(n, np.int32)
-        _positions(tour, where)
-        cuts = self._cutter.round(tour, where, first, windows, dirty)
+        position = np.empty(n, np.int32)
+        _positions(tour, position)
+        cuts = self._cutter.round(tour, position, first, windows, dirty)
         orders = [np.empty(len(positions), np.int32) for positions in cuts]
 
         def work(thread: int, begin: int, end: int) -> None:
@@ -171,7 +171,7 @@ class WindowSearch:
                 repair_queued(self.units, w, m, dirty)
                 stream = new_stream(np.uint64(key), t, STREAM_KICKS)
                 if trials:
-                    try_out(self.units, w, m, trials, hot, cold, longest, stream)
+                    try_out(self.units, w, m, trials, first_temperature, last_temperature, longest, stream)
                 orders[t][:] = w.order[:m]
 
         if not cuts:
@@ -210,6 +210,6 @@ class WindowSearch:
 
 
 @compiled
-def _positions(tour, where):  # type: ignore[no-untyped-def]
+def _positions(tour, position):  # type: ignore[no-untyped-def]
     for p in range(tour.shape[0]):
-        where[tour[p]] = p
+        position[tour[p]] = p

@@ -47,7 +47,7 @@ def _drawn_by_ant(w, a, stream):  # type: ignore[no-untyped-def]
 
 @inlined
 def _kick(units, w, m, around, longest, stream):  # type: ignore[no-untyped-def]
-    """Make a double bridge somewhere and push its eight cities; return its gain, and False where it finds no room.
+    """Make a double bridge somewhere and push its eight cities; return its gain, and False where it does not fit.
 
     It breaks no fixed link: where one is in the way, the next link is taken.
 
@@ -64,7 +64,7 @@ def _kick(units, w, m, around, longest, stream):  # type: ignore[no-untyped-def]
     ahead = 0
     chosen = _drawn_by_ant(w, o[p], stream)
     if chosen >= 0:
-        ahead = w.where[chosen] - p
+        ahead = w.position[chosen] - p
         if ahead < 0:
             ahead += m
     if 3 <= ahead <= 2 * longest:
@@ -89,19 +89,19 @@ def _kick(units, w, m, around, longest, stream):  # type: ignore[no-untyped-def]
         + (cost(units, w, e, f) - cost(units, w, e, b))
         + (cost(units, w, g, h) - cost(units, w, c, h))
     )
-    order, where, log, state = w.order, w.where, w.log, w.state
-    direction = flip(order, where, log, state, m, 1, b, g)
-    direction = flip(order, where, log, state, m, direction, g, f)
-    direction = flip(order, where, log, state, m, direction, e, d)
-    flip(order, where, log, state, m, direction, c, b)
+    order, position, log, state = w.order, w.position, w.log, w.state
+    direction = flip(order, position, log, state, m, 1, b, g)
+    direction = flip(order, position, log, state, m, direction, g, f)
+    direction = flip(order, position, log, state, m, direction, e, d)
+    flip(order, position, log, state, m, direction, c, b)
     for city in (a, b, c, d, e, f, g, h):
         push(w, m, city)
     return gain, True
 
 
 @compiled
-def try_out(units, w, m, count, hot, cold, longest, stream):  # type: ignore[no-untyped-def]
-    """Make ``count`` trials, the temperature falling from ``hot`` to ``cold``; return the gain.
+def try_out(units, w, m, count, first_temperature, last_temperature, longest, stream):  # type: ignore[no-untyped-def]
+    """Make ``count`` trials while the temperature falls from the first to the last; return the gain.
 
     Kicks move stretches of up to ``longest`` cities.
     """
@@ -121,11 +121,11 @@ def try_out(units, w, m, count, hot, cold, longest, stream):  # type: ignore[no-
         if not made:
             continue
         gain += repair(units, w, m, True)
-        temperature = hot + (cold - hot) * (trial / count)
+        temperature = first_temperature + (last_temperature - first_temperature) * (trial / count)
         if gain >= 0.0 or (temperature > 0.0 and gain > temperature * math.log(next_uniform(stream))):
             total += gain
         else:
-            undo(w.order, w.where, w.log, w.state, m, 0)
+            undo(w.order, w.position, w.log, w.state, m, 0)
     return total
 
 
@@ -156,7 +156,7 @@ def unload(w: Window, m: int, tour: NDArray[np.int32]) -> None:
 @compiled
 def unload_stretch(w, m, tour, positions):  # type: ignore[no-untyped-def]
     """Write a window of one run back to its positions; its ends stay where they are."""
-    p = w.where[0]
+    p = w.position[0]
     step = 1 if w.order[p - 1 if p > 0 else m - 1] == m - 1 else -1  # away from the fixed link
     for i in range(m):
         tour[positions[i]] = w.city[w.order[p]]

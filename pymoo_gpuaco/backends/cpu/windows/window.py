@@ -42,13 +42,13 @@ class Window(NamedTuple):
     """Arrays for up to w cities; the first m of each are in use."""
 
     city: np.ndarray  # (w,) int32, number in the instance
-    place: np.ndarray  # (w, 4) float64: coordinates and pi
+    coords: np.ndarray  # (w, 4) float64: coordinates and pi
     near: np.ndarray  # (w, k) int32, candidates within the window, then -1
     cost: np.ndarray  # (w, k) float64, of the edges to them
     upto: np.ndarray  # (w, k) float64, their weights summed along the row
     mate: np.ndarray  # (w,) int32, other end of the fixed link at a city, or -1
     order: np.ndarray  # (w,) int32, the tour
-    where: np.ndarray  # (w,) int32, position of each city in it
+    position: np.ndarray  # (w,) int32, position of each city in it
     queue: np.ndarray  # (w,) int32, cities that may lie wrong, a ring
     queued: np.ndarray  # (w,) uint8
     log: np.ndarray  # (LOG, 2) int32, reversals made: first position, number of positions
@@ -88,7 +88,7 @@ def index(i):  # type: ignore[no-untyped-def]
 @inlined
 def cost(units, w, a, b):  # type: ignore[no-untyped-def]
     """Cost of the edge between two cities of the window."""
-    p, q = w.place[index(a)], w.place[index(b)]
+    p, q = w.coords[index(a)], w.coords[index(b)]
     if units.graph.metric == EUC:
         return between(EUC, p[0], p[1], p[2], q[0], q[1], q[2]) + (p[3] + q[3])
     return _other_cost(units, w.city[a], w.city[b]) + (p[3] + q[3])
@@ -113,9 +113,9 @@ def load(units, tour, positions, m, number, w):  # type: ignore[no-untyped-def]
         w.city[p] = c
         number[c] = p
         for axis in range(units.graph.coords.shape[1] if units.graph.coords.shape[0] else 0):
-            w.place[p, axis] = units.graph.coords[c, axis]
-        w.place[p, 3] = units.pi[c]
-        w.order[p], w.where[p] = p, p
+            w.coords[p, axis] = units.graph.coords[c, axis]
+        w.coords[p, 3] = units.pi[c]
+        w.order[p], w.position[p] = p, p
         w.mate[p] = NOBODY
         w.queued[p] = 0
     w.state[:] = 0

@@ -178,7 +178,7 @@ class Windows:
         device.call("find_positions", self.tours * n, n, self.tours, a["window_tours"], a["window_positions"])
 
     def load_from(self, tours: Any, first: int, count: int) -> None:
-        """Launch: take over tours ``first`` .. ``first + count - 1`` of an array (m, n) on the device, count >= 1.
+        """Launch: copy in tours ``first`` .. ``first + count - 1`` of an array (m, n) on the device, count >= 1.
 
         Where there is room for more, the first of them is searched several times.
         """
