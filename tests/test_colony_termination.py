@@ -13,7 +13,7 @@ from pymoo.termination.max_gen import MaximumGenerationTermination
 
 from pymoo_gpuaco import GPUMMAS, TSP, ColonyTermination, GPU2OptIHC, load_tsp
 from pymoo_gpuaco.algorithms import termination as termination_module
-from pymoo_gpuaco.algorithms.termination import progress
+from pymoo_gpuaco.algorithms.termination import begin_counting, progress
 from pymoo_gpuaco.candidates.exact import shortest_tour
 from tests.algorithm_cases import (
     cities,
@@ -142,6 +142,22 @@ def test_seconds_begin_with_the_first_generation_and_stop_where_the_run_does(clo
     clock.seconds += 3.0
     later.update(watched.after(4, 5.0))
     assert later.reason == "budget: 10 s"
+
+
+def test_the_first_generation_of_a_run_that_goes_on_counts(clock):
+    """It took 6 s, after 2 s of building the engine again, in another process than the 3 s before."""
+    termination, watched = ColonyTermination(seconds=10.0), Watched()
+    watched.start_time = 997.0
+    termination.update(watched.after(1, 5.0))
+    later = pickle.loads(pickle.dumps(TerminateIfAny(NoTermination(), termination))).criteria[1]
+    clock.seconds += 500.0
+    begin_counting(TerminateIfAny(NoTermination(), later), clock.seconds - 2.0)
+    assert later.seconds_left(0.0, 2) == pytest.approx(5.0)
+    clock.seconds += 6.0
+    begin_counting(later, clock.seconds)  # it counts already
+    assert later.spent_at(0.0, 2) == 1.0
+    later.update(watched.after(2, 5.0))
+    assert later.reason == "budget: 11 s"
 
 
 def test_none_is_no_limit(clock):

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import itertools
+import time
 
 import numpy as np
 import pytest
 from pymoo.optimize import minimize
 
 from pymoo_gpuaco import GPUAS, GPUMMAS, TSP
-from pymoo_gpuaco.candidates.bound import prove_lower_bound
+from pymoo_gpuaco.candidates.bound import prove_lower_bound, seconds_to_prove
 from pymoo_gpuaco.candidates.exact import shortest_tour
 from pymoo_gpuaco.candidates.lists import listed_instance
 
@@ -58,3 +59,67 @@ def test_the_bound_of_few_cities_is_the_optimum(metric: str) -> None:
     assert bound == pytest.approx(problem.tour_length(shortest_tour(problem.D)), rel=1e-12)
     ring = TSP(matrix=np.abs(np.subtract.outer(range(8), range(8))))
     assert prove_lower_bound(listed_instance(ring, 3)) == 14
+
+
+def cloud_of(n: int, axes: int = 2) -> TSP:
+    return TSP(np.random.default_rng(n).random((n, axes)))
+
+
+def test_how_long_a_proof_takes_is_known_beforehand() -> None:
+    """1e-4 s a city in the plane; 5e-7 s a pair elsewhere, of twice as many cities where distances are two-way."""
+    matrix = np.random.default_rng(1).random((200, 200))
+    for problem, seconds in (
+        (cloud_of(12), 0.0),
+        (cloud_of(3000), 0.3),
+        (cloud_of(400, axes=3), 0.08),
+        (TSP(matrix=matrix + matrix.T), 0.02),
+        (TSP(matrix=matrix), 0.08),
+    ):
+        assert seconds_to_prove(listed_instance(problem, 5)) == pytest.approx(seconds)
+
+
+def test_a_proof_ends_when_its_time_is_over() -> None:
+    instance = listed_instance(cloud_of(30), 5)
+    assert prove_lower_bound(instance, time.monotonic() - 1.0) is None
+    assert prove_lower_bound(instance, time.monotonic() + 1000.0) == prove_lower_bound(instance) > 0.0
+
+
+@pytest.mark.parametrize(
+    ("termination", "longest", "begins"),
+    [
+        (("time", 900.0), np.inf, False),  # it takes 200 s, and five times that must be left
+        (("time", 1100.0), np.inf, True),
+        (("time", 1100.0), 150.0, False),
+        (("n_gen", 5), np.inf, True),
+        (("n_gen", 5), 150.0, False),
+    ],
+)
+def test_a_proof_makes_no_run_late(
+    termination: tuple[str, float], longest: float, begins: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given = []
+
+    def prove(instance: object, until: float | None = None) -> float:
+        given.append(until)
+        return 7.0
+
+    monkeypatch.setattr("pymoo_gpuaco.algorithms.base.prove_lower_bound", prove)
+    monkeypatch.setattr("pymoo_gpuaco.algorithms.base.seconds_to_prove", lambda instance: 200.0)
+    algorithm = GPUMMAS(backend="cpu").setup(cloud_of(30), termination=termination, seed=1)
+    algorithm.ask()
+    assert algorithm.bound_in_time(longest) == (7.0 if begins else None)
+    assert len(given) == begins
+    if begins:
+        assert (given[0] is None) == (termination[0] == "n_gen")
+        assert given[0] is None or 900.0 < given[0] - time.monotonic() < 1100.0
+    assert algorithm.lower_bound == 7.0  # whoever asks for it waits
+    assert algorithm.bound_in_time(0.0) == 7.0
+
+
+def test_a_proof_that_was_given_up_is_not_the_last_word(monkeypatch: pytest.MonkeyPatch) -> None:
+    algorithm = GPUMMAS(backend="cpu").setup(cloud_of(30), termination=("time", 1100.0), seed=1)
+    algorithm.ask()
+    monkeypatch.setattr("pymoo_gpuaco.algorithms.base.seconds_left", lambda *_: 1e-9)
+    monkeypatch.setattr("pymoo_gpuaco.algorithms.base.seconds_to_prove", lambda instance: 0.0)
+    assert algorithm.bound_in_time() is None
+    assert algorithm.lower_bound > 0.0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import pickle
 import time
 
 import numpy as np
@@ -80,3 +81,35 @@ def test_progress_is_of_the_moment_it_is_asked_for():
         0.25, abs=0.01
     )
     assert progress(get_termination("time", 1000.0), now - 2000.0) == 1.0
+
+
+@pytest.mark.parametrize("compiled", [True, False])
+def test_building_the_engine_of_a_run_that_goes_on_counts_and_compiling_does_not(
+    compiled, problem, monkeypatch
+):
+    before = GPUMMAS(backend="cpu").setup(problem, termination=("n_gen", 3), seed=1)
+    before.next()
+    algorithm = pickle.loads(pickle.dumps(before))
+    algorithm.termination = ColonyTermination(n_max_gen=None, seconds=1000.0)
+    build = GPUMMAS._maker
+
+    def slow(self):
+        make = build(self)
+
+        def made(instance):
+            if compiled:
+                compiling.begin("nothing")
+            time.sleep(1.5)
+            if compiled:
+                compiling.end()
+            return make(instance)
+
+        return made
+
+    monkeypatch.setattr(GPUMMAS, "_maker", slow)
+    began = time.perf_counter()
+    algorithm.next()
+    took = time.perf_counter() - began
+    spent = 1000.0 * algorithm.termination.spent
+    assert 0.0 < spent <= took - (1.4 if compiled else 0.0)
+    assert compiled or spent >= 1.5

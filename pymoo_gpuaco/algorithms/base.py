@@ -26,10 +26,10 @@ from pymoo.util.optimum import filter_optimum
 
 from pymoo_gpuaco import checks
 from pymoo_gpuaco.algorithms.arguments import PYMOO_ARGUMENTS, Count, check_sampling, check_seed
-from pymoo_gpuaco.algorithms.termination import progress, seconds_left
+from pymoo_gpuaco.algorithms.termination import begin_counting, progress, seconds_left
 from pymoo_gpuaco.algorithms.told import AskAndTell, Tours, canonical, check_tours
 from pymoo_gpuaco.backends import State, Stoppable, check_backend
-from pymoo_gpuaco.candidates.bound import prove_lower_bound
+from pymoo_gpuaco.candidates.bound import prove_lower_bound, seconds_to_prove
 from pymoo_gpuaco.candidates.listed import ListedInstance
 from pymoo_gpuaco.candidates.lists import listed_instance
 from pymoo_gpuaco.host import compiling
@@ -38,6 +38,8 @@ from pymoo_gpuaco.host.state import check_seal, seal
 
 # No lower bound has been asked for yet.
 _UNKNOWN = "unknown"
+# times what a proof is thought to take: so much of a limited run is to be left where it begins
+_LEFT_TO_PROVE = 5.0
 
 
 _log = logging.getLogger("pymoo_gpuaco")
@@ -108,6 +110,23 @@ class TourAlgorithm(AskAndTell):
         if self._lower_bound == _UNKNOWN:  # a pickle's is another object
             self._lower_bound = prove_lower_bound(self.instance)
         return self._lower_bound
+
+    def bound_in_time(self, longest: float = float("inf")) -> float | None:
+        """``lower_bound`` if it is known, or can be proven in a run without making that late.
+
+        None where that takes longer than ``longest`` seconds, or might take longer than the termination leaves.
+        """
+        if self._lower_bound == _UNKNOWN:
+            needed = seconds_to_prove(self.instance)
+            left = seconds_left(self.termination, self.start_time, self.n_iter or 1)
+            if needed > longest or (left is not None and max(0.0, left) < _LEFT_TO_PROVE * needed):
+                return None
+            until = None if left is None else time.monotonic() + left
+            bound = prove_lower_bound(self.instance, until)
+            if bound is None and until is not None and time.monotonic() >= until:
+                return None  # given up
+            self._lower_bound = bound
+        return self.lower_bound
 
     @property
     def patience(self) -> int:
@@ -229,10 +248,9 @@ class TourAlgorithm(AskAndTell):
     def _setup(self, problem: Problem, **kwargs: Any) -> None:
         self._check()
         # set-up counts as part of the run's time, except for compiling, which a machine does once
-        began = time.perf_counter()
-        with compiling.counted() as compilers:
+        with compiling.timed() as took:
             self.prepare()
-        self._setup_seconds = max(0.0, time.perf_counter() - began - compilers.seconds)
+        self._setup_seconds = took.seconds
 
     def _initialize(self) -> None:
         super()._initialize()
@@ -270,15 +288,18 @@ class TourAlgorithm(AskAndTell):
 
     def _limit_time(self) -> None:
         """Tell the engine when the termination's time is over: a generation may be longer than what is left."""
-        if isinstance(self.engine, Stoppable):
-            started = time.time() if self.start_time is None else self.start_time
+        with compiling.timed() as took:  # a run that goes on in another process builds its engine now
+            engine = self.engine
+        started = time.time() if self.start_time is None else self.start_time
+        begin_counting(self.termination, time.time() - took.seconds if self._begun else started)
+        if isinstance(engine, Stoppable):
             left = seconds_left(self.termination, started, self.n_iter or 1)
             if left is not None and left <= 0.0 and not self._begun:
                 _log.warning(
                     "pymoo_gpuaco: set-up took %.1f s, and the time is over: the run ends with its first tour",
                     self._setup_seconds,
                 )
-            self.engine.stop_at(None if left is None else time.monotonic() + left)
+            engine.stop_at(None if left is None else time.monotonic() + left)
 
     def _progress(self) -> float:
         """Share of the termination's budget that is spent, in [0, 1], or NaN where it has none."""

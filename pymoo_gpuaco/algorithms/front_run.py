@@ -29,7 +29,7 @@ class FrontTermination(ColonyTermination):
     stagnation : generations in a row without a new member of the front that end the run, >= 1, or None for no such
         limit.
     n_max_gen : most generations, >= 1, or None.
-    seconds : most time from the first generation on, > 0, or None.
+    seconds : most time, set-up without compiling counted, > 0, or None.
     """
 
     def __init__(

@@ -17,14 +17,13 @@ from pymoo.termination.robust import RobustTermination
 from pymoo.util.sliding_window import SlidingWindow
 
 from pymoo_gpuaco import checks
-from pymoo_gpuaco.candidates.exact import MOST_CITIES
+from pymoo_gpuaco.candidates.bound import seconds_to_prove
 
 PROVEN = 1e-9  # relative: what lengths of one tour, added up in several orders, may differ by
 MOST_CITIES_TO_PROVE = 12_000  # of a bound that is to take no longer than a moment
 _BROKEN = 1e30  # more than any length: what a broken constraint counts for stagnation
-_CITIES_A_SECOND = (
-    1000  # of search before the bound is looked for: it then costs a twentieth of the time or less
-)
+# times what a proof takes that a run has lasted before it is looked for
+_WORTH_A_PROOF = 10.0
 
 # The names of pymoo's short forms; those of counts take whole numbers.
 _COUNTS = ("n_gen", "n_iter", "n_eval", "n_evals")
@@ -46,13 +45,14 @@ class ColonyTermination(Termination):
     target : length at or below which the run ends; None takes the problem's ``best_known`` where it has one.
     stagnation : generations in a row without a shorter tour that end the run, >= 1, or None for no such limit.
     n_max_gen : most generations, >= 1, or None.
-    seconds : most time from the first generation on, > 0, or None. Time between a pickle and its return, or before
-        this object joined the run, is not counted.
+    seconds : most time, > 0, or None: of set-up without compiling, and of the run. Time between a pickle and its
+        return, or before this object joined the run, is not counted.
     stagnation_tours : tours in a row without a shorter one that end the run, >= 1, or None: ``stagnation`` for
         algorithms that finish many climbs a generation, as GPU2OptIHC on few cities.
     proven : whether a tour that is proven to be the shortest ends the run: one as long, but for 1e-9 of it, as the
         algorithm's ``lower_bound``. Up to 12 cities that is known at once, up to 12,000 it is looked for when the run
-        has lasted a second for each 1000 cities. Objectives that are not the tour's length are none of its business.
+        has lasted ten times as long as that takes (1 s of 1000 cities in the plane, 5 s of a matrix), if it may be
+        over within the run's time. Objectives that are not the tour's length are none of its business.
     """
 
     # of objects that were saved before there were these
@@ -135,9 +135,9 @@ class ColonyTermination(Termination):
         instance = getattr(algorithm, "instance", None)  # of this package's algorithms alone
         if instance is None or algorithm._other_objective or instance.n > MOST_CITIES_TO_PROVE:
             return False
-        if instance.n > MOST_CITIES and self._seconds * _CITIES_A_SECOND < instance.n:
+        if self._seconds < _WORTH_A_PROOF * seconds_to_prove(instance):
             return False
-        self.bound = algorithm.lower_bound
+        self.bound = algorithm.bound_in_time()
         return self.bound is not None and abs(best - self.bound) <= PROVEN * self.bound
 
     def _tours_to_wait(self, algorithm: Any) -> int | None:
@@ -155,6 +155,11 @@ class ColonyTermination(Termination):
         if before is None:
             before = started if n_iter == 1 else now
         return max(0.0, now - before)
+
+    def count_from(self, started: float) -> None:
+        """Count seconds from ``started`` on, by time.time(), unless they are counted already."""
+        if self._clock is None:
+            self._clock = started
 
     def spent_at(self, started: float, n_iter: int) -> float:
         """Share of the budget that is spent before generation ``n_iter``, in [0, 1], NaN without a budget."""
@@ -214,6 +219,15 @@ def seconds_left(termination: Any, started: float, n_iter: int = 1) -> float | N
             return min(known, default=None)
         return max(known) if known and len(known) == len(parts) else None
     return None
+
+
+def begin_counting(termination: Any, started: float) -> None:
+    """Let each part of a termination that has its own clock count from ``started`` on, unless it counts already."""
+    if isinstance(termination, ColonyTermination):
+        termination.count_from(started)
+    elif isinstance(termination, (TerminateIfAny, TerminateIfAll)):
+        for part in termination.criteria:
+            begin_counting(part, started)
 
 
 def as_new(termination: Any, keep: bool = False) -> Any:

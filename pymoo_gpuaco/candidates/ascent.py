@@ -49,6 +49,7 @@ def ascend(
     iterations: int | None = None,
     seconds: float | None = None,
     bound: bool = True,
+    until: float | None = None,
 ) -> Ascent:
     """Raise the minimum 1-tree of a sparse graph by node penalties.
 
@@ -62,6 +63,7 @@ def ascend(
         cities to 0.03 % of what more can reach.
     seconds : wall-clock time for the trees, > 0; not together with `iterations`.
     bound : whether to prove the bound; see `complete.CompleteGraph`.
+    until : when ``time.monotonic()`` shows it, the ascent ends within some edges' search, without a bound.
 
     Raises ValueError or TypeError naming the parameter.
     """
@@ -87,7 +89,11 @@ def ascend(
     best, safe = -np.inf, -np.inf  # by the graph so far; by all edges
     checks_left = list(_CHECKS) if complete is not None else []
     began, made, checked, done = time.perf_counter(), 0, -_BETWEEN_CHECKS, 0.0
-    while made == 0 or done < 1.0:
+
+    def late() -> bool:
+        return until is not None and time.monotonic() >= until
+
+    while (made == 0 or done < 1.0) and not late():
         weight = find_one_tree(graph, pi, tree) - 2.0 * float(pi.sum()) + graph.constant
         made += 1
         if weight > best:
@@ -128,7 +134,7 @@ def ascend(
             step,
             penalties,
         )
-    if complete is None:
+    if complete is None or late():
         return Ascent(best_penalties[0], best_penalties[1], None, made, graph)
     proven = complete.lower_bound(graph, best_penalties[0])
     if proven < safe:

@@ -6,27 +6,40 @@ from pymoo_gpuaco.candidates import exact
 from pymoo_gpuaco.candidates.ascent import ascend
 from pymoo_gpuaco.candidates.listed import ListedInstance
 from pymoo_gpuaco.candidates.lists import lists, with_lists
+from pymoo_gpuaco.candidates.quadrant import has_quadrants
 from pymoo_gpuaco.problems.symmetric import symmetric_form
 
+_SECONDS_A_CITY, _SECONDS_A_PAIR = 1e-4, 5e-7  # in the plane; elsewhere, where all pairs are compared
+A_MOMENT = 1.2  # s: 12,000 cities in the plane, and some 1500 elsewhere
 _CANDIDATES = 10  # a city, of the sparse graph that the ascent works on
 
 
-def prove_lower_bound(instance: ListedInstance) -> float | None:
+def seconds_to_prove(instance: ListedInstance) -> float:
+    """About how long `prove_lower_bound` takes on two cores, within a factor of three or so."""
+    if instance.n <= exact.MOST_CITIES:
+        return 0.0
+    if has_quadrants(instance.metric, instance.coords):
+        return _SECONDS_A_CITY * instance.n
+    n = instance.n if instance.symmetric else 2 * instance.n  # of the symmetric form
+    return _SECONDS_A_PAIR * n * n
+
+
+def prove_lower_bound(instance: ListedInstance, until: float | None = None) -> float | None:
     """Return the length of the shortest tour up to 12 cities; above, the bound of Held and Karp.
 
     The bound is rounded up where lengths are whole numbers. It holds for tours that break none of the instance's
     demands. None where even the best tour of up to 12 cities breaks some, and where proving a bound would take too long
-    (`complete.CompleteGraph`).
+    (`complete.CompleteGraph`), or was given up as ``time.monotonic()`` showed ``until``.
     """
     if instance.n <= exact.MOST_CITIES:
         tour = exact.shortest_with_demands(instance)
         return None if instance.violations(tour[None])[0] else instance.tour_length(tour)
     form = symmetric_form(instance)
     if form is None:
-        return ascend(instance, lists(instance, "quadrant", _CANDIDATES).ids).bound
+        return ascend(instance, lists(instance, "quadrant", _CANDIDATES).ids, until=until).bound
     if form.instance.n <= exact.MOST_CITIES:
         tour = form.to_problem(exact.shortest_with_demands(form.instance))
         return None if instance.violations(tour[None])[0] else instance.tour_length(tour)
     listed = with_lists(form.instance, _CANDIDATES, "quadrant")
-    bound = ascend(listed, listed.neighbours).bound
+    bound = ascend(listed, listed.neighbours, until=until).bound
     return None if bound is None else max(0.0, bound + form.constant)

@@ -57,7 +57,10 @@ def search(
                 _go_on(algorithm, termination, progress)
                 if arguments.backend != "auto":
                     algorithm.backend, algorithm.device = arguments.backend, arguments.device
-                algorithm.prepare()
+                with compiling.timed() as took:
+                    algorithm.prepare()
+                algorithm.start_time = time.time() - took.seconds
+                termination.count_from(algorithm.start_time)
         setup = time.time() - before
         where = "CPU" if algorithm.engine.kind == "cpu" else "GPU"
         job.print(f"ready on the {where} after {setup:.1f} s\n{progress.header(algorithm)}")
@@ -107,11 +110,10 @@ def status_of(job: Job, status: int, all_runs_made: bool) -> int:
 
 
 def _go_on(algorithm: Any, termination: ColonyTermination, progress: Progress) -> None:
-    """Let a saved run go on: time and generations count from now."""
+    """Let a saved run go on: generations count from now."""
     progress.generation = int(algorithm.n_iter) - 1
     progress.tours_before = int(algorithm.evaluator.n_eval)
     if termination.n_max_gen is not None:
         termination.n_max_gen += progress.generation
     algorithm.termination = termination
     algorithm.callback = progress
-    algorithm.start_time = time.time()

@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from pymoo_gpuaco.algorithms.termination import MOST_CITIES_TO_PROVE, ColonyTermination
+from pymoo_gpuaco.algorithms.termination import ColonyTermination
+from pymoo_gpuaco.candidates.bound import A_MOMENT, seconds_to_prove
 from pymoo_gpuaco.cli.cities import as_given
 from pymoo_gpuaco.cli.front import solve_front
 from pymoo_gpuaco.cli.job import Job, Run, prepare
@@ -98,7 +99,8 @@ def _run(job: Job, name: str, problem: TSP, seed: int) -> None:
 
 def _proven_bound(algorithm: Any) -> float | None:
     """Return a length that no tour falls below, where proving it takes no longer than a moment."""
-    if algorithm.instance.n > MOST_CITIES_TO_PROVE:
-        return None
+    known: float | None = getattr(algorithm.termination, "bound", None)
+    if known is not None or seconds_to_prove(algorithm.instance) > A_MOMENT:
+        return known
     bound: float | None = algorithm.lower_bound
     return bound

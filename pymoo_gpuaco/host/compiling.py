@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-__all__ = ["announced", "begin", "counted", "counted_whole", "end"]
+__all__ = ["announced", "begin", "counted", "counted_whole", "end", "timed"]
 
 _lock = threading.RLock()
 if hasattr(os, "register_at_fork"):  # a forked child lacks the thread that would unlock it
@@ -98,6 +98,21 @@ def counted_whole() -> Iterator[None]:
             for watch, starts, seconds in before:
                 if watch.starts > starts and watch.at_work == 0:
                     watch.seconds = seconds + time.perf_counter() - began
+
+
+class Timed:
+    """How long a block took."""
+
+    seconds = 0.0
+
+
+@contextmanager
+def timed() -> Iterator[Timed]:
+    """Measure the block without what compilers work: ``seconds`` of the yielded object, once it is over."""
+    took, began = Timed(), time.perf_counter()
+    with counted() as compilers:
+        yield took
+    took.seconds = max(0.0, time.perf_counter() - began - compilers.seconds)
 
 
 @contextmanager
