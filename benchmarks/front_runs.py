@@ -17,7 +17,7 @@ from pymoo.operators.mutation.inversion import InversionMutation
 from pymoo.operators.sampling.rnd import PermutationRandomSampling
 from pymoo.util.ref_dirs import get_reference_directions
 
-from pymoo_gpuaco import MultiObjectiveTSP
+from pymoo_gpuaco import TSP, MultiObjectiveTSP
 from pymoo_gpuaco.backends import make_front
 from pymoo_gpuaco.fronts.instance import front_instance
 from pymoo_gpuaco.fronts.parameters import FrontParameters
@@ -52,11 +52,14 @@ class Quality(NamedTuple):
         return cls(len(points), 100.0 * float(reached.mean()), 100.0 * share)
 
 
-def _engine(problem: MultiObjectiveTSP, seed: int, dives: bool) -> Run:
+def _engine(problem: MultiObjectiveTSP, seed: int, dives: bool, backend: str = "cpu") -> Run:
     # compiling, which a machine does once, is no part of a run
-    few = MultiObjectiveTSP([part.coords[:12, :2] for part in problem.parts])
-    make_front(front_instance(few, CANDIDATES), FrontParameters(), "cpu")
-    engine: Any = make_front(front_instance(problem, CANDIDATES), FrontParameters(dives=dives), "cpu")
+    few = MultiObjectiveTSP([TSP(part.coords[:12, :2], "EUC_2D") for part in problem.parts])
+    for kind in ("cpu", backend):
+        warmed = make_front(front_instance(few, CANDIDATES), FrontParameters(), kind)
+        for key in range(3):
+            warmed.search(key)
+    engine: Any = make_front(front_instance(problem, CANDIDATES), FrontParameters(dives=dives), backend)
     generation = [0]
 
     def step(until: float) -> None:
@@ -86,6 +89,7 @@ def _operators() -> dict[str, Any]:
 
 METHODS: dict[str, Callable[[MultiObjectiveTSP, int], Run]] = {
     "GPUMOACO": lambda problem, seed: _engine(problem, seed, dives=True),
+    "GPUMOACO, CUDA": lambda problem, seed: _engine(problem, seed, dives=True, backend="cuda"),
     "two phases": lambda problem, seed: _engine(problem, seed, dives=False),
     "NSGA-II": lambda problem, seed: _pymoo(problem, seed, NSGA2(POPULATION, **_operators())),
     "MOEA/D": lambda problem, seed: _pymoo(

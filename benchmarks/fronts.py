@@ -1,6 +1,7 @@
 """Fronts over time, beside the best front known: GPUMOACO, a plain two-phase search, pymoo's NSGA-II and MOEA/D.
 
     python benchmarks/fronts.py FOLDER kroA100+kroB100 --seconds 1 5 30 --methods GPUMOACO "two phases" NSGA-II MOEA/D
+    python benchmarks/fronts.py FOLDER kroA100+kroB100 --backend cuda    # GPUMOACO alone, into gpu_fronts.json
 
 One run is looked at at all of the moments. A call adds its rows to those of earlier ones of the same code, so that a
 measurement can be made in pieces: one instance, one method at a time. `front_references.py` comes first.
@@ -15,24 +16,29 @@ from front_references import problem_of, read_reference
 from front_runs import METHODS, POPULATION, WORST, Quality, record
 from record import rows_of_others, write
 
+ON_CUDA = "GPUMOACO, CUDA"
+ON_CORES = [method for method in METHODS if method != ON_CUDA]
 COLUMNS = ("instance", "method", "seconds", "points", "% of the best points", "% of the best hypervolume")
 
 
 def main() -> None:
-    """Measure, and write benchmarks/results/fronts.json."""
+    """Measure, and write benchmarks/results/fronts.json, or gpu_fronts.json."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("folder", type=Path, help="TSPLIB files")
     parser.add_argument("names", nargs="+", help="such as kroA100+kroB100")
     parser.add_argument("--seconds", type=float, nargs="+", default=[1.0, 5.0, 30.0])
-    parser.add_argument("--methods", nargs="+", choices=sorted(METHODS), default=list(METHODS))
+    parser.add_argument("--methods", nargs="+", choices=ON_CORES, default=ON_CORES)
+    parser.add_argument("--backend", choices=("cpu", "cuda"), default="cpu")
     parser.add_argument("--seed", type=int, default=1)
     given = parser.parse_args()
     moments = sorted(given.seconds)
+    on_cuda = given.backend == "cuda"
+    table = "gpu_fronts" if on_cuda else "fronts"
     for name in given.names:
         problem, reference = problem_of(given.folder, name), read_reference(name)
-        for method in given.methods:
+        for method in [ON_CUDA] if on_cuda else given.methods:
             rows = []
             for moment, points in zip(
                 moments, record(METHODS[method](problem, given.seed), moments), strict=True
@@ -44,15 +50,15 @@ def main() -> None:
             parameters = {"seed": given.seed, "population of NSGA-II and MOEA/D": POPULATION}
             # of a method that is measured again, for instance for longer, the earlier rows go
             own = {(name, method)}
-            others = rows_of_others("fronts", own, parameters, keys=2)
+            others = rows_of_others(table, own, parameters, keys=2)
             notes = (
                 "Best: the united front of many runs in benchmarks/references/fronts; points found or dominated.",
                 f"Hypervolume from {WORST} times the worst lengths of that front.",
                 "Two phases: the same weighted sums, then Pareto local search by chains of up to three exchanges.",
                 "NSGA-II and MOEA/D: pymoo's, order crossover and inversion.",
             )
-            title = "Fronts of two objectives over time, all cores"
-            write("fronts", title, COLUMNS, sorted(others + rows), parameters, notes)
+            title = f"Fronts of two objectives over time, {'on CUDA' if on_cuda else 'all cores'}"
+            write(table, title, COLUMNS, sorted(others + rows), parameters, notes)
 
 
 if __name__ == "__main__":

@@ -154,7 +154,31 @@ def every_way_to_climb() -> None:
     climber_layout.resident_layout = resident
 
 
-PARTS = {part.__name__: part for part in (colonies, asymmetric_tours, every_way_to_climb, focused_ants)}
+def fronts() -> None:
+    from pymoo_gpuaco.backends.cuda.fronts.engine import CudaFronts
+    from pymoo_gpuaco.fronts.device import Children, Members
+    from pymoo_gpuaco.fronts.instance import front_instance
+    from pymoo_gpuaco.fronts.parameters import FrontParameters
+    from pymoo_gpuaco.fronts.search import FrontSearch
+    from pymoo_gpuaco.problems import TSP, MultiObjectiveTSP
+
+    for k, metric in ((2, "EUC_2D"), (3, "EXACT")):
+        places = np.random.default_rng(0).uniform(0, 1000, (k, 25, 2)).round()
+        parameters = FrontParameters(kicks=3, looks=2, sums=1, directions=None if k == 2 else np.eye(3))
+        instance = front_instance(MultiObjectiveTSP([TSP(part, metric) for part in places]), 5)
+        device = CudaFronts(instance)
+        engine = FrontSearch(device, parameters)
+        for key in range(8):
+            engine.search(key)
+        tours = engine.front()[0][:1]
+        ends = np.array([[*tours[0, [0, 1, 4, 3]], *[0] * 6]], np.int32)  # a chain of two exchanges
+        child = Children(np.zeros(1, np.int32), np.full(1, 2, np.int32), ends, np.zeros((1, k)))
+        device.follow(Members(tours, *[np.zeros(0)] * 5), child)
+
+
+PARTS = {
+    part.__name__: part for part in (colonies, asymmetric_tours, every_way_to_climb, focused_ants, fronts)
+}
 
 
 def test_the_run_launches_every_kernel(monkeypatch):

@@ -14,16 +14,18 @@ from pymoo_gpuaco.backends.cuda.device import Device, signatures, sources
 from pymoo_gpuaco.backends.cuda.device import compile as compiler
 from pymoo_gpuaco.backends.cuda.engine import CudaColony
 from pymoo_gpuaco.backends.cuda.focused import CudaWindows
+from pymoo_gpuaco.backends.cuda.fronts.engine import CudaFronts
 from pymoo_gpuaco.backends.errors import BackendUnavailable
 from pymoo_gpuaco.candidates.lists import listed_instance
 from pymoo_gpuaco.colony.parameters import ClimberParameters, ColonyParameters
 from pymoo_gpuaco.colony.trails import TrailUpdate
-from pymoo_gpuaco.problems import TSP
+from pymoo_gpuaco.fronts.instance import front_instance
+from pymoo_gpuaco.problems import TSP, MultiObjectiveTSP
 from pymoo_gpuaco.search.focused import FocusedSearch
 from tests.engine_cases import COLONIES, cloud, instance_for
 from tests.fake_device import FakeDriver, install
 from tests.test_cuda_parts import Half
-from tests.test_cuda_wiring import tours_for_kernels_that_do_nothing, use
+from tests.test_cuda_wiring import tours_for_kernels_that_do_nothing, use, use_fronts
 
 N = 40
 PLACES = {
@@ -56,13 +58,14 @@ def launched() -> FakeDriver:
             tours_for_kernels_that_do_nothing(windows)
             focused.search(1)
             CudaClimbers(listed_instance(problem, 1), ClimberParameters(2)).climb(1)
+            use_fronts(CudaFronts(front_instance(MultiObjectiveTSP([problem] * (len(name) % 4 + 2)), 5)))
     return driver
 
 
 def test_every_kernel_of_the_sources_is_launched_with_what_it_takes(launched):
     files = {p.relative_to(sources.folder()).as_posix() for p in sources.folder().rglob("*.cu")}
     there = {name for file in files for name, _ in signatures.KERNEL.findall(sources.read(file))}
-    assert len(there) == 38
+    assert len(there) == 43
     assert launched.launched == there  # the device has looked at their arguments
     assert {file for file, *_ in launched.loaded} == files
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import gc
 
 import numpy as np
@@ -10,7 +11,9 @@ import pytest
 from pymoo_gpuaco.backends.cuda.climbers.engine import CudaClimbers
 from pymoo_gpuaco.backends.cuda.engine import CudaColony, lacks
 from pymoo_gpuaco.backends.cuda.focused import CudaWindows
+from pymoo_gpuaco.backends.cuda.fronts.engine import CudaFronts
 from pymoo_gpuaco.backends.cuda.windows.plan import hot_trials, shape
+from pymoo_gpuaco.backends.errors import BackendUnavailable
 from pymoo_gpuaco.candidates.lists import listed_instance, with_lists
 from pymoo_gpuaco.colony.parameters import (
     FEWEST_CITIES_TO_FOCUS,
@@ -19,6 +22,10 @@ from pymoo_gpuaco.colony.parameters import (
     LocalSearch,
 )
 from pymoo_gpuaco.colony.trails import TrailUpdate
+from pymoo_gpuaco.fronts.device import Children, Front, Members
+from pymoo_gpuaco.fronts.instance import front_instance
+from pymoo_gpuaco.fronts.nd_tree import make_tree
+from pymoo_gpuaco.problems import TSP, MultiObjectiveTSP
 from pymoo_gpuaco.problems.symmetric import symmetric_form
 from pymoo_gpuaco.search.focused import FocusedSearch
 from tests.engine_cases import COLONIES, INSTANCES, asymmetric, cloud, instance_for
@@ -45,6 +52,49 @@ def use(engine: CudaColony, n: int) -> None:
     engine.branching_factor(0.05)
     engine.import_state(engine.export_state())
     engine.improve(np.tile(np.arange(n), (m, 1)), 1)
+
+
+def use_fronts(device: CudaFronts) -> None:
+    """Call everything that a device for fronts has."""
+    n, k = device.instance.n, device.instance.k
+    tours = np.stack([np.roll(np.arange(n, dtype=np.int32), i) for i in range(3)])
+    assert device.descend(tours, np.ones((3, k)), 2, 2**64 - 1).shape == (3, n)
+    members = Members(
+        tours,
+        device.instance.lengths(tours),
+        np.ones((3, k)),
+        np.ones(3),
+        np.full(3, 5),
+        np.arange(3),
+    )
+    met = np.zeros(4, np.uint64)
+    found = device.look(members, Front(members.lengths, make_tree(3, 4, k), 0, met))
+    assert (found.lengths.shape, found.chain.shape) == ((0, k), (0, 10))  # kernels do nothing
+    chain = np.array([[0, 1, 3, 2, *[0] * 6]], np.int32)
+    child = Children(np.zeros(1, np.int32), np.full(1, 2, np.int32), chain, members.lengths[:1])
+    assert device.follow(members, child).shape == (1, n)
+    assert device.follow(members, found).shape == (0, n)
+    device.use(np.zeros((n, 3), np.int32))
+    device.look(members, Front(members.lengths, make_tree(3, 4, k), 0, met))
+
+
+@pytest.mark.parametrize(("n", "k"), [(12, 2), (12, 6), (400, 3), (2000, 2)])
+def test_every_launch_of_fronts_fits(n, k, driver):
+    parts = [cloud(n, seed) for seed in range(k - 1)]
+    parts.append(TSP(np.random.default_rng(0).random((n, 2)), metric="EXACT") if k == 6 else cloud(n, k))
+    device = CudaFronts(front_instance(MultiObjectiveTSP(parts), 5))
+    use_fronts(device)
+    # only where a cost is no float
+    assert {d["COST"] for file, d in driver.compiled if "fronts" in file} == {"double" if k == 6 else "float"}
+    del device
+    gc.collect()
+    assert not driver.taken
+
+
+def test_fronts_of_more_cities_are_left_to_the_cpu(driver):
+    few = front_instance(MultiObjectiveTSP([cloud(12), cloud(12, 1)]), 5)
+    with pytest.raises(BackendUnavailable, match="on CUDA up to 2000 cities, not of 2001"):
+        CudaFronts(dataclasses.replace(few, starts=np.zeros((2, 2001), np.int32)))
 
 
 @pytest.mark.parametrize("way", COLONIES)

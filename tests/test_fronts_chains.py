@@ -10,15 +10,24 @@ import pytest
 from pymoo_gpuaco import TSP, MultiObjectiveTSP
 from pymoo_gpuaco.backends.cpu.fronts.engine import CpuFronts
 from pymoo_gpuaco.fronts.candidates import edges_of, union_of
-from pymoo_gpuaco.fronts.device import Front, Members
-from pymoo_gpuaco.fronts.instance import front_instance
+from pymoo_gpuaco.fronts.device import Front, FrontDevice, Members
+from pymoo_gpuaco.fronts.instance import FrontInstance, front_instance
 from pymoo_gpuaco.fronts.nd_tree import make_tree
 from pymoo_gpuaco.fronts.weights import alone
+from tests.engine_cases import BACKENDS
 
 
-def device_of(n: int, k: int = 2) -> CpuFronts:
+def instance_of(n: int, k: int = 2, metric: str = "EUC_2D", near: int = 0) -> FrontInstance:
     places = np.random.default_rng(n).integers(0, 1000, (k, n, 2))
-    return CpuFronts(front_instance(MultiObjectiveTSP([TSP(part, "EUC_2D") for part in places]), n - 1))
+    return front_instance(MultiObjectiveTSP([TSP(part, metric) for part in places]), near or n - 1)
+
+
+def device_of(n: int, k: int = 2, kind: str = "cpu") -> FrontDevice:
+    if kind == "cpu":
+        return CpuFronts(instance_of(n, k))
+    from pymoo_gpuaco.backends.cuda.fronts.engine import CudaFronts
+
+    return CudaFronts(instance_of(n, k))
 
 
 def edges(tour: np.ndarray) -> frozenset[tuple[int, int]]:
@@ -27,7 +36,7 @@ def edges(tour: np.ndarray) -> frozenset[tuple[int, int]]:
     )
 
 
-def members(device: CpuFronts, tours: np.ndarray, exchanges: int, slack: float) -> Members:
+def members(device: FrontDevice, tours: np.ndarray, exchanges: int, slack: float) -> Members:
     m, k = len(tours), device.instance.k
     return Members(
         tours.astype(np.int32),
@@ -39,10 +48,11 @@ def members(device: CpuFronts, tours: np.ndarray, exchanges: int, slack: float) 
     )
 
 
+@pytest.mark.parametrize("kind", BACKENDS)
 @pytest.mark.parametrize("exchanges", [2, 3, 4])
-def test_every_tour_that_so_many_exchanges_in_a_row_lead_to_is_found(exchanges):
+def test_every_tour_that_so_many_exchanges_in_a_row_lead_to_is_found(exchanges, kind):
     n = 8
-    device = device_of(n)
+    device = device_of(n, kind=kind)
     tour = np.random.default_rng(1).permutation(n)
     own = edges(tour)
     front = Front(np.empty((0, 2)), make_tree(0, 1, 2), 0, np.zeros(2, np.uint64))
@@ -59,8 +69,9 @@ def test_every_tour_that_so_many_exchanges_in_a_row_lead_to_is_found(exchanges):
     assert len(got) == len(lengths) if exchanges < 4 else len(got) > 0.8 * len(lengths)
 
 
-def test_what_more_members_dominate_and_what_was_met_is_passed_over():
-    device = device_of(10)
+@pytest.mark.parametrize("kind", BACKENDS)
+def test_what_more_members_dominate_and_what_was_met_is_passed_over(kind):
+    device = device_of(10, kind=kind)
     tour = np.arange(10)[None]
     given = members(device, tour, 3, 1e9)
     nothing = Front(np.empty((0, 2)), make_tree(0, 1, 2), 0, np.zeros(2, np.uint64))
@@ -88,8 +99,9 @@ def test_work_is_spread_without_changing_what_is_found(monkeypatch, k):
         assert np.array_equal(one, three)
 
 
-def test_kicks_shorten_tours_under_their_own_weights():
-    device = device_of(60)
+@pytest.mark.parametrize("kind", BACKENDS)
+def test_kicks_shorten_tours_under_their_own_weights(kind):
+    device = device_of(60, kind=kind)
     tours = np.stack([np.random.default_rng(0).permutation(60)] * 2).astype(np.int32)
     lengths = device.instance.lengths(device.descend(tours, alone(2), 100, 1))
     assert (np.sort(device.descend(tours, alone(2), 10, 1), axis=1) == np.arange(60)).all()

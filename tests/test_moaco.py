@@ -16,12 +16,12 @@ from pymoo.termination import get_termination
 from pymoo_gpuaco import (
     GPUMOACO,
     TSP,
-    BackendUnavailable,
     ColonyTermination,
     FrontTermination,
     MultiObjectiveTSP,
     checkpoint,
 )
+from tests.engine_cases import BACKENDS
 
 
 def problem_of(n: int, k: int = 2, seed: int = 0, metric: str = "EUC_2D") -> MultiObjectiveTSP:
@@ -46,8 +46,9 @@ def test_the_result_is_a_front_of_tours_and_their_lengths_in_order():
     assert (np.diff(result.F[:, 0]) > 0).all()
 
 
-def test_the_same_seed_gives_the_same_front():
-    fronts = [minimize(problem_of(30), GPUMOACO(), ("n_gen", 12), seed=1) for _ in range(2)]
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_the_same_seed_gives_the_same_front(backend):
+    fronts = [minimize(problem_of(30), GPUMOACO(backend=backend), ("n_gen", 12), seed=1) for _ in range(2)]
     assert np.array_equal(fronts[0].F, fronts[1].F)
     assert np.array_equal(fronts[0].X, fronts[1].X)
 
@@ -78,17 +79,19 @@ def test_few_cities_have_their_exact_front_after_one_generation(n, k):
     assert np.array_equal(result.F, exact_front(problem))
 
 
+@pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize(("k", "n_gen"), [(2, 40), (3, 30)])
-def test_what_is_searched_for_is_the_exact_front(k, n_gen):
+def test_what_is_searched_for_is_the_exact_front(k, n_gen, backend):
     problem = problem_of(10, k, seed=3)
-    result = minimize(problem, GPUMOACO(), ("n_gen", n_gen), seed=1)
+    result = minimize(problem, GPUMOACO(backend=backend), ("n_gen", n_gen), seed=1)
     assert np.array_equal(result.F, exact_front(problem))
 
 
+@pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize(("k", "metric"), [(3, "EUC_2D"), (4, "EUC_2D"), (2, "EXACT"), (3, "EXACT")])
-def test_of_any_objectives_and_metric_each_length_is_that_of_its_tour(k, metric):
+def test_of_any_objectives_and_metric_each_length_is_that_of_its_tour(k, metric, backend):
     problem = problem_of(14, k, metric=metric)
-    result = minimize(problem, GPUMOACO(20), ("n_gen", 8), seed=1)
+    result = minimize(problem, GPUMOACO(20, backend=backend), ("n_gen", 8), seed=1)
     assert len(result.F) > 20
     assert (problem.tour_lengths(result.X) == result.F).all()
     assert not dominated(result.F).any()
@@ -124,11 +127,12 @@ def test_the_number_of_threads_changes_nothing(monkeypatch):
     assert np.array_equal(fronts[0].X, fronts[1].X)
 
 
+@pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize(("n", "k", "first", "last"), [(26, 2, 8, 14), (14, 3, 6, 10)])
-def test_a_run_goes_on_from_a_file_as_if_nothing_had_been(n, k, first, last, tmp_path):
+def test_a_run_goes_on_from_a_file_as_if_nothing_had_been(n, k, first, last, backend, tmp_path):
     problem = problem_of(n, k)
-    whole = minimize(problem, GPUMOACO(12), ("n_gen", last), seed=1)
-    begun = GPUMOACO(12)
+    whole = minimize(problem, GPUMOACO(12, backend=backend), ("n_gen", last), seed=1)
+    begun = GPUMOACO(12, backend=backend)
     begun.setup(problem, termination=("n_gen", last), seed=1)
     for _ in range(first):
         begun.next()
@@ -140,9 +144,10 @@ def test_a_run_goes_on_from_a_file_as_if_nothing_had_been(n, k, first, last, tmp
         assert np.array_equal(other.result().X, whole.X)
 
 
-def test_a_limit_of_time_ends_a_generation_and_keeps_the_front():
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_a_limit_of_time_ends_a_generation_and_keeps_the_front(backend):
     problem = problem_of(60)
-    result = minimize(problem, GPUMOACO(), ("time", 0.5), seed=1)
+    result = minimize(problem, GPUMOACO(backend=backend), ("time", 0.5), seed=1)
     assert (problem.tour_lengths(result.X) == result.F).all()
     assert not dominated(result.F).any()
 
@@ -372,8 +377,6 @@ def test_what_it_cannot_search_is_refused():
         minimize(problem_of(9, 6), GPUMOACO(archive_size=11), ("n_gen", 1))
     with pytest.raises(ValueError, match="ref_dirs must have 2 columns, one an objective, got 3"):
         minimize(problem_of(20), GPUMOACO(ref_dirs=np.eye(3)), ("n_gen", 1))
-    with pytest.raises(BackendUnavailable, match="backend='cpu' can"):
-        minimize(problem_of(20), GPUMOACO(backend="cuda"), ("n_gen", 1))
     matrices = np.random.default_rng(0).random((2, 12, 12))
     with pytest.raises(ValueError, match="asymmetric"):
         minimize(MultiObjectiveTSP(list(matrices)), GPUMOACO(), ("n_gen", 1))

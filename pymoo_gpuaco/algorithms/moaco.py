@@ -62,7 +62,8 @@ class GPUMOACO(TourAlgorithm):
     candidate_list_size : nearest cities by each objective that make up a city's candidates, in [1, 1024]. After the
         first looks these are the edges of the front's tours (Lust and Jaszkiewicz 2010).
     sampling : tours to begin with, as `TourAlgorithm` says.
-    backend : "auto" and "cpu" run on the CPU; "cuda" raises ``BackendUnavailable``.
+    backend : "auto" takes CUDA where it can run, up to 2,000 cities, else the CPU; "cuda" raises
+        ``BackendUnavailable`` where it cannot.
     device : number of the CUDA device, >= 0.
 
     All arguments of ``TourAlgorithm`` besides; ``termination`` is one of pymoo's or a `FrontTermination`. Raises

@@ -46,6 +46,7 @@ class FrontDevice(Protocol):
     """The parts of a search for fronts that differ from device to device."""
 
     kind: str
+    times: int  # as much as ``FrontParameters`` says in a generation, for a device that does many things side by side
     instance: FrontInstance
     stop: Stop
 

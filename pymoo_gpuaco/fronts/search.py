@@ -52,6 +52,8 @@ class FrontSearch:
         instance, n, k = device.instance, device.instance.n, device.instance.k
         self.archive = Archive(n, k, instance.unit, parameters.size)
         self._stages = parameters.stages_of(k)
+        self._sums = parameters.sums * device.times
+        self._looks = parameters.looks_of(n) * device.times
         self._solved: set[bytes] = set()
         self._stage = -1  # the farthest that any member was looked at by
         self._listed = instance.costs.neighbours  # candidates that looks are made by
@@ -139,9 +141,7 @@ class FrontSearch:
             self._solved.update(sums.known)
 
     def _open_sums(self) -> Sums:
-        most = min(
-            self._parameters.sums, self._parameters.sums_of(self.instance.n, self.instance.k) - self.n_sums
-        )
+        most = min(self._sums, self._parameters.sums_of(self.instance.n, self.instance.k) - self.n_sums)
         if self._parameters.directions is None:
             return between_corners(self.archive, self._solved, max(0, most))
         return directions(self.archive, self._parameters.directions, self._solved, max(0, most))
@@ -150,8 +150,7 @@ class FrontSearch:
 
     def _next(self, key: int) -> tuple[int, NDArray[np.intp]]:
         """Number of the first stage that leaves members to look at, and some of them."""
-        archive = self.archive
-        most = self._parameters.looks_of(self.instance.n)
+        archive, most = self.archive, self._looks
         rank, looked = archive.rank[: archive.count], archive.looked[: archive.count]
         for stage, (_, dominated) in enumerate(self._stages):
             rows = np.flatnonzero((rank <= dominated) & (looked <= stage))
@@ -210,7 +209,7 @@ class FrontSearch:
             self._take(np.empty((0, self.instance.n), np.int32))
             return
         front = self.archive.front
-        most = max(1, self._parameters.looks_of(self.instance.n) // _KICKED)
+        most = max(1, self._looks // _KICKED)
         rows = front[np.sort(generator(key, 2).permutation(len(front))[:most])]
         weights, _ = self._slopes(self.archive.lengths[rows])
         self._take(self._device.descend(self._tours(rows), weights, _KICKS_OF_MEMBERS, key))

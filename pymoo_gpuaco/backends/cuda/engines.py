@@ -9,10 +9,14 @@ from pymoo_gpuaco.backends.cuda.device import compile as compiler
 from pymoo_gpuaco.backends.cuda.device import context, sources
 from pymoo_gpuaco.backends.cuda.engine import CudaColony, lacks
 from pymoo_gpuaco.backends.cuda.focused import CudaWindows
+from pymoo_gpuaco.backends.cuda.fronts.engine import CudaFronts
 from pymoo_gpuaco.backends.cuda.improver import CudaImprover
 from pymoo_gpuaco.backends.errors import BackendUnavailable
 from pymoo_gpuaco.candidates.listed import ListedInstance
 from pymoo_gpuaco.colony.parameters import ClimberParameters, ColonyParameters
+from pymoo_gpuaco.fronts.instance import FrontInstance
+from pymoo_gpuaco.fronts.parameters import FrontParameters
+from pymoo_gpuaco.fronts.search import FrontSearch
 from pymoo_gpuaco.search.focused import FocusedSearch
 from pymoo_gpuaco.search.parameters import FEWEST_TO_EVOLVE
 from pymoo_gpuaco.search.warm_up import warm_up_host
@@ -72,6 +76,6 @@ def make_improver(instance: ListedInstance, parameters: ColonyParameters, device
     return CudaImprover(instance, search, device, parameters.candidates)
 
 
-def make_front(instance: Any, parameters: Any, device: int) -> Any:
-    """Raise ``BackendUnavailable``: nothing here searches for fronts."""
-    raise BackendUnavailable("fronts of several objectives are searched for on the CPU")
+def make_front(instance: FrontInstance, parameters: FrontParameters, device: int) -> FrontSearch:
+    """Make the engine of a search for a front."""
+    return FrontSearch(CudaFronts(instance, device), parameters)

@@ -25,6 +25,7 @@ class CpuFronts:
     """``FrontDevice`` on all cores."""
 
     kind: str = "cpu"
+    times = 1
 
     def __init__(self, instance: FrontInstance) -> None:
         self.instance = instance

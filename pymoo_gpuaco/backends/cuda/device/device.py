@@ -110,6 +110,9 @@ class Device:
         # Whether ``wait`` ends kernels that look at ``halt`` when ``stop`` says so, or on an interrupt from the
         # keyboard. To look at the clock costs some 20 us, so it is for what takes long.
         self.ends_early = False
+        self.hears_flag = (
+            False  # whether it does so as well when the flag of ``stop`` goes up, in another thread
+        )
         self.halted = False  # whether it has done so; who wants to know sets it back
         weakref.finalize(self, release, self._context, self.arrays, self._pid)
 
@@ -249,7 +252,9 @@ class Device:
         try:
             while not marked.query():
                 _give_way()
-                if self.stop.passed() and time.monotonic() >= whole:
+                if (self.hears_flag and self.stop.raised()) or (
+                    self.stop.passed() and time.monotonic() >= whole
+                ):
                     self._end()
         except KeyboardInterrupt:
             self._end()

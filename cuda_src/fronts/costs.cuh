@@ -1,0 +1,43 @@
+// What edges cost by each of several objectives, and their weighted sums, which are added in the CPU's order: both
+// engines cut off the same chains.
+#pragma once
+
+#ifndef OBJECTIVES
+#define OBJECTIVES 2
+#endif
+#ifndef COST
+#define COST float  // or double, where a cost is no float
+#endif
+
+// Costs of one edge: read at once.
+struct alignas((OBJECTIVES % 2 ? 1 : 2) * sizeof(COST)) Edge {
+    COST by[OBJECTIVES];
+};
+
+struct Costs {
+    const Edge* table;                 // (n, n)
+    const Edge* near;                  // (n, c) of the candidates' edges
+    const unsigned short* neighbours;  // (n, c) candidates; rows that are shorter end with the city itself
+    int n, c;
+
+    __device__ __forceinline__ const Edge& between(int i, int j) const { return table[i * n + j]; }
+};
+
+// The same as parameters of a kernel, and how it puts them together again.
+#define COSTS_PARAMETERS const COST *table, const COST *near, const unsigned short *neighbours, int n, int c
+#define COSTS Costs{reinterpret_cast<const Edge*>(table), reinterpret_cast<const Edge*>(near), neighbours, n, c}
+
+struct Weights {
+    double of[OBJECTIVES];
+
+    __device__ __forceinline__ explicit Weights(const double* row) {
+#pragma unroll
+        for (int q = 0; q < OBJECTIVES; ++q) of[q] = row[q];
+    }
+    __device__ __forceinline__ double sum(const Edge& edge) const {
+        double total = __dmul_rn(of[0], edge.by[0]);
+#pragma unroll
+        for (int q = 1; q < OBJECTIVES; ++q) total = __dadd_rn(total, __dmul_rn(of[q], edge.by[q]));
+        return total;
+    }
+};

@@ -1,0 +1,50 @@
+"""Tours shortened under weights: a warp a tour."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pymoo_gpuaco.backends.cuda.device import Device, Part, Source, words
+from pymoo_gpuaco.backends.cuda.fronts.edges import Edges
+from pymoo_gpuaco.backends.cuda.fronts.growing import Growing
+
+
+class Descents(Part):
+    """``descend`` of the protocol."""
+
+    def __init__(self, device: Device, edges: Edges) -> None:
+        self._device, self._edges = device, edges
+        self._growing = Growing(device)
+
+    def sources(self) -> list[Source]:
+        """Return the kernel."""
+        return [Source("fronts/descend.cu", self._edges.definitions(), ["descend_tours"])]
+
+    def descend(
+        self, tours: NDArray[np.int32], weights: NDArray[np.float64], kicks: int, key: int
+    ) -> NDArray[np.int32]:
+        """Shorten tours (m, n), each under its weights (m, k), by so many kicks."""
+        m, n = tours.shape
+        device, found = self._device, tours.astype(np.uint16)
+        if m == 0:
+            return tours.copy()
+        device.launch(
+            "descend_tours",
+            m,
+            32,
+            *self._edges.arguments(),
+            self._growing.put("descending", found),
+            self._growing.put("descending_weights", np.asarray(weights, np.float64)),
+            kicks,
+            *words(key),
+            device.arrays["halt"],
+            shared=11 * n,
+        )
+        device.mark()
+        device.wait(early=True)
+        if device.halted:
+            device.halted = False
+            device.stop.flag[0] = 1
+        device.read(found, "descending")
+        return found.astype(np.int32)

@@ -1,0 +1,198 @@
+"""The CUDA engine of fronts beside that of the CPU, with the kernels run on the host: see ``emulator``; needs g++."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from pymoo_gpuaco.backends.cpu.fronts import engine as cpu
+from pymoo_gpuaco.backends.cpu.fronts.engine import CpuFronts
+from pymoo_gpuaco.backends.cuda.fronts import looks
+from pymoo_gpuaco.backends.cuda.fronts.engine import CudaFronts
+from pymoo_gpuaco.backends.cuda.fronts.naming import Naming
+from pymoo_gpuaco.fronts.archive import Archive
+from pymoo_gpuaco.fronts.candidates import edges_of
+from pymoo_gpuaco.fronts.device import Children, Front, FrontDevice, Members
+from pymoo_gpuaco.fronts.instance import FrontInstance
+from pymoo_gpuaco.fronts.weights import alone
+from tests import emulator, test_fronts_chains, test_moaco
+from tests.test_fronts_chains import instance_of
+
+emulator.skip_without_compiler()
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("emulator")
+
+
+@pytest.fixture(autouse=True)
+def emulated(monkeypatch: pytest.MonkeyPatch, folder: Path) -> emulator.Emulator:
+    return emulator.install(monkeypatch, folder)
+
+
+def archive_of(instance: FrontInstance, device: FrontDevice) -> Archive:
+    """Some tours, and how the archive keeps them."""
+    archive = Archive(instance.n, instance.k, instance.unit, 1000)
+    weights = np.random.default_rng(0).dirichlet(np.ones(instance.k), 8)
+    tours = np.stack([np.random.default_rng(i).permutation(instance.n) for i in range(8)]).astype(np.int32)
+    tours = np.concatenate([device.descend(tours, weights, 3, key) for key in range(3)])
+    archive.add(tours, instance.lengths(tours))
+    return archive
+
+
+def members_of(archive: Archive, slack: float, exchanges: int) -> Members:
+    rows = np.flatnonzero(archive.kept())
+    lengths, m, k = archive.lengths[rows], len(rows), archive.k
+    weights = np.random.default_rng(1).dirichlet(np.ones(k), m)
+    tours = archive.tours[rows].astype(np.int32)
+    return Members(
+        tours, lengths, weights, np.full(m, slack), np.full(m, exchanges), np.arange(m) % archive.n
+    )
+
+
+def front_of(archive: Archive, rank: int) -> Front:
+    points = archive.points if archive.k == 2 else archive.lengths
+    return Front(points, archive.tree, rank, archive.seen.slots)
+
+
+def keys(lengths: np.ndarray, unit: np.ndarray) -> set[tuple[float, ...]]:
+    return {tuple(row) for row in np.floor(lengths / unit + 0.5)}
+
+
+@pytest.mark.parametrize("own_edges", [False, True])
+@pytest.mark.parametrize(
+    ("n", "k", "metric", "exchanges", "rank", "slack"),
+    [
+        (30, 2, "EUC_2D", 3, 0, 200.0),
+        (18, 2, "EUC_2D", 5, 2, 15.0),
+        (25, 2, "EXACT", 4, 1, 60.0),
+        (20, 3, "EUC_2D", 4, 0, 40.0),
+        (16, 3, "EXACT", 3, 0, 100.0),
+        (12, 6, "GEO", 2, 0, 2000.0),
+    ],
+)
+def test_both_engines_find_the_same(n, k, metric, exchanges, rank, slack, own_edges, monkeypatch):
+    monkeypatch.setattr(cpu, "_MOST_FINDS", 1 << 16)
+    instance = instance_of(n, k, metric, near=5) if metric != "GEO" else globe(n, k)
+    devices = CpuFronts(instance), CudaFronts(instance)
+    archive = archive_of(instance, devices[0])
+    members, front = members_of(archive, slack, exchanges), front_of(archive, rank)
+    found = []
+    for device in devices:
+        if own_edges:
+            device.use(edges_of(archive.tours[archive.front]))
+        children = device.look(members, front)
+        tours = device.follow(members, children)
+        assert (np.sort(tours, axis=1) == np.arange(n)).all()
+        np.testing.assert_allclose(instance.lengths(tours), children.lengths, rtol=1e-12)
+        assert len(np.unique(children.owner)) > 1
+        assert np.bincount(children.owner).max() < 1 << 16  # else the CPU has not looked at all
+        found.append(keys(children.lengths, instance.unit))
+    assert found[0] == found[1]
+    assert len(found[1]) == len(children.owner) > 20  # each once
+
+
+def globe(n: int, k: int) -> FrontInstance:
+    from pymoo_gpuaco import TSP, MultiObjectiveTSP
+    from pymoo_gpuaco.fronts.instance import front_instance
+
+    places = np.random.default_rng(0).uniform(-80, 80, (k, n, 2))
+    return front_instance(MultiObjectiveTSP([TSP(part, metric="GEO") for part in places]), 5)
+
+
+def look_once(monkeypatch: pytest.MonkeyPatch, most: int | None = None) -> tuple[Children, np.ndarray]:
+    instance = instance_of(20, 2, near=4)
+    if most is not None:
+        monkeypatch.setattr(looks, "_MOST_FINDS", most)
+    archive = archive_of(instance, CpuFronts(instance))
+    members, device = members_of(archive, 60.0, 3), CudaFronts(instance)
+    children = device.look(members, front_of(archive, 0))
+    return children, device.follow(members, children)
+
+
+def test_what_has_no_room_at_once_is_found_in_parts(monkeypatch):
+    whole, _ = look_once(monkeypatch)
+    most = int(np.bincount(whole.owner).max()) + 1  # no member has more, but all together
+    assert len(whole.owner) > most
+    parts, tours = look_once(monkeypatch, most)
+    # parts of members know not of each other: lengths that two of them lead to come twice
+    assert {tuple(row) for row in parts.lengths} == {tuple(row) for row in whole.lengths}
+    assert (np.diff(parts.owner) >= 0).all()
+    assert (instance_of(20, 2).lengths(tours) == parts.lengths).all()
+
+
+def test_of_a_member_without_room_a_part_is_found_and_always_the_same(monkeypatch):
+    whole, _ = look_once(monkeypatch)
+    few, tours = look_once(monkeypatch, 7)
+    again, same = look_once(monkeypatch, 7)
+    assert 0 < np.bincount(few.owner).max() <= 7
+    assert {tuple(row) for row in few.lengths} < {tuple(row) for row in whole.lengths}
+    assert np.array_equal(few.lengths, again.lengths)
+    assert np.array_equal(tours, same)
+
+
+def test_a_stop_is_heard_before_anything_is_looked_at():
+    instance = instance_of(20, 2, near=4)
+    device = CudaFronts(instance)
+    archive = archive_of(instance, device)
+    device.stop.flag[0] = 1
+    assert len(device.look(members_of(archive, 60.0, 3), front_of(archive, 0)).owner) == 0
+
+
+def test_kernels_that_are_halted_hand_over_tours_and_say_so():
+    instance = instance_of(30, 2, near=4)
+    device = CudaFronts(instance)
+    device.device.write("halt", np.ones(1, np.int32))
+    tours = np.stack([np.random.default_rng(i).permutation(30) for i in range(3)]).astype(np.int32)
+    left = device.descend(tours, np.full((3, 2), 0.5), 1000, 1)
+    assert np.array_equal(left, tours)
+    device.device.write("halt", np.zeros(1, np.int32))
+    assert (
+        instance.lengths(device.descend(tours, np.full((3, 2), 0.5), 0, 1)).sum(axis=1)
+        < instance.lengths(tours).sum(axis=1)
+    ).all()
+
+
+@pytest.mark.parametrize(("n", "c"), [(10, 4), (100, 20), (2000, 1999)])
+def test_every_chain_has_a_number(n, c):
+    naming = Naming.of(n, c)
+    assert naming.members >= 2
+    low = 3 + 4 * naming.index_bits + naming.step_bits
+    last = naming.members - 1
+    top = np.array([last << low | 5 << 4 * naming.index_bits], np.uint64)
+    assert (naming.member(top), naming.exchanges(top)) == (last, 5)
+    assert 1 << naming.step_bits >= 2 * n
+    assert 1 << naming.index_bits >= 2 * c
+
+
+@pytest.mark.parametrize("exchanges", [2, 3, 4])
+def test_every_tour_that_so_many_exchanges_in_a_row_lead_to_is_found(exchanges):
+    test_fronts_chains.test_every_tour_that_so_many_exchanges_in_a_row_lead_to_is_found(exchanges, "cuda")
+
+
+def test_kicks_shorten_tours_under_their_own_weights():
+    test_fronts_chains.test_what_more_members_dominate_and_what_was_met_is_passed_over("cuda")
+    test_fronts_chains.test_kicks_shorten_tours_under_their_own_weights("cuda")
+
+
+def test_sums_are_solved_as_well_as_on_the_cpu():
+    instance = instance_of(40, 2, near=8)
+    tours = np.stack([np.random.default_rng(i).permutation(40) for i in range(8)]).astype(np.int32)
+    weights = np.repeat(alone(2), 4, axis=0)
+    sums = [
+        (weights * instance.lengths(device.descend(tours, weights, 60, 1))).sum()
+        for device in (CpuFronts(instance), CudaFronts(instance))
+    ]
+    assert sums[1] < 1.01 * sums[0]
+
+
+@pytest.mark.parametrize(("k", "n_gen"), [(2, 12), (3, 12)])
+def test_what_is_searched_for_is_the_exact_front(k, n_gen):
+    test_moaco.test_what_is_searched_for_is_the_exact_front(k, n_gen, "cuda")
+
+
+def test_a_run_goes_on_from_a_file_as_if_nothing_had_been(tmp_path):
+    test_moaco.test_a_run_goes_on_from_a_file_as_if_nothing_had_been(14, 2, 4, 7, "cuda", tmp_path)
