@@ -78,7 +78,7 @@ def seen_by_windows(engine, kind):
             return set()
         assert not engine.device.search.units.pi.any()
         return {frozenset(e) for e in edges_of(engine.device.search.units.candidates)}
-    return {frozenset(e) for e in edges_of(engine.device.windows._lists.near)}
+    return {frozenset(e) for e in edges_of(engine.device.windows.lists.near)}
 
 
 @pytest.mark.parametrize("cls", COLONIES.values())

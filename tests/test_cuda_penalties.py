@@ -85,7 +85,7 @@ def test_what_windows_hand_out_is_as_much_shorter_as_without_penalties(problem, 
     rows, found = nearest_neighbour_tours(problem, 2), []
     for given in (np.zeros_like(penalties), penalties):
         with device.working():
-            device.windows.use(device.windows._lists._replace(penalties=given))
+            device.windows.use(device.windows.lists._replace(penalties=given))
         how = Trials(trials=8, all_queued=True, slack=100.0)
         found.append(search(device.windows, rows, 7, how))
         for tour, exchanges in zip(rows, found[-1], strict=True):
@@ -113,7 +113,7 @@ def test_windows_count_penalties_after_as_many_rounds_as_were_planned(later, mon
     held = np.empty(N, np.float32)
     device.device.read(held, "window_penalties")
     assert np.array_equal(held, expected.penalties)
-    assert np.array_equal(device.windows._lists.near, expected.near)
+    assert np.array_equal(device.windows.lists.near, expected.near)
 
 
 def test_several_tours_wait_for_penalties(later, monkeypatch):
@@ -163,7 +163,7 @@ def test_candidates_that_are_asked_for_are_there_from_the_beginning(candidates, 
     engine = later(candidates)
     engine.search(1)
     assert ("window_penalties" in engine.device.device.arrays) == counts
-    assert np.array_equal(engine.device.windows._lists.near, lists(engine.instance, candidates, NEAR).ids)
+    assert np.array_equal(engine.device.windows.lists.near, lists(engine.instance, candidates, NEAR).ids)
 
 
 def test_many_cities_are_searched_without_penalties(monkeypatch):

@@ -442,10 +442,11 @@ class TestAcrossEngines:
         problem = cloud(60, 2)
         first, second = self.walked(problem, one, 0), focused(problem, other)
         ours, theirs = first._schedule, second._schedule
-        ours.first, theirs.first = 40, 12
-        ours.cycle, ours.done, ours.rounds = 2, 90, 130  # 90 of 160 rounds
+        planned = second.device.plan.first_cycle
+        ours.first, ours.cycle, ours.done, ours.rounds = 20 * planned, 2, 50 * planned, 70 * planned + 1
         second.import_state(first.export_state())
-        assert (theirs.cycle, theirs.done, theirs.rounds) == (2, 27, 39)  # 27 of 48; 130 * 12 / 40
+        assert (theirs.first, theirs.cycle) == (planned, 2)
+        assert (theirs.done, theirs.rounds) == (2, 4)  # 50 of 80 are 2 of 4; 3.5, and any round at all counts
         assert theirs.last is False
         ours.started, ours.reported, ours.share, ours.last = 0.125, 0.25, 0.75, True
         second.import_state(first.export_state())

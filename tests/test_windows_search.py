@@ -173,7 +173,7 @@ def test_weights_by_hand(emulated):
     device = device_of(problem, 1, 1, candidates=5)
     tau = np.random.default_rng(0).uniform(0.1, 2.0, (60, 5)).astype(np.float32)
     device._ant = Ant(2.0, 3.0, 0.5)
-    near = device.windows._lists.near
+    near = device.windows.lists.near
     weights = np.empty(near.shape, np.float32)
     with device.working():
         device.set_trails(tau, np.full(1, 0.05, np.float32))

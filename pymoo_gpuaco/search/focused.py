@@ -40,7 +40,8 @@ class FocusedSearch:
         self.kind = device.kind
         plan = device.plan
         self._stop = device.stop
-        self._schedule = Schedule(plan.first_cycle, plan.cycles_in_one, plan.end)
+        self._schedule = Schedule(plan.first_cycle)
+        self._schedule.follow(plan)
         self._population = Population(device.instance, device.graph)
         self._first = device.first_tour()
         self._lengths = np.empty(0)  # (m,) of the tours at hand; (0,) before there are any
@@ -134,8 +135,7 @@ class FocusedSearch:
     def _hold(self, m: int) -> None:
         """Allocate m tours, and plan the schedule that goes with them."""
         self.device.hold(m)
-        plan, schedule = self.device.plan, self._schedule
-        schedule.first, schedule.cycles_in_one, schedule.end = plan.first_cycle, plan.cycles_in_one, plan.end
+        self._schedule.follow(self.device.plan)
 
     def _search_rounds(self, key: int) -> None:
         device, plan = self.device, self.device.plan

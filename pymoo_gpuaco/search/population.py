@@ -21,6 +21,9 @@ from pymoo_gpuaco.search.parameters import FEWEST_TO_EVOLVE
 FEWEST_VARIED = 4
 # Different first tours at most: for so many cities of all of them, the host takes longer than they are worth.
 MOST_VARIED, CITIES_OF_VARIED = 16, 200_000
+# Tours at most that are assembled when others are to be annealed after them: they become alike, and as many more would
+# give them little.
+MOST_ASSEMBLED = 32
 NEAR_OF_CHILDREN = 7  # candidates a city by which subtours of children are joined
 # Whole units of a mean candidate edge, as a power of two, where distances are no whole numbers: sums are exact then,
 # and rounding changes a tour by less than 1e-6.
@@ -101,16 +104,17 @@ class Population:
         if len(tours) == 1:
             self.merge(tours[0])
             return self.best[None].copy()
-        given = np.concatenate([tours, self.best[None]])
         if last and len(tours) >= FEWEST_TO_EVOLVE:
+            given = np.concatenate([tours, self.best[None]])
             near = np.ascontiguousarray(self._instance.neighbours[:, :NEAR_OF_CHILDREN])
             taken = evolve(self._graph, given, near, key, scale=self._units, until=stop.until).tours
         else:
+            given = np.concatenate([tours[:MOST_ASSEMBLED], self.best[None]])
             taken = assemble(self._graph, given, key, stop, scale=self._units)
         lengths = lengths_of(self._graph, taken)
         shortest = int(np.argmin(lengths))
         self.keep(taken[shortest], float(lengths[shortest]))
-        return taken[:-1]
+        return np.resize(taken[:-1], tours.shape)
 
     def _distance(self, i: NDArray[np.int32], j: NDArray[np.int32]) -> NDArray[np.float64]:
         """Distances in whole units."""

@@ -11,8 +11,10 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+from pymoo_gpuaco.search.plan import Plan
+
 END = 0.97  # progress at which the last cycle is over where a device says nothing else
-_CYCLES_IN_ONE = 3  # first cycles: the next cycle, twice as long, would not come to its end
+CYCLES_IN_ONE = 3  # cycles: the next cycle, twice as long, would not come to its end
 
 
 @dataclass
@@ -21,7 +23,8 @@ class Schedule:
 
     first: int  # rounds of the first cycle, >= 1
     # a run that is known to be shorter than so many first cycles is one cycle
-    cycles_in_one: int = _CYCLES_IN_ONE
+    cycles_in_one: int = CYCLES_IN_ONE
+    later_in_one: int = CYCLES_IN_ONE  # the same for what is left of it at the beginning of a later cycle
     end: float = END  # progress at which the last cycle is over; what is left of the run goes without heat
     cycle: int = 0
     done: int = 0  # rounds of this cycle
@@ -34,6 +37,11 @@ class Schedule:
     reported: float = math.nan
     progress: float = math.nan  # the same, and what the rounds since have brought
     step: float = 0.0  # how far a round brings the run
+
+    def follow(self, plan: Plan) -> None:
+        """Have cycles as a device plans them, wherever the run is."""
+        self.first, self.end = plan.first_cycle, plan.end
+        self.cycles_in_one, self.later_in_one = plan.cycles_in_one, plan.later_in_one
 
     def expect(self, progress: float, annealed: int) -> None:
         """Note how far the run is, after so many rounds of which each took its share of the progress; 0: none did.
@@ -121,5 +129,5 @@ class Schedule:
             if self.left >= 0.0
             else math.inf
         )
-        most = self.cycles_in_one if self.cycle == 0 else _CYCLES_IN_ONE
+        most = self.cycles_in_one if self.cycle == 0 else self.later_in_one
         self.last = (self.done == 0 or self.rounds <= self.done) and self.done + left < most * self.planned

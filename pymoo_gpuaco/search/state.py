@@ -18,6 +18,7 @@ from pymoo_gpuaco.host.state import State, stored_integers, stored_numbers, stor
 from pymoo_gpuaco.search.schedule import Schedule
 
 _MOST = 2**62
+_PLANNED = "first", "cycles_in_one", "later_in_one", "end"  # of a schedule by its device
 
 
 class FocusedState(NamedTuple):
@@ -37,9 +38,9 @@ class FocusedState(NamedTuple):
     def restore(self, schedule: Schedule) -> None:
         """Let a run's annealing go on where this one's was: at the same share of the same cycle."""
         stored = self.schedule
-        first, cycles_in_one, end = schedule.first, schedule.cycles_in_one, schedule.end
-        schedule.__dict__.update(vars(stored))
-        schedule.first, schedule.cycles_in_one, schedule.end = first, cycles_in_one, end
+        first = schedule.first
+        planned = {name: getattr(schedule, name) for name in _PLANNED}
+        schedule.__dict__.update(vars(stored), **planned)
         schedule.done = stored.done * first // stored.first
         schedule.rounds = -(-stored.rounds * first // stored.first)  # any round at all stays one
         schedule.step = stored.step if self.own else 0.0  # another kind of device goes at its own pace

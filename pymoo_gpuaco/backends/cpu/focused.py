@@ -28,6 +28,7 @@ from pymoo_gpuaco.search.parameters import (
 )
 from pymoo_gpuaco.search.plan import Heat, Plan
 from pymoo_gpuaco.search.population import lengths_of
+from pymoo_gpuaco.search.schedule import CYCLES_IN_ONE as LATER_IN_ONE
 from pymoo_gpuaco.search.schedule import END
 
 WINDOWS = 8  # of one tour in a generation
@@ -116,6 +117,7 @@ class CpuWindows:
             rounds_between_looks=1,
             first_cycle=max(1, round(focused.kicks_of_first_cycle(n) * n / kicks)),
             cycles_in_one=CYCLES_IN_ONE,
+            later_in_one=LATER_IN_ONE,
             kicks=kicks,
             end=END_OF_MANY if evolves else END,
             heat=focused.heat,

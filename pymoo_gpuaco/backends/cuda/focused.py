@@ -20,7 +20,9 @@ from pymoo_gpuaco.backends.cuda.windows.plan import (
     penalised_lists_of,
     rounds_of_repair,
     shape,
+    tours_that_evolve,
     unit_scale,
+    windows_of,
 )
 from pymoo_gpuaco.backends.cuda.windows.windows import ROUNDS_AT_ONCE, Ant, Trials, Windows, resident
 from pymoo_gpuaco.candidates import greedy_tour
@@ -29,8 +31,9 @@ from pymoo_gpuaco.candidates.listed import ListedInstance
 from pymoo_gpuaco.colony.parameters import FEWEST_CITIES_TO_FOCUS, ColonyParameters
 from pymoo_gpuaco.colony.trails import TrailUpdate
 from pymoo_gpuaco.host.state import State, stored_integers
+from pymoo_gpuaco.host.threads import thread_count
 from pymoo_gpuaco.search.parameters import FEWEST_TO_EVOLVE
-from pymoo_gpuaco.search.penalties import Penalties
+from pymoo_gpuaco.search.penalties import Lists, Penalties
 from pymoo_gpuaco.search.plan import Heat, Plan
 from pymoo_gpuaco.search.schedule import END
 
@@ -39,6 +42,9 @@ ROUNDS = 32  # a generation, at most
 # tour has none to be recombined with.
 FIRST_CYCLE, FIRST_CYCLE_OF_ONE = 16, 128
 CYCLES_IN_ONE = 3
+# Many tours give each other in a first, short cycle what their first tours lack. In a run whose end is known the next
+# cycle takes all that is left: more in between would make the tours alike before they evolve.
+LATER_IN_ONE_OF_MANY = 1 << 40
 # Progress at which the last cycle is over where the tours are many enough to evolve together: the host needs some
 # tenths of a second for that, and cold rounds follow.
 END_OF_MANY = 0.9
@@ -92,24 +98,34 @@ class CudaWindows:
         self.stop = self.device.stop
         most = resident(self.penalties.wanted) * self.device.limits.multiprocessors
         m, w = shape(n, parameters.n_ants or most)
-        self.n_tours, self.n_ants = m, m * w
-        cities = Cities(self.device, instance)
-        measure = Measure(self.device, cities)
-        self._tours = Tours(self.device, measure, m, n)
+        self._given, self._together = parameters.n_ants, parameters.n_ants or most
+        self._cities = cities = Cities(self.device, instance)
+        self._measure = Measure(self.device, cities)
         self._trails = Trails(self.device, instance, False)
         self._lists = first_lists(instance, parameters.candidates, self.penalties.wanted)
-        nearest = nearest_lists(instance)
-        self.windows = Windows(self.device, cities, self._lists, nearest, self.scale, m, w)
-        parts: list[Part] = [cities, measure, self._tours, self._trails, self.windows]
+        self._nearest = nearest_lists(instance)
+        self._usual_tours = m
+        self._lay_out(m, w, self._lists)
+        parts: list[Part] = [cities, self._measure, self._tours, self._trails, self.windows]
         self.device.set_up(parts, _ADVICE)
         self._ant = Ant(float(parameters.alpha), float(parameters.beta), instance.least_distance)
-        self._hot_trials = hot_trials(n, w)
         self._margin = margin(n)
+        self.graph = make_graph(instance, table=False)
+        self.n_trials = self._trials_before = 0  # the second: before windows were laid out anew
+
+    def _lay_out(self, m: int, w: int, lists: Lists) -> None:
+        """Plan for m tours of w windows each; their arrays are to be taken yet."""
+        n = self.instance.n
+        self.n_tours, self.n_ants = m, m * w
+        self._tours = Tours(self.device, self._measure, m, n)
+        self.windows = Windows(self.device, self._cities, lists, self._nearest, self.scale, m, w)
+        self._hot_trials = hot_trials(n, w)
         self.plan = Plan(
             rounds=ROUNDS,
             rounds_between_looks=ROUNDS_AT_ONCE,
             first_cycle=FIRST_CYCLE if m > 1 else FIRST_CYCLE_OF_ONE,
             cycles_in_one=CYCLES_IN_ONE,
+            later_in_one=CYCLES_IN_ONE if m < FEWEST_TO_EVOLVE else LATER_IN_ONE_OF_MANY,
             kicks=w * self._hot_trials,
             end=END if m < FEWEST_TO_EVOLVE else END_OF_MANY,
             heat=HEAT,
@@ -118,9 +134,7 @@ class CudaWindows:
             most_heat=MOST_HEAT,
             cool_part=COOL_PART,
         )
-        self.graph = make_graph(instance, table=False)
         self.repairs_left = rounds_of_repair(n, w)
-        self.n_trials = 0
         self._loaded = False  # there are tours on the device
 
     def working(self) -> AbstractContextManager[None]:
@@ -130,11 +144,20 @@ class CudaWindows:
     # ---- tours
 
     def tours_in(self, seconds: float | None) -> int:
-        """As many as keep the device busy, however long the run is."""
-        return self.n_tours
+        """As many as the host can let evolve at the end of the run, and no fewer than usual."""
+        if seconds is None or self._given:
+            return self._usual_tours
+        return max(self._usual_tours, tours_that_evolve(seconds, self.instance.n, thread_count()))
 
     def hold(self, m: int) -> None:
-        """Hold as many as ever: a state may come from a device of another size."""
+        """Lay windows out for m tours, and take other arrays for them."""
+        if m == self.n_tours:
+            return
+        self._trials_before = self.n_trials
+        self._lay_out(m, windows_of(self.instance.n, m, self._together), self.windows.lists)
+        self.device.take({**self._tours.needed(), **self.windows.needed()})
+        self._tours.prepare()
+        self.windows.prepare()
 
     def first_tour(self) -> NDArray[np.int32]:
         """Tour (n,) by greedy edge matching on the instance's lists."""
@@ -156,7 +179,7 @@ class CudaWindows:
         self.device.copy("next_tours", "window_tours", 4 * self.n_tours * self.instance.n)
         self._tours.measure_next()
         self._tours.take_next()
-        self.n_trials = int(self.windows.statistics()[0])
+        self.n_trials = self._trials_before + int(self.windows.statistics()[0])
         return self._tours.lengths
 
     def shortest(self) -> NDArray[np.int32]:

@@ -21,6 +21,7 @@ CITIES_A_WINDOW, FEWEST_CITIES_A_WINDOW, ONE_TOUR_FROM = 140, 60, 150_000
 # Trials of a window in a round while it is hot, one for so many cities: what more trials change is lost more often.
 LEAST_HOT_TRIALS, MOST_HOT_TRIALS, CITIES_A_TRIAL = 8, 32, 16
 MOST_TOURS, MOST_TOURS_OF_MANY, MANY = 128, 32, 3000
+CITIES_THAT_EVOLVE, MANY_TOURS, MOST_TOURS_EVER = 13_000.0, 64, 1000
 
 # Where each city gets few kicks, moves are not followed up for less than this share of a mean edge: each kick takes
 # less time, and more of them are worth more than better repair.
@@ -34,8 +35,20 @@ def shape(n: int, together: int) -> tuple[int, int]:
     cities = CITIES_A_WINDOW if n < ONE_TOUR_FROM else FEWEST_CITIES_A_WINDOW
     windows = min(together, max(1, n // cities))
     tours = max(1, min(together // windows, MOST_TOURS if n < MANY else MOST_TOURS_OF_MANY))
-    # what is left over searches the same tours, unless windows then lie on top of one another
-    return tours, min(together // tours, max(1, n // FEWEST_CITIES_A_WINDOW))
+    return tours, windows_of(n, tours, together)
+
+
+def windows_of(n: int, tours: int, together: int) -> int:
+    """Windows of each of so many tours: as many as are searched together, unless they lay on top of one another."""
+    return max(1, min(together // tours, n // FEWEST_CITIES_A_WINDOW))
+
+
+def tours_that_evolve(seconds: float, n: int, threads: int) -> int:
+    """Tours of n cities that so many threads of the host let evolve in the last part of a run of so many seconds."""
+    wanted = CITIES_THAT_EVOLVE * seconds * threads / n
+    if wanted > MANY_TOURS:
+        wanted = math.sqrt(wanted * MANY_TOURS)
+    return min(int(wanted), MOST_TOURS_EVER)
 
 
 def hot_trials(n: int, windows: int) -> int:

@@ -80,7 +80,7 @@ class Windows:
     ) -> None:
         self._device = device
         self._cities = cities
-        self._lists = lists
+        self.lists = lists
         self._nearest = nearest
         self._partner = cities.instance.partner
         self.scale = float(scale)
@@ -114,11 +114,11 @@ class Windows:
         n, tours, windows = self._cities.n, self.tours, self.tours * self.windows
         words = -(-n // 32)
         return {
-            "window_near": self._lists.near.nbytes,
+            "window_near": self.lists.near.nbytes,
             "window_nearest": self._nearest.nbytes,
             **({"window_penalties": 4 * n} if self._penalised else {}),
             **({} if self._partner is None else {"window_partner": 4 * n}),
-            "window_weights": self._lists.near.nbytes,
+            "window_weights": self.lists.near.nbytes,
             "window_tours": 4 * n * tours,
             "window_next": 4 * n * tours,
             "window_positions": 4 * n * tours,
@@ -149,14 +149,14 @@ class Windows:
         self._device.write("window_nearest", self._nearest)
         if self._partner is not None:
             self._device.write("window_partner", self._partner)
-        self.use(self._lists)
+        self.use(self.lists)
         needed = self.needed()
         for name in ("window_statistics", "window_claims", "window_bits", "window_positions"):
             self._device.arrays.zero(name, needed[name])
 
     @property
     def _penalised(self) -> bool:
-        return self._lists.penalties is not None
+        return self.lists.penalties is not None
 
     @property
     def _window_bytes(self) -> int:
@@ -164,7 +164,7 @@ class Windows:
 
     def use(self, lists: Lists) -> None:
         """Search the next rounds by these lists, with penalties if the first had any; weights are to be made anew."""
-        self._lists = lists
+        self.lists = lists
         self._device.write("window_near", lists.near)
         if lists.penalties is not None:
             self._device.write("window_penalties", lists.penalties)
@@ -237,7 +237,7 @@ class Windows:
         a = self._device.arrays
         self._device.call(
             "weigh_windows",
-            self._lists.near.size,
+            self.lists.near.size,
             *self._cities.arguments(),
             a["window_near"],
             neighbours,
