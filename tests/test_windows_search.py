@@ -240,8 +240,8 @@ def test_trials_stop_at_so_many_successes(emulated):
 def test_short_lists_are_repeated(emulated):
     problem = cloud(8, 3)  # seven others
     part = windows_of(problem, 1, 1)
-    assert part._lists.near.shape == (8, 8)
-    assert all(set(row) == set(range(8)) - {city} for city, row in enumerate(part._lists.near))
+    assert part.lists.near.shape == (8, 8)
+    assert all(set(row) == set(range(8)) - {city} for city, row in enumerate(part.lists.near))
     rows = nearest_neighbour_tours(problem, 1)
     (found,) = search(part, rows, 1, DESCENT)
     for one in each(found):
