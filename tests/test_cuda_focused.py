@@ -12,6 +12,7 @@ import pytest
 
 from pymoo_gpuaco import exchange
 from pymoo_gpuaco.backends.cuda import focused
+from pymoo_gpuaco.backends.cuda.windows import plan
 from pymoo_gpuaco.candidates.lists import listed_instance
 from pymoo_gpuaco.colony.parameters import ColonyParameters
 from pymoo_gpuaco.host.keys import fold_in
@@ -59,6 +60,40 @@ def test_fewer_than_four_tours_begin_as_one(emulated):
     tours = at_hand(engine)
     assert len(tours) == 3
     assert np.array_equal(tours, np.tile(engine.first_tour()[0], (3, 1)))
+
+
+def test_a_run_of_known_length_has_the_tours_that_evolve_by_its_end(emulated, monkeypatch):
+    # 1.5 cities of all tours a second and thread: 2 threads and 600 s give 1800 cities, 9 tours of 200
+    monkeypatch.setattr(plan, "CITIES_THAT_EVOLVE", 1.5)
+    monkeypatch.setattr(focused, "thread_count", lambda: 2)
+    parameters = ColonyParameters(construction="focused", candidates="quadrant")
+    engine = FocusedSearch(focused.CudaWindows(listed_instance(cloud(N, 3), 8), parameters))
+    usual = engine.device.n_tours
+    engine.device.n_trials = 5  # of rounds before
+    assert usual > 9
+    assert engine.device.tours_in(600.0) == engine.device.tours_in(None) == usual
+    monkeypatch.setattr(plan, "CITIES_THAT_EVOLVE", 15.0)
+    assert engine.device.tours_in(600.0) == 75  # 90, of which 64 and more grow with the root: of 90 * 64
+    with engine.device.working():
+        engine._hold(75)
+        assert (engine.device.n_tours, engine.device.n_ants) == (75, 75)  # the emulated device searches fewer at a time
+        assert engine._schedule.later_in_one > 1 << 30
+        engine._take(np.tile(engine._first, (75, 1)), repaired=False)
+        assert engine.device.n_trials == 5
+    engine.search(1)
+    lengths = [engine.instance.tour_length(tour) for tour in at_hand(engine)]
+    assert engine.lengths.tolist() == pytest.approx(lengths)
+    assert engine.device.n_trials > 5
+    told = engine.export_state()
+    other = FocusedSearch(focused.CudaWindows(listed_instance(cloud(N, 3), 8), parameters))
+    other.import_state(told)
+    assert other.device.n_tours == 75
+    assert np.array_equal(at_hand(other), at_hand(engine))
+
+
+def test_an_ant_for_each_window_is_what_was_asked_for(emulated):
+    engine = engine_of(8)
+    assert engine.device.tours_in(1e9) == 8
 
 
 def test_what_comes_before_annealing_is_a_generation_apart(emulated, monkeypatch):

@@ -46,6 +46,7 @@ class Device:
         rounds_between_looks=2,
         first_cycle=100,
         cycles_in_one=3,
+        later_in_one=3,
         kicks=3,
         end=0.97,
         heat=1.0,

@@ -16,7 +16,7 @@ class Plan:
     rounds_between_looks : rounds after which the clock is looked at, and the host waits for the device, >= 1.
     first_cycle : rounds of the first cycle of annealing, >= 1; each cycle is twice as long as the one before.
     cycles_in_one : a run known to be shorter than so many first cycles is one cycle.
-    later_in_one : what is left of a run after its first cycle is one cycle where it is shorter than so many of the next.
+    later_in_one : what is left of a run after that is one cycle where it is shorter than so many of the next cycle.
     kicks : that a tour gets in a round, >= 1.
     end : progress of the run, in (0, 1], at which its last cycle is over; the rest goes without heat.
     heat : temperature, in mean edges of the tour, at which a cycle begins that makes ``kicks_for_heat`` kicks a city;

@@ -147,7 +147,8 @@ class CudaWindows:
         """As many as the host can let evolve at the end of the run, and no fewer than usual."""
         if seconds is None or self._given:
             return self._usual_tours
-        return max(self._usual_tours, tours_that_evolve(seconds, self.instance.n, thread_count()))
+        evolving = tours_that_evolve(seconds, self.instance.n, thread_count())
+        return max(self._usual_tours, evolving or 0)
 
     def hold(self, m: int) -> None:
         """Lay windows out for m tours, and take other arrays for them."""
