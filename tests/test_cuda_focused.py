@@ -76,7 +76,10 @@ def test_a_run_of_known_length_has_the_tours_that_evolve_by_its_end(emulated, mo
     assert engine.device.tours_in(600.0) == 75  # 90, of which 64 and more grow with the root: of 90 * 64
     with engine.device.working():
         engine._hold(75)
-        assert (engine.device.n_tours, engine.device.n_ants) == (75, 75)  # the emulated device searches fewer at a time
+        assert (engine.device.n_tours, engine.device.n_ants) == (
+            75,
+            75,
+        )  # the emulated device searches fewer at a time
         assert engine._schedule.later_in_one > 1 << 30
         engine._take(np.tile(engine._first, (75, 1)), repaired=False)
         assert engine.device.n_trials == 5
