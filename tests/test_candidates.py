@@ -9,10 +9,12 @@ from hypothesis import strategies as st
 from scipy.sparse import coo_matrix
 from scipy.sparse.csgraph import connected_components
 
+from pymoo_gpuaco.backends.cuda.windows.plan import nearest_lists
 from pymoo_gpuaco.candidates import lists, quadrant_lists
 from pymoo_gpuaco.candidates import nearest as nearest_module
 from pymoo_gpuaco.candidates.lists import listed_instance
-from pymoo_gpuaco.candidates.quadrant import nearest_in_the_plane
+from pymoo_gpuaco.candidates.points import distinct_points
+from pymoo_gpuaco.candidates.quadrant import nearest_in_the_plane, quadrant_and_nearest_lists
 from pymoo_gpuaco.problems import METRIC_NAMES, TSP
 from pymoo_gpuaco.problems.metrics import distances, resolve_metric
 
@@ -213,3 +215,45 @@ def _heaps():
     """Distances of cities in three heaps, in which lists by alpha-nearness are not the nearest cities."""
     places = np.random.default_rng(4).random((60, 2)) + 9.0 * np.repeat(np.eye(3, 2), 20, axis=0)
     return np.linalg.norm(places[:, None] - places[None], axis=2)
+
+
+@given(cities_in_the_plane(), st.integers(1, 12))
+@settings(deadline=None, max_examples=60)
+def test_one_search_lists_the_nearest_as_well(cities, k):
+    name, coords = cities
+    metric, k = METRIC_NAMES[name][0], min(k, len(coords) - 1)
+    ids, length, nearest = quadrant_and_nearest_lists(metric, coords, k)
+    np.testing.assert_array_equal(ids, quadrant_lists(metric, coords, k)[0])
+    np.testing.assert_array_equal(length, quadrant_lists(metric, coords, k)[1])
+    np.testing.assert_array_equal(nearest, quadrant_lists(metric, coords, k, per_quadrant=0)[0])
+
+
+def test_an_instance_has_the_nearest_where_they_are_asked_for():
+    problem = TSP(np.random.default_rng(5).random((300, 2)))
+    instance = listed_instance(problem, 8, "quadrant", also_nearest=True)
+    usual = listed_instance(problem, 8, "quadrant")
+    assert usual.nearest is None
+    np.testing.assert_array_equal(instance.neighbours, usual.neighbours)
+    np.testing.assert_array_equal(nearest_lists(instance), nearest_lists(usual))
+    assert nearest_lists(instance) is instance.nearest
+
+
+@given(cities_in_the_plane(), st.sampled_from(["1", "3"]))
+@settings(deadline=None, max_examples=60)
+def test_cities_are_grouped_by_their_point(cities, threads):
+    _, coords = cities
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PYMOO_GPUACO_THREADS", threads)
+        points = distinct_points(*np.ascontiguousarray(coords[:, :2].T))
+    cities_at = {}
+    for city, place in enumerate((coords[:, :2] + 0.0).tolist()):
+        cities_at.setdefault(tuple(place), []).append(city)
+    assert list(zip((points.x + 0.0).tolist(), (points.y + 0.0).tolist(), strict=True)) == list(cities_at)
+    assert np.split(points.member, points.first[1:-1])[0].dtype == np.int32
+    assert [part.tolist() for part in np.split(points.member, points.first[1:-1])] == list(cities_at.values())
+
+
+def test_minus_zero_is_zero():
+    points = distinct_points(np.array([0.0, 1.0, -0.0, -0.0]), np.array([-0.0, 0.0, 0.0, -0.0]))
+    assert points.first.tolist() == [0, 3, 4]
+    assert points.member.tolist() == [0, 2, 3, 1]

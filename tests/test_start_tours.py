@@ -1,10 +1,11 @@
 """First tours: greedy edge matching against a plain greedy."""
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pymoo_gpuaco.candidates import greedy_tour, quadrant_lists
+from pymoo_gpuaco.candidates import edge_order, greedy_tour, quadrant_lists, start
 from pymoo_gpuaco.candidates.lists import listed_instance
 from pymoo_gpuaco.problems import TSP
 
@@ -136,3 +137,27 @@ def test_tours_do_not_depend_on_the_number_of_threads(monkeypatch):
         monkeypatch.setenv("PYMOO_GPUACO_THREADS", threads)
         tours.append(greedy_tour(instance))
     np.testing.assert_array_equal(tours[0], tours[1])
+
+
+@pytest.mark.parametrize("threads", ["1", "3"])
+@pytest.mark.parametrize("few", [0, 1 << 18])
+@pytest.mark.parametrize("high", [1, 5, 1e30])
+def test_edges_are_sorted_by_length_and_then_by_number(monkeypatch, threads, few, high):
+    """By the radix sort, or of few ones by numpy's; among them edges of one length, of length 0 and infinite ones."""
+    monkeypatch.setenv("PYMOO_GPUACO_THREADS", threads)
+    monkeypatch.setattr(edge_order, "_FEW", few)
+    rng = np.random.default_rng(3)
+    lengths = np.floor(rng.random(4000) * 8) / 8 * high
+    lengths[rng.integers(0, 4000, 20)] = np.inf
+    edges = edge_order.sort_keys(edge_order.keys_of(lengths)) & np.uint64(0xFFFFFFFF)
+    expected = [
+        edge for _, edge in sorted(zip(lengths.tolist(), range(4000), strict=True)) if lengths[edge] < np.inf
+    ]
+    assert edges.tolist() == expected
+
+
+def test_greedy_does_not_depend_on_how_many_edges_are_looked_at_together(monkeypatch):
+    instance = listed_instance(TSP(np.random.default_rng(6).integers(0, 40, size=(2000, 2)), "EUC_2D"), 8)
+    usual = greedy_tour(instance)
+    monkeypatch.setattr(start, "_TOGETHER", 70)
+    np.testing.assert_array_equal(greedy_tour(instance), usual)

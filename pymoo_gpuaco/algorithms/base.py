@@ -98,6 +98,10 @@ class TourAlgorithm(AskAndTell):
         """Kind of the candidate lists, see ``candidates.lists.with_lists``."""
         return "nearest"
 
+    def _nearest_wanted(self) -> Callable[[], bool]:
+        """Return what says whether lists by quadrant are to come with the nearest cities; called as the engine is."""
+        return lambda: False
+
     @property
     def lower_bound(self) -> float | None:
         """A length that no tour of the problem's distances falls below, computed when first asked.
@@ -194,8 +198,14 @@ class TourAlgorithm(AskAndTell):
     def _lister(self) -> Callable[[], ListedInstance]:
         """Return a function that makes the instance; it holds copies, as it runs in another thread."""
         known, problem = self._instance, self.problem
-        k, kind = self._candidates(), self._kind_of_candidates()
-        return lambda: listed_instance(problem, k, kind) if known is None else known
+        k, kind, wants_nearest = self._candidates(), self._kind_of_candidates(), self._nearest_wanted()
+
+        def make() -> ListedInstance:
+            if known is not None:
+                return known
+            return listed_instance(problem, k, kind, also_nearest=wants_nearest())
+
+        return make
 
     def __getstate__(self) -> dict[str, Any]:
         """Everything but the engine and the instance, with the engine's state as plain arrays."""

@@ -21,6 +21,7 @@ from pymoo_gpuaco.backends import (
     make_colony,
     make_improver,
     make_search,
+    reads_nearest,
 )
 from pymoo_gpuaco.candidates.exact import MOST_CITIES
 from pymoo_gpuaco.candidates.listed import ListedInstance
@@ -109,6 +110,10 @@ class AntColony(EngineAlgorithm):
     def _kind_of_candidates(self) -> str:
         kind = get(self.candidates)
         return "nearest" if kind == "auto" else str(kind)
+
+    def _nearest_wanted(self) -> Callable[[], bool]:
+        focused, backend = self._parameters().construction == "focused", self.backend
+        return lambda: focused and reads_nearest(backend)
 
     def _maker(self) -> Callable[[ListedInstance], Any]:
         parameters = self._parameters()

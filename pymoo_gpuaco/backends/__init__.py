@@ -57,6 +57,7 @@ __all__ = [
     "make_front",
     "make_improver",
     "make_search",
+    "reads_nearest",
     "why_no_cuda",
 ]
 
@@ -104,6 +105,13 @@ def cuda_devices() -> list[str]:
             f"{device['name']}, compute capability {major}.{minor}, {device['memory'] / 2**30:.0f} GiB"
         )
     return lines
+
+
+def reads_nearest(backend: str) -> bool:
+    """Whether focused ants read the nearest cities beside those by quadrant, on the device that would be taken."""
+    kinds = DEVICES if backend == "auto" else (backend,)
+    able = (kind for kind in kinds if _engines(kind).why_unavailable() is None)
+    return any(_engines(kind).READS_NEAREST for kind in list(able)[:1])
 
 
 def make_colony(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
@@ -21,6 +21,7 @@ class ListedInstance(Instance):
         among them.
     neighbour_distances : (n, k) float64, d(city, neighbour), ascending along a row.
     listed : what kind of cities `neighbours` are, see `lists.with_lists`: "nearest", "quadrant" or "alpha".
+    nearest : (n, k) int32, the nearest cities beside those by quadrant, where they were asked for; else None.
 
     Each row of `neighbours` is sorted by (distance, city id); of the nearest its distances are the k smallest. Where
     more cities than fit are at the k-th distance, a matrix lists those of lowest id. With coordinates the
@@ -32,6 +33,7 @@ class ListedInstance(Instance):
     neighbours: NDArray[np.int32]
     neighbour_distances: NDArray[np.float64]
     listed: str
+    nearest: NDArray[np.int32] | None = field(default=None, kw_only=True)
 
     @property
     def k(self) -> int:

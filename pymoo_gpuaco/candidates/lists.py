@@ -14,7 +14,7 @@ from pymoo_gpuaco.candidates.alpha import alpha_lists, check_alpha
 from pymoo_gpuaco.candidates.ascent import Ascent, ascend
 from pymoo_gpuaco.candidates.listed import ListedInstance
 from pymoo_gpuaco.candidates.nearest import nearest_by_coordinates, nearest_by_matrix
-from pymoo_gpuaco.candidates.quadrant import has_quadrants, quadrant_lists
+from pymoo_gpuaco.candidates.quadrant import has_quadrants, quadrant_and_nearest_lists, quadrant_lists
 from pymoo_gpuaco.problems.instance import Instance, as_instance
 from pymoo_gpuaco.problems.metrics import Metric
 
@@ -32,29 +32,40 @@ class Candidates(NamedTuple):
     distances: NDArray[np.float64]  # (n, k)
 
 
-def listed_instance(problem: Problem, k: int, kind: str = "nearest") -> ListedInstance:
+def listed_instance(
+    problem: Problem, k: int, kind: str = "nearest", *, also_nearest: bool = False
+) -> ListedInstance:
     """Turn a pymoo problem into an instance with lists, see `problems.instance.as_instance` and `with_lists`."""
-    return with_lists(as_instance(problem), k, kind)
+    return with_lists(as_instance(problem), k, kind, also_nearest=also_nearest)
 
 
-def with_lists(instance: Instance, k: int, kind: str = "nearest") -> ListedInstance:
+def with_lists(
+    instance: Instance, k: int, kind: str = "nearest", *, also_nearest: bool = False
+) -> ListedInstance:
     """Attach `k` candidates a city (k >= 1; at most n - 1 are listed) to an instance.
 
     kind : "nearest"; "quadrant": in the plane some of the nearest in every direction (`quadrant_lists`), elsewhere
         the nearest; or "alpha": those of least alpha (`alpha_lists`), for symmetric instances of up to
         `alpha.MOST_FOR_ALPHA` cities.
+    also_nearest : whether lists by quadrant come with `ListedInstance.nearest`, which takes little longer.
 
     Raises TypeError or ValueError where `k` or `kind` do not fit.
     """
     k = checks.integer("k", k, 1)
     checks.choice("kind", kind, ("nearest", "quadrant", "alpha"))
+    nearest = None
     if kind == "alpha":
         check_alpha(instance.symmetric, instance.n)
         found = by_alpha(with_lists(instance, k, "quadrant"), k)[1]
     else:
         if not has_quadrants(instance.metric, instance.coords):
             kind = "nearest"
-        found = _listed(instance, kind, min(k, instance.n - 1))
+        k = min(k, instance.n - 1)
+        if kind == "quadrant" and also_nearest and instance.form is None:
+            ids, distances, nearest = quadrant_and_nearest_lists(instance.metric, instance.coords, k)
+            found = Candidates(ids, distances)
+        else:
+            found = _listed(instance, kind, k)
     return ListedInstance(
         instance.metric,
         instance.coords,
@@ -64,6 +75,7 @@ def with_lists(instance: Instance, k: int, kind: str = "nearest") -> ListedInsta
         found.ids,
         found.distances,
         kind,
+        nearest=nearest,
         demands=instance.demands,
         form=instance.form,
     )

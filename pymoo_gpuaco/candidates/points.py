@@ -7,6 +7,13 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from pymoo_gpuaco.host.compiled import compiled, inlined
+from pymoo_gpuaco.host.threads import spread, thread_count
+
+# What hashes of coordinates are mixed with: the golden ratio's bits, and an odd number.
+_GOLDEN, _ODD = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xD6E8FEB86659FD93)
+_MINUS_ZERO = np.uint64(1 << 63)
+
 
 class Points(NamedTuple):
     """The p distinct points of n cities in the plane, numbered in the order of their first cities."""
@@ -24,23 +31,66 @@ def one_point_each(x: NDArray[np.float64], y: NDArray[np.float64]) -> Points:
 
 
 def distinct_points(x: NDArray[np.float64], y: NDArray[np.float64]) -> Points:
-    """Group cities at (n,) coordinates by point."""
-    # A sort of hashes, which hardly ever sees two equal ones where all points differ, is several times faster than one
-    # of pairs. Adding 0 turns -0.0 into 0.0, the same point with other bits.
-    bits_x, bits_y = (x + 0.0).view(np.uint64), (y + 0.0).view(np.uint64)
-    hashes = bits_x * np.uint64(0x9E3779B97F4A7C15)  # the golden ratio's bits
-    hashes = (hashes ^ (hashes >> np.uint64(29)) ^ bits_y) * np.uint64(0xD6E8FEB86659FD93)
-    hashes.sort()
-    if not (hashes[1:] == hashes[:-1]).any():
+    """Group cities at (n,) contiguous coordinates by point; the same for any number of threads."""
+    n = len(x)
+    lists, onward = np.full(n, -1, np.int32), np.empty(n, np.int32)
+    lowest, bits = np.empty(n, np.int32), (x.view(np.uint64), y.view(np.uint64))
+
+    def work(_: int, first: int, last: int) -> None:
+        _find_lowest(x, y, *bits, first, last, lists, onward, lowest)
+
+    spread(work, n, thread_count())
+    alone = lowest == np.arange(n, dtype=np.int32)
+    p = int(np.count_nonzero(alone))
+    if p == n:
         return one_point_each(x, y)
-    by_point = np.lexsort((y, x))  # stable: the cities of one point ascend
-    new = np.ones(len(x), bool)
-    new[1:] = (np.diff(x[by_point]) != 0.0) | (np.diff(y[by_point]) != 0.0)
-    first_cities, sizes = by_point[new], np.diff(np.append(np.flatnonzero(new), len(x)))
-    order = np.argsort(first_cities)
-    number = np.empty(len(order), np.intp)
-    number[order] = np.arange(len(order))
-    member = by_point[np.argsort(np.repeat(number, sizes), kind="stable")].astype(np.int32)
-    first = np.zeros(len(order) + 1, np.int32)
-    np.cumsum(sizes[order], out=first[1:])
-    return Points(x[first_cities[order]], y[first_cities[order]], first, member)
+    points = Points(x[alone], y[alone], np.zeros(p + 1, np.int32), np.empty(n, np.int32))
+    _number_points(lowest, onward, points.first, points.member)
+    return points
+
+
+@inlined
+def _bits(coordinate):  # type: ignore[no-untyped-def]
+    """Those of a coordinate: -0.0 is the same place as 0.0."""
+    return np.uint64(0) if coordinate == _MINUS_ZERO else coordinate
+
+
+@compiled
+def _find_lowest(x, y, bits_x, bits_y, first, last, lists, onward, lowest):  # type: ignore[no-untyped-def]
+    """Write the ``lowest`` city at the same point for all cities whose hash, in [0, n), is in first .. last-1.
+
+    ``lists`` (n,) is the lowest city of the last point of each hash, -1 for none, and ``onward`` (n,) the one before.
+    """
+    n = np.uint64(x.shape[0])
+    for city in range(x.shape[0]):
+        mixed = _bits(bits_x[city]) * _GOLDEN
+        mixed = (mixed ^ (mixed >> np.uint64(29)) ^ _bits(bits_y[city])) * _ODD
+        hashed = np.int64(((mixed >> np.uint64(32)) * n) >> np.uint64(32))
+        if hashed < first or hashed >= last:
+            continue
+        other = lists[hashed]
+        while other >= 0 and (x[other] != x[city] or y[other] != y[city]):
+            other = onward[other]
+        if other < 0:
+            onward[city], lists[hashed], other = lists[hashed], city, city
+        lowest[city] = other
+
+
+@compiled
+def _number_points(lowest, number, first, member):  # type: ignore[no-untyped-def]
+    """Write ``first`` (p + 1,), which is 0, and ``member`` (n,) of `Points`; ``number`` (n,) is room."""
+    points = 0
+    for city in range(lowest.shape[0]):
+        if lowest[city] == city:
+            number[city] = points
+            points += 1
+        first[number[lowest[city]] + 1] += 1
+    for point in range(points):
+        first[point + 1] += first[point]
+    for city in range(lowest.shape[0]):
+        point = number[lowest[city]]
+        member[first[point]] = city
+        first[point] += 1
+    for point in range(points, 0, -1):  # each has moved on to where the next one began
+        first[point] = first[point - 1]
+    first[0] = 0

@@ -65,8 +65,19 @@ def quadrant_lists(
         per_quadrant = min(PER_QUADRANT, k // 4)
     elif not 0 <= per_quadrant <= k // 4:
         raise ValueError(f"per_quadrant must be in [0, {k // 4}] for k = {k}, got {per_quadrant}")
-    points = distinct_points(np.ascontiguousarray(coords[:, 0]), np.ascontiguousarray(coords[:, 1]))
-    return _search_all(metric, coords, points, k, k, per_quadrant, True)
+    return _search_all(metric, coords, _points_of(coords), k, k, per_quadrant, True)[:2]
+
+
+def quadrant_and_nearest_lists(
+    metric: int, coords: NDArray[np.float64], k: int
+) -> tuple[NDArray[np.int32], NDArray[np.float64], NDArray[np.int32]]:
+    """Return `quadrant_lists` and, from the same search, the ids (n, k) of those with ``per_quadrant=0``."""
+    per_quadrant = min(PER_QUADRANT, k // 4)
+    return _search_all(metric, coords, _points_of(coords), k, k, per_quadrant, True, also_nearest=True)
+
+
+def _points_of(coords: NDArray[np.float64]) -> Points:
+    return distinct_points(np.ascontiguousarray(coords[:, 0]), np.ascontiguousarray(coords[:, 1]))
 
 
 def nearest_in_the_plane(
@@ -78,7 +89,7 @@ def nearest_in_the_plane(
     as for `quadrant_lists`.
     """
     points = one_point_each(np.ascontiguousarray(coords[:, 0]), np.ascontiguousarray(coords[:, 1]))
-    return _search_all(metric, coords, points, k, looked_at, 0, False)
+    return _search_all(metric, coords, points, k, looked_at, 0, False)[:2]
 
 
 def _search_all(
@@ -89,11 +100,13 @@ def _search_all(
     looked_at: int,
     per_quadrant: int,
     by_id: bool,
-) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
-    """Search around every point, on all threads; return (n, k) rows."""
+    also_nearest: bool = False,
+) -> tuple[NDArray[np.int32], NDArray[np.float64], NDArray[np.int32]]:
+    """Search around every point, on all threads; return (n, k) rows, and the nearest (n, k), or (0, k) unwanted."""
     threads, stop = thread_count(), np.zeros(1, np.uint8)  # which an interrupt from the keyboard raises
     tree = build_tree(points.x, points.y, threads)
     ids, length = np.empty((len(coords), k), np.int32), np.empty((len(coords), k))
+    nearest = np.empty((len(coords) if also_nearest else 0, k), np.int32)
     measure = _MEASURE.get(Metric(metric), SQUARES)
 
     def work(_: int, first: int, last: int) -> None:
@@ -112,22 +125,31 @@ def _search_all(
             if stop[0]:
                 break
             end = min(start + _AT_ONCE, last)
-            _list_points(int(metric), coords, measure, tree, points, found, ids, length, start, end)
+            _list_points(int(metric), coords, measure, tree, points, found, ids, length, nearest, start, end)
 
     spread(work, len(points.x), threads, stop)
-    return ids, length
+    return ids, length, nearest
 
 
 @compiled
-def _list_points(metric, coords, measure, tree, points, found, ids, length, first, last):  # type: ignore[no-untyped-def]
+def _list_points(  # type: ignore[no-untyped-def]
+    metric, coords, measure, tree, points, found, ids, length, nearest, first, last
+):
     """Fill the rows of all cities at positions first .. last-1 of the leaf order."""
     for p in range(first, last):
         _search(measure, tree, p, found)
-        count = _choose(tree, found)
-        here = tree.point[p]
-        for m in range(points.first[here], points.first[here + 1]):
-            _fill_row(tree, points, here, m, found, count)
-            _sort_row(metric, tree.x[p], tree.y[p], coords, found, ids, length, points.member[m])
+        for kind in range(1 if nearest.shape[0] == 0 else 2):
+            count = _choose(found, found.per_quadrant if kind == 0 else 0)
+            here = tree.point[p]
+            for m in range(points.first[here], points.first[here + 1]):
+                city = points.member[m]
+                _fill_row(tree, points, here, m, found, count)
+                _sort_row(metric, tree.x[p], tree.y[p], coords, found)
+                for s in range(ids.shape[1]):
+                    if kind == 0:
+                        ids[city, s], length[city, s] = found.row[s], found.row_length[s]
+                    else:
+                        nearest[city, s] = found.row[s]
 
 
 @inlined
@@ -211,10 +233,10 @@ def _search(measure, tree, p, found):  # type: ignore[no-untyped-def]
 
 
 @inner
-def _choose(tree, found):  # type: ignore[no-untyped-def]
+def _choose(found, per_quadrant):  # type: ignore[no-untyped-def]
     """Pick the nearest of each quadrant, then the second ones, then the nearest of all; return how many, k at most."""
     k, count = found.near.shape[1], 0
-    for s in range(found.per_quadrant):
+    for s in range(per_quadrant):
         for q in range(4):
             if found.at[q, s] >= 0:
                 found.chosen[count] = found.at[q, s]
@@ -262,8 +284,8 @@ def _fill_row(tree, points, here, m, found, count):  # type: ignore[no-untyped-d
 
 
 @inner
-def _sort_row(metric, x, y, coords, found, ids, length, city):  # type: ignore[no-untyped-def]
-    """Compute the distances of the city's candidates and write those of least (distance, id), sorted."""
+def _sort_row(metric, x, y, coords, found):  # type: ignore[no-untyped-def]
+    """Compute the distances of the candidates of a city at x, y and sort them by (distance, id)."""
     row, row_length = found.row, found.row_length
     for s in range(row.shape[0]):
         j = row[s]
@@ -273,5 +295,3 @@ def _sort_row(metric, x, y, coords, found, ids, length, city):  # type: ignore[n
             row_length[t], row[t] = row_length[t - 1], row[t - 1]
             t -= 1
         row_length[t], row[t] = d, j
-    for s in range(ids.shape[1]):
-        ids[city, s], length[city, s] = row[s], row_length[s]

@@ -3,6 +3,10 @@
 Bentley, "Fast algorithms for geometric traveling salesman problems", ORSA Journal on Computing 4 (1992): 14 to 18 %
 longer than the best tour on random cities. Candidate edges come first; the paths that remain are joined in
 rounds, each with the edges from their ends to the nearest other ends.
+
+Paths are (n, 3) int32: the two neighbours of a city, or -1, where edges have a direction the one before it and the one
+behind it; and the other end of its path, itself where it is alone, or -1 where it is no end. So an edge joins two paths
+if it leads from an end to an end that is not the other one of the same path.
 """
 
 from __future__ import annotations
@@ -10,19 +14,22 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from pymoo_gpuaco.candidates.edge_order import key_of, keys_of, sort_keys
 from pymoo_gpuaco.candidates.listed import ListedInstance
 from pymoo_gpuaco.candidates.nearest import nearest_by_coordinates
 from pymoo_gpuaco.candidates.quadrant import has_quadrants, quadrant_lists
-from pymoo_gpuaco.host.compiled import compiled
+from pymoo_gpuaco.host.compiled import compiled, inlined
 from pymoo_gpuaco.host.keys import generator
 from pymoo_gpuaco.host.threads import spread, thread_count
-from pymoo_gpuaco.host.union_find import representative
 from pymoo_gpuaco.problems.metrics import Metric
 
 _LOOKED_AT = 6  # candidates a city in the first round: more of them cost time and change nothing
 _ENDS_ASKED = 8  # other ends that an end looks at in a later round
 _BLOCK = 1 << 22  # entries of a matrix that are copied together
+# Edges that all threads look at before one takes them in turn: of most, an end is no longer one.
+_TOGETHER = 1 << 18
 _SPREAD = 0.3
+_END = 2  # the column of the other end
 
 
 def greedy_tour(
@@ -39,34 +46,37 @@ def greedy_tour(
     ids = instance.neighbours if ids is None else ids
     lengths = instance.neighbour_distances if lengths is None else lengths
     n, directed = instance.n, not instance.symmetric
-    links = np.full((n, 2), -1, np.int32)  # directed: whence and where to
-    parent = np.arange(n, dtype=np.int32)
-    paths = n - _link_partners(instance, links, parent)
+    paths = np.full((n, 3), -1, np.int32)
+    paths[:, _END] = np.arange(n)
+    left = n - _link_partners(instance, paths)
     k = min(_LOOKED_AT, ids.shape[1])
-    source, target, length = np.empty(n * k, np.int32), np.empty(n * k, np.int32), np.empty(n * k, np.float32)
-    m = _edges_of_lists(ids, lengths, k, directed, source, target, length)
-    paths -= _join(source[:m], target[:m], length[:m], links, parent, directed)
+    everyone = np.empty(0, np.int32)  # the ends are all cities
+    left -= _join(_edges_of_lists(ids, lengths, k, directed), everyone, everyone, ids[:, :k], paths, directed)
     dummy = n - 1 if instance.form is not None and instance.form.has_dummy else -1
-    dummy_waits = dummy >= 0 and links[dummy, 0] < 0  # it joins both ends of the path of all others
-    while paths > 1 + dummy_waits:
-        source, target, length = _edges_between_ends(instance, links, parent)
-        paths -= _join(source, target, length, links, parent, directed)
+    dummy_waits = dummy >= 0 and paths[dummy, 0] < 0  # it joins both ends of the path of all others
+    while left > 1 + dummy_waits:
+        if instance.metric == Metric.EXPLICIT:
+            ends, others, near, length = _edges_by_matrix(instance, paths)
+        else:
+            ends, others, near, length = _edges_between_ends(instance, paths)
+        left -= _join(keys_of(length.ravel()), ends, others, near, paths, directed)
     if dummy_waits:
-        end = int(np.flatnonzero(links[:, 1] < 0)[0])
-        links[end, 0 if links[end, 0] < 0 else 1], links[dummy, 0] = dummy, end
+        end = int(np.flatnonzero(paths[:, 1] < 0)[0])
+        other = paths[end, _END]
+        paths[end, 0 if paths[end, 0] < 0 else 1], paths[dummy, 0] = dummy, end
+        paths[end, _END], paths[dummy, _END], paths[other, _END] = -1, other, dummy
     tour = np.empty(n, np.int32)
-    _walk(links, directed, tour)
+    _walk(paths, directed, tour)
     return tour
 
 
-def _link_partners(instance: ListedInstance, links: NDArray[np.int32], parent: NDArray[np.int32]) -> int:
+def _link_partners(instance: ListedInstance, paths: NDArray[np.int32]) -> int:
     """Take the edges that must stay; return how many they are."""
     partner = instance.partner
     if partner is None:
         return 0
     joined = np.flatnonzero(partner >= 0)
-    links[joined, 0] = partner[joined]
-    parent[joined] = np.minimum(joined, partner[joined])
+    paths[joined, 0] = paths[joined, _END] = partner[joined]
     return len(joined) // 2
 
 
@@ -87,72 +97,99 @@ def varied_tours(instance: ListedInstance, count: int, key: int) -> NDArray[np.i
     return tours
 
 
+def _edges_of_lists(
+    ids: NDArray[np.int32], lengths: NDArray[np.float64], k: int, directed: bool
+) -> NDArray[np.uint64]:
+    """Return the keys of the edges to the first k candidates, see `edge_order`: k i + s is the one from i to its s-th.
+
+    Each comes once, if it has no direction.
+    """
+    n, threads = len(ids), thread_count()
+    keys, found = np.empty(n * k, np.uint64), np.zeros((threads, 2), np.int64)
+
+    def work(part: int, first: int, last: int) -> None:
+        found[part] = k * first, _write_edges(ids, lengths, k, directed, first, last, keys)
+
+    spread(work, n, threads)
+    m = 0
+    for first, count in found.tolist():
+        keys[m : m + count] = keys[first : first + count]
+        m += count
+    return keys[:m]
+
+
 def _edges_between_ends(
-    instance: ListedInstance, links: NDArray[np.int32], parent: NDArray[np.int32]
-) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.float64]]:
-    """Return source, target and length of edges from each end of a path to some of the nearest other ends.
+    instance: ListedInstance, paths: NDArray[np.int32]
+) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int32], NDArray[np.float64]]:
+    """Return ends (e,) of paths, the same again, (e, k) which of these are some of the nearest, and how far.
 
     An end sees one end of its own path at most, so as long as there are two paths some edge joins two of them.
     """
-    if instance.metric == Metric.EXPLICIT:
-        return _edges_by_matrix(instance, links, parent)
-    ends = np.flatnonzero(links[: len(instance.real_coords), 1] < 0).astype(np.int32)
+    ends = np.flatnonzero(paths[: len(instance.real_coords), 1] < 0).astype(np.int32)
     k = min(_ENDS_ASKED, len(ends) - 1)
     coords = instance.coords[ends]
     if has_quadrants(instance.metric, coords):
         near, length = quadrant_lists(instance.metric, coords, k)
     else:
         near, length = nearest_by_coordinates(Metric(instance.metric), coords, k)
-    return np.repeat(ends, k), ends[near.ravel()], length.ravel()
+    return ends, ends, near, length
 
 
 def _edges_by_matrix(
-    instance: ListedInstance, links: NDArray[np.int32], parent: NDArray[np.int32]
-) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.float64]]:
-    """The same by looking along rows of the matrix, which may be asymmetric; ends of the own path are left out."""
-    path = np.empty_like(parent)
-    _name_paths(parent, path)
-    starts = np.flatnonzero(links[:, 1] < 0).astype(np.int32)
-    goals = starts if instance.symmetric else np.flatnonzero(links[:, 0] < 0).astype(np.int32)
+    instance: ListedInstance, paths: NDArray[np.int32]
+) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int32], NDArray[np.float64]]:
+    """Return the same by looking along rows of the matrix, which may be asymmetric: then the others are other ends.
+
+    The other end of the own path is infinitely far.
+    """
+    starts = np.flatnonzero(paths[:, 1] < 0).astype(np.int32)
+    goals = starts if instance.symmetric else np.flatnonzero(paths[:, 0] < 0).astype(np.int32)
     k = min(_ENDS_ASKED, len(goals))
-    sources, targets, lengths = [], [], []
+    near, lengths = np.empty((len(starts), k), np.int32), np.empty((len(starts), k))
     rows = max(1, _BLOCK // len(goals))
     for first in range(0, len(starts), rows):
         block = starts[first : first + rows]
         length = instance.distance(block[:, None], goals[None, :])
-        length[path[block][:, None] == path[goals]] = np.inf
-        near = np.argpartition(length, k - 1, axis=1)[:, :k]
-        found = np.take_along_axis(length, near, axis=1).ravel()
-        other = np.isfinite(found)
-        sources.append(np.repeat(block, k)[other])
-        targets.append(goals[near.ravel()[other]])
-        lengths.append(found[other])
-    return np.concatenate(sources), np.concatenate(targets), np.concatenate(lengths)
+        own = (goals == block[:, None]) | (goals == paths[block, _END][:, None])
+        length[own] = np.inf
+        near[first : first + rows] = np.argpartition(length, k - 1, axis=1)[:, :k]
+        lengths[first : first + rows] = np.take_along_axis(length, near[first : first + rows], axis=1)
+    return starts, goals, near, lengths
 
 
 def _join(
-    source: NDArray[np.int32],
-    target: NDArray[np.int32],
-    length: NDArray[np.floating],
-    links: NDArray[np.int32],
-    parent: NDArray[np.int32],
+    keys: NDArray[np.uint64],
+    ends: NDArray[np.int32],
+    others: NDArray[np.int32],
+    near: NDArray[np.int32],
+    paths: NDArray[np.int32],
     directed: bool,
 ) -> int:
-    """Take (m,) edges, shortest first, where they join two paths; return how many were taken."""
-    # One sort of whole numbers is several times faster than that of an index by length: the upper half is the
-    # length in single precision, whose bits sort like it, the lower half the edge.
-    keys = length.astype(np.float32, copy=False).view(np.uint32).astype(np.uint64)
-    keys <<= np.uint64(32)
-    keys |= np.arange(len(keys), dtype=np.uint64)
-    keys.sort()
-    return int(_take_edges(keys, source, target, links, parent, directed))
+    """Take edges, shortest first, where they join two paths; return how many were taken.
+
+    Edge k i + s leads from ends[i] to others[near[i, s]], ``near`` being (e, k); no ends: from city i to near[i, s].
+    """
+    keys, near, taken = sort_keys(keys), np.ascontiguousarray(near), 0
+    threads = thread_count()
+    edges, kept = np.empty((min(_TOGETHER, len(keys)), 2), np.int32), np.zeros((threads, 2), np.int64)
+    for start in range(0, len(keys), _TOGETHER):
+        some = keys[start : start + _TOGETHER]
+        kept[:] = 0
+
+        def work(part: int, first: int, last: int, some: NDArray[np.uint64] = some) -> None:
+            kept[part] = first, _keep_possible(some, ends, others, near, paths, directed, first, last, edges)
+
+        spread(work, len(some), threads)
+        for first, count in kept.tolist():
+            taken += int(_take_edges(edges, first, first + count, paths, directed))
+    return taken
 
 
 @compiled
-def _edges_of_lists(ids, lengths, k, directed, source, target, length):  # type: ignore[no-untyped-def]
-    """Write the edges of the lists' first k columns, each once if it has no direction; return how many."""
-    m = 0
-    for i in range(ids.shape[0]):
+def _write_edges(ids, lengths, k, directed, first, last, keys):  # type: ignore[no-untyped-def]
+    """Write the keys of the edges of cities first .. last-1 from place k first on; return how many."""
+    m = k * first
+    for i in range(first, last):
         for s in range(k):
             j = ids[i, s]
             new = True
@@ -162,48 +199,68 @@ def _edges_of_lists(ids, lengths, k, directed, source, target, length):  # type:
                         new = False
                         break
             if new:
-                source[m], target[m], length[m] = i, j, lengths[i, s]
+                keys[m] = key_of(lengths[i, s], k * i + s)
                 m += 1
-    return m
+    return m - k * first
+
+
+@inlined
+def _joins(paths, i, j, directed):  # type: ignore[no-untyped-def]
+    """Whether an edge from i to j joins two paths."""
+    if paths[i, _END] < 0 or paths[j, _END] < 0 or paths[i, _END] == j or i == j:
+        return False
+    return not directed or (paths[i, 1] < 0 and paths[j, 0] < 0)
 
 
 @compiled
-def _name_paths(parent, path):  # type: ignore[no-untyped-def]
-    """Write each city's path, named by its representative."""
-    for city in range(parent.shape[0]):
-        path[city] = representative(parent, city)
+def _keep_possible(  # type: ignore[no-untyped-def]
+    keys, ends, others, near, paths, directed, first, last, edges
+):
+    """Write the edges of keys first .. last-1 that may still join two paths, from place ``first`` on; how many."""
+    k, at = np.uint64(near.shape[1]), first
+    for place in range(first, last):
+        edge = keys[place] & np.uint64(0xFFFFFFFF)
+        i = np.int64(edge // k)
+        j = near[i, edge % k]
+        if ends.shape[0] > 0:
+            i, j = np.int64(ends[i]), others[j]
+        if _joins(paths, i, j, directed):
+            edges[at, 0], edges[at, 1] = i, j
+            at += 1
+    return at - first
 
 
 @compiled
-def _take_edges(keys, source, target, links, parent, directed):  # type: ignore[no-untyped-def]
-    """Greedy matching over edges in the order of ``keys``; see `_join`."""
+def _take_edges(edges, first, last, paths, directed):  # type: ignore[no-untyped-def]
+    """Greedy matching over edges first .. last-1 in their order; see `_join`."""
     taken = 0
-    for s in range(keys.shape[0]):
-        edge = keys[s] & np.uint64(0xFFFFFFFF)
-        i, j = source[edge], target[edge]
-        if directed:
-            slot_i, slot_j = 1, 0
-        else:
-            slot_i = 0 if links[i, 0] < 0 else 1
-            slot_j = 0 if links[j, 0] < 0 else 1
-        if links[i, slot_i] >= 0 or links[j, slot_j] >= 0:
+    for edge in range(first, last):
+        i, j = edges[edge, 0], edges[edge, 1]
+        if not _joins(paths, i, j, directed):
             continue
-        root_i, root_j = representative(parent, i), representative(parent, j)
-        if root_i != root_j:
-            links[i, slot_i], links[j, slot_j] = j, i
-            parent[max(root_i, root_j)] = min(root_i, root_j)
-            taken += 1
+        slot_i = 1 if directed or paths[i, 0] >= 0 else 0
+        slot_j = 0 if directed or paths[j, 0] < 0 else 1
+        start, end = paths[i, _END], paths[j, _END]
+        paths[i, _END] = paths[j, _END] = -1
+        paths[i, slot_i], paths[j, slot_j] = j, i
+        paths[start, _END], paths[end, _END] = end, start
+        taken += 1
     return taken
 
 
 @compiled
-def _walk(links, directed, tour):  # type: ignore[no-untyped-def]
-    """Write the cities of the one path, from its first end (the lower city, if it has no direction)."""
+def _walk(paths, directed, tour):  # type: ignore[no-untyped-def]
+    """Write the cities of the one path, from its first end (the lower city, if it has no direction).
+
+    From both ends at once, as most of the time goes by waiting for the memory.
+    """
     n = tour.shape[0]
-    at, before = 0, -1
-    while links[at, 0] >= 0 and (directed or links[at, 1] >= 0):
-        at += 1
-    for s in range(n):
-        tour[s] = at
-        onward = links[at, 1] if directed or links[at, 0] == before else links[at, 0]
-        before, at = at, onward
+    head = np.int64(0)
+    while paths[head, 0] >= 0 and (directed or paths[head, 1] >= 0):
+        head += 1
+    tail, before, behind = np.int64(paths[head, _END]), np.int64(-1), np.int64(-1)
+    for s in range((n + 1) // 2):
+        tour[s], tour[n - 1 - s] = head, tail
+        onward = paths[head, 1] if directed or paths[head, 0] == before else paths[head, 0]
+        back = paths[tail, 0] if directed or paths[tail, 0] != behind else paths[tail, 1]
+        before, head, behind, tail = head, np.int64(onward), tail, np.int64(back)

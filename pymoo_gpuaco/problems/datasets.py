@@ -35,7 +35,7 @@ _TIMEOUT_S = 20
 _RANDOM = "random:"
 _AND = "+"
 _SIDE = 1_000_000
-_MOST_CITIES = 10_000_000
+_MOST_CITIES = 100_000_000
 
 
 def load_tsp(
@@ -122,7 +122,7 @@ def _several(text: str, metric: str | None, matrix: bool | None) -> MultiObjecti
 
 
 def random_map(n: int, seed: int = 1) -> TSP:
-    """Return a map of `n` cities (3 to 10,000,000) at whole coordinates in [0, 1,000,000), uniform, metric EUC_2D.
+    """Return a map of `n` cities (3 to 100,000,000) at whole coordinates in [0, 1,000,000), uniform, metric EUC_2D.
 
     The coordinates are x and y of city 0, of city 1 and so on, drawn from the generator Philox4x64-10 with key `seed`
     (an integer in [0, 2**63)): the same map on every machine and with every version of numpy.

@@ -16,6 +16,8 @@ from pymoo_gpuaco.fronts.parameters import FrontParameters
 from pymoo_gpuaco.fronts.search import FrontSearch
 from pymoo_gpuaco.search.focused import FocusedSearch
 
+READS_NEAREST = False  # beside lists by quadrant; see `backends.reads_nearest`
+
 
 def why_unavailable() -> str | None:
     """Return None: the CPU engines run anywhere."""

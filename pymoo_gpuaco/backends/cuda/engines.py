@@ -21,6 +21,8 @@ from pymoo_gpuaco.search.focused import FocusedSearch
 from pymoo_gpuaco.search.parameters import FEWEST_TO_EVOLVE
 from pymoo_gpuaco.search.warm_up import warm_up_host
 
+READS_NEAREST = True  # beside lists by quadrant; see `backends.reads_nearest`
+
 
 def why_unavailable() -> str | None:
     """Return None if CUDA engines can run in this process, else what is missing and how to get it."""

@@ -104,6 +104,8 @@ def margin(n: int) -> float:
 
 def nearest_lists(instance: ListedInstance) -> NDArray[np.int32]:
     """Nearest cities (n, NEAR); half of the windows grow over these. Shorter lists are repeated."""
+    if instance.nearest is not None and instance.k == min(NEAR, instance.n - 1):
+        return repeated(instance.nearest)
     if instance.form is not None or not has_quadrants(instance.metric, instance.coords):
         return repeated(lists(instance, "nearest", NEAR).ids)
     # on all threads, and of cities at one place few list one another
@@ -114,6 +116,8 @@ def nearest_lists(instance: ListedInstance) -> NDArray[np.int32]:
 
 def repeated(ids: NDArray[np.int32]) -> NDArray[np.int32]:
     """Lists (n, k) as lists (n, NEAR), from the front again where they end."""
+    if ids.shape[1] == NEAR:
+        return ids
     return ids[:, np.arange(NEAR) % ids.shape[1]]
 
 

@@ -1,0 +1,85 @@
+"""Edges in the order of their lengths, by a radix sort on all threads; equal lengths keep the order they came in.
+
+A key is an edge's length in single precision, whose bits sort like it, above its number in 32 bits.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pymoo_gpuaco.host.compiled import compiled, inlined
+from pymoo_gpuaco.host.threads import spread, thread_count
+
+_FEW = 1 << 18  # keys that numpy's sort, of the whole key, takes a moment for: nothing has to be compiled then
+_BITS = 11  # of a digit: three of them are a length, and its counts stay in a cache
+_SHIFTS = (32, 43, 54)
+
+
+def keys_of(lengths: NDArray[np.floating]) -> NDArray[np.uint64]:
+    """Return the keys of edges 0 .. m-1 of lengths (m,) >= 0; an infinitely long one has none."""
+    keys: NDArray[np.uint64] = lengths.astype(np.float32, copy=False).view(np.uint32).astype(np.uint64)
+    keys <<= np.uint64(32)
+    keys |= np.arange(len(keys), dtype=np.uint64)
+    return keys[lengths < np.inf]
+
+
+@inlined
+def key_of(length, edge):  # type: ignore[no-untyped-def]
+    """Key of one edge."""
+    return (np.uint64(np.float32(length).view(np.uint32)) << np.uint64(32)) | np.uint64(edge)
+
+
+def sort_keys(keys: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """Return the (m,) keys, ascending; they must come by ascending edge. What was given is overwritten."""
+    m = len(keys)
+    if m <= _FEW:
+        keys.sort()
+        return keys
+    into = np.empty_like(keys)
+    for shift in _SHIFTS:
+        counts = _counted(keys, shift)
+        if counts.sum(axis=0).max() < m:  # not all have the same digit
+            _copy_by_digit(keys, shift, counts, into)
+            keys, into = into, keys
+    return keys
+
+
+def _counted(keys: NDArray[np.uint64], shift: int) -> NDArray[np.int64]:
+    """Count (parts, digits) the values of the digit at bit ``shift`` in each thread's part of the keys."""
+    counts = np.zeros((thread_count(), 1 << _BITS), np.int64)
+
+    def work(part: int, first: int, last: int) -> None:
+        _count_digits(keys, shift, first, last, counts[part])
+
+    spread(work, len(keys), len(counts))
+    return counts
+
+
+def _copy_by_digit(
+    keys: NDArray[np.uint64], shift: int, counts: NDArray[np.int64], into: NDArray[np.uint64]
+) -> None:
+    """Copy the keys ``into`` another array, by their digit and then in the order they come in."""
+    ends = np.cumsum(counts.T.ravel()).reshape(counts.T.shape).T
+    places = np.ascontiguousarray(ends - counts)
+
+    def work(part: int, first: int, last: int) -> None:
+        _scatter(keys, shift, first, last, places[part], into)
+
+    spread(work, len(keys), len(counts))
+
+
+@compiled
+def _count_digits(keys, shift, first, last, counts):  # type: ignore[no-untyped-def]
+    """Count each value of the digit at bit ``shift`` of keys first .. last-1."""
+    for at in range(first, last):
+        counts[(keys[at] >> np.uint64(shift)) & np.uint64((1 << _BITS) - 1)] += 1
+
+
+@compiled
+def _scatter(keys, shift, first, last, places, into):  # type: ignore[no-untyped-def]
+    """Copy keys first .. last-1 to where their digit's next one goes."""
+    for at in range(first, last):
+        digit = (keys[at] >> np.uint64(shift)) & np.uint64((1 << _BITS) - 1)
+        into[places[digit]] = keys[at]
+        places[digit] += 1
