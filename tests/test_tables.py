@@ -87,7 +87,7 @@ def test_a_random_map_of_another_form_is_refused(name):
 
 def test_a_random_map_of_too_few_or_too_many_cities_is_refused():
     for name in ("random:2", "random:100000001"):
-        with pytest.raises(ValueError, match=r"n must be an integer in \[3, 10000000\]"):
+        with pytest.raises(ValueError, match=r"n must be an integer in \[3, 100000000\]"):
             load_tsp(name)
 
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from pymoo_gpuaco.host.compiled import compiled, inlined
 from pymoo_gpuaco.host.threads import spread, thread_count
 
-_FEW = 1 << 18  # keys that numpy's sort, of the whole key, takes a moment for: nothing has to be compiled then
+_FEW = 1 << 18  # keys that numpy's sort takes a moment for: nothing has to be compiled then
 _BITS = 11  # of a digit: three of them are a length, and its counts stay in a cache
 _SHIFTS = (32, 43, 54)
 
