@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from pymoo_gpuaco.candidates.graph import make_graph
 from pymoo_gpuaco.candidates.lists import listed_instance
-from pymoo_gpuaco.exchange import ab_cycles, block, child, entropy, offspring, stretches
+from pymoo_gpuaco.exchange import ab_cycles, block, child, entropy, offspring, regions, stretches
 from pymoo_gpuaco.host.philox import STREAM_EVOLUTION, new_stream
 from pymoo_gpuaco.problems import TSP
 from tests.engine_cases import cloud
@@ -40,6 +40,13 @@ def find(a, b, seed=1, most=None, room=None):
     most = len(a) if most is None else most
     found = ab_cycles.find_cycles(a, positions_of(a), b, positions_of(b), most, stream_of(seed), c)
     return [c.cities[c.first[i] : c.first[i + 1]].tolist() for i in range(found)], c
+
+
+def part(position, c, found, shift=0):
+    """The cycles by region: one, unless there are cities for two."""
+    parted = regions.make_regions(len(position))
+    regions.part_cycles(position, c, found, shift, parted)
+    return parted
 
 
 def good_tours(problem, count, seed=0):
@@ -182,21 +189,28 @@ class TestChildren:
             assert gain == rounded[out[:, 0], out[:, 1]].sum() - rounded[into[:, 0], into[:, 1]].sum()
 
     @pytest.mark.parametrize(
-        ("n", "size", "k", "seed"),
-        [(14, 3, k, seed) for k in (2, 5) for seed in range(12)] + [(1999, 999, 5, 1)],
+        ("n", "size", "k", "seed", "reach"),
+        [(14, 3, k, seed, 14) for k in (2, 5) for seed in range(12)]
+        + [(1999, 999, 5, 1, 1999)]
+        + [(200, 90, 8, seed, reach) for seed in range(4) for reach in (2, 10, 44, 45)],
     )
-    def test_the_smallest_subtour_is_joined_by_the_best_exchange_of_all_its_cities(self, n, size, k, seed):
-        """0 .. n-1 falls apart after ``size`` cities: any candidate of them outside, either neighbour of both."""
+    def test_the_smallest_subtour_is_joined_by_the_best_exchange_of_its_cities(self, n, size, k, seed, reach):
+        """0 .. n-1 falls apart after ``size`` cities: any candidate of them outside, either neighbour of both.
+
+        They are all cities of a short tour, and those near the ends of its stretches of a long one.
+        """
         problem = cloud(n, seed)
         graph, tour, last = graph_of(problem, k), np.arange(n, dtype=np.int32), size - 1
         c, w = ab_cycles.make_cycles(n), child.make_child(n, 14)
+        assert w.reach == n
+        w = w._replace(reach=reach)
         c.cities[:4], c.first[1] = [size, last, 0, n - 1], 4
         beside = {city: {(city - 1) % n, (city + 1) % n} for city in range(n)}
         beside.update({last: {last - 1, 0}, 0: {1, last}, size: {n - 1, size + 1}, n - 1: {n - 2, size}})
         D = problem.D
         gains = [
             D[u, a] + D[v, b] - D[u, v] - D[a, b]
-            for u in range(size)
+            for u in sorted({*range(min(reach, size)), *range(max(size - reach, 0), size)})
             for v in graph.neighbours[u].tolist()
             if v >= size
             for a in beside[u]
@@ -328,7 +342,8 @@ class TestBlocks:
         cycles, c = find(a, b, seed)
         found, w, fewer = len(cycles), block.make_block(200), 0
         met = self.all_meetings(a, cycles)
-        block.note_cycles(a, positions_of(a), c, found, w)
+        parted = part(positions_of(a), c, found)
+        block.note_cycles(a, positions_of(a), c, found, parted, w)
         sizes = [len(cycle) for cycle in cycles]
         assert w.centres[:found].tolist() == sorted(range(found), key=lambda i: -sizes[i])
         for centre in range(min(found, 12)):
@@ -359,7 +374,7 @@ class TestBlocks:
                 tabu[i] = turn + 2 + int(block.next_below(stream, 10))
                 if count < best[0]:
                     best, last = (count, sorted(chosen)), turn
-            size = block.choose_block(centre, c, found, stream_of(seed + centre), w)
+            size = block.choose_block(centre, c, parted, stream_of(seed + centre), w)
             assert w.chosen[:size].tolist() == best[1]
             assert centre in best[1]
             fewer += best[0] < self.meetings(met, {centre})
@@ -376,20 +391,22 @@ class TestBlocks:
         graph, one = graph_of(cloud(40)), np.zeros(1, np.int64)
         child.breed(graph, 1.0, graph.neighbours, tour, tour.copy(), c, one, 1, workspace)
         assert workspace.counts[2] > 0  # subtours were joined
-        block.note_cycles(tour, tour.copy(), c, 2, w)
+        parted = part(tour, c, 2)
+        block.note_cycles(tour, tour.copy(), c, 2, parted, w)
         assert w.shared[:2].tolist() == [4, 4]
-        count = block.choose_block(0, c, 2, stream_of(1), w)
+        count = block.choose_block(0, c, parted, stream_of(1), w)
         assert w.chosen[:count].tolist() == [0, 1]
 
     def test_no_cycles_and_cycles_of_all_edges(self):
         tour, w = np.arange(12, dtype=np.int32), block.make_block(12)
         c = ab_cycles.make_cycles(12)
-        block.note_cycles(tour, tour.copy(), c, 0, w)
+        block.note_cycles(tour, tour.copy(), c, 0, part(tour, c, 0), w)
         assert np.all(w.through == -1)
         c.cities[:24], c.first[1] = [*range(12), *range(12)], 24
-        block.note_cycles(tour, tour.copy(), c, 1, w)
+        parted = part(tour, c, 1)
+        block.note_cycles(tour, tour.copy(), c, 1, parted, w)
         assert w.shared[0] == 0
-        assert w.chosen[: block.choose_block(0, c, 1, stream_of(1), w)].tolist() == [0]
+        assert w.chosen[: block.choose_block(0, c, parted, stream_of(1), w)].tolist() == [0]
 
 
 class TestChoosing:
@@ -412,11 +429,12 @@ class TestChoosing:
             tours[1], positions[1], tours[3], positions[3], 80 if blocks else most, stream, c
         )
         w, b, best = child.make_child(80, 80), block.make_block(80), (0.0, 0, set())
-        block.note_cycles(tours[1], positions[1], c, found, b)
+        parted = part(positions[1], c, found)
+        block.note_cycles(tours[1], positions[1], c, found, parted, b)
         for number in range(min(most, found)):
             b.chosen[0], count = number, 1
             if blocks:
-                count = block.choose_block(b.centres[number], c, found, stream, b)
+                count = block.choose_block(b.centres[number], c, parted, stream, b)
             gain = child.breed(graph, 1.0, graph.neighbours, tours[1], positions[1], c, b.chosen, count, w)
             if gain > 0:
                 after = tours.copy()

@@ -13,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from pymoo_gpuaco.exchange.regions import by_region
 from pymoo_gpuaco.exchange.stretches import edge_position, sort
 from pymoo_gpuaco.host.compiled import inlined, inner
 from pymoo_gpuaco.host.philox import next_below, next_word
@@ -27,7 +28,7 @@ class Block(NamedTuple):
     """A set of AB-cycles of tours of n cities, and a workspace to look for one in."""
 
     chosen: NDArray[np.int64]  # (n,) the cycles of the set
-    centres: NDArray[np.int64]  # (n,) all cycles, the largest first
+    centres: NDArray[np.int64]  # (n,) all cycles, region by region, the largest of each first
     through: NDArray[np.int32]  # (n, 2) the one or two cycles that meet at a city, or -1; -1 between calls
     used: NDArray[np.uint8]  # (n,) whether a cycle has the edge of A behind a position; 0 between calls
     inside: NDArray[np.uint8]  # (n,) whether a cycle is in the set
@@ -51,8 +52,8 @@ def make_block(n: int) -> Block:
 
 
 @inner
-def note_cycles(a, position, c, found, w):  # type: ignore[no-untyped-def]
-    """Note where the ``found`` cycles of ``c`` meet along tour A; ``forget_cycles`` undoes it."""
+def note_cycles(a, position, c, found, regions, w):  # type: ignore[no-untyped-def]
+    """Note where the ``found`` cycles of ``c``, parted by region, meet along A; ``forget_cycles`` undoes it."""
     for cycle in range(found):
         for i in range(c.first[cycle], c.first[cycle + 1]):
             city = c.cities[i]
@@ -66,10 +67,11 @@ def note_cycles(a, position, c, found, w):  # type: ignore[no-untyped-def]
             if _other(c.cities[i], cycle, w) != _NONE:
                 w.shared[cycle] += 1
         # the largest first; of equal ones, that which was found first
-        w.centres[cycle] = cycle - (_size(cycle, c) << 32)
-    sort(w.centres, found)
+        w.contact[cycle] = cycle - (_size(cycle, c) << 32)
+    sort(w.contact, found)
     for i in range(found):
-        w.centres[i] &= 0xFFFFFFFF
+        w.contact[i] &= 0xFFFFFFFF
+    by_region(w.contact, found, regions, w.centres)
 
 
 @inner
@@ -127,10 +129,11 @@ def _size(cycle, c):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def _write_down(found, w):  # type: ignore[no-untyped-def]
+def _write_down(first, last, regions, w):  # type: ignore[no-untyped-def]
     """Write the set to ``chosen``; return how many cycles it has."""
     count = 0
-    for cycle in range(found):
+    for i in range(first, last):
+        cycle = regions.cycles[i]
         if w.inside[cycle]:
             w.chosen[count] = cycle
             count += 1
@@ -138,32 +141,38 @@ def _write_down(found, w):  # type: ignore[no-untyped-def]
 
 
 @inner
-def choose_block(centre, c, found, stream, w):  # type: ignore[no-untyped-def]
-    """Write a set of cycles around ``centre`` to ``chosen``; return how many they are.
+def choose_block(centre, c, regions, stream, w):  # type: ignore[no-untyped-def]
+    """Write a set of cycles around ``centre`` and of its region to ``chosen``; return how many they are.
 
     It begins as the centre and about half of the smaller cycles that it meets.
     """
-    for cycle in range(found):
+    region = regions.of[centre]
+    first, last = regions.first[region], regions.first[region + 1]
+    for i in range(first, last):
+        cycle = regions.cycles[i]
         w.inside[cycle] = w.contact[cycle] = w.tabu[cycle] = 0
     _flip(centre, c, w)
     for i in range(c.first[centre], c.first[centre + 1]):
         other = _other(c.cities[i], centre, w)
-        if other == _NONE or w.tabu[other] or _size(other, c) >= _size(centre, c):
+        if other == _NONE or regions.of[other] != region:
+            continue
+        if w.tabu[other] or _size(other, c) >= _size(centre, c):
             continue
         w.tabu[other] = 1  # has been asked
         if next_word(stream) & np.uint64(1):
             _flip(other, c, w)
-    for cycle in range(found):
-        w.tabu[cycle] = 0
-    count = _write_down(found, w)
+    for i in range(first, last):
+        w.tabu[regions.cycles[i]] = 0
+    count = _write_down(first, last, regions, w)
     meetings = fewest = np.int64(0)  # against those of the first set
-    move = last = 0
-    while move - last < _PATIENCE:
+    move = better = 0
+    while move - better < _PATIENCE:
         move += 1
         best, least = _NONE, np.int64(0)
-        cycle = next_below(stream, found)
-        for _ in range(found):
-            cycle = cycle + 1 if cycle + 1 < found else 0
+        at = first + next_below(stream, last - first)
+        for _ in range(first, last):
+            at = at + 1 if at + 1 < last else first
+            cycle = regions.cycles[at]
             if cycle == centre or (not w.inside[cycle] and w.contact[cycle] == 0):
                 continue
             change = w.shared[cycle] - 2 * w.contact[cycle]
@@ -179,6 +188,6 @@ def choose_block(centre, c, found, stream, w):  # type: ignore[no-untyped-def]
         w.tabu[best] = move + 1 + next_below(stream, _LONGEST_TABU) + 1
         meetings += least
         if meetings < fewest:
-            fewest, last = meetings, move
-            count = _write_down(found, w)
+            fewest, better = meetings, move
+            count = _write_down(first, last, regions, w)
     return count

@@ -11,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from pymoo_gpuaco.exchange.regions import count_regions
 from pymoo_gpuaco.exchange.stretches import (
     Stretches,
     begin_of,
@@ -26,6 +27,10 @@ from pymoo_gpuaco.host.distances import distance, stays
 
 # Gain of a child that cannot be made: too much changes, or a subtour has no candidate outside.
 REFUSED = -(2**62)
+
+# Subtours of long tours may have any number of cities. Where there are regions, only those near the ends of stretches
+# are looked at: 8 tours of 200,000 cities gained as much by 50 or 500 as by all, in a tenth of the time.
+REACH = 50
 
 _NOBODY = -1
 
@@ -43,6 +48,7 @@ class Child(NamedTuple):
     beside: NDArray[np.int32]  # (2k, 2) neighbours of cities that have others than in A
     seen: NDArray[np.int32]  # (n,) number of the search that looked at a city last
     searches: NDArray[np.int32]  # (1,)
+    reach: int  # cities from either end of a subtour's stretch that may join it to another
 
 
 def make_child(n: int, most: int) -> Child:
@@ -57,6 +63,7 @@ def make_child(n: int, most: int) -> Child:
         np.empty((2 * most, 2), np.int32),
         np.zeros(n, np.int32),
         np.zeros(1, np.int32),
+        n if count_regions(n) == 1 else REACH,
     )
 
 
@@ -159,19 +166,15 @@ def _join_smallest(graph, scale, near, a, position, k, subtours, child):  # type
     search = child.searches[0]
     for stretch in range(k):
         if s.subtour[stretch] == smallest:
-            p = begin_of(stretch, n, k, s)
-            for _ in range(cities_in(stretch, n, k, s)):
-                child.seen[a[p]] = search
-                p = p + 1 if p + 1 < n else 0
+            for t in range(_within_reach(stretch, n, k, child)):
+                child.seen[a[_position_of(t, stretch, n, k, child)]] = search
     most = np.int64(REFUSED)
     u = v = u_next = v_next = np.int64(-1)
     for stretch in range(k):
         if s.subtour[stretch] != smallest:
             continue
-        p = begin_of(stretch, n, k, s)
-        for _ in range(cities_in(stretch, n, k, s)):
-            city = a[p]
-            p = p + 1 if p + 1 < n else 0
+        for t in range(_within_reach(stretch, n, k, child)):
+            city = a[_position_of(t, stretch, n, k, child)]
             one, two = _neighbour(a, position, child, city, 0), _neighbour(a, position, child, city, 1)
             one_stays, two_stays = stays(graph, city, one), stays(graph, city, two)
             to_one, to_two = units(graph, scale, city, one), units(graph, scale, city, two)
@@ -185,12 +188,17 @@ def _join_smallest(graph, scale, near, a, position, k, subtours, child):  # type
                     if stays(graph, other, end):
                         continue
                     left = units(graph, scale, other, end) - added
-                    gain = to_one + left - units(graph, scale, one, end)
-                    if gain > most and not one_stays:
-                        most, u, v, u_next, v_next = gain, city, other, one, end
-                    gain = to_two + left - units(graph, scale, two, end)
-                    if gain > most and not two_stays:
-                        most, u, v, u_next, v_next = gain, city, other, two, end
+                    by_one = to_one + left - units(graph, scale, one, end)
+                    by_two = to_two + left - units(graph, scale, two, end)
+                    if (
+                        max(by_one, by_two) <= most
+                        or s.subtour[stretch_at(position[other], k, s)] == smallest
+                    ):
+                        continue
+                    if by_one > most and not one_stays:
+                        most, u, v, u_next, v_next = by_one, city, other, one, end
+                    if by_two > most and not two_stays:
+                        most, u, v, u_next, v_next = by_two, city, other, two, end
     if u < 0:
         return most
     into = s.subtour[stretch_at(position[v], k, s)]
@@ -201,6 +209,20 @@ def _join_smallest(graph, scale, near, a, position, k, subtours, child):  # type
             s.subtour[stretch] = into
     _exchange(a, position, child, u, u_next, v, v_next)
     return most
+
+
+@inlined
+def _within_reach(stretch, n, k, child):  # type: ignore[no-untyped-def]
+    """How many cities of a stretch may join its subtour to another."""
+    return min(cities_in(stretch, n, k, child.stretches), 2 * child.reach)
+
+
+@inlined
+def _position_of(t, stretch, n, k, child):  # type: ignore[no-untyped-def]
+    """Position of the t-th of them: what is out of reach of both ends is left out."""
+    left_out = max(cities_in(stretch, n, k, child.stretches) - 2 * child.reach, 0)
+    p = begin_of(stretch, n, k, child.stretches) + t + (left_out if t >= child.reach else 0)
+    return p if p < n else p - n
 
 
 @inlined

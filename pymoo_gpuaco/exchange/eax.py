@@ -7,7 +7,7 @@ the population's edges lose. When the best tour has stayed the same for long, ch
 join what no single AB-cycle does, until nearly all tours are as short as the best.
 
 A child costs what it changes, see `child`; only finding where A and B differ, and replacing A, takes longer for longer
-tours.
+tours. In long ones a child is chosen for each of some regions, and what was chosen goes into A together, see `regions`.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def evolve(
     near : (n, k) candidates of each city, see `EvolvingTours`.
     key : in [0, 2**64); decides everything, whatever the number of threads, unless ``until`` comes first.
     scale : whole units a unit of distance, see `EvolvingTours`.
-    children : most that a pair has in a generation, >= 1.
+    children : most that a pair has in a generation and region, >= 1.
     generations : most of them, >= 0; None for no limit.
     until : ``time.monotonic()`` at which it ends soon; half of the time left is for blocks. None for no limit.
 

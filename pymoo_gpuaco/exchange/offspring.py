@@ -12,7 +12,9 @@ from pymoo_gpuaco.exchange.ab_cycles import Cycles, find_cycles, make_cycles
 from pymoo_gpuaco.exchange.block import Block, choose_block, forget_cycles, make_block, note_cycles
 from pymoo_gpuaco.exchange.child import Child, breed, make_child
 from pymoo_gpuaco.exchange.entropy import Frequencies, count_edge, frequency, has_room
+from pymoo_gpuaco.exchange.regions import Regions, make_regions, part_cycles
 from pymoo_gpuaco.host.compiled import compiled, inlined, inner
+from pymoo_gpuaco.host.philox import next_below
 
 # A loss of entropy below this counts as this: children that cost no variety come before those that do, by their gain.
 _NO_LOSS = 1e-8
@@ -24,6 +26,7 @@ class Workspace(NamedTuple):
     cycles: Cycles
     child: Child
     block: Block
+    regions: Regions
 
 
 class Chosen(NamedTuple):
@@ -51,7 +54,7 @@ class Family(NamedTuple):
 
 def make_workspace(n: int, most: int) -> Workspace:
     """Allocate the arrays for tours of n cities and children that change up to ``most`` edges."""
-    return Workspace(make_cycles(n), make_child(n, most), make_block(n))
+    return Workspace(make_cycles(n), make_child(n, most), make_block(n), make_regions(n))
 
 
 def make_chosen(m: int, most: int) -> Chosen:
@@ -67,9 +70,10 @@ def make_chosen(m: int, most: int) -> Chosen:
 
 @compiled
 def choose_children(family, workspace, ring, first, last, streams, most, blocks):  # type: ignore[no-untyped-def]
-    """Choose the best of up to ``most`` children of each pair first .. last-1; pair i is ring[i] and ring[i + 1].
+    """Choose the best of up to ``most`` children a region of pairs first .. last-1; pair i is ring[i] and ring[i + 1].
 
-    A child takes one AB-cycle, or a block of them where ``blocks``.
+    A child takes one AB-cycle, or a block of them where ``blocks``. Where there are several regions, the child of the
+    pair takes what was chosen in each.
     """
     m, chosen = ring.shape[0], family.chosen
     for i in range(first, last):
@@ -85,26 +89,73 @@ def _choose_child(family, workspace, one, other, pair, stream, most, blocks):  #
     graph, scale, near, chosen = family.graph, family.scale, family.near, family.chosen
     a, position_a = family.tours[one], family.positions[one]
     b, position_b = family.tours[other], family.positions[other]
-    n, c, w, child = a.shape[0], workspace.cycles, workspace.block, workspace.child
-    found = find_cycles(a, position_a, b, position_b, n if blocks else most, stream, c)
+    n, c, w = a.shape[0], workspace.cycles, workspace.block
+    child, regions = workspace.child, workspace.regions
+    parts, shift = regions.gain.shape[0], np.int64(0)
+    found = find_cycles(a, position_a, b, position_b, n if blocks or parts > 1 else most, stream, c)
+    if parts > 1:
+        shift = next_below(stream, n)
+    part_cycles(position_a, c, found, shift, regions)
     if blocks:
-        note_cycles(a, position_a, c, found, w)
-    best = 0.0
-    for number in range(min(most, found)):
-        if family.stop[0]:
-            break
-        w.chosen[0], count = number, 1
-        if blocks:
-            count = choose_block(w.centres[number], c, found, stream, w)
-        gain = breed(graph, scale, near, a, position_a, c, w.chosen, count, child)
-        chosen.children[pair] += 1
-        if gain > 0:
-            worth = gain / max(_entropy_lost(family.table, child), _NO_LOSS)
-            if worth > best:
-                best = worth
-                _keep(child, gain, pair, chosen)
+        note_cycles(a, position_a, c, found, regions, w)
+    for r in range(parts):
+        at = regions.first_chosen[r]
+        best, count_of_best, gain_of_best = 0.0, 0, np.int64(0)
+        begin = regions.first[r]
+        for i in range(begin, min(begin + most, regions.first[r + 1])):
+            if family.stop[0]:
+                break
+            w.chosen[0], count = regions.cycles[i], 1
+            if blocks:
+                count = choose_block(w.centres[i], c, regions, stream, w)
+            gain = breed(graph, scale, near, a, position_a, c, w.chosen, count, child)
+            chosen.children[pair] += 1
+            if gain > 0:
+                worth = gain / max(_entropy_lost(family.table, child), _NO_LOSS)
+                if worth > best:
+                    best, count_of_best, gain_of_best = worth, count, gain
+                    for j in range(count):
+                        regions.chosen[at + j] = w.chosen[j]
+        regions.gain[r], regions.first_chosen[r + 1] = gain_of_best, at + count_of_best
     if blocks:
         forget_cycles(position_a, c, found, w)
+    gain = _unite(graph, scale, near, a, position_a, c, regions, child)
+    if gain > 0:
+        _keep(child, gain, pair, chosen)
+
+
+@inner
+def _unite(graph, scale, near, a, position, c, regions, child):  # type: ignore[no-untyped-def]
+    """Make the child that takes what was chosen in all regions; return its gain, or 0 where nothing was.
+
+    What two regions chose may be good alone and fall into subtours together. So regions are added, as many at once as
+    went well before, where all that they gain alone is gained; and where it is not, fewer at once. One region alone
+    must gain anything.
+    """
+    parts = regions.gain.shape[0]
+    gain, count, made = np.int64(0), 0, 0  # cycles of the child so far, and of that which was made last
+    first, together = 0, parts
+    while first < parts:
+        last = min(first + together, parts)
+        alone = np.int64(0)
+        for r in range(first, last):
+            alone += regions.gain[r]
+        if alone > 0:
+            more = regions.first_chosen[last] - regions.first_chosen[first]
+            for i in range(more):
+                regions.united[count + i] = regions.chosen[regions.first_chosen[first] + i]
+            made = count + more
+            both = breed(graph, scale, near, a, position, c, regions.united, made, child)
+            if both >= gain + alone or (together == 1 and both > gain):
+                gain, count = both, made
+            elif together > 1:
+                together >>= 1
+                continue
+        first = last
+        together *= 2
+    if made != count:
+        breed(graph, scale, near, a, position, c, regions.united, count, child)
+    return gain
 
 
 @inner

@@ -10,6 +10,7 @@ from pymoo_gpuaco.candidates.graph import Graph
 from pymoo_gpuaco.exchange.child import units
 from pymoo_gpuaco.exchange.entropy import count_edges, entropy, larger
 from pymoo_gpuaco.exchange.offspring import Family, choose_children, count_chosen, make_chosen, make_workspace
+from pymoo_gpuaco.exchange.regions import count_regions
 from pymoo_gpuaco.exchange.stretches import lay_out
 from pymoo_gpuaco.host.compiled import compiled
 from pymoo_gpuaco.host.keys import generator
@@ -19,8 +20,8 @@ from pymoo_gpuaco.host.threads import spread, thread_count
 # Pairs whose children are chosen by the same count of edges, side by side. The more they are, the more often several
 # tours may give up the same rare edge at once; populations of 30 ended no worse for it than with 1 or 16.
 SIDE_BY_SIDE = 32
-# Children that change more edges are none: for each pair there is room for the best.
-MOST_CHANGED = 4096
+# Children that change more edges are none: for each pair there is room for the best. Each further region brings some.
+MOST_CHANGED, CHANGED_IN_A_REGION = 4096, 512
 
 
 class EvolvingTours:
@@ -50,7 +51,7 @@ class EvolvingTours:
         self.lengths = np.empty(m, np.int64)  # in whole units
         _measure(graph, self.scale, self.tours, self._positions, self.lengths)
         self._table = count_edges(self.tours)
-        most = min(n, MOST_CHANGED)
+        most = min(n, MOST_CHANGED + CHANGED_IN_A_REGION * (count_regions(n) - 1))
         threads = min(thread_count(), m, SIDE_BY_SIDE)
         self._workspaces = [make_workspace(n, most) for _ in range(threads)]
         self._chosen = make_chosen(m, most)
@@ -64,7 +65,7 @@ class EvolvingTours:
         return entropy(self._table)
 
     def generation(self, key: int, children: int, blocks: bool, until: float | None = None) -> int:
-        """Let each tour have up to ``children`` with another; return by how much all got shorter, in whole units.
+        """Let each tour have up to ``children`` a region with another; return by how much all got shorter, in units.
 
         The best child of A and B takes A's place. Every B is a tour as it was before the generation, so tours may be
         worked on in any order; edges are counted anew after every ``SIDE_BY_SIDE`` pairs, whatever the number of

@@ -1,0 +1,266 @@
+"""Genetic edge assembly of long tours: a child takes what is chosen in each region of its parent."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+
+from pymoo_gpuaco.candidates.graph import make_graph
+from pymoo_gpuaco.candidates.lists import listed_instance
+from pymoo_gpuaco.exchange import (
+    EvolvingTours,
+    ab_cycles,
+    block,
+    child,
+    entropy,
+    evolve,
+    offspring,
+    population,
+    regions,
+)
+from pymoo_gpuaco.problems import TSP
+from tests.engine_cases import cloud
+from tests.test_assembly import SYMMETRIC, random_tours
+from tests.test_eax import edges_of, find, good_tours, graph_of, positions_of, stream_of
+from tests.test_eax_evolve import assert_counted, evolved
+
+
+@pytest.fixture
+def small(monkeypatch):
+    """Regions of 25 cities."""
+    monkeypatch.setattr(regions, "REGION", 25)
+
+
+class TestParts:
+    @pytest.mark.parametrize(("n", "count"), [(3, 1), (9_999, 1), (19_999, 1), (20_000, 2), (1_000_000, 100)])
+    def test_one_for_ten_thousand_cities_but_never_a_part_of_one(self, n, count):
+        assert regions.count_regions(n) == count
+
+    @pytest.mark.parametrize("shift", [0, 1, 17, 99])
+    def test_a_cycle_belongs_where_its_first_edge_lies(self, small, shift):
+        a, b = random_tours(100, 2, shift)
+        cycles, c = find(a, b)
+        parted, position = regions.make_regions(100), positions_of(a)
+        regions.part_cycles(position, c, len(cycles), shift, parted)
+        expected = []
+        for u, v, *_ in cycles:
+            at = next(p for p in range(100) if {a[p], a[(p + 1) % 100]} == {u, v})
+            expected.append((at + shift) % 100 // 25)
+        assert parted.of[: len(cycles)].tolist() == expected
+        assert parted.first.tolist() == [sum(of < r for of in expected) for r in range(5)]
+        by_hand = sorted(range(len(cycles)), key=lambda cycle: expected[cycle])
+        assert parted.cycles[: len(cycles)].tolist() == by_hand
+        out, backwards = np.zeros(100, np.int64), np.arange(len(cycles))[::-1].copy()
+        regions.by_region(backwards, len(cycles), parted, out)
+        by_hand = sorted(backwards.tolist(), key=lambda cycle: expected[cycle])
+        assert out[: len(cycles)].tolist() == by_hand
+
+    def test_blocks_stay_in_their_region(self, small):
+        a, b = good_tours(cloud(200, 4), 2)
+        cycles, c = find(a, b)
+        parted, w = regions.make_regions(200), block.make_block(200)
+        regions.part_cycles(positions_of(a), c, len(cycles), 5, parted)
+        block.note_cycles(a, positions_of(a), c, len(cycles), parted, w)
+        sizes = []
+        for r in range(8):
+            first, last = parted.first[r], parted.first[r + 1]
+            centres = w.centres[first:last].tolist()
+            assert centres == sorted(parted.cycles[first:last].tolist(), key=lambda i: (-len(cycles[i]), i))
+            for centre in centres:
+                count = block.choose_block(centre, c, parted, stream_of(centre), w)
+                assert centre in w.chosen[:count]
+                assert np.all(parted.of[w.chosen[:count]] == r)
+                sizes.append(count)
+        assert max(sizes) > 1
+
+
+class TestChoosing:
+    @pytest.mark.parametrize("seed", range(4))
+    def test_the_best_of_each_region_go_together(self, small, seed):
+        """Child by child: among the cycles of each region, that which gains most for the entropy it costs."""
+        problem = cloud(200, seed)
+        graph, tours = graph_of(problem), good_tours(problem, 4, seed)
+        positions, most = np.array([positions_of(tour) for tour in tours]), 5
+        table, c = entropy.count_edges(tours), ab_cycles.make_cycles(200)
+        stream, w, parted = stream_of(seed), child.make_child(200, 200), regions.make_regions(200)
+        found = ab_cycles.find_cycles(tours[0], positions[0], tours[1], positions[1], 200, stream, c)
+        regions.part_cycles(positions[0], c, found, offspring.next_below(stream, 200), parted)
+        best, looked_at = {}, 0
+        for r in range(8):
+            worths = {}
+            for cycle in parted.cycles[parted.first[r] : parted.first[r + 1]][:most]:
+                one = np.array([cycle])
+                gain = child.breed(graph, 1.0, graph.neighbours, tours[0], positions[0], c, one, 1, w)
+                looked_at += 1
+                if gain > 0:
+                    worths[cycle] = gain / max(offspring._entropy_lost(table, w), 1e-8), gain
+            if worths:
+                best[r] = max(worths, key=lambda cycle: worths[cycle][0])
+        chosen, workspace = offspring.make_chosen(1, 200), offspring.make_workspace(200, 200)
+        family = offspring.Family(
+            graph, 1.0, graph.neighbours, tours, positions, table, chosen, np.zeros(1, np.uint8)
+        )
+        streams = np.array([stream_of(seed)])
+        offspring.choose_children(family, workspace, np.array([0, 1]), 0, 1, streams, most, False)
+        assert chosen.children[0] == looked_at
+        one_by_one = workspace.regions
+        picked = {r: one_by_one.chosen[one_by_one.first_chosen[r] :][0] for r in best}
+        assert picked == best
+        assert (one_by_one.gain > 0).sum() == len(best) >= 4
+        # of all ways to take some of them together, none that gains all that they gain alone is larger
+        assert chosen.gain[0] >= one_by_one.gain.max()
+        sets = [s for size in range(1, len(best) + 1) for s in itertools.combinations(best.values(), size)]
+        united = {
+            s: child.breed(graph, 1.0, graph.neighbours, tours[0], positions[0], c, np.array(s), len(s), w)
+            for s in sets
+        }
+        assert chosen.gain[0] in united.values()
+        if united[tuple(best.values())] >= one_by_one.gain.sum():
+            assert chosen.gain[0] == united[tuple(best.values())]
+
+    @pytest.mark.parametrize(("room", "gain"), [(60, 4), (4, 2)])
+    def test_choices_that_fall_apart_together_are_dropped_unless_they_gain(self, small, room, gain):
+        """A ring of 60 and two stretches of it that overlap: to reverse either gains, both leave two subtours.
+
+        The first region's gains 2, the other's 4. Subtours are joined best by undoing the first, where there is room
+        for that; else the first stays alone.
+        """
+        D = np.full((60, 60), 40.0)
+        ring = np.arange(60)
+        D[ring, (ring + 1) % 60] = D[(ring + 1) % 60, ring] = 10.0
+        np.fill_diagonal(D, 0.0)
+        c, parted, w = ab_cycles.make_cycles(60), regions.make_regions(60), child.make_child(60, room)
+        tour = ring.astype(np.int32)
+
+        def unite(first, second):
+            """The gain of two cycles together, of which the edges that come are 9 and 8 long."""
+            now = D.copy()
+            for cycle, length in ((first, 9.0), (second, 8.0)):
+                for u, v in (cycle[1:3], cycle[3::-3]):
+                    now[u, v] = now[v, u] = length
+            problem = TSP(matrix=now)
+            graph = make_graph(listed_instance(problem, 59), table=False)
+            c.cities[:8], c.first[:3] = [*first, *second], [0, 4, 8]
+            regions.part_cycles(tour, c, 2, 0, parted)
+            assert parted.of[:2].tolist() == [0, 1]
+            for r in range(2):
+                parted.chosen[r], parted.first_chosen[r + 1], one = r, r + 1, np.array([r])
+                parted.gain[r] = child.breed(graph, 1.0, graph.neighbours, tour, tour.copy(), c, one, 1, w)
+            assert parted.gain.tolist() == [2, 4]
+            found = offspring._unite(graph, 1.0, graph.neighbours, tour, tour.copy(), c, parted, w)
+            out, into = (edges[: w.counts[0]].T for edges in (w.removed, w.added))
+            assert found == now[tuple(out)].sum() - now[tuple(into)].sum()
+            return found
+
+        assert unite((4, 5, 21, 20), (30, 31, 46, 45)) == 2 + 4  # side by side
+        assert unite((4, 5, 21, 20), (30, 31, 13, 12)) == gain
+        parted.gain[:] = 0
+        graph = make_graph(listed_instance(TSP(matrix=D), 59), table=False)
+        assert offspring._unite(graph, 1.0, graph.neighbours, tour, tour.copy(), c, parted, w) == 0
+
+    def test_regions_are_dropped_where_too_much_would_change(self, small):
+        """Four stretches of a ring to be turned around, and room for three edges more than two of them change."""
+        angle = np.arange(100) * 2 * np.pi / 100
+        problem = TSP(np.column_stack([np.cos(angle), np.sin(angle)]) * 1e4)
+        graph, good = graph_of(problem), np.arange(100, dtype=np.int32)
+        bad = good.copy()
+        for low in (5, 30, 55, 80):
+            bad[low : low + 8] = bad[low : low + 8][::-1].copy()
+        tours = np.array([bad, good])
+        positions, stop = np.array([positions_of(tour) for tour in tours]), np.zeros(1, np.uint8)
+        for room, changes in ((8, 8), (7, 6), (2, 2)):
+            chosen = offspring.make_chosen(1, room)
+            family = offspring.Family(
+                graph, 1.0, graph.neighbours, tours, positions, entropy.count_edges(tours), chosen, stop
+            )
+            workspace, streams = offspring.make_workspace(100, room), np.array([stream_of(1)])
+            offspring.choose_children(family, workspace, np.array([0, 1]), 0, 1, streams, 5, False)
+            assert chosen.changes[0] == changes
+            out, into = (edges[0, :changes] for edges in (chosen.removed, chosen.added))
+            lengths = np.floor(problem.D + 0.5)
+            assert chosen.gain[0] == lengths[tuple(out.T)].sum() - lengths[tuple(into.T)].sum() > 0
+
+
+class TestGenerations:
+    @pytest.mark.parametrize("good", [False, True])
+    @pytest.mark.parametrize("blocks", [False, True])
+    def test_lengths_edges_and_positions_stay_true(self, small, good, blocks):
+        problem = cloud(200, 3)
+        tours = good_tours(problem, 7, 1) if good else random_tours(200, 7)
+        graph = graph_of(problem)
+        people = EvolvingTours(graph, tours, graph.neighbours)
+        for key in range(5):
+            before = people.lengths.copy()
+            gain = people.generation(key, 6, blocks)
+            assert np.array_equal(people.lengths, problem.tour_lengths(people.tours))
+            assert np.all(people.lengths <= before)
+            assert gain == (before - people.lengths).sum()
+            assert np.array_equal(np.sort(people.tours, axis=1), np.tile(np.arange(200), (7, 1)))
+            assert_counted(people)
+        assert people.taken > 0
+
+    def test_they_are_fewer_for_many_regions(self, monkeypatch):
+        """Forty islands of the same cities, so that two tours' differences are forty times those of one."""
+        island = cloud(25, 5)
+        tours = good_tours(island, 6, 2)
+        problem = TSP(
+            np.concatenate([island.coords[:, :2] + np.array([5000 * i, 0]) for i in range(40)]),
+            metric="EUC_2D",
+        )
+        long = np.concatenate([tours + 25 * i for i in range(40)], axis=1)
+        graph, gained = graph_of(problem), {}
+        for size in (25, 1000):
+            monkeypatch.setattr(regions, "REGION", size)
+            people = EvolvingTours(graph, long, graph.neighbours)
+            gained[size] = sum(people.generation(key, 10, False) for key in range(3))
+            assert np.array_equal(people.lengths, problem.tour_lengths(people.tours))
+        assert gained[25] > 5 * gained[1000] > 0
+
+    def test_the_key_decides_and_the_number_of_threads_does_not(self, small, monkeypatch):
+        problem = cloud(300, 4)
+        tours, results = random_tours(300, 12), {}
+        for count in ("1", "2", "7"):
+            monkeypatch.setenv("PYMOO_GPUACO_THREADS", count)
+            results[count] = evolved(problem, tours, 2**63, generations=8)
+        for count in ("2", "7"):
+            assert np.array_equal(results["1"].tours, results[count].tours)
+            assert results["1"][1:] == results[count][1:]
+        assert not np.array_equal(results["1"].tours, evolved(problem, tours, 3, generations=8).tours)
+
+    @pytest.mark.parametrize("name", SYMMETRIC)
+    def test_any_instance(self, name, monkeypatch):
+        monkeypatch.setattr(regions, "REGION", 10)
+        problem = SYMMETRIC[name]
+        n = problem.n_cities
+        tours = random_tours(n, 7, 1)
+        scale = 1.0 if listed_instance(problem, 2).integral else 2.0**20
+        found = evolved(problem, tours, 5, scale=scale)
+        assert np.array_equal(np.sort(found.tours, axis=1), np.tile(np.arange(n), (7, 1)))
+        assert np.all(problem.tour_lengths(found.tours) <= problem.tour_lengths(tours) * (1 + 1e-6))
+
+    def test_fixed_edges_never_leave(self, small):
+        """Tours of 150 cities with 30 edges that are long, and must stay."""
+        fixed = [(2 * i, 2 * i + 1) for i in range(30)]
+        partner = np.full(150, -1, np.int32)
+        partner[:60] = np.arange(60) ^ 1
+        graph = graph_of(cloud(150, 2))._replace(partner=partner)
+        rng, tours = np.random.default_rng(1), []
+        for _ in range(8):
+            pairs = [edge[:: rng.choice([-1, 1])] for edge in fixed] + [(i,) for i in range(60, 150)]
+            tours.append([city for i in rng.permutation(len(pairs)) for city in pairs[i]])
+        found = evolve(graph, np.array(tours, np.int32), graph.neighbours, 3)
+        assert found.taken > 8
+        for tour in found.tours:
+            assert set(map(frozenset, fixed)) <= edges_of(tour)
+
+
+def test_room_and_reach_where_there_are_regions(monkeypatch):
+    monkeypatch.setattr(regions, "REGION", 10)
+    monkeypatch.setattr(population, "MOST_CHANGED", 20)
+    monkeypatch.setattr(population, "CHANGED_IN_A_REGION", 3)
+    graph = graph_of(cloud(100))
+    people = EvolvingTours(graph, random_tours(100, 2), graph.neighbours)
+    assert people._workspaces[0].child.reach == child.REACH == 50
+    assert people._chosen.removed.shape == (2, 20 + 9 * 3, 2)
