@@ -237,6 +237,27 @@ def test_a_round_of_windows_gives_a_shorter_tour_whatever_the_threads(monkeypatc
     assert np.array_equal(*ends)
 
 
+def test_stretches_of_the_second_pass_lie_across_the_bounds_of_the_first(monkeypatch):
+    n = 600
+    instance, units = units_of(cloud(n, 6), ascent=0)
+    part = WindowSearch(instance, units, FocusedParameters(whole_up_to=8, window=128), threads=1)
+    laid_out = []
+    monkeypatch.setattr(
+        "pymoo_gpuaco.backends.cpu.windows.search.load",
+        lambda units, tour, positions, *more: (
+            laid_out.append(positions.tolist()),
+            load(units, tour, positions, *more),
+        ),
+    )
+    tour = np.arange(n, dtype=np.int32)
+    for over in range(2):
+        laid_out.clear()
+        assert part.repair_stretches(tour, np.zeros(n, np.uint8), over * part.stretches, 100) == 5
+        # five of 120 cities; those of the second pass begin in the middle of the first ones
+        begin = 60 * over
+        assert laid_out == [[(begin + 120 * s + i) % n for i in range(120)] for s in range(5)]
+
+
 def test_windows_of_a_round_share_no_city_and_no_city_stands_alone():
     n = 500
     _, units = units_of(cloud(n, 7))

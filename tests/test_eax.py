@@ -252,6 +252,12 @@ class TestChildren:
         for most in (1, 5):  # room for one edge; for two, but not for those of the joint
             w = child.make_child(6, most)
             assert child.breed(graph, 1.0, more, tour, tour.copy(), c, one, 1, w) == child.REFUSED
+        # a reversal, 0 1 3 2 4 5: in whole units 1 and 1 go, 900 and 899 come
+        c.cities[:4] = [1, 2, 4, 3]
+        for most, refused in ((1, True), (2, False)):
+            w = child.make_child(6, most)
+            gain = child.breed(graph, 1.0, more, tour, tour.copy(), c, one, 1, w)
+            assert gain == (child.REFUSED if refused else 1 + 1 - 900 - 899)
 
 
 class TestEntropy:

@@ -290,6 +290,20 @@ def test_merging_never_loses_and_keeps_what_both_share(n, times, seed):
     assert edges_of(tour) & edges_of(other) <= edges_of(merged) <= edges_of(tour) | edges_of(other)
 
 
+@settings(max_examples=60, deadline=None)
+@given(st.integers(5, 60), st.integers(1, 30), st.integers(0, 2**32))
+def test_the_unit_of_lengths_makes_no_difference_to_merging(n, times, seed):
+    """A unit that is a power of two changes no sum: what is shorter by a millionth is as much shorter as by one."""
+    rng = np.random.default_rng(seed)
+    distance = cloud(rng, n)
+    tour = rng.permutation(n).astype(np.int32)
+    other = locally_changed(rng, tour, times)
+    merged, gain = merge(tour, other, distance)
+    finer, same = merge(tour, other, lambda i, j: distance(i, j) * 2.0**-40)
+    assert np.array_equal(merged, finer)
+    assert gain == same * 2.0**40
+
+
 def test_merging_takes_the_better_side_of_every_difference():
     # cities on a circle; each parent has three stretches reversed that the other has in order
     n = 60

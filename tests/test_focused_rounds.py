@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import nullcontext
-from dataclasses import astuple
+from dataclasses import astuple, replace
 
 import numpy as np
 import pytest
@@ -76,7 +76,10 @@ class Device:
         return np.array([self.instance.tour_length(tour) for tour in self.tours])
 
     def shortest(self):
-        return self.tours[0]
+        return self.tours[self.measure().argmin()]
+
+    def read(self):
+        return self.tours.copy()
 
     def snapshot(self):
         return {}
@@ -137,3 +140,59 @@ def test_penalties_that_are_due_come_before_the_rounds_that_are_to_have_them():
     assert asked(engine, 1) == ["penalties", *["repair"] * 4]
     assert asked(engine, 2) == ["repair"]
     assert asked(FocusedSearch(Device(Penalties(found=False))), 1) == []  # time is over before
+
+
+class ChangingDevice(Device):
+    """Whose tours are others after each round: the second becomes the shorter one."""
+
+    plan = replace(Device.plan, rounds=1, merged_while_annealing=1, merged_at_zero=1)
+
+    def anneal(self, key, heat):
+        rng = np.random.default_rng(key % 2**32)
+        self.tours = np.array([rng.permutation(20), shortened(self.instance, self.tours[1])], np.int32)
+        return super().anneal(key, heat)
+
+
+def shortened(instance, tour):
+    """The tour after its best exchange of two edges."""
+    turned = [
+        np.concatenate([tour[:i], tour[i:j][::-1], tour[j:]]) for i in range(1, 20) for j in range(i + 2, 21)
+    ]
+    return min(turned, key=instance.tour_length)
+
+
+def test_the_best_is_merged_with_the_shortest_of_the_tours_at_hand_as_they_are_now():
+    device = ChangingDevice()
+    device.repairs_left = 0
+    engine, merged = FocusedSearch(device), []
+    engine.search(1)  # begins, and anneals
+    merge = engine._population.merge
+    engine._population.merge = lambda tour: (merged.append(tour.tolist()), merge(tour))
+    engine._take_in()
+    for key in (2, 3):
+        merged.clear()
+        engine.search(key)
+        assert engine.lengths.tolist() == device.measure().tolist()
+        assert merged == [device.tours[device.measure().argmin()].tolist()]
+        best, length = engine.best_tours()
+        assert length[0] == device.instance.tour_length(best[0]) <= device.measure().min()
+
+
+def test_accepting_nothing_changes_nothing_and_the_best_replaces_the_longest():
+    device = Device()
+    device.repairs_left = 0
+    engine = FocusedSearch(device)
+    better = shortened(device.instance, engine.first_tour()[0])
+    length = device.instance.tour_length(better)
+    engine.accept(np.empty((0, 20), np.int32), np.empty(0))
+    assert len(engine.lengths) == 0
+    engine.accept(better[None], np.array([length]))
+    assert engine.lengths.tolist() == [engine.best_tours()[1][0]] * 2  # each goes on from it
+    assert engine.best_tours()[1][0] <= length
+    device.tours = np.array([np.arange(20), better], np.int32)
+    engine._measure()
+    engine.accept(np.empty((0, 20), np.int32), np.empty(0))
+    assert device.tours[0].tolist() == list(range(20))
+    engine.accept(better[None], np.array([length]))
+    assert device.tours[0].tolist() == engine.best_tours()[0][0].tolist()
+    assert device.tours[1].tolist() == better.tolist()

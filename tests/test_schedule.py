@@ -57,6 +57,19 @@ def test_after_the_first_cycle_one_may_take_all_that_is_left():
     assert shares(told)[54] == pytest.approx(1 - 44 / 87)  # 97 - 10 rounds are heated
 
 
+def test_a_cycle_is_as_long_as_planned_and_the_last_one_as_what_is_left():
+    short, long = Schedule(10, cycles_in_one=12), Schedule(10)
+    rounds_of(short, [g / 100 for g in range(51)])
+    assert short.last
+    # 51 are over, of which progress knows 50; .97 - .5 of the run is left
+    assert short.length == pytest.approx(51 + 51 * (0.97 - 0.5) / 0.5, rel=0.03)
+    rounds_of(long, [g / 100 for g in range(5)])
+    assert not long.last
+    assert long.length == 10.0
+    rounds_of(long, [g / 100 for g in range(5, 15)])
+    assert long.length == 20.0
+
+
 def test_the_cycle_that_a_long_run_ends_in_takes_all_that_is_left():
     # of 100 rounds the first cycles take 10 and 20; after 30, 70 are left, fewer than three times the 40 of the third
     told = rounds_of(Schedule(10), [g / 100 for g in range(100)])

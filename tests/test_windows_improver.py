@@ -14,7 +14,7 @@ from pymoo_gpuaco import ALL_ALGORITHMS, GPUACS, GPUMMAS, LocalSearch
 from pymoo_gpuaco.backends import Improver, make_improver
 from pymoo_gpuaco.backends.cpu import improver as cpu_improver
 from pymoo_gpuaco.backends.cpu.improver import CpuImprover
-from pymoo_gpuaco.backends.cpu.windows.improve import TourImprover
+from pymoo_gpuaco.backends.cpu.windows.improve import TOGETHER, TourImprover
 from pymoo_gpuaco.backends.cpu.windows.search import WindowSearch
 from pymoo_gpuaco.backends.cpu.windows.units import make_units
 from pymoo_gpuaco.candidates.graph import make_graph
@@ -259,3 +259,31 @@ class TestOfArguments:
     def test_asymmetric_problems_are_refused_when_the_run_is_set_up(self):
         with pytest.raises(ValueError, match=r"local_search='windows'.*symmetric"):
             minimize(asymmetric(12), GPUACS(local_search="windows", backend="cpu"), ("n_gen", 1))
+
+
+@pytest.mark.parametrize("stretches", [3, TOGETHER // 2, TOGETHER])
+def test_windows_without_kicks_come_first_and_then_as_many_share_the_kicks(stretches):
+    """Two windows a stretch of each kind, in rounds of ``TOGETHER``, of which none has windows of both kinds."""
+    n, trials, rounds, repaired = 40, 100, [], []
+
+    class Search:
+        whole = False
+
+        def __init__(self):
+            self.instance, self.stretches = SimpleNamespace(n=n), stretches
+
+        def repair_stretches(self, tour, dirty, first, count):
+            repaired.extend(range(first, first + count))
+
+        def round(self, tour, dirty, first, windows, trials, *more):
+            rounds.append((first, windows, trials))
+            return tour, windows
+
+    TourImprover(Search(), lambda: False).improve(np.arange(n, dtype=np.int32), trials, 1, 0)
+    assert repaired == list(range(2 * stretches))
+    each = -(-trials // (2 * stretches))
+    assert [first for first, _, _ in rounds] == list(range(0, 4 * stretches, TOGETHER))
+    assert {windows for _, windows, _ in rounds} == {TOGETHER}
+    assert [kicks for _, _, kicks in rounds] == [
+        each if first >= 2 * stretches else 0 for first, _, _ in rounds
+    ]

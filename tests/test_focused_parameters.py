@@ -1,0 +1,98 @@
+"""What focused ants are told follows from the instance, the threads and the time, as the parameters' docstring says."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from pymoo_gpuaco.colony.parameters import FEWEST_CITIES_TO_KICK
+from pymoo_gpuaco.search import parameters as module
+from pymoo_gpuaco.search.parameters import FocusedParameters
+
+
+@pytest.mark.parametrize(
+    ("name", "lowest", "highest"),
+    [
+        ("n_candidates", 4, 32),
+        ("whole_up_to", 8, None),
+        ("n_tours", 1, 1000),
+        ("window", 64, 100_000),
+        ("trials", 1, None),
+        ("ascent", 0, 1000),
+        ("heat", 0.0, 100.0),
+    ],
+)
+def test_ranges(name: str, lowest: float, highest: float | None) -> None:
+    for value in (lowest, lowest + 1, 10**6 if highest is None else highest):
+        assert getattr(FocusedParameters(**{name: value}), name) == value
+    for value in (lowest - 1, *([] if highest is None else [highest + 1])):
+        with pytest.raises(ValueError, match=name):
+            FocusedParameters(**{name: value})
+
+
+def test_the_first_cycle_is_a_positive_number_of_kicks() -> None:
+    assert FocusedParameters(first_cycle=0.5).kicks_of_first_cycle(10**6) == 0.5
+    for value in (0.0, -1.0, math.inf):
+        with pytest.raises(ValueError, match="first_cycle"):
+            FocusedParameters(first_cycle=value)
+
+
+def test_windows_of_one_tour_get_longer_first_cycles_than_whole_tours() -> None:
+    own = FocusedParameters(whole_up_to=500)
+    assert own.kicks_of_first_cycle(500) == 8.0
+    assert own.kicks_of_first_cycle(501) == 16.0
+
+
+def test_tours_are_as_many_as_threads_and_at_least_two() -> None:
+    assert [FocusedParameters().tours(threads) for threads in (1, 2, 7, 5000)] == [2, 2, 7, 1000]
+    assert FocusedParameters(n_tours=1).tours(16) == 1
+
+
+def test_tours_that_pay_grow_with_the_time_then_with_its_root(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With 100 cities a second, at least 4 tours wanted, at least 10 that evolve, and the root beyond 36."""
+    monkeypatch.setattr(module, "CITIES_A_SECOND", 100.0)
+    monkeypatch.setattr(module, "FEWEST_WANTED", 4.0)
+    monkeypatch.setattr(module, "FEWEST_TO_EVOLVE", 10)
+    monkeypatch.setattr(module, "TOURS_OF_SHORT_RUNS", 36)
+    own = FocusedParameters()
+    # two threads, 50 cities: 4 tours a second
+    assert own.tours_in(0.99, 50, 2) is None
+    assert own.tours_in(1.0, 50, 2) == 10
+    assert own.tours_in(5.0, 50, 2) == 20
+    assert own.tours_in(9.0, 50, 2) == 36
+    assert own.tours_in(36.0, 50, 2) == 72  # the root of 144 times 36
+    assert own.tours_in(1e9, 50, 2) == 1000
+    assert FocusedParameters(n_tours=5).tours_in(5.0, 50, 2) is None
+
+
+def test_stretches_grow_with_the_kicks_and_are_never_shorter_than_short() -> None:
+    own, enough = FocusedParameters(), module.KICKS_FOR_LONG_STRETCHES
+    assert own.longest_stretch(0.0) == module.SHORT_STRETCH
+    assert own.longest_stretch(0.8 * enough) == round(0.8 * module.LONG_STRETCH) > module.SHORT_STRETCH
+    assert own.longest_stretch(enough) == own.longest_stretch(9.0 * enough) == module.LONG_STRETCH
+
+
+def test_windows_share_a_tour_among_threads_and_none_has_more_than_half_of_it() -> None:
+    own = FocusedParameters()
+    assert own.cities_a_window(90_001, 3) == 30_001
+    assert own.cities_a_window(90_000, 2) == 45_000
+    assert own.cities_a_window(30_001, 2) == 15_001  # half of them
+    assert own.cities_a_window(10**6, 10**6) < own.cities_a_window(10**6, 1) < 10**6 // 2
+    assert FocusedParameters(window=700).cities_a_window(10**6, 3) == 700
+    assert FocusedParameters(window=700).cities_a_window(1000, 3) == 500
+    assert FocusedParameters(window=64).cities_a_window(9, 3) == FEWEST_CITIES_TO_KICK
+
+
+def test_trials_that_a_user_gives_are_shared_by_the_ants() -> None:
+    own = FocusedParameters(trials=100)
+    assert own.trials_a_tour(1000, 8) == 12
+    assert own.trials_a_tour(1000, 1000) == 1
+
+
+def test_many_tours_get_more_trials_each_the_more_cities_they_have() -> None:
+    own, many = FocusedParameters(), module.FEWEST_TO_EVOLVE
+    assert own.trials_a_tour(20_000, many) > own.trials_a_tour(10_000, many)
+    assert (
+        own.trials_a_tour(20_000, 1000) == own.trials_a_tour(20_000, many) > own.trials_a_tour(100, 1000) > 0
+    )

@@ -1,0 +1,117 @@
+"""What a focused colony puts away comes back as it was, and what is no state is refused."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from pymoo_gpuaco.search.schedule import Schedule
+from pymoo_gpuaco.search.state import pack, unpack
+
+N, K = 6, 3
+IDS = np.array([[(c + step) % N for step in (1, 2, 5)] for c in range(N)], np.int32)
+TAU = np.arange(N * K, dtype=np.float32).reshape(N, K) + 0.5
+TOURS = np.array([np.roll(np.arange(N), turn) for turn in (0, 2)], np.int32)
+BEST = np.array([5, 4, 3, 2, 1, 0], np.int32)
+
+
+def schedule() -> Schedule:
+    """In the last of its cycles, with no two numbers alike."""
+    made = Schedule(
+        7, cycle=2, done=5, last=True, finished=False, share=0.25, rounds=11, started=0.1, step=0.02
+    )
+    made.reported, made.progress = 0.4, math.nan
+    return made
+
+
+def packed(kind: str = "cpu", tours: np.ndarray = TOURS) -> dict[str, np.ndarray]:
+    rest = np.array([0.125], np.float32)
+    return pack(kind, IDS, TAU, rest, tours, (BEST, 12.5), schedule(), (4, True))
+
+
+def test_the_same_comes_back() -> None:
+    state = unpack(packed(), "cpu", IDS)
+    assert state.own
+    assert np.array_equal(state.tau, TAU)
+    assert state.rest.tolist() == [0.125]
+    assert np.array_equal(state.tours, TOURS)
+    assert state.best is not None
+    assert state.best.tolist() == BEST.tolist()
+    assert state.best_length == 12.5
+    assert state.pace == (4, True)
+    told, expected = vars(state.schedule), vars(schedule())
+    assert math.isnan(told.pop("progress"))
+    assert math.isnan(expected.pop("progress"))
+    assert told == expected
+
+
+def test_another_kind_of_device_gets_the_best_first_and_goes_at_its_own_pace() -> None:
+    state = unpack(packed("cuda"), "cpu", IDS)
+    assert not state.own
+    assert np.array_equal(state.tours, [BEST, *TOURS])
+    assert state.pace == (0, False)
+    own = Schedule(14)  # its cycles have twice as many rounds
+    state.restore(own)
+    assert (own.first, own.cycle, own.done, own.rounds, own.step) == (14, 2, 10, 22, 0.0)
+
+
+def test_before_the_first_tour_there_is_none() -> None:
+    nothing = pack(
+        "cpu",
+        IDS,
+        TAU,
+        np.ones(1, np.float32),
+        np.zeros((2, N), np.int32),
+        (np.zeros(N, np.int32), math.inf),
+        Schedule(7),
+        (0, False),
+    )
+    state = unpack(nothing, "cuda", IDS)
+    assert len(state.tours) == 0
+    assert state.best is None
+    assert state.best_length == math.inf
+
+
+def test_trails_move_to_other_candidates_in_either_direction() -> None:
+    """City 0 lists 1, 2 and 5; 3 lists 4, 5 and 2; an edge that neither lists has the trail of the rest."""
+    others = IDS.copy()
+    others[0] = [5, 3, 2]
+    state = unpack(packed(), "cpu", others)
+    assert state.tau[0].tolist() == [TAU[0, 2], 0.125, TAU[0, 1]]  # 0 and 3 are three steps apart
+    assert np.array_equal(state.tau[1:], TAU[1:])
+    others[0] = [4, 1, 5]  # 0 does not list 4, which lists 0: two steps ahead of it
+    assert unpack(packed(), "cpu", others).tau[0].tolist() == [TAU[4, 1], TAU[0, 0], TAU[0, 2]]
+
+
+@pytest.mark.parametrize("name", sorted(packed()))
+def test_what_is_missing_is_named(name: str) -> None:
+    state = packed()
+    del state[name]
+    with pytest.raises(ValueError, match=f"'{name}'"):
+        unpack(state, "cpu", IDS)
+
+
+@pytest.mark.parametrize(
+    ("name", "place", "value"),
+    [
+        ("schedule", 0, 0),  # a first cycle of no rounds
+        ("schedule", 1, -1),
+        ("schedule", 4, 2),
+        ("schedule", 5, 2),
+        ("progress", 0, -0.5),
+        ("progress", 0, 1.5),
+        ("progress", 1, 1.5),
+        ("progress", 3, -0.5),
+        ("progress", 4, 1.5),
+        ("progress", 4, -0.5),
+        ("tours", (0, 0), 3),
+        ("ids", (0, 0), N),
+    ],
+)
+def test_what_can_be_no_state_is_refused(name: str, place: object, value: float) -> None:
+    state = packed()
+    state[name][place] = value
+    with pytest.raises(ValueError, match=f"'{name}'"):
+        unpack(state, "cpu", IDS)
