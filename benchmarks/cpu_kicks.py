@@ -34,8 +34,8 @@ from pymoo_gpuaco.backends.cpu.windows.window import Units, Window, load, make_w
 from pymoo_gpuaco.candidates import greedy_tour
 from pymoo_gpuaco.candidates.graph import make_graph
 from pymoo_gpuaco.candidates.lists import listed_instance
-from pymoo_gpuaco.host.distances import EUC
 from pymoo_gpuaco.host.philox import STREAM_KICKS, new_stream
+from pymoo_gpuaco.problems.compiled_metrics import EUC
 from pymoo_gpuaco.search.parameters import LONG_STRETCH, FocusedParameters
 
 REPEATS = 7

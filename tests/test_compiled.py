@@ -112,7 +112,7 @@ import numpy as np
 from pymoo_gpuaco.candidates.graph import make_graph
 from pymoo_gpuaco.candidates.lists import listed_instance
 from pymoo_gpuaco.host import compiled
-from pymoo_gpuaco.host.distances import tour_length
+from pymoo_gpuaco.problems.compiled_metrics import tour_length
 from pymoo_gpuaco.problems import TSP
 
 assert compiled._PLAIN

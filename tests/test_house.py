@@ -16,8 +16,8 @@ PACKAGE = "pymoo_gpuaco"
 #: front doors, which are the other files at the root of the package; those of them that a room opens have a place here.
 ROOMS = (
     "checks",
-    "problems",
     "host",
+    "problems",
     "candidates",
     "exchange",
     "colony",

@@ -35,6 +35,7 @@ from pymoo_gpuaco.candidates.lists import listed_instance
 from pymoo_gpuaco.host import compiling
 from pymoo_gpuaco.host.background import interruptible
 from pymoo_gpuaco.host.state import check_seal, seal
+from pymoo_gpuaco.problems.long_tours import compile_lengths
 
 # No lower bound has been asked for yet.
 _UNKNOWN = "unknown"
@@ -183,6 +184,7 @@ class TourAlgorithm(AskAndTell):
 
             def build() -> tuple[ListedInstance, Any]:
                 instance = list_candidates()
+                compile_lengths(instance.metric, instance.n)
                 engine = make(instance)
                 if state is not None:
                     engine.import_state(state)

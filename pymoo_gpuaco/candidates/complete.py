@@ -20,8 +20,8 @@ from pymoo_gpuaco.candidates.quadrant import has_quadrants
 from pymoo_gpuaco.candidates.sparse import SparseGraph, pair_lengths
 from pymoo_gpuaco.candidates.tree import build_tree
 from pymoo_gpuaco.host.compiled import compiled
-from pymoo_gpuaco.host.distances import between, distance
 from pymoo_gpuaco.host.threads import spread, thread_count
+from pymoo_gpuaco.problems.compiled_metrics import between, distance
 
 ALL_PAIRS_LIMIT = 10_000
 """Cities up to which all pairs are looked at where there is no plane."""

@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from pymoo_gpuaco.candidates.points import Points, distinct_points, one_point_each
 from pymoo_gpuaco.candidates.tree import LARGEST, SQUARES, SUM, box_nearness, build_tree, nearness
 from pymoo_gpuaco.host.compiled import compiled, inlined, inner
-from pymoo_gpuaco.host.distances import between
 from pymoo_gpuaco.host.threads import spread, thread_count
+from pymoo_gpuaco.problems.compiled_metrics import between
 from pymoo_gpuaco.problems.metrics import Metric
 
 PER_QUADRANT = 2

@@ -22,11 +22,11 @@ from pymoo_gpuaco.exchange.child import Child, breed, make_child, units
 from pymoo_gpuaco.exchange.merge import adjacent
 from pymoo_gpuaco.exchange.stretches import lay_out
 from pymoo_gpuaco.host.compiled import compiled, inner
-from pymoo_gpuaco.host.distances import distance
 from pymoo_gpuaco.host.keys import fold_in, generator
 from pymoo_gpuaco.host.philox import STREAM_ASSEMBLY, new_stream
 from pymoo_gpuaco.host.stop import Stop
 from pymoo_gpuaco.host.threads import thread_count
+from pymoo_gpuaco.problems.compiled_metrics import distance
 
 # After some ten generations hardly any tour gets shorter.
 MOST_GENERATIONS = 12

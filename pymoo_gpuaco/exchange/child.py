@@ -23,7 +23,7 @@ from pymoo_gpuaco.exchange.stretches import (
     stretch_at,
 )
 from pymoo_gpuaco.host.compiled import inlined, inner
-from pymoo_gpuaco.host.distances import distance, stays
+from pymoo_gpuaco.problems.compiled_metrics import distance, stays
 
 # Gain of a child that cannot be made: too much changes, or a subtour has no candidate outside.
 REFUSED = -(2**62)

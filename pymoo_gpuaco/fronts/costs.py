@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pymoo_gpuaco.host.compiled import inlined
-from pymoo_gpuaco.host.distances import between
+from pymoo_gpuaco.problems.compiled_metrics import between
 from pymoo_gpuaco.problems.instance import as_instance
 from pymoo_gpuaco.problems.lengths import all_lengths
 from pymoo_gpuaco.problems.tsp import TSP

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from pymoo_gpuaco import checks
 from pymoo_gpuaco.problems.adding_up import add_up
 from pymoo_gpuaco.problems.demands import Demands, used_edges
+from pymoo_gpuaco.problems.long_tours import is_long, long_tour_length
 from pymoo_gpuaco.problems.metrics import Metric, distances
 
 __all__ = ["CHUNK_EDGES", "all_lengths", "edge_lengths", "tour_lengths", "violations"]
@@ -92,9 +93,12 @@ def tour_lengths(
     if tours.ndim != 2 or tours.shape[1] != n:
         raise ValueError(f"{what} must have shape (m, {n}), got {tours.shape}")
     lengths = np.empty(len(tours))
-    rows = max(1, CHUNK_EDGES // n)
+    rows = 1 if is_long(metric, n) else max(1, CHUNK_EDGES // n)
     for start in range(0, len(tours), rows):
         chunk = checks.permutations(what, tours[start : start + rows], n, first_row=start)
+        if closed and coords is not None and is_long(metric, n):
+            lengths[start] = long_tour_length(metric, coords, chunk[0].astype(np.int32))
+            continue
         edges = edge_lengths(metric, coords, matrix, *used_edges(chunk, closed))
         if metric == Metric.EXPLICIT:
             edges = np.where(np.isinf(edges), 0.0, edges)

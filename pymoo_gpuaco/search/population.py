@@ -11,9 +11,10 @@ from pymoo_gpuaco.candidates.graph import Graph
 from pymoo_gpuaco.candidates.listed import ListedInstance
 from pymoo_gpuaco.candidates.start import varied_tours
 from pymoo_gpuaco.exchange import assemble, evolve, merge
-from pymoo_gpuaco.host.distances import tour_length
 from pymoo_gpuaco.host.stop import Stop
 from pymoo_gpuaco.host.threads import spread, thread_count
+from pymoo_gpuaco.problems.compiled_metrics import tour_length
+from pymoo_gpuaco.problems.long_tours import is_long, long_tour_length
 from pymoo_gpuaco.search.parameters import FEWEST_TO_EVOLVE
 
 # So many tours or more begin as different ones, to have more to recombine. A tour that begins by other lengths than the
@@ -46,8 +47,10 @@ def first_tours(instance: ListedInstance, greedy: NDArray[np.int32], m: int, key
 
 
 def lengths_of(graph: Graph, tours: NDArray[np.int32]) -> NDArray[np.float64]:
-    """Exact lengths (m,) of tours (m, n), on all cores: there may be a thousand."""
+    """Exact lengths (m,) of tours (m, n), on all cores: there may be a thousand, or one of millions of cities."""
     lengths = np.empty(len(tours))
+    if is_long(graph.metric, tours.shape[1]):
+        return np.array([long_tour_length(graph.metric, graph.coords, tour) for tour in tours])
 
     def work(_: int, first: int, last: int) -> None:
         for tour in range(first, last):
@@ -74,7 +77,7 @@ class Population:
 
     def measure(self, tour: NDArray[np.int32]) -> float:
         """Exact length of a tour (n,)."""
-        return float(tour_length(self._graph, tour))
+        return float(lengths_of(self._graph, tour[None])[0])
 
     def keep(self, tour: NDArray[np.int32], length: float) -> None:
         """Make a tour the best one if it is shorter."""

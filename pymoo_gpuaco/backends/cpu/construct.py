@@ -10,8 +10,8 @@ from pymoo_gpuaco.backends.cpu.selection import next_among_all, next_among_candi
 from pymoo_gpuaco.backends.cpu.tabu import clear, visit
 from pymoo_gpuaco.backends.cpu.trails import DENSE
 from pymoo_gpuaco.host.compiled import allocating, compiled, inlined, inner
-from pymoo_gpuaco.host.distances import distance, tour_length
 from pymoo_gpuaco.host.philox import STREAM_CONSTRUCTION, new_stream, next_below
+from pymoo_gpuaco.problems.compiled_metrics import distance, tour_length
 
 UNFINISHED = -1  # first city of a tour that an interrupt or the time limit has cut short
 

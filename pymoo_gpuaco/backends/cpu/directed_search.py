@@ -22,8 +22,8 @@ from pymoo_gpuaco.backends.cpu.workspace import (
     undo,
 )
 from pymoo_gpuaco.host.compiled import allocating, compiled, inner
-from pymoo_gpuaco.host.distances import distance, tour_length
 from pymoo_gpuaco.host.philox import STREAM_KICKS, new_stream, next_below
+from pymoo_gpuaco.problems.compiled_metrics import distance, tour_length
 
 
 @inner

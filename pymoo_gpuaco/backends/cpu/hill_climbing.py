@@ -8,8 +8,8 @@ import numpy as np
 
 from pymoo_gpuaco.backends.cpu.gain import shortens
 from pymoo_gpuaco.host.compiled import allocating, inner
-from pymoo_gpuaco.host.distances import EUC, between, distance, tour_length
 from pymoo_gpuaco.host.philox import STREAM_RESTART, new_stream, next_below
+from pymoo_gpuaco.problems.compiled_metrics import EUC, between, distance, tour_length
 
 START_AGAIN = -1
 # Work besides pairs, in pairs a city: without it, a call on a few cities would make millions of restarts.

@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from pymoo_gpuaco.host.compiled import compiled, inlined, inner
-from pymoo_gpuaco.host.distances import EUC, between, distance, stays
+from pymoo_gpuaco.problems.compiled_metrics import EUC, between, distance, stays
 
 LOG = 1 << 14  # reversals that can be taken back
 DEPTH = 6  # basis moves after one another; each puts in two edges that stay
