@@ -45,9 +45,9 @@ CYCLES_IN_ONE = 3
 # Many tours give each other in a first, short cycle what their first tours lack. In a run whose end is known the next
 # cycle takes all that is left: more in between would make the tours alike before they evolve.
 LATER_IN_ONE_OF_MANY = 1 << 40
-# Progress at which the last cycle is over where the tours are many enough to evolve together: the host needs some
-# tenths of a second for that, and cold rounds follow.
-END_OF_MANY = 0.9
+# Progress at which the last cycle is over where the tours are many enough to evolve together: the rest of the run is
+# theirs, and `tours_that_evolve` sees to it that they end in time.
+END_OF_MANY = 0.8
 # Temperature, in mean edges, at the beginning of a cycle that makes ``KICKS`` kicks a city; longer ones start hotter,
 # as far as it helps: above the most, what the heat has broken costs more than it opens.
 HEAT, KICKS, LEAST_HEAT, MOST_HEAT = 0.8, 30.0, 0.5, 1.5
