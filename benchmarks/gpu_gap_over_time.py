@@ -9,14 +9,16 @@ Its runs on one core go on beside those of GPUMMAS, some at a time, as many for 
 all cores come after, alone.
 
 Five seeds of everything take about 22 minutes, of which ``--budget`` takes fewer: as many seeds as fit, and no run that
-would end later. The results are written after every instance; with ``--add`` those of other instances stay, if they
-were measured with the same code on the same GPU, so that a plan can be measured in parts: one after another, or side by
-side on the GPUs of a machine (CUDA_VISIBLE_DEVICES, and taskset to share its cores).
+would end later. The results are written after every instance. With ``--add`` those of other instances and times stay,
+if they were measured with the same code on the same GPU, so that a plan can be measured in parts: one after another, or
+side by side on the GPUs of a machine (CUDA_VISIBLE_DEVICES, and taskset to share its cores). ``--colony-only`` runs no
+fast-tsp: what was measured of it stays, whatever the package was then, and the result says when that was.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import statistics
 import tempfile
@@ -30,10 +32,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from fast_tsp_runs import fast_tsp_tour, lacks_fast_tsp, whole_matrix
 from folder import problems_of
-from record import alone, rows_of_others, write
+from record import RESULTS, alone, processor, rows_of_others, write
 from timed_runs import gap, reference, run_for, set_up_seconds
 
 from pymoo_gpuaco import TSP
+from pymoo_gpuaco.backends import cuda_devices
 
 LIMITS = (0.5, 1.0, 5.0, 20.0)
 #: instance and its limits, in the order in which they are measured
@@ -95,12 +98,14 @@ def cities_of(name: str) -> int:
     return int("".join(c for c in name.replace("random:", "") if c.isdigit()))
 
 
-def expected_seconds(plan: dict[str, Sequence[float]], seeds: int, all_cores: int) -> float:
+def expected_seconds(
+    plan: dict[str, Sequence[float]], seeds: int, all_cores: int, colony_only: bool = False
+) -> float:
     """About how long a plan takes; the runs on one core hide behind those of GPUMMAS."""
     total = 0.0
     for name, limits in plan.items():
         n = cities_of(name)
-        beside = lacks_fast_tsp(n) is None
+        beside = not colony_only and lacks_fast_tsp(n) is None
         colony = seeds * sum(limits)
         one_core = max(limits[-1], colony / BESIDE) if beside else 0.0
         total += FIXED + A_CITY * n + max(colony, one_core)
@@ -109,26 +114,56 @@ def expected_seconds(plan: dict[str, Sequence[float]], seeds: int, all_cores: in
     return total
 
 
-def seeds_that_fit(plan: dict[str, Sequence[float]], most: int, all_cores: int, seconds: float) -> int:
+def seeds_that_fit(
+    plan: dict[str, Sequence[float]], most: int, all_cores: int, seconds: float, colony_only: bool = False
+) -> int:
     """Seeds, at least one and no more than ``most``, that take no longer than ``seconds``."""
-    return next((s for s in range(most, 1, -1) if expected_seconds(plan, s, all_cores) <= seconds), 1)
+    fitting = (s for s in range(most, 1, -1) if expected_seconds(plan, s, all_cores, colony_only) <= seconds)
+    return next(fitting, 1)
+
+
+def rows_of_fast_tsp(parameters: dict[str, Any]) -> list[list[Any]]:
+    """What was measured of fast-tsp on such a machine, at any commit; ``parameters`` get when that was."""
+    path = RESULTS / "gpu_gap_over_time_runs.json"
+    if not path.is_file():
+        return []
+    earlier = json.loads(path.read_text(encoding="utf-8"))
+    machine = earlier["machine"]
+    devices = [line for key, line in machine.items() if key.startswith("gpu ")]
+    if (machine["processor"], machine["threads"], devices) != (processor(), str(CORES), cuda_devices()):
+        raise SystemExit(
+            f"--colony-only: {path.name} was measured on another machine; fast-tsp has to run here"
+        )
+    told = f"measured at commit {earlier['commit']} on {earlier['date']}"
+    parameters["fast-tsp"] = earlier["parameters"].get("fast-tsp", told)
+    return [row for row in earlier["rows"] if row[2] != COLONY]
 
 
 class Measured:
     """The rows so far, in both forms that are written."""
 
-    def __init__(self, parameters: dict[str, Any], names: Sequence[str], add: bool) -> None:
+    def __init__(
+        self, parameters: dict[str, Any], plan: dict[str, Sequence[float]], add: bool, colony_only: bool
+    ) -> None:
         self._parameters = parameters
-        self._names = names
-        self._add = add
+        solvers = [COLONY] if colony_only else [COLONY, ONE_CORE, ALL_CORES]
+        self._planned = {
+            (name, cities_of(name), solver, limit)
+            for name, limits in plan.items()
+            for solver in solvers
+            for limit in limits
+        }
+        self._add, self._colony_only = add, colony_only
         self._own: list[list[Any]] = []
         self._others: list[list[Any]] = []
-        if add:
-            self._keep_others()
+        self._keep_others()
 
     def _keep_others(self) -> None:
-        """Take over what was measured of other instances."""
-        self._others = rows_of_others("gpu_gap_over_time_runs", self._names, self._parameters)
+        """Take over what was measured of other instances, times and solvers."""
+        if self._add:
+            self._others = rows_of_others("gpu_gap_over_time_runs", self._planned, self._parameters, keys=4)
+        elif self._colony_only and not self._own:
+            self._others = rows_of_fast_tsp(self._parameters)
 
     def add(
         self,
@@ -153,10 +188,13 @@ class Measured:
     def write(self) -> None:
         """Write both results: every limit with its times, and the means side by side."""
         with alone("gpu_gap_over_time"):
-            if self._add:
-                self._keep_others()
-            order = {name: place for place, name in enumerate(PLAN)}
-            rows = sorted(self._own + self._others, key=lambda row: order.get(row[0], len(order)))  # stable
+            self._keep_others()
+            instances = {name: place for place, name in enumerate(PLAN)}
+            solvers = {COLONY: 0, ONE_CORE: 1, ALL_CORES: 2}
+            rows = sorted(
+                self._own + self._others,
+                key=lambda row: (instances.get(row[0], len(instances)), solvers.get(row[2], 3), row[3]),
+            )
             self._write(rows)
 
     def _write(self, rows: list[list[Any]]) -> None:
@@ -210,11 +248,12 @@ def measure(
     budget: Budget,
     backend: str,
     measured: Measured,
+    colony_only: bool,
 ) -> None:
     """All runs on one instance."""
     to, _ = reference(problem)
-    lacking = lacks_fast_tsp(problem.n_cities)
-    if lacking is not None:
+    lacking = "no fast-tsp was asked for" if colony_only else lacks_fast_tsp(problem.n_cities)
+    if lacking is not None and not colony_only:
         print(f"{name}: {lacking}")
     with (
         tempfile.TemporaryDirectory() as folder,
@@ -261,7 +300,12 @@ def main() -> None:
         "--all-cores", type=int, default=1, help="runs of fast-tsp on all cores for each limit"
     )
     parser.add_argument("--budget", type=float, default=float("inf"), help="seconds that it may take in all")
-    parser.add_argument("--add", action="store_true", help="keep what was measured of other instances")
+    parser.add_argument(
+        "--add", action="store_true", help="keep what was measured of other instances and times"
+    )
+    parser.add_argument(
+        "--colony-only", action="store_true", help="run no fast-tsp, keep what there is of it"
+    )
     parser.add_argument("--backend", default="cuda", help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     budget = Budget(arguments.budget)
@@ -270,15 +314,28 @@ def main() -> None:
         for name in arguments.instances
         if (limits := [limit for limit in PLAN.get(name, LIMITS) if limit in arguments.limits])
     }
-    seeds = seeds_that_fit(plan, arguments.seeds, arguments.all_cores, arguments.budget)
-    print(f"{seeds} seeds: about {expected_seconds(plan, seeds, arguments.all_cores):.0f} s", flush=True)
-    measured = Measured({"algorithm": COLONY, "cores": CORES}, list(plan), arguments.add)
+    how = arguments.all_cores, arguments.colony_only
+    seeds = seeds_that_fit(
+        plan, arguments.seeds, arguments.all_cores, arguments.budget, arguments.colony_only
+    )
+    print(f"{seeds} seeds: about {expected_seconds(plan, seeds, *how):.0f} s", flush=True)
+    measured = Measured({"algorithm": COLONY, "cores": CORES}, plan, arguments.add, arguments.colony_only)
     for name, limits in plan.items():
         if not budget.has(FIXED):
             print(f"{name}: no time left")
             continue
         for problem in problems_of(arguments.folder, [name]).values():
-            measure(name, problem, limits, seeds, arguments.all_cores, budget, arguments.backend, measured)
+            measure(
+                name,
+                problem,
+                limits,
+                seeds,
+                arguments.all_cores,
+                budget,
+                arguments.backend,
+                measured,
+                arguments.colony_only,
+            )
             measured.write()
 
 

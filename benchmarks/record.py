@@ -95,7 +95,7 @@ def alone(name: str) -> Iterator[None]:
 def rows_of_others(
     name: str, own: Container[Any], parameters: dict[str, Any], keys: int = 1
 ) -> list[list[Any]]:
-    """Rows of a written result but ``own``; ``parameters`` get the commands that made them.
+    """Rows of a written result but ``own``; ``parameters`` get theirs, and the commands that made them.
 
     A row is known by its first cell, or by a tuple of its first ``keys``.
 
@@ -111,6 +111,8 @@ def rows_of_others(
             f"--add: {path.name} was measured at commit {earlier['commit']} on {devices}, this is {commit()} on "
             f"{cuda_devices()}; leave --add out to begin anew"
         )
+    for parameter, value in earlier["parameters"].items():
+        parameters.setdefault(parameter, value)
     parts = [*earlier["parameters"].get("other parts", []), earlier["command"]]
     parameters["other parts"] = sorted({part for part in parts if part != command()})
     return [row for row in earlier["rows"] if (row[0] if keys == 1 else tuple(row[:keys])) not in own]

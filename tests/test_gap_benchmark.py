@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import json
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -32,6 +33,36 @@ def test_fewer_seeds_fit_a_smaller_budget(script):
     assert script.seeds_that_fit(plan, 5, 1, most) == 5
     assert script.seeds_that_fit(plan, 5, 1, most - 1) == 4
     assert script.seeds_that_fit(plan, 5, 1, 0.0) == 1
+
+
+def test_without_fast_tsp_only_runs_of_the_colony_take_time(script):
+    plan = {"pr2392": (0.5, 1.0)}
+    alone = script.expected_seconds(plan, 2, 1, colony_only=True)
+    assert alone == pytest.approx(2 * 1.5 + script.FIXED + 2392 * script.A_CITY)
+    assert script.seeds_that_fit(plan, 9, 1, alone, colony_only=True) == 2
+
+
+def test_what_is_measured_again_takes_the_place_of_what_was(script, tmp_path, monkeypatch):
+    monkeypatch.setenv("PYMOO_GPUACO_COMMIT", "abc1234")
+    monkeypatch.setattr(sys.modules["record"], "RESULTS", tmp_path)
+    monkeypatch.setattr(script, "RESULTS", tmp_path)
+    problem = load_tsp("gr17")
+
+    def measured(limits, add, solver, gap):
+        rows = script.Measured({}, {"gr17": limits}, add, solver == script.COLONY)
+        for limit in limits:
+            rows.add("gr17", problem, solver, limit, [script.Ended(gap, limit)])
+        rows.write()
+
+    measured((0.5, 1.0), False, script.ONE_CORE, 3.0)
+    measured((0.5, 1.0), False, script.COLONY, 2.0)  # the rows of fast-tsp stay
+    measured((1.0,), True, script.COLONY, 1.0)  # and so does the other time
+    told = json.loads((tmp_path / "gpu_gap_over_time_runs.json").read_text(encoding="utf-8"))
+    assert [(row[2], row[3], row[5]) for row in told["rows"]] == [
+        *((script.COLONY, 0.5, 2.0), (script.COLONY, 1.0, 1.0)),
+        *((script.ONE_CORE, 0.5, 3.0), (script.ONE_CORE, 1.0, 3.0)),
+    ]
+    assert told["parameters"]["fast-tsp"].startswith("measured at commit abc1234 on ")
 
 
 def test_every_instance_of_the_plan_tells_its_number_of_cities(script):
