@@ -37,7 +37,7 @@ def test_evaporation_and_deposit_by_hand(kind, graph):
         assert trails.read_trail(t, i, j) == pytest.approx(1.2)
     assert trails.read_trail(t, 0, 2) == pytest.approx(0.75)
     assert trails.read_trail(t, 3, 1) == pytest.approx(0.75)
-    assert t.rest[0] == pytest.approx(0.75)
+    assert t.default_trail[0] == pytest.approx(0.75)
 
 
 def test_evaporation_stops_at_the_lower_limit(graph):
@@ -79,7 +79,7 @@ def test_exported_candidate_trails_are_what_ants_read(kind, graph):
     t = memory(kind, graph, 1.0)
     trails.blend_edge(t, 0, 2, 0.5, 3.0, True)
     ids = t.ids if kind == "selective" else np.empty((0, 0), np.int32)
-    shown = candidate_trails({"tau": t.tau, "ids": ids, "rest": t.rest}, graph.neighbours)
+    shown = candidate_trails({"tau": t.tau, "ids": ids, "rest": t.default_trail}, graph.neighbours)
     for i in range(4):
         for r, j in enumerate(graph.neighbours[i]):
             assert shown[i, r] == trails.read_trail(t, i, j)

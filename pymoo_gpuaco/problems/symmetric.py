@@ -70,7 +70,7 @@ class SymmetricForm(NamedTuple):
         begin = np.where(forward, self.first[sequence], self.first[sequence + 1] - 1)
         step = np.arange(int(sizes.sum())) - np.repeat(np.cumsum(sizes) - sizes, sizes)
         cities = self.nodes[np.repeat(begin, sizes) + step * np.repeat(np.where(forward, 1, -1), sizes)]
-        return self._begun(cities).astype(np.int32)
+        return self._from_start(cities).astype(np.int32)
 
     def _oriented(self) -> int | None:
         """A unit that a tour passes from head to tail, or None where tours have no direction."""
@@ -79,7 +79,7 @@ class SymmetricForm(NamedTuple):
             return 0
         return None if given is None else int(self.unit_of[given])
 
-    def _begun(self, cities: NDArray[np.int64]) -> NDArray[np.int64]:
+    def _from_start(self, cities: NDArray[np.int64]) -> NDArray[np.int64]:
         """Turn a round trip to where the path begins, without the dummy."""
         if self.demands.start is not None:
             cities = np.roll(cities, -int(np.argmax(cities == self.demands.start)))

@@ -129,7 +129,7 @@ class SearchDevice(Protocol):
         """Copies of the trails (n, k) on ``candidates``, and of that (1,) of all other edges."""
         ...
 
-    def set_trails(self, tau: NDArray[np.float32], rest: NDArray[np.float32]) -> None:
+    def set_trails(self, tau: NDArray[np.float32], default_trail: NDArray[np.float32]) -> None:
         """Go on from what ``trails`` gave."""
         ...
 

@@ -298,7 +298,7 @@ class FocusedSearch:
         device, n, has_tours = self.device, self.instance.n, len(self._lengths) > 0
         best = self._population.best
         with device.working():
-            tau, rest = device.trails()
+            tau, default_trail = device.trails()
             tours = device.read() if has_tours else np.zeros((1, n), np.int32)
             own = device.export_own()
         return {
@@ -306,7 +306,7 @@ class FocusedSearch:
                 self.kind,
                 device.candidates,
                 tau,
-                rest,
+                default_trail,
                 tours,
                 (np.zeros(n, np.int32) if best is None else best, self._population.length),
                 self._schedule,
@@ -321,7 +321,7 @@ class FocusedSearch:
         stored = unpack(state, self.kind, device.candidates)
         own = device.read_own(state if stored.own else None)
         with device.working():
-            device.set_trails(stored.tau, stored.rest)
+            device.set_trails(stored.tau, stored.default_trail)
             population = Population(self.instance, device.graph)
             self._population, self._lengths, self._rescued = population, np.empty(0), None
             self._hold(max(1, len(stored.tours)) if stored.own else device.n_tours)

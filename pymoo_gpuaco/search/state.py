@@ -26,7 +26,7 @@ class FocusedState(NamedTuple):
 
     own: bool  # whether an engine of the same kind put it away
     tau: NDArray[np.float32]  # (n, k) of its candidates
-    rest: NDArray[np.float32]  # (1,) of all other edges
+    default_trail: NDArray[np.float32]  # (1,) of all other edges
     tours: NDArray[np.int32]  # (m, n), of another engine's the best first; m = 0 where none has been built
     best: NDArray[np.int32] | None  # (n,)
     best_length: float  # as the engine that put it away measured it
@@ -50,7 +50,7 @@ def pack(
     kind: str,
     candidates: NDArray[np.int32],
     tau: NDArray[np.float32],
-    rest: NDArray[np.float32],
+    default_trail: NDArray[np.float32],
     tours: NDArray[np.int32],
     best: tuple[NDArray[np.int32], float],
     schedule: Schedule,
@@ -62,7 +62,7 @@ def pack(
         "engine": _name(kind),
         "ids": candidates.copy(),
         "tau": tau.copy(),
-        "rest": rest.copy(),
+        "rest": default_trail.copy(),
         "tours": tours.copy(),
         "best": best[0][None].copy(),
         "best_length": np.array([best[1]]),
@@ -80,7 +80,7 @@ def unpack(state: State, kind: str, candidates: NDArray[np.int32]) -> FocusedSta
     listed = _second(state, "ids")
     ids = stored_integers(state, "ids", (n, listed), 0, n - 1)
     tau = stored_numbers(state, "tau", (n, listed), np.float32)
-    rest = stored_numbers(state, "rest", (1,), np.float32)
+    default_trail = stored_numbers(state, "rest", (1,), np.float32)
     tours = stored_tours(state, "tours", _first(state, "tours"), n)
     best = stored_tours(state, "best", 1, n)[0]
     length = float(stored_numbers(state, "best_length", (1,), infinity=True)[0])
@@ -114,8 +114,8 @@ def unpack(state: State, kind: str, candidates: NDArray[np.int32]) -> FocusedSta
         tours = np.concatenate([best[None], tours])
     return FocusedState(
         own,
-        trails_on(candidates, ids, tau, rest[0]),
-        rest,
+        trails_on(candidates, ids, tau, default_trail[0]),
+        default_trail,
         tours,
         best if best.any() else None,
         length,
@@ -125,16 +125,16 @@ def unpack(state: State, kind: str, candidates: NDArray[np.int32]) -> FocusedSta
 
 
 def trails_on(
-    candidates: NDArray[np.int32], ids: NDArray[np.int32], tau: NDArray[np.float32], rest: np.float32
+    candidates: NDArray[np.int32], ids: NDArray[np.int32], tau: NDArray[np.float32], default_trail: np.float32
 ) -> NDArray[np.float32]:
     """Trails (n, k) of the edges to ``candidates`` where ``tau`` (n, j) lies on those to ``ids``, for any direction.
 
-    An edge that neither of its cities lists has the trail ``rest``.
+    An edge that neither of its cities lists has the ``default_trail``.
     """
     if np.array_equal(candidates, ids):
         return tau
     n, k = candidates.shape
-    found = np.full((n, k), rest, np.float32)
+    found = np.full((n, k), default_trail, np.float32)
     city = np.arange(n)
     for column in range(k):
         other = candidates[:, column]

@@ -17,7 +17,7 @@ def _weigh_candidates(graph, t, eta_beta, i, rule, weights):  # type: ignore[no-
     k = graph.neighbours.shape[1]
     if t.kind == SELECTIVE:
         # start from the shared trail, then overlay the few stored ones
-        base = power(np.float64(t.rest[0]), rule.alpha)
+        base = power(np.float64(t.default_trail[0]), rule.alpha)
         for r in range(k):
             weights[r] = base * eta_beta[i, r]
         for s in range(t.ids.shape[1]):

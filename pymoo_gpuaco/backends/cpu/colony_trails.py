@@ -44,7 +44,7 @@ class ColonyTrails:
 
         self._stop.spread(in_slices(rows, t.tau.shape[1], self._stop.raised), self._n, thread_count())
         if not self._stop.raised():
-            t.rest[0], self._reset_to = value, None
+            t.default_trail[0], self._reset_to = value, None
 
     def filled(self) -> memory.Trails:
         """Carry out a reset to its end, and return the trails."""
@@ -82,7 +82,7 @@ class ColonyTrails:
         pairs, _ = checks.edge_trails(edges, np.zeros(np.size(edges) // 2), self._n)
         t = self.filled()
         slots = memory.slots_of(t, pairs)
-        return np.where(slots < 0, t.rest[0], t.tau[pairs[:, 0], slots])
+        return np.where(slots < 0, t.default_trail[0], t.tau[pairs[:, 0], slots])
 
     def set_edges(self, edges: ArrayLike, values: ArrayLike) -> None:
         """Set the trails of edges (e, 2) that have a slot."""
@@ -104,15 +104,18 @@ class ColonyTrails:
             "tau": t.tau.copy(),
             "ids": t.ids.copy() if t.kind == memory.SELECTIVE else np.empty((0, 0), np.int32),
             "tail": t.tail.copy(),
-            "rest": t.rest.copy(),
+            "rest": t.default_trail.copy(),
         }
 
     def read_state(self, state: State) -> State:
-        """Return the arrays of an exported state, checked. Raises ValueError or KeyError where they do not fit."""
+        """Return the arrays of an exported state under the names of `Trails`, checked.
+
+        Raises ValueError or KeyError where they do not fit.
+        """
         t = self.arrays
         own: State = {
             "tau": stored_numbers(state, "tau", t.tau.shape, np.float32),
-            "rest": stored_numbers(state, "rest", t.rest.shape, np.float32),
+            "default_trail": stored_numbers(state, "rest", t.default_trail.shape, np.float32),
         }
         if t.kind == memory.SELECTIVE:
             own["ids"] = stored_integers(state, "ids", t.ids.shape, -1, self._n - 1)

@@ -70,7 +70,7 @@ def best_remaining(graph, t, i, tabu, rule):  # type: ignore[no-untyped-def]
             nearest, chosen = d, np.int64(j)
     if t.kind == DENSE:  # every weight has underflowed to 0
         return chosen
-    best = edge_weight(t.rest[0], nearest, near, rule)
+    best = edge_weight(t.default_trail[0], nearest, near, rule)
     for s in range(t.ids.shape[1]):
         j = t.ids[i, s]
         if j >= 0 and not tabu.visited[j]:

@@ -250,11 +250,11 @@ class CpuWindows:
     def trails(self) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
         """Copies of the trails (n, k) on ``candidates``, and of that (1,) of all other edges."""
         t = self._trails.filled()
-        return t.tau.copy(), t.rest.copy()
+        return t.tau.copy(), t.default_trail.copy()
 
-    def set_trails(self, tau: NDArray[np.float32], rest: NDArray[np.float32]) -> None:
+    def set_trails(self, tau: NDArray[np.float32], default_trail: NDArray[np.float32]) -> None:
         """Take over what ``trails`` gave."""
-        self._trails.import_state({"tau": tau, "rest": rest})
+        self._trails.import_state({"tau": tau, "default_trail": default_trail})
         self._weights_are_old = True
 
     # ---- what else the next round depends on

@@ -23,21 +23,21 @@ class Trails(NamedTuple):
     tau: np.ndarray  # (n, width) float32
     ids: np.ndarray  # (n, width) int32, city of each slot, -1 = empty; (0, 0) when dense
     tail: np.ndarray  # (n,) int32, slot written last (selective); (0,) otherwise
-    rest: np.ndarray  # (1,) float32, trail of every edge that has no slot
+    default_trail: np.ndarray  # (1,) float32, trail of every edge that has no slot
 
 
 def make_trails(kind: int, neighbours: np.ndarray, trails_per_node: int) -> Trails:
     """Allocate a memory with all trails 0; ``neighbours`` is the (n, k) candidate list."""
     n = neighbours.shape[0]
     no_ids, no_tail = np.empty((0, 0), np.int32), np.empty(0, np.int32)
-    rest = np.zeros(1, np.float32)
+    default_trail = np.zeros(1, np.float32)
     if kind == DENSE:
-        return Trails(kind, np.zeros((n, n), np.float32), no_ids, no_tail, rest)
+        return Trails(kind, np.zeros((n, n), np.float32), no_ids, no_tail, default_trail)
     if kind == CANDIDATE:
-        return Trails(kind, np.zeros(neighbours.shape, np.float32), neighbours, no_tail, rest)
+        return Trails(kind, np.zeros(neighbours.shape, np.float32), neighbours, no_tail, default_trail)
     shape = (n, trails_per_node)
     return Trails(
-        kind, np.zeros(shape, np.float32), np.full(shape, -1, np.int32), np.zeros(n, np.int32), rest
+        kind, np.zeros(shape, np.float32), np.full(shape, -1, np.int32), np.zeros(n, np.int32), default_trail
     )
 
 
@@ -56,7 +56,7 @@ def find_slot(t, i, j):  # type: ignore[no-untyped-def]
 def read_trail(t, i, j):  # type: ignore[no-untyped-def]
     """Trail of the edge i -> j."""
     s = find_slot(t, i, j)
-    return t.rest[0] if s < 0 else t.tau[i, s]
+    return t.default_trail[0] if s < 0 else t.tau[i, s]
 
 
 @inner
@@ -79,7 +79,7 @@ def write_trail(t, i, j, value):  # type: ignore[no-untyped-def]
 def fill(t: Trails, value: np.float32) -> None:
     """Set every trail to ``value`` and empty the selective memory."""
     fill_rows(t, 0, t.tau.shape[0], value)
-    t.rest[0] = value
+    t.default_trail[0] = value
 
 
 def fill_rows(t: Trails, first: int, last: int, value: np.float32) -> None:
@@ -102,7 +102,9 @@ def evaporate_rows(t, first, last, rho, tau_min, tau_max):  # type: ignore[no-un
 
 def evaporate_rest(t: Trails, rho: float, tau_min: float, tau_max: float) -> None:
     """Evaporate the trail that all edges without a slot share."""
-    t.rest[0] = min(np.float32(tau_max), max(np.float32(tau_min), t.rest[0] * np.float32(1.0 - rho)))
+    t.default_trail[0] = min(
+        np.float32(tau_max), max(np.float32(tau_min), t.default_trail[0] * np.float32(1.0 - rho))
+    )
 
 
 @compiled

@@ -194,8 +194,8 @@ class CudaWindows:
     def weigh(self) -> None:
         """Let ants follow the trails as they are now."""
         a = self.device.arrays
-        rest = float(self._trails.rest[0])
-        self.windows.weigh(a["neighbours"], self.instance.k, a["tau"], rest, self._ant)
+        default_trail = float(self._trails.default_trail[0])
+        self.windows.weigh(a["neighbours"], self.instance.k, a["tau"], default_trail, self._ant)
 
     def repair(self, key: int) -> int:
         """Launch a round without kicks."""
@@ -257,9 +257,9 @@ class CudaWindows:
         told = self._trails.read()
         return told["tau"], told["rest"]
 
-    def set_trails(self, tau: NDArray[np.float32], rest: NDArray[np.float32]) -> None:
+    def set_trails(self, tau: NDArray[np.float32], default_trail: NDArray[np.float32]) -> None:
         """Take over what ``trails`` gave."""
-        self._trails.write({"tau": tau, "rest": rest, "tau0": np.zeros(1)})
+        self._trails.write({"tau": tau, "rest": default_trail, "tau0": np.zeros(1)})
 
     # ---- what else the next round depends on
 

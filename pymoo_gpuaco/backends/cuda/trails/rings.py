@@ -17,14 +17,14 @@ _EMPTY = np.uint32((1 << 31) - 1)
 
 
 class Rings:
-    """``ring`` (n, trails_per_node) entries; ``rest``: the trail of all other edges."""
+    """``ring`` (n, trails_per_node) entries; ``default_trail``: the trail of all other edges."""
 
     def __init__(self, device: Device, instance: ListedInstance, trails_per_node: int) -> None:
         self._device = device
         self._n, self._k = instance.n, instance.k
         self._symmetric = instance.symmetric
         self.width = trails_per_node
-        self.rest = np.zeros(1, np.float32)
+        self.default_trail = np.zeros(1, np.float32)
         self.tau0 = 0.0
 
     def sources(self) -> list[Source]:
@@ -44,9 +44,9 @@ class Rings:
     def reset(self, value: float) -> None:
         """Let every trail be ``value`` and no edge have an entry."""
         self.tau0 = float(value)
-        self.rest[0] = value
+        self.default_trail[0] = value
         a, n = self._device.arrays, self._n
-        self._device.call("fill_ring", n * self.width, a["ring"], n, self.rest[0])
+        self._device.call("fill_ring", n * self.width, a["ring"], n, self.default_trail[0])
 
     def update(self, update: TrailUpdate, tours: Tours) -> None:
         """Update the trails of given tours, as ACS does; a colony's deposits are refused."""
@@ -59,7 +59,7 @@ class Rings:
         keep = np.float32(1.0 - update.rho)
         for tour, amount in update.deposits:
             share = np.float32(update.rho * amount)
-            device.call("blend_tour", n, a["ring"], tours.place(tour), n, keep, share, self.rest[0])
+            device.call("blend_tour", n, a["ring"], tours.place(tour), n, keep, share, self.default_trail[0])
 
     def branching_factor(self, lam: float) -> float:
         """Mean number of candidates a city with a trail above min + lam (max - min)."""
@@ -73,7 +73,7 @@ class Rings:
             a["neighbours"],
             self._n,
             self._k,
-            self.rest[0],
+            self.default_trail[0],
             np.float32(lam),
             a["branches"],
         )
@@ -91,7 +91,7 @@ class Rings:
             "tau": entries["tau"].copy(),
             "ids": np.where(cities == _EMPTY, -1, cities.astype(np.int32)),
             "tail": ((oldest - 1) % self.width).astype(np.int32),
-            "rest": self.rest.copy(),
+            "rest": self.default_trail.copy(),
             "tau0": np.array([self.tau0]),
         }
 
@@ -102,10 +102,10 @@ class Rings:
         entries["tau"] = stored_numbers(state, "tau", shape, np.float32)
         ids = stored_integers(state, "ids", shape, -1, self._n - 1)
         tail = stored_integers(state, "tail", (self._n,), 0, self.width - 1)
-        rest = stored_numbers(state, "rest", (1,), np.float32)
+        default_trail = stored_numbers(state, "rest", (1,), np.float32)
         tau0 = stored_numbers(state, "tau0", (1,))
         lap = np.where(np.arange(self.width) <= tail[:, None], _LAP, np.uint32(0))
         entries["city"] = np.where(ids < 0, _EMPTY, ids.astype(np.uint32)) | lap
         self._device.write("ring", entries)
-        self.rest = rest.copy()
+        self.default_trail = default_trail.copy()
         self.tau0 = float(tau0[0])

@@ -17,7 +17,7 @@ _NO_LIMIT = np.float32(np.inf)
 
 
 class Trails:
-    """``tau``, and ``rest``, the trail of all edges without a place of their own."""
+    """``tau``, and ``default_trail``, the trail of all edges without a place of their own."""
 
     def __init__(self, device: Device, instance: ListedInstance, dense: bool) -> None:
         self._device = device
@@ -33,7 +33,7 @@ class Trails:
         # rows that a block evaporates: as many blocks as the device holds, and a multiple of four
         held = device.limits.multiprocessors * device.limits.warps * 32 // _THREADS
         self._rows = 4 * -(-self._n // (4 * held))
-        self.rest = np.zeros(1, np.float32)  # the trail of all edges without a place of their own
+        self.default_trail = np.zeros(1, np.float32)  # the trail of all edges without a place of their own
         self.tau0 = 0.0
 
     @property
@@ -62,9 +62,11 @@ class Trails:
     def reset(self, value: float) -> None:
         """Set every trail to ``value``."""
         self.tau0 = float(value)
-        self.rest[0] = value
+        self.default_trail[0] = value
         a = self._device.arrays
-        self._device.call("fill_trails", self._device.spread(self._size), a["tau"], self._size, self.rest[0])
+        self._device.call(
+            "fill_trails", self._device.spread(self._size), a["tau"], self._size, self.default_trail[0]
+        )
 
     def update(self, update: TrailUpdate, tours: Tours) -> None:
         """Evaporate and deposit; the colony is what ``tours`` holds of the last construction.
@@ -76,7 +78,7 @@ class Trails:
             for tour, amount in update.deposits:
                 self._deposit(tours.place(tour), keep, update.rho * amount, np.float32(0.0), _NO_LIMIT)
             return
-        self.rest[0] = min(high, max(low, self.rest[0] * keep))
+        self.default_trail[0] = min(high, max(low, self.default_trail[0] * keep))
         one = np.float32(1.0)
         added = [(tour, amount) for tour, amount in update.deposits if amount >= 0.0]
         by_ant = update.by_ant(tours.lengths)
@@ -141,7 +143,7 @@ class Trails:
         for first in range(0, len(edges), self._n):
             part = edges[first : first + self._n]
             device.write("edges", part)
-            arguments = (*self._places, a["edges"], len(part), self.rest[0], a["edge_trails"])
+            arguments = (*self._places, a["edges"], len(part), self.default_trail[0], a["edge_trails"])
             device.call("read_edges", len(part), *arguments)
             device.read(trails[first : first + self._n], "edge_trails")
         return trails
@@ -163,7 +165,7 @@ class Trails:
             "tau": tau,
             "ids": np.empty((0, 0), np.int32),
             "tail": np.empty(0, np.int32),
-            "rest": self.rest.copy(),
+            "rest": self.default_trail.copy(),
             "tau0": np.array([self.tau0]),
         }
 
@@ -171,8 +173,8 @@ class Trails:
         """Take over what ``read`` gave. Raises ValueError, before anything changes, for other shapes and for
         trails that are negative or not finite."""
         tau = stored_numbers(state, "tau", self.shape, np.float32)
-        rest = stored_numbers(state, "rest", (1,), np.float32)
+        default_trail = stored_numbers(state, "rest", (1,), np.float32)
         tau0 = stored_numbers(state, "tau0", (1,))
         self._device.write("tau", tau)
-        self.rest = rest.copy()
+        self.default_trail = default_trail.copy()
         self.tau0 = float(tau0[0])

@@ -308,5 +308,5 @@ class SelectiveWalk(_FreeWalk):
     def build(self, key: int, tours: Any, ants: int) -> None:
         """Walk."""
         a = self._device.arrays
-        trails = (a["ring"], self._rings.rest[0], a["eta"], a["candidates"], a["near_cities"])
+        trails = (a["ring"], self._rings.default_trail[0], a["eta"], a["candidates"], a["near_cities"])
         self._launch(trails, key, tours, ants)

@@ -31,7 +31,7 @@ class RowPlan:
 
     lists: ListPlan
     selection: str  # "wrs" or "rwm"
-    rest: bool  # rows hold the heaviest edges only, and all other cities are drawn from as well
+    all_cities: bool  # rows hold the heaviest edges only, and all other cities are drawn from as well
     tabu: TabuPlan
     row_bytes: int  # of all rows, with what belongs to them
     resident: bool  # rows in shared memory, with the tabus of a whole block of ants
@@ -48,14 +48,14 @@ class RowPlan:
 
 def row_plan(n: int, k: int, parameters: ColonyParameters, limits: DeviceLimits) -> RowPlan:
     """Plan the walk over n cities with k candidates each."""
-    rest = parameters.candidate_list_size is None
+    all_cities = parameters.candidate_list_size is None
     lists = ListPlan(n, k)
     tabu = tabu_plan(parameters.tabu, "bitmask", n, limits)
-    row_bytes = n * lists.stride * (4 + node_bytes(n)) + (inverse_bytes(n) if rest else 0)
+    row_bytes = n * lists.stride * (4 + node_bytes(n)) + (inverse_bytes(n) if all_cities else 0)
     return RowPlan(
         lists=lists,
         selection=str(parameters.rule("wrs").over_lists),
-        rest=rest,
+        all_cities=all_cities,
         tabu=tabu,
         row_bytes=row_bytes,
         resident=row_bytes + MOST_RESIDENT * tabu.size <= limits.shared_bytes,
@@ -65,7 +65,7 @@ def row_plan(n: int, k: int, parameters: ColonyParameters, limits: DeviceLimits)
 class RowWalk:
     """Rows hold the candidates, and the best of all others follows where those are visited.
 
-    Or, with a rest (no candidate list), the heaviest edges, and all other cities take part in the choice.
+    Or, with ``all_cities`` (no candidate list), the heaviest edges, and all other cities take part in the choice.
     """
 
     def __init__(self, setting: Setting, trails: Trails) -> None:
@@ -78,10 +78,10 @@ class RowWalk:
         # the one thing that is compiled anew for another number of ants: where all cities are drawn from, and two ways
         self._few = ants_a_multiprocessor(setting.m, limits) <= FEW_ANTS
         self._rows = Rows(
-            device, cities, trails, setting.exponents, self.plan.selection == "wrs", self.plan.rest
+            device, cities, trails, setting.exponents, self.plan.selection == "wrs", self.plan.all_cities
         )
         self.parts: list[Part] = [Lists(device, cities.instance), self._rows]
-        if self.plan.rest:
+        if self.plan.all_cities:
             self.parts.insert(0, Aliases(device, cities, setting.exponents))
 
     def sources(self) -> list[Source]:
@@ -92,13 +92,13 @@ class RowWalk:
             **plan.lists.definitions(),
             **plan.tabu.definitions(),
             **rule_definitions(plan.selection, OVER_LISTS_OR_ALL),
-            "REST": int(plan.rest),
+            "REST": int(plan.all_cities),
             "DENSE": int(self._trails.dense),
             "NEAR": plan.lists.near,
             "USUAL_EXPONENTS": int(setting.usual_exponents),
             "RESIDENT": int(plan.resident),
         }
-        if plan.rest:
+        if plan.all_cities:
             definitions["FEW_ANTS"] = int(self._few)
         return [Source("walks/construct.cu", definitions, ["construct_tours"])]
 
@@ -115,13 +115,13 @@ class RowWalk:
         device.allow_shared("construct_tours", plan.shared_bytes(self.shape))
         arrays = (
             address("factors"),
-            address("row_cities" if plan.rest else "candidates"),
+            address("row_cities" if plan.all_cities else "candidates"),
             address("tau"),
             optional("outside_bound"),
             address("near_cities"),
             optional("raised"),
         )
-        beyond = ("inverses", "rests", "spares", "aliases") if plan.rest else ()
+        beyond = ("inverses", "rests", "spares", "aliases") if plan.all_cities else ()
         self._before = (*arrays, *map(address, beyond), *setting.cities.arguments(), *setting.exponents)
         self._after = plan.tabu.size, optional("tabus")
 

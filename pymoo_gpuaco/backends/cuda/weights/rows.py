@@ -22,8 +22,8 @@ class Rows:
     """``factors`` (n, stride) of the cities that a row holds: weights, or with ``race`` their inverse.
 
     Of dense trails also ``raised`` (n, 32), the strongest edges that are no candidates, and ``outside_bound`` (n,),
-    above which none of the others lies. With a ``rest`` to draw from ``row_cities`` (n, stride), ``spares`` (n, 32),
-    ``inverses`` (n,) and ``rests`` (n,); weights.cu says what they are.
+    above which none of the others lies. With ``all_cities`` to draw from ``row_cities`` (n, stride),
+    ``spares`` (n, 32), ``inverses`` (n,) and ``rests`` (n,); weights.cu says what they are.
     """
 
     def __init__(
@@ -33,14 +33,14 @@ class Rows:
         trails: Trails,
         exponents: tuple[float, float, float],
         race: bool,
-        rest: bool = False,
+        all_cities: bool = False,
     ) -> None:
         self._device = device
         self._cities = cities
         self._trails = trails
         self._exponents = exponents
         self._race = race
-        self._rest = rest
+        self._all_cities = all_cities
         self._lists = ListPlan(cities.n, cities.instance.k)
 
     def sources(self) -> list[Source]:
@@ -49,7 +49,7 @@ class Rows:
             **self._cities.definitions(),
             **self._lists.definitions(),
             "RACE": int(self._race),
-            "REST": int(self._rest),
+            "REST": int(self._all_cities),
             "DENSE": int(self._trails.dense),
             "REST_BYTES": _REST_BYTES,
             "SPARE_BYTES": _SPARE_BYTES,
@@ -63,7 +63,7 @@ class Rows:
         if self._trails.dense:
             needed["raised"] = 32 * node_bytes(n) * n
             needed["outside_bound"] = 4 * n
-        if self._rest:
+        if self._all_cities:
             needed["row_cities"] = node_bytes(n) * places
             needed["spares"] = 32 * _SPARE_BYTES * n
             needed["inverses"] = inverse_bytes(n)
@@ -81,7 +81,7 @@ class Rows:
         _, beta, shortest = self._exponents
         device.write("eta_beta", np.maximum(distances, shortest) ** -beta)
         device.allow_shared("weigh_rows", self._mask_bytes)
-        if self._rest:  # walks copy it in units of 16 bytes, the last of which no weight fills
+        if self._all_cities:  # walks copy it in units of 16 bytes, the last of which no weight fills
             device.arrays.zero("inverses", inverse_bytes(self._cities.n))
         address, optional = device.arrays.address, device.arrays.optional
         inputs = ("tau", "neighbours", "eta_beta")
@@ -91,6 +91,6 @@ class Rows:
 
     def weigh(self) -> None:
         """Fill the rows."""
-        common = float(self._trails.rest[0])
+        common = float(self._trails.default_trail[0])
         arguments = (*self._before, common, *self._after)
         self._device.launch("weigh_rows", self._cities.n, 32, *arguments, shared=self._mask_bytes)

@@ -232,7 +232,7 @@ class Windows:
 
     # ---- rounds
 
-    def weigh(self, neighbours: Any, k: int, tau: Any, rest: float, ant: Ant) -> None:
+    def weigh(self, neighbours: Any, k: int, tau: Any, default_trail: float, ant: Ant) -> None:
         """Launch: let ants of the next rounds follow trails (n, k) on the candidates ``neighbours``."""
         a = self._device.arrays
         self._device.call(
@@ -243,7 +243,7 @@ class Windows:
             neighbours,
             k,
             tau,
-            np.float32(rest),
+            np.float32(default_trail),
             np.float32(ant.alpha),
             np.float32(ant.beta),
             np.float32(ant.shortest),
