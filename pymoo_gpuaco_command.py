@@ -14,9 +14,8 @@ def _leave(number: int, frame: Any) -> None:
 
 def leave_on_ctrl_c() -> None:
     """Let Ctrl-C end the process with one line and status 130."""
-    if (
-        signal.getsignal(signal.SIGINT) is signal.default_int_handler
-    ):  # else it is ignored, as in a background job
+    # else it is ignored, as in a background job
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, _leave)
 
 

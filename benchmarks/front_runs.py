@@ -29,9 +29,8 @@ POPULATION = 200
 WORST = 1.01  # the reference point of a hypervolume is so many times a front's worst lengths
 
 Points = NDArray[np.float64]
-Run = tuple[
-    Callable[[float], None], Callable[[], Points]
-]  # a step that ends soon after a moment, and the points
+# a step that ends soon after a moment, and the points
+Run = tuple[Callable[[float], None], Callable[[], Points]]
 
 
 class Quality(NamedTuple):

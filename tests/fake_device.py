@@ -268,9 +268,8 @@ class FakeKernel:
         self._shared = value
 
     def prepared_call(self, grid: tuple, block: tuple, *arguments: Any, shared_size: int = 0) -> None:
-        struct.pack(
-            self._takes, *arguments
-        )  # fails as PyCUDA does: numbers must be integers where these are taken
+        # fails as PyCUDA does: numbers must be integers where these are taken
+        struct.pack(self._takes, *arguments)
         assert min(*grid, *block) >= 1
         assert block[0] <= 1024
         assert shared_size <= self._shared, (

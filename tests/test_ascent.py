@@ -223,9 +223,8 @@ def test_cities_on_a_circle_end_the_ascent_with_their_tour():
     angle = np.arange(12) * np.pi / 6
     instance = listed_instance(TSP(np.column_stack([np.cos(angle), np.sin(angle)]) * 1000, "EUC_2D"), 6)
     ascent = ascend(instance, instance.neighbours)
-    assert (
-        ascent.iterations == 1
-    )  # twelve equal sides: the tree is the circle less one side, its leaf's second the last
+    # twelve equal sides: the tree is the circle less one side, its leaf's second the last
+    assert ascent.iterations == 1
     assert ascent.bound == 12 * round(2000 * np.sin(np.pi / 12))
 
 

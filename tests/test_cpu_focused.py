@@ -310,9 +310,8 @@ def test_a_hot_generation_merges_its_shortest_tours_and_the_last_one_assembles_a
 def test_a_cycle_takes_over_with_the_best_before_it(monkeypatch):
     engine = of(cloud(200), FocusedParameters(first_cycle=20.0), n_ants=4)
     given = []
-    monkeypatch.setattr(
-        module, "assemble", lambda _, tours, *__, **___: given.append(tours.copy()) or tours
-    )  # nothing is merged
+    # nothing is merged
+    monkeypatch.setattr(module, "assemble", lambda _, tours, *__, **___: given.append(tours.copy()) or tours)
     key = 0
     while not given:
         before = engine.best_tours()[1][0]

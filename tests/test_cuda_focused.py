@@ -265,9 +265,8 @@ def test_tours_that_come_from_outside_are_repaired_before_they_are_kicked(emulat
     fresh.accept(*engine.best_tours())
     assert fresh.device.repairs_left == repair
     state = engine.export_state()
-    assert (
-        state["counts"].tolist() == [engine.device.repairs_left, -1] == [0, -1]
-    )  # of penalties there are none
+    # of penalties there are none
+    assert state["counts"].tolist() == [engine.device.repairs_left, -1] == [0, -1]
     del state["counts"], state["pace"]
     state["engine"] = np.frombuffer(b"cpu", np.uint8).astype(np.int32)
     engine.import_state(state)

@@ -71,9 +71,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def device(monkeypatch, folder) -> emulator.Emulator:
     emulator.skip_without_compiler()
     monkeypatch.setattr(CudaClimbers.climb, "__defaults__", (1 << 24,))
-    monkeypatch.setattr(
-        by_windows, "_TOURS_AT_ONCE", TOGETHER
-    )  # the host takes long for what a device does at once
+    # the host takes long for what a device does at once
+    monkeypatch.setattr(by_windows, "_TOURS_AT_ONCE", TOGETHER)
     return emulator.install(monkeypatch, folder)
 
 

@@ -158,9 +158,8 @@ def tiny_is_known(monkeypatch):
     "text",
     [
         TINY,
-        TINY.replace(
-            "2 3 0\n3 3 4\n", "3 3.0 4e0\n2 3 -0\n"
-        ),  # another order and other writing, the same cities
+        # another order and other writing, the same cities
+        TINY.replace("2 3 0\n3 3 4\n", "3 3.0 4e0\n2 3 -0\n"),
     ],
 )
 def test_best_known_is_taken_for_the_published_cities_whatever_the_file_is_called(tmp_path, text, recwarn):

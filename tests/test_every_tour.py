@@ -236,9 +236,8 @@ def test_windows_of_a_part_of_a_tour_break_no_fixed_edge(kind, monkeypatch):
     monkeypatch.setattr(focused, "FocusedParameters", lambda: small)
     rng = np.random.default_rng(2)
     order = rng.permutation(300)
-    edges = np.stack([order[:-1], order[1:]], axis=1)[
-        rng.random(299) < 0.4
-    ]  # far from each other, chains among them
+    # far from each other, chains among them
+    edges = np.stack([order[:-1], order[1:]], axis=1)[rng.random(299) < 0.4]
     if kind == "asymmetric":
         problem = TSP(matrix=rng.integers(1, 1000, (300, 300)), fixed_edges=edges)
     else:

@@ -49,9 +49,8 @@ def test_rounds_are_taken_as_they_come(client, termination):
     assert np.all(np.diff([entry.opt[0].F[0] for entry in result.history]) <= 0)
     assert all(value >= result.F[0] for value in algorithm.engine.values)
     rounds = sum(member.round for member in algorithm.engine.members)
-    if (
-        termination[0] == "time"
-    ):  # which ends a generation while ants are on their way, and a run without a report
+    # which ends a generation while ants are on their way, and a run without a report
+    if termination[0] == "time":
         assert algorithm.evaluator.n_eval >= rounds
     else:  # 4 ants a generation, and every tour is counted
         assert rounds >= len(result.history) == 6

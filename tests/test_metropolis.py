@@ -28,9 +28,8 @@ __all__ = ["emulated", "folder"]  # fixtures
 N = 100
 EVERYTHING = 1e9  # a temperature
 TEMPERATURES = (20.0, 60.0)  # in lengths: a mean edge of the tour is 77
-BOUNDS = np.array(
-    [0.0, 0.25, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0]
-)  # of d / T, between which trials are counted together
+# of d / T, between which trials are counted together
+BOUNDS = np.array([0.0, 0.25, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0])
 LEAST = 5.0  # trials of a group that are to be expected kept, and taken back
 
 

@@ -91,9 +91,8 @@ def test_elites_are_the_population_shortest_first(cls):
 
 @every_algorithm
 def test_optimum_never_gets_worse_and_is_the_best_ever_told(cls):
-    problem = cities(
-        150 if cls is GPU2OptIHC else 30
-    )  # of few cities every batch of climbs finds the best tour
+    # of few cities every batch of climbs finds the best tour
+    problem = cities(150 if cls is GPU2OptIHC else 30)
     best, seen = [], []
 
     def watch(algorithm):

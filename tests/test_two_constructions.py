@@ -18,9 +18,8 @@ def said(caplog):
     def whole_tours():
         records = [record for record in caplog.records if "whole tours" in record.getMessage()]
         caplog.clear()
-        assert all(
-            record.levelno == logging.WARNING for record in records
-        )  # shown where nobody set up logging
+        # shown where nobody set up logging
+        assert all(record.levelno == logging.WARNING for record in records)
         return [record.getMessage() for record in records]
 
     return whole_tours

@@ -49,11 +49,12 @@ __device__ __forceinline__ float warp_max(float value) {
 }
 
 // Sum over the lanes 0 .. own lane.
-__device__ __forceinline__ float warp_prefix_sum(float value) {
+template <class Number>
+__device__ __forceinline__ Number warp_prefix_sum(Number value) {
     const int lane = lane_id();
 #pragma unroll
     for (int step = 1; step < 32; step <<= 1) {
-        const float other = __shfl_up_sync(EVERY_LANE, value, step);
+        const Number other = __shfl_up_sync(EVERY_LANE, value, step);
         if (lane >= step) value += other;
     }
     return value;

@@ -43,16 +43,6 @@ __device__ inline void sort(int* values) {
         }
 }
 
-__device__ __forceinline__ int inclusive_sum(int value) {
-    const int lane = lane_id();
-#pragma unroll
-    for (int step = 1; step < 32; step <<= 1) {
-        const int other = __shfl_up_sync(EVERY_LANE, value, step);
-        if (lane >= step) value += other;
-    }
-    return value;
-}
-
 // A set of some hundred positions: a table with open addressing in shared memory.
 struct Positions {
     static constexpr int BITS = 10, EMPTY = -1;
@@ -207,7 +197,7 @@ __device__ inline int cut(Window& w, const Cities& cities, const Tour& tour, con
         const int i = SLOTS * lane + s;
         if (i < m && (i == 0 || kept[i] != kept[i - 1] + 1)) begins |= 1u << s;
     }
-    const int upto = inclusive_sum(__popc(begins));
+    const int upto = warp_prefix_sum(__popc(begins));
     runs = __shfl_sync(EVERY_LANE, upto, 31);
     if (runs > MOST_RUNS) return 0;
     int run = upto - __popc(begins);

@@ -166,8 +166,8 @@ __device__ inline void hand_out(const View& view, const Cities& cities, const To
         found = Found{hot ? chance : static_cast<float>(gain), static_cast<short>(good ? edges : 0),
                       static_cast<short>(local)};
     if (!good) return;
-    int to_out = first + inclusive_sum(__popc(out)) - __popc(out);
-    int to_in = first + inclusive_sum(__popc(in)) - __popc(in);
+    int to_out = first + warp_prefix_sum(__popc(out)) - __popc(out);
+    int to_in = first + warp_prefix_sum(__popc(in)) - __popc(in);
 #pragma unroll 1
     for (int s = 0; s < SLOTS; ++s) {
         const int i = SLOTS * lane + s;

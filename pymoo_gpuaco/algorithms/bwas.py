@@ -100,9 +100,8 @@ class GPUBWAS(DepositingColony):
     def _mutate(self) -> None:
         """Cordon et al. 2000: a = +-1 at random, tau <- tau + a mut for one edge of every city drawn with P_m."""
         best = np.stack([self._best_tour, np.roll(self._best_tour, -1)], axis=1)
-        threshold = float(
-            self._edits.trails_of(best).mean()
-        )  # tau_threshold, mean trail of the best tour's edges
+        # tau_threshold, mean trail of the best tour's edges
+        threshold = float(self._edits.trails_of(best).mean())
         amount = self._share_of_run() * float(get(self.mutation_strength)) * threshold
         memory = self._parameters().resolved_memory(self.instance.n)
         edges, signs = mutation.draw(

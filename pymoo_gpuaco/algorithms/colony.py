@@ -180,9 +180,8 @@ class AntColony(EngineAlgorithm):
         return tours, lengths, engine.n_searched
 
     def _learn(self, told: Tours) -> None:
-        if (
-            self.instance.demands is not None
-        ):  # a broken one counts as much as the first tour: F leaves it out
+        # a broken one counts as much as the first tour: F leaves it out
+        if self.instance.demands is not None:
             broken = self.instance.violations(told.rows)
             told = Tours(told.rows, told.lengths + self._unit * broken)
         tour, length = told.best()

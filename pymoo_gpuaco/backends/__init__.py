@@ -182,9 +182,8 @@ def make_improver(
     if is_exact(instance, form):
         return ExactSearch(instance, form)
     listed = _listed(instance, form)
-    windows = ColonyParameters(
-        construction="focused", candidates=candidates
-    )  # no other search knows edges that stay
+    # no other search knows edges that stay
+    windows = ColonyParameters(construction="focused", candidates=candidates)
     search_of_form = _first_able(backend, lambda engines: engines.make_search(listed, windows, device))
     return TranslatedSearch(instance, form, search_of_form)
 

@@ -275,9 +275,8 @@ def main(argv: Sequence[str] | None = None) -> int:
             warnings.showwarning = _show_warning
             return int(arguments.do(arguments))
     except BrokenPipeError:  # the reader of a pipe has gone, as in "| head"
-        os.dup2(
-            os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno()
-        )  # for the flush at the end of the process
+        # for the flush at the end of the process
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
     except KeyboardInterrupt as stop:
         print("\npymoo-gpuaco: interrupted", file=sys.stderr)

@@ -38,11 +38,10 @@ _SIDE = 1_000_000
 _MOST_CITIES = 100_000_000
 
 
+# It gives a MultiObjectiveTSP for names with a +; Any: nobody else should have to tell the two apart
 def load_tsp(
     name_or_path: str | PathLike[str], *, metric: str | None = None, matrix: bool | None = None
-) -> (
-    TSP | Any
-):  # Any: a MultiObjectiveTSP for names with a +, and nobody else should have to tell the two apart
+) -> TSP | Any:
     """Load an instance by name or from a file, with its best known length and optimal tour where those are known.
 
     Looked for in this order: a file of that path (TSPLIB's formats, and all that `read_cities` takes, which `metric`

@@ -16,9 +16,8 @@ NO_EDGES = np.empty((0, 2), np.int64)
 class Demands(NamedTuple):
     """The demands of one problem of n cities."""
 
-    fixed: NDArray[
-        np.int64
-    ]  # (e, 2) edges that must be used; where directed, from the first city to the second
+    # (e, 2) edges that must be used; where directed, from the first city to the second
+    fixed: NDArray[np.int64]
     directed: bool  # whether edges have a direction
     forbids: bool  # whether some distances are infinite, for edges that must not be used
     closed: bool  # False: a path, whose last city is not joined to the first
@@ -30,9 +29,8 @@ class Demands(NamedTuple):
         edges = [tuple(edge) for edge in self.fixed.tolist()]
         both_ends = self.start is not None and self.end is not None
         if both_ends:
-            edges.append(
-                (self.end, self.start)
-            )  # the way back that a path does not take: no city may have two more
+            # the way back that a path does not take: no city may have two more
+            edges.append((self.end, self.start))
         leaving, entering = np.zeros(n, int), np.zeros(n, int)
         group = list(range(n))
         for number, (i, j) in enumerate(edges):

@@ -46,9 +46,8 @@ class Lines:
 
     def __init__(self, most: int | None) -> None:
         self.most = most
-        self.kept: list[
-            tuple[int, str]
-        ] = []  # (line number in the file, its text without blanks at the ends)
+        # (line number in the file, its text without blanks at the ends)
+        self.kept: list[tuple[int, str]] = []
         self.count = 0  # of all lines
         self.n_words = 0  # on all lines
 

@@ -33,9 +33,8 @@ class Units(NamedTuple):
     scale: float  # whole units of one unit of distance: 1 where distances are whole numbers
     pi: np.ndarray  # (n,) float64, whole
     candidates: np.ndarray  # (n, k) int32
-    weights: (
-        np.ndarray
-    )  # (n, k) float64, tau^alpha eta^beta of the edges to them, see ``trails.candidate_weights``
+    # (n, k) float64, tau^alpha eta^beta of the edges to them, see ``trails.candidate_weights``
+    weights: np.ndarray
 
 
 class Window(NamedTuple):
