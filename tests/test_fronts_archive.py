@@ -169,3 +169,16 @@ def test_stairs_of_five_points_by_hand():
     slack = slack_at(stairs, np.array([[4.0, 4]]), np.array([[0.4, 0.6]]), 1)
     assert np.allclose(slack, 0.4 * 8 + 0.6 * 4 - 4.0)
     assert contributions(stairs).tolist() == [np.inf, (4 - 2) * (9 - 5), (8 - 4) * (5 - 4), np.inf]
+
+
+def test_how_many_dominate_what_stays_is_right_after_every_batch():
+    random, archive = np.random.default_rng(0), archive_of(2)
+    for batch in range(60):  # each a little shorter, with few or no members of the front
+        lengths = random.integers(0, 300, (int(random.integers(0, 20)), 2)) + 3.0 * (60 - batch)
+        rows = archive.add(np.zeros((len(lengths), 5), int), lengths)
+        known, front = archive.lengths[: archive.count], archive.points
+        dominators = (front[None] <= known[:, None]).all(axis=2).sum(axis=1)
+        dominators[archive.front] = 0
+        assert archive.rank[: archive.count].tolist() == np.minimum(dominators, MOST_RANK + 1).tolist()
+        assert set(rows) <= set(archive.front)
+    assert len(archive.front) > 3

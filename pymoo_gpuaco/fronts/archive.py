@@ -10,7 +10,7 @@ from scipy.spatial import cKDTree
 
 from pymoo_gpuaco.fronts.nd_tree import NDTree, make_tree, undominated, update
 from pymoo_gpuaco.fronts.seen import Seen
-from pymoo_gpuaco.fronts.stairs import contributions, ranks, stairs_of
+from pymoo_gpuaco.fronts.stairs import contributions, rank_rows, ranks, stairs_of
 
 #: of two objectives, a tour stays in the archive while no more members of the front dominate it
 MOST_RANK = 8
@@ -33,6 +33,7 @@ class Archive:
     front : (f,) rows of its members, in order of the first objective, then of the second and so on.
     added : members that have joined the front so far.
     dropped : members that ``size`` has left no room for so far.
+    numbered : how many times rows have got other numbers.
     """
 
     def __init__(self, n: int, k: int, unit: NDArray[np.float64], size: int) -> None:
@@ -40,6 +41,7 @@ class Archive:
         self.seen = Seen(unit)
         self._most_rank = MOST_RANK if n <= _FEW_CITIES else 0
         self.count = self.added = self.dropped = 0
+        self.numbered = 0
         kind: Any = np.uint16 if n <= 1 << 16 else np.int32
         self.tours: NDArray[Any] = np.empty((_FIRST_ROOM, n), kind)
         self.lengths = np.empty((_FIRST_ROOM, k))
@@ -99,22 +101,31 @@ class Archive:
         self.looked[first:end], self.rank[first:end] = 0, _GONE
         self.count = end
         self._sort_out(first)
-        joined = self.lengths[self.front[self.front >= first]]
+        rows = self.front[self.front >= first]
+        joined, numbered = self.lengths[rows], self.numbered
+        self.added += len(rows)
         if len(self.front) > self.size + self.size // _SPARE:
             self._shrink()
         if 2 * int(self.kept().sum()) < self.count:
             self._close_up()
-        self.added += len(joined)
-        return self._rows_of(joined)
+        return rows if self.numbered == numbered else self._rows_of(joined)
 
     def _sort_out(self, first: int) -> None:
         """Find the front and the ranks, after rows from ``first`` on have come."""
         lengths = self.lengths[: self.count]
         if self.k == 2:
-            self.front = stairs_of(lengths)
-            dominators = ranks(lengths[self.front], lengths)
-            self.rank[: self.count] = np.where(dominators > self._most_rank, _GONE, dominators)
-            self.rank[self.front] = 0
+            # what has left the front, others dominate for ever
+            rows = np.concatenate([self.front if first else self.front[:0], np.arange(first, self.count)])
+            on_front = stairs_of(lengths[rows])
+            left = np.ones(len(rows), bool)
+            left[on_front] = False
+            self.front = rows[on_front]
+            changed = lengths[np.concatenate([rows[left & (rows < first)], self.front[self.front >= first]])]
+            rank = self.rank[: self.count]
+            rank_rows(
+                lengths[self.front], changed[stairs_of(changed)], lengths, first, self._most_rank, _GONE, rank
+            )
+            rank[self.front] = 0
             return
         kept = self.rank[: self.count] == 0
         offered = np.ones(self.count, bool)
@@ -195,6 +206,7 @@ class Archive:
         for array in (self.tours, self.lengths, self.rank, self.looked):
             array[: len(rows)] = array[rows]
         self.count = len(rows)
+        self.numbered += 1
         self._tree = None
         self._sort_out(0)
 

@@ -149,14 +149,24 @@ class FrontSearch:
     # ---- what members lead to
 
     def _next(self, key: int) -> tuple[int, NDArray[np.intp]]:
-        """Number of the first stage that leaves members to look at, and some of them."""
+        """Number of the first stage that leaves members to look at, and some of them.
+
+        Few of them do not fill a device that looks at many side by side: it goes on to the farthest stage that has
+        begun. The chains of a stage are among those of the next.
+        """
         archive, most = self.archive, self._looks
         rank, looked = archive.rank[: archive.count], archive.looked[: archive.count]
+        chosen = np.empty(0, np.intp)
         for stage, (_, dominated) in enumerate(self._stages):
             rows = np.flatnonzero((rank <= dominated) & (looked <= stage))
-            if len(rows):
-                return stage, np.sort(generator(key, 0).permutation(rows)[:most])
-        return 0, rows
+            if len(chosen):
+                rows = np.setdiff1d(rows, chosen, assume_unique=True)
+            some = generator(key, 0).permutation(rows)[: most - len(chosen)]
+            chosen = np.sort(np.concatenate([chosen, some]))
+            filled = len(chosen) == most or self._device.times == 1
+            if len(chosen) and (filled or stage >= self._stage):
+                return stage, chosen
+        return 0, chosen
 
     def _look(self, stage: int, rows: NDArray[np.intp], key: int) -> None:
         archive, device = self.archive, self._device

@@ -8,6 +8,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from pymoo_gpuaco.host.compiled import compiled, inlined
+
 
 def stairs_of(points: NDArray[np.float64]) -> NDArray[np.intp]:
     """Which of points (m, 2) no other dominates, in the order of the first objective; of equal ones the first."""
@@ -26,17 +28,64 @@ def ranks(stairs: NDArray[np.float64], points: NDArray[np.float64]) -> NDArray[n
     return np.maximum(0, as_short - longer)
 
 
+@compiled
+def rank_rows(stairs, changed, points, first, most, gone, rank):  # type: ignore[no-untyped-def]
+    """Write to ``rank`` (m,) how many points of a front (f, 2) are as short as each of points (m, 2).
+
+    More than ``most`` are ``gone``. Of points 0 .. first-1 those only are looked at that one of ``changed`` (c, 2) is
+    as short as: points that have joined the front or left it, in order, without those that others dominate.
+    """
+    for i in range(points.shape[0]):
+        x, y = points[i, 0], points[i, 1]
+        if i < first:
+            last = _as_short(changed, x) - 1
+            if last < 0 or changed[last, 1] > y:
+                continue
+        low, high = 0, stairs.shape[0]
+        while low < high:  # how many are longer by the second
+            middle = (low + high) >> 1
+            if stairs[middle, 1] > y:
+                low = middle + 1
+            else:
+                high = middle
+        dominators = max(0, _as_short(stairs, x) - low)
+        rank[i] = dominators if dominators <= most else gone
+
+
+@inlined
+def _as_short(stairs, x):  # type: ignore[no-untyped-def]
+    """How many points of a front are as short as x by the first objective."""
+    low, high = 0, stairs.shape[0]
+    while low < high:
+        middle = (low + high) >> 1
+        if stairs[middle, 0] <= x:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
 def hull_of(stairs: NDArray[np.float64]) -> NDArray[np.intp]:
     """Which points of a front (f, 2) are the corners of its convex hull: those of supported tours."""
-    points, hull = stairs.tolist(), list[int]()
-    for i, (x, y) in enumerate(points):
-        while len(hull) > 1:
-            (ax, ay), (bx, by) = points[hull[-2]], points[hull[-1]]
-            if (bx - ax) * (y - ay) - (by - ay) * (x - ax) > 0.0:
+    hull = np.empty(len(stairs), np.int64)
+    return hull[: find_hull(np.ascontiguousarray(stairs), hull)]
+
+
+@compiled
+def find_hull(stairs, hull):  # type: ignore[no-untyped-def]
+    """Write the corners to ``hull`` (f,); return how many there are."""
+    count = 0
+    for i in range(stairs.shape[0]):
+        while count > 1:
+            a, b = hull[count - 2], hull[count - 1]
+            turn = (stairs[b, 0] - stairs[a, 0]) * (stairs[i, 1] - stairs[a, 1])
+            turn -= (stairs[b, 1] - stairs[a, 1]) * (stairs[i, 0] - stairs[a, 0])
+            if turn > 0.0:
                 break
-            hull.pop()
-        hull.append(i)
-    return np.array(hull, np.intp)
+            count -= 1
+        hull[count] = i
+        count += 1
+    return count
 
 
 def normals(corners: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -1,4 +1,4 @@
-"""Tours shortened under weights: a warp a tour."""
+"""Tours shortened under weights: a block a tour."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from numpy.typing import NDArray
 from pymoo_gpuaco.backends.cuda.device import Device, Part, Source, words
 from pymoo_gpuaco.backends.cuda.fronts.edges import Edges
 from pymoo_gpuaco.backends.cuda.fronts.growing import Growing
+
+_THREADS = 256  # of one tour
 
 
 class Descents(Part):
@@ -19,7 +21,8 @@ class Descents(Part):
 
     def sources(self) -> list[Source]:
         """Return the kernel."""
-        return [Source("fronts/descend.cu", self._edges.definitions(), ["descend_tours"])]
+        definitions = {**self._edges.definitions(), "THREADS": _THREADS}
+        return [Source("fronts/descend.cu", definitions, ["descend_tours"])]
 
     def descend(
         self, tours: NDArray[np.int32], weights: NDArray[np.float64], kicks: int, key: int
@@ -32,7 +35,7 @@ class Descents(Part):
         device.launch(
             "descend_tours",
             m,
-            32,
+            _THREADS,
             *self._edges.arguments(),
             self._growing.put("descending", found),
             self._growing.put("descending_weights", np.asarray(weights, np.float64)),
