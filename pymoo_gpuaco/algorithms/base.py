@@ -184,7 +184,6 @@ class TourAlgorithm(AskAndTell):
 
             def build() -> tuple[ListedInstance, Any]:
                 instance = list_candidates()
-                compile_lengths(instance.metric, instance.n)
                 engine = make(instance)
                 if state is not None:
                     engine.import_state(state)
@@ -205,7 +204,9 @@ class TourAlgorithm(AskAndTell):
         def make() -> ListedInstance:
             if known is not None:
                 return known
-            return listed_instance(problem, k, kind, also_nearest=wants_nearest())
+            instance = listed_instance(problem, k, kind, also_nearest=wants_nearest())
+            compile_lengths(instance.metric, instance.n)
+            return instance
 
         return make
 
