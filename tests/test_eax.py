@@ -426,7 +426,9 @@ class TestChoosing:
         workspace, chosen = offspring.make_workspace(80, 80), offspring.make_chosen(2, 80)
         ring, stop = np.array([2, 1, 3, 0]), np.zeros(1, np.uint8)
         streams = np.array([stream_of(seed), stream_of(seed + 100), stream_of(0), stream_of(0)])
-        family = offspring.Family(graph, 1.0, graph.neighbours, tours, positions, table, chosen, stop)
+        family = offspring.Family(
+            graph, 1.0, graph.neighbours, tours, positions, len(tours), table, chosen, stop
+        )
         offspring.choose_children(family, workspace, ring, 1, 2, streams, most, blocks)
         assert chosen.changes[0] == 0
         # again, child by child: of tours[1] and tours[3]
@@ -484,7 +486,9 @@ class TestChoosing:
         positions, chosen = np.array([positions_of(tour) for tour in tours]), offspring.make_chosen(m, n)
         streams = np.array([stream_of(seed + i) for i in range(m)])
         table, stop = entropy.count_edges(tours), np.zeros(1, np.uint8)
-        family = offspring.Family(graph, 1.0, graph.neighbours, tours, positions, table, chosen, stop)
+        family = offspring.Family(
+            graph, 1.0, graph.neighbours, tours, positions, len(tours), table, chosen, stop
+        )
         ring = np.arange(m)[::-1].copy()
         offspring.choose_children(family, offspring.make_workspace(n, n), ring, m - 1, m, streams, 12, False)
         return chosen

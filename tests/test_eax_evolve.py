@@ -119,7 +119,7 @@ class TestEvolving:
             merged, _ = merge(merged, tour, lambda i, j: problem.D[i, j])
         found = evolved(problem, tours)
         assert problem.tour_lengths(found.tours).min() < 0.99 * problem.tour_length(merged)
-        assert found.generations > found.blocks_from > 0
+        assert found.generations > found.second_from > 0
         assert found.taken > 20
         assert found.children > found.taken
         assert found.entropy == pytest.approx((entropy_of(tours), entropy_of(found.tours)))
@@ -156,7 +156,7 @@ class TestEvolving:
         if same:
             assert np.array_equal(found.tours, tours)
             # each of the two stages ends when so many generations have found nothing
-            assert (found.generations, found.blocks_from) == ((2 * IDLE, IDLE) if m > 1 else (0, 0))
+            assert (found.generations, found.second_from) == ((2 * IDLE, IDLE) if m > 1 else (0, 0))
 
     def test_the_key_decides_and_the_number_of_threads_does_not(self, monkeypatch):
         problem = cloud(200, 4)
@@ -174,7 +174,7 @@ class TestEvolving:
         tours = random_tours(200, 10)
         assert np.array_equal(evolved(problem, tours, generations=0).tours, tours)
         one = evolved(problem, tours, generations=1)
-        assert (one.generations, one.blocks_from) == (1, 1)
+        assert (one.generations, one.second_from) == (1, 1)
         assert one.children <= 30 * 10
         assert evolved(problem, tours, generations=1, children=2).children <= 2 * 10
 
@@ -223,7 +223,7 @@ class TestEnding:
         monkeypatch.setattr(eax, "time", SimpleNamespace(monotonic=lambda: next(ticks)))
         found = evolved(problem, tours, until=begin + 20.0)
         # 0 to begin with, 1 and 2 for the first generation, 9 and 10 for the fifth; 11 for the sixth, 19 for the last
-        assert (found.blocks_from, found.generations) == (5, 14)
+        assert (found.second_from, found.generations) == (5, 14)
 
     def test_it_ends_soon_after_the_moment(self):
         problem = cloud(3000, 4)

@@ -465,7 +465,7 @@ class TestAcrossEngines:
         second._schedule.step, second._annealed, second._hot = 0.5, 3, True
         second.import_state(first.export_state())
         there = second.export_state()
-        assert there["pace"].tolist() == [0, 0]
+        assert there["pace"].tolist() == [0, 0, 0]
         assert second._schedule.step == 0.0
         own = fresh.export_state()
         for name in {"dirty", "counts"} & own.keys():
@@ -536,9 +536,10 @@ def test_trails_move_to_other_candidates_by_hand():
         ("progress", np.array([-1.0, 0.5, 0.5, 0.0, 1.0]), "progress"),
         ("progress", np.array([0.0, 0.5, 0.5, 0.0, 1.5]), "progress"),
         ("best_length", np.array([-1.0]), "best_length"),
-        ("pace", np.zeros(3), "pace"),
-        ("pace", np.array([0.1, 1.0, 0.0, np.nan]), "pace"),
-        ("pace", np.array([-0.1, 1.0, 0.0, 0.0]), "pace"),
+        ("pace", np.zeros(2), "pace"),
+        ("pace", np.array([0, 0, 4]), "pace"),
+        ("pace", np.array([0.1, 1.0, 0.0]), "pace"),
+        ("pace", np.array([-0.1, 1.0, 0.0]), "pace"),
         ("counts", np.array([1, 2]), "counts"),
         ("counts", np.array([-1]), "counts"),
         ("dirty", np.full(30, 2), "dirty"),
@@ -571,7 +572,7 @@ def test_a_kind_of_device_is_known_by_its_name_and_others_go_on_from_its_tours()
     )
     assert there["dirty"].all()
     assert there["counts"].tolist() == [0]
-    assert there["pace"].tolist() == [0, 0]
+    assert there["pace"].tolist() == [0, 0, 0]
     fresh.search(9)
     assert best_of(fresh) <= best_of(engine)
 

@@ -157,3 +157,69 @@ def test_a_round_is_told_how_far_the_run_is_when_it_is_sent(monkeypatch):
     assert clock.progress == 1.0
     clock.expect(math.nan, 5, 10.0)
     assert math.isnan(clock.progress)
+
+
+class TestMeetings:
+    """An island whose annealing is over, and others that are not as far."""
+
+    def islands(self, meetings, **rules):
+        islands = archipelago(n_islands=len(meetings), **rules)
+        for member, meeting in zip(islands.members, meetings, strict=True):
+            member.meeting, member.waits_until = meeting, math.inf
+        return islands
+
+    def who_may_go_on(self, islands):
+        return [member.number for member in islands.members if islands._may_go_on(member)]
+
+    @pytest.mark.parametrize(
+        ("topology", "meetings", "expected"),
+        [
+            ("all", (2, 0, 0), [1, 2]),  # one waits for those that still anneal
+            ("all", (2, 2, 2), [0, 1, 2]),
+            ("all", (3, 2, 4), [1, 2]),  # who is to meet for the last time waits for who meets for the first
+            ("all", (2, None, 4), [0, 1, 2]),  # nobody waits for colonies without tours to share
+            ("all", (1, 0, 0), [0, 1, 2]),  # nor between cycles
+            ("ring", (2, 0, 2), [0, 1]),  # 0 meets 2, and 2 meets 1
+            ("none", (2, 0, 0), [0, 1, 2]),
+        ],
+    )
+    def test_it_waits_for_those_whose_tours_it_meets(self, topology, meetings, expected):
+        assert self.who_may_go_on(self.islands(meetings, topology=topology)) == expected
+
+    def test_in_lock_step_all_go_on_together(self):
+        assert self.who_may_go_on(self.islands((2, 0), deterministic=True, exchange_every=3)) == [0, 1]
+
+    def test_it_waits_no_longer_than_its_round_took(self, monkeypatch):
+        now = [100.0]
+        monkeypatch.setattr("pymoo_gpuaco.islands.archipelago.time.monotonic", lambda: now[0])
+        monkeypatch.setattr("pymoo_gpuaco.islands.clock.time.monotonic", lambda: now[0])
+        islands = self.islands((0, 0))
+        report = {
+            "island": 0,
+            "kind": "cpu",
+            "patience": 1,
+            "cities": ROUND,
+            "value": 12 * SIDE,
+            "state": None,
+            "built": 3,
+            "seconds": 2.5,
+            "meeting": 2,
+            "members": np.array([ROUND, ROUND[::-1]]),
+        }
+        islands._note(report)
+        member = islands.members[0]
+        assert member.members.tolist() == [ROUND.tolist(), ROUND[::-1].tolist()]
+        assert not islands._may_go_on(member)
+        assert islands._next_moment() == 102.5
+        islands.stop_at(104.0)
+        islands._note(report)  # 3 tenths of the 3.97 seconds that a round may take
+        assert islands._next_moment() == pytest.approx(100.0 + 0.3 * 3.97)
+        now[0] = 101.2
+        assert islands._may_go_on(member)
+        assert islands._next_moment() is None  # there is no tour yet, so no time is over
+        islands._note({**report, "members": None, "meeting": 4})
+        assert member.members is not None  # others may still meet them
+        islands._note({**report, "members": None, "meeting": 0})
+        assert member.members is None
+        with pytest.raises(ValueError, match="the tours that have come"):
+            islands._note({**report, "members": np.zeros((2, 12), np.int32)})

@@ -12,7 +12,7 @@ from pymoo_gpuaco.host.stop import Stop
 from pymoo_gpuaco.search import population as module
 from pymoo_gpuaco.search.parameters import FEWEST_TO_EVOLVE
 from pymoo_gpuaco.search.population import Population, first_tours
-from tests.engine_cases import cloud
+from tests.engine_cases import cloud, focused
 
 
 def made(n: int = 120, seed: int = 1) -> tuple[Population, np.ndarray]:
@@ -47,6 +47,22 @@ def test_many_tours_evolve_at_the_end_of_the_last_cycle_and_else_are_assembled(
     assert all(later <= earlier for earlier, later in zip(before, after, strict=True))
     assert population.length == population.measure(population.best) <= min(best, *after)
     assert min(after) < min(before)  # greedy tours have a lot to give each other
+
+
+@pytest.mark.parametrize("m", [FEWEST_TO_EVOLVE, 3], ids=["evolve", "take over"])
+def test_what_mates_do_better_comes_in(m):
+    """Greedy tours, and annealed ones as mates."""
+    annealed = focused(cloud(120, 1), n_ants=4)
+    for key in range(10):
+        annealed.search(key)
+    mates, lengths = annealed.best_tours(4)
+    alone, _ = made()
+    population, tours = made()
+    taken = population.recombine(tours[:m], 3, Stop(), last=True, mates=mates)
+    assert taken.shape == (m, 120)
+    alone.recombine(tours[:m], 3, Stop(), last=True)
+    assert lengths.min() < alone.length
+    assert population.length == population.measure(population.best) < alone.length
 
 
 @pytest.mark.parametrize(("m", "different"), [(1, 1), (3, 1), (4, 4), (16, 16), (20, 16)])

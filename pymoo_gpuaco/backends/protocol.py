@@ -20,6 +20,7 @@ from pymoo_gpuaco.colony.trails import TrailUpdate
 from pymoo_gpuaco.fronts.archive import Archive
 from pymoo_gpuaco.fronts.instance import FrontInstance
 from pymoo_gpuaco.host.state import State
+from pymoo_gpuaco.search.meeting import Meeting
 
 
 @runtime_checkable
@@ -200,6 +201,27 @@ class SearchEngine(Engine, Improver, Trails, Stateful, Accepts, Stoppable, Proto
 
     def expect(self, progress: float) -> None:
         """Set the progress of the run before each generation: in [0, 1], or NaN where it is unknown."""
+        ...
+
+
+@runtime_checkable
+class Meets(Protocol):
+    """A colony whose tours take over from those of other colonies, which search the same problem elsewhere."""
+
+    @property
+    def meeting(self) -> Meeting | None:
+        """What it waits for, or NONE while it anneals, or OVER; None for a colony of one tour, which meets nobody."""
+        ...
+
+    def share(self, wanted: bool) -> None:
+        """Meet tours of other colonies from now on: a generation then ends where a meeting is due, and none anneals."""
+        ...
+
+    def meet(self, mates: ArrayLike, key: int) -> None:
+        """Hold the meeting that is due among ``mates`` (e, n), e >= 0, which stay as they are.
+
+        ``key`` in [0, 2**64). Raises ValueError unless rows are permutations of 0 .. n-1.
+        """
         ...
 
 

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import math
 import time
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -38,7 +39,7 @@ class Evolved(NamedTuple):
 
     tours: NDArray[np.int32]  # (m, n), in their order
     generations: int
-    blocks_from: int  # generation from which on children took blocks, or as many as there were
+    second_from: int  # generation with which the second stage began, or as many as there were
     children: int  # that were looked at
     taken: int  # that took their parent's place
     entropy: tuple[float, float]  # of the edges of all tours before and after, in nats
@@ -51,6 +52,8 @@ def evolve(
     key: int,
     *,
     scale: float = 1.0,
+    mates: NDArray[np.int32] | None = None,
+    stages: Sequence[bool] = (False, True),
     children: int = 30,
     generations: int | None = None,
     until: float | None = None,
@@ -64,35 +67,41 @@ def evolve(
     near : (n, k) candidates of each city, see `EvolvingTours`.
     key : in [0, 2**64); decides everything, whatever the number of threads, unless ``until`` comes first.
     scale : whole units a unit of distance, see `EvolvingTours`.
+    mates : tours (e, n) that these have children with as well, and that stay as they are; they are not returned.
+    stages : for each stage whether children take blocks of AB-cycles; at most two.
     children : most that a pair has in a generation and region, >= 1.
     generations : most of them, >= 0; None for no limit.
-    until : ``time.monotonic()`` at which it ends soon; half of the time left is for blocks. None for no limit.
+    until : ``time.monotonic()`` at which it ends soon; of two stages the second has half of the time left. None for
+        no limit.
 
     Raises ValueError where a row is no permutation of 0 .. n-1, or a number is out of its range.
     """
     children = checks.integer("children", children, 1)
     most = checks.optional_integer("generations", generations, 0)
-    population = EvolvingTours(graph, tours, near, scale)
+    parents = len(tours)
+    if mates is not None and len(mates):
+        tours = np.concatenate([tours, mates])
+    population = EvolvingTours(graph, tours, near, scale, parents)
     before = population.entropy
     done = waited = idle = 0
     stage_starts = [0]  # generations with which stages began
-    halfway = math.inf if until is None else 0.5 * (time.monotonic() + until)
-    best = population.lengths.min()
-    while len(tours) > 1 and len(stage_starts) <= 2 and (most is None or done < most):
+    halfway = math.inf if until is None or len(stages) == 1 else 0.5 * (time.monotonic() + until)
+    best = population.lengths[:parents].min()
+    while len(tours) > 1 and len(stage_starts) <= len(stages) and (most is None or done < most):
         if until is not None and time.monotonic() >= until:
             break
-        gain = population.generation(fold_in(key, done), children, len(stage_starts) == 2, until)
+        gain = population.generation(fold_in(key, done), children, stages[len(stage_starts) - 1], until)
         done += 1
         waited += 1
         idle = 0 if gain else idle + 1
-        if population.lengths.min() < best:
-            best, waited = population.lengths.min(), 0
+        if population.lengths[:parents].min() < best:
+            best, waited = population.lengths[:parents].min(), 0
         late = len(stage_starts) == 1 and time.monotonic() >= halfway
         if late or idle == IDLE or (waited * children >= PATIENCE and 10 * waited >= done - stage_starts[-1]):
             stage_starts.append(done)
             waited = idle = 0
     return Evolved(
-        population.tours,
+        population.tours[:parents],
         done,
         stage_starts[1] if len(stage_starts) > 1 else done,
         population.children,

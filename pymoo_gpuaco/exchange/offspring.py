@@ -47,6 +47,7 @@ class Family(NamedTuple):
     near: NDArray[np.int32]  # (n, k) candidates of each city
     tours: NDArray[np.int32]  # (m, n)
     positions: NDArray[np.int32]  # (m, n) position of each city
+    parents: int  # tours before this one have children; the others are mates of these alone
     table: Frequencies  # how many tours have which edge
     chosen: Chosen
     stop: NDArray[np.uint8]  # (1,) 1: a generation is to end soon
@@ -73,12 +74,12 @@ def choose_children(family, workspace, ring, first, last, streams, most, blocks)
     """Choose the best of up to ``most`` children a region of pairs first .. last-1; pair i is ring[i] and ring[i + 1].
 
     A child takes one AB-cycle, or a block of them where ``blocks``. Where there are several regions, the child of the
-    pair takes what was chosen in each.
+    pair takes what was chosen in each. A pair whose A is no parent has none.
     """
     m, chosen = ring.shape[0], family.chosen
     for i in range(first, last):
         chosen.changes[i] = chosen.gain[i] = chosen.children[i] = 0
-        if not family.stop[0]:
+        if ring[i] < family.parents and not family.stop[0]:
             _choose_child(
                 family, workspace, ring[i], ring[i + 1 if i + 1 < m else 0], i, streams[i], most, blocks
             )

@@ -33,19 +33,27 @@ class EvolvingTours:
     tours : (m, n), each a permutation of 0 .. n-1; they are copied.
     near : (n, k) candidates of each city by which subtours are joined: the nearest 7 serve as well as 10.
     scale : whole units a unit of distance, > 0: 1 for whole distances, else the mean edge should have some 2**20.
+    parents : the first so many of the tours have children, in [1, m], and the others, mates, stay as they are; None:
+        all. Their edges count like those of the parents.
 
     Raises
     ------
-    ValueError : where a row is no tour, or ``scale`` is out of its range.
+    ValueError : where a row is no tour, or ``scale`` or ``parents`` is out of its range.
     """
 
     def __init__(
-        self, graph: Graph, tours: NDArray[np.int32], near: NDArray[np.int32], scale: float = 1.0
+        self,
+        graph: Graph,
+        tours: NDArray[np.int32],
+        near: NDArray[np.int32],
+        scale: float = 1.0,
+        parents: int | None = None,
     ) -> None:
         m, n = tours.shape
         self.graph = graph
         self.near = np.ascontiguousarray(near, np.int32)
         self.scale = checks.real("scale", scale, 0.0, open_low=True)
+        self.parents = m if parents is None else checks.integer("parents", parents, 1, m)
         self.tours = checks.permutations("tours", tours, n).astype(np.int32)
         self._positions = np.empty_like(self.tours)
         self.lengths = np.empty(m, np.int64)  # in whole units
@@ -65,7 +73,7 @@ class EvolvingTours:
         return entropy(self._table)
 
     def generation(self, key: int, children: int, blocks: bool, until: float | None = None) -> int:
-        """Let each tour have up to ``children`` a region with another; return by how much all got shorter, in units.
+        """Let each parent have up to ``children`` a region with another; return by how much all got shorter, in units.
 
         The best child of A and B takes A's place. Every B is a tour as it was before the generation, so tours may be
         worked on in any order; edges are counted anew after every ``SIDE_BY_SIDE`` pairs, whatever the number of
@@ -82,7 +90,15 @@ class EvolvingTours:
             end = min(begin + SIDE_BY_SIDE, m)
 
             family = Family(
-                self.graph, self.scale, self.near, self.tours, self._positions, self._table, chosen, self.stop
+                self.graph,
+                self.scale,
+                self.near,
+                self.tours,
+                self._positions,
+                self.parents,
+                self._table,
+                chosen,
+                self.stop,
             )
 
             def choose(

@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from pymoo_gpuaco import checks
 from pymoo_gpuaco.colony import immigrants
 from pymoo_gpuaco.host.state import State
+from pymoo_gpuaco.islands import topology
 from pymoo_gpuaco.islands.best import BestTour
 from pymoo_gpuaco.islands.clock import Clock
 from pymoo_gpuaco.islands.cluster import PATIENCE, Cluster
@@ -20,8 +21,10 @@ from pymoo_gpuaco.islands.member import Member, Tour
 from pymoo_gpuaco.islands.messages import Report, Task
 from pymoo_gpuaco.islands.rounds import Rounds
 from pymoo_gpuaco.islands.state import exported, restored
-from pymoo_gpuaco.islands.topology import incoming
 from pymoo_gpuaco.problems.instance import Instance
+from pymoo_gpuaco.search.meeting import Meeting
+
+WAITING = 0.3  # share of the time left that an island waits for others at most
 
 
 @dataclass(frozen=True)
@@ -167,11 +170,12 @@ class Archipelago:
                 assert self.clock.end is not None
                 time.sleep(max(0.0, self.clock.end - time.monotonic()))
                 break
-            for report in rounds.wait(self._latest):
+            for report in rounds.wait(self._next_moment()):
                 self._note(report)
-                if self.best.tour is not None and self._has_time:
+                member = self.members[report["island"]]
+                if self.best.tour is not None and self._has_time and self._may_go_on(member):
                     # merging may take a while: the island goes on with what the others had before
-                    self._send_next(rounds, self.members[report["island"]])
+                    self._send_next(rounds, member)
                 self._offer(report)
                 reports.append(report)
         return reports
@@ -185,6 +189,13 @@ class Archipelago:
     @property
     def _latest(self) -> float | None:
         return None if self.best.tour is None else self.clock.latest
+
+    def _next_moment(self) -> float | None:
+        """When no report is awaited any more, or an island has waited long enough for others."""
+        moments = [one.waits_until for one in self.members if one.order is None and not self._may_go_on(one)]
+        if self._latest is not None:
+            moments.append(self._latest)
+        return min(moments, default=None)
 
     def _is_late(self, rounds: Rounds) -> bool:
         self._check_hope(rounds)
@@ -209,8 +220,22 @@ class Archipelago:
 
     def _send_idle(self, rounds: Rounds) -> None:
         for member in self.members:
-            if member.order is None:
+            if member.order is None and self._may_go_on(member):
                 self._send_next(rounds, member)
+
+    def _may_go_on(self, member: Member) -> bool:
+        """Whether an island waits for no other: all that it meets are as far, or it has waited long enough."""
+        if self.rules.deterministic or member.meeting not in (Meeting.FIRST, Meeting.LAST):
+            return True
+        givers = topology.givers(self.rules.topology, member, self.members)
+        are_there = all(giver.meeting is None or giver.meeting >= member.meeting for giver in givers)
+        return are_there or time.monotonic() >= member.waits_until
+
+    def _patience_of(self, report: Report) -> float:
+        """Seconds that an island waits for others: as long as its round was, in the time that is left for its work."""
+        patience = max(self.rules.exchange_every, report["seconds"])
+        left = self.clock.left
+        return patience if left is None else min(patience, WAITING * left)
 
     def _send_next(self, rounds: Rounds, member: Member) -> None:
         """Send the next round with its migrants; first move the island if its worker is crowded."""
@@ -219,7 +244,8 @@ class Archipelago:
         member.is_moving = rounds.is_crowded(member)  # its state comes with the report of this round
         task = self._task(member, self.rules.generations)
         migrants, member.migrants = member.migrants, []
-        tour = incoming(self.rules.topology, member, self.members, self.best.tour)
+        task["mates"] = topology.mates(self.rules.topology, member, self.members, self.instance.n)
+        tour = topology.incoming(self.rules.topology, member, self.members, self.best.tour)
         if tour is not None:
             member.last_sent = tour.cities
             migrants.append(tour)
@@ -231,6 +257,8 @@ class Archipelago:
             "key": self._key,
             "stream": None,
             "migrants": [],
+            "shares": self.rules.topology != "none" and self.n_islands > 1,
+            "mates": np.empty((0, self.instance.n), np.int32),
             "generations": generations,
             "seconds": None if self.rules.deterministic else self.rules.exchange_every,
             "left": self.clock.left,
@@ -244,6 +272,13 @@ class Archipelago:
 
     def _note_engine(self, report: Report) -> None:
         self.kind, self.patience = report["kind"], report["patience"]
+        member = self.members[report["island"]]
+        member.meeting = report["meeting"]
+        if report["members"] is not None:
+            rows = checks.permutations("the tours that have come", report["members"], self.instance.n)
+            member.members = rows.astype(np.int32)
+        elif not member.meeting:  # it anneals, again or still
+            member.members = None
 
     def _note(self, report: Report) -> None:
         """Record the report of an island."""
@@ -255,6 +290,7 @@ class Archipelago:
         member.state = report["state"]
         member.round += 1
         self._built += report["built"]
+        member.waits_until = time.monotonic() + self._patience_of(report)
         self.busy += report["seconds"]
 
     def _offer(self, report: Report) -> None:

@@ -13,7 +13,13 @@ import numpy as np
 from pymoo.core.population import Population
 
 from pymoo_gpuaco.algorithms.termination import ColonyTermination
+from pymoo_gpuaco.algorithms.told import canonical
+from pymoo_gpuaco.backends import Meets
 from pymoo_gpuaco.islands.messages import Order, Report, Start
+from pymoo_gpuaco.islands.topology import MOST_MATES
+from pymoo_gpuaco.search.meeting import Meeting
+
+_AWAITED = (Meeting.CYCLE, Meeting.FIRST, Meeting.LAST)
 
 
 class RoundTermination(ColonyTermination):
@@ -60,6 +66,7 @@ class Island:
         termination = colony.termination
         termination.until = math.inf if order["left"] is None else started + order["left"]
         before = colony.evaluator.n_eval
+        self._meet(order)
         migrants = self._migrants(order)
         generations = 0
         while not self._is_over(order, started, generations, stopped):
@@ -77,6 +84,21 @@ class Island:
         self.used = time.monotonic()
         return self._report(order, generations, colony.evaluator.n_eval - before, self.used - started)
 
+    def _meet(self, order: Order) -> None:
+        """Let the colony's tours meet those that the order brings, where they wait for them."""
+        engine = self.colony.engine
+        if not isinstance(engine, Meets):
+            return
+        engine.share(order["shares"])
+        if order["generations"] != 0 and self._meeting() in _AWAITED:
+            self.colony._limit_time()
+            engine.meet(order["mates"], self.colony._draw_key())
+
+    def _meeting(self) -> Meeting | None:
+        """Where the colony is among its meetings with others; None where it has no tours to share."""
+        engine = self.colony.engine
+        return engine.meeting if isinstance(engine, Meets) else None
+
     def _migrants(self, order: Order) -> Population | None:
         if not order["migrants"]:
             return None
@@ -92,6 +114,7 @@ class Island:
         now = time.monotonic()
         return (
             order["session"] in stopped
+            or self._meeting() in _AWAITED
             or (order["seconds"] is not None and now - started >= order["seconds"])
             or (order["left"] is not None and now - started >= order["left"])
             or (order["target"] is not None and self._value() <= order["target"])
@@ -101,7 +124,13 @@ class Island:
         return math.inf if self.colony.opt is None else float(self.colony.opt[0].F[0])
 
     def _report(self, order: Order, generations: int, built: int, seconds: float) -> Report:
-        colony = self.colony
+        colony, meeting = self.colony, self._meeting()
+        members = None
+        if meeting in (Meeting.FIRST, Meeting.LAST):
+            tours = colony.engine.best_tours(MOST_MATES)[0]
+            rows = canonical(tours, colony.instance.symmetric, colony.instance.demands)
+            first = np.unique(rows, axis=0, return_index=True)[1]
+            members = rows[np.sort(first)].astype(np.int32)  # distinct, the shortest first
         return {
             "island": order["island"],
             "kind": colony.engine.kind,
@@ -112,6 +141,8 @@ class Island:
             "built": int(built),
             "generations": generations,
             "seconds": seconds,
+            "meeting": None if meeting is None else int(meeting),
+            "members": members,
             "state": self._state() if order["export"] else None,
         }
 

@@ -26,6 +26,8 @@ class Task(TypedDict):
     key: int  # of the run's random numbers, in [0, 2**64)
     stream: int | None  # number of the island's stream of random numbers, where one begins
     migrants: list[Migrant]
+    shares: bool  # the tours of a colony that has several meet those of other islands, see ``Meets``
+    mates: NDArray[np.int32]  # (e, n) tours of other islands for the meeting that the island has reported
     generations: int | None  # after which the round ends, 0 to prepare alone
     seconds: float | None  # after which no generation begins
     left: float | None  # seconds after which a generation is cut short: the run's time is over
@@ -65,4 +67,8 @@ class Report(TypedDict):
     built: int  # tours of this round
     generations: int
     seconds: float  # that the round took on the worker
+    meeting: int | None  # see ``Meeting``; None where its colony has no tours to share
+    members: (
+        NDArray[np.int32] | None
+    )  # (m, n) all its tours, the best first, where they are to meet all of others
     state: bytes | None

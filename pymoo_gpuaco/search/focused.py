@@ -20,8 +20,10 @@ from pymoo_gpuaco.colony.trails import TrailUpdate
 from pymoo_gpuaco.host.keys import fold_in
 from pymoo_gpuaco.host.state import State
 from pymoo_gpuaco.search.device import SearchDevice
+from pymoo_gpuaco.search.meeting import Meeting
+from pymoo_gpuaco.search.parameters import FEWEST_TO_EVOLVE
 from pymoo_gpuaco.search.plan import Heat
-from pymoo_gpuaco.search.population import Population, first_tours
+from pymoo_gpuaco.search.population import BOTH_STAGES, FIRST_STAGE, SECOND_STAGE, Population, first_tours
 from pymoo_gpuaco.search.schedule import Schedule
 from pymoo_gpuaco.search.state import pack, unpack
 
@@ -50,6 +52,8 @@ class FocusedSearch:
         self._annealing = False  # the last round had a temperature above 0
         self._searched = 0  # ants of the last generation
         self._rescued: tuple[NDArray[np.int32], float] | None = None
+        self._shares = False  # the tours meet those of other colonies
+        self._due = Meeting.NONE  # the meeting that is awaited
 
     # ---- Engine
 
@@ -99,6 +103,9 @@ class FocusedSearch:
     def expect(self, progress: float) -> None:
         """Note how far the run is, in [0, 1], or NaN where nobody knows."""
         self._schedule.expect(float(progress), self._annealed)
+        # under another budget it anneals again
+        if self._due > Meeting.CYCLE and not self._schedule.finished:
+            self._due = Meeting.NONE
 
     def search(self, key: int) -> None:
         """Search some rounds of windows, a fraction of a second, or seconds for hundreds of tours.
@@ -142,14 +149,20 @@ class FocusedSearch:
         done, planned = 0, self._planned_rounds()
         self._only_anneals = device.repairs_left == 0
         device.weigh()
-        while done < planned and not self._stop.passed() and self._penalties_are_there():
+        while done < planned and not self._ends_early() and self._penalties_are_there():
             for _ in range(min(plan.rounds_between_looks, planned - done)):
+                if self._due:
+                    break
                 done += 1
                 self._round(fold_in(key, done))
             device.wait()
         if done:
             self._take_in()
         self._annealed = done if self._only_anneals else 0
+
+    def _ends_early(self) -> bool:
+        """Whether no more rounds are to be launched: the time is over, or the tours wait for those of others."""
+        return bool(self._due) or self._stop.passed()
 
     def _planned_rounds(self) -> int:
         """Rounds of this generation.
@@ -188,7 +201,10 @@ class FocusedSearch:
         self._searched += device.anneal(key, self._next_heat())
         if schedule.at_end:
             schedule.begin_next()
-            self._recombine(key)
+            if self._shares and self.meeting is not None:
+                self._due = self._next_meeting()
+            else:
+                self._recombine(key)
 
     def _next_heat(self) -> Heat:
         """The temperatures of the next round, which is counted."""
@@ -217,15 +233,21 @@ class FocusedSearch:
         # merging counts in whole units: by exact lengths the shortest tour may still be a little shorter
         self._population.keep(device.shortest(), float(self._lengths.min()))
 
-    def _recombine(self, key: int) -> None:
-        """Recombine all tours and the best, and go on from there."""
+    def _recombine(
+        self,
+        key: int,
+        mates: NDArray[np.int32] | None = None,
+        stages: tuple[bool, ...] = BOTH_STAGES,
+    ) -> None:
+        """Recombine all tours and the best, with each other and with mates, and go on from there."""
         self._only_anneals = False
         self.device.wait()
         self._measure()
         if self._stop.passed():
             return
         last = self._schedule.finished
-        self._take(self._population.recombine(self.device.read(), key, self._stop, last), repaired=True)
+        tours = self._population.recombine(self.device.read(), key, self._stop, last, mates, stages)
+        self._take(tours, repaired=True)
 
     def _take(self, tours: NDArray[np.int32], repaired: bool) -> None:
         """Go on from tours (m, n)."""
@@ -236,6 +258,38 @@ class FocusedSearch:
         """Measure the tours at hand; the shortest may be the best."""
         self._lengths = self.device.measure()
         self._population.keep(self.device.shortest(), float(self._lengths.min()))
+
+    # ---- Meets
+
+    @property
+    def meeting(self) -> Meeting | None:
+        """Where this colony is among its meetings with others, see ``Meets``."""
+        if self.device.n_tours == 1:
+            return None
+        if self._due == Meeting.NONE and self._schedule.finished:
+            return Meeting.OVER
+        return self._due
+
+    def share(self, wanted: bool) -> None:
+        """Meet tours of other colonies from now on, or not, see ``Meets``."""
+        self._shares = wanted
+        if not wanted:
+            self._due = Meeting.NONE
+
+    def meet(self, mates: ArrayLike, key: int) -> None:
+        """Hold the meeting that is due, see ``Meets``."""
+        rows = checks.permutations("mates", mates, self.instance.n).astype(np.int32)
+        stages = FIRST_STAGE if self._due == Meeting.FIRST else SECOND_STAGE
+        with self.device.working():
+            self._recombine(key, rows, stages)
+        self._annealed = 0  # what went by meanwhile is no pace of rounds
+        self._due = Meeting.LAST if self._due == Meeting.FIRST else Meeting.NONE
+
+    def _next_meeting(self) -> Meeting:
+        """The meeting at the end of a cycle."""
+        if not self._schedule.finished:
+            return Meeting.CYCLE
+        return Meeting.FIRST if self.device.n_tours >= FEWEST_TO_EVOLVE else Meeting.LAST
 
     # ---- Stoppable
 
@@ -310,7 +364,7 @@ class FocusedSearch:
                 tours,
                 (np.zeros(n, np.int32) if best is None else best, self._population.length),
                 self._schedule,
-                (self._annealed, self._annealing),
+                (self._annealed, self._annealing, self._due),
             ),
             **own,
         }
@@ -326,7 +380,7 @@ class FocusedSearch:
             self._population, self._lengths, self._rescued = population, np.empty(0), None
             self._hold(max(1, len(stored.tours)) if stored.own else device.n_tours)
             stored.restore(self._schedule)
-            self._annealed, self._annealing = stored.pace
+            self._annealed, self._annealing, self._due = stored.pace
             if stored.best is not None:
                 # of another kind of device, its sum may be rounded differently
                 length = stored.best_length if stored.own else population.measure(stored.best)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import time
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +26,8 @@ MOST_VARIED, CITIES_OF_VARIED = 16, 200_000
 # Tours at most that are assembled when others are to be annealed after them: they become alike, and as many more would
 # give them little.
 MOST_ASSEMBLED = 32
+# Stages of evolution: children take an AB-cycle, then blocks of them.
+FIRST_STAGE, SECOND_STAGE, BOTH_STAGES = (False,), (True,), (False, True)
 NEAR_OF_CHILDREN = 7  # candidates a city by which subtours of children are joined
 # Whole units of a mean candidate edge, as a power of two, where distances are no whole numbers: sums are exact then,
 # and rounding changes a tour by less than 1e-6.
@@ -94,7 +97,13 @@ class Population:
             self.keep(merged, self.measure(merged))
 
     def recombine(
-        self, tours: NDArray[np.int32], key: int, stop: Stop, last: bool = False
+        self,
+        tours: NDArray[np.int32],
+        key: int,
+        stop: Stop,
+        last: bool = False,
+        mates: NDArray[np.int32] | None = None,
+        stages: tuple[bool, ...] = BOTH_STAGES,
     ) -> NDArray[np.int32]:
         """Recombine the tours (m, n) and the best, which take what is better from each other; return them.
 
@@ -102,18 +111,27 @@ class Population:
         those find nothing more, which keeps the tours varied and finds more than `assemble` at once.
         One tour, of very many cities, is merged with the best: it differs in too many places to look at one after
         another.
+
+        mates : tours (e, n) of other colonies, from which these take over as well.
+        stages : of evolution, see ``exchange.evolve``; where the first comes alone, it has half of the time left.
         """
         assert self.best is not None
         if len(tours) == 1:
             self.merge(tours[0])
             return self.best[None].copy()
         if last and len(tours) >= FEWEST_TO_EVOLVE:
-            given = np.concatenate([tours, self.best[None]])
+            own = np.concatenate([tours, self.best[None]])
             near = np.ascontiguousarray(self._instance.neighbours[:, :NEAR_OF_CHILDREN])
-            taken = evolve(self._graph, given, near, key, scale=self._units, until=stop.until).tours
+            until = stop.until
+            if until is not None and stages == FIRST_STAGE:
+                until = 0.5 * (time.monotonic() + until)
+            taken = evolve(
+                self._graph, own, near, key, scale=self._units, mates=mates, stages=stages, until=until
+            ).tours
         else:
-            given = np.concatenate([tours[:MOST_ASSEMBLED], self.best[None]])
-            taken = assemble(self._graph, given, key, stop, scale=self._units)
+            own = np.concatenate([tours[:MOST_ASSEMBLED], self.best[None]])
+            given = own if mates is None else np.concatenate([own, mates])
+            taken = assemble(self._graph, given, key, stop, scale=self._units)[: len(own)]
         lengths = lengths_of(self._graph, taken)
         shortest = int(np.argmin(lengths))
         self.keep(taken[shortest], float(lengths[shortest]))

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pymoo_gpuaco.host.state import State, stored_integers, stored_numbers, stored_tours
+from pymoo_gpuaco.search.meeting import Meeting
 from pymoo_gpuaco.search.schedule import Schedule
 
 _MOST = 2**62
@@ -31,9 +32,9 @@ class FocusedState(NamedTuple):
     best: NDArray[np.int32] | None  # (n,)
     best_length: float  # as the engine that put it away measured it
     schedule: Schedule  # of the run, by the rounds of the device that put it away
-    #: rounds of the last generation, if it only annealed, and whether its last round had a temperature; 0 and False for
-    #: another kind of device, which goes at its own pace
-    pace: tuple[int, bool]
+    #: rounds of the last generation, if it only annealed, whether its last round had a temperature, and the meeting
+    #: that its tours wait for; 0, False and none for another kind of device, which goes at its own pace
+    pace: tuple[int, bool, Meeting]
 
     def restore(self, schedule: Schedule) -> None:
         """Let a run's annealing go on where this one's was: at the same share of the same cycle."""
@@ -54,7 +55,7 @@ def pack(
     tours: NDArray[np.int32],
     best: tuple[NDArray[np.int32], float],
     schedule: Schedule,
-    pace: tuple[int, bool],
+    pace: tuple[int, bool, Meeting],
 ) -> State:
     """Write the part of a state that all engines read, as copies; tours of zeros stand for "none yet"."""
     s = schedule
@@ -108,7 +109,11 @@ def unpack(state: State, kind: str, candidates: NDArray[np.int32]) -> FocusedSta
     schedule.reported = math.nan if reported < 0.0 else reported
     schedule.progress = math.nan if progress < 0.0 else progress
     own = np.array_equal(engine, _name(kind))
-    annealed, annealing = stored_integers(state, "pace", (2,), 0, _MOST, np.int64) if own else (0, 0)
+    annealed, annealing, due = stored_integers(state, "pace", (3,), 0, _MOST, np.int64) if own else (0, 0, 0)
+    if due > Meeting.LAST:
+        raise ValueError(
+            f"state['pace'] must end with a number in [0, {Meeting.LAST:d}], got {state['pace']}"
+        )
     tours = tours[tours.any(axis=1)]
     if not own and best.any():  # the engine may hold few of them
         tours = np.concatenate([best[None], tours])
@@ -120,7 +125,7 @@ def unpack(state: State, kind: str, candidates: NDArray[np.int32]) -> FocusedSta
         best if best.any() else None,
         length,
         schedule,
-        (int(annealed), bool(annealing)),
+        (int(annealed), bool(annealing), Meeting(due)),
     )
 
 

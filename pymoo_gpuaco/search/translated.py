@@ -13,6 +13,7 @@ from pymoo_gpuaco.candidates.listed import ListedInstance
 from pymoo_gpuaco.colony.trails import TrailUpdate
 from pymoo_gpuaco.host.state import State
 from pymoo_gpuaco.problems.symmetric import SymmetricForm
+from pymoo_gpuaco.search.meeting import Meeting
 
 
 class TranslatedSearch:
@@ -91,6 +92,22 @@ class TranslatedSearch:
         """Best tour of a generation that an interrupt ended, see ``Stoppable``."""
         rescued = self.inner.rescued()
         return None if rescued is None else self._measured(rescued[0])
+
+    # ---- Meets
+
+    @property
+    def meeting(self) -> Meeting | None:
+        """Where the colony is among its meetings with others, see ``Meets``."""
+        where: Meeting | None = self.inner.meeting
+        return where
+
+    def share(self, wanted: bool) -> None:
+        """Meet tours of other colonies from now on, or not, see ``Meets``."""
+        self.inner.share(wanted)
+
+    def meet(self, mates: ArrayLike, key: int) -> None:
+        """Hold the meeting that is due, see ``Meets``; mates that break demands are mended first."""
+        self.inner.meet(self._translated("mates", mates), key)
 
     # ---- Trails
 
