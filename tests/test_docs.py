@@ -139,8 +139,10 @@ def test_the_sites_own_classes_have_names_of_their_own():
 def test_every_algorithm_has_a_page():
     overview = (DOCS / "algorithms" / "index.md").read_text(encoding="utf-8")
     navigation = (ROOT / "mkdocs.yml").read_text(encoding="utf-8")
-    for name in ALL_ALGORITHMS:
+    start = (DOCS / "index.md").read_text(encoding="utf-8")
+    for name in (*ALL_ALGORITHMS, "GPUMOACO"):
         assert f"`{name}" in overview
+        assert f"[{name}](algorithms/" in start
         page = re.search(rf"- {name}: (algorithms/\w+\.md)", navigation)
         assert page, f"{name} is not in the navigation"
         assert (DOCS / page[1]).read_text(encoding="utf-8").startswith(f"# {name}: ")

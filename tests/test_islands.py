@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from pymoo.optimize import minimize
 
-from pymoo_gpuaco import GPUACS, GPUMMAS, TSP, GPU2OptIHC, Islands, checkpoint
+from pymoo_gpuaco import GPUACS, GPUMMAS, GPUMOACO, TSP, GPU2OptIHC, Islands, checkpoint
 from pymoo_gpuaco.cli import main
 from tests.algorithm_cases import BACKEND, Tour, cities, is_canonical, run_to_end, small
 from tests.islands_cases import colony, keys_of, lock_step, wait_until
@@ -285,6 +285,7 @@ def test_a_scheduler_is_of_no_use_to_a_run_of_one_colony(tmp_path, capsys):
     [
         ({"colony": "GPUMMAS"}, TypeError, "colony must be an algorithm of this package"),
         ({"colony": Islands(GPUMMAS())}, TypeError, "colony must be an algorithm of this package"),
+        ({"colony": GPUMOACO()}, TypeError, "for one objective, such as"),
         ({"colony": GPUMMAS(seed=1)}, ValueError, "must leave seed to Islands"),
         ({"colony": GPUMMAS(termination=("n_gen", 1))}, ValueError, "must leave termination to Islands"),
         ({"colony": GPUMMAS(device=1)}, ValueError, "must leave device at 0, got 1"),

@@ -109,7 +109,8 @@ def test_nothing_that_a_generation_hands_out_is_lost():
         assert all(one.F is None or len(one.F) == 0 for one in infills)
         algorithm.evaluator.eval(problem, infills)
         seen.append(infills.get("F"))
-        algorithm.tell(infills=infills)
+        told = algorithm.tell(infills=infills)  # the front, as of pymoo's algorithms; at the end the result
+        assert np.array_equal((told if algorithm.has_next() else told.opt).get("F"), algorithm.opt.get("F"))
     front = algorithm.result().F
     everything = np.concatenate(seen)
     assert not beaten(front, everything).any()

@@ -249,12 +249,17 @@ class GPUMOACO(TourAlgorithm):
             one.evaluated.update(("F", "G", "H"))
         return front
 
-    def advance(self, infills: Population | None = None, **kwargs: Any) -> None:
-        """Take in evaluated tours, as pymoo's ``advance``; it returns None, where others return ``opt``."""
+    def advance(self, infills: Population | None = None, **kwargs: Any) -> Any:
+        """Take in evaluated tours, as pymoo's ``advance``; return None where others return ``opt``."""
         try:
-            super().advance(infills=infills, **kwargs)
+            return super().advance(infills=infills, **kwargs)
         finally:
             self._after_generation = False
+
+    def tell(self, *args: Any, **kwargs: Any) -> Any:
+        """Take in evaluated tours; return the front, or the result where the run has ended, as pymoo's ``tell``."""
+        ended = self.advance(*args, **kwargs)
+        return self.opt if ended is None else ended
 
     def _post_advance(self) -> None:
         super()._post_advance()

@@ -102,7 +102,7 @@ class Stateful(Protocol):
 
 @runtime_checkable
 class Accepts(Protocol):
-    """Use of good tours from outside: a user's, another island's."""
+    """Use of good tours from outside: a user's, another island's; see ``Meets`` for those of whole populations."""
 
     def accept(self, tours: ArrayLike, lengths: ArrayLike) -> None:
         """Add tours (m, n), m >= 0; where there is no room for all, the shortest.

@@ -29,23 +29,25 @@ SECONDS, GENERATIONS = 1.0, 10  # a round
 class Islands(TourAlgorithm):
     """Colonies that search one problem side by side, each on a GPU or a share of the cores, and exchange tours.
 
-    Every island is a colony with random numbers of its own. After each round it reports its best tour and receives
-    tours of the others. Focused ants merge them with their own tours; in other colonies they replace the longest tours.
-    Islands are tasks of Dask, on this machine or on a cluster. A generation collects the reports since the last one;
+    Every island is a colony with random numbers of its own. Islands of focused ants share one population: each anneals
+    its part, and when all annealing is over evolves it among the tours of the others. Other colonies report their best
+    tour after each round and receive one of the others', which replaces their longest. Islands
+    are tasks of Dask, on this machine or on a cluster. A generation collects the reports since the last one;
     ``evaluator.n_eval`` counts the tours of all islands.
 
     Parameters
     ----------
-    colony : what an island is: any algorithm of this package, such as ``GPUMMAS()``. Termination, seed and the like
-        are given to ``Islands``.
+    colony : what an island is: any algorithm of this package for one objective, such as ``GPUMMAS()``. Termination,
+        seed and the like are given to ``Islands``.
     n_islands : >= 1. None: one for each worker of ``client``; without a client one for each GPU, or on a machine
         without one for every 4 cores, and two where there are two cores.
     exchange_every : seconds of a round, in (0, 3600], default 1; with ``deterministic`` generations of a round, >= 1,
         default 10.
-    topology : whose tours an island receives: "all", the best of all islands merged; "ring", the best of the island
-        before it; "none".
-    deterministic : False: every island continues as soon as it has reported. True: all wait for the slowest, and the
-        same seed and number of islands give the same tours wherever they run.
+    topology : whose tours an island receives: "all", those of all islands; "ring", those of the island before it;
+        "none".
+    deterministic : False: every island continues as soon as it has reported, but waits a little where tours of all
+        meet. True: all wait for the slowest, and the same seed and number of islands give the same tours wherever they
+        run.
     client : a ``dask.distributed.Client``, or the address of a scheduler. None starts one worker for each GPU, or for
         each island, on this machine, and ends them after the run.
 
@@ -186,7 +188,9 @@ class Islands(TourAlgorithm):
 
 def _check_colony(colony: Any) -> None:
     if not isinstance(colony, EngineAlgorithm):
-        raise TypeError(f"colony must be an algorithm of this package, such as GPUMMAS(), got {colony!r}")
+        raise TypeError(
+            f"colony must be an algorithm of this package for one objective, such as GPUMMAS(), got {colony!r}"
+        )
     if colony.problem is not None:
         raise ValueError("colony must be an algorithm that has not been set up: make a new one for Islands")
     told = [name for name in ("termination", "seed", "archive") if getattr(colony, name) is not None]

@@ -2,7 +2,8 @@
 
 Messages are dictionaries of numbers, strings, arrays and bytes, so that two versions of this package can notice that
 they differ before anything is unpickled. An order says how long to search and brings tours of other islands;
-its report brings the island's best tour and what was built. Between rounds nothing is sent.
+its report brings the island's best tour, or all of them where they are to meet others, and what was built. Between
+rounds nothing is sent.
 """
 
 from __future__ import annotations
