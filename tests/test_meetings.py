@@ -113,15 +113,22 @@ class TestColonies:
         engine.meet(annealed(sharing(cloud(200, 6), m=3)).best_tours(3)[0], 1)
         assert engine.meeting == Meeting.OVER
 
-    def test_between_cycles_a_colony_goes_on_after_its_meeting(self):
-        engine, seen = sharing(cloud(120, 7), m=2), []
-        for key in range(200):  # nobody knows when the run ends
+    @pytest.mark.parametrize(
+        ("m", "end", "expected"),
+        [(2, None, {0, 1}), (8, None, {0, 1}), (2, 4000, {0, 1}), (8, 4000, {0})],
+    )
+    def test_between_cycles_a_colony_goes_on_after_its_meeting(self, m, end, expected):
+        """Many tours, of which it is known when they will evolve, meet nobody before."""
+        engine, seen = sharing(cloud(60, 7), m=m), []
+        for key in range(100):
+            engine.expect(np.nan if end is None else key / end)
             engine.search(key)
             seen.append(engine.meeting)
             if engine.meeting:
                 engine.meet(engine.best_tours()[0], key)
                 assert engine.meeting == Meeting.NONE
-        assert set(seen) == {Meeting.NONE, Meeting.CYCLE}
+        assert engine._schedule.cycle > 1
+        assert set(seen) == expected
 
     def test_a_colony_that_does_not_share_waits_for_nobody(self):
         engine = focused(cloud(120, 7), n_ants=8)

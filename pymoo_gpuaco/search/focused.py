@@ -8,6 +8,7 @@ that is decided about a run is decided here.
 
 from __future__ import annotations
 
+import math
 import time
 from dataclasses import replace
 
@@ -201,9 +202,8 @@ class FocusedSearch:
         self._searched += device.anneal(key, self._next_heat())
         if schedule.at_end:
             schedule.begin_next()
-            if self._shares and self.meeting is not None:
-                self._due = self._next_meeting()
-            else:
+            self._due = self._next_meeting()
+            if not self._due:
                 self._recombine(key)
 
     def _next_heat(self) -> Heat:
@@ -286,10 +286,14 @@ class FocusedSearch:
         self._due = Meeting.LAST if self._due == Meeting.FIRST else Meeting.NONE
 
     def _next_meeting(self) -> Meeting:
-        """The meeting at the end of a cycle."""
-        if not self._schedule.finished:
-            return Meeting.CYCLE
-        return Meeting.FIRST if self.device.n_tours >= FEWEST_TO_EVOLVE else Meeting.LAST
+        """The meeting at the end of a cycle; NONE: tours of this colony alone are recombined."""
+        schedule, many = self._schedule, self.device.n_tours >= FEWEST_TO_EVOLVE
+        if not self._shares or self.device.n_tours == 1:
+            return Meeting.NONE
+        if schedule.finished:
+            return Meeting.FIRST if many else Meeting.LAST
+        # where it is known when many tours will evolve, those of several colonies stay different until then
+        return Meeting.NONE if many and not math.isnan(schedule.progress) else Meeting.CYCLE
 
     # ---- Stoppable
 
