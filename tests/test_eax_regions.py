@@ -100,7 +100,7 @@ class TestChoosing:
                 best[r] = max(worths, key=lambda cycle: worths[cycle][0])
         chosen, workspace = offspring.make_chosen(1, 200), offspring.make_workspace(200, 200)
         family = offspring.Family(
-            graph, 1.0, graph.neighbours, tours, positions, table, chosen, np.zeros(1, np.uint8)
+            graph, 1.0, graph.neighbours, tours, positions, len(tours), table, chosen, np.zeros(1, np.uint8)
         )
         streams = np.array([stream_of(seed)])
         offspring.choose_children(family, workspace, np.array([0, 1]), 0, 1, streams, most, False)
@@ -173,7 +173,15 @@ class TestChoosing:
         for room, changes in ((8, 8), (7, 6), (2, 2)):
             chosen = offspring.make_chosen(1, room)
             family = offspring.Family(
-                graph, 1.0, graph.neighbours, tours, positions, entropy.count_edges(tours), chosen, stop
+                graph,
+                1.0,
+                graph.neighbours,
+                tours,
+                positions,
+                len(tours),
+                entropy.count_edges(tours),
+                chosen,
+                stop,
             )
             workspace, streams = offspring.make_workspace(100, room), np.array([stream_of(1)])
             offspring.choose_children(family, workspace, np.array([0, 1]), 0, 1, streams, 5, False)
