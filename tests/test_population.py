@@ -49,6 +49,21 @@ def test_many_tours_evolve_at_the_end_of_the_last_cycle_and_else_are_assembled(
     assert min(after) < min(before)  # greedy tours have a lot to give each other
 
 
+@pytest.mark.parametrize(("cities", "expected"), [(600, 5), (240, 2), (239, 0)])
+def test_of_many_cities_few_tours_are_assembled_before_others_are_annealed(cities, expected, monkeypatch):
+    monkeypatch.setattr(module, "CITIES_OF_ASSEMBLED", cities)  # 120 cities a tour
+    population, tours = made()
+    counted, work = [], module.assemble
+    monkeypatch.setattr(module, "assemble", lambda *a, **kw: (counted.append(len(a[1])), work(*a, **kw))[1])
+    taken = population.recombine(tours, 3, Stop())
+    assert taken.shape == tours.shape
+    assert counted == ([expected + 1] if expected else [])  # with the best
+    if expected:  # the others go on from what these have become
+        assert all(np.array_equal(taken[i], taken[i % expected]) for i in range(len(tours)))
+    else:
+        assert np.array_equal(taken, tours)
+
+
 @pytest.mark.parametrize("m", [FEWEST_TO_EVOLVE, 3], ids=["evolve", "take over"])
 def test_what_mates_do_better_comes_in(m):
     """Greedy tours, and annealed ones as mates."""

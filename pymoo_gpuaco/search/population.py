@@ -24,8 +24,9 @@ FEWEST_VARIED = 4
 # Different first tours at most: for so many cities of all of them, the host takes longer than they are worth.
 MOST_VARIED, CITIES_OF_VARIED = 16, 200_000
 # Tours at most that are assembled when others are to be annealed after them: they become alike, and as many more would
-# give them little.
-MOST_ASSEMBLED = 32
+# give them little. For so many cities of all of them, the host takes longer than they are worth: eight seconds for nine
+# tours of a million on sixteen cores.
+MOST_ASSEMBLED, CITIES_OF_ASSEMBLED = 32, 400_000
 # Stages of evolution: children take an AB-cycle, then blocks of them.
 FIRST_STAGE, SECOND_STAGE, BOTH_STAGES = (False,), (True,), (False, True)
 NEAR_OF_CHILDREN = 7  # candidates a city by which subtours of children are joined
@@ -110,7 +111,7 @@ class Population:
         At the end of the last cycle, when time for nothing else is left, many tours evolve: they have children until
         those find nothing more, which keeps the tours varied and finds more than `assemble` at once.
         One tour, of very many cities, is merged with the best: it differs in too many places to look at one after
-        another.
+        another. Several of so many cities stay as they are until they evolve.
 
         mates : tours (e, n) of other colonies, from which these take over as well.
         stages : of evolution, see ``exchange.evolve``; where the first comes alone, it has half of the time left.
@@ -129,7 +130,10 @@ class Population:
                 self._graph, own, near, key, scale=self._units, mates=mates, stages=stages, until=until
             ).tours
         else:
-            own = np.concatenate([tours[:MOST_ASSEMBLED], self.best[None]])
+            most = min(MOST_ASSEMBLED, CITIES_OF_ASSEMBLED // self._instance.n)
+            if most < 2:
+                return tours
+            own = np.concatenate([tours[:most], self.best[None]])
             given = own if mates is None else np.concatenate([own, mates])
             taken = assemble(self._graph, given, key, stop, scale=self._units)[: len(own)]
         lengths = lengths_of(self._graph, taken)
