@@ -1,0 +1,34 @@
+"""Runs that are kept in files, for the tests of what such a file holds and of what it cannot do."""
+
+from pymoo_gpuaco import (
+    GPUMMAS,
+    Islands,
+    checkpoint,
+)
+from tests.algorithm_cases import (
+    BACKEND,
+    cities,
+)
+
+
+def begun(problem=None, termination=("n_gen", 5), generations=2, seed=3, **arguments):
+    """A run of some generations that has not ended."""
+    colony = GPUMMAS(**{"n_ants": 6, "backend": BACKEND, **arguments})
+    algorithm = colony.setup(problem or cities(16), termination=termination, seed=seed)
+    for _ in range(generations):
+        algorithm.next()
+    return algorithm
+
+
+def kept(algorithm, path, **how):
+    """The algorithm as it comes back from a file."""
+    checkpoint.save(algorithm, path)
+    return checkpoint.load(path, **how)
+
+
+def islands(**engine_state):
+    """Islands of a cluster between two rounds, as a run that nobody has begun to make here."""
+    run = Islands(GPUMMAS(n_ants=2, backend="cpu"), 2, deterministic=True, client="tcp://127.0.0.1:1")
+    run.problem = cities(16)
+    run._engine_state = engine_state or None
+    return run

@@ -1,0 +1,247 @@
+"""What somebody else's file of a run cannot do: run code, name what is not known, ask for all memory."""
+
+import json
+import os
+import pickle
+import random
+import sys
+from contextlib import contextmanager
+
+import numpy as np
+import pytest
+from pymoo.operators.sampling.rnd import PermutationRandomSampling
+
+from pymoo_gpuaco import (
+    GPUMMAS,
+    TSP,
+    Islands,
+    Recorder,
+    checkpoint,
+)
+from pymoo_gpuaco.checkpoint import known
+from pymoo_gpuaco.checkpoint.container import Tree, packed, unpacked
+from pymoo_gpuaco.checkpoint.reading import NeedsPickle, tree_read
+from tests.algorithm_cases import (
+    cities,
+    every_colony,
+    small,
+)
+from tests.checkpoint_cases import begun, islands, kept
+
+TIMES = int(os.environ.get("PYMOO_GPUACO_FUZZ", "1"))
+SEED = int(os.environ.get("PYMOO_GPUACO_FUZZ_SEED", "1"))
+
+_events: list[tuple[str, object]] = []
+_watched = False
+_HARMFUL = ("pickle.find_class", "os.system", "subprocess.Popen", "exec", "socket.connect", "os.exec")
+
+
+def _note(event, arguments):
+    if _watched and event in _HARMFUL:
+        _events.append((event, arguments))
+
+
+sys.addaudithook(_note)
+
+
+@contextmanager
+def nothing_runs():
+    """Fail where code is looked up or run."""
+    global _watched
+    _events.clear()
+    _watched = True
+    try:
+        yield
+    finally:
+        _watched = False
+    assert not _events
+
+
+class Harm:
+    """Its pickle runs code when it is read."""
+
+    def __reduce__(self):
+        return os.system, ("true",)
+
+
+def read(tree, allow_pickle=False):
+    """Read what somebody has made."""
+    with nothing_runs():
+        return tree_read(unpacked(packed(tree)), allow_pickle)
+
+
+def test_the_watch_sees_a_pickle_that_runs_code():
+    with pytest.raises(AssertionError), nothing_runs():
+        pickle.loads(pickle.dumps(Harm()))
+
+
+def test_a_pickle_is_not_looked_at(tmp_path):
+    path = tmp_path / "run"
+    checkpoint.save(begun(), path)
+    tree = unpacked(path.read_bytes())
+    tree.pickle = pickle.dumps(Harm())
+    assert isinstance(read(tree), GPUMMAS)  # nothing refers to it
+    tree.records[0] = ["pickle", 0, "builtins.dict\x1b[2J"]
+    path.write_bytes(packed(tree))
+    with nothing_runs(), pytest.raises(ValueError, match=r"objects of builtins.dict\?\[2J as a pickle"):
+        checkpoint.load(path)
+
+
+NOT_KNOWN = [
+    ["new", "os.system", None, None],
+    ["new", "builtins.eval", None, None],
+    ["new", "pymoo_gpuaco.checkpoint.save", None, None],
+    ["new", "pymoo.Population", None, None],  # of another kind
+    ["new", ["pymoo_gpuaco.TSP"], None, None],
+    ["known", "os.system"],
+    ["known", "builtins.eval"],
+    ["fields", "subprocess.Popen", [["args", "true"]]],
+    ["fields", "pymoo_gpuaco.TSP", []],
+    ["named", "pymoo_gpuaco.GPUMMAS", []],
+    ["objects", "pymoo_gpuaco.TSP", [0], [], None],
+    ["generator", "MT19937", {}, None],
+    ["reduce", "os.system", ["true"]],
+]
+
+
+@pytest.mark.parametrize("record", NOT_KNOWN, ids=str)
+def test_a_name_that_is_not_known_is_refused(record):
+    for allow_pickle in (False, True):
+        with pytest.raises(ValueError, match=r"know|kind"):
+            read(Tree([0], [record]), allow_pickle=allow_pickle)
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"coords": None}, "number of cities"),
+        ({"coords": np.zeros((16, 2))}, "number of cities"),
+        ({"n_cities": 10**6}, "number of cities"),
+        ({"coords": np.full((16, 3), np.nan)}, "out of range"),
+        ({"_metric": 99}, "99 is not a valid Metric"),
+    ],
+    ids=str,
+)
+def test_a_problem_that_compiled_code_could_not_read_is_refused(change, words):
+    state = {**cities(16).__getstate__(), **change}
+    with pytest.raises(ValueError, match=words):
+        TSP.__new__(TSP).__setstate__(state)
+
+
+@pytest.mark.parametrize(
+    ("record", "words"),
+    [
+        (["objects", "pymoo.Population", [10**12], [], None], "not as large as it says"),
+        (["objects", "pymoo.Population", [10**6, 10**6], [None], None], "not as large as it says"),
+        (["generator", "PCG64", {}, {"entropy": 1, "pool_size": 10**10}], "a size of its own"),
+    ],
+)
+def test_a_few_bytes_do_not_ask_for_all_memory(record, words):
+    with pytest.raises(ValueError, match=words):
+        read(Tree([0], [record]))
+
+
+@every_colony
+@pytest.mark.parametrize("city", [10**6, -1])
+def test_a_tour_of_cities_that_are_not_there_is_refused(cls, city, tmp_path):
+    """Trails would be laid in memory that is not theirs."""
+    algorithm = small(cls).setup(cities(16), termination=("n_gen", 5), seed=1)
+    algorithm.next()
+    assert isinstance(kept(algorithm, tmp_path / "run").engine.kind, str)
+    algorithm._best_tour[3] = city
+    loaded = kept(algorithm, tmp_path / "run")
+    with pytest.raises(ValueError, match=r"_best_tour|row 0"):
+        loaded.next()
+
+
+def test_a_choice_out_of_range_is_refused():
+    record = [
+        "fields",
+        "pymoo_gpuaco.LocalSearch",
+        [["moves", "all"], ["kicks", None], ["kick_length", None]],
+    ]
+    with pytest.raises(ValueError, match=r"local_search\.moves"):
+        read(Tree([0], [record]))
+
+
+_OTHERS = (
+    *(
+        None,
+        True,
+        -1,
+        0,
+        10**6,
+        2**70,
+        1e300,
+        float("nan"),
+        "",
+        "x",
+        [],
+        [0],
+        [-1],
+        [10**9],
+        [[0]],
+        {},
+        {"a": 1},
+    ),
+    *("list", "tuple", "set", "new", "known", "pymoo_gpuaco.TSP", "pymoo.Individual", "numpy.sum"),
+)
+
+
+def mutated(told, rng):
+    """Records of which some part is another."""
+    told = json.loads(json.dumps(told))
+    records = told["objects"]
+    for _ in range(rng.randrange(1, 4)):
+        part = records
+        while isinstance(part, (list, dict)) and part:
+            keys = list(part) if isinstance(part, dict) else range(len(part))
+            key = rng.choice(list(keys))
+            if not isinstance(part[key], (list, dict)) or rng.random() < 0.2:
+                other = rng.choice(records)
+                part[key] = rng.choice(
+                    [*_OTHERS, other, rng.choice(other) if isinstance(other, list) and other else 0]
+                )
+                break
+            part = part[key]
+    return told
+
+
+def test_an_island_that_is_a_pickle_is_refused(tmp_path, monkeypatch):
+    """A worker would read it."""
+    run = islands(**{"island 0": np.frombuffer(pickle.dumps(Harm()), np.uint8)})
+    monkeypatch.setitem(
+        known.STATE_TO_FILE, Islands, lambda state: {**state, "client": None, known._COLONIES: {}}
+    )
+    checkpoint.save(run, tmp_path / "run")
+    with nothing_runs(), pytest.raises(ValueError, match="an island is not as it is kept in a file"):
+        checkpoint.load(tmp_path / "run")
+
+
+def test_a_scheduler_that_a_file_names_is_not_asked(tmp_path):
+    loaded = kept(islands(), tmp_path / "run")
+    assert loaded.client.address == "tcp://127.0.0.1:1"
+    for run in (loaded, pickle.loads(pickle.dumps(loaded))):
+        with pytest.raises(
+            ValueError, match=r"client is tcp://127\.0\.0\.1:1, the scheduler that the file names"
+        ):
+            run.prepare()
+    assert checkpoint.load(tmp_path / "run", allow_pickle=True).client.trusted
+
+
+def test_mutated_records_are_a_run_or_one_clear_error(tmp_path):
+    rng = random.Random(SEED)
+    path = tmp_path / "run"
+    checkpoint.save(begun(callback=Recorder(), sampling=PermutationRandomSampling(), save_history=True), path)
+    whole = unpacked(path.read_bytes())
+    refused = 0
+    for turn in range(150 * TIMES):
+        told = mutated({"root": whole.root, "objects": whole.records}, rng)
+        tree = Tree(told["root"], told["objects"], dict(whole.arrays), pickle=pickle.dumps(Harm()))
+        if turn % 4 == 0:
+            del tree.arrays[rng.choice(sorted(tree.arrays))]
+        try:
+            read(tree)
+        except (ValueError, NeedsPickle):
+            refused += 1
+    assert 15 * TIMES < refused < 150 * TIMES
