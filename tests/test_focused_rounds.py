@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from contextlib import nullcontext
 from dataclasses import astuple, replace
 
@@ -14,6 +15,7 @@ from pymoo_gpuaco.candidates.lists import listed_instance
 from pymoo_gpuaco.host.stop import Stop
 from pymoo_gpuaco.search.focused import FocusedSearch
 from pymoo_gpuaco.search.plan import Plan
+from pymoo_gpuaco.search.population import Population
 from tests.engine_cases import cloud
 
 
@@ -196,3 +198,72 @@ def test_accepting_nothing_changes_nothing_and_the_best_replaces_the_longest():
     engine.accept(better[None], np.array([length]))
     assert device.tours[0].tolist() == engine.best_tours()[0][0].tolist()
     assert device.tours[1].tolist() == better.tolist()
+
+
+class Clock:
+    """A clock that shows what it is set to."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.now = 100.0
+        monkeypatch.setattr(time, "monotonic", lambda: self.now)
+
+
+class SlowDevice(Device):
+    """One tour; rounds of a second that nothing ends, after which measuring takes half a second."""
+
+    n_tours = 1
+
+    def __init__(self, clock: Clock) -> None:
+        super().__init__()
+        self.clock, self.repairs_left = clock, 0
+        self.plan = replace(self.plan, whole_rounds=True, first_cycle=2)
+
+    def first_tour(self):
+        self.clock.now += 2.0
+        return super().first_tour()
+
+    def measure(self):
+        self.clock.now += 0.5
+        return super().measure()
+
+    def shortest(self):
+        return self.tours[0]
+
+    def anneal(self, key, heat):
+        self.clock.now += 1.0
+        return super().anneal(key, heat)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "rounds"), [(0.9, 0), (1.1, 1), (1.9, 1), (2.1, 2), (3.1, 3), (100.0, 4)]
+)
+def test_no_round_is_launched_that_ends_too_late(monkeypatch, seconds, rounds):
+    """A round takes 1 s, of which half may be late, and measuring .5 s."""
+    clock = Clock(monkeypatch)
+    device = SlowDevice(clock)
+    device.plan = replace(device.plan, first_cycle=100)
+    engine = FocusedSearch(device)
+    engine.search(1)
+    engine.stop_at(clock.now + seconds)
+    assert asked(engine, 2) == ["anneal"] * rounds
+    assert clock.now <= device.stop.until + 0.5
+
+
+def test_of_rounds_nobody_knows_yet_one_is_tried(monkeypatch):
+    clock = Clock(monkeypatch)
+    engine = FocusedSearch(SlowDevice(clock))
+    engine.stop_at(clock.now + 1.9)
+    assert asked(engine, 1) == ["anneal"]
+
+
+@pytest.mark.parametrize(("seconds", "merges"), [(4.4, 0), (4.6, 1)])
+def test_one_tour_is_merged_with_the_best_where_there_is_time(monkeypatch, seconds, merges):
+    """After two rounds and a measurement, 2.5 s; a merge is taken to last as long as the first tour, 2 s."""
+    clock = Clock(monkeypatch)
+    engine, merged = FocusedSearch(SlowDevice(clock)), []
+    monkeypatch.setattr(Population, "merge", lambda _, tour: merged.append(tour))
+    engine._begin(1)
+    engine.stop_at(clock.now + seconds)
+    engine._pace._seconds |= {"a round": 1.0}
+    assert asked(engine, 1) == ["anneal"] * 2
+    assert len(merged) == merges

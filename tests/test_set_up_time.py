@@ -113,3 +113,26 @@ def test_building_the_engine_of_a_run_that_goes_on_counts_and_compiling_does_not
     spent = 1000.0 * algorithm.termination.spent
     assert 0.0 < spent <= took - (1.4 if compiled else 0.0)
     assert compiled or spent >= 1.5
+
+
+def test_the_engine_is_to_stop_before_the_limit_by_what_a_generation_takes_besides(problem, monkeypatch):
+    """Of the first one is expected a twentieth of set-up; of the others what the one before took, here .7 s.
+
+    All but .2 s of it: a generation that ends too soon would be followed by an empty one.
+    """
+    algorithm = GPUMMAS(backend="cpu").setup(problem, termination=("time", 1000.0), seed=1)
+    assert algorithm._aside == pytest.approx(0.05 * algorithm._setup_seconds)
+    algorithm._aside = 0.4
+    left, evaluate = [], problem.evaluate
+    monkeypatch.setattr(
+        algorithm.engine,
+        "stop_at",
+        lambda moment: left.append(moment - time.monotonic() + time.time() - algorithm.start_time),
+    )
+    monkeypatch.setattr(problem, "evaluate", lambda *a, **k: time.sleep(0.7) or evaluate(*a, **k))
+    algorithm.next()
+    first = algorithm._aside
+    algorithm.next()
+    assert left[0] == pytest.approx(999.8, abs=1e-3)
+    assert 0.7 <= first < 7.0
+    assert left[-1] == pytest.approx(1000.2 - first, abs=1e-3)

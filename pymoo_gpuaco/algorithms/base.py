@@ -37,6 +37,9 @@ from pymoo_gpuaco.host.background import interruptible
 from pymoo_gpuaco.host.state import check_seal, seal
 from pymoo_gpuaco.problems.long_tours import compile_lengths
 
+# Share of set-up that the first generation may take beside its search: to evaluate a tour, and to learn from it.
+_ASIDE = 0.05
+_LATE = 0.2  # s that a generation may end after its time
 # No lower bound has been asked for yet.
 _UNKNOWN = "unknown"
 # times what a proof is thought to take: so much of a limited run is to be left where it begins
@@ -61,6 +64,8 @@ class TourAlgorithm(AskAndTell):
 
     sampling: Any = None
 
+    _aside = _built_at = 0.0  # of runs that were saved before there were these
+
     def __post_init__(self) -> None:
         """Check what was given."""
         super().__post_init__()
@@ -83,6 +88,8 @@ class TourAlgorithm(AskAndTell):
         self._size: int | None = None  # ants or climbers of the run, as its first engine chose them
         self._begun = False
         self._setup_seconds = 0.0  # that set-up took without compiling
+        # seconds of the last generation from the end of its search to its own; and when that search ended
+        self._aside = self._built_at = 0.0
 
     # ---- what a subclass provides -------------------------------------------------------------------------------
 
@@ -263,7 +270,7 @@ class TourAlgorithm(AskAndTell):
         # set-up counts as part of the run's time, except for compiling, which a machine does once
         with compiling.timed() as took:
             self.prepare()
-        self._setup_seconds = took.seconds
+        self._setup_seconds, self._aside = took.seconds, _ASIDE * took.seconds
 
     def _initialize(self) -> None:
         super()._initialize()
@@ -279,11 +286,14 @@ class TourAlgorithm(AskAndTell):
 
     def next(self) -> None:
         """Run one generation. An interrupt from the keyboard ends it; the best tour built so far joins ``opt``."""
+        began = time.monotonic()
         try:
             super().next()
         except KeyboardInterrupt:
             self._rescue()
             raise
+        # no more of a generation than there was: a run may go on in another process
+        self._aside = time.monotonic() - max(began, self._built_at)
 
     def _rescue(self) -> None:
         engine = self._engine
@@ -300,13 +310,19 @@ class TourAlgorithm(AskAndTell):
         self.opt = filter_optimum(both, least_infeasible=True)
 
     def _limit_time(self) -> None:
-        """Tell the engine when the termination's time is over: a generation may be longer than what is left."""
+        """Tell the engine when the termination's time is over: a generation may be longer than what is left.
+
+        The engine has less of it, by what the generation will take besides, of millions of cities some tenths of a
+        second, but for ``_LATE``: a generation that ended before the time is over would be followed by an empty one.
+        """
         with compiling.timed() as took:  # a run that goes on in another process builds its engine now
             engine = self.engine
         started = time.time() if self.start_time is None else self.start_time
         begin_counting(self.termination, time.time() - took.seconds if self._begun else started)
         if isinstance(engine, Stoppable):
             left = seconds_left(self.termination, started, self.n_iter or 1)
+            if left is not None:
+                left -= max(0.0, self._aside - _LATE)
             if left is not None and left <= 0.0 and not self._begun:
                 _log.warning(
                     "pymoo_gpuaco: set-up took %.1f s, and the time is over: the run ends with its first tour",
@@ -325,6 +341,7 @@ class TourAlgorithm(AskAndTell):
             self._begin()
             self._begun = True
         if self.sampling is not None:
+            self._built_at = time.monotonic()
             return self._sampled()
         return self._infill()
 
@@ -344,6 +361,7 @@ class TourAlgorithm(AskAndTell):
         self._limit_time()
         self._handed_out = None
         tours, lengths, built = self._build(self._draw_key())
+        self._built_at = time.monotonic()
         rows = canonical(tours, self.instance.symmetric, self.instance.demands)
         self._handed_out = Tours(rows, lengths)
         return self._hand_out(rows, built)

@@ -22,11 +22,15 @@ from pymoo_gpuaco.host.keys import fold_in
 from pymoo_gpuaco.host.state import State
 from pymoo_gpuaco.search.device import SearchDevice
 from pymoo_gpuaco.search.meeting import Meeting
+from pymoo_gpuaco.search.pace import Pace
 from pymoo_gpuaco.search.parameters import FEWEST_TO_EVOLVE
 from pymoo_gpuaco.search.plan import Heat
 from pymoo_gpuaco.search.population import BOTH_STAGES, FIRST_STAGE, SECOND_STAGE, Population, first_tours
 from pymoo_gpuaco.search.schedule import Schedule
 from pymoo_gpuaco.search.state import pack, unpack
+
+# What the pace of a run is noted of.
+_ROUND, _TAKE_IN, _MERGE = "a round", "taking in", "a merge"
 
 
 class FocusedSearch:
@@ -46,7 +50,9 @@ class FocusedSearch:
         self._schedule = Schedule(plan.first_cycle)
         self._schedule.follow(plan)
         self._population = Population(device.instance, device.graph)
-        self._first = device.first_tour()
+        self._pace = Pace(device.stop)
+        with self._pace.noted(_MERGE):  # a guess: both go along tours once or twice, mostly on one core
+            self._first = device.first_tour()
         self._lengths = np.empty(0)  # (m,) of the tours at hand; (0,) before there are any
         self._annealed = 0  # rounds of the last generation, if nothing else took time in it
         self._only_anneals = True  # this generation, so far
@@ -151,14 +157,21 @@ class FocusedSearch:
         self._only_anneals = device.repairs_left == 0
         device.weigh()
         while done < planned and not self._ends_early() and self._penalties_are_there():
-            for _ in range(min(plan.rounds_between_looks, planned - done)):
-                if self._due:
-                    break
-                done += 1
-                self._round(fold_in(key, done))
-            device.wait()
+            together = min(plan.rounds_between_looks, planned - done)
+            if plan.whole_rounds:
+                together = self._pace.time_for(_ROUND, together, then=_TAKE_IN, late=0.5)
+            if together == 0:
+                break
+            with self._pace.noted(_ROUND, together):
+                for _ in range(together):
+                    if self._due:
+                        break
+                    done += 1
+                    self._round(fold_in(key, done))
+                device.wait()
         if done:
-            self._take_in()
+            with self._pace.noted(_TAKE_IN):
+                self._take_in()
         self._annealed = done if self._only_anneals else 0
 
     def _ends_early(self) -> bool:
@@ -243,11 +256,12 @@ class FocusedSearch:
         self._only_anneals = False
         self.device.wait()
         self._measure()
-        if self._stop.passed():
+        if self._stop.passed() or (self.device.n_tours == 1 and not self._pace.time_for(_MERGE)):
             return
         last = self._schedule.finished
-        tours = self._population.recombine(self.device.read(), key, self._stop, last, mates, stages)
-        self._take(tours, repaired=True)
+        with self._pace.noted(_MERGE):
+            tours = self._population.recombine(self.device.read(), key, self._stop, last, mates, stages)
+            self._take(tours, repaired=True)
 
     def _take(self, tours: NDArray[np.int32], repaired: bool) -> None:
         """Go on from tours (m, n)."""

@@ -14,6 +14,8 @@ class Plan:
     ----------
     rounds : most rounds of a generation, >= 1.
     rounds_between_looks : rounds after which the clock is looked at, and the host waits for the device, >= 1.
+    whole_rounds : whether a round, once launched, goes on when time is over: then none is that would end too late by
+        more than half of it.
     first_cycle : rounds of the first cycle of annealing, >= 1; each cycle is twice as long as the one before.
     cycles_in_one : a run known to be shorter than so many first cycles is one cycle.
     later_in_one : what is left of a run after that is one cycle where it is shorter than so many of the next cycle.
@@ -40,6 +42,7 @@ class Plan:
     cool_part: float = 0.0
     merged_while_annealing: int = 0
     merged_at_zero: int = 0
+    whole_rounds: bool = False
 
     def first_heat(self, kicks: float) -> float:
         """Temperature at which a cycle of so many kicks a city starts, in mean edge lengths of the tour."""

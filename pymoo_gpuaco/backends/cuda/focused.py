@@ -133,6 +133,7 @@ class CudaWindows:
             least_heat=LEAST_HEAT,
             most_heat=MOST_HEAT,
             cool_part=COOL_PART,
+            whole_rounds=True,
         )
         self.repairs_left = rounds_of_repair(n, w)
         self._loaded = False  # there are tours on the device

@@ -1,0 +1,42 @@
+"""How long what a run does takes: of millions of cities a round, or what follows the last one, takes seconds."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from pymoo_gpuaco.host.stop import Stop
+
+
+class Pace:
+    """Seconds that each kind of work took when it was done last, and whether there is time for it once more.
+
+    Without a moment at which the run ends there is time for everything.
+    """
+
+    def __init__(self, stop: Stop) -> None:
+        self._stop = stop
+        self._seconds: dict[str, float] = {}
+        self._apart = 0.0  # seconds of the block at hand that blocks within it have noted
+
+    @contextmanager
+    def noted(self, what: str, times: int = 1) -> Iterator[None]:
+        """Note how long the block takes, which does so many of ``what``, without the blocks within it."""
+        began, outer, self._apart = time.monotonic(), self._apart, 0.0
+        yield
+        took = time.monotonic() - began
+        self._seconds[what] = (took - self._apart) / times
+        self._apart = outer + took
+
+    def time_for(self, what: str, most: int = 1, then: str | None = None, late: float = 0.0) -> int:
+        """How many of ``what``, up to ``most``, end in time, and ``then`` something else once.
+
+        The last of them may be late by the share ``late`` of it. As long as nobody knows how long ``what`` takes, 1.
+        """
+        if self._stop.until is None:
+            return most
+        left = self._stop.until - time.monotonic() - self._seconds.get(then or "", 0.0)
+        if what not in self._seconds:
+            return int(left > 0.0)
+        return max(0, min(most, int(left / max(self._seconds[what], 1e-9) + late)))
