@@ -23,34 +23,61 @@ def versions():
 
 import numpy as np
 from pymoo.optimize import minimize
-from pymoo_gpuaco import GPUMMAS, TSP
+from pymoo_gpuaco import GPUMMAS, GPUMOACO, MultiObjectiveTSP, TSP
 from pymoo_gpuaco.backends.cpu.warm_up import warm_up_focused
 
 n, kind = int(sys.argv[1]), sys.argv[2]
+def cities(seed):
+    return TSP(np.random.default_rng(seed).integers(0, 1000, (n, 2)), "EUC_2D")
+"""
+
+FOCUSED = """
 warm_up_focused(n, by_quadrant=kind == "plane")
 before = versions()
-problem = TSP(np.random.default_rng(0).integers(0, 1000, (n, 2)), "EUC_2D")
+problem = cities(0)
 if kind == "matrix":
     problem = TSP(matrix=problem.D)
 minimize(problem, GPUMMAS(backend="cpu"), ("n_gen", 6), seed=1)
 print(json.dumps([before, versions()]))
 """
 
+FRONT = """
+problem = MultiObjectiveTSP([cities(seed) for seed in range(int(kind))])
+algorithm = GPUMOACO(n_weights=8, backend="cpu").setup(problem, termination=("n_gen", 12), seed=1)
+before = versions()
+algorithm.run()
+assert len(algorithm.opt) > 20
+assert len(algorithm.engine.archive.seen.slots) > 1 << 12  # it has grown
+print(json.dumps([before, versions()]))
+"""
 
-@pytest.mark.slow
-@pytest.mark.parametrize(("n", "kind"), [(300, "plane"), (12_500, "plane"), (300, "matrix")])
-def test_a_run_calls_one_version_of_each_function_and_all_were_made_before_it(n, kind):
+
+def versions_of(script, *arguments):
+    """Versions of each function that are there before a run, and after it."""
     run = subprocess.run(
-        [sys.executable, "-W", "ignore", "-c", VERSIONS, str(n), kind],
+        [sys.executable, "-W", "ignore", "-c", VERSIONS + script, *arguments],
         capture_output=True,
         text=True,
         timeout=300,
         env=os.environ,
     )
     assert run.returncode == 0, run.stderr
-    before, after = json.loads(run.stdout.splitlines()[-1])
+    return json.loads(run.stdout.splitlines()[-1])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("n", "kind"), [(300, "plane"), (12_500, "plane"), (300, "matrix")])
+def test_a_run_calls_one_version_of_each_function_and_all_were_made_before_it(n, kind):
+    before, after = versions_of(FOCUSED, str(n), kind)
     assert before == after
     assert set(after.values()) == {1}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("objectives", ["2", "3"])
+def test_a_search_for_a_front_makes_nothing_in_the_run(objectives):
+    before, after = versions_of(FRONT, "60", objectives)
+    assert before == after
 
 
 def test_what_a_run_does_not_call_is_not_made_before_it(monkeypatch):

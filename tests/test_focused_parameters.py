@@ -88,6 +88,7 @@ def test_trials_that_a_user_gives_are_shared_by_the_ants() -> None:
     own = FocusedParameters(trials=100)
     assert own.trials_a_tour(1000, 8) == 12
     assert own.trials_a_tour(1000, 1000) == 1
+    assert FocusedParameters().trials_a_tour(10**6, 10**5) == 1
 
 
 def test_many_tours_get_more_trials_each_the_more_cities_they_have() -> None:

@@ -97,7 +97,7 @@ class Device:
         return 2
 
     def use_penalties(self, repaired):
-        self.asked.append("penalties")
+        self.asked.append("penalties of before" if repaired else "penalties")
 
     def working(self):
         return nullcontext()
@@ -142,6 +142,9 @@ def test_penalties_that_are_due_come_before_the_rounds_that_are_to_have_them():
     assert asked(engine, 1) == ["penalties", *["repair"] * 4]
     assert asked(engine, 2) == ["repair"]
     assert asked(FocusedSearch(Device(Penalties(found=False))), 1) == []  # time is over before
+    resumed = Penalties(found=True)
+    resumed.until = -1  # tours that a state holds were repaired with them
+    assert asked(FocusedSearch(Device(resumed)), 1) == ["penalties of before", *["repair"] * 4]
 
 
 class ChangingDevice(Device):

@@ -27,15 +27,15 @@ def schedule() -> Schedule:
 
 
 def packed(kind: str = "cpu", tours: np.ndarray = TOURS) -> dict[str, np.ndarray]:
-    rest = np.array([0.125], np.float32)
-    return pack(kind, IDS, TAU, rest, tours, (BEST, 12.5), schedule(), (4, True))
+    default_trail = np.array([0.125], np.float32)
+    return pack(kind, IDS, TAU, default_trail, tours, (BEST, 12.5), schedule(), (4, True))
 
 
 def test_the_same_comes_back() -> None:
     state = unpack(packed(), "cpu", IDS)
     assert state.own
     assert np.array_equal(state.tau, TAU)
-    assert state.rest.tolist() == [0.125]
+    assert state.default_trail.tolist() == [0.125]
     assert np.array_equal(state.tours, TOURS)
     assert state.best is not None
     assert state.best.tolist() == BEST.tolist()
@@ -75,7 +75,7 @@ def test_before_the_first_tour_there_is_none() -> None:
 
 
 def test_trails_move_to_other_candidates_in_either_direction() -> None:
-    """City 0 lists 1, 2 and 5; 3 lists 4, 5 and 2; an edge that neither lists has the trail of the rest."""
+    """City 0 lists 1, 2 and 5; 3 lists 4, 5 and 2; an edge that neither lists has the default trail."""
     others = IDS.copy()
     others[0] = [5, 3, 2]
     state = unpack(packed(), "cpu", others)

@@ -17,6 +17,7 @@ from pymoo_gpuaco.colony.trails import TrailUpdate
 from pymoo_gpuaco.fronts.instance import front_instance
 from pymoo_gpuaco.fronts.parameters import FrontParameters
 from pymoo_gpuaco.fronts.search import FrontSearch
+from pymoo_gpuaco.fronts.seen import Seen
 from pymoo_gpuaco.problems.multi_objective import MultiObjectiveTSP
 from pymoo_gpuaco.problems.tsp import TSP
 from pymoo_gpuaco.search.focused import FocusedSearch
@@ -108,5 +109,6 @@ def _warm_up_front(k: int) -> None:
         n_weights=k, sums=1, kicks=1, looks=8, directions=None if k == 2 else np.eye(k)
     )
     engine = FrontSearch(CpuFronts(front_instance(problem, 5)), parameters)
-    for key in range(3):
+    for key in range(6):  # looks come in the fifth: sums are solved before
         engine.search(key)
+    Seen(np.ones(k)).add(np.random.default_rng(1).random((5000, k)))  # so many that it grows
