@@ -10,6 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+_LONG = 1 << 14  # cities of a tour
+
 
 def real(
     name: str,
@@ -93,11 +95,15 @@ def permutations(name: str, tours: ArrayLike, n: int, first_row: int = 0) -> NDA
     else:
         raise ValueError(f"{name} must hold city numbers, got dtype {given.dtype}")
     if not bad.size:
-        inside = ((whole >= 0) & (whole < n)).all(axis=1)
+        inside = (whole.min(axis=1, initial=0) >= 0) & (whole.max(axis=1, initial=0) < n)
         bad = np.flatnonzero(~inside)
     if not bad.size:
         seen = np.zeros(given.shape, dtype=bool)
-        seen[np.arange(len(given))[:, None], whole] = True
+        if n < _LONG:
+            seen[np.arange(len(given))[:, None], whole] = True
+        else:  # one by one: numpy then takes half the time
+            for row, cities in zip(seen, whole, strict=True):
+                row[cities] = True
         bad = np.flatnonzero(~seen.all(axis=1))
     if bad.size:
         raise ValueError(f"{name}: row {first_row + bad[0]} is not a permutation of 0..{n - 1}")

@@ -9,7 +9,7 @@ from pymoo.optimize import minimize
 from pymoo.problems import get_problem
 
 import pymoo_gpuaco
-from pymoo_gpuaco import TSP, BackendUnavailable, GPU2OptIHC
+from pymoo_gpuaco import TSP, BackendUnavailable, GPU2OptIHC, checks
 from tests.algorithm_cases import (
     BACKEND,
     COLONIES,
@@ -209,3 +209,14 @@ def test_nothing_of_cuda_is_imported_with_the_package():
 
 def test_colonies_are_all_but_the_climbers():
     assert {*COLONIES.values(), GPU2OptIHC} == set(pymoo_gpuaco.ALL_ALGORITHMS.values())
+
+
+@pytest.mark.parametrize("n", [5, 1 << 14])
+def test_a_row_that_is_no_permutation_is_named_however_long(n):
+    rows = np.stack([np.random.default_rng(1).permutation(n) for _ in range(3)])
+    assert checks.permutations("X", rows, n) is rows
+    for city in (-1, n, int(rows[2, 1])):
+        wrong = rows.copy()
+        wrong[2, 0] = city
+        with pytest.raises(ValueError, match=r"X: row 9 is not a permutation"):
+            checks.permutations("X", wrong, n, first_row=7)
