@@ -1,17 +1,17 @@
 """What every engine must do, on every instance and with every way of building tours."""
 
-from itertools import permutations, product
+from itertools import product
 
 import numpy as np
 import pytest
 from scipy import stats
 
-from pymoo_gpuaco.backends import ClimberEngine, ColonyEngine
+from pymoo_gpuaco.backends import ColonyEngine
 from pymoo_gpuaco.colony.parameters import LocalSearch
 from pymoo_gpuaco.colony.selection import RULES
 from pymoo_gpuaco.colony.trails import TrailUpdate
 from pymoo_gpuaco.problems import TSP
-from tests.engine_cases import ANT_SYSTEM, BACKENDS, COLONIES, INSTANCES, asymmetric, climbers, cloud, colony
+from tests.engine_cases import ANT_SYSTEM, BACKENDS, COLONIES, INSTANCES, asymmetric, cloud, colony
 
 pytestmark = pytest.mark.parametrize("backend", BACKENDS)
 
@@ -341,81 +341,3 @@ def test_local_evaporation_of_many_ants_is_by_their_number(backend):
 
 
 # ---- hill climbers ----------------------------------------------------------------------------------------------
-
-
-def improving_pair(problem, tour):
-    """Whether some 2-opt move shortens the tour by more than rounding noise."""
-    d = problem.D[np.ix_(tour, tour)]
-    n = len(tour)
-    following = np.roll(np.arange(n), -1)
-    edge = d[np.arange(n), following]
-    delta = d + d[np.ix_(following, following)] - edge[:, None] - edge[None, :]
-    apart = np.ones((n, n), bool)
-    for shift in (-1, 0, 1):
-        apart[np.arange(n), (np.arange(n) + shift) % n] = False
-    return bool((delta[apart] < -1e-6).any()) if apart.any() else False
-
-
-@pytest.mark.parametrize("moves", ["best", "batch"])
-@pytest.mark.parametrize("name", [n for n, p in INSTANCES.items() if p.symmetric])
-def test_climbs_end_where_no_pair_improves(name, moves, backend):
-    problem = INSTANCES[name]
-    engine = climbers(problem, backend, moves=moves)
-    assert isinstance(engine, ClimberEngine)
-    assert engine.climb(3) > 0
-    tour, length = engine.best()
-    assert_permutations(tour[None], problem.n_cities)
-    assert length == pytest.approx(problem.tour_length(tour), rel=1e-12)
-    assert not improving_pair(problem, tour)
-
-
-def test_climbers_find_the_best_of_all_tours_of_seven_cities(backend):
-    problem = cloud(7, 5)
-    engine = climbers(problem, backend)
-    engine.climb(1)
-    all_tours = np.array([(0, *p) for p in permutations(range(1, 7))])
-    assert engine.best()[1] == problem.tour_lengths(all_tours).min()
-
-
-def test_batches_take_fewer_scans_and_other_climbs_end_as_well(backend):
-    # a call of so few pairs makes one scan, or a part of one: after as many calls batches are much shorter
-    problem = cloud(150, 3)
-    lengths = {}
-    for moves in ("best", "batch"):
-        engine = climbers(problem, backend, n_climbers=2, moves=moves)
-        for _ in range(15):
-            engine.climb(4, pairs=max(2, 128 if backend == "cuda" else 2) * 150 * 150 // 2)
-        lengths[moves] = engine.lengths()
-    assert np.all(lengths["batch"] < 0.7 * lengths["best"])
-
-
-@pytest.mark.parametrize("moves", ["best", "batch"])
-def test_a_climb_goes_on_where_the_call_before_stopped(moves, backend):
-    # five scans of every climber are too few for 1000 cities: lengths fall from call to call
-    problem, few = cloud(1000, 1), 5 * 8 * 1000**2 // 2
-    one, two = (climbers(problem, backend, n_climbers=8, moves=moves) for _ in range(2))
-    one.climb(9, pairs=few)
-    first = one.lengths()
-    two.climb(9, pairs=few)
-    two.climb(9, pairs=few)
-    one_again = climbers(problem, backend, n_climbers=8, moves=moves)
-    one_again.import_state(one.export_state())
-    one_again.climb(9, pairs=few)
-    assert np.all(two.lengths() < first)
-    assert np.array_equal(one_again.lengths(), two.lengths())
-    assert np.array_equal(one_again.best()[0], two.best()[0])
-
-
-def test_given_tours_are_where_the_first_climbs_begin(backend):
-    problem = cloud(400, 2)
-    good = colony(problem, "cpu", n_ants=1, local_search=LocalSearch())
-    good.construct(1)
-    engine = climbers(problem, backend)
-    engine.start_from(good.tours([0]))
-    engine.climb(1)
-    assert engine.best()[1] <= problem.tour_length(good.tours([0])[0])
-
-
-def test_climbers_refuse_an_asymmetric_instance(backend):
-    with pytest.raises(ValueError, match="symmetric"):
-        climbers(asymmetric(10), backend)

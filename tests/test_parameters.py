@@ -29,10 +29,8 @@ from pymoo_gpuaco import (
     GPU2OptIHC,
     Islands,
     LocalSearch,
-    checks,
 )
 from pymoo_gpuaco.algorithms.arguments import PYMOO_ARGUMENTS
-from pymoo_gpuaco.colony.parameters import ColonyParameters
 from pymoo_gpuaco.colony.selection import offered_by
 from tests.algorithm_cases import BACKEND, cities, every_algorithm, small
 
@@ -361,75 +359,6 @@ def test_only_the_colony_size_may_be_positional(cls):
     assert getattr(cls(7, backend=BACKEND), first) == 7
     with pytest.raises(TypeError):
         cls(7, 8)
-
-
-# ---- the checks themselves ------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("arguments", "interval"),
-    [
-        ({}, "(-inf, inf)"),
-        ({"low": 0.0}, "[0, inf)"),
-        ({"high": 1.0}, "(-inf, 1]"),
-        ({"low": 0.0, "high": 1.0}, "[0, 1]"),
-        ({"low": 0.0, "high": 1.0, "open_low": True}, "(0, 1]"),
-        ({"low": 0.0, "high": 1.0, "open_high": True}, "[0, 1)"),
-        ({"low": 0.0, "high": 1.0, "open_low": True, "open_high": True}, "(0, 1)"),
-    ],
-)
-def test_real_tells_its_interval_and_keeps_to_it(arguments, interval):
-    with pytest.raises(ValueError, match="x must be in") as error:
-        checks.real("x", NAN, **arguments)
-    assert str(error.value) == f"x must be in {interval}, got nan"
-    low, high = arguments.get("low", -1e300), arguments.get("high", 1e300)
-    for end, is_open in ((low, arguments.get("open_low")), (high, arguments.get("open_high"))):
-        if is_open:
-            with pytest.raises(ValueError, match="x must be in"):
-                checks.real("x", end, **arguments)
-        else:
-            assert checks.real("x", end, **arguments) == end
-    for huge in (10**400, -(10**400)):
-        with pytest.raises(ValueError, match="x must be in"):
-            checks.real("x", huge, **arguments)
-
-
-def test_checks_return_plain_python_values():
-    assert type(checks.real("x", np.float32(0.5))) is float
-    assert type(checks.integer("x", np.int64(5), 0)) is int
-    assert checks.optional_integer("x", None, 1) is None
-    assert checks.flag("x", False) is False
-
-
-@pytest.mark.parametrize("wrong", [0, 1, None, "True", np.bool_(True)])
-def test_flag_takes_nothing_that_merely_looks_like_one(wrong):
-    with pytest.raises(TypeError, match="x must be True or False, got"):
-        checks.flag("x", wrong)
-
-
-@pytest.mark.parametrize(
-    ("selection", "switch", "left"),
-    [("hybrid", None, 150), ("acceptance_tournament", None, 10), ("hybrid", 0.5, 500), ("hybrid", 1, 0)],
-)
-def test_where_a_rule_changes(selection, switch, left):
-    parameters = ColonyParameters(candidate_list_size=None, selection=selection, switch=switch)
-    assert parameters.switch_left(1000) == left
-
-
-@pytest.mark.parametrize(("n", "size"), [(198, 4), (1002, 4), (1003, 8), (2392, 8), (3038, 16)])
-def test_the_size_of_a_tournament_is_that_of_the_paper(n, size):
-    assert ColonyParameters().resolved_tournament_size(n) == size
-    assert ColonyParameters(tournament_size=3).resolved_tournament_size(n) == 3
-
-
-@pytest.mark.parametrize(
-    ("n_ants", "period", "xi"),
-    [(1, 1, 0.1), (24, 1, 0.1), (48, 1, 0.05), (48, 2, 0.1), (240, 1, 0.01), (240, 5, 0.05)],
-)
-def test_many_ants_evaporate_less_each(n_ants, period, xi):
-    parameters = ColonyParameters(xi=None, local_update_period=period)
-    assert parameters.resolved_xi(n_ants) == pytest.approx(xi)
-    assert ColonyParameters(xi=0.3, local_update_period=period).resolved_xi(n_ants) == 0.3
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,71 @@
+"""Tours, their AB-cycles and entropy by the definition, for the tests of genetic edge assembly."""
+
+from __future__ import annotations
+
+import itertools
+from collections import Counter
+
+import numpy as np
+
+from pymoo_gpuaco.candidates.graph import make_graph
+from pymoo_gpuaco.candidates.lists import listed_instance
+from pymoo_gpuaco.exchange import ab_cycles, child, regions
+from pymoo_gpuaco.host.philox import STREAM_EVOLUTION, new_stream
+from tests.test_assembly import random_tours, two_opt
+from tests.test_exchange import edges_of
+
+
+def graph_of(problem, k=8):
+    return make_graph(listed_instance(problem, min(k, problem.n_cities - 1)), table=False)
+
+
+def stream_of(seed):
+    return new_stream(np.uint64(seed), 0, STREAM_EVOLUTION)
+
+
+def positions_of(tour):
+    position = np.empty_like(tour)
+    position[tour] = np.arange(len(tour))
+    return position
+
+
+def find(a, b, seed=1, most=None, workspace=None):
+    """The AB-cycles of two tours as lists of cities, and the arrays that hold them."""
+    c = workspace or ab_cycles.make_cycles(len(a))
+    most = len(a) if most is None else most
+    found = ab_cycles.find_cycles(a, positions_of(a), b, positions_of(b), most, stream_of(seed), c)
+    return [c.cities[c.first[i] : c.first[i + 1]].tolist() for i in range(found)], c
+
+
+def part(position, c, found, shift=0):
+    """The cycles by region: one, unless there are cities for two."""
+    parted = regions.make_regions(len(position))
+    regions.part_cycles(position, c, found, shift, parted)
+    return parted
+
+
+def good_tours(problem, count, seed=0):
+    return np.array([two_opt(problem, tour) for tour in random_tours(problem.n_cities, count, seed)])
+
+
+def entropy_of(tours):
+    """As the definition has it."""
+    counts = Counter(edge for tour in tours for edge in edges_of(tour))
+    share = np.array(list(counts.values())) / len(tours)
+    return float(-(share * np.log(share)).sum())
+
+
+def children_of(problem, a, b, seed=1, k=8, most=None, scale=1.0):
+    """Gain, edges out and edges in of the child of every AB-cycle alone, and of some pairs of them."""
+    graph, n = graph_of(problem, k), problem.n_cities
+    cycles, c = find(a, b, seed)
+    w = child.make_child(n, most or n)
+    position, order = positions_of(a), a.copy()
+    sets = [(i,) for i in range(len(cycles))] + list(itertools.combinations(range(min(6, len(cycles))), 2))
+    for chosen in sets:
+        ids = np.array(chosen, np.int64)
+        gain = child.breed(graph, scale, graph.neighbours, order, position, c, ids, len(ids), w)
+        assert np.array_equal(order, a)  # nothing of A is touched
+        assert np.array_equal(position, positions_of(a))
+        assert np.all(w.row == -1)
+        yield gain, w

@@ -1,0 +1,252 @@
+"""Genetic edge assembly: counts of edges, blocks of AB-cycles and the choice among children against slow references."""
+
+from __future__ import annotations
+
+import itertools
+from collections import Counter
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pymoo_gpuaco.exchange import ab_cycles, block, child, entropy, offspring, stretches
+from pymoo_gpuaco.problems import TSP
+from tests.eax_cases import children_of, entropy_of, find, good_tours, graph_of, part, positions_of, stream_of
+from tests.engine_cases import cloud
+from tests.test_assembly import edges_by_turns, random_tours
+from tests.test_exchange import edges_of
+
+
+class TestEntropy:
+    @given(st.integers(3, 30), st.integers(1, 7), st.integers(0, 1000), st.booleans())
+    @settings(max_examples=40, deadline=None)
+    def test_edges_are_counted(self, n, m, seed, same):
+        tours = random_tours(n, m, seed)
+        if same:
+            tours[:] = tours[0]
+        table = entropy.count_edges(tours)
+        counts = Counter(edge for tour in tours for edge in edges_of(tour))
+        for u, v in itertools.combinations(range(n), 2):
+            assert (
+                entropy.frequency(table, u, v) == entropy.frequency(table, v, u) == counts[frozenset((u, v))]
+            )
+        assert table.with_count[1:].tolist() == [list(counts.values()).count(f) for f in range(1, m + 1)]
+        assert entropy.entropy(table) == pytest.approx(entropy_of(tours), abs=1e-9)
+
+    def test_two_tours_that_differ_in_two_edges(self):
+        """Two edges of each that half of the tours have: four times 1/2 log 2."""
+        a = np.arange(10, dtype=np.int32)
+        b = np.array([0, 1, 2, 5, 4, 3, 6, 7, 8, 9], np.int32)
+        assert entropy.entropy(entropy.count_edges(np.array([a, b]))) == pytest.approx(2 * np.log(2))
+        assert entropy.entropy(entropy.count_edges(np.array([a, a]))) == 0.0
+
+    def test_a_larger_table_holds_the_same_counts(self):
+        tours = random_tours(50, 20)  # more distinct edges than the first table has slots
+        table = entropy.count_edges(tours)
+        entropy.count_edge(table, tours[0, 0], tours[0, 1], -entropy.frequency(table, *tours[0, :2]))
+        bigger = entropy.larger(table)
+        for u, v in itertools.combinations(range(50), 2):
+            assert entropy.frequency(bigger, u, v) == entropy.frequency(table, u, v)
+        assert bigger.used[0] == np.count_nonzero(table.counts) < table.used[0]
+
+    @pytest.mark.parametrize("seed", range(4))
+    def test_what_a_child_costs_is_the_difference_of_two_counts(self, seed):
+        problem = cloud(80, seed)
+        tours = good_tours(problem, 5, seed)
+        table = entropy.count_edges(tours)
+        for gain, w in children_of(problem, tours[0], tours[1], seed):
+            if gain == child.REFUSED:
+                continue
+            after = tours.copy()
+            stretches.lay_out(after[0], positions_of(tours[0]), w.removed, w.added, w.counts[0], w.stretches)
+            lost = offspring._entropy_lost(table, w)
+            assert lost == pytest.approx(entropy_of(tours) - entropy_of(after), abs=1e-9)
+
+
+class TestBlocks:
+    @staticmethod
+    def all_meetings(a, cycles):
+        """Where two cycles meet, and which: at a city of both, or at the ends of a stretch of A that none changes."""
+        through, changed = {}, set()
+        for number, cycle in enumerate(cycles):
+            for city in cycle:
+                through.setdefault(city, []).append(number)
+            changed |= set(edges_by_turns(cycle)[0])
+        met = [({city}, set(ids)) for city, ids in through.items() if len(set(ids)) == 2]
+        tour = a.tolist()
+        for at, city in enumerate(tour):
+            to = at
+            while city in through and frozenset((tour[to], tour[(to + 1) % len(tour)])) not in changed:
+                to = (to + 1) % len(tour)
+                if tour[to] in through:
+                    pair = {*through[city], *through[tour[to]]}
+                    met += [({city, tour[to]}, pair)] if len(pair) == 2 else []
+                    break
+        return met
+
+    @staticmethod
+    def meetings(met, chosen):
+        """Places where a child's edges of A and of B meet: a cycle that is chosen, and one that is not."""
+        return sum(len(pair & chosen) == 1 for _, pair in met)
+
+    @staticmethod
+    def parents(seed, n=200):
+        """Random tours, which share hardly an edge, or tours that share most."""
+        a, b = random_tours(n, 2, seed)
+        if seed % 2:
+            rng, b = np.random.default_rng(seed), a.copy()
+            for cut in rng.integers(n - 9, size=12):
+                b[cut : cut + 9] = rng.permutation(b[cut : cut + 9])
+        return a, b
+
+    @pytest.mark.parametrize("seed", range(6))
+    def test_blocks_are_those_of_a_tabu_search_that_counts_all_meetings_anew(self, seed):
+        a, b = self.parents(seed)
+        cycles, c = find(a, b, seed)
+        found, w, fewer = len(cycles), block.make_block(200), 0
+        met = self.all_meetings(a, cycles)
+        parted = part(positions_of(a), c, found)
+        block.note_cycles(a, positions_of(a), c, found, parted, w)
+        sizes = [len(cycle) for cycle in cycles]
+        assert w.centres[:found].tolist() == sorted(range(found), key=lambda i: -sizes[i])
+        for centre in range(min(found, 12)):
+            stream, chosen, asked = stream_of(seed + centre), {centre}, set()
+            for city in cycles[centre]:
+                others = [pair - {centre} for cities, pair in met if city in cities and centre in pair]
+                for other in others[0] if others else ():
+                    if other not in asked and sizes[other] < sizes[centre]:
+                        asked.add(other)
+                        if int(block.next_word(stream)) & 1:
+                            chosen.add(other)
+            best, tabu, turn, last = (self.meetings(met, chosen), sorted(chosen)), {}, 0, 0
+            while turn - last < 20:
+                turn += 1
+                begin = int(block.next_below(stream, found)) + 1
+                moves = []
+                for i in np.roll(np.arange(found), -begin).tolist():
+                    touches = any(i in pair and (pair - {i}) & chosen for _, pair in met)
+                    if i == centre or not (i in chosen or touches):
+                        continue
+                    count = self.meetings(met, chosen ^ {i})
+                    if tabu.get(i, 0) <= turn or count < best[0]:
+                        moves.append((count, i))
+                if not moves:
+                    continue
+                count, i = min(moves, key=lambda move: move[0])
+                chosen = chosen ^ {i}
+                tabu[i] = turn + 2 + int(block.next_below(stream, 10))
+                if count < best[0]:
+                    best, last = (count, sorted(chosen)), turn
+            size = block.choose_block(centre, c, parted, stream_of(seed + centre), w)
+            assert w.chosen[:size].tolist() == best[1]
+            assert centre in best[1]
+            fewer += best[0] < self.meetings(met, {centre})
+        assert fewer > 0 or seed % 2 == 0  # nearly all is one cycle there
+        block.forget_cycles(positions_of(a), c, found, w)
+        assert np.all(w.through == -1)
+        assert not w.used.any()
+
+    def test_cycles_that_need_each_other_go_together(self):
+        """A double bridge in two halves: each exchange of two edges alone leaves two tours."""
+        tour = np.arange(40, dtype=np.int32)
+        c, w, workspace = ab_cycles.make_cycles(40), block.make_block(40), child.make_child(40, 40)
+        c.cities[:8], c.first[:3] = [0, 1, 20, 21, 10, 11, 30, 31], [0, 4, 8]
+        graph, one = graph_of(cloud(40)), np.zeros(1, np.int64)
+        child.breed(graph, 1.0, graph.neighbours, tour, tour.copy(), c, one, 1, workspace)
+        assert workspace.counts[2] > 0  # subtours were joined
+        parted = part(tour, c, 2)
+        block.note_cycles(tour, tour.copy(), c, 2, parted, w)
+        assert w.shared[:2].tolist() == [4, 4]
+        count = block.choose_block(0, c, parted, stream_of(1), w)
+        assert w.chosen[:count].tolist() == [0, 1]
+
+    def test_no_cycles_and_cycles_of_all_edges(self):
+        tour, w = np.arange(12, dtype=np.int32), block.make_block(12)
+        c = ab_cycles.make_cycles(12)
+        block.note_cycles(tour, tour.copy(), c, 0, part(tour, c, 0), w)
+        assert np.all(w.through == -1)
+        c.cities[:24], c.first[1] = [*range(12), *range(12)], 24
+        parted = part(tour, c, 1)
+        block.note_cycles(tour, tour.copy(), c, 1, parted, w)
+        assert w.shared[0] == 0
+        assert w.chosen[: block.choose_block(0, c, parted, stream_of(1), w)].tolist() == [0]
+
+
+class TestChoosing:
+    @pytest.mark.parametrize("seed", range(5))
+    @pytest.mark.parametrize("blocks", [False, True])
+    def test_the_child_is_the_one_that_gains_most_for_the_entropy_it_costs(self, seed, blocks):
+        problem = cloud(80, seed)
+        graph, tours = graph_of(problem), good_tours(problem, 4, seed)
+        positions = np.array([positions_of(tour) for tour in tours])
+        table, most = entropy.count_edges(tours), 12
+        workspace, chosen = offspring.make_workspace(80, 80), offspring.make_chosen(2, 80)
+        ring, stop = np.array([2, 1, 3, 0]), np.zeros(1, np.uint8)
+        streams = np.array([stream_of(seed), stream_of(seed + 100), stream_of(0), stream_of(0)])
+        family = offspring.Family(
+            graph, 1.0, graph.neighbours, tours, positions, len(tours), table, chosen, stop
+        )
+        offspring.choose_children(family, workspace, ring, 1, 2, streams, most, blocks)
+        assert chosen.changes[0] == 0
+        # again, child by child: of tours[1] and tours[3]
+        stream, c = stream_of(seed + 100), ab_cycles.make_cycles(80)
+        found = ab_cycles.find_cycles(
+            tours[1], positions[1], tours[3], positions[3], 80 if blocks else most, stream, c
+        )
+        w, b, best = child.make_child(80, 80), block.make_block(80), (0.0, 0, set())
+        parted = part(positions[1], c, found)
+        block.note_cycles(tours[1], positions[1], c, found, parted, b)
+        for number in range(min(most, found)):
+            b.chosen[0], count = number, 1
+            if blocks:
+                count = block.choose_block(b.centres[number], c, parted, stream, b)
+            gain = child.breed(graph, 1.0, graph.neighbours, tours[1], positions[1], c, b.chosen, count, w)
+            if gain > 0:
+                after = tours.copy()
+                stretches.lay_out(after[1], positions[1].copy(), w.removed, w.added, w.counts[0], w.stretches)
+                worth = gain / max(entropy_of(tours) - entropy_of(after), 1e-8)
+                if worth > best[0] * (1 + 1e-9):
+                    best = worth, gain, edges_of(after[1])
+        assert chosen.children[1] == min(most, found)
+        assert chosen.gain[1] == best[1] > 0
+        out, into = (
+            set(map(frozenset, e[1, : chosen.changes[1]].tolist())) for e in (chosen.removed, chosen.added)
+        )
+        assert edges_of(tours[1]) - out | into == best[2]
+
+    def test_where_no_child_costs_variety_the_one_that_gains_most_is_chosen(self):
+        """Two tours have four stretches of a ring reversed, a third none: what edges come, others have given up."""
+        angle = np.arange(60) * 2 * np.pi / 60
+        problem = TSP(np.column_stack([np.cos(angle), np.sin(angle)]) * 1e4)
+        good = np.arange(60, dtype=np.int32)
+        bad = good.copy()
+        for low, high in ((3, 6), (15, 20), (30, 38), (50, 52)):
+            bad[low:high] = bad[low:high][::-1].copy()
+        for seed in range(4):
+            chosen = self.of_the_last_pair(problem, np.array([bad, bad, good]), seed)
+            assert chosen.children[2] == 4
+            out = {frozenset(edge) for edge in chosen.removed[2, : chosen.changes[2]].tolist()}
+            assert out == {frozenset((29, 37)), frozenset((30, 38))}  # the longest is the worst
+
+    def test_a_child_that_gains_a_unit_is_chosen_whatever_variety_it_costs(self):
+        D = 10.0 * (1 - np.eye(12))
+        D[2, 5] = D[5, 2] = 11.0
+        good = np.arange(12, dtype=np.int32)
+        bad = np.array([0, 1, 2, 5, 4, 3, *range(6, 12)], np.int32)
+        chosen = self.of_the_last_pair(TSP(matrix=D), np.array([bad, good]), 1)
+        assert chosen.gain.tolist() == [0, 1]  # the population's entropy would fall from 2 log 2 to 0
+
+    @staticmethod
+    def of_the_last_pair(problem, tours, seed):
+        """What is chosen for the first tour and the last."""
+        (m, n), graph = tours.shape, graph_of(problem)
+        positions, chosen = np.array([positions_of(tour) for tour in tours]), offspring.make_chosen(m, n)
+        streams = np.array([stream_of(seed + i) for i in range(m)])
+        table, stop = entropy.count_edges(tours), np.zeros(1, np.uint8)
+        family = offspring.Family(
+            graph, 1.0, graph.neighbours, tours, positions, len(tours), table, chosen, stop
+        )
+        ring = np.arange(m)[::-1].copy()
+        offspring.choose_children(family, offspring.make_workspace(n, n), ring, m - 1, m, streams, 12, False)
+        return chosen

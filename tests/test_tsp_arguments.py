@@ -1,0 +1,114 @@
+"""Arguments of a TSP: which are refused, how a metric is given, and when a warning says what to do."""
+
+import numpy as np
+import pytest
+
+from pymoo_gpuaco.problems import TSP, Metric
+
+SQUARE = np.array([[0, 0], [3, 0], [3, 4], [0, 4]])
+M3 = np.ones((3, 3))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "message"),
+    [
+        ({}, ValueError, "exactly one of coords and matrix"),
+        ({"coords": SQUARE, "matrix": M3}, ValueError, "exactly one of coords and matrix"),
+        ({"coords": SQUARE[:2]}, ValueError, "at least 3 cities, got 2"),
+        ({"coords": np.zeros((0, 2))}, ValueError, "at least 3 cities, got 0"),
+        ({"coords": [[0, 0], [1, 1], [np.nan, 2]]}, ValueError, "coords must be finite"),
+        (
+            {"coords": np.zeros((4, 3)), "metric": "EUC_2D"},
+            ValueError,
+            r"\(n, 2\) for metric EUC_2D, got \(4, 3\)",
+        ),
+        ({"coords": SQUARE, "metric": "EUC_3D"}, ValueError, r"\(n, 3\) for metric EUC_3D, got \(4, 2\)"),
+        ({"coords": SQUARE, "metric": "XRAY1"}, ValueError, "unknown metric 'XRAY1'; known are EUC_2D, "),
+        ({"coords": SQUARE, "metric": Metric.EXPLICIT}, ValueError, "EXPLICIT has no coordinates"),
+        ({"coords": SQUARE, "metric": 1}, TypeError, "metric must be a str or Metric, got int"),
+        ({"coords": SQUARE, "positions": SQUARE}, ValueError, "positions goes with matrix only"),
+        ({"matrix": np.ones((3, 4))}, ValueError, r"matrix must be square, got shape \(3, 4\)"),
+        ({"matrix": np.ones(9)}, ValueError, r"matrix must be square, got shape \(9,\)"),
+        ({"matrix": np.ones((2, 2))}, ValueError, "matrix must hold at least 3 cities, got 2"),
+        ({"matrix": M3 - 2 * np.eye(3)[[1, 2, 0]]}, ValueError, r"got -1 from city 0 to city 1"),
+        ({"matrix": [[0, 1, 1], [1, 0, np.nan], [1, 1, 0]]}, ValueError, "got nan from city 1 to city 2"),
+        (
+            {"matrix": [[0, 1, 1], [1, 0, 1], [-np.inf, 1, 0]]},
+            ValueError,
+            "or inf .*, got -inf from city 2 to city 0",
+        ),
+        ({"matrix": M3 * 1e31}, ValueError, r"from 0 to 1e\+30"),
+        ({"matrix": [["x"] * 3] * 3}, TypeError, "matrix must be an array of numbers"),
+        ({"matrix": M3, "positions": SQUARE}, ValueError, r"positions must be finite and of shape \(3, 2\)"),
+        ({"matrix": M3, "positions": "x"}, TypeError, "positions must be an array of numbers"),
+        ({"coords": SQUARE, "best_known": -1}, ValueError, "best_known must be finite and >= 0, got -1"),
+        ({"coords": SQUARE, "best_known": np.nan}, ValueError, "best_known must be finite"),
+        ({"coords": SQUARE, "best_known": "short"}, TypeError, "best_known must be a number"),
+        ({"coords": SQUARE, "optimal_tour": [0, 1, 2]}, ValueError, "optimal_tour must have 4 cities"),
+        (
+            {"coords": SQUARE, "optimal_tour": [0, 1, 2, 2]},
+            ValueError,
+            "optimal_tour: row 0 is not a permutation",
+        ),
+        ({"coords": SQUARE, "optimal_tour": [[0, 1, 2, 3]]}, ValueError, "optimal_tour must have shape"),
+    ],
+)
+def test_bad_arguments_are_refused_by_name(arguments, error, message):
+    with pytest.raises(error, match=message):
+        TSP(**arguments)
+
+
+def test_metric_may_be_a_member_or_a_name_in_any_case():
+    assert TSP(SQUARE, "ceil_2d").metric is Metric.CEIL
+    assert TSP(np.zeros((3, 3)), Metric.MAX).metric is Metric.MAX
+    assert TSP(np.zeros((3, 3)), "EXACT").metric is Metric.EXACT
+
+
+@pytest.mark.parametrize(
+    "coords", [SQUARE[[0, 2, 1]], SQUARE[[0, 2, 1]].astype(float), SQUARE[[0, 2, 1]] + 0.5]
+)
+def test_without_a_metric_distances_are_exact_whatever_the_coordinates(coords):
+    coords = np.array(coords) * [1, 2]  # sides of 3, 8 and their diagonal
+    problem = TSP(coords)
+    assert problem.metric is Metric.EXACT
+    assert problem.tour_length([0, 1, 2]) == pytest.approx(11 + np.sqrt(9 + 64), rel=1e-12)
+    assert TSP(np.pad(coords, ((0, 0), (0, 1)))).metric is Metric.EXACT
+
+
+@pytest.mark.parametrize("known", [{"best_known": 14}, {"optimal_tour": [0, 1, 2, 3]}])
+def test_whole_coordinates_with_a_known_tour_and_no_metric_name_tsplibs(known):
+    with pytest.warns(UserWarning, match='not rounded.*metric="EUC_2D"'):
+        problem = TSP(SQUARE, **known)
+    assert problem.metric is Metric.EXACT
+    assert problem.best_known == 14
+
+
+@pytest.mark.parametrize("metric", ["EUC_2D", "CEIL_2D", "ATT", "MAN_2D", "MAX_2D"])
+def test_a_rounded_metric_that_blurs_the_distances_warns_and_says_what_to_do(metric):
+    row = np.column_stack([np.arange(10) * 0.5, np.zeros(10)])  # every city is 0.5 from its nearest
+    with pytest.warns(UserWarning, match=r"only 0\.5 away.*EXACT.*multiply the coordinates by 10000"):
+        TSP(row, metric)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {"coords": SQUARE},
+        {"coords": SQUARE * 0.5, "metric": "EXACT"},
+        {"coords": SQUARE, "metric": "EXACT", "best_known": 14},
+        {"coords": SQUARE, "best_known": 14.5},  # no length of rounded distances
+        {"coords": SQUARE + 0.5, "best_known": 14},  # nor have such coordinates any
+        {"coords": SQUARE * 0.5, "metric": "EUC_2D", "best_known": 8},  # somebody has solved it as it is
+        {"coords": SQUARE, "metric": "EUC_2D"},  # whole coordinates are TSPLIB's custom
+        {"coords": SQUARE * 10.5, "metric": "EUC_2D"},  # 31.5 apart
+        {"coords": SQUARE * 0.5, "metric": "GEO"},  # degrees, not distances
+    ],
+)
+def test_no_warning_where_rounding_is_meant(arguments, recwarn):
+    TSP(**arguments)
+    assert not recwarn.list
+
+
+def test_a_distance_matrix_given_as_coordinates_is_told_the_right_word():
+    with pytest.raises(ValueError, match=r"got \(4, 4\).*matrix="):
+        TSP(np.ones((4, 4)))
