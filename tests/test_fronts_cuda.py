@@ -113,6 +113,17 @@ def look_once(monkeypatch: pytest.MonkeyPatch, most: int | None = None) -> tuple
     return children, device.follow(members, children)
 
 
+def test_in_how_many_parts_members_are_looked_at_changes_nothing(monkeypatch):
+    found = []
+    for rounds in (1, 40, 500):  # a block for 8 members, 5 and 64 for each
+        monkeypatch.setattr(looks, "_ROUNDS", rounds)
+        children, tours = look_once(monkeypatch)
+        found.append([*children, tours])
+    for one, two, three in zip(*found, strict=True):
+        assert np.array_equal(one, two)
+        assert np.array_equal(one, three)
+
+
 def test_what_has_no_room_at_once_is_found_in_parts(monkeypatch):
     whole, _ = look_once(monkeypatch)
     most = int(np.bincount(whole.owner).max()) + 1  # no member has more, but all together
