@@ -39,7 +39,7 @@ _STEPS = 5  # steps of the front to either side that a chain may reach the gaps 
 _FIRST_KICKS = 3  # times as many for each objective alone: all else begins with these tours
 _SHARE = 0.02  # of the front's extent: how deep its gaps are at least, of more than two objectives
 _KICKS_OF_MEMBERS = 20
-_KICKED = 4  # one of so many that would be looked at
+_KICKED = 4  # one of so many that would be looked at, where nothing is done side by side
 
 
 class FrontSearch:
@@ -219,7 +219,7 @@ class FrontSearch:
             self._take(np.empty((0, self.instance.n), np.int32))
             return
         front = self.archive.front
-        most = max(1, self._looks // _KICKED)
+        most = self._looks if self._device.times > 1 else max(1, self._looks // _KICKED)
         rows = front[np.sort(generator(key, 2).permutation(len(front))[:most])]
         weights, _ = self._slopes(self.archive.lengths[rows])
         self._take(self._device.descend(self._tours(rows), weights, _KICKS_OF_MEMBERS, key))
