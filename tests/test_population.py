@@ -80,6 +80,18 @@ def test_what_mates_do_better_comes_in(m):
     assert population.length == population.measure(population.best) < alone.length
 
 
+def test_of_long_tours_few_mates_are_taken_over_from(monkeypatch):
+    population, tours = made()
+    monkeypatch.setattr(module, "CITIES_OF_ASSEMBLED", 4 * 120)
+    given, work = [], module.assemble
+    monkeypatch.setattr(module, "assemble", lambda *a, **kw: (given.append(a[1]), work(*a, **kw))[1])
+    taken = population.recombine(tours[:2], 3, Stop(), last=True, mates=tours[2:])
+    assert taken.shape == (2, 120)
+    # both, the best and two of six mates
+    assert len(given[0]) == 5
+    assert np.array_equal(given[0][3:], tours[2:4])
+
+
 @pytest.mark.parametrize(("m", "different"), [(1, 1), (3, 1), (4, 4), (16, 16), (20, 16)])
 def test_four_tours_or_more_begin_as_different_ones(m, different):
     instance = listed_instance(cloud(200, 2), 8)

@@ -110,8 +110,7 @@ class FocusedSearch:
     def expect(self, progress: float) -> None:
         """Note how far the run is, in [0, 1], or NaN where nobody knows."""
         self._schedule.expect(float(progress), self._annealed)
-        # under another budget it anneals again
-        if self._due > Meeting.CYCLE and not self._schedule.finished:
+        if self._due > Meeting.CYCLE and not self._schedule.finished:  # under another budget it anneals again
             self._due = Meeting.NONE
 
     def search(self, key: int) -> None:
@@ -156,7 +155,7 @@ class FocusedSearch:
         done, planned = 0, self._planned_rounds()
         self._only_anneals = device.repairs_left == 0
         device.weigh()
-        while done < planned and not self._ends_early() and self._penalties_are_there():
+        while done < planned and not self._due and not self._stop.passed() and self._penalties_are_there():
             together = min(plan.rounds_between_looks, planned - done)
             if plan.whole_rounds:
                 together = self._pace.time_for(_ROUND, together, then=_TAKE_IN, late=0.5)
@@ -173,10 +172,6 @@ class FocusedSearch:
             with self._pace.noted(_TAKE_IN):
                 self._take_in()
         self._annealed = done if self._only_anneals else 0
-
-    def _ends_early(self) -> bool:
-        """Whether no more rounds are to be launched: the time is over, or the tours wait for those of others."""
-        return bool(self._due) or self._stop.passed()
 
     def _planned_rounds(self) -> int:
         """Rounds of this generation.
@@ -247,10 +242,7 @@ class FocusedSearch:
         self._population.keep(device.shortest(), float(self._lengths.min()))
 
     def _recombine(
-        self,
-        key: int,
-        mates: NDArray[np.int32] | None = None,
-        stages: tuple[bool, ...] = BOTH_STAGES,
+        self, key: int, mates: NDArray[np.int32] | None = None, stages: tuple[bool, ...] = BOTH_STAGES
     ) -> None:
         """Recombine all tours and the best, with each other and with mates, and go on from there."""
         self._only_anneals = False
@@ -293,9 +285,8 @@ class FocusedSearch:
     def meet(self, mates: ArrayLike, key: int) -> None:
         """Hold the meeting that is due, see ``Meets``."""
         rows = checks.permutations("mates", mates, self.instance.n).astype(np.int32)
-        stages = FIRST_STAGE if self._due == Meeting.FIRST else SECOND_STAGE
         with self.device.working():
-            self._recombine(key, rows, stages)
+            self._recombine(key, rows, FIRST_STAGE if self._due == Meeting.FIRST else SECOND_STAGE)
         self._annealed = 0  # what went by meanwhile is no pace of rounds
         self._due = Meeting.LAST if self._due == Meeting.FIRST else Meeting.NONE
 

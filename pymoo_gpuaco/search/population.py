@@ -113,7 +113,7 @@ class Population:
         One tour, of very many cities, is merged with the best: it differs in too many places to look at one after
         another. Several of so many cities stay as they are until they evolve.
 
-        mates : tours (e, n) of other colonies, from which these take over as well.
+        mates : tours (e, n) of other colonies, from which these take over as well; few where n is large.
         stages : of evolution, see ``exchange.evolve``; where the first comes alone, it has half of the time left.
         """
         assert self.best is not None
@@ -134,7 +134,7 @@ class Population:
             if most < 2:
                 return tours
             own = np.concatenate([tours[:most], self.best[None]])
-            given = own if mates is None else np.concatenate([own, mates])
+            given = own if mates is None else np.concatenate([own, mates[: max(1, most + 1 - len(own))]])
             taken = assemble(self._graph, given, key, stop, scale=self._units)[: len(own)]
         lengths = lengths_of(self._graph, taken)
         shortest = int(np.argmin(lengths))
