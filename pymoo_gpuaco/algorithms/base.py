@@ -21,20 +21,18 @@ from pymoo.core.algorithm import Algorithm
 from pymoo.core.initialization import Initialization
 from pymoo.core.population import Population
 from pymoo.core.problem import Problem
-from pymoo.core.variable import get
 from pymoo.util.optimum import filter_optimum
 
-from pymoo_gpuaco import checks
-from pymoo_gpuaco.algorithms.arguments import PYMOO_ARGUMENTS, Count, check_sampling, check_seed
+from pymoo_gpuaco.algorithms.arguments import PYMOO_ARGUMENTS, check_sampling, check_seed
+from pymoo_gpuaco.algorithms.sealing import sealed, unsealed
 from pymoo_gpuaco.algorithms.termination import begin_counting, progress, seconds_left
 from pymoo_gpuaco.algorithms.told import AskAndTell, Tours, canonical, check_tours
-from pymoo_gpuaco.backends import State, Stoppable, check_backend
+from pymoo_gpuaco.backends import State, Stoppable
 from pymoo_gpuaco.candidates.bound import prove_lower_bound, seconds_to_prove
 from pymoo_gpuaco.candidates.listed import ListedInstance
 from pymoo_gpuaco.candidates.lists import listed_instance
 from pymoo_gpuaco.host import compiling
 from pymoo_gpuaco.host.background import interruptible
-from pymoo_gpuaco.host.state import check_seal, seal
 from pymoo_gpuaco.problems.long_tours import compile_lengths
 
 # Share of set-up that the first generation may take beside its search: to evaluate a tour, and to learn from it.
@@ -232,9 +230,7 @@ class TourAlgorithm(AskAndTell):
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         """Restore a state of ``__getstate__``. Raises ValueError where its arrays have changed."""
-        own = dict(state)
-        check_seal(own.pop("_seal"), _arrays(own))
-        self.__dict__.update(own)
+        self.__dict__.update(unsealed(state))
 
     # ---- pymoo's life cycle -------------------------------------------------------------------------------------
 
@@ -400,38 +396,3 @@ class TourAlgorithm(AskAndTell):
         # a colony is not elitist, so the best so far joins; first, for it to win ties
         both = self.pop if self.opt is None else Population.merge(self.opt, self.pop)
         self.opt = filter_optimum(both, least_infeasible=True)
-
-
-def sealed(state: dict[str, Any]) -> dict[str, Any]:
-    """Return the state with a checksum, as ``__setstate__`` expects it."""
-    return {**state, "_seal": seal(_arrays(state))}
-
-
-@dataclass(kw_only=True, eq=False, repr=False)
-class EngineAlgorithm(TourAlgorithm):
-    """An algorithm with one engine, on a device that the user may choose.
-
-    Parameters
-    ----------
-    n_elites : best tours of each generation that pymoo gets to see, >= 1. None (default): one, and all of a colony's
-        where the problem's objective is not the tour's length.
-    backend : "auto" (CUDA where a device is usable, else CPU), "cpu" or "cuda".
-    device : number of the CUDA device, >= 0.
-
-    All arguments of ``TourAlgorithm`` besides.
-    """
-
-    n_elites: Count | None = None
-    backend: str = "auto"
-    device: int = 0
-
-    def _check(self) -> None:
-        super()._check()
-        checks.optional_integer("n_elites", get(self.n_elites), 1)
-        check_backend(self.backend, self.device)
-
-
-def _arrays(state: dict[str, Any]) -> State:
-    """What compiled code reads: the engine's state and the tours that the algorithm keeps."""
-    own = {name: value for name, value in state.items() if type(value) is np.ndarray}  # no Population
-    return {**own, **(state["_engine_state"] or {})}

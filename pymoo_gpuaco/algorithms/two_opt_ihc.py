@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from pymoo.core.variable import get
 
 from pymoo_gpuaco.algorithms.arguments import Count, Word
-from pymoo_gpuaco.algorithms.base import EngineAlgorithm
+from pymoo_gpuaco.algorithms.on_device import EngineAlgorithm
 from pymoo_gpuaco.algorithms.told import Tours
 from pymoo_gpuaco.backends import make_climbers
 from pymoo_gpuaco.candidates.listed import ListedInstance

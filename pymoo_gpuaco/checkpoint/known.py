@@ -31,9 +31,10 @@ from pymoo.util.display import column, display, multi, output, single
 
 from pymoo_gpuaco import operators
 from pymoo_gpuaco.algorithms import ALL_ALGORITHMS, GPUMOACO
-from pymoo_gpuaco.algorithms.base import TourAlgorithm, Tours, sealed
+from pymoo_gpuaco.algorithms.base import TourAlgorithm, Tours
 from pymoo_gpuaco.algorithms.display import ColonyOutput
 from pymoo_gpuaco.algorithms.front_run import FrontOutput, FrontTermination
+from pymoo_gpuaco.algorithms.sealing import sealed
 from pymoo_gpuaco.algorithms.termination import ColonyTermination
 from pymoo_gpuaco.colony.parameters import LocalSearch
 from pymoo_gpuaco.islands import Islands, IslandsOutput

@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pymoo_gpuaco import checks
-from pymoo_gpuaco.algorithms.base import EngineAlgorithm, TourAlgorithm
+from pymoo_gpuaco.algorithms.base import TourAlgorithm
+from pymoo_gpuaco.algorithms.on_device import EngineAlgorithm
 from pymoo_gpuaco.algorithms.termination import ColonyTermination
 from pymoo_gpuaco.algorithms.told import Tours
 from pymoo_gpuaco.islands.archipelago import Archipelago, Rules
