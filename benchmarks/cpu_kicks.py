@@ -55,7 +55,7 @@ def repaired_window(problem: TSP) -> tuple[Units, Window, int]:
     units.weights[:] = 1.0 / np.maximum(lengths, 1.0) ** 2
     n, tour = instance.n, greedy_tour(instance, near.ids, near.distances)
     positions = np.arange(n, dtype=np.int32)
-    if n > parameters.whole_up_to:
+    if not parameters.whole(n):
         where = np.empty(n, np.int32)
         where[tour] = positions
         cutter = Cutter(units.candidates, parameters.window)

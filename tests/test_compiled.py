@@ -85,8 +85,13 @@ def test_what_a_run_does_not_call_is_not_made_before_it(monkeypatch):
     monkeypatch.setattr("pymoo_gpuaco.backends.cpu.warm_up._warm_up_focused", lambda *kind: made.append(kind))
     for n in (25_000, 25_001, 100_000, 100_001):
         warm_up_focused(n, by_quadrant=n == 100_001)
-    # whole tours up to 25,000 cities, penalties up to 100,000, lists by quadrant in a plane
-    assert made == [(True, True, False), (False, True, False), (False, True, False), (False, False, True)]
+    # whole tours up to 25,000 cities, and where time is limited up to 100,000; windows of one tour above 25,000;
+    # penalties up to 100,000; lists by quadrant in a plane
+    assert made == [
+        (True, True, False),
+        *[(False, True, False), (True, True, False)] * 2,
+        (False, False, True),
+    ]
 
 
 def test_the_best_tour_of_a_few_cities_is_found_without_compiling():

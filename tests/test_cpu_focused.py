@@ -1,6 +1,7 @@
 """The focused colony on the CPU: what it hands out, what it takes in, and that its state is all there is."""
 
 import itertools
+import time
 
 import numpy as np
 import pytest
@@ -14,10 +15,12 @@ from pymoo_gpuaco.colony.parameters import ColonyParameters
 from pymoo_gpuaco.colony.trails import TrailUpdate
 from pymoo_gpuaco.host.keys import fold_in
 from pymoo_gpuaco.problems import TSP
+from pymoo_gpuaco.search import parameters as parameters_module
 from pymoo_gpuaco.search import population as module
 from pymoo_gpuaco.search.focused import FocusedSearch
 from pymoo_gpuaco.search.parameters import FocusedParameters
 from tests.engine_cases import INSTANCES, asymmetric, cloud
+from tests.test_assembly import random_tours
 
 WAYS = {"whole tours": {"trials": 64}, "windows": {"trials": 256, "whole_up_to": 8, "window": 64}}
 
@@ -234,11 +237,59 @@ def test_short_cycles_move_short_stretches():
         (51.2, 2200, 1, 128),  # four times the time, twice the tours
         (60.0, 200, 8, 1000),  # of 1,300
         (0.0, 8, 1, None),
+        (27.2, 25_001, 1, None),  # windows of one tour are usual, and 11.97 tours are too few
+        (27.3, 25_001, 1, 12),
+        (120.0, 100_000, 1, 13),
+        (1e5, 100_001, 2, None),
     ],
 )
 def test_as_many_tours_as_pay_in_the_time_of_a_run(seconds, n, threads, tours):
     assert FocusedParameters().tours_in(seconds, n, threads) == tours
     assert FocusedParameters(n_tours=9).tours_in(seconds, n, threads) is None
+    if n > 25_000:
+        assert FocusedParameters(whole_up_to=25_000).tours_in(seconds, n, threads) is None
+
+
+@pytest.mark.parametrize(("rate", "tours"), [(7.1, 14), (6.1, 12), (5.9, 1)])
+def test_long_tours_are_whole_where_a_run_has_time_for_several(rate, tours, monkeypatch):
+    """600 s for 300 cities, of which windows are usual from 101 on."""
+    monkeypatch.setenv("PYMOO_GPUACO_THREADS", "1")
+    monkeypatch.setattr(parameters_module, "WHOLE_UP_TO", 100)
+    monkeypatch.setattr(parameters_module, "CITIES_A_SECOND", rate)
+    problem, until = cloud(300, 4), time.monotonic() + 600.0
+    engines = [of(problem, FocusedParameters(window=64, trials=256)) for _ in range(3)]
+    one, two, given = *engines[:2], of(problem, n_ants=5)
+    for engine in (*engines, given):
+        assert engine.device.n_tours == 1
+        assert not engine.device.search.whole
+        engine.stop_at(until)
+    given.search(1)
+    assert (given.device.n_tours, given.n_ants) == (1, 5)
+    for key in range(4):
+        found(one, key)
+    assert (len(one.lengths), one.device.search.whole) == (tours, tours > 1)
+    assert one.n_ants == (tours if tours > 1 else 8)
+    assert one.device.plan.end == (0.7 if tours > 1 else 0.97)
+    two.import_state(one.export_state())
+    for key in range(4, 8):
+        assert np.array_equal(found(one, key)[0], found(two, key)[0])
+    assert np.array_equal(one.export_state()["tours"], two.export_state()["tours"])
+    best, evolved = one.best_tours()[1][0], []
+    evolve = module.evolve
+    monkeypatch.setattr(module, "evolve", lambda *a, **k: evolved.append(len(a[1])) or evolve(*a, **k))
+    one.expect(0.0)
+    for key in range(8, 40):  # the last cycle, and at its end tours evolve
+        found(one, key)
+        one.expect((key - 7) / 32)
+    tour, length = (row[0] for row in one.best_tours())
+    assert length == problem.tour_length(tour) <= best
+    assert evolved == ([tours + 1] if tours > 1 else [])  # the best of the run beside them
+    tours = random_tours(300, 2)
+    better, _ = one.improve(tours, 3)
+    assert np.all(problem.tour_lengths(better) < 0.5 * problem.tour_lengths(tours))
+    engines[2].import_state(two.export_state())
+    engines[2].device.hold(1)
+    assert not engines[2].device.search.whole
 
 
 def test_as_many_tours_as_told_or_as_there_are_threads():

@@ -11,7 +11,7 @@ from pymoo.optimize import minimize
 from pymoo_gpuaco.algorithms import ALL_ALGORITHMS, GPUMMAS
 from pymoo_gpuaco.host import compiling
 from pymoo_gpuaco.problems.tsp import TSP
-from pymoo_gpuaco.search.parameters import FocusedParameters
+from pymoo_gpuaco.search.parameters import WHOLE_UP_TO
 from pymoo_gpuaco.search.penalties import MOST_CITIES
 from pymoo_gpuaco.search.warm_up import warm_up_host
 
@@ -21,7 +21,7 @@ def compile_all(arguments: argparse.Namespace) -> int:
     began = time.perf_counter()
     with compiling.counted() as compilers, compiling.announced(print):
         # whole tours, windows of one tour, and windows without penalties
-        for n in (1000, FocusedParameters().whole_up_to + 1000, MOST_CITIES + 1000):
+        for n in (1000, WHOLE_UP_TO + 1000, MOST_CITIES + 1000):
             _run(GPUMMAS(backend=arguments.backend, device=arguments.device), _square(n))
         _run(GPUMMAS(backend=arguments.backend, device=arguments.device), TSP(matrix=_square(60).D))
         warm_up_host(penalised=True, evolves=True)  # as on machines of more cores than this one

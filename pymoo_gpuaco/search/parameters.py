@@ -10,10 +10,14 @@ from pymoo_gpuaco.colony.parameters import FEWEST_CITIES_TO_KICK
 
 MOST_TOURS = 1000
 WHOLE_UP_TO = 25_000  # cities
+# Up to so many, where a run is long enough for several that evolve.
+WHOLE_IN_TIME_UP_TO = 100_000
 
 # Where a run's time is limited, a thread has so many cities of all tours for each second: two kicks for three cities,
-# in the part of the run that anneals. Where that is fewer tours than wanted, as many as usual do better.
-CITIES_A_SECOND, FEWEST_WANTED = 11_000.0, 3.0
+# in the part of the run that anneals. Where that is fewer tours than wanted, as many as usual do better. Of more than
+# 25,000 cities more are wanted: on a random map of 100,000 eight tours in 25 s lost to windows of one tour, and
+# thirteen, in the time that w = 13 stands for, did as well.
+CITIES_A_SECOND, FEWEST_WANTED, FEWEST_LONG_WANTED = 11_000.0, 3.0, 12.0
 # From so many tours on, both their number and the kicks that each gets grow with the root of the time: the optimum's
 # edges are nearly all in some tour then, and are found sooner among fewer and better ones.
 TOURS_OF_SHORT_RUNS = 64
@@ -37,7 +41,7 @@ class FocusedParameters:
     n_candidates : candidate edges a city by alpha-nearness, in [4, 32], or None: 5, and 7 above 25,000 cities, where
         fewer 1-trees tell good edges less well.
     whole_up_to : up to so many cities each ant keeps a whole tour of its own, >= 8; above, ants take windows of one
-        tour. Default 25,000.
+        tour. None: 25,000, and 100,000 where the time of a run is limited and several tours pay, see `tours_in`.
     n_tours : tours of their own that ants keep there, in [1, 1000], or None: one for each thread, at least 2, and where
         the time of a run is limited what `tours_in` says. Eight or more evolve at the end of a run.
     window : cities of a window, in [64, 100,000], and at most half of all, or None: one window for each thread, but
@@ -55,7 +59,7 @@ class FocusedParameters:
     """
 
     n_candidates: int | None = None
-    whole_up_to: int = WHOLE_UP_TO
+    whole_up_to: int | None = None
     n_tours: int | None = None
     window: int | None = None
     trials: int | None = None
@@ -66,7 +70,7 @@ class FocusedParameters:
     def __post_init__(self) -> None:
         """Validate."""
         checks.optional_integer("n_candidates", self.n_candidates, 4, 32)
-        checks.integer("whole_up_to", self.whole_up_to, 8)
+        checks.optional_integer("whole_up_to", self.whole_up_to, 8)
         checks.optional_integer("n_tours", self.n_tours, 1, MOST_TOURS)
         checks.optional_integer("window", self.window, 64, 100_000)
         checks.optional_integer("trials", self.trials, 1)
@@ -74,6 +78,10 @@ class FocusedParameters:
         if self.first_cycle is not None:
             checks.real("first_cycle", self.first_cycle, 0.0, 1e6, open_low=True)
         checks.optional_integer("ascent", self.ascent, 0, 1000)
+
+    def whole(self, n: int) -> bool:
+        """Whether each ant keeps a whole tour of n cities, whatever the time of a run."""
+        return n <= (WHOLE_UP_TO if self.whole_up_to is None else self.whole_up_to)
 
     def longest_stretch(self, kicks: float) -> int:
         """Cities of the longest stretch that kicks move in a cycle of so many kicks a city."""
@@ -88,10 +96,15 @@ class FocusedParameters:
         """Tours of n cities that pay in so many seconds: several that evolve together, or None for as many as usual.
 
         They are w = 11,000 seconds threads / n, at least 8, and from w = 64 on the root of 64 w, at most 1000; None
-        below w = 3, and where ``n_tours`` is given.
+        below w = 3, and where ``n_tours`` is given. Where windows of one tour are usual, None below w = 12, above
+        100,000 cities, and where ``whole_up_to`` is given.
         """
         wanted = seconds * threads * CITIES_A_SECOND / n
-        if self.n_tours is not None or wanted < FEWEST_WANTED:
+        fewest = FEWEST_WANTED
+        if not self.whole(n):
+            can_be = self.whole_up_to is None and n <= WHOLE_IN_TIME_UP_TO
+            fewest = FEWEST_LONG_WANTED if can_be else math.inf
+        if self.n_tours is not None or wanted < fewest:
             return None
         if wanted > TOURS_OF_SHORT_RUNS:
             wanted = math.sqrt(wanted * TOURS_OF_SHORT_RUNS)
@@ -106,7 +119,7 @@ class FocusedParameters:
         """Kicks that each of the ants makes in a generation for n cities; loading a tour must not take as long."""
         if self.trials is not None:
             return max(1, self.trials // ants)
-        if n > self.whole_up_to:
+        if not self.whole(n):
             return max(1, min(max(2048, n // 12), 8192) // ants)
         if ants < FEWEST_TO_EVOLVE:
             return 1024
@@ -116,7 +129,7 @@ class FocusedParameters:
         """Kicks a city that a tour of n cities gets in the first cycle."""
         if self.first_cycle is not None:
             return self.first_cycle
-        return 8.0 if n <= self.whole_up_to else 16.0
+        return 8.0 if self.whole(n) else 16.0
 
     def candidates(self, n: int) -> int:
         """Candidate edges a city by alpha-nearness for n cities."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -94,19 +95,23 @@ class CpuWindows:
     # ---- tours
 
     def tours_in(self, seconds: float | None) -> int:
-        """A whole tour for each ant where they fit a window, see `FocusedParameters.tours_in`; else one."""
-        if not self.search.whole:
-            return 1
-        evolving = (
-            None
-            if seconds is None
-            else self._focused.tours_in(max(0.0, seconds), self.instance.n, self._threads)
-        )
-        return self._given or evolving or self._focused.tours(self._threads)
+        """A whole tour for each ant where they fit a window or pay, see `FocusedParameters.tours_in`; else one."""
+        n, focused = self.instance.n, self._focused
+        evolving = None
+        if seconds is not None and self._given is None:
+            evolving = focused.tours_in(max(0.0, seconds), n, self._threads)
+        if not focused.whole(n):
+            return evolving or 1
+        return self._given or evolving or focused.tours(self._threads)
 
     def hold(self, m: int) -> None:
         """Allocate m tours and plan for them."""
-        n, focused, whole = self.instance.n, self._focused, self.search.whole
+        n, focused = self.instance.n, self._focused
+        if m > 1 and not focused.whole(n):
+            focused = replace(focused, whole_up_to=n)
+        whole = focused.whole(n)
+        if whole != self.search.whole:
+            self.search = WindowSearch(self.instance, self.search.units, focused, self.stop)
         self.n_tours = m
         self.n_ants = m if whole else self._given or WINDOWS
         self._trials = focused.trials_a_tour(n, self.n_ants)
@@ -221,7 +226,8 @@ class CpuWindows:
             return
 
         def work(_: int, first: int, last: int) -> None:
-            search = WindowSearch(self.instance, self.search.units, self._focused, self.stop, threads=1)
+            own = self.search
+            search = WindowSearch(self.instance, own.units, own.parameters, self.stop, threads=1)
             improver = TourImprover(search, self.stop.raised)
             for number in range(first, last):
                 if self.stop.raised():

@@ -21,7 +21,7 @@ from pymoo_gpuaco.fronts.seen import Seen
 from pymoo_gpuaco.problems.multi_objective import MultiObjectiveTSP
 from pymoo_gpuaco.problems.tsp import TSP
 from pymoo_gpuaco.search.focused import FocusedSearch
-from pymoo_gpuaco.search.parameters import FocusedParameters
+from pymoo_gpuaco.search.parameters import WHOLE_IN_TIME_UP_TO, FocusedParameters
 from pymoo_gpuaco.search.warm_up import warm_up_host
 
 
@@ -68,9 +68,11 @@ def warm_up_climbers() -> None:
 
 def warm_up_focused(n: int, by_quadrant: bool) -> None:
     """Compile what focused ants call on n cities, in a plane that has quadrants or elsewhere, and nothing else."""
-    usual = FocusedParameters()
-    whole = n <= usual.whole_up_to
-    _warm_up_focused(whole, usual.iterations(n) > 0, by_quadrant)
+    usual, whole = FocusedParameters(), n <= WHOLE_IN_TIME_UP_TO
+    if not usual.whole(n):
+        _warm_up_focused(False, usual.iterations(n) > 0, by_quadrant)
+    if whole:  # where a run has time for them, at least
+        _warm_up_focused(True, usual.iterations(n) > 0, by_quadrant)
     warm_up_host(penalised=False, evolves=whole)
 
 

@@ -43,7 +43,7 @@ class WindowSearch:
     ) -> None:
         n = instance.n
         self.instance, self.units, self.parameters = instance, units, parameters
-        self.whole = n <= parameters.whole_up_to
+        self.whole = parameters.whole(n)
         self._threads = threads or thread_count()
         size = n if self.whole else parameters.cities_a_window(n, self._threads)
         self._size = size
