@@ -19,9 +19,9 @@ from pymoo_gpuaco.exchange.eax import IDLE
 from pymoo_gpuaco.exchange.entropy import count_edges
 from pymoo_gpuaco.host import threads
 from pymoo_gpuaco.problems import TSP
+from tests.eax_cases import entropy_of, good_tours, graph_of
 from tests.engine_cases import cloud
 from tests.test_assembly import SYMMETRIC, random_tours
-from tests.test_eax import entropy_of, good_tours, graph_of
 
 
 def evolved(problem, tours, key=1, k=8, **options):

@@ -21,10 +21,11 @@ from pymoo_gpuaco.exchange import (
     regions,
 )
 from pymoo_gpuaco.problems import TSP
+from tests.eax_cases import find, good_tours, graph_of, positions_of, stream_of
 from tests.engine_cases import cloud
 from tests.test_assembly import SYMMETRIC, random_tours
-from tests.test_eax import edges_of, find, good_tours, graph_of, positions_of, stream_of
 from tests.test_eax_evolve import assert_counted, evolved
+from tests.test_exchange import edges_of
 
 
 @pytest.fixture

@@ -12,9 +12,9 @@ from pymoo_gpuaco.islands.member import Member, Tour
 from pymoo_gpuaco.problems import OpenPath
 from pymoo_gpuaco.search.meeting import Meeting
 from pymoo_gpuaco.search.parameters import FEWEST_TO_EVOLVE
+from tests.eax_cases import good_tours, graph_of
 from tests.engine_cases import BACKENDS, asymmetric, cloud, focused
 from tests.test_assembly import random_tours
-from tests.test_eax import good_tours, graph_of
 from tests.test_eax_evolve import assert_counted
 
 
