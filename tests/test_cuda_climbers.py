@@ -11,7 +11,7 @@ from pymoo_gpuaco.candidates.lists import listed_instance
 from pymoo_gpuaco.colony.parameters import ClimberParameters
 from pymoo_gpuaco.problems import TSP
 from tests.engine_cases import INSTANCES, cloud
-from tests.test_engines import improving_pair
+from tests.test_engines_climbers import improving_pair
 
 pytestmark = pytest.mark.gpu
 
