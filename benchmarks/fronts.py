@@ -51,12 +51,15 @@ def main() -> None:
             # of a method that is measured again, for instance for longer, the earlier rows go
             own = {(name, method)}
             others = rows_of_others(table, own, parameters, keys=2)
-            notes = (
+            notes: tuple[str, ...] = (
                 "Best: the united front of many runs in benchmarks/references/fronts; points found or dominated.",
                 f"Hypervolume from {WORST} times the worst lengths of that front.",
-                "Two phases: the same weighted sums, then Pareto local search by chains of up to three exchanges.",
-                "NSGA-II and MOEA/D: pymoo's, order crossover and inversion.",
             )
+            if not on_cuda:
+                notes += (
+                    "Two phases: the same weighted sums, then Pareto local search by chains of up to three exchanges.",
+                    "NSGA-II and MOEA/D: pymoo's, order crossover and inversion.",
+                )
             title = f"Fronts of two objectives over time, {'on CUDA' if on_cuda else 'all cores'}"
             write(table, title, COLUMNS, sorted(others + rows), parameters, notes)
 

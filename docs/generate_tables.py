@@ -57,6 +57,7 @@ PAGES = {
         "cpu_quality",
         "ga_",
         "fronts",
+        "gpu_fronts",
         "gpu_friedman",
     ),
     "family": ("family", "gpu_family"),
@@ -207,14 +208,18 @@ def gaps_in_short(result: dict[str, Any]) -> str:
     limits = sorted({limit for at in gaps.values() for limit in at})
 
     def cell(at: dict[str, float]) -> str:
-        ours = f"{at['GPUMMAS()']:.2f}" if "GPUMMAS()" in at else "-"
-        return f"{ours} ({at[other]:.2f})" if other in at else ours
+        if "GPUMMAS()" not in at:
+            return "-"
+        ours = f"{at['GPUMMAS()']:.3f}".replace("-0.000", "0.000")
+        return f"{ours} ({at[other]:.3f})" if other in at else ours
 
     lines = [
         _line(["instance", *(f"{limit:g} s" for limit in limits)]),
         _line(["---", *["---:"] * len(limits)]),
     ]
     for instance, at in gaps.items():
+        if not any("GPUMMAS()" in solvers for solvers in at.values()):
+            continue
         lines.append(_line([instance, *(cell(at[limit]) if limit in at else "-" for limit in limits)]))
     if not runs:
         return ""

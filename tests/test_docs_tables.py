@@ -115,7 +115,8 @@ def test_gaps_over_time_are_shown_in_short(tables, tmp_path):
         ["pr1002", 1002, "GPUMMAS()", 1.0, 3, 0.0, 0.0],
         ["pr1002", 1002, "fast-tsp, 1 core", 0.5, 3, 0.7, 0.8],
         ["pr1002", 1002, "fast-tsp, 16 cores", 0.5, 1, 0.34, 0.34],
-        ["pla85900", 85900, "GPUMMAS()", 1.0, 2, 1.5, 1.6],
+        ["pla85900", 85900, "GPUMMAS()", 1.0, 2, -0.0003, 1.6],
+        ["pr107", 107, "fast-tsp, 16 cores", 0.5, 1, 0.34, 0.34],  # of the colony nothing was measured
     ]
     result = {**RESULT, "machine": {"gpu 0": "A device, 8 GiB"}, "columns": columns, "rows": rows}
     short = tables.gaps_in_short(result)
@@ -124,8 +125,10 @@ def test_gaps_over_time_are_shown_in_short(tables, tmp_path):
         "machine, one run each." in short
     )
     assert (
-        "| instance | 0.5 s | 1 s |\n| --- | ---: | ---: |\n| pr1002 | 0.13 (0.34) | 0.00 |\n| pla85900 | - | 1.50 |\n"
+        "| instance | 0.5 s | 1 s |\n| --- | ---: | ---: |\n"
+        "| pr1002 | 0.126 (0.340) | 0.000 |\n| pla85900 | - | 0.000 |\n"
     ) in short
+    assert "pr107" not in short
     place = "before\n<!-- gap-over-time -->\nold\n<!-- /gap-over-time -->\nafter"
     empty = "before\n<!-- gap-over-time -->\n<!-- /gap-over-time -->\nafter"
     assert tables.generate(tmp_path, place)[1] == empty

@@ -23,10 +23,11 @@ from pymoo_gpuaco.search.parameters import FEWEST_TO_EVOLVE
 FEWEST_VARIED = 4
 # Different first tours at most: for so many cities of all of them, the host takes longer than they are worth.
 MOST_VARIED, CITIES_OF_VARIED = 16, 200_000
-# Tours at most that are assembled when others are to be annealed after them: they become alike, and as many more would
-# give them little. For so many cities of all of them, the host takes longer than they are worth: eight seconds for nine
-# tours of a million on sixteen cores.
-MOST_ASSEMBLED, CITIES_OF_ASSEMBLED = 32, 400_000
+# Tours at most that are assembled when others are to be annealed after them, and cities of all of them: assembly makes
+# tours alike, and takes the host long, eight seconds for nine tours of a million on sixteen cores. Fewer than four give
+# many others little: 48 tours of pla85900 ended at 0.09 % after twenty seconds of an H200 where four were assembled, at
+# 0.06 where 32 were.
+MOST_ASSEMBLED, CITIES_OF_ASSEMBLED, FEWEST_ASSEMBLED = 32, 3_000_000, 4
 # Stages of evolution: children take an AB-cycle, then blocks of them.
 FIRST_STAGE, SECOND_STAGE, BOTH_STAGES = (False,), (True,), (False, True)
 NEAR_OF_CHILDREN = 7  # candidates a city by which subtours of children are joined
@@ -131,7 +132,7 @@ class Population:
             ).tours
         else:
             most = min(MOST_ASSEMBLED, CITIES_OF_ASSEMBLED // self._instance.n)
-            if most < 2:
+            if most < min(FEWEST_ASSEMBLED, len(tours)):
                 return tours
             own = np.concatenate([tours[:most], self.best[None]])
             given = own if mates is None else np.concatenate([own, mates[: max(1, most + 1 - len(own))]])
