@@ -18,6 +18,7 @@ from pymoo_gpuaco.candidates.lists import listed_instance
 from pymoo_gpuaco.colony.parameters import ColonyParameters, LocalSearch
 from tests import emulator, test_cuda_search
 from tests import test_engines as shared
+from tests import test_engines_climbers as climbers
 from tests import test_trail_updates as updates
 from tests.engine_cases import COLONIES
 
@@ -121,7 +122,7 @@ def test_the_greedy_tour():
 @pytest.mark.parametrize("moves", ["best", "batch"])
 @pytest.mark.parametrize("name", ["64 cities, not rounded", "30 cities, GEO", "30 cities, HAVERSINE"])
 def test_climbers(name, moves):
-    shared.test_climbs_end_where_no_pair_improves(name, moves, CUDA)
+    climbers.test_climbs_end_where_no_pair_improves(name, moves, CUDA)
 
 
 def test_the_tournament():

@@ -65,7 +65,7 @@ def test_code_that_was_kept_by_other_sources_is_not_used(tmp_path):
     environment = {"NUMBA_CACHE_DIR": str(cache), "PYTHONPATH": str(copy)}
     draw(tmp_path, **environment)
     before = len(list(cache.rglob("philox.new_stream*.nbc")))
-    other = copy / "pymoo_gpuaco" / "host" / "distances.py"
+    other = copy / "pymoo_gpuaco" / "problems" / "compiled_metrics.py"
     other.write_text(other.read_text() + "# changed\n")
     draw(tmp_path, **environment)
     assert len(list(cache.rglob("philox.new_stream*.nbc"))) == before + 1

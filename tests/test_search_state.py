@@ -7,6 +7,7 @@ import math
 import numpy as np
 import pytest
 
+from pymoo_gpuaco.search.meeting import Meeting
 from pymoo_gpuaco.search.schedule import Schedule
 from pymoo_gpuaco.search.state import pack, unpack
 
@@ -28,7 +29,7 @@ def schedule() -> Schedule:
 
 def packed(kind: str = "cpu", tours: np.ndarray = TOURS) -> dict[str, np.ndarray]:
     default_trail = np.array([0.125], np.float32)
-    return pack(kind, IDS, TAU, default_trail, tours, (BEST, 12.5), schedule(), (4, True))
+    return pack(kind, IDS, TAU, default_trail, tours, (BEST, 12.5), schedule(), (4, True, Meeting.FIRST))
 
 
 def test_the_same_comes_back() -> None:
@@ -40,7 +41,7 @@ def test_the_same_comes_back() -> None:
     assert state.best is not None
     assert state.best.tolist() == BEST.tolist()
     assert state.best_length == 12.5
-    assert state.pace == (4, True)
+    assert state.pace == (4, True, Meeting.FIRST)
     told, expected = vars(state.schedule), vars(schedule())
     assert math.isnan(told.pop("progress"))
     assert math.isnan(expected.pop("progress"))
@@ -51,7 +52,7 @@ def test_another_kind_of_device_gets_the_best_first_and_goes_at_its_own_pace() -
     state = unpack(packed("cuda"), "cpu", IDS)
     assert not state.own
     assert np.array_equal(state.tours, [BEST, *TOURS])
-    assert state.pace == (0, False)
+    assert state.pace == (0, False, Meeting.NONE)
     own = Schedule(14)  # its cycles have twice as many rounds
     state.restore(own)
     assert (own.first, own.cycle, own.done, own.rounds, own.step) == (14, 2, 10, 22, 0.0)
@@ -66,7 +67,7 @@ def test_before_the_first_tour_there_is_none() -> None:
         np.zeros((2, N), np.int32),
         (np.zeros(N, np.int32), math.inf),
         Schedule(7),
-        (0, False),
+        (0, False, Meeting.NONE),
     )
     state = unpack(nothing, "cuda", IDS)
     assert len(state.tours) == 0
