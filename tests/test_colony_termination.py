@@ -10,10 +10,11 @@ from pymoo.core.termination import NoTermination, TerminateIfAll, TerminateIfAny
 from pymoo.optimize import minimize
 from pymoo.termination import get_termination
 from pymoo.termination.max_gen import MaximumGenerationTermination
+from pymoo.termination.max_time import TimeBasedTermination
 
 from pymoo_gpuaco import GPUMMAS, TSP, ColonyTermination, GPU2OptIHC, load_tsp
 from pymoo_gpuaco.algorithms import termination as termination_module
-from pymoo_gpuaco.algorithms.termination import begin_counting, progress
+from pymoo_gpuaco.algorithms.termination import begin_counting, progress, seconds_left
 from pymoo_gpuaco.candidates.exact import shortest_tour
 from tests.algorithm_cases import (
     cities,
@@ -94,6 +95,15 @@ def test_many_tours_without_a_shorter_one_are_stagnation():
         assert not termination.has_terminated()
     termination.update(watched.after(4, 8.0, 220))
     assert termination.reason == "stagnation: no shorter tour among 100"
+
+
+@pytest.mark.parametrize("seconds", [float("inf"), 1e10])
+def test_what_no_clock_can_tell_is_no_limit(seconds):
+    for termination in (TimeBasedTermination(seconds), ColonyTermination(seconds=1e10)):
+        assert seconds_left(termination, time.time()) is None
+    few = TerminateIfAny(TimeBasedTermination(seconds), MaximumGenerationTermination(3))
+    algorithm = GPUMMAS(backend="cpu").setup(cities(20), termination=few, seed=1)
+    assert run_to_end(algorithm).n_gen == 4
 
 
 def test_few_cities_stagnate_after_many_climbs_not_after_a_thousand_slices_of_time(unproven):

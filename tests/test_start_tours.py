@@ -1,5 +1,7 @@
 """First tours: greedy edge matching against a plain greedy."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -8,6 +10,7 @@ from hypothesis import strategies as st
 from pymoo_gpuaco.candidates import edge_order, greedy_tour, quadrant_lists, start
 from pymoo_gpuaco.candidates.lists import listed_instance
 from pymoo_gpuaco.problems import TSP
+from pymoo_gpuaco.problems.metrics import Metric
 
 
 def greedy_reference(D, directed):
@@ -161,3 +164,25 @@ def test_greedy_does_not_depend_on_how_many_edges_are_looked_at_together(monkeyp
     usual = greedy_tour(instance)
     monkeypatch.setattr(start, "_TOGETHER", 70)
     np.testing.assert_array_equal(greedy_tour(instance), usual)
+
+
+def test_a_greedy_tour_that_edges_of_infinite_length_alone_would_close_is_refused():
+    D = np.full((6, 6), np.inf)  # two triangles that no edge joins
+    D[:3, :3] = D[3:, 3:] = 1.0
+    np.fill_diagonal(D, 0.0)
+    ids = np.array([[1, 2], [2, 0], [0, 1], [4, 5], [5, 3], [3, 4]], np.int32)
+    near = np.take_along_axis(D, ids, axis=1)
+    instance = SimpleNamespace(
+        n=6,
+        symmetric=True,
+        partner=None,
+        form=None,
+        metric=Metric.EXPLICIT,
+        matrix=D,
+        coords=None,
+        distance=lambda i, j: D[i, j],
+        neighbours=ids,
+        neighbour_distances=near,
+    )
+    with pytest.raises(ValueError, match="infinite length"):
+        greedy_tour(instance)

@@ -21,6 +21,7 @@ from pymoo_gpuaco.candidates.bound import seconds_to_prove
 
 PROVEN = 1e-9  # relative: what lengths of one tour, added up in several orders, may differ by
 MOST_CITIES_TO_PROVE = 12_000  # of a bound that is to take no longer than a moment
+_FOREVER = 1e8  # s: what is left of more is no limit, and clocks cannot tell its end
 _BROKEN = 1e30  # more than any length: what a broken constraint counts for stagnation
 # times what a proof takes that a run has lasted before it is looked for
 _WORTH_A_PROOF = 10.0
@@ -172,7 +173,8 @@ class ColonyTermination(Termination):
         """Seconds that the budget leaves in generation ``n_iter``, or None without a budget of seconds."""
         if self.seconds is None:
             return None
-        return self.seconds - self._seconds - self._uncounted(time.time(), started, n_iter)
+        left = self.seconds - self._seconds - self._uncounted(time.time(), started, n_iter)
+        return left if left < _FOREVER else None
 
 
 def _best_of(opt: Any) -> tuple[float, bool]:
@@ -209,7 +211,8 @@ def progress(termination: Termination, started: float, n_iter: int = 1) -> float
 def seconds_left(termination: Any, started: float, n_iter: int = 1) -> float | None:
     """Seconds until a termination's time is over, for a run that began at ``started`` by time.time(); None: never."""
     if isinstance(termination, TimeBasedTermination):
-        return started + float(termination.max_time) - time.time()
+        left = started + float(termination.max_time) - time.time()
+        return left if left < _FOREVER else None
     if isinstance(termination, ColonyTermination):
         return termination.seconds_left(started, n_iter)
     if isinstance(termination, (TerminateIfAny, TerminateIfAll)):

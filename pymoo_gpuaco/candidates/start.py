@@ -38,7 +38,8 @@ def greedy_tour(
     """Return an (n,) tour by greedy edge matching, in O(n log n) with coordinates.
 
     Equal edges go by city id, so the tour is the same on every run. With an asymmetric matrix edges keep their
-    direction: one leaves each city and one enters it. Edges that must stay come first.
+    direction: one leaves each city and one enters it. Edges that must stay come first. Raises ValueError where only
+    edges of infinite length join the paths that are left.
 
     ids, lengths : (n, k) candidates of each city, the nearest first, and how long each counts; of either, the
         instance's own if left out.
@@ -59,7 +60,10 @@ def greedy_tour(
             ends, others, near, length = _edges_by_matrix(instance, paths)
         else:
             ends, others, near, length = _edges_between_ends(instance, paths)
-        left -= _join(keys_of(length.ravel()), ends, others, near, paths, directed)
+        joined = _join(keys_of(length.ravel()), ends, others, near, paths, directed)
+        if joined == 0:
+            raise ValueError("no greedy tour: edges of infinite length alone join the paths that are left")
+        left -= joined
     if dummy_waits:
         end = int(np.flatnonzero(paths[:, 1] < 0)[0])
         other = paths[end, _END]

@@ -139,15 +139,15 @@ class FocusedSearch:
 
     def _begin(self, key: int) -> None:
         """Make the first tours; where time is over, they are the greedy one."""
-        left = None if self._stop.until is None else self._stop.until - time.monotonic()
-        self._hold(self.device.tours_in(left))
+        self._hold()
         m = 1 if self._stop.passed() else self.device.n_tours
         tours = first_tours(self.instance, self._first, m, key)
         self._take(np.resize(tours, (self.device.n_tours, self.instance.n)), repaired=False)
 
-    def _hold(self, m: int) -> None:
-        """Allocate m tours, and plan the schedule that goes with them."""
-        self.device.hold(m)
+    def _hold(self, m: int | None = None) -> None:
+        """Allocate m tours, or as many as pay in the time that is left, and plan the schedule that goes with them."""
+        left = None if self._stop.until is None else self._stop.until - time.monotonic()
+        self.device.hold(self.device.tours_in(left) if m is None else m)
         self._schedule.follow(self.device.plan)
 
     def _search_rounds(self, key: int) -> None:
@@ -340,6 +340,7 @@ class FocusedSearch:
         best = self._best()[0]
         with self.device.working():
             if not len(self._lengths):
+                self._hold()
                 self._take(np.tile(best, (self.device.n_tours, 1)), repaired=False)
                 return
             everyone = self.device.read()
@@ -387,7 +388,7 @@ class FocusedSearch:
             device.set_trails(stored.tau, stored.default_trail)
             population = Population(self.instance, device.graph)
             self._population, self._lengths, self._rescued = population, np.empty(0), None
-            self._hold(max(1, len(stored.tours)) if stored.own else device.n_tours)
+            self._hold(len(stored.tours) if stored.own and len(stored.tours) else device.tours_in(None))
             stored.restore(self._schedule)
             self._annealed, self._annealing, self._due = stored.pace
             if stored.best is not None:

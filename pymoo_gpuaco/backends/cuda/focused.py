@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from contextlib import AbstractContextManager
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pymoo_gpuaco.backends.cuda.device import Device, Part
+from pymoo_gpuaco.backends.cuda.device.memory import RESERVE
 from pymoo_gpuaco.backends.cuda.instance.cities import Cities
 from pymoo_gpuaco.backends.cuda.tours.measure import Measure
 from pymoo_gpuaco.backends.cuda.tours.tours import Tours
@@ -98,13 +100,16 @@ class CudaWindows:
         self.stop = self.device.stop
         most = resident(self.penalties.wanted) * self.device.limits.multiprocessors
         m, w = shape(n, parameters.n_ants or most)
-        self._given, self._together = parameters.n_ants, parameters.n_ants or most
+        # a copy of a run is told the ants that its first engine chose, which is no other choice
+        self._chosen = parameters.n_ants in (None, math.prod(shape(n, most)))
+        self._together = m * w
         self._cities = cities = Cities(self.device, instance)
         self._measure = Measure(self.device, cities)
         self._trails = Trails(self.device, instance, False)
         self._lists = first_lists(instance, parameters.candidates, self.penalties.wanted)
         self._nearest = nearest_lists(instance)
         self._usual_tours = m
+        self._laid_out = True  # the arrays are those of so many tours
         self._lay_out(m, w, self._lists)
         parts: list[Part] = [cities, self._measure, self._tours, self._trails, self.windows]
         self.device.set_up(parts, _ADVICE)
@@ -146,20 +151,34 @@ class CudaWindows:
 
     def tours_in(self, seconds: float | None) -> int:
         """As many as the host can let evolve at the end of the run, and no fewer than usual."""
-        if seconds is None or self._given:
+        if seconds is None or not self._chosen:
             return self._usual_tours
-        evolving = tours_that_evolve(seconds, self.instance.n, thread_count())
-        return max(self._usual_tours, evolving or 0)
+        m = tours_that_evolve(seconds, self.instance.n, thread_count()) or 0
+        while m > self._usual_tours and not self._fit(m):
+            m = 3 * m // 4
+        return max(self._usual_tours, m)
+
+    def _fit(self, m: int) -> bool:
+        """Whether the device has the memory for m tours, in place of those that it holds."""
+        now, then = (sum(arrays.values()) for arrays in (self._arrays(self.n_tours), self._arrays(m)))
+        return then + RESERVE <= self.device.free_memory() + now
+
+    def _arrays(self, m: int) -> dict[str, int]:
+        """Bytes of the arrays that m tours and their windows take."""
+        w = windows_of(self.instance.n, m, self._together)
+        windows = Windows(self.device, self._cities, self.windows.lists, self._nearest, self.scale, m, w)
+        return {**Tours(self.device, self._measure, m, self.instance.n).needed(), **windows.needed()}
 
     def hold(self, m: int) -> None:
         """Lay windows out for m tours, and take other arrays for them."""
-        if m == self.n_tours:
+        if m == self.n_tours and self._laid_out:
             return
-        self._trials_before = self.n_trials
+        self._trials_before, self._laid_out = self.n_trials, False
         self._lay_out(m, windows_of(self.instance.n, m, self._together), self.windows.lists)
-        self.device.take({**self._tours.needed(), **self.windows.needed()})
+        self.device.take(self._arrays(m))
         self._tours.prepare()
         self.windows.prepare()
+        self._laid_out = True  # and not where an interrupt or too little memory comes between
 
     def first_tour(self) -> NDArray[np.int32]:
         """Tour (n,) by greedy edge matching on the instance's lists."""

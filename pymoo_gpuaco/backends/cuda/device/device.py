@@ -182,7 +182,11 @@ class Device:
 
     def check(self, needed: Mapping[str, int]) -> None:
         """Raise MemoryError if arrays of these bytes do not fit what is free."""
-        check(needed, int(self.cuda.mem_get_info()[0]), self._working.advice)
+        check(needed, self.free_memory(), self._working.advice)
+
+    def free_memory(self) -> int:
+        """Bytes that are free now."""
+        return int(self.cuda.mem_get_info()[0])
 
     def _load(self, source: Source, code: bytes) -> None:
         module = self.cuda.module_from_buffer(code)

@@ -17,7 +17,7 @@ from pymoo_gpuaco.search.parameters import FEWEST_TO_EVOLVE
 from pymoo_gpuaco.search.penalties import FEW_KICKS_FROM, Lists, penalised_lists
 
 # Cities of a tour to a window. Windows have 511 cities, so they overlap, and of two exchanges that touch the same city
-# one is lost. Of very many cities there is one tour: to assemble several takes the host too long.
+# one is lost. Of very many cities there is one tour, unless time is known to do for several, see ``tours_that_evolve``.
 CITIES_A_WINDOW, FEWEST_CITIES_A_WINDOW, ONE_TOUR_FROM = 140, 60, 150_000
 # Trials of a window in a round while it is hot, one for so many cities: what more trials change is lost more often.
 LEAST_HOT_TRIALS, MOST_HOT_TRIALS, CITIES_A_TRIAL = 8, 32, 16
