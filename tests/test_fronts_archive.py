@@ -8,6 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pymoo_gpuaco import TSP, MultiObjectiveTSP
+from pymoo_gpuaco.fronts import archive as archive_module
+from pymoo_gpuaco.fronts import nd_tree
 from pymoo_gpuaco.fronts.archive import MOST_RANK, Archive
 from pymoo_gpuaco.fronts.instance import front_instance
 from pymoo_gpuaco.fronts.nd_tree import undominated
@@ -117,6 +119,42 @@ def test_of_two_that_lie_closest_to_each_other_one_goes():
     left = {tuple(row) for row in archive.points}
     assert len(left) == 50
     assert all({tuple(row) for row in pair} & left for pair in points)
+
+
+def test_far_beyond_its_size_many_go_at_once(monkeypatch):
+    rng = np.random.default_rng(0)
+    points = rng.random((4000, 4))
+    points = np.round(1e9 * points / np.linalg.norm(points, axis=1, keepdims=True))
+    passes = []
+    measure = archive_module._distance_to_another
+    monkeypatch.setattr(
+        archive_module, "_distance_to_another", lambda *given: passes.append(1) or measure(*given)
+    )
+    archive = archive_of(4, size=400)
+    filled(archive, [2e9 - points])
+    assert len(archive.front) == 400
+    # 3600 are too many: half of them go, and half of the others, until 5 % of what is left is more than that
+    assert len(passes) <= 10
+    assert np.array_equal(archive.points.min(axis=0), (2e9 - points).min(axis=0))
+
+
+def test_however_few_may_stay_the_best_of_each_are_among_them():
+    pairs = np.arange(60.0).repeat(2) * 1000.0
+    pairs[1::2] += 1.0  # every point has another that is nearest to it, and it to that
+    points = np.column_stack([pairs, pairs[::-1], np.full(120, 5.0)])
+    archive = archive_of(3, size=6)
+    filled(archive, [points])
+    assert len(archive.front) == 6
+    assert np.array_equal(archive.points.min(axis=0), points.min(axis=0))
+
+
+def test_the_filter_of_many_lengths_ends_when_it_is_told_to(monkeypatch):
+    monkeypatch.setattr(nd_tree, "_AT_ONCE", 50)
+    points = np.random.default_rng(0).random((400, 3))
+    asked = []
+    some = undominated(points, lambda: asked.append(1) or len(asked) == 3)
+    assert np.array_equal(some[:150], undominated(points[:150]))
+    assert not some[150:].any()
 
 
 def test_of_many_cities_only_the_front_stays():

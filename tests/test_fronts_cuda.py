@@ -75,7 +75,8 @@ def keys(lengths: np.ndarray, unit: np.ndarray) -> set[tuple[float, ...]]:
     ],
 )
 def test_both_engines_find_the_same(n, k, metric, exchanges, rank, slack, own_edges, monkeypatch):
-    monkeypatch.setattr(cpu, "_MOST_FINDS", 1 << 16)
+    for engine in (cpu, looks):
+        monkeypatch.setattr(engine, "MOST_CHILDREN", 1 << 16)
     instance = instance_of(n, k, metric, near=5) if metric != "GEO" else globe(n, k)
     devices = CpuFronts(instance), CudaFronts(instance)
     archive = archive_of(instance, devices[0])
@@ -143,6 +144,35 @@ def test_of_a_member_without_room_a_part_is_found_and_always_the_same(monkeypatc
     assert {tuple(row) for row in few.lengths} < {tuple(row) for row in whole.lengths}
     assert np.array_equal(few.lengths, again.lengths)
     assert np.array_equal(tours, same)
+
+
+def test_of_a_member_with_many_children_the_first_come(monkeypatch):
+    whole, _ = look_once(monkeypatch)
+    monkeypatch.setattr(looks, "MOST_CHILDREN", 5)
+    few, _ = look_once(monkeypatch)
+    first = np.concatenate([np.flatnonzero(whole.owner == i)[:5] for i in np.unique(whole.owner)])
+    assert np.bincount(whole.owner).max() > 5
+    for some, every in zip(few, whole, strict=True):
+        assert np.array_equal(some, every[first])
+
+
+def test_no_part_of_a_look_begins_when_time_has_passed(monkeypatch):
+    searches = []
+
+    def passes(self, *given):
+        searches.append(given[3:5])
+        self._device.stop.until = 0.0
+        return search(self, *given)
+
+    search = looks.Looks._search
+    monkeypatch.setattr(looks.Looks, "_search", passes)
+    monkeypatch.setattr(looks, "_MOST_FINDS", 8)
+    instance = instance_of(20, 2, near=4)
+    device, archive = CudaFronts(instance), archive_of(instance, CpuFronts(instance))
+    members = members_of(archive, 60.0, 3)
+    device.look(members, front_of(archive, 0))
+    assert searches == [(0, len(members.tours))]
+    assert device.stop.raised()  # the members are to be looked at yet
 
 
 def test_a_stop_is_heard_before_anything_is_looked_at():

@@ -21,6 +21,7 @@ from pymoo_gpuaco import (
     MultiObjectiveTSP,
     checkpoint,
 )
+from pymoo_gpuaco.fronts import search
 from tests.engine_cases import BACKENDS
 
 
@@ -51,6 +52,35 @@ def test_the_same_seed_gives_the_same_front(backend):
     fronts = [minimize(problem_of(30), GPUMOACO(backend=backend), ("n_gen", 12), seed=1) for _ in range(2)]
     assert np.array_equal(fronts[0].F, fronts[1].F)
     assert np.array_equal(fronts[0].X, fronts[1].X)
+
+
+def test_what_is_taken_in_may_end_between_two_parts(monkeypatch):
+    runs = []
+    monkeypatch.setattr(search, "_MOST_TAKEN", 40)
+    for ends in (False, True):
+        algorithm = GPUMOACO().setup(problem_of(30, 3), termination=("n_gen", 100), seed=1)
+        engine = algorithm.engine
+        while engine.n_sums == 0 or len(engine._open_sums().rows):
+            algorithm.next()
+        before = engine.n_tours
+        taken = engine._take
+
+        def take(*given, engine=engine, taken=taken, ends=ends):
+            taken(*given)
+            engine._device.stop.until = 0.0 if ends else None
+
+        monkeypatch.setattr(engine, "_take", take)
+        engine.search(7)
+        runs.append((engine, engine.n_tours - before))
+    (whole, many), (part, few) = runs
+    assert many > 40 == few
+    joined = whole.archive.lengths[whole.joined]
+    assert len(joined) > 40
+    assert len(np.unique(joined, axis=0)) == len(joined)
+    looked = [engine.archive.looked[engine.archive.front] for engine in (whole, part)]
+    assert (looked[0] > 0).sum() > (
+        looked[1] > 0
+    ).sum()  # members with children that were not taken: once more
 
 
 def exact_front(problem: MultiObjectiveTSP) -> np.ndarray:

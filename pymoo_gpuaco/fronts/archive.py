@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ MOST_RANK = 8
 _GONE = MOST_RANK + 1
 _FIRST_ROOM = 1024
 _FEW_CITIES = 1000  # of more, tours that members dominate would fill the memory before anybody looked at them
+_SHARE = 2  # of more than two objectives, this part of the members that are too many may go at once
 _SPARE = 8  # the front may outgrow its size by this part of it before members go
 
 
@@ -64,9 +66,12 @@ class Archive:
 
     def best(self) -> NDArray[np.intp]:
         """Rows (k,) of the shortest tour by each objective; of equal ones the one shortest by the next objectives."""
-        points = self.points
-        orders = [np.roll(np.arange(self.k), -q)[::-1] for q in range(self.k)]
-        return np.array([self.front[np.lexsort(points[:, order].T)[0]] for order in orders])
+        points, best = self.points, []
+        for q in range(self.k):
+            least = np.flatnonzero(points[:, q] == points[:, q].min())
+            order = np.roll(np.arange(self.k), -q)[::-1]
+            best.append(self.front[least[np.lexsort(points[least][:, order].T)[0]]])
+        return np.array(best)
 
     def members(self) -> NDArray[np.intp]:
         """Rows of the front as it is handed out: at most ``size``."""
@@ -77,14 +82,24 @@ class Archive:
         """Which of the rows in use (m,) are of tours that have not gone."""
         return self.rank[: self.count] != _GONE
 
+    def rows_of(self, points: NDArray[np.float64]) -> NDArray[np.intp]:
+        """Rows of the front that have one of the lengths (e, k)."""
+        own = {row.tobytes() for row in points}
+        return np.array([row for row in self.front if self.lengths[row].tobytes() in own], np.intp)
+
     # ---- what comes and goes
 
-    def worth(self, lengths: NDArray[np.float64]) -> NDArray[np.bool_]:
-        """Which of lengths (e, k) may stay, if all are taken in; nobody looks at the others."""
+    def worth(
+        self, lengths: NDArray[np.float64], ended: Callable[[], bool] = lambda: False
+    ) -> NDArray[np.bool_]:
+        """Which of lengths (e, k) may stay, if all are taken in; nobody looks at the others.
+
+        Of many by more than two objectives only the first are, where ``ended`` says that there is no time for more.
+        """
         if not len(lengths):
             return np.ones(0, bool)
         if self.k > 2:
-            return undominated(lengths)
+            return undominated(lengths, ended)
         points = np.concatenate([self.points, lengths])
         dominators = ranks(points[stairs_of(points)], lengths)
         return np.asarray(dominators <= self._most_rank + 1)  # a member counts itself
@@ -108,7 +123,7 @@ class Archive:
             self._shrink()
         if 2 * int(self.kept().sum()) < self.count:
             self._close_up()
-        return rows if self.numbered == numbered else self._rows_of(joined)
+        return rows if self.numbered == numbered else self.rows_of(joined)
 
     def _sort_out(self, first: int) -> None:
         """Find the front and the ranks, after rows from ``first`` on have come."""
@@ -157,18 +172,21 @@ class Archive:
         """Rows of so many members of the front without which it loses least; the best by each objective stay.
 
         Of two objectives that is the area they dominate alone, the least of all going first; of more, they are those
-        that have another member nearest by, where every objective is measured by the front's extent.
+        that have another member nearest by, where every objective is measured by the front's extent. They go in steps,
+        after each of which it is worked out anew.
         """
-        left = self.front
+        left, stay = self.front, self.best()
         going: list[NDArray[np.intp]] = []
         while many > 0:
             points = self.lengths[left]
-            best = np.isin(left, self.best())
+            best = np.isin(left, stay)
             worth = contributions(points) if self.k == 2 else _distance_to_another(points, best)
             worth[best] = np.inf
             order = np.argsort(worth, kind="stable")
-            # what one leaves changes the worth of those beside it: few go at once
-            some = order[: max(1, min(many, len(left) // 20))]
+            # what one leaves changes the worth of those beside it: few go at once, and of very many more. As the
+            # size is at least 2 k, none goes whose worth is infinite: at most half, and the k best
+            share = max(1, len(left) // 20, many // _SHARE if self.k > 2 else 0)
+            some = order[: min(many, share)]
             going.append(left[some])
             left = np.delete(left, some)
             many -= len(some)
@@ -209,11 +227,6 @@ class Archive:
         self.numbered += 1
         self._tree = None
         self._sort_out(0)
-
-    def _rows_of(self, points: NDArray[np.float64]) -> NDArray[np.intp]:
-        """Rows of the front that have one of the lengths (e, k)."""
-        own = {row.tobytes() for row in points}
-        return np.array([row for row in self.front if self.lengths[row].tobytes() in own], np.intp)
 
 
 def _distance_to_another(points: NDArray[np.float64], stay: NDArray[np.bool_]) -> NDArray[np.float64]:

@@ -11,6 +11,8 @@ from pymoo_gpuaco.fronts.instance import FrontInstance
 from pymoo_gpuaco.fronts.nd_tree import NDTree
 from pymoo_gpuaco.host.stop import Stop
 
+MOST_CHILDREN = 1 << 13  # of one member that are handed back, the first in the order of its chains
+
 
 class Front(NamedTuple):
     """What is known, for a device to pass over what is no news; k objectives."""
@@ -61,7 +63,10 @@ class FrontDevice(Protocol):
         ...
 
     def look(self, members: Members, front: Front) -> Children:
-        """Look at the chains of members; their number and order do not depend on how work is spread."""
+        """Look at the chains of members; their number and order do not depend on how work is spread.
+
+        The flag of ``stop`` is up where it has ended early.
+        """
         ...
 
     def follow(self, members: Members, children: Children) -> NDArray[np.int32]:

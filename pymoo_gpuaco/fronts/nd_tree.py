@@ -8,6 +8,7 @@ they are, which stays true of those that are left.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -16,6 +17,7 @@ from numpy.typing import NDArray
 from pymoo_gpuaco.host.compiled import compiled, inlined, inner
 
 LEAF = 20  # points of a leaf, at most
+_AT_ONCE = 1 << 16  # points that are offered before anybody asks whether to end: some tenths of a second
 _NONE = -1
 _ROOT = 0
 
@@ -53,15 +55,25 @@ def make_tree(points: int, nodes: int, k: int) -> NDTree:
     )
 
 
-def undominated(points: NDArray[np.float64]) -> NDArray[np.bool_]:
-    """Which of points (m, k) no other dominates, of equal ones the first."""
+def undominated(points: NDArray[np.float64], ended: Callable[[], bool] = lambda: False) -> NDArray[np.bool_]:
+    """Which of points (m, k) no other dominates, of equal ones the first.
+
+    When ``ended`` says so, those that have not been looked at yet are not among them.
+    """
     m, k = points.shape
     offered, kept = np.ones(m, bool), np.zeros(m, bool)
     tree, first = make_tree(m, 64 + m, k), 0
-    while (at := update(tree, points, first, m, offered, kept)) < m:
-        offered[:at] = kept[:at]
-        kept[:] = False
-        tree, first = make_tree(m, 2 * len(tree.held), k), 0
+    while first < m:
+        end = min(m, first + _AT_ONCE)
+        at = update(tree, points, first, end, offered, kept)
+        if at < end:  # the tree had no room for more nodes
+            offered[:at] = kept[:at]
+            kept[:] = False
+            tree, first = make_tree(m, 2 * len(tree.held), k), 0
+            continue
+        first = end
+        if ended():
+            break
     return kept
 
 

@@ -39,6 +39,7 @@ _STEPS = 5  # steps of the front to either side that a chain may reach the gaps 
 _FIRST_KICKS = 3  # times as many for each objective alone: all else begins with these tours
 _SHARE = 0.02  # of the front's extent: how deep its gaps are at least, of more than two objectives
 _KICKS_OF_MEMBERS = 20
+_MOST_TAKEN = 1 << 17  # children that the archive takes in at once: seconds, where many have to go for them
 _KICKED = 4  # one of so many that would be looked at, where nothing is done side by side
 
 
@@ -185,13 +186,27 @@ class FrontSearch:
         rank = self._stages[stage].rank
         points = archive.points if self.instance.k == 2 else archive.lengths
         children = device.look(members, Front(points, archive.tree, rank, archive.seen.slots))
+        worth = np.flatnonzero(archive.worth(children.lengths, device.stop.ended))
         if not device.stop.raised():
             archive.looked[rows] = stage + 1
-        worth = np.flatnonzero(archive.worth(children.lengths))
         children = Children(
             children.owner[worth], children.exchanges[worth], children.chain[worth], children.lengths[worth]
         )
-        self._take(device.follow(members, children), children.lengths)
+        self._take_children(members, children, stage)
+
+    def _take_children(self, members: Members, children: Children, stage: int) -> None:
+        """Offer children to the archive, so many at once that time may end between; in the order of members."""
+        archive, joined = self.archive, []
+        for first in range(0, max(1, len(children.owner)), _MOST_TAKEN):
+            if first > 0 and self._device.stop.ended():
+                left = np.unique(children.owner[first:])
+                archive.looked[archive.rows_of(members.lengths[left])] = stage  # once more, then
+                break
+            part = Children._make(array[first : first + _MOST_TAKEN] for array in children)
+            self._take(self._device.follow(members, part), part.lengths)
+            joined.append(archive.lengths[self.joined])
+        if len(joined) > 1:
+            self.joined = archive.rows_of(np.concatenate(joined))
 
     def _slopes(self, points: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Weights (m, k) of the front's slope at points (m, k), and slack (m,) for chains to reach its gaps."""

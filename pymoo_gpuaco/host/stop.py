@@ -29,6 +29,12 @@ class Stop:
         """Whether the time has come."""
         return self.until is not None and time.monotonic() >= self.until
 
+    def ended(self) -> bool:
+        """Whether work is to end now; raises the flag when the time has come."""
+        if self.passed():
+            self.flag[0] = 1
+        return self.raised()
+
     def spread(self, work: Callable[[int, int, int], None], items: int, n_threads: int) -> None:
         """``threads.spread`` for work that reads the flag."""
         threads.spread(work, items, n_threads, self.flag, self.until)

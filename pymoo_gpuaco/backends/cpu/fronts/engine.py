@@ -11,13 +11,12 @@ from pymoo_gpuaco.backends.cpu.fronts.chains import Walker, make_walker
 from pymoo_gpuaco.backends.cpu.fronts.descent import Waiting, descend, make_waiting
 from pymoo_gpuaco.backends.cpu.fronts.look import Finds, follow, look, make_finds
 from pymoo_gpuaco.fronts.costs import make_costs
-from pymoo_gpuaco.fronts.device import Children, Front, Members
+from pymoo_gpuaco.fronts.device import MOST_CHILDREN, Children, Front, Members
 from pymoo_gpuaco.fronts.instance import FrontInstance
 from pymoo_gpuaco.host.philox import STREAM_KICKS, new_stream
 from pymoo_gpuaco.host.stop import Stop
 from pymoo_gpuaco.host.threads import thread_count
 
-_MOST_FINDS = 1 << 13  # children of one member that are handed back, at most
 _MOST_FOR_WEIGHTED = 500  # cities up to which the weighted costs of all edges are worked out for every tour
 
 
@@ -44,7 +43,7 @@ class CpuFronts:
         n, c, k = self._costs.near.shape
         while len(self._rooms) <= thread:
             walker = make_walker(n, k, c, n <= _MOST_FOR_WEIGHTED)
-            self._rooms.append((walker, make_waiting(n), make_finds(_MOST_FINDS, k)))
+            self._rooms.append((walker, make_waiting(n), make_finds(MOST_CHILDREN, k)))
         return self._rooms[thread]
 
     def descend(

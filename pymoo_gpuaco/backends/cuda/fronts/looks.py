@@ -11,7 +11,7 @@ from pymoo_gpuaco.backends.cuda.device import Device, Part, Source
 from pymoo_gpuaco.backends.cuda.fronts.edges import Edges
 from pymoo_gpuaco.backends.cuda.fronts.growing import Growing
 from pymoo_gpuaco.backends.cuda.fronts.naming import MOST_EXCHANGES, Naming
-from pymoo_gpuaco.fronts.device import Children, Front, Members
+from pymoo_gpuaco.fronts.device import MOST_CHILDREN, Children, Front, Members
 from pymoo_gpuaco.fronts.instance import FrontInstance
 
 _MOST_FINDS = 1 << 20  # children of one launch
@@ -67,7 +67,8 @@ class Looks(Part):
         """Return the children of members, each lengths once, in the order of members and of their chains.
 
         Where there are more than one launch has room for, the first half of the members is looked at before the
-        second. One member alone is looked at from half as many cities, and at last by shorter chains.
+        second. One member alone is looked at from half as many cities, and at last by shorter chains. Of a member come
+        ``MOST_CHILDREN`` at most.
         """
         n, m = self._instance.n, len(members.tours)
         naming = Naming.of(n, self._edges.c)
@@ -78,7 +79,7 @@ class Looks(Part):
             (first, min(m, first + naming.members), n, MOST_EXCHANGES)
             for first in range(0, m, naming.members)
         ][::-1]
-        while waiting and not self._device.stop.raised():
+        while waiting and not self._device.stop.ended():
             first, last, starts, most = waiting.pop()
             children = self._search(naming, given, known, first, last, starts, most)
             if children is not None:
@@ -186,7 +187,7 @@ class Looks(Part):
         return None
 
     def _found(self, naming: Naming, first: int, e: int) -> Children:
-        """Return the e children that have been found, in order."""
+        """Return the e children that have been found, in order: of each member the first ``MOST_CHILDREN``."""
         names = np.empty(e, np.uint64)
         chains = np.empty((e, 2 * MOST_EXCHANGES), np.uint16)
         lengths = np.empty((e, self._instance.k))
@@ -195,6 +196,8 @@ class Looks(Part):
             self._device.read(chains, "found_chains")
             self._device.read(lengths, "found_lengths")
         order = np.argsort(names)
+        member = naming.member(names[order])
+        order = order[np.arange(e) - np.searchsorted(member, member) < MOST_CHILDREN]
         names = names[order]
         owner = naming.member(names) + np.int32(first)
         return Children(owner, naming.exchanges(names), chains[order].astype(np.int32), lengths[order])
