@@ -146,6 +146,30 @@ def test_of_a_member_without_room_a_part_is_found_and_always_the_same(monkeypatc
     assert np.array_equal(tours, same)
 
 
+def test_a_full_table_ends_every_search_for_a_key(monkeypatch):
+    taken = []
+    search = looks.Looks._search
+
+    def noted(self, *given):
+        children = search(self, *given)
+        counts = np.empty(2, np.int32)
+        self._device.read(counts, "find_counts")
+        taken.append(int(counts[0]))
+        return children
+
+    monkeypatch.setattr(looks.Looks, "_search", noted)
+    monkeypatch.setattr(looks, "_ROUNDS", 500)  # blocks that end before they look a second time
+    whole, _ = look_once(monkeypatch)
+    assert taken[0] == len(whole.owner) > 256
+    # as many free slots as always, then fewer than there are children: blocks would look for a free one for ever
+    for slots in (looks._SLOTS, 64):
+        taken.clear()
+        monkeypatch.setattr(looks, "_SLOTS", slots)
+        few, _ = look_once(monkeypatch, 8)
+        assert 8 < max(taken) <= 8 + 32  # what was under way when it became full
+        assert 0 < np.bincount(few.owner).max() <= 8
+
+
 def test_of_a_member_with_many_children_the_first_come(monkeypatch):
     whole, _ = look_once(monkeypatch)
     monkeypatch.setattr(looks, "MOST_CHILDREN", 5)

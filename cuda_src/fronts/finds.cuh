@@ -33,7 +33,9 @@ struct Naming {
     }
 };
 
-// Keys of lengths and, for each, the least name of a chain to them: what threads do first makes no difference.
+// Keys of lengths and, for each, the least name of a chain to them: what threads do first makes no difference. Where
+// there are more than ``limit``, all are thrown away: nothing is added from then on, so that free slots are left for
+// every search for a key to end at.
 struct Finds {
     unsigned long long* keys;   // (mask + 1,), free ones 0
     unsigned long long* names;  // (mask + 1,) complements, free ones 0
@@ -46,6 +48,7 @@ struct Finds {
         unsigned at = static_cast<unsigned>(key) & mask;
         unsigned long long there = load_relaxed(keys + at);
         while (there != FREE && there != key) {
+            if (full()) return true;  // no more is wanted
             at = (at + 1) & mask;
             there = load_relaxed(keys + at);
         }
@@ -54,6 +57,7 @@ struct Finds {
     __device__ __forceinline__ void add(unsigned long long key, unsigned long long name) const {
         unsigned at = static_cast<unsigned>(key) & mask;
         for (;; at = (at + 1) & mask) {
+            if (full()) return;
             const unsigned long long there = atomicCAS(keys + at, FREE, key);
             if (there == FREE) {
                 const int number = atomicAdd(counts, 1);

@@ -82,17 +82,19 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
         tour.place[p] = places[static_cast<size_t>(member) * n + p];
         edge_costs[p] = own_weights.sum(costs.between(row[p], row[tour.next(p)]));
     }
-    if (threadIdx.x == 0) taken_so_far = 0;
+    const Finds finds = {keys, names, slots, counts, mask, limit};
+    const int items = 2 * starts * c;
+    if (threadIdx.x == 0)  // many blocks end before they look again whether to: those take nothing on
+        taken_so_far = load_relaxed_system(halt) != 0 || finds.full() ? items : 0;
     __syncthreads();
 
     const Front front = FRONT;
     const Naming naming = {step_bits, index_bits};
-    const Finds finds = {keys, names, slots, counts, mask, limit};
     const Closely look_closely = {costs, tour, lengths + OBJECTIVES * member, front,  met,
                                   met_mask, unit, naming, finds, begin[member]};
     const auto cost_at = [=](int p) { return edge_costs[p]; };
     const double own_slack = slack[member];
-    const int own_most = min(most, exchanges[member]), items = 2 * starts * c;
+    const int own_most = min(most, exchanges[member]);
     Way way;
     way.opened = 0;
     int began = 0, count = 0;  // where the lane's chains begin; how many the warp holds
