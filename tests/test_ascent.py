@@ -4,7 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from scipy.sparse.csgraph import minimum_spanning_tree
 
@@ -177,6 +177,7 @@ def test_an_edge_that_compiled_code_finds_lighter_by_a_rounding_ends_no_search(m
 
 
 @given(small_problems(least=4), st.floats(0.0, 100.0), st.integers(0, 2**32 - 1))
+@example(TSP(np.array([[0, 0], [3, 0], [3, 4], [0, 4]]), "EUC_2D"), 1.4904132859651825e-10, 0)
 @settings(deadline=None, max_examples=100)
 def test_any_penalties_and_any_graph_give_the_bound_of_all_edges(problem, spread, seed):
     """The graph is a greedy tour and one neighbour a city: nearly every light edge has to be found."""
@@ -187,7 +188,8 @@ def test_any_penalties_and_any_graph_give_the_bound_of_all_edges(problem, spread
     every_leaf = [weight_of_one_tree(W, leaf) - 2 * pi.sum() for leaf in range(instance.n)]
     assert found <= shortest_tour(problem.D) + 1e-9
     if instance.integral:
-        assert any(found == np.ceil(one - 1e-6) for one in every_leaf)
+        # tiny penalties put a weight as little above a whole number as rounding may: then either is right
+        assert any(found in (np.ceil(one - 1e-6), np.ceil(one)) for one in every_leaf)
     else:
         assert np.abs(np.array(every_leaf) - found).min() < 1e-6
 
