@@ -16,6 +16,7 @@ from pymoo_gpuaco.backends.cuda.windows import plan
 from pymoo_gpuaco.candidates.lists import listed_instance
 from pymoo_gpuaco.colony.parameters import ColonyParameters
 from pymoo_gpuaco.search.focused import FocusedSearch
+from pymoo_gpuaco.search.parameters import MOST_TOURS
 from tests.engine_cases import cloud
 from tests.windows_cases import emulated, folder
 
@@ -34,10 +35,10 @@ def test_more_tours_than_the_memory_holds_are_not_planned(emulated, monkeypatch)
     usual = device.n_tours
     monkeypatch.setattr(plan, "CITIES_THAT_EVOLVE", 1e6)  # a thousand tours in any time
     with device.working():
-        assert device.tours_in(100.0) == plan.MOST_THAT_EVOLVE > usual
-        held = sum({**device._tours.needed(), **device.windows.needed()}.values())
+        assert device.tours_in(100.0) == MOST_TOURS > usual
+        held = sum(focused._arrays(device._tours, device.windows).values())
         for m in (400, 100, usual):
-            room = sum(device._arrays(m).values()) - held + RESERVE
+            room = sum(focused._arrays(*device._parts(m, device.windows.lists)).values()) - held + RESERVE
             monkeypatch.setattr(device.device, "free_memory", lambda room=room: room)
             assert 3 * m // 4 < device.tours_in(100.0) <= m  # a quarter less, as often as it takes
         monkeypatch.setattr(device.device, "free_memory", lambda: 0)

@@ -112,8 +112,9 @@ def cuda_devices() -> list[str]:
 def reads_nearest(backend: str) -> bool:
     """Whether focused ants read the nearest cities beside those by quadrant, on the device that would be taken."""
     kinds = DEVICES if backend == "auto" else (backend,)
-    able = (kind for kind in kinds if _engines(kind).why_unavailable() is None)
-    return any(_engines(kind).READS_NEAREST for kind in list(able)[:1])
+    able = (_engines(kind) for kind in kinds if _engines(kind).why_unavailable() is None)
+    first = next(able, None)
+    return first is not None and bool(first.READS_NEAREST)
 
 
 def make_colony(

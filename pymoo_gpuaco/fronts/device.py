@@ -11,6 +11,7 @@ from pymoo_gpuaco.fronts.instance import FrontInstance
 from pymoo_gpuaco.fronts.nd_tree import NDTree
 from pymoo_gpuaco.host.stop import Stop
 
+MOST_EXCHANGES = 5  # of a chain
 MOST_CHILDREN = 1 << 13  # of one member that are handed back, the first in the order of its chains
 
 

@@ -38,7 +38,7 @@ def rank_rows(stairs, changed, points, first, most, gone, rank):  # type: ignore
     for i in range(points.shape[0]):
         x, y = points[i, 0], points[i, 1]
         if i < first:
-            last = _as_short(changed, x) - 1
+            last = as_short(changed, x) - 1
             if last < 0 or changed[last, 1] > y:
                 continue
         low, high = 0, stairs.shape[0]
@@ -48,12 +48,12 @@ def rank_rows(stairs, changed, points, first, most, gone, rank):  # type: ignore
                 low = middle + 1
             else:
                 high = middle
-        dominators = max(0, _as_short(stairs, x) - low)
+        dominators = max(0, as_short(stairs, x) - low)
         rank[i] = dominators if dominators <= most else gone
 
 
 @inlined
-def _as_short(stairs, x):  # type: ignore[no-untyped-def]
+def as_short(stairs, x):  # type: ignore[no-untyped-def]
     """How many points of a front are as short as x by the first objective."""
     low, high = 0, stairs.shape[0]
     while low < high:

@@ -93,10 +93,11 @@ def tour_lengths(
     if tours.ndim != 2 or tours.shape[1] != n:
         raise ValueError(f"{what} must have shape (m, {n}), got {tours.shape}")
     lengths = np.empty(len(tours))
-    rows = 1 if is_long(metric, n) else max(1, CHUNK_EDGES // n)
+    by_threads = closed and is_long(metric, n)
+    rows = 1 if by_threads else max(1, CHUNK_EDGES // n)
     for start in range(0, len(tours), rows):
         chunk = checks.permutations(what, tours[start : start + rows], n, first_row=start)
-        if closed and coords is not None and is_long(metric, n):
+        if by_threads and coords is not None:
             lengths[start] = long_tour_length(metric, coords, chunk[0].astype(np.int32))
             continue
         edges = edge_lengths(metric, coords, matrix, *used_edges(chunk, closed))

@@ -32,6 +32,13 @@ SHORT_STRETCH, LONG_STRETCH = 50, 100
 KICKS_FOR_LONG_STRETCHES = 20.0  # a city; in proportion below, but never shorter than short
 
 
+def fewer_of_many(wanted: float) -> float:
+    """As many tours as would evolve in proportion to a run's time, and of many fewer, see ``TOURS_OF_SHORT_RUNS``."""
+    if wanted > TOURS_OF_SHORT_RUNS:
+        wanted = math.sqrt(wanted * TOURS_OF_SHORT_RUNS)
+    return min(wanted, MOST_TOURS)
+
+
 @dataclass(frozen=True)
 class FocusedParameters:
     """One focused colony. Measured on TSPLIB instances of 1,000 to 86,000 cities and random ones of 200,000.
@@ -106,9 +113,7 @@ class FocusedParameters:
             fewest = FEWEST_LONG_WANTED if can_be else math.inf
         if self.n_tours is not None or wanted < fewest:
             return None
-        if wanted > TOURS_OF_SHORT_RUNS:
-            wanted = math.sqrt(wanted * TOURS_OF_SHORT_RUNS)
-        return min(max(FEWEST_TO_EVOLVE, round(wanted)), MOST_TOURS)
+        return max(FEWEST_TO_EVOLVE, round(fewer_of_many(wanted)))
 
     def cities_a_window(self, n: int, threads: int) -> int:
         """Cities of a window of a tour of n cities, where so many threads search windows."""

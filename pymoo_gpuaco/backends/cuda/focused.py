@@ -110,7 +110,7 @@ class CudaWindows:
         self._nearest = nearest_lists(instance)
         self._usual_tours = m
         self._laid_out = True  # the arrays are those of so many tours
-        self._lay_out(m, w, self._lists)
+        self._lay_out(m, self._lists)
         parts: list[Part] = [cities, self._measure, self._tours, self._trails, self.windows]
         self.device.set_up(parts, _ADVICE)
         self._ant = Ant(float(parameters.alpha), float(parameters.beta), instance.least_distance)
@@ -118,12 +118,18 @@ class CudaWindows:
         self.graph = make_graph(instance, table=False)
         self.n_trials = self._trials_before = 0  # the second: before windows were laid out anew
 
-    def _lay_out(self, m: int, w: int, lists: Lists) -> None:
-        """Plan for m tours of w windows each; their arrays are to be taken yet."""
+    def _parts(self, m: int, lists: Lists) -> tuple[Tours, Windows]:
+        """m tours and their windows; their arrays are to be taken yet."""
         n = self.instance.n
+        w = windows_of(n, m, self._together)
+        windows = Windows(self.device, self._cities, lists, self._nearest, self.scale, m, w)
+        return Tours(self.device, self._measure, m, n), windows
+
+    def _lay_out(self, m: int, lists: Lists) -> None:
+        """Plan for m tours; their arrays are to be taken yet."""
+        self._tours, self.windows = self._parts(m, lists)
+        n, w = self.instance.n, self.windows.windows
         self.n_tours, self.n_ants = m, m * w
-        self._tours = Tours(self.device, self._measure, m, n)
-        self.windows = Windows(self.device, self._cities, lists, self._nearest, self.scale, m, w)
         self._hot_trials = hot_trials(n, w)
         self.plan = Plan(
             rounds=ROUNDS,
@@ -160,22 +166,17 @@ class CudaWindows:
 
     def _fit(self, m: int) -> bool:
         """Whether the device has the memory for m tours, in place of those that it holds."""
-        now, then = (sum(arrays.values()) for arrays in (self._arrays(self.n_tours), self._arrays(m)))
-        return then + RESERVE <= self.device.free_memory() + now
-
-    def _arrays(self, m: int) -> dict[str, int]:
-        """Bytes of the arrays that m tours and their windows take."""
-        w = windows_of(self.instance.n, m, self._together)
-        windows = Windows(self.device, self._cities, self.windows.lists, self._nearest, self.scale, m, w)
-        return {**Tours(self.device, self._measure, m, self.instance.n).needed(), **windows.needed()}
+        held = sum(_arrays(self._tours, self.windows).values())
+        wanted = sum(_arrays(*self._parts(m, self.windows.lists)).values())
+        return wanted + RESERVE <= self.device.free_memory() + held
 
     def hold(self, m: int) -> None:
         """Lay windows out for m tours, and take other arrays for them."""
         if m == self.n_tours and self._laid_out:
             return
         self._trials_before, self._laid_out = self.n_trials, False
-        self._lay_out(m, windows_of(self.instance.n, m, self._together), self.windows.lists)
-        self.device.take(self._arrays(m))
+        self._lay_out(m, self.windows.lists)
+        self.device.take(_arrays(self._tours, self.windows))
         self._tours.prepare()
         self.windows.prepare()
         self._laid_out = True  # and not where an interrupt or too little memory comes between
@@ -311,6 +312,11 @@ class CudaWindows:
         if self.penalties.in_use:
             self.windows.use(self._lists)
         self.penalties.resume(until)
+
+
+def _arrays(*parts: Part) -> dict[str, int]:
+    """Bytes of the arrays of parts, by name."""
+    return {name: size for part in parts for name, size in part.needed().items()}
 
 
 def lacks_focused(instance: ListedInstance) -> str | None:

@@ -14,9 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pymoo_gpuaco.fronts.costs import cost
+from pymoo_gpuaco.fronts.device import MOST_EXCHANGES
 from pymoo_gpuaco.host.compiled import inlined, inner
-
-MOST_EXCHANGES = 5
 
 
 class Walker(NamedTuple):

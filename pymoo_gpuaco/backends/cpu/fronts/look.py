@@ -12,7 +12,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pymoo_gpuaco.backends.cpu.fronts.chains import (
-    MOST_EXCHANGES,
     begin_chain,
     closes,
     next_chain,
@@ -21,8 +20,10 @@ from pymoo_gpuaco.backends.cpu.fronts.chains import (
     weigh,
 )
 from pymoo_gpuaco.fronts.costs import cost
+from pymoo_gpuaco.fronts.device import MOST_EXCHANGES
 from pymoo_gpuaco.fronts.nd_tree import tree_covers
 from pymoo_gpuaco.fronts.seen import key_of, slot_of
+from pymoo_gpuaco.fronts.stairs import as_short
 from pymoo_gpuaco.host.compiled import compiled, inlined, inner
 
 _FREE = np.uint64(0)
@@ -68,14 +69,8 @@ def _lengths_of(costs, w, exchanges, before, one):  # type: ignore[no-untyped-de
 @inner
 def stairs_cover(stairs, lengths, rank):  # type: ignore[no-untyped-def]
     """Whether more than ``rank`` points of a front of two objectives (f, 2) are nowhere longer; it is in order."""
-    low, high = 0, stairs.shape[0]
-    while low < high:  # how many are as short by the first
-        middle = (low + high) >> 1
-        if stairs[middle, 0] <= lengths[0]:
-            low = middle + 1
-        else:
-            high = middle
-    return low > rank and stairs[low - 1 - rank, 1] <= lengths[1]
+    count = as_short(stairs, lengths[0])
+    return count > rank and stairs[count - 1 - rank, 1] <= lengths[1]
 
 
 @compiled

@@ -251,6 +251,14 @@ class Device:
                 "uses it. Try again when it is free, or let ants walk on their own (variant='relaxed', 'selective')"
             )
 
+    def wait_or_stop(self) -> None:
+        """Wait for what has been launched; where it was ended early, raise the flag of ``stop``."""
+        self.mark()
+        self.wait(early=True)
+        if self.halted:
+            self.halted = False
+            self.stop.flag[0] = 1
+
     def _wait_or_end(self) -> None:
         marked, whole = self.arrays.events[0], time.monotonic() + LONG
         try:

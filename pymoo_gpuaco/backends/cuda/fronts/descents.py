@@ -44,10 +44,6 @@ class Descents(Part):
             device.arrays["halt"],
             shared=11 * n,
         )
-        device.mark()
-        device.wait(early=True)
-        if device.halted:
-            device.halted = False
-            device.stop.flag[0] = 1
+        device.wait_or_stop()
         device.read(found, "descending")
         return found.astype(np.int32)

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from pymoo_gpuaco.backends.cuda.device import Device, Part, Source
 from pymoo_gpuaco.backends.cuda.fronts.edges import Edges
 from pymoo_gpuaco.backends.cuda.fronts.growing import Growing
-from pymoo_gpuaco.backends.cuda.fronts.naming import MOST_EXCHANGES, Naming
-from pymoo_gpuaco.fronts.device import MOST_CHILDREN, Children, Front, Members
+from pymoo_gpuaco.backends.cuda.fronts.naming import Naming
+from pymoo_gpuaco.fronts.device import MOST_CHILDREN, MOST_EXCHANGES, Children, Front, Members
 from pymoo_gpuaco.fronts.instance import FrontInstance
 
 _MOST_FINDS = 1 << 20  # children of one launch
@@ -174,11 +174,7 @@ class Looks(Part):
             a["found_chains"],
             a["found_lengths"],
         )
-        device.mark()
-        device.wait(early=True)
-        if device.halted:
-            device.halted = False
-            device.stop.flag[0] = 1
+        device.wait_or_stop()
         counts = np.empty(2, np.int32)
         device.read(counts, "find_counts")
         if not counts[1]:

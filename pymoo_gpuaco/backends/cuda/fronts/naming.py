@@ -7,7 +7,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-MOST_EXCHANGES = 5
+from pymoo_gpuaco.fronts.device import MOST_EXCHANGES
+
 _OPEN = MOST_EXCHANGES - 1
 _BITS = 64
 _EXCHANGES_BITS = 3

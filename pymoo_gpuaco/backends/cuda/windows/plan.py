@@ -13,7 +13,7 @@ from pymoo_gpuaco.candidates.listed import ListedInstance
 from pymoo_gpuaco.candidates.lists import Kind, check_alpha, lists
 from pymoo_gpuaco.candidates.quadrant import has_quadrants, quadrant_lists
 from pymoo_gpuaco.problems.metrics import Metric
-from pymoo_gpuaco.search.parameters import FEWEST_TO_EVOLVE
+from pymoo_gpuaco.search.parameters import FEWEST_TO_EVOLVE, fewer_of_many
 from pymoo_gpuaco.search.penalties import FEW_KICKS_FROM, Lists, penalised_lists
 
 # Cities of a tour to a window. Windows have 511 cities, so they overlap, and of two exchanges that touch the same city
@@ -22,9 +22,8 @@ CITIES_A_WINDOW, FEWEST_CITIES_A_WINDOW, ONE_TOUR_FROM = 140, 60, 150_000
 # Trials of a window in a round while it is hot, one for so many cities: what more trials change is lost more often.
 LEAST_HOT_TRIALS, MOST_HOT_TRIALS, CITIES_A_TRIAL = 8, 32, 16
 MOST_TOURS, MOST_TOURS_OF_MANY, MANY = 128, 32, 3000
-# Where a run's time is limited, each thread of the host can let tours of so many cities evolve for a second of it; from
-# so many tours on, both their number and the kicks that each gets grow with the root of the time.
-CITIES_THAT_EVOLVE, MANY_TOURS, MOST_THAT_EVOLVE = 13_000.0, 64, 1000
+# Where a run's time is limited, each thread of the host can let tours of so many cities evolve for a second of it.
+CITIES_THAT_EVOLVE = 13_000.0
 
 # Where each city gets few kicks, moves are not followed up for less than this share of a mean edge: each kick takes
 # less time, and more of them are worth more than better repair.
@@ -52,9 +51,7 @@ def tours_that_evolve(seconds: float, n: int, threads: int) -> int | None:
     None where those are too few: then as many as usual do better.
     """
     wanted = CITIES_THAT_EVOLVE * seconds * threads / n
-    if wanted > MANY_TOURS:
-        wanted = math.sqrt(wanted * MANY_TOURS)
-    return min(int(wanted), MOST_THAT_EVOLVE) if wanted >= FEWEST_TO_EVOLVE else None
+    return int(fewer_of_many(wanted)) if wanted >= FEWEST_TO_EVOLVE else None
 
 
 def hot_trials(n: int, windows: int) -> int:
