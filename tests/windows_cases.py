@@ -38,6 +38,7 @@ def device_of(problem: TSP, tours: int, windows: int, candidates: int = 8) -> Cu
     """What searches so many tours, and windows of each."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("pymoo_gpuaco.backends.cuda.focused.shape", lambda *_: (tours, windows))
+        patch.setattr("pymoo_gpuaco.backends.cuda.focused.windows_of", lambda *_: windows)
         return CudaWindows(listed_instance(problem, candidates), ColonyParameters(construction="focused"))
 
 
