@@ -23,6 +23,7 @@ class Walker(NamedTuple):
 
     tour: NDArray[np.int32]  # (n,)
     place: NDArray[np.int32]  # (n,) position of each city
+    listed: NDArray[np.int32]  # (n, c) candidates of each city
     near: NDArray[np.float64]  # (n, c) weighted costs of the candidates' edges
     table: NDArray[np.float64]  # (n, n) weighted costs of all edges, or (0, 0)
     weights: NDArray[np.float64]  # (k,)
@@ -41,6 +42,7 @@ def make_walker(n: int, k: int, c: int, tabled: bool) -> Walker:
     return Walker(
         np.empty(n, np.int32),
         np.empty(n, np.int32),
+        np.empty((n, c), np.int32),
         np.empty((n, c)),
         np.empty((n, n) if tabled else (0, 0)),
         np.empty(k),
@@ -80,8 +82,8 @@ def weighted(costs, w, i, j):  # type: ignore[no-untyped-def]
 
 
 @inner
-def weigh(costs, weights, w):  # type: ignore[no-untyped-def]
-    """Work out what edges cost under weights (k,)."""
+def weigh(costs, weights, w, in_order):  # type: ignore[no-untyped-def]
+    """Work out what edges cost under weights (k,); ``in_order`` puts each city's candidates in order of that."""
     k = weights.shape[0]
     n, c = w.near.shape
     for q in range(k):
@@ -91,7 +93,11 @@ def weigh(costs, weights, w):  # type: ignore[no-untyped-def]
             total = 0.0
             for q in range(k):
                 total += weights[q] * costs.near[i, r, q]
-            w.near[i, r] = total
+            s = r
+            while in_order and s > 0 and w.near[i, s - 1] > total:
+                w.near[i, s], w.listed[i, s] = w.near[i, s - 1], w.listed[i, s - 1]
+                s -= 1
+            w.near[i, s], w.listed[i, s] = total, costs.neighbours[i, r]
     if w.table.shape[0] > 0:
         for i in range(n):
             for j in range(n):
@@ -121,17 +127,16 @@ def begin_chain(costs, w, t0, forward):  # type: ignore[no-untyped-def]
 
 
 @inner
-def next_chain(costs, w, opened, most, slack):  # type: ignore[no-untyped-def]
+def next_chain(costs, w, opened, most, slack, breadth):  # type: ignore[no-untyped-def]
     """Go on to the next chain of at most ``most`` exchanges: (exchanges, of them open for more, change in length).
 
     An edge joins where the chain has gained more than ``-slack`` with it; then either edge at its other end may leave.
     No more exchanges: there is no further chain. Whether what closes is a tour, `closes` says.
     """
-    c = w.near.shape[1]
     t0 = w.chain[0]
     while opened > 0:
         i = w.upto[opened]
-        if i >= 2 * c:
+        if i >= 2 * breadth:
             opened -= 1
             continue
         w.upto[opened] = i + 1
@@ -140,7 +145,7 @@ def next_chain(costs, w, opened, most, slack):  # type: ignore[no-untyped-def]
         if left <= -slack:
             w.upto[opened] = (i | 1) + 1
             continue
-        city = np.int64(costs.neighbours[last, i >> 1])
+        city = np.int64(w.listed[last, i >> 1])
         if after(w, last) == city or before(w, last) == city:
             w.upto[opened] = (i | 1) + 1
             continue
@@ -207,7 +212,10 @@ def closes(w, exchanges):  # type: ignore[no-untyped-def]
 
 @inner
 def rejoin(w, exchanges):  # type: ignore[no-untyped-def]
-    """Make the chain that `closes` has looked at last; the longest stretch stays where it is."""
+    """Make the chain that `closes` has looked at last; the longest stretch stays where it is.
+
+    Returns the first position where cities have changed, and how many have, in a ring.
+    """
     n = w.tour.shape[0]
     longest, most = 0, 0
     for step in range(exchanges):
@@ -232,12 +240,15 @@ def rejoin(w, exchanges):  # type: ignore[no-untyped-def]
             w.moved[count] = w.tour[p]
             count += 1
             p += -1 if turned else 1
-    p = w.at[keep] + 1 + most
+    first = w.at[keep] + 1 + most
+    first = first - n if first >= n else first
+    p = first
     for i in range(count):
         p = p - n if p >= n else p
         w.tour[p] = w.moved[i]
         w.place[w.moved[i]] = p
         p += 1
+    return first, count
 
 
 @inlined

@@ -16,26 +16,72 @@ from pymoo_gpuaco.backends.cpu.fronts.chains import (
     weigh,
     weighted,
 )
-from pymoo_gpuaco.host.compiled import compiled, inner
+from pymoo_gpuaco.host.compiled import compiled, inlined, inner
 from pymoo_gpuaco.host.philox import next_below
 
-_LONGEST = 10  # cities of each of the three stretches that a kick puts in another order
+# cities of each of the three stretches that a kick puts in another order. Long ones lead farther, which few cities need
+# to; short ones cost less to repair: of 10,000 cities each second shortens a tour by half as much again
+_LONGEST, _SHORTEST, _CITIES_OF_SHORTER = 10, 2, 1000
 _EXCHANGES = 3
+_RANGES = 64  # of positions that one kick and its repair change, before the whole tour is copied
+_BREADTH = 10  # candidates of a city that are looked at, the nearest under the weights
 _ROUNDING = 1e-9  # of a tour's length: what is no gain
 
 
 class Waiting(NamedTuple):
-    """Cities whose edges have changed since they were looked at, in a ring; and the tour to go back to."""
+    """Cities whose edges have changed since they were looked at, in a ring; and the tour to go back to.
+
+    The tour at hand differs from it in a few ranges of positions, so that going back costs no more than going on.
+    """
 
     ring: NDArray[np.int32]  # (n,)
     listed: NDArray[np.uint8]  # (n,) whether a city is in the ring
     span: NDArray[np.int64]  # (2,) where the first is, and how many there are
     kept: NDArray[np.int32]  # (n,)
+    changed: NDArray[
+        np.int64
+    ]  # (_RANGES, 2) first position of a range in the ring of positions, and how many
+    ranges: NDArray[np.int64]  # (1,) how many there are; more than _RANGES: all of the tour
 
 
 def make_waiting(n: int) -> Waiting:
     """Allocate the arrays."""
-    return Waiting(np.empty(n, np.int32), np.zeros(n, np.uint8), np.zeros(2, np.int64), np.empty(n, np.int32))
+    return Waiting(
+        np.empty(n, np.int32),
+        np.zeros(n, np.uint8),
+        np.zeros(2, np.int64),
+        np.empty(n, np.int32),
+        np.empty((_RANGES, 2), np.int64),
+        np.zeros(1, np.int64),
+    )
+
+
+@inlined
+def _note(r, first, count):  # type: ignore[no-untyped-def]
+    """Note that a range of positions has other cities than the tour to go back to."""
+    at = r.ranges[0]
+    if at < _RANGES:
+        r.changed[at, 0], r.changed[at, 1] = first, count
+        r.ranges[0] = at + 1
+    else:
+        r.ranges[0] = _RANGES + 1
+
+
+@inner
+def _agree(w, r, back):  # type: ignore[no-untyped-def]
+    """Make the tour at hand the one to go back to, or go ``back`` to that."""
+    n = w.tour.shape[0]
+    whole = r.ranges[0] > _RANGES
+    for s in range(1 if whole else r.ranges[0]):
+        p = 0 if whole else r.changed[s, 0]
+        for _ in range(n if whole else r.changed[s, 1]):
+            if back:
+                w.tour[p] = r.kept[p]
+                w.place[r.kept[p]] = p
+            else:
+                r.kept[p] = w.tour[p]
+            p = p + 1 if p + 1 < n else 0
+    r.ranges[0] = 0
 
 
 @inner
@@ -76,11 +122,14 @@ def _improve(costs, w, r, city, tiny):  # type: ignore[no-untyped-def]
     for forward in (True, False):
         opened = begin_chain(costs, w, city, forward)
         while True:
-            exchanges, opened, change = next_chain(costs, w, opened, _EXCHANGES, 0.0)
+            exchanges, opened, change = next_chain(
+                costs, w, opened, _EXCHANGES, 0.0, min(_BREADTH, w.near.shape[1])
+            )
             if exchanges == 0:
                 break
             if change < -tiny and closes(w, exchanges):
-                rejoin(w, exchanges)
+                first, count = rejoin(w, exchanges)
+                _note(r, first, count)
                 for m in range(2 * exchanges):
                     _enlist(r, w.chain[m])
                 return change
@@ -91,7 +140,7 @@ def _improve(costs, w, r, city, tiny):  # type: ignore[no-untyped-def]
 def _kick(costs, w, r, stream):  # type: ignore[no-untyped-def]
     """Put three stretches that follow each other in the opposite order: a double bridge; the change in length."""
     n = w.tour.shape[0]
-    longest = min(_LONGEST, (n - 2) // 3)
+    longest = min(_LONGEST, max(_SHORTEST, _CITIES_OF_SHORTER // n), (n - 2) // 3)
     start = next_below(stream, n)
     l1, l2, l3 = (
         1 + next_below(stream, longest),
@@ -114,6 +163,7 @@ def _kick(costs, w, r, stream):  # type: ignore[no-untyped-def]
         p = (start + i) % n
         w.tour[p] = city
         w.place[city] = p
+    _note(r, start, whole)
     for city in (a, b1, b2, c1, c2, d1, d2, d):
         _enlist(r, city)
     joined = weighted(costs, w, a, d1) + weighted(costs, w, d2, c1)
@@ -133,7 +183,7 @@ def descend(costs, w, r, weights, tours, kicks, streams, first, last, stop):  # 
     for i in range(first, last):
         if stop[0]:
             return
-        weigh(costs, weights[i], w)
+        weigh(costs, weights[i], w, True)
         put(tours[i], w)
         length = 0.0
         for p in range(n):
@@ -141,15 +191,13 @@ def descend(costs, w, r, weights, tours, kicks, streams, first, last, stop):  # 
             _enlist(r, w.tour[p])
         tiny = _ROUNDING * length
         _settle(costs, w, r, tiny, stop)
-        for p in range(n):
-            tours[i, p] = w.tour[p]
+        r.ranges[0] = _RANGES + 1
+        _agree(w, r, False)
         for _ in range(kicks):
             if stop[0]:
                 break
             change = _kick(costs, w, r, streams[i])
             change += _settle(costs, w, r, tiny, stop)
-            if change < tiny:
-                for p in range(n):
-                    tours[i, p] = w.tour[p]
-            else:
-                put(tours[i], w)
+            _agree(w, r, change >= tiny)
+        for p in range(n):
+            tours[i, p] = r.kept[p]

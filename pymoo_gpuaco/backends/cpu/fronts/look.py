@@ -82,14 +82,14 @@ def look(costs, w, members, front, unit, finds, way, i, stop):  # type: ignore[n
     for f in range(finds.found[0]):
         finds.slots[finds.taken[f]] = _FREE
     finds.found[0] = 0
-    weigh(costs, weights[i], w)
+    weigh(costs, weights[i], w, False)
     put(tours[i], w)
     for step in range(2 * n):
         if stop[0] or finds.found[0] == finds.taken.shape[0]:
             break
         opened = begin_chain(costs, w, (begin[i] + (step >> 1)) % n, step & 1 == 0)
         while True:
-            exchanges, opened, change = next_chain(costs, w, opened, most[i], slack[i])
+            exchanges, opened, change = next_chain(costs, w, opened, most[i], slack[i], w.near.shape[1])
             if exchanges == 0 or stop[0]:
                 break
             if change >= slack[i]:
