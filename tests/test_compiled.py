@@ -23,7 +23,7 @@ def versions():
 
 import numpy as np
 from pymoo.optimize import minimize
-from pymoo_gpuaco import GPUMMAS, GPUMOACO, MultiObjectiveTSP, TSP
+from pymoo_gpuaco import GPUAS, GPUMMAS, GPUMOACO, MultiObjectiveTSP, TSP
 from pymoo_gpuaco.backends.cpu.warm_up import warm_up_focused
 
 n, kind = int(sys.argv[1]), sys.argv[2]
@@ -38,6 +38,20 @@ problem = cities(0)
 if kind == "matrix":
     problem = TSP(matrix=problem.D)
 minimize(problem, GPUMMAS(backend="cpu"), ("n_gen", 6), seed=1)
+print(json.dumps([before, versions()]))
+"""
+
+PROOF = """
+problem = cities(0)
+if kind == "two-way":
+    problem = TSP(matrix=np.random.default_rng(0).random((n, n)))
+elif kind == "space":
+    problem = TSP(np.random.default_rng(0).random((n, 3)))
+algorithm = GPUAS(n_ants=2, local_search=False, backend="cpu").setup(problem, seed=1, verbose=True)
+before = versions()
+for _ in range(3):
+    algorithm.next()
+assert algorithm._lower_bound > 0.0
 print(json.dumps([before, versions()]))
 """
 
@@ -71,6 +85,13 @@ def test_a_run_calls_one_version_of_each_function_and_all_were_made_before_it(n,
     before, after = versions_of(FOCUSED, str(n), kind)
     assert before == after
     assert set(after.values()) == {1}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["plane", "space", "two-way"])
+def test_a_proof_that_ends_or_shows_in_a_run_makes_nothing_in_it(kind):
+    before, after = versions_of(PROOF, "20", kind)
+    assert before == after
 
 
 @pytest.mark.slow

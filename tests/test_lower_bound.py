@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import threading
 import time
 
 import numpy as np
@@ -13,6 +14,9 @@ from pymoo_gpuaco import GPUAS, GPUMMAS, TSP
 from pymoo_gpuaco.candidates.bound import prove_lower_bound, seconds_to_prove
 from pymoo_gpuaco.candidates.exact import shortest_tour
 from pymoo_gpuaco.candidates.lists import listed_instance
+from pymoo_gpuaco.host.stop import Stop
+from pymoo_gpuaco.host.threads import spread
+from tests.interrupts import is_interrupted, needs_timer
 
 
 def _shortest(matrix: np.ndarray) -> float:
@@ -79,9 +83,10 @@ def test_how_long_a_proof_takes_is_known_beforehand() -> None:
 
 
 def test_a_proof_ends_when_its_time_is_over() -> None:
-    instance = listed_instance(cloud_of(30), 5)
-    assert prove_lower_bound(instance, time.monotonic() - 1.0) is None
-    assert prove_lower_bound(instance, time.monotonic() + 1000.0) == prove_lower_bound(instance) > 0.0
+    instance, over, long = listed_instance(cloud_of(30), 5), Stop(), Stop()
+    over.until, long.until = time.monotonic() - 1.0, time.monotonic() + 1000.0
+    assert prove_lower_bound(instance, over) is None
+    assert prove_lower_bound(instance, long) == prove_lower_bound(instance) > 0.0
 
 
 @pytest.mark.parametrize(
@@ -99,12 +104,12 @@ def test_a_proof_makes_no_run_late(
 ) -> None:
     given = []
 
-    def prove(instance: object, until: float | None = None) -> float:
-        given.append(until)
+    def prove(instance: object, stop: Stop) -> float:
+        given.append(stop.until)
         return 7.0
 
-    monkeypatch.setattr("pymoo_gpuaco.algorithms.base.prove_lower_bound", prove)
-    monkeypatch.setattr("pymoo_gpuaco.algorithms.base.seconds_to_prove", lambda instance: 200.0)
+    monkeypatch.setattr("pymoo_gpuaco.algorithms.proving.prove_lower_bound", prove)
+    monkeypatch.setattr("pymoo_gpuaco.algorithms.proving.seconds_to_prove", lambda instance: 200.0)
     algorithm = GPUMMAS(backend="cpu").setup(cloud_of(30), termination=termination, seed=1)
     algorithm.ask()
     assert algorithm.bound_in_time(longest) == (7.0 if begins else None)
@@ -119,7 +124,32 @@ def test_a_proof_makes_no_run_late(
 def test_a_proof_that_was_given_up_is_not_the_last_word(monkeypatch: pytest.MonkeyPatch) -> None:
     algorithm = GPUMMAS(backend="cpu").setup(cloud_of(30), termination=("time", 1100.0), seed=1)
     algorithm.ask()
-    monkeypatch.setattr("pymoo_gpuaco.algorithms.base.seconds_left", lambda *_: 1e-9)
-    monkeypatch.setattr("pymoo_gpuaco.algorithms.base.seconds_to_prove", lambda instance: 0.0)
+    monkeypatch.setattr("pymoo_gpuaco.algorithms.proving.seconds_left", lambda *_: 1e-9)
+    monkeypatch.setattr("pymoo_gpuaco.algorithms.proving.seconds_to_prove", lambda instance: 0.0)
     assert algorithm.bound_in_time() is None
     assert algorithm.lower_bound > 0.0
+
+
+@needs_timer
+@pytest.mark.parametrize("asked", ["bound_in_time", "lower_bound"])
+def test_an_interrupt_is_heard_while_a_proof_waits_for_a_compiler(
+    asked: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A compiler knows no flag: here it is at work in the pool's threads until the interrupt has been heard."""
+    algorithm = GPUAS(backend="cpu").setup(cloud_of(30), termination=("n_gen", 5), seed=1)
+    heard, stops, waited_for = threading.Event(), [], []
+
+    def prove(instance: object, stop: Stop) -> float:
+        stops.append(stop)
+        spread(lambda *_: waited_for.append(heard.wait(20.0)), 2, 2)
+        return 7.0
+
+    monkeypatch.setattr("pymoo_gpuaco.algorithms.proving.prove_lower_bound", prove)
+    is_interrupted(
+        0.1, lambda: algorithm.bound_in_time() if asked == "bound_in_time" else algorithm.lower_bound
+    )
+    assert not waited_for
+    heard.set()
+    assert stops[0].raised()  # which ends the proof
+    monkeypatch.undo()
+    assert 0.0 < algorithm.lower_bound < 7.0

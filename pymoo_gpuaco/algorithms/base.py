@@ -24,11 +24,11 @@ from pymoo.core.problem import Problem
 from pymoo.util.optimum import filter_optimum
 
 from pymoo_gpuaco.algorithms.arguments import PYMOO_ARGUMENTS, check_sampling, check_seed
+from pymoo_gpuaco.algorithms.proving import ProvesBound
 from pymoo_gpuaco.algorithms.sealing import sealed, unsealed
 from pymoo_gpuaco.algorithms.termination import begin_counting, progress, seconds_left
-from pymoo_gpuaco.algorithms.told import AskAndTell, Tours, canonical, check_tours
+from pymoo_gpuaco.algorithms.told import Tours, canonical, check_tours
 from pymoo_gpuaco.backends import State, Stoppable
-from pymoo_gpuaco.candidates.bound import prove_lower_bound, seconds_to_prove
 from pymoo_gpuaco.candidates.listed import ListedInstance
 from pymoo_gpuaco.candidates.lists import listed_instance
 from pymoo_gpuaco.host import compiling
@@ -38,17 +38,12 @@ from pymoo_gpuaco.problems.long_tours import compile_lengths
 # Share of set-up that the first generation may take beside its search: to evaluate a tour, and to learn from it.
 _ASIDE = 0.05
 _LATE = 0.2  # s that a generation may end after its time
-# No lower bound has been asked for yet.
-_UNKNOWN = "unknown"
-# times what a proof is thought to take: so much of a limited run is to be left where it begins
-_LEFT_TO_PROVE = 5.0
-
 
 _log = logging.getLogger("pymoo_gpuaco")
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class TourAlgorithm(AskAndTell):
+class TourAlgorithm(ProvesBound):
     """A pymoo algorithm whose tours an engine builds; subclasses choose the engine and learn from the tours.
 
     Parameters
@@ -79,7 +74,6 @@ class TourAlgorithm(AskAndTell):
         self.pop = self.off = self.opt = None
         self.history: list[Algorithm] = []
         self._instance: ListedInstance | None = None
-        self._lower_bound: Any = _UNKNOWN
         self._engine: Any = None
         self._engine_state: State | None = None
         self.iteration_mean = float("nan")  # mean length of the tours of the last generation that was built
@@ -107,36 +101,6 @@ class TourAlgorithm(AskAndTell):
     def _nearest_wanted(self) -> Callable[[], bool]:
         """Return what says whether lists by quadrant are to come with the nearest cities; called as the engine is."""
         return lambda: False
-
-    @property
-    def lower_bound(self) -> float | None:
-        """A length that no tour of the problem's distances falls below, computed when first asked.
-
-        Up to 12 cities it is the optimum (by dynamic programming), above the bound of Held and Karp (1970). It holds
-        for tours that break no constraint. None where it would take long to prove (from some 100,000 cities on; about a
-        second at 20,000), and where no tour of up to 12 cities keeps to the constraints. It holds for the distances, so
-        for objectives that are the tour's length.
-        """
-        if self._lower_bound == _UNKNOWN:  # a pickle's is another object
-            self._lower_bound = prove_lower_bound(self.instance)
-        return self._lower_bound
-
-    def bound_in_time(self, longest: float = float("inf")) -> float | None:
-        """``lower_bound`` if it is known, or can be proven in a run without making that late.
-
-        None where that takes longer than ``longest`` seconds, or might take longer than the termination leaves.
-        """
-        if self._lower_bound == _UNKNOWN:
-            needed = seconds_to_prove(self.instance)
-            left = seconds_left(self.termination, self.start_time, self.n_iter or 1)
-            if needed > longest or (left is not None and max(0.0, left) < _LEFT_TO_PROVE * needed):
-                return None
-            until = None if left is None else time.monotonic() + left
-            bound = prove_lower_bound(self.instance, until)
-            if bound is None and until is not None and time.monotonic() >= until:
-                return None  # given up
-            self._lower_bound = bound
-        return self.lower_bound
 
     @property
     def patience(self) -> int:
@@ -186,12 +150,14 @@ class TourAlgorithm(AskAndTell):
         """The engine of this run, built when first asked for."""
         if self._engine is None:
             list_candidates, make, state = self._lister(), self._maker(), self._engine_state
+            compile_proof = self._proof_compiler()
 
             def build() -> tuple[ListedInstance, Any]:
                 instance = list_candidates()
                 engine = make(instance)
                 if state is not None:
                     engine.import_state(state)
+                compile_proof(instance)
                 return instance, engine
 
             # an interrupt is heard at once; what it leaves behind knows nothing of this object

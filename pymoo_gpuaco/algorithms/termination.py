@@ -224,6 +224,13 @@ def seconds_left(termination: Any, started: float, n_iter: int = 1) -> float | N
     return None
 
 
+def asks_for_proof(termination: Any) -> bool:
+    """Whether a termination, or one that it is made of, ends a run whose best tour is proven to be the shortest."""
+    if isinstance(termination, (TerminateIfAny, TerminateIfAll)):
+        return any(asks_for_proof(part) for part in termination.criteria)
+    return isinstance(termination, ColonyTermination) and termination.proven
+
+
 def begin_counting(termination: Any, started: float) -> None:
     """Let each part of a termination that has its own clock count from ``started`` on, unless it counts already."""
     if isinstance(termination, ColonyTermination):

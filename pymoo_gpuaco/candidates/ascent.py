@@ -22,6 +22,7 @@ from pymoo_gpuaco.candidates.complete import CompleteGraph
 from pymoo_gpuaco.candidates.listed import ListedInstance
 from pymoo_gpuaco.candidates.one_tree import find_one_tree, make_one_tree
 from pymoo_gpuaco.candidates.sparse import SparseGraph, pair_lengths, sparse_graph
+from pymoo_gpuaco.host.stop import Stop
 
 MAX_ITERATIONS = 1000
 _NEW_SHARE = 0.7  # of the step; the rest repeats the last one
@@ -49,7 +50,7 @@ def ascend(
     iterations: int | None = None,
     seconds: float | None = None,
     bound: bool = True,
-    until: float | None = None,
+    stop: Stop | None = None,
 ) -> Ascent:
     """Raise the minimum 1-tree of a sparse graph by node penalties.
 
@@ -63,7 +64,7 @@ def ascend(
         cities to 0.03 % of what more can reach.
     seconds : wall-clock time for the trees, > 0; not together with `iterations`.
     bound : whether to prove the bound; see `complete.CompleteGraph`.
-    until : when ``time.monotonic()`` shows it, the ascent ends within some edges' search, without a bound.
+    stop : once it has ended, the ascent ends within some edges' search, without a bound.
 
     Raises ValueError or TypeError naming the parameter.
     """
@@ -91,7 +92,7 @@ def ascend(
     began, made, checked, done = time.perf_counter(), 0, -_BETWEEN_CHECKS, 0.0
 
     def late() -> bool:
-        return until is not None and time.monotonic() >= until
+        return stop is not None and stop.ended()
 
     while (made == 0 or done < 1.0) and not late():
         weight = find_one_tree(graph, pi, tree) - 2.0 * float(pi.sum()) + graph.constant

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import functools
+
+import numpy as np
+
 from pymoo_gpuaco.candidates import exact
 from pymoo_gpuaco.candidates.ascent import ascend
 from pymoo_gpuaco.candidates.listed import ListedInstance
-from pymoo_gpuaco.candidates.lists import lists, with_lists
+from pymoo_gpuaco.candidates.lists import listed_instance, lists, with_lists
 from pymoo_gpuaco.candidates.quadrant import has_quadrants
+from pymoo_gpuaco.host.stop import Stop
+from pymoo_gpuaco.problems.metrics import Metric
 from pymoo_gpuaco.problems.symmetric import symmetric_form
+from pymoo_gpuaco.problems.tsp import TSP
 
 _SECONDS_A_CITY, _SECONDS_A_PAIR = 1e-4, 5e-7  # in the plane; elsewhere, where all pairs are compared
 A_MOMENT = 1.2  # s: 12,000 cities in the plane, and some 1500 elsewhere
@@ -24,22 +31,46 @@ def seconds_to_prove(instance: ListedInstance) -> float:
     return _SECONDS_A_PAIR * n * n
 
 
-def prove_lower_bound(instance: ListedInstance, until: float | None = None) -> float | None:
+def prove_lower_bound(instance: ListedInstance, stop: Stop | None = None) -> float | None:
     """Return the length of the shortest tour up to 12 cities; above, the bound of Held and Karp.
 
     The bound is rounded up where lengths are whole numbers. It holds for tours that break none of the instance's
     demands. None where even the best tour of up to 12 cities breaks some, and where proving a bound would take too long
-    (`complete.CompleteGraph`), or was given up as ``time.monotonic()`` showed ``until``.
+    (`complete.CompleteGraph`), or was given up as ``stop`` had ended.
     """
     if instance.n <= exact.MOST_CITIES:
         tour = exact.shortest_with_demands(instance)
         return None if instance.violations(tour[None])[0] else instance.tour_length(tour)
     form = symmetric_form(instance)
     if form is None:
-        return ascend(instance, lists(instance, "quadrant", _CANDIDATES).ids, until=until).bound
+        return ascend(instance, lists(instance, "quadrant", _CANDIDATES).ids, stop=stop).bound
     if form.instance.n <= exact.MOST_CITIES:
         tour = form.to_problem(exact.shortest_with_demands(form.instance))
         return None if instance.violations(tour[None])[0] else instance.tour_length(tour)
     listed = with_lists(form.instance, _CANDIDATES, "quadrant")
-    bound = ascend(listed, listed.neighbours, until=until).bound
+    bound = ascend(listed, listed.neighbours, stop=stop).bound
     return None if bound is None else max(0.0, bound + form.constant)
+
+
+def compile_proof(instance: ListedInstance) -> None:
+    """Compile what `prove_lower_bound` calls on such an instance, or read it from the disk."""
+    if instance.n <= exact.MOST_CITIES:
+        return
+    if not instance.symmetric:
+        _compile_proof("two-way")
+    elif instance.metric == Metric.EXPLICIT:
+        _compile_proof("matrix")
+    else:
+        _compile_proof("plane" if has_quadrants(instance.metric, instance.coords) else "space")
+
+
+@functools.cache
+def _compile_proof(kind: str) -> None:
+    """Prove a bound of a few cities: in a plane, elsewhere in space, by a matrix, or by one that knows directions."""
+    n, rng = exact.MOST_CITIES + 8, np.random.default_rng(0)
+    if kind in ("plane", "space"):
+        problem = TSP(rng.random((n, 2 if kind == "plane" else 3)), metric="EXACT")
+    else:
+        matrix = rng.random((n, n))
+        problem = TSP(matrix=matrix + matrix.T if kind == "matrix" else matrix)
+    prove_lower_bound(listed_instance(problem, _CANDIDATES))
