@@ -21,7 +21,7 @@ class Recorder(Callback):
     """Callback that keeps a line for every generation: ``minimize(.., callback=recorder)``, then ``recorder.records``.
 
     It costs some bytes and microseconds a generation, where ``save_history=True`` keeps a copy of the whole colony.
-    ``minimize`` works on the very object that it is given.
+    ``minimize`` works on the very object that it is given. Of several objectives, the shortest are by the first.
 
     Parameters
     ----------

@@ -8,8 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pymoo_gpuaco import TSP, MultiObjectiveTSP
-from pymoo_gpuaco.fronts import archive as archive_module
-from pymoo_gpuaco.fronts import nd_tree
+from pymoo_gpuaco.fronts import nd_tree, thinning
 from pymoo_gpuaco.fronts.archive import MOST_RANK, Archive
 from pymoo_gpuaco.fronts.instance import front_instance
 from pymoo_gpuaco.fronts.nd_tree import undominated
@@ -126,16 +125,35 @@ def test_far_beyond_its_size_many_go_at_once(monkeypatch):
     points = rng.random((4000, 4))
     points = np.round(1e9 * points / np.linalg.norm(points, axis=1, keepdims=True))
     passes = []
-    measure = archive_module._distance_to_another
-    monkeypatch.setattr(
-        archive_module, "_distance_to_another", lambda *given: passes.append(1) or measure(*given)
-    )
+    nearest = thinning._nearest
+    monkeypatch.setattr(thinning, "_nearest", lambda *given: passes.append(1) or nearest(*given))
     archive = archive_of(4, size=400)
     filled(archive, [2e9 - points])
     assert len(archive.front) == 400
     # 3600 are too many: half of them go, and half of the others, until 5 % of what is left is more than that
     assert len(passes) <= 10
     assert np.array_equal(archive.points.min(axis=0), (2e9 - points).min(axis=0))
+
+
+def test_what_goes_is_what_has_another_nearest_by_after_each_step():
+    rng = np.random.default_rng(1)
+    points = np.round(1e6 * rng.random((300, 4)))
+    stay = np.zeros(300, bool)
+    stay[[3, 200]] = True
+    scaled, left, gone = points / np.ptp(points, axis=0), list(range(300)), []
+    while len(gone) < 120:
+        apart = np.linalg.norm(scaled[left][:, None] - scaled[left], axis=2)
+        np.fill_diagonal(apart, np.inf)
+        near, worth = apart.argmin(axis=1), apart.min(axis=1)
+        for i, one in enumerate(left):
+            first_of_two = near[near[i]] == i and near[i] < i and not stay[left[near[i]]]
+            if first_of_two or stay[one]:
+                worth[i] = np.inf
+        many = min(120 - len(gone), max(1, len(left) // 20, (120 - len(gone)) // 2))
+        going = np.argsort(worth, kind="stable")[:many]
+        gone += [left[i] for i in going]
+        left = [one for i, one in enumerate(left) if i not in set(going)]
+    assert thinning.least_missed(points, stay, 120).tolist() == gone
 
 
 def test_however_few_may_stay_the_best_of_each_are_among_them():

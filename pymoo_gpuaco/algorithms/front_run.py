@@ -1,4 +1,4 @@
-"""How a search for a front ends by itself, and what it prints."""
+"""A search for a front beside pymoo: its individuals, how it ends by itself, and what it prints."""
 
 from __future__ import annotations
 
@@ -7,6 +7,9 @@ from typing import Any
 
 import numpy as np
 from moocore import hypervolume
+from numpy.typing import NDArray
+from pymoo.core.individual import Individual, default_config
+from pymoo.core.population import Population
 from pymoo.util.display.column import Column
 from pymoo.util.display.output import Output
 
@@ -16,6 +19,17 @@ from pymoo_gpuaco.fronts.stairs import hull_of
 from pymoo_gpuaco.problems.front import WORST
 
 _MOST_POINTS = {2: 1_000_000, 3: 20_000, 4: 500}  # by objectives, of which it takes no longer than a moment
+
+
+def population_of(tours: NDArray[np.int64], objectives: NDArray[np.float64]) -> Population:
+    """Make evaluated individuals of tours (f, n), which they share with the array; they share their settings, too."""
+    settings, none = default_config(), np.empty(0)
+    return Population(
+        [
+            Individual(settings, X=row, F=values, G=none, H=none, evaluated={"F", "G", "H"})
+            for row, values in zip(tours, objectives, strict=True)
+        ]
+    )
 
 
 class FrontTermination(ColonyTermination):
@@ -31,6 +45,8 @@ class FrontTermination(ColonyTermination):
     n_max_gen : most generations, >= 1, or None.
     seconds : most time, set-up without compiling counted, > 0, or None.
     """
+
+    of_one_length = False
 
     def __init__(
         self, stagnation: int | None = 100, n_max_gen: int | None = None, seconds: float | None = 60.0

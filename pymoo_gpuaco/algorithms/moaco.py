@@ -2,39 +2,29 @@
 
 from __future__ import annotations
 
-import logging
-import warnings
 from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass, field
 from typing import Any
 
 import numpy as np
-from moocore import is_nondominated
 from numpy.typing import ArrayLike, NDArray
-from pymoo.core.population import Population
-from pymoo.core.termination import Termination
 from pymoo.core.variable import get
 from pymoo.util.ref_dirs import get_reference_directions
 
 from pymoo_gpuaco import checks
 from pymoo_gpuaco.algorithms.arguments import Count
-from pymoo_gpuaco.algorithms.base import TourAlgorithm
-from pymoo_gpuaco.algorithms.front_run import FrontOutput, FrontTermination
-from pymoo_gpuaco.algorithms.termination import ColonyTermination
-from pymoo_gpuaco.algorithms.told import Tours, canonical
+from pymoo_gpuaco.algorithms.front_algorithm import FrontAlgorithm
+from pymoo_gpuaco.algorithms.front_run import FrontOutput
 from pymoo_gpuaco.backends import check_backend, make_front
-from pymoo_gpuaco.fronts.instance import front_instance
 from pymoo_gpuaco.fronts.parameters import FrontParameters
 from pymoo_gpuaco.problems.multi_objective import as_multi_objective
 
-_HANDED_OUT = 100  # new members a generation that pymoo gets to see
 _DIRECTIONS = 100  # of more than two objectives, about
 _MOST_WEIGHTS = 100_000
-_log = logging.getLogger("pymoo_gpuaco")
 
 
 @dataclass(eq=False, repr=False)
-class GPUMOACO(TourAlgorithm):
+class GPUMOACO(FrontAlgorithm):
     """The front of a TSP of 2 to 6 objectives: all tours that no other dominates, as far as they are found.
 
     Ants of many weights begin: each shortens a tour under its weighted sum of the objectives, beginning with that of a
@@ -88,8 +78,6 @@ class GPUMOACO(TourAlgorithm):
     backend: str = "auto"
     device: int = 0
 
-    _after_generation = False  # whether pymoo has done with one, but for reading opt
-
     def _check(self) -> None:
         super()._check()
         check_backend(self.backend, self.device)
@@ -100,45 +88,25 @@ class GPUMOACO(TourAlgorithm):
             _check_directions(self.ref_dirs)
             if get(self.n_weights) is not None:
                 raise ValueError("n_weights and ref_dirs both say which weighted sums are solved: give one")
-        if isinstance(self.termination, ColonyTermination) and not isinstance(
-            self.termination, FrontTermination
-        ):
-            raise TypeError(
-                "termination must be FrontTermination(..) or pymoo's: ColonyTermination is of one length"
-            )
-
-    def _forget_run(self) -> None:
-        self._after_generation = False
-        super()._forget_run()
-        self._opt_of: tuple[int, int] | None = None  # what the archive counted when opt was put together
-        self._told_dropped = 0
-
-    def _usual_termination(self) -> Termination:
-        return FrontTermination()
-
-    @property
-    def lower_bound(self) -> float | None:
-        """None: a front has no one length."""
-        return None
 
     # ---- the engine
 
     def _candidates(self) -> int:
         return int(get(self.candidate_list_size))
 
-    def _lister(self) -> Callable[[], Any]:
-        known, problem, k = self._instance, self.problem, self._candidates()
-        return lambda: front_instance(as_multi_objective(problem), k) if known is None else known
-
     def _maker(self) -> Callable[[Any], Any]:
         k = as_multi_objective(self.problem).n_obj
         parameters = FrontParameters(
             n_weights=get(self.n_weights),
-            size=checks.integer("archive_size", get(self.archive_size), max(4, 2 * k)),
+            size=self.size_of(k),
             directions=self._directions(k),
         )
         backend, device = self.backend, int(self.device)
         return lambda instance: make_front(instance, parameters, backend, device)
+
+    def size_of(self, k: int) -> int:
+        """Most tours of a front of k objectives."""
+        return checks.integer("archive_size", get(self.archive_size), max(4, 2 * k))
 
     def _directions(self, k: int) -> NDArray[np.float64] | None:
         if self.ref_dirs is not None:
@@ -152,121 +120,6 @@ class GPUMOACO(TourAlgorithm):
         while len(found := get_reference_directions("das-dennis", k, n_partitions=parts)) < wanted:
             parts += 1
         return np.ascontiguousarray(found)
-
-    def __getstate__(self) -> dict[str, Any]:
-        """As `TourAlgorithm`; the front is in the engine's state, and ``opt`` is put together again."""
-        return {**super().__getstate__(), "_front": None, "_opt_of": None}
-
-    def _adopt(self, engine: Any) -> None:
-        self._size = _HANDED_OUT  # of a sampling that asks for a number
-
-    def _begin(self) -> None:
-        pass
-
-    # ---- a generation
-
-    def _build(self, key: int) -> tuple[NDArray[np.int32], NDArray[np.float64], int]:
-        engine = self.engine
-        before = engine.n_tours
-        engine.search(key)
-        archive = engine.archive
-        if archive.dropped > self._told_dropped:
-            self._told_dropped = archive.dropped
-            _log.info(
-                "pymoo_gpuaco: the front is larger than archive_size=%d: %d tours went",
-                archive.size,
-                archive.dropped,
-            )
-        rows = engine.joined if len(engine.joined) else archive.front[:1]
-        if len(rows) > _HANDED_OUT:
-            rows = rows[np.linspace(0, len(rows) - 1, _HANDED_OUT).astype(np.intp)]
-        return (
-            archive.tours[rows].astype(np.int32),
-            archive.lengths[rows],
-            max(engine.n_tours - before, len(rows)),
-        )
-
-    def _learn(self, told: Tours) -> None:
-        """What the generation has found is in the archive."""
-
-    def _accept(self, outside: Tours) -> None:
-        self.engine.accept(outside.rows)
-
-    def _start_from(self, told: Tours) -> None:
-        self._compare_with_distances(told, 0)
-        self.engine.accept(told.rows)
-
-    def _compare_with_distances(self, tours: Tours, best: int) -> None:
-        if self._other_objective:
-            return
-        told, own = tours.lengths, self.engine.instance.lengths(tours.rows)
-        others = np.flatnonzero(~np.isclose(told, own, rtol=1e-6, atol=0.0).all(axis=1))
-        if len(others):
-            self._other_objective, self._opt_of = True, None
-            one = others[0]
-            warnings.warn(
-                f"the problem's objectives ({told[one]}) are not the tour's lengths under its distances ({own[one]}): "
-                "the search goes by distances, and res.F are the objectives of what it finds",
-                stacklevel=2,
-            )
-
-    def _rescue(self) -> None:
-        """What was found before an interrupt is in the archive."""
-
-    # ---- the front
-
-    @property
-    def opt(self) -> Population | None:
-        """The front, with the problem's objectives; None before the first generation."""
-        if self._after_generation:
-            return None  # pymoo reads it each time, and nobody what it then returns
-        engine = self.__dict__.get("_engine")
-        if engine is None and self.__dict__.get("_engine_state") is not None:
-            engine = self.engine
-        if engine is None or not len(engine.archive.front):
-            return None
-        stands = engine.archive.added, engine.archive.dropped
-        if self._opt_of != stands:
-            self._opt_of, self._front = stands, self._as_population(engine)
-        return self._front
-
-    @opt.setter
-    def opt(self, value: Population | None) -> None:
-        """Take what pymoo sets, of which the archive is the better copy."""
-        self._front = value
-
-    def _as_population(self, engine: Any) -> Population:
-        tours, lengths = engine.front()
-        rows = canonical(tours, symmetric=True)
-        objectives = lengths
-        if self._other_objective:
-            objectives = np.asarray(self.problem.evaluate(rows, return_values_of=["F"]), np.float64)
-            kept = np.flatnonzero(is_nondominated(objectives))
-            kept = kept[np.lexsort(objectives[kept, ::-1].T)]
-            rows, objectives = rows[kept], objectives[kept]
-        front = Population.new("X", rows, "F", objectives)
-        for one in front:
-            one.evaluated.update(("F", "G", "H"))
-        return front
-
-    def advance(self, infills: Population | None = None, **kwargs: Any) -> Any:
-        """Take in evaluated tours, as pymoo's ``advance``; return None where others return ``opt``."""
-        try:
-            return super().advance(infills=infills, **kwargs)
-        finally:
-            self._after_generation = False
-
-    def tell(self, *args: Any, **kwargs: Any) -> Any:
-        """Take in evaluated tours; return the front, or the result where the run has ended, as pymoo's ``tell``."""
-        ended = self.advance(*args, **kwargs)
-        return self.opt if ended is None else ended
-
-    def _post_advance(self) -> None:
-        super()._post_advance()
-        self._after_generation = not self.termination.has_terminated()
-
-    def _set_optimum(self) -> None:
-        """The archive is kept up to date by the engine."""
 
 
 def _check_directions(given: ArrayLike) -> NDArray[np.float64]:

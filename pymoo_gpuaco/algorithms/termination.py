@@ -56,6 +56,8 @@ class ColonyTermination(Termination):
         over within the run's time. Objectives that are not the tour's length are none of its business.
     """
 
+    of_one_length = True  # not of a front
+
     # of objects that were saved before there were these
     proven = False
     bound: float | None = None

@@ -13,6 +13,8 @@ from pymoo_gpuaco import checks
 from pymoo_gpuaco.algorithms.arguments import Arguments
 from pymoo_gpuaco.problems.demands import Demands
 
+_CITIES_AT_ONCE = 1 << 18  # of tours that are turned together: their temporaries take some megabytes
+
 
 class Tours(NamedTuple):
     """Some tours and their lengths: rows (e, n) and (e,)."""
@@ -38,11 +40,17 @@ def canonical(tours: ArrayLike, symmetric: bool, demands: Demands | None = None)
             turned = rows[:, 0] > rows[:, -1]
             rows[turned] = rows[turned, ::-1]
         return rows
-    for row in rows:
-        start = int(np.argmax(row == 0))
-        row[:] = np.concatenate((row[start:], row[:start]))
-        if symmetric and row[1] > row[-1]:
-            row[1:] = row[:0:-1].copy()
+    n = rows.shape[1]
+    steps, together = np.arange(n), max(1, _CITIES_AT_ONCE // n)
+    for first in range(0, len(rows), together):
+        some = rows[first : first + together]
+        zero = (some == 0).argmax(axis=1)[:, None]
+        if symmetric:
+            around = np.take_along_axis(some, np.concatenate([zero - 1, zero + 1], axis=1) % n, axis=1)
+            direction = np.where(around[:, :1] < around[:, 1:], -1, 1)
+        else:
+            direction = np.ones_like(zero)
+        some[:] = np.take_along_axis(some, (zero + direction * steps) % n, axis=1)
     return rows
 
 

@@ -7,18 +7,17 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.spatial import cKDTree
 
 from pymoo_gpuaco.fronts.nd_tree import NDTree, make_tree, undominated, update
 from pymoo_gpuaco.fronts.seen import Seen
-from pymoo_gpuaco.fronts.stairs import contributions, rank_rows, ranks, stairs_of
+from pymoo_gpuaco.fronts.stairs import rank_rows, ranks, stairs_of
+from pymoo_gpuaco.fronts.thinning import least_missed
 
 #: of two objectives, a tour stays in the archive while no more members of the front dominate it
 MOST_RANK = 8
 _GONE = MOST_RANK + 1
 _FIRST_ROOM = 1024
 _FEW_CITIES = 1000  # of more, tours that members dominate would fill the memory before anybody looked at them
-_SHARE = 2  # of more than two objectives, this part of the members that are too many may go at once
 _SPARE = 8  # the front may outgrow its size by this part of it before members go
 
 
@@ -60,8 +59,11 @@ class Archive:
     @property
     def tree(self) -> NDTree:
         """The front of more than two objectives, as compiled code asks it; of two, one without points."""
-        if self._tree is None:
-            self._tree = make_tree(0, 64, self.k)
+        if self._tree is None and self.k == 2:
+            self._tree = make_tree(0, 64, 2)
+        elif self._tree is None:
+            self._sort_out(self.count)
+        assert self._tree is not None
         return self._tree
 
     def best(self) -> NDArray[np.intp]:
@@ -145,20 +147,21 @@ class Archive:
         kept = self.rank[: self.count] == 0
         offered = np.ones(self.count, bool)
         offered[:first] = kept[:first]
-        if len(self.tree.follows) < self.count:
-            first = self._plant(len(self.rank), kept)
-        while (at := update(self.tree, self.lengths, first, self.count, offered, kept)) < self.count:
+        tree = self._tree
+        if tree is None or len(tree.follows) < self.count:
+            tree, first = self._plant(len(self.rank), kept), 0
+        while (at := update(tree, self.lengths, first, self.count, offered, kept)) < self.count:
             offered[:at] = kept[:at]
-            first = self._plant(2 * len(self.tree.held), kept)  # it had no room for more nodes
+            tree, first = self._plant(2 * len(tree.held), kept), 0  # it had no room for more nodes
         self.rank[: self.count] = np.where(kept, 0, _GONE)
         rows = np.flatnonzero(kept)
         self.front = rows[np.lexsort(lengths[rows, ::-1].T)]
 
-    def _plant(self, nodes: int, kept: NDArray[np.bool_]) -> int:
-        """Begin with an empty tree; return the first row to offer to it."""
+    def _plant(self, nodes: int, kept: NDArray[np.bool_]) -> NDTree:
+        """Begin with an empty tree, to which all rows are to be offered."""
         self._tree = make_tree(len(self.rank), nodes, self.k)
         kept[:] = False
-        return 0
+        return self._tree
 
     def _make_room(self, rows: int) -> None:
         while rows > len(self.rank):
@@ -169,28 +172,9 @@ class Archive:
                 setattr(self, name, new)
 
     def _least(self, many: int) -> NDArray[np.intp]:
-        """Rows of so many members of the front without which it loses least; the best by each objective stay.
-
-        Of two objectives that is the area they dominate alone, the least of all going first; of more, they are those
-        that have another member nearest by, where every objective is measured by the front's extent. They go in steps,
-        after each of which it is worked out anew.
-        """
-        left, stay = self.front, self.best()
-        going: list[NDArray[np.intp]] = []
-        while many > 0:
-            points = self.lengths[left]
-            best = np.isin(left, stay)
-            worth = contributions(points) if self.k == 2 else _distance_to_another(points, best)
-            worth[best] = np.inf
-            order = np.argsort(worth, kind="stable")
-            # what one leaves changes the worth of those beside it: few go at once, and of very many more. As the
-            # size is at least 2 k, none goes whose worth is infinite: at most half, and the k best
-            share = max(1, len(left) // 20, many // _SHARE if self.k > 2 else 0)
-            some = order[: min(many, share)]
-            going.append(left[some])
-            left = np.delete(left, some)
-            many -= len(some)
-        return np.concatenate(going)
+        """Rows of so many members of the front without which it loses least; the best by each objective stay."""
+        left = self.front
+        return left[least_missed(self.lengths[left], np.isin(left, self.best()), many)]
 
     def _shrink(self) -> None:
         """Let members of the front go until ``size`` are left."""
@@ -220,23 +204,13 @@ class Archive:
 
     def _close_up(self) -> None:
         """Forget what has gone."""
-        rows = np.flatnonzero(self.kept())
+        kept = self.kept()
+        rows = np.flatnonzero(kept)
         for array in (self.tours, self.lengths, self.rank, self.looked):
             array[: len(rows)] = array[rows]
         self.count = len(rows)
         self.numbered += 1
-        self._tree = None
-        self._sort_out(0)
-
-
-def _distance_to_another(points: NDArray[np.float64], stay: NDArray[np.bool_]) -> NDArray[np.float64]:
-    """How far (f,) the nearest other of points (f, k) is; infinite for one of two that are nearest to each other.
-
-    If both went, nothing would be left there. What is to stay (f,) leaves it to the other to go.
-    """
-    extent = np.ptp(points, axis=0)
-    scaled = points / np.where(extent > 0.0, extent, 1.0)
-    near, other = (column[:, 1] for column in cKDTree(scaled).query(scaled, k=2))
-    rows = np.arange(len(points))
-    near[(other[other] == rows) & (other < rows) & ~stay[other]] = np.inf
-    return np.asarray(near)
+        if self.k == 2:
+            self._sort_out(0)
+        else:  # what is left is the front, and its tree is planted when somebody asks for it
+            self.front, self._tree = (np.cumsum(kept) - 1)[self.front[kept[self.front]]], None

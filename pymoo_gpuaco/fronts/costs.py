@@ -8,7 +8,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from pymoo_gpuaco.host.compiled import inlined
+from pymoo_gpuaco.host.compiled import compiled, inlined
+from pymoo_gpuaco.problems.adding_up import ADDED_AT_ONCE
 from pymoo_gpuaco.problems.compiled_metrics import between
 from pymoo_gpuaco.problems.instance import as_instance
 from pymoo_gpuaco.problems.lengths import all_lengths
@@ -39,6 +40,30 @@ def cost(costs, q, i, j):  # type: ignore[no-untyped-def]
         return 0.0
     c = costs.coords
     return between(costs.metric[q], c[q, i, 0], c[q, i, 1], c[q, i, 2], c[q, j, 0], c[q, j, 1], c[q, j, 2])
+
+
+@compiled
+def add_up_table(table, tours, lengths):  # type: ignore[no-untyped-def]
+    """Write lengths (m, k) of tours (m, n) by a table of costs (n, n, k): the sums of `adding_up`, to the last bit."""
+    n = tours.shape[1]
+    for t in range(tours.shape[0]):
+        tour, zero = tours[t], 0
+        while tour[zero] != 0:
+            zero += 1
+        step = -1 if tour[zero - 1] < tour[(zero + 1) % n] else 1
+        for q in range(table.shape[2]):
+            total = block = 0.0
+            at, i = zero, tour[zero]
+            for edge in range(1, n + 1):
+                at += step
+                at = 0 if at == n else n - 1 if at < 0 else at
+                j = tour[at]
+                block += table[i, j, q]
+                if edge % ADDED_AT_ONCE == 0 or edge == n:
+                    total += block
+                    block = 0.0
+                i = j
+            lengths[t, q] = total
 
 
 def make_costs(

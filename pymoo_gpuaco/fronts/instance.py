@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -11,14 +10,13 @@ from numpy.typing import ArrayLike, NDArray
 from pymoo_gpuaco.candidates.lists import listed_instance
 from pymoo_gpuaco.candidates.start import greedy_tour
 from pymoo_gpuaco.fronts.candidates import union_of
-from pymoo_gpuaco.fronts.costs import Costs, make_costs
+from pymoo_gpuaco.fronts.costs import Costs, add_up_table, make_costs
 from pymoo_gpuaco.problems.multi_objective import MultiObjectiveTSP
 from pymoo_gpuaco.problems.tsp import TSP
 
 _FINE = (
     1e-10  # of a tour's length: what tours of different lengths differ by, where those are no whole numbers
 )
-_AT_ONCE = 1 << 17  # edges whose costs are added up at once
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,15 +55,11 @@ class FrontInstance:
 
     def lengths(self, tours: ArrayLike) -> NDArray[np.float64]:
         """Lengths (m, k) of tours (m, n), as the problem has them."""
-        rows: NDArray[Any] = np.asarray(tours, np.int64)
-        if not self.integral or not len(self.costs.table):
+        rows = np.ascontiguousarray(tours, np.int32)
+        if not len(self.costs.table):
             return np.stack([part.tour_lengths(rows) for part in self.parts], axis=1)
-        # sums of whole numbers are the same in any order, and reading a table is five times as fast
-        costs, lengths = self.costs.table.reshape(-1, self.k), np.empty((len(rows), self.k))
-        for first in range(0, len(rows), step := max(1, _AT_ONCE // self.n)):
-            some = rows[first : first + step]
-            edges = some * self.n + np.roll(some, -1, axis=1)
-            lengths[first : first + step] = costs.take(edges, axis=0).sum(axis=1)
+        lengths = np.empty((len(rows), self.k))
+        add_up_table(self.costs.table, rows, lengths)
         return lengths
 
 

@@ -1,0 +1,108 @@
+"""GPUMOACO as pymoo's users use it, and what it hands over to them."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+
+import numpy as np
+import pytest
+from pymoo.core.algorithm import Algorithm
+from pymoo.indicators.hv import HV
+from pymoo.optimize import minimize
+from pymoo.termination.default import DefaultMultiObjectiveTermination
+from pymoo.termination.delta import DeltaToleranceTermination
+
+from pymoo_gpuaco import GPUMOACO, TSP, MultiObjectiveTSP, Recorder
+from pymoo_gpuaco.algorithms.told import canonical
+from pymoo_gpuaco.fronts.instance import front_instance
+
+
+def problem_of(n: int = 20, k: int = 2) -> MultiObjectiveTSP:
+    return MultiObjectiveTSP(list(np.random.default_rng(0).random((k, n, 2))))
+
+
+class HypervolumeStagnates(DeltaToleranceTermination):
+    """Stop when the hypervolume has grown by less than ``tol``."""
+
+    def _delta(self, previous, current):
+        return current - previous
+
+    def _data(self, algorithm):
+        return HV(ref_point=np.array([20.0, 20.0]))(algorithm.opt.get("F"))
+
+
+@pytest.mark.parametrize("metric", ["EUC_2D", "CEIL_2D", "ATT", "GEO", "MAN_2D", "MAX_2D", "EXACT", "matrix"])
+def test_lengths_by_a_table_are_the_problems_to_the_last_bit(metric):
+    rng, n = np.random.default_rng(0), 600  # more than are added up at once
+    places = rng.random((2, n, 2)) * 80
+    parts = [TSP(some, "EXACT" if metric == "matrix" else metric) for some in places]
+    if metric == "matrix":
+        parts = [TSP(matrix=part.D) for part in parts]
+    tours = np.array([rng.permutation(n) for _ in range(20)])
+    problem = MultiObjectiveTSP(parts)
+    assert np.array_equal(front_instance(problem, 3).lengths(tours), problem.tour_lengths(tours))
+
+
+def test_a_tour_has_one_form_wherever_it_begins_and_whichever_way_it_goes():
+    tour = np.array([0, 3, 1, 4, 2])
+    around = np.array([np.roll(tour, shift) for shift in range(5)])
+    assert (canonical(around, symmetric=False) == tour).all()
+    both = np.concatenate([around, around[:, ::-1]])
+    assert (canonical(both, symmetric=True) == [0, 2, 4, 1, 3]).all()
+
+
+def test_the_result_is_pymoos_own():
+    result = minimize(problem_of(), GPUMOACO(), ("n_gen", 8), seed=1)
+    pymoos = Algorithm.result(result.algorithm)
+    for name in ("X", "F", "CV", "G", "H"):
+        ours, theirs = getattr(result, name), getattr(pymoos, name)
+        assert np.array_equal(ours, theirs), name
+        assert ours.dtype == theirs.dtype, name
+    assert result.opt is result.algorithm.opt
+    assert result.F.flags.owndata  # changing it changes no individual
+    assert vars(pymoos).keys() <= vars(result).keys()
+
+
+def test_loops_copies_pickles_and_seeds_go_the_same_way():
+    problem = problem_of()
+    whole = minimize(problem, GPUMOACO(), ("n_gen", 8), seed=7).F
+    algorithm = GPUMOACO().setup(problem, termination=("n_gen", 8), seed=np.int64(7))
+    for _ in range(4):
+        algorithm.next()
+    others = [copy.deepcopy(algorithm), pickle.loads(pickle.dumps(algorithm))]
+    for one in (algorithm, *others):
+        while one.has_next():
+            one.next()
+        assert np.array_equal(one.result().F, whole)
+    drawn = [minimize(problem, GPUMOACO(), ("n_gen", 8), seed=np.random.default_rng(7)).F for _ in range(2)]
+    assert np.array_equal(*drawn)
+
+
+def test_every_generation_is_seen_by_callbacks_and_histories():
+    recorder = Recorder()
+    result = minimize(problem_of(), GPUMOACO(), ("n_gen", 6), seed=1, callback=recorder, save_history=True)
+    assert [len(entry.opt) for entry in result.history][-1] == len(result.F)
+    assert recorder.records["best"][-1] == result.F[0, 0]  # by the first objective
+    assert recorder.records["tours"][-1] == result.algorithm.evaluator.n_eval
+
+
+@pytest.mark.parametrize(
+    "termination",
+    [DefaultMultiObjectiveTermination(n_max_gen=9), HypervolumeStagnates(1e-3), ("n_eval", 300)],
+    ids=["default", "hypervolume", "n_eval"],
+)
+def test_pymoos_terminations_of_several_objectives_end_a_run(termination):
+    result = minimize(problem_of(), GPUMOACO(), termination, seed=1)
+    assert 2 <= result.algorithm.n_iter <= 100
+    if isinstance(termination, tuple):
+        assert result.algorithm.evaluator.n_eval >= 300
+
+
+@pytest.mark.parametrize("k", [2, 3, 6])
+def test_the_display_is_of_any_number_of_objectives(k, capsys):
+    minimize(problem_of(12, k), GPUMOACO(), ("n_gen", 2), seed=1, verbose=True)
+    *_, last = capsys.readouterr().out.strip().splitlines()
+    shown = [cell.strip() for cell in last.split("|")]
+    assert (shown[3] == "-") == (k == 6)  # a hypervolume that would take long
+    assert (shown[4] == "-") == (k > 2)
