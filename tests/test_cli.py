@@ -148,12 +148,15 @@ class Told(event.Listener):
 event.register("numba:compile", Told())
 for instance in ("random:10", "pcb442", "ulysses16", "random:900"):
     main(["solve", instance, "--generations", "3", "--backend", "cpu", "--quiet", "--picture", ""])
+for objectives in (2, 3):
+    instance = "+".join(f"random:60:{seed + 1}" for seed in range(objectives))
+    main(["solve", instance, "--generations", "12", "--backend", "cpu", "--quiet", "--picture", ""])
 """
 
 
 @pytest.mark.slow
 def test_what_runs_need_is_compiled_by_compile(capsys):
-    assert main(["compile", "GPU2OptIHC", "--backend", "cpu"]) == 0
+    assert main(["compile", "GPU2OptIHC", "GPUMOACO", "--backend", "cpu"]) == 0
     assert "s in all" in capsys.readouterr().out
     run = subprocess.run(
         [sys.executable, "-W", "ignore", "-c", AFTER_COMPILING], capture_output=True, text=True, timeout=300

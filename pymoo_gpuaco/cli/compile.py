@@ -8,8 +8,9 @@ import time
 import numpy as np
 from pymoo.optimize import minimize
 
-from pymoo_gpuaco.algorithms import ALL_ALGORITHMS, GPUMMAS
+from pymoo_gpuaco.algorithms import ALL_ALGORITHMS, GPUMMAS, GPUMOACO
 from pymoo_gpuaco.host import compiling
+from pymoo_gpuaco.problems.multi_objective import MultiObjectiveTSP
 from pymoo_gpuaco.problems.tsp import TSP
 from pymoo_gpuaco.search.parameters import WHOLE_UP_TO
 from pymoo_gpuaco.search.penalties import MOST_CITIES
@@ -26,6 +27,9 @@ def compile_all(arguments: argparse.Namespace) -> int:
         _run(GPUMMAS(backend=arguments.backend, device=arguments.device), TSP(matrix=_square(60).D))
         warm_up_host(penalised=True, evolves=True)  # as on machines of more cores than this one
         for name in arguments.algorithm:
+            if name == GPUMOACO.__name__:
+                _compile_fronts(arguments)
+                continue
             make = ALL_ALGORITHMS[name]
             _run(make(backend=arguments.backend, device=arguments.device), _square(200))
     took = time.perf_counter() - began
@@ -34,10 +38,22 @@ def compile_all(arguments: argparse.Namespace) -> int:
     return 0
 
 
+def _compile_fronts(arguments: argparse.Namespace) -> None:
+    """Of two objectives, and of more: until sums have been solved, and tours looked at by two kinds of candidates."""
+    for k in (2, 3):
+        problem = MultiObjectiveTSP([_square(20, seed) for seed in range(k)])
+        minimize(
+            problem,
+            GPUMOACO(n_weights=2 * k, backend=arguments.backend, device=arguments.device),
+            ("n_gen", 12),
+            seed=1,
+        )
+
+
 def _run(algorithm: object, problem: TSP) -> None:
     result = minimize(problem, algorithm, ("n_gen", 2), seed=1)
     _ = result.algorithm.lower_bound
 
 
-def _square(n: int) -> TSP:
-    return TSP(np.random.default_rng(0).random((n, 2)))
+def _square(n: int, seed: int = 0) -> TSP:
+    return TSP(np.random.default_rng(seed).random((n, 2)))

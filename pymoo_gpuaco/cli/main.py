@@ -238,9 +238,11 @@ def _add_compile(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "algorithm",
         nargs="*",
-        type=options.algorithm,
+        type=options.any_algorithm,
         metavar="ALGORITHM",
-        help="algorithms beside the default one, GPUMMAS(): " + ", ".join(sorted(ALL_ALGORITHMS)),
+        help="algorithms beside the default one, GPUMMAS(): "
+        + ", ".join(sorted(ALL_ALGORITHMS))
+        + "; GPUMOACO for several objectives",
     )
     _add_backend(command)
     command.set_defaults(do=compile_all)

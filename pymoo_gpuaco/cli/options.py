@@ -10,7 +10,7 @@ from argparse import ArgumentTypeError
 from pathlib import Path
 from typing import Any
 
-from pymoo_gpuaco.algorithms import ALL_ALGORITHMS
+from pymoo_gpuaco.algorithms import ALL_ALGORITHMS, GPUMOACO
 from pymoo_gpuaco.algorithms.arguments import PYMOO_ARGUMENTS
 from pymoo_gpuaco.colony.parameters import LocalSearch
 
@@ -32,9 +32,18 @@ def seconds(text: str) -> float:
 
 
 def algorithm(text: str) -> str:
+    """Read the name of an algorithm for one objective."""
+    return _one_of(sorted(ALL_ALGORITHMS), text)
+
+
+def any_algorithm(text: str) -> str:
     """Read the name of an algorithm."""
-    if text not in ALL_ALGORITHMS:
-        raise ArgumentTypeError(f"must be one of {', '.join(sorted(ALL_ALGORITHMS))}, got {text!r}")
+    return _one_of(sorted([*ALL_ALGORITHMS, GPUMOACO.__name__]), text)
+
+
+def _one_of(names: list[str], text: str) -> str:
+    if text not in names:
+        raise ArgumentTypeError(f"must be one of {', '.join(names)}, got {text!r}")
     return text
 
 
