@@ -16,6 +16,7 @@ from pymoo.optimize import minimize
 from pymoo_gpuaco import checks
 from pymoo_gpuaco.algorithms import GPUMMAS, GPUMOACO
 from pymoo_gpuaco.algorithms.base import TourAlgorithm
+from pymoo_gpuaco.algorithms.front_algorithm import FrontAlgorithm
 from pymoo_gpuaco.algorithms.front_run import FrontTermination
 from pymoo_gpuaco.algorithms.termination import ColonyTermination
 from pymoo_gpuaco.problems.datasets import load_tsp
@@ -123,7 +124,7 @@ def _front(
 ) -> Front:
     if target is not None:
         raise ValueError(f"target is for one objective, and there are {problem.n_obj}: give seconds")
-    if algorithm is not None and not isinstance(algorithm, GPUMOACO):
+    if algorithm is not None and not isinstance(algorithm, FrontAlgorithm):
         raise TypeError(f"algorithm must be GPUMOACO(..) for {problem.n_obj} objectives, got {algorithm!r}")
     known = as_multi_objective(problem)
     termination = FrontTermination(stagnation=None, seconds=seconds)

@@ -85,7 +85,6 @@ def test_a_front_goes_on_from_its_state(tmp_path, capsys):
         ),
         (["--stats", "x.csv"], "--stats is not for several objectives: it tells of lengths; --json"),
         (["--seeds", "2"], "--seeds is not for several objectives"),
-        (["--islands", "2"], "--islands is not for several objectives: islands exchange shortest tours"),
         (["--algorithm", "GPUACS"], "--algorithm is not for several objectives: fronts are GPUMOACO's"),
         (["--start", "1"], f"{PAIR}: tours of several objectives are round trips: leave out"),
         (["gr17"], "several objectives are searched one instance at a time: give one"),

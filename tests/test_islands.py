@@ -285,7 +285,7 @@ def test_a_scheduler_is_of_no_use_to_a_run_of_one_colony(tmp_path, capsys):
     [
         ({"colony": "GPUMMAS"}, TypeError, "colony must be an algorithm of this package"),
         ({"colony": Islands(GPUMMAS())}, TypeError, "colony must be an algorithm of this package"),
-        ({"colony": GPUMOACO()}, TypeError, "for one objective, such as"),
+        ({"colony": GPUMOACO(seed=1)}, ValueError, "must leave seed to Islands"),
         ({"colony": GPUMMAS(seed=1)}, ValueError, "must leave seed to Islands"),
         ({"colony": GPUMMAS(termination=("n_gen", 1))}, ValueError, "must leave termination to Islands"),
         ({"colony": GPUMMAS(device=1)}, ValueError, "must leave device at 0, got 1"),

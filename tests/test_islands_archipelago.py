@@ -8,8 +8,9 @@ import pytest
 from pymoo_gpuaco import TSP
 from pymoo_gpuaco.candidates.lists import listed_instance
 from pymoo_gpuaco.islands import placement
-from pymoo_gpuaco.islands.archipelago import Archipelago, Rules
+from pymoo_gpuaco.islands.archipelago import Archipelago
 from pymoo_gpuaco.islands.clock import Clock
+from pymoo_gpuaco.islands.leader import Rules
 from pymoo_gpuaco.islands.member import Member, Tour
 
 ANGLE = 2.0 * np.pi * np.arange(12) / 12
@@ -191,7 +192,7 @@ class TestMeetings:
 
     def test_it_waits_no_longer_than_its_round_took(self, monkeypatch):
         now = [100.0]
-        monkeypatch.setattr("pymoo_gpuaco.islands.archipelago.time.monotonic", lambda: now[0])
+        monkeypatch.setattr("pymoo_gpuaco.islands.leader.time.monotonic", lambda: now[0])
         monkeypatch.setattr("pymoo_gpuaco.islands.clock.time.monotonic", lambda: now[0])
         islands = self.islands((0, 0))
         report = {

@@ -37,7 +37,7 @@ from pymoo_gpuaco.algorithms.front_run import FrontOutput, FrontTermination
 from pymoo_gpuaco.algorithms.sealing import sealed
 from pymoo_gpuaco.algorithms.termination import ColonyTermination
 from pymoo_gpuaco.colony.parameters import LocalSearch
-from pymoo_gpuaco.islands import Islands, IslandsOutput
+from pymoo_gpuaco.islands import FrontIslands, FrontIslandsOutput, Islands, IslandsOutput
 from pymoo_gpuaco.islands.connection import Connection
 from pymoo_gpuaco.islands.island import RoundTermination
 from pymoo_gpuaco.islands.state import is_whole_island
@@ -49,6 +49,8 @@ _OURS = (
     *(getattr(operators, name) for name in operators.__all__),
     ColonyOutput,
     ColonyTermination,
+    FrontIslands,
+    FrontIslandsOutput,
     FrontOutput,
     FrontTermination,
     GPUMOACO,
@@ -219,5 +221,11 @@ def _islands_from_file(told: dict[str, Any], trusted: bool) -> dict[str, Any]:
     return sealed(state)
 
 
-STATE_TO_FILE: dict[type, Callable[[dict[str, Any]], dict[str, Any]]] = {Islands: _islands_to_file}
-STATE_FROM_FILE: dict[type, Callable[[dict[str, Any], bool], dict[str, Any]]] = {Islands: _islands_from_file}
+STATE_TO_FILE: dict[type, Callable[[dict[str, Any]], dict[str, Any]]] = {
+    Islands: _islands_to_file,
+    FrontIslands: _islands_to_file,
+}
+STATE_FROM_FILE: dict[type, Callable[[dict[str, Any], bool], dict[str, Any]]] = {
+    Islands: _islands_from_file,
+    FrontIslands: _islands_from_file,
+}

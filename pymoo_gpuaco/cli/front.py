@@ -11,7 +11,7 @@ from typing import Any
 
 from pymoo_gpuaco._version import __version__
 from pymoo_gpuaco.algorithms.front_run import FrontTermination, measured_at_once
-from pymoo_gpuaco.cli.job import Job
+from pymoo_gpuaco.cli.job import Job, in_words
 from pymoo_gpuaco.cli.keep import save_state
 from pymoo_gpuaco.cli.outputs import STDOUT
 from pymoo_gpuaco.cli.progress import FrontProgress
@@ -35,7 +35,7 @@ def solve_front(job: Job) -> int:
     )
     job.print(f"{name}: {problem.n_cities} cities, {problem.n_obj} objectives: {objectives}")
     most = "no time limit" if limit is None else f"at most {limit:g} s"
-    job.print(f"{arguments.algorithm}, seed {arguments.seed}, {most}; preparing ..")
+    job.print(f"{in_words(arguments)}, seed {arguments.seed}, {most}; preparing ..")
     termination = FrontTermination(arguments.stagnation, arguments.generations, limit)
     progress = FrontProgress(job.say, problem.names)
     found = search(job, given, termination, progress, arguments.seed)

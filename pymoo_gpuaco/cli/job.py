@@ -150,13 +150,17 @@ def _check_front(arguments: argparse.Namespace, problems: dict[str, Any]) -> Non
         ("--tour", arguments.tour, "a front is many tours; --csv FILE writes all of them"),
         ("--stats", arguments.stats, "it tells of lengths; --json tells of the front"),
         ("--seeds", arguments.seeds != 1, "it compares lengths; give one --seed"),
-        ("--islands", arguments.islands, "islands exchange shortest tours"),
-        ("--scheduler", arguments.scheduler, "islands exchange shortest tours"),
         ("--algorithm", arguments.algorithm is not None and not arguments.resume, "fronts are GPUMOACO's"),
     ):
         if given:
             raise ValueError(f"{option} is not for several objectives: {instead}")
     arguments.algorithm = GPUMOACO.__name__
+
+
+def in_words(arguments: argparse.Namespace) -> str:
+    """What searches."""
+    of_islands = arguments.islands or arguments.scheduler
+    return f"islands of {arguments.algorithm}" if of_islands else str(arguments.algorithm)
 
 
 def _resumed(arguments: argparse.Namespace) -> Any:
@@ -212,9 +216,9 @@ def _parameters(arguments: argparse.Namespace, problems: dict[str, Any]) -> dict
 
 def make_algorithm(arguments: argparse.Namespace, parameters: dict[str, Any]) -> TourAlgorithm:
     """Return a new algorithm, or islands of it where several are asked for."""
-    if arguments.algorithm == GPUMOACO.__name__:
-        return GPUMOACO(**parameters)
-    algorithm: TourAlgorithm = ALL_ALGORITHMS[arguments.algorithm](**parameters)
+    of_fronts = arguments.algorithm == GPUMOACO.__name__
+    make = GPUMOACO if of_fronts else ALL_ALGORITHMS[arguments.algorithm]
+    algorithm: Any = make(**parameters)
     if arguments.islands or arguments.scheduler:
         return Islands(algorithm, arguments.islands, client=arguments.scheduler or None)
     return algorithm

@@ -12,7 +12,7 @@ from pymoo_gpuaco.algorithms.termination import ColonyTermination
 from pymoo_gpuaco.candidates.bound import A_MOMENT, seconds_to_prove
 from pymoo_gpuaco.cli.cities import as_given
 from pymoo_gpuaco.cli.front import solve_front
-from pymoo_gpuaco.cli.job import Job, Run, prepare
+from pymoo_gpuaco.cli.job import Job, Run, in_words, prepare
 from pymoo_gpuaco.cli.keep import keep, keep_statistics
 from pymoo_gpuaco.cli.progress import Progress
 from pymoo_gpuaco.cli.search import search, status_of, time_limit
@@ -51,12 +51,7 @@ def _run(job: Job, name: str, problem: TSP, seed: int) -> None:
     job.print(f"{name}: {problem.n_cities} cities, {problem.distances_in_words}{demanded}{known}")
     limit = time_limit(arguments)
     most = "no time limit" if limit is None else f"at most {limit:g} s"
-    what = (
-        f"islands of {arguments.algorithm}"
-        if arguments.islands or arguments.scheduler
-        else arguments.algorithm
-    )
-    job.print(f"{what}, seed {seed}, {most}; preparing ..")
+    job.print(f"{in_words(arguments)}, seed {seed}, {most}; preparing ..")
     termination = ColonyTermination(
         arguments.target,
         arguments.stagnation,

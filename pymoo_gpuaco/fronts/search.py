@@ -22,6 +22,7 @@ from pymoo_gpuaco.fronts.device import Children, Front, FrontDevice, Members
 from pymoo_gpuaco.fronts.every_tour import MOST_FOR_EVERY_TOUR, every_tour
 from pymoo_gpuaco.fronts.instance import FrontInstance
 from pymoo_gpuaco.fronts.parameters import FrontParameters
+from pymoo_gpuaco.fronts.parts import WHOLE, Part
 from pymoo_gpuaco.fronts.stairs import slack_at, weights_at
 from pymoo_gpuaco.fronts.state import (
     archive_state,
@@ -39,7 +40,7 @@ _STEPS = 5  # steps of the front to either side that a chain may reach the gaps 
 _FIRST_KICKS = 3  # times as many for each objective alone: all else begins with these tours
 _SHARE = 0.02  # of the front's extent: how deep its gaps are at least, of more than two objectives
 _KICKS_OF_MEMBERS = 20
-_MOST_TAKEN = 1 << 17  # children that the archive takes in at once: seconds, where many have to go for them
+_MOST_TAKEN = 1 << 15  # children that the archive takes in at once: tenths of a second
 _KICKED = 4  # one of so many that would be looked at, where nothing is done side by side
 
 
@@ -63,6 +64,7 @@ class FrontSearch:
         )  # rows of the archive that the last generation has added to the front
         self.n_tours = 0  # built so far
         self.n_sums = 0  # weighted sums solved so far
+        self._part = WHOLE
         self._turn = Lock()  # one after the other changes the archive
 
     # ---- a generation
@@ -144,8 +146,8 @@ class FrontSearch:
     def _open_sums(self) -> Sums:
         most = min(self._sums, self._parameters.sums_of(self.instance.n, self.instance.k) - self.n_sums)
         if self._parameters.directions is None:
-            return between_corners(self.archive, self._solved, max(0, most))
-        return directions(self.archive, self._parameters.directions, self._solved, max(0, most))
+            return between_corners(self.archive, self._solved, max(0, most), self._part)
+        return directions(self.archive, self._parameters.directions, self._solved, max(0, most), self._part)
 
     # ---- what members lead to
 
@@ -160,6 +162,7 @@ class FrontSearch:
         chosen = np.empty(0, np.intp)
         for stage, (_, dominated) in enumerate(self._stages):
             rows = np.flatnonzero((rank <= dominated) & (looked <= stage))
+            rows = rows[self._part.has(archive.lengths[rows])]
             if len(chosen):
                 rows = np.setdiff1d(rows, chosen, assume_unique=True)
             some = generator(key, 0).permutation(rows)[: most - len(chosen)]
@@ -246,6 +249,13 @@ class FrontSearch:
         given = checks.permutations("tours", tours, self.instance.n).astype(np.int32)
         lengths = self.instance.lengths(given)
         self._whole(lambda: self.archive.add(given, lengths))
+
+    def divide(self, part: int, parts: int) -> None:
+        """Leave to other searches what is not in ``part`` in [0, parts) from now on.
+
+        That is which tours are looked at; weighted sums of the part come before others.
+        """
+        self._part = Part(part, parts)
 
     def front(self) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
         """Tours (f, n) of the front, and their lengths (f, k), in order of the first objective."""

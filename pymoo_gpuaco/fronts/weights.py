@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pymoo_gpuaco.fronts.archive import Archive
+from pymoo_gpuaco.fronts.parts import WHOLE, Part
 from pymoo_gpuaco.fronts.stairs import hull_of, normals
 
 _TIE = 1e-4  # what the other objectives weigh where one alone is to be shortest
@@ -26,11 +27,12 @@ def alone(k: int) -> NDArray[np.float64]:
     return np.full((k, k), _TIE) + (1.0 - _TIE) * np.eye(k)
 
 
-def between_corners(archive: Archive, solved: set[bytes], most: int) -> Sums:
+def between_corners(archive: Archive, solved: set[bytes], most: int, first: Part = WHOLE) -> Sums:
     """Sums under which two corners of the hull are equal, of two objectives, and that have not been solved.
 
     Y. P. Aneja and K. P. K. Nair, "Bicriteria transportation problem", Management Science 25 (1979): a shorter tour is
-    a corner between them, and without one there is none. The longest sides come first, at most so many.
+    a corner between them, and without one there is none. Those of part ``first`` come first, and of these the longest
+    sides, at most so many.
     """
     rows = archive.front[hull_of(archive.points)]
     corners = archive.lengths[rows]
@@ -40,17 +42,21 @@ def between_corners(archive: Archive, solved: set[bytes], most: int) -> Sums:
     open_ = np.array([i for i, name in enumerate(names) if name not in solved], np.intp)
     extent = np.ptp(corners, axis=0)
     sides = np.abs(np.diff(corners, axis=0) / np.where(extent > 0.0, extent, 1.0)).sum(axis=1)
-    chosen = open_[np.argsort(-sides[open_], kind="stable")][:most]
+    pairs = np.concatenate([corners[:-1], corners[1:]], axis=1)
+    chosen = open_[np.lexsort((-sides[open_], ~first.has(pairs[open_])))][:most]
     return Sums(normals(corners)[chosen], rows[chosen], [names[i] for i in chosen])
 
 
-def directions(archive: Archive, given: NDArray[np.float64], solved: set[bytes], most: int) -> Sums:
+def directions(
+    archive: Archive, given: NDArray[np.float64], solved: set[bytes], most: int, first: Part = WHOLE
+) -> Sums:
     """The next of the directions (d, k), at most so many, that have not been solved, each with the best tour at hand.
 
-    A direction weighs what an objective's lengths extend over on the front.
+    Those of part ``first`` come first. A direction weighs what an objective's lengths extend over on the front.
     """
     names = [row.tobytes() for row in given]
-    chosen = [i for i, name in enumerate(names) if name not in solved][:most]
+    order = np.argsort(~first.has(given), kind="stable")
+    chosen = [i for i in order.tolist() if names[i] not in solved][:most]
     weights = scaled(archive, given[chosen])
     values = weights @ archive.points.T
     return Sums(weights, archive.front[values.argmin(axis=1)], [names[i] for i in chosen])

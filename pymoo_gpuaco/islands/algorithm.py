@@ -5,23 +5,25 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
+from pymoo.util.display.output import Output
 
 from pymoo_gpuaco import checks
 from pymoo_gpuaco.algorithms.base import TourAlgorithm
+from pymoo_gpuaco.algorithms.front_algorithm import FrontAlgorithm
 from pymoo_gpuaco.algorithms.on_device import EngineAlgorithm
 from pymoo_gpuaco.algorithms.termination import ColonyTermination
 from pymoo_gpuaco.algorithms.told import Tours
-from pymoo_gpuaco.islands.archipelago import Archipelago, Rules
+from pymoo_gpuaco.islands.archipelago import Archipelago
 from pymoo_gpuaco.islands.cluster import Cluster
 from pymoo_gpuaco.islands.connection import Connection, pickled
+from pymoo_gpuaco.islands.leader import Leader, Rules
 from pymoo_gpuaco.islands.local_workers import layout
 from pymoo_gpuaco.islands.output import IslandsOutput
 from pymoo_gpuaco.islands.topology import TOPOLOGIES
-from pymoo_gpuaco.problems.instance import Instance
 
 SECONDS, GENERATIONS = 1.0, 10  # a round
 
@@ -38,8 +40,9 @@ class Islands(TourAlgorithm):
 
     Parameters
     ----------
-    colony : what an island is: any algorithm of this package for one objective, such as ``GPUMMAS()``. Termination,
-        seed and the like are given to ``Islands``.
+    colony : what an island is: any algorithm of this package, such as ``GPUMMAS()``. Termination, seed and the like are
+        given to ``Islands``. Of ``GPUMOACO()``, each island looks at a part of the front, and sends the others what is
+        new to it; the result is the front of all, at most ``archive_size`` tours.
     n_islands : >= 1. None: one for each worker of ``client``; without a client one for each GPU, or on a machine
         without one for every 4 cores, and two where there are two cores.
     exchange_every : seconds of a round, in (0, 3600], default 1; with ``deterministic`` generations of a round, >= 1,
@@ -62,7 +65,7 @@ class Islands(TourAlgorithm):
         The best tour is in ``opt``, and the run goes on where ``client`` is set to another one.
     """
 
-    colony: EngineAlgorithm
+    colony: EngineAlgorithm | FrontAlgorithm
     n_islands: int | None = None
     _: KW_ONLY
     exchange_every: float | None = None
@@ -70,10 +73,21 @@ class Islands(TourAlgorithm):
     deterministic: bool = False
     client: Any = None
 
+    #: what islands of an algorithm for several objectives are
+    of_fronts: ClassVar[type[Islands]]
+
+    def __new__(cls, colony: Any = None, *args: Any, **kwargs: Any) -> Islands:
+        """Islands of an algorithm for several objectives are of a class that has more of it."""
+        of_fronts = cls is Islands and isinstance(colony, FrontAlgorithm)
+        return super().__new__(cls.of_fronts if of_fronts else cls, colony, *args, **kwargs)
+
     def __post_init__(self) -> None:
         if self.output is None:
-            self.output = IslandsOutput()
+            self.output = self._usual_output()
         super().__post_init__()
+
+    def _usual_output(self) -> Output:
+        return IslandsOutput()
 
     def _check(self) -> None:
         super()._check()
@@ -102,15 +116,20 @@ class Islands(TourAlgorithm):
         """Tours without a shorter one that are no stagnation yet: as many on each island as one colony may need."""
         return int(self.engine.patience) * int(self.engine.n_islands)
 
-    def _maker(self) -> Callable[[Instance], Archipelago]:
+    def _maker(self) -> Callable[[Any], Leader]:
         wanted = self._size if self.n_islands is None else self.n_islands
         if wanted is None and self.client is None:
             wanted = layout(None, self.colony.backend).islands
         rules = Rules(self._round(), self.topology, self.deterministic)
         run = pickled((self.colony, self.problem))
-        return lambda instance: Archipelago(instance, run, rules, wanted)
+        make = self._archipelago()
+        return lambda instance: make(instance, run, rules, wanted)
 
-    def _adopt(self, engine: Archipelago) -> None:
+    def _archipelago(self) -> Callable[[Any, bytes, Rules, int | None], Leader]:
+        """Return what makes the engine; it holds copies of the arguments."""
+        return Archipelago
+
+    def _adopt(self, engine: Leader) -> None:
         """Record nothing: the number of islands is known only after `prepare`."""
 
     def _setup(self, problem: Any, **kwargs: Any) -> None:
@@ -162,17 +181,21 @@ class Islands(TourAlgorithm):
 
     def _build(self, key: int) -> tuple[NDArray[np.int32], NDArray[np.float64], int]:
         # the islands' random numbers all follow from the key that the run began with; this one is not used
-        self.prepare()
+        self._expect()
         engine = self.engine
-        termination = self.termination
-        engine.target = None
-        if isinstance(termination, ColonyTermination):
-            known = getattr(self.problem, "best_known", None)
-            engine.target = known if termination.target is None else termination.target
-        engine.expect(self._progress(), int(self.n_iter or 1) - 1, time.time() - (self.start_time or 0.0))
         lengths = engine.construct()
         self.iteration_mean = engine.mean
         return engine.tours([0]), lengths, engine.n_built
+
+    def _expect(self) -> None:
+        """Tell the islands what is left of the run."""
+        self.prepare()
+        engine, termination = self.engine, self.termination
+        engine.target = None
+        if isinstance(termination, ColonyTermination) and termination.of_one_length:
+            known = getattr(self.problem, "best_known", None)
+            engine.target = known if termination.target is None else termination.target
+        engine.expect(self._progress(), int(self.n_iter or 1) - 1, time.time() - (self.start_time or 0.0))
 
     def _learn(self, told: Tours) -> None:
         """Islands have learnt from their tours themselves."""
@@ -188,10 +211,8 @@ class Islands(TourAlgorithm):
 
 
 def _check_colony(colony: Any) -> None:
-    if not isinstance(colony, EngineAlgorithm):
-        raise TypeError(
-            f"colony must be an algorithm of this package for one objective, such as GPUMMAS(), got {colony!r}"
-        )
+    if not isinstance(colony, (EngineAlgorithm, FrontAlgorithm)) or isinstance(colony, Islands):
+        raise TypeError(f"colony must be an algorithm of this package, such as GPUMMAS(), got {colony!r}")
     if colony.problem is not None:
         raise ValueError("colony must be an algorithm that has not been set up: make a new one for Islands")
     told = [name for name in ("termination", "seed", "archive") if getattr(colony, name) is not None]

@@ -10,12 +10,13 @@ from collections.abc import Container
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from pymoo.core.population import Population
 
 from pymoo_gpuaco.algorithms.termination import ColonyTermination
 from pymoo_gpuaco.algorithms.told import canonical
 from pymoo_gpuaco.backends import Meets
-from pymoo_gpuaco.islands.messages import Order, Report, Start
+from pymoo_gpuaco.islands.messages import Order, Report
 from pymoo_gpuaco.islands.topology import MOST_MATES
 from pymoo_gpuaco.search.meeting import Meeting
 
@@ -24,6 +25,8 @@ _AWAITED = (Meeting.CYCLE, Meeting.FIRST, Meeting.LAST)
 
 class RoundTermination(ColonyTermination):
     """Gives an island's colony the progress of the whole run; a round never ends a colony's run."""
+
+    of_one_length = False
 
     def __init__(self) -> None:
         super().__init__(None, None, None, None, None)
@@ -40,20 +43,17 @@ class RoundTermination(ColonyTermination):
 class Island:
     """One colony on its worker."""
 
-    def __init__(self, start: Start, round_number: int) -> None:
-        colony, problem = pickle.loads(start["colony"])
+    def __init__(self, colony: Any, problem: Any, state: bytes | None, round_number: int) -> None:
         # a worker of several threads may start a round while another one ends
         self.lock = threading.Lock()
         self.round = round_number
         self.used = time.monotonic()
         self.problem = problem
-        state = start["state"]
         if state is None:
             colony.setup(problem, termination=RoundTermination(), seed=0)
             self.colony = colony
         else:
-            self.colony = pickle.loads(state)
-            self.colony.problem = problem
+            self._restore(state)
         _ = self.colony.engine  # built here, before the round's time begins
 
     def search(self, order: Order, stopped: Container[str]) -> Report:
@@ -77,7 +77,9 @@ class Island:
             colony.evaluator.eval(self.problem, tours, algorithm=colony)
             if migrants is not None:
                 tours, migrants = Population.merge(tours, migrants), None
-            colony.tell(tours)
+            colony.advance(
+                infills=tours
+            )  # what ``tell`` returns besides takes long to put together for a front
             generations += 1
         if order["generations"] != 0:
             self.round += 1
@@ -125,12 +127,6 @@ class Island:
 
     def _report(self, order: Order, generations: int, built: int, seconds: float) -> Report:
         colony, meeting = self.colony, self._meeting()
-        members = None
-        if meeting in (Meeting.FIRST, Meeting.LAST):
-            tours = colony.engine.best_tours(MOST_MATES)[0]
-            rows = canonical(tours, colony.instance.symmetric, colony.instance.demands)
-            first = np.unique(rows, axis=0, return_index=True)[1]
-            members = rows[np.sort(first)].astype(np.int32)  # distinct, the shortest first
         return {
             "island": order["island"],
             "kind": colony.engine.kind,
@@ -142,9 +138,21 @@ class Island:
             "generations": generations,
             "seconds": seconds,
             "meeting": None if meeting is None else int(meeting),
-            "members": members,
+            "members": self._members(meeting),
+            "sums": 0,
             "state": self._state() if order["export"] else None,
         }
+
+    def _members(self, meeting: Meeting | None) -> NDArray[np.int32] | None:
+        """Tours (m, n) that are to meet those of others."""
+        if meeting not in (Meeting.FIRST, Meeting.LAST):
+            return None
+        colony = self.colony
+        rows = canonical(
+            colony.engine.best_tours(MOST_MATES)[0], colony.instance.symmetric, colony.instance.demands
+        )
+        first = np.unique(rows, axis=0, return_index=True)[1]
+        return rows[np.sort(first)].astype(np.int32)  # distinct, the shortest first
 
     def _state(self) -> bytes:
         """Pickle the colony without the problem, which every worker has."""
@@ -154,3 +162,7 @@ class Island:
             return pickle.dumps(colony)
         finally:
             colony.problem = self.problem
+
+    def _restore(self, state: bytes) -> None:
+        self.colony = pickle.loads(state)
+        self.colony.problem = self.problem

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from pymoo_gpuaco.islands.messages import Migrant, Order
+from pymoo_gpuaco.islands.messages import Migrant, Order, Task
 
 
 class Tour(NamedTuple):
@@ -51,6 +51,12 @@ class Member:
     order: Order | None = None  # of the round on its way, or waiting for a worker
     future: Any = None
     failures: int = 0  # in a row
+
+    def begun_again(self, task: Task) -> Task:
+        """Return the task of an island that begins without its colony's state: its best tour is among the migrants."""
+        if self.best is None:
+            return task
+        return {**task, "migrants": [self.best.as_migrant(), *task["migrants"]]}
 
     @property
     def value(self) -> float:

@@ -28,7 +28,9 @@ class Task(TypedDict):
     stream: int | None  # number of the island's stream of random numbers, where one begins
     migrants: list[Migrant]
     shares: bool  # the tours of a colony that has several meet those of other islands, see ``Meets``
-    mates: NDArray[np.int32]  # (e, n) tours of other islands for the meeting that the island has reported
+    # (e, n) tours of other islands: for the meeting that the island has reported, or what is new to their fronts
+    mates: NDArray[np.int32]
+    parts: int  # islands that divide a front between them; 1 where each looks at the whole
     generations: int | None  # after which the round ends, 0 to prepare alone
     seconds: float | None  # after which no generation begins
     left: float | None  # seconds after which a generation is cut short: the run's time is over
@@ -62,8 +64,8 @@ class Report(TypedDict):
     island: int
     kind: str  # of engine
     patience: int  # see ``TourAlgorithm.patience``
-    cities: NDArray[np.int32] | None  # (n,) best tour so far
-    value: float  # its objective
+    cities: NDArray[np.int32] | None  # (n,) best tour so far, of one objective
+    value: float  # its objective, or how many tours the island's front has
     other_objective: bool  # whether that is something else than the length
     built: int  # tours of this round
     generations: int
@@ -71,5 +73,6 @@ class Report(TypedDict):
     meeting: int | None  # see ``Meeting``; None where its colony has no tours to share
     members: (
         NDArray[np.int32] | None
-    )  # (m, n) all its tours, the best first, where they are to meet all of others
+    )  # (m, n) all its tours, the best first, where they are to meet all of others; of a front those that are new
+    sums: int  # weighted sums that it has solved, of several objectives
     state: bytes | None

@@ -7,8 +7,37 @@ from typing import Any
 from pymoo.util.display.column import Column
 
 from pymoo_gpuaco.algorithms.display import ColonyOutput
+from pymoo_gpuaco.algorithms.front_run import FrontOutput
 
 MOST_COLUMNS = 8
+
+
+class FrontIslandsOutput(FrontOutput):
+    """The columns of a search for a front, and one for each island: how many tours its own front has.
+
+    Of more than 8 islands the columns show the least and the most.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.columns: list[Column]
+        self._islands: list[Column] = []
+
+    def initialize(self, algorithm: Any) -> None:
+        """Make the columns, when the number of islands is known."""
+        super().initialize(algorithm)
+        n = algorithm.engine.n_islands
+        names = [f"island {number}" for number in range(n)] if n <= MOST_COLUMNS else ["least", "most"]
+        self._islands = [Column(name, width=9) for name in names]
+        self.columns = [*self.columns, *self._islands]  # not in place: copies of the output share the list
+
+    def update(self, algorithm: Any) -> None:
+        """Read the islands' last reports into the columns."""
+        super().update(algorithm)
+        sizes = [int(value) for value in algorithm.engine.values]
+        shown = sizes if len(sizes) <= MOST_COLUMNS else [min(sizes), max(sizes)]
+        for column, size in zip(self._islands, shown, strict=True):
+            column.set(size)
 
 
 class IslandsOutput(ColonyOutput):

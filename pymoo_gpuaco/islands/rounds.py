@@ -91,16 +91,14 @@ class Rounds:
         member.future.add_done_callback(_Tell(self._ended, member.number))
 
     def _order(self, member: Member, task: Task) -> Order:
-        stream, migrants = task["stream"], task["migrants"]
+        stream = task["stream"]
         if member.needs_stream and task["generations"] != 0 and stream is None:
             member.streams += 1  # a stream that began again would make the same search again
             stream = member.streams
-            if member.best is not None:
-                migrants = [member.best.as_migrant(), *migrants]
+            task = member.begun_again(task)
         return {
             **task,
             "stream": stream,
-            "migrants": migrants,
             "version": __version__,
             "run": self._run,
             "session": self._session,

@@ -35,10 +35,23 @@ def exported(key: int, best: BestTour, members: Sequence[Member], whole: bool) -
         "rounds": np.array([[member.round, member.streams] for member in members], np.int64),
         "by_objective": np.array([best.by_objective], np.int64),
     }
+    return {**state, **whole_colonies(members, whole)}
+
+
+def whole_colonies(members: Sequence[Member], whole: bool) -> State:
+    """Return the pickled colonies of islands, where ``whole``."""
+    return {
+        _WHOLE + str(member.number): np.frombuffer(member.state, np.uint8)
+        for member in members
+        if member.state is not None and whole
+    }
+
+
+def restore_colonies(state: State, members: Sequence[Member]) -> None:
+    """Give members the colonies of a state."""
     for member in members:
-        if member.state is not None and whole:
-            state[_WHOLE + str(member.number)] = np.frombuffer(member.state, np.uint8)
-    return state
+        everything = state.get(_WHOLE + str(member.number))
+        member.state = None if everything is None else np.asarray(everything, np.uint8).tobytes()
 
 
 def restored(state: State, best: BestTour, members: Sequence[Member]) -> int:
@@ -61,6 +74,5 @@ def restored(state: State, best: BestTour, members: Sequence[Member]) -> int:
     for member in members:
         member.best = found[member.number + 1]
         member.round, member.streams = (int(count) for count in rounds[member.number])
-        everything = state.get(_WHOLE + str(member.number))
-        member.state = None if everything is None else np.asarray(everything, np.uint8).tobytes()
+    restore_colonies(state, members)
     return int(key[0])

@@ -7,12 +7,15 @@ None, and is then sent the island's start.
 from __future__ import annotations
 
 import os
+import pickle
 import threading
 import time
 from collections import deque
 
 from pymoo_gpuaco._version import __version__
+from pymoo_gpuaco.algorithms.front_algorithm import FrontAlgorithm
 from pymoo_gpuaco.host.threads import thread_count
+from pymoo_gpuaco.islands.front_island import FrontIsland
 from pymoo_gpuaco.islands.island import Island
 from pymoo_gpuaco.islands.messages import Order, Report, Start
 
@@ -47,7 +50,9 @@ def run_round(order: Order, start: Start | None = None) -> Report | None:
     else:
         forget(*key)  # frees memory of the device first
         _share_cores(order["neighbours"])
-        island = Island(start, order["round"])
+        colony, problem = pickle.loads(start["colony"])
+        kind = FrontIsland if isinstance(colony, FrontAlgorithm) else Island
+        island = kind(colony, problem, start["state"], order["round"])
         with _lock:
             _held[key] = island
     if island is None:

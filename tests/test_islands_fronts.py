@@ -1,0 +1,164 @@
+"""Islands of GPUMOACO: what they exchange, and that theirs is one front."""
+
+import os
+import signal
+
+import numpy as np
+import pytest
+from pymoo.optimize import minimize
+
+from pymoo_gpuaco import GPUMMAS, GPUMOACO, Islands, MultiObjectiveTSP, checkpoint
+from pymoo_gpuaco.fronts.parts import Part
+from pymoo_gpuaco.islands import front_island
+from pymoo_gpuaco.islands.front_island import FrontIsland
+from tests.algorithm_cases import BACKEND, run_to_end
+from tests.islands_cases import keys_of, wait_until
+
+pytest.importorskip("distributed")
+
+
+@pytest.fixture
+def client(two_workers):
+    """Two workers that are well."""
+    wait_until(lambda: len(two_workers.client.nthreads()) == 2)
+    return two_workers.client
+
+
+def problem_of(n=25, k=2):
+    return MultiObjectiveTSP(list(np.random.default_rng(0).random((k, n, 2))))
+
+
+def lock_step(**arguments):
+    return Islands(
+        GPUMOACO(backend=BACKEND), **{"n_islands": 2, "deterministic": True, "exchange_every": 2, **arguments}
+    )
+
+
+def begun(n_gen=5, seed=1, n=60, **arguments):
+    return lock_step(**arguments).setup(problem_of(n), termination=("n_gen", n_gen), seed=seed)
+
+
+def assert_same_front(first, second):
+    assert np.array_equal(first.result().F, second.result().F)
+    assert np.array_equal(first.result().X, second.result().X)
+    assert first.evaluator.n_eval == second.evaluator.n_eval
+
+
+def undominated(F):
+    worse = (F[None] <= F[:, None]).all(axis=2) & (F[None] < F[:, None]).any(axis=2)
+    return not worse.any()
+
+
+@pytest.mark.parametrize("termination", [("n_gen", 6), ("time", 1.5)], ids=lambda told: told[0])
+def test_the_result_is_one_front_of_all_that_islands_report(client, termination, capsys):
+    problem = problem_of(k=3)
+    islands = Islands(GPUMOACO(backend=BACKEND), client=client, exchange_every=0.1)
+    result = minimize(problem, islands, termination, seed=1, verbose=True)
+    engine = result.algorithm.engine
+    assert (problem.tour_lengths(result.X) == result.F).all()
+    assert undominated(result.F)
+    assert (np.diff(result.F[:, 0]) >= 0).all()
+    assert engine.n_islands == 2
+    assert all(value > 0 for value in engine.values)
+    assert "island 1" in capsys.readouterr().out
+    assert result.algorithm.evaluator.n_eval >= len(result.F)
+
+
+def test_lock_step_gives_the_same_front_for_the_same_seed_also_from_a_file(client, two_workers, tmp_path):
+    first, second, other = (run_to_end(begun(client=client, seed=seed)) for seed in (1, 1, 2))
+    assert_same_front(first, second)
+    assert not np.array_equal(first.result().F, other.result().F)
+    stopped = begun(client=client)
+    stopped.next()
+    stopped.next()
+    checkpoint.save(stopped, tmp_path / "run")
+    stopped.finalize()
+    resumed = checkpoint.load(tmp_path / "run", allow_pickle=True)
+    with keys_of(two_workers):
+        assert_same_front(run_to_end(resumed), first)
+
+
+@pytest.mark.skipif(os.name != "posix", reason="kills a process")
+def test_a_worker_that_is_killed_changes_no_front_in_lock_step(client):
+    undisturbed = run_to_end(begun(client=client))
+    algorithm = begun(client=client)
+    algorithm.next()
+    algorithm.next()
+    address = algorithm.engine.members[0].worker
+    os.kill(client.run(os.getpid, workers=[address])[address], signal.SIGKILL)
+    assert_same_front(run_to_end(algorithm), undisturbed)
+
+
+@pytest.mark.parametrize(("topology", "expected"), [("all", True), ("ring", True), ("none", False)])
+def test_islands_are_sent_what_is_new_to_the_front_of_the_others(client, topology, expected):
+    algorithm = begun(client=client, topology=topology)
+    algorithm.next()
+    algorithm.next()
+    engine, sent = algorithm.engine, []
+    send = engine._rounds.send
+    engine._rounds.send = lambda member, task: sent.append(task) or send(member, task)
+    before = {row.tobytes() for row in engine.archive.points}
+    algorithm.next()
+    algorithm.finalize()
+    told = [{row.tobytes() for row in engine.instance.lengths(task["mates"])} for task in sent]
+    assert any(told) == expected
+    assert all(one <= before for one in told)
+    assert not (told[0] & told[1])  # what one is sent comes from the other
+    assert {task["parts"] for task in sent} == {2 if topology == "all" else 1}
+
+
+def test_few_cities_have_their_exact_front_when_all_tours_have_been_looked_at(client):
+    problem = problem_of(n=7)
+    result = minimize(problem, Islands(GPUMOACO(backend=BACKEND), client=client), seed=1)
+    alone = minimize(problem, GPUMOACO(backend=BACKEND), seed=1)
+    assert np.array_equal(result.F, alone.F)
+
+
+def test_tours_from_outside_reach_all_islands(client):
+    problem = problem_of()
+    given = np.array(
+        [minimize(part, GPUMMAS(backend="cpu"), ("n_gen", 2), seed=1).X for part in problem.parts]
+    )
+    algorithm = begun(n_gen=2, n=25, client=client, sampling=given)
+    algorithm.next()
+    assert [len(member.waiting) for member in algorithm.engine.members] == [2, 2]
+    result = run_to_end(algorithm).result()
+    best = problem.tour_lengths(given)
+    assert result.F[0, 0] <= best[0, 0]
+    assert result.F[-1, 1] <= best[1, 1]
+
+
+def test_an_island_tells_each_member_once_and_no_more_at_a_time_than_a_message_brings(monkeypatch):
+    problem = problem_of()
+    monkeypatch.setattr(front_island, "MOST_CITIES", 30 * problem.n_cities)
+    island = FrontIsland(GPUMOACO(backend="cpu"), problem, None, 0)
+    engine = island.colony.engine
+    for key in range(12):
+        engine.search(key)
+    assert len(engine.archive.front) > 40
+    told = [island._members(None) for _ in range(9)]
+    assert [len(rows) for rows in told[:2]] == [30, min(30, len(engine.archive.front) - 30)]
+    lengths = engine.instance.lengths(np.concatenate(told))
+    assert np.array_equal(np.unique(lengths, axis=0), engine.archive.points)
+    assert len(lengths) == len(engine.archive.points)
+
+
+def test_parts_are_about_equal_and_leave_nothing_out():
+    rows = np.random.default_rng(0).random((3000, 2))
+    parts = np.array([Part(number, 3).has(rows) for number in range(3)])
+    assert (parts.sum(axis=0) == 1).all()
+    # the mean of a binomial of 1/3 and five standard deviations
+    assert (abs(parts.sum(axis=1) - 1000) < 5 * np.sqrt(3000 * 2 / 9)).all()
+    assert np.array_equal(Part(1, 3).has(rows[::-1]), parts[1, ::-1])
+
+
+def test_a_search_of_a_part_leaves_the_others_tours_alone():
+    problem = problem_of()
+    algorithm = GPUMOACO(backend="cpu").setup(problem, termination=("n_gen", 12), seed=1)
+    engine = algorithm.engine
+    engine.divide(0, 2)
+    run_to_end(algorithm)
+    archive = engine.archive
+    looked = archive.looked[: archive.count] > 0
+    assert looked.any()
+    assert not (looked & ~Part(0, 2).has(archive.lengths[: archive.count])).any()
