@@ -284,13 +284,17 @@ class TourAlgorithm(ProvesBound):
         if isinstance(engine, Stoppable):
             left = seconds_left(self.termination, started, self.n_iter or 1)
             if left is not None:
-                left -= max(0.0, self._aside - _LATE)
+                left -= max(0.0, self._aside + self._hand_over_seconds() - _LATE)
             if left is not None and left <= 0.0 and not self._begun:
                 _log.warning(
                     "pymoo_gpuaco: set-up took %.1f s, and the time is over: the run ends with its first tour",
                     self._setup_seconds,
                 )
             engine.stop_at(None if left is None else time.monotonic() + left)
+
+    def _hand_over_seconds(self) -> float:
+        """What handing over what has been found will take at the end of the run."""
+        return 0.0
 
     def _progress(self) -> float:
         """Share of the termination's budget that is spent, in [0, 1], or NaN where it has none."""

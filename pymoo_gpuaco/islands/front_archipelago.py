@@ -21,6 +21,8 @@ from pymoo_gpuaco.islands.member import Member
 from pymoo_gpuaco.islands.messages import Report, Task
 from pymoo_gpuaco.islands.state import restore_colonies, whole_colonies
 
+_GROWS = 1200  # lengths by each objective of which the archive has met more than it first has room for
+
 
 @dataclass
 class FrontMember(Member):
@@ -81,9 +83,11 @@ class FrontArchipelago(Leader):
         return len(self.archive.front) > 0
 
     def _prepare(self) -> None:
-        Archive(self.instance.n, self.instance.k, self.instance.unit, self.archive.size).add(
-            self.instance.starts, self.instance.lengths(self.instance.starts)
-        )
+        tours = np.repeat(self.instance.starts, _GROWS, axis=0)
+        lengths = (
+            self.instance.lengths(tours) + np.arange(len(tours))[:, None]
+        )  # so many that its set of them grows
+        Archive(self.instance.n, self.instance.k, self.instance.unit, self.archive.size).add(tours, lengths)
 
     # ---- a generation
 
