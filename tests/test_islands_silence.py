@@ -15,8 +15,8 @@ from types import SimpleNamespace
 import pytest
 
 from pymoo_gpuaco import GPUMMAS, Islands, load_tsp
-from pymoo_gpuaco.islands import archipelago, local_workers, watch
 from pymoo_gpuaco.islands import cluster as cluster_module
+from pymoo_gpuaco.islands import leader, local_workers, watch
 from pymoo_gpuaco.islands.cluster import Cluster
 from pymoo_gpuaco.islands.watch import Watch
 from tests.islands_cases import colony, distributed, wait_until
@@ -52,10 +52,10 @@ def scheduler(tmp_path_factory):
             stack.callback(process.kill)
             return process
 
-        leader = start("distributed.cli.dask_scheduler", "--port", "0", *here)
+        scheduler = start("distributed.cli.dask_scheduler", "--port", "0", *here)
         wait_until(lambda: told.exists() and told.read_text())
         start("distributed.cli.dask_worker", "--nthreads", "1", "--no-nanny", *here)
-        yield SimpleNamespace(process=leader, address=json.loads(told.read_text())["address"])
+        yield SimpleNamespace(process=scheduler, address=json.loads(told.read_text())["address"])
 
 
 @pytest.fixture
@@ -174,7 +174,7 @@ def test_all_workers_that_stand_still_before_the_first_tour(hasten):
 def test_without_a_limit_of_time_workers_are_waited_for_a_minute(local, hasten, monkeypatch):
     algorithm = Islands(GPUMMAS(backend="cpu"), client=local.client)
     algorithm.setup(load_tsp("gr17"), termination=("n_gen", 1), seed=1)
-    monkeypatch.setattr(archipelago, "PATIENCE", 1)
+    monkeypatch.setattr(leader, "PATIENCE", 1)
     hasten()
     with (
         stopped(*family(local)),
@@ -218,18 +218,18 @@ def test_local_workers_that_are_killed_before_they_join(monkeypatch):
 def for_ever(monkeypatch):
     """Neither a silence nor patience ends before the test does."""
     monkeypatch.setattr(watch, "SILENCE", 1e9)
-    monkeypatch.setattr(archipelago, "PATIENCE", 10**9)
+    monkeypatch.setattr(leader, "PATIENCE", 10**9)
 
 
 @posix
 def test_local_workers_that_are_killed_in_the_set_up_end_it_at_once(monkeypatch, for_ever):
-    open_cluster = archipelago.Archipelago.open
+    open_cluster = leader.Leader.open
 
     def kill_and_open(self, cluster):
         kill(cluster)
         open_cluster(self, cluster)
 
-    monkeypatch.setattr(archipelago.Archipelago, "open", kill_and_open)
+    monkeypatch.setattr(leader.Leader, "open", kill_and_open)
     with pytest.raises(ConnectionError, match="all local workers have ended"):
         Islands(GPUMMAS(backend="cpu"), 1).setup(load_tsp("gr17"), termination=("n_gen", 1))
 
