@@ -371,7 +371,7 @@ int improve_tours(int32_t n, int32_t k, const Point *points, const int32_t *neig
  * mate is the other end of a link that may not be broken, or -1.
  */
 
-enum { STAY = 10, SPREAD = 50, DRAWS = 20, DEPTH = 6, MOST_FLIPS = 4 * DEPTH, LOG = 1 << 14 };
+enum { STAY = 10, SPREAD = 50, DRAWS = 20, DEPTH = 6, MOST_FLIPS = 4 * DEPTH, LOG = 1 << 14, LONG_PATH = 1000 };
 
 typedef struct {
     double x, y;
@@ -388,7 +388,7 @@ typedef struct {
     uint8_t *queued;
     int32_t head, count;
     int32_t (*log)[2]; /* (LOG, 2): first position and number of positions of a reversal */
-    int32_t logged;
+    int32_t logged, made; /* reversals in the log, and those of them that are made; the others lie behind */
 } Kicks;
 
 /* A basis move: the edges (t2, t3) and (t4, t5) in, (t3, t4) and (t5, t6) out. */
@@ -403,12 +403,34 @@ static inline int32_t edge_cost(const Kicks *w, int32_t a, int32_t b) {
     return (int32_t)(sqrt(dx * dx + dy * dy) + 0.5) + (p->pi + q->pi);
 }
 
-static inline int32_t step(const Kicks *w, int32_t city, int32_t direction) {
-    int32_t p = w->where[city] + direction;
+/* Position to which reversal r of the log takes what is at position p, and the other way round. */
+static inline int32_t through(const Kicks *w, int32_t r, int32_t p) {
+    const int32_t first = w->log[r][0], count = w->log[r][1];
+    int32_t d = p - first;
+    d += d < 0 ? w->m : 0;
+    if (d >= count)
+        return p;
+    p = first + count - 1 - d;
+    return p >= w->m ? p - w->m : p;
+}
+
+/* Position of a city in the tour that all reversals of the log make. */
+static inline int32_t position_of(const Kicks *w, int32_t city) {
+    int32_t p = w->where[city];
+    for (int32_t r = w->made; r < w->logged; r++)
+        p = through(w, r, p);
+    return p;
+}
+
+/* City beside a position of that tour. */
+static inline int32_t beside(const Kicks *w, int32_t p, int32_t direction) {
+    p += direction;
     if (p == w->m)
         p = 0;
     else if (p < 0)
         p = w->m - 1;
+    for (int32_t r = w->logged - 1; r >= w->made; r--)
+        p = through(w, r, p);
     return w->order[p];
 }
 
@@ -437,10 +459,14 @@ static void reverse(Kicks *w, int32_t i, int32_t count) {
     }
 }
 
-/* Turn the path from a to b around, or the rest of the tour where that is shorter; return the direction then meant. */
-static int32_t flip_path(Kicks *w, int32_t direction, int32_t a, int32_t b) {
-    int32_t i = w->where[direction > 0 ? a : b];
-    const int32_t j = w->where[direction > 0 ? b : a];
+/* Log the reversal of the path from position i to j, or of the rest of the tour where that is shorter; return the
+ * direction then meant. */
+static int32_t log_path(Kicks *w, int32_t direction, int32_t i, int32_t j) {
+    if (direction < 0) {
+        const int32_t first = j;
+        j = i;
+        i = first;
+    }
     int32_t count = j - i + 1;
     if (count <= 0)
         count += w->m;
@@ -451,15 +477,37 @@ static int32_t flip_path(Kicks *w, int32_t direction, int32_t a, int32_t b) {
     }
     w->log[w->logged][0] = i;
     w->log[w->logged++][1] = count;
-    reverse(w, i, count);
+    return direction;
+}
+
+/* Make the reversals that are only logged. */
+static void make_logged(Kicks *w) {
+    for (; w->made < w->logged; w->made++)
+        reverse(w, w->log[w->made][0], w->log[w->made][1]);
+}
+
+/* Turn the path from a to b around. */
+static int32_t flip_path(Kicks *w, int32_t direction, int32_t a, int32_t b) {
+    direction = log_path(w, direction, w->where[a], w->where[b]);
+    make_logged(w);
+    return direction;
+}
+
+/* The same, only logged if the path is long or another one is. */
+static int32_t flip_later(Kicks *w, int32_t direction, int32_t a, int32_t b) {
+    const int32_t logged = w->logged;
+    direction = log_path(w, direction, position_of(w, a), position_of(w, b));
+    if (w->made == logged && w->log[logged][1] < LONG_PATH)
+        make_logged(w);
     return direction;
 }
 
 static void take_back(Kicks *w, int32_t until) {
-    while (w->logged > until) {
-        w->logged--;
-        reverse(w, w->log[w->logged][0], w->log[w->logged][1]);
+    while (w->made > until) {
+        w->made--;
+        reverse(w, w->log[w->made][0], w->log[w->made][1]);
     }
+    w->logged = until;
 }
 
 static inline bool put_in(int32_t (*added)[2], int32_t count, int32_t a, int32_t b) {
@@ -475,7 +523,7 @@ static inline bool put_in(int32_t (*added)[2], int32_t count, int32_t a, int32_t
  */
 static int32_t find_move(const Kicks *w, int32_t direction, int32_t t1, int32_t t2, int32_t open, int32_t (*added)[2],
                          int32_t count, Move *found, bool *closes) {
-    const int32_t m = w->m, k = w->k, origin = w->where[t2];
+    const int32_t m = w->m, k = w->k, origin = position_of(w, t2);
     const int32_t *near2 = w->near + (size_t)t2 * k, *cost2 = w->cost + (size_t)t2 * k;
     int32_t best = 0;
     *closes = true;
@@ -485,10 +533,10 @@ static int32_t find_move(const Kicks *w, int32_t direction, int32_t t1, int32_t 
             break; /* candidates come in the order of their costs */
         if (t3 == t1)
             continue;
-        const int32_t before3 = step(w, t3, -direction), after3 = step(w, t3, direction);
+        const int32_t p3 = position_of(w, t3), before3 = beside(w, p3, -direction), after3 = beside(w, p3, direction);
         if (before3 == t2)
             continue;
-        int32_t s3 = (w->where[t3] - origin) * direction;
+        int32_t s3 = (p3 - origin) * direction;
         s3 += s3 < 0 ? m : 0;
         for (int side = 0; side < 2; side++) {
             const int32_t t4 = side == 0 ? before3 : after3;
@@ -509,10 +557,10 @@ static int32_t find_move(const Kicks *w, int32_t direction, int32_t t1, int32_t 
                     break;
                 if (t5 == t3)
                     continue;
-                const int32_t ahead = step(w, t5, direction), behind = step(w, t5, -direction);
+                const int32_t p5 = position_of(w, t5), ahead = beside(w, p5, direction), behind = beside(w, p5, -direction);
                 if (ahead == t4 || behind == t4)
                     continue;
-                int32_t s5 = (w->where[t5] - origin) * direction;
+                int32_t s5 = (p5 - origin) * direction;
                 s5 += s5 < 0 ? m : 0;
                 if (side == 1 && s5 > s3)
                     continue; /* t4 cuts the tour in two: t5 and t6 must lie in the piece from t2 to t3 */
@@ -552,24 +600,24 @@ static int32_t find_move(const Kicks *w, int32_t direction, int32_t t1, int32_t 
 static int32_t make_move(Kicks *w, int32_t direction, int32_t t2, const Move *v) {
     switch (v->kind) {
     case SWAP:
-        direction = flip_path(w, direction, t2, v->t3);
-        direction = flip_path(w, direction, v->t3, v->t6);
-        return flip_path(w, direction, v->t5, t2);
+        direction = flip_later(w, direction, t2, v->t3);
+        direction = flip_later(w, direction, v->t3, v->t6);
+        return flip_later(w, direction, v->t5, t2);
     case TURN_BOTH:
-        direction = flip_path(w, direction, t2, v->t6);
-        return flip_path(w, direction, v->t5, v->t3);
+        direction = flip_later(w, direction, t2, v->t6);
+        return flip_later(w, direction, v->t5, v->t3);
     case AFTER_TWO_OPT:
-        direction = flip_path(w, direction, t2, v->t4);
-        return flip_path(w, direction, v->t4, v->t6);
+        direction = flip_later(w, direction, t2, v->t4);
+        return flip_later(w, direction, v->t4, v->t6);
     default:
-        return flip_path(w, direction, t2, v->t4);
+        return flip_later(w, direction, t2, v->t4);
     }
 }
 
 /* Make a move from t1 that shortens the tour and return the gain, 0 where there is none. */
 static int32_t improve_from(Kicks *w, int32_t t1) {
     for (int side = 0; side < 2; side++) {
-        int32_t direction = side == 0 ? 1 : -1, t2 = step(w, t1, direction);
+        int32_t direction = side == 0 ? 1 : -1, t2 = beside(w, w->where[t1], direction);
         if (w->place[t1].mate == t2)
             continue;
         const int32_t start = w->logged;
@@ -585,6 +633,7 @@ static int32_t improve_from(Kicks *w, int32_t t1) {
             if (move.kind != TWO_OPT_MOVE)
                 added[count][0] = move.t4, added[count++][1] = move.t5;
             if (closes) {
+                make_logged(w);
                 queue_city(w, t1);
                 for (int32_t e = 0; e < count; e++) {
                     queue_city(w, added[e][0]);
@@ -683,7 +732,7 @@ int kick_window(int32_t m, int32_t k, const Place *place, const int32_t *near, c
         bool made = false;
         if (trial % STAY == 0)
             around = next_below(&rng, m);
-        w.logged = 0;
+        w.logged = w.made = 0;
         for (int draw = 0; draw <= DRAWS && !made; draw++)
             made = make_kick(&w, around, longest, &rng, &lost);
         if (!made)

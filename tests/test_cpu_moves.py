@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from pymoo_gpuaco.backends.cpu.windows import moves
-from pymoo_gpuaco.backends.cpu.windows.window import DEPTH, LOG, LOGGED, QUEUED
+from pymoo_gpuaco.backends.cpu.windows.window import DEPTH, LOG, LOGGED, LONG_PATH, MADE, QUEUED
 from pymoo_gpuaco.problems import TSP
 from tests.engine_cases import cloud
 from tests.test_assembly import two_opt
@@ -79,8 +79,9 @@ def basis_moves(path, left, D, near, fixed):
                         yield rest - D[t6, t1], rest, new, {edge(t2, t3), edge(t4, t5)}
 
 
+@pytest.mark.parametrize("long_path", [LONG_PATH, 1, 4])
 @pytest.mark.parametrize("n", [8, 14, 20])
-def test_a_step_finds_a_move_wherever_there_is_one_and_goes_on_where_there_is_none(n):
+def test_a_step_finds_a_move_wherever_there_is_one_and_goes_on_where_there_is_none(n, long_path):
     """Gains are exact, fixed links stay, and the ends of all edges that are others are looked at again."""
     rng, found, deep, tied = np.random.default_rng(n), 0, 0, 0
     for seed in range(12):
@@ -92,7 +93,7 @@ def test_a_step_finds_a_move_wherever_there_is_one_and_goes_on_where_there_is_no
         tour = rng.permutation(n).astype(np.int32)
         if seed % 2:  # few moves close with a gain
             tour = two_opt(problem, tour)
-        w = window_of(units, tour, positions)
+        w = window_of(units, tour, positions)._replace(long_path=long_path)
         D, near, ties = as_numbered(units, instance, w, m)
         order, length = w.order.copy(), D[np.arange(m), np.arange(1, m + 1) % m].sum()
         for city in range(m):
@@ -129,7 +130,7 @@ def test_where_a_step_could_log_more_reversals_than_there_is_room_for_nothing_is
     w = window_of(units, np.random.default_rng(1).permutation(n).astype(np.int32), np.arange(n))
     for city in range(n):
         moves.push(w, n, city)
-    w.state[LOGGED] = LOG - left
+    w.state[LOGGED] = w.state[MADE] = LOG - left
     assert (moves.repair(units, w, n, True) > 0.0) == repaired
     assert LOG - left <= w.state[LOGGED] <= LOG
     assert w.state[QUEUED] == 0

@@ -5,14 +5,21 @@ A move starts at a city t1 and the edge to its neighbour t2, and exchanges edges
 closes with a gain is made. Where none does, the 3-opt move that leaves the most to close is made and the search goes on
 from its open end; if that brings nothing either, all is taken back. The basis move is Helsgaun's (European Journal of
 Operational Research 126, 2000, section 4.3) with three edges, evaluated without touching the tour.
+
+Most moves that close nothing are taken back, and a long path takes long to turn around twice. So from its first long
+one on the reversals of such moves are only logged, and the search reads the tour through them; they are made when a
+move closes with a gain.
 """
 
 from __future__ import annotations
+
+import numpy as np
 
 from pymoo_gpuaco.backends.cpu.windows.window import (
     DEPTH,
     LOG,
     LOGGED,
+    MADE,
     NOBODY,
     QUEUE_HEAD,
     QUEUED,
@@ -29,14 +36,38 @@ _NONE, _TWO_OPT, _AFTER_TWO_OPT, _SWAP, _TURN_BOTH = 0, 1, 2, 3, 4
 
 
 @inlined
-def _step(order, position, m, c, direction):  # type: ignore[no-untyped-def]
-    """City after c in a direction."""
-    p = position[index(c)] + direction
+def _through(log, r, m, p):  # type: ignore[no-untyped-def]
+    """Position to which reversal r of the log takes what is at position p, and the other way round."""
+    first, count = log[r, 0], log[r, 1]
+    d = p - first
+    if d < 0:
+        d += m
+    if d >= count:
+        return p
+    p = first + count - 1 - d
+    return p - m if p >= m else p
+
+
+@inlined
+def _position(w, m, c):  # type: ignore[no-untyped-def]
+    """Position of a city in the tour that all reversals of the log make."""
+    p = np.int64(w.position[index(c)])
+    for r in range(w.state[MADE], w.state[LOGGED]):
+        p = _through(w.log, r, m, p)
+    return p
+
+
+@inlined
+def _beside(w, m, p, direction):  # type: ignore[no-untyped-def]
+    """City beside a position of that tour, in a direction."""
+    p += direction
     if p == m:
-        p = 0
+        p = np.int64(0)
     elif p < 0:
-        p = m - 1
-    return order[index(p)]
+        p = m - np.int64(1)
+    for r in range(w.state[LOGGED] - 1, w.state[MADE] - 1, -1):
+        p = _through(w.log, r, m, p)
+    return w.order[index(p)]
 
 
 @inner
@@ -58,12 +89,13 @@ def reverse(order, position, m, first, count):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def flip(order, position, log, state, m, direction, a, b):  # type: ignore[no-untyped-def]
-    """Turn the path from city a to city b (in ``direction``) around; return the direction that is then meant.
+def _log_path(log, state, m, direction, i, j):  # type: ignore[no-untyped-def]
+    """Log the reversal of the path from position i to j (in ``direction``); return the direction that is then meant.
 
     If the rest of the tour is shorter it is turned instead, which is the same tour read the other way.
     """
-    i, j = (position[a], position[b]) if direction > 0 else (position[b], position[a])
+    if direction < 0:
+        i, j = j, i
     count = j - i
     if count < 0:
         count += m
@@ -75,16 +107,41 @@ def flip(order, position, log, state, m, direction, a, b):  # type: ignore[no-un
     logged = state[LOGGED]
     log[logged, 0], log[logged, 1] = i, count
     state[LOGGED] = logged + 1
-    reverse(order, position, m, i, count)
+    return direction
+
+
+@inner
+def make_logged(order, position, log, state, m):  # type: ignore[no-untyped-def]
+    """Make the reversals that are only logged."""
+    for r in range(state[MADE], state[LOGGED]):
+        reverse(order, position, m, log[r, 0], log[r, 1])
+    state[MADE] = state[LOGGED]
+
+
+@inlined
+def flip(order, position, log, state, m, direction, a, b):  # type: ignore[no-untyped-def]
+    """Turn the path from city a to city b (in ``direction``) around; return the direction that is then meant."""
+    direction = _log_path(log, state, m, direction, position[a], position[b])
+    make_logged(order, position, log, state, m)
+    return direction
+
+
+@inlined
+def _flip_later(w, m, direction, a, b):  # type: ignore[no-untyped-def]
+    """The same, only logged if the path is long or another one is."""
+    logged = w.state[LOGGED]
+    direction = _log_path(w.log, w.state, m, direction, _position(w, m, a), _position(w, m, b))
+    if w.state[MADE] == logged and w.log[logged, 1] < w.long_path:
+        make_logged(w.order, w.position, w.log, w.state, m)
     return direction
 
 
 @inner
 def undo(order, position, log, state, m, until):  # type: ignore[no-untyped-def]
     """Take back all reversals but the first ``until``."""
-    for r in range(state[LOGGED] - 1, until - 1, -1):
+    for r in range(state[MADE] - 1, until - 1, -1):
         reverse(order, position, m, log[r, 0], log[r, 1])
-    state[LOGGED] = until
+    state[LOGGED] = state[MADE] = until
 
 
 @inlined
@@ -117,9 +174,9 @@ def _was_added(w, added, a, b):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def _along(position, m, direction, origin, c):  # type: ignore[no-untyped-def]
-    """Steps from the position ``origin`` to city c in a direction."""
-    d = (position[index(c)] - origin) * direction
+def _along(m, direction, origin, p):  # type: ignore[no-untyped-def]
+    """Steps from the position ``origin`` to p in a direction."""
+    d = (p - origin) * direction
     return d if d >= 0 else d + m
 
 
@@ -130,8 +187,7 @@ def _search(units, w, m, direction, t1, t2, open_gain, added):  # type: ignore[n
     ``open_gain`` is what the edges out are longer than the edges in. Returns the gain of the first move that closes
     with one and True, else the most that a 3-opt move leaves to close (0 if there is none) and False.
     """
-    order, position, k = w.order, w.position, w.near.shape[1]
-    origin = position[t2]
+    k, origin = w.near.shape[1], _position(w, m, t2)
     best = 0.0
     for r in range(k):
         t3 = w.near[index(t2), index(r)]
@@ -142,10 +198,11 @@ def _search(units, w, m, direction, t1, t2, open_gain, added):  # type: ignore[n
             break  # candidates come in the order of their costs
         if t3 == t1:
             continue
-        before, after = _step(order, position, m, t3, -direction), _step(order, position, m, t3, direction)
+        p3 = _position(w, m, t3)
+        before, after = _beside(w, m, p3, -direction), _beside(w, m, p3, direction)
         if before == t2:
             continue
-        s3 = _along(position, m, direction, origin, t3)
+        s3 = _along(m, direction, origin, p3)
         for side in range(2):
             t4 = before if side == 0 else after
             if w.mate[index(t3)] == t4 or (side == 1 and t4 == t2) or _was_added(w, added, t3, t4):
@@ -165,13 +222,11 @@ def _search(units, w, m, direction, t1, t2, open_gain, added):  # type: ignore[n
                     break
                 if t5 == t3:
                     continue
-                ahead, behind = (
-                    _step(order, position, m, t5, direction),
-                    _step(order, position, m, t5, -direction),
-                )
+                p5 = _position(w, m, t5)
+                ahead, behind = _beside(w, m, p5, direction), _beside(w, m, p5, -direction)
                 if ahead == t4 or behind == t4:
                     continue
-                s5 = _along(position, m, direction, origin, t5)
+                s5 = _along(m, direction, origin, p5)
                 if side == 0:
                     choices, t6, kind = 1, behind if s5 >= s3 else ahead, _AFTER_TWO_OPT
                     if t6 == t1:
@@ -201,7 +256,6 @@ def _search(units, w, m, direction, t1, t2, open_gain, added):  # type: ignore[n
 @inlined
 def _make(w, m, direction, t2):  # type: ignore[no-untyped-def]
     """Make the move in ``w.found``; return the direction in which t1 is now followed by the move's last city."""
-    order, position, log, state = w.order, w.position, w.log, w.state
     kind, t3, t4, t5, t6 = w.found[0], w.found[1], w.found[2], w.found[3], w.found[4]
     # at most three paths are turned around, one after another
     a1, b1, a2, b2, a3, b3 = t2, t4, NOBODY, NOBODY, NOBODY, NOBODY
@@ -211,11 +265,11 @@ def _make(w, m, direction, t2):  # type: ignore[no-untyped-def]
         a1, b1, a2, b2, a3, b3 = t2, t3, t3, t6, t5, t2
     elif kind == _TURN_BOTH:
         a1, b1, a2, b2 = t2, t6, t5, t3
-    direction = flip(order, position, log, state, m, direction, a1, b1)
+    direction = _flip_later(w, m, direction, a1, b1)
     if a2 >= 0:
-        direction = flip(order, position, log, state, m, direction, a2, b2)
+        direction = _flip_later(w, m, direction, a2, b2)
     if a3 >= 0:
-        direction = flip(order, position, log, state, m, direction, a3, b3)
+        direction = _flip_later(w, m, direction, a3, b3)
     return direction
 
 
@@ -224,7 +278,7 @@ def improve(units, w, m, t1):  # type: ignore[no-untyped-def]
     """Make a move from t1 that shortens the tour and push its cities; return the gain, 0 where there is none."""
     for side in range(2):
         direction = 1 if side == 0 else -1
-        t2 = _step(w.order, w.position, m, t1, direction)
+        t2 = _beside(w, m, _position(w, m, t1), direction)
         if w.mate[index(t1)] == t2:
             continue
         start, left, added = w.state[LOGGED], cost(units, w, t1, t2), 0
@@ -237,6 +291,7 @@ def improve(units, w, m, t1):  # type: ignore[no-untyped-def]
             w.added[added + 1, 0], w.added[added + 1, 1] = w.found[2], w.found[3]
             added += 2
             if closes:
+                make_logged(w.order, w.position, w.log, w.state, m)
                 push(w, m, t1)
                 for e in range(added - 1 if w.found[0] == _TWO_OPT else added):
                     push(w, m, w.added[e, 0])
@@ -264,5 +319,5 @@ def repair(units, w, m, can_undo):  # type: ignore[no-untyped-def]
                 break
             total += gain
             if not can_undo:
-                w.state[LOGGED] = 0
+                w.state[LOGGED] = w.state[MADE] = 0
     return total

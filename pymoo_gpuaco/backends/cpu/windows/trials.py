@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pymoo_gpuaco.backends.cpu.windows.moves import flip, push, repair, undo
-from pymoo_gpuaco.backends.cpu.windows.window import LOGGED, NOBODY, Units, Window, cost
+from pymoo_gpuaco.backends.cpu.windows.window import LOGGED, MADE, NOBODY, Units, Window, cost
 from pymoo_gpuaco.host.compiled import compiled, inlined
 from pymoo_gpuaco.host.philox import next_below, next_uniform
 
@@ -112,7 +112,7 @@ def try_out(units, w, m, count, first_temperature, last_temperature, longest, st
             break
         if trial % STAY == 0:
             around = next_below(stream, m)
-        w.state[LOGGED] = 0
+        w.state[LOGGED] = w.state[MADE] = 0
         gain, made = _kick(units, w, m, around, longest, stream)
         for _ in range(DRAWS):
             if made:
@@ -132,7 +132,7 @@ def try_out(units, w, m, count, first_temperature, last_temperature, longest, st
 @compiled
 def repair_queued(units, w, m, dirty):  # type: ignore[no-untyped-def]
     """Repair with the dirty cities queued; clean are then those whose candidates all lie in the window."""
-    w.state[LOGGED] = 0
+    w.state[LOGGED] = w.state[MADE] = 0
     for p in range(m):
         if dirty[w.city[p]]:
             push(w, m, p)

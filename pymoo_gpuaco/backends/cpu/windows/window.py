@@ -21,9 +21,12 @@ from pymoo_gpuaco.problems.compiled_metrics import EUC, between, distance, stays
 LOG = 1 << 14  # reversals that can be taken back
 DEPTH = 6  # basis moves after one another; each puts in two edges that stay
 NOBODY = -1
+# Positions from which on a path is not turned around before a move closes. To read the tour through a reversal takes as
+# long as to turn some hundred: with 300 and with 1000 kicks were as fast.
+LONG_PATH = 1000
 
-# What ``Window.state`` holds.
-LOGGED, QUEUE_HEAD, QUEUED = 0, 1, 2
+# What ``Window.state`` holds: reversals in the log, those of them that are made, and where the queue is.
+LOGGED, MADE, QUEUE_HEAD, QUEUED = 0, 1, 2, 3
 
 
 class Units(NamedTuple):
@@ -50,11 +53,12 @@ class Window(NamedTuple):
     position: np.ndarray  # (w,) int32, position of each city in it
     queue: np.ndarray  # (w,) int32, cities that may lie wrong, a ring
     queued: np.ndarray  # (w,) uint8
-    log: np.ndarray  # (LOG, 2) int32, reversals made: first position, number of positions
+    log: np.ndarray  # (LOG, 2) int32, reversals: first position, number of positions
     added: np.ndarray  # (2 DEPTH, 2) int32, edges put in by the move at hand
     found: np.ndarray  # (5,) int64, the move found: kind, t3, t4, t5, t6
-    state: np.ndarray  # (3,) int64
+    state: np.ndarray  # (4,) int64
     stop: np.ndarray  # (1,) uint8, 1 ends what is done with the window
+    long_path: int  # see ``LONG_PATH``
 
 
 def make_window(w: int, k: int, stop: np.ndarray | None = None) -> Window:
@@ -73,8 +77,9 @@ def make_window(w: int, k: int, stop: np.ndarray | None = None) -> Window:
         np.zeros((LOG, 2), np.int32),
         np.zeros((2 * DEPTH, 2), np.int32),
         np.zeros(5, np.int64),
-        np.zeros(3, np.int64),
+        np.zeros(4, np.int64),
         np.zeros(1, np.uint8) if stop is None else stop,
+        LONG_PATH,
     )
 
 
