@@ -257,7 +257,7 @@ def test_an_interrupt_before_anything_is_built_leaves_the_greedy_tour(device, mo
 def test_a_construction_that_is_not_cut_looks_at_no_clock(monkeypatch):
     engine = engine_of("2opt")
     engine.stop_at(time.monotonic() - 1.0)
-    monkeypatch.setattr(engine, "_late", lambda: pytest.fail("waits between launches"))
+    monkeypatch.setattr(engine.device, "late", lambda: pytest.fail("waits between launches"))
     whole(engine, engine.construct(1))
     assert engine.n_built == M
 

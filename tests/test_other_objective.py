@@ -7,8 +7,9 @@ import pytest
 from pymoo.core.problem import Problem
 from pymoo.optimize import minimize
 
-from pymoo_gpuaco import GPUAS, GPUMMAS, TSP, GPU2OptIHC
+from pymoo_gpuaco import GPUAS, GPUMMAS, TSP, GPU2OptIHC, LocalSearch
 from tests.algorithm_cases import BACKEND, COLONIES, M, Tour, assert_same, cities, small, snapshot
+from tests.interrupts import needs_timer, timed_interrupts
 
 pytestmark = pytest.mark.filterwarnings("ignore:the problem's objective")
 every_colony = pytest.mark.parametrize("cls", COLONIES.values(), ids=list(COLONIES))
@@ -152,3 +153,18 @@ def test_in_ant_system_every_tour_deposits_by_what_was_told_of_it():
             expected[a, b] += unit / problem.value(tour)
             expected[b, a] += unit / problem.value(tour)
     np.testing.assert_allclose(algorithm.engine.export_state()["tau"], expected, rtol=1e-5)
+
+
+@needs_timer
+def test_a_generation_of_all_tours_ends_when_time_is_over():
+    """Their local search would take minutes; the engine is another one than the first, which was told of the end."""
+    problem = TolledMap(np.random.default_rng(1).random((3000, 2)), metric="EXACT")
+    algorithm = GPUMMAS(24, local_search=LocalSearch(kicks=1000.0), backend="cpu")
+    algorithm.setup(problem, termination=("time", 3.0), seed=1)
+    with timed_interrupts() as strike_after:
+        strike_after(60.0)
+        algorithm.next()
+        algorithm.next()
+    assert algorithm.engine._stop.until is not None
+    assert len(algorithm.pop) == 48
+    assert np.array_equal(algorithm.pop.get("F"), problem.evaluate(algorithm.pop.get("X")))

@@ -58,6 +58,7 @@ class TourAlgorithm(ProvesBound):
     sampling: Any = None
 
     _aside = _built_at = 0.0  # of runs that were saved before there were these
+    _until: float | None = None  # when the engine is to stop, by time.monotonic()
 
     def __post_init__(self) -> None:
         """Check what was given."""
@@ -290,7 +291,8 @@ class TourAlgorithm(ProvesBound):
                     "pymoo_gpuaco: set-up took %.1f s, and the time is over: the run ends with its first tour",
                     self._setup_seconds,
                 )
-            engine.stop_at(None if left is None else time.monotonic() + left)
+            self._until = None if left is None else time.monotonic() + left
+            engine.stop_at(self._until)
 
     def _hand_over_seconds(self) -> float:
         """What handing over what has been found will take at the end of the run."""

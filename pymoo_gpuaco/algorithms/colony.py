@@ -202,6 +202,7 @@ class AntColony(EngineAlgorithm):
         if focused:  # another number of ants, other candidates and other trails: they begin anew
             self._instance, self._size = None, None
             self.engine.reset_trails(self._first_trail(self.instance.n))
+        self._limit_time()
 
     def _all_tours(
         self, key: int, lengths: NDArray[np.float64]
@@ -214,6 +215,7 @@ class AntColony(EngineAlgorithm):
         if self._improver is None:
             kind = str(get(self.candidates))
             self._improver = make_improver(self.instance, search, self.backend, int(self.device), kind)
+        self._improver.stop_at(self._until)
         better, shorter = self._improver.improve(tours, key)
         return np.concatenate([tours, better]), np.concatenate([lengths, shorter]), 2 * len(lengths)
 

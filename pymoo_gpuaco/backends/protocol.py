@@ -42,6 +42,13 @@ class Improver(Protocol):
         """
         ...
 
+    def stop_at(self, moment: float | None) -> None:
+        """End the following calls soon after ``time.monotonic()`` shows ``moment``; None sets no limit.
+
+        They return as usual; of tours that were not reached the copies are as they came.
+        """
+        ...
+
 
 @runtime_checkable
 class Trails(Protocol):

@@ -81,6 +81,10 @@ class CpuImprover:
             self._stop.spread(part, len(rows), threads)
         return rows, lengths
 
+    def stop_at(self, moment: float | None) -> None:
+        """End the following calls soon after ``time.monotonic()`` shows ``moment``, see ``Improver``."""
+        self._stop.until = moment
+
     def prepare(self, threads: int) -> None:
         """Allocate workspaces for so many threads that call ``work``."""
         while self._search is not None and len(self._workspaces) < threads:

@@ -149,7 +149,7 @@ class CudaColony:
         self._home = 0
         self.device.halted = False
         for number, first in enumerate(range(0, m, self._slices.ants)):
-            if number > 0 and self._late():
+            if number > 0 and self.device.late():
                 break
             self._send(key, number, first, min(self._slices.ants, m - first))
         if self._home == 0:
@@ -170,9 +170,9 @@ class CudaColony:
             self._home = first + ants
             return
         for turn, kicks in enumerate(launches):
-            if turn > 0 and self._late():
+            if turn > 0 and self.device.late():
                 break
-            self._search.improve(fold_in(key, number + turn), tours, ants, kicks, late=self._late)
+            self._search.improve(fold_in(key, number + turn), tours, ants, kicks, late=self.device.late)
             self._home = first + ants
 
     # ---- Stoppable
@@ -184,12 +184,6 @@ class CudaColony:
     def rescued(self) -> tuple[NDArray[np.int32], float] | None:
         """Return the shortest tour of a construction that an interrupt ended, see ``Stoppable``."""
         return self._rescued
-
-    def _late(self) -> bool:
-        """Wait for what has been launched; whether time is over then."""
-        self.device.mark()
-        self.device.wait()
-        return self.device.stop.passed()
 
     def _best_so_far(self, before: Measured | None) -> tuple[NDArray[np.int32], float]:
         """Shortest tour of the construction under way, and its length; ``before``: the last one as it was told."""

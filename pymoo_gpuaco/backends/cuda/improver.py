@@ -53,3 +53,7 @@ class CudaImprover:
         rows = checks.permutations("tours", tours, self.instance.n).astype(np.int32)
         with self.device.working():
             return self._at_hand.improve(rows, key)
+
+    def stop_at(self, moment: float | None) -> None:
+        """Let calls that follow end soon after this ``time.monotonic()``, see ``Improver``."""
+        self.device.stop.until = moment

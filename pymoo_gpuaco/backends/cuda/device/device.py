@@ -251,6 +251,12 @@ class Device:
                 "uses it. Try again when it is free, or let ants walk on their own (variant='relaxed', 'selective')"
             )
 
+    def late(self) -> bool:
+        """Wait for what has been launched; whether time is over then."""
+        self.mark()
+        self.wait()
+        return self.stop.passed()
+
     def wait_or_stop(self) -> None:
         """Wait for what has been launched; where it was ended early, raise the flag of ``stop``."""
         self.mark()

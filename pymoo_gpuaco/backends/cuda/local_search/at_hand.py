@@ -39,7 +39,7 @@ class ToursAtHand(Part):
         a = device.arrays
         device.write("given", tours)
         if self._search is not None:
-            self._search.improve(key, a["given"], m, self._search.kicks, "nothing_known")
+            self._search.improve(key, a["given"], m, self._search.kicks, "nothing_known", device.late)
         self._measure.start(a["given"], m, a["given_lengths"])
         lengths = self._measure.wait(m, early=True).lengths
         result = np.empty_like(tours)
