@@ -65,7 +65,7 @@ PAGES = {
     "acs": ("cpu_acs", "gpu_acs"),
     "ant_system": ("gpu_as", "as_"),
     "climbers": ("gpu_climbers",),
-    "islands": ("islands_gpu", "islands_cpu", "islands_meetings"),
+    "islands": ("islands_gpu", "islands_cpu", "islands_meetings", "islands_fronts"),
     "speed": (
         "gpu_windows",
         "gpu_iteration",

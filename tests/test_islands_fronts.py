@@ -1,5 +1,6 @@
 """Islands of GPUMOACO: what they exchange, and that theirs is one front."""
 
+import json
 import os
 import signal
 
@@ -8,9 +9,13 @@ import pytest
 from pymoo.optimize import minimize
 
 from pymoo_gpuaco import GPUMMAS, GPUMOACO, Islands, MultiObjectiveTSP, checkpoint
+from pymoo_gpuaco.cli import main
+from pymoo_gpuaco.fronts.instance import front_instance
 from pymoo_gpuaco.fronts.parts import Part
 from pymoo_gpuaco.islands import front_island
+from pymoo_gpuaco.islands.front_archipelago import FrontArchipelago
 from pymoo_gpuaco.islands.front_island import FrontIsland
+from pymoo_gpuaco.islands.leader import Rules
 from tests.algorithm_cases import BACKEND, run_to_end
 from tests.islands_cases import keys_of, wait_until
 
@@ -126,6 +131,48 @@ def test_tours_from_outside_reach_all_islands(client):
     best = problem.tour_lengths(given)
     assert result.F[0, 0] <= best[0, 0]
     assert result.F[-1, 1] <= best[1, 1]
+
+
+def archipelago(topology="all", n_islands=2):
+    """What leads a run, with some tours, and without any worker."""
+    leader = FrontArchipelago(
+        front_instance(problem_of(), 3), b"", Rules(1.0, topology, False), n_islands, size=100
+    )
+    leader.accept(np.array([np.random.default_rng(seed).permutation(25) for seed in range(40)]))
+    return leader
+
+
+@pytest.mark.parametrize(("topology", "is_sent"), [("all", True), ("ring", False), ("none", False)])
+def test_an_island_that_begins_again_is_sent_the_front_of_all(topology, is_sent):
+    leader = archipelago(topology)
+    task = {"mates": np.empty((0, 25), np.int32)}
+    mates = leader.members[1].begun_again(task)["mates"]
+    assert np.array_equal(mates, leader.front()[0] if is_sent else task["mates"])
+
+
+def test_a_state_is_of_as_many_islands():
+    state = archipelago().export_state()
+    other = archipelago(n_islands=3)
+    with pytest.raises(ValueError, match="rounds"):
+        other.import_state(state)
+    same = archipelago()
+    same.archive.add(np.arange(25)[None], np.array([[1.0, 1.0]]))
+    same.import_state(state)
+    assert np.array_equal(same.archive.points, archipelago().archive.points)
+    assert [len(member.waiting) for member in same.members] == [40, 40]
+
+
+def test_the_command_line_takes_a_cluster_and_goes_on(client, two_workers, tmp_path, capsys):
+    common = ["--generations", "2", "--scheduler", client.scheduler.address, "--picture", "", "--json"]
+    state = str(tmp_path / "state")
+    with keys_of(two_workers):
+        assert main(["solve", "random:20+random:20:2", *common, "--save", state]) == 0
+        told = capsys.readouterr()
+        assert "islands of GPUMOACO, seed" in told.err
+        assert main(["solve", "--resume", state, *common]) == 0
+    first, second = json.loads(told.out), json.loads(capsys.readouterr().out)
+    before, after = (np.array([tour["lengths"] for tour in one["front"]]) for one in (first, second))
+    assert all((after <= point).all(axis=1).any() for point in before)  # nothing is lost
 
 
 def test_an_island_tells_each_member_once_and_no_more_at_a_time_than_a_message_brings(monkeypatch):
