@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from pymoo_gpuaco.host.compiled import compiled, inlined, inner
 
 LEAF = 20  # points of a leaf, at most
-_AT_ONCE = 1 << 16  # points that are offered before anybody asks whether to end: some tenths of a second
+_AT_ONCE = 1 << 13  # points that are offered before anybody asks whether to end: a tenth of a second
 _NONE = -1
 _ROOT = 0
 

@@ -64,9 +64,11 @@ class FrontParameters:
         """Kicks of one tour under one weighted sum."""
         return max(50, n // 10) if self.kicks is None else self.kicks
 
-    def looks_of(self, n: int) -> int:
-        """Members that are looked at in one generation."""
-        return min(256, max(4, 25_600 // n)) if self.looks is None else self.looks
+    def looks_of(self, n: int, k: int) -> int:
+        """Members that are looked at in one generation; of more than three objectives each leads to thousands."""
+        if self.looks is not None:
+            return self.looks
+        return max(4, min(256, 25_600 // n) >> max(0, k - 3))
 
     def stages_of(self, k: int) -> tuple[Stage, ...]:
         """The stages, the nearest first."""

@@ -40,7 +40,7 @@ _STEPS = 5  # steps of the front to either side that a chain may reach the gaps 
 _FIRST_KICKS = 3  # times as many for each objective alone: all else begins with these tours
 _SHARE = 0.02  # of the front's extent: how deep its gaps are at least, of more than two objectives
 _KICKS_OF_MEMBERS = 20
-_MOST_TAKEN = 1 << 15  # children that the archive takes in at once: tenths of a second
+_MOST_TAKEN = 1 << 14  # children that the archive takes in at once: tenths of a second
 _KICKED = 4  # one of so many that would be looked at, where nothing is done side by side
 
 
@@ -55,7 +55,7 @@ class FrontSearch:
         self.archive = Archive(n, k, instance.unit, parameters.size)
         self._stages = parameters.stages_of(k)
         self._sums = parameters.sums * device.times
-        self._looks = parameters.looks_of(n) * device.times
+        self._looks = parameters.looks_of(n, k) * device.times
         self._solved: set[bytes] = set()
         self._stage = -1  # the farthest that any member was looked at by
         self._listed = instance.costs.neighbours  # candidates that looks are made by
