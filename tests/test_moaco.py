@@ -413,3 +413,25 @@ def test_what_it_cannot_search_is_refused():
         minimize(MultiObjectiveTSP(list(matrices)), GPUMOACO(), ("n_gen", 1))
     with pytest.raises(ValueError, match="1 objective"):
         minimize(TSP(np.random.default_rng(0).random((12, 2))), GPUMOACO(), ("n_gen", 1))
+
+
+def test_a_front_that_was_looked_at_after_an_interrupt_is_there_after_the_next_generation_too(monkeypatch):
+    """Of up to 9 cities the first generation looks at every tour: the second adds nothing, and pymoo begins again."""
+    problem = problem_of(8)
+    algorithm = GPUMOACO(backend="cpu").setup(problem, termination=("n_gen", 5), seed=1)
+    engine = algorithm.engine
+    search_whole = engine.search
+
+    def struck(key: int) -> None:
+        search_whole(key)
+        monkeypatch.undo()
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(engine, "search", struck)
+    with pytest.raises(KeyboardInterrupt):
+        algorithm.next()
+    front = algorithm.result().F
+    assert len(front) > 3
+    algorithm.next()
+    assert np.array_equal(algorithm.result().F, front)
+    assert np.array_equal(algorithm.opt.get("F"), front)

@@ -153,8 +153,8 @@ class FrontAlgorithm(TourAlgorithm):
 
     @opt.setter
     def opt(self, value: Population | None) -> None:
-        """Take what pymoo sets, of which the archive is the better copy."""
-        self._front = value
+        """Take what pymoo sets, of which the archive is the better copy: whoever reads it gets the archive's."""
+        self._front, self._opt_of = value, None
 
     def _arrays(self, engine: Any) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
         """Tours (f, n) of the front as pymoo gets them, and the problem's objectives (f, k), in order."""
