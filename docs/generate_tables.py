@@ -55,6 +55,7 @@ PAGES = {
         "cpu_time_to_optimum",
         "cpu_gap_over_time",
         "cpu_quality",
+        "cpu_trail_uses",
         "ga_",
         "fronts",
         "gpu_fronts",
