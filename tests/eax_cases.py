@@ -6,13 +6,14 @@ import itertools
 from collections import Counter
 
 import numpy as np
+import pytest
 
 from pymoo_gpuaco.candidates.graph import make_graph
 from pymoo_gpuaco.candidates.lists import listed_instance
-from pymoo_gpuaco.exchange import ab_cycles, child, regions
+from pymoo_gpuaco.exchange import EvolvingTours, ab_cycles, child, evolve, regions
+from pymoo_gpuaco.exchange.entropy import count_edges
 from pymoo_gpuaco.host.philox import STREAM_EVOLUTION, new_stream
-from tests.test_assembly import random_tours, two_opt
-from tests.test_exchange import edges_of
+from tests.tour_cases import edges_of, random_tours, two_opt
 
 
 def graph_of(problem, k=8):
@@ -69,3 +70,40 @@ def children_of(problem, a, b, seed=1, k=8, most=None, scale=1.0):
         assert np.array_equal(position, positions_of(a))
         assert np.all(w.row == -1)
         yield gain, w
+
+
+def evolved(problem, tours, key=1, k=8, **options):
+    graph = graph_of(problem, k)
+    return evolve(graph, tours, graph.neighbours, key, **options)
+
+
+def assert_counted(population):
+    """Lengths, edges and entropy are what counting from the start gives."""
+    fresh = count_edges(population.tours)
+    assert np.array_equal(population._table.with_count[1:], fresh.with_count[1:])
+    held = population._table.counts > 0
+    found = dict(zip(population._table.edges[held], population._table.counts[held], strict=True))
+    held = fresh.counts > 0
+    assert found == dict(zip(fresh.edges[held], fresh.counts[held], strict=True))
+    assert population.entropy == pytest.approx(entropy_of(population.tours), abs=1e-9)
+    n = population.tours.shape[1]
+    for tour, position in zip(population.tours, population._positions, strict=True):
+        assert np.array_equal(position[tour], np.arange(n))
+
+
+def generations(problem, tours, count, children, blocks):
+    """A population after some generations, each of which leaves tours, lengths and counts of edges true."""
+    graph = graph_of(problem)
+    population = EvolvingTours(graph, tours, graph.neighbours)
+    assert np.array_equal(population.lengths, problem.tour_lengths(tours))
+    for key in range(count):
+        before = population.lengths.copy()
+        gain = population.generation(key, children, blocks)
+        assert np.array_equal(population.lengths, problem.tour_lengths(population.tours))
+        assert np.all(population.lengths <= before)
+        assert gain == (before - population.lengths).sum()
+        assert np.array_equal(
+            np.sort(population.tours, axis=1), np.tile(np.arange(tours.shape[1]), (len(tours), 1))
+        )
+        assert_counted(population)
+    return population

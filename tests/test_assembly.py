@@ -18,7 +18,7 @@ from pymoo_gpuaco.host.stop import Stop
 from pymoo_gpuaco.problems import TSP
 from pymoo_gpuaco.search.population import whole_units
 from tests.engine_cases import INSTANCES, cloud
-from tests.test_exchange import edges_of
+from tests.tour_cases import edges_of, random_tours, two_opt
 
 SYMMETRIC = {name: p for name, p in INSTANCES.items() if p.symmetric}
 
@@ -29,26 +29,6 @@ def graph_of(problem, k=8):
 
 def assemble(graph, tours, key, stop=None, scale=1.0):
     return assemble_by(graph, tours, key, stop, scale=scale)
-
-
-def random_tours(n, count, seed=0):
-    rng = np.random.default_rng(seed)
-    return np.array([rng.permutation(n) for _ in range(count)], np.int32)
-
-
-def two_opt(problem, tour):
-    """A tour that no exchange of two edges shortens, found slowly."""
-    n, D = len(tour), problem.D
-    tour, better = list(tour), True
-    while better:
-        better = False
-        for i in range(n - 1):
-            for j in range(i + 2, n - (i == 0)):
-                a, b, c, d = tour[i], tour[i + 1], tour[j], tour[(j + 1) % n]
-                if D[a, b] + D[c, d] > D[a, c] + D[b, d] + 1e-9:
-                    tour[i + 1 : j + 1] = tour[i + 1 : j + 1][::-1]
-                    better = True
-    return np.array(tour, np.int32)
 
 
 def edges_by_turns(cycle):

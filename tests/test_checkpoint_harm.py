@@ -27,9 +27,7 @@ from tests.algorithm_cases import (
     small,
 )
 from tests.checkpoint_cases import begun, islands, kept
-
-TIMES = int(os.environ.get("PYMOO_GPUACO_FUZZ", "1"))
-SEED = int(os.environ.get("PYMOO_GPUACO_FUZZ_SEED", "1"))
+from tests.fuzz import SEED, TIMES
 
 _events: list[tuple[str, object]] = []
 _watched = False

@@ -18,9 +18,9 @@ from pymoo_gpuaco.search.focused import FocusedSearch
 from pymoo_gpuaco.search.translated import TranslatedSearch
 from tests.algorithm_cases import Tour, assert_same, run_to_end, snapshot
 from tests.engine_cases import BACKENDS, asymmetric, cloud
-from tests.test_focused_engines import folder, short
+from tests.focused_cases import short
 
-__all__ = ["folder", "short"]  # fixtures
+__all__ = ["short"]  # a fixture
 
 on_both = pytest.mark.parametrize("backend", BACKENDS)
 

@@ -8,10 +8,10 @@ import pytest
 from pymoo_gpuaco.backends.cpu.windows import moves
 from pymoo_gpuaco.backends.cpu.windows.window import DEPTH, LOG, LOGGED, LONG_PATH, MADE, QUEUED
 from pymoo_gpuaco.problems import TSP
+from tests.cpu_window_cases import units_of, window_of
 from tests.engine_cases import cloud
-from tests.test_assembly import two_opt
-from tests.test_cpu_windows import units_of, window_of
 from tests.test_windows_moves import NONE, best_from, edge
+from tests.tour_cases import two_opt
 
 
 def as_numbered(units, instance, w, m):

@@ -19,7 +19,7 @@ from pymoo_gpuaco.host.keys import fold_in
 from pymoo_gpuaco.search import population
 from pymoo_gpuaco.search.focused import FocusedSearch
 from tests.engine_cases import cloud
-from tests.test_exchange import edges_of
+from tests.tour_cases import edges_of
 from tests.windows_cases import emulated, folder
 
 __all__ = ["emulated", "folder"]  # fixtures

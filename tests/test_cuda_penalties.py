@@ -26,8 +26,8 @@ from pymoo_gpuaco.search import penalties as module
 from pymoo_gpuaco.search.focused import FocusedSearch
 from pymoo_gpuaco.search.penalties import Lists, Penalties
 from tests.engine_cases import cloud
-from tests.test_exchange import edges_of
 from tests.test_windows_search import applied, nearest_neighbour_tours
+from tests.tour_cases import edges_of
 from tests.windows_cases import device_of, each, emulated, folder, search
 
 __all__ = ["emulated", "folder"]  # fixtures

@@ -11,8 +11,8 @@ from pymoo_gpuaco.exchange import ab_cycles, child, stretches
 from pymoo_gpuaco.problems import TSP
 from tests.eax_cases import children_of, find, good_tours, graph_of, positions_of
 from tests.engine_cases import cloud
-from tests.test_assembly import edges_by_turns, random_tours
-from tests.test_exchange import edges_of
+from tests.test_assembly import edges_by_turns
+from tests.tour_cases import edges_of, random_tours
 
 
 class TestCycles:

@@ -16,31 +16,12 @@ from pymoo_gpuaco.candidates.lists import listed_instance
 from pymoo_gpuaco.exchange import EvolvingTours, eax, evolve, merge
 from pymoo_gpuaco.exchange import population as module
 from pymoo_gpuaco.exchange.eax import IDLE
-from pymoo_gpuaco.exchange.entropy import count_edges
 from pymoo_gpuaco.host import threads
 from pymoo_gpuaco.problems import TSP
-from tests.eax_cases import entropy_of, good_tours, graph_of
+from tests.eax_cases import assert_counted, entropy_of, evolved, generations, good_tours, graph_of
 from tests.engine_cases import cloud
-from tests.test_assembly import SYMMETRIC, random_tours
-
-
-def evolved(problem, tours, key=1, k=8, **options):
-    graph = graph_of(problem, k)
-    return evolve(graph, tours, graph.neighbours, key, **options)
-
-
-def assert_counted(population):
-    """Lengths, edges and entropy are what counting from the start gives."""
-    fresh = count_edges(population.tours)
-    assert np.array_equal(population._table.with_count[1:], fresh.with_count[1:])
-    held = population._table.counts > 0
-    found = dict(zip(population._table.edges[held], population._table.counts[held], strict=True))
-    held = fresh.counts > 0
-    assert found == dict(zip(fresh.edges[held], fresh.counts[held], strict=True))
-    assert population.entropy == pytest.approx(entropy_of(population.tours), abs=1e-9)
-    n = population.tours.shape[1]
-    for tour, position in zip(population.tours, population._positions, strict=True):
-        assert np.array_equal(position[tour], np.arange(n))
+from tests.test_assembly import SYMMETRIC
+from tests.tour_cases import random_tours
 
 
 class TestGenerations:
@@ -50,16 +31,7 @@ class TestGenerations:
         problem = cloud(100, 3)
         tours = good_tours(problem, 9, 1) if good else random_tours(100, 9)
         given_tours = tours.copy()
-        graph = graph_of(problem)
-        population = EvolvingTours(graph, tours, graph.neighbours)
-        assert np.array_equal(population.lengths, problem.tour_lengths(tours))
-        for key in range(6):
-            before = population.lengths.copy()
-            gain = population.generation(key, 30, blocks)
-            assert np.array_equal(population.lengths, problem.tour_lengths(population.tours))
-            assert np.all(population.lengths <= before)
-            assert gain == (before - population.lengths).sum()
-            assert_counted(population)
+        population = generations(problem, tours, 6, 30, blocks)
         assert population.taken > 0
         assert population.children > population.taken
         assert np.array_equal(tours, given_tours)

@@ -21,11 +21,10 @@ from pymoo_gpuaco.exchange import (
     regions,
 )
 from pymoo_gpuaco.problems import TSP
-from tests.eax_cases import find, good_tours, graph_of, positions_of, stream_of
+from tests.eax_cases import evolved, find, generations, good_tours, graph_of, positions_of, stream_of
 from tests.engine_cases import cloud
-from tests.test_assembly import SYMMETRIC, random_tours
-from tests.test_eax_evolve import assert_counted, evolved
-from tests.test_exchange import edges_of
+from tests.test_assembly import SYMMETRIC
+from tests.tour_cases import edges_of, random_tours
 
 
 @pytest.fixture
@@ -198,17 +197,7 @@ class TestGenerations:
     def test_lengths_edges_and_positions_stay_true(self, small, good, blocks):
         problem = cloud(200, 3)
         tours = good_tours(problem, 7, 1) if good else random_tours(200, 7)
-        graph = graph_of(problem)
-        people = EvolvingTours(graph, tours, graph.neighbours)
-        for key in range(5):
-            before = people.lengths.copy()
-            gain = people.generation(key, 6, blocks)
-            assert np.array_equal(people.lengths, problem.tour_lengths(people.tours))
-            assert np.all(people.lengths <= before)
-            assert gain == (before - people.lengths).sum()
-            assert np.array_equal(np.sort(people.tours, axis=1), np.tile(np.arange(200), (7, 1)))
-            assert_counted(people)
-        assert people.taken > 0
+        assert generations(problem, tours, 5, 6, blocks).taken > 0
 
     def test_they_are_fewer_for_many_regions(self, monkeypatch):
         """Forty islands of the same cities, so that two tours' differences are forty times those of one."""

@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pymoo_gpuaco.exchange import Exchanges, lay_out, merge, merge_all, select
+from tests.tour_cases import edges_of
 
 
 def pack(gains, removed, added):
@@ -18,10 +19,6 @@ def pack(gains, removed, added):
         np.array([pair for pairs in removed for pair in pairs], np.int32).reshape(-1, 2),
         np.array([pair for pairs in added for pair in pairs], np.int32).reshape(-1, 2),
     )
-
-
-def edges_of(tour):
-    return {frozenset((int(a), int(b))) for a, b in zip(tour, np.roll(tour, -1), strict=True)}
 
 
 def segment_swap(n, start, first, second):

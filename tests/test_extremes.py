@@ -1,6 +1,5 @@
 """Parameters and weights at the ends of their ranges: finite trails, valid tours, choices that mean something."""
 
-import os
 import warnings
 
 import numpy as np
@@ -12,9 +11,8 @@ from pymoo_gpuaco.colony.selection import RULES, offered_by
 from pymoo_gpuaco.colony.trails import HIGHEST_TRAIL, per_length, trail_limits
 from pymoo_gpuaco.problems import available_instances, load_tsp
 from tests.engine_cases import colony
+from tests.fuzz import SEED, TIMES
 
-TIMES = int(os.environ.get("PYMOO_GPUACO_FUZZ", "1"))
-SEED = int(os.environ.get("PYMOO_GPUACO_FUZZ_SEED", "1"))
 COLONIES = (GPUAS, GPUMMAS, GPUACS)
 
 

@@ -66,6 +66,37 @@ def test_tours_that_pay_grow_with_the_time_then_with_its_root(monkeypatch: pytes
     assert FocusedParameters(n_tours=5).tours_in(5.0, 50, 2) is None
 
 
+@pytest.mark.parametrize(
+    ("seconds", "n", "threads", "tours"),
+    [
+        (1.0, 2200, 2, 10),  # 11,000 cities a second and thread
+        (5.0, 2200, 1, 25),
+        (1.0, 3667, 1, None),  # 2.9997 tours: as many as usual
+        (1.0, 3666, 1, 8),  # 3.0005: as few as evolve
+        (12.8, 2200, 1, 64),
+        (51.2, 2200, 1, 128),  # four times the time, twice the tours
+        (60.0, 200, 8, 1000),  # of 1,300
+        (0.0, 8, 1, None),
+        (27.2, 25_001, 1, None),  # windows of one tour are usual, and 11.97 tours are too few
+        (27.3, 25_001, 1, 12),
+        (120.0, 100_000, 1, 13),
+        (1e5, 100_001, 2, None),
+    ],
+)
+def test_as_many_tours_as_pay_in_the_time_of_a_run(
+    seconds: float, n: int, threads: int, tours: int | None
+) -> None:
+    assert FocusedParameters().tours_in(seconds, n, threads) == tours
+    assert FocusedParameters(n_tours=9).tours_in(seconds, n, threads) is None
+    if n > 25_000:
+        assert FocusedParameters(whole_up_to=25_000).tours_in(seconds, n, threads) is None
+
+
+def test_large_instances_have_more_candidates() -> None:
+    assert [FocusedParameters().candidates(n) for n in (1000, 25_000, 25_001)] == [5, 5, 7]
+    assert FocusedParameters(n_candidates=9).candidates(1000) == 9
+
+
 def test_stretches_grow_with_the_kicks_and_are_never_shorter_than_short() -> None:
     own, enough = FocusedParameters(), module.KICKS_FOR_LONG_STRETCHES
     assert own.longest_stretch(0.0) == module.SHORT_STRETCH
@@ -75,6 +106,8 @@ def test_stretches_grow_with_the_kicks_and_are_never_shorter_than_short() -> Non
 
 def test_windows_share_a_tour_among_threads_and_none_has_more_than_half_of_it() -> None:
     own = FocusedParameters()
+    assert own.cities_a_window(200_000, 1) == own.cities_a_window(200_000, 4) == 50_000
+    assert own.cities_a_window(200_000, 64) == 20_000
     assert own.cities_a_window(90_001, 3) == 30_001
     assert own.cities_a_window(90_000, 2) == 45_000
     assert own.cities_a_window(30_001, 2) == 15_001  # half of them

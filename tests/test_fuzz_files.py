@@ -1,7 +1,4 @@
-"""Files as they come from a broken disk, an enemy or a careless program: a problem, or a ValueError in bounded memory.
-
-PYMOO_GPUACO_FUZZ multiplies how many are tried, PYMOO_GPUACO_FUZZ_SEED says which.
-"""
+"""Files of a broken disk, an enemy or a careless program: each is a problem, or a ValueError in bounded memory."""
 
 import gzip
 import os
@@ -14,9 +11,7 @@ import numpy as np
 import pytest
 
 from pymoo_gpuaco.problems import TSP, load_tsp, read_tour, read_tsp
-
-TIMES = int(os.environ.get("PYMOO_GPUACO_FUZZ", "1"))
-SEED = int(os.environ.get("PYMOO_GPUACO_FUZZ_SEED", "1"))
+from tests.fuzz import SEED, TIMES
 
 COORDINATES = """NAME: t
 COMMENT: five cities

@@ -1,7 +1,4 @@
-"""Runs in files: a damaged one is refused, a killed writer leaves the old one, a whole one goes on exactly.
-
-PYMOO_GPUACO_FUZZ multiplies how many are tried, PYMOO_GPUACO_FUZZ_SEED says which.
-"""
+"""Runs in files: a damaged one is refused, a killed writer leaves the old one, a whole one goes on exactly."""
 
 import copy
 import os
@@ -27,9 +24,7 @@ from tests.algorithm_cases import (
     snapshot,
 )
 from tests.engine_cases import COLONIES, cloud, colony
-
-TIMES = int(os.environ.get("PYMOO_GPUACO_FUZZ", "1"))
-SEED = int(os.environ.get("PYMOO_GPUACO_FUZZ_SEED", "1"))
+from tests.fuzz import SEED, TIMES
 
 
 def started(cls, generations=2):

@@ -14,8 +14,8 @@ from pymoo_gpuaco.search.meeting import Meeting
 from pymoo_gpuaco.search.parameters import FEWEST_TO_EVOLVE
 from tests.eax_cases import good_tours, graph_of
 from tests.engine_cases import BACKENDS, asymmetric, cloud, focused
-from tests.test_assembly import random_tours
 from tests.test_eax_evolve import assert_counted
+from tests.tour_cases import random_tours
 
 
 class TestMates:

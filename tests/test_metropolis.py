@@ -20,7 +20,7 @@ from pymoo_gpuaco.candidates.lists import listed_instance
 from pymoo_gpuaco.problems import TSP
 from pymoo_gpuaco.search.parameters import FocusedParameters
 from tests.engine_cases import cloud
-from tests.test_exchange import edges_of
+from tests.tour_cases import edges_of
 from tests.windows_cases import emulated, folder, search, windows_of
 
 __all__ = ["emulated", "folder"]  # fixtures

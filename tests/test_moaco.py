@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import _thread
 import copy
 import pickle
 import re
-from itertools import permutations
 
 import numpy as np
 import pytest
@@ -21,20 +19,8 @@ from pymoo_gpuaco import (
     MultiObjectiveTSP,
     checkpoint,
 )
-from pymoo_gpuaco.fronts import search
 from tests.engine_cases import BACKENDS
-
-
-def problem_of(n: int, k: int = 2, seed: int = 0, metric: str = "EUC_2D") -> MultiObjectiveTSP:
-    places = np.random.default_rng(seed).integers(0, 1000, (k, n, 2))
-    return MultiObjectiveTSP([TSP(part, metric) for part in places])
-
-
-def dominated(lengths: np.ndarray) -> np.ndarray:
-    """Which rows another one is nowhere longer than, and somewhere shorter."""
-    no_longer = (lengths[None] <= lengths[:, None]).all(axis=2)
-    shorter = (lengths[None] < lengths[:, None]).any(axis=2)
-    return (no_longer & shorter).any(axis=1)
+from tests.front_cases import beaten, dominated, engine_of, exact_front, problem_of
 
 
 def test_the_result_is_a_front_of_tours_and_their_lengths_in_order():
@@ -52,54 +38,6 @@ def test_the_same_seed_gives_the_same_front(backend):
     fronts = [minimize(problem_of(30), GPUMOACO(backend=backend), ("n_gen", 12), seed=1) for _ in range(2)]
     assert np.array_equal(fronts[0].F, fronts[1].F)
     assert np.array_equal(fronts[0].X, fronts[1].X)
-
-
-def test_what_is_taken_in_may_end_between_two_parts(monkeypatch):
-    runs = []
-    monkeypatch.setattr(search, "_MOST_TAKEN", 40)
-    for ends in (False, True):
-        algorithm = GPUMOACO().setup(problem_of(30, 3), termination=("n_gen", 100), seed=1)
-        engine = algorithm.engine
-        while engine.n_sums == 0 or len(engine._open_sums().rows):
-            algorithm.next()
-        before = engine.n_tours
-        taken = engine._take
-
-        def take(*given, engine=engine, taken=taken, ends=ends):
-            taken(*given)
-            engine._device.stop.until = 0.0 if ends else None
-
-        monkeypatch.setattr(engine, "_take", take)
-        engine.search(7)
-        runs.append((engine, engine.n_tours - before))
-    (whole, many), (part, few) = runs
-    assert many > 40 == few
-    joined = whole.archive.lengths[whole.joined]
-    assert len(joined) > 40
-    assert len(np.unique(joined, axis=0)) == len(joined)
-    looked = [engine.archive.looked[engine.archive.front] for engine in (whole, part)]
-    assert (looked[0] > 0).sum() > (
-        looked[1] > 0
-    ).sum()  # members with children that were not taken: once more
-
-
-def exact_front(problem: MultiObjectiveTSP) -> np.ndarray:
-    """Lengths of all tours that no other dominates, by looking at every tour."""
-    rows = [order for order in permutations(range(1, problem.n_cities)) if order[0] < order[-1]]
-    tours = np.zeros((len(rows), problem.n_cities), int)
-    tours[:, 1:] = rows
-    left, front = np.unique(problem.tour_lengths(tours), axis=0), []
-    while len(left):  # what is least by the sum, no other dominates
-        front.append(left[left.sum(axis=1).argmin()])
-        left = left[(left < front[-1]).any(axis=1)]
-    return np.unique(front, axis=0)
-
-
-def beaten(lengths: np.ndarray, by: np.ndarray) -> np.ndarray:
-    out = np.zeros(len(lengths), bool)
-    for row in by:
-        out |= (row <= lengths).all(axis=1) & (row < lengths).any(axis=1)
-    return out
 
 
 @pytest.mark.parametrize(("n", "k"), [(3, 2), (4, 3), (5, 2), (8, 2), (8, 3), (7, 6)])
@@ -173,83 +111,6 @@ def test_a_run_goes_on_from_a_file_as_if_nothing_had_been(n, k, first, last, bac
             other.next()
         assert np.array_equal(other.result().F, whole.F)
         assert np.array_equal(other.result().X, whole.X)
-
-
-@pytest.mark.parametrize("backend", BACKENDS)
-def test_a_limit_of_time_ends_a_generation_and_keeps_the_front(backend):
-    problem = problem_of(60)
-    result = minimize(problem, GPUMOACO(backend=backend), ("time", 0.5), seed=1)
-    assert (problem.tour_lengths(result.X) == result.F).all()
-    assert not dominated(result.F).any()
-
-
-def _to_the_end(algorithm: GPUMOACO) -> None:
-    while algorithm.has_next():
-        algorithm.next()
-
-
-def test_an_interrupt_keeps_the_front(monkeypatch):
-    problem = problem_of(30)
-    algorithm = GPUMOACO(4)
-    algorithm.setup(problem, termination=("n_gen", 50), seed=1)
-    engine = algorithm.engine
-    look, calls = engine._device.look, []
-
-    def interrupted(*args):
-        calls.append(len(engine.archive.front))
-        if len(calls) == 3:
-            _thread.interrupt_main()
-        return look(*args)
-
-    monkeypatch.setattr(engine._device, "look", interrupted)
-    with pytest.raises(KeyboardInterrupt):
-        _to_the_end(algorithm)
-    result = algorithm.result()
-    assert len(result.F) >= calls[-1]
-    assert (problem.tour_lengths(result.X) == result.F).all()
-    assert not dominated(result.F).any()
-    algorithm.next()
-    assert not beaten(algorithm.opt.get("F"), result.F).any()
-
-
-def engine_of(problem: MultiObjectiveTSP, **given):
-    algorithm = GPUMOACO(**given)
-    algorithm.setup(problem, termination=("n_gen", 50), seed=1)
-    return algorithm.engine
-
-
-def test_an_interrupt_leaves_no_tour_half_taken_in(monkeypatch):
-    problem = problem_of(20)
-    engine = engine_of(problem)
-    sort_out = engine.archive._sort_out
-
-    def interrupted(first):
-        _thread.interrupt_main()
-        sort_out(first)
-
-    monkeypatch.setattr(engine.archive, "_sort_out", interrupted)
-    with pytest.raises(KeyboardInterrupt):
-        engine.accept(np.arange(20)[None])
-    assert engine.front()[1].tolist() == problem.tour_lengths(np.arange(20)[None]).tolist()
-
-
-def test_sums_that_are_cut_short_are_solved_yet(monkeypatch):
-    engine = engine_of(problem_of(20))
-    device = engine._device
-    descend = device.descend
-
-    def cut_short(*args):
-        device.stop.flag[0] = 1
-        return descend(*args)
-
-    for known in (0, 2):  # each alone, then sums of both
-        with monkeypatch.context() as patch:
-            patch.setattr(device, "descend", cut_short)
-            engine.search(1)
-        assert engine.n_sums == known
-        assert not engine._solved
-        engine.search(2)
-        assert engine.n_sums > known
 
 
 def test_a_state_of_another_kind_is_refused():
@@ -335,43 +196,6 @@ def test_verbose_tells_of_the_front(capsys):
     last = [cell.strip() for cell in rows[-1].split("|")]
     assert int(last[2]) == len(result.F)
     assert 0.5 < float(last[3]) < 1.0
-
-
-def test_an_objective_that_is_no_length_is_told_and_evaluated():
-    class Priced(MultiObjectiveTSP):
-        def _evaluate(self, x, out, *args, **kwargs):
-            super()._evaluate(x, out)
-            out["F"] = out["F"] + 5.0
-
-    parts = problem_of(20).parts
-    with pytest.warns(UserWarning, match="are not the tour's lengths"):
-        result = minimize(Priced(parts), GPUMOACO(), ("n_gen", 6), seed=1)
-    assert (problem_of(20).tour_lengths(result.X) + 5.0 == result.F).all()
-
-
-def test_under_other_objectives_the_front_is_what_no_other_dominates():
-    class Flat(MultiObjectiveTSP):
-        def _evaluate(self, x, out, *args, **kwargs):
-            super()._evaluate(x, out)
-            out["F"][:, 1] = 7.0
-
-    with pytest.warns(UserWarning, match="are not the tour's lengths"):
-        result = minimize(Flat(problem_of(20).parts), GPUMOACO(), ("n_gen", 3), seed=1)
-    same = minimize(problem_of(20), GPUMOACO(), ("n_gen", 3), seed=1)
-    assert result.F.tolist() == [[same.F[0, 0], 7.0]]
-
-
-def test_another_objective_of_any_tour_is_told():
-    class Surcharged(MultiObjectiveTSP):
-        def _evaluate(self, x, out, *args, **kwargs):
-            super()._evaluate(x, out)
-            out["F"][x[:, 1] == 2] += 1e5
-
-    tours = np.array([np.arange(20), [0, 2, 1, *range(3, 20)]])
-    problem = Surcharged(problem_of(20).parts)
-    with pytest.warns(UserWarning, match="are not the tour's lengths"):
-        result = minimize(problem, GPUMOACO(sampling=tours), ("n_gen", 1), seed=1)
-    assert result.X.tolist() == tours[:1].tolist()  # the other one is longer by both
 
 
 @pytest.mark.parametrize(

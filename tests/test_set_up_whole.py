@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-FUZZ = int(os.environ.get("PYMOO_GPUACO_FUZZ", "0"))
+from tests.fuzz import ASKED
 
 needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 
@@ -56,7 +56,7 @@ print(lost)
 
 
 @needs_fork
-@pytest.mark.parametrize("seconds", [0.02 * k for k in range(1, 11)] if FUZZ else [0.02, 0.2])
+@pytest.mark.parametrize("seconds", [0.02 * k for k in range(1, 11)] if ASKED else [0.02, 0.2])
 def test_a_child_forked_while_a_default_run_is_set_up_sets_one_up_too(seconds):
     assert script(FORKS, str(seconds)) == ["0"]
 
@@ -127,12 +127,12 @@ def is_heard(strike: int, seconds: float | None) -> None:
         assert seconds < 5.0
 
 
-@pytest.mark.parametrize("strike", range(1, 61) if FUZZ else (1, 9, 21))
+@pytest.mark.parametrize("strike", range(1, 61) if ASKED else (1, 9, 21))
 def test_an_interrupt_in_the_middle_of_loading_compiled_code_is_heard_and_the_next_run_works(strike):
     is_heard(strike, heard_after(strike))
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("strike", range(2, 61, 6) if FUZZ else [4])
+@pytest.mark.parametrize("strike", range(2, 61, 6) if ASKED else [4])
 def test_an_interrupt_in_the_middle_of_compiling_is_heard_and_the_next_run_works(strike, tmp_path):
     is_heard(strike, heard_after(strike, tmp_path / "cache"))

@@ -11,6 +11,7 @@ import pytest
 
 from pymoo_gpuaco.host.background import interruptible
 from pymoo_gpuaco.host.threads import spread
+from tests.fuzz import TIMES
 
 needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this system")
 
@@ -121,7 +122,7 @@ print(struck)
 
 @pytest.mark.skipif(not hasattr(__import__("signal"), "setitimer"), reason="no interval timers")
 def test_an_interrupt_at_any_moment_leaves_the_pool_usable():
-    turns = int(os.environ.get("PYMOO_GPUACO_FUZZ", "1")) * 800
+    turns = 800 * TIMES
     assert int(script(INTERRUPTS.format(turns=turns), 60 + turns / 50)) > turns / 10
 
 
@@ -154,7 +155,7 @@ print(lost)
 
 @needs_fork
 def test_a_child_forked_while_threads_look_for_cuda_looks_too():
-    forks = int(os.environ.get("PYMOO_GPUACO_FUZZ", "1")) * 60
+    forks = 60 * TIMES
     assert int(script(FORKS.format(forks=forks), 60 + forks)) == 0
 
 

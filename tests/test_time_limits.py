@@ -1,6 +1,5 @@
 """A generation may be longer than the time that is left: it ends early, and what it has built by then counts."""
 
-import os
 import time
 
 import numpy as np
@@ -23,6 +22,7 @@ from pymoo_gpuaco.search.focused import FocusedSearch
 from pymoo_gpuaco.search.parameters import FocusedParameters
 from pymoo_gpuaco.search.population import Population
 from tests.engine_cases import COLONIES, climbers, cloud, colony, focused
+from tests.fuzz import SEED, TIMES
 from tests.interrupts import is_interrupted, needs_timer, timed_interrupts
 
 HOURS = 10_000.0
@@ -249,11 +249,11 @@ def test_climbers_are_interrupted_and_go_on():
 
 @needs_timer
 def test_interrupts_at_any_moment_leave_the_algorithm_usable():
-    rng = np.random.default_rng(int(os.environ.get("PYMOO_GPUACO_FUZZ_SEED", "1")))
+    rng = np.random.default_rng(SEED)
     problem = cloud(120)
     struck = 0
     with timed_interrupts() as strike_after:
-        for turn in range(60 * int(os.environ.get("PYMOO_GPUACO_FUZZ", "1"))):
+        for turn in range(60 * TIMES):
             algorithm = GPUMMAS(n_ants=4, backend="cpu")
             algorithm.setup(problem, termination=("n_gen", 3), seed=turn)
             try:

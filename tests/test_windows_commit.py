@@ -11,7 +11,8 @@ import pytest
 from pymoo_gpuaco.backends.cuda.windows.windows import MOST_EDGES, Windows
 from pymoo_gpuaco.exchange import Exchanges, lay_out, select
 from pymoo_gpuaco.problems import TSP
-from tests.test_exchange import edges_of, pack, reversal, segment_swap
+from tests.test_exchange import pack, reversal, segment_swap
+from tests.tour_cases import edges_of
 from tests.windows_cases import FOUND, emulated, folder, windows_of
 
 __all__ = ["emulated", "folder"]  # fixtures

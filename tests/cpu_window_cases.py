@@ -1,0 +1,24 @@
+"""Windows of the CPU engine, laid out from a tour."""
+
+import numpy as np
+
+from pymoo_gpuaco.backends.cpu.windows.units import make_units
+from pymoo_gpuaco.backends.cpu.windows.window import load, make_window
+from pymoo_gpuaco.candidates.graph import make_graph
+from pymoo_gpuaco.candidates.lists import listed_instance
+from pymoo_gpuaco.search.parameters import FocusedParameters
+
+
+def units_of(problem, **focused):
+    instance = listed_instance(problem, 8)
+    return instance, make_units(instance, make_graph(instance), FocusedParameters(**focused))[0]
+
+
+def window_of(units, tour, positions):
+    w = make_window(len(positions), units.candidates.shape[1])
+    load(units, tour, np.asarray(positions, np.int32), len(positions), np.full(len(tour), -1, np.int32), w)
+    return w
+
+
+def cycle(w, m):
+    return w.city[w.order[:m]]

@@ -1,0 +1,202 @@
+"""Repair and kicks in windows of the CPU engine, against tours recomputed by hand or by slow code."""
+
+import math
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+from pymoo_gpuaco.backends.cpu.windows import moves, trials
+from pymoo_gpuaco.backends.cpu.windows.search import WindowSearch
+from pymoo_gpuaco.backends.cpu.windows.window import LOGGED
+from pymoo_gpuaco.candidates.lists import listed_instance
+from pymoo_gpuaco.host.philox import new_stream
+from pymoo_gpuaco.problems import TSP
+from pymoo_gpuaco.search.parameters import FocusedParameters
+from pymoo_gpuaco.search.population import whole_units
+from tests.cpu_window_cases import cycle, units_of, window_of
+from tests.engine_cases import cloud
+from tests.tour_cases import edges_of
+
+
+@pytest.mark.parametrize("n", [8, 9, 60, 400])
+@pytest.mark.parametrize("metric", ["EUC_2D", "EXACT", "CEIL_2D"])
+def test_gains_are_those_of_the_tours_laid_out(n, metric):
+    instance, units = units_of(cloud(n, n, metric))
+    tour = np.random.default_rng(1).permutation(n).astype(np.int32)
+    search = WindowSearch(instance, units, FocusedParameters())
+
+    def length(row):
+        return search.distance(row, np.roll(row, -1)).sum()
+
+    w = window_of(units, tour, np.arange(n))
+    gain = trials.repair_all(units, w, n)
+    assert np.array_equal(np.sort(cycle(w, n)), np.arange(n))
+    assert gain == length(tour) - length(cycle(w, n))
+    assert gain > 0
+    for hot, cold in ((0.0, 0.0), (300.0, 50.0)):
+        before = length(cycle(w, n))
+        stream = new_stream(np.uint64(5), 0, 1)
+        gain = trials.try_out(units, w, n, 200, hot, cold, 50, stream)
+        assert np.array_equal(np.sort(cycle(w, n)), np.arange(n))
+        assert gain == before - length(cycle(w, n))
+        assert hot > 0 or gain >= 0
+        assert np.array_equal(w.order[w.position], np.arange(n))
+
+
+def test_no_two_opt_move_over_candidates_is_left():
+    n = 150
+    instance, units = units_of(cloud(n, 3))
+    w = window_of(units, np.random.default_rng(1).permutation(n).astype(np.int32), np.arange(n))
+    trials.repair_all(units, w, n)
+    tour = cycle(w, n)
+    place = np.argsort(tour)
+    d = instance.distance(tour[:, None], tour[None])
+    for p in range(n):
+        for c in units.candidates[tour[p]]:
+            q = place[c]
+            a, b = (p + 1) % n, (q + 1) % n
+            assert d[p, a] + d[q, b] <= d[p, q] + d[a, b]
+            assert d[p - 1, p] + d[q - 1, q] <= d[p, q] + d[p - 1, q - 1]
+
+
+@pytest.mark.parametrize(
+    ("chosen", "ahead"),
+    [
+        ([(4, 1.0)], {4}),
+        ([(10, 1.0)], {10}),
+        ([(4, 1.0), (10, 3.0)], {4, 10}),
+        (
+            [(2, 1.0)],
+            set(range(4, 12)),
+        ),  # too near, and then too far, for two stretches of one to five cities
+        ([(11, 1.0)], set(range(4, 12))),
+        ([], set(range(4, 12))),
+    ],
+)
+def test_a_kick_is_a_double_bridge_that_goes_where_an_ant_draws(chosen, ahead):
+    m, longest, around, times = 64, 5, 30, 400
+    instance, units = units_of(cloud(m, 3), ascent=0)
+    w = window_of(units, np.arange(m, dtype=np.int32), np.arange(m))
+    w.near[:], w.upto[:] = -1, 0.0
+    for r, (steps, _) in enumerate(chosen):
+        w.near[:, r] = (np.arange(m) + steps) % m
+        w.upto[:, r:] += chosen[r][1]
+    stream, seen = new_stream(np.uint64(8), 0, 1), []
+    for _ in range(times):
+        w.order[:] = w.position[:] = np.arange(m)
+        w.queued[:], w.state[:] = 0, 0
+        gain, made = trials._kick(units, w, m, around, longest, stream)
+        assert made
+        assert gain == instance.tour_length(np.arange(m)) - instance.tour_length(w.order)
+        old, new = edges_of(np.arange(m)), edges_of(w.order)
+        if len(old - new) < 4:
+            continue  # single cities side by side have changed places: the edge between them is there again
+        assert set(np.flatnonzero(w.queued).tolist()) == {end for pair in old ^ new for end in pair}
+        p, x, y, z = sorted(
+            i for i in range(m) if frozenset(((around + i) % m, (around + i + 1) % m)) in old - new
+        )
+        joints = np.array([(p, y + 1), (z, x + 1), (y, p + 1), (x, z + 1)])
+        assert new - old == set(map(frozenset, ((around + joints) % m).tolist()))
+        seen.append((p, x - p, y - x, z - y))
+    places, first, second, third = map(np.array, zip(*seen, strict=True))
+    assert set(places.tolist()) == set(range(50))
+    assert set((first + second + 1).tolist()) == ahead
+    assert set(third.tolist()) == set(range(1, longest + 1))
+    if len(ahead) > 2:
+        assert set(first.tolist()) == set(second.tolist()) == set(range(1, longest + 1))
+    elif len(ahead) == 2:  # in proportion to their weights: a quarter
+        assert abs((first + second == 3).mean() - 0.25) < 4.0 * math.sqrt(0.25 * 0.75 / times)
+    else:
+        assert set(first.tolist()) == set(range(1, min(ahead) - 1))
+
+
+def test_what_is_undone_leaves_no_trace():
+    n = 100
+    _, units = units_of(cloud(n, 4))
+    w = window_of(units, np.random.default_rng(2).permutation(n).astype(np.int32), np.arange(n))
+    order = w.order.copy()
+    direction = 1
+    for a, b in ((3, 40), (90, 5), (17, 18), (60, 2)):
+        direction = moves.flip(w.order, w.position, w.log, w.state, n, direction, a, b)
+    assert not np.array_equal(w.order, order)
+    moves.undo(w.order, w.position, w.log, w.state, n, 0)
+    assert np.array_equal(w.order, order)
+    assert np.array_equal(w.order[w.position], np.arange(n))
+    assert w.state[LOGGED] == 0
+
+
+def ring_where_kicks_cost(n, dear):
+    """A ring of edges of length 100; a double bridge of stretches of one city makes it longer by ``dear``."""
+    apart = np.abs(np.arange(n)[:, None] - np.arange(n))
+    # two edges of the ring go, and the two that come join cities three steps apart
+    D = np.where(np.minimum(apart, n - apart) == 3, 100.0 + dear / 2, 100.0)
+    return TSP(matrix=D * (1 - np.eye(n)))
+
+
+@pytest.mark.parametrize(
+    ("hot", "cold", "count", "dear"), [(10.0, 10.0, 1, 4.0), (10.0, 0.0, 1, 20.0), (3.0, 17.0, 2, 30.0)]
+)
+def test_a_longer_tour_is_kept_with_the_probability_of_metropolis(hot, cold, count, dear):
+    """The last trial is at temperature 10; one before it is too cool to be kept."""
+    n, times, kept = 12, 4000, 0
+    _, units = units_of(ring_where_kicks_cost(n, dear), ascent=0)
+    w = window_of(units, np.arange(n, dtype=np.int32), np.arange(n))
+    w.near[:], w.upto[:] = -1, 0.0  # nothing is repaired, and no ant says where kicks go
+    stream = new_stream(np.uint64(3), 0, 1)
+    for _ in range(times):
+        w.order[:] = w.position[:] = np.arange(n)
+        gain = trials.try_out(units, w, n, count, hot, cold, 1, stream)
+        assert gain in (0.0, -dear)
+        assert np.array_equal(w.order, np.arange(n)) == (gain == 0.0)
+        kept += gain < 0.0
+    chance = math.exp(-dear / 10.0)
+    assert abs(kept - times * chance) < 4.0 * math.sqrt(times * chance * (1.0 - chance))
+
+
+@pytest.mark.parametrize("hot", [0.0, 500.0])
+def test_fixed_links_are_never_broken(hot):
+    n = 300
+    _, units = units_of(cloud(n, 5))
+    tour = np.random.default_rng(3).permutation(n).astype(np.int32)
+    runs = [
+        (0, 12),
+        (30, 55),
+        (80, 82),
+        (100, 180),
+        (200, 203),
+        (250, 300),
+    ]  # the first and the last join at the seam
+    positions = np.concatenate([np.arange(a, b) for a, b in runs])
+    m = len(positions)
+    w = window_of(units, tour, positions)
+    ends = [(tour[b - 1], tour[c]) for (_, b), (c, _) in pairwise(runs)]
+    gain = trials.repair_all(units, w, m) + trials.try_out(
+        units, w, m, 500, hot, 0.0, 50, new_stream(np.uint64(1), 0, 1)
+    )
+    assert gain > 0
+    found = edges_of(cycle(w, m))
+    assert {frozenset(map(int, pair)) for pair in ends} <= found
+    assert frozenset((int(tour[-1]), int(tour[0]))) not in {frozenset(map(int, p)) for p in ends}
+
+
+def test_kicks_move_fixed_links_along():
+    n = 300
+    _, units = units_of(cloud(n, 5))
+    positions = np.flatnonzero(np.arange(n) % 3 < 2)  # every other link of the window is fixed
+    m = len(positions)
+    w = window_of(units, np.random.default_rng(3).permutation(n).astype(np.int32), positions)
+    trials.repair_all(units, w, m)
+    before = edges_of(cycle(w, m))
+    assert trials.try_out(units, w, m, 500, 0.0, 0.0, 50, new_stream(np.uint64(1), 0, 1)) > 0
+    tied = {frozenset((int(w.city[p]), int(w.city[w.mate[p]]))) for p in range(m)}
+    assert tied <= edges_of(cycle(w, m)) != before
+
+
+def test_units_are_whole_and_fine_enough():
+    assert whole_units(listed_instance(cloud(50), 5)) == 1.0
+    exact = listed_instance(TSP(np.random.default_rng(0).random((50, 2)) * 1e-7, metric="EXACT"), 5)
+    scale = whole_units(exact)
+    assert scale * exact.neighbour_distances.mean() >= 2**19
+    assert np.log2(scale) == int(np.log2(scale))
+    assert whole_units(listed_instance(TSP(np.zeros((12, 2)), metric="EXACT"), 5)) == 1.0

@@ -1,0 +1,195 @@
+"""The host ends kernels that run, when time is over and by Ctrl-C. The kernels run on the host, too."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from pymoo_gpuaco import LocalSearch
+from pymoo_gpuaco.backends.cuda import engine as engine_module
+from pymoo_gpuaco.backends.cuda.device import Device
+from pymoo_gpuaco.backends.cuda.device import device as device_module
+from pymoo_gpuaco.backends.cuda.engine import CudaColony
+from pymoo_gpuaco.backends.cuda.walks import acs
+from pymoo_gpuaco.colony.trails import TrailUpdate
+from tests.engine_cases import cloud, colony
+from tests.stop_cases import (
+    M,
+    N,
+    assert_greedy_tour_rescued,
+    cut,
+    device,
+    engine_of,
+    folder,
+    set_halt,
+    strike,
+)
+
+__all__ = ["cut", "device", "folder"]  # fixtures
+
+
+def test_counts_of_a_walk_that_did_not_end_are_dropped(device, monkeypatch):
+    engine, other = engine_of("acs sync"), engine_of("acs sync")
+    for one in (engine, other):  # an update changes the trails that are not tau_0
+        one.update_trails(TrailUpdate(0.5, ((np.arange(N), 9.0),), on_tours_only=True))
+    close = engine.walk._open.close
+    monkeypatch.setattr(engine.walk._open, "close", strike)
+    with pytest.raises(KeyboardInterrupt):
+        engine.construct(1)
+    monkeypatch.setattr(engine.walk._open, "close", close)
+    for key in (2, 3):
+        assert np.array_equal(engine.construct(key), other.construct(key))
+    assert np.array_equal(engine.export_state()["tau"], other.export_state()["tau"])
+
+
+@pytest.fixture
+def ended(device, monkeypatch):
+    """End the next walk of a colony whose ants walk together at its first meeting."""
+    monkeypatch.setattr(acs, "_WAITED_FOR", 1)
+
+    def arrange(engine: CudaColony, way_out: Exception | None = None) -> None:
+        own, wait = engine.device, engine.device.wait
+
+        def end(early: bool = False) -> None:
+            wait(early)
+            assert early
+            arrived = np.empty(1, np.uint32)
+            own.read(arrived, "arrivals")
+            # the only block, once, and the word of the first meeting
+            assert arrived.tolist() == [(1 << 31) + 1]
+            own.halted = True
+            own.write("halt", np.zeros(1, np.int32))
+            monkeypatch.setattr(own, "wait", wait)
+            if way_out is not None:
+                raise way_out
+
+        set_halt(own, 1)
+        monkeypatch.setattr(own, "wait", end)
+
+    return arrange
+
+
+def test_ants_that_walk_together_are_ended_between_two_steps(ended):
+    engine, other = engine_of("acs sync"), engine_of("acs sync")
+    for one in (engine, other):
+        one.update_trails(TrailUpdate(0.5, ((np.arange(N), 9.0),), on_tours_only=True))
+        one.construct(1)
+    ended(engine)
+    before = engine.export_state()["tau"]
+    lengths = engine.construct(2)
+    greedy, length = engine.greedy_tour()
+    assert engine.n_built == 1
+    assert lengths.tolist() == [length] * M
+    assert np.array_equal(engine.tours(np.arange(M)), np.tile(greedy, (M, 1)))
+    assert np.array_equal(engine.export_state()["tau"], before)
+    for key in (3, 4):  # as if it had not been begun
+        assert np.array_equal(engine.construct(key), other.construct(key))
+        assert engine.n_built == M
+    assert np.array_equal(engine.export_state()["tau"], other.export_state()["tau"])
+
+
+def test_an_interrupt_ends_ants_that_walk_together(ended):
+    engine, other = engine_of("acs sync"), engine_of("acs sync")
+    ended(engine, KeyboardInterrupt())
+    with pytest.raises(KeyboardInterrupt):
+        engine.construct(1)
+    assert_greedy_tour_rescued(engine)
+    assert np.array_equal(engine.construct(2), other.construct(2))
+
+
+@pytest.mark.usefixtures("device")
+@pytest.mark.parametrize(("n", "kicks"), [(700, 0.0), (120, 1.0)])
+def test_the_host_ends_a_search_early(n, kicks):
+    problem = cloud(n)
+    engine = colony(problem, "cuda", n_ants=1, local_search=LocalSearch(kicks=kicks))
+    tour = np.random.default_rng(4).permutation(n).astype(np.int32)[None]
+    optimum, [length] = engine.improve(tour, 1)
+    set_halt(engine.device, 1)
+    ended, [longer] = engine.improve(tour, 1)
+    assert np.array_equal(np.sort(ended[0]), np.arange(n))
+    assert longer == problem.tour_length(ended[0])
+    assert length < longer < problem.tour_length(tour[0])
+    set_halt(engine.device, 0)
+    assert np.array_equal(engine.improve(tour, 1)[0], optimum)
+
+
+@pytest.mark.usefixtures("device")
+def test_the_search_of_a_long_construction_ends_early(monkeypatch):
+    engine = engine_of("2opt")
+    assert engine.device.ends_early  # nothing is known yet
+    clock = iter([10.0, 10.5, 20.0, 20.0625])
+    monkeypatch.setattr(engine_module.time, "monotonic", lambda: next(clock))
+    monkeypatch.setattr(engine.device, "wait", lambda *_: None)
+    for key, short in enumerate([False, True]):
+        engine.construct(key)
+        assert engine.device.ends_early != short
+
+
+def halt_of(device: Device) -> int:
+    """What kernels see that look whether they are to end."""
+    found = np.empty(1, np.int32)
+    with device.working():
+        device.read(found, "halt")
+    return int(found[0])
+
+
+class Marked:
+    """A mark that the device comes to after some questions, or when kernels are told to end."""
+
+    def __init__(self, device: Device, seconds: float, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.now, self.told, self._end, self._device = 0.0, [], seconds, device
+        monkeypatch.setattr(device_module.time, "monotonic", lambda: self.now)
+        device.arrays.events[0] = self
+
+    def query(self) -> bool:
+        self.now += 0.03125
+        return self.now > self._end
+
+    def synchronize(self) -> None:
+        self.told.append(halt_of(self._device))
+        self._end = 0.0
+
+
+@pytest.mark.usefixtures("device")
+@pytest.mark.parametrize(
+    ("seconds", "halt_at", "ended"),
+    # what takes less than 0.1 s is whole; questions are 1/32 s apart
+    [(0.09, 0.0, None), (5.0, None, None), (5.0, 0.0, 0.125), (5.0, 1.0, 1.0), (0.5, 1.0, None)],
+)
+def test_kernels_are_ended_when_time_is_over(seconds, halt_at, ended, monkeypatch):
+    device = engine_of("2opt").device
+    mark = Marked(device, seconds, monkeypatch)
+    assert device.ends_early  # nobody knows yet how long a construction takes
+    device.stop.until = halt_at
+    device.wait()
+    assert mark.told == ([] if ended is None else [1])
+    assert device.halted == (ended is not None)
+    assert halt_of(device) == 0
+    assert ended is None or ended <= mark.now <= ended + 0.0625
+
+
+@pytest.mark.usefixtures("device")
+def test_kernels_are_ended_by_an_interrupt(monkeypatch):
+    device = engine_of("2opt").device
+    mark = Marked(device, 5.0, monkeypatch)
+    monkeypatch.setattr(device_module, "_give_way", strike)
+    with pytest.raises(KeyboardInterrupt):
+        device.wait()
+    assert mark.told == [1]
+    assert halt_of(device) == 0
+
+
+@pytest.mark.usefixtures("device")
+def test_a_search_that_was_ended_early_is_no_reference(monkeypatch):
+    engine, other = engine_of("2opt"), engine_of("2opt")
+    take = engine._tours.take_next
+
+    def ended() -> object:
+        engine.device.halted = True
+        return take()
+
+    monkeypatch.setattr(engine._tours, "take_next", ended)
+    engine.construct(1)
+    monkeypatch.setattr(engine._tours, "take_next", take)
+    assert np.array_equal(engine.construct(2), other.construct(2))
+    assert engine.export_state()["reference_length"] == other.export_state()["reference_length"]

@@ -1,0 +1,261 @@
+"""A focused run that is put away goes on: with the same engine bit by bit, with another kind from its tours."""
+
+from __future__ import annotations
+
+import copy
+
+import numpy as np
+import pytest
+from pymoo.core.termination import NoTermination
+
+from pymoo_gpuaco import GPUMMAS
+from pymoo_gpuaco.colony.trails import TrailUpdate
+from pymoo_gpuaco.search.state import trails_on
+from tests.engine_cases import BACKENDS, cloud, focused
+from tests.focused_cases import (
+    at_hand,
+    best_of,
+    same_generation,
+    same_state,
+    short,
+)
+
+__all__ = ["short"]  # a fixture
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+class TestStates:
+    @pytest.mark.parametrize("problem", [cloud(60, 2), cloud(60, 2, "EXACT")], ids=["whole", "fractions"])
+    @pytest.mark.parametrize("generations", [0, 1, 3])
+    def test_an_imported_state_continues_bit_by_bit(self, generations, problem, backend):
+        original, copy, fresh = (focused(problem, backend) for _ in range(3))
+        copy.search(99)  # one that has been somewhere else, and one that has not
+        for key in range(generations):
+            original.search(key)
+            best = original.best_tours()[0][0]
+            original.update_trails(TrailUpdate(0.1, ((best, 0.5),), tau_min=0.01, tau_max=2.0))
+        for engine in (copy, fresh):
+            engine.import_state(original.export_state())
+            assert same_state(original, engine)
+        for key in (50, 51):
+            original.search(key)
+            for engine in (copy, fresh):
+                engine.search(key)
+                assert np.array_equal(engine.lengths, original.lengths)
+                assert same_state(original, engine)
+
+    def test_another_run_goes_on_where_the_last_one_ended(self, backend):
+        problem = cloud(60, 2)
+        engine, another = (focused(problem, backend) for _ in range(2))
+        for key in range(5):
+            engine.expect(key / 5)
+            engine.search(key)
+        assert engine._schedule.last
+        another.import_state(engine.export_state())
+        for key in range(5):
+            another.expect(key / 5)  # 0 at first
+            another.search(key)
+        assert another.export_state()["best_length"] <= engine.export_state()["best_length"]
+
+    @pytest.mark.parametrize(
+        ("name", "spoil"),
+        [("tau", np.nan), ("tau", -1.0), ("rest", np.nan), ("tours", 10**6), ("tours", 3), ("best", 3)],
+    )
+    def test_a_spoilt_state_changes_nothing(self, name, spoil, backend):
+        engine = focused(cloud(14), backend)
+        engine.search(1)
+        state = engine.export_state()
+        spoilt = state[name].astype(np.int64 if state[name].dtype.kind == "i" else np.float64)
+        spoilt.flat[0], spoilt.flat[-1] = spoil, spoil
+        with pytest.raises(ValueError, match=name):
+            engine.import_state({**state, "tau": state["tau"] + 1.0, name: spoilt})
+        for array in ("tau", "tours", "best"):
+            lacking = {key: value for key, value in state.items() if key != array}
+            with pytest.raises(ValueError, match=f"no array '{array}'"):
+                engine.import_state(lacking)
+        assert all(np.array_equal(state[key], array) for key, array in engine.export_state().items())
+
+    def test_a_state_of_another_instance_is_refused(self, backend):
+        with pytest.raises(ValueError, match="state"):
+            focused(cloud(31), backend).import_state(focused(cloud(30), backend).export_state())
+
+
+class TestAcrossEngines:
+    """A state that one engine has put away goes on with the other, see ``search.state``."""
+
+    @staticmethod
+    def walked(problem, backend, generations=3):
+        engine = focused(problem, backend)
+        for key in range(generations):
+            engine.search(key)
+            best = engine.best_tours()[0][0]
+            engine.update_trails(TrailUpdate(0.1, ((best, 0.5),), tau_min=0.01, tau_max=2.0))
+        return engine
+
+    @pytest.mark.gpu
+    @pytest.mark.parametrize("problem", [cloud(60, 2), cloud(60, 2, "EXACT")], ids=["whole", "fractions"])
+    @pytest.mark.parametrize(("one", "other"), [("cpu", "cuda"), ("cuda", "cpu")])
+    def test_a_run_goes_on_with_the_other_engine_and_comes_back(self, one, other, problem):
+        first = self.walked(problem, one)
+        state = first.export_state()
+        best = problem.tour_length(state["best"][0])
+        second, twin = focused(problem, other), focused(problem, other)
+        second.search(99)  # one that has been somewhere else, and one that has not
+        for engine in (second, twin):
+            engine.import_state(state)
+        assert same_state(second, twin)
+        assert np.array_equal(second.export_state()["best"], state["best"])
+        for key in (50, 51):
+            assert same_generation(second, twin, key)
+            assert best_of(second) <= best * (1 + 1e-12)
+            assert second.lengths == pytest.approx(problem.tour_lengths(at_hand(second)), rel=1e-12)
+        there = second.export_state()
+        assert problem.tour_length(there["best"][0]) <= best * (1 + 1e-12)
+        back = focused(problem, one)
+        back.import_state(there)
+        back.search(60)
+        assert problem.tour_length(back.export_state()["best"][0]) <= problem.tour_length(
+            there["best"][0]
+        ) * (1 + 1e-12)
+
+    @pytest.mark.gpu
+    @pytest.mark.parametrize(("one", "other"), [("cpu", "cuda"), ("cuda", "cpu")])
+    def test_trails_stay_on_their_edges(self, one, other):
+        problem = cloud(60, 2)
+        state = self.walked(problem, one).export_state()
+        engine = focused(problem, other)
+        engine.import_state(state)
+        there = engine.export_state()
+        given = {
+            (i, int(j)): t for i in range(60) for j, t in zip(state["ids"][i], state["tau"][i], strict=True)
+        }
+        for i in range(60):
+            for j, trail in zip(there["ids"][i], there["tau"][i], strict=True):
+                expected = given.get((i, int(j)), given.get((int(j), i), state["rest"][0]))
+                assert trail == expected
+        assert {0.729, 2.0} == {round(float(t), 6) for t in there["tau"].ravel()}  # 0.9^3, and tau_max
+        assert there["rest"] == state["rest"]
+
+    @pytest.mark.gpu
+    @pytest.mark.parametrize(("one", "other"), [("cpu", "cuda"), ("cuda", "cpu")])
+    def test_annealing_goes_on_at_the_same_share_of_the_same_cycle(self, one, other):
+        problem = cloud(60, 2)
+        first, second = self.walked(problem, one, 0), focused(problem, other)
+        ours, theirs = first._schedule, second._schedule
+        planned = second.device.plan.first_cycle
+        ours.first, ours.cycle, ours.done, ours.rounds = 20 * planned, 2, 50 * planned, 70 * planned + 1
+        second.import_state(first.export_state())
+        assert (theirs.first, theirs.cycle) == (planned, 2)
+        assert (theirs.done, theirs.rounds) == (2, 4)  # 50 of 80 are 2 of 4; 3.5, and any round at all counts
+        assert theirs.last is False
+        ours.started, ours.reported, ours.share, ours.last = 0.125, 0.25, 0.75, True
+        second.import_state(first.export_state())
+        assert (theirs.started, theirs.reported, theirs.share, theirs.last) == (0.125, 0.25, 0.75, True)
+
+    @pytest.mark.gpu
+    @pytest.mark.parametrize(("one", "other"), [("cpu", "cuda"), ("cuda", "cpu")])
+    def test_pace_and_what_only_one_kind_reads_begin_anew(self, one, other):
+        problem = cloud(60, 2)
+        first, second, fresh = (
+            self.walked(problem, one, 2),
+            self.walked(problem, other, 3),
+            focused(problem, other),
+        )
+        first._schedule.step, first._annealed, first._hot = 0.25, 2, True
+        second._schedule.step, second._annealed, second._hot = 0.5, 3, True
+        second.import_state(first.export_state())
+        there = second.export_state()
+        assert there["pace"].tolist() == [0, 0, 0]
+        assert second._schedule.step == 0.0
+        own = fresh.export_state()
+        for name in {"dirty", "counts"} & own.keys():
+            assert np.array_equal(there[name], own[name])
+
+    @pytest.mark.gpu
+    def test_a_copy_of_a_run_goes_on_with_an_engine_of_another_kind(self, monkeypatch):
+        monkeypatch.setenv("PYMOO_GPUACO_THREADS", "3")
+        problem = cloud(60, 2)
+        algorithm = GPUMMAS(backend="cpu").setup(problem, termination=("n_gen", 6), seed=1)
+        for _ in range(3):
+            algorithm.next()
+        other = copy.deepcopy(algorithm)
+        other.backend = "cuda"
+        while other.has_next():
+            other.next()
+        assert other.engine.kind == "cuda"
+        # as many windows as suit it, not the CPU's three tours
+        assert other.engine.n_ants == focused(problem, "cuda", None).n_ants != 3
+        assert other.opt[0].F[0] <= algorithm.opt[0].F[0]
+        again = copy.deepcopy(other)
+        again.backend = "cpu"
+        again.termination = NoTermination()
+        again.next()
+        assert again.engine.kind == "cpu"
+        assert again.engine.n_ants == algorithm.engine.n_ants == 3
+        assert again.opt[0].F[0] <= other.opt[0].F[0]
+
+
+def test_trails_move_to_other_candidates_by_hand():
+    # cities 0 .. 3; the trail of an edge that a city lists counts, else what the other city has of it, else the rest
+    ids = np.array([[1], [2], [3], [0]], np.int32)
+    tau = np.array([[1.0], [2.0], [3.0], [4.0]], np.float32)
+    candidates = np.array([[1, 2], [0, 2], [0, 3], [0, 1]], np.int32)
+    moved = trails_on(candidates, ids, tau, np.float32(9.0))
+    assert moved.tolist() == [[1.0, 9.0], [1.0, 2.0], [9.0, 3.0], [4.0, 9.0]]
+    assert trails_on(ids, ids, tau, np.float32(9.0)) is tau
+
+
+@pytest.mark.parametrize(
+    ("name", "wrong", "words"),
+    [
+        ("engine", np.array([128]), "engine"),
+        ("engine", np.array([[99, 112, 117]]), "engine"),
+        ("ids", np.zeros((5, 8), np.int32), "ids"),
+        ("ids", np.full((30, 7), 30, np.int32), "ids"),
+        ("ids", np.zeros(30, np.int32), "ids"),
+        ("schedule", np.array([0, 0, 0, 0, 0, 0]), "schedule"),
+        ("schedule", np.array([1, 0, 0, 0, 2, 0]), "schedule"),
+        ("schedule", np.array([1, 0, 0]), "schedule"),
+        ("progress", np.array([0.0, np.nan, 0.0, 0.0, 1.0]), "progress"),
+        ("progress", np.array([-1.0, 0.5, 0.5, 0.0, 1.0]), "progress"),
+        ("progress", np.array([0.0, 0.5, 0.5, 0.0, 1.5]), "progress"),
+        ("best_length", np.array([-1.0]), "best_length"),
+        ("pace", np.zeros(2), "pace"),
+        ("pace", np.array([0, 0, 4]), "pace"),
+        ("pace", np.array([0.1, 1.0, 0.0]), "pace"),
+        ("pace", np.array([-0.1, 1.0, 0.0]), "pace"),
+        ("counts", np.array([1, 2]), "counts"),
+        ("counts", np.array([-1]), "counts"),
+        ("dirty", np.full(30, 2), "dirty"),
+    ],
+)
+def test_what_no_engine_puts_away_is_refused(name, wrong, words):
+    engine = focused(cloud(30), "cpu")
+    engine.search(1)
+    before = engine.export_state()
+    with pytest.raises(ValueError, match=words):
+        engine.import_state({**before, "tau": before["tau"] + 1.0, name: wrong})
+    assert all(np.array_equal(array, before[key]) for key, array in engine.export_state().items())
+
+
+def test_a_kind_of_device_is_known_by_its_name_and_others_go_on_from_its_tours():
+    problem = cloud(30)
+    engine, fresh = focused(problem, "cpu"), focused(problem, "cpu")
+    for key in range(3):
+        engine.search(key)
+    state = engine.export_state()
+    assert bytes(state["engine"].astype(np.uint8)) == b"cpu"
+    of_another = {name: array for name, array in state.items() if name not in ("pace", "counts", "dirty")}
+    of_another["engine"] = np.frombuffer(b"abacus", np.uint8).astype(np.int32)
+    fresh.import_state(of_another)
+    there = fresh.export_state()
+    assert bytes(there["engine"].astype(np.uint8)) == b"cpu"
+    # the best comes first, as there may be room for few
+    assert np.array_equal(
+        there["tours"], np.concatenate([state["best"], state["tours"]])[: len(there["tours"])]
+    )
+    assert there["dirty"].all()
+    assert there["counts"].tolist() == [0]
+    assert there["pace"].tolist() == [0, 0, 0]
+    fresh.search(9)
+    assert best_of(fresh) <= best_of(engine)

@@ -1,0 +1,116 @@
+"""GPUMOACO ends in time and after Ctrl-C, at any moment, and keeps its front."""
+
+from __future__ import annotations
+
+import _thread
+
+import numpy as np
+import pytest
+from pymoo.optimize import minimize
+
+from pymoo_gpuaco import (
+    GPUMOACO,
+)
+from pymoo_gpuaco.fronts import search
+from tests.engine_cases import BACKENDS
+from tests.front_cases import beaten, dominated, engine_of, problem_of
+
+
+def test_what_is_taken_in_may_end_between_two_parts(monkeypatch):
+    runs = []
+    monkeypatch.setattr(search, "_MOST_TAKEN", 40)
+    for ends in (False, True):
+        algorithm = GPUMOACO().setup(problem_of(30, 3), termination=("n_gen", 100), seed=1)
+        engine = algorithm.engine
+        while engine.n_sums == 0 or len(engine._open_sums().rows):
+            algorithm.next()
+        before = engine.n_tours
+        taken = engine._take
+
+        def take(*given, engine=engine, taken=taken, ends=ends):
+            taken(*given)
+            engine._device.stop.until = 0.0 if ends else None
+
+        monkeypatch.setattr(engine, "_take", take)
+        engine.search(7)
+        runs.append((engine, engine.n_tours - before))
+    (whole, many), (part, few) = runs
+    assert many > 40 == few
+    joined = whole.archive.lengths[whole.joined]
+    assert len(joined) > 40
+    assert len(np.unique(joined, axis=0)) == len(joined)
+    looked = [engine.archive.looked[engine.archive.front] for engine in (whole, part)]
+    assert (looked[0] > 0).sum() > (
+        looked[1] > 0
+    ).sum()  # members with children that were not taken: once more
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_a_limit_of_time_ends_a_generation_and_keeps_the_front(backend):
+    problem = problem_of(60)
+    result = minimize(problem, GPUMOACO(backend=backend), ("time", 0.5), seed=1)
+    assert (problem.tour_lengths(result.X) == result.F).all()
+    assert not dominated(result.F).any()
+
+
+def _to_the_end(algorithm: GPUMOACO) -> None:
+    while algorithm.has_next():
+        algorithm.next()
+
+
+def test_an_interrupt_keeps_the_front(monkeypatch):
+    problem = problem_of(30)
+    algorithm = GPUMOACO(4)
+    algorithm.setup(problem, termination=("n_gen", 50), seed=1)
+    engine = algorithm.engine
+    look, calls = engine._device.look, []
+
+    def interrupted(*args):
+        calls.append(len(engine.archive.front))
+        if len(calls) == 3:
+            _thread.interrupt_main()
+        return look(*args)
+
+    monkeypatch.setattr(engine._device, "look", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        _to_the_end(algorithm)
+    result = algorithm.result()
+    assert len(result.F) >= calls[-1]
+    assert (problem.tour_lengths(result.X) == result.F).all()
+    assert not dominated(result.F).any()
+    algorithm.next()
+    assert not beaten(algorithm.opt.get("F"), result.F).any()
+
+
+def test_an_interrupt_leaves_no_tour_half_taken_in(monkeypatch):
+    problem = problem_of(20)
+    engine = engine_of(problem)
+    sort_out = engine.archive._sort_out
+
+    def interrupted(first):
+        _thread.interrupt_main()
+        sort_out(first)
+
+    monkeypatch.setattr(engine.archive, "_sort_out", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        engine.accept(np.arange(20)[None])
+    assert engine.front()[1].tolist() == problem.tour_lengths(np.arange(20)[None]).tolist()
+
+
+def test_sums_that_are_cut_short_are_solved_yet(monkeypatch):
+    engine = engine_of(problem_of(20))
+    device = engine._device
+    descend = device.descend
+
+    def cut_short(*args):
+        device.stop.flag[0] = 1
+        return descend(*args)
+
+    for known in (0, 2):  # each alone, then sums of both
+        with monkeypatch.context() as patch:
+            patch.setattr(device, "descend", cut_short)
+            engine.search(1)
+        assert engine.n_sums == known
+        assert not engine._solved
+        engine.search(2)
+        assert engine.n_sums > known
