@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from pymoo_gpuaco.backends.cpu.warm_up import warm_up_focused
-from pymoo_gpuaco.host.compiled import compiled, inlined, inner
+from pymoo_gpuaco.host.compiled import compiled, compiled_callee, inlined
 
 VERSIONS = """
 import gc
@@ -129,7 +129,7 @@ def test_the_best_tour_of_a_few_cities_is_found_without_compiling():
     assert run.returncode == 0, run.stderr
 
 
-@pytest.mark.parametrize("way", [inner, inlined])
+@pytest.mark.parametrize("way", [compiled_callee, inlined])
 def test_python_may_call_what_is_compiled_for_compiled_functions(way):
     @way
     def twice(x):
@@ -146,7 +146,7 @@ def test_python_may_call_what_is_compiled_for_compiled_functions(way):
 
 
 def test_compiled_callers_share_a_version():
-    @inner
+    @compiled_callee
     def after(x):
         return x + 1
 

@@ -182,7 +182,7 @@ def test_direction_that_counts_is_for_windows_of_a_symmetric_form():
     with pytest.raises(ValueError, match="the instance must be symmetric"):
         CpuWindows(listed_instance(asymmetric(20), 8), parameters)
     engine = make_search(listed_instance(asymmetric(20), 8), parameters, "cpu")
-    assert isinstance(engine.inner.device, CpuWindows)
+    assert isinstance(engine.symmetric_search.device, CpuWindows)
 
 
 @pytest.mark.parametrize(("rate", "tours"), [(7.1, 14), (6.1, 12), (5.9, 1)])
@@ -223,5 +223,5 @@ def test_long_tours_are_whole_where_a_run_has_time_for_several(rate, tours, monk
     better, _ = one.improve(tours, 3)
     assert np.all(problem.tour_lengths(better) < 0.5 * problem.tour_lengths(tours))
     engines[2].import_state(two.export_state())
-    engines[2].device.hold(1)
+    engines[2].device.allocate(1)
     assert not engines[2].device.search.whole

@@ -75,7 +75,7 @@ def test_a_run_of_known_length_has_the_tours_that_evolve_by_its_end(emulated, mo
     monkeypatch.setattr(plan, "CITIES_THAT_EVOLVE", 15.0)
     assert engine.device.tours_in(600.0) == 75  # 90, of which 64 and more grow with the root: of 90 * 64
     with engine.device.working():
-        engine._hold(75)
+        engine._allocate(75)
         assert (engine.device.n_tours, engine.device.n_ants) == (
             75,
             75,
@@ -193,7 +193,7 @@ def test_the_heat_of_a_round_by_hand(emulated, monkeypatch):
     expected = [0.5 * edge * (share - 0.1) / 0.9 for share in (1.0, 0.75, 0.5, 0.25)]
     assert [how.heat for how in told] == pytest.approx(expected)
     assert {how.slack for how in told} == {0.5 * edge}
-    assert {(how.trials, how.looks, how.guided) for how in told} == {(4 * 12, 60 * 12, 10)}
+    assert {(how.trials, how.move_searches, how.guided) for how in told} == {(4 * 12, 60 * 12, 10)}
 
 
 @pytest.mark.parametrize("better", [False, True])

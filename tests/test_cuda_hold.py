@@ -76,7 +76,7 @@ def test_a_copy_lays_its_windows_out_as_the_first_engine(emulated, monkeypatch):
     assert copy.device.tours_in(600.0) == first.device.tours_in(600.0) == 75
     for engine in (first, copy):
         with engine.device.working():
-            engine._hold(11)
+            engine._allocate(11)
     assert copy.device.n_ants == first.device.n_ants
     assert copy.device.plan == first.device.plan
     untouched = engine_of(engine_of().n_ants)

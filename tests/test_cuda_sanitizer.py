@@ -108,7 +108,13 @@ def focused_ants() -> None:
     from pymoo_gpuaco.problems import TSP
     from pymoo_gpuaco.search.focused import FocusedSearch
 
-    few = {"ROUNDS": 4, "FIRST_CYCLE": 6, "GUIDED": 50, "LOOKS_A_TRIAL": 8, "rounds_of_repair": lambda *_: 1}
+    few = {
+        "ROUNDS": 4,
+        "FIRST_CYCLE": 6,
+        "GUIDED": 50,
+        "MOVE_SEARCHES_A_TRIAL": 8,
+        "rounds_of_repair": lambda *_: 1,
+    }
     repair = [windows.Trials(trials=1, all_queued=True), windows.Trials(trials=2)]
     random = np.random.default_rng(0)
     problems = [

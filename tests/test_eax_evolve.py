@@ -32,8 +32,8 @@ class TestGenerations:
         tours = good_tours(problem, 9, 1) if good else random_tours(100, 9)
         given_tours = tours.copy()
         population = generations(problem, tours, 6, 30, blocks)
-        assert population.taken > 0
-        assert population.children > population.taken
+        assert population.replaced > 0
+        assert population.children > population.replaced
         assert np.array_equal(tours, given_tours)
 
     def test_the_table_of_edges_grows_when_it_is_full(self, monkeypatch):
@@ -92,8 +92,8 @@ class TestEvolving:
         found = evolved(problem, tours)
         assert problem.tour_lengths(found.tours).min() < 0.99 * problem.tour_length(merged)
         assert found.generations > found.second_from > 0
-        assert found.taken > 20
-        assert found.children > found.taken
+        assert found.replaced > 20
+        assert found.children > found.replaced
         assert found.entropy == pytest.approx((entropy_of(tours), entropy_of(found.tours)))
         assert found.entropy[1] < found.entropy[0]
 
@@ -113,7 +113,7 @@ class TestEvolving:
         if len(np.unique(before)) > 1:
             assert after.sum() < before.sum()
         else:
-            assert found.taken == 0
+            assert found.replaced == 0
 
     @given(st.integers(3, 50), st.integers(1, 6), st.integers(0, 2**64 - 1), st.booleans())
     @settings(max_examples=60, deadline=None)
@@ -179,13 +179,13 @@ class TestEnding:
         monkeypatch.setattr(module, "spread", spread)
         population.generation(1, 30, False)
         assert rounds == [32, 40]
-        assert 0 < population.taken <= 32
+        assert 0 < population.replaced <= 32
         assert np.array_equal(population.lengths, problem.tour_lengths(population.tours))
         assert_counted(population)
-        taken = population.taken
+        taken = population.replaced
         monkeypatch.setattr(module, "spread", threads.spread)
         population.generation(2, 30, False)  # the flag is up
-        assert population.taken == taken
+        assert population.replaced == taken
 
     def test_half_of_the_time_is_for_blocks(self, monkeypatch):
         """A clock that goes on by a second whenever it is looked at: twice a generation, once in those with blocks."""

@@ -197,7 +197,7 @@ class TestGenerations:
     def test_lengths_edges_and_positions_stay_true(self, small, good, blocks):
         problem = cloud(200, 3)
         tours = good_tours(problem, 7, 1) if good else random_tours(200, 7)
-        assert generations(problem, tours, 5, 6, blocks).taken > 0
+        assert generations(problem, tours, 5, 6, blocks).replaced > 0
 
     def test_they_are_fewer_for_many_regions(self, monkeypatch):
         """Forty islands of the same cities, so that two tours' differences are forty times those of one."""
@@ -249,7 +249,7 @@ class TestGenerations:
             pairs = [edge[:: rng.choice([-1, 1])] for edge in fixed] + [(i,) for i in range(60, 150)]
             tours.append([city for i in rng.permutation(len(pairs)) for city in pairs[i]])
         found = evolve(graph, np.array(tours, np.int32), graph.neighbours, 3)
-        assert found.taken > 8
+        assert found.replaced > 8
         for tour in found.tours:
             assert set(map(frozenset, fixed)) <= edges_of(tour)
 

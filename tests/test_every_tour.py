@@ -241,7 +241,7 @@ def test_windows_of_a_part_of_a_tour_break_no_fixed_edge(kind, monkeypatch):
         problem = (OpenPath if kind == "path" else TSP)(rng.random((300, 2)), fixed_edges=edges)
     seen = EveryTour()
     run = minimize(problem, GPUMMAS(backend="cpu"), ("n_gen", 8), seed=1, callback=seen)
-    assert not run.algorithm.engine.inner.device.search.whole
+    assert not run.algorithm.engine.symmetric_search.device.search.whole
     tours = np.array(seen.data["tours"])
     assert not judged(problem, tours)[0].any()
     lengths = problem.tour_lengths(tours)

@@ -45,7 +45,7 @@ class Device:
     kind, n_ants, n_tours, scale = "none", 2, 2, 1.0
     plan = Plan(
         rounds=4,
-        rounds_between_looks=2,
+        rounds_between_checks=2,
         first_cycle=100,
         cycles_in_one=3,
         later_in_one=3,
@@ -65,7 +65,7 @@ class Device:
     def tours_in(self, seconds):
         return self.n_tours
 
-    def hold(self, m):
+    def allocate(self, m):
         assert m == self.n_tours
 
     def first_tour(self):
@@ -173,7 +173,7 @@ def test_the_best_is_merged_with_the_shortest_of_the_tours_at_hand_as_they_are_n
     engine.search(1)  # begins, and anneals
     merge = engine._population.merge
     engine._population.merge = lambda tour: (merged.append(tour.tolist()), merge(tour))
-    engine._take_in()
+    engine._measure_and_merge()
     for key in (2, 3):
         merged.clear()
         engine.search(key)

@@ -13,7 +13,7 @@ from pymoo_gpuaco.fronts.candidates import edges_of, union_of
 from pymoo_gpuaco.fronts.device import Front, FrontDevice, Members
 from pymoo_gpuaco.fronts.instance import FrontInstance, front_instance
 from pymoo_gpuaco.fronts.nd_tree import make_tree
-from pymoo_gpuaco.fronts.weights import alone
+from pymoo_gpuaco.fronts.weights import single_objective_weights
 from tests.engine_cases import BACKENDS
 
 
@@ -90,7 +90,9 @@ def test_work_is_spread_without_changing_what_is_found(monkeypatch, k):
     for threads in ("1", "3"):
         monkeypatch.setenv("PYMOO_GPUACO_THREADS", threads)
         device = device_of(40, k)
-        shorter = device.descend(tours.astype(np.int32), np.repeat(alone(k), 6 // k, axis=0), 30, 5)
+        shorter = device.descend(
+            tours.astype(np.int32), np.repeat(single_objective_weights(k), 6 // k, axis=0), 30, 5
+        )
         given = members(device, shorter, 3, 300.0)
         front = Front(np.empty((0, k)), make_tree(0, 1, k), 0, np.zeros(2, np.uint64))
         children = device.look(given, front)
@@ -103,8 +105,8 @@ def test_work_is_spread_without_changing_what_is_found(monkeypatch, k):
 def test_kicks_shorten_tours_under_their_own_weights(kind):
     device = device_of(60, kind=kind)
     tours = np.stack([np.random.default_rng(0).permutation(60)] * 2).astype(np.int32)
-    lengths = device.instance.lengths(device.descend(tours, alone(2), 100, 1))
-    assert (np.sort(device.descend(tours, alone(2), 10, 1), axis=1) == np.arange(60)).all()
+    lengths = device.instance.lengths(device.descend(tours, single_objective_weights(2), 100, 1))
+    assert (np.sort(device.descend(tours, single_objective_weights(2), 10, 1), axis=1) == np.arange(60)).all()
     assert lengths[0, 0] < 0.5 * lengths[1, 0]
     assert lengths[1, 1] < 0.5 * lengths[0, 1]
     assert np.array_equal(tours[0], np.random.default_rng(0).permutation(60))

@@ -16,7 +16,7 @@ from pymoo_gpuaco.fronts.archive import Archive
 from pymoo_gpuaco.fronts.candidates import edges_of
 from pymoo_gpuaco.fronts.device import Children, Front, FrontDevice, Members
 from pymoo_gpuaco.fronts.instance import FrontInstance
-from pymoo_gpuaco.fronts.weights import alone
+from pymoo_gpuaco.fronts.weights import single_objective_weights
 from tests import emulator, test_fronts_chains, test_moaco
 from tests.test_fronts_chains import instance_of
 
@@ -246,7 +246,7 @@ def test_kicks_shorten_tours_under_their_own_weights():
 def test_sums_are_solved_as_well_as_on_the_cpu():
     instance = instance_of(40, 2, near=8)
     tours = np.stack([np.random.default_rng(i).permutation(40) for i in range(8)]).astype(np.int32)
-    weights = np.repeat(alone(2), 4, axis=0)
+    weights = np.repeat(single_objective_weights(2), 4, axis=0)
     sums = [
         (weights * instance.lengths(device.descend(tours, weights, 60, 1))).sum()
         for device in (CpuFronts(instance), CudaFronts(instance))

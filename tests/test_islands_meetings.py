@@ -59,13 +59,17 @@ def test_all_tours_of_each_island_are_sent_to_the_other_when_annealing_is_over(c
     sent = orders(algorithm)
     assert [one.meeting for one in algorithm.engine.members] == [Meeting.OVER] * 2
     assert all(not task["migrants"] for _, _, task, _ in sent)  # no tour comes in any other way
-    for meeting in (Meeting.FIRST, Meeting.LAST):
+    for meeting in (Meeting.FIRST_STAGE, Meeting.SECOND_STAGE):
         met = [(number, task["mates"], known) for number, due, task, known in sent if due == meeting]
         assert [number for number, _, _ in met] == [0, 1]
         for number, mates, known in met:
             assert len(mates) >= 2
             assert {tour.tobytes() for tour in mates} == known[1 - number]
-    met = [len(task["mates"]) for _, due, task, _ in sent if due not in (Meeting.FIRST, Meeting.LAST)]
+    met = [
+        len(task["mates"])
+        for _, due, task, _ in sent
+        if due not in (Meeting.FIRST_STAGE, Meeting.SECOND_STAGE)
+    ]
     assert set(met) == {0}
     assert float(algorithm.opt[0].F[0]) <= min(algorithm.engine.values)
 
@@ -84,14 +88,14 @@ def test_lock_step_gives_the_same_also_from_a_file_and_where_a_worker_is_killed_
     while again.has_next():
         again.next()
         due = again.engine.members[0].meeting
-        if due in (Meeting.FIRST, Meeting.LAST):
+        if due in (Meeting.FIRST_STAGE, Meeting.SECOND_STAGE):
             checkpoint.save(again, tmp_path / str(due))
             kept.append(due)
-            if due == Meeting.FIRST and os.name == "posix":
+            if due == Meeting.FIRST_STAGE and os.name == "posix":
                 rounds, member = again.engine._rounds, again.engine.members[0]
                 pid = rounds.cluster.client.run(os.getpid, workers=[member.worker])[member.worker]
                 os.kill(pid, signal.SIGKILL)
-    assert kept == [Meeting.FIRST, Meeting.LAST]
+    assert kept == [Meeting.FIRST_STAGE, Meeting.SECOND_STAGE]
     for one, other in zip(outcome(whole), outcome(again), strict=True):
         assert np.array_equal(one, other)
     wait_until(lambda: len(client.nthreads()) == 2)

@@ -193,7 +193,7 @@ def test_a_worker_that_stands_still_in_the_set_up_is_left_out(local, hasten):
         algorithm.setup(load_tsp("gr17"), termination=("n_gen", 2), seed=1)
         assert still not in {member.worker for member in algorithm.engine.members}
         algorithm.run()
-    wait_until(lambda: still in local.look())  # and taken when it goes on
+    wait_until(lambda: still in local.live_workers())  # and taken when it goes on
 
 
 @posix
@@ -287,14 +287,14 @@ class TestWatch:
 
         hasten()
         monkeypatch.setattr(watch.time, "monotonic", lambda: told.now)
-        monkeypatch.setattr(watch, "promise", answer)
+        monkeypatch.setattr(watch, "call_async", answer)
         scheduler = SimpleNamespace(address="tcp://one:1", identity=None)
         told.client = SimpleNamespace(status="running", scheduler=scheduler)
         told.watch = Watch(told.client)
 
         def at(moment):
             told.now = moment
-            return told.watch.look()
+            return told.watch.live_workers()
 
         told.at = at
         return told

@@ -89,13 +89,13 @@ class TestColonies:
         problem = cloud(300, 4)
         engine, other = (annealed(sharing(problem, backend, None if backend == "cuda" else 8)) for _ in "ab")
         assert isinstance(engine, Meets)
-        assert engine.meeting == Meeting.FIRST
+        assert engine.meeting == Meeting.FIRST_STAGE
         before, made = engine.best_tours(200), engine.n_trials
         engine.expect(0.8)
         engine.search(50)  # nothing happens until they have met
-        assert (engine.meeting, engine.n_trials) == (Meeting.FIRST, made)
+        assert (engine.meeting, engine.n_trials) == (Meeting.FIRST_STAGE, made)
         assert all(np.array_equal(old, new) for old, new in zip(before, engine.best_tours(200), strict=True))
-        for meeting in (Meeting.FIRST, Meeting.LAST):
+        for meeting in (Meeting.FIRST_STAGE, Meeting.SECOND_STAGE):
             assert engine.meeting == meeting
             engine.meet(other.best_tours(200)[0], 60 + meeting)
         assert engine.meeting == Meeting.OVER
@@ -109,7 +109,7 @@ class TestColonies:
 
     def test_few_tours_meet_others_once(self):
         engine = annealed(sharing(cloud(200, 6), m=3))
-        assert engine.meeting == Meeting.LAST
+        assert engine.meeting == Meeting.SECOND_STAGE
         engine.meet(annealed(sharing(cloud(200, 6), m=3)).best_tours(3)[0], 1)
         assert engine.meeting == Meeting.OVER
 
@@ -146,7 +146,7 @@ class TestColonies:
         engine, mates = annealed(sharing(problem)), annealed(sharing(problem)).best_tours(9)[0]
         twin = sharing(problem)
         twin.import_state(engine.export_state())
-        assert twin.meeting == Meeting.FIRST
+        assert twin.meeting == Meeting.FIRST_STAGE
         for one in (engine, twin):
             one.meet(mates, 7)
         first, second = engine.export_state(), twin.export_state()
@@ -195,7 +195,7 @@ def test_a_long_tour_that_is_alone_meets_nobody():
 class TestTopology:
     """Three islands; each has three tours, the first of them its best."""
 
-    def islands(self, meeting=Meeting.FIRST):
+    def islands(self, meeting=Meeting.FIRST_STAGE):
         rng = np.random.default_rng(3)
         members = [Member(number) for number in range(3)]
         for member in members:
@@ -213,7 +213,7 @@ class TestTopology:
         ("name", "islands"), [("all", (1, 2)), ("ring", (2,)), ("none", ())], ids=lambda told: str(told)
     )
     def test_when_annealing_is_over_all_tours_of_the_givers_come(self, name, islands):
-        for meeting in (Meeting.FIRST, Meeting.LAST):
+        for meeting in (Meeting.FIRST_STAGE, Meeting.SECOND_STAGE):
             wanted = [(island, row) for island in islands for row in range(3)]
             assert self.sent(name, self.islands(meeting)) == wanted
 

@@ -22,7 +22,7 @@ def test_what_is_taken_in_may_end_between_two_parts(monkeypatch):
     for ends in (False, True):
         algorithm = GPUMOACO().setup(problem_of(30, 3), termination=("n_gen", 100), seed=1)
         engine = algorithm.engine
-        while engine.n_sums == 0 or len(engine._open_sums().rows):
+        while engine.n_sums == 0 or len(engine._unsolved_sums().rows):
             algorithm.next()
         before = engine.n_tours
         taken = engine._take

@@ -29,7 +29,9 @@ def schedule() -> Schedule:
 
 def packed(kind: str = "cpu", tours: np.ndarray = TOURS) -> dict[str, np.ndarray]:
     default_trail = np.array([0.125], np.float32)
-    return pack(kind, IDS, TAU, default_trail, tours, (BEST, 12.5), schedule(), (4, True, Meeting.FIRST))
+    return pack(
+        kind, IDS, TAU, default_trail, tours, (BEST, 12.5), schedule(), (4, True, Meeting.FIRST_STAGE)
+    )
 
 
 def test_the_same_comes_back() -> None:
@@ -41,7 +43,7 @@ def test_the_same_comes_back() -> None:
     assert state.best is not None
     assert state.best.tolist() == BEST.tolist()
     assert state.best_length == 12.5
-    assert state.pace == (4, True, Meeting.FIRST)
+    assert state.pace == (4, True, Meeting.FIRST_STAGE)
     told, expected = vars(state.schedule), vars(schedule())
     assert math.isnan(told.pop("progress"))
     assert math.isnan(expected.pop("progress"))

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from pymoo_gpuaco.host.compiled import compiled, inner
+from pymoo_gpuaco.host.compiled import compiled, compiled_callee
 
 ROOT = np.iinfo(np.int32).max  # rank of the one city that hangs below no other
 
@@ -48,7 +48,7 @@ def _link(links, u, v, size):  # type: ignore[no-untyped-def]
         size[b] += size[a]
 
 
-@inner
+@compiled_callee
 def heaviest_between(links, i, j):  # type: ignore[no-untyped-def]
     """Index in ``weight`` of the heaviest tree edge between cities i and j; -1 if they are the same."""
     rank = -1

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pymoo_gpuaco.candidates.sparse import SparseGraph
-from pymoo_gpuaco.host.compiled import compiled, inner
+from pymoo_gpuaco.host.compiled import compiled, compiled_callee
 
 
 class OneTree(NamedTuple):
@@ -84,7 +84,7 @@ def find_one_tree(graph, pi, o):  # type: ignore[no-untyped-def]
     return total + _close(graph, o)
 
 
-@inner
+@compiled_callee
 def _weigh(graph, pi, o):  # type: ignore[no-untyped-def]
     """Weigh all edges; find each city's lightest two."""
     for i in range(graph.n):
@@ -103,7 +103,7 @@ def _weigh(graph, pi, o):  # type: ignore[no-untyped-def]
                 o.second[c], o.second_weight[c] = e, w
 
 
-@inner
+@compiled_callee
 def _lightest_of_parts(o, parts, left):  # type: ignore[no-untyped-def]
     """Find each part's lightest edge; ``edge`` ascends, so the first of equals has the lowest number."""
     for c in range(parts):
@@ -116,7 +116,7 @@ def _lightest_of_parts(o, parts, left):  # type: ignore[no-untyped-def]
             o.best[b], o.best_weight[b] = s, w
 
 
-@inner
+@compiled_callee
 def _merge(o, parts, left):  # type: ignore[no-untyped-def]
     """Number the joined parts anew, drop edges inside them; return how many parts and edges are left."""
     for c in range(parts):
@@ -142,7 +142,7 @@ def _merge(o, parts, left):  # type: ignore[no-untyped-def]
     return max(count, 1), kept
 
 
-@inner
+@compiled_callee
 def _close(graph, o):  # type: ignore[no-untyped-def]
     """Count degrees, give a leaf its second edge, return that edge's weight."""
     for s in range(graph.n - 1):

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from pymoo_gpuaco.candidates.points import Points, distinct_points, one_point_each
 from pymoo_gpuaco.candidates.tree import LARGEST, SQUARES, SUM, box_nearness, build_tree, nearness
-from pymoo_gpuaco.host.compiled import compiled, inlined, inner
+from pymoo_gpuaco.host.compiled import compiled, compiled_callee, inlined
 from pymoo_gpuaco.host.threads import spread, thread_count
 from pymoo_gpuaco.problems.compiled_metrics import between
 from pymoo_gpuaco.problems.metrics import Metric
@@ -164,7 +164,7 @@ def _quadrant(dx, dy):  # type: ignore[no-untyped-def]
     return 3
 
 
-@inner
+@compiled_callee
 def _insert(found, point, q, columns, d, position):  # type: ignore[no-untyped-def]
     """Insert into row q, sorted by (nearness, point); what falls off its end is dropped."""
     near, at = found.near, found.at
@@ -196,7 +196,7 @@ def _farthest_of_use(found, tree, box, x, y):  # type: ignore[no-untyped-def]
     return bound
 
 
-@inner
+@compiled_callee
 def _search(measure, tree, p, found):  # type: ignore[no-untyped-def]
     """Find the k points nearest to position p, and of each quadrant the nearest ones."""
     k, n, x, y = found.near.shape[1], tree.x.shape[0], tree.x[p], tree.y[p]
@@ -232,7 +232,7 @@ def _search(measure, tree, p, found):  # type: ignore[no-untyped-def]
                     _insert(found, tree.point, _quadrant(dx, dy), found.per_quadrant, d, position)
 
 
-@inner
+@compiled_callee
 def _choose(found, per_quadrant):  # type: ignore[no-untyped-def]
     """Pick the nearest of each quadrant, then the second ones, then the nearest of all; return how many, k at most."""
     k, count = found.near.shape[1], 0
@@ -256,7 +256,7 @@ def _choose(found, per_quadrant):  # type: ignore[no-untyped-def]
     return count
 
 
-@inner
+@compiled_callee
 def _fill_row(tree, points, here, m, found, count):  # type: ignore[no-untyped-def]
     """List for the city in slot m of ``points.member``, at point ``here``, k cities in no order.
 
@@ -283,7 +283,7 @@ def _fill_row(tree, points, here, m, found, count):  # type: ignore[no-untyped-d
             other += 1
 
 
-@inner
+@compiled_callee
 def _sort_row(metric, x, y, coords, found):  # type: ignore[no-untyped-def]
     """Compute the distances of the candidates of a city at x, y and sort them by (distance, id)."""
     row, row_length = found.row, found.row_length

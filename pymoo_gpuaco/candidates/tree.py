@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from pymoo_gpuaco.host.compiled import compiled, inlined, inner
+from pymoo_gpuaco.host.compiled import compiled, compiled_callee, inlined
 from pymoo_gpuaco.host.threads import spread
 
 LEAF = 8  # points of a leaf at most
@@ -66,7 +66,7 @@ def _split(tree, level, first, last):  # type: ignore[no-untyped-def]
                 _select(tree.y, tree.x, tree.point, low, high, middle)
 
 
-@inner
+@compiled_callee
 def _select(key, other, point, low, high, middle):  # type: ignore[no-untyped-def]
     """Reorder positions low .. high-1 so that no key before ``middle`` is larger than one behind (Hoare's Find)."""
     while high - low > 1:

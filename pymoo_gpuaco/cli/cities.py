@@ -54,22 +54,22 @@ def _load(given: str, arguments: argparse.Namespace) -> TSP | MultiObjectiveTSP:
     return OpenPath(problem, start=start, end=end)
 
 
-def _city(problem: TSP, option: str, told: str | None) -> int | None:
+def _city(problem: TSP, option: str, given: str | None) -> int | None:
     """Return the city of a name, or of its number in the file, from 1 on."""
-    if told is None:
+    if given is None:
         return None
     if problem.names is not None:
-        found = np.flatnonzero([str(name) == told for name in problem.names])
+        found = np.flatnonzero([str(name) == given for name in problem.names])
         if len(found) > 1:
             raise ValueError(
-                f"{option} {told}: {len(found)} cities have this name; give a number, the first being 1"
+                f"{option} {given}: {len(found)} cities have this name; give a number, the first being 1"
             )
         if len(found):
             return int(found[0])
-    if told.isdecimal() and 1 <= int(told) <= problem.n_cities:
-        return int(told) - 1
+    if given.isdecimal() and 1 <= int(given) <= problem.n_cities:
+        return int(given) - 1
     named = "a name of a city or " if problem.names is not None else ""
-    raise ValueError(f"{option} must be {named}a number from 1 to {problem.n_cities}, got {told!r}")
+    raise ValueError(f"{option} must be {named}a number from 1 to {problem.n_cities}, got {given!r}")
 
 
 def as_given(problem: TSP, city: int) -> str:

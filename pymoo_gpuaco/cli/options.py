@@ -1,4 +1,4 @@
-"""What the options' texts mean; a bad one is told by its option, with the value and what is allowed."""
+"""What the options' texts mean; an error names the option, the value and what is allowed."""
 
 from __future__ import annotations
 
@@ -91,10 +91,10 @@ def parameters(file: str, assignments: list[tuple[str, Any]]) -> dict[str, Any]:
 
     A table, or names with a dot, make a ``LocalSearch``: ``local_search.kicks=1``. Raises ValueError naming the file.
     """
-    told: dict[str, Any] = {}
+    given: dict[str, Any] = {}
     if file:
         try:
-            told = tomllib.loads(Path(file).read_text(encoding="utf-8"))
+            given = tomllib.loads(Path(file).read_text(encoding="utf-8"))
         except OSError as error:
             raise ValueError(f"--parameters {file}: {error.strerror or error}") from error
         except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
@@ -102,21 +102,21 @@ def parameters(file: str, assignments: list[tuple[str, Any]]) -> dict[str, Any]:
     for name, value in assignments:
         table, dot, field = name.partition(".")
         if dot:
-            inner = told.setdefault(table, {})
-            told[table] = {**(inner if isinstance(inner, dict) else {}), field: value}
+            inner = given.setdefault(table, {})
+            given[table] = {**(inner if isinstance(inner, dict) else {}), field: value}
         else:
-            told[name] = value
-    if isinstance(told.get("local_search"), dict):
-        told["local_search"] = _local_search(told["local_search"])
+            given[name] = value
+    if isinstance(given.get("local_search"), dict):
+        given["local_search"] = _local_search(given["local_search"])
     for name in ("backend", "device", "seed"):
-        if name in told:
+        if name in given:
             raise ValueError(f"{name} has an option of its own: --{name}")
     for name in PYMOO_ARGUMENTS:
-        if name in told:
+        if name in given:
             raise ValueError(
                 f"{name} is for Python; what the command line can set are the options of solve --help"
             )
-    return told
+    return given
 
 
 def _local_search(table: dict[str, Any]) -> LocalSearch:

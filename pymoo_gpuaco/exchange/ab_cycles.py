@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pymoo_gpuaco.exchange.merge import adjacent
-from pymoo_gpuaco.host.compiled import compiled, inlined, inner
+from pymoo_gpuaco.host.compiled import compiled, compiled_callee, inlined
 from pymoo_gpuaco.host.philox import next_below, next_word
 
 _A, _B = 0, 1
@@ -69,7 +69,7 @@ def find_cycles(a, position_a, b, position_b, most, stream, c):  # type: ignore[
     return found
 
 
-@inner
+@compiled_callee
 def _note_difference(kind, tour, other_position, count, c):  # type: ignore[no-untyped-def]
     """Note the tour's edges that the other has not, and the cities that are new; return how many cities there are."""
     n = tour.shape[0]
@@ -101,7 +101,7 @@ def _drop(kind, city, at, c):  # type: ignore[no-untyped-def]
     c.unused_ends[kind, city, at] = c.unused_ends[kind, city, c.unused[kind, city]]
 
 
-@inner
+@compiled_callee
 def _walk(start, found, most, stream, c):  # type: ignore[no-untyped-def]
     """Walk until back at the start by an edge of B, or until there are enough cycles; return how many there are.
 

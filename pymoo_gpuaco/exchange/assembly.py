@@ -21,7 +21,7 @@ from pymoo_gpuaco.exchange.ab_cycles import Cycles, find_cycles, make_cycles
 from pymoo_gpuaco.exchange.child import Child, breed, make_child, units
 from pymoo_gpuaco.exchange.merge import adjacent
 from pymoo_gpuaco.exchange.stretches import lay_out
-from pymoo_gpuaco.host.compiled import compiled, inner
+from pymoo_gpuaco.host.compiled import compiled, compiled_callee
 from pymoo_gpuaco.host.keys import fold_in, generator
 from pymoo_gpuaco.host.philox import STREAM_ASSEMBLY, new_stream
 from pymoo_gpuaco.host.stop import Stop
@@ -127,7 +127,7 @@ def recombine(graph, scale, tour, other, stream, workspace, stop):  # type: igno
     return total
 
 
-@inner
+@compiled_callee
 def _promises(graph, scale, cycle, workspace):  # type: ignore[no-untyped-def]
     """Whether an AB-cycle can be applied to A as it is now and gains, if nothing has to be joined."""
     n, c, position, gain = workspace.order.shape[0], workspace.cycles.cities, workspace.position, np.int64(0)

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from pymoo_gpuaco.exchange.regions import by_region
 from pymoo_gpuaco.exchange.stretches import edge_position, sort
-from pymoo_gpuaco.host.compiled import inlined, inner
+from pymoo_gpuaco.host.compiled import compiled_callee, inlined
 from pymoo_gpuaco.host.philox import next_below, next_word
 
 _PATIENCE = 20  # moves without a better set until the search ends
@@ -51,7 +51,7 @@ def make_block(n: int) -> Block:
     )
 
 
-@inner
+@compiled_callee
 def note_cycles(a, position, c, found, regions, w):  # type: ignore[no-untyped-def]
     """Note where the ``found`` cycles of ``c``, parted by region, meet along A; ``forget_cycles`` undoes it."""
     for cycle in range(found):
@@ -74,7 +74,7 @@ def note_cycles(a, position, c, found, regions, w):  # type: ignore[no-untyped-d
     by_region(w.contact, found, regions, w.centres)
 
 
-@inner
+@compiled_callee
 def _note_stretches(a, w):  # type: ignore[no-untyped-def]
     """Let the cycles at both ends of each stretch that no cycle touches meet there."""
     n, begin = a.shape[0], 0
@@ -93,7 +93,7 @@ def _note_stretches(a, w):  # type: ignore[no-untyped-def]
         open_city = np.int32(_NONE) if w.used[p] else city
 
 
-@inner
+@compiled_callee
 def forget_cycles(position, c, found, w):  # type: ignore[no-untyped-def]
     """Leave ``through`` and ``used`` as they were."""
     for i in range(c.first[found]):
@@ -140,7 +140,7 @@ def _write_down(first, last, regions, w):  # type: ignore[no-untyped-def]
     return count
 
 
-@inner
+@compiled_callee
 def choose_block(centre, c, regions, stream, w):  # type: ignore[no-untyped-def]
     """Write a set of cycles around ``centre`` and of its region to ``chosen``; return how many they are.
 

@@ -22,7 +22,7 @@ from pymoo_gpuaco.exchange.stretches import (
     make_stretches,
     stretch_at,
 )
-from pymoo_gpuaco.host.compiled import inlined, inner
+from pymoo_gpuaco.host.compiled import compiled_callee, inlined
 from pymoo_gpuaco.problems.compiled_metrics import distance, stays
 
 # Gain of a child that cannot be made: too much changes, or a subtour has no candidate outside.
@@ -40,12 +40,12 @@ class Child(NamedTuple):
 
     removed: NDArray[np.int32]  # (k, 2) edges of A that it has not, as cities
     added: NDArray[np.int32]  # (k, 2) edges that it has instead
-    # (3,) edges removed, edges added, as many between calls, and rows of ``beside``
+    # (3,) edges removed, edges added, as many between calls, and rows of ``neighbours``
     counts: NDArray[np.int64]
     stretches: Stretches
-    row: NDArray[np.int32]  # (n,) row of a city in ``beside``, or -1; -1 between calls
+    row: NDArray[np.int32]  # (n,) row of a city in ``neighbours``, or -1; -1 between calls
     cities: NDArray[np.int32]  # (2k,) whose row it is
-    beside: NDArray[np.int32]  # (2k, 2) neighbours of cities that have others than in A
+    neighbours: NDArray[np.int32]  # (2k, 2) neighbours of cities that have others than in A
     seen: NDArray[np.int32]  # (n,) number of the search that looked at a city last
     searches: NDArray[np.int32]  # (1,)
     reach: int  # cities from either end of a subtour's stretch that may join it to another
@@ -73,7 +73,7 @@ def units(graph, scale, u, v):  # type: ignore[no-untyped-def]
     return np.int64(np.floor(distance(graph, u, v) * scale + 0.5))
 
 
-@inner
+@compiled_callee
 def breed(graph, scale, near, a, position, c, chosen, count, child):  # type: ignore[no-untyped-def]
     """Make the child that takes the first ``count`` AB-cycles ``chosen`` of ``c``; return its gain in whole units.
 
@@ -117,7 +117,7 @@ def _neighbour(a, position, child, city, way):  # type: ignore[no-untyped-def]
     """One of a city's two neighbours in the child."""
     row = child.row[city]
     if row >= 0:
-        return child.beside[row, way]
+        return child.neighbours[row, way]
     n, p = a.shape[0], position[city]
     if way == 0:
         return a[p - 1 if p > 0 else n - 1]
@@ -131,13 +131,13 @@ def _replace(a, position, child, city, old, new):  # type: ignore[no-untyped-def
     if row < 0:
         row = child.counts[2]
         before, after = _neighbour(a, position, child, city, 0), _neighbour(a, position, child, city, 1)
-        child.beside[row, 0], child.beside[row, 1] = before, after
+        child.neighbours[row, 0], child.neighbours[row, 1] = before, after
         child.row[city], child.cities[row] = row, city
         child.counts[2] += 1
-    child.beside[row, 0 if child.beside[row, 0] == old else 1] = new
+    child.neighbours[row, 0 if child.neighbours[row, 0] == old else 1] = new
 
 
-@inner
+@compiled_callee
 def _note_neighbours(a, position, k, child):  # type: ignore[no-untyped-def]
     """Note what neighbours the ends of the stretches have got."""
     child.counts[2] = 0
@@ -151,7 +151,7 @@ def _note_neighbours(a, position, k, child):  # type: ignore[no-untyped-def]
         _replace(a, position, child, v, _NOBODY, u)
 
 
-@inner
+@compiled_callee
 def _join_smallest(graph, scale, near, a, position, k, subtours, child):  # type: ignore[no-untyped-def]
     """Join the smallest subtour with another by the best exchange of two edges; return its gain, mostly negative.
 
@@ -238,7 +238,7 @@ def _exchange(a, position, child, u, u_next, v, v_next):  # type: ignore[no-unty
     _replace(a, position, child, v_next, v, u_next)
 
 
-@inner
+@compiled_callee
 def _change(child, edges, at, others, at_others, u, v):  # type: ignore[no-untyped-def]
     """Add an edge to ``edges``, unless it is among the others: what comes and goes again has never come."""
     if child.row[u] >= 0 and child.row[v] >= 0:

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from pymoo_gpuaco.host.compiled import compiled, inlined, inner
+from pymoo_gpuaco.host.compiled import compiled, compiled_callee, inlined
 
 # Exchanges of gain 0 let a search drift over plateaus. Lattices offer thousands a round, which would cost more than
 # they bring: this many are taken, and one more for every so many cities.
@@ -142,7 +142,7 @@ def _length(n, cuts, m, s):  # type: ignore[no-untyped-def]
     return length if length > 0 else length + n
 
 
-@inner
+@compiled_callee
 def _loose_end(n, cuts, m, p, links):  # type: ignore[no-untyped-def]
     """Free end at position p: 2 s for the start of segment s, 2 s + 1 for its end, -1 if there is none.
 
@@ -234,7 +234,7 @@ def _settle(  # type: ignore[no-untyped-def]
         rounds += 1
 
 
-@inner
+@compiled_callee
 def _walk(n, cuts, m, links, label, cycles):  # type: ignore[no-untyped-def]
     """Follow the links from segment to segment; return the number of cycles."""
     label[:m] = -1
@@ -255,7 +255,7 @@ def _walk(n, cuts, m, links, label, cycles):  # type: ignore[no-untyped-def]
     return found
 
 
-@inner
+@compiled_callee
 def _write(n, cuts, m, links, segments):  # type: ignore[no-untyped-def]
     """Segments in the order of the one cycle, from the first one onwards in its old direction."""
     end, count = 0, 0

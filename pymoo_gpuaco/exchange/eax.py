@@ -41,7 +41,7 @@ class Evolved(NamedTuple):
     generations: int
     second_from: int  # generation with which the second stage began, or as many as there were
     children: int  # that were looked at
-    taken: int  # that took their parent's place
+    replaced: int  # parents, each by a child
     entropy: tuple[float, float]  # of the edges of all tours before and after, in nats
 
 
@@ -105,6 +105,6 @@ def evolve(
         done,
         stage_starts[1] if len(stage_starts) > 1 else done,
         population.children,
-        population.taken,
+        population.replaced,
         (before, population.entropy),
     )

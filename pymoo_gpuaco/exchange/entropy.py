@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from pymoo_gpuaco.host.compiled import compiled, inlined, inner
+from pymoo_gpuaco.host.compiled import compiled, compiled_callee, inlined
 
 _EMPTY = -1
 _FEWEST_SLOTS = 64
@@ -86,14 +86,14 @@ def _edge(table, u, v):  # type: ignore[no-untyped-def]
     return np.int64(min(u, v)) * table.n + np.int64(max(u, v))
 
 
-@inner
+@compiled_callee
 def frequency(table, u, v):  # type: ignore[no-untyped-def]
     """Tours that have the edge."""
     at = _slot(table, _edge(table, u, v))
     return np.int64(table.counts[at])
 
 
-@inner
+@compiled_callee
 def count_edge(table, u, v, change):  # type: ignore[no-untyped-def]
     """One tour more has the edge, or (-1) one less. The table must have room."""
     edge = _edge(table, u, v)

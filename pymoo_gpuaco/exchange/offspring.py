@@ -13,7 +13,7 @@ from pymoo_gpuaco.exchange.block import Block, choose_block, forget_cycles, make
 from pymoo_gpuaco.exchange.child import Child, breed, make_child
 from pymoo_gpuaco.exchange.entropy import Frequencies, count_edge, frequency, has_room
 from pymoo_gpuaco.exchange.regions import Regions, make_regions, part_cycles
-from pymoo_gpuaco.host.compiled import compiled, inlined, inner
+from pymoo_gpuaco.host.compiled import compiled, compiled_callee, inlined
 from pymoo_gpuaco.host.philox import next_below
 
 # A loss of entropy below this counts as this: children that cost no variety come before those that do, by their gain.
@@ -85,7 +85,7 @@ def choose_children(family, workspace, ring, first, last, streams, most, blocks)
             )
 
 
-@inner
+@compiled_callee
 def _choose_child(family, workspace, one, other, pair, stream, most, blocks):  # type: ignore[no-untyped-def]
     graph, scale, near, chosen = family.graph, family.scale, family.near, family.chosen
     a, position_a = family.tours[one], family.positions[one]
@@ -125,7 +125,7 @@ def _choose_child(family, workspace, one, other, pair, stream, most, blocks):  #
         _keep(child, gain, pair, chosen)
 
 
-@inner
+@compiled_callee
 def _unite(graph, scale, near, a, position, c, regions, child):  # type: ignore[no-untyped-def]
     """Make the child that takes what was chosen in all regions; return its gain, or 0 where nothing was.
 
@@ -159,7 +159,7 @@ def _unite(graph, scale, near, a, position, c, regions, child):  # type: ignore[
     return gain
 
 
-@inner
+@compiled_callee
 def _entropy_lost(table, child):  # type: ignore[no-untyped-def]
     """By how much the population's entropy falls when a child takes its parent's place."""
     lost = 0.0

@@ -64,7 +64,7 @@ class EvolvingTours:
         self._workspaces = [make_workspace(n, most) for _ in range(threads)]
         self._chosen = make_chosen(m, most)
         self.children = 0  # that were looked at so far
-        self.taken = 0  # that took their parent's place
+        self.replaced = 0  # parents, each by a child
         self.stop = np.zeros(1, np.uint8)  # 1 lets a generation end soon
 
     @property
@@ -131,7 +131,7 @@ class EvolvingTours:
         spread(replace, m, len(self._workspaces))
         self.lengths[ring] -= chosen.gain
         self.children += int(chosen.children.sum())
-        self.taken += int((chosen.changes > 0).sum())
+        self.replaced += int((chosen.changes > 0).sum())
         return int(chosen.gain.sum())
 
     def _count(self, begin: int, end: int) -> None:

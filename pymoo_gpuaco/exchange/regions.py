@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pymoo_gpuaco.exchange.stretches import edge_position
-from pymoo_gpuaco.host.compiled import inlined, inner
+from pymoo_gpuaco.host.compiled import compiled_callee, inlined
 
 REGION = 10_000  # cities; tours of fewer than two regions are one
 
@@ -50,7 +50,7 @@ def make_regions(n: int) -> Regions:
     )
 
 
-@inner
+@compiled_callee
 def part_cycles(position, c, found, shift, regions):  # type: ignore[no-untyped-def]
     """Part the ``found`` cycles of ``c`` by region; region 0 begins ``shift`` positions before the tour's first one."""
     n, parts = position.shape[0], regions.gain.shape[0]
@@ -69,7 +69,7 @@ def part_cycles(position, c, found, shift, regions):  # type: ignore[no-untyped-
     _begin_again(regions)
 
 
-@inner
+@compiled_callee
 def by_region(cycles, found, regions, out):  # type: ignore[no-untyped-def]
     """Write all cycles to ``out``, region by region, those of one in the order that they are given in."""
     for i in range(found):

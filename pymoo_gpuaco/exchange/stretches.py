@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from pymoo_gpuaco.host.compiled import compiled, inlined, inner
+from pymoo_gpuaco.host.compiled import compiled, compiled_callee, inlined
 
 _FREE = -1
 
@@ -44,7 +44,7 @@ def edge_position(position, u, v):  # type: ignore[no-untyped-def]
     return min(p, q) if abs(p - q) == 1 else max(p, q)
 
 
-@inner
+@compiled_callee
 def cut(position, removed, count, w):  # type: ignore[no-untyped-def]
     """Cut a tour where the first ``count`` edges ``removed`` (cities, side by side in it) are."""
     for i in range(count):
@@ -52,7 +52,7 @@ def cut(position, removed, count, w):  # type: ignore[no-untyped-def]
     sort(w.cuts, count)
 
 
-@inner
+@compiled_callee
 def sort(values, count):  # type: ignore[no-untyped-def]
     """Shell's sort of the first values."""
     gap = 1
@@ -103,7 +103,7 @@ def _free_end(p, n, count, w):  # type: ignore[no-untyped-def]
     return 2 * s if begins else 2 * s + 1
 
 
-@inner
+@compiled_callee
 def join(position, added, count, w):  # type: ignore[no-untyped-def]
     """Join the ends of ``count`` stretches by as many edges ``added``."""
     n = position.shape[0]
@@ -116,7 +116,7 @@ def join(position, added, count, w):  # type: ignore[no-untyped-def]
         w.joined[one], w.joined[other] = other, one
 
 
-@inner
+@compiled_callee
 def find_subtours(n, count, w):  # type: ignore[no-untyped-def]
     """Number the subtours that joined stretches form; return how many."""
     for s in range(count):

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from pymoo_gpuaco.host.compiled import compiled, inlined, inner
+from pymoo_gpuaco.host.compiled import compiled, compiled_callee, inlined
 
 LEAF = 20  # points of a leaf, at most
 _AT_ONCE = 1 << 13  # points that are offered before anybody asks whether to end: a tenth of a second
@@ -86,7 +86,7 @@ def _as_short(a, b):  # type: ignore[no-untyped-def]
     return a.shape[0] > 0
 
 
-@inner
+@compiled_callee
 def tree_covers(tree, points, lengths, stack):  # type: ignore[no-untyped-def]
     """Whether one of the tree's points is nowhere longer than lengths (k,); ``stack`` (nodes,) is room for the way."""
     stack[0] = _ROOT
@@ -129,7 +129,7 @@ def update(tree, points, begin, end, offered, kept):  # type: ignore[no-untyped-
     return end
 
 
-@inner
+@compiled_callee
 def _drop_dominated(tree, points, lengths, kept):  # type: ignore[no-untyped-def]
     """Remove all points that are nowhere shorter than lengths (k,)."""
     tree.stack[0] = _ROOT
@@ -169,7 +169,7 @@ def _widen(tree, node, lengths):  # type: ignore[no-untyped-def]
         tree.nadir[node, q] = max(tree.nadir[node, q], lengths[q])
 
 
-@inner
+@compiled_callee
 def _nearest_child(tree, node, lengths):  # type: ignore[no-untyped-def]
     """The child whose middle is nearest."""
     best, least = _NONE, np.inf
@@ -185,7 +185,7 @@ def _nearest_child(tree, node, lengths):  # type: ignore[no-untyped-def]
     return best
 
 
-@inner
+@compiled_callee
 def _insert(tree, points, p):  # type: ignore[no-untyped-def]
     node = _ROOT
     while True:
@@ -200,9 +200,9 @@ def _insert(tree, points, p):  # type: ignore[no-untyped-def]
         _split(tree, points, node)
 
 
-@inner
+@compiled_callee
 def _split(tree, points, node):  # type: ignore[no-untyped-def]
-    """Give a leaf k + 1 children, each begun by the point farthest from those that have begun one before."""
+    """Give a leaf k + 1 children, each with a seed: the point farthest from the seeds so far."""
     k = points.shape[1]
     count, at = 0, tree.first[node]
     while at != _NONE:
@@ -210,30 +210,30 @@ def _split(tree, points, node):  # type: ignore[no-untyped-def]
         count += 1
         at = tree.follows[at]
     tree.first[node] = _NONE
-    for begun in range(k + 1):
-        farthest, most = begun, -1.0
-        for i in range(begun, count):
+    for seed in range(k + 1):
+        farthest, most = seed, -1.0
+        for i in range(seed, count):
             total = 0.0
-            for j in range(begun if begun > 0 else count):
+            for j in range(seed if seed > 0 else count):
                 for q in range(k):
                     d = points[tree.here[i], q] - points[tree.here[j], q]
                     total += d * d
             if total > most:
                 farthest, most = i, total
-        tree.here[begun], tree.here[farthest] = tree.here[farthest], tree.here[begun]
+        tree.here[seed], tree.here[farthest] = tree.here[farthest], tree.here[seed]
         child = tree.counts[0]
         tree.counts[0] += 1
         tree.parent[child] = node
         tree.sibling[child] = tree.child[node]
         tree.child[node] = child
-        _put(tree, points, child, tree.here[begun])
+        _add_to_leaf(tree, points, child, tree.here[seed])
     for i in range(k + 1, count):
         p = tree.here[i]
-        _put(tree, points, _nearest_child(tree, node, points[p]), p)
+        _add_to_leaf(tree, points, _nearest_child(tree, node, points[p]), p)
 
 
 @inlined
-def _put(tree, points, leaf, p):  # type: ignore[no-untyped-def]
+def _add_to_leaf(tree, points, leaf, p):  # type: ignore[no-untyped-def]
     _widen(tree, leaf, points[p])
     tree.held[leaf] += 1
     tree.follows[p] = tree.first[leaf]

@@ -26,12 +26,18 @@ from pymoo_gpuaco.fronts.parts import WHOLE, Part
 from pymoo_gpuaco.fronts.stairs import slack_at, weights_at
 from pymoo_gpuaco.fronts.state import (
     archive_state,
-    names_state,
+    keys_state,
     restored_archive,
     stored_candidates,
-    stored_names,
+    stored_keys,
 )
-from pymoo_gpuaco.fronts.weights import Sums, alone, between_corners, directions, scaled
+from pymoo_gpuaco.fronts.weights import (
+    Sums,
+    dichotomic_sums,
+    direction_sums,
+    scaled,
+    single_objective_weights,
+)
 from pymoo_gpuaco.host.background import BackgroundTask
 from pymoo_gpuaco.host.keys import generator
 from pymoo_gpuaco.host.state import State, stored_integers
@@ -65,21 +71,21 @@ class FrontSearch:
         self.n_tours = 0  # built so far
         self.n_sums = 0  # weighted sums solved so far
         self._part = WHOLE
-        self._turn = Lock()  # one after the other changes the archive
+        self._lock = Lock()  # one after the other changes the archive
 
     # ---- a generation
 
     def search(self, key: int) -> None:
         """Run one generation; ``key`` in [0, 2**64). An interrupt ends it early, and what it has found is kept."""
-        self._whole(lambda: self._generation(key))
+        self._change_archive(lambda: self._generation(key))
 
-    def _whole(self, work: Callable[[], object]) -> None:
+    def _change_archive(self, work: Callable[[], object]) -> None:
         """Do work that changes the archive: an interrupt ends it early, and leaves no half of a change in there."""
         stop = self._device.stop
         stop.lower()
 
         def in_turn() -> None:
-            with self._turn:  # an interrupt may come between the start of a task and the next line
+            with self._lock:  # an interrupt may come between the start of a task and the next line
                 work()
 
         task: BackgroundTask[None] | None = None
@@ -103,13 +109,13 @@ class FrontSearch:
             self.n_sums = max(self.n_sums, 1)
             return
         if self.n_sums == 0:
-            self._solve_each_alone(key)
+            self._solve_single_objectives(key)
             return
         stage, rows = self._next(key)
         if (
             self._stage < 0 or stage > 0 or not len(rows)
         ):  # sums come before looks, and before more than first looks
-            sums = self._open_sums()
+            sums = self._unsolved_sums()
             if len(sums.rows):
                 self._solve(sums, key)
                 return
@@ -127,12 +133,12 @@ class FrontSearch:
         self.joined = self.archive.add(tours, exact)
         self.n_tours += len(tours)
 
-    def _solve_each_alone(self, key: int) -> None:
+    def _solve_single_objectives(self, key: int) -> None:
         kicks = _FIRST_KICKS * self._parameters.kicks_of(self.instance.n)
         starts = self.instance.starts
         if len(self.archive.front):
             starts = self._tours(self.archive.best())
-        self._take(self._device.descend(starts, alone(self.instance.k), kicks, key))
+        self._take(self._device.descend(starts, single_objective_weights(self.instance.k), kicks, key))
         if not self._device.stop.raised():  # else these are to be solved yet
             self.n_sums += len(starts)
 
@@ -141,13 +147,15 @@ class FrontSearch:
         self._take(self._device.descend(self._tours(sums.rows), sums.weights, kicks, key))
         if not self._device.stop.raised():
             self.n_sums += len(sums.rows)
-            self._solved.update(sums.known)
+            self._solved.update(sums.keys)
 
-    def _open_sums(self) -> Sums:
+    def _unsolved_sums(self) -> Sums:
         most = min(self._sums, self._parameters.sums_of(self.instance.n, self.instance.k) - self.n_sums)
         if self._parameters.directions is None:
-            return between_corners(self.archive, self._solved, max(0, most), self._part)
-        return directions(self.archive, self._parameters.directions, self._solved, max(0, most), self._part)
+            return dichotomic_sums(self.archive, self._solved, max(0, most), self._part)
+        return direction_sums(
+            self.archive, self._parameters.directions, self._solved, max(0, most), self._part
+        )
 
     # ---- what members lead to
 
@@ -248,7 +256,7 @@ class FrontSearch:
         """Take in tours (m, n) from outside. Raises ValueError unless rows are permutations of 0 .. n-1."""
         given = checks.permutations("tours", tours, self.instance.n).astype(np.int32)
         lengths = self.instance.lengths(given)
-        self._whole(lambda: self.archive.add(given, lengths))
+        self._change_archive(lambda: self.archive.add(given, lengths))
 
     def divide(self, part: int, parts: int) -> None:
         """Leave to other searches what is not in ``part`` in [0, parts) from now on.
@@ -274,7 +282,7 @@ class FrontSearch:
         """Copies of all that the next generation depends on."""
         return {
             **archive_state(self.archive),
-            "front_sums": names_state(sorted(self._solved)),
+            "front_sums": keys_state(sorted(self._solved)),
             "front_candidates": self._listed.copy(),
             "front_numbers": np.array([self._stage, self.n_tours, self.n_sums]),
         }
@@ -283,7 +291,7 @@ class FrontSearch:
         """Go on from an exported state. Raises ValueError, before anything changes, for one of another problem."""
         n, k, stages = self.instance.n, self.instance.k, len(self._stages)
         width = 2 * k if self._parameters.directions is None else k
-        solved = stored_names(state, "front_sums", width)
+        solved = stored_keys(state, "front_sums", width)
         listed = stored_candidates(state, n)
         numbers = stored_integers(state, "front_numbers", (3,), -1, 2**62, np.int64)
         empty = Archive(n, k, self.instance.unit, self._parameters.size)

@@ -48,13 +48,13 @@ def restored_archive(state: State, archive: Archive, most_looked: int) -> Archiv
     return archive
 
 
-def names_state(names: list[bytes]) -> NDArray[np.float64]:
+def keys_state(names: list[bytes]) -> NDArray[np.float64]:
     """Byte strings of float64 as rows."""
     return np.array([np.frombuffer(name) for name in names]).reshape(len(names), -1 if names else 0)
 
 
-def stored_names(state: State, name: str, width: int) -> list[bytes]:
-    """What `names_state` has made rows of."""
+def stored_keys(state: State, name: str, width: int) -> list[bytes]:
+    """What `keys_state` has made rows of."""
     m = _rows(state, name)
     return [row.tobytes() for row in stored_numbers(state, name, (m, width if m else 0))]
 

@@ -19,15 +19,15 @@ class Sums(NamedTuple):
 
     weights: NDArray[np.float64]  # (m, k)
     rows: NDArray[np.intp]  # (m,) tours of the archive to begin with
-    known: list[bytes]  # what to remember them by
+    keys: list[bytes]  # by which a sum that was solved is known
 
 
-def alone(k: int) -> NDArray[np.float64]:
+def single_objective_weights(k: int) -> NDArray[np.float64]:
     """Weights (k, k) of each objective nearly alone: of equally short tours the others decide."""
     return np.full((k, k), _TIE) + (1.0 - _TIE) * np.eye(k)
 
 
-def between_corners(archive: Archive, solved: set[bytes], most: int, first: Part = WHOLE) -> Sums:
+def dichotomic_sums(archive: Archive, solved: set[bytes], most: int, first: Part = WHOLE) -> Sums:
     """Sums under which two corners of the hull are equal, of two objectives, and that have not been solved.
 
     Y. P. Aneja and K. P. K. Nair, "Bicriteria transportation problem", Management Science 25 (1979): a shorter tour is
@@ -47,7 +47,7 @@ def between_corners(archive: Archive, solved: set[bytes], most: int, first: Part
     return Sums(normals(corners)[chosen], rows[chosen], [names[i] for i in chosen])
 
 
-def directions(
+def direction_sums(
     archive: Archive, given: NDArray[np.float64], solved: set[bytes], most: int, first: Part = WHOLE
 ) -> Sums:
     """The next of the directions (d, k), at most so many, that have not been solved, each with the best tour at hand.

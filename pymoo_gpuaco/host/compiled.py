@@ -1,13 +1,13 @@
 """How functions for the CPU are compiled: cached on disk, without the GIL, so that threads run side by side.
 
-``compiled``, ``inner`` and ``inlined`` count no references: a tuple of arrays would otherwise cost an atomic operation
-an array and call, which is most of the time of a small function. Such a function must neither make nor return an array;
-one that does is ``allocating``. ``benchmarks/cpu_vs_c.py`` measures what that buys.
+``compiled``, ``compiled_callee`` and ``inlined`` count no references: a tuple of arrays would otherwise cost an atomic
+operation an array and call, which is most of the time of a small function. Such a function must neither make nor return
+an array; one that does is ``allocating``. ``benchmarks/cpu_vs_c.py`` measures what that buys.
 
-Compiling takes most of the time of a first run. So functions that only compiled functions call (``inner``, ``inlined``)
-get no wrapper for calls from Python, and no machine code of their own: numba compiles them into their callers anyway.
-And all compiled callers share one version. numba alone would make one for 32-bit integers, one for 64-bit integers and
-one for constants.
+Compiling takes most of the time of a first run. So functions that only compiled functions call (``compiled_callee``,
+``inlined``) get no wrapper for calls from Python, and no machine code of their own: numba compiles them into their
+callers anyway. And all compiled callers share one version. numba by itself would make one for 32-bit integers, one for
+64-bit integers and one for constants.
 
 Much of this uses undocumented parts of numba. Where a version of numba lacks one of them, functions are compiled by
 plain numba, anew in every process: slower, with the same results.
@@ -52,7 +52,7 @@ def compiled(function: Any) -> Any:
     return _compile(function, _nrt=False)
 
 
-def inner(function: Any) -> Any:
+def compiled_callee(function: Any) -> Any:
     """Compile for compiled functions; no array is made or returned. A call from Python compiles once more."""
     return _compile_for_compiled(function, _nrt=False)
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from pymoo_gpuaco.host.compiled import allocating, inlined, inner
+from pymoo_gpuaco.host.compiled import allocating, compiled_callee, inlined
 
 # What a stream of numbers is for: the second word of its counter, so that no two uses share numbers.
 STREAM_CONSTRUCTION = 0
@@ -26,7 +26,7 @@ _W0 = np.uint64(0x9E3779B9)
 _W1 = np.uint64(0xBB67AE85)
 
 
-@inner
+@compiled_callee
 def philox4x32(c0, c1, c2, c3, k0, k1):  # type: ignore[no-untyped-def]
     """Four 32-bit words (as uint64) from a 128-bit counter and a 64-bit key, ten rounds."""
     for _ in range(10):
@@ -83,7 +83,7 @@ def next_uniform(state):  # type: ignore[no-untyped-def]
     return (np.float64(next_word(state)) + 0.5) * 2.0**-32
 
 
-@inner
+@compiled_callee
 def next_below(state, n):  # type: ignore[no-untyped-def]
     """Give an integer of 0 .. n-1; the bias is below n / 2**32."""
     return np.int64((next_word(state) * np.uint64(n)) >> _32)

@@ -20,7 +20,7 @@ from pymoo_gpuaco.islands.keys import Keys
 _log = logging.getLogger("pymoo_gpuaco")
 
 PATIENCE = 60  # seconds in which a first worker must have joined
-PAUSE = 0.05  # seconds between looks, while nothing else is done
+PAUSE = 0.05  # seconds between checks, while nothing else is done
 
 
 class Cluster:
@@ -94,12 +94,12 @@ class Cluster:
 
     def _wait_for_workers(self, wanted: int) -> None:
         end = time.monotonic() + PATIENCE
-        while len(self.look()) < wanted:
+        while len(self.live_workers()) < wanted:
             codes = [process.poll() for process in self._processes]
             if any(code is not None for code in codes):
                 ended = ", ".join(str(code) for code in codes if code is not None)
                 raise ConnectionError(f"local workers have ended before they joined, with exit code {ended}")
-            self._check_hope()
+            self._raise_if_hopeless()
             if time.monotonic() > end:
                 raise TimeoutError(
                     f"{len(self.workers)} of {wanted} workers have joined the scheduler {self.address} "
@@ -110,21 +110,21 @@ class Cluster:
     def _check_versions(self) -> None:
         """Raise RuntimeError unless every worker has this package in this version."""
         answers = {
-            address: self.promise(self.client.run, worker.version, workers=[address], on_error="return")
+            address: self.call_async(self.client.run, worker.version, workers=[address], on_error="return")
             for address in self.workers
         }
-        while any(not answer.done() for address, answer in answers.items() if address in self.look()):
-            self._check_hope()
+        while any(not answer.done() for address, answer in answers.items() if address in self.live_workers()):
+            self._raise_if_hopeless()
             time.sleep(PAUSE)
         for address, answer in answers.items():
             # a worker that does not answer is checked again in its first round
             if answer.done() and answer.exception() is None:
                 _check_version(address, answer.result().get(address))
-        if not self.look():
-            self._check_hope()
+        if not self.live_workers():
+            self._raise_if_hopeless()
             raise ConnectionError(f"no worker of the scheduler {self.address} answers")
 
-    def _check_hope(self) -> None:
+    def _raise_if_hopeless(self) -> None:
         if self.why_hopeless is not None:
             raise ConnectionError(self.why_hopeless)
 
@@ -137,15 +137,15 @@ class Cluster:
 
     @property
     def workers(self) -> Mapping[str, int]:
-        """Address and threads of the workers by the last `look`."""
+        """Address and threads of the workers by the scheduler's last answer."""
         return self._watch.workers
 
-    def look(self) -> Mapping[str, int]:
+    def live_workers(self) -> Mapping[str, int]:
         """Return the workers by the scheduler's last answer, and ask again without waiting.
 
         Workers without a heartbeat for a minute are left out. Raises ConnectionError if the scheduler is gone.
         """
-        return self._watch.look()
+        return self._watch.live_workers()
 
     @property
     def why_hopeless(self) -> str | None:
@@ -156,9 +156,9 @@ class Cluster:
             return "all local workers have ended"
         return None
 
-    def promise(self, call: Any, *arguments: Any, **named: Any) -> concurrent.futures.Future[Any]:
+    def call_async(self, call: Any, *arguments: Any, **named: Any) -> concurrent.futures.Future[Any]:
         """Start an asynchronous call of the client, and return at once."""
-        return watch.promise(self.client, partial(call, *arguments, **named, asynchronous=True))
+        return watch.call_async(self.client, partial(call, *arguments, **named, asynchronous=True))
 
     def close(self) -> None:
         """End the processes started here; the user's client stays open. Further calls do nothing."""

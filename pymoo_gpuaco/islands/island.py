@@ -18,9 +18,9 @@ from pymoo_gpuaco.algorithms.told import canonical
 from pymoo_gpuaco.backends import Meets
 from pymoo_gpuaco.islands.messages import Order, Report
 from pymoo_gpuaco.islands.topology import MOST_MATES
-from pymoo_gpuaco.search.meeting import Meeting
+from pymoo_gpuaco.search.meeting import AFTER_ANNEALING, Meeting
 
-_AWAITED = (Meeting.CYCLE, Meeting.FIRST, Meeting.LAST)
+_AWAITED = (Meeting.CYCLE, *AFTER_ANNEALING)
 
 
 class RoundTermination(ColonyTermination):
@@ -145,7 +145,7 @@ class Island:
 
     def _members(self, meeting: Meeting | None) -> NDArray[np.int32] | None:
         """Tours (m, n) that are to meet those of others."""
-        if meeting not in (Meeting.FIRST, Meeting.LAST):
+        if meeting not in AFTER_ANNEALING:
             return None
         colony = self.colony
         rows = canonical(

@@ -18,7 +18,7 @@ from pymoo_gpuaco.islands.cluster import PATIENCE, Cluster
 from pymoo_gpuaco.islands.member import Member
 from pymoo_gpuaco.islands.messages import Report, Task
 from pymoo_gpuaco.islands.rounds import Rounds
-from pymoo_gpuaco.search.meeting import Meeting
+from pymoo_gpuaco.search.meeting import AFTER_ANNEALING
 
 WAITING = 0.3  # share of the time left that an island waits for others at most
 
@@ -113,7 +113,7 @@ class Leader(ABC):
                 rounds.send(member, self._task(member, 0))
             self._prepare()
             while rounds.are_underway:
-                self._check_hope(rounds)
+                self._raise_if_hopeless(rounds)
                 for report in rounds.wait(None):
                     self._note_engine(report)
         except BaseException:
@@ -206,10 +206,10 @@ class Leader(ABC):
         return min(moments, default=None)
 
     def _is_late(self, rounds: Rounds) -> bool:
-        self._check_hope(rounds)
+        self._raise_if_hopeless(rounds)
         return self._latest is not None and time.monotonic() >= self._latest
 
-    def _check_hope(self, rounds: Rounds) -> None:
+    def _raise_if_hopeless(self, rounds: Rounds) -> None:
         """Raise ConnectionError where waiting would never end, or end without a tour."""
         has_tour, end = self._has_tour, self.clock.end
         if has_tour and end is not None:
@@ -233,7 +233,7 @@ class Leader(ABC):
 
     def _may_go_on(self, member: Member) -> bool:
         """Whether an island waits for no other: all that it meets are as far, or it has waited long enough."""
-        if self.rules.deterministic or member.meeting not in (Meeting.FIRST, Meeting.LAST):
+        if self.rules.deterministic or member.meeting not in AFTER_ANNEALING:
             return True
         givers = topology.givers(self.rules.topology, member, self.members)
         are_there = all(giver.meeting is None or giver.meeting >= member.meeting for giver in givers)

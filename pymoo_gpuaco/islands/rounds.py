@@ -20,10 +20,10 @@ from pymoo_gpuaco.islands.messages import Order, Report, Start, Task
 
 _log = logging.getLogger("pymoo_gpuaco")
 
-LOOK = 0.25  # seconds between looks at the workers
+CHECK_EVERY = 0.25  # seconds between checks of the workers
 MOST_FAILURES = 3  # of an island in a row: then its error ends the run
 TRANSFER = 10.0  # seconds that the transfer of a finished report, or of an island's start, may take
-TELLING = 0.3  # seconds that workers have to learn of the end of a run
+STOP_NOTICE = 0.3  # seconds that workers have to learn of the end of a run
 
 
 class Rounds:
@@ -45,7 +45,7 @@ class Rounds:
         self._run = run
         self._session = uuid.uuid4().hex
         self._ended: queue.SimpleQueue[_Ended] = queue.SimpleQueue()
-        self._looked = time.monotonic()
+        self._checked = time.monotonic()
         self._close = weakref.finalize(self, cluster.close)
         for member in members:
             member.is_moving, member.last_sent = False, None
@@ -73,7 +73,7 @@ class Rounds:
 
         Raises ConnectionError if the scheduler is gone.
         """
-        self.cluster.look()
+        self.cluster.live_workers()
         member.future, member.order = None, self._order(member, task)
         start = None
         if member.worker and not member.is_on_worker:
@@ -88,7 +88,7 @@ class Rounds:
             pure=False,
             key=f"island-{member.number}-{uuid.uuid4().hex}",
         )
-        member.future.add_done_callback(_Tell(self._ended, member.number))
+        member.future.add_done_callback(_EndNotice(self._ended, member.number))
 
     def _order(self, member: Member, task: Task) -> Order:
         stream = task["stream"]
@@ -110,16 +110,16 @@ class Rounds:
     def _send_start(self, member: Member) -> Any:
         """Send the worker the start of an island; where that fails, the island is on no worker."""
         start: Start = {"colony": self._colony, "state": member.state}
-        sending = self.cluster.promise(
+        sending = self.cluster.call_async(
             self.cluster.client.scatter, [start], workers=[member.worker], hash=False, timeout=TRANSFER
         )
-        while member.worker in self.cluster.look() and self.cluster.why_hopeless is None:
-            if concurrent.futures.wait([sending], LOOK).done:
+        while member.worker in self.cluster.live_workers() and self.cluster.why_hopeless is None:
+            if concurrent.futures.wait([sending], CHECK_EVERY).done:
                 break
         try:
             (sent,) = sending.result(timeout=0)
         except (KeyError, OSError, concurrent.futures.TimeoutError, dask().TimeoutError) as error:
-            # `_look` chooses another worker
+            # `_check_workers` chooses another worker
             _log.info("islands: %s could not be sent island %d: %r", member.worker, member.number, error)
             sending.cancel()
             member.worker = ""
@@ -140,9 +140,9 @@ class Rounds:
 
         Raises ConnectionError if the scheduler is gone, and the error of an island that fails again and again.
         """
-        if time.monotonic() - self._looked >= LOOK:
-            self._look()
-        timeout = LOOK if until is None else min(LOOK, max(0.0, until - time.monotonic()))
+        if time.monotonic() - self._checked >= CHECK_EVERY:
+            self._check_workers()
+        timeout = CHECK_EVERY if until is None else min(CHECK_EVERY, max(0.0, until - time.monotonic()))
         try:
             number, future = self._ended.get(timeout=timeout)
         except queue.Empty:
@@ -164,14 +164,14 @@ class Rounds:
             member.needs_stream = False
         return [report]
 
-    def _look(self) -> None:
+    def _check_workers(self) -> None:
         """Check the workers, and find others for islands whose workers are gone."""
-        self._looked = time.monotonic()
-        workers = self.cluster.look()
+        self._checked = time.monotonic()
+        workers = self.cluster.live_workers()
         if workers:
             self._no_worker_since = None
         elif self._no_worker_since is None:
-            self._no_worker_since = self._looked
+            self._no_worker_since = self._checked
             _log.warning("islands: there is no worker; the run waits for one")
         for member in self.members:
             if member.worker in workers or (not member.worker and not workers):
@@ -191,8 +191,8 @@ class Rounds:
 
     def _failed(self, member: Member, error: Exception) -> None:
         """Repeat a round that has raised or whose report is lost, a few times."""
-        if member.worker not in self.cluster.look():
-            self._look()
+        if member.worker not in self.cluster.live_workers():
+            self._check_workers()
             return
         member.failures += 1
         assert member.order is not None
@@ -245,8 +245,10 @@ class Rounds:
 
     def _leave(self) -> None:
         """Make the workers of the user's cluster end their rounds soon, and drop the islands."""
-        telling = self.cluster.promise(self.cluster.client.run, worker.stop, self._session, on_error="ignore")
-        concurrent.futures.wait([telling], TELLING)  # a worker that does not answer keeps nobody
+        telling = self.cluster.call_async(
+            self.cluster.client.run, worker.stop, self._session, on_error="ignore"
+        )
+        concurrent.futures.wait([telling], STOP_NOTICE)  # a worker that does not answer keeps nobody
         for member in self.members:
             if member.is_on_worker:
                 self._drop(member)
@@ -265,7 +267,7 @@ class _Ended(NamedTuple):
     future: Any
 
 
-class _Tell:
+class _EndNotice:
     """Called by Dask's own thread when a round has ended; it holds no reference to the run, which may be deleted."""
 
     def __init__(self, ended: queue.SimpleQueue[_Ended], number: int) -> None:

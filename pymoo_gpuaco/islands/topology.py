@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pymoo_gpuaco.islands.member import Member, Tour
-from pymoo_gpuaco.search.meeting import Meeting
+from pymoo_gpuaco.search.meeting import AFTER_ANNEALING, Meeting
 
 TOPOLOGIES = ("all", "ring", "none")
 # Tours of others that an island evolves among, at most: a child costs the same among more, but they take memory and
@@ -34,7 +34,7 @@ def mates(topology: str, member: Member, members: Sequence[Member], n: int) -> N
     rows: list[NDArray[np.int32]] = []
     if member.meeting == Meeting.CYCLE:
         rows = [other.best.cities for other in others if other.best is not None]
-    elif member.meeting in (Meeting.FIRST, Meeting.LAST):
+    elif member.meeting in AFTER_ANNEALING:
         most = max(1, MOST_MATES // max(1, len(others)))
         rows = [row for other in others if other.members is not None for row in other.members[:most]]
     return np.unique(np.array(rows, np.int32).reshape(-1, n), axis=0)

@@ -11,7 +11,7 @@ from typing import Any
 # Seconds of silence after which a process counts as gone. A worker is silent while it imports this package for the
 # first time.
 SILENCE = 60.0
-# The most seconds of silence that count between two looks: this process may have been stopped itself.
+# The most seconds of silence that count between two calls: this process may have been stopped itself.
 STEP = 1.0
 
 
@@ -31,8 +31,8 @@ class Watch:
         self.address = str(client.scheduler.address)
         self.workers: dict[str, int] = {}  # address: threads, of those with a recent heartbeat
         self._answer: Promise[Any] | None = None  # to the question that was asked last
-        self._looked = self._answered = time.monotonic()
-        self._silence = 0.0  # seconds of the scheduler, as looks have counted them
+        self._checked = self._answered = time.monotonic()
+        self._silence = 0.0  # seconds of the scheduler, as calls have counted them
         self._age = 0.0  # seconds of this watch, as answers have counted them
         # worker: last heartbeat, and the age of this watch when it first heard of that
         self._heard: dict[str, tuple[float, float]] = {}
@@ -42,7 +42,7 @@ class Watch:
         """Whether the scheduler does not answer."""
         return self._silence > SILENCE
 
-    def look(self) -> dict[str, int]:
+    def live_workers(self) -> dict[str, int]:
         """Return address and threads of the workers by the last answer; ask again, without waiting.
 
         Raises ConnectionError if the connection to the scheduler is lost.
@@ -50,14 +50,14 @@ class Watch:
         if self.client.status != "running":
             raise ConnectionError(f"the scheduler {self.address} is gone, or the client of it was closed")
         now = time.monotonic()
-        self._silence += min(STEP, now - self._looked)
-        self._looked = now
+        self._silence += min(STEP, now - self._checked)
+        self._checked = now
         if self._answer is not None and self._answer.done():
             if self._answer.exception() is None:  # else the answer was lost, and the next one counts
                 self._take(self._answer.result(), now)
             self._answer = None
         if self._answer is None:
-            self._answer = promise(self.client, self.client.scheduler.identity)
+            self._answer = call_async(self.client, self.client.scheduler.identity)
         return self.workers
 
     def _take(self, answer: dict[str, Any], now: float) -> None:
@@ -75,7 +75,7 @@ class Watch:
         }
 
 
-def promise(client: Any, call: Callable[[], Awaitable[Any]]) -> Promise[Any]:
+def call_async(client: Any, call: Callable[[], Awaitable[Any]]) -> Promise[Any]:
     """Let the client's own thread await what ``call`` returns there, and return at once."""
 
     async def answered() -> Any:

@@ -12,7 +12,7 @@ import math
 
 import numpy as np
 
-from pymoo_gpuaco.host.compiled import compiled, inlined, inner
+from pymoo_gpuaco.host.compiled import compiled, compiled_callee, inlined
 from pymoo_gpuaco.problems.adding_up import ADDED_AT_ONCE
 from pymoo_gpuaco.problems.metrics import EARTH_DIAMETER_KM, Metric
 
@@ -28,7 +28,7 @@ WITH_DUMMY, DOUBLED = 32, 64
 _EARTH_RADIUS = 6378.388  # km, TSPLIB 95, section 2.4
 
 
-@inner
+@compiled_callee
 def _other_metric(metric, x1, y1, z1, x2, y2, z2):  # type: ignore[no-untyped-def]
     """All metrics but EUC."""
     dx, dy, dz = x1 - x2, y1 - y2, z1 - z2
@@ -80,7 +80,7 @@ def distance(graph, i, j):  # type: ignore[no-untyped-def]
     return _other_metric(graph.metric, c[p, 0], c[p, 1], c[p, 2], c[q, 0], c[q, 1], c[q, 2])
 
 
-@inner
+@compiled_callee
 def _of_form(graph, p, q):  # type: ignore[no-untyped-def]
     """Distance of two different cities of a symmetric form, see ``problems.symmetric``."""
     if graph.metric == DOUBLED:

@@ -48,7 +48,7 @@ class SearchDevice(Protocol):
         """Tours that pay in a run that has so many seconds left; None: nobody knows."""
         ...
 
-    def hold(self, m: int) -> None:
+    def allocate(self, m: int) -> None:
         """Allocate m tours, which changes the plan; those at hand are lost. Any other m may be ignored."""
         ...
 

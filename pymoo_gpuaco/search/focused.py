@@ -30,7 +30,7 @@ from pymoo_gpuaco.search.schedule import Schedule
 from pymoo_gpuaco.search.state import pack, unpack
 
 # What the pace of a run is noted of.
-_ROUND, _TAKE_IN, _MERGE = "a round", "taking in", "a merge"
+_ROUND, _MEASURE_AND_MERGE, _MERGE = "a round", "measuring and merging", "a merge"
 
 
 class FocusedSearch:
@@ -60,7 +60,7 @@ class FocusedSearch:
         self._searched = 0  # ants of the last generation
         self._rescued: tuple[NDArray[np.int32], float] | None = None
         self._shares = False  # the tours meet those of other colonies
-        self._due = Meeting.NONE  # the meeting that is awaited
+        self._due_meeting = Meeting.NONE  # the meeting that is awaited
 
     # ---- Engine
 
@@ -110,8 +110,10 @@ class FocusedSearch:
     def expect(self, progress: float) -> None:
         """Note how far the run is, in [0, 1], or NaN where nobody knows."""
         self._schedule.expect(float(progress), self._annealed)
-        if self._due > Meeting.CYCLE and not self._schedule.finished:  # under another budget it anneals again
-            self._due = Meeting.NONE
+        if (
+            self._due_meeting > Meeting.CYCLE and not self._schedule.finished
+        ):  # under another budget it anneals again
+            self._due_meeting = Meeting.NONE
 
     def search(self, key: int) -> None:
         """Search some rounds of windows, a fraction of a second, or seconds for hundreds of tours.
@@ -139,15 +141,15 @@ class FocusedSearch:
 
     def _begin(self, key: int) -> None:
         """Make the first tours; where time is over, they are the greedy one."""
-        self._hold()
+        self._allocate()
         m = 1 if self._stop.passed() else self.device.n_tours
         tours = first_tours(self.instance, self._first, m, key)
         self._take(np.resize(tours, (self.device.n_tours, self.instance.n)), repaired=False)
 
-    def _hold(self, m: int | None = None) -> None:
+    def _allocate(self, m: int | None = None) -> None:
         """Allocate m tours, or as many as pay in the time that is left, and plan the schedule that goes with them."""
         left = None if self._stop.until is None else self._stop.until - time.monotonic()
-        self.device.hold(self.device.tours_in(left) if m is None else m)
+        self.device.allocate(self.device.tours_in(left) if m is None else m)
         self._schedule.follow(self.device.plan)
 
     def _search_rounds(self, key: int) -> None:
@@ -155,22 +157,27 @@ class FocusedSearch:
         done, planned = 0, self._planned_rounds()
         self._only_anneals = device.repairs_left == 0
         device.weigh()
-        while done < planned and not self._due and not self._stop.passed() and self._penalties_are_there():
-            together = min(plan.rounds_between_looks, planned - done)
+        while (
+            done < planned
+            and not self._due_meeting
+            and not self._stop.passed()
+            and self._wait_for_penalties()
+        ):
+            together = min(plan.rounds_between_checks, planned - done)
             if plan.whole_rounds:
-                together = self._pace.time_for(_ROUND, together, then=_TAKE_IN, late=0.5)
+                together = self._pace.time_for(_ROUND, together, then=_MEASURE_AND_MERGE, late=0.5)
             if together == 0:
                 break
             with self._pace.noted(_ROUND, together):
                 for _ in range(together):
-                    if self._due:
+                    if self._due_meeting:
                         break
                     done += 1
                     self._round(fold_in(key, done))
                 device.wait()
         if done:
-            with self._pace.noted(_TAKE_IN):
-                self._take_in()
+            with self._pace.noted(_MEASURE_AND_MERGE):
+                self._measure_and_merge()
         self._annealed = done if self._only_anneals else 0
 
     def _planned_rounds(self) -> int:
@@ -184,9 +191,9 @@ class FocusedSearch:
             return min(plan.rounds, repairs)
         if self._stop.until is None:
             return plan.rounds
-        return min(plan.rounds, max(plan.rounds_between_looks, self._schedule.rounds))
+        return min(plan.rounds, max(plan.rounds_between_checks, self._schedule.rounds))
 
-    def _penalties_are_there(self) -> bool:
+    def _wait_for_penalties(self) -> bool:
         """See to it that the next rounds have the penalties that they are to have; False if time is over before."""
         penalties = self.device.penalties
         if penalties is None or not penalties.are_due(self._stop.until):
@@ -210,8 +217,8 @@ class FocusedSearch:
         self._searched += device.anneal(key, self._next_heat())
         if schedule.at_end:
             schedule.begin_next()
-            self._due = self._next_meeting()
-            if not self._due:
+            self._due_meeting = self._next_meeting()
+            if not self._due_meeting:
                 self._recombine(key)
 
     def _next_heat(self) -> Heat:
@@ -225,7 +232,7 @@ class FocusedSearch:
         self._annealing = first > 0.0
         return Heat(first * heat, last * heat, edge, kicks)
 
-    def _take_in(self) -> None:
+    def _measure_and_merge(self) -> None:
         """Take note of the tours at hand; the best is recombined with the shortest, where the plan says so."""
         device, plan = self.device, self.device.plan
         wanted = plan.merged_while_annealing if self._annealing else plan.merged_at_zero
@@ -272,23 +279,25 @@ class FocusedSearch:
         """Where this colony is among its meetings with others, see ``Meets``."""
         if self.device.n_tours == 1:
             return None
-        if self._due == Meeting.NONE and self._schedule.finished:
+        if self._due_meeting == Meeting.NONE and self._schedule.finished:
             return Meeting.OVER
-        return self._due
+        return self._due_meeting
 
     def share(self, wanted: bool) -> None:
         """Meet tours of other colonies from now on, or not, see ``Meets``."""
         self._shares = wanted
         if not wanted:
-            self._due = Meeting.NONE
+            self._due_meeting = Meeting.NONE
 
     def meet(self, mates: ArrayLike, key: int) -> None:
         """Hold the meeting that is due, see ``Meets``."""
         rows = checks.permutations("mates", mates, self.instance.n).astype(np.int32)
         with self.device.working():
-            self._recombine(key, rows, FIRST_STAGE if self._due == Meeting.FIRST else SECOND_STAGE)
+            self._recombine(
+                key, rows, FIRST_STAGE if self._due_meeting == Meeting.FIRST_STAGE else SECOND_STAGE
+            )
         self._annealed = 0  # what went by meanwhile is no pace of rounds
-        self._due = Meeting.LAST if self._due == Meeting.FIRST else Meeting.NONE
+        self._due_meeting = Meeting.SECOND_STAGE if self._due_meeting == Meeting.FIRST_STAGE else Meeting.NONE
 
     def _next_meeting(self) -> Meeting:
         """The meeting at the end of a cycle; NONE: tours of this colony alone are recombined."""
@@ -296,7 +305,7 @@ class FocusedSearch:
         if not self._shares or self.device.n_tours == 1:
             return Meeting.NONE
         if schedule.finished:
-            return Meeting.FIRST if many else Meeting.LAST
+            return Meeting.FIRST_STAGE if many else Meeting.SECOND_STAGE
         # where it is known when many tours will evolve, those of several colonies stay different until then
         return Meeting.NONE if many and not math.isnan(schedule.progress) else Meeting.CYCLE
 
@@ -340,7 +349,7 @@ class FocusedSearch:
         best = self._best()[0]
         with self.device.working():
             if not len(self._lengths):
-                self._hold()
+                self._allocate()
                 self._take(np.tile(best, (self.device.n_tours, 1)), repaired=False)
                 return
             everyone = self.device.read()
@@ -374,7 +383,7 @@ class FocusedSearch:
                 tours,
                 (np.zeros(n, np.int32) if best is None else best, self._population.length),
                 self._schedule,
-                (self._annealed, self._annealing, self._due),
+                (self._annealed, self._annealing, self._due_meeting),
             ),
             **own,
         }
@@ -388,9 +397,9 @@ class FocusedSearch:
             device.set_trails(stored.tau, stored.default_trail)
             population = Population(self.instance, device.graph)
             self._population, self._lengths, self._rescued = population, np.empty(0), None
-            self._hold(len(stored.tours) if stored.own and len(stored.tours) else device.tours_in(None))
+            self._allocate(len(stored.tours) if stored.own and len(stored.tours) else device.tours_in(None))
             stored.restore(self._schedule)
-            self._annealed, self._annealing, self._due = stored.pace
+            self._annealed, self._annealing, self._due_meeting = stored.pace
             if stored.best is not None:
                 # of another kind of device, its sum may be rounded differently
                 length = stored.best_length if stored.own else population.measure(stored.best)

@@ -13,7 +13,7 @@ class Plan:
     Attributes
     ----------
     rounds : most rounds of a generation, >= 1.
-    rounds_between_looks : rounds after which the clock is looked at, and the host waits for the device, >= 1.
+    rounds_between_checks : rounds after which the clock is checked and the host waits for the device, >= 1.
     whole_rounds : whether a round, once launched, goes on when time is over: then none is that would end too late by
         more than half of it.
     first_cycle : rounds of the first cycle of annealing, >= 1; each cycle is twice as long as the one before.
@@ -29,7 +29,7 @@ class Plan:
     """
 
     rounds: int
-    rounds_between_looks: int
+    rounds_between_checks: int
     first_cycle: int
     cycles_in_one: int
     later_in_one: int

@@ -85,7 +85,7 @@ class Schedule:
         """Count a round; return its first and last temperature as shares of the heat."""
         if self.rounds == 0:
             self.started = 0.0 if math.isnan(self.progress) else self.progress
-        self._decide()
+        self._decide_whether_last()
         left = self.left
         if self.last and math.isnan(left):  # under a new budget: as it was, until that is known
             first = last = self.share
@@ -114,7 +114,7 @@ class Schedule:
             return
         self.cycle, self.done, self.share, self.last, self.finished = self.cycle + 1, 0, 1.0, False, False
 
-    def _decide(self) -> None:
+    def _decide_whether_last(self) -> None:
         """Note whether this cycle is the last: the next, twice as long, would not come to its end.
 
         A cycle becomes the last at its beginning. The first one under a budget does so at any time, as nothing is known

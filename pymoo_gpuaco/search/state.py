@@ -110,9 +110,9 @@ def unpack(state: State, kind: str, candidates: NDArray[np.int32]) -> FocusedSta
     schedule.progress = math.nan if progress < 0.0 else progress
     own = np.array_equal(engine, _name(kind))
     annealed, annealing, due = stored_integers(state, "pace", (3,), 0, _MOST, np.int64) if own else (0, 0, 0)
-    if due > Meeting.LAST:
+    if due > Meeting.SECOND_STAGE:
         raise ValueError(
-            f"state['pace'] must end with a number in [0, {Meeting.LAST:d}], got {state['pace']}"
+            f"state['pace'] must end with a number in [0, {Meeting.SECOND_STAGE:d}], got {state['pace']}"
         )
     tours = tours[tours.any(axis=1)]
     if not own and best.any():  # the engine may hold few of them

@@ -23,13 +23,13 @@ class TranslatedSearch:
     ----------
     instance : the problem of n cities: asymmetric, a path, or one with fixed or forbidden edges.
     form : what stands for it.
-    inner : ``SearchEngine`` of that form's instance.
+    symmetric_search : ``SearchEngine`` of that form's instance.
     """
 
-    def __init__(self, instance: ListedInstance, form: SymmetricForm, inner: Any) -> None:
+    def __init__(self, instance: ListedInstance, form: SymmetricForm, symmetric_search: Any) -> None:
         self.instance = instance
-        self.kind: str = inner.kind
-        self.inner = inner
+        self.kind: str = symmetric_search.kind
+        self.symmetric_search = symmetric_search
         self.form = form
 
     def _measured(self, tour: NDArray[np.int32]) -> tuple[NDArray[np.int32], float]:
@@ -47,50 +47,50 @@ class TranslatedSearch:
     @property
     def n_ants(self) -> int:
         """Windows or tours that are searched at a time."""
-        return int(self.inner.n_ants)
+        return int(self.symmetric_search.n_ants)
 
     @property
     def n_searched(self) -> int:
         """Ants of the last generation, >= 1."""
-        return int(self.inner.n_searched)
+        return int(self.symmetric_search.n_searched)
 
     @property
     def n_trials(self) -> int:
         """Kicks since the engine was made."""
-        return int(self.inner.n_trials)
+        return int(self.symmetric_search.n_trials)
 
     @property
     def lengths(self) -> NDArray[np.float64]:
         """Lengths (m,) of the tours at hand, forbidden edges counted as very long ones; (0,) before there are any."""
-        lengths: NDArray[np.float64] = self.inner.lengths + self.form.constant
+        lengths: NDArray[np.float64] = self.symmetric_search.lengths + self.form.constant
         return lengths
 
     def first_tour(self) -> tuple[NDArray[np.int32], float]:
         """Tour with which the ants begin, and its length."""
-        return self._measured(self.inner.first_tour()[0])
+        return self._measured(self.symmetric_search.first_tour()[0])
 
     def search(self, key: int) -> None:
         """Run one generation. ``key`` in [0, 2**64)."""
-        self.inner.search(key)
+        self.symmetric_search.search(key)
 
     def best_tours(self, most: int = 1) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
         """At most so many tours (e, n), the best of the run first, then those at hand; and lengths (e,)."""
-        found = [self._measured(tour) for tour in self.inner.best_tours(most)[0]]
+        found = [self._measured(tour) for tour in self.symmetric_search.best_tours(most)[0]]
         return np.array([tour for tour, _ in found]), np.array([length for _, length in found])
 
     def expect(self, progress: float) -> None:
         """Note how far the run is, in [0, 1], or NaN where nobody knows."""
-        self.inner.expect(progress)
+        self.symmetric_search.expect(progress)
 
     # ---- Stoppable
 
     def stop_at(self, moment: float | None) -> None:
         """Let the calls that follow end soon after this ``time.monotonic()``, see ``Stoppable``."""
-        self.inner.stop_at(moment)
+        self.symmetric_search.stop_at(moment)
 
     def rescued(self) -> tuple[NDArray[np.int32], float] | None:
         """Best tour of a generation that an interrupt ended, see ``Stoppable``."""
-        rescued = self.inner.rescued()
+        rescued = self.symmetric_search.rescued()
         return None if rescued is None else self._measured(rescued[0])
 
     # ---- Meets
@@ -98,41 +98,41 @@ class TranslatedSearch:
     @property
     def meeting(self) -> Meeting | None:
         """Where the colony is among its meetings with others, see ``Meets``."""
-        where: Meeting | None = self.inner.meeting
+        where: Meeting | None = self.symmetric_search.meeting
         return where
 
     def share(self, wanted: bool) -> None:
         """Meet tours of other colonies from now on, or not, see ``Meets``."""
-        self.inner.share(wanted)
+        self.symmetric_search.share(wanted)
 
     def meet(self, mates: ArrayLike, key: int) -> None:
         """Hold the meeting that is due, see ``Meets``; mates that break demands are mended first."""
-        self.inner.meet(self._translated("mates", mates), key)
+        self.symmetric_search.meet(self._translated("mates", mates), key)
 
     # ---- Trails
 
     def reset_trails(self, value: float) -> None:
         """Set every trail to ``value``."""
-        self.inner.reset_trails(value)
+        self.symmetric_search.reset_trails(value)
 
     def update_trails(self, update: TrailUpdate) -> None:
         """Evaporate and deposit, see ``TrailUpdate``; the colony's one tour is the best so far."""
         deposits = tuple((self.form.to_instance(tour), amount) for tour, amount in update.deposits)
-        self.inner.update_trails(replace(update, deposits=deposits))
+        self.symmetric_search.update_trails(replace(update, deposits=deposits))
 
     def branching_factor(self, lam: float) -> float:
         """Mean number of candidates a city with a trail above min + lam (max - min)."""
-        return float(self.inner.branching_factor(lam))
+        return float(self.symmetric_search.branching_factor(lam))
 
     # ---- Accepts, Improver
 
     def accept(self, tours: ArrayLike, lengths: ArrayLike) -> None:
         """Merge tours (m, n) into the best, see ``Accepts``; where they break demands they are mended first."""
-        self.inner.accept(self._translated("tours", tours), lengths)
+        self.symmetric_search.accept(self._translated("tours", tours), lengths)
 
     def improve(self, tours: ArrayLike, key: int) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
         """Window search on any number of tours (m, n); return copies and their exact lengths (m,)."""
-        improved, _ = self.inner.improve(self._translated("tours", tours), key)
+        improved, _ = self.symmetric_search.improve(self._translated("tours", tours), key)
         found = [self._measured(tour) for tour in improved]
         rows = np.array([tour for tour, _ in found], np.int32).reshape(len(found), self.instance.n)
         return rows, np.array([length for _, length in found])
@@ -141,9 +141,9 @@ class TranslatedSearch:
 
     def export_state(self) -> State:
         """State of the colony on the form."""
-        state: State = self.inner.export_state()
+        state: State = self.symmetric_search.export_state()
         return state
 
     def import_state(self, state: State) -> None:
         """Continue from an exported state on the same problem."""
-        self.inner.import_state(state)
+        self.symmetric_search.import_state(state)

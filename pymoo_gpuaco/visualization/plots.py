@@ -133,7 +133,7 @@ def trail_lines(algorithm: Any) -> tuple[NDArray[np.float64], NDArray[np.float64
     if isinstance(engine, ExactSearch):
         return np.empty((0, 2, 2)), np.empty(0)
     if isinstance(engine, TranslatedSearch):
-        instance, cities = engine.inner.instance, engine.form.cities
+        instance, cities = engine.symmetric_search.instance, engine.form.cities
         positions = np.vstack([positions, [[np.nan, np.nan]]])  # a dummy lies nowhere
     trails = candidate_trails(engine.export_state(), instance.neighbours)
     strength = np.clip(trails / max(float(trails.max()), np.finfo(float).tiny), 0.0, 1.0)

@@ -8,11 +8,11 @@ from pymoo_gpuaco.backends.cpu.construct import UNFINISHED, best_remaining, powe
 from pymoo_gpuaco.backends.cpu.selection import roulette_among_candidates
 from pymoo_gpuaco.backends.cpu.tabu import Tabu, clear, visit
 from pymoo_gpuaco.backends.cpu.trails import CANDIDATE, SELECTIVE, blend_edge, read_trail
-from pymoo_gpuaco.host.compiled import allocating, inner
+from pymoo_gpuaco.host.compiled import allocating, compiled_callee
 from pymoo_gpuaco.host.philox import STREAM_CONSTRUCTION, new_stream, next_below, next_uniform
 
 
-@inner
+@compiled_callee
 def _weigh_candidates(graph, t, eta_beta, i, rule, weights):  # type: ignore[no-untyped-def]
     k = graph.neighbours.shape[1]
     if t.kind == SELECTIVE:
@@ -33,7 +33,7 @@ def _weigh_candidates(graph, t, eta_beta, i, rule, weights):  # type: ignore[no-
         weights[r] = power(np.float64(tau), rule.alpha) * eta_beta[i, r]
 
 
-@inner
+@compiled_callee
 def pseudo_random_proportional(graph, t, eta_beta, i, tabu, rule, rng, weights, cities, chances):  # type: ignore[no-untyped-def]
     """Eqs. (1) and (2), paper 003: the best candidate with probability q0, else roulette among them."""
     _weigh_candidates(graph, t, eta_beta, i, rule, weights)

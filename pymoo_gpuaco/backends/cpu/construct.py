@@ -9,7 +9,7 @@ import numpy as np
 from pymoo_gpuaco.backends.cpu.selection import next_among_all, next_among_candidates
 from pymoo_gpuaco.backends.cpu.tabu import clear, visit
 from pymoo_gpuaco.backends.cpu.trails import DENSE
-from pymoo_gpuaco.host.compiled import allocating, compiled, inlined, inner
+from pymoo_gpuaco.host.compiled import allocating, compiled, compiled_callee, inlined
 from pymoo_gpuaco.host.philox import STREAM_CONSTRUCTION, new_stream, next_below
 from pymoo_gpuaco.problems.compiled_metrics import distance, tour_length
 
@@ -45,7 +45,7 @@ def edge_weight(tau, d, near, rule):  # type: ignore[no-untyped-def]
     return power(np.float64(tau), rule.alpha) * power(near / max(d, rule.shortest), rule.beta)
 
 
-@inner
+@compiled_callee
 def best_remaining(graph, t, i, tabu, rule):  # type: ignore[no-untyped-def]
     """Greedy choice when all candidates are visited: the unvisited city of largest weight (section 3.1.1, paper 003).
 
@@ -80,7 +80,7 @@ def best_remaining(graph, t, i, tabu, rule):  # type: ignore[no-untyped-def]
     return chosen
 
 
-@inner
+@compiled_callee
 def _walk(graph, t, weights, rule, tabu, rng, cities, chances, tours, ant, stop):  # type: ignore[no-untyped-def]
     """One ant of ``build_tours_from_candidates``: a function of its own, as it need not count references."""
     n = tours.shape[1]

@@ -21,12 +21,12 @@ from pymoo_gpuaco.backends.cpu.workspace import (
     turn,
     undo,
 )
-from pymoo_gpuaco.host.compiled import allocating, compiled, inner
+from pymoo_gpuaco.host.compiled import allocating, compiled, compiled_callee
 from pymoo_gpuaco.host.philox import STREAM_KICKS, new_stream, next_below
 from pymoo_gpuaco.problems.compiled_metrics import distance, tour_length
 
 
-@inner
+@compiled_callee
 def swap_stretches(w, first, a, b):  # type: ignore[no-untyped-def]
     """Exchange the two stretches of ``a`` and ``b`` cities from position ``first`` on, each in its direction.
 
@@ -38,7 +38,7 @@ def swap_stretches(w, first, a, b):  # type: ignore[no-untyped-def]
     turn(w, (first + b) % n, a)
 
 
-@inner
+@compiled_callee
 def cycle_stretches(w, first, a, b):  # type: ignore[no-untyped-def]
     """Exchange two stretches of the cycle; the longest of the two and of the rest of the tour stays in place."""
     n = w.tour.shape[0]
@@ -53,14 +53,14 @@ def cycle_stretches(w, first, a, b):  # type: ignore[no-untyped-def]
         swap_stretches(w, (first + a + b) % n, c, a)
 
 
-@inner
+@compiled_callee
 def _distance_on(w, i, j):  # type: ignore[no-untyped-def]
     """Return the number of steps from city i forward to city j along the tour."""
     steps = w.position[j] - w.position[i]
     return steps + w.tour.shape[0] if steps < 0 else steps
 
 
-@inner
+@compiled_callee
 def improve_from(graph, w, a):  # type: ignore[no-untyped-def]
     """Make the best move found that replaces the edge from city ``a`` on; its change of length, 0.0 if there is none.
 
@@ -121,7 +121,7 @@ def search(graph, w):  # type: ignore[no-untyped-def]
     return total
 
 
-@inner
+@compiled_callee
 def kick(graph, w, longest, rng):  # type: ignore[no-untyped-def]
     """Turn the order of three adjacent stretches round, each of 1 .. ``longest`` cities; the change of length.
 

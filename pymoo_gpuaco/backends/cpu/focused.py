@@ -78,7 +78,7 @@ class CpuWindows:
         self.search = WindowSearch(instance, units, focused, self.stop)
         self._threads = thread_count()
         self._given = parameters.n_ants
-        self.hold(self.tours_in(None))
+        self.allocate(self.tours_in(None))
         self._alpha = float(parameters.alpha)
         self._eta_beta = _heuristic(lengths, float(parameters.beta))
         self._weights_are_old = True
@@ -104,7 +104,7 @@ class CpuWindows:
             return evolving or 1
         return self._given or evolving or focused.tours(self._threads)
 
-    def hold(self, m: int) -> None:
+    def allocate(self, m: int) -> None:
         """Allocate m tours and plan for them."""
         n, focused = self.instance.n, self._focused
         if m > 1 and not focused.whole(n):
@@ -119,7 +119,7 @@ class CpuWindows:
         evolves = m >= FEWEST_TO_EVOLVE
         self.plan = Plan(
             rounds=1,
-            rounds_between_looks=1,
+            rounds_between_checks=1,
             first_cycle=max(1, round(focused.kicks_of_first_cycle(n) * n / kicks)),
             cycles_in_one=CYCLES_IN_ONE,
             later_in_one=LATER_IN_ONE,

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from pymoo_gpuaco.backends.cpu.gain import shortens
-from pymoo_gpuaco.host.compiled import allocating, inner
+from pymoo_gpuaco.host.compiled import allocating, compiled_callee
 from pymoo_gpuaco.host.philox import STREAM_RESTART, new_stream, next_below
 from pymoo_gpuaco.problems.compiled_metrics import EUC, between, distance, tour_length
 
@@ -57,7 +57,7 @@ def random_tour(key, restart, tour):  # type: ignore[no-untyped-def]
         tour[last], tour[other] = tour[other], tour[last]
 
 
-@inner
+@compiled_callee
 def _distances_from(graph, i, tour, places, first, row):  # type: ignore[no-untyped-def]
     """row[j] = d(tour[i], tour[j]) for j >= first; ``places`` (3, n) are the coordinates in tour order."""
     n = tour.shape[0]
@@ -76,7 +76,7 @@ def _distances_from(graph, i, tour, places, first, row):  # type: ignore[no-unty
         row[j] = between(graph.metric, x, y, z, xs[j], ys[j], zs[j])
 
 
-@inner
+@compiled_callee
 def _least_clear(row, next_row, edge, last, i):  # type: ignore[no-untyped-def]
     """Scan row i again, as its best gain was a rounding error; return the best real gain, or 0, and its j.
 
@@ -91,7 +91,7 @@ def _least_clear(row, next_row, edge, last, i):  # type: ignore[no-untyped-def]
     return least, at
 
 
-@inner
+@compiled_callee
 def _scan(graph, c, climber, places, edge, row, next_row, budget, stop):  # type: ignore[no-untyped-def]
     """Evaluate moves row by row until the scan is complete, the budget spent or ``stop[0]`` 1; the budget left.
 
@@ -138,7 +138,7 @@ def _scan(graph, c, climber, places, edge, row, next_row, budget, stop):  # type
     return budget - SCAN_COST * n
 
 
-@inner
+@compiled_callee
 def _note_own_moves(graph, c, climber, i, row, next_row, edge):  # type: ignore[no-untyped-def]
     """Row i of a scan, for batches. Of equal moves of a position the one with the least way round the tour wins."""
     tour, own_gain, own_move = c.tours[climber], c.own_gain[climber], c.own_move[climber]
@@ -159,7 +159,7 @@ def _note_own_moves(graph, c, climber, i, row, next_row, edge):  # type: ignore[
             own_move[j, 1] = j
 
 
-@inner
+@compiled_callee
 def _reverse(tour, i, j):  # type: ignore[no-untyped-def]
     """Reverse the cities at the positions i+1 .. j."""
     i += 1
@@ -169,7 +169,7 @@ def _reverse(tour, i, j):  # type: ignore[no-untyped-def]
         j -= 1
 
 
-@inner
+@compiled_callee
 def _make_batch(c, climber):  # type: ignore[no-untyped-def]
     """Make the best move, then the best of the positions' own moves that does not overlap it, and so on.
 

@@ -19,7 +19,7 @@ from pymoo_gpuaco.backends.cpu.workspace import (
     store_tour,
     undo,
 )
-from pymoo_gpuaco.host.compiled import allocating, compiled, inner
+from pymoo_gpuaco.host.compiled import allocating, compiled, compiled_callee
 from pymoo_gpuaco.host.philox import STREAM_KICKS, new_stream, next_below
 from pymoo_gpuaco.problems.compiled_metrics import distance, tour_length
 
@@ -45,7 +45,7 @@ def search(graph, w, moves):  # type: ignore[no-untyped-def]
     return total
 
 
-@inner
+@compiled_callee
 def _kick(graph, w, longest, rng):  # type: ignore[no-untyped-def]
     """Double bridge: exchange two adjacent stretches of 1 .. ``longest`` cities; return the change of length."""
     n = w.tour.shape[0]
@@ -71,7 +71,7 @@ def _kick(graph, w, longest, rng):  # type: ignore[no-untyped-def]
     return delta
 
 
-@inner
+@compiled_callee
 def kick_and_repair(graph, w, moves, kicks, longest, rng):  # type: ignore[no-untyped-def]
     """Iterated local search with kicks of a few cities; the change of length (<= 0).
 

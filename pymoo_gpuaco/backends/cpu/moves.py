@@ -11,14 +11,14 @@ import numpy as np
 from pymoo_gpuaco.backends.cpu.gain import shortens
 from pymoo_gpuaco.backends.cpu.workspace import after, before, push, reverse_path
 from pymoo_gpuaco.colony.moves import number_of
-from pymoo_gpuaco.host.compiled import inlined, inner
+from pymoo_gpuaco.host.compiled import compiled_callee, inlined
 from pymoo_gpuaco.problems.compiled_metrics import distance
 
 TWO_OPT = number_of("2opt")
 MAX_SEGMENT = 3  # cities that one Or-opt move carries at most (Or, 1976)
 
 
-@inner
+@compiled_callee
 def move_segment(w, s1, s2, c, flip):  # type: ignore[no-untyped-def]
     """Or-opt: carry the segment s1 .. s2 (in tour order) between c and the city after c, turned if ``flip``."""
     p, nx = before(w, s1), after(w, s2)

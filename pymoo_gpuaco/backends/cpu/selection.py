@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from pymoo_gpuaco.colony.selection import CODES
-from pymoo_gpuaco.host.compiled import allocating, inlined, inner
+from pymoo_gpuaco.host.compiled import allocating, compiled_callee, inlined
 from pymoo_gpuaco.host.philox import next_below, next_uniform
 
 # Numbers of the rules, as compiled code has them. What is none of these is a roulette.
@@ -61,7 +61,7 @@ def roulette_among_candidates(candidates, weights, visited, cities, chances, rng
     return chosen
 
 
-@inner
+@compiled_callee
 def race_among_candidates(candidates, weights, visited, rng):  # type: ignore[no-untyped-def]
     """Weighted reservoir sampling of one item (section 4.2.2, paper 001): the least -log(u) / w wins."""
     best, chosen = np.inf, np.int64(-1)
@@ -73,7 +73,7 @@ def race_among_candidates(candidates, weights, visited, rng):  # type: ignore[no
     return chosen
 
 
-@inner
+@compiled_callee
 def roulette_over_row(weights, visited, rng):  # type: ignore[no-untyped-def]
     """SelectionWithoutCompression (section IV.B.1, paper 000): visited cities count as weight 0."""
     total = 0.0
@@ -91,7 +91,7 @@ def roulette_over_row(weights, visited, rng):  # type: ignore[no-untyped-def]
     return chosen
 
 
-@inner
+@compiled_callee
 def roulette_over_unvisited(weights, unvisited, left, rng):  # type: ignore[no-untyped-def]
     """SelectionWithCompression (section IV.B.2, paper 000): only unvisited cities are read."""
     total = 0.0
@@ -109,7 +109,7 @@ def roulette_over_unvisited(weights, unvisited, left, rng):  # type: ignore[no-u
     return chosen
 
 
-@inner
+@compiled_callee
 def race_over_unvisited(weights, unvisited, left, rng):  # type: ignore[no-untyped-def]
     """Weighted reservoir sampling over all unvisited cities (Fig. 7, paper 001)."""
     best, chosen = np.inf, np.int64(-1)
@@ -122,7 +122,7 @@ def race_over_unvisited(weights, unvisited, left, rng):  # type: ignore[no-untyp
     return chosen
 
 
-@inner
+@compiled_callee
 def stochastic_trial(prefix, visited, trials, rng):  # type: ignore[no-untyped-def]
     """Section IV.B.3, paper 000: draw from the sums over all cities; -1 if ``trials`` draws hit visited ones.
 
@@ -143,7 +143,7 @@ def stochastic_trial(prefix, visited, trials, rng):  # type: ignore[no-untyped-d
     return np.int64(-1)
 
 
-@inner
+@compiled_callee
 def stochastic_acceptance(weights, row_max, visited, trials, rng):  # type: ignore[no-untyped-def]
     """Paper 004, section IV.B: a city at random is taken with probability w / row maximum; -1 after ``trials``."""
     n = weights.shape[0]

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from pymoo_gpuaco.host.compiled import compiled, inlined, inner
+from pymoo_gpuaco.host.compiled import compiled, compiled_callee, inlined
 
 DENSE, CANDIDATE, SELECTIVE = 0, 1, 2
 
@@ -59,7 +59,7 @@ def read_trail(t, i, j):  # type: ignore[no-untyped-def]
     return t.default_trail[0] if s < 0 else t.tau[i, s]
 
 
-@inner
+@compiled_callee
 def write_trail(t, i, j, value):  # type: ignore[no-untyped-def]
     """Set the trail of i -> j; without a slot, the selective memory overwrites its oldest one (paper 003, Fig. 5)
     and the candidate memory keeps nothing.
@@ -125,7 +125,7 @@ def deposit(t, tour, amount, tau_min, tau_max, symmetric):  # type: ignore[no-un
         i = j
 
 
-@inner
+@compiled_callee
 def blend_edge(t, i, j, share, target, symmetric):  # type: ignore[no-untyped-def]
     """tau <- (1 - share) tau + share target on one edge: both updates of ACS (Eqs. (3) and (4), paper 003)."""
     keep, add = np.float32(1.0 - share), np.float32(share * target)

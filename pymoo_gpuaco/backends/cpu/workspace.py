@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pymoo_gpuaco.host.compiled import compiled, inlined, inner
+from pymoo_gpuaco.host.compiled import compiled, compiled_callee, inlined
 
 NOT_LOGGING = -1
 # Moves for each city after which a search fails. From a random tour it makes two or three. More than this means that
@@ -70,7 +70,7 @@ def pop(w):  # type: ignore[no-untyped-def]
     return city
 
 
-@inner
+@compiled_callee
 def load_tour(w, tour):  # type: ignore[no-untyped-def]
     """Copy a tour into the workspace, and empty the queue."""
     n = tour.shape[0]
@@ -82,7 +82,7 @@ def load_tour(w, tour):  # type: ignore[no-untyped-def]
         w.position[tour[p]] = p
 
 
-@inner
+@compiled_callee
 def store_tour(w, tour):  # type: ignore[no-untyped-def]
     """Copy the workspace's tour out, in a loop: a slice assignment takes seconds more to compile."""
     for p in range(tour.shape[0]):
@@ -103,7 +103,7 @@ def before(w, city):  # type: ignore[no-untyped-def]
     return w.tour[np.uint32(p - 1 if p > 0 else w.tour.shape[0] - 1)]
 
 
-@inner
+@compiled_callee
 def _reverse_positions(w, first, count):  # type: ignore[no-untyped-def]
     """Reverse ``count`` cities from position ``first`` on, round the end of the array; its own inverse."""
     n = w.tour.shape[0]
@@ -125,7 +125,7 @@ def _reverse_positions(w, first, count):  # type: ignore[no-untyped-def]
             j = n - 1
 
 
-@inner
+@compiled_callee
 def turn(w, first, count):  # type: ignore[no-untyped-def]
     """Reverse ``count`` cities from position ``first`` on; log the reversal where logging is on."""
     if w.logged[0] >= 0:
@@ -135,7 +135,7 @@ def turn(w, first, count):  # type: ignore[no-untyped-def]
     _reverse_positions(w, first, count)
 
 
-@inner
+@compiled_callee
 def reverse_path(w, outside, first, last):  # type: ignore[no-untyped-def]
     """Reverse the path first .. last, where ``outside`` is the tour neighbour of ``first`` that is not on it.
 
@@ -155,7 +155,7 @@ def reverse_path(w, outside, first, last):  # type: ignore[no-untyped-def]
     turn(w, i, count)
 
 
-@inner
+@compiled_callee
 def undo(w):  # type: ignore[no-untyped-def]
     """Undo every logged reversal, the newest first."""
     for e in range(w.logged[0] - 1, -1, -1):
@@ -163,7 +163,7 @@ def undo(w):  # type: ignore[no-untyped-def]
     w.logged[0] = 0
 
 
-@inner
+@compiled_callee
 def push_changed(w, reference, directed):  # type: ignore[no-untyped-def]
     """Queue every city, in tour order, that has other tour neighbours than in the reference.
 

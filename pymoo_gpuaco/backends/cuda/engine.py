@@ -132,16 +132,16 @@ class CudaColony:
         with self.device.working():
             try:
                 self._start(key)
-                told = self._tours.take_next()
+                measured = self._tours.take_next()
                 # what the search remembers must be a local optimum
                 if self._search is not None and not self.device.halted:
-                    length = float(told.lengths[told.shortest])
-                    self._search.remember(self.device.arrays["tours"], told.shortest, length)
+                    length = float(measured.lengths[measured.shortest])
+                    self._search.remember(self.device.arrays["tours"], measured.shortest, length)
             except KeyboardInterrupt:
                 self._rescued = self._best_so_far(before)
                 raise
         self.device.ends_early = self._search is not None and time.monotonic() - began >= LONG
-        return told.lengths.copy()
+        return measured.lengths.copy()
 
     def _start(self, key: int) -> None:
         """Launch all of a construction; the tours of the last one stay."""
@@ -186,13 +186,13 @@ class CudaColony:
         return self._rescued
 
     def _best_so_far(self, before: Measured | None) -> tuple[NDArray[np.int32], float]:
-        """Shortest tour of the construction under way, and its length; ``before``: the last one as it was told."""
-        told = self._tours.measured
-        if told is None or told is before:  # the tours have not been taken yet
+        """Shortest tour of the construction under way, and its length; ``before``: the last one as it was measured."""
+        measured = self._tours.measured
+        if measured is None or measured is before:  # the tours have not been taken yet
             if self._home == 0:
                 return self._tours.greedy(0)
-            told = self._tours.measure_some(self._home)
-        return told.tour.copy(), float(told.lengths[told.shortest])
+            measured = self._tours.measure_some(self._home)
+        return measured.tour.copy(), float(measured.lengths[measured.shortest])
 
     def improve(self, tours: ArrayLike, key: int) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
         """Local search on any number of tours (m, n); return copies and their exact lengths (m,)."""

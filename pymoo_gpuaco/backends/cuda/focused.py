@@ -59,7 +59,7 @@ COOL_PART, SLACK = 0.1, 0.5
 # others, so what ends a window is the number of searches for a move that so many take in the mean: a round lasts as
 # long as its slowest window.
 COOL_TRIALS = 2.5
-LOOKS_A_TRIAL, MOST_TRIALS = 60, 4
+MOVE_SEARCHES_A_TRIAL, MOST_TRIALS = 60, 4
 GUIDED = 10  # windows of a hundred whose ants follow the trails; more or fewer do no better, see the docs
 _ADVICE = "fewer ants (n_ants) need less"
 
@@ -133,7 +133,7 @@ class CudaWindows:
         self._hot_trials = hot_trials(n, w)
         self.plan = Plan(
             rounds=ROUNDS,
-            rounds_between_looks=ROUNDS_AT_ONCE,
+            rounds_between_checks=ROUNDS_AT_ONCE,
             first_cycle=FIRST_CYCLE if m > 1 else FIRST_CYCLE_OF_ONE,
             cycles_in_one=CYCLES_IN_ONE,
             later_in_one=CYCLES_IN_ONE if m < FEWEST_TO_EVOLVE else LATER_IN_ONE_OF_MANY,
@@ -170,7 +170,7 @@ class CudaWindows:
         wanted = sum(_arrays(*self._parts(m, self.windows.lists)).values())
         return wanted + RESERVE <= self.device.free_memory() + held
 
-    def hold(self, m: int) -> None:
+    def allocate(self, m: int) -> None:
         """Lay windows out for m tours, and take other arrays for them."""
         if m == self.n_tours and self._laid_out:
             return
@@ -206,9 +206,9 @@ class CudaWindows:
 
     def shortest(self) -> NDArray[np.int32]:
         """The shortest tour (n,) of those measured last."""
-        told = self._tours.measured
-        assert told is not None
-        return told.tour
+        measured = self._tours.measured
+        assert measured is not None
+        return measured.tour
 
     # ---- rounds
 
@@ -229,7 +229,7 @@ class CudaWindows:
         trials = self._hot_trials if heat.first > 0.0 else round(COOL_TRIALS * self._hot_trials)
         how = Trials(
             trials=MOST_TRIALS * trials,
-            looks=LOOKS_A_TRIAL * trials,
+            move_searches=MOVE_SEARCHES_A_TRIAL * trials,
             heat=heat.first,
             slack=SLACK * heat.edge,
             margin=self._margin * heat.edge,
@@ -275,8 +275,8 @@ class CudaWindows:
 
     def trails(self) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
         """Copies of the trails (n, k) on ``candidates``, and of that (1,) of all other edges."""
-        told = self._trails.read()
-        return told["tau"], told["rest"]
+        state = self._trails.read()
+        return state["tau"], state["rest"]
 
     def set_trails(self, tau: NDArray[np.float32], default_trail: NDArray[np.float32]) -> None:
         """Take over what ``trails`` gave."""

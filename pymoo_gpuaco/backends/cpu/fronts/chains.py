@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from pymoo_gpuaco.fronts.costs import cost
 from pymoo_gpuaco.fronts.device import MOST_EXCHANGES
-from pymoo_gpuaco.host.compiled import inlined, inner
+from pymoo_gpuaco.host.compiled import compiled_callee, inlined
 
 
 class Walker(NamedTuple):
@@ -81,7 +81,7 @@ def weighted(costs, w, i, j):  # type: ignore[no-untyped-def]
     return total
 
 
-@inner
+@compiled_callee
 def weigh(costs, weights, w, in_order):  # type: ignore[no-untyped-def]
     """Work out what edges cost under weights (k,); ``in_order`` puts each city's candidates in order of that."""
     k = weights.shape[0]
@@ -126,7 +126,7 @@ def begin_chain(costs, w, t0, forward):  # type: ignore[no-untyped-def]
     return 1
 
 
-@inner
+@compiled_callee
 def next_chain(costs, w, opened, most, slack, breadth):  # type: ignore[no-untyped-def]
     """Go on to the next chain of at most ``most`` exchanges: (exchanges, of them open for more, change in length).
 
@@ -175,7 +175,7 @@ def _has_left(w, opened, city, other):  # type: ignore[no-untyped-def]
     return False
 
 
-@inner
+@compiled_callee
 def closes(w, exchanges):  # type: ignore[no-untyped-def]
     """Whether the chain leaves one tour; if so, its stretches are put in their new order.
 
@@ -210,7 +210,7 @@ def closes(w, exchanges):  # type: ignore[no-untyped-def]
     return False
 
 
-@inner
+@compiled_callee
 def rejoin(w, exchanges):  # type: ignore[no-untyped-def]
     """Make the chain that `closes` has looked at last; the longest stretch stays where it is.
 

@@ -16,7 +16,7 @@ from pymoo_gpuaco.backends.cpu.fronts.chains import (
     weigh,
     weighted,
 )
-from pymoo_gpuaco.host.compiled import compiled, inlined, inner
+from pymoo_gpuaco.host.compiled import compiled, compiled_callee, inlined
 from pymoo_gpuaco.host.philox import next_below
 
 # cities of each of the three stretches that a kick puts in another order. Long ones lead farther, which few cities need
@@ -67,7 +67,7 @@ def _note(r, first, count):  # type: ignore[no-untyped-def]
         r.ranges[0] = _RANGES + 1
 
 
-@inner
+@compiled_callee
 def _agree(w, r, back):  # type: ignore[no-untyped-def]
     """Make the tour at hand the one to go back to, or go ``back`` to that."""
     n = w.tour.shape[0]
@@ -84,7 +84,7 @@ def _agree(w, r, back):  # type: ignore[no-untyped-def]
     r.ranges[0] = 0
 
 
-@inner
+@compiled_callee
 def _enlist(r, city):  # type: ignore[no-untyped-def]
     if r.listed[city] == 0:
         n = r.ring.shape[0]
@@ -94,7 +94,7 @@ def _enlist(r, city):  # type: ignore[no-untyped-def]
         r.span[1] += 1
 
 
-@inner
+@compiled_callee
 def _settle(costs, w, r, tiny, stop):  # type: ignore[no-untyped-def]
     """Make chains that gain until no city on the list begins one; return the change in length.
 
@@ -116,7 +116,7 @@ def _settle(costs, w, r, tiny, stop):  # type: ignore[no-untyped-def]
     return change
 
 
-@inner
+@compiled_callee
 def _improve(costs, w, r, city, tiny):  # type: ignore[no-untyped-def]
     """Make the first chain from a city that shortens the tour; the change in length, 0 without one."""
     for forward in (True, False):
@@ -136,7 +136,7 @@ def _improve(costs, w, r, city, tiny):  # type: ignore[no-untyped-def]
     return 0.0
 
 
-@inner
+@compiled_callee
 def _kick(costs, w, r, stream):  # type: ignore[no-untyped-def]
     """Put three stretches that follow each other in the opposite order: a double bridge; the change in length."""
     n = w.tour.shape[0]

@@ -24,7 +24,7 @@ from pymoo_gpuaco.fronts.device import MOST_EXCHANGES
 from pymoo_gpuaco.fronts.nd_tree import tree_covers
 from pymoo_gpuaco.fronts.seen import key_of, slot_of
 from pymoo_gpuaco.fronts.stairs import as_short
-from pymoo_gpuaco.host.compiled import compiled, inlined, inner
+from pymoo_gpuaco.host.compiled import compiled, compiled_callee, inlined
 
 _FREE = np.uint64(0)
 
@@ -54,7 +54,7 @@ def make_finds(most: int, k: int) -> Finds:
     )
 
 
-@inner
+@compiled_callee
 def _lengths_of(costs, w, exchanges, before, one):  # type: ignore[no-untyped-def]
     """Lengths of the tour that the chain leaves."""
     last = 2 * exchanges - 1
@@ -66,7 +66,7 @@ def _lengths_of(costs, w, exchanges, before, one):  # type: ignore[no-untyped-de
         one[q] = total
 
 
-@inner
+@compiled_callee
 def stairs_cover(stairs, lengths, rank):  # type: ignore[no-untyped-def]
     """Whether more than ``rank`` points of a front of two objectives (f, 2) are nowhere longer; it is in order."""
     count = as_short(stairs, lengths[0])

@@ -26,7 +26,7 @@ from pymoo_gpuaco.backends.cpu.windows.window import (
     cost,
     index,
 )
-from pymoo_gpuaco.host.compiled import inlined, inner
+from pymoo_gpuaco.host.compiled import compiled_callee, inlined
 
 # Reversals that one call of improve may log; with fewer left the log counts as full.
 MOST_FLIPS = 4 * DEPTH
@@ -70,7 +70,7 @@ def _beside(w, m, p, direction):  # type: ignore[no-untyped-def]
     return w.order[index(p)]
 
 
-@inner
+@compiled_callee
 def reverse(order, position, m, first, count):  # type: ignore[no-untyped-def]
     """Turn ``count`` positions from ``first`` on around."""
     i, j = first, first + count - 1
@@ -136,7 +136,7 @@ def _flip_later(w, m, direction, a, b):  # type: ignore[no-untyped-def]
     return direction
 
 
-@inner
+@compiled_callee
 def undo(order, position, log, state, m, until):  # type: ignore[no-untyped-def]
     """Take back all reversals but the first ``until``."""
     for r in range(state[MADE] - 1, until - 1, -1):
@@ -303,7 +303,7 @@ def improve(units, w, m, t1):  # type: ignore[no-untyped-def]
     return 0.0
 
 
-@inner
+@compiled_callee
 def repair(units, w, m, can_undo):  # type: ignore[no-untyped-def]
     """Improve from the queued cities until none is left; return the gain.
 

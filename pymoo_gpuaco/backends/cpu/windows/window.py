@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pymoo_gpuaco.host.compiled import compiled, inlined, inner
+from pymoo_gpuaco.host.compiled import compiled, compiled_callee, inlined
 from pymoo_gpuaco.problems.compiled_metrics import EUC, between, distance, stays
 
 LOG = 1 << 14  # reversals that can be taken back
@@ -98,7 +98,7 @@ def cost(units, w, a, b):  # type: ignore[no-untyped-def]
     return _other_cost(units, w.city[a], w.city[b]) + (p[3] + q[3])
 
 
-@inner
+@compiled_callee
 def _other_cost(units, i, j):  # type: ignore[no-untyped-def]
     return np.floor(distance(units.graph, i, j) * units.scale + 0.5)
 

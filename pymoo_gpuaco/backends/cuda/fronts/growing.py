@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from pymoo_gpuaco.backends.cuda.device import Device
 
 
-class Growing:
+class GrowingArrays:
     """Arrays by name, whose sizes change from call to call."""
 
     def __init__(self, device: Device) -> None:

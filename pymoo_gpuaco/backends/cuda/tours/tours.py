@@ -68,17 +68,17 @@ class Tours(Part):
 
     def take_next(self) -> Measured:
         """Wait for the next construction and let it be the last."""
-        told = self._measure.wait(self._m)
+        measured = self._measure.wait(self._m)
         self._device.arrays.swap("tours", "next_tours")
         self._device.arrays.swap("lengths", "next_lengths")
-        self.measured, self.lengths = told, told.lengths
-        return told
+        self.measured, self.lengths = measured, measured.lengths
+        return measured
 
     def read(self, ants: NDArray[np.intp]) -> NDArray[np.int32]:
         """Return the tours (len(ants), n) of these ants of the last construction."""
-        n, told = self._n, self.measured
-        if told is not None and ants.size == 1 and ants.item() == told.shortest:
-            return told.tour[None].copy()
+        n, measured = self._n, self.measured
+        if measured is not None and ants.size == 1 and ants.item() == measured.shortest:
+            return measured.tour[None].copy()
         if len(ants) > _FEW:
             return self.read_all()[ants]
         found = np.empty((len(ants), n), np.int32)
@@ -98,14 +98,14 @@ class Tours(Part):
         self._device.write("lengths", lengths)
         self.measured, self.lengths = None, lengths.copy()
 
-    def place(self, tour: NDArray[np.int32]) -> int:
+    def upload(self, tour: NDArray[np.int32]) -> int:
         """Address of a tour (n,) on the device, which has it already or gets it."""
-        n, a, told = self._n, self._device.arrays, self.measured
+        n, a, measured = self._n, self._device.arrays, self.measured
         if tour.shape != (n,):
             raise ValueError(f"a tour to deposit must have shape ({n},), got {tour.shape}")
         wanted = np.asarray(tour, np.int32).tobytes()
-        if told is not None and wanted == told.tour.tobytes():
-            return self.address_of(told.shortest)
+        if measured is not None and wanted == measured.tour.tobytes():
+            return self.address_of(measured.shortest)
         if wanted != self._uploaded:
             self._device.write("tour", np.frombuffer(wanted, np.int32))
             self._uploaded = wanted
@@ -121,5 +121,5 @@ class Tours(Part):
         self._uploaded = None
         self._measure.build_greedy(start, a["tour"])
         self._measure.start(a["tour"], 1, a["next_lengths"])
-        told = self._measure.wait(1)
-        return told.tour, float(told.lengths[0])
+        measured = self._measure.wait(1)
+        return measured.tour, float(measured.lengths[0])

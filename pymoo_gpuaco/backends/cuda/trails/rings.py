@@ -59,7 +59,7 @@ class Rings:
         keep = np.float32(1.0 - update.rho)
         for tour, amount in update.deposits:
             share = np.float32(update.rho * amount)
-            device.call("blend_tour", n, a["ring"], tours.place(tour), n, keep, share, self.default_trail[0])
+            device.call("blend_tour", n, a["ring"], tours.upload(tour), n, keep, share, self.default_trail[0])
 
     def branching_factor(self, lam: float) -> float:
         """Mean number of candidates a city with a trail above min + lam (max - min)."""

@@ -76,7 +76,7 @@ class Trails:
         keep, low, high = np.float32(1.0 - update.rho), np.float32(update.tau_min), np.float32(update.tau_max)
         if update.on_tours_only:
             for tour, amount in update.deposits:
-                self._deposit(tours.place(tour), keep, update.rho * amount, np.float32(0.0), _NO_LIMIT)
+                self._deposit(tours.upload(tour), keep, update.rho * amount, np.float32(0.0), _NO_LIMIT)
             return
         self.default_trail[0] = min(high, max(low, self.default_trail[0] * keep))
         one = np.float32(1.0)
@@ -85,9 +85,9 @@ class Trails:
         # all but the colony's deposit, which evaporates on its way where no other deposit lies between
         if added:
             (tour, amount), *others = added
-            self._evaporate(keep, low, high, tours.place(tour), amount)
+            self._evaporate(keep, low, high, tours.upload(tour), amount)
             for tour, amount in others:
-                self._deposit(tours.place(tour), one, amount, low, high)
+                self._deposit(tours.upload(tour), one, amount, low, high)
             keep = one
         elif update.colony_amount == 0.0:
             self._evaporate(keep, low, high)
@@ -103,7 +103,7 @@ class Trails:
         # what is taken away comes last, when all that is added has been cut to tau_max
         for tour, amount in update.deposits:
             if amount < 0.0:
-                self._deposit(tours.place(tour), one, amount, low, high)
+                self._deposit(tours.upload(tour), one, amount, low, high)
         for ant, amount in by_ant:
             if amount < 0.0:
                 self._deposit(tours.address_of(ant), one, amount, low, high)

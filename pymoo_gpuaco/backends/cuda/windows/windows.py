@@ -40,7 +40,7 @@ class Trials:
     """How the windows of a round make their trials; lengths in whole units of the search."""
 
     trials: int  # a window at most
-    looks: int = 1 << 30  # searches for a move after which a window begins no further trial
+    move_searches: int = 1 << 30  # searches for a move after which a window begins no further trial
     all_queued: bool = False  # repair every city before the first trial: the tour is no local optimum yet
     slack: float = 0.0  # how much longer than its best a window may get in between
     heat: float = 0.0  # temperature; 0: only what is not longer leaves a window
@@ -203,7 +203,7 @@ class Windows:
         return tours
 
     def statistics(self) -> NDArray[np.uint64]:
-        """Return trials, looks, cities and windows, all counted from the beginning."""
+        """Return trials, searches for a move, cities and windows, all counted from the beginning."""
         counted = np.empty(4, np.uint64)
         self._device.read(counted, "window_statistics")
         return counted
@@ -271,7 +271,7 @@ class Windows:
             self.windows,
             *words(key),
             how.trials,
-            how.looks,
+            how.move_searches,
             how.guided,
             int(how.all_queued),
             np.float32(how.slack),
