@@ -12,7 +12,7 @@ from pymoo_gpuaco.backends.cuda.climbers.engine import CudaClimbers
 from pymoo_gpuaco.backends.cuda.engine import CudaColony, lacks
 from pymoo_gpuaco.backends.cuda.focused import CudaWindows
 from pymoo_gpuaco.backends.cuda.fronts.engine import CudaFronts
-from pymoo_gpuaco.backends.cuda.windows.plan import hot_trials, shape
+from pymoo_gpuaco.backends.cuda.windows.plan import hot_trials, usual_layout
 from pymoo_gpuaco.backends.errors import BackendUnavailable
 from pymoo_gpuaco.candidates.lists import listed_instance, with_lists
 from pymoo_gpuaco.colony.parameters import (
@@ -254,10 +254,10 @@ def test_every_launch_of_focused_ants_fits(name, driver, monkeypatch):
     ],
 )
 def test_how_many_tours_and_windows(n, n_ants, expected):
-    tours, windows = shape(n, n_ants or 16 * 132)
-    assert (tours, windows) == expected
-    # a copy of the run that goes on elsewhere is told how many there are
-    assert shape(n, tours * windows) == expected
+    layout = usual_layout(n, n_ants or 16 * 132)
+    assert layout == expected
+    # a copy of the run that goes on elsewhere is given as many ants
+    assert usual_layout(n, layout.ants) == expected
 
 
 @pytest.mark.parametrize(

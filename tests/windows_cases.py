@@ -11,6 +11,7 @@ import pytest
 
 from pymoo_gpuaco.backends.cuda.focused import CudaWindows
 from pymoo_gpuaco.backends.cuda.windows import windows as module
+from pymoo_gpuaco.backends.cuda.windows.plan import Layout
 from pymoo_gpuaco.backends.cuda.windows.windows import MOST_EDGES, Trials, Windows
 from pymoo_gpuaco.candidates.lists import listed_instance
 from pymoo_gpuaco.colony.parameters import ColonyParameters
@@ -37,8 +38,7 @@ def emulated(folder: Path, monkeypatch: pytest.MonkeyPatch) -> emulator.Emulator
 def device_of(problem: TSP, tours: int, windows: int, candidates: int = 8) -> CudaWindows:
     """What searches so many tours, and windows of each."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("pymoo_gpuaco.backends.cuda.focused.shape", lambda *_: (tours, windows))
-        patch.setattr("pymoo_gpuaco.backends.cuda.focused.windows_of", lambda *_: windows)
+        patch.setattr("pymoo_gpuaco.backends.cuda.focused.usual_layout", lambda *_: Layout(tours, windows))
         return CudaWindows(listed_instance(problem, candidates), ColonyParameters(construction="focused"))
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from contextlib import AbstractContextManager
 
 import numpy as np
@@ -15,16 +14,16 @@ from pymoo_gpuaco.backends.cuda.tours.measure import Measure
 from pymoo_gpuaco.backends.cuda.tours.tours import Tours
 from pymoo_gpuaco.backends.cuda.trails.trails import Trails
 from pymoo_gpuaco.backends.cuda.windows.plan import (
+    Layout,
     first_lists,
     hot_trials,
     margin,
     nearest_lists,
     penalised_lists_of,
     rounds_of_repair,
-    shape,
     tours_that_evolve,
     unit_scale,
-    windows_of,
+    usual_layout,
 )
 from pymoo_gpuaco.backends.cuda.windows.windows import ROUNDS_AT_ONCE, Ant, Trials, Windows, resident
 from pymoo_gpuaco.candidates import greedy_tour
@@ -99,18 +98,16 @@ class CudaWindows:
         self.device = Device(device)
         self.stop = self.device.stop
         most = resident(self.penalties.wanted) * self.device.limits.multiprocessors
-        m, w = shape(n, parameters.n_ants or most)
-        # a copy of a run is told the ants that its first engine chose, which is no other choice
-        self._chosen = parameters.n_ants in (None, math.prod(shape(n, most)))
-        self._together = m * w
+        self._usual = usual_layout(n, parameters.n_ants or most)
+        # a copy of a run is given the ants that its first engine chose, which is no other choice
+        self._chosen = parameters.n_ants in (None, usual_layout(n, most).ants)
         self._cities = cities = Cities(self.device, instance)
         self._measure = Measure(self.device, cities)
         self._trails = Trails(self.device, instance, False)
         self._lists = first_lists(instance, parameters.candidates, self.penalties.wanted)
         self._nearest = nearest_lists(instance)
-        self._usual_tours = m
         self._laid_out = True  # the arrays are those of so many tours
-        self._lay_out(m, self._lists)
+        self._lay_out(self._usual, self._lists)
         parts: list[Part] = [cities, self._measure, self._tours, self._trails, self.windows]
         self.device.set_up(parts, _ADVICE)
         self._ant = Ant(float(parameters.alpha), float(parameters.beta), instance.least_distance)
@@ -118,18 +115,20 @@ class CudaWindows:
         self.graph = make_graph(instance, table=False)
         self.n_trials = self._trials_before = 0  # the second: before windows were laid out anew
 
-    def _parts(self, m: int, lists: Lists) -> tuple[Tours, Windows]:
-        """m tours and their windows; their arrays are to be taken yet."""
-        n = self.instance.n
-        w = windows_of(n, m, self._together)
-        windows = Windows(self.device, self._cities, lists, self._nearest, self.scale, m, w)
-        return Tours(self.device, self._measure, m, n), windows
+    def _layout(self, m: int) -> Layout:
+        """The usual number of windows, shared by m tours."""
+        return Layout.of_tours(m, self.instance.n, self._usual.ants)
 
-    def _lay_out(self, m: int, lists: Lists) -> None:
-        """Plan for m tours; their arrays are to be taken yet."""
-        self._tours, self.windows = self._parts(m, lists)
-        n, w = self.instance.n, self.windows.windows
-        self.n_tours, self.n_ants = m, m * w
+    def _parts(self, layout: Layout, lists: Lists) -> tuple[Tours, Windows]:
+        """Tours and their windows, whose arrays are not allocated."""
+        windows = Windows(self.device, self._cities, lists, self._nearest, self.scale, *layout)
+        return Tours(self.device, self._measure, layout.tours, self.instance.n), windows
+
+    def _lay_out(self, layout: Layout, lists: Lists) -> None:
+        """Plan for tours and windows, whose arrays are not allocated."""
+        self._tours, self.windows = self._parts(layout, lists)
+        n, (m, w) = self.instance.n, layout
+        self.n_tours, self.n_ants = m, layout.ants
         self._hot_trials = hot_trials(n, w)
         self.plan = Plan(
             rounds=ROUNDS,
@@ -158,16 +157,16 @@ class CudaWindows:
     def tours_in(self, seconds: float | None) -> int:
         """As many as the host can let evolve at the end of the run, and no fewer than usual."""
         if seconds is None or not self._chosen:
-            return self._usual_tours
+            return self._usual.tours
         m = tours_that_evolve(seconds, self.instance.n, thread_count()) or 0
-        while m > self._usual_tours and not self._fit(m):
+        while m > self._usual.tours and not self._fit(m):
             m = 3 * m // 4
-        return max(self._usual_tours, m)
+        return max(self._usual.tours, m)
 
     def _fit(self, m: int) -> bool:
         """Whether the device has the memory for m tours, in place of those that it holds."""
         held = sum(_arrays(self._tours, self.windows).values())
-        wanted = sum(_arrays(*self._parts(m, self.windows.lists)).values())
+        wanted = sum(_arrays(*self._parts(self._layout(m), self.windows.lists)).values())
         return wanted + RESERVE <= self.device.free_memory() + held
 
     def allocate(self, m: int) -> None:
@@ -175,7 +174,7 @@ class CudaWindows:
         if m == self.n_tours and self._laid_out:
             return
         self._trials_before, self._laid_out = self.n_trials, False
-        self._lay_out(m, self.windows.lists)
+        self._lay_out(self._layout(m), self.windows.lists)
         self.device.take(_arrays(self._tours, self.windows))
         self._tours.prepare()
         self.windows.prepare()

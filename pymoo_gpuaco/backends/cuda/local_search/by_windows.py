@@ -11,8 +11,8 @@ from pymoo_gpuaco.backends.cuda.local_search.search import Search
 from pymoo_gpuaco.backends.cuda.windows.plan import (
     nearest_lists,
     rounds_of_repair,
-    shape,
     unit_scale,
+    usual_layout,
     window_lists,
 )
 from pymoo_gpuaco.backends.cuda.windows.windows import ROUNDS_AT_ONCE, Trials, Windows, resident
@@ -40,7 +40,7 @@ class SearchByWindows(Search):
     def __init__(self, device: Device, cities: Cities, how: LocalSearch, candidates: str, m: int = 0) -> None:
         super().__init__(device, cities, how, m)
         instance = cities.instance
-        tours, windows = shape(instance.n, resident(penalties=False) * device.limits.multiprocessors)
+        tours, windows = usual_layout(instance.n, resident(penalties=False) * device.limits.multiprocessors)
         tours = min(tours, _TOURS_AT_ONCE)
         lists = Lists(window_lists(instance, candidates))
         self._windows = Windows(

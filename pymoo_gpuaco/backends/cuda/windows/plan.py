@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,17 +33,29 @@ _UNITS_A_NEAREST = 1024.0  # where distances are no whole numbers
 _MOST_UNITS = float(1 << 21)  # FARTHEST of units.cuh
 
 
-def shape(n: int, together: int) -> tuple[int, int]:
-    """Tours, and windows of each, so that so many windows are searched together, if they find room."""
+class Layout(NamedTuple):
+    """Tours that are searched at a time, and windows of each, both >= 1."""
+
+    tours: int
+    windows: int
+
+    @property
+    def ants(self) -> int:
+        """Windows of all tours."""
+        return self.tours * self.windows
+
+    @classmethod
+    def of_tours(cls, tours: int, n: int, ants: int) -> Layout:
+        """``ants`` windows shared by so many tours of n cities, or fewer: they shall not lie on top of one another."""
+        return cls(tours, max(1, min(ants // tours, n // FEWEST_CITIES_A_WINDOW)))
+
+
+def usual_layout(n: int, ants: int) -> Layout:
+    """As many tours of n cities as ``ants`` windows are enough for."""
     cities = CITIES_A_WINDOW if n < ONE_TOUR_FROM else FEWEST_CITIES_A_WINDOW
-    windows = min(together, max(1, n // cities))
-    tours = max(1, min(together // windows, MOST_TOURS if n < MANY else MOST_TOURS_OF_MANY))
-    return tours, windows_of(n, tours, together)
-
-
-def windows_of(n: int, tours: int, together: int) -> int:
-    """Windows of each of so many tours: as many as are searched together, unless they lay on top of one another."""
-    return max(1, min(together // tours, n // FEWEST_CITIES_A_WINDOW))
+    windows = min(ants, max(1, n // cities))
+    tours = max(1, min(ants // windows, MOST_TOURS if n < MANY else MOST_TOURS_OF_MANY))
+    return Layout.of_tours(tours, n, ants)
 
 
 def tours_that_evolve(seconds: float, n: int, threads: int) -> int | None:
