@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,23 @@ from pymoo_gpuaco.colony.parameters import ColonyParameters, LocalSearch
 from pymoo_gpuaco.operators.instances import KeepsInstance
 
 
-class NearestNeighbourSampling(KeepsInstance, Sampling):
+class _TourSampling(KeepsInstance, Sampling):
+    """Samples tours of one objective, or of weighted sums of several."""
+
+    def _do(
+        self, problem: Problem, n_samples: int, *args: Any, random_state: Any = None, **kwargs: Any
+    ) -> NDArray[np.int64]:
+        made: NDArray[np.int64] = np.empty((n_samples, problem.n_var), np.int64)
+        for one, rows in self._drawn_problems(problem, n_samples, random_state):
+            made[rows] = self._sample(one, len(rows), random_state)
+        return made
+
+    @abstractmethod
+    def _sample(self, problem: Problem, n_samples: int, random_state: Any) -> NDArray[np.int64]:
+        """Return tours (n_samples, n) of a problem of one objective."""
+
+
+class NearestNeighbourSampling(_TourSampling):
     """Greedy tours from different random cities; with more samples than cities, starts repeat.
 
     Of several objectives they are greedy by weighted sums, whose weights are drawn.
@@ -29,14 +46,6 @@ class NearestNeighbourSampling(KeepsInstance, Sampling):
         super().__init__()
         self.candidate_list_size = checks.integer("candidate_list_size", candidate_list_size, 1, 1024)
 
-    def _do(
-        self, problem: Problem, n_samples: int, *args: Any, random_state: Any = None, **kwargs: Any
-    ) -> NDArray[np.int64]:
-        made: NDArray[np.int64] = np.empty((n_samples, problem.n_var), np.int64)
-        for one, rows in self._drawn_problems(problem, n_samples, random_state):
-            made[rows] = self._sample(one, len(rows), random_state)
-        return made
-
     def _sample(self, problem: Problem, n_samples: int, random_state: Any) -> NDArray[np.int64]:
         instance = self._instance(problem, self.candidate_list_size)
         parameters = ColonyParameters(
@@ -47,7 +56,7 @@ class NearestNeighbourSampling(KeepsInstance, Sampling):
         return np.array([colony.greedy_tour(int(start))[0] for start in starts], dtype=np.int64)
 
 
-class AntColonySampling(KeepsInstance, Sampling):
+class AntColonySampling(_TourSampling):
     """Tours of ants on a map without trails: random, but short edges are likelier (beta).
 
     Of several objectives edges are short by weighted sums, whose weights are drawn.
@@ -75,14 +84,6 @@ class AntColonySampling(KeepsInstance, Sampling):
         self.local_search = LocalSearch.of(local_search)
         self.backend = backend
         self.device = device
-
-    def _do(
-        self, problem: Problem, n_samples: int, *args: Any, random_state: Any = None, **kwargs: Any
-    ) -> NDArray[np.int64]:
-        made: NDArray[np.int64] = np.empty((n_samples, problem.n_var), np.int64)
-        for one, rows in self._drawn_problems(problem, n_samples, random_state):
-            made[rows] = self._sample(one, len(rows), random_state)
-        return made
 
     def _sample(self, problem: Problem, n_samples: int, random_state: Any) -> NDArray[np.int64]:
         instance = self._instance(problem, self.candidate_list_size)

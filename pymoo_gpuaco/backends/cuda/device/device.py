@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from pymoo_gpuaco.backends.cuda.device import compile as compiler
 from pymoo_gpuaco.backends.cuda.device import context, signatures
@@ -179,6 +180,22 @@ class Device:
             for name in taken:
                 self.arrays.give_back(name)
             raise
+
+    def grow(self, needed: Mapping[str, int], spare: float = 0.0) -> bool:
+        """Make arrays at least so large; where one is smaller, all are taken anew and what was in them is lost.
+
+        They are taken with ``spare`` times as much to spare. Returns whether they were. Raises MemoryError.
+        """
+        if all(self.arrays.size(name) >= size for name, size in needed.items()):
+            return False
+        self.take({name: size + int(spare * size) for name, size in needed.items()})
+        return True
+
+    def put(self, name: str, array: NDArray[Any]) -> Any:
+        """Copy an array of any size to the device array ``name``, which grows; return where that is."""
+        self.grow({name: array.nbytes}, spare=0.5)
+        self.write(name, array)
+        return self.arrays[name]
 
     def check(self, needed: Mapping[str, int]) -> None:
         """Raise MemoryError if arrays of these bytes do not fit what is free."""

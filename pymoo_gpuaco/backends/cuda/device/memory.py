@@ -49,6 +49,7 @@ class Arrays:
     def __init__(self, cuda: Any) -> None:
         self._cuda = cuda
         self._held: dict[str, Any] = {}
+        self._sizes: dict[str, int] = {}  # bytes of device memory
         self.modules: dict[str, Any] = {}
         self.kernels: dict[str, Any] = {}  # by name; each holds on to its module
         self.events: list[Any] = []
@@ -59,11 +60,17 @@ class Arrays:
         if name in self._held:
             raise ValueError(f"a device array is named {name!r} already")
         self._held[name] = self._cuda.mem_alloc(max(16, size))
+        self._sizes[name] = size
         return self._held[name]
+
+    def size(self, name: str) -> int:
+        """Bytes that ``name`` was allocated with; -1 where there is no such array."""
+        return self._sizes.get(name, -1)
 
     def give_back(self, name: str) -> None:
         """Free one array, if it is there."""
         if name in self._held:
+            self._sizes.pop(name, None)
             self._held.pop(name).free()
 
     def share(self, name: str, size: int) -> NDArray[np.uint8]:
@@ -84,7 +91,8 @@ class Arrays:
 
     def swap(self, one: str, other: str) -> None:
         """Let two arrays change names."""
-        self._held[one], self._held[other] = self._held[other], self._held[one]
+        for table in (self._held, self._sizes):
+            table[one], table[other] = table[other], table[one]
 
     def __contains__(self, name: str) -> bool:
         return name in self._held
@@ -114,6 +122,7 @@ class Arrays:
         for event in self.events:
             with contextlib.suppress(self._cuda.Error):
                 event.synchronize()
+        self._sizes.clear()
         while self._held:
             with contextlib.suppress(self._cuda.Error):
                 self._held.popitem()[1].free()

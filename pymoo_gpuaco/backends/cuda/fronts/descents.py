@@ -7,7 +7,6 @@ from numpy.typing import NDArray
 
 from pymoo_gpuaco.backends.cuda.device import Device, Part, Source, words
 from pymoo_gpuaco.backends.cuda.fronts.edges import Edges
-from pymoo_gpuaco.backends.cuda.fronts.growing import GrowingArrays
 
 _THREADS = 256  # of one tour
 
@@ -17,7 +16,6 @@ class Descents(Part):
 
     def __init__(self, device: Device, edges: Edges) -> None:
         self._device, self._edges = device, edges
-        self._arrays = GrowingArrays(device)
 
     def sources(self) -> list[Source]:
         """Return the kernel."""
@@ -37,8 +35,8 @@ class Descents(Part):
             m,
             _THREADS,
             *self._edges.arguments(),
-            self._arrays.put("descending", found),
-            self._arrays.put("descending_weights", np.asarray(weights, np.float64)),
+            device.put("descending", found),
+            device.put("descending_weights", np.asarray(weights, np.float64)),
             kicks,
             *words(key),
             device.arrays["halt"],

@@ -9,7 +9,6 @@ from numpy.typing import NDArray
 
 from pymoo_gpuaco.backends.cuda.device import Device, Part, Source
 from pymoo_gpuaco.backends.cuda.fronts.edges import Edges
-from pymoo_gpuaco.backends.cuda.fronts.growing import GrowingArrays
 from pymoo_gpuaco.backends.cuda.fronts.naming import Naming
 from pymoo_gpuaco.fronts.device import MOST_CHILDREN, MOST_EXCHANGES, Children, Front, Members
 from pymoo_gpuaco.fronts.instance import FrontInstance
@@ -30,7 +29,6 @@ class Looks(Part):
 
     def __init__(self, device: Device, instance: FrontInstance, edges: Edges) -> None:
         self._device, self._instance, self._edges = device, instance, edges
-        self._arrays = GrowingArrays(device)
 
     # ---- Part
 
@@ -97,9 +95,10 @@ class Looks(Part):
 
     def _members(self, members: Members) -> tuple[Any, ...]:
         """Copy members to the device; return tours, places, lengths, weights, slack, exchanges and begin."""
-        put, n, m = self._arrays.put, self._instance.n, len(members.tours)
+        put, n, m = self._device.put, self._instance.n, len(members.tours)
         tours = put("members", members.tours.astype(np.uint16))
-        places = self._arrays.make_room("member_places", 2 * m * n)
+        self._device.grow({"member_places": 2 * m * n}, spare=0.5)
+        places = self._device.arrays["member_places"]
         self._device.call("place_members", self._device.spread(m * n), tours, n, m, places)
         return (
             tours,
@@ -113,7 +112,7 @@ class Looks(Part):
 
     def _front(self, front: Front) -> tuple[Any, ...]:
         """Copy what is known to the device; return ``FRONT_PARAMETERS``, and the table of keys."""
-        put = self._arrays.put
+        put = self._device.put
         points = put("front_points", np.asarray(front.points, np.float64))
         tree: list[Any] = [0] * (len(_TREE) + 1)
         if self._instance.k > 2:
@@ -206,7 +205,8 @@ class Looks(Part):
         tours = np.empty((e, n), np.uint16)
         if e == 0:
             return tours.astype(np.int32)
-        put = self._arrays.put
+        put = self._device.put
+        self._device.grow({"children": tours.nbytes}, spare=0.5)
         self._device.launch(
             "follow_chains",
             e,
@@ -216,7 +216,7 @@ class Looks(Part):
             put("child_owners", children.owner.astype(np.int32)),
             put("child_exchanges", children.exchanges.astype(np.int32)),
             put("child_chains", children.chain.astype(np.uint16)),
-            self._arrays.make_room("children", tours.nbytes),
+            self._device.arrays["children"],
             shared=6 * n,
         )
         self._device.read(tours, "children")

@@ -18,17 +18,12 @@ class ToursAtHand(Part):
         self._measure = measure
         self._search = search
         self._n = n
-        self._room = 0
 
     def _make_room(self, m: int) -> None:
-        if m <= self._room:
-            return
-        self._room = 0
-        self._device.take({"given": 4 * m * self._n, "given_lengths": 8 * m})
+        self._device.grow({"given": 4 * m * self._n, "given_lengths": 8 * m})
         self._measure.make_room(m)
         if self._search is not None:
             self._search.make_room(m)
-        self._room = m
 
     def improve(self, tours: NDArray[np.int32], key: int) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
         """Return improved copies of tours (m, n), which are permutations, and their exact lengths (m,)."""

@@ -82,7 +82,7 @@ class Search:
         self._how = how
         self._directed = not cities.instance.symmetric
         self.plan = search_plan(cities.n, device.limits)
-        self._room = self.plan.memory(m)
+        self._m = m
         self.reference_length = np.inf
         self.parts: list[Part] = []  # that follow on it
 
@@ -103,8 +103,8 @@ class Search:
         """Return the bytes of every array."""
         n, k = self._cities.n, self._cities.instance.k
         needed = {"near": 4 * n * k, "reference": 8 * n, "nothing_known": 8 * n}
-        if self._room:
-            needed["searches"] = self._room
+        if size := self.plan.memory(self._m):
+            needed["searches"] = size
         return needed
 
     def prepare(self) -> None:
@@ -120,11 +120,8 @@ class Search:
 
     def make_room(self, m: int) -> None:
         """Take memory for m tours. Raises MemoryError if there is too little."""
-        size = self.plan.memory(m)
-        if size > self._room:
-            self._room = 0
-            self._device.take({"searches": size})
-            self._room = size
+        if size := self.plan.memory(m):
+            self._device.grow({"searches": size})
 
     def remember(self, tours: Any, ant: int, length: float) -> None:
         """Let tours[ant] be the reference if it is the shortest so far."""

@@ -37,7 +37,6 @@ class DenseDeposit:
         self._device = device
         self._n = n
         self._each = node_bytes(n)
-        self._room = 0  # ants of a pass
         self._symmetric = symmetric
         # cities that a block of either kernel takes at a time, so that four blocks share a multiprocessor
         most = device.limits.shared_bytes // 4 // (TOURS * 2 * self._each) - 72
@@ -60,14 +59,9 @@ class DenseDeposit:
     def _make_room(self, m: int) -> None:
         """Take the memory, which a colony needs that deposits as a whole."""
         device, ants = self._device, round_up(min(m, ANTS_A_PASS), TOURS)
-        if ants <= self._room:
-            return
-        self._room = 0
-        needed = {"links": 2 * self._each * ants * round_up(self._n, ROWS), "amounts": 4 * ants}
-        device.take(needed)
-        self._room = ants
-        device.allow_shared("link_tours", self._tile_bytes)
-        device.allow_shared("deposit_links", self._sums_bytes)
+        if device.grow({"links": 2 * self._each * ants * round_up(self._n, ROWS), "amounts": 4 * ants}):
+            device.allow_shared("link_tours", self._tile_bytes)
+            device.allow_shared("deposit_links", self._sums_bytes)
 
     @property
     def _tile_bytes(self) -> int:
