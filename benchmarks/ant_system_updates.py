@@ -9,11 +9,10 @@ backends draw from the same distributions, so any of them will do.
 
 from __future__ import annotations
 
-import argparse
 import statistics
-from pathlib import Path
 
 import numpy as np
+from options import parser_for
 from record import write
 from references import values
 
@@ -69,12 +68,8 @@ def cell(needed: list[int | None]) -> str:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("folder", type=Path)
+    parser = parser_for(__doc__, seeds=3)
     parser.add_argument("--instances", nargs="+", default=tuple(PAPER), choices=tuple(PAPER))
-    parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--backend", default="auto", choices=("auto", "cpu", "cuda"))
     arguments = parser.parse_args()
     rows, backend = [], ""

@@ -23,6 +23,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from options import parser_for
 from record import rows_of_others, write
 from scipy.sparse.csgraph import floyd_warshall
 from timed_runs import gap, run_for
@@ -184,19 +185,14 @@ def measure(kind: str, n: int, arguments: argparse.Namespace) -> dict[str, Any]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = parser_for(__doc__, folder="none", seeds=3, add=True, backend="cuda")
     parser.add_argument("--kinds", nargs="+", choices=list(KINDS), default=list(KINDS))
     parser.add_argument("--cities", type=int, nargs="+", default=[1000, 3000])
     parser.add_argument("--seconds", type=float, default=10.0)
-    parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--first-seed", type=int, default=1)
     parser.add_argument("--long", type=float, default=60.0, help="seconds of a run for the best length")
     parser.add_argument("--long-seeds", type=int, default=2)
     parser.add_argument("--lkh", type=float, default=200.0, help="seconds that LKH has at most")
-    parser.add_argument("--add", action="store_true", help="keep what is written already")
-    parser.add_argument("--backend", choices=("cuda", "cpu"), default="cuda")
     arguments = parser.parse_args()
     name = "gpu" if arguments.backend == "cuda" else "cpu"
     parameters: dict[str, Any] = {"algorithm": "GPUMMAS()"}

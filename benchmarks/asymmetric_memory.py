@@ -8,13 +8,13 @@ it held when the matrix was made and everything was imported and compiled; set-u
 
 from __future__ import annotations
 
-import argparse
 import resource
 import time
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
+from options import parser_for
 from pymoo.optimize import minimize
 from record import write
 from timed_runs import run_for
@@ -57,13 +57,10 @@ def resident() -> int:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = parser_for(__doc__, folder="none", backend="cuda")
     parser.add_argument("--cities", type=int, default=10_000)
     parser.add_argument("--seconds", type=float, default=60.0)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--backend", choices=("cuda", "cpu"), default="cuda")
     arguments = parser.parse_args()
     n = arguments.cities
     run_for(TSP(matrix=disk(500)), 0.5, 0, arguments.backend)  # compiles

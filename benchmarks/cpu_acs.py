@@ -16,11 +16,11 @@ import argparse
 import time
 from collections.abc import Callable
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from folder import problems_of
+from options import parser_for
 from pymoo.optimize import minimize
 from record import write
 
@@ -129,13 +129,8 @@ def main() -> None:
         "flight": measure_flight,
         "time": measure_time,
     }
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("folder", nargs="?", default=Path("."), type=Path)
-    parser.add_argument("--only", nargs="*", choices=list(parts), default=list(parts))
+    parser = parser_for(__doc__, folder="optional", seeds=3, only=parts)
     parser.add_argument("--instances", nargs="*", default=INSTANCES)
-    parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--tours", type=int, default=6000, help="of a run in the part `updates`")
     parser.add_argument("--seconds", type=float, default=5.0, help="of a run in the part `time`")
     options = parser.parse_args()

@@ -14,18 +14,17 @@ other instances stay, if commit and machine are the same. ``--quick`` is a trial
 
 from __future__ import annotations
 
-import argparse
 import math
 import os
 import resource
 import statistics
 import time
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from folder import problems_of
+from options import parser_for
 from pymoo.optimize import minimize
 from pymoo.termination.max_time import TimeBasedTermination
 from record import rows_of_others, write
@@ -80,13 +79,7 @@ def timed(run: Callable[[float], float], times: list[float]) -> tuple[list[float
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("folder", type=Path)
-    parser.add_argument("--only", nargs="*", choices=INSTANCES, default=list(INSTANCES))
-    parser.add_argument("--seeds", type=int, default=3)
-    parser.add_argument("--add", action="store_true", help="keep what is written of other instances")
+    parser = parser_for(__doc__, seeds=3, only=INSTANCES, add=True)
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--seconds", type=float, default=float("inf"), help="at most, for every instance")
     parser.add_argument("--quick", action="store_true")

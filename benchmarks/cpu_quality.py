@@ -8,15 +8,14 @@ measured. fast-tsp (Python package, iterated local search, one core) gets the sa
 
 from __future__ import annotations
 
-import argparse
 import statistics
 import time
-from pathlib import Path
 from typing import Any
 
 import fast_tsp
 import numpy as np
 from folder import problems_of
+from options import parser_for
 from pymoo.core.termination import TerminateIfAny
 from pymoo.termination.max_time import TimeBasedTermination
 from record import write
@@ -69,10 +68,7 @@ def fast_tsp_gap(problem: TSP, seconds: float) -> float:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("folder", nargs="?", default=Path("."), type=Path)
-    parser.add_argument("--seeds", type=int, default=5)
-    parser.add_argument("--only", nargs="*", choices=list(PLAN), default=list(PLAN))
+    parser = parser_for(__doc__, folder="optional", seeds=5, only=PLAN)
     arguments = parser.parse_args()
     rows = []
     for name, problem in problems_of(arguments.folder, arguments.only).items():

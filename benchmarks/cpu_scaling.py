@@ -16,6 +16,7 @@ import sys
 import time
 from pathlib import Path
 
+from options import parser_for
 from record import write
 
 from pymoo_gpuaco import load_tsp
@@ -169,9 +170,7 @@ def memory_table(sizes: list[int]) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = parser_for(__doc__, folder="none")
     cores = thread_count()
     usual = sorted({1, 2, *(t for t in (4, 8, 16, 32, 64) if t < cores), cores} & set(range(1, cores + 1)))
     parser.add_argument("--only", choices=("memory", "threads"), help="one of the two tables")

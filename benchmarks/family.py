@@ -23,6 +23,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from folder import problems_of
 from numpy.typing import NDArray
+from options import parser_for
 from pymoo.core.termination import TerminateIfAny, Termination
 from pymoo.termination.max_eval import MaximumFunctionCallTermination
 from pymoo.termination.max_time import TimeBasedTermination
@@ -171,19 +172,13 @@ def _rounded(p: float) -> float | None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("folder", nargs="?", default=Path("."), type=Path)
-    parser.add_argument("--backend", choices=("cpu", "cuda"), default="cpu")
-    parser.add_argument("--seeds", type=int, default=5, help="runs of each algorithm")
+    parser = parser_for(__doc__, folder="optional", seeds=5, only=INSTANCES, backend="cpu")
     parser.add_argument("--minutes", type=float, default=60.0, help="that all takes, about")
     parser.add_argument(
         "--tours",
         type=int,
         help=f"of a run with local search (default: {TOURS['cpu']}, CUDA {TOURS['cuda']})",
     )
-    parser.add_argument("--only", nargs="*", choices=INSTANCES, default=INSTANCES)
     options = parser.parse_args()
     measured: dict[str, dict[str, dict[bool, list[Cell]]]] = {budget: {} for budget in BUDGETS}
     problems = problems_of(options.folder, options.only)

@@ -8,13 +8,13 @@ Each call adds to benchmarks/references/fronts/NAME.json, so that it can be made
 
 from __future__ import annotations
 
-import argparse
 import datetime
 import json
 from pathlib import Path
 
 import numpy as np
 from front_runs import METHODS, Points, record
+from options import parser_for
 from record import ROOT, commit
 
 from pymoo_gpuaco import MultiObjectiveTSP, load_tsp
@@ -53,10 +53,7 @@ def unite(name: str, points: Points, source: str) -> int:
 
 def main() -> None:
     """Add runs, or points, to a reference."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("folder", type=Path, help="TSPLIB files")
+    parser = parser_for(__doc__)
     parser.add_argument("name", help="such as kroA100+kroB100")
     parser.add_argument("--seconds", type=float, default=60.0)
     parser.add_argument("--seeds", type=int, nargs="+", default=[1])

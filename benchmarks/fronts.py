@@ -9,11 +9,9 @@ measurement can be made in pieces: one instance, one method at a time. `front_re
 
 from __future__ import annotations
 
-import argparse
-from pathlib import Path
-
 from front_references import problem_of, read_reference
 from front_runs import METHODS, POPULATION, WORST, Quality, record
+from options import parser_for
 from record import rows_of_others, write
 
 ON_CUDA = "GPUMOACO, CUDA"
@@ -23,14 +21,10 @@ COLUMNS = ("instance", "method", "seconds", "points", "% of the best points", "%
 
 def main() -> None:
     """Measure, and write benchmarks/results/fronts.json, or gpu_fronts.json."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("folder", type=Path, help="TSPLIB files")
+    parser = parser_for(__doc__, backend="cpu")
     parser.add_argument("names", nargs="+", help="such as kroA100+kroB100")
     parser.add_argument("--seconds", type=float, nargs="+", default=[1.0, 5.0, 30.0])
     parser.add_argument("--methods", nargs="+", choices=ON_CORES, default=ON_CORES)
-    parser.add_argument("--backend", choices=("cpu", "cuda"), default="cpu")
     parser.add_argument("--seed", type=int, default=1)
     given = parser.parse_args()
     moments = sorted(given.seconds)

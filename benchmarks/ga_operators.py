@@ -7,11 +7,11 @@ Time is that of all threads of the process, so that other work on the machine do
 
 from __future__ import annotations
 
-import argparse
 import statistics
 import time
 from typing import Any
 
+from options import parser_for
 from pymoo.algorithms.soo.nonconvex.ga import GA
 from pymoo.core.termination import Termination
 from pymoo.operators.crossover.erx import EdgeRecombinationCrossover
@@ -85,9 +85,8 @@ def gap(problem: TSP, parts: tuple[Any, Any, Any], seconds: float, seed: int) ->
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = parser_for(__doc__, folder="none", seeds=3)
     parser.add_argument("--seconds", type=float, default=10.0)
-    parser.add_argument("--seeds", type=int, default=3)
     arguments = parser.parse_args()
     problems = {name: load_tsp(name) for name in INSTANCES}
     for parts in VARIANTS.values():  # compiles

@@ -17,13 +17,13 @@ large   both in the same time on larger instances (Table 10)
 
 from __future__ import annotations
 
-import argparse
 import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from options import parser_for
 from record import write
 from references import values
 
@@ -340,12 +340,7 @@ def measure_large(folder: Path, limit: float) -> None:
 
 def main() -> None:
     parts = ("time", "memory", "period", "ants", "limit", "large")
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("folder", type=Path)
-    parser.add_argument("--only", nargs="*", choices=parts, default=parts)
-    parser.add_argument("--seeds", type=int, default=3)
+    parser = parser_for(__doc__, seeds=3, only=parts)
     parser.add_argument("--share", type=int, default=200, help="tours over n in the part `ants`")
     parser.add_argument("--seconds", type=float, default=5.0, help="of each run in the part `large`")
     arguments = parser.parse_args()

@@ -17,14 +17,15 @@ time is that of 20 in a row that the device finds queued, as is that of a copy o
 
 from __future__ import annotations
 
-import argparse
 import statistics
 import time
-from pathlib import Path
 from typing import Any
 
 import numpy as np
+from ant_system_runs import ITERATIONS, SETTING, colony, iterate, keys
+from ant_system_trials import measure_trials
 from gpu_variants import AUTHOR
+from options import parser_for
 from record import write
 from references import values
 
@@ -36,7 +37,6 @@ from pymoo_gpuaco.problems.tsp import TSP
 INSTANCES = ("d198", "a280", "lin318", "pcb442", "rat783", "pr1002", "pr2392", "pcb3038", "fl3795")
 PAPERS = INSTANCES[:8]
 RULES = offered_by("GPUAS")
-ITERATIONS = 100
 ON_LARGE = 20  # iterations timed from 2,000 cities on
 CPU_SECONDS = 0.25  # a rule on the CPU: as many constructions as fit, at least one
 IN_A_ROW = 20
@@ -50,38 +50,7 @@ UPDATES_004 = values("murooka", "updates")
 CONSTRUCTION_004 = values("murooka", "construction")
 UPDATE_004 = values("murooka", "update")
 TOTAL_004 = values("murooka", "total")
-
-SETTING = {
-    "alpha": 1,
-    "beta": 2,
-    "rho": 0.5,
-    "ants": "n",
-    "trials": 8,
-    "switch": "0.85 for the hybrid, 0.99 for the tournament",
-    "tournament": "4, 8, 16",
-}
 PAPER_HARDWARE = "Figures of the papers: a GeForce GTX 580 (paper 000) and a GeForce GTX 1080 (paper 004)."
-
-
-def colony(problem: TSP, selection: str, backend: str = "cuda", seed: int = 1, **more: Any) -> GPUAS:
-    """Return an Ant System that is ready to iterate."""
-    algorithm = GPUAS(problem.n_cities, selection=selection, backend=backend, **more)
-    algorithm.setup(problem, seed=seed)
-    algorithm._begin()
-    return algorithm
-
-
-def keys(seed: int, count: int) -> list[int]:
-    """Return the keys of a run's constructions."""
-    return [int(k) for k in np.random.default_rng(seed).integers(0, 2**64, count, dtype=np.uint64)]
-
-
-def iterate(algorithm: GPUAS, key: int) -> float:
-    """One construction and one update; the best length."""
-    lengths = algorithm.engine.construct(key)
-    best = int(lengths.argmin())
-    algorithm._learn(Tours(algorithm.engine.tours([best]), lengths[[best]]))
-    return float(lengths[best])
 
 
 class Clock:
@@ -313,104 +282,8 @@ def measure_constructions(problems: dict[str, TSP], cpu: bool) -> None:
     )
 
 
-def measure_trials(problem: TSP, name: str, ants: int = 100) -> None:
-    """Fig. 8, paper 000: trials until the next city is found; and what a tournament chooses late in a tour.
-
-    A trial finds an open city with a probability p that the tour so far settles, and the number of trials is geometric:
-    the histogram is the mean of those distributions over all steps of ``ants`` tours.
-    """
-    algorithm = colony(problem, "hybrid")
-    for key in keys(1, ITERATIONS):
-        iterate(algorithm, key)
-    n = problem.n_cities
-    tau = algorithm.engine.export_state()["tau"].astype(float)
-    weights = tau * np.maximum(problem.D + np.eye(n), 0.5) ** -2.0
-    np.fill_diagonal(weights, 0.0)
-    algorithm.engine.construct(99)
-    tours = algorithm.engine.tours(range(ants))
-    chances, late = [], []
-    is_open = np.ones((ants, n), bool)
-    everyone = np.arange(ants)
-    shares = {round(share * n): share for share in (0.85, 0.9, 0.95, 0.99)}
-    for step in range(1, n):
-        here = tours[:, step - 1]
-        is_open[everyone, here] = False
-        rows = weights[here]
-        chances.append((rows * is_open).sum(axis=1) / rows.sum(axis=1))
-        if step in shares:
-            late += tournaments(weights, problem.D, here, is_open, shares[step])
-    p = np.concatenate(chances)
-    rows = []
-    for count in (*range(1, 17), 24, 32, 48, 64, 128, 256, 512, 1024, 2048):
-        exactly = float(np.mean(p * (1 - p) ** (count - 1)))
-        rows.append([count, round(100 * exactly, 3), round(100 * (1 - float(np.mean((1 - p) ** count))), 2)])
-    print(rows[:8], late, flush=True)
-    where = f"{name} after {ITERATIONS} iterations"
-    write(
-        "gpu_as_trials",
-        f"Stochastic trials until the next city is found, {where}",
-        ("trials", "steps that need exactly so many, %", "steps that need no more, %"),
-        rows,
-        SETTING | {"tours": ants},
-        ["Expected values, given the tours: the number of trials of a step is geometric."],
-    )
-    write(
-        "gpu_as_tournament",
-        f"What a tournament chooses beside the exact rule, {where}",
-        (
-            "visited, %",
-            "tournament size",
-            "heaviest open city, exact, %",
-            "heaviest open city, tournament, %",
-            "mean edge, exact",
-            "mean edge, tournament",
-        ),
-        late,
-        SETTING | {"situations": ants},
-        [
-            "Both rules in the same situations; expected values, those of a tournament over 4000 draws of each."
-        ],
-    )
-
-
-def tournaments(
-    weights: np.ndarray, distances: np.ndarray, here: np.ndarray, is_open: np.ndarray, share: float
-) -> list[list[Any]]:
-    """Rows of the table: exact rule and tournaments from cities ``here`` (m,) to open ones (m, n)."""
-    rng = np.random.default_rng(0)
-    sizes = (4, 8, 16)
-    exact, by_size = [], {size: [] for size in sizes}
-    for i, some in zip(here, is_open, strict=True):
-        cities = np.flatnonzero(some)
-        w, d = weights[i, cities], distances[i, cities]
-        heaviest = int(w.argmax())
-        exact.append((w[heaviest] / w.sum(), w @ d / w.sum()))
-        for size in sizes:
-            drawn = rng.integers(0, len(cities), (4000, size))
-            p = w[drawn] / w[drawn].sum(axis=1, keepdims=True)
-            by_size[size].append((p[drawn == heaviest].sum() / 4000, (p * d[drawn]).sum() / 4000))
-    chance, edge = np.mean(exact, axis=0)
-    rows = []
-    for size in sizes:
-        theirs, long = np.mean(by_size[size], axis=0)
-        rows.append(
-            [
-                round(100 * share),
-                size,
-                round(100 * float(chance), 1),
-                round(100 * float(theirs), 1),
-                round(float(edge), 1),
-                round(float(long), 1),
-            ]
-        )
-    return rows
-
-
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("folder", type=Path)
+    parser = parser_for(__doc__)
     parser.add_argument("--instances", nargs="+", default=INSTANCES, choices=INSTANCES)
     parser.add_argument("--no-cpu", action="store_true", help="leave out the CPU engine")
     arguments = parser.parse_args()

@@ -9,13 +9,12 @@ the paper's colony does, with its local search and without. With --add the rows 
 
 from __future__ import annotations
 
-import argparse
 import statistics
 import time
-from pathlib import Path
 from typing import Any
 
 from folder import problems_of
+from options import parser_for
 from pymoo.core.termination import TerminateIfAny
 from pymoo.optimize import minimize
 from pymoo.termination.fmin import MinimumFunctionValueTermination
@@ -65,15 +64,8 @@ def climb(
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("folder", type=Path)
-    parser.add_argument("--seeds", type=int, default=10)
+    parser = parser_for(__doc__, seeds=10, only=INSTANCES, add=True, backend="cuda")
     parser.add_argument("--whole", type=int, default=3, help="seeds of the runs that build whole tours, >= 1")
-    parser.add_argument("--only", nargs="+", choices=INSTANCES, default=list(INSTANCES))
-    parser.add_argument("--backend", choices=("cuda", "cpu"), default="cuda")
-    parser.add_argument("--add", action="store_true", help="keep what is written of other instances")
     arguments = parser.parse_args()
     kind = "gpu" if arguments.backend == "cuda" else "cpu"
     parameters = {"algorithm": "GPUMMAS()", "seeds": arguments.seeds, "seeds of whole tours": arguments.whole}

@@ -7,13 +7,13 @@ FOLDER holds the TSPLIB files. A step evaluates (n-1)(n-2)/2 moves, as the paper
 
 from __future__ import annotations
 
-import argparse
 import statistics
 import time
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
+from options import parser_for
 from record import write
 from references import values
 
@@ -229,12 +229,11 @@ def quality(folder: Path, seconds: float) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("folder")
+    parser = parser_for(__doc__)
     parser.add_argument("--seconds", type=float, default=1.0)
     parser.add_argument("--only", nargs="*", default=["speed", "moves", "quality"])
     arguments = parser.parse_args()
-    folder = Path(arguments.folder)
+    folder = arguments.folder
     if "speed" in arguments.only:
         speed(load_tsp(folder / "d18512.tsp"), arguments.seconds)
     if "moves" in arguments.only:

@@ -10,14 +10,13 @@ three tabus would give the same tours.
 
 from __future__ import annotations
 
-import argparse
 import statistics
 import time
-from pathlib import Path
 from typing import Any
 
 from folder import problems_of
 from kernel_clock import iterations
+from options import parser_for
 from record import write
 from references import values
 from scipy.stats import friedmanchisquare, mannwhitneyu
@@ -130,11 +129,7 @@ def table_of_backends(problem: TSP, runs: int) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("folder", type=Path)
-    parser.add_argument("--only", nargs="*", choices=INSTANCES, default=INSTANCES)
+    parser = parser_for(__doc__, only=INSTANCES)
     parser.add_argument("--runs", type=int, default=20)
     arguments = parser.parse_args()
     problems = problems_of(arguments.folder, arguments.only)

@@ -17,7 +17,6 @@ fast-tsp: what was measured of it stays, whatever the package was then, and the 
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import statistics
@@ -32,6 +31,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from fast_tsp_runs import fast_tsp_tour, lacks_fast_tsp, whole_matrix
 from folder import problems_of
+from options import parser_for
 from record import RESULTS, alone, processor, rows_of_others, write
 from timed_runs import gap, reference, run_for, set_up_seconds
 
@@ -289,24 +289,16 @@ def measure(
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("folder", type=Path)
+    parser = parser_for(__doc__, seeds=5, add=True, backend="cuda")
     parser.add_argument("--instances", nargs="+", default=list(PLAN), help="names in FOLDER, or random:N")
     parser.add_argument("--limits", nargs="+", type=float, choices=LIMITS, default=list(LIMITS))
-    parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument(
         "--all-cores", type=int, default=1, help="runs of fast-tsp on all cores for each limit"
     )
     parser.add_argument("--budget", type=float, default=float("inf"), help="seconds that it may take in all")
     parser.add_argument(
-        "--add", action="store_true", help="keep what was measured of other instances and times"
-    )
-    parser.add_argument(
         "--colony-only", action="store_true", help="run no fast-tsp, keep what there is of it"
     )
-    parser.add_argument("--backend", default="cuda", help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     budget = Budget(arguments.budget)
     plan = {

@@ -10,13 +10,12 @@ leaves large maps out.
 
 from __future__ import annotations
 
-import argparse
 import statistics
 import time
-from pathlib import Path
 from typing import Any
 
 from folder import problems_of
+from options import parser_for
 from record import write
 from timed_runs import gap, reference, run_for, set_up_seconds
 
@@ -92,15 +91,10 @@ def row_for(problem: TSP, seeds: int, percent: float, backend: str) -> list[Any]
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("folder", type=Path)
+    parser = parser_for(__doc__, seeds=3, backend="cuda")
     parser.add_argument("--instances", nargs="+", default=INSTANCES)
-    parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--percent", type=float, default=1.0)
     parser.add_argument("--budget", type=float, default=float("inf"), help="seconds that it may take in all")
-    parser.add_argument("--backend", default="cuda", help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     began = time.perf_counter()
     rows: list[list[Any]] = []

@@ -9,12 +9,11 @@ ten instances take about three minutes.
 
 from __future__ import annotations
 
-import argparse
 import statistics
-from pathlib import Path
 from typing import Any
 
 from folder import problems_of
+from options import parser_for
 from record import write
 from timed_runs import gap, reference, run_for, set_up_seconds
 
@@ -29,14 +28,8 @@ CLEAR = 0.001  # percent: gaps that differ by less are called equal
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("folder", type=Path)
-    parser.add_argument("--only", nargs="+", default=list(INSTANCES))
-    parser.add_argument("--seeds", type=int, default=3)
+    parser = parser_for(__doc__, seeds=3, only=INSTANCES, backend="cuda")
     parser.add_argument("--seconds", type=float, default=1.0)
-    parser.add_argument("--backend", default="cuda", help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     default, rows = focused.GUIDED, []
     for name, problem in problems_of(arguments.folder, arguments.only).items():

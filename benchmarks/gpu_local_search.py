@@ -12,7 +12,6 @@ a machine (CUDA_VISIBLE_DEVICES, and taskset to share its cores).
 
 from __future__ import annotations
 
-import argparse
 import itertools
 import statistics
 import time
@@ -20,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from options import parser_for
 from pymoo.optimize import minimize
 from record import alone, rows_of_others, write
 from references import values
@@ -100,19 +100,15 @@ def result(rows: list[list[Any]], only: list[str] | None) -> Path:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("folder")
-    parser.add_argument("--seeds", type=int, default=10)
+    parser = parser_for(__doc__, seeds=10, only=SEEDS, add=True)
     parser.add_argument("--alike", type=int, default=3, help="seeds of the rows like the author (default 3)")
-    parser.add_argument("--only", nargs="*", choices=list(SEEDS), default=list(SEEDS))
-    parser.add_argument("--add", action="store_true", help="keep what was measured of other instances")
     arguments = parser.parse_args()
     if arguments.add:  # what cannot be added to is said before measuring
         rows_of_others("gpu_local_search", arguments.only, {})
     rows: list[list[Any]] = []
     for name, kind in itertools.product(arguments.only, COLONIES):
         most, (error, seconds) = SEEDS[name], AUTHOR[name]
-        problem = load_tsp(Path(arguments.folder) / f"{name}.tsp")
+        problem = load_tsp(arguments.folder / f"{name}.tsp")
         minimize(problem, colony(kind), ("n_gen", 5), seed=1)  # compiles
         gaps, runs, setups = [], [], []
         for seed in range(1, min(most, arguments.seeds if kind == "defaults" else arguments.alike) + 1):

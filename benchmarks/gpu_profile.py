@@ -28,6 +28,7 @@ from pathlib import Path
 from typing import Any
 
 from kernel_clock import iterations
+from options import parser_for
 from record import write
 
 from pymoo_gpuaco import GPUACS, GPUAS, GPUMMAS, GPU2OptIHC, load_tsp
@@ -313,10 +314,7 @@ def table(launches: list[dict[str, Any]], text: str) -> list[list[Any]]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("folder", type=Path)
+    parser = parser_for(__doc__)
     parser.add_argument("--instances", nargs="*", default=list(INSTANCES))
     parser.add_argument("--focused", nargs="*", default=list(FOCUSED_INSTANCES), help="those of focused ants")
     parser.add_argument("--csv", type=Path, help="keep ncu's table in this file")

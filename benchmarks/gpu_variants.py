@@ -11,17 +11,16 @@ consists of, also with local search, 800 ants and 500 iterations.
 
 from __future__ import annotations
 
-import argparse
 import os
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from folder import problems_of
 from kernel_clock import PARTS, KernelClock, iterations
+from options import parser_for
 from record import write
 from references import values
 
@@ -227,11 +226,7 @@ def table_of_iterations(problems: dict[str, TSP], count: int) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("folder", type=Path)
-    parser.add_argument("--only", nargs="*", choices=INSTANCES, default=INSTANCES)
+    parser = parser_for(__doc__, only=INSTANCES)
     parser.add_argument("--iterations", type=int, default=100)
     arguments = parser.parse_args()
     problems = problems_of(arguments.folder, arguments.only)

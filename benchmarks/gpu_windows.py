@@ -8,16 +8,15 @@ of annealing. It takes about two minutes.
 
 from __future__ import annotations
 
-import argparse
 import gc
 import time
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from folder import problems_of
 from kernel_clock import KernelClock, iterations
 from numpy.typing import NDArray
+from options import parser_for
 from record import write
 
 from pymoo_gpuaco import GPUMMAS, TSP
@@ -97,10 +96,7 @@ def counted(engine: Any) -> NDArray[np.uint64]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("folder", type=Path)
+    parser = parser_for(__doc__)
     parser.add_argument("--instances", nargs="+", default=INSTANCES)
     arguments = parser.parse_args()
     rows: list[list[Any]] = []

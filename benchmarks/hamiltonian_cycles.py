@@ -11,12 +11,12 @@ that runs of one graph may be made in parts, by --first-seed.
 
 from __future__ import annotations
 
-import argparse
 import statistics
 import time
 from typing import Any
 
 import networkx as nx
+from options import parser_for
 from pymoo.optimize import minimize
 from record import rows_of_others, write
 
@@ -65,16 +65,11 @@ def run(problem: TSP, seconds: float, seed: int, backend: str) -> tuple[int, flo
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = parser_for(__doc__, folder="none", seeds=10, add=True, backend="cuda")
     parser.add_argument("--graphs", nargs="+", choices=list(GRAPHS), default=list(GRAPHS))
     parser.add_argument("--sizes", type=int, nargs="+", default=[1000, 10_000])
     parser.add_argument("--first-seed", type=int, default=1)
-    parser.add_argument("--seeds", type=int, default=10)
     parser.add_argument("--seconds", type=float, default=60.0)
-    parser.add_argument("--add", action="store_true")
-    parser.add_argument("--backend", choices=("cuda", "cpu"), default="cuda")
     arguments = parser.parse_args()
     name = "gpu_hamiltonian_cycles" if arguments.backend == "cuda" else "cpu_hamiltonian_cycles"
     parameters: dict[str, Any] = {"algorithm": "GPUMMAS()", "seconds": arguments.seconds}

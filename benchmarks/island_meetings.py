@@ -10,11 +10,10 @@ about three minutes on two cores.
 
 from __future__ import annotations
 
-import argparse
 import statistics
-from pathlib import Path
 
 from folder import problems_of
+from options import parser_for
 from pymoo.optimize import minimize
 from record import write
 from timed_runs import gap, reference
@@ -56,15 +55,11 @@ def measure(
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("folder", type=Path)
+    parser = parser_for(__doc__, seeds=3)
     parser.add_argument("--instances", nargs="+", default=["fnl4461"])
     parser.add_argument("--islands", type=int, default=2)
     parser.add_argument("--tours", type=int, default=12, help="of each island")
     parser.add_argument("--generations", type=int, default=30)
-    parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--no-result", action="store_true", help="print, and write no result")
     arguments = parser.parse_args()
     islands, tours = arguments.islands, arguments.tours

@@ -17,10 +17,10 @@ import argparse
 import math
 import statistics
 from itertools import pairwise
-from pathlib import Path
 from typing import Any, NamedTuple
 
 from folder import problems_of
+from options import parser_for
 from pymoo.optimize import minimize
 from record import write
 from timed_runs import gap, reference
@@ -136,14 +136,10 @@ def measure(name: str, problem: TSP, arguments: argparse.Namespace) -> tuple[lis
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("folder", type=Path)
+    parser = parser_for(__doc__, seeds=2)
     parser.add_argument("--instances", nargs="+", default=INSTANCES)
     parser.add_argument("--islands", nargs="+", type=int, default=[1, 2])
     parser.add_argument("--seconds", nargs="+", type=float, default=[5.0, 20.0])
-    parser.add_argument("--seeds", type=int, default=2)
     parser.add_argument("--backend", choices=("auto", "cpu", "cuda"), default="auto")
     parser.add_argument("--no-result", action="store_true", help="print, and write no result")
     arguments = parser.parse_args()

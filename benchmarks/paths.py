@@ -10,10 +10,10 @@ takes about 200 seconds.
 
 from __future__ import annotations
 
-import argparse
 import statistics
 from typing import Any
 
+from options import parser_for
 from record import rows_of_others, write
 from timed_runs import gap, run_for
 
@@ -39,16 +39,11 @@ def problem_of(kind: str, n: int) -> TSP:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = parser_for(__doc__, folder="none", seeds=3, add=True, backend="cuda")
     parser.add_argument("--only", choices=("trip", "path"))
     parser.add_argument("--cities", type=int, default=100_000)
     parser.add_argument("--seconds", type=float, default=20.0)
-    parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--long", type=float, default=120.0)
-    parser.add_argument("--add", action="store_true")
-    parser.add_argument("--backend", choices=("cuda", "cpu"), default="cuda")
     arguments = parser.parse_args()
     n, kinds = arguments.cities, (arguments.only,) if arguments.only else ("trip", "path")
     name = "gpu_paths" if arguments.backend == "cuda" else "cpu_paths"

@@ -9,15 +9,14 @@ Takes about three minutes on two cores.
 
 from __future__ import annotations
 
-import argparse
 import statistics
 import time
 from collections.abc import Callable
-from pathlib import Path
 
 import numpy as np
 from folder import problems_of
 from numpy.typing import NDArray
+from options import parser_for
 from record import write
 from timed_runs import gap, reference
 
@@ -88,13 +87,9 @@ def measure(name: str, problem: TSP, count: int, seeds: int) -> list[object]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("folder", type=Path)
+    parser = parser_for(__doc__, seeds=3)
     parser.add_argument("--instances", nargs="+", default=list(INSTANCES))
     parser.add_argument("--tours", type=int, default=16)
-    parser.add_argument("--seeds", type=int, default=3)
     arguments = parser.parse_args()
     rows = []
     for name, problem in problems_of(arguments.folder, arguments.instances).items():

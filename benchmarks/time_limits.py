@@ -13,7 +13,6 @@ after so long, and the same call again goes on, if the commit is the same.
 
 from __future__ import annotations
 
-import argparse
 import json
 import signal
 import time
@@ -23,6 +22,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from options import parser_for
 from record import ROOT, commit, write
 
 from pymoo_gpuaco import (
@@ -119,10 +119,7 @@ def kept_rows(path: Path) -> dict[str, list[Any]]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--backend", choices=("cpu", "cuda"), default="cuda")
+    parser = parser_for(__doc__, folder="none", backend="cuda")
     parser.add_argument("--only", default="", help="of the cases, those that begin so; no file is written")
     parser.add_argument("--most", type=int, default=MOST, help="cities; below, no file is written")
     parser.add_argument("--seconds", type=float, default=float("inf"), help="begin nothing after so long")

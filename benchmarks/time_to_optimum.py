@@ -11,16 +11,15 @@ and solvers stay, so that no part takes longer than its runs: 200 s for ten of f
 
 from __future__ import annotations
 
-import argparse
 import os
 import statistics
 import time
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 from asymmetric_kinds import lkh
 from folder import problems_of
+from options import parser_for
 from record import rows_of_others, write
 
 from pymoo_gpuaco import GPUMMAS, TSP, solve
@@ -65,16 +64,11 @@ def colony_runs(problem: TSP, limit: float, runs: int) -> list[tuple[float, floa
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("folder", type=Path)
+    parser = parser_for(__doc__, only=LIMITS, add=True)
     parser.add_argument("--runs", type=int, default=10)
     parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--only", nargs="*", choices=LIMITS, default=list(LIMITS))
     parser.add_argument("--solver", nargs="*", choices=(GPUMMAS_ROW, LKH_ROW), default=[GPUMMAS_ROW, LKH_ROW])
     parser.add_argument("--lkh", type=float, default=100.0, help="seconds that a run of LKH may take")
-    parser.add_argument("--add", action="store_true", help="keep what is written of others")
     arguments = parser.parse_args()
     os.environ["PYMOO_GPUACO_THREADS"] = str(arguments.threads)
     parameters = {"algorithm": "GPUMMAS(backend='cpu')", "threads": arguments.threads}
