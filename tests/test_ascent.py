@@ -288,13 +288,6 @@ def test_the_same_iterations_give_the_same_penalties_on_any_number_of_threads(mo
         np.testing.assert_array_equal(ids, results[0][2])
 
 
-def test_seconds_bound_the_trees():
-    instance = listed_instance(TSP(np.random.default_rng(1).random((300, 2)), "EXACT"), 7)
-    ascent = ascend(instance, instance.neighbours, seconds=1e-9)
-    assert ascent.iterations == 1
-    assert ascend(instance, instance.neighbours, seconds=0.05, bound=False).iterations > 1
-
-
 def test_what_is_too_large_to_prove_has_no_bound(monkeypatch):
     monkeypatch.setattr(complete, "ALL_PAIRS_LIMIT", 19)
     globe = listed_instance(TSP(np.random.default_rng(7).integers(0, 60, (20, 2)), "GEO"), 4)
@@ -305,12 +298,8 @@ def test_what_is_too_large_to_prove_has_no_bound(monkeypatch):
 
 def test_wrong_input_is_named():
     instance = listed_instance(TSP(np.random.default_rng(3).random((9, 2)), "EXACT"), 4)
-    with pytest.raises(ValueError, match="iterations or seconds, not both"):
-        ascend(instance, instance.neighbours, iterations=5, seconds=1.0)
     with pytest.raises(ValueError, match=r"iterations must be an integer in \[1, 1000\], got 0"):
         ascend(instance, instance.neighbours, iterations=0)
-    with pytest.raises(ValueError, match=r"seconds must be in \(0, inf\), got -1"):
-        ascend(instance, instance.neighbours, seconds=-1)
     one_way = listed_instance(TSP(matrix=[[0, 1, 9], [9, 0, 1], [1, 9, 0]]), 2)
     with pytest.raises(ValueError, match="symmetric"):
         ascend(one_way, one_way.neighbours)

@@ -48,35 +48,27 @@ def ascend(
     ids: NDArray[np.int32],
     *,
     iterations: int | None = None,
-    seconds: float | None = None,
     bound: bool = True,
     stop: Stop | None = None,
 ) -> Ascent:
     """Raise the minimum 1-tree of a sparse graph by node penalties.
 
-    With `iterations` the result is the same on every run. With `seconds` the iterations that fit are planned after
-    the first one has been timed, 2 at least; proving the bound comes after and takes longer. With neither, a million
-    divided by n are made, 20 at least and 300 at most. It ends early where the 1-tree is a tour.
+    It ends early where the 1-tree is a tour. Without `until` the result is the same on every run.
 
     instance : symmetric.
     ids : (n, k) candidates, say 10 a city by quadrant. Where they do not connect the cities a greedy tour is added.
-    iterations : 1-trees to make, 1 to `MAX_ITERATIONS`; 100 bring the bound of random
-        cities to 0.03 % of what more can reach.
-    seconds : wall-clock time for the trees, > 0; not together with `iterations`.
+    iterations : 1-trees to make, 1 to `MAX_ITERATIONS`; 100 bring the bound of random cities to 0.03 % of what more
+        can reach. None: a million divided by n, 20 at least and 300 at most.
     bound : whether to prove the bound; see `complete.CompleteGraph`.
     stop : once it has ended, the ascent ends within some edges' search, without a bound.
 
     Raises ValueError or TypeError naming the parameter.
     """
-    if iterations is not None and seconds is not None:
-        raise ValueError("give iterations or seconds, not both")
     n = instance.n
     if iterations is not None:
         planned = checks.integer("iterations", iterations, 1, MAX_ITERATIONS)
     else:
         planned = min(300, max(20, 1_000_000 // n))
-    if seconds is not None:
-        seconds = checks.real("seconds", seconds, 0.0, open_low=True)
     checks.flag("bound", bound)
     graph = sparse_graph(instance, ids)
     complete = CompleteGraph(instance) if bound else None
@@ -89,7 +81,7 @@ def ascend(
     best_penalties, safe_penalties = penalties.copy(), penalties.copy()
     best, safe = -np.inf, -np.inf  # by the graph so far; by all edges
     checks_left = list(_CHECKS) if complete is not None else []
-    began, made, checked, done = time.perf_counter(), 0, -_BETWEEN_CHECKS, 0.0
+    made, checked, done = 0, -_BETWEEN_CHECKS, 0.0
 
     def late() -> bool:
         return stop is not None and stop.ended()
@@ -99,10 +91,7 @@ def ascend(
         made += 1
         if weight > best:
             best, best_penalties = weight, penalties.copy()
-        spent = time.perf_counter() - began
-        if made == 1 and seconds is not None:
-            planned = min(MAX_ITERATIONS, max(2, int(seconds / spent)))
-        done = made / planned if seconds is None else min(1.0, spent / seconds)
+        done = made / planned
         if not np.any(tree.degree != 2):
             break
         due = len(checks_left) > 0 and done >= checks_left[0] and made - checked >= _BETWEEN_CHECKS
