@@ -213,19 +213,19 @@ class SearchEngine(Engine, Improver, Trails, Stateful, Accepts, Stoppable, Proto
 
 @runtime_checkable
 class Meets(Protocol):
-    """A colony whose tours take over from those of other colonies, which search the same problem elsewhere."""
+    """A colony whose tours are recombined with tours of other colonies, which search the same problem elsewhere."""
 
     @property
     def meeting(self) -> Meeting | None:
-        """What it waits for, or NONE while it anneals, or OVER; None for a colony of one tour, which meets nobody."""
+        """The meeting it waits for, NONE while it anneals, OVER after the last; None for a colony of one tour."""
         ...
 
     def share(self, wanted: bool) -> None:
-        """Meet tours of other colonies from now on: a generation then ends where a meeting is due, and none anneals."""
+        """Meet other colonies from now on: a generation ends when a meeting is due; none anneals until it is held."""
         ...
 
     def meet(self, mates: ArrayLike, key: int) -> None:
-        """Hold the meeting that is due among ``mates`` (e, n), e >= 0, which stay as they are.
+        """Recombine the tours with ``mates`` (e, n), e >= 0, which stay as they are: the meeting that is due.
 
         ``key`` in [0, 2**64). Raises ValueError unless rows are permutations of 0 .. n-1.
         """

@@ -10,7 +10,6 @@ repeat part of the step before, as theirs do (0.3 of it: Helsgaun 2000, section 
 
 from __future__ import annotations
 
-import time
 from typing import NamedTuple
 
 import numpy as np

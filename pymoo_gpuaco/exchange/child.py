@@ -139,7 +139,7 @@ def _replace(a, position, child, city, old, new):  # type: ignore[no-untyped-def
 
 @compiled_callee
 def _note_neighbours(a, position, k, child):  # type: ignore[no-untyped-def]
-    """Note what neighbours the ends of the stretches have got."""
+    """Store the neighbours, in the child, of all ends of stretches."""
     child.counts[2] = 0
     for i in range(k):
         u, v = child.removed[i, 0], child.removed[i, 1]
@@ -240,7 +240,7 @@ def _exchange(a, position, child, u, u_next, v, v_next):  # type: ignore[no-unty
 
 @compiled_callee
 def _change(child, edges, at, others, at_others, u, v):  # type: ignore[no-untyped-def]
-    """Add an edge to ``edges``, unless it is among the others: what comes and goes again has never come."""
+    """Add an edge to ``edges``; if it is among ``others``, remove it there instead: both changes cancel."""
     if child.row[u] >= 0 and child.row[v] >= 0:
         last = child.counts[at_others] - 1
         for i in range(last + 1):

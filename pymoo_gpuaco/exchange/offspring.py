@@ -1,4 +1,4 @@
-"""The best child of each pair of tours: the one that gains most for the variety that it costs the population."""
+"""The best child of each pair of tours: that with the largest gain per loss of the population's entropy."""
 
 from __future__ import annotations
 
@@ -129,9 +129,9 @@ def _choose_child(family, workspace, one, other, pair, stream, most, blocks):  #
 def _unite(graph, scale, near, a, position, c, regions, child):  # type: ignore[no-untyped-def]
     """Make the child that takes what was chosen in all regions; return its gain, or 0 where nothing was.
 
-    What two regions chose may be good alone and fall into subtours together. So regions are added, as many at once as
-    went well before, where all that they gain alone is gained; and where it is not, fewer at once. One region alone
-    must gain anything.
+    Choices of two regions may each gain and yet leave subtours together, which cost something to join. So several
+    regions are added at once and kept if the child gains the sum of their own gains; if not, half as many are tried,
+    down to one region, which is kept if the child gains at all. The next step tries twice as many.
     """
     parts = regions.gain.shape[0]
     gain, count, made = np.int64(0), 0, 0  # cycles of the child so far, and of that which was made last

@@ -16,7 +16,7 @@ MOST_CHILDREN = 1 << 13  # of one member that are handed back, the first in the 
 
 
 class Front(NamedTuple):
-    """What is known, for a device to pass over what is no news; k objectives."""
+    """The front and all lengths seen so far: a device hands back only tours that are new to both; k objectives."""
 
     #: (f, 2) the front in order, of two objectives; of more, the rows that the tree's numbers mean, (.., k)
     points: NDArray[np.float64]

@@ -23,16 +23,17 @@ class Sums(NamedTuple):
 
 
 def single_objective_weights(k: int) -> NDArray[np.float64]:
-    """Weights (k, k) of each objective nearly alone: of equally short tours the others decide."""
+    """Weights (k, k), a row an objective: 1 for it and nearly 0 for the others, which decide between equal lengths."""
     return np.full((k, k), _TIE) + (1.0 - _TIE) * np.eye(k)
 
 
 def dichotomic_sums(archive: Archive, solved: set[bytes], most: int, first: Part = WHOLE) -> Sums:
-    """Sums under which two corners of the hull are equal, of two objectives, and that have not been solved.
+    """Sums that the dichotomic scheme solves next, of two objectives, at most so many.
 
-    Y. P. Aneja and K. P. K. Nair, "Bicriteria transportation problem", Management Science 25 (1979): a shorter tour is
-    a corner between them, and without one there is none. Those of part ``first`` come first, and of these the longest
-    sides, at most so many.
+    Y. P. Aneja and K. P. K. Nair, "Bicriteria transportation problem", Management Science 25 (1979). Two neighbouring
+    corners of the convex hull have weights under which both are equal. A shorter tour under these is a new corner
+    between them; where none is found, there is no further corner. Sums of part ``first`` come first, and of these the
+    longest sides of the hull.
     """
     rows = archive.front[hull_of(archive.points)]
     corners = archive.lengths[rows]
@@ -50,9 +51,9 @@ def dichotomic_sums(archive: Archive, solved: set[bytes], most: int, first: Part
 def direction_sums(
     archive: Archive, given: NDArray[np.float64], solved: set[bytes], most: int, first: Part = WHOLE
 ) -> Sums:
-    """The next of the directions (d, k), at most so many, that have not been solved, each with the best tour at hand.
+    """Sums of the next directions (d, k) that have not been solved, at most so many, each from the best tour so far.
 
-    Those of part ``first`` come first. A direction weighs what an objective's lengths extend over on the front.
+    Those of part ``first`` come first. Weights of a direction are for lengths in shares of the front's extent.
     """
     names = [row.tobytes() for row in given]
     order = np.argsort(~first.has(given), kind="stable")

@@ -23,7 +23,7 @@ _log = logging.getLogger("pymoo_gpuaco")
 CHECK_EVERY = 0.25  # seconds between checks of the workers
 MOST_FAILURES = 3  # of an island in a row: then its error ends the run
 TRANSFER = 10.0  # seconds that the transfer of a finished report, or of an island's start, may take
-STOP_NOTICE = 0.3  # seconds that workers have to learn of the end of a run
+STOP_NOTICE = 0.3  # seconds that closing waits for workers to hear that the run has ended
 
 
 class Rounds:

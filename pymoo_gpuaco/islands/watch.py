@@ -76,7 +76,7 @@ class Watch:
 
 
 def call_async(client: Any, call: Callable[[], Awaitable[Any]]) -> Promise[Any]:
-    """Let the client's own thread await what ``call`` returns there, and return at once."""
+    """Run ``call`` in the client's event loop; return a future at once."""
 
     async def answered() -> Any:
         return await call()

@@ -45,11 +45,11 @@ class SearchDevice(Protocol):
     # ---- tours
 
     def tours_in(self, seconds: float | None) -> int:
-        """Tours that pay in a run that has so many seconds left; None: nobody knows."""
+        """Number of tours that suits a run with so many seconds left; None: that is unknown."""
         ...
 
     def allocate(self, m: int) -> None:
-        """Allocate m tours, which changes the plan; those at hand are lost. Any other m may be ignored."""
+        """Allocate m tours, m from ``tours_in``, and plan for them; those at hand are lost. Other m may be ignored."""
         ...
 
     def first_tour(self) -> NDArray[np.int32]:
@@ -57,7 +57,7 @@ class SearchDevice(Protocol):
         ...
 
     def load(self, tours: NDArray[np.int32], repaired: bool) -> None:
-        """Go on from tours (m, n); unless they are ``repaired``, every city is looked at before the first kick."""
+        """Go on from tours (m, n); unless ``repaired``, every city is searched once before the first kick."""
         ...
 
     def read(self) -> NDArray[np.int32]:
@@ -76,7 +76,7 @@ class SearchDevice(Protocol):
 
     @property
     def repairs_left(self) -> int:
-        """Rounds, as far as known, that ``repair`` is to make before ants kick; 0: none."""
+        """Rounds of ``repair`` to make before the first kick, as far as known; 0 when the tours are repaired."""
         ...
 
     def weigh(self) -> None:
@@ -98,7 +98,7 @@ class SearchDevice(Protocol):
     def use_penalties(self, repaired: bool) -> None:
         """Search the next rounds by the lists that ``penalties`` has found.
 
-        Unless the tours have been ``repaired`` by these before, every city is looked at before the next kick.
+        Unless the tours have been ``repaired`` by these lists, every city is searched once before the next kick.
         """
         ...
 

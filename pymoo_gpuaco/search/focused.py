@@ -29,7 +29,7 @@ from pymoo_gpuaco.search.population import BOTH_STAGES, FIRST_STAGE, SECOND_STAG
 from pymoo_gpuaco.search.schedule import Schedule
 from pymoo_gpuaco.search.state import pack, unpack
 
-# What the pace of a run is noted of.
+# Kinds of work whose durations a run notes, to know what still fits its time.
 _ROUND, _MEASURE_AND_MERGE, _MERGE = "a round", "measuring and merging", "a merge"
 
 
@@ -194,7 +194,7 @@ class FocusedSearch:
         return min(plan.rounds, max(plan.rounds_between_checks, self._schedule.rounds))
 
     def _wait_for_penalties(self) -> bool:
-        """See to it that the next rounds have the penalties that they are to have; False if time is over before."""
+        """Wait for the penalties that the next rounds need, if any, and use them; False if time is over before."""
         penalties = self.device.penalties
         if penalties is None or not penalties.are_due(self._stop.until):
             return True
@@ -233,7 +233,7 @@ class FocusedSearch:
         return Heat(first * heat, last * heat, edge, kicks)
 
     def _measure_and_merge(self) -> None:
-        """Take note of the tours at hand; the best is recombined with the shortest, where the plan says so."""
+        """Measure the tours and merge the best with the shortest of them, with as many as the plan says."""
         device, plan = self.device, self.device.plan
         wanted = plan.merged_while_annealing if self._annealing else plan.merged_at_zero
         if not wanted:

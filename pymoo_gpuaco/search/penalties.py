@@ -32,7 +32,7 @@ MOST_PENALTY = float(1 << 18)  # units: sums of six edges stay exact in single p
 
 
 class Lists(NamedTuple):
-    """What windows look at beside the tour."""
+    """Candidate lists of a window search, and node penalties that are added to its distances."""
 
     near: NDArray[np.int32]  # (n, k) candidates, the nearest first
     penalties: NDArray[np.float32] | None = None  # (n,) of nodes, whole units; None: all 0
@@ -89,12 +89,12 @@ class Penalties:
 
     @property
     def planned(self) -> int:
-        """What ``until`` is before the first round."""
+        """Rounds until penalties are due, counted from the beginning of a run; -1 where there are to be none."""
         waits = self._candidates == "alpha" or self._n < FEW_KICKS_FROM
         return -1 if not self.wanted else 0 if waits else self._n // CITIES_A_ROUND
 
     def begin(self, moment: float | None) -> None:
-        """Let the host work, if it has not begun and the run does not end, at ``time.monotonic()``, too soon."""
+        """Start to find penalties in the background, once, unless the run ends, at this ``moment``, too soon."""
         if self._found is None and self.wanted and self._has_time(moment):
             # which must not keep an engine, and with it the device's memory, alive
             find, iterations = self._find, None
@@ -122,7 +122,7 @@ class Penalties:
 
     @property
     def lists(self) -> Lists:
-        """What has been found, after ``wait``."""
+        """The lists that were found; call ``wait`` before."""
         assert self._found is not None
         return self._found.result()
 

@@ -66,7 +66,7 @@ def lengths_of(graph: Graph, tours: NDArray[np.int32]) -> NDArray[np.float64]:
 
 
 class Population:
-    """The best tour of a run, which is not one of the tours at hand, and what those give to each other."""
+    """The best tour of a run, kept beside the tours that are searched, and how they are all recombined."""
 
     def __init__(self, instance: ListedInstance, graph: Graph) -> None:
         self._instance, self._graph = instance, graph
@@ -107,14 +107,13 @@ class Population:
         mates: NDArray[np.int32] | None = None,
         stages: tuple[bool, ...] = BOTH_STAGES,
     ) -> NDArray[np.int32]:
-        """Recombine the tours (m, n) and the best, which take what is better from each other; return them.
+        """Recombine the tours (m, n) and the best with each other; return tours (m, n).
 
-        At the end of the last cycle, when time for nothing else is left, many tours evolve: they have children until
-        those find nothing more, which keeps the tours varied and finds more than `assemble` at once.
-        One tour, of very many cities, is merged with the best: it differs in too many places to look at one after
-        another. Several of so many cities stay as they are until they evolve.
+        One tour, of very many cities, is merged with the best. Several are assembled, unless they have so many cities
+        that this takes too long: then they stay as they are. After the last cycle many tours evolve: they have children
+        until these find nothing more. That keeps tours varied and finds more than `assemble`, which takes all at once.
 
-        mates : tours (e, n) of other colonies, from which these take over as well; few where n is large.
+        mates : tours (e, n) of other colonies to recombine with as well; few where n is large.
         stages : of evolution, see ``exchange.evolve``; where the first comes alone, it has half of the time left.
         """
         assert self.best is not None

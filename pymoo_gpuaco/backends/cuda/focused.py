@@ -155,7 +155,7 @@ class CudaWindows:
     # ---- tours
 
     def tours_in(self, seconds: float | None) -> int:
-        """As many as the host can let evolve at the end of the run, and no fewer than usual."""
+        """Number of tours that the host has time to evolve at the end of a run; never fewer than the usual ones."""
         if seconds is None or not self._chosen:
             return self._usual.tours
         m = tours_that_evolve(seconds, self.instance.n, thread_count()) or 0
@@ -170,7 +170,7 @@ class CudaWindows:
         return wanted + RESERVE <= self.device.free_memory() + held
 
     def allocate(self, m: int) -> None:
-        """Lay windows out for m tours, and take other arrays for them."""
+        """Allocate m tours and their windows in place of those at hand."""
         if m == self.n_tours and self._laid_out:
             return
         self._trials_before, self._laid_out = self.n_trials, False

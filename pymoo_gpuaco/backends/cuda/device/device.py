@@ -67,7 +67,7 @@ class _Working:
             raise told from error
 
     def _explained(self, error: Any) -> Exception:
-        """What a user is told in place of the driver's error; note whether the context is lost."""
+        """Return the exception that a user gets for an error of the driver; note whether the context is lost."""
         if isinstance(error, self._cuda.MemoryError):
             return MemoryError(f"the device ran out of memory; {self.advice}")
         return DeviceFailed(self.why_lost(error) or f"CUDA device {self._index} failed: {error}")

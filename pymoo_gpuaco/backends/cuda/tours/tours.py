@@ -99,7 +99,7 @@ class Tours(Part):
         self.measured, self.lengths = None, lengths.copy()
 
     def upload(self, tour: NDArray[np.int32]) -> int:
-        """Address of a tour (n,) on the device, which has it already or gets it."""
+        """Return the device address of a tour (n,), copied there unless it is the shortest or was uploaded last."""
         n, a, measured = self._n, self._device.arrays, self.measured
         if tour.shape != (n,):
             raise ValueError(f"a tour to deposit must have shape ({n},), got {tour.shape}")
