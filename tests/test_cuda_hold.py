@@ -38,7 +38,11 @@ def test_more_tours_than_the_memory_holds_are_not_planned(emulated, monkeypatch)
         assert device.tours_in(100.0) == MOST_TOURS > usual
         held = sum(focused._arrays(device._tours, device.windows).values())
         for m in (400, 100, usual):
-            room = sum(focused._arrays(*device._parts(m, device.windows.lists)).values()) - held + RESERVE
+            room = (
+                sum(focused._arrays(*device._parts(device._layout(m), device.windows.lists)).values())
+                - held
+                + RESERVE
+            )
             monkeypatch.setattr(device.device, "free_memory", lambda room=room: room)
             assert 3 * m // 4 < device.tours_in(100.0) <= m  # a quarter less, as often as it takes
         monkeypatch.setattr(device.device, "free_memory", lambda: 0)
