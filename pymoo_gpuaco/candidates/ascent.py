@@ -52,7 +52,7 @@ def ascend(
 ) -> Ascent:
     """Raise the minimum 1-tree of a sparse graph by node penalties.
 
-    It ends early where the 1-tree is a tour. Without `until` the result is the same on every run.
+    It ends early where the 1-tree is a tour. Without `stop` the result is the same on every run.
 
     instance : symmetric.
     ids : (n, k) candidates, say 10 a city by quadrant. Where they do not connect the cities a greedy tour is added.
