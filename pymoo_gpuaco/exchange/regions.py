@@ -23,9 +23,7 @@ class Regions(NamedTuple):
     of: NDArray[np.int32]  # (n,) region of a cycle
     first: NDArray[np.int64]  # (regions + 1,) region r has the cycles first[r] .. first[r+1]-1 of ``cycles``
     cycles: NDArray[np.int64]  # (n,) in the order in which they were found
-    gain: NDArray[
-        np.int64
-    ]  # (regions,) of the child that was chosen in a region alone; 0 where there is none
+    gain: NDArray[np.int64]  # (regions,) of the child chosen in each region, by itself; 0 where there is none
     first_chosen: NDArray[np.int64]  # (regions + 1,) its cycles are so of ``chosen``
     chosen: NDArray[np.int64]  # (n,)
     united: NDArray[np.int64]  # (n,) cycles of several regions' children

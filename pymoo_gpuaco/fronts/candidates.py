@@ -13,9 +13,8 @@ def union_of(lists: list[NDArray[np.int32]]) -> NDArray[np.int32]:
 
     Rows that are shorter end with the city itself.
     """
-    together = np.stack(lists, axis=2).reshape(
-        len(lists[0]), -1
-    )  # the first of each list, the second of each, ..
+    # the first of each list, the second of each, ..
+    together = np.stack(lists, axis=2).reshape(len(lists[0]), -1)
     return _padded([row[np.sort(np.unique(row, return_index=True)[1])] for row in together])
 
 

@@ -34,9 +34,8 @@ class Member:
     state: bytes | None = None  # pickled colony after its last round, where the order asked for it
     # its meetings with others, see ``Meeting``
     meeting: int | None = None  # None where it has no tours to share
-    members: NDArray[np.int32] | None = (
-        None  # (m, n) its tours when all of its annealing was over, the best first
-    )
+    # (m, n) its tours when all of its annealing was over, the best first
+    members: NDArray[np.int32] | None = None
     waits_until: float = 0.0  # for others, by time.monotonic()
     # tours from other islands or from outside
     migrants: list[Tour] = field(default_factory=list)  # to be sent with the next round

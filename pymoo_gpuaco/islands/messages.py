@@ -71,8 +71,7 @@ class Report(TypedDict):
     generations: int
     seconds: float  # that the round took on the worker
     meeting: int | None  # see ``Meeting``; None where its colony has no tours to share
-    members: (
-        NDArray[np.int32] | None
-    )  # (m, n) all its tours, the best first, where they are to meet all of others; of a front those that are new
+    # (m, n) all its tours, the best first, where they are to meet all of others; of a front those that are new
+    members: NDArray[np.int32] | None
     sums: int  # weighted sums that it has solved, of several objectives
     state: bytes | None

@@ -60,7 +60,7 @@ class FocusedSearch:
         self._searched = 0  # ants of the last generation
         self._rescued: tuple[NDArray[np.int32], float] | None = None
         self._shares = False  # the tours meet those of other colonies
-        self._due_meeting = Meeting.NONE  # the meeting that is awaited
+        self._meeting = Meeting.NONE  # the meeting that is awaited
 
     # ---- Engine
 
@@ -108,12 +108,10 @@ class FocusedSearch:
     # ---- a generation
 
     def expect(self, progress: float) -> None:
-        """Note how far the run is, in [0, 1], or NaN where nobody knows."""
+        """Note how far the run is, in [0, 1], or NaN where that is unknown; under another budget it anneals again."""
         self._schedule.expect(float(progress), self._annealed)
-        if (
-            self._due_meeting > Meeting.CYCLE and not self._schedule.finished
-        ):  # under another budget it anneals again
-            self._due_meeting = Meeting.NONE
+        if self._meeting > Meeting.CYCLE and not self._schedule.finished:
+            self._meeting = Meeting.NONE
 
     def search(self, key: int) -> None:
         """Search some rounds of windows, a fraction of a second, or seconds for hundreds of tours.
@@ -157,12 +155,7 @@ class FocusedSearch:
         done, planned = 0, self._planned_rounds()
         self._only_anneals = device.repairs_left == 0
         device.weigh()
-        while (
-            done < planned
-            and not self._due_meeting
-            and not self._stop.passed()
-            and self._wait_for_penalties()
-        ):
+        while done < planned and not self._meeting and not self._stop.passed() and self._await_penalties():
             together = min(plan.rounds_between_checks, planned - done)
             if plan.whole_rounds:
                 together = self._pace.time_for(_ROUND, together, then=_MEASURE_AND_MERGE, late=0.5)
@@ -170,7 +163,7 @@ class FocusedSearch:
                 break
             with self._pace.noted(_ROUND, together):
                 for _ in range(together):
-                    if self._due_meeting:
+                    if self._meeting:
                         break
                     done += 1
                     self._round(fold_in(key, done))
@@ -193,7 +186,7 @@ class FocusedSearch:
             return plan.rounds
         return min(plan.rounds, max(plan.rounds_between_checks, self._schedule.rounds))
 
-    def _wait_for_penalties(self) -> bool:
+    def _await_penalties(self) -> bool:
         """Wait for the penalties that the next rounds need, if any, and use them; False if time is over before."""
         penalties = self.device.penalties
         if penalties is None or not penalties.are_due(self._stop.until):
@@ -217,8 +210,8 @@ class FocusedSearch:
         self._searched += device.anneal(key, self._next_heat())
         if schedule.at_end:
             schedule.begin_next()
-            self._due_meeting = self._next_meeting()
-            if not self._due_meeting:
+            self._meeting = self._next_meeting()
+            if not self._meeting:
                 self._recombine(key)
 
     def _next_heat(self) -> Heat:
@@ -279,25 +272,23 @@ class FocusedSearch:
         """Where this colony is among its meetings with others, see ``Meets``."""
         if self.device.n_tours == 1:
             return None
-        if self._due_meeting == Meeting.NONE and self._schedule.finished:
+        if self._meeting == Meeting.NONE and self._schedule.finished:
             return Meeting.OVER
-        return self._due_meeting
+        return self._meeting
 
     def share(self, wanted: bool) -> None:
         """Meet tours of other colonies from now on, or not, see ``Meets``."""
         self._shares = wanted
         if not wanted:
-            self._due_meeting = Meeting.NONE
+            self._meeting = Meeting.NONE
 
     def meet(self, mates: ArrayLike, key: int) -> None:
         """Hold the meeting that is due, see ``Meets``."""
         rows = checks.permutations("mates", mates, self.instance.n).astype(np.int32)
         with self.device.working():
-            self._recombine(
-                key, rows, FIRST_STAGE if self._due_meeting == Meeting.FIRST_STAGE else SECOND_STAGE
-            )
+            self._recombine(key, rows, FIRST_STAGE if self._meeting == Meeting.FIRST_STAGE else SECOND_STAGE)
         self._annealed = 0  # what went by meanwhile is no pace of rounds
-        self._due_meeting = Meeting.SECOND_STAGE if self._due_meeting == Meeting.FIRST_STAGE else Meeting.NONE
+        self._meeting = Meeting.SECOND_STAGE if self._meeting == Meeting.FIRST_STAGE else Meeting.NONE
 
     def _next_meeting(self) -> Meeting:
         """The meeting at the end of a cycle; NONE: tours of this colony alone are recombined."""
@@ -383,7 +374,7 @@ class FocusedSearch:
                 tours,
                 (np.zeros(n, np.int32) if best is None else best, self._population.length),
                 self._schedule,
-                (self._annealed, self._annealing, self._due_meeting),
+                (self._annealed, self._annealing, self._meeting),
             ),
             **own,
         }
@@ -399,7 +390,7 @@ class FocusedSearch:
             self._population, self._lengths, self._rescued = population, np.empty(0), None
             self._allocate(len(stored.tours) if stored.own and len(stored.tours) else device.tours_in(None))
             stored.restore(self._schedule)
-            self._annealed, self._annealing, self._due_meeting = stored.pace
+            self._annealed, self._annealing, self._meeting = stored.pace
             if stored.best is not None:
                 # of another kind of device, its sum may be rounded differently
                 length = stored.best_length if stored.own else population.measure(stored.best)
