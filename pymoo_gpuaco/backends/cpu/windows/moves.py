@@ -110,7 +110,7 @@ def _log_path(log, state, m, direction, i, j):  # type: ignore[no-untyped-def]
     return direction
 
 
-@inner
+@compiled_callee
 def make_logged(order, position, log, state, m):  # type: ignore[no-untyped-def]
     """Make the reversals that are only logged."""
     for r in range(state[MADE], state[LOGGED]):
