@@ -1,6 +1,6 @@
 # make solve   set everything up and solve a real instance
 # make test    set everything up, check and test
-# Nothing but a python3 of 3.10 to 3.13 with venv is needed; no GPU, nvcc or PyCUDA.
+# Nothing but a python3 of 3.10 to 3.14 with venv is needed; no GPU, nvcc or PyCUDA.
 
 PYTHON ?= python3
 BIN := .venv/bin
