@@ -197,3 +197,15 @@ class TestChildren:
             w = child.make_child(6, most)
             gain = child.breed(graph, 1.0, more, tour, tour.copy(), c, one, 1, w)
             assert gain == (child.REFUSED if refused else 1 + 1 - 900 - 899)
+
+
+def test_a_walk_has_room_for_every_edge_of_two_tours_that_share_none():
+    """The ring and the star of five cities: a walk that closes with its tenth edge alone has met eleven cities."""
+    ring, star = np.arange(5, dtype=np.int32), np.array([0, 2, 4, 1, 3], np.int32)
+    met = set()
+    for seed in range(60):
+        c = ab_cycles.make_cycles(5)
+        c.path[:] = -1
+        find(ring, star, seed, workspace=c)
+        met.add(int((c.path >= 0).sum()))
+    assert max(met) == len(c.path) == 11
