@@ -12,10 +12,12 @@ from pymoo_gpuaco.candidates import alpha_lists, ascend, complete, greedy_tour, 
 from pymoo_gpuaco.candidates.alpha import alpha_values
 from pymoo_gpuaco.candidates.clusters import find_clusters, shifts
 from pymoo_gpuaco.candidates.complete import CompleteGraph
-from pymoo_gpuaco.candidates.lists import listed_instance
+from pymoo_gpuaco.candidates.lists import listed_instance, with_lists
 from pymoo_gpuaco.candidates.one_tree import find_one_tree, make_one_tree
 from pymoo_gpuaco.candidates.sparse import sparse_graph
-from pymoo_gpuaco.problems import METRIC_NAMES, TSP, load_tsp
+from pymoo_gpuaco.problems import METRIC_NAMES, TSP, OpenPath, load_tsp
+from pymoo_gpuaco.problems.instance import as_instance
+from pymoo_gpuaco.problems.symmetric import symmetric_form
 
 
 @st.composite
@@ -352,3 +354,15 @@ def test_the_shared_part_of_the_penalties_is_alike_for_all_their_cities():
     assert np.abs(own).max() < 100
     alone = listed_instance(TSP(lattice, "EUC_2D"), 10)
     assert not ascend(alone, alone.neighbours, iterations=40).shared.any()
+
+
+@pytest.mark.parametrize("ends", [{}, {"start": 0}])
+def test_the_dummy_of_a_path_does_not_join_all_cities(ends):
+    n = 1000
+    cities = np.random.default_rng(4).random((n, 2)) * 1000.0
+    form = symmetric_form(as_instance(OpenPath(cities, metric="EXACT", **ends)))
+    instance = with_lists(form.instance, 10, "quadrant")
+    ascent = ascend(instance, instance.neighbours, iterations=20, bound=False)
+    tree = make_one_tree(ascent.graph)
+    find_one_tree(ascent.graph, ascent.pi, tree)
+    assert tree.degree[-1] <= 10  # 2 in a path, and some hundred without a penalty

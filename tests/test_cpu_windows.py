@@ -8,9 +8,14 @@ import pytest
 from pymoo_gpuaco.backends.cpu.windows import trials
 from pymoo_gpuaco.backends.cpu.windows.cut import Cutter, without_fixed_ends
 from pymoo_gpuaco.backends.cpu.windows.search import WindowSearch
+from pymoo_gpuaco.backends.cpu.windows.units import make_units
 from pymoo_gpuaco.backends.cpu.windows.window import load, make_window
+from pymoo_gpuaco.candidates.graph import make_graph
+from pymoo_gpuaco.candidates.lists import with_lists
 from pymoo_gpuaco.colony.parameters import FEWEST_CITIES_TO_KICK
-from pymoo_gpuaco.problems import TSP
+from pymoo_gpuaco.problems import TSP, OpenPath
+from pymoo_gpuaco.problems.instance import as_instance
+from pymoo_gpuaco.problems.symmetric import symmetric_form
 from pymoo_gpuaco.search.parameters import FocusedParameters
 from tests.cpu_window_cases import cycle, units_of, window_of
 from tests.engine_cases import cloud
@@ -197,3 +202,20 @@ def test_whole_tours_are_repaired_and_kicked_where_there_are_cities_enough(n):
     search.search_tours(kicked, 1, 9, 1e9, 1e9, 50, False)  # all is kept
     same = [edges_of(one) == edges_of(other) for one, other in zip(repaired, kicked, strict=True)]
     assert all(same) == (n < FEWEST_CITIES_TO_KICK)
+
+
+@pytest.mark.parametrize("metric", ["EUC_2D", "EXACT"])
+def test_edges_to_the_dummy_of_a_path_cost_its_penalties_alone(metric):
+    n, rng = 40, np.random.default_rng(3)
+    form = symmetric_form(as_instance(OpenPath(rng.integers(0, 1000, (n, 2)).astype(float), metric=metric)))
+    instance = with_lists(form.instance, 8, "quadrant")
+    units = make_units(instance, make_graph(instance), FocusedParameters())[0]
+    w = window_of(units, np.arange(n + 1, dtype=np.int32), np.arange(n + 1))
+    dummies = 0
+    for city in range(n + 1):
+        for other, cost in zip(w.near[city].tolist(), w.cost[city].tolist(), strict=True):
+            length = 0.0 if n in (city, other) else float(instance.distance(city, other))
+            dummies += n in (city, other)
+            expected = np.floor(length * units.scale + 0.5) + units.pi[city] + units.pi[other]
+            assert other < 0 or cost == expected
+    assert dummies >= 4

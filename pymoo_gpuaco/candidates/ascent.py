@@ -77,6 +77,9 @@ def ascend(
     tree = make_one_tree(graph)
     penalties, step = np.zeros((2, n)), np.zeros((2, n))  # pi, and the part of it that is shared
     pi = penalties[0]
+    if instance.form is not None and instance.form.has_dummy:
+        # without one the dummy, at distance 0 from all, would join all cities: every one is nearer to another than this
+        pi[-1] = float(instance.neighbour_distances[:-1, 0].max())
     best_penalties, safe_penalties = penalties.copy(), penalties.copy()
     best, safe = -np.inf, -np.inf  # by the graph so far; by all edges
     checks_left = list(_CHECKS) if complete is not None else []
@@ -142,6 +145,8 @@ def _city_scales(instance: ListedInstance, ids: NDArray[np.int32]) -> NDArray[np
     from_city = np.arange(instance.n)[:, None]
     near = pair_lengths(instance, np.broadcast_to(from_city, few.shape).ravel(), few.ravel())
     near = near.reshape(few.shape).mean(axis=1)
+    if instance.form is not None and instance.form.has_dummy:  # it is at distance 0 from all
+        near[-1] = near[:-1].mean()
     return np.sqrt(near * near.mean())
 
 

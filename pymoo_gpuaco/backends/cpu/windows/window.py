@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from pymoo_gpuaco.host.compiled import compiled, compiled_callee, inlined
-from pymoo_gpuaco.problems.compiled_metrics import EUC, between, distance, stays
+from pymoo_gpuaco.problems.compiled_metrics import EUC, WITH_DUMMY, between, distance, stays
 
 LOG = 1 << 14  # reversals that can be taken back
 DEPTH = 6  # basis moves after one another; each puts in two edges that stay
@@ -95,6 +95,9 @@ def cost(units, w, a, b):  # type: ignore[no-untyped-def]
     p, q = w.coords[index(a)], w.coords[index(b)]
     if units.graph.metric == EUC:
         return between(EUC, p[0], p[1], p[2], q[0], q[1], q[2]) + (p[3] + q[3])
+    if units.graph.metric == EUC + WITH_DUMMY:  # as fast: a path is searched as a round trip is
+        d = between(EUC, p[0], p[1], p[2], q[0], q[1], q[2])
+        return (d if d == d else 0.0) + (p[3] + q[3])  # the dummy's coordinates, and its distances, are NaN
     return _other_cost(units, w.city[a], w.city[b]) + (p[3] + q[3])
 
 
