@@ -254,5 +254,13 @@ def test_the_help_of_solve_reads_well(capsys):
     with pytest.raises(SystemExit):
         parser().parse_args(["solve", "--help"])
     said = capsys.readouterr().out
-    for words in ("when to stop", "--open", "--start CITY", "examples:", "--set NAME=VALUE", "--time", " TIME"):
+    for words in (
+        "when to stop",
+        "--open",
+        "--start CITY",
+        "examples:",
+        "--set NAME=VALUE",
+        "--time",
+        " TIME",
+    ):
         assert words in said
