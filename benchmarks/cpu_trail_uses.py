@@ -3,10 +3,10 @@
     python benchmarks/cpu_trail_uses.py FOLDER [--seeds 4] [--threads 2] [--only pr2392 ..] [--add]
 
 FOLDER holds the TSPLIB files. Every run makes as many kicks, half a kick a city on each of eight tours, which evolve at
-the end: by generations and not by time, so that the table is the same on every machine, busy or not. A use is compared
+the end: by generations and not by time, so that how busy the machine is changes nothing. A use is compared
 with "none" by a two-sided sign test over the pairs of runs of one instance and seed, equal ones left out; p is
-multiplied by the number of uses tried (Bonferroni). Eight instances of four seeds take three minutes of two cores. With
---add the runs of other instances stay.
+multiplied by the number of uses tried (Bonferroni). Eight instances of four seeds took twelve minutes on two busy
+cores. With --add the runs of other instances stay.
 """
 
 from __future__ import annotations
@@ -32,7 +32,8 @@ from pymoo_gpuaco.search.parameters import FocusedParameters
 
 NAME = "cpu_trail_uses"
 INSTANCES = ("nrw1379", "u1817", "u2152", "pr2392", "pcb3038", "fl3795", "fnl4461", "rl5915")
-# Of a run, and kicks a city of each: ten tours of a kick a city end at the optimum whatever guides them.
+# Of a run, and kicks a city of each. With ten tours of a kick a city the one run of pr1002 that was looked at ended at
+# the optimum for every use.
 TOURS, KICKS = 8, 0.5
 
 
