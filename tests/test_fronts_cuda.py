@@ -17,7 +17,7 @@ from pymoo_gpuaco.fronts.candidates import edges_of
 from pymoo_gpuaco.fronts.device import Children, Front, FrontDevice, Members
 from pymoo_gpuaco.fronts.instance import FrontInstance
 from pymoo_gpuaco.fronts.weights import single_objective_weights
-from tests import emulator, test_fronts_chains, test_moaco
+from tests import emulator, test_fronts_along, test_fronts_chains, test_moaco
 from tests.test_fronts_chains import instance_of
 
 emulator.skip_without_compiler()
@@ -259,5 +259,13 @@ def test_what_is_searched_for_is_the_exact_front(k, n_gen):
     test_moaco.test_what_is_searched_for_is_the_exact_front(k, n_gen, "cuda")
 
 
-def test_a_run_goes_on_from_a_file_as_if_nothing_had_been(tmp_path):
-    test_moaco.test_a_run_goes_on_from_a_file_as_if_nothing_had_been(14, 2, 4, 7, "cuda", tmp_path)
+def test_a_run_goes_on_from_a_file_as_if_nothing_had_been(tmp_path, monkeypatch):
+    test_moaco.test_a_run_goes_on_from_a_file_as_if_nothing_had_been(
+        14, 2, 4, 7, 9, "cuda", tmp_path, monkeypatch
+    )
+
+
+def test_tours_on_the_way_lead_from_one_end_to_the_other():
+    test_fronts_along.test_tours_on_the_way_lead_from_one_end_to_the_other_and_only_what_is_new_is_left(
+        "cuda"
+    )

@@ -87,18 +87,25 @@ def test_nothing_that_a_generation_hands_out_is_lost():
     assert algorithm.evaluator.n_eval == algorithm.engine.n_tours > len(everything)
 
 
-def test_the_number_of_threads_changes_nothing(monkeypatch):
+@pytest.mark.parametrize("few", [9, 100])  # of more cities it does what pays
+def test_the_number_of_threads_changes_nothing(monkeypatch, few):
+    monkeypatch.setattr("pymoo_gpuaco.fronts.search._CITIES_OF_ALL_SUMS", few)
     fronts = []
     for threads in ("1", "3"):
         monkeypatch.setenv("PYMOO_GPUACO_THREADS", threads)
-        fronts.append(minimize(problem_of(30), GPUMOACO(), ("n_gen", 14), seed=1))
+        fronts.append(minimize(problem_of(30), GPUMOACO(12), ("n_gen", 14), seed=1))
     assert np.array_equal(fronts[0].F, fronts[1].F)
     assert np.array_equal(fronts[0].X, fronts[1].X)
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
-@pytest.mark.parametrize(("n", "k", "first", "last"), [(26, 2, 8, 14), (14, 3, 6, 10)])
-def test_a_run_goes_on_from_a_file_as_if_nothing_had_been(n, k, first, last, backend, tmp_path):
+@pytest.mark.parametrize(
+    ("n", "k", "first", "last", "few"), [(26, 2, 8, 14, 100), (26, 2, 8, 14, 9), (14, 3, 6, 10, 100)]
+)
+def test_a_run_goes_on_from_a_file_as_if_nothing_had_been(
+    n, k, first, last, few, backend, tmp_path, monkeypatch
+):
+    monkeypatch.setattr("pymoo_gpuaco.fronts.search._CITIES_OF_ALL_SUMS", few)
     problem = problem_of(n, k)
     whole = minimize(problem, GPUMOACO(12, backend=backend), ("n_gen", last), seed=1)
     begun = GPUMOACO(12, backend=backend)

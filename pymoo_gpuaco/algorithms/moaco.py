@@ -28,7 +28,8 @@ class GPUMOACO(FrontAlgorithm):
     """The front of a TSP of 2 to 6 objectives: all tours that no other dominates, as far as they are found.
 
     Ants of many weights begin: each shortens a tour under its weighted sum of the objectives, beginning with that of a
-    neighbouring weight, by changing it in a few places and repairing it, as ants of the focused colony do. Then each
+    neighbouring weight, by changing it in a few places and repairing it, as ants of the focused colony do. Of two
+    objectives, others go along the front while their weights slide, and leave a tour at every change. Then each
     tour of the front is looked at, and what leads to a tour that the front lacks joins it: exchanges of two to five
     edges, under weights of the front's slope there. Last come tours that only few members dominate, and kicks. There
     are no trails and no selection by chance: what ants tell each other are whole tours, the archive.
@@ -40,12 +41,12 @@ class GPUMOACO(FrontAlgorithm):
 
     Parameters
     ----------
-    n_weights : weighted sums that are solved, in [2, 100000]. None: of two objectives as many as it takes to find all
-        supported tours (Aneja and Nair 1979), at most 2000 and from 100 cities on fewer, 200,000 / n but at least 100;
-        of more about 100.
-    archive_size : tours that the front may have, >= 4 and at least two for each objective. Beyond, those go without
-        which it loses least: of two objectives the least hypervolume, of more those that lie closest to another. How
-        many went is logged.
+    n_weights : weighted sums that are solved at first, in [2, 100000]. None: of two objectives as many as it takes to
+        find all supported tours (Aneja and Nair 1979), at most 2000 and from 100 cities on fewer, 200,000 / n but at
+        least 100; of more about 100.
+    archive_size : tours that the front may have, each of 2 n bytes, >= 4 and at least two for each objective. Beyond,
+        those go without which it loses least: of two objectives the least hypervolume, of more those that lie closest
+        to another. How many went is logged.
     ref_dirs : (d, k) directions, >= 0 and in no row all 0: the weights, as shares of what the objectives extend over on
         the front. Rows count by their shares of the sum. They take the place of ``n_weights``. None: pymoo's Das and
         Dennis for more than two objectives.

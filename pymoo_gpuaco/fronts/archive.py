@@ -17,7 +17,7 @@ from pymoo_gpuaco.fronts.thinning import least_missed
 MOST_RANK = 8
 _GONE = MOST_RANK + 1
 _FIRST_ROOM = 1024
-_FEW_CITIES = 1000  # of more, tours that members dominate would fill the memory before anybody looked at them
+_FEW_CITIES = 300  # of more, tours that members dominate would fill the memory before anybody looked at them
 _SPARE = 8  # the front may outgrow its size by this part of it before members go
 
 

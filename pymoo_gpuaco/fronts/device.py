@@ -13,6 +13,7 @@ from pymoo_gpuaco.host.stop import Stop
 
 MOST_EXCHANGES = 5  # of a chain
 MOST_CHILDREN = 1 << 13  # of one member that are handed back, the first in the order of its chains
+MOST_ON_THE_WAY = 64  # tours that are left on the way from one weighted sum to another
 
 
 class Front(NamedTuple):
@@ -61,6 +62,20 @@ class FrontDevice(Protocol):
         self, tours: NDArray[np.int32], weights: NDArray[np.float64], kicks: int, key: int
     ) -> NDArray[np.int32]:
         """Shorten tours (m, n), each under its weights (m, k), by so many kicks; row i depends on it and (key, i)."""
+        ...
+
+    def slide(
+        self,
+        tours: NDArray[np.int32],
+        first: NDArray[np.float64],
+        last: NDArray[np.float64],
+        points: NDArray[np.float64],
+    ) -> NDArray[np.int32]:
+        """Return tours (e, n) on the way from tours (m, n), while weights (m, 2) go from ``first`` to ``last``.
+
+        Each tour is shortened under the weights of the moment. Every change leaves a tour, unless one of points (f, 2)
+        is as short; of one way ``MOST_ON_THE_WAY`` at most, with which it ends. They come in the order of rows.
+        """
         ...
 
     def look(self, members: Members, front: Front) -> Children:

@@ -28,13 +28,13 @@ STAGES = (Stage(3, 0), Stage(4, 0), Stage(5, 0), Stage(5, 1), Stage(5, 2), Stage
 class FrontParameters:
     """How a front is searched for; k objectives of n cities.
 
-    n_weights : weighted sums of two objectives that are solved, >= 2, or None: as many as it takes to find all
+    n_weights : weighted sums of two objectives that are solved at first, >= 2, or None: as many as it takes to find all
         supported tours, up to 2000, or fewer than that from 100 cities on, 200,000 / n and at least 100.
     size : members that the archive holds, >= 2 k.
     directions : (d, k) weights >= 0 of the objectives, each row not all 0, which are solved all; None: found by the
         dichotomic scheme (two objectives only).
-    dives : whether the search goes on from members by kicks and by more than the first stage; without it is a plain
-        two-phase search, which ends.
+    dives : whether the search goes along the front, and on from members by kicks and by more than the first stage;
+        without it is a plain two-phase search, which ends.
 
     The others are sizes of a generation.
     """
@@ -63,6 +63,14 @@ class FrontParameters:
     def kicks_of(self, n: int) -> int:
         """Kicks of one tour under one weighted sum."""
         return max(50, n // 10) if self.kicks is None else self.kicks
+
+    def spread_of(self, n: int) -> int:
+        """Tours of weights all over the front that are kicked in one generation."""
+        return max(8, min(self.sums, 1000 * self.sums // n))
+
+    def ways_of(self, n: int) -> int:
+        """Sides of the hull that are gone along in one generation."""
+        return max(4, min(16, 16_000 // n))
 
     def looks_of(self, n: int, k: int) -> int:
         """Members that are looked at in one generation; of more than three objectives each leads to thousands."""

@@ -5,6 +5,8 @@ Heuristics 16 (2010): supported tours by weighted sums, then Pareto local search
 looked at in stages: chains of three exchanges for all members before chains of four for any, and tours that few members
 dominate when all else is done: much of a front lies more than one move away from its other members, and through such
 tours there is a way. What has been looked at to the end is kicked.
+
+Of two objectives, tours are also taken along the front, and kicked all over it, as long as that pays: see `pays`.
 """
 
 from __future__ import annotations
@@ -23,6 +25,7 @@ from pymoo_gpuaco.fronts.every_tour import MOST_FOR_EVERY_TOUR, every_tour
 from pymoo_gpuaco.fronts.instance import FrontInstance
 from pymoo_gpuaco.fronts.parameters import FrontParameters
 from pymoo_gpuaco.fronts.parts import WHOLE, Part
+from pymoo_gpuaco.fronts.pays import KICKS, KINDS, WAYS, Pays
 from pymoo_gpuaco.fronts.stairs import slack_at, weights_at
 from pymoo_gpuaco.fronts.state import (
     archive_state,
@@ -33,20 +36,26 @@ from pymoo_gpuaco.fronts.state import (
 )
 from pymoo_gpuaco.fronts.weights import (
     Sums,
+    Ways,
+    along_sides,
     dichotomic_sums,
     direction_sums,
     scaled,
     single_objective_weights,
+    spread,
 )
 from pymoo_gpuaco.host.background import BackgroundTask
 from pymoo_gpuaco.host.keys import generator
-from pymoo_gpuaco.host.state import State, stored_integers
+from pymoo_gpuaco.host.state import State, stored_integers, stored_numbers
 
 _STEPS = 5  # steps of the front to either side that a chain may reach the gaps of
 _FIRST_KICKS = 3  # times as many for each objective alone: all else begins with these tours
 _SHARE = 0.02  # of the front's extent: how deep its gaps are at least, of more than two objectives
 _KICKS_OF_MEMBERS = 20
 _MOST_TAKEN = 1 << 14  # children that the archive takes in at once: tenths of a second
+_MOST_CITIES_TAKEN = 1 << 24  # and their cities together
+_CITIES_OF_ALL_SUMS = 100  # up to which the sums find all supported tours
+_AGAIN = 4  # times as many kicks as for the first tour of a weighted sum
 _KICKED = 4  # one of so many that would be looked at, where nothing is done side by side
 
 
@@ -63,6 +72,10 @@ class FrontSearch:
         self._sums = parameters.sums * device.times
         self._looks = parameters.looks_of(n, k) * device.times
         self._solved: set[bytes] = set()
+        self._gone: set[bytes] = set()  # sides of the hull along which tours have been taken
+        self._two = k == 2 and parameters.dives
+        self._pays = Pays()
+        self._n_spread = 1  # weights all over the front that tours have been kicked under; 0 is an end of it
         self._stage = -1  # the farthest that any member was looked at by
         self._listed = instance.costs.neighbours  # candidates that looks are made by
         self.joined = np.empty(
@@ -119,10 +132,41 @@ class FrontSearch:
             if len(sums.rows):
                 self._solve(sums, key)
                 return
+        if not self._two:
+            self._look_or_kick(stage, rows, key)
+            return
+        before = self.archive.points
+        ways = along_sides(self.archive, self._gone, self._parameters.ways_of(self.instance.n), self._part)
+        # of few cities sums have found all supported tours, and looks come to an end by themselves: the ways make the
+        # front's gaps so small that first looks take no long time
+        few, begun = self.instance.n <= _CITIES_OF_ALL_SUMS, bool(self._pays.gains.any())
+        kind = self._pays.choose(np.array([True, len(ways.rows) > 0 and not (few and begun), not few]))
+        if kind == WAYS:
+            self._go(ways)
+        elif kind == KICKS:
+            self._kick_again(key)
+        else:
+            self._look_or_kick(stage, rows, key)
+        self._pays.note(kind, before, self.archive.points)
+
+    def _look_or_kick(self, stage: int, rows: NDArray[np.intp], key: int) -> None:
         if len(rows):
             self._look(stage, rows, key)
         else:
             self._kick(key)
+
+    def _go(self, ways: Ways) -> None:
+        tours = self._device.slide(self._tours(ways.rows), ways.first, ways.last, self.archive.points)
+        self._take(tours)
+        if not self._device.stop.raised():
+            self._gone.update(ways.keys)
+
+    def _kick_again(self, key: int) -> None:
+        """Shorten the best tours at hand of weights all over the front."""
+        p, n = self._parameters, self.instance.n
+        sums = spread(self.archive, self._n_spread, p.spread_of(n))
+        self._take(self._device.descend(self._tours(sums.rows), sums.weights, _AGAIN * p.kicks_of(n), key))
+        self._n_spread += len(sums.rows)
 
     def _tours(self, rows: NDArray[np.intp]) -> NDArray[np.int32]:
         return self.archive.tours[rows].astype(np.int32)
@@ -208,12 +252,13 @@ class FrontSearch:
     def _take_children(self, members: Members, children: Children, stage: int) -> None:
         """Offer children to the archive, so many at once that time may end between; in the order of members."""
         archive, joined = self.archive, []
-        for first in range(0, max(1, len(children.owner)), _MOST_TAKEN):
+        at_once = max(1, min(_MOST_TAKEN, _MOST_CITIES_TAKEN // self.instance.n))
+        for first in range(0, max(1, len(children.owner)), at_once):
             if first > 0 and self._device.stop.ended():
                 left = np.unique(children.owner[first:])
                 archive.looked[archive.rows_of(members.lengths[left])] = stage  # once more, then
                 break
-            part = Children._make(array[first : first + _MOST_TAKEN] for array in children)
+            part = Children._make(array[first : first + at_once] for array in children)
             self._take(self._device.follow(members, part), part.lengths)
             joined.append(archive.lengths[self.joined])
         if len(joined) > 1:
@@ -283,8 +328,12 @@ class FrontSearch:
         return {
             **archive_state(self.archive),
             "front_sums": keys_state(sorted(self._solved)),
+            "front_ways": keys_state(sorted(self._gone)),
             "front_candidates": self._listed.copy(),
-            "front_numbers": np.array([self._stage, self.n_tours, self.n_sums]),
+            "front_numbers": np.array(
+                [self._stage, self.n_tours, self.n_sums, self._n_spread, *self._pays.waits]
+            ),
+            "front_gains": self._pays.gains.copy(),
         }
 
     def import_state(self, state: State) -> None:
@@ -292,14 +341,18 @@ class FrontSearch:
         n, k, stages = self.instance.n, self.instance.k, len(self._stages)
         width = 2 * k if self._parameters.directions is None else k
         solved = stored_keys(state, "front_sums", width)
+        gone = stored_keys(state, "front_ways", 2 * k)
         listed = stored_candidates(state, n)
-        numbers = stored_integers(state, "front_numbers", (3,), -1, 2**62, np.int64)
+        numbers = stored_integers(state, "front_numbers", (4 + KINDS,), -1, 2**62, np.int64)
+        gains = stored_numbers(state, "front_gains", (KINDS,))
         empty = Archive(n, k, self.instance.unit, self._parameters.size)
         archive = restored_archive(state, empty, stages)
         if numbers[2] > 0 and not len(archive.front):
             raise ValueError("state['archive_tours'] must have a tour of the front where sums were solved")
-        self.archive, self._solved = archive, set(solved)
-        self._stage, self.n_tours, self.n_sums = int(min(numbers[0], stages - 1)), *map(int, numbers[1:])
+        self.archive, self._solved, self._gone = archive, set(solved), set(gone)
+        self._stage, self.n_tours, self.n_sums = int(min(numbers[0], stages - 1)), *map(int, numbers[1:3])
+        self._n_spread = max(0, int(numbers[3]))
+        self._pays.waits[:], self._pays.gains[:] = numbers[4:], gains
         self._listed = listed
         self._device.use(listed)
         self.joined = np.empty(0, np.intp)

@@ -122,6 +122,12 @@ def slack_at(
     return most
 
 
+def area(stairs: NDArray[np.float64], worst: NDArray[np.float64]) -> float:
+    """Area that a front (f, 2) dominates up to ``worst`` (2,), which is nowhere shorter than the front."""
+    before = np.concatenate([worst[1:], stairs[:-1, 1]])
+    return float(((worst[0] - stairs[:, 0]) * (before - stairs[:, 1])).sum())
+
+
 def contributions(stairs: NDArray[np.float64]) -> NDArray[np.float64]:
     """Area (f,) that each point of a front alone dominates; infinite at both ends."""
     own = np.full(len(stairs), np.inf)

@@ -41,11 +41,45 @@ def dichotomic_sums(archive: Archive, solved: set[bytes], most: int, first: Part
         return Sums(np.empty((0, 2)), rows[:0], [])
     names = [corners[i : i + 2].tobytes() for i in range(len(rows) - 1)]
     open_ = np.array([i for i, name in enumerate(names) if name not in solved], np.intp)
-    extent = np.ptp(corners, axis=0)
-    sides = np.abs(np.diff(corners, axis=0) / np.where(extent > 0.0, extent, 1.0)).sum(axis=1)
     pairs = np.concatenate([corners[:-1], corners[1:]], axis=1)
-    chosen = open_[np.lexsort((-sides[open_], ~first.has(pairs[open_])))][:most]
+    chosen = open_[np.lexsort((-_sides(corners)[open_], ~first.has(pairs[open_])))][:most]
     return Sums(normals(corners)[chosen], rows[chosen], [names[i] for i in chosen])
+
+
+class Ways(NamedTuple):
+    """m ways along the front: a tour, and the weights of two objectives that it is shortened under."""
+
+    rows: NDArray[np.intp]  # (m,) tours of the archive
+    first: NDArray[np.float64]  # (m, 2) weights
+    last: NDArray[np.float64]  # (m, 2)
+    keys: list[bytes]  # by which a side that tours were taken along is known
+
+
+def along_sides(archive: Archive, gone: set[bytes], most: int, part: Part = WHOLE) -> Ways:
+    """The longest sides of the hull, at most so many, that have not been gone along, each from both ends.
+
+    Those of a part come first. Weights go from those of the side to those of the next one: on the way lie the tours
+    between the two corners.
+    """
+    rows = archive.front[hull_of(archive.points)]
+    corners = archive.lengths[rows]
+    names = [corners[[i + 1, i]].tobytes() for i in range(len(rows) - 1)]
+    open_ = np.array([i for i, name in enumerate(names) if name not in gone], np.intp)
+    if not len(open_):
+        return Ways(rows[:0], np.empty((0, 2)), np.empty((0, 2)), [])
+    pairs = np.concatenate([corners[:-1], corners[1:]], axis=1)
+    chosen = open_[np.lexsort((-_sides(corners)[open_], ~part.has(pairs[open_])))][:most]
+    ends = single_objective_weights(2)
+    weights = np.concatenate([ends[:1], normals(corners), ends[1:]])
+    first = np.repeat(weights[chosen + 1], 2, axis=0)
+    from_, to = np.stack([chosen, chosen + 1], axis=1), np.stack([chosen + 2, chosen], axis=1)
+    return Ways(rows[from_.ravel()], first, weights[to.ravel()], [names[i] for i in chosen])
+
+
+def _sides(corners: NDArray[np.float64]) -> NDArray[np.float64]:
+    """How long (h - 1,) the sides between corners are, as shares of what they extend over."""
+    extent = np.ptp(corners, axis=0)
+    return np.asarray(np.abs(np.diff(corners, axis=0) / np.where(extent > 0.0, extent, 1.0)).sum(axis=1))
 
 
 def direction_sums(
@@ -61,6 +95,22 @@ def direction_sums(
     weights = scaled(archive, given[chosen])
     values = weights @ archive.points.T
     return Sums(weights, archive.front[values.argmin(axis=1)], [names[i] for i in chosen])
+
+
+def spread(archive: Archive, begun: int, most: int) -> Sums:
+    """Sums number ``begun`` and so many that follow, of two objectives, spread evenly, each with the best tour at hand.
+
+    J. G. van der Corput's sequence (1935): whatever number of them has been solved, they have no large gaps.
+    """
+    shares = np.array([_radical_inverse(begun + i) for i in range(most)])
+    weights = scaled(archive, np.stack([shares, 1.0 - shares], axis=1))
+    corners = archive.front[hull_of(archive.points)]
+    return Sums(weights, corners[(weights @ archive.lengths[corners].T).argmin(axis=1)], [])
+
+
+def _radical_inverse(number: int) -> float:
+    """The binary digits of a number in the opposite order, behind the point: in [0, 1)."""
+    return int(f"{number:b}"[::-1], 2) / (1 << number.bit_length()) if number else 0.0
 
 
 def scaled(archive: Archive, given: NDArray[np.float64]) -> NDArray[np.float64]:

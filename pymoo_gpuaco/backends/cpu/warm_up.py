@@ -111,6 +111,6 @@ def _warm_up_front(k: int) -> None:
         n_weights=k, sums=1, kicks=1, looks=8, directions=None if k == 2 else np.eye(k)
     )
     engine = FrontSearch(CpuFronts(front_instance(problem, 5)), parameters)
-    for key in range(6):  # looks come in the fifth: sums are solved before
+    for key in range(8):  # looks come in the seventh: sums are solved before, and ways gone along the front
         engine.search(key)
     Seen(np.ones(k)).add(np.random.default_rng(1).random((5000, k)))  # so many that it grows

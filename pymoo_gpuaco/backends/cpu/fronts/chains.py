@@ -176,6 +176,18 @@ def _has_left(w, opened, city, other):  # type: ignore[no-untyped-def]
 
 
 @compiled_callee
+def lengths_of(costs, w, exchanges, before, one):  # type: ignore[no-untyped-def]
+    """Write to ``one`` (k,) the lengths of the tour that the chain makes of one of lengths ``before`` (k,)."""
+    last = 2 * exchanges - 1
+    for q in range(one.shape[0]):
+        total = before[q]
+        for m in range(exchanges):
+            total -= cost(costs, q, w.chain[2 * m], w.chain[2 * m + 1])
+            total += cost(costs, q, w.chain[2 * m + 1], w.chain[2 * m + 2 if 2 * m + 1 < last else 0])
+        one[q] = total
+
+
+@compiled_callee
 def closes(w, exchanges):  # type: ignore[no-untyped-def]
     """Whether the chain leaves one tour; if so, its stretches are put in their new order.
 

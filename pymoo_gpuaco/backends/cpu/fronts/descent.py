@@ -25,7 +25,8 @@ _LONGEST, _SHORTEST, _CITIES_OF_SHORTER = 10, 2, 1000
 _EXCHANGES = 3
 _RANGES = 64  # of positions that one kick and its repair change, before the whole tour is copied
 _BREADTH = 10  # candidates of a city that are looked at, the nearest under the weights
-_ROUNDING = 1e-9  # of a tour's length: what is no gain
+#: of a tour's length: what is no gain
+ROUNDING = 1e-9
 
 
 class Waiting(NamedTuple):
@@ -85,7 +86,8 @@ def _agree(w, r, back):  # type: ignore[no-untyped-def]
 
 
 @compiled_callee
-def _enlist(r, city):  # type: ignore[no-untyped-def]
+def enlist(r, city):  # type: ignore[no-untyped-def]
+    """Put a city on the list, at its end."""
     if r.listed[city] == 0:
         n = r.ring.shape[0]
         r.listed[city] = 1
@@ -95,30 +97,34 @@ def _enlist(r, city):  # type: ignore[no-untyped-def]
 
 
 @compiled_callee
+def delist(r):  # type: ignore[no-untyped-def]
+    """Take the first city off the list."""
+    city = r.ring[r.span[0]]
+    r.span[0] = r.span[0] + 1 if r.span[0] + 1 < r.ring.shape[0] else 0
+    r.span[1] -= 1
+    r.listed[city] = 0
+    return city
+
+
+@compiled_callee
 def _settle(costs, w, r, tiny, stop):  # type: ignore[no-untyped-def]
     """Make chains that gain until no city on the list begins one; return the change in length.
 
     When ``stop[0]`` becomes 1, cities only leave the list.
     """
-    n = w.tour.shape[0]
     change = 0.0
     while r.span[1] > 0:
-        city = r.ring[r.span[0]]
-        r.span[0] = r.span[0] + 1 if r.span[0] + 1 < n else 0
-        r.span[1] -= 1
-        r.listed[city] = 0
-        if stop[0]:
-            continue
-        gained = _improve(costs, w, r, city, tiny)
-        while gained < 0.0:
+        city = delist(r)
+        exchanges = 1
+        while exchanges > 0 and not stop[0]:
+            exchanges, gained = improve(costs, w, r, city, tiny)
             change += gained
-            gained = _improve(costs, w, r, city, tiny)
     return change
 
 
 @compiled_callee
-def _improve(costs, w, r, city, tiny):  # type: ignore[no-untyped-def]
-    """Make the first chain from a city that shortens the tour; the change in length, 0 without one."""
+def improve(costs, w, r, city, tiny):  # type: ignore[no-untyped-def]
+    """Make the first chain from a city that shortens the tour: its exchanges, and the change in length; or 0, 0."""
     for forward in (True, False):
         opened = begin_chain(costs, w, city, forward)
         while True:
@@ -131,9 +137,9 @@ def _improve(costs, w, r, city, tiny):  # type: ignore[no-untyped-def]
                 first, count = rejoin(w, exchanges)
                 _note(r, first, count)
                 for m in range(2 * exchanges):
-                    _enlist(r, w.chain[m])
-                return change
-    return 0.0
+                    enlist(r, w.chain[m])
+                return exchanges, change
+    return 0, 0.0
 
 
 @compiled_callee
@@ -165,7 +171,7 @@ def _kick(costs, w, r, stream):  # type: ignore[no-untyped-def]
         w.place[city] = p
     _note(r, start, whole)
     for city in (a, b1, b2, c1, c2, d1, d2, d):
-        _enlist(r, city)
+        enlist(r, city)
     joined = weighted(costs, w, a, d1) + weighted(costs, w, d2, c1)
     joined += weighted(costs, w, c2, b1) + weighted(costs, w, b2, d)
     parted = weighted(costs, w, a, b1) + weighted(costs, w, b2, c1)
@@ -188,8 +194,8 @@ def descend(costs, w, r, weights, tours, kicks, streams, first, last, stop):  # 
         length = 0.0
         for p in range(n):
             length += weighted(costs, w, w.tour[p], w.tour[p + 1 if p + 1 < n else 0])
-            _enlist(r, w.tour[p])
-        tiny = _ROUNDING * length
+            enlist(r, w.tour[p])
+        tiny = ROUNDING * length
         _settle(costs, w, r, tiny, stop)
         r.ranges[0] = _RANGES + 1
         _agree(w, r, False)

@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 from pymoo_gpuaco.backends.cpu.fronts.chains import Walker, make_walker
 from pymoo_gpuaco.backends.cpu.fronts.descent import Waiting, descend, make_waiting
 from pymoo_gpuaco.backends.cpu.fronts.look import Finds, follow, look, make_finds
+from pymoo_gpuaco.backends.cpu.fronts.slide import make_way, slide
 from pymoo_gpuaco.fronts.costs import make_costs
-from pymoo_gpuaco.fronts.device import MOST_CHILDREN, Children, Front, Members
+from pymoo_gpuaco.fronts.device import MOST_CHILDREN, MOST_ON_THE_WAY, Children, Front, Members
 from pymoo_gpuaco.fronts.instance import FrontInstance
 from pymoo_gpuaco.host.philox import STREAM_KICKS, new_stream
 from pymoo_gpuaco.host.stop import Stop
@@ -64,6 +65,30 @@ class CpuFronts:
         self._room(self._threads)
         self.stop.spread(work, min(len(found), self._threads), self._threads)
         return found
+
+    def slide(
+        self,
+        tours: NDArray[np.int32],
+        first: NDArray[np.float64],
+        last: NDArray[np.float64],
+        points: NDArray[np.float64],
+    ) -> NDArray[np.int32]:
+        """Return tours (e, n) on the way from tours (m, n), while weights (m, 2) go from ``first`` to ``last``."""
+        parts: dict[int, NDArray[np.int32]] = {}
+        queue = count()
+
+        def work(thread: int, begin: int, end: int) -> None:
+            walker, waiting, _ = self._rooms[thread]
+            way = make_way(MOST_ON_THE_WAY, self.instance.n, self.instance.k)
+            while (i := next(queue)) < len(tours) and not self.stop.raised():
+                left = slide(
+                    self._costs, walker, waiting, way, tours[i], first[i], last[i], points, self.stop.flag
+                )
+                parts[i] = way.tours[:left].copy()
+
+        self._room(self._threads)
+        self.stop.spread(work, min(len(tours), self._threads), self._threads)
+        return np.concatenate([np.empty((0, self.instance.n), np.int32), *(parts[i] for i in sorted(parts))])
 
     def look(self, members: Members, front: Front) -> Children:
         """Look at the chains of members."""

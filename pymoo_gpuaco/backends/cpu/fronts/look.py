@@ -14,12 +14,12 @@ from numpy.typing import NDArray
 from pymoo_gpuaco.backends.cpu.fronts.chains import (
     begin_chain,
     closes,
+    lengths_of,
     next_chain,
     put,
     rejoin,
     weigh,
 )
-from pymoo_gpuaco.fronts.costs import cost
 from pymoo_gpuaco.fronts.device import MOST_EXCHANGES
 from pymoo_gpuaco.fronts.nd_tree import tree_covers
 from pymoo_gpuaco.fronts.seen import key_of, slot_of
@@ -55,18 +55,6 @@ def make_finds(most: int, k: int) -> Finds:
 
 
 @compiled_callee
-def _lengths_of(costs, w, exchanges, before, one):  # type: ignore[no-untyped-def]
-    """Lengths of the tour that the chain leaves."""
-    last = 2 * exchanges - 1
-    for q in range(one.shape[0]):
-        total = before[q]
-        for m in range(exchanges):
-            total -= cost(costs, q, w.chain[2 * m], w.chain[2 * m + 1])
-            total += cost(costs, q, w.chain[2 * m + 1], w.chain[2 * m + 2 if 2 * m + 1 < last else 0])
-        one[q] = total
-
-
-@compiled_callee
 def stairs_cover(stairs, lengths, rank):  # type: ignore[no-untyped-def]
     """Whether more than ``rank`` points of a front of two objectives (f, 2) are nowhere longer; it is in order."""
     count = as_short(stairs, lengths[0])
@@ -94,7 +82,7 @@ def look(costs, w, members, front, unit, finds, way, i, stop):  # type: ignore[n
                 break
             if change >= slack[i]:
                 continue
-            _lengths_of(costs, w, exchanges, lengths[i], finds.one)
+            lengths_of(costs, w, exchanges, lengths[i], finds.one)
             if k == 2:
                 if stairs_cover(points, finds.one, rank):
                     continue

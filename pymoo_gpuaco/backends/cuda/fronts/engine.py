@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from pymoo_gpuaco.backends.cpu.fronts.engine import CpuFronts
 from pymoo_gpuaco.backends.cuda.device import Device
 from pymoo_gpuaco.backends.cuda.fronts.descents import Descents
 from pymoo_gpuaco.backends.cuda.fronts.edges import Edges
@@ -46,12 +47,15 @@ class CudaFronts:
         self._edges = Edges(self.device, instance)
         self._descents = Descents(self.device, self._edges)
         self._looks = Looks(self.device, instance, self._edges)
+        self._cores = CpuFronts(instance)
+        self._cores.stop = self.stop
         self.device.set_up([self._edges, self._descents, self._looks], _ADVICE)
 
     def use(self, candidates: NDArray[np.int32]) -> None:
         """Look at other candidates (n, ..) from now on."""
         with self.device.working():
             self._edges.use(candidates)
+        self._cores.use(candidates)
 
     def descend(
         self, tours: NDArray[np.int32], weights: NDArray[np.float64], kicks: int, key: int
@@ -59,6 +63,19 @@ class CudaFronts:
         """Shorten tours (m, n), each under its weights (m, k), by so many kicks."""
         with self.device.working():
             return self._descents.descend(tours, weights, kicks, key)
+
+    def slide(
+        self,
+        tours: NDArray[np.int32],
+        first: NDArray[np.float64],
+        last: NDArray[np.float64],
+        points: NDArray[np.float64],
+    ) -> NDArray[np.int32]:
+        """Return tours (e, n) on the way from tours (m, n), while weights (m, 2) go from ``first`` to ``last``.
+
+        One step follows from the other on such a way: it is gone on the host's cores.
+        """
+        return self._cores.slide(tours, first, last, points)
 
     def look(self, members: Members, front: Front) -> Children:
         """Look at the chains of members."""

@@ -1,0 +1,46 @@
+"""Which kind of work pays: what the last generation of each has added to the area that a front dominates."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pymoo_gpuaco.fronts.stairs import area
+
+LOOKS, WAYS, KICKS = range(3)  # of equal ones the first
+KINDS = 3
+_EVERY = 8  # generations after which a kind gets its turn whatever it has paid
+_EVERY_IDLE = 64  # and after which one that has paid nothing
+
+
+class Pays:
+    """What each kind has paid, and for how long it has waited.
+
+    It is what counts of a search of many cities, where no kind of work ever comes to its end: each of them has less and
+    less to give, at another pace. A generation of any takes about as long, so that no clock is needed.
+
+    Attributes
+    ----------
+    gains : (KINDS,) shares of the box around the front that its last generation has added.
+    waits : (KINDS,) generations since.
+    """
+
+    def __init__(self) -> None:
+        self.gains = np.zeros(KINDS)
+        self.waits = np.full(KINDS, _EVERY_IDLE, np.int64)
+        self.waits[WAYS] += 1  # comes first: looks at a front with wide gaps take long
+
+    def choose(self, able: NDArray[np.bool_]) -> int:
+        """The kind, of those that are ``able``, that has waited for too long, or else has paid most."""
+        late = np.where(able, self.waits - np.where(self.gains > 0.0, _EVERY, _EVERY_IDLE), -1)
+        if late.max() >= 0:
+            return int(late.argmax())
+        return int(np.where(able, self.gains, -1.0).argmax())
+
+    def note(self, kind: int, before: NDArray[np.float64], after: NDArray[np.float64]) -> None:
+        """Learn what a generation has made of the front (f, 2): ``before`` and ``after`` it."""
+        worst = np.maximum(before.max(axis=0), after.max(axis=0))
+        box = float(np.prod(worst - after.min(axis=0)))
+        self.gains[kind] = (area(after, worst) - area(before, worst)) / box if box > 0.0 else 0.0
+        self.waits += 1
+        self.waits[kind] = 0

@@ -1,0 +1,125 @@
+"""Along a front of two objectives: which sides, tours on the way, weights all over it, and what pays."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from pymoo_gpuaco.fronts.archive import Archive
+from pymoo_gpuaco.fronts.device import MOST_ON_THE_WAY
+from pymoo_gpuaco.fronts.pays import KICKS, LOOKS, WAYS, Pays
+from pymoo_gpuaco.fronts.stairs import area
+from pymoo_gpuaco.fronts.weights import along_sides, single_objective_weights, spread
+from tests.engine_cases import BACKENDS
+from tests.test_fronts_chains import device_of
+
+
+def archive_of(points: list[list[float]]) -> Archive:
+    archive = Archive(5, 2, np.ones(2), 100)
+    tours = np.stack([np.random.default_rng(i).permutation(5) for i in range(len(points))])
+    archive.add(tours.astype(np.int32), np.array(points, np.float64))
+    return archive
+
+
+def test_the_longest_side_is_gone_along_from_both_ends_under_its_weights_and_those_beyond():
+    # (4, 4) is no corner: the sides are (0, 8)-(1, 4), (1, 4)-(4, 1) and (4, 1)-(8, 0)
+    archive = archive_of([[0, 8], [1, 4], [3.5, 3.5], [4, 1], [8, 0]])
+    ways = along_sides(archive, set(), 1)
+    assert archive.lengths[ways.rows].tolist() == [[1, 4], [4, 1]]
+    # steps of (3, -3) are equal under (1/2, 1/2), of (4, -1) under (1/5, 4/5), of (1, -4) under (4/5, 1/5)
+    assert ways.first == pytest.approx(np.full((2, 2), 0.5))
+    assert ways.last == pytest.approx(np.array([[0.2, 0.8], [0.8, 0.2]]))
+    others = along_sides(archive, set(ways.keys), 9)
+    assert [archive.lengths[row].tolist() for row in others.rows] in (
+        [[0, 8], [1, 4], [4, 1], [8, 0]],
+        [[4, 1], [8, 0], [0, 8], [1, 4]],
+    )
+    ends = single_objective_weights(2)
+    assert {tuple(row) for row in others.last} >= {tuple(ends[0]), tuple(ends[1])}
+    assert not len(along_sides(archive, set(ways.keys + others.keys), 9).rows)
+
+
+def test_an_archive_of_one_tour_has_no_side():
+    assert not len(along_sides(archive_of([[1, 1]]), set(), 4).rows)
+
+
+@pytest.mark.parametrize("kind", BACKENDS)
+def test_tours_on_the_way_lead_from_one_end_to_the_other_and_only_what_is_new_is_left(kind):
+    device = device_of(20, kind=kind)
+    tours = device.descend(
+        np.stack([np.arange(20)] * 2).astype(np.int32), single_objective_weights(2), 100, 1
+    )
+    ends = device.instance.lengths(tours)
+    nothing = np.empty((0, 2))
+    left = device.slide(tours[:1], single_objective_weights(2)[:1], single_objective_weights(2)[1:], nothing)
+    lengths = device.instance.lengths(left)
+    assert (np.sort(left, axis=1) == np.arange(20)).all()
+    assert 10 < len(left) < MOST_ON_THE_WAY
+    # from a tour that is short by the first to ones that are shorter by the second, and no jump between
+    assert lengths[-1, 1] < ends[0, 1] - 0.5 * (ends[0, 1] - ends[1, 1])
+    assert (np.diff(lengths[:, 1]) < 0).mean() > 0.5
+    known = lengths[len(left) // 2][None]
+    fewer = device.instance.lengths(
+        device.slide(tours[:1], single_objective_weights(2)[:1], single_objective_weights(2)[1:], known)
+    )
+    assert {tuple(row) for row in fewer} == {tuple(row) for row in lengths if not (row >= known).all()}
+
+
+def test_work_along_the_front_is_spread_without_changing_what_is_left(monkeypatch):
+    found = []
+    for threads in ("1", "3"):
+        monkeypatch.setenv("PYMOO_GPUACO_THREADS", threads)
+        device = device_of(40)
+        tours = np.stack([np.random.default_rng(i).permutation(40) for i in range(5)]).astype(np.int32)
+        first, last = (
+            np.repeat(single_objective_weights(2)[:1], 5, axis=0),
+            np.repeat(single_objective_weights(2)[1:], 5, axis=0),
+        )
+        found.append(device.slide(tours, first, last, np.empty((0, 2))))
+    assert len(found[0]) > 5
+    assert np.array_equal(*found)
+
+
+def test_a_way_ends_where_the_flag_is_up():
+    device = device_of(40)
+    device.stop.flag[0] = 1
+    tours = np.random.default_rng(0).permutation(40)[None].astype(np.int32)
+    assert not len(
+        device.slide(
+            tours, single_objective_weights(2)[:1], single_objective_weights(2)[1:], np.empty((0, 2))
+        )
+    )
+
+
+def test_weights_are_spread_evenly_and_begin_with_the_best_tours():
+    archive = archive_of([[0, 8], [1, 4], [4, 1], [8, 0]])
+    sums = spread(archive, 1, 3)  # 1/2, 1/4, 3/4 of the first; both objectives extend over 8
+    assert sums.weights == pytest.approx(np.array([[0.5, 0.5], [0.25, 0.75], [0.75, 0.25]]))
+    # under (1/2, 1/2) the sums are 4, 2.5, 2.5, 4; under (1/4, 3/4) 6, 3.25, 1.75, 2; under (3/4, 1/4) the other way
+    assert archive.lengths[sums.rows].tolist() == [[1, 4], [4, 1], [1, 4]]
+    assert spread(archive, 2, 2).weights == pytest.approx(sums.weights[1:])
+
+
+def test_what_is_dominated_up_to_the_worst_has_an_area():
+    # 3 x 1 beside (1, 4), then 1 x 3 beside (3, 1)
+    assert area(np.array([[1.0, 4], [3, 1]]), np.array([4.0, 5])) == 6
+
+
+def test_what_paid_most_goes_on_and_what_has_waited_gets_its_turn():
+    pays, able = Pays(), np.ones(3, bool)
+    one, two = np.array([[0.0, 10], [10, 0]]), np.array([[0.0, 10], [5, 5], [10, 0]])
+    begun = []
+    for _ in range(3):
+        begun.append(pays.choose(able))
+        pays.note(begun[-1], one, two if begun[-1] == WAYS else one)
+    assert begun == [WAYS, LOOKS, KICKS]
+    assert pays.gains.tolist() == [0, 0.25, 0]  # 5 x 5 of a box of 10 x 10
+    assert pays.choose(able) == WAYS
+    assert pays.choose(np.array([True, False, True])) == LOOKS
+    pays.gains[KICKS] = 0.1
+    turns = []
+    for _ in range(20):
+        turns.append(pays.choose(able))
+        pays.note(turns[-1], one, two if turns[-1] == WAYS else one)
+    assert turns.index(KICKS) == 8  # it has just had its turn
+    assert turns.count(LOOKS) == 0  # what has paid nothing waits for longer
