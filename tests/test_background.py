@@ -7,7 +7,8 @@ import time
 
 import pytest
 
-from pymoo_gpuaco.host.background import BackgroundTask
+from pymoo_gpuaco.host.background import BackgroundTask, uninterrupted
+from tests.interrupts import needs_timer, timed_interrupts
 
 
 def test_what_the_work_returns_is_there_after_waiting():
@@ -36,3 +37,14 @@ def test_an_error_of_the_work_is_raised_where_its_result_is_wanted():
     for _ in range(2):
         with pytest.raises(ZeroDivisionError, match="of the work"):
             work.result()
+
+
+@needs_timer
+def test_work_that_changes_things_ends_before_an_interrupt_is_raised():
+    done, hurried = [], threading.Event()
+    with timed_interrupts() as strike_after:
+        strike_after(0.2)
+        with pytest.raises(KeyboardInterrupt):
+            uninterrupted(lambda: done.append(hurried.wait(10.0)), hurried.set)
+    assert done == [True]
+    assert uninterrupted(lambda: 3) == 3

@@ -1,5 +1,6 @@
 """Islands of GPUMOACO: what they exchange, and that theirs is one front."""
 
+import _thread
 import json
 import os
 import signal
@@ -148,6 +149,42 @@ def test_an_island_that_begins_again_is_sent_the_front_of_all(topology, is_sent)
     task = {"mates": np.empty((0, 25), np.int32)}
     mates = leader.members[1].begun_again(task)["mates"]
     assert np.array_equal(mates, leader.front()[0] if is_sent else task["mates"])
+
+
+def test_an_island_that_begins_again_gets_a_front_that_fills_several_messages(monkeypatch):
+    leader = archipelago()
+    front = leader.front()[0]
+    assert len(front) > 3
+    monkeypatch.setattr(front_island, "MOST_CITIES", 3 * 25)
+    member, mates = leader.members[1], []
+    task = member.begun_again({"mates": front[:1]})
+    while len(task["mates"]):
+        mates.append(task["mates"])
+        task = {}
+        leader._load(member, task)
+    assert [len(rows) for rows in mates[:-1]] == [3] * (len(mates) - 1)
+    assert np.array_equal(np.concatenate(mates), front)
+
+
+def test_an_interrupt_leaves_no_report_half_taken_in(monkeypatch):
+    leader = archipelago()
+    sort_out = leader.archive._sort_out
+    waiting = len(leader.members[1].waiting)
+
+    def interrupted(first):
+        _thread.interrupt_main()
+        sort_out(first)
+
+    monkeypatch.setattr(leader.archive, "_sort_out", interrupted)
+    leader.members[0].members = leader.instance.starts  # greedy tours, which join the front of random ones
+    with pytest.raises(KeyboardInterrupt):
+        leader._offer({"island": 0})
+    lengths = leader.instance.lengths(leader.archive.tours[leader.archive.front])
+    assert np.array_equal(lengths, leader.archive.points)
+    assert set(map(bytes, leader.instance.lengths(leader.instance.starts))) <= set(
+        map(bytes, leader.archive.points)
+    )
+    assert len(leader.members[1].waiting) == waiting + 2
 
 
 def test_a_state_is_of_as_many_islands():

@@ -12,7 +12,6 @@ Of two objectives, tours are also taken along the front, and kicked all over it,
 from __future__ import annotations
 
 from collections.abc import Callable
-from threading import Lock
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -44,7 +43,7 @@ from pymoo_gpuaco.fronts.weights import (
     single_objective_weights,
     spread,
 )
-from pymoo_gpuaco.host.background import BackgroundTask
+from pymoo_gpuaco.host.background import uninterrupted
 from pymoo_gpuaco.host.keys import generator
 from pymoo_gpuaco.host.state import State, stored_integers, stored_numbers
 
@@ -84,7 +83,6 @@ class FrontSearch:
         self.n_tours = 0  # built so far
         self.n_sums = 0  # weighted sums solved so far
         self._part = WHOLE
-        self._lock = Lock()  # one after the other changes the archive
 
     # ---- a generation
 
@@ -96,24 +94,7 @@ class FrontSearch:
         """Do work that changes the archive: an interrupt ends it early, and leaves no half of a change in there."""
         stop = self._device.stop
         stop.lower()
-
-        def in_turn() -> None:
-            with self._lock:  # an interrupt may come between the start of a task and the next line
-                work()
-
-        task: BackgroundTask[None] | None = None
-        interrupt: KeyboardInterrupt | None = None
-        while True:
-            try:
-                task = task or BackgroundTask(in_turn)
-                if task.wait():
-                    break
-            except KeyboardInterrupt as error:
-                interrupt = error
-                stop.flag[0] = 1
-        task.result()
-        if interrupt is not None:
-            raise interrupt
+        uninterrupted(work, stop.lift)
 
     def _generation(self, key: int) -> None:
         n = self.instance.n

@@ -6,6 +6,7 @@ import _thread  # threading's own start of a thread takes locks that an interrup
 import queue
 import time
 from collections.abc import Callable
+from threading import Lock
 from typing import Generic, TypeVar
 
 T = TypeVar("T")
@@ -62,3 +63,31 @@ def interruptible(work: Callable[[], T]) -> T:
     task = BackgroundTask(work)
     task.wait()
     return task.result()
+
+
+def uninterrupted(work: Callable[[], T], hurry: Callable[[], object] = lambda: None) -> T:
+    """Return ``work()``, run in a background thread to its end. An interrupt calls ``hurry``, and is raised after that.
+
+    For work that changes the caller's objects, of which an interrupt must leave no half.
+    """
+    lock, results = Lock(), []
+
+    def once() -> None:
+        with lock:  # an interrupt may come between the start of a task and the next line
+            if not results:
+                results.append(work())
+
+    task: BackgroundTask[None] | None = None
+    interrupt: KeyboardInterrupt | None = None
+    while True:
+        try:
+            task = task or BackgroundTask(once)
+            if task.wait():
+                break
+        except KeyboardInterrupt as error:
+            interrupt = error
+            hurry()
+    task.result()
+    if interrupt is not None:
+        raise interrupt
+    return results[0]

@@ -21,6 +21,10 @@ class Stop:
         """Lower the flag, at the start of a call."""
         self.flag[0] = 0
 
+    def lift(self) -> None:
+        """Raise the flag, from any thread: work is to end."""
+        self.flag[0] = 1
+
     def raised(self) -> bool:
         """Whether the flag is up."""
         return bool(self.flag[0])

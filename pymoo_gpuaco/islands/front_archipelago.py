@@ -13,6 +13,7 @@ from pymoo_gpuaco import checks
 from pymoo_gpuaco.fronts.archive import Archive
 from pymoo_gpuaco.fronts.instance import FrontInstance
 from pymoo_gpuaco.fronts.state import archive_state, restored_archive
+from pymoo_gpuaco.host.background import uninterrupted
 from pymoo_gpuaco.host.state import State, stored, stored_integers, stored_tours
 from pymoo_gpuaco.islands import topology
 from pymoo_gpuaco.islands.front_island import most_tours
@@ -38,7 +39,9 @@ class FrontMember(Member):
         """Return the task of an island that begins without its colony's state: it is sent the front of all."""
         if self.union.rules.topology != "all":
             return task
-        return {**task, "mates": self.union.front()[0][: most_tours(self.union.instance.n)]}
+        front, most = self.union.front()[0], most_tours(self.union.instance.n)
+        self.waiting = front[most:]  # more than a message brings come with the next rounds
+        return {**task, "mates": front[:most]}
 
     @property
     def value(self) -> float:
@@ -83,11 +86,11 @@ class FrontArchipelago(Leader):
         return len(self.archive.front) > 0
 
     def _prepare(self) -> None:
-        tours = np.repeat(self.instance.starts, _GROWS, axis=0)
-        lengths = (
-            self.instance.lengths(tours) + np.arange(len(tours))[:, None]
-        )  # so many that its set of them grows
-        Archive(self.instance.n, self.instance.k, self.instance.unit, self.archive.size).add(tours, lengths)
+        lengths = np.repeat(self.instance.lengths(self.instance.starts), _GROWS, axis=0)
+        lengths += np.arange(len(lengths))[:, None]  # so many that its set of them grows
+        # what is compiled looks at no tour, and so many whole ones would fill the memory
+        tours = np.zeros((len(lengths), 1), np.int32)
+        Archive(1, self.instance.k, self.instance.unit, self.archive.size).add(tours, lengths)
 
     # ---- a generation
 
@@ -120,8 +123,10 @@ class FrontArchipelago(Leader):
         tours, giver.members = giver.members, None
         if tours is None or not len(tours):
             return
-        lengths = self.instance.lengths(tours)
-        rows = self.archive.add(tours, lengths)
+        uninterrupted(lambda: self._take_in(giver, tours))
+
+    def _take_in(self, giver: FrontMember, tours: NDArray[np.int32]) -> None:
+        rows = self.archive.add(tours, self.instance.lengths(tours))
         joined = self.archive.tours[rows].astype(np.int32)
         self._joined.append(self.archive.lengths[rows])
         for member in self.members:
@@ -136,7 +141,8 @@ class FrontArchipelago(Leader):
         Raises ValueError unless rows are permutations of 0 .. n-1.
         """
         given = checks.permutations("tours", tours, self.instance.n).astype(np.int32)
-        self.archive.add(given, self.instance.lengths(given))
+        lengths = self.instance.lengths(given)
+        uninterrupted(lambda: self.archive.add(given, lengths))
         for member in self.members:
             member.waiting = np.concatenate([member.waiting, given])
 
