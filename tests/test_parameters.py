@@ -24,6 +24,7 @@ from pymoo_gpuaco import (
     GPUBWAS,
     GPUEAS,
     GPUMMAS,
+    GPUMOACO,
     GPURAS,
     ColonyTermination,
     GPU2OptIHC,
@@ -287,6 +288,11 @@ def test_a_subclass_may_state_fields():
     with pytest.raises(TypeError, match="Did you mean patience_of_mine"):
         Mine(patience_of_min=4)
     Mine(backend=BACKEND).setup(cities(), patience_of_mine=5)
+
+
+@pytest.mark.parametrize("cls", [*ALL_ALGORITHMS.values(), GPUMOACO, Islands], ids=lambda cls: cls.__name__)
+def test_what_a_run_remembers_is_no_argument(cls):
+    assert [name for name in cls.arguments() if name.startswith("_")] == []
 
 
 @pytest.mark.parametrize(("cls", "argument", "value"), ACCEPTED)

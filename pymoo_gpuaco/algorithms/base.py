@@ -58,7 +58,6 @@ class TourAlgorithm(ProvesBound):
     sampling: Any = None
 
     _aside = _built_at = 0.0  # of runs that were saved before there were these
-    _until: float | None = None  # when the engine is to stop, by time.monotonic()
 
     def __post_init__(self) -> None:
         """Check what was given."""
@@ -83,6 +82,7 @@ class TourAlgorithm(ProvesBound):
         self._setup_seconds = 0.0  # that set-up took without compiling
         # seconds of the last generation from the end of its search to its own; and when that search ended
         self._aside = self._built_at = 0.0
+        self._until: float | None = None  # when the engine is to stop, by time.monotonic()
 
     # ---- what a subclass provides -------------------------------------------------------------------------------
 
