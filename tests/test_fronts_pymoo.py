@@ -8,12 +8,15 @@ import pickle
 import numpy as np
 import pytest
 from pymoo.core.algorithm import Algorithm
+from pymoo.core.termination import TerminateIfAny
 from pymoo.indicators.hv import HV
 from pymoo.optimize import minimize
+from pymoo.termination import get_termination
 from pymoo.termination.default import DefaultMultiObjectiveTermination
 from pymoo.termination.delta import DeltaToleranceTermination
 
-from pymoo_gpuaco import GPUMOACO, TSP, MultiObjectiveTSP, Recorder
+from pymoo_gpuaco import GPUMOACO, TSP, ColonyTermination, MultiObjectiveTSP, Recorder
+from pymoo_gpuaco.algorithms.display import ColonyOutput
 from pymoo_gpuaco.algorithms.told import canonical
 from pymoo_gpuaco.fronts.instance import front_instance
 
@@ -106,3 +109,13 @@ def test_the_display_is_of_any_number_of_objectives(k, capsys):
     shown = [cell.strip() for cell in last.split("|")]
     assert (shown[3] == "-") == (k == 6)  # a hypervolume that would take long
     assert (shown[4] == "-") == (k > 2)
+
+
+def test_what_is_of_one_length_is_refused_or_left_out_of_a_run():
+    of_one_length = TerminateIfAny(get_termination("n_gen", 2), ColonyTermination(proven=True))
+    with pytest.raises(TypeError, match="ColonyTermination is of one length"):
+        GPUMOACO(backend="cpu").setup(problem_of(20), termination=of_one_length, seed=1)
+    shown = minimize(
+        problem_of(20), GPUMOACO(backend="cpu"), ("n_gen", 2), verbose=True, output=ColonyOutput()
+    )
+    assert shown.algorithm.bound_in_time() is None

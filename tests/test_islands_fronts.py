@@ -245,3 +245,12 @@ def test_a_search_of_a_part_leaves_the_others_tours_alone():
     looked = archive.looked[: archive.count] > 0
     assert looked.any()
     assert not (looked & ~Part(0, 2).has(archive.lengths[: archive.count])).any()
+
+
+def test_islands_of_a_front_and_of_tours_are_different_classes():
+    class Mine(Islands):
+        pass
+
+    for make, colony in ((Mine, GPUMOACO()), (type(Islands(GPUMOACO())), GPUMMAS())):
+        with pytest.raises(TypeError, match="colony must be an algorithm for"):
+            make(colony)

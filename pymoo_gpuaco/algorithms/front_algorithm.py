@@ -18,7 +18,7 @@ from pymoo.core.termination import Termination
 
 from pymoo_gpuaco.algorithms.base import TourAlgorithm
 from pymoo_gpuaco.algorithms.front_run import FrontTermination, population_of
-from pymoo_gpuaco.algorithms.termination import ColonyTermination
+from pymoo_gpuaco.algorithms.termination import is_of_one_length
 from pymoo_gpuaco.algorithms.told import Tours, canonical
 from pymoo_gpuaco.fronts.instance import front_instance
 from pymoo_gpuaco.problems.multi_objective import as_multi_objective
@@ -39,7 +39,7 @@ class FrontAlgorithm(TourAlgorithm):
 
     def _check(self) -> None:
         super()._check()
-        if isinstance(self.termination, ColonyTermination) and self.termination.of_one_length:
+        if is_of_one_length(self.termination):
             raise TypeError(
                 "termination must be FrontTermination(..) or pymoo's: ColonyTermination is of one length"
             )
@@ -64,6 +64,13 @@ class FrontAlgorithm(TourAlgorithm):
     def lower_bound(self) -> float | None:
         """None: a front has no one length."""
         return None
+
+    def bound_in_time(self, longest: float = float("inf")) -> float | None:
+        """None: a front has no one length."""
+        return None
+
+    def _proof_compiler(self) -> Callable[[Any], None]:
+        return lambda instance: None
 
     def _lister(self) -> Callable[[], Any]:
         known, problem, k = self._instance, self.problem, self._candidates()

@@ -233,6 +233,13 @@ def asks_for_proof(termination: Any) -> bool:
     return isinstance(termination, ColonyTermination) and termination.proven
 
 
+def is_of_one_length(termination: Any) -> bool:
+    """Whether a termination, or one that it is made of, is for one objective alone."""
+    if isinstance(termination, (TerminateIfAny, TerminateIfAll)):
+        return any(is_of_one_length(part) for part in termination.criteria)
+    return isinstance(termination, ColonyTermination) and termination.of_one_length
+
+
 def begin_counting(termination: Any, started: float) -> None:
     """Let each part of a termination that has its own clock count from ``started`` on, unless it counts already."""
     if isinstance(termination, ColonyTermination):

@@ -92,6 +92,11 @@ class Islands(TourAlgorithm):
     def _check(self) -> None:
         super()._check()
         _check_colony(self.colony)
+        if isinstance(self.colony, FrontAlgorithm) != isinstance(self, FrontAlgorithm):
+            kinds = "several objectives" if isinstance(self, FrontAlgorithm) else "one objective"
+            raise TypeError(
+                f"colony must be an algorithm for {kinds} in {type(self).__name__}, got {self.colony!r}"
+            )
         checks.optional_integer("n_islands", self.n_islands, 1)
         checks.choice("topology", self.topology, TOPOLOGIES)
         checks.flag("deterministic", self.deterministic)
