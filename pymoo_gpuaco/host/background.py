@@ -70,7 +70,8 @@ def uninterrupted(work: Callable[[], T], hurry: Callable[[], object] = lambda: N
 
     For work that changes the caller's objects, of which an interrupt must leave no half.
     """
-    lock, results = Lock(), []
+    lock = Lock()
+    results: list[T] = []
 
     def once() -> None:
         with lock:  # an interrupt may come between the start of a task and the next line
