@@ -176,7 +176,7 @@ def test_without_time_the_first_ants_count_and_the_others_take_the_best_of_them(
 def test_a_construction_that_is_not_cut_looks_at_no_clock(monkeypatch):
     engine = engine_of("2opt")
     engine.stop_at(time.monotonic() - 1.0)
-    monkeypatch.setattr(engine.device, "late", lambda: pytest.fail("waits between launches"))
+    monkeypatch.setattr(engine.device, "late", lambda *_, **__: pytest.fail("waits between launches"))
     whole(engine, engine.construct(1))
     assert engine.n_built == M
 

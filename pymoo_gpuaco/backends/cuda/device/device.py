@@ -268,10 +268,10 @@ class Device:
                 "uses it. Try again when it is free, or let ants walk on their own (variant='relaxed', 'selective')"
             )
 
-    def late(self) -> bool:
-        """Wait for what has been launched; whether time is over then."""
+    def late(self, early: bool = False) -> bool:
+        """Wait for what has been launched, ``early`` as `wait` does; whether time is over then."""
         self.mark()
-        self.wait()
+        self.wait(early)
         return self.stop.passed()
 
     def wait_or_stop(self) -> None:

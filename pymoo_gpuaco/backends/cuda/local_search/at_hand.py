@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -34,7 +36,8 @@ class ToursAtHand(Part):
         a = device.arrays
         device.write("given", tours)
         if self._search is not None:
-            self._search.improve(key, a["given"], m, self._search.kicks, "nothing_known", device.late)
+            late = partial(device.late, early=True)
+            self._search.improve(key, a["given"], m, self._search.kicks, "nothing_known", late)
         self._measure.start(a["given"], m, a["given_lengths"])
         lengths = self._measure.wait(m, early=True).lengths
         result = np.empty_like(tours)
