@@ -86,8 +86,11 @@ class Archive:
 
     def rows_of(self, points: NDArray[np.float64]) -> NDArray[np.intp]:
         """Rows of the front that have one of the lengths (e, k)."""
-        own = {row.tobytes() for row in points}
-        return np.array([row for row in self.front if self.lengths[row].tobytes() in own], np.intp)
+        return self.front[_are_among(self.points, points)]
+
+    def on_front(self, lengths: NDArray[np.float64]) -> NDArray[np.bool_]:
+        """Which of lengths (e, k) a tour of the front has."""
+        return _are_among(lengths, self.points)
 
     # ---- what comes and goes
 
@@ -214,3 +217,11 @@ class Archive:
             self._sort_out(0)
         else:  # what is left is the front, and its tree is planted when somebody asks for it
             self.front, self._tree = (np.cumsum(kept) - 1)[self.front[kept[self.front]]], None
+
+
+def _are_among(points: NDArray[np.float64], others: NDArray[np.float64]) -> NDArray[np.bool_]:
+    """Which rows of points (e, k) are among other points (f, k), to the last bit."""
+    if not (len(points) and len(others)):
+        return np.zeros(len(points), bool)
+    known = {row.tobytes() for row in others}
+    return np.array([row.tobytes() in known for row in points])

@@ -106,9 +106,7 @@ class FrontArchipelago(Leader):
         if self.rules.topology == "all":
             task["parts"] = self.n_islands
         waiting = member.waiting
-        points = self.instance.lengths(waiting)
-        on_front = {row.tobytes() for row in self.archive.points}
-        left = waiting[[row.tobytes() in on_front for row in points]]
+        left = waiting[self.archive.on_front(self.instance.lengths(waiting))]
         most = most_tours(self.instance.n)
         task["mates"], member.waiting = left[:most], left[most:]
 
