@@ -76,6 +76,16 @@ def climbers(problem: TSP, backend: str = "cpu", n_climbers: int = 4, **paramete
     return make_climbers(listed_instance(problem, 1), chosen, backend)
 
 
+def assert_refuses_spoilt(engine, name: str, spoil: float, **others: np.ndarray) -> None:
+    """An engine refuses its own state with an array spoilt at both ends, and stays as it was; ``others`` differ too."""
+    state = engine.export_state()
+    spoilt = state[name].astype(np.int64 if state[name].dtype.kind == "i" else np.float64)
+    spoilt.flat[0], spoilt.flat[-1] = spoil, spoil
+    with pytest.raises(ValueError, match=name):
+        engine.import_state({**state, **others, name: spoilt})
+    assert all(np.array_equal(state[key], array) for key, array in engine.export_state().items())
+
+
 #: the rules of Ant System
 ANT_SYSTEM = offered_by("GPUAS")[1:]
 #: every way of building tours that both algorithms and users can ask for

@@ -11,7 +11,7 @@ from pymoo.core.termination import NoTermination
 from pymoo_gpuaco import GPUMMAS
 from pymoo_gpuaco.colony.trails import TrailUpdate
 from pymoo_gpuaco.search.state import trails_on
-from tests.engine_cases import BACKENDS, cloud, focused
+from tests.engine_cases import BACKENDS, assert_refuses_spoilt, cloud, focused
 from tests.focused_cases import (
     at_hand,
     best_of,
@@ -65,10 +65,7 @@ class TestStates:
         engine = focused(cloud(14), backend)
         engine.search(1)
         state = engine.export_state()
-        spoilt = state[name].astype(np.int64 if state[name].dtype.kind == "i" else np.float64)
-        spoilt.flat[0], spoilt.flat[-1] = spoil, spoil
-        with pytest.raises(ValueError, match=name):
-            engine.import_state({**state, "tau": state["tau"] + 1.0, name: spoilt})
+        assert_refuses_spoilt(engine, name, spoil, tau=state["tau"] + 1.0)
         for array in ("tau", "tours", "best"):
             lacking = {key: value for key, value in state.items() if key != array}
             with pytest.raises(ValueError, match=f"no array '{array}'"):
