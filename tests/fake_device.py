@@ -9,6 +9,7 @@ And it fails on demand: ``refuse`` names the allocation for which there is no me
 from __future__ import annotations
 
 import ctypes
+import functools
 import json
 import re
 import struct
@@ -20,6 +21,8 @@ import numpy as np
 
 from pymoo_gpuaco.backends.cuda.device import compile as compiler
 from pymoo_gpuaco.backends.cuda.device import context, signatures, sources
+from pymoo_gpuaco.backends.cuda.device.signatures import Signature
+from pymoo_gpuaco.backends.cuda.device.signatures import read as read_signatures
 
 MEMORY = 4 << 30
 LIMITS = {
@@ -284,18 +287,34 @@ class FakeKernel:
         self._driver.launch()
 
 
+@functools.cache
+def _words(file: str) -> frozenset[str]:
+    """The words of a source and of all that it includes."""
+    return frozenset(re.findall(r"\w+", sources.with_includes(file).decode()))
+
+
+@functools.cache
+def _signatures(file: str, kernels: tuple[str, ...], definitions: tuple) -> dict[str, Signature]:
+    """``signatures.read``, once: hundreds of engines are made of the same sources."""
+    return read_signatures(file, kernels, dict(definitions))
+
+
 def install(monkeypatch: Any, driver: Any = None) -> Any:
     """Let the CUDA engines find ``driver``: unless one is given, a device whose kernels do nothing."""
     driver = FakeDriver() if driver is None else driver
 
     def compile_files(architecture: str, wanted: dict[str, dict[str, object]]) -> dict[str, bytes]:
         for file, definitions in wanted.items():
-            text = sources.with_includes(file).decode()
-            unread = [name for name in definitions if not re.search(rf"\b{name}\b", text)]
+            unread = sorted(definitions.keys() - _words(file))
             assert not unread, f"{file} does not read {unread}"
             driver.compiled.append((file, dict(definitions)))
         return {file: json.dumps([file, definitions]).encode() for file, definitions in wanted.items()}
 
+    monkeypatch.setattr(
+        signatures,
+        "read",
+        lambda file, kernels, definitions: _signatures(file, tuple(kernels), tuple(definitions.items())),
+    )
     monkeypatch.setattr(context, "_start", lambda: driver)
     monkeypatch.setattr(context, "_contexts", {})
     monkeypatch.setattr(context, "_lost", {})

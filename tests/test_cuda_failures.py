@@ -38,14 +38,20 @@ from tests.fake_device import FakeDriver, install
 N = 33
 
 
+@pytest.fixture(scope="module", autouse=True)
+def nothing_old_is_collected() -> Iterator[None]:
+    """Hundreds of collections follow: they need not look at what was there before."""
+    gc.collect()
+    gc.freeze()
+    yield
+    gc.unfreeze()
+
+
 @pytest.fixture
-def driver(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeDriver]:
+def driver(monkeypatch: pytest.MonkeyPatch) -> FakeDriver:
     monkeypatch.setattr(engines, "why_unavailable", lambda: None)
     monkeypatch.setattr(focused, "FIRST_CYCLE", 1 << 20)  # kernels that do nothing leave no tours to assemble
-    gc.collect()
-    gc.freeze()  # hundreds of collections follow: they need not look at what was there before
-    yield install(monkeypatch)
-    gc.unfreeze()
+    return install(monkeypatch)
 
 
 def colony_of(way: str) -> Callable[[], CudaColony]:
