@@ -42,7 +42,7 @@ COLUMNS = (
 
 
 def seconds_for(n: int) -> float:
-    """How long a run on ``n`` cities lasts, set-up not counted."""
+    """How long a run on ``n`` cities lasts, set-up counted."""
     return min(20.0, max(2.0, n / 10_000))
 
 

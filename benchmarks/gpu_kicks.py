@@ -65,7 +65,7 @@ def main() -> None:
             [
                 "Mean gaps to the best known; the share of windows whose ants follow the trails, the rest kick by "
                 f"chance. The default is {default} %.",
-                "The time is that of the search: set-up, the same for all, is not counted.",
+                "The time counts set-up, the same for all.",
             ],
         )
 

@@ -126,6 +126,21 @@ def test_where_time_is_limited_the_first_generations_are_short(emulated, monkeyp
     assert rounds == [2, 2, 4, 8, 8]
 
 
+@pytest.mark.parametrize(("n_ants", "tours", "cycles"), [(1, 1, [0]), (2, 2, [0, 1])])
+def test_a_single_tour_has_one_cycle_where_the_end_is_known(emulated, monkeypatch, n_ants, tours, cycles):
+    monkeypatch.setattr(focused, "ROUNDS", 2)
+    for name in ("FIRST_CYCLE", "FIRST_CYCLE_OF_ONE"):
+        monkeypatch.setattr(focused, name, 6)
+    engine = engine_of(n_ants)
+    assert engine.device.n_tours == tours
+    seen = set()
+    for key in range(20):
+        engine.expect(key / 20)
+        engine.search(key)
+        seen.add(engine._schedule.cycle)
+    assert sorted(seen)[:2] == cycles
+
+
 def test_the_pace_is_that_of_generations_that_only_anneal(emulated, monkeypatch):
     monkeypatch.setattr(focused, "ROUNDS", 4)
     monkeypatch.setattr(focused, "FIRST_CYCLE", 6)

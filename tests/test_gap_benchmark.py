@@ -79,8 +79,8 @@ def test_limits_stand_side_by_side(script):
         ["a", 9, "y", 1.0, 1, 0.0, *tail],
     ]
     assert script.side_by_side(rows) == [
-        ["a", "x", 2, 0.25, None, None, 0.125],
-        ["a", "y", 1, None, 0.0, None, None],
+        ["a", "x", 2, 0.25, None, None, 0.125, None],
+        ["a", "y", 1, None, 0.0, None, None, None],
     ]
 
 

@@ -82,7 +82,7 @@ def test_the_cycle_that_a_long_run_ends_in_takes_all_that_is_left():
 @settings(deadline=None, max_examples=200)
 @given(
     first=st.integers(1, 50),
-    cycles_in_one=st.sampled_from([1, 3, 12]),
+    cycles_in_one=st.sampled_from([1, 3, 12, 1 << 40]),
     rounds=st.sampled_from([1, 4, 32]),
     steps=st.lists(st.floats(0.0, 0.3), min_size=1, max_size=60),
     again=st.integers(0, 80),
@@ -98,7 +98,9 @@ def test_shares_never_rise_in_a_cycle_and_stay_within_one(first, cycles_in_one, 
 
 
 @settings(deadline=None, max_examples=100)
-@given(first=st.integers(1, 50), rounds=st.integers(60, 400), cycles_in_one=st.sampled_from([1, 3, 12]))
+@given(
+    first=st.integers(1, 50), rounds=st.integers(60, 400), cycles_in_one=st.sampled_from([1, 3, 12, 1 << 40])
+)
 def test_a_run_ends_without_heat(first, rounds, cycles_in_one):
     schedule = Schedule(first, cycles_in_one)
     told = rounds_of(schedule, [g / rounds for g in range(rounds)])
