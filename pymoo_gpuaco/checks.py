@@ -54,6 +54,13 @@ def optional_integer(name: str, value: Any, low: int, high: int | None = None) -
     return None if value is None else integer(name, value, low, high)
 
 
+def unmasked(name: str, values: ArrayLike) -> NDArray[Any]:
+    """Return an array of what was given. ValueError where some of it is masked: what lies below is no value."""
+    if np.ma.is_masked(values):
+        raise ValueError(f"{name} must have a value everywhere: {np.ma.count_masked(values)} are masked")
+    return np.asarray(values)
+
+
 def choice(name: str, value: Any, allowed: Iterable[str]) -> str:
     """Return one of the allowed strings."""
     options = tuple(allowed)

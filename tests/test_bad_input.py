@@ -98,6 +98,7 @@ COORDINATES = {
     "one city": ([[0, 0]], ValueError, "at least 3 cities"),
     "two cities": ([[0, 0], [1, 1]], ValueError, "at least 3 cities"),
     "none": (np.empty((0, 2)), ValueError, "at least 3 cities|shape"),
+    "a mask": (np.ma.masked_equal([[0, 0], [1, 1], [2, -1]], -1), ValueError, "1 are masked"),
     "flat list": ([0, 1, 2, 3], ValueError, "coords"),
     "four columns": (np.ones((5, 4)), ValueError, "coords"),
     "strings": ([["a", "b"]] * 3, (TypeError, ValueError), "coords"),
@@ -119,6 +120,8 @@ def test_coordinates_that_are_none_are_refused(kind):
         (matrix(p10=-2.0), ValueError, "-2 from city 1 to city 0"),
         (matrix(p10=np.nan), ValueError, "nan from city 1 to city 0"),
         (matrix(p10=-np.inf), ValueError, "-inf from city 1 to city 0"),
+        (matrix() * 1e-310, ValueError, "a distance of 1e-300 or more, or nothing but 0: the largest is"),
+        (np.ma.masked_equal(matrix(p10=7.0), 7.0), ValueError, "must have a value everywhere"),
     ],
 )
 def test_matrices_that_are_no_distances_are_refused(D, error, words):

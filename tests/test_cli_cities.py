@@ -195,6 +195,9 @@ def test_standard_input_and_options_for_numbers_in_doubt(capsys, monkeypatch):
     monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=io.BytesIO(b"0 0\n0 90\n90 0\n")))
     _, said, _ = run(capsys, "-", "--metric", "haversine")
     assert "stdin: 3 cities, great circles" in said
+    monkeypatch.setattr(sys, "stdin", None)  # as Python has it where the shell has closed it
+    assert main(["solve", "-", "--picture", ""]) == 2
+    assert "stdin: it is closed" in capsys.readouterr().err
 
 
 def test_write_route_from_python(tmp_path):

@@ -23,6 +23,7 @@ def versions():
 
 import numpy as np
 from pymoo.optimize import minimize
+import pymoo_gpuaco
 from pymoo_gpuaco import GPUAS, GPUMMAS, GPUMOACO, MultiObjectiveTSP, TSP
 from pymoo_gpuaco.backends.cpu.warm_up import warm_up_focused
 
@@ -52,6 +53,30 @@ before = versions()
 for _ in range(3):
     algorithm.next()
 assert algorithm._lower_bound > 0.0
+print(json.dumps([before, versions()]))
+"""
+
+LONG = """
+algorithm = getattr(pymoo_gpuaco, kind)()
+algorithm.setup(TSP(np.random.default_rng(0).random((n, 2))), termination=("time", 0.5), seed=1)
+before = versions()
+algorithm.run()
+print(json.dumps([before, versions()]))
+"""
+
+OTHER_OBJECTIVE = """
+class Tolls(TSP):
+    def _evaluate(self, x, out, *args, **kwargs):
+        super()._evaluate(x, out)
+        out["F"] = out["F"] + 100.0 * np.abs(np.diff(x, axis=1) % 2).sum(axis=1)[:, None]
+
+problem = Tolls(np.random.default_rng(0).random((n, 2)))
+if kind == "GPUACS":  # by a matrix that knows directions
+    problem = Tolls(matrix=np.random.default_rng(0).random((n, n)))
+algorithm = getattr(pymoo_gpuaco, kind)().setup(problem, termination=("n_gen", 4), seed=1)
+before = versions()
+algorithm.run()
+assert len(algorithm.pop) > 1  # it has taken over
 print(json.dumps([before, versions()]))
 """
 
@@ -91,6 +116,21 @@ def test_a_run_calls_one_version_of_each_function_and_all_were_made_before_it(n,
 @pytest.mark.parametrize("kind", ["plane", "space", "two-way"])
 def test_a_proof_that_ends_or_shows_in_a_run_makes_nothing_in_it(kind):
     before, after = versions_of(PROOF, "20", kind)
+    assert before == after
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["GPUMMAS", "GPUACS"])
+def test_a_run_whose_tours_are_measured_by_threads_makes_nothing_in_it(name):
+    before, after = versions_of(LONG, "100000", name)
+    assert "pymoo_gpuaco.problems.long_tours._add_blocks" in before
+    assert before == after
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["GPUMMAS", "GPUAS", "GPUACS"])
+def test_what_takes_over_another_objective_makes_nothing_in_the_run(name):
+    before, after = versions_of(OTHER_OBJECTIVE, "60", name)
     assert before == after
 
 

@@ -61,6 +61,18 @@ def test_before_set_up_there_is_nothing_to_finalize(cls):
     cls(backend="cpu").finalize()
 
 
+@every_algorithm
+def test_before_the_first_generation_a_result_holds_no_tour_and_before_set_up_there_is_none(cls):
+    algorithm = cls()
+    for door in (algorithm.result, algorithm.run, algorithm.has_next):
+        with pytest.raises(ValueError, match=r"call setup\(problem, \.\.\) first"):
+            door()
+    algorithm.setup(cities(9), termination=("n_gen", 1), seed=1)
+    assert algorithm.result().X is None
+    algorithm.run()
+    assert algorithm.result().X is not None
+
+
 def test_a_start_tour_has_the_same_length_before_and_after_it_is_turned():
     rng = np.random.default_rng(5)
     problem = TSP(rng.random((1500, 2)), metric="EXACT")

@@ -21,6 +21,7 @@ from pymoo.core.algorithm import Algorithm
 from pymoo.core.initialization import Initialization
 from pymoo.core.population import Population
 from pymoo.core.problem import Problem
+from pymoo.core.result import Result
 from pymoo.util.optimum import filter_optimum
 
 from pymoo_gpuaco.algorithms.arguments import PYMOO_ARGUMENTS, check_sampling, check_seed
@@ -246,6 +247,28 @@ class TourAlgorithm(ProvesBound):
     def finalize(self) -> Any:
         """End the run; before ``setup`` there is none, and no display that pymoo's own would end."""
         return self._finalize() if self.display is None else super().finalize()
+
+    def has_next(self) -> bool:
+        """Whether the run goes on. Raises ValueError before ``setup``."""
+        self._needs_problem()
+        return bool(super().has_next())
+
+    def result(self) -> Result:
+        """As pymoo's; before the first generation it holds no tour. Raises ValueError before ``setup``."""
+        self._needs_problem()
+        if self.start_time is not None:
+            return super().result()
+        self.start_time = time.time()
+        try:
+            return super().result()
+        finally:
+            self.start_time = None
+
+    def _needs_problem(self) -> None:
+        if self.problem is None:
+            raise ValueError(
+                "there is no run yet: call setup(problem, ..) first, or minimize(problem, algorithm)"
+            )
 
     def next(self) -> None:
         """Run one generation. An interrupt from the keyboard ends it; the best tour built so far joins ``opt``."""

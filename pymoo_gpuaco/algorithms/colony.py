@@ -18,6 +18,7 @@ from pymoo_gpuaco.algorithms.told import Tours
 from pymoo_gpuaco.backends import (
     Improver,
     SearchEngine,
+    compile_ahead,
     make_colony,
     make_improver,
     make_search,
@@ -27,6 +28,7 @@ from pymoo_gpuaco.candidates.exact import MOST_CITIES
 from pymoo_gpuaco.candidates.listed import ListedInstance
 from pymoo_gpuaco.colony.parameters import CANDIDATES, ColonyParameters, LocalSearch
 from pymoo_gpuaco.colony.trails import TrailUpdate, per_length
+from pymoo_gpuaco.problems.instance import is_length
 from pymoo_gpuaco.search.warm_up import compile_beside
 
 Search: TypeAlias = bool | str | LocalSearch | Hyperparameter | None
@@ -123,7 +125,21 @@ class AntColony(EngineAlgorithm):
         if make is make_search and self.problem.n_var > MOST_CITIES:
             compile_beside()
         backend, device = self.backend, int(self.device)
-        return lambda instance: make(instance, parameters, backend, device)
+        successor = self._may_take_over()
+
+        def build(instance: ListedInstance) -> Any:
+            engine = make(instance, parameters, backend, device)
+            if successor is not None:
+                compile_ahead(successor, instance.symmetric, backend)
+            return engine
+
+        return build
+
+    def _may_take_over(self) -> ColonyParameters | None:
+        """Parameters of the colony that goes on if the objective is not the length; None if it is for sure."""
+        if self._by_objective or get(self.n_elites) is not None or is_length(self.problem):
+            return None
+        return replace(self._parameters(), construction="full")
 
     def _adopt(self, engine: Any) -> None:
         if self._begun:  # a copy or a run from a file, which somebody else may have made

@@ -53,6 +53,7 @@ __all__ = [
     "Stoppable",
     "Trails",
     "check_backend",
+    "compile_ahead",
     "cuda_devices",
     "make_climbers",
     "make_colony",
@@ -111,10 +112,25 @@ def cuda_devices() -> list[str]:
 
 def reads_nearest(backend: str) -> bool:
     """Whether focused ants read the nearest cities beside those by quadrant, on the device that would be taken."""
+    first = _first_engines(backend)
+    return first is not None and bool(first.READS_NEAREST)
+
+
+def compile_ahead(parameters: ColonyParameters, symmetric: bool, backend: str) -> None:
+    """Compile, for the device that would be taken, what a colony calls that is wanted later, if at all.
+
+    Its local search is compiled as that of tours at hand. Kernels of CUDA are compiled when their engine is made.
+    """
+    first = _first_engines(backend)
+    if first is not None:
+        first.compile_ahead(parameters, symmetric)
+
+
+def _first_engines(backend: str) -> Any:
+    """Return the engines of the device that would be taken, or None where there is none."""
     kinds = DEVICES if backend == "auto" else (backend,)
     able = (_engines(kind) for kind in kinds if _engines(kind).why_unavailable() is None)
-    first = next(able, None)
-    return first is not None and bool(first.READS_NEAREST)
+    return next(able, None)
 
 
 def make_colony(

@@ -33,6 +33,8 @@ def load_all(arguments: argparse.Namespace) -> dict[str, Any]:
 def _load(given: str, arguments: argparse.Namespace) -> TSP | MultiObjectiveTSP:
     choice: dict[str, Any] = {"metric": arguments.metric, "matrix": arguments.matrix or None}
     if given == STDIN:
+        if sys.stdin is None:
+            raise ValueError("stdin: it is closed, and - reads the cities from it")
         problem = read_cities(sys.stdin.buffer, name="stdin", **choice)
     else:
         problem = load_tsp(given, **choice)

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from pymoo.core.problem import Problem
+from pymoo.problems.single.traveling_salesman import TravelingSalesman
 
 from pymoo_gpuaco.problems.adding_up import add_up
 from pymoo_gpuaco.problems.demands import Demands
@@ -17,7 +18,7 @@ from pymoo_gpuaco.problems.matrix import prepare_matrix
 from pymoo_gpuaco.problems.metrics import Metric, distances
 from pymoo_gpuaco.problems.tsp import TSP
 
-__all__ = ["Form", "Instance", "as_instance"]
+__all__ = ["Form", "Instance", "as_instance", "is_length"]
 
 
 class Form(NamedTuple):
@@ -133,6 +134,12 @@ def as_instance(problem: Problem) -> Instance:
         matrix, symmetric, integral = problem.matrix, problem.symmetric, problem.integral
     demands = problem.demands if isinstance(problem, TSP) else None
     return Instance(int(Metric.EXPLICIT), np.zeros((0, 3)), matrix, symmetric, integral, demands=demands)
+
+
+def is_length(problem: Problem) -> bool:
+    """Whether the problem's class says that its objective is the tour's length: nobody else has written it."""
+    evaluate = getattr(getattr(problem, "_evaluate", None), "__func__", None)
+    return evaluate in (TSP._evaluate, TravelingSalesman._evaluate)
 
 
 def _matrix_of(problem: Any) -> tuple[NDArray[np.float64], bool, bool]:

@@ -7,12 +7,17 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-__all__ = ["MAX_WEIGHT", "prepare_matrix"]
+from pymoo_gpuaco import checks
+
+__all__ = ["LEAST_WEIGHT", "MAX_WEIGHT", "prepare_matrix"]
 
 _ENTRIES = 1 << 21  # looked at together
 
 MAX_WEIGHT = 1e30
 """Largest entry of a distance matrix: a tour of such edges still fits a 32-bit float on the device."""
+
+LEAST_WEIGHT = 1e-300
+"""Least of the largest entries, unless all are 0: below, numbers lose their digits."""
 
 
 def prepare_matrix(
@@ -24,7 +29,7 @@ def prepare_matrix(
     floating-point noise (1e-12 of the largest entry, in a matrix that is not integral) are replaced by their mean.
     Raises TypeError or ValueError naming `what`.
     """
-    raw = np.asarray(matrix)
+    raw = checks.unmasked(what, matrix)
     if raw.dtype.kind not in "iuf":
         raise TypeError(f"{what} must be an array of numbers, got dtype {raw.dtype}")
     if raw.ndim != 2 or raw.shape[0] != raw.shape[1]:
@@ -54,6 +59,11 @@ def prepare_matrix(
             difference = np.abs(np.where(both, 0.0, block) - np.where(both, 0.0, turned))
             asymmetry = max(asymmetry, float(difference.max()))
         largest = max(largest, float(block[~infinite].max(initial=0.0)))
+    if 0.0 < largest < LEAST_WEIGHT:
+        raise ValueError(
+            f"{what} must hold a distance of {LEAST_WEIGHT:g} or more, or nothing but 0: the largest is {largest:g}; "
+            "take a larger unit"
+        )
     if not symmetric and not integral and asymmetry <= 1e-12 * largest:
         full = 0.5 * (full + full.T)
         symmetric = True

@@ -11,6 +11,8 @@ from enum import IntEnum
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from pymoo_gpuaco import checks
+
 __all__ = [
     "EARTH_DIAMETER_KM",
     "MAX_COORDINATE",
@@ -113,7 +115,7 @@ def prepare_coordinates(metric: Metric, coords: ArrayLike) -> NDArray[np.float64
 
     Raises TypeError for what is not numbers, ValueError for a wrong shape or a value out of range.
     """
-    raw = np.asarray(coords)
+    raw = checks.unmasked("coords", coords)
     if raw.dtype.kind not in "iuf":
         raise TypeError(f"coords must be an array of numbers, got dtype {raw.dtype}")
     if raw.ndim != 2 or raw.shape[1] not in (2, 3):

@@ -375,7 +375,7 @@ def tsp_of(what: ArrayLike | TSP) -> TSP:
     """
     if isinstance(what, TSP):
         return what
-    array = np.asarray(what)
+    array = checks.unmasked("coords", what)
     if array.shape == (3, 3):
         raise ValueError(
             "3 x 3 numbers are three cities in space or a matrix: write TSP(coords) or TSP(matrix=..)"

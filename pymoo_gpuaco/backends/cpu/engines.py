@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from pymoo_gpuaco.backends.cpu import warm_up
 from pymoo_gpuaco.backends.cpu.climbers import CpuClimbers
 from pymoo_gpuaco.backends.cpu.colony import CpuColony
@@ -30,6 +32,13 @@ def make_colony(instance: ListedInstance, parameters: ColonyParameters, device: 
     return CpuColony(instance, parameters)
 
 
+def compile_ahead(parameters: ColonyParameters, symmetric: bool) -> None:
+    """Compile what a colony and the local search of its tours call, each by itself."""
+    warm_up.warm_up(replace(parameters, local_search=None), symmetric)
+    if parameters.local_search is not None:
+        warm_up.warm_up_improver(parameters.local_search, symmetric)
+
+
 def make_search(instance: ListedInstance, parameters: ColonyParameters, device: int) -> FocusedSearch:
     """Make the engine of a focused colony."""
     windows = CpuWindows(instance, parameters)
@@ -45,8 +54,10 @@ def make_climbers(instance: ListedInstance, parameters: ClimberParameters, devic
 
 def make_improver(instance: ListedInstance, parameters: ColonyParameters, device: int) -> CpuImprover:
     """Make the improver of given tours by ``parameters.local_search``."""
-    warm_up.warm_up(parameters, instance.symmetric)
-    return CpuImprover(instance, parameters.local_search, candidates=parameters.candidates)
+    search = parameters.local_search
+    assert search is not None
+    warm_up.warm_up_improver(search, instance.symmetric)
+    return CpuImprover(instance, search, candidates=parameters.candidates)
 
 
 def make_front(instance: FrontInstance, parameters: FrontParameters, device: int) -> FrontSearch:

@@ -10,6 +10,8 @@ from pymoo_gpuaco.backends.cpu.climbers import CpuClimbers
 from pymoo_gpuaco.backends.cpu.colony import CpuColony
 from pymoo_gpuaco.backends.cpu.focused import CpuWindows
 from pymoo_gpuaco.backends.cpu.fronts.engine import CpuFronts
+from pymoo_gpuaco.backends.cpu.improver import CpuImprover
+from pymoo_gpuaco.candidates.listed import ListedInstance
 from pymoo_gpuaco.candidates.lists import listed_instance
 from pymoo_gpuaco.colony.parameters import WINDOWS, ClimberParameters, ColonyParameters, LocalSearch
 from pymoo_gpuaco.colony.selection import ACS
@@ -27,27 +29,46 @@ from pymoo_gpuaco.search.warm_up import warm_up_host
 
 def warm_up(parameters: ColonyParameters, symmetric: bool) -> None:
     """Compile what a colony calls whose ants build whole tours."""
-    search = parameters.local_search
-    if search is not None:
-        # one stands for all whose functions are the same; a search that the instance does not allow is refused later
-        search = LocalSearch(WINDOWS) if search.in_windows and symmetric else LocalSearch(kicks=1.0)
+    search = None if parameters.local_search is None else _stand_in(parameters.local_search, symmetric)
     all_cities = parameters.candidate_list_size is None
     _warm_up(all_cities, parameters.selection == ACS, symmetric, search)
 
 
-@functools.cache
-def _warm_up(all_cities: bool, acs: bool, symmetric: bool, search: LocalSearch | None) -> None:
+def warm_up_improver(search: LocalSearch, symmetric: bool) -> None:
+    """Compile what the local search of tours at hand calls."""
+    _warm_up_improver(_stand_in(search, symmetric), symmetric)
+
+
+def _stand_in(search: LocalSearch, symmetric: bool) -> LocalSearch:
+    """Return one for all whose functions are the same; a search that an instance does not allow is refused later."""
+    return LocalSearch(WINDOWS) if search.in_windows and symmetric else LocalSearch(kicks=1.0)
+
+
+def _instance(symmetric: bool) -> ListedInstance:
+    """A few cities by a matrix, each with all others as candidates."""
     n = 8
     places = np.random.default_rng(0).random((n, n)) + 1.0
     matrix = np.triu(places, 1) + np.triu(places, 1).T if symmetric else places
     np.fill_diagonal(matrix, 0.0)
+    return listed_instance(TSP(matrix=matrix), n - 1)
+
+
+@functools.cache
+def _warm_up_improver(search: LocalSearch, symmetric: bool) -> None:
+    instance = _instance(symmetric)
+    CpuImprover(instance, search).improve(np.arange(instance.n)[None], 0)
+
+
+@functools.cache
+def _warm_up(all_cities: bool, acs: bool, symmetric: bool, search: LocalSearch | None) -> None:
+    instance = _instance(symmetric)
     parameters = ColonyParameters(
         n_ants=1,
-        candidate_list_size=None if all_cities else n - 1,
+        candidate_list_size=None if all_cities else instance.k,
         selection=ACS if acs else "auto",
         local_search=search,
     )
-    colony = CpuColony(listed_instance(TSP(matrix=matrix), n - 1), parameters)
+    colony = CpuColony(instance, parameters)
     tour, _ = colony.greedy_tour()
     colony.reset_trails(1.0)
     colony.construct(0)

@@ -59,6 +59,10 @@ def make_colony(instance: ListedInstance, parameters: ColonyParameters, device: 
     return CudaColony(instance, parameters, device)
 
 
+def compile_ahead(parameters: ColonyParameters, symmetric: bool) -> None:
+    """Nothing: kernels are compiled for one instance, as its engine is made."""
+
+
 def make_search(instance: ListedInstance, parameters: ColonyParameters, device: int) -> FocusedSearch:
     """Make the engine of a focused colony."""
     windows = CudaWindows(instance, parameters, device)
