@@ -1,3 +1,4 @@
+import os
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -29,6 +30,15 @@ def short_climbs(monkeypatch: pytest.MonkeyPatch) -> None:
 def unproven(monkeypatch: pytest.MonkeyPatch) -> None:
     """No run ends since its tour is proven to be the shortest."""
     monkeypatch.setattr("pymoo_gpuaco.algorithms.termination.MOST_CITIES_TO_PROVE", 0)
+
+
+@pytest.fixture(scope="session")
+def compiled_kernels(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where the emulator keeps what it has compiled, for all processes of a session."""
+    base = tmp_path_factory.getbasetemp()
+    folder = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "emulator"
+    folder.mkdir(exist_ok=True)
+    return folder
 
 
 @pytest.fixture(scope="session")

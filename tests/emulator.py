@@ -7,11 +7,14 @@ should. What only a GPU shows, such as races in memory, is left to compute-sanit
 from __future__ import annotations
 
 import ctypes
+import functools
 import hashlib
+import os
 import re
 import shutil
 import struct
 import subprocess
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -87,6 +90,12 @@ def _with_entry(kernel: re.Match[str]) -> str:
     )
 
 
+@functools.cache
+def _translated(text: str) -> str:
+    """A source as the host compiles it."""
+    return _KERNEL.sub(_with_entry, _on_host(_whole(text, set())))
+
+
 def build(
     file: str, definitions: dict[str, object], folder: Path, text_of_file: str | None = None
 ) -> ctypes.CDLL:
@@ -96,20 +105,21 @@ def build(
     """
     lines = ['#include "cuda_on_host.h"']
     lines += [f"#define {name} {value}" for name, value in definitions.items()]
-    lines.append(_KERNEL.sub(_with_entry, _on_host(_whole(text_of_file or sources.read(file), set()))))
+    lines.append(_translated(text_of_file or sources.read(file)))
     text = "\n".join(lines)
     key = hashlib.sha256((text + HEADER.read_text()).encode()).hexdigest()[:24]
     library = folder / f"{Path(file).stem}-{key}.so"
     if not library.exists():
-        source = library.with_suffix(".cpp")
-        source.write_text(text)
         options = ["-O1", "-std=c++17", "-w", "-shared", "-fPIC", "-ffp-contract=off", f"-I{HEADER.parent}"]
         options += ["-U_FORTIFY_SOURCE"]  # which takes a jump from one fiber to another for a fault
         options += ["-fsanitize=alignment", "-fno-sanitize-recover=all", "-static-libubsan"]
-        result = subprocess.run(
-            [str(COMPILER), *options, "-o", str(library), str(source)], capture_output=True, text=True
-        )
-        assert result.returncode == 0, result.stderr[:4000]
+        with tempfile.TemporaryDirectory(dir=folder) as scratch:  # other processes look for a whole library
+            source, made = Path(scratch, "kernels.cpp"), Path(scratch, "kernels.so")
+            source.write_text(text)
+            command = [str(COMPILER), *options, "-o", str(made), str(source)]
+            result = subprocess.run(command, capture_output=True, text=True)
+            assert result.returncode == 0, result.stderr[:4000]
+            os.replace(made, library)
     return ctypes.CDLL(str(library))
 
 

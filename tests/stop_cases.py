@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 
@@ -26,18 +24,13 @@ CUT = [way for way in COLONIES if way != "acs sync"]
 STILL = [way for way in CUT if "xi" not in COLONIES[way]]
 
 
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("emulator")
-
-
 @pytest.fixture
-def device(monkeypatch, folder) -> emulator.Emulator:
+def device(monkeypatch, compiled_kernels) -> emulator.Emulator:
     emulator.skip_without_compiler()
     monkeypatch.setattr(CudaClimbers.climb, "__defaults__", (1 << 24,))
     # the host takes long for what a device does at once
     monkeypatch.setattr(by_windows, "_TOURS_AT_ONCE", TOGETHER)
-    return emulator.install(monkeypatch, folder)
+    return emulator.install(monkeypatch, compiled_kernels)
 
 
 @pytest.fixture

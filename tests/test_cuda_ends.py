@@ -23,12 +23,11 @@ from tests.stop_cases import (
     cut,
     device,
     engine_of,
-    folder,
     set_halt,
     strike,
 )
 
-__all__ = ["cut", "device", "folder"]  # fixtures
+__all__ = ["cut", "device"]  # fixtures
 
 
 def test_counts_of_a_walk_that_did_not_end_are_dropped(device, monkeypatch):

@@ -10,7 +10,6 @@ import logging
 import sys
 import types
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -253,11 +252,10 @@ RUNS = {
 
 @pytest.mark.parametrize("for_good", [False, True], ids=["once", "for good"])
 @pytest.mark.parametrize("run", RUNS.values(), ids=list(RUNS))
-def test_a_run_that_fails_keeps_its_best_tour(run, for_good, monkeypatch, tmp_path_factory):
+def test_a_run_that_fails_keeps_its_best_tour(run, for_good, monkeypatch, compiled_kernels):
     emulator.skip_without_compiler()
     monkeypatch.setattr(CudaClimbers.climb, "__defaults__", (1 << 24,))
-    folder = Path(tmp_path_factory.getbasetemp()) / "emulator"
-    device = emulator.install(monkeypatch, folder)
+    device = emulator.install(monkeypatch, compiled_kernels)
     problem = cloud(20)
     expected = minimize(problem, run("cuda"), ("n_gen", 3), seed=1)
     algorithm = run("cuda").setup(problem, termination=("n_gen", 9), seed=1)
@@ -282,9 +280,9 @@ def test_a_run_that_fails_keeps_its_best_tour(run, for_good, monkeypatch, tmp_pa
         assert np.array_equal(again.X, expected.X)
 
 
-def test_the_command_line_keeps_the_tour_of_a_run_that_fails(monkeypatch, tmp_path, tmp_path_factory, capsys):
+def test_the_command_line_keeps_the_tour_of_a_run_that_fails(monkeypatch, tmp_path, compiled_kernels, capsys):
     emulator.skip_without_compiler()
-    device = emulator.install(monkeypatch, Path(tmp_path_factory.getbasetemp()) / "emulator")
+    device = emulator.install(monkeypatch, compiled_kernels)
     wait, waits = device.alive, iter(range(400))
 
     def fail_later() -> None:

@@ -20,9 +20,9 @@ from pymoo_gpuaco.search import population
 from pymoo_gpuaco.search.focused import FocusedSearch
 from tests.engine_cases import cloud
 from tests.tour_cases import edges_of
-from tests.windows_cases import emulated, folder
+from tests.windows_cases import emulated
 
-__all__ = ["emulated", "folder"]  # fixtures
+__all__ = ["emulated"]  # a fixture
 
 N = 200
 

@@ -18,9 +18,9 @@ from pymoo_gpuaco.colony.parameters import ColonyParameters
 from pymoo_gpuaco.search.focused import FocusedSearch
 from pymoo_gpuaco.search.parameters import MOST_TOURS
 from tests.engine_cases import cloud
-from tests.windows_cases import emulated, folder
+from tests.windows_cases import emulated
 
-__all__ = ["emulated", "folder"]  # fixtures
+__all__ = ["emulated"]  # a fixture
 
 N = 200
 

@@ -28,9 +28,9 @@ from pymoo_gpuaco.search.penalties import Lists, Penalties
 from tests.engine_cases import cloud
 from tests.test_windows_search import applied, nearest_neighbour_tours
 from tests.tour_cases import edges_of
-from tests.windows_cases import device_of, each, emulated, folder, search
+from tests.windows_cases import device_of, each, emulated, search
 
-__all__ = ["emulated", "folder"]  # fixtures
+__all__ = ["emulated"]  # a fixture
 
 N, ROUNDS = 200, 4  # rounds of a generation; a look at the lists comes before every four
 

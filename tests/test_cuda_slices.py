@@ -29,11 +29,10 @@ from tests.stop_cases import (
     device,
     engine_of,
     every_way,
-    folder,
     whole,
 )
 
-__all__ = ["cut", "device", "folder"]  # fixtures
+__all__ = ["cut", "device"]  # fixtures
 
 
 def test_what_is_cut_by_hand():

@@ -21,12 +21,11 @@ from tests.stop_cases import (
     cut,
     device,
     engine_of,
-    folder,
     strike,
     whole,
 )
 
-__all__ = ["cut", "device", "folder"]  # fixtures
+__all__ = ["cut", "device"]  # fixtures
 
 
 @pytest.mark.parametrize("way", ["rwm", "2opt", "kicks", "all cities", "acs sync", "acs relaxed"])

@@ -27,16 +27,11 @@ emulator.skip_without_compiler()
 CUDA = "cuda"
 
 
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("emulator")
-
-
 @pytest.fixture(autouse=True)
-def emulated(monkeypatch: pytest.MonkeyPatch, folder: Path) -> emulator.Emulator:
+def emulated(monkeypatch: pytest.MonkeyPatch, compiled_kernels: Path) -> emulator.Emulator:
     # the usual share of a climber is a thousand times as much work
     monkeypatch.setattr(CudaClimbers.climb, "__defaults__", (1 << 28,))
-    return emulator.install(monkeypatch, folder)
+    return emulator.install(monkeypatch, compiled_kernels)
 
 
 @pytest.mark.parametrize("way", COLONIES)

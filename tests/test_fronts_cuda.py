@@ -23,14 +23,9 @@ from tests.test_fronts_chains import instance_of
 emulator.skip_without_compiler()
 
 
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("emulator")
-
-
 @pytest.fixture(autouse=True)
-def emulated(monkeypatch: pytest.MonkeyPatch, folder: Path) -> emulator.Emulator:
-    return emulator.install(monkeypatch, folder)
+def emulated(monkeypatch: pytest.MonkeyPatch, compiled_kernels: Path) -> emulator.Emulator:
+    return emulator.install(monkeypatch, compiled_kernels)
 
 
 def archive_of(instance: FrontInstance, device: FrontDevice) -> Archive:

@@ -21,9 +21,9 @@ from pymoo_gpuaco.problems import TSP
 from pymoo_gpuaco.search.parameters import FocusedParameters
 from tests.engine_cases import cloud
 from tests.tour_cases import edges_of
-from tests.windows_cases import emulated, folder, search, windows_of
+from tests.windows_cases import emulated, search, windows_of
 
-__all__ = ["emulated", "folder"]  # fixtures
+__all__ = ["emulated"]  # a fixture
 
 N = 100
 EVERYTHING = 1e9  # a temperature

@@ -13,9 +13,9 @@ from pymoo_gpuaco.exchange import Exchanges, lay_out, select
 from pymoo_gpuaco.problems import TSP
 from tests.test_exchange import pack, reversal, segment_swap
 from tests.tour_cases import edges_of
-from tests.windows_cases import FOUND, emulated, folder, windows_of
+from tests.windows_cases import FOUND, emulated, windows_of
 
-__all__ = ["emulated", "folder"]  # fixtures
+__all__ = ["emulated"]  # a fixture
 
 ACCEPTED = 3  # State of commit.cu
 Pairs = list[tuple[int, int]]

@@ -29,12 +29,10 @@ extern "C" __global__ void choose_windows(const int* tour, const int* positions,
 
 
 @pytest.fixture
-def choose(tmp_path_factory: pytest.TempPathFactory):
+def choose(compiled_kernels: Path):
     """Positions that the windows around the first ``count`` positions of a tour take, over ``links`` of each list."""
     emulator.skip_without_compiler()
-    folder: Path = tmp_path_factory.getbasetemp() / "emulated_cut"
-    folder.mkdir(exist_ok=True)
-    library = emulator.build("cut.cu", {"METRIC": 1, "DIMENSIONS": 2, "TABLE": 0}, folder, SOURCE)
+    library = emulator.build("cut.cu", {"METRIC": 1, "DIMENSIONS": 2, "TABLE": 0}, compiled_kernels, SOURCE)
 
     def windows(tour, near, count, links=NEAR):
         n = len(tour)

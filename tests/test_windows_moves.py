@@ -73,11 +73,9 @@ extern "C" __global__ void go_on(CITIES_PARAMETERS, int m, const unsigned short*
 
 
 @pytest.fixture
-def build(tmp_path_factory: pytest.TempPathFactory):
+def build(compiled_kernels: Path):
     emulator.skip_without_compiler()
-    folder: Path = tmp_path_factory.getbasetemp() / "emulated_windows"
-    folder.mkdir(exist_ok=True)
-    return lambda **definitions: emulator.build("look.cu", definitions, folder, SOURCE)
+    return lambda **definitions: emulator.build("look.cu", definitions, compiled_kernels, SOURCE)
 
 
 def looks(library, places, near, tied, penalties=None, margin=0.0):

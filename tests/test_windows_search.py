@@ -13,9 +13,9 @@ from pymoo_gpuaco.problems import TSP
 from pymoo_gpuaco.search.focused import FocusedSearch
 from tests.engine_cases import cloud
 from tests.tour_cases import edges_of
-from tests.windows_cases import device_of, each, emulated, folder, search, windows_of
+from tests.windows_cases import device_of, each, emulated, search, windows_of
 
-__all__ = ["emulated", "folder"]  # fixtures
+__all__ = ["emulated"]  # a fixture
 
 DESCENT = Trials(trials=2, all_queued=True)
 COOL = Trials(trials=8, slack=100.0)

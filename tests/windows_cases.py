@@ -22,17 +22,12 @@ from tests import emulator
 FOUND = np.dtype([("rank", "f4"), ("edges", "i2"), ("local", "i2")])  # Found of found.cuh
 
 
-@pytest.fixture(scope="session")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.getbasetemp() / "emulated_windows"
-
-
 @pytest.fixture
-def emulated(folder: Path, monkeypatch: pytest.MonkeyPatch) -> emulator.Emulator:
+def emulated(compiled_kernels: Path, monkeypatch: pytest.MonkeyPatch) -> emulator.Emulator:
     """The kernels on the host, whether or not there is a device."""
     emulator.skip_without_compiler()
     monkeypatch.setattr(module, "_COMMIT_THREADS", 64)
-    return emulator.install(monkeypatch, folder)
+    return emulator.install(monkeypatch, compiled_kernels)
 
 
 def device_of(problem: TSP, tours: int, windows: int, candidates: int = 8) -> CudaWindows:
