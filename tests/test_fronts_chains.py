@@ -123,4 +123,6 @@ def test_candidates_are_those_of_all_lists_and_the_edges_of_tours(monkeypatch, a
     ]  # the first city's row ends with itself
     # 0-1-2-3-4 has 01 12 23 34 40; 0-2-1-3-4 has 02 21 13 34 40: 0 is beside 4 twice
     tours = np.array([[0, 1, 2, 3, 4], [0, 2, 1, 3, 4]])
-    assert edges_of(tours).tolist() == [[4, 1, 2], [2, 0, 3], [1, 0, 3], [4, 1, 2], [0, 3, 4]]
+    assert edges_of(tours, False).tolist() == [[4, 1, 2], [2, 0, 3], [1, 0, 3], [4, 1, 2], [0, 3, 4]]
+    # behind 0 come 1 and 2, behind 1 come 2 and 3, behind 3 comes 4 twice; rows end with the city itself
+    assert edges_of(tours, True).tolist() == [[1, 2], [2, 3], [1, 3], [4, 3], [0, 4]]

@@ -79,7 +79,7 @@ def test_both_engines_find_the_same(n, k, metric, exchanges, rank, slack, own_ed
     found = []
     for device in devices:
         if own_edges:
-            device.use(edges_of(archive.tours[archive.front]))
+            device.use(edges_of(archive.tours[archive.front], False))
         children = device.look(members, front)
         tours = device.follow(members, children)
         assert (np.sort(tours, axis=1) == np.arange(n)).all()

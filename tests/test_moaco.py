@@ -16,7 +16,6 @@ from pymoo_gpuaco import (
     TSP,
     ColonyTermination,
     FrontTermination,
-    MultiObjectiveTSP,
     checkpoint,
 )
 from tests.engine_cases import BACKENDS
@@ -239,9 +238,6 @@ def test_what_it_cannot_search_is_refused():
         minimize(problem_of(9, 6), GPUMOACO(archive_size=11), ("n_gen", 1))
     with pytest.raises(ValueError, match="ref_dirs must have 2 columns, one an objective, got 3"):
         minimize(problem_of(20), GPUMOACO(ref_dirs=np.eye(3)), ("n_gen", 1))
-    matrices = np.random.default_rng(0).random((2, 12, 12))
-    with pytest.raises(ValueError, match="asymmetric"):
-        minimize(MultiObjectiveTSP(list(matrices)), GPUMOACO(), ("n_gen", 1))
     with pytest.raises(ValueError, match="1 objective"):
         minimize(TSP(np.random.default_rng(0).random((12, 2))), GPUMOACO(), ("n_gen", 1))
 

@@ -201,16 +201,6 @@ ONES = np.ones((2, 5, 5))
             ValueError,
             r"D\[1\] of Tolls: matrix must hold .* got -1 from city 0",
         ),
-        (
-            Tolls(ONES * np.arange(5)),
-            ValueError,
-            "Tolls has asymmetric distances, and the search for a front is",
-        ),
-        (
-            MultiObjectiveTSP([cloud(9), asymmetric(9)]),
-            ValueError,
-            "MultiObjectiveTSP has asymmetric distances",
-        ),
         (ONES, TypeError, "ndarray is not a pymoo Problem; needed"),
     ],
 )

@@ -166,7 +166,7 @@ class FrontAlgorithm(TourAlgorithm):
     def _arrays(self, engine: Any) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
         """Tours (f, n) of the front as pymoo gets them, and the problem's objectives (f, k), in order."""
         tours, lengths = engine.front()
-        rows = canonical(tours, symmetric=True)
+        rows = canonical(tours, engine.instance.symmetric)
         if not self._other_objective:
             return rows, lengths
         objectives = np.asarray(self.problem.evaluate(rows, return_values_of=["F"]), np.float64)

@@ -53,13 +53,12 @@ class GPUMOACO(FrontAlgorithm):
     candidate_list_size : nearest cities by each objective that make up a city's candidates, in [1, 1024]. After the
         first looks these are the edges of the front's tours (Lust and Jaszkiewicz 2010).
     sampling : tours to begin with, as `TourAlgorithm` says.
-    backend : "auto" takes CUDA where it can run, up to 2,000 cities, else the CPU; "cuda" raises
-        ``BackendUnavailable`` where it cannot.
+    backend : "auto" takes CUDA where it can run, up to 2,000 cities with symmetric distances, else the CPU; "cuda"
+        raises ``BackendUnavailable`` where it cannot.
     device : number of the CUDA device, >= 0.
 
     All arguments of ``TourAlgorithm`` besides; ``termination`` is one of pymoo's or a `FrontTermination`. Raises
-    TypeError or ValueError, in ``setup``, for problems that `as_multi_objective` does not take, asymmetric ones among
-    them.
+    TypeError or ValueError, in ``setup``, for problems that `as_multi_objective` does not take.
 
     Where the objectives are not the tour's lengths under the distances, the search goes by distances; ``res.F`` are the
     objectives of the tours it finds, of which those stay that no other dominates.

@@ -178,7 +178,7 @@ def make_climbers(
 def make_front(
     instance: FrontInstance, parameters: FrontParameters, backend: str = "auto", device: int = 0
 ) -> FrontEngine:
-    """Build the engine of a search for a front, as ``make_colony`` does; on CUDA up to 2,000 cities."""
+    """Build the engine of a search for a front, as ``make_colony`` does; on CUDA symmetric, up to 2,000 cities."""
     return _first_able(backend, lambda engines: engines.make_front(instance, parameters, device))
 
 

@@ -28,12 +28,15 @@ class Costs(NamedTuple):
     neighbours: NDArray[
         np.int32
     ]  # (n, c) candidates of each city; rows that are shorter end with the city itself
-    near: NDArray[np.float64]  # (n, c, k) costs of the candidates' edges, infinite behind a shorter row's end
+    near: NDArray[
+        np.float64
+    ]  # (n, c, k) costs of the edges to candidates, infinite behind a shorter row's end
+    directed: bool  # whether the way back costs something else by any objective
 
 
 @inlined
 def cost(costs, q, i, j):  # type: ignore[no-untyped-def]
-    """Cost of the edge between two cities by objective q."""
+    """Cost of the edge from one city to another by objective q."""
     if costs.table.shape[0] > 0:
         return costs.table[i, j, q]
     if i == j:
@@ -58,7 +61,7 @@ def add_up_table(table, tours, lengths):  # type: ignore[no-untyped-def]
                 at += step
                 at = 0 if at == n else n - 1 if at < 0 else at
                 j = tour[at]
-                block += table[i, j, q]
+                block += table[i, j, q] if step > 0 else table[j, i, q]
                 if edge % ADDED_AT_ONCE == 0 or edge == n:
                     total += block
                     block = 0.0
@@ -83,4 +86,7 @@ def make_costs(
     near = np.stack([as_instance(part).distance(rows, neighbours) for part in parts], axis=2)
     near[neighbours == rows] = np.inf
     metric = np.array([int(part.metric) for part in parts])
-    return Costs(metric, np.ascontiguousarray(coords), table, neighbours, np.ascontiguousarray(near))
+    directed = not all(part.symmetric for part in parts)
+    return Costs(
+        metric, np.ascontiguousarray(coords), table, neighbours, np.ascontiguousarray(near), directed
+    )

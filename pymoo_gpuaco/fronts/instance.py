@@ -21,7 +21,7 @@ _FINE = (
 
 @dataclass(frozen=True, eq=False)
 class FrontInstance:
-    """k symmetric objectives of n cities. Arrays are shared: nobody may write to them.
+    """k objectives of n cities. Arrays are shared: nobody may write to them.
 
     Attributes
     ----------
@@ -35,7 +35,6 @@ class FrontInstance:
     costs: Costs
     starts: NDArray[np.int32]
     unit: NDArray[np.float64]
-    symmetric = True
     demands = None
 
     @property
@@ -47,6 +46,11 @@ class FrontInstance:
     def k(self) -> int:
         """Number of objectives."""
         return len(self.parts)
+
+    @property
+    def symmetric(self) -> bool:
+        """Whether a tour is as long the other way round, by every objective."""
+        return not self.costs.directed
 
     @property
     def integral(self) -> bool:

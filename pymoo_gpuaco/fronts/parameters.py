@@ -78,8 +78,9 @@ class FrontParameters:
             return self.looks
         return max(4, min(256, 25_600 // n) >> max(0, k - 3))
 
-    def stages_of(self, k: int) -> tuple[Stage, ...]:
-        """The stages, the nearest first."""
+    def stages_of(self, k: int, directed: bool) -> tuple[Stage, ...]:
+        """The stages, the nearest first; chains of an even number of directed exchanges leave no tour."""
         if not self.dives:
             return STAGES[:1]
-        return STAGES if k == 2 else STAGES[:3]
+        stages = tuple(stage for stage in STAGES if not directed or stage.exchanges % 2)
+        return stages if k == 2 else stages[:3]

@@ -67,7 +67,7 @@ class FrontSearch:
         self.instance: FrontInstance = device.instance
         instance, n, k = device.instance, device.instance.n, device.instance.k
         self.archive = Archive(n, k, instance.unit, parameters.size)
-        self._stages = parameters.stages_of(k)
+        self._stages = parameters.stages_of(k, not instance.symmetric)
         self._sums = parameters.sums * device.times
         self._looks = parameters.looks_of(n, k) * device.times
         self._solved: set[bytes] = set()
@@ -99,7 +99,8 @@ class FrontSearch:
     def _generation(self, key: int) -> None:
         n = self.instance.n
         if n <= MOST_FOR_EVERY_TOUR:
-            self._take(every_tour(n) if self.n_sums == 0 else np.empty((0, n), np.int32))
+            directed = not self.instance.symmetric
+            self._take(every_tour(n, directed) if self.n_sums == 0 else np.empty((0, n), np.int32))
             self.n_sums = max(self.n_sums, 1)
             return
         if self.n_sums == 0:
@@ -210,7 +211,7 @@ class FrontSearch:
         if stage > self._stage:
             self._stage = stage
             if stage > 0:
-                self._listed = edges_of(archive.tours[archive.front])
+                self._listed = edges_of(archive.tours[archive.front], not self.instance.symmetric)
                 device.use(self._listed)
         lengths = archive.lengths[rows]
         weights, slack = self._slopes(lengths)

@@ -65,7 +65,7 @@ class KeepsInstance:
 
     def _of_several(self, problem: Problem) -> tuple[MultiObjectiveTSP, NDArray[np.float64]]:
         if self._several is None or self._several[0] is not problem:
-            taken = as_multi_objective(problem, asymmetric=True)
+            taken = as_multi_objective(problem)
             self._several = (problem, taken, typical_lengths(taken))
         return self._several[1:]
 

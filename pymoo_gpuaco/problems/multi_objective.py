@@ -28,8 +28,7 @@ class MultiObjectiveTSP(Problem):
     Parameters
     ----------
     problems : the 2 to 6 objectives, for the same n cities in the same order: `TSP`, arrays of coordinates (n, 2) or
-        (n, 3) (Euclidean distances, not rounded), or matrices (n, n), row = from. Of any metric each; asymmetric ones
-        are taken, but `GPUMOACO` searches symmetric ones.
+        (n, 3) (Euclidean distances, not rounded), or matrices (n, n), row = from. Of any metric each.
     names : k names of the objectives, such as ("kilometres", "tolls"), for plots and messages. None (default) takes the
         problems' own, or "objective 1" and so on.
 
@@ -180,14 +179,14 @@ def _objective_names(names: Sequence[str] | None, labels: list[str | None]) -> t
     return tuple(names)
 
 
-def as_multi_objective(problem: Any, asymmetric: bool = False) -> MultiObjectiveTSP:
+def as_multi_objective(problem: Any) -> MultiObjectiveTSP:
     """Turn a pymoo problem into a `MultiObjectiveTSP`, as the search for a front takes it.
 
     Taken are `MultiObjectiveTSP`, and any unconstrained Problem of 2 to 6 objectives over integer permutations
     (`vtype=int`) that has its distance matrices as attribute `D`, (k, n, n). The problem is left as it is.
 
     Raises TypeError when it is not a pymoo Problem, has no `D` or variables that are not integers, and ValueError when
-    objectives, constraints, bounds or `D` do not fit, and for asymmetric distances unless those are allowed.
+    objectives, constraints, bounds or `D` do not fit.
     """
     what = type(problem).__name__
     needs = (
@@ -195,16 +194,9 @@ def as_multi_objective(problem: Any, asymmetric: bool = False) -> MultiObjective
         "vtype=int and the distance matrices of all objectives as attribute D, (k, n, n)"
     )
     if isinstance(problem, MultiObjectiveTSP):
-        taken = problem
-        taken.check_parts()  # those of a file are as it tells them
-    else:
-        taken = _of_foreign(problem, what, needs)
-    if not taken.symmetric and not asymmetric:
-        raise ValueError(
-            f"{what} has asymmetric distances, and the search for a front is for symmetric ones: where directions "
-            "matter little take means, (D + D.T) / 2, else pymoo's NSGA2 with the operators of pymoo_gpuaco.operators"
-        )
-    return taken
+        problem.check_parts()  # those of a file are as it tells them
+        return problem
+    return _of_foreign(problem, what, needs)
 
 
 def _of_foreign(problem: Any, what: str, needs: str) -> MultiObjectiveTSP:

@@ -4,6 +4,11 @@ A chain of r exchanges is 2r cities t0, t1, .. : the tour loses (t0, t1), (t2, t
 (t_{2r-1}, t0). S. Lin and B. W. Kernighan, "An effective heuristic algorithm for the traveling-salesman problem",
 Operations Research 21 (1973), look for chains of which every beginning gains; 2-opt, 3-opt and Or-opt moves are chains.
 Most of what closes such a chain leaves a tour in pieces: `closes` tells, and only then is anything moved.
+
+Where edges have a direction, the city before t0 is t1, the one before t2 is t3, and so on: each edge that joins leads
+from the end of a stretch to the begin of another one, so that no stretch is turned. All costs are asked for that way.
+Such a chain of an even number of exchanges leaves several round trips: in the order of cities that follow each other,
+it is a cycle of even length, an odd permutation, and one round trip does not become another by an odd one.
 """
 
 from __future__ import annotations
@@ -117,11 +122,14 @@ def put(tour, w):  # type: ignore[no-untyped-def]
 
 @inlined
 def begin_chain(costs, w, t0, forward):  # type: ignore[no-untyped-def]
-    """Let the edge of t0 to one of its neighbours on the tour leave; return how many exchanges are open."""
+    """Let the edge of t0 to one of its neighbours on the tour leave; return how many exchanges are open.
+
+    Chains of directed edges do not begin ``forward``.
+    """
     t1 = after(w, t0) if forward else before(w, t0)
     w.chain[0] = t0
     w.chain[1] = t1
-    w.gain[1] = weighted(costs, w, t0, t1)
+    w.gain[1] = weighted(costs, w, t1, t0)
     w.upto[1] = 0
     return 1
 
@@ -139,6 +147,8 @@ def next_chain(costs, w, opened, most, slack, breadth):  # type: ignore[no-untyp
         if i >= 2 * breadth:
             opened -= 1
             continue
+        if costs.directed:
+            i |= 1  # of the two edges, the one that leads to the city
         w.upto[opened] = i + 1
         last = w.chain[2 * opened - 1]
         left = w.gain[opened] - w.near[last, i >> 1]
@@ -146,7 +156,7 @@ def next_chain(costs, w, opened, most, slack, breadth):  # type: ignore[no-untyp
             w.upto[opened] = (i | 1) + 1
             continue
         city = np.int64(w.listed[last, i >> 1])
-        if after(w, last) == city or before(w, last) == city:
+        if after(w, last) == city or (before(w, last) == city and not costs.directed):
             w.upto[opened] = (i | 1) + 1
             continue
         other = np.int64(after(w, city) if i & 1 == 0 else before(w, city))
@@ -155,12 +165,14 @@ def next_chain(costs, w, opened, most, slack, breadth):  # type: ignore[no-untyp
         w.chain[2 * opened] = city
         w.chain[2 * opened + 1] = other
         exchanges = opened + 1
-        left += weighted(costs, w, city, other)
+        left += weighted(costs, w, other, city)
         if exchanges < most:
             w.gain[exchanges] = left
             w.upto[exchanges] = 0
             opened = exchanges
-        if other == t0 or after(w, t0) == other or before(w, t0) == other:
+        if costs.directed and exchanges & 1 == 0:
+            continue
+        if other == t0 or before(w, t0) == other or (after(w, t0) == other and not costs.directed):
             continue  # what would close it is there, or has just left
         return exchanges, opened, weighted(costs, w, other, t0) - left
     return 0, 0, 0.0
@@ -182,7 +194,7 @@ def lengths_of(costs, w, exchanges, before, one):  # type: ignore[no-untyped-def
     for q in range(one.shape[0]):
         total = before[q]
         for m in range(exchanges):
-            total -= cost(costs, q, w.chain[2 * m], w.chain[2 * m + 1])
+            total -= cost(costs, q, w.chain[2 * m + 1], w.chain[2 * m])
             total += cost(costs, q, w.chain[2 * m + 1], w.chain[2 * m + 2 if 2 * m + 1 < last else 0])
         one[q] = total
 

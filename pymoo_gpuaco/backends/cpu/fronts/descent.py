@@ -23,8 +23,10 @@ from pymoo_gpuaco.host.philox import next_below
 # to; short ones cost less to repair: of 10,000 cities each second shortens a tour by half as much again
 _LONGEST, _SHORTEST, _CITIES_OF_SHORTER = 10, 2, 1000
 _EXCHANGES = 3
+_DIRECTED_EXCHANGES = 5
 _RANGES = 64  # of positions that one kick and its repair change, before the whole tour is copied
 _BREADTH = 10  # candidates of a city that are looked at, the nearest under the weights
+_DIRECTED_BREADTH = 6
 #: of a tour's length: what is no gain
 ROUNDING = 1e-9
 
@@ -125,12 +127,14 @@ def _settle(costs, w, r, tiny, stop):  # type: ignore[no-untyped-def]
 @compiled_callee
 def improve(costs, w, r, city, tiny):  # type: ignore[no-untyped-def]
     """Make the first chain from a city that shortens the tour: its exchanges, and the change in length; or 0, 0."""
+    most = _DIRECTED_EXCHANGES if costs.directed else _EXCHANGES
+    breadth = min(_DIRECTED_BREADTH if costs.directed else _BREADTH, w.near.shape[1])
     for forward in (True, False):
+        if forward and costs.directed:
+            continue
         opened = begin_chain(costs, w, city, forward)
         while True:
-            exchanges, opened, change = next_chain(
-                costs, w, opened, _EXCHANGES, 0.0, min(_BREADTH, w.near.shape[1])
-            )
+            exchanges, opened, change = next_chain(costs, w, opened, most, 0.0, breadth)
             if exchanges == 0:
                 break
             if change < -tiny and closes(w, exchanges):

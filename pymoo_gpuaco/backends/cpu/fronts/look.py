@@ -75,7 +75,10 @@ def look(costs, w, members, front, unit, finds, way, i, stop):  # type: ignore[n
     for step in range(2 * n):
         if stop[0] or finds.found[0] == finds.taken.shape[0]:
             break
-        opened = begin_chain(costs, w, (begin[i] + (step >> 1)) % n, step & 1 == 0)
+        forward = step & 1 == 0
+        if forward and costs.directed:
+            continue
+        opened = begin_chain(costs, w, (begin[i] + (step >> 1)) % n, forward)
         while True:
             exchanges, opened, change = next_chain(costs, w, opened, most[i], slack[i], w.near.shape[1])
             if exchanges == 0 or stop[0]:

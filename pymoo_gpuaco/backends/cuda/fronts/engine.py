@@ -23,12 +23,12 @@ class CudaFronts:
 
     Parameters
     ----------
-    instance : the problem, of at most ``MOST_FOR_TABLE`` cities.
+    instance : the problem, symmetric, of at most ``MOST_FOR_TABLE`` cities.
     device : index of the CUDA device.
 
     Raises
     ------
-    BackendUnavailable : for more cities; and without a driver, PyCUDA or nvcc: the message says what to install.
+    BackendUnavailable : for others; and without a driver, PyCUDA or nvcc: the message says what to install.
     MemoryError : when the costs of all edges do not fit the device.
     """
 
@@ -40,6 +40,8 @@ class CudaFronts:
             raise BackendUnavailable(
                 f"fronts are searched for on CUDA up to {MOST_FOR_TABLE} cities, not of {instance.n}"
             )
+        if not instance.symmetric:
+            raise BackendUnavailable("fronts are searched for on CUDA with symmetric distances only")
         self.instance = instance
         self.device = Device(device)
         self.device.hears_flag = True
