@@ -27,6 +27,14 @@ def short_climbs(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
+def few_kicks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Generations of whole tours on the CPU that take moments."""
+    from pymoo_gpuaco.search.parameters import FocusedParameters
+
+    monkeypatch.setattr(FocusedParameters, "trials_a_tour", lambda *_: 128)
+
+
+@pytest.fixture
 def unproven(monkeypatch: pytest.MonkeyPatch) -> None:
     """No run ends since its tour is proven to be the shortest."""
     monkeypatch.setattr("pymoo_gpuaco.algorithms.termination.MOST_CITIES_TO_PROVE", 0)

@@ -5,17 +5,15 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from pymoo_gpuaco.search.parameters import FocusedParameters
 from tests.engine_cases import cloud, focused
 
 
 @pytest.fixture(autouse=True)
-def short(monkeypatch: pytest.MonkeyPatch) -> None:
+def short(few_kicks: None, monkeypatch: pytest.MonkeyPatch) -> None:
     """Generations, and improving, of few kicks or rounds: an emulated device takes seconds for each round."""
     from pymoo_gpuaco.backends.cuda import focused as engine
     from pymoo_gpuaco.backends.cuda.windows import plan, windows
 
-    monkeypatch.setattr(FocusedParameters, "trials_a_tour", lambda *_: 128)
     monkeypatch.setattr(engine, "ROUNDS", 4)
     monkeypatch.setattr(engine, "ROUNDS_AT_ONCE", 2)
     monkeypatch.setattr(engine, "FIRST_CYCLE", 6)

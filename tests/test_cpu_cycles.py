@@ -20,7 +20,7 @@ def test_short_cycles_are_cooler():
 @pytest.mark.parametrize("ants", [2, 4, 7])
 def test_a_hot_generation_merges_its_shortest_tours_and_the_last_one_assembles_all(ants, monkeypatch):
     problem = cloud(200)
-    engine = of(problem, FocusedParameters(first_cycle=20.0), n_ants=ants)
+    engine = of(problem, FocusedParameters(first_cycle=2.5, trials=128 * ants), n_ants=ants)
     merged: list[float] = []
     merge = module.Population.merge
 
@@ -60,7 +60,7 @@ def test_a_hot_generation_merges_its_shortest_tours_and_the_last_one_assembles_a
 
 
 def test_a_cycle_takes_over_with_the_best_before_it(monkeypatch):
-    engine = of(cloud(200), FocusedParameters(first_cycle=20.0), n_ants=4)
+    engine = of(cloud(200), FocusedParameters(first_cycle=2.5, trials=512), n_ants=4)
     given = []
     # nothing is merged
     monkeypatch.setattr(module, "assemble", lambda _, tours, *__, **___: given.append(tours.copy()) or tours)
@@ -77,20 +77,20 @@ def test_a_cycle_takes_over_with_the_best_before_it(monkeypatch):
 
 
 def test_the_last_cycle_ends_once(monkeypatch):
-    engine = of(cloud(200), FocusedParameters(first_cycle=20.0), n_ants=4)
+    engine = of(cloud(200), FocusedParameters(first_cycle=2.5, trials=512), n_ants=4)
     ends = []
     monkeypatch.setattr(engine, "_recombine", lambda _: ends.append(engine._schedule.rounds))
     for key in range(40):
         engine.expect(min(key / 20, 1.0))  # twenty generations, and as many after the end
         engine.search(key)
-    # the first cycle ends after 20 kicks a city, 4,000 of 1,024 a round: it takes all of a short run, up to 0.97
+    # the first cycle ends after 2.5 kicks a city, 500 of 128 a round: it takes all of a short run, up to 0.97
     assert ends == [20]
     assert engine._schedule.finished
 
 
 def test_progress_goes_on_by_the_round(monkeypatch):
     # a generation is one round here: what one has brought the run is what the next will
-    engine = of(cloud(100), FocusedParameters(first_cycle=1000.0), n_ants=2)
+    engine = of(cloud(100), FocusedParameters(first_cycle=1000.0, trials=128), n_ants=2)
     seen = []
     anneal = engine.device.anneal
     monkeypatch.setattr(

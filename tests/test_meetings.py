@@ -83,6 +83,7 @@ def annealed(engine, rounds=20):
     raise AssertionError("it never waited")
 
 
+@pytest.mark.usefixtures("few_kicks")
 class TestColonies:
     @pytest.mark.parametrize("backend", BACKENDS)
     def test_many_tours_meet_others_twice_when_all_annealing_is_over(self, backend):
@@ -120,7 +121,7 @@ class TestColonies:
     def test_between_cycles_a_colony_goes_on_after_its_meeting(self, m, end, expected):
         """Many tours, of which it is known when they will evolve, meet nobody before."""
         engine, seen = sharing(cloud(60, 7), m=m), []
-        for key in range(100):
+        for key in range(40):
             engine.expect(np.nan if end is None else key / end)
             engine.search(key)
             seen.append(engine.meeting)

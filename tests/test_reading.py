@@ -265,7 +265,7 @@ def test_a_graph_of_networkx_that_is_not_complete():
     problem = read_cities(graph)
     assert repr(problem) == "TSP(10 cities, EXPLICIT, 30 forbidden edges)"
     with pytest.warns(UserWarning, match="1 demand is broken"):  # it is the graph without a Hamiltonian cycle
-        assert solve(problem).length == 9
+        assert solve(problem, 0.5).length == 9
 
 
 GAPS = [[0, 3, np.inf, 5], [3, 0, 4, np.inf], [np.inf, 4, 0, 6], [5, np.inf, 6, 0]]

@@ -164,6 +164,7 @@ def problem_of(n: int = 300) -> TSP:
     return TSP(np.random.default_rng(4).random((n, 2)), metric="EXACT")
 
 
+@pytest.mark.usefixtures("few_kicks")
 def test_a_resumed_run_of_the_same_termination_equals_the_uninterrupted_one():
     whole = GPUMMAS(backend="cpu").setup(problem_of(), termination=("n_gen", 14), seed=3)
     part = copy.deepcopy(whole)

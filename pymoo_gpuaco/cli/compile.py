@@ -9,6 +9,7 @@ import numpy as np
 from pymoo.optimize import minimize
 
 from pymoo_gpuaco.algorithms import ALL_ALGORITHMS, GPUMMAS, GPUMOACO
+from pymoo_gpuaco.candidates.bound import compile_proof
 from pymoo_gpuaco.host import compiling
 from pymoo_gpuaco.problems.multi_objective import MultiObjectiveTSP
 from pymoo_gpuaco.problems.tsp import TSP
@@ -51,8 +52,7 @@ def _compile_fronts(arguments: argparse.Namespace) -> None:
 
 
 def _run(algorithm: object, problem: TSP) -> None:
-    result = minimize(problem, algorithm, ("n_gen", 2), seed=1)
-    _ = result.algorithm.lower_bound
+    compile_proof(minimize(problem, algorithm, ("n_gen", 2), seed=1).algorithm.instance)
 
 
 def _square(n: int, seed: int = 0) -> TSP:
