@@ -13,19 +13,14 @@ import json
 from pathlib import Path
 
 import numpy as np
+from front_problems import problem_of
 from front_runs import METHODS, Points, record
 from options import parser_for
 from record import ROOT, commit
 
-from pymoo_gpuaco import MultiObjectiveTSP, load_tsp
 from pymoo_gpuaco.fronts.stairs import stairs_of
 
 REFERENCES = ROOT / "benchmarks" / "references" / "fronts"
-
-
-def problem_of(folder: Path, name: str) -> MultiObjectiveTSP:
-    """The problem of files NAME.tsp that are joined by +."""
-    return MultiObjectiveTSP([load_tsp(folder / f"{part}.tsp") for part in name.split("+")])
 
 
 def read_reference(name: str) -> Points:

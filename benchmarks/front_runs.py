@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from math import comb
 from typing import Any, NamedTuple
 
 import numpy as np
-from moocore import hypervolume
+from moocore import hv_approx, hypervolume, is_nondominated
 from numpy.typing import NDArray
 from pymoo.algorithms.moo.moead import MOEAD
 from pymoo.algorithms.moo.nsga2 import NSGA2
+from pymoo.algorithms.moo.nsga3 import NSGA3
 from pymoo.core.termination import NoTermination
 from pymoo.operators.crossover.ox import OrderCrossover
 from pymoo.operators.mutation.inversion import InversionMutation
@@ -18,15 +20,20 @@ from pymoo.operators.sampling.rnd import PermutationRandomSampling
 from pymoo.util.ref_dirs import get_reference_directions
 
 from pymoo_gpuaco import TSP, MultiObjectiveTSP
+from pymoo_gpuaco.algorithms.moaco import usual_directions
 from pymoo_gpuaco.backends import make_front
 from pymoo_gpuaco.fronts.instance import front_instance
 from pymoo_gpuaco.fronts.parameters import FrontParameters
-from pymoo_gpuaco.fronts.stairs import stairs_of
 from pymoo_gpuaco.host.keys import fold_in
 
 CANDIDATES = 10  # as GPUMOACO's default
 POPULATION = 200
 WORST = 1.01  # the reference point of a hypervolume is so many times a front's worst lengths
+
+_EXACT = 3  # objectives up to which hypervolumes are exact
+_SAMPLES = (
+    1 << 14
+)  # directions of others: at 50,000 points of five objectives, four times as many differ by .05 %
 
 Points = NDArray[np.float64]
 # a step that ends soon after a moment, and the points
@@ -34,7 +41,7 @@ Run = tuple[Callable[[float], None], Callable[[], Points]]
 
 
 class Quality(NamedTuple):
-    """What points (p, 2) are beside a reference front."""
+    """What points (p, k) are beside a reference front (r, k), of which no point dominates another."""
 
     points: int
     found: float  # per cent of the reference's points that are found or dominated
@@ -43,22 +50,37 @@ class Quality(NamedTuple):
     @classmethod
     def of(cls, points: Points, reference: Points) -> Quality:
         """Compare them."""
-        points = points[stairs_of(points)]
-        at = np.searchsorted(points[:, 0], reference[:, 0], "right") - 1
-        reached = (at >= 0) & (points[np.maximum(at, 0), 1] <= reference[:, 1])
+        points = united([points])
+        reached = ~is_nondominated(np.concatenate([points, reference]))[len(points) :]
         worst = WORST * reference.max(axis=0)
-        share = float(hypervolume(points, ref=worst)) / float(hypervolume(reference, ref=worst))
+        share = _volume(points, worst) / _volume(reference, worst)
         return cls(len(points), 100.0 * float(reached.mean()), 100.0 * share)
 
 
+def united(fronts: Sequence[Points]) -> Points:
+    """Points (p, k) of several fronts that no other dominates, each once."""
+    points = np.concatenate(fronts)
+    return np.unique(points[is_nondominated(points)], axis=0)
+
+
+def _volume(points: Points, worst: Points) -> float:
+    """Hypervolume; approximate from four objectives on, where it would take hours."""
+    if points.shape[1] <= _EXACT:
+        return float(hypervolume(points, ref=worst))
+    inside = points[(points < worst).all(axis=1)]
+    return float(hv_approx(inside, ref=worst, nsamples=_SAMPLES)) if len(inside) else 0.0
+
+
 def _engine(problem: MultiObjectiveTSP, seed: int, dives: bool, backend: str = "cpu") -> Run:
+    directions = usual_directions(problem.n_obj)
+    parameters = FrontParameters(dives=dives, directions=directions)
     # compiling, which a machine does once, is no part of a run
-    few = MultiObjectiveTSP([TSP(part.coords[:12, :2], "EUC_2D") for part in problem.parts])
+    few = MultiObjectiveTSP([_few_cities(part) for part in problem.parts])
     for kind in ("cpu", backend):
-        warmed = make_front(front_instance(few, CANDIDATES), FrontParameters(), kind)
+        warmed = make_front(front_instance(few, CANDIDATES), FrontParameters(directions=directions), kind)
         for key in range(3):
             warmed.search(key)
-    engine: Any = make_front(front_instance(problem, CANDIDATES), FrontParameters(dives=dives), backend)
+    engine: Any = make_front(front_instance(problem, CANDIDATES), parameters, backend)
     generation = [0]
 
     def step(until: float) -> None:
@@ -69,13 +91,21 @@ def _engine(problem: MultiObjectiveTSP, seed: int, dives: bool, backend: str = "
     return step, lambda: engine.archive.points
 
 
+def _few_cities(part: TSP) -> TSP:
+    """Some of its cities, by the same functions."""
+    return TSP(matrix=part.matrix[:12, :12]) if part.coords is None else TSP(part.coords[:12, :2], "EUC_2D")
+
+
 def _pymoo(problem: MultiObjectiveTSP, seed: int, algorithm: Any) -> Run:
     algorithm.setup(problem, termination=NoTermination(), seed=seed)
 
     def step(until: float) -> None:
         algorithm.next()
 
-    return step, lambda: np.empty((0, 2)) if algorithm.opt is None else np.asarray(algorithm.opt.get("F"))
+    return (
+        step,
+        lambda: np.empty((0, problem.n_obj)) if algorithm.opt is None else np.asarray(algorithm.opt.get("F")),
+    )
 
 
 def _operators() -> dict[str, Any]:
@@ -86,6 +116,14 @@ def _operators() -> dict[str, Any]:
     }
 
 
+def _directions(k: int) -> Points:
+    """As many of Das and Dennis's directions as fit the population, at most."""
+    parts = 1
+    while comb(parts + k, k - 1) <= POPULATION:
+        parts += 1
+    return np.asarray(get_reference_directions("das-dennis", k, n_partitions=parts))
+
+
 METHODS: dict[str, Callable[[MultiObjectiveTSP, int], Run]] = {
     "GPUMOACO": lambda problem, seed: _engine(problem, seed, dives=True),
     "GPUMOACO, CUDA": lambda problem, seed: _engine(problem, seed, dives=True, backend="cuda"),
@@ -94,7 +132,10 @@ METHODS: dict[str, Callable[[MultiObjectiveTSP, int], Run]] = {
     "MOEA/D": lambda problem, seed: _pymoo(
         problem,
         seed,
-        MOEAD(get_reference_directions("das-dennis", 2, n_partitions=POPULATION - 1), **_operators()),
+        MOEAD(_directions(problem.n_obj), **_operators()),
+    ),
+    "NSGA-III": lambda problem, seed: _pymoo(
+        problem, seed, NSGA3(_directions(problem.n_obj), POPULATION, **_operators())
     ),
 }
 

@@ -1,61 +1,114 @@
-"""Fronts over time, beside the best front known: GPUMOACO, a plain two-phase search, pymoo's NSGA-II and MOEA/D.
+"""Fronts over time: GPUMOACO, a plain two-phase search, pymoo's NSGA-II, NSGA-III and MOEA/D.
 
     python benchmarks/fronts.py FOLDER kroA100+kroB100 --seconds 1 5 30 --methods GPUMOACO "two phases" NSGA-II MOEA/D
     python benchmarks/fronts.py FOLDER kroA100+kroB100 --backend cuda    # GPUMOACO alone, into gpu_fronts.json
 
 One run is looked at at all of the moments. A call adds its rows to those of earlier ones of the same code, so that a
 measurement can be made in pieces: one instance, one method at a time. `front_references.py` comes first.
+
+    python benchmarks/fronts.py FOLDER kroA100+kroB100+kroC100 clustered100-1+clustered100-2 --union
+
+Of two objectives or more without a reference: points are compared with the united front of all the call's runs, in
+fronts_united.json. Names are those of `front_problems.py`; a call measures all methods of an instance.
 """
 
 from __future__ import annotations
 
-from front_references import problem_of, read_reference
-from front_runs import METHODS, POPULATION, WORST, Quality, record
+from collections.abc import Container, Sequence
+from typing import Any
+
+from front_problems import problem_of
+from front_references import read_reference
+from front_runs import METHODS, POPULATION, WORST, Points, Quality, record, united
 from options import parser_for
 from record import rows_of_others, write
 
 ON_CUDA = "GPUMOACO, CUDA"
 ON_CORES = [method for method in METHODS if method != ON_CUDA]
+OF_TWO = ["GPUMOACO", "two phases", "NSGA-II", "MOEA/D"]
+OF_MANY = ["GPUMOACO", "NSGA-II", "NSGA-III"]
+_BEST = (
+    "Best: the united front of many runs in benchmarks/references/fronts; points found or dominated.",
+    f"Hypervolume from {WORST} times the worst lengths of that front.",
+)
+_PYMOO = "NSGA-II, NSGA-III and MOEA/D: pymoo's, order crossover and inversion."
+ABOUT: dict[str, tuple[str, tuple[str, ...]]] = {
+    "gpu_fronts": ("Fronts of two objectives over time, on CUDA", _BEST),
+    "fronts": (
+        "Fronts of two objectives over time, all cores",
+        (
+            *_BEST,
+            "Two phases: the same weighted sums, then Pareto local search by chains of up to three exchanges.",
+            _PYMOO,
+        ),
+    ),
+    "fronts_united": (
+        "Fronts of three to five objectives, of clustered cities, roads and 10,000 cities, all cores",
+        (
+            "Best: the united front of the runs in these rows of an instance, no more; points found or dominated.",
+            f"Hypervolume from {WORST} times the worst lengths of that front; approximate from four objectives on "
+            "(moocore's hv_approx).",
+            "random100-1, clustered100-1, roads100-1 (asymmetric): of seed 1, see benchmarks/front_problems.py.",
+            _PYMOO,
+        ),
+    ),
+}
 COLUMNS = ("instance", "method", "seconds", "points", "% of the best points", "% of the best hypervolume")
 
 
 def main() -> None:
-    """Measure, and write benchmarks/results/fronts.json, or gpu_fronts.json."""
+    """Measure, and write benchmarks/results/fronts.json, or fronts_united.json, or gpu_fronts.json."""
     parser = parser_for(__doc__, backend="cpu")
     parser.add_argument("names", nargs="+", help="such as kroA100+kroB100")
     parser.add_argument("--seconds", type=float, nargs="+", default=[1.0, 5.0, 30.0])
-    parser.add_argument("--methods", nargs="+", choices=ON_CORES, default=ON_CORES)
+    parser.add_argument(
+        "--methods", nargs="+", choices=ON_CORES, help=f"default {OF_TWO}, with --union {OF_MANY}"
+    )
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--union", action="store_true", help="compare with what all of these runs found")
     given = parser.parse_args()
     moments = sorted(given.seconds)
     on_cuda = given.backend == "cuda"
-    table = "gpu_fronts" if on_cuda else "fronts"
+    if on_cuda and given.union:
+        parser.error("--union compares methods on the CPU")
     for name in given.names:
-        problem, reference = problem_of(given.folder, name), read_reference(name)
-        for method in [ON_CUDA] if on_cuda else given.methods:
-            rows = []
-            for moment, points in zip(
-                moments, record(METHODS[method](problem, given.seed), moments), strict=True
-            ):
-                found = Quality.of(points, reference)
-                cells = (found.points, round(found.found, 2), round(found.hypervolume, 4))
-                rows.append([name, method, moment, *cells])
-                print(*rows[-1], sep="\t", flush=True)
-            parameters = {"seed": given.seed, "population of NSGA-II and MOEA/D": POPULATION}
+        problem = problem_of(given.folder, name)
+        if given.union:
+            runs = {
+                method: record(METHODS[method](problem, given.seed), moments)
+                for method in given.methods or OF_MANY
+            }
+            reference = united([points for run in runs.values() for points in run])
+            rows = [
+                row for method, run in runs.items() for row in _rows(name, method, moments, run, reference)
+            ]
+            _write("fronts_united", rows, {name}, 1, given.seed)
+            continue
+        reference = read_reference(name)
+        for method in [ON_CUDA] if on_cuda else given.methods or OF_TWO:
+            run = record(METHODS[method](problem, given.seed), moments)
+            rows = _rows(name, method, moments, run, reference)
             # of a method that is measured again, for instance for longer, the earlier rows go
-            own = {(name, method)}
-            others = rows_of_others(table, own, parameters, keys=2)
-            notes: tuple[str, ...] = (
-                "Best: the united front of many runs in benchmarks/references/fronts; points found or dominated.",
-                f"Hypervolume from {WORST} times the worst lengths of that front.",
-            )
-            if not on_cuda:
-                notes += (
-                    "Two phases: the same weighted sums, then Pareto local search by chains of up to three exchanges.",
-                    "NSGA-II and MOEA/D: pymoo's, order crossover and inversion.",
-                )
-            title = f"Fronts of two objectives over time, {'on CUDA' if on_cuda else 'all cores'}"
-            write(table, title, COLUMNS, sorted(others + rows), parameters, notes)
+            _write("gpu_fronts" if on_cuda else "fronts", rows, {(name, method)}, 2, given.seed)
+
+
+def _rows(
+    name: str, method: str, moments: Sequence[float], run: Sequence[Points], reference: Points
+) -> list[list[Any]]:
+    rows = []
+    for moment, points in zip(moments, run, strict=True):
+        found = Quality.of(points, reference)
+        rows.append([name, method, moment, found.points, round(found.found, 2), round(found.hypervolume, 4)])
+        print(*rows[-1], sep="\t", flush=True)
+    return rows
+
+
+def _write(table: str, rows: list[list[Any]], own: Container[Any], keys: int, seed: int) -> None:
+    """Add rows to a table, in the place of its ``own``, known by their first ``keys`` cells."""
+    parameters = {"seed": seed, "population of pymoo's": POPULATION}
+    others = rows_of_others(table, own, parameters, keys=keys)
+    title, notes = ABOUT[table]
+    write(table, title, COLUMNS, sorted(others + rows), parameters, notes)
 
 
 if __name__ == "__main__":

@@ -12,7 +12,8 @@ import argparse
 import statistics
 from pathlib import Path
 
-from front_references import problem_of, read_reference
+from front_problems import problem_of
+from front_references import read_reference
 from front_runs import Quality
 from pymoo.optimize import minimize
 from record import write

@@ -14,14 +14,15 @@ from pymoo_gpuaco import TSP, MultiObjectiveTSP
 @pytest.fixture
 def scripts(monkeypatch):
     monkeypatch.syspath_prepend(str(Path(__file__).parents[1] / "benchmarks"))
+    import front_problems
     import front_references
     import front_runs
 
-    return front_runs, front_references
+    return front_runs, front_references, front_problems
 
 
 def test_found_are_points_that_are_reached_and_the_area_is_the_references(scripts):
-    runs, _ = scripts
+    runs, *_ = scripts
     reference = np.array([[0.0, 100.0], [50, 50], [100, 0]])
     # from (101, 101): (0, 100) has 101 x 1, (50, 50) adds 51 x 50, (100, 0) adds 1 x 50
     area = 101 * 1 + 51 * 50 + 1 * 50
@@ -32,9 +33,41 @@ def test_found_are_points_that_are_reached_and_the_area_is_the_references(script
     assert quality.hypervolume == pytest.approx(100 * 51 * 52 / area)
 
 
-@pytest.mark.parametrize("method", ["GPUMOACO", "two phases", "NSGA-II", "MOEA/D"])
+def test_three_objectives_are_measured_as_two_are_and_four_nearly_so(scripts):
+    runs, *_ = scripts
+    union = runs.united([np.array([[0.0, 0, 100], [100, 100, 0]]), np.array([[0.0, 0, 100], [1, 1, 100]])])
+    assert union.tolist() == [[0, 0, 100], [100, 100, 0]]
+    # from (101, 101, 101): 101 x 101 x 1, and 1 x 1 x 101 that share 1 x 1 x 1
+    quality = runs.Quality.of(union[:1], union)
+    assert quality.points == 1
+    assert quality.found == 50
+    assert quality.hypervolume == pytest.approx(100 * 101**2 / (101**2 + 101 - 1))
+    # of one point of four objectives it is a box: from 101 times (1, 1, 1, 1) the sides are 1.01 - 1 and 1.01 - .9
+    one, better = np.full((1, 4), 100.0), np.full((1, 4), 90.0)
+    assert runs.Quality.of(better, one).hypervolume == pytest.approx(100 * 11**4, rel=0.05)
+
+
+def test_cities_are_made_by_name(scripts):
+    *_, problems = scripts
+    problem = problems.problem_of(Path(), "clustered400-1+random400-1+random400-2")
+    assert (problem.n_cities, problem.n_obj) == (400, 3)
+    again = problems.problem_of(Path(), "clustered400-1+random400-3")
+    assert np.array_equal(problem.parts[0].coords, again.parts[0].coords)
+    clustered, uniform, other = (
+        np.sort(part.D, axis=1)[:, 1].mean() for part in problem.parts
+    )  # to the nearest
+    assert clustered < 0.9 * min(uniform, other)
+    roads = problems.problem_of(Path(), "roads30-1+roads30-2")
+    assert not roads.symmetric
+    one = roads.parts[0].D
+    assert (
+        one <= (one[:, :, None] + one[None]).min(axis=1) + 2
+    ).all()  # no way is shorter over another place
+
+
+@pytest.mark.parametrize("method", ["GPUMOACO", "two phases", "NSGA-II", "MOEA/D", "NSGA-III"])
 def test_every_method_is_recorded_at_every_moment(scripts, method, monkeypatch):
-    runs, _ = scripts
+    runs, *_ = scripts
     monkeypatch.setattr(runs, "POPULATION", 20)
     places = np.random.default_rng(0).integers(0, 100, (2, 20, 2))
     problem = MultiObjectiveTSP([TSP(part, "EUC_2D") for part in places])
@@ -44,7 +77,7 @@ def test_every_method_is_recorded_at_every_moment(scripts, method, monkeypatch):
 
 
 def test_a_reference_is_united_and_tells_its_sources(scripts, monkeypatch, tmp_path):
-    _, references = scripts
+    _, references, _ = scripts
     monkeypatch.setattr(references, "REFERENCES", tmp_path)
     assert references.unite("a+b", np.array([[1.0, 3.0], [2, 2]]), "one") == 2
     assert references.unite("a+b", np.array([[1.0, 2.0], [5, 5]]), "other") == 1

@@ -114,12 +114,17 @@ class GPUMOACO(FrontAlgorithm):
             if given.shape[1] != k:
                 raise ValueError(f"ref_dirs must have {k} columns, one an objective, got {given.shape[1]}")
             return given
-        if k == 2:
-            return None
-        wanted, parts = get(self.n_weights) or _DIRECTIONS, 1
-        while len(found := get_reference_directions("das-dennis", k, n_partitions=parts)) < wanted:
-            parts += 1
-        return np.ascontiguousarray(found)
+        return usual_directions(k, get(self.n_weights) or _DIRECTIONS)
+
+
+def usual_directions(k: int, wanted: int = _DIRECTIONS) -> NDArray[np.float64] | None:
+    """Directions (.., k) of Das and Dennis, about as many as are wanted; None for two objectives, which find theirs."""
+    if k == 2:
+        return None
+    parts = 1
+    while len(found := get_reference_directions("das-dennis", k, n_partitions=parts)) < wanted:
+        parts += 1
+    return np.ascontiguousarray(found)
 
 
 def _check_directions(given: ArrayLike) -> NDArray[np.float64]:
