@@ -237,7 +237,9 @@ class TourAlgorithm(ProvesBound):
         self._setup_seconds, self._aside = took.seconds, _ASIDE * took.seconds
 
     def _initialize(self) -> None:
+        kept = self.opt  # that an interrupt has left in the first generation, which begins again now
         super()._initialize()
+        self.opt = kept
         self.start_time = time.time() - self._setup_seconds
 
     def prepare(self) -> None:
