@@ -52,7 +52,8 @@ def ascend(
 ) -> Ascent:
     """Raise the minimum 1-tree of a sparse graph by node penalties.
 
-    It ends early where the 1-tree is a tour. Without `stop` the result is the same on every run.
+    It begins with the instance's `penalties`, and ends early where the 1-tree is a tour. Without `stop` the result is
+    the same on every run.
 
     instance : symmetric.
     ids : (n, k) candidates, say 10 a city by quadrant. Where they do not connect the cities a greedy tour is added.
@@ -77,6 +78,8 @@ def ascend(
     tree = make_one_tree(graph)
     penalties, step = np.zeros((2, n)), np.zeros((2, n))  # pi, and the part of it that is shared
     pi = penalties[0]
+    if instance.penalties is not None:
+        pi[:] = instance.penalties
     if instance.form is not None and instance.form.has_dummy:
         # without one the dummy, at distance 0 from all, would join all cities: every one is nearer to another than this
         pi[-1] = float(instance.neighbour_distances[:-1, 0].max())
@@ -140,11 +143,17 @@ def _first_step(iterations: int) -> float:
 
 
 def _city_scales(instance: ListedInstance, ids: NDArray[np.int32]) -> NDArray[np.float64]:
-    """Geometric mean of how far candidates are at each city and how far they are on the whole."""
+    """Geometric mean of how far candidates are at each city and how far they are on the whole.
+
+    Lengths count with the penalties with which the ascent begins, where there are any.
+    """
     few = ids[:, : min(_CITY_EDGES, ids.shape[1])]
     from_city = np.arange(instance.n)[:, None]
     near = pair_lengths(instance, np.broadcast_to(from_city, few.shape).ravel(), few.ravel())
-    near = near.reshape(few.shape).mean(axis=1)
+    near = near.reshape(few.shape)
+    if instance.penalties is not None:
+        near = np.maximum(0.0, near + (instance.penalties[:, None] + instance.penalties[few]))
+    near = near.mean(axis=1)
     if instance.form is not None and instance.form.has_dummy:  # it is at distance 0 from all
         near[-1] = near[:-1].mean()
     return np.sqrt(near * near.mean())

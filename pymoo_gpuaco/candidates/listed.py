@@ -22,6 +22,7 @@ class ListedInstance(Instance):
     neighbour_distances : (n, k) float64, d(city, neighbour), ascending along a row.
     listed : what kind of cities `neighbours` are, see `lists.with_lists`: "nearest", "quadrant" or "alpha".
     nearest : (n, k) int32, the nearest cities beside those by quadrant, where they were asked for; else None.
+    penalties : (n,) node penalties with which an ascent begins; None: all 0.
 
     Each row of `neighbours` is sorted by (distance, city id); of the nearest its distances are the k smallest. Where
     more cities than fit are at the k-th distance, a matrix lists those of lowest id. With coordinates the
@@ -34,6 +35,7 @@ class ListedInstance(Instance):
     neighbour_distances: NDArray[np.float64]
     listed: str
     nearest: NDArray[np.int32] | None = field(default=None, kw_only=True)
+    penalties: NDArray[np.float64] | None = field(default=None, kw_only=True)
 
     @property
     def k(self) -> int:

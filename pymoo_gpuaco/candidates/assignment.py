@@ -1,0 +1,249 @@
+"""The shortest assignment of an asymmetric instance, and prices of leaving and of entering each city that prove it.
+
+A tour assigns a successor to each city, so an assignment may be shorter than every tour, where it makes several round
+trips. It is a shortest one if there are prices such that no edge costs less than its two ends do, and none of the
+assignment more. Cities are assigned one after another, by the way of least reduced cost to one that is free
+(R. Jonker and A. Volgenant, "A shortest augmenting path algorithm for dense and sparse linear assignment problems",
+Computing 38, 1987): first over few edges. Then edges that cost less than their ends are added until there are none.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pymoo_gpuaco.host.compiled import compiled, compiled_callee
+
+# Times that edges are added, at most. No instance met needed more than 14; what is missing then changes prices little.
+_MOST_ROUNDS = 30
+_ROUNDING = 1e-9  # of the largest price: an edge must cost less than its ends by more
+_NEW, _DONE = -1, -2  # places of columns that are not in the heap
+
+
+class Assignment(NamedTuple):
+    """A shortest assignment of n cities; lengths and prices in units of the matrix.
+
+    Reduced costs, of an edge less the prices of its ends, are 0 for the edges of the assignment, and 0 or more for all
+    others, but for rounding.
+    """
+
+    successor: NDArray[np.int32]  # (n,) of each city, never itself
+    to_leave: NDArray[np.float64]  # (n,) prices
+    to_enter: NDArray[np.float64]  # (n,) prices, in the mean as high as those of leaving
+    shortest: float  # length of the assignment
+    shortest_listed: float  # the same over the edges that were given
+
+
+class _Search(NamedTuple):
+    """Rows are cities that are left, columns those that are entered; n of each."""
+
+    match: NDArray[np.int32]  # (n,) column of a row, or -1
+    owner: NDArray[np.int32]  # (n,) row of a column, or -1
+    price: NDArray[np.float64]  # (n,) of columns
+    reached: NDArray[np.float64]  # (n,) least reduced cost of a way to a column
+    came: NDArray[np.int32]  # (n,) row from which that way comes
+    heap: NDArray[np.int32]  # (n,) columns reached, the nearest first
+    place: NDArray[np.int32]  # (n,) of each column in the heap, or ``_NEW`` or ``_DONE``
+    touched: NDArray[np.int32]  # (n,) columns reached, in that order
+
+
+class _Cheapest(NamedTuple):
+    """Edges that cost less than their ends."""
+
+    of_row: NDArray[np.int32]  # (n, 2) columns of the cheapest two of each row, or -1
+    of_column: NDArray[np.int32]  # (n,) row of the cheapest of each column, or -1
+    cost: NDArray[np.float64]  # (n,) its reduced cost
+
+
+def shortest_assignment(
+    matrix: NDArray[np.float64], far: float, successors: NDArray[np.int32], predecessors: NDArray[np.int32]
+) -> Assignment:
+    """Return a shortest assignment, the same on every run.
+
+    matrix : (n, n), row = from, no negative entries; n >= 2. Its diagonal does not count, and entries above ``far``,
+        infinite ones among them, count as ``far``.
+    successors, predecessors : (n, k) cities to enter from each city, and to enter it from, never itself: the edges with
+        which to begin. What is found does not depend on them, the time that it takes does.
+    """
+    n = len(matrix)
+    city = np.arange(n, dtype=np.int64)
+    # with the round trip by number there is always an assignment
+    numbers = (city[:, None] * n + successors, predecessors.astype(np.int64) * n + city[:, None])
+    edges = np.unique(np.concatenate([*(part.ravel() for part in numbers), city * n + (city + 1) % n]))
+    search, cheapest = _make_search(n), _make_cheapest(n)
+    shortest_listed = 0.0
+    for round_ in range(_MOST_ROUNDS + 1):
+        rows, columns = np.divmod(edges, n)
+        first = np.searchsorted(rows, np.arange(n + 1))
+        cost, columns = np.minimum(matrix[rows, columns], far), columns.astype(np.int32)
+        if round_ == 0:
+            search.price[:] = np.inf
+            np.minimum.at(search.price, columns, cost)
+        _assign(first, columns, cost, search)
+        to_leave = np.minimum.reduceat(cost - search.price[columns], first[:-1])
+        if round_ == 0:
+            shortest_listed = float(np.minimum(matrix[city, search.match], far).sum())
+        rounding = _ROUNDING * max(float(np.abs(to_leave).max()), float(np.abs(search.price).max()))
+        _find_cheapest(matrix, far, to_leave, search.price, rounding, cheapest)
+        of_row = (city[:, None] * n + cheapest.of_row)[cheapest.of_row >= 0]
+        of_column = (cheapest.of_column.astype(np.int64) * n + city)[cheapest.of_column >= 0]
+        if not len(of_row):
+            break
+        edges = np.unique(np.concatenate([edges, of_row, of_column]))
+    shortest = float(np.minimum(matrix[city, search.match], far).sum())
+    shift = 0.5 * float(search.price.mean() - to_leave.mean())
+    return Assignment(search.match, to_leave + shift, search.price - shift, shortest, shortest_listed)
+
+
+def _make_search(n: int) -> _Search:
+    nobody = np.full(n, -1, np.int32)
+    return _Search(
+        nobody,
+        nobody.copy(),
+        np.empty(n),
+        np.empty(n),
+        np.empty(n, np.int32),
+        np.empty(n, np.int32),
+        np.full(n, _NEW, np.int32),
+        np.empty(n, np.int32),
+    )
+
+
+def _make_cheapest(n: int) -> _Cheapest:
+    return _Cheapest(np.empty((n, 2), np.int32), np.empty(n, np.int32), np.empty(n))
+
+
+@compiled
+def _assign(first, columns, cost, s):  # type: ignore[no-untyped-def]
+    """Assign a column to each row over the edges first[i] .. first[i + 1] - 1 of row i.
+
+    Rows that have one keep it where it is still among the cheapest.
+    """
+    n = s.match.shape[0]
+    for i in range(n):
+        at, least, own = -1, np.inf, np.inf
+        for e in range(first[i], first[i + 1]):
+            j = columns[e]
+            reduced = cost[e] - s.price[j]
+            if reduced < least:
+                at, least = j, reduced
+            if j == s.match[i]:
+                own = reduced
+        if own <= least:
+            continue
+        if s.match[i] >= 0:
+            s.owner[s.match[i]] = -1
+            s.match[i] = -1
+        if s.owner[at] < 0:
+            s.match[i], s.owner[at] = at, i
+    for i in range(n):
+        if s.match[i] < 0:
+            _augment(first, columns, cost, s, i)
+
+
+@compiled_callee
+def _augment(first, columns, cost, s, start):  # type: ignore[no-untyped-def]
+    """Assign a column to the free row ``start``, and others to the rows on the cheapest way to a free one."""
+    i, so_far, size, touched, end = start, 0.0, 0, 0, -1
+    while end < 0:
+        least = np.inf
+        for e in range(first[i], first[i + 1]):
+            least = min(least, cost[e] - s.price[columns[e]])
+        for e in range(first[i], first[i + 1]):
+            j = columns[e]
+            if s.place[j] == _DONE:
+                continue
+            way = so_far + (cost[e] - s.price[j] - least)
+            if s.place[j] == _NEW:
+                s.touched[touched] = j
+                touched += 1
+                s.place[j] = size
+                size += 1
+            elif way >= s.reached[j]:
+                continue
+            s.reached[j], s.came[j] = way, i
+            _rise(s, j)
+        j = s.heap[0]
+        so_far = s.reached[j]
+        size -= 1
+        if size > 0:
+            _sink(s, s.heap[size], size)
+        s.place[j] = _DONE
+        if s.owner[j] < 0:
+            end = j
+        i = s.owner[j]
+    for t in range(touched):
+        j = s.touched[t]
+        if s.place[j] == _DONE:
+            s.price[j] -= so_far - s.reached[j]
+        s.place[j] = _NEW
+    j = end
+    while j >= 0:
+        i = s.came[j]
+        before = s.match[i]
+        s.match[i], s.owner[j] = j, i
+        j = before
+
+
+@compiled_callee
+def _rise(s, j):  # type: ignore[no-untyped-def]
+    """Move column j of the heap, which has come nearer, to its place."""
+    p = s.place[j]
+    while p > 0:
+        above = s.heap[(p - 1) // 2]
+        if s.reached[above] <= s.reached[j]:
+            break
+        s.heap[p], s.place[above] = above, p
+        p = (p - 1) // 2
+    s.heap[p], s.place[j] = j, p
+
+
+@compiled_callee
+def _sink(s, j, size):  # type: ignore[no-untyped-def]
+    """Put column j, the last one, where the first one of the heap was, which has ``size`` left."""
+    p = 0
+    while 2 * p + 1 < size:
+        q = 2 * p + 1
+        if q + 1 < size and s.reached[s.heap[q + 1]] < s.reached[s.heap[q]]:
+            q += 1
+        below = s.heap[q]
+        if s.reached[below] >= s.reached[j]:
+            break
+        s.heap[p], s.place[below] = below, p
+        p = q
+    s.heap[p], s.place[j] = j, p
+
+
+@compiled
+def _find_cheapest(matrix, far, to_leave, to_enter, rounding, found):  # type: ignore[no-untyped-def]
+    """Find the cheapest two edges of each row and the cheapest of each column, of those that cost less than their ends.
+
+    Of equals the nearest by number: where many edges are alike, rows shall not all find the same columns.
+    """
+    n = matrix.shape[0]
+    for i in range(n):
+        found.of_row[i, 0] = found.of_row[i, 1] = found.of_column[i] = -1
+        found.cost[i] = -rounding
+    for half in range(2):  # columns before the row's own, then those behind it
+        for i in range(n):
+            least, second = -rounding, -rounding
+            if found.of_row[i, 0] >= 0:
+                j = found.of_row[i, 0]
+                least = min(matrix[i, j], far) - to_leave[i] - to_enter[j]
+            if found.of_row[i, 1] >= 0:
+                j = found.of_row[i, 1]
+                second = min(matrix[i, j], far) - to_leave[i] - to_enter[j]
+            for step in range(1, (i if half == 0 else n - 1 - i) + 1):
+                j = i - step if half == 0 else i + step
+                reduced = min(matrix[i, j], far) - to_leave[i] - to_enter[j]
+                if reduced >= -rounding:
+                    continue
+                if reduced < least:
+                    found.of_row[i, 1], second = found.of_row[i, 0], least
+                    found.of_row[i, 0], least = j, reduced
+                elif reduced < second:
+                    found.of_row[i, 1], second = j, reduced
+                if reduced < found.cost[j]:
+                    found.of_column[j], found.cost[j] = i, reduced

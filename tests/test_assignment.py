@@ -1,0 +1,131 @@
+"""The shortest assignment, its prices, and the candidate lists of asymmetric instances that come from them."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.optimize import linear_sum_assignment
+
+from pymoo_gpuaco import TSP
+from pymoo_gpuaco.candidates.ascent import ascend
+from pymoo_gpuaco.candidates.assignment import shortest_assignment
+from pymoo_gpuaco.candidates.lists import with_lists
+from pymoo_gpuaco.problems.instance import as_instance
+from pymoo_gpuaco.problems.symmetric import symmetric_form
+
+FAR = 1e6
+
+
+def without_loops(matrix, far=FAR):
+    """Costs as an assignment has them: nobody their own successor, nothing dearer than ``far``."""
+    costs = np.minimum(matrix, far)
+    np.fill_diagonal(costs, 1e12)
+    return costs
+
+
+def shortest(costs):
+    """The length of a shortest assignment, by scipy."""
+    return costs[linear_sum_assignment(costs)].sum()
+
+
+@st.composite
+def matrices(draw):
+    """Few costs or many, whole or not, some infinite."""
+    n = draw(st.integers(2, 30))
+    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    matrix = rng.integers(0, draw(st.sampled_from([1, 2, 10, 10**6])), (n, n)).astype(float)
+    if draw(st.booleans()):
+        matrix = 0.1 * matrix + rng.random((n, 1))
+    matrix[rng.random((n, n)) < draw(st.sampled_from([0.0, 0.1, 0.8]))] = np.inf
+    return matrix, rng
+
+
+@given(matrices(), st.integers(1, 3))
+@settings(max_examples=150, deadline=None)
+def test_an_assignment_is_as_short_as_scipys_and_its_prices_prove_it(given_, k):
+    matrix, rng = given_
+    n, costs = len(matrix), without_loops(matrix)
+    away = rng.integers(1, n, (2, n, k))  # edges to begin with, whichever they are
+    others = ((np.arange(n)[:, None] + away) % n).astype(np.int32)
+    found = shortest_assignment(matrix, FAR, *others)
+    assert sorted(found.successor) == list(range(n))
+    assert (found.successor != np.arange(n)).all()
+    assert found.shortest == pytest.approx(costs[np.arange(n), found.successor].sum(), rel=1e-12)
+    assert found.shortest == pytest.approx(shortest(costs), rel=1e-9)
+    assert found.shortest_listed >= found.shortest - 1e-6
+    reduced = costs - found.to_leave[:, None] - found.to_enter
+    assert reduced.min() >= -1e-8 * FAR
+    assert np.abs(reduced[np.arange(n), found.successor]).max() <= 1e-8 * FAR
+    assert found.to_leave.mean() == pytest.approx(found.to_enter.mean(), abs=1e-8 * FAR)
+
+
+def test_what_is_listed_alone_is_told_beside_what_is_shortest():
+    """Over the edges 0 1 2 3 0 of 10 each the assignment has 40; there and back between 0 and 1, 2 and 3 has 4."""
+    matrix = np.full((4, 4), 10.0)
+    for i, j in ((0, 1), (1, 0), (2, 3), (3, 2)):
+        matrix[i, j] = 1.0
+    matrix[0, 1] = matrix[2, 3] = 10.0  # 10 + 1 + 10 + 1
+    following = np.array([[1], [2], [3], [0]], np.int32)
+    found = shortest_assignment(matrix, FAR, following, following[[2, 3, 0, 1]])
+    assert found.shortest_listed == 40.0
+    assert found.shortest == 22.0
+    assert list(found.successor) == [1, 0, 3, 2]
+
+
+def flow_shop(jobs, machines=20):
+    """How much later a job must begin that comes after another and never waits between machines."""
+    times = np.random.default_rng(3).integers(0, 1001, (jobs, machines)).astype(float)
+    done = np.cumsum(times, axis=1)
+    later = np.array([(row - (done - times)).max(axis=1) for row in done])
+    np.fill_diagonal(later, 0.0)
+    return later
+
+
+def twins(matrix, k=10):
+    """The symmetric form of a matrix, with its lists."""
+    form = symmetric_form(as_instance(TSP(matrix=matrix)))
+    assert form is not None
+    return with_lists(form.instance, k)
+
+
+def assigned_within(listed):
+    """Length of the shortest assignment over listed edges."""
+    costs = np.full_like(listed.matrix, 1e12)
+    n = len(costs)
+    for city, row in enumerate(listed.neighbours):
+        for other in row:
+            i, j = (city, other) if city % 2 else (other, city)  # an odd one is left
+            costs[i // 2, j // 2] = listed.matrix[i // 2, j // 2]
+    costs[np.arange(n), np.arange(n)] = 1e12
+    return shortest(costs)
+
+
+def test_lists_hold_an_assignment_as_short_as_any_where_least_costs_tell_little():
+    matrix = flow_shop(150)
+    listed = twins(matrix)
+    assert listed.penalties is not None
+    assert assigned_within(listed) <= 1.001 * shortest(without_loops(matrix))
+
+
+def test_where_lists_by_least_costs_hold_it_nothing_changes():
+    """Between places, and where costs are random, that is so."""
+    rng = np.random.default_rng(4)
+    for matrix in (rng.random((60, 60)), np.hypot(*rng.random((2, 60, 60))) + 2.0):
+        assert twins(matrix).penalties is None
+
+
+def test_an_ascent_begins_with_the_penalties_of_the_lists():
+    """The whole prices bring the first 1-tree to the length of the assignment, from where it rises."""
+    matrix = flow_shop(60)
+    listed = twins(matrix)
+    own, successors = np.arange(60), np.roll(np.arange(60), -1)[:, None].astype(np.int32)
+    prices = shortest_assignment(matrix, FAR, successors, np.roll(own, 1)[:, None].astype(np.int32))
+    penalties = np.empty(120)
+    penalties[0::2], penalties[1::2] = -prices.to_enter, -prices.to_leave
+    priced = replace(listed, penalties=penalties)
+    from_none = ascend(replace(listed, penalties=None), listed.neighbours, iterations=1)
+    first = ascend(priced, listed.neighbours, iterations=1)
+    assert from_none.bound < 0.9 * prices.shortest < prices.shortest <= first.bound
+    assert ascend(priced, listed.neighbours, iterations=50).bound > first.bound
