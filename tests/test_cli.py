@@ -149,8 +149,8 @@ event.register("numba:compile", Told())
 for instance in ("random:10", "pcb442", "ulysses16", "random:900"):
     main(["solve", instance, "--generations", "3", "--backend", "cpu", "--quiet", "--picture", ""])
 for objectives in (2, 3):
-    instance = "+".join(f"random:60:{seed + 1}" for seed in range(objectives))
-    main(["solve", instance, "--generations", "12", "--backend", "cpu", "--quiet", "--picture", ""])
+    instance = "+".join(f"random:12:{seed + 1}" for seed in range(objectives))
+    main(["solve", instance, "--generations", "9", "--backend", "cpu", "--quiet", "--picture", ""])
 """
 
 
