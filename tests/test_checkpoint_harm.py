@@ -14,7 +14,6 @@ from pymoo.operators.sampling.rnd import PermutationRandomSampling
 from pymoo_gpuaco import (
     GPUMMAS,
     TSP,
-    Islands,
     Recorder,
     checkpoint,
 )
@@ -208,8 +207,8 @@ def mutated(told, rng):
 def test_an_island_that_is_a_pickle_is_refused(tmp_path, monkeypatch):
     """A worker would read it."""
     run = islands(**{"island 0": np.frombuffer(pickle.dumps(Harm()), np.uint8)})
-    monkeypatch.setitem(
-        known.STATE_TO_FILE, Islands, lambda state: {**state, "client": None, known._COLONIES: {}}
+    monkeypatch.setattr(
+        known, "islands_to_file", lambda state: {**state, "client": None, known._COLONIES: {}}
     )
     checkpoint.save(run, tmp_path / "run")
     with nothing_runs(), pytest.raises(ValueError, match="an island is not as it is kept in a file"):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from pymoo_gpuaco.backends import BackendUnavailable
 from pymoo_gpuaco.backends.cpu.colony import CpuColony
 from pymoo_gpuaco.colony.parameters import ColonyParameters, LocalSearch
 from pymoo_gpuaco.colony.trails import TrailUpdate
@@ -55,7 +56,7 @@ def test_refusals_say_what_to_do():
         {"memory": "selective"},
         {"selection": "pseudo_random_proportional", "candidate_list_size": None},
     ):
-        with pytest.raises(ValueError, match="backend='cpu'"):
+        with pytest.raises(BackendUnavailable, match="the CUDA engine"):
             colony(instance, **parameters)
     engine = colony(instance, n_ants=4)
     with pytest.raises(ValueError, match="is not a permutation"):

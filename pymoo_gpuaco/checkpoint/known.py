@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import pickle
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 from typing import Any
 
 import numpy as np
@@ -192,7 +192,8 @@ def generator(name: str, state: dict[str, Any], seeds: dict[str, Any] | None) ->
 _COLONIES = "colonies of the islands"
 
 
-def _islands_to_file(state: dict[str, Any]) -> dict[str, Any]:
+def islands_to_file(state: dict[str, Any]) -> dict[str, Any]:
+    """Return the state of ``Islands`` as it is kept in a file."""
     arrays = state["_engine_state"] or {}
     told = dict(state)
     told[_COLONIES] = {
@@ -205,7 +206,8 @@ def _islands_to_file(state: dict[str, Any]) -> dict[str, Any]:
     return told
 
 
-def _islands_from_file(told: dict[str, Any], trusted: bool) -> dict[str, Any]:
+def islands_from_file(told: dict[str, Any], trusted: bool) -> dict[str, Any]:
+    """Return the state that ``islands_to_file`` was given. Raises ValueError for anything else."""
     state = dict(told)
     colonies = state.pop(_COLONIES)
     arrays = dict(state["_engine_state"] or {})
@@ -219,13 +221,3 @@ def _islands_from_file(told: dict[str, Any], trusted: bool) -> dict[str, Any]:
     if state["client"] is not None:
         state["client"] = Connection(str(state["client"]), trusted)
     return sealed(state)
-
-
-STATE_TO_FILE: dict[type, Callable[[dict[str, Any]], dict[str, Any]]] = {
-    Islands: _islands_to_file,
-    FrontIslands: _islands_to_file,
-}
-STATE_FROM_FILE: dict[type, Callable[[dict[str, Any], bool], dict[str, Any]]] = {
-    Islands: _islands_from_file,
-    FrontIslands: _islands_from_file,
-}

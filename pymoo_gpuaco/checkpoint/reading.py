@@ -15,6 +15,7 @@ import numpy as np
 
 from pymoo_gpuaco.checkpoint import known
 from pymoo_gpuaco.checkpoint.container import Tree
+from pymoo_gpuaco.islands import Islands
 
 _PLAIN = (type(None), bool, int, float, str)
 _NOT_YET = object()
@@ -146,8 +147,8 @@ class _Reader:
         if kind != "new":
             return
         state = self._value(told[1])
-        if type(made) in known.STATE_FROM_FILE:
-            state = known.STATE_FROM_FILE[type(made)](state, self._allow_pickle)
+        if isinstance(made, Islands):
+            state = known.islands_from_file(state, self._allow_pickle)
         if hasattr(type(made), "__setstate__"):
             made.__setstate__(state)
         elif state is not None:

@@ -20,6 +20,7 @@ import numpy as np
 
 from pymoo_gpuaco.checkpoint import known
 from pymoo_gpuaco.checkpoint.container import Tree
+from pymoo_gpuaco.islands import Islands
 
 _PLAIN = (type(None), bool, int, float, str)
 _SEQUENCES: dict[Any, str] = {list: "list", tuple: "tuple", set: "set", frozenset: "frozenset"}
@@ -121,8 +122,8 @@ class _Writer:
         made, arguments, state, items, _ = (*thing.__reduce_ex__(2), None, None, None)[:5]
         if getattr(made, "__name__", "") != "__newobj__" or arguments != (kind,):
             raise TypeError(f"{name} does not tell its state as this format needs it")
-        if kind in known.STATE_TO_FILE:
-            state = known.STATE_TO_FILE[kind](state)
+        if isinstance(thing, Islands):
+            state = known.islands_to_file(state)
         return ["new", name, self.value(state), None if items is None else self._values(items)]
 
     def _user_object(self, thing: Any) -> list[Any]:

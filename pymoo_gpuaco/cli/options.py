@@ -31,17 +31,9 @@ def seconds(text: str) -> float:
     return value
 
 
-def algorithm(text: str) -> str:
-    """Read the name of an algorithm for one objective."""
-    return _one_of(sorted(ALL_ALGORITHMS), text)
-
-
 def any_algorithm(text: str) -> str:
     """Read the name of an algorithm."""
-    return _one_of(sorted([*ALL_ALGORITHMS, GPUMOACO.__name__]), text)
-
-
-def _one_of(names: list[str], text: str) -> str:
+    names = sorted([*ALL_ALGORITHMS, GPUMOACO.__name__])
     if text not in names:
         raise ArgumentTypeError(f"must be one of {', '.join(names)}, got {text!r}")
     return text

@@ -9,7 +9,8 @@ import time
 import uuid
 import weakref
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from functools import partial
+from typing import Any
 
 from pymoo_gpuaco._version import __version__
 from pymoo_gpuaco.islands import placement, worker
@@ -44,7 +45,8 @@ class Rounds:
         self._colony = colony
         self._run = run
         self._session = uuid.uuid4().hex
-        self._ended: queue.SimpleQueue[_Ended] = queue.SimpleQueue()
+        # numbers of islands whose rounds have ended, well or not, and the rounds' futures
+        self._ended: queue.SimpleQueue[tuple[int, Any]] = queue.SimpleQueue()
         self._checked = time.monotonic()
         self._close = weakref.finalize(self, cluster.close)
         for member in members:
@@ -88,7 +90,8 @@ class Rounds:
             pure=False,
             key=f"island-{member.number}-{uuid.uuid4().hex}",
         )
-        member.future.add_done_callback(_EndNotice(self._ended, member.number))
+        # Dask's own thread calls it; it holds no reference to the run, which may be deleted
+        member.future.add_done_callback(partial(_note_end, self._ended, member.number))
 
     def _order(self, member: Member, task: Task) -> Order:
         stream = task["stream"]
@@ -260,19 +263,5 @@ def _restart_island(member: Member) -> None:
     member.needs_stream = member.state is None
 
 
-class _Ended(NamedTuple):
-    """A round has ended, well or not."""
-
-    number: int  # of the island
-    future: Any
-
-
-class _EndNotice:
-    """Called by Dask's own thread when a round has ended; it holds no reference to the run, which may be deleted."""
-
-    def __init__(self, ended: queue.SimpleQueue[_Ended], number: int) -> None:
-        self.ended = ended
-        self.number = number
-
-    def __call__(self, future: Any) -> None:
-        self.ended.put(_Ended(self.number, future))
+def _note_end(ended: queue.SimpleQueue[tuple[int, Any]], number: int, future: Any) -> None:
+    ended.put((number, future))

@@ -274,12 +274,8 @@ def _reason(error: OSError) -> str:
 
 def _user_folder() -> Path | None:
     value = os.environ.get(DATA_VARIABLE)
-    if not value:
-        return None
-    try:
-        return Path(value).expanduser()
-    except RuntimeError:  # ~somebody whom the system does not know
-        return Path(value)
+    # not Path.expanduser, which raises for ~somebody whom the system does not know
+    return Path(os.path.expanduser(value)) if value else None
 
 
 def _known_names(folder: Path | None) -> list[str]:

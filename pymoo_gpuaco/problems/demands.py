@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.cluster.hierarchy import DisjointSet
 
 __all__ = ["NO_EDGES", "Demands", "check_edges", "used_edges", "violations_in_words"]
 
@@ -32,7 +33,7 @@ class Demands(NamedTuple):
             # the way back that a path does not take: no city may have two more
             edges.append((self.end, self.start))
         leaving, entering = np.zeros(n, int), np.zeros(n, int)
-        group = list(range(n))
+        joined = DisjointSet({city for edge in edges for city in edge})
         for number, (i, j) in enumerate(edges):
             leaving[i] += 1
             entering[j] += 1
@@ -42,10 +43,9 @@ class Demands(NamedTuple):
                     raise ValueError(
                         f"fixed_edges: ({i}, {j}) is one too many at city {city}, where a tour has two"
                     )
-            a, b = _root(group, i), _root(group, j)
-            if a == b and not ((self.closed or both_ends) and number == n - 1):
+            closes = not joined.merge(i, j)
+            if closes and not ((self.closed or both_ends) and number == n - 1):
                 raise ValueError(f"fixed_edges: ({i}, {j}) closes a cycle that does not visit all {n} cities")
-            group[a] = b
         for name, city, edges_there in (
             ("start", self.start, entering if self.directed else leaving + entering),
             ("end", self.end, leaving if self.directed else leaving + entering),
@@ -113,10 +113,3 @@ def check_edges(name: str, edges: ArrayLike | None, n: int) -> NDArray[np.int64]
         i, j = array[wrong[0]].tolist()
         raise ValueError(f"{name} must be pairs of different cities in [0, {n - 1}], got ({i}, {j})")
     return array.astype(np.int64)
-
-
-def _root(group: list[int], i: int) -> int:
-    while group[i] != i:
-        group[i] = group[group[i]]
-        i = group[i]
-    return i

@@ -77,12 +77,12 @@ def pack(
 def unpack(state: State, kind: str, candidates: NDArray[np.int32]) -> FocusedState:
     """Read what ``pack`` wrote. Raises ValueError as all readers of states do."""
     n = len(candidates)
-    engine = stored_integers(state, "engine", (_rows(state, "engine"),), 0, 127)
-    listed = _columns(state, "ids")
+    engine = stored_integers(state, "engine", (_size(state, "engine"),), 0, 127)
+    listed = _size(state, "ids", axis=1)
     ids = stored_integers(state, "ids", (n, listed), 0, n - 1)
     tau = stored_numbers(state, "tau", (n, listed), np.float32)
     default_trail = stored_numbers(state, "rest", (1,), np.float32)
-    tours = stored_tours(state, "tours", _rows(state, "tours"), n)
+    tours = stored_tours(state, "tours", _size(state, "tours"), n)
     best = stored_tours(state, "best", 1, n)[0]
     length = float(stored_numbers(state, "best_length", (1,), infinity=True)[0])
     first, cycle, done, rounds, last, finished = (
@@ -157,13 +157,7 @@ def _name(kind: str) -> NDArray[np.int32]:
     return np.frombuffer(kind.encode("ascii"), np.uint8).astype(np.int32)
 
 
-def _rows(state: State, name: str) -> int:
-    """Rows of an array of a state; 0 where it has none."""
-    shape = np.shape(state.get(name, np.empty((0, 0))))
-    return shape[0] if shape else 0
-
-
-def _columns(state: State, name: str) -> int:
-    """Columns of an array of a state; 0 where it has none."""
-    shape = np.shape(state.get(name, np.empty((0, 0))))
-    return shape[1] if len(shape) > 1 else 0
+def _size(state: State, name: str, axis: int = 0) -> int:
+    """Rows or columns of an array of a state; 0 where it has none."""
+    shape = np.shape(state.get(name, ()))
+    return shape[axis] if len(shape) > axis else 0

@@ -24,6 +24,7 @@ from pymoo_gpuaco.backends.cuda.walks.all_cities import AllCitiesWalk
 from pymoo_gpuaco.backends.cuda.walks.row_walk import RowWalk
 from pymoo_gpuaco.backends.cuda.walks.rules import BY_RULE, RuleWalk
 from pymoo_gpuaco.backends.cuda.walks.walk import Setting, Walk
+from pymoo_gpuaco.backends.errors import BackendUnavailable
 from pymoo_gpuaco.candidates.listed import ListedInstance
 from pymoo_gpuaco.colony import immigrants
 from pymoo_gpuaco.colony.parameters import ColonyParameters, usual_ants
@@ -57,9 +58,9 @@ class CudaColony:
 
     Raises
     ------
-    BackendUnavailable : without a driver, PyCUDA or nvcc; the message says what to install.
-    ValueError : for what this engine does not have and ``backend="cpu"`` has: the selective memory but for ACS ants
-        that walk one by one; and for a local search that reverses paths on an asymmetric instance.
+    BackendUnavailable : without a driver, PyCUDA or nvcc; the message says what to install. Also for what only the
+        CPU engine has: the selective memory but for ACS ants that walk one by one.
+    ValueError : for a local search that reverses paths on an asymmetric instance.
     MemoryError : when the colony does not fit the device; the message says what would.
     """
 
@@ -68,7 +69,7 @@ class CudaColony:
     def __init__(self, instance: ListedInstance, parameters: ColonyParameters, device: int = 0) -> None:
         missing = lacks(instance, parameters)
         if missing is not None:
-            raise ValueError(f"{missing}; backend='cpu' does")
+            raise BackendUnavailable(missing)
         if parameters.local_search is not None:
             parameters.local_search.check_for(instance.symmetric)
         self.instance = instance

@@ -7,11 +7,10 @@ from typing import Any
 from pymoo_gpuaco.backends.cuda.climbers.engine import CudaClimbers
 from pymoo_gpuaco.backends.cuda.device import compile as compiler
 from pymoo_gpuaco.backends.cuda.device import context, sources
-from pymoo_gpuaco.backends.cuda.engine import CudaColony, lacks
+from pymoo_gpuaco.backends.cuda.engine import CudaColony
 from pymoo_gpuaco.backends.cuda.focused import CudaWindows
 from pymoo_gpuaco.backends.cuda.fronts.engine import CudaFronts
 from pymoo_gpuaco.backends.cuda.improver import CudaImprover
-from pymoo_gpuaco.backends.errors import BackendUnavailable
 from pymoo_gpuaco.candidates.listed import ListedInstance
 from pymoo_gpuaco.colony.parameters import ClimberParameters, ColonyParameters
 from pymoo_gpuaco.fronts.instance import FrontInstance
@@ -53,9 +52,6 @@ def devices() -> list[dict[str, Any]]:
 
 def make_colony(instance: ListedInstance, parameters: ColonyParameters, device: int) -> CudaColony:
     """Make the engine of a colony whose ants build whole tours."""
-    missing = lacks(instance, parameters)
-    if missing is not None:
-        raise BackendUnavailable(missing)
     return CudaColony(instance, parameters, device)
 
 

@@ -91,10 +91,11 @@ class CudaWindows:
     def __init__(self, instance: ListedInstance, parameters: ColonyParameters, device: int = 0) -> None:
         if not instance.symmetric:
             raise ValueError("windows turn stretches of a tour around: the instance must be symmetric")
-        missing = lacks_focused(instance)
-        if missing is not None:
-            raise ValueError(missing)
         n = instance.n
+        if n < FEWEST_CITIES_TO_FOCUS:
+            raise ValueError(
+                f"focused ants need at least {FEWEST_CITIES_TO_FOCUS} cities, got {n}; construction='full' does not"
+            )
         self.instance, self.candidates = instance, instance.neighbours
         self.scale = unit_scale(instance)
         self.penalties = Penalties(instance, parameters.candidates, penalised_lists_of(instance, self.scale))
@@ -319,13 +320,3 @@ class CudaWindows:
 def _arrays(*parts: Part) -> dict[str, int]:
     """Bytes of the arrays of parts, by name."""
     return {name: size for part in parts for name, size in part.needed().items()}
-
-
-def lacks_focused(instance: ListedInstance) -> str | None:
-    """Why ants cannot be focused on an instance on CUDA, or None."""
-    if instance.n < FEWEST_CITIES_TO_FOCUS:
-        return (
-            f"focused ants need at least {FEWEST_CITIES_TO_FOCUS} cities, got {instance.n}; "
-            "construction='full' does not"
-        )
-    return None
