@@ -7,6 +7,7 @@ import time
 import numpy as np
 import pytest
 
+from pymoo_gpuaco import GPUMMAS
 from pymoo_gpuaco.backends.cpu.focused import CpuWindows
 from pymoo_gpuaco.candidates.lists import listed_instance
 from pymoo_gpuaco.colony.parameters import ColonyParameters
@@ -96,6 +97,23 @@ def test_an_interrupt_in_a_generation_leaves_the_best_tour(times, monkeypatch):
     engine.search(3)
     assert engine.rescued() is None
     assert np.array_equal(engine.lengths, problem.tour_lengths(at_hand(engine)))
+
+
+def test_an_interrupt_while_the_first_tours_are_made_leaves_the_greedy_one(monkeypatch):
+    problem = cloud(300, 1)
+    algorithm = GPUMMAS(backend="cpu").setup(problem, termination=("n_gen", 2), seed=1)
+
+    def strike(*_):
+        monkeypatch.undo()
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("pymoo_gpuaco.search.focused.first_tours", strike)
+    with pytest.raises(KeyboardInterrupt):
+        algorithm.run()
+    kept = algorithm.result()
+    assert kept.F[0] == problem.tour_length(kept.X) == algorithm.engine.first_tour()[1]
+    algorithm.run()
+    assert algorithm.result().F[0] < kept.F[0]
 
 
 @pytest.mark.parametrize("whole_up_to", [8, 1000])

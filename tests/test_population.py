@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from pymoo_gpuaco.candidates import greedy_tour
+from pymoo_gpuaco.candidates import greedy_tour, start
 from pymoo_gpuaco.candidates.graph import make_graph
 from pymoo_gpuaco.candidates.lists import listed_instance
 from pymoo_gpuaco.host.stop import Stop
@@ -93,6 +93,20 @@ def test_of_long_tours_few_mates_are_taken_over_from(monkeypatch):
     # both, the best and two of six mates
     assert len(given[0]) == 5
     assert np.array_equal(given[0][3:], tours[2:4])
+
+
+@pytest.mark.parametrize("begun", [1, 3])
+def test_no_more_first_tours_are_begun_once_time_is_over(begun, monkeypatch):
+    """Sixteen of 12,000 cities take tenths of a second."""
+    instance, stop = listed_instance(cloud(200, 2), 8), Stop()
+    greedy, looks = greedy_tour(instance), []
+    monkeypatch.setattr(Stop, "passed", lambda self: looks.append(1) or len(looks) > begun)
+    monkeypatch.setattr(start, "thread_count", lambda: 1)
+    tours = first_tours(instance, greedy, 16, 7, stop)
+    monkeypatch.undo()
+    assert tours.shape == (16, 200)
+    assert len(np.unique(tours, axis=0)) == 1 + begun
+    assert np.array_equal(tours[: 1 + begun], first_tours(instance, greedy, 16, 7, Stop())[: 1 + begun])
 
 
 @pytest.mark.parametrize(("m", "different"), [(1, 1), (3, 1), (4, 4), (16, 16), (20, 16)])

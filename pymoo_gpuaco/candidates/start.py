@@ -20,6 +20,7 @@ from pymoo_gpuaco.candidates.nearest import nearest_by_coordinates
 from pymoo_gpuaco.candidates.quadrant import has_quadrants, quadrant_lists
 from pymoo_gpuaco.host.compiled import compiled, inlined
 from pymoo_gpuaco.host.keys import generator
+from pymoo_gpuaco.host.stop import Stop
 from pymoo_gpuaco.host.threads import spread, thread_count
 from pymoo_gpuaco.problems.metrics import Metric
 
@@ -84,21 +85,28 @@ def _link_partners(instance: ListedInstance, paths: NDArray[np.int32]) -> int:
     return len(joined) // 2
 
 
-def varied_tours(instance: ListedInstance, count: int, key: int) -> NDArray[np.int32]:
+def varied_tours(
+    instance: ListedInstance, count: int, key: int, stop: Stop | None = None
+) -> NDArray[np.int32]:
     """Return (count, n) greedy tours, each by distances that are up to 30 % longer at random.
 
-    They differ in long edges, which a search changes least. ``key`` in [0, 2**64) decides the random numbers.
+    They differ in long edges, which a search changes least. ``key`` in [0, 2**64) decides the random numbers. Once
+    ``stop`` has ended no more are begun, and there are fewer.
     """
-    tours = np.empty((count, instance.n), np.int32)
-    usual = instance.neighbour_distances
+    tours, made = np.empty((count, instance.n), np.int32), np.zeros(count, bool)
+    usual, stop = instance.neighbour_distances, Stop() if stop is None else stop
 
     def work(_: int, first: int, last: int) -> None:
         for number in range(first, last):
+            if stop.ended():
+                break
             longer = 1.0 + _SPREAD * generator(key, number + 1).random(usual.shape)
             tours[number] = greedy_tour(instance, lengths=usual * longer)
+            made[number] = True
 
-    spread(work, count, thread_count())
-    return tours
+    stop.lower()
+    stop.spread(work, count, thread_count())
+    return tours[made]
 
 
 def _edges_of_lists(

@@ -114,10 +114,7 @@ class FocusedSearch:
             self._meeting = Meeting.NONE
 
     def search(self, key: int) -> None:
-        """Search some rounds of windows, a fraction of a second, or seconds for hundreds of tours.
-
-        ``key`` in [0, 2**64).
-        """
+        """Search some rounds, a fraction of a second, or seconds for hundreds of tours; ``key`` in [0, 2**64)."""
         self._rescued, self._searched = None, 0
         # rounds go on from what was reported, not from what was guessed
         self._schedule.progress = self._schedule.reported
@@ -139,10 +136,11 @@ class FocusedSearch:
 
     def _begin(self, key: int) -> None:
         """Make the first tours; where time is over, they are the greedy one."""
+        self._rescued = self.first_tour()  # until there are others
         self._allocate()
-        m = 1 if self._stop.passed() else self.device.n_tours
-        tours = first_tours(self.instance, self._first, m, key)
-        self._take(np.resize(tours, (self.device.n_tours, self.instance.n)), repaired=False)
+        tours = first_tours(self.instance, self._first, self.device.n_tours, key, self._stop)
+        self._take(tours, repaired=False)
+        self._rescued = None
 
     def _allocate(self, m: int | None = None) -> None:
         """Allocate m tours, or as many as pay in the time that is left, and plan the schedule that goes with them."""

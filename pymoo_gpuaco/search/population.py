@@ -44,10 +44,15 @@ def whole_units(instance: ListedInstance) -> float:
     return math.ldexp(1.0, _UNITS_AN_EDGE - math.frexp(mean)[1])
 
 
-def first_tours(instance: ListedInstance, greedy: NDArray[np.int32], m: int, key: int) -> NDArray[np.int32]:
-    """Tours (m, n) to begin with, the greedy one first; some come more than once where many would take long."""
+def first_tours(
+    instance: ListedInstance, greedy: NDArray[np.int32], m: int, key: int, stop: Stop | None = None
+) -> NDArray[np.int32]:
+    """Tours (m, n) to begin with, the greedy one first.
+
+    Some come more than once where many would take long, or ``stop`` has ended.
+    """
     different = min(m, MOST_VARIED, max(1, CITIES_OF_VARIED // instance.n)) if m >= FEWEST_VARIED else 1
-    tours = np.concatenate([greedy[None], varied_tours(instance, different - 1, key)])
+    tours = np.concatenate([greedy[None], varied_tours(instance, different - 1, key, stop)])
     return np.resize(tours, (m, instance.n))
 
 
