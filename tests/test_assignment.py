@@ -11,7 +11,8 @@ from scipy.optimize import linear_sum_assignment
 from pymoo_gpuaco import TSP
 from pymoo_gpuaco.candidates.ascent import ascend
 from pymoo_gpuaco.candidates.assignment import shortest_assignment
-from pymoo_gpuaco.candidates.lists import with_lists
+from pymoo_gpuaco.candidates.bound import prove_lower_bound
+from pymoo_gpuaco.candidates.lists import listed_instance, with_lists
 from pymoo_gpuaco.problems.instance import as_instance
 from pymoo_gpuaco.problems.symmetric import symmetric_form
 
@@ -55,6 +56,7 @@ def test_an_assignment_is_as_short_as_scipys_and_its_prices_prove_it(given_, k):
     assert found.shortest == pytest.approx(costs[np.arange(n), found.successor].sum(), rel=1e-12)
     assert found.shortest == pytest.approx(shortest(costs), rel=1e-9)
     assert found.shortest_listed >= found.shortest - 1e-6
+    assert found.shortest - 1e-8 * FAR <= found.bound <= found.shortest + 1e-9
     reduced = costs - found.to_leave[:, None] - found.to_enter
     assert reduced.min() >= -1e-8 * FAR
     assert np.abs(reduced[np.arange(n), found.successor]).max() <= 1e-8 * FAR
@@ -129,3 +131,17 @@ def test_an_ascent_begins_with_the_penalties_of_the_lists():
     first = ascend(priced, listed.neighbours, iterations=1)
     assert from_none.bound < 0.9 * prices.shortest < prices.shortest <= first.bound
     assert ascend(priced, listed.neighbours, iterations=50).bound > first.bound
+
+
+def test_no_bound_is_below_the_shortest_assignment():
+    """Files on a disk, whose tours differ by whole turns: an ascent of 1-trees ends a little below."""
+    start, end, track = np.random.default_rng(2).integers(0, 1000, (3, 40))
+    turn = (start - end[:, None]) % 1000
+    seek = np.abs(track[:, None] - track) // 10
+    matrix = turn + 1000.0 * np.ceil(np.maximum(0, seek - turn) / 1000)
+    instance = listed_instance(TSP(matrix=matrix), 10)
+    bound = prove_lower_bound(instance)
+    assert bound == shortest(without_loops(matrix))
+    listed = twins(matrix)
+    assert ascend(listed, listed.neighbours).bound < bound
+    assert (instance.tour_length(np.arange(40)) - bound) % 1000 == 0

@@ -9,16 +9,19 @@ Computing 38, 1987): first over few edges. Then edges that cost less than their 
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pymoo_gpuaco.host.compiled import compiled, compiled_callee
+from pymoo_gpuaco.problems.instance import Instance
 
 # Times that edges are added, at most. No instance met needed more than 14; what is missing then changes prices little.
 _MOST_ROUNDS = 30
-_ROUNDING = 1e-9  # of the largest price: an edge must cost less than its ends by more
+# Of the largest number met: an edge must cost less than its ends by more. What rounding does is a thousandth of it.
+_ROUNDING = 1e-12
 _NEW, _DONE = -1, -2  # places of columns that are not in the heap
 
 
@@ -33,6 +36,7 @@ class Assignment(NamedTuple):
     to_leave: NDArray[np.float64]  # (n,) prices
     to_enter: NDArray[np.float64]  # (n,) prices, in the mean as high as those of leaving
     shortest: float  # length of the assignment
+    bound: float  # no assignment is shorter, and so no tour; 0 where edges were left out
     shortest_listed: float  # the same over the edges that were given
 
 
@@ -73,7 +77,7 @@ def shortest_assignment(
     numbers = (city[:, None] * n + successors, predecessors.astype(np.int64) * n + city[:, None])
     edges = np.unique(np.concatenate([*(part.ravel() for part in numbers), city * n + (city + 1) % n]))
     search, cheapest = _make_search(n), _make_cheapest(n)
-    shortest_listed = 0.0
+    shortest_listed = bound = 0.0
     for round_ in range(_MOST_ROUNDS + 1):
         rows, columns = np.divmod(edges, n)
         first = np.searchsorted(rows, np.arange(n + 1))
@@ -85,16 +89,28 @@ def shortest_assignment(
         to_leave = np.minimum.reduceat(cost - search.price[columns], first[:-1])
         if round_ == 0:
             shortest_listed = float(np.minimum(matrix[city, search.match], far).sum())
-        rounding = _ROUNDING * max(float(np.abs(to_leave).max()), float(np.abs(search.price).max()))
+        rounding = _ROUNDING * max(float(np.abs(part).max()) for part in (to_leave, search.price, cost))
         _find_cheapest(matrix, far, to_leave, search.price, rounding, cheapest)
         of_row = (city[:, None] * n + cheapest.of_row)[cheapest.of_row >= 0]
         of_column = (cheapest.of_column.astype(np.int64) * n + city)[cheapest.of_column >= 0]
         if not len(of_row):
+            bound = max(0.0, math.fsum([*to_leave.tolist(), *search.price.tolist()]) - n * rounding)
             break
         edges = np.unique(np.concatenate([edges, of_row, of_column]))
     shortest = float(np.minimum(matrix[city, search.match], far).sum())
     shift = 0.5 * float(search.price.mean() - to_leave.mean())
-    return Assignment(search.match, to_leave + shift, search.price - shift, shortest, shortest_listed)
+    prices = to_leave + shift, search.price - shift
+    return Assignment(search.match, *prices, shortest, bound, shortest_listed)
+
+
+def assignment_of_twins(instance: Instance, ids: NDArray[np.int32]) -> Assignment:
+    """Return a shortest assignment of the cities that an instance doubles, see `Form.doubled`.
+
+    ids : (2 n, k) lists of its cities, with whose edges to begin.
+    """
+    assert instance.form is not None
+    assert instance.form.doubled
+    return shortest_assignment(instance.matrix, instance.form.far, ids[1::2] // 2, ids[0::2] // 2)
 
 
 def _make_search(n: int) -> _Search:

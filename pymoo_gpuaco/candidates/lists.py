@@ -12,7 +12,7 @@ from pymoo.core.problem import Problem
 from pymoo_gpuaco import checks
 from pymoo_gpuaco.candidates.alpha import alpha_lists, check_alpha
 from pymoo_gpuaco.candidates.ascent import Ascent, ascend
-from pymoo_gpuaco.candidates.assignment import shortest_assignment
+from pymoo_gpuaco.candidates.assignment import assignment_of_twins
 from pymoo_gpuaco.candidates.listed import ListedInstance
 from pymoo_gpuaco.candidates.nearest import nearest_by_coordinates, nearest_by_matrix
 from pymoo_gpuaco.candidates.quadrant import has_quadrants, quadrant_and_nearest_lists, quadrant_lists
@@ -177,12 +177,10 @@ def _of_twins(instance: Instance, k: int) -> tuple[Candidates, NDArray[np.float6
 
 def _penalties_of_assignment(instance: Instance, found: Candidates) -> NDArray[np.float64] | None:
     """Return node penalties (n,) by the shortest assignment, or None where the lists ``found`` hold one as short."""
-    assert instance.form is not None
     units = len(instance.matrix)
     if units > _MOST_ASSIGNED:
         return None
-    to_enter, to_leave = found.ids[1::2] // 2, found.ids[0::2] // 2
-    prices = shortest_assignment(instance.matrix, instance.form.far, to_enter, to_leave)
+    prices = assignment_of_twins(instance, found.ids)
     if prices.shortest_listed <= (1.0 + _SHORTAGE) * prices.shortest:
         return None
     penalties = np.empty(2 * units)
