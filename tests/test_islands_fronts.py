@@ -127,7 +127,7 @@ def test_tours_from_outside_reach_all_islands(client):
     )
     algorithm = begun(n_gen=2, n=25, client=client, sampling=given)
     algorithm.next()
-    assert [len(member.waiting) for member in algorithm.engine.members] == [2, 2]
+    assert [len(member.unsent) for member in algorithm.engine.members] == [2, 2]
     result = run_to_end(algorithm).result()
     best = problem.tour_lengths(given)
     assert result.F[0, 0] <= best[0, 0]
@@ -168,14 +168,14 @@ def test_an_island_that_begins_again_gets_a_front_that_fills_several_messages(mo
 
 def test_an_interrupt_leaves_no_report_half_taken_in(monkeypatch):
     leader = archipelago()
-    sort_out = leader.archive._sort_out
-    waiting = len(leader.members[1].waiting)
+    update_front = leader.archive._update_front
+    unsent = len(leader.members[1].unsent)
 
     def interrupted(first):
         _thread.interrupt_main()
-        sort_out(first)
+        update_front(first)
 
-    monkeypatch.setattr(leader.archive, "_sort_out", interrupted)
+    monkeypatch.setattr(leader.archive, "_update_front", interrupted)
     leader.members[0].members = leader.instance.starts  # greedy tours, which join the front of random ones
     with pytest.raises(KeyboardInterrupt):
         leader._offer({"island": 0})
@@ -184,7 +184,7 @@ def test_an_interrupt_leaves_no_report_half_taken_in(monkeypatch):
     assert set(map(bytes, leader.instance.lengths(leader.instance.starts))) <= set(
         map(bytes, leader.archive.points)
     )
-    assert len(leader.members[1].waiting) == waiting + 2
+    assert len(leader.members[1].unsent) == unsent + 2
 
 
 def test_a_state_is_of_as_many_islands():
@@ -196,7 +196,7 @@ def test_a_state_is_of_as_many_islands():
     same.archive.add(np.arange(25)[None], np.array([[1.0, 1.0]]))
     same.import_state(state)
     assert np.array_equal(same.archive.points, archipelago().archive.points)
-    assert [len(member.waiting) for member in same.members] == [40, 40]
+    assert [len(member.unsent) for member in same.members] == [40, 40]
 
 
 def test_the_command_line_takes_a_cluster_and_goes_on(client, two_workers, tmp_path, capsys):

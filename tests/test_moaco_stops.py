@@ -86,13 +86,13 @@ def test_an_interrupt_keeps_the_front(monkeypatch):
 def test_an_interrupt_leaves_no_tour_half_taken_in(monkeypatch):
     problem = problem_of(20)
     engine = engine_of(problem)
-    sort_out = engine.archive._sort_out
+    update_front = engine.archive._update_front
 
     def interrupted(first):
         _thread.interrupt_main()
-        sort_out(first)
+        update_front(first)
 
-    monkeypatch.setattr(engine.archive, "_sort_out", interrupted)
+    monkeypatch.setattr(engine.archive, "_update_front", interrupted)
     with pytest.raises(KeyboardInterrupt):
         engine.accept(np.arange(20)[None])
     assert engine.front()[1].tolist() == problem.tour_lengths(np.arange(20)[None]).tolist()

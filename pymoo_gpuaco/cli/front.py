@@ -35,7 +35,7 @@ def solve_front(job: Job) -> int:
     )
     job.print(f"{name}: {problem.n_cities} cities, {problem.n_obj} objectives: {objectives}")
     most = "no time limit" if limit is None else f"at most {limit:g} s"
-    job.print(f"{in_words(arguments)}, seed {arguments.seed}, {most}; preparing ..")
+    job.print(f"{in_words(job)}, seed {arguments.seed}, {most}; preparing ..")
     termination = FrontTermination(arguments.stagnation, arguments.generations, limit)
     progress = FrontProgress(job.say, problem.names)
     found = search(job, given, termination, progress, arguments.seed)

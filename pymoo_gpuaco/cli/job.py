@@ -108,7 +108,8 @@ def prepare(arguments: argparse.Namespace) -> Job:
     if arguments.save and len(arguments.instance) * arguments.seeds > 1:
         raise ValueError("--save keeps the state of one run: give one instance and one seed")
     if resumed is not None:
-        arguments.algorithm, arguments.seed = type(resumed).__name__, resumed.seed
+        colony = resumed.colony if isinstance(resumed, Islands) else resumed
+        arguments.algorithm, arguments.seed = type(colony).__name__, resumed.seed
         problems = {resumed.problem.label or "instance": resumed.problem}
     else:
         problems = cities.load_all(arguments)
@@ -157,9 +158,10 @@ def _check_front(arguments: argparse.Namespace, problems: dict[str, Any]) -> Non
     arguments.algorithm = GPUMOACO.__name__
 
 
-def in_words(arguments: argparse.Namespace) -> str:
+def in_words(job: Job) -> str:
     """What searches."""
-    of_islands = arguments.islands or arguments.scheduler
+    arguments = job.arguments
+    of_islands = arguments.islands or arguments.scheduler or isinstance(job.resumed, Islands)
     return f"islands of {arguments.algorithm}" if of_islands else str(arguments.algorithm)
 
 

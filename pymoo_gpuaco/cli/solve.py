@@ -51,7 +51,7 @@ def _run(job: Job, name: str, problem: TSP, seed: int) -> None:
     job.print(f"{name}: {problem.n_cities} cities, {problem.distances_in_words}{demanded}{known}")
     limit = time_limit(arguments)
     most = "no time limit" if limit is None else f"at most {limit:g} s"
-    job.print(f"{in_words(arguments)}, seed {seed}, {most}; preparing ..")
+    job.print(f"{in_words(job)}, seed {seed}, {most}; preparing ..")
     termination = ColonyTermination(
         arguments.target,
         arguments.stagnation,

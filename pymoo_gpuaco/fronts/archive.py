@@ -62,7 +62,7 @@ class Archive:
         if self._tree is None and self.k == 2:
             self._tree = make_tree(0, 64, 2)
         elif self._tree is None:
-            self._sort_out(self.count)
+            self._update_front(self.count)
         assert self._tree is not None
         return self._tree
 
@@ -120,17 +120,17 @@ class Archive:
         self.tours[first:end], self.lengths[first:end] = tours[new], lengths[new]
         self.looked[first:end], self.rank[first:end] = 0, _GONE
         self.count = end
-        self._sort_out(first)
+        self._update_front(first)
         rows = self.front[self.front >= first]
         joined, numbered = self.lengths[rows], self.numbered
         self.added += len(rows)
         if len(self.front) > self.size + self.size // _SPARE:
             self._shrink()
         if 2 * int(self.kept().sum()) < self.count:
-            self._close_up()
+            self._compact()
         return rows if self.numbered == numbered else self.rows_of(joined)
 
-    def _sort_out(self, first: int) -> None:
+    def _update_front(self, first: int) -> None:
         """Find the front and the ranks, after rows from ``first`` on have come."""
         lengths = self.lengths[: self.count]
         if self.k == 2:
@@ -187,7 +187,7 @@ class Archive:
         self.rank[: self.count][self.rank[: self.count] > 0] = (
             _GONE  # some would take the places of those that go
         )
-        self._close_up()
+        self._compact()
 
     def restore(
         self,
@@ -203,9 +203,9 @@ class Archive:
         self.tours[:m], self.lengths[:m], self.looked[:m] = tours, lengths, looked
         self.rank[:m] = np.where(kept, 0, _GONE)
         self.count, self._tree = m, None
-        self._sort_out(0)
+        self._update_front(0)
 
-    def _close_up(self) -> None:
+    def _compact(self) -> None:
         """Forget what has gone."""
         kept = self.kept()
         rows = np.flatnonzero(kept)
@@ -214,7 +214,7 @@ class Archive:
         self.count = len(rows)
         self.numbered += 1
         if self.k == 2:
-            self._sort_out(0)
+            self._update_front(0)
         else:  # what is left is the front, and its tree is planted when somebody asks for it
             self.front, self._tree = (np.cumsum(kept) - 1)[self.front[kept[self.front]]], None
 

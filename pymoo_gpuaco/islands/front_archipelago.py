@@ -31,8 +31,8 @@ class FrontMember(Member):
 
     size: int = 0  # of its front
     sums: int = 0  # that it has solved
-    # (e, n) tours that it is to be sent, those that have come first first
-    waiting: NDArray[Any] = field(default_factory=lambda: np.empty((0, 0), np.int32))
+    # (e, n) tours that it is yet to be sent, those that have come first first
+    unsent: NDArray[Any] = field(default_factory=lambda: np.empty((0, 0), np.int32))
     union: Any = None  # its `FrontArchipelago`, weakly: a run that is deleted ends its workers at once
 
     def begun_again(self, task: Task) -> Task:
@@ -40,7 +40,7 @@ class FrontMember(Member):
         if self.union.rules.topology != "all":
             return task
         front, most = self.union.front()[0], most_tours(self.union.instance.n)
-        self.waiting = front[most:]  # more than a message brings come with the next rounds
+        self.unsent = front[most:]  # more than a message brings come with the next rounds
         return {**task, "mates": front[:most]}
 
     @property
@@ -74,7 +74,7 @@ class FrontArchipelago(Leader):
         self._joined: list[NDArray[np.float64]] = []  # lengths of what has joined in this generation
 
     def _new_member(self, number: int) -> FrontMember:
-        return FrontMember(number, waiting=np.empty((0, self._n), np.int32), union=weakref.proxy(self))
+        return FrontMember(number, unsent=np.empty((0, self._n), np.int32), union=weakref.proxy(self))
 
     @property
     def n_sums(self) -> int:
@@ -105,10 +105,10 @@ class FrontArchipelago(Leader):
     def _load(self, member: FrontMember, task: Task) -> None:
         if self.rules.topology == "all":
             task["parts"] = self.n_islands
-        waiting = member.waiting
-        left = waiting[self.archive.on_front(self.instance.lengths(waiting))]
+        unsent = member.unsent
+        left = unsent[self.archive.on_front(self.instance.lengths(unsent))]
         most = most_tours(self.instance.n)
-        task["mates"], member.waiting = left[:most], left[most:]
+        task["mates"], member.unsent = left[:most], left[most:]
 
     def _note(self, report: Report) -> None:
         super()._note(report)
@@ -129,7 +129,7 @@ class FrontArchipelago(Leader):
         self._joined.append(self.archive.lengths[rows])
         for member in self.members:
             if giver in topology.givers(self.rules.topology, member, self.members):
-                member.waiting = np.concatenate([member.waiting, joined])
+                member.unsent = np.concatenate([member.unsent, joined])
 
     # ---- what an algorithm asks its engine
 
@@ -142,7 +142,7 @@ class FrontArchipelago(Leader):
         lengths = self.instance.lengths(given)
         uninterrupted(lambda: self.archive.add(given, lengths))
         for member in self.members:
-            member.waiting = np.concatenate([member.waiting, given])
+            member.unsent = np.concatenate([member.unsent, given])
 
     def front(self) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
         """Tours (f, n) of the front, and their lengths (f, k), in order of the first objective."""
@@ -155,11 +155,11 @@ class FrontArchipelago(Leader):
 
     def export_state(self) -> State:
         """Export the islands after their last rounds: the front and, in lock step, their whole states."""
-        waiting = {f"waiting {member.number}": member.waiting.copy() for member in self.members}
+        unsent = {f"unsent {member.number}": member.unsent.copy() for member in self.members}
         counts = [[one.round, one.streams, one.size, one.sums] for one in self.members]
         return {
             **archive_state(self.archive),
-            **waiting,
+            **unsent,
             "key": np.array([self._key], np.uint64),
             "rounds": np.array(counts, np.int64).reshape(-1, 4),
             "built": np.array([self.n_tours], np.int64),
@@ -172,12 +172,12 @@ class FrontArchipelago(Leader):
         key = stored(state, "key", (1,))
         rounds = stored_integers(state, "rounds", (len(members), 4), 0, 2**62, np.int64)
         built = stored_integers(state, "built", (1,), 0, 2**62, np.int64)
-        names = [f"waiting {member.number}" for member in members]
-        waiting = [stored_tours(state, name, len(state.get(name, ())), n) for name in names]
+        names = [f"unsent {member.number}" for member in members]
+        unsent = [stored_tours(state, name, len(state.get(name, ())), n) for name in names]
         empty = Archive(n, self.instance.k, self.instance.unit, self.archive.size)
         self.archive = restored_archive(state, empty, 0)
         self._key, self.n_tours = int(key[0]), int(built[0])
         for member in members:
-            member.waiting = waiting[member.number]
+            member.unsent = unsent[member.number]
             member.round, member.streams, member.size, member.sums = map(int, rounds[member.number])
         restore_colonies(state, members)

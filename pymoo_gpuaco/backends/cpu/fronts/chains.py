@@ -27,7 +27,7 @@ class Walker(NamedTuple):
     """One tour of n cities under one weighted sum, and the room that chains take; c candidates a city."""
 
     tour: NDArray[np.int32]  # (n,)
-    place: NDArray[np.int32]  # (n,) position of each city
+    position: NDArray[np.int32]  # (n,) of each city on the tour
     listed: NDArray[np.int32]  # (n, c) candidates of each city
     near: NDArray[np.float64]  # (n, c) weighted costs of the candidates' edges
     table: NDArray[np.float64]  # (n, n) weighted costs of all edges, or (0, 0)
@@ -64,14 +64,14 @@ def make_walker(n: int, k: int, c: int, tabled: bool) -> Walker:
 @inlined
 def after(w, city):  # type: ignore[no-untyped-def]
     """Next city on the tour."""
-    p = w.place[city] + 1
+    p = w.position[city] + 1
     return w.tour[p if p < w.tour.shape[0] else 0]
 
 
 @inlined
 def before(w, city):  # type: ignore[no-untyped-def]
     """City before it on the tour."""
-    p = w.place[city]
+    p = w.position[city]
     return w.tour[p - 1 if p > 0 else w.tour.shape[0] - 1]
 
 
@@ -117,7 +117,7 @@ def put(tour, w):  # type: ignore[no-untyped-def]
     """Begin with a tour (n,)."""
     for i in range(tour.shape[0]):
         w.tour[i] = tour[i]
-        w.place[tour[i]] = i
+        w.position[tour[i]] = i
 
 
 @inlined
@@ -207,7 +207,7 @@ def closes(w, exchanges):  # type: ignore[no-untyped-def]
     """
     n = w.tour.shape[0]
     for m in range(exchanges):  # sort the edges by where they leave
-        p, q = w.place[w.chain[2 * m]], w.place[w.chain[2 * m + 1]]
+        p, q = w.position[w.chain[2 * m]], w.position[w.chain[2 * m + 1]]
         forward = q == p + 1 or (q == 0 and p == n - 1)
         at, first, second = (p, 2 * m, 2 * m + 1) if forward else (q, 2 * m + 1, 2 * m)
         s = m
@@ -270,7 +270,7 @@ def rejoin(w, exchanges):  # type: ignore[no-untyped-def]
     for i in range(count):
         p = p - n if p >= n else p
         w.tour[p] = w.moved[i]
-        w.place[w.moved[i]] = p
+        w.position[w.moved[i]] = p
         p += 1
     return first, count
 

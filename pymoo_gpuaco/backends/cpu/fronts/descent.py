@@ -31,14 +31,14 @@ _DIRECTED_BREADTH = 6
 ROUNDING = 1e-9
 
 
-class Waiting(NamedTuple):
-    """Cities whose edges have changed since they were looked at, in a ring; and the tour to go back to.
+class WorkQueue(NamedTuple):
+    """The work queue, cities whose edges have changed since they were looked at, in a ring; and the tour to go back to.
 
     The tour at hand differs from it in a few ranges of positions, so that going back costs no more than going on.
     """
 
     ring: NDArray[np.int32]  # (n,)
-    listed: NDArray[np.uint8]  # (n,) whether a city is in the ring
+    queued: NDArray[np.uint8]  # (n,) whether a city is in the ring
     span: NDArray[np.int64]  # (2,) where the first is, and how many there are
     kept: NDArray[np.int32]  # (n,)
     changed: NDArray[
@@ -47,9 +47,9 @@ class Waiting(NamedTuple):
     ranges: NDArray[np.int64]  # (1,) how many there are; more than _RANGES: all of the tour
 
 
-def make_waiting(n: int) -> Waiting:
+def make_work_queue(n: int) -> WorkQueue:
     """Allocate the arrays."""
-    return Waiting(
+    return WorkQueue(
         np.empty(n, np.int32),
         np.zeros(n, np.uint8),
         np.zeros(2, np.int64),
@@ -80,7 +80,7 @@ def _agree(w, r, back):  # type: ignore[no-untyped-def]
         for _ in range(n if whole else r.changed[s, 1]):
             if back:
                 w.tour[p] = r.kept[p]
-                w.place[r.kept[p]] = p
+                w.position[r.kept[p]] = p
             else:
                 r.kept[p] = w.tour[p]
             p = p + 1 if p + 1 < n else 0
@@ -88,35 +88,35 @@ def _agree(w, r, back):  # type: ignore[no-untyped-def]
 
 
 @compiled_callee
-def enlist(r, city):  # type: ignore[no-untyped-def]
-    """Put a city on the list, at its end."""
-    if r.listed[city] == 0:
+def push(r, city):  # type: ignore[no-untyped-def]
+    """Put a city at the end of the queue, unless it is there."""
+    if r.queued[city] == 0:
         n = r.ring.shape[0]
-        r.listed[city] = 1
+        r.queued[city] = 1
         at = r.span[0] + r.span[1]
         r.ring[at if at < n else at - n] = city
         r.span[1] += 1
 
 
 @compiled_callee
-def delist(r):  # type: ignore[no-untyped-def]
-    """Take the first city off the list."""
+def pop(r):  # type: ignore[no-untyped-def]
+    """Take the first city off the queue."""
     city = r.ring[r.span[0]]
     r.span[0] = r.span[0] + 1 if r.span[0] + 1 < r.ring.shape[0] else 0
     r.span[1] -= 1
-    r.listed[city] = 0
+    r.queued[city] = 0
     return city
 
 
 @compiled_callee
 def _settle(costs, w, r, tiny, stop):  # type: ignore[no-untyped-def]
-    """Make chains that gain until no city on the list begins one; return the change in length.
+    """Make chains that gain until no city in the queue begins one; return the change in length.
 
-    When ``stop[0]`` becomes 1, cities only leave the list.
+    When ``stop[0]`` becomes 1, cities only leave the queue.
     """
     change = 0.0
     while r.span[1] > 0:
-        city = delist(r)
+        city = pop(r)
         exchanges = 1
         while exchanges > 0 and not stop[0]:
             exchanges, gained = improve(costs, w, r, city, tiny)
@@ -141,7 +141,7 @@ def improve(costs, w, r, city, tiny):  # type: ignore[no-untyped-def]
                 first, count = rejoin(w, exchanges)
                 _note(r, first, count)
                 for m in range(2 * exchanges):
-                    enlist(r, w.chain[m])
+                    push(r, w.chain[m])
                 return exchanges, change
     return 0, 0.0
 
@@ -172,10 +172,10 @@ def _kick(costs, w, r, stream):  # type: ignore[no-untyped-def]
             city = w.moved[i - l3 - l2]
         p = (start + i) % n
         w.tour[p] = city
-        w.place[city] = p
+        w.position[city] = p
     _note(r, start, whole)
     for city in (a, b1, b2, c1, c2, d1, d2, d):
-        enlist(r, city)
+        push(r, city)
     joined = weighted(costs, w, a, d1) + weighted(costs, w, d2, c1)
     joined += weighted(costs, w, c2, b1) + weighted(costs, w, b2, d)
     parted = weighted(costs, w, a, b1) + weighted(costs, w, b2, c1)
@@ -198,7 +198,7 @@ def descend(costs, w, r, weights, tours, kicks, streams, first, last, stop):  # 
         length = 0.0
         for p in range(n):
             length += weighted(costs, w, w.tour[p], w.tour[p + 1 if p + 1 < n else 0])
-            enlist(r, w.tour[p])
+            push(r, w.tour[p])
         tiny = ROUNDING * length
         _settle(costs, w, r, tiny, stop)
         r.ranges[0] = _RANGES + 1

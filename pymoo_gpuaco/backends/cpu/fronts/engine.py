@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pymoo_gpuaco.backends.cpu.fronts.chains import Walker, make_walker
-from pymoo_gpuaco.backends.cpu.fronts.descent import Waiting, descend, make_waiting
+from pymoo_gpuaco.backends.cpu.fronts.descent import WorkQueue, descend, make_work_queue
 from pymoo_gpuaco.backends.cpu.fronts.look import Finds, follow, look, make_finds
 from pymoo_gpuaco.backends.cpu.fronts.slide import make_way, slide
 from pymoo_gpuaco.fronts.costs import make_costs
@@ -32,19 +32,19 @@ class CpuFronts:
         self.stop = Stop()
         self._costs = instance.costs
         self._threads = thread_count()
-        self._rooms: list[tuple[Walker, Waiting, Finds]] = []
+        self._rooms: list[tuple[Walker, WorkQueue, Finds]] = []
 
     def use(self, candidates: NDArray[np.int32]) -> None:
         """Look at other candidates (n, ..) from now on."""
         self._costs = make_costs(self.instance.parts, candidates, self.instance.costs.table)
         self._rooms = []
 
-    def _room(self, thread: int) -> tuple[Walker, Waiting, Finds]:
+    def _room(self, thread: int) -> tuple[Walker, WorkQueue, Finds]:
         """What a thread works in; called before threads are."""
         n, c, k = self._costs.near.shape
         while len(self._rooms) <= thread:
             walker = make_walker(n, k, c, n <= _MOST_FOR_WEIGHTED)
-            self._rooms.append((walker, make_waiting(n), make_finds(MOST_CHILDREN, k)))
+            self._rooms.append((walker, make_work_queue(n), make_finds(MOST_CHILDREN, k)))
         return self._rooms[thread]
 
     def descend(
@@ -56,10 +56,10 @@ class CpuFronts:
         queue = count()
 
         def work(thread: int, first: int, last: int) -> None:
-            walker, waiting, _ = self._rooms[thread]
+            walker, work_queue, _ = self._rooms[thread]
             while (i := next(queue)) < len(found) and not self.stop.raised():
                 descend(
-                    self._costs, walker, waiting, weights, found, kicks, streams, i, i + 1, self.stop.flag
+                    self._costs, walker, work_queue, weights, found, kicks, streams, i, i + 1, self.stop.flag
                 )
 
         self._room(self._threads)
@@ -78,11 +78,11 @@ class CpuFronts:
         queue = count()
 
         def work(thread: int, begin: int, end: int) -> None:
-            walker, waiting, _ = self._rooms[thread]
+            walker, work_queue, _ = self._rooms[thread]
             way = make_way(MOST_ON_THE_WAY, self.instance.n, self.instance.k)
             while (i := next(queue)) < len(tours) and not self.stop.raised():
                 left = slide(
-                    self._costs, walker, waiting, way, tours[i], first[i], last[i], points, self.stop.flag
+                    self._costs, walker, work_queue, way, tours[i], first[i], last[i], points, self.stop.flag
                 )
                 parts[i] = way.tours[:left].copy()
 

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pymoo_gpuaco.backends.cpu.fronts.chains import lengths_of, put, weigh
-from pymoo_gpuaco.backends.cpu.fronts.descent import ROUNDING, delist, enlist, improve
+from pymoo_gpuaco.backends.cpu.fronts.descent import ROUNDING, improve, pop, push
 from pymoo_gpuaco.backends.cpu.fronts.look import stairs_cover
 from pymoo_gpuaco.fronts.costs import cost
 from pymoo_gpuaco.host.compiled import compiled
@@ -53,9 +53,9 @@ def slide(costs, w, r, way, tour, first, last, points, stop):  # type: ignore[no
             length += way.weights[q] * way.lengths[q]
         weigh(costs, way.weights, w, True)
         for p in range(n):
-            enlist(r, w.tour[p])
+            push(r, w.tour[p])
         while r.span[1] > 0:
-            city = delist(r)
+            city = pop(r)
             exchanges = 1
             while exchanges > 0 and left < most and not stop[0]:
                 exchanges, _ = improve(costs, w, r, city, ROUNDING * length)

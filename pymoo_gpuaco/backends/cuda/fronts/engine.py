@@ -51,6 +51,7 @@ class CudaFronts:
         self._looks = Looks(self.device, instance, self._edges)
         self._cores = CpuFronts(instance)
         self._cores.stop = self.stop
+        self.slide = self._cores.slide  # one step follows from the other on a way along the front
         self.device.set_up([self._edges, self._descents, self._looks], _ADVICE)
 
     def use(self, candidates: NDArray[np.int32]) -> None:
@@ -65,19 +66,6 @@ class CudaFronts:
         """Shorten tours (m, n), each under its weights (m, k), by so many kicks."""
         with self.device.working():
             return self._descents.descend(tours, weights, kicks, key)
-
-    def slide(
-        self,
-        tours: NDArray[np.int32],
-        first: NDArray[np.float64],
-        last: NDArray[np.float64],
-        points: NDArray[np.float64],
-    ) -> NDArray[np.int32]:
-        """Return tours (e, n) on the way from tours (m, n), while weights (m, 2) go from ``first`` to ``last``.
-
-        One step follows from the other on such a way: it is gone on the host's cores.
-        """
-        return self._cores.slide(tours, first, last, points)
 
     def look(self, members: Members, front: Front) -> Children:
         """Look at the chains of members."""
