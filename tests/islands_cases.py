@@ -27,7 +27,7 @@ def keys_of(cluster):
     """Let Dask's settings name the keys of a ``Cluster``, so that its address is enough to reach it."""
     import dask
 
-    certificate, key = str(cluster._keys.certificate), str(cluster._keys.key)
+    certificate, key = str(cluster._certificates.certificate), str(cluster._certificates.key)
     names = ("ca-file", "client.cert", "client.key")
     told = zip(names, (certificate, certificate, key), strict=True)
     with dask.config.set({f"distributed.comm.tls.{name}": path for name, path in told}):

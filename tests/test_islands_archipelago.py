@@ -205,11 +205,11 @@ class TestMeetings:
             "built": 3,
             "seconds": 2.5,
             "meeting": 2,
-            "members": np.array([ROUND, ROUND[::-1]]),
+            "tours": np.array([ROUND, ROUND[::-1]]),
         }
         islands._note(report)
         member = islands.members[0]
-        assert member.members.tolist() == [ROUND.tolist(), ROUND[::-1].tolist()]
+        assert member.tours.tolist() == [ROUND.tolist(), ROUND[::-1].tolist()]
         assert not islands._may_go_on(member)
         assert islands._next_moment() == 102.5
         islands.stop_at(104.0)
@@ -218,9 +218,9 @@ class TestMeetings:
         now[0] = 101.2
         assert islands._may_go_on(member)
         assert islands._next_moment() is None  # there is no tour yet, so no time is over
-        islands._note({**report, "members": None, "meeting": 4})
-        assert member.members is not None  # others may still meet them
-        islands._note({**report, "members": None, "meeting": 0})
-        assert member.members is None
+        islands._note({**report, "tours": None, "meeting": 4})
+        assert member.tours is not None  # others may still meet them
+        islands._note({**report, "tours": None, "meeting": 0})
+        assert member.tours is None
         with pytest.raises(ValueError, match="the tours that have come"):
-            islands._note({**report, "members": np.zeros((2, 12), np.int32)})
+            islands._note({**report, "tours": np.zeros((2, 12), np.int32)})

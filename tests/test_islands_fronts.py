@@ -176,7 +176,7 @@ def test_an_interrupt_leaves_no_report_half_taken_in(monkeypatch):
         update_front(first)
 
     monkeypatch.setattr(leader.archive, "_update_front", interrupted)
-    leader.members[0].members = leader.instance.starts  # greedy tours, which join the front of random ones
+    leader.members[0].tours = leader.instance.starts  # greedy tours, which join the front of random ones
     with pytest.raises(KeyboardInterrupt):
         leader._offer({"island": 0})
     lengths = leader.instance.lengths(leader.archive.tours[leader.archive.front])
@@ -219,7 +219,7 @@ def test_an_island_tells_each_member_once_and_no_more_at_a_time_than_a_message_b
     for key in range(12):
         engine.search(key)
     assert len(engine.archive.front) > 40
-    told = [island._members(None) for _ in range(9)]
+    told = [island._tours_to_tell(None) for _ in range(9)]
     assert [len(rows) for rows in told[:2]] == [30, min(30, len(engine.archive.front) - 30)]
     lengths = engine.instance.lengths(np.concatenate(told))
     assert np.array_equal(np.unique(lengths, axis=0), engine.archive.points)

@@ -10,7 +10,7 @@ import pytest
 
 from pymoo_gpuaco import GPUMMAS, Islands, load_tsp
 from pymoo_gpuaco.islands import local_workers
-from pymoo_gpuaco.islands.keys import Keys
+from pymoo_gpuaco.islands.certificates import Certificates
 from tests.islands_cases import colony, distributed
 
 posix = pytest.mark.skipif(os.name != "posix", reason="modes of files are POSIX's")
@@ -43,7 +43,11 @@ def answers(host, port, security):
 
 def test_who_has_the_keys_is_answered(two_workers, places):
     for host, port in places:
-        assert answers(host, port, two_workers._keys.security)["type"] in ("Scheduler", "Worker", "Nanny")
+        assert answers(host, port, two_workers._certificates.security)["type"] in (
+            "Scheduler",
+            "Worker",
+            "Nanny",
+        )
 
 
 @pytest.mark.parametrize("has_keys", [False, True])
@@ -75,7 +79,7 @@ def test_who_shows_no_certificate_is_refused(places):
 def test_keys_lie_in_files_that_nobody_else_reads_and_go_with_the_run():
     before = os.umask(0)  # the modes must not depend on it
     try:
-        keys = Keys()
+        keys = Certificates()
     finally:
         os.umask(before)
     folder = keys.certificate.parent
@@ -89,7 +93,7 @@ def test_keys_lie_in_files_that_nobody_else_reads_and_go_with_the_run():
 def test_no_key_is_on_a_command_line_or_in_an_environment(two_workers):
     import psutil
 
-    secret = two_workers._keys.key.read_text()
+    secret = two_workers._certificates.key.read_text()
     lines = {line for line in secret.splitlines() if "PRIVATE KEY" not in line}
     assert len(lines) > 10
     family = [psutil.Process(process.pid) for process in two_workers._processes]
@@ -129,7 +133,7 @@ def test_an_address_of_tls_needs_keys_in_the_settings_of_dask(two_workers):
 
 
 def test_a_client_that_is_given_keeps_its_own_security(monkeypatch):
-    monkeypatch.setattr("pymoo_gpuaco.islands.cluster.Keys", None)  # none may be made
+    monkeypatch.setattr("pymoo_gpuaco.islands.cluster.Certificates", None)  # none may be made
     security = distributed.Security.temporary()
     with (
         distributed.LocalCluster(

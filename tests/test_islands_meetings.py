@@ -40,7 +40,7 @@ def orders(algorithm):
     members = algorithm.engine.members
 
     def note(member, task):
-        known = [None if one.members is None else {tour.tobytes() for tour in one.members} for one in members]
+        known = [None if one.tours is None else {tour.tobytes() for tour in one.tours} for one in members]
         sent.append((member.number, member.meeting, task, known))
         send(member, task)
 
@@ -116,4 +116,4 @@ def test_rounds_that_are_taken_as_they_come_meet_too(client, termination):
     assert algorithm.opt[0].F[0] == problem.tour_length(algorithm.opt[0].X) <= min(algorithm.engine.values)
     if termination[0] == "time":  # progress is known from the start
         assert [one.meeting for one in algorithm.engine.members] == [Meeting.OVER] * 2
-        assert all(len(one.members) >= 2 for one in algorithm.engine.members)
+        assert all(len(one.tours) >= 2 for one in algorithm.engine.members)

@@ -200,14 +200,14 @@ class TestTopology:
         rng = np.random.default_rng(3)
         members = [Member(number) for number in range(3)]
         for member in members:
-            member.members = np.array([rng.permutation(9) for _ in range(3)], np.int32)
-            member.best, member.meeting = Tour(member.members[0], 1.0), meeting
+            member.tours = np.array([rng.permutation(9) for _ in range(3)], np.int32)
+            member.best, member.meeting = Tour(member.tours[0], 1.0), meeting
         return members
 
     def sent(self, name, members):
         """Which tours of which islands the first one meets, as (island, row)."""
         rows = topology.mates(name, members[0], members, 9)
-        known = {tour.tobytes(): (m.number, i) for m in members for i, tour in enumerate(m.members)}
+        known = {tour.tobytes(): (m.number, i) for m in members for i, tour in enumerate(m.tours)}
         return sorted(known[row.tobytes()] for row in rows)
 
     @pytest.mark.parametrize(
@@ -225,14 +225,14 @@ class TestTopology:
 
     def test_each_comes_once_and_the_shortest_where_there_are_many(self, monkeypatch):
         members = self.islands()
-        members[2].members = members[1].members.copy()
+        members[2].tours = members[1].tours.copy()
         assert len(topology.mates("all", members[0], members, 9)) == 3
         monkeypatch.setattr(topology, "MOST_MATES", 5)
         assert self.sent("all", self.islands()) == [(1, 0), (1, 1), (2, 0), (2, 1)]
 
     def test_who_has_not_reported_gives_nothing(self):
         members = self.islands()
-        members[1].members = members[2].members = None
+        members[1].tours = members[2].tours = None
         assert topology.mates("all", members[0], members, 9).shape == (0, 9)
 
     def test_one_island_is_no_ring(self):

@@ -153,7 +153,7 @@ _BIT_GENERATORS: dict[str, Any] = {cls.__name__: cls for cls in (np.random.PCG64
 _POOL = 4  # words of a seed sequence, numpy's default; another size is not read from a file, for it asks for memory
 
 
-def generator_told(generator: np.random.Generator) -> tuple[str, dict[str, Any], Any] | None:
+def generator_record(generator: np.random.Generator) -> tuple[str, dict[str, Any], Any] | None:
     """Return the record of a generator, without its kind, or None where only a pickle can keep it."""
     bits = generator.bit_generator
     name = type(bits).__name__

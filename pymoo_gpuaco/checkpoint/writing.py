@@ -101,7 +101,7 @@ class _Writer:
         if kind in known.NAME_OF_CLASS:
             return self._object(thing, known.NAME_OF_CLASS[kind])
         if kind is np.random.Generator:
-            told = known.generator_told(thing)
+            told = known.generator_record(thing)
             if told is not None:
                 return ["generator", *told]
         return self._user_object(thing)
@@ -143,7 +143,7 @@ class _Pickler(pickle.Pickler):
         """Return the place of an object that has a record, or None."""
         kind = type(thing)
         if kind in known.REFERABLE or (
-            kind is np.random.Generator and known.generator_told(thing) is not None
+            kind is np.random.Generator and known.generator_record(thing) is not None
         ):
             return self._writer.place(thing)
         return None

@@ -6,16 +6,15 @@ import csv
 import io
 import json
 import sys
-from pathlib import Path
 from typing import Any
 
 from pymoo_gpuaco._version import __version__
 from pymoo_gpuaco.algorithms.front_run import FrontTermination, measured_at_once
 from pymoo_gpuaco.cli.job import Job, in_words
-from pymoo_gpuaco.cli.keep import save_state
+from pymoo_gpuaco.cli.keep import save_picture, save_state, show
 from pymoo_gpuaco.cli.outputs import STDOUT
 from pymoo_gpuaco.cli.progress import FrontProgress
-from pymoo_gpuaco.cli.search import Found, search, status_of, time_limit
+from pymoo_gpuaco.cli.search import Outcome, search, status_of, time_limit
 from pymoo_gpuaco.cli.signals import undisturbed
 from pymoo_gpuaco.fronts.stairs import hull_of
 from pymoo_gpuaco.problems import Front, as_multi_objective
@@ -37,24 +36,24 @@ def solve_front(job: Job) -> int:
     most = "no time limit" if limit is None else f"at most {limit:g} s"
     job.print(f"{in_words(job)}, seed {arguments.seed}, {most}; preparing ..")
     termination = FrontTermination(arguments.stagnation, arguments.generations, limit)
-    progress = FrontProgress(job.say, problem.names)
-    found = search(job, given, termination, progress, arguments.seed)
-    if found is None:
+    progress = FrontProgress(job.stream, problem.names)
+    outcome = search(job, given, termination, progress, arguments.seed)
+    if outcome is None:
         return status_of(job, 0, all_runs_made=False)
-    progress.print(found.algorithm)
+    progress.print(outcome.algorithm)
     if arguments.save and not job.failed:
-        job.to_save = found.algorithm
-    front = Front(found.result.X, found.result.F, problem)
+        job.to_save = outcome.algorithm
+    front = Front(outcome.result.X, outcome.result.F, problem)
     volume = front.hypervolume() if measured_at_once(front.lengths) else None
-    status = _keep(job, name, front, found, volume)
+    status = _keep(job, name, front, outcome, volume)
     if arguments.json:
-        print(json.dumps(_about(job, name, front, found, progress.generation, volume)))
-    if found.raised is not None:
-        raise found.raised
+        print(json.dumps(_about(job, name, front, outcome, progress.generation, volume)))
+    if outcome.raised is not None:
+        raise outcome.raised
     return status_of(job, status, all_runs_made=True)
 
 
-def _keep(job: Job, name: str, front: Front, found: Found, volume: float | None) -> int:
+def _keep(job: Job, name: str, front: Front, outcome: Outcome, volume: float | None) -> int:
     """Write the front, print what it is, keep the run's state and draw; return the exit status.
 
     Whatever fails, the front is in its file or on the screen.
@@ -63,26 +62,29 @@ def _keep(job: Job, name: str, front: Front, found: Found, volume: float | None)
     try:
         if job.csv is not None:
             with undisturbed():
-                _write(job.csv.pattern, job.csv.of(name), front)
+                if job.csv.pattern == STDOUT:
+                    show(_csv(front))
+                else:
+                    write_whole(job.csv.of(name), _csv(front).encode("utf-8"))
             in_file = True
-        _print_summary(job, front, found, volume)
+        _print_summary(job, front, outcome, volume)
         if job.csv is not None and job.csv.pattern != STDOUT:
             job.print(f"tours       {job.csv.of(name)}")
         done = job.to_save is None or save_state(job)
         if job.picture is not None:
-            _draw(job, job.picture.of(name), front)
+            title = f"{job.arguments.algorithm}: {front.size} tours"
+            save_picture(job, job.picture.of(name), plot_front(front, title=title))
     except (OSError, ValueError, MemoryError) as error:
         print(f"pymoo-gpuaco: {error}", file=sys.stderr)
         done = False
     finally:
         if not done and not in_file:
-            sys.stdout.write(_csv(front))
-            sys.stdout.flush()
+            show(_csv(front))
     return 0 if done else 2
 
 
 def _about(
-    job: Job, name: str, front: Front, found: Found, generations: int, volume: float | None
+    job: Job, name: str, front: Front, outcome: Outcome, generations: int, volume: float | None
 ) -> dict[str, Any]:
     return {
         "version": __version__,
@@ -91,15 +93,15 @@ def _about(
         "cities": front.tours.shape[1],
         "objectives": list(front.names),
         "seed": job.arguments.seed,
-        "backend": found.algorithm.engine.kind,
+        "backend": outcome.algorithm.engine.kind,
         "size": front.size,
         "supported": len(hull_of(front.lengths)) if len(front.names) == 2 else None,
         "hypervolume": volume,
         "reference_point": front.reference_point().tolist(),
         "generations": generations,
-        "setup_seconds": round(found.setup, 3),
-        "seconds": round(found.seconds, 3),
-        "stopped_by": found.stopped_by,
+        "setup_seconds": round(outcome.setup, 3),
+        "seconds": round(outcome.seconds, 3),
+        "stopped_by": outcome.stopped_by,
         "front": [
             {"lengths": lengths, "tour": tour}
             for lengths, tour in zip(front.lengths.tolist(), front.tours.tolist(), strict=True)
@@ -107,7 +109,7 @@ def _about(
     }
 
 
-def _print_summary(job: Job, front: Front, found: Found, volume: float | None) -> None:
+def _print_summary(job: Job, front: Front, outcome: Outcome, volume: float | None) -> None:
     low, high = front.lengths.min(axis=0), front.lengths.max(axis=0)
     job.print(f"\nfront       {front.size} tours")
     for name, least, most in zip(front.names, low, high, strict=True):
@@ -117,7 +119,7 @@ def _print_summary(job: Job, front: Front, found: Found, volume: float | None) -
         job.print(f"hypervolume {volume:.10g} below {reference}")
     if front.lengths.shape[1] == 2:
         job.print(f"supported   {len(hull_of(front.lengths))} tours, each shortest by some weighted sum")
-    job.print(f"stopped by  {found.stopped_by}")
+    job.print(f"stopped by  {outcome.stopped_by}")
 
 
 def _csv(front: Front) -> str:
@@ -128,19 +130,3 @@ def _csv(front: Front) -> str:
     for lengths, tour in zip(front.lengths, front.tours, strict=True):
         writer.writerow([*(f"{length:.17g}" for length in lengths), *(tour + 1).tolist()])
     return text.getvalue()
-
-
-def _write(pattern: str, path: Path, front: Front) -> None:
-    if pattern == STDOUT:
-        sys.stdout.write(_csv(front))
-        sys.stdout.flush()
-    else:
-        write_whole(path, _csv(front).encode("utf-8"))
-
-
-def _draw(job: Job, path: Path, front: Front) -> None:
-    contents = io.BytesIO()
-    figure = plot_front(front, title=f"{job.arguments.algorithm}: {front.size} tours")
-    figure.savefig(contents, dpi=150, format=path.suffix[1:].lower())
-    write_whole(path, contents.getvalue())
-    job.print(f"picture     {path}")

@@ -83,21 +83,21 @@ class Job:
     tour: Output | None
     csv: Output | None  # of a front
     picture: Output | None
-    say: TextIO | None  # where progress and summary are printed
+    stream: TextIO | None  # where progress and summary are printed
     runs: list[Run] = field(default_factory=list)
     to_save: Any = None  # the algorithm of the one run whose state is to be kept
     interrupted: KeyboardInterrupt | None = None
     failed: bool = False  # whether a device failed in the middle of a run
 
     @property
-    def several(self) -> bool:
+    def has_several_objectives(self) -> bool:
         """Whether there are several objectives."""
         return any(problem.n_obj > 1 for problem in self.problems.values())
 
     def print(self, text: str = "") -> None:
         """Print a line of progress or summary."""
-        if self.say is not None:
-            print(text, file=self.say, flush=True)
+        if self.stream is not None:
+            print(text, file=self.stream, flush=True)
 
 
 def prepare(arguments: argparse.Namespace) -> Job:
@@ -124,7 +124,7 @@ def prepare(arguments: argparse.Namespace) -> Job:
     picture = arguments.picture
     if picture is None:
         picture = ("front.png" if several else "tour.png") if len(problems) == 1 and not silent else ""
-    say = sys.stderr if STDOUT in (arguments.tour, arguments.csv) else sys.stdout
+    stream = sys.stderr if STDOUT in (arguments.tour, arguments.csv) else sys.stdout
     for option, file in (("--tour", arguments.tour), ("--csv", arguments.csv)):
         if arguments.json and file == STDOUT:
             raise ValueError(f"--json holds the tours already: {option} - cannot go to the same place")
@@ -136,7 +136,7 @@ def prepare(arguments: argparse.Namespace) -> Job:
         tour=Output("--tour", arguments.tour) if arguments.tour else None,
         csv=Output("--csv", arguments.csv) if arguments.csv else None,
         picture=Output("--picture", picture) if picture else None,
-        say=None if silent else say,
+        stream=None if silent else stream,
     )
     _check_outputs(job)
     return job

@@ -49,8 +49,7 @@ def keep(job: Job, name: str, runs: list[Run]) -> int:
         print(f"pymoo-gpuaco: {error}", file=sys.stderr)
     finally:
         if not done and not in_file:
-            sys.stdout.write(_text_of(name, best))
-            sys.stdout.flush()
+            show(_text_of(name, best))
     if best.violations:
         print(f"pymoo-gpuaco: {name}: {violations_in_words(best.violations)}", file=sys.stderr)
     return 2 if not done else 1 if best.violations else 0
@@ -62,11 +61,16 @@ def _text_of(name: str, run: Run) -> str:
 
 def _write_tour(output: Output, name: str, run: Run) -> None:
     if output.pattern == STDOUT:
-        sys.stdout.write(_text_of(name, run))
-        sys.stdout.flush()
+        show(_text_of(name, run))
     else:
         path = output.of(name)
         write_whole(path, route_text(run.problem, run.tour, path.suffix, name).encode("utf-8"))
+
+
+def show(text: str) -> None:
+    """Print what a file would hold."""
+    sys.stdout.write(text)
+    sys.stdout.flush()
 
 
 def save_state(job: Job) -> bool:
@@ -88,9 +92,13 @@ def _draw(job: Job, path: Path, run: Run) -> None:
     if run.problem.positions is None:
         job.print("picture     none: the instance has distances but no positions to draw")
         return
-    contents = io.BytesIO()
     title = f"{run.problem.label or ''} {run.length:.10g}".strip()
-    figure = plot_tour(run.problem, run.tour, title=title)
+    save_picture(job, path, plot_tour(run.problem, run.tour, title=title))
+
+
+def save_picture(job: Job, path: Path, figure: Any) -> None:
+    """Write a figure of matplotlib to a file, whose suffix says in which format, and say so."""
+    contents = io.BytesIO()
     figure.savefig(contents, dpi=150, format=path.suffix[1:].lower())
     write_whole(path, contents.getvalue())
     job.print(f"picture     {path}")

@@ -21,7 +21,7 @@ DEFAULT_SECONDS = 30.0
 
 
 @dataclass
-class Found:
+class Outcome:
     """What a run has left."""
 
     algorithm: Any
@@ -34,7 +34,7 @@ class Found:
 
 def search(
     job: Job, problem: Any, termination: ColonyTermination, progress: Progress, seed: int
-) -> Found | None:
+) -> Outcome | None:
     """Run once; None where it was interrupted before its first tour. Raises what a run raises that has no tour."""
     arguments = job.arguments
     before = time.time()
@@ -90,7 +90,7 @@ def search(
             raise
         raised = error
         result, stopped = algorithm.result(), f"an error: {error}"
-    return Found(algorithm, result, stopped, setup, time.time() - algorithm.start_time, raised)
+    return Outcome(algorithm, result, stopped, setup, time.time() - algorithm.start_time, raised)
 
 
 def time_limit(arguments: argparse.Namespace) -> float | None:

@@ -22,7 +22,7 @@ from pymoo_gpuaco.problems import TSP
 def solve(arguments: argparse.Namespace) -> int:
     """Solve instances with progress, a summary, tours and pictures."""
     job = prepare(arguments)
-    if job.several:
+    if job.has_several_objectives:
         return solve_front(job)
     status = 0
     try:
@@ -45,7 +45,7 @@ def solve(arguments: argparse.Namespace) -> int:
 def _run(job: Job, name: str, problem: TSP, seed: int) -> None:
     """Run once and append to ``job.runs``, unless it was interrupted before its first tour."""
     arguments = job.arguments
-    progress = Progress(job.say)
+    progress = Progress(job.stream)
     known = f", best known {problem.best_known:.10g}" if problem.best_known else ""
     demanded = problem.demands_in_words(partial(as_given, problem))
     job.print(f"{name}: {problem.n_cities} cities, {problem.distances_in_words}{demanded}{known}")
@@ -60,10 +60,10 @@ def _run(job: Job, name: str, problem: TSP, seed: int) -> None:
         stagnation_tours=None,
         proven=True,
     )
-    found = search(job, problem, termination, progress, seed)
-    if found is None:
+    outcome = search(job, problem, termination, progress, seed)
+    if outcome is None:
         return
-    algorithm, result = found.algorithm, found.result
+    algorithm, result = outcome.algorithm, outcome.result
     job.runs.append(
         Run(
             instance=name,
@@ -75,13 +75,13 @@ def _run(job: Job, name: str, problem: TSP, seed: int) -> None:
             violations=int(problem.violations(result.X[None])[0]),
             generations=progress.generation,
             tours=int(algorithm.evaluator.n_eval),
-            setup=found.setup,
-            seconds=found.seconds,
-            stopped_by=found.stopped_by,
+            setup=outcome.setup,
+            seconds=outcome.seconds,
+            stopped_by=outcome.stopped_by,
         )
     )
-    if found.raised is not None:
-        raise found.raised
+    if outcome.raised is not None:
+        raise outcome.raised
     if not problem.best_known and not job.failed and not job.interrupted:
         try:  # the tour is kept already, whatever comes
             job.runs[-1].bound = _proven_bound(algorithm)

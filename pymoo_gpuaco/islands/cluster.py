@@ -14,8 +14,8 @@ from typing import Any
 
 from pymoo_gpuaco._version import __version__
 from pymoo_gpuaco.islands import local_workers, watch, worker
+from pymoo_gpuaco.islands.certificates import Certificates
 from pymoo_gpuaco.islands.connection import Connection, client_of, dask
-from pymoo_gpuaco.islands.keys import Keys
 
 _log = logging.getLogger("pymoo_gpuaco")
 
@@ -42,7 +42,7 @@ class Cluster:
     def __init__(self, connection: Connection | None, workers: int = 1, gpus: bool = False) -> None:
         distributed = dask()
         self._processes: list[subprocess.Popen[bytes]] = []
-        self._keys: Keys | None = None
+        self._certificates: Certificates | None = None
         self._local: Any = None
         self._process = os.getpid()  # a forked child must not close what its parent has started
         self.is_own = connection is None  # its processes end with it
@@ -71,12 +71,12 @@ class Cluster:
 
         All listen to this machine alone, and accept only connections with the keys of this run.
         """
-        self._keys = Keys()
+        self._certificates = Certificates()
         self._local = distributed.LocalCluster(
             n_workers=0,
             processes=True,
             host=local_workers.HOST,
-            security=self._keys.security,
+            security=self._certificates.security,
             dashboard_address=f"{local_workers.HOST}:0",
             silence_logs=logging.ERROR,
         )
@@ -86,9 +86,9 @@ class Cluster:
 
     def add(self, number: int, workers: int, gpus: bool) -> None:
         """Start local worker ``number`` of so many."""
-        assert self._keys is not None
+        assert self._certificates is not None
         process = local_workers.start(
-            self._local.scheduler_address, self._keys.options, number, workers, gpus
+            self._local.scheduler_address, self._certificates.options, number, workers, gpus
         )
         self._processes.append(process)
 
@@ -175,9 +175,9 @@ class Cluster:
                 client.close(timeout=2)
             if local is not None:
                 local.close(timeout=2)
-        keys, self._keys = self._keys, None
-        if keys is not None:
-            keys.remove()
+        certificates, self._certificates = self._certificates, None
+        if certificates is not None:
+            certificates.remove()
 
 
 def _check_version(address: str, answer: Any) -> None:

@@ -33,13 +33,13 @@ class FrontMember(Member):
     sums: int = 0  # that it has solved
     # (e, n) tours that it is yet to be sent, those that have come first first
     unsent: NDArray[Any] = field(default_factory=lambda: np.empty((0, 0), np.int32))
-    union: Any = None  # its `FrontArchipelago`, weakly: a run that is deleted ends its workers at once
+    archipelago: Any = None  # its `FrontArchipelago`, weakly: a run that is deleted ends its workers at once
 
     def begun_again(self, task: Task) -> Task:
         """Return the task of an island that begins without its colony's state: it is sent the front of all."""
-        if self.union.rules.topology != "all":
+        if self.archipelago.rules.topology != "all":
             return task
-        front, most = self.union.front()[0], most_tours(self.union.instance.n)
+        front, most = self.archipelago.front()[0], most_tours(self.archipelago.instance.n)
         self.unsent = front[most:]  # more than a message brings come with the next rounds
         return {**task, "mates": front[:most]}
 
@@ -74,7 +74,7 @@ class FrontArchipelago(Leader):
         self._joined: list[NDArray[np.float64]] = []  # lengths of what has joined in this generation
 
     def _new_member(self, number: int) -> FrontMember:
-        return FrontMember(number, unsent=np.empty((0, self._n), np.int32), union=weakref.proxy(self))
+        return FrontMember(number, unsent=np.empty((0, self._n), np.int32), archipelago=weakref.proxy(self))
 
     @property
     def n_sums(self) -> int:
@@ -118,7 +118,7 @@ class FrontArchipelago(Leader):
     def _offer(self, report: Report) -> None:
         """Take in an island's new members; those that join the front of all go to the islands that are to have them."""
         giver = self.members[report["island"]]
-        tours, giver.members = giver.members, None
+        tours, giver.tours = giver.tours, None
         if tours is None or not len(tours):
             return
         uninterrupted(lambda: self._take_in(giver, tours))

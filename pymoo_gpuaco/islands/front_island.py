@@ -40,7 +40,7 @@ class FrontIsland(Island):
         report = super()._report(order, generations, built, seconds)
         return {**report, "sums": self.colony.engine.n_sums}
 
-    def _members(self, meeting: Meeting | None) -> NDArray[np.int32] | None:
+    def _tours_to_tell(self, meeting: Meeting | None) -> NDArray[np.int32] | None:
         """Return the members of the front that nobody else knows, evenly along it where they are too many at once."""
         archive = self.colony.engine.archive
         names = [row.tobytes() for row in archive.points]

@@ -138,12 +138,12 @@ class Island:
             "generations": generations,
             "seconds": seconds,
             "meeting": None if meeting is None else int(meeting),
-            "members": self._members(meeting),
+            "tours": self._tours_to_tell(meeting),
             "sums": 0,
             "state": self._state() if order["export"] else None,
         }
 
-    def _members(self, meeting: Meeting | None) -> NDArray[np.int32] | None:
+    def _tours_to_tell(self, meeting: Meeting | None) -> NDArray[np.int32] | None:
         """Tours (m, n) that are to meet those of others."""
         if meeting not in AFTER_ANNEALING:
             return None

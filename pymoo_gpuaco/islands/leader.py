@@ -277,11 +277,11 @@ class Leader(ABC):
         self.kind, self.patience = report["kind"], report["patience"]
         member = self.members[report["island"]]
         member.meeting = report["meeting"]
-        if report["members"] is not None:
-            rows = checks.permutations("the tours that have come", report["members"], self._n)
-            member.members = rows.astype(np.int32)
+        if report["tours"] is not None:
+            rows = checks.permutations("the tours that have come", report["tours"], self._n)
+            member.tours = rows.astype(np.int32)
         elif not member.meeting:  # it anneals, again or still
-            member.members = None
+            member.tours = None
 
     def _note(self, report: Report) -> None:
         """Record the report of an island."""

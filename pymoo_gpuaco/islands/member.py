@@ -35,7 +35,7 @@ class Member:
     # its meetings with others, see ``Meeting``
     meeting: int | None = None  # None where it has no tours to share
     # (m, n) its tours when all of its annealing was over, the best first
-    members: NDArray[np.int32] | None = None
+    tours: NDArray[np.int32] | None = None
     waits_until: float = 0.0  # for others, by time.monotonic()
     # tours from other islands or from outside
     migrants: list[Tour] = field(default_factory=list)  # to be sent with the next round

@@ -72,6 +72,6 @@ class Report(TypedDict):
     seconds: float  # that the round took on the worker
     meeting: int | None  # see ``Meeting``; None where its colony has no tours to share
     # (m, n) all its tours, the best first, where they are to meet all of others; of a front those that are new
-    members: NDArray[np.int32] | None
+    tours: NDArray[np.int32] | None
     sums: int  # weighted sums that it has solved, of several objectives
     state: bytes | None

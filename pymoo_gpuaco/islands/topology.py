@@ -36,7 +36,7 @@ def mates(topology: str, member: Member, members: Sequence[Member], n: int) -> N
         rows = [other.best.cities for other in others if other.best is not None]
     elif member.meeting in AFTER_ANNEALING:
         most = max(1, MOST_MATES // max(1, len(others)))
-        rows = [row for other in others if other.members is not None for row in other.members[:most]]
+        rows = [row for other in others if other.tours is not None for row in other.tours[:most]]
     return np.unique(np.array(rows, np.int32).reshape(-1, n), axis=0)
 
 

@@ -12,7 +12,7 @@ from pymoo_gpuaco.host.install import how_to_install
 from pymoo_gpuaco.islands.connection import dask
 
 
-class Keys:
+class Certificates:
     """A certificate with its key, made for this run, and the two files by which workers get them.
 
     Who has no key of this run is refused by TLS before Dask reads a word. The files are of mode 0600 in a folder of
