@@ -110,6 +110,16 @@ def test_what_cannot_be_written_leaves_what_was_there(tmp_path, monkeypatch):
         checkpoint.save(started(GPUMMAS), tmp_path / "nowhere" / "run")
 
 
+def test_what_was_there_is_replaced_and_never_written_into(tmp_path):
+    """Else a writer that is killed would leave half of a file; another name for the old one still shows it."""
+    path, old = tmp_path / "run", tmp_path / "old"
+    path.write_text("before")
+    os.link(path, old)
+    checkpoint.save(started(GPUMMAS), path)
+    assert old.read_text() == "before"
+    assert checkpoint.load(path).opt is not None
+
+
 WRITER = """
 import sys
 import numpy as np
