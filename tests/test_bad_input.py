@@ -9,7 +9,7 @@ from pymoo.optimize import minimize
 from pymoo.problems import get_problem
 
 import pymoo_gpuaco
-from pymoo_gpuaco import TSP, BackendUnavailable, GPU2OptIHC, checks
+from pymoo_gpuaco import GPUMMAS, TSP, BackendUnavailable, GPU2OptIHC, checks
 from tests.algorithm_cases import (
     BACKEND,
     COLONIES,
@@ -120,13 +120,20 @@ def test_coordinates_that_are_none_are_refused(kind):
         (matrix(p10=-2.0), ValueError, "-2 from city 1 to city 0"),
         (matrix(p10=np.nan), ValueError, "nan from city 1 to city 0"),
         (matrix(p10=-np.inf), ValueError, "-inf from city 1 to city 0"),
-        (matrix() * 1e-310, ValueError, "a distance of 1e-300 or more, or nothing but 0: the largest is"),
+        (matrix() * 1e-310, ValueError, "a distance of 1e-302 or more, or nothing but 0: the largest is"),
         (np.ma.masked_equal(matrix(p10=7.0), 7.0), ValueError, "must have a value everywhere"),
     ],
 )
 def test_matrices_that_are_no_distances_are_refused(D, error, words):
     with pytest.raises(error, match=words):
         TSP(matrix=D)
+
+
+def test_candidates_that_vanish_beside_one_distance_are_refused_by_windows():
+    matrix = np.full((40, 40), 1e-310)
+    matrix[0, 1] = matrix[1, 0] = 1.0
+    with pytest.raises(ValueError, match=r"must be 1e-302 or more in the mean.*take a larger unit"):
+        minimize(TSP(matrix=matrix), GPUMMAS(backend="cpu"), ("n_gen", 1))
 
 
 def test_asymmetric_matrix_is_refused_by_the_climbers():

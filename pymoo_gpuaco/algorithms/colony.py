@@ -223,11 +223,18 @@ class AntColony(EngineAlgorithm):
     def _all_tours(
         self, key: int, lengths: NDArray[np.float64]
     ) -> tuple[NDArray[np.int32], NDArray[np.float64], int]:
-        """Hand out the m tours of the last construction and, behind them, the same after the local search."""
-        tours = self.engine.tours(np.arange(len(lengths)))
+        """Hand out the tours of the last construction and, behind them, the same after the local search."""
+        built = self.engine.n_built
+        # where time was over before all were built, the others are copies of the shortest; to evaluate them takes long
+        if built < len(lengths):
+            best = int(lengths.argmin())
+            ants = np.concatenate([[best], np.flatnonzero(lengths > lengths[best])])
+        else:
+            ants = np.arange(len(lengths))
+        tours, lengths = self.engine.tours(ants), lengths[ants]
         search = LocalSearch.of(get(self.local_search))
         if search is None:
-            return tours, lengths, self.engine.n_built
+            return tours, lengths, built
         if self._improver is None:
             kind = str(get(self.candidates))
             self._improver = make_improver(self.instance, search, self.backend, int(self.device), kind)

@@ -16,7 +16,7 @@ _ENTRIES = 1 << 21  # looked at together
 MAX_WEIGHT = 1e30
 """Largest entry of a distance matrix: a tour of such edges still fits a 32-bit float on the device."""
 
-LEAST_WEIGHT = 1e-300
+LEAST_WEIGHT = 1e-302
 """Least of the largest entries, unless all are 0: below, numbers lose their digits."""
 
 

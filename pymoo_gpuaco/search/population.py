@@ -37,11 +37,20 @@ _UNITS_AN_EDGE = 20
 
 
 def whole_units(instance: ListedInstance) -> float:
-    """Return the factor from distances to whole units: 1 where they are whole numbers, else a power of two."""
+    """Return the factor from distances to whole units: 1 where they are whole numbers, else a power of two.
+
+    Raises ValueError where distances vanish in double precision.
+    """
     mean = float(instance.neighbour_distances.mean())
     if instance.integral or mean <= 0.0:
         return 1.0
-    return math.ldexp(1.0, _UNITS_AN_EDGE - math.frexp(mean)[1])
+    try:
+        return math.ldexp(1.0, _UNITS_AN_EDGE - math.frexp(mean)[1])
+    except OverflowError as error:
+        raise ValueError(
+            f"distances to candidates must be 1e-302 or more in the mean, or nothing but 0, got {mean:g}: "
+            "take a larger unit"
+        ) from error
 
 
 def first_tours(
