@@ -43,7 +43,7 @@ ABOUT: dict[str, tuple[str, tuple[str, ...]]] = {
         ),
     ),
     "fronts_united": (
-        "Fronts of three to five objectives, of clustered cities, roads and 10,000 cities, all cores",
+        "Fronts of other problems: more objectives, roads, clusters, many cities, all cores",
         (
             "Best: the united front of the runs in these rows of an instance, no more; points found or dominated.",
             f"Hypervolume from {WORST} times the worst lengths of that front; approximate from four objectives on "
