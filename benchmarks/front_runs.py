@@ -31,9 +31,8 @@ POPULATION = 200
 WORST = 1.01  # the reference point of a hypervolume is so many times a front's worst lengths
 
 _EXACT = 3  # objectives up to which hypervolumes are exact
-_SAMPLES = (
-    1 << 14
-)  # directions of others: at 50,000 points of five objectives, four times as many differ by .05 %
+# directions of others: at 50,000 points of five objectives, four times as many differ by .05 %
+_SAMPLES = 1 << 14
 
 Points = NDArray[np.float64]
 # a step that ends soon after a moment, and the points

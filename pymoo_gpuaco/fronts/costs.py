@@ -25,12 +25,10 @@ class Costs(NamedTuple):
     metric: NDArray[np.int64]  # (k,)
     coords: NDArray[np.float64]  # (k, n, 3), or (k, 0, 3) where there is a table
     table: NDArray[np.float64]  # (n, n, k), or (0, 0, k)
-    neighbours: NDArray[
-        np.int32
-    ]  # (n, c) candidates of each city; rows that are shorter end with the city itself
-    near: NDArray[
-        np.float64
-    ]  # (n, c, k) costs of the edges to candidates, infinite behind a shorter row's end
+    # (n, c) candidates of each city; rows that are shorter end with the city itself
+    neighbours: NDArray[np.int32]
+    # (n, c, k) costs of the edges to candidates, infinite behind a shorter row's end
+    near: NDArray[np.float64]
     directed: bool  # whether the way back costs something else by any objective
 
 

@@ -14,9 +14,8 @@ from pymoo_gpuaco.fronts.costs import Costs, add_up_table, make_costs
 from pymoo_gpuaco.problems.multi_objective import MultiObjectiveTSP
 from pymoo_gpuaco.problems.tsp import TSP
 
-_FINE = (
-    1e-10  # of a tour's length: what tours of different lengths differ by, where those are no whole numbers
-)
+# Of a tour's length: what tours of different lengths differ by, where those are no whole numbers.
+_FINE = 1e-10
 
 
 @dataclass(frozen=True, eq=False)

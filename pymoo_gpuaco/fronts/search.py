@@ -77,9 +77,8 @@ class FrontSearch:
         self._n_spread = 1  # weights all over the front that tours have been kicked under; 0 is an end of it
         self._stage = -1  # the farthest that any member was looked at by
         self._listed = instance.costs.neighbours  # candidates that looks are made by
-        self.joined = np.empty(
-            0, np.intp
-        )  # rows of the archive that the last generation has added to the front
+        # rows of the archive that the last generation has added to the front
+        self.joined = np.empty(0, np.intp)
         self.n_tours = 0  # built so far
         self.n_sums = 0  # weighted sums solved so far
         self._part = WHOLE
@@ -107,9 +106,8 @@ class FrontSearch:
             self._solve_single_objectives(key)
             return
         stage, rows = self._next(key)
-        if (
-            self._stage < 0 or stage > 0 or not len(rows)
-        ):  # sums come before looks, and before more than first looks
+        # sums come before looks, and before more than first looks
+        if self._stage < 0 or stage > 0 or not len(rows):
             sums = self._unsolved_sums()
             if len(sums.rows):
                 self._solve(sums, key)

@@ -33,9 +33,8 @@ def long_tour_length(metric: int, coords: NDArray[np.float64], tour: NDArray[np.
     zero = int(np.argmax(tour == 0))
     step = -1 if tour[zero - 1] < tour[(zero + 1) % n] else 1
     sums = np.empty(-(-n // ADDED_AT_ONCE))
-    code = int(
-        metric
-    )  # for a Metric numba makes a version of its own, and would compile it in the middle of a run
+    # for a Metric numba makes a version of its own, and would compile it in the middle of a run
+    code = int(metric)
 
     def work(_: int, first: int, last: int) -> None:
         _add_blocks(code, coords, tour, zero, step, first, last, sums)
