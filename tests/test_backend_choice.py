@@ -15,6 +15,7 @@ from pymoo_gpuaco.cli import main
 from pymoo_gpuaco.colony.parameters import ClimberParameters, ColonyParameters, LocalSearch
 from pymoo_gpuaco.operators import LocalSearchRepair
 from tests.engine_cases import cloud
+from tests.test_other_objective import TolledMap
 
 WHY = "nvcc could not compile tours.cu (exit status 1): Value 'sm_121' is not defined for option 'gpu-architecture'"
 
@@ -58,6 +59,24 @@ def test_a_run_with_auto_ends_as_one_with_the_cpu(cls, broken):
     assert np.array_equal(auto.X, cpu.X)
     X = LocalSearchRepair()._do(cloud(9), np.arange(9)[None])
     assert X.shape == (1, 9)
+
+
+@pytest.mark.filterwarnings("ignore:the problem's objective")
+@pytest.mark.usefixtures("broken")
+def test_what_takes_over_is_compiled_for_the_device_that_took_the_run(monkeypatch):
+    """And its local search runs there: CUDA, which is here and fails, is not asked again."""
+    from pymoo_gpuaco.backends.cpu import engines as cpu
+    from pymoo_gpuaco.backends.cuda import engines as cuda
+
+    made = []
+    monkeypatch.setattr(cuda, "make_improver", lambda *arguments: made.append("asked again"))
+    monkeypatch.setattr(cpu.warm_up, "warm_up_improver", lambda *search: made.append("compiled"))
+    problem = TolledMap(np.random.default_rng(1).random((40, 2)))
+    algorithm = GPUMMAS().setup(problem, termination=("n_gen", 2), seed=1)
+    assert made == ["compiled"]
+    algorithm.run()
+    assert set(made) == {"compiled"}
+    assert len(algorithm.pop) == 48  # of 24 ants, before and after
 
 
 def test_cuda_is_refused_where_it_was_asked_for(broken):

@@ -120,7 +120,8 @@ class AntColony(EngineAlgorithm):
     def _maker(self) -> Callable[[ListedInstance], Any]:
         parameters = self._parameters()
         if self._by_objective:
-            parameters = replace(parameters, local_search=None)
+            searched = parameters.local_search is not None
+            parameters = replace(parameters, local_search=None, searched_elsewhere=searched)
         make = make_search if parameters.construction == "focused" else make_colony
         if make is make_search and self.problem.n_var > MOST_CITIES:
             compile_beside()
@@ -130,7 +131,7 @@ class AntColony(EngineAlgorithm):
         def build(instance: ListedInstance) -> Any:
             engine = make(instance, parameters, backend, device)
             if successor is not None:
-                compile_ahead(successor, instance.symmetric, backend)
+                compile_ahead(instance, successor, backend, engine.kind)
             return engine
 
         return build
@@ -236,8 +237,9 @@ class AntColony(EngineAlgorithm):
         if search is None:
             return tours, lengths, built
         if self._improver is None:
-            kind = str(get(self.candidates))
-            self._improver = make_improver(self.instance, search, self.backend, int(self.device), kind)
+            # on the kind of device that builds the tours: what it calls was compiled for that
+            kind, lists = self.engine.kind, str(get(self.candidates))
+            self._improver = make_improver(self.instance, search, kind, int(self.device), lists)
         self._improver.stop_at(self._until)
         better, shorter = self._improver.improve(tours, key)
         return np.concatenate([tours, better]), np.concatenate([lengths, shorter]), 2 * len(lengths)

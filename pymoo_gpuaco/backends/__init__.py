@@ -116,14 +116,13 @@ def reads_nearest(backend: str) -> bool:
     return first is not None and bool(first.READS_NEAREST)
 
 
-def compile_ahead(parameters: ColonyParameters, symmetric: bool, backend: str) -> None:
-    """Compile, for the device that would be taken, what a colony calls that is wanted later, if at all.
+def compile_ahead(instance: ListedInstance, parameters: ColonyParameters, backend: str, taken: str) -> None:
+    """Compile what a colony calls that is wanted later, if at all, in a run whose engine is of the kind ``taken``.
 
     Its local search is compiled as that of tours at hand. Kernels of CUDA are compiled when their engine is made.
     """
-    first = _first_engines(backend)
-    if first is not None:
-        first.compile_ahead(parameters, symmetric)
+    kinds = DEVICES[DEVICES.index(taken) :] if backend == "auto" else (taken,)
+    next((kind for kind in kinds if _engines(kind).compile_ahead(instance, parameters)), None)
 
 
 def _first_engines(backend: str) -> Any:

@@ -142,6 +142,8 @@ class ColonyParameters:
     alpha, beta : exponents of trail and of eta, in [0, 20].
     candidate_list_size : k, nearest cities an ant looks at first, or None to weigh all cities.
     local_search : what is done to every tour, or None.
+    searched_elsewhere : whether whoever asks for the tours does a local search on each by itself: then ``n_ants=None``
+        gives as many as with ``local_search``.
     candidates : edges that window search looks at, of all ants or as local search: "auto" is what suits the engine;
         "nearest", "quadrant" and "alpha" see ``candidates.lists``. The lists that ants choose from are the instance's.
     memory : "dense" (n x n), "candidate" (n x k), "selective" (n x trails_per_node) or "auto".
@@ -169,6 +171,7 @@ class ColonyParameters:
     beta: float = 2.0
     candidate_list_size: int | None = 32
     local_search: LocalSearch | None = None
+    searched_elsewhere: bool = False
     candidates: str = "auto"
     memory: str = "auto"
     selection: str = "auto"
@@ -190,6 +193,7 @@ class ColonyParameters:
         checks.real("alpha", self.alpha, 0.0, 20.0)
         checks.real("beta", self.beta, 0.0, 20.0)
         checks.optional_integer("candidate_list_size", self.candidate_list_size, 1, 1024)
+        checks.flag("searched_elsewhere", self.searched_elsewhere)
         checks.choice("candidates", self.candidates, CANDIDATES)
         checks.choice("memory", self.memory, MEMORIES)
         checks.choice("selection", self.selection, SELECTIONS)
@@ -216,6 +220,11 @@ class ColonyParameters:
                 f"selection={self.selection!r} draws from all cities: candidate_list_size must be None, "
                 f"got {self.candidate_list_size}"
             )
+
+    @property
+    def is_searched(self) -> bool:
+        """Whether each tour gets a local search, by the engine or by whoever asks for the tours."""
+        return self.local_search is not None or self.searched_elsewhere
 
     def rule(self, auto: str) -> SelectionRule:
         """The rule of selection; "auto" is the engine's, ``auto``."""

@@ -352,7 +352,7 @@ class CpuColony:
 
 def default_ants(n: int, parameters: ColonyParameters) -> int:
     """Colony size where the user gave none."""
-    if parameters.local_search is None:
+    if not parameters.is_searched:
         return usual_ants(n)
     return ANTS_WITH_LOCAL_SEARCH if n < MANY_CITIES else ANTS_ON_MANY_CITIES
 

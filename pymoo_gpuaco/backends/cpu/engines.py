@@ -32,11 +32,12 @@ def make_colony(instance: ListedInstance, parameters: ColonyParameters, device: 
     return CpuColony(instance, parameters)
 
 
-def compile_ahead(parameters: ColonyParameters, symmetric: bool) -> None:
-    """Compile what a colony and the local search of its tours call, each by itself."""
-    warm_up.warm_up(replace(parameters, local_search=None), symmetric)
+def compile_ahead(instance: ListedInstance, parameters: ColonyParameters) -> bool:
+    """Compile what a colony and the local search of its tours call, each by itself; True: it can be made here."""
+    warm_up.warm_up(replace(parameters, local_search=None), instance.symmetric)
     if parameters.local_search is not None:
-        warm_up.warm_up_improver(parameters.local_search, symmetric)
+        warm_up.warm_up_improver(parameters.local_search, instance.symmetric)
+    return True
 
 
 def make_search(instance: ListedInstance, parameters: ColonyParameters, device: int) -> FocusedSearch:

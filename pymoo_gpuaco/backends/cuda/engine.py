@@ -39,7 +39,7 @@ ANTS_A_MULTIPROCESSOR = 6
 
 def default_ants(n: int, parameters: ColonyParameters, limits: DeviceLimits) -> int:
     """Colony size where the user gave none: a whole number of tours a multiprocessor, or ``usual_ants``."""
-    if parameters.local_search is not None:
+    if parameters.is_searched:
         return ANTS_A_MULTIPROCESSOR * limits.multiprocessors
     return usual_ants(n)
 
