@@ -5,7 +5,7 @@
 FOLDER holds the TSPLIB files. Every run makes as many kicks, half a kick a city on each of eight tours, which evolve at
 the end: by generations and not by time, so that how busy the machine is changes nothing. A use is compared
 with "none" by a two-sided sign test over the pairs of runs of one instance and seed, equal ones left out; p is
-multiplied by the number of uses tried (Bonferroni). Eight instances of four seeds took twelve minutes on two busy
+corrected for the number of uses tried (Holm). Eight instances of four seeds took twelve minutes on two busy
 cores. With --add the runs of other instances stay.
 """
 
@@ -22,6 +22,7 @@ import numpy as np
 from folder import problems_of
 from pymoo.optimize import minimize
 from record import rows_of_others, write
+from sign_tests import Pairs, verdicts
 
 from pymoo_gpuaco import GPUMMAS, TSP
 from pymoo_gpuaco.backends.cpu import engines
@@ -88,27 +89,17 @@ def gap_of(problem: TSP, use: str, seed: int) -> float:
     return 100.0 * (float(result.F[0]) / float(problem.best_known or math.nan) - 1.0)
 
 
-def sign_test(better: int, worse: int) -> float:
-    """Probability of a result that is at least so one-sided, either way, where both are as likely."""
-    n = better + worse
-    tail = sum(math.comb(n, i) for i in range(min(better, worse) + 1)) / 2.0**n
-    return min(1.0, 2.0 * tail)
-
-
-def verdicts(rows: list[list[Any]]) -> list[str]:
-    """For each use but the first: pairs that it won, lost and drew, p, and p times the number of uses."""
-    lines = []
-    for column, use in enumerate(list(USES)[1:], start=3):
-        differences = [row[column] - row[2] for row in rows]
-        better, worse = sum(d < 0.0 for d in differences), sum(d > 0.0 for d in differences)
-        p = sign_test(better, worse)
-        corrected = min(1.0, p * (len(USES) - 1))
-        mean, usual = statistics.mean(row[column] for row in rows), statistics.mean(row[2] for row in rows)
-        lines.append(
-            f"{use}: {better} pairs better than none, {worse} worse, {len(rows) - better - worse} equal; sign test "
-            f"p = {p:.2g}, corrected {corrected:.2g}; mean gap {mean:.4f} %, none {usual:.4f} %."
-        )
-    return lines
+def lines_of(rows: list[list[Any]]) -> list[str]:
+    """What the pairs say of each use but the first."""
+    differences = {
+        use: [row[column] - row[2] for row in rows] for column, use in enumerate(list(USES)[1:], start=3)
+    }
+    words = verdicts({use: Pairs.of(own) for use, own in differences.items()})
+    usual = statistics.mean(row[2] for row in rows)
+    return [
+        f"{use}: {words[use]}; mean gap {usual + statistics.mean(own):.4f} %, none {usual:.4f} %."
+        for use, own in differences.items()
+    ]
 
 
 def main() -> None:
@@ -132,10 +123,10 @@ def main() -> None:
         rows.sort(key=lambda row: (INSTANCES.index(row[0]), row[1]))
         notes = [
             "Percent above the best known length, one run a cell, all of as many kicks.",
-            *verdicts(rows),
+            *lines_of(rows),
         ]
         write(NAME, "Uses of trails in kicks, on the CPU", COLUMNS, rows, parameters, notes)
-    print("\n".join(verdicts(rows)))
+    print("\n".join(lines_of(rows)))
 
 
 if __name__ == "__main__":
