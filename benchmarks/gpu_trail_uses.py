@@ -259,6 +259,11 @@ class Lengths:
             if u == use and name in (None, n)
         ]
 
+    @property
+    def seeds(self) -> int:
+        """How many seeds have been run, or begun."""
+        return len({seed for _, _, seed in self.found})
+
     def goes_on(self, use: str) -> bool:
         """Whether a use is still ahead of the baseline."""
         pairs = Pairs.of(self.differences(use))
@@ -274,7 +279,7 @@ class Lengths:
 
 
 def write_down(lengths: Lengths, problems: dict[str, TSP], seeds: int) -> list[str]:
-    """Write what is done; return what it says of each use."""
+    """Write what is done, of ``seeds`` at most; return what it says of each use."""
     pairs = {use: Pairs.of(lengths.differences(use)) for use in OTHERS}
     lines = [
         f"{use}: {words}; {statistics.mean(lengths.differences(use)):+.4f} % in the mean."
@@ -286,12 +291,17 @@ def write_down(lengths: Lengths, problems: dict[str, TSP], seeds: int) -> list[s
         "Uses of trails on a GPU",
         ("instance", "cities", "seconds", "seeds", f"gap %, {BASELINE}", *(f"{use}, %" for use in OTHERS)),
         [lengths.row(name, p.n_cities, p.best_known) for name, p in problems.items() if name in done],
-        {"algorithm": "GPUMMAS()", "seeds": seeds, "uses compared": len(OTHERS)},
+        {
+            "algorithm": "GPUMMAS()",
+            "seeds": lengths.seeds,
+            "seeds at most": seeds,
+            "uses compared": len(OTHERS),
+        },
         [
             "gap: mean above the best known length, of maps that are made above the shortest tour of these runs; "
             "set-up counts. Of each use: what it adds to the length in the same seeds.",
             *lines,
-            f"A use that was not ahead after {LOOK} seeds was dropped there.",
+            f"A use that had not won more pairs than it lost after {LOOK} seeds was dropped there.",
         ],
     )
     return lines

@@ -140,29 +140,6 @@ def draw_growth(result: dict[str, Any], path: Path) -> None:
     _draw_one_panel(result, path, lines, yscale="log", xlabel="cities", ylabel="seconds")
 
 
-def draw_kicks(result: dict[str, Any], path: Path) -> None:
-    """Draw the gaps of every instance by the share of windows whose ants follow the trails."""
-    shares = [int(column.split()[2]) for column in result["columns"][2:-1]]
-    with matplotlib.rc_context({"svg.hashsalt": "pymoo_gpuaco", "svg.fonttype": "none"}):
-        figure = Figure(figsize=(6.4, 3.6), layout="constrained")
-        axes = figure.subplots()
-        for instance, _, *gaps, _ in result["rows"]:
-            mean = instance == "mean"
-            axes.plot(
-                shares,
-                gaps,
-                "o-",
-                markersize=4,
-                linewidth=3 if mean else 1,
-                color="black" if mean else None,
-                label=instance,
-            )
-        axes.set(xlabel="windows whose ants follow the trails, %", ylabel="gap, %", xticks=shares)
-        axes.grid(visible=True, axis="y", alpha=0.3)
-        figure.legend(loc="outside right center")
-        figure.savefig(path, metadata={"Date": None, "Description": source_of(result)})
-
-
 def draw_climbers(result: dict[str, Any], path: Path) -> None:
     """Draw moves evaluated a second over the number of cities, as Figures 2 to 4 and 6 of paper 002."""
     chosen = {"tuned": 3, "tiled": 2, "intra": 1, "authors' code": 5, "CPU engine": 7}
@@ -230,7 +207,6 @@ PICTURES = {
     "islands_gpu": draw_islands,
     "gpu_gap_over_time": draw_gap_over_time,
     "gpu_growth": draw_growth,
-    "gpu_kicks": draw_kicks,
     "gpu_as_trials": draw_trials,
     "gpu_climbers": draw_climbers,
     "gpu_climbers_moves": draw_climbers_moves,

@@ -41,7 +41,6 @@ PAGES = {
     "quality": (
         "gpu_gap_over_time",
         "gpu_growth",
-        "gpu_kicks",
         "taking_over",
         "gpu_local_search",
         "gpu_atsp",
@@ -55,6 +54,7 @@ PAGES = {
         "cpu_time_to_optimum",
         "cpu_gap_over_time",
         "cpu_quality",
+        "gpu_trail_uses",
         "cpu_trail_uses",
         "ga_",
         "fronts",

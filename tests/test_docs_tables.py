@@ -221,7 +221,7 @@ def test_columns_of_a_result_become_curves():
     }
 
 
-def test_growth_kicks_and_islands_are_drawn(tmp_path):
+def test_growth_and_islands_are_drawn(tmp_path):
     figures = load_script("generate_figures")
     islands = {
         "columns": ["instance", "cities", "islands", "seconds", "gap %", "tours/s over the fewest"],
@@ -236,14 +236,9 @@ def test_growth_kicks_and_islands_are_drawn(tmp_path):
         "columns": ["instance", "cities", "runs", "set-up, s", "time to 1 %, s"],
         "rows": [["a", 1000, 3, 0.01, 0.02], ["b", 2000, 3, 0.02, 0.04], ["c", 4000, 3, 0.04, None]],
     }
-    kicks = {
-        "columns": ["instance", "cities", "gap %, 0 % by ants", "gap %, 100 % by ants", "best"],
-        "rows": [["pr1002", 1002, 0.1, 0.2, "0 %"], ["mean", None, 0.1, 0.2, "-"]],
-    }
     for name, shown, words in (
         ("gpu_growth", growth, ("time to 1 %, s", "set-up", "in proportion to n")),
         ("islands_gpu", islands, ("pr1002", "islands", "gap, %", "tours a second", "in proportion")),
-        ("gpu_kicks", kicks, ("pr1002", "mean", "windows whose ants follow the trails, %")),
     ):
         result = {**RESULT, **shown}
         figures.PICTURES[name](result, tmp_path / "drawn.svg")

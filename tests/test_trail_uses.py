@@ -57,6 +57,22 @@ def test_a_use_goes_on_where_it_has_won_more_pairs_than_it_lost(uses):
     assert lengths.differences(uses.OTHERS[0], "b") == []
 
 
+def test_a_result_says_how_many_seeds_were_run_not_how_many_were_wanted(uses, monkeypatch):
+    lengths, written = uses.Lengths(), {}
+    monkeypatch.setattr(uses, "write", lambda name, *result: written.update({name: result}))
+    for seed in (1, 2, 3):
+        for use in uses.USES:
+            lengths.found["cloud", use, seed] = 100.0 + (use == uses.OTHERS[0]) / seed
+    lines = uses.write_down(lengths, {"cloud": cloud(600, 3)}, 10)
+    _, columns, rows, parameters, notes = written["gpu_trail_uses"]
+    assert (parameters["seeds"], parameters["seeds at most"]) == (3, 10)
+    assert rows[0][columns.index("seeds")] == 3
+    assert lines[0].startswith(
+        f"{uses.OTHERS[0]}: 0 pairs better, 3 worse, 0 equal; sign test p = 0.25, corrected 1;"
+    )
+    assert set(lines) <= set(notes)
+
+
 def test_edges_are_counted_and_chosen_by_how_many_tours_have_them(uses):
     tours = np.array([[0, 1, 2, 3, 4], [0, 1, 3, 2, 4], [0, 1, 3, 4, 2]], np.int32)
     near = np.array([[1, 2], [2, 4], [4, 1], [2, 4], [3, 0]], np.int32)
