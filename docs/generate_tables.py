@@ -51,6 +51,7 @@ PAGES = {
         "cpu_paths",
         "gpu_hamiltonian",
         "cpu_hamiltonian",
+        "gpu_time_to_optimum",
         "cpu_time_to_optimum",
         "cpu_gap_over_time",
         "cpu_quality",

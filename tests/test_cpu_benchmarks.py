@@ -61,9 +61,45 @@ def test_time_to_the_optimum_is_that_of_the_runs_that_found_it(script):
 
 def test_a_run_to_the_optimum_ends_there(script):
     benchmark, problem = script("time_to_optimum"), load_tsp("gr17")
-    ((length, seconds),) = benchmark.colony_runs(problem, 3600.0, 1)
+    ((length, seconds),) = benchmark.colony_runs(problem, 3600.0, 1, "cpu")
     assert length == problem.best_known
     assert seconds > 0.0
+
+
+@pytest.mark.parametrize(
+    ("backend", "name", "limit", "notes"),
+    [
+        ("cpu", "cpu_time_to_optimum", 2.0, 3),
+        ("cuda", "gpu_time_to_optimum", 1.0, 4),  # one more says what its cores are
+    ],
+)
+def test_each_device_has_a_table_of_times_to_the_optimum(script, monkeypatch, backend, name, limit, notes):
+    benchmark, told, written = script("time_to_optimum"), [], {}
+    monkeypatch.setenv("PYMOO_GPUACO_THREADS", "3")  # put back afterwards
+    monkeypatch.setattr(sys, "argv", ["", "folder", "--backend", backend, "--only", "pr1002", "--runs", "2"])
+    monkeypatch.setattr(benchmark, "find_spec", lambda _: None)  # no elkai
+    monkeypatch.setattr(
+        benchmark, "problems_of", lambda _, names: {n: SimpleNamespace(best_known=259045.0) for n in names}
+    )
+    monkeypatch.setattr(benchmark, "run_for", lambda *told_first: told.append(told_first[-1]))
+
+    def solved(_: object, seconds: float, seed: int, algorithm: pymoo_gpuaco.GPUMMAS) -> SimpleNamespace:
+        told.append((seconds, seed))
+        return SimpleNamespace(length=259045.0)
+
+    monkeypatch.setattr(benchmark, "solve", solved)
+    monkeypatch.setattr(benchmark, "write", lambda name, *result: written.update({name: result}))
+    benchmark.main()
+    assert told == [backend, (limit, 1), (limit, 2)]  # compiled and read before the first run that counts
+    _, columns, rows, parameters, said = written[name]
+    assert parameters == {
+        "algorithm": f"GPUMMAS(backend='{backend}')",
+        "threads": 2 if backend == "cpu" else 3,
+    }
+    assert dict(zip(columns, rows[0], strict=True))["at the optimum"] == 2
+    assert [row[0] for row in rows] == ["pr1002", "pr2392", "fnl4461"]
+    assert len(said) == notes
+    assert sum("elkai is not installed" in note for note in said) == 1
 
 
 @pytest.mark.slow
