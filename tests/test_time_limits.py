@@ -52,11 +52,12 @@ def test_a_construction_without_time_hands_out_the_greedy_tour(parameters):
     # the next construction, with time, is as if that one had not been made
     engine.stop_at(None)
     other = colony(problem, n_ants=4, **{k: v for k, v in parameters.items() if k != "n_ants"})
+    assert engine.rescued()[1] == lengths.min()
     lengths = engine.construct(2)
     if "xi" not in parameters:  # there ants change trails as they walk
         assert np.array_equal(lengths, other.construct(2))
     assert engine.n_built == 4
-    assert engine.rescued() is None
+    assert engine.rescued()[1] == lengths.min()
 
 
 @pytest.mark.parametrize("parameters", COLONIES.values(), ids=list(COLONIES))

@@ -190,6 +190,7 @@ class TourAlgorithm(ProvesBound):
             state["_engine_state"] = self._engine.export_state()
         state["_engine"] = None
         state["_instance"] = None
+        state["_asked"] = None
         if getattr(self.display, "progress", None) is not None:
             # a progress bar is a live generator and a thread: the copy goes on without one
             state["display"] = copy.copy(self.display)
@@ -284,18 +285,22 @@ class TourAlgorithm(ProvesBound):
         self._aside = time.monotonic() - max(began, self._built_at)
 
     def _rescue(self) -> None:
-        engine = self._engine
+        """Let ``opt`` have what a generation has found that has no end: what was evaluated, and the engine's best."""
+        engine, instance = self._engine, self._instance
+        kept = [] if self.opt is None else [self.opt]
+        if self._asked is not None:
+            evaluated = [one for one in self._asked if "F" in one.evaluated and np.isfinite(one.F).all()]
+            kept.append(Population.create(*evaluated))
         rescued = engine.rescued() if isinstance(engine, Stoppable) else None
-        if rescued is None and self._handed_out is not None:  # it came while these were evaluated
-            rescued = self._handed_out.best()
-        if rescued is None:
-            return
-        tour = Population.new(
-            "X", canonical(rescued[0][None], self.instance.symmetric, self.instance.demands)
-        )
-        self.evaluator.eval(self.problem, tour, algorithm=self)
-        both = tour if self.opt is None else Population.merge(self.opt, tour)
-        self.opt = filter_optimum(both, least_infeasible=True)
+        if rescued is not None and instance is not None:
+            row = canonical(rescued[0][None], instance.symmetric, instance.demands)
+            if not any(np.array_equal(row[0], one.X) for population in kept for one in population):
+                tour = Population.new("X", row)
+                self.evaluator.eval(self.problem, tour, algorithm=self)
+                kept.append(tour)
+        found = Population.create(*(one for population in kept for one in population))
+        if len(found):
+            self.opt = filter_optimum(found, least_infeasible=True)
 
     def _limit_time(self) -> None:
         """Tell the engine when the termination's time is over: a generation may be longer than what is left.
@@ -347,12 +352,12 @@ class TourAlgorithm(ProvesBound):
         )
         # only X is taken: an F of another problem, or of none, would never be evaluated again
         tours = check_tours("sampling", given.get("X"), self.instance.n)
-        self._handed_out = None
+        self._handed_out = self._asked = None
         return self._hand_out(canonical(tours, self.instance.symmetric, self.instance.demands), len(tours))
 
     def _infill(self) -> Population:
         self._limit_time()
-        self._handed_out = None
+        self._handed_out = self._asked = None
         tours, lengths, built = self._build(self._draw_key())
         self._built_at = time.monotonic()
         rows = canonical(tours, self.instance.symmetric, self.instance.demands)

@@ -211,15 +211,23 @@ class AntColony(EngineAlgorithm):
     # all tours are handed out, before and after the local search, and their F decides.
 
     def _build_by_objective(self) -> None:
-        """Go on with an engine that builds whole tours and has no local search, on the trails as they are."""
-        focused = self._parameters().construction == "focused"
-        state = None if focused else self.engine.export_state()
-        self._by_objective = True
-        self._engine, self._engine_state = None, state
-        if focused:  # another number of ants, other candidates and other trails: they begin anew
-            self._instance, self._size = None, None
-            self.engine.reset_trails(self._first_trail(self.instance.n))
-        self._limit_time()
+        """Go on with an engine that builds whole tours and has no local search, on the trails as they are.
+
+        An interrupt before that has come to its end leaves the engine there was.
+        """
+        before = self.__dict__.copy()
+        try:
+            focused = self._parameters().construction == "focused"
+            state = None if focused else self.engine.export_state()
+            self._by_objective = True
+            self._engine, self._engine_state = None, state
+            if focused:  # another number of ants, other candidates and other trails: they begin anew
+                self._instance, self._size = None, None
+                self.engine.reset_trails(self._first_trail(self.instance.n))
+            self._limit_time()
+        except BaseException:
+            self.__dict__.update(before)
+            raise
 
     def _all_tours(
         self, key: int, lengths: NDArray[np.float64]

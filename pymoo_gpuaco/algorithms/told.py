@@ -67,9 +67,10 @@ class AskAndTell(Arguments):
         self._other_objective = False  # whether the objective is something else than the length
         self._n_eval_due = 0
         self._handed_out: Tours | None = None  # by the last ask(), if it was an engine that built them
+        self._asked: Population | None = None  # of the last ask()
 
     def _hand_out(self, rows: NDArray[np.int64], built: int) -> Population:
-        infills = Population.new("X", rows)
+        infills = self._asked = Population.new("X", rows)
         # the evaluator will count the tours it sees; the others were built just the same, as were those of an
         # ask() that no tell() followed
         self._n_eval_due = max(self.evaluator.n_eval, self._n_eval_due) + built

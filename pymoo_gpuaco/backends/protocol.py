@@ -138,10 +138,11 @@ class Stoppable(Protocol):
         ...
 
     def rescued(self) -> tuple[NDArray[np.int32], float] | None:
-        """Shortest tour, and its exact length, of a ``construct`` or ``climb`` that a KeyboardInterrupt ended.
+        """Shortest tour, and its exact length, of the last ``construct`` or ``climb``, or of all that was searched.
 
-        None if the last one came to its end. The next call begins as if this one had not been made, but for trails that
-        ants change as they walk and for climbs, which go on.
+        Also where a KeyboardInterrupt has ended that call, between any two steps: then the next call begins as if this
+        one had not been made, but for trails that ants change as they walk and for climbs, which go on. None before
+        there is a tour.
         """
         ...
 

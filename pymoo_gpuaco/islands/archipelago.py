@@ -47,9 +47,7 @@ class Archipelago(Leader):
 
     def construct(self) -> NDArray[np.float64]:
         """Wait for reports; return the length (1,) of the best tour so far. Raises what ``collect`` does."""
-        self._interrupted = True
         self.collect()
-        self._interrupted = False
         assert self.best.tour is not None
         return np.array([self.instance.tour_length(self.best.tour.cities)])
 
@@ -96,8 +94,8 @@ class Archipelago(Leader):
             ]
 
     def rescued(self) -> tuple[NDArray[np.int32], float] | None:
-        """Return the best tour and its length if the last ``construct`` was interrupted."""
-        if not self._interrupted or self.best.tour is None:
+        """The best tour that has come and its length, see ``Stoppable``."""
+        if self.best.tour is None:
             return None
         cities = self.best.tour.cities
         return cities.copy(), self.instance.tour_length(cities)

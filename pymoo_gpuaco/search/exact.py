@@ -56,8 +56,8 @@ class ExactSearch:
         """Be over at once in any case."""
 
     def rescued(self) -> tuple[NDArray[np.int32], float] | None:
-        """Nothing: no call can be interrupted."""
-        return None
+        """The best tour, see ``Stoppable``."""
+        return self.first_tour()
 
     def reset_trails(self, value: float) -> None:
         """Keep no trails."""

@@ -10,6 +10,8 @@ from __future__ import annotations
 
 import math
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 
 import numpy as np
@@ -123,24 +125,32 @@ class FocusedSearch:
                 self.device.penalties.begin(self._stop.until)
             if not len(self._lengths):
                 self._begin(key)
-            before = self._population.copy(), replace(self._schedule), self._lengths, self.device.snapshot()
-            try:
+            with self._whole_or_undone():
                 self._search_rounds(key)
-            except KeyboardInterrupt:
-                self._rescued = self._best()
-                self._population, self._schedule, self._lengths, device = before
+
+    @contextmanager
+    def _whole_or_undone(self) -> Iterator[None]:
+        """Undo the block where an interrupt ends it, which may be between any two of its lines; keep the best tour."""
+        population, schedule = self._population.copy(), replace(self._schedule)
+        numbers = self._lengths, self._annealed, self._annealing, self._meeting
+        device = self.device.snapshot() if len(self._lengths) else None  # else the tours are made anew
+        try:
+            yield
+        except KeyboardInterrupt:
+            self._rescued = self._best()
+            self._population, self._schedule = population, schedule
+            self._lengths, self._annealed, self._annealing, self._meeting = numbers
+            if device is not None:
                 self.device.restore(device)
                 # where rounds that have ended count, the tours are others
                 self._lengths = self.device.measure()
-                raise
+            raise
 
     def _begin(self, key: int) -> None:
         """Make the first tours; where time is over, they are the greedy one."""
-        self._rescued = self.first_tour()  # until there are others
         self._allocate()
         tours = first_tours(self.instance, self._first, self.device.n_tours, key, self._stop)
         self._take(tours, repaired=False)
-        self._rescued = None
 
     def _allocate(self, m: int | None = None) -> None:
         """Allocate m tours, or as many as pay in the time that is left, and plan the schedule that goes with them."""
@@ -195,6 +205,7 @@ class FocusedSearch:
             return False
         self.device.use_penalties(repaired=resumed)
         self.device.weigh()
+        penalties.take()  # an interrupt before has them used once more
         return True
 
     def _round(self, key: int) -> None:
@@ -260,8 +271,9 @@ class FocusedSearch:
 
     def _measure(self) -> None:
         """Measure the tours at hand; the shortest may be the best."""
-        self._lengths = self.device.measure()
-        self._population.keep(self.device.shortest(), float(self._lengths.min()))
+        lengths = self.device.measure()
+        self._population.keep(self.device.shortest(), float(lengths.min()))
+        self._lengths = lengths  # behind the best tour: where there are lengths, there is one
 
     # ---- Meets
 
@@ -283,10 +295,11 @@ class FocusedSearch:
     def meet(self, mates: ArrayLike, key: int) -> None:
         """Hold the meeting that is due, see ``Meets``."""
         rows = checks.permutations("mates", mates, self.instance.n).astype(np.int32)
-        with self.device.working():
-            self._recombine(key, rows, FIRST_STAGE if self._meeting == Meeting.FIRST_STAGE else SECOND_STAGE)
-        self._annealed = 0  # what went by meanwhile is no pace of rounds
-        self._meeting = Meeting.SECOND_STAGE if self._meeting == Meeting.FIRST_STAGE else Meeting.NONE
+        first = self._meeting == Meeting.FIRST_STAGE
+        with self.device.working(), self._whole_or_undone():
+            self._recombine(key, rows, FIRST_STAGE if first else SECOND_STAGE)
+            self._annealed = 0  # what went by meanwhile is no pace of rounds
+            self._meeting = Meeting.SECOND_STAGE if first else Meeting.NONE
 
     def _next_meeting(self) -> Meeting:
         """The meeting at the end of a cycle; NONE: tours of this colony alone are recombined."""
@@ -305,8 +318,9 @@ class FocusedSearch:
         self._stop.until = moment
 
     def rescued(self) -> tuple[NDArray[np.int32], float] | None:
-        """Best tour of a generation that an interrupt ended, see ``Stoppable``."""
-        return self._rescued
+        """Best tour of the run, that of a generation which an interrupt ended among them, see ``Stoppable``."""
+        best, rescued = self._best(), self._rescued
+        return best if rescued is None or best[1] <= rescued[1] else rescued
 
     # ---- Trails
 
@@ -331,12 +345,12 @@ class FocusedSearch:
     def accept(self, tours: ArrayLike, lengths: ArrayLike) -> None:
         """Merge tours (m, n) into the best, which takes the place of the longest tour, see ``Accepts``."""
         rows = immigrants.in_order(tours, lengths, self.instance.n)
-        for row in rows:
-            self._population.merge(row)
         if not len(rows):
             return
-        best = self._best()[0]
-        with self.device.working():
+        with self.device.working(), self._whole_or_undone():
+            for row in rows:
+                self._population.merge(row)
+            best = self._best()[0]
             if not len(self._lengths):
                 self._allocate()
                 self._take(np.tile(best, (self.device.n_tours, 1)), repaired=False)

@@ -112,13 +112,14 @@ class Penalties:
         return self.wanted and not self.in_use and self.until <= 0 and self._has_time(moment)
 
     def wait(self, moment: float | None) -> bool:
-        """Wait for the lists that are due and count them as in use; False if the moment passes before."""
+        """Wait for the lists that are due; False if the moment passes before."""
         self.begin(moment)
         assert self._found is not None
-        if not self._found.wait(moment):
-            return False
+        return self._found.wait(moment)
+
+    def take(self) -> None:
+        """Count the lists as in use: rounds have them from now on."""
         self.in_use, self.until = True, -1
-        return True
 
     @property
     def lists(self) -> Lists:

@@ -41,15 +41,14 @@ class CpuClimbers:
         self._best_lengths = np.full(self.n_climbers, np.inf)
         self._threads = min(thread_count(), self.n_climbers)
         self._stop = Stop()
-        self._rescued: tuple[NDArray[np.int32], float] | None = None
 
     def stop_at(self, moment: float | None) -> None:
         """End the following calls soon after ``time.monotonic()`` shows ``moment``, see ``Stoppable``."""
         self._stop.until = moment
 
     def rescued(self) -> tuple[NDArray[np.int32], float] | None:
-        """Shortest tour of a call that an interrupt ended, see ``Stoppable``."""
-        return self._rescued
+        """Shortest tour of the last call, also where an interrupt ended it, see ``Stoppable``."""
+        return self.best() if np.isfinite(self._best_lengths).any() else None
 
     def climb(self, key: int, pairs: int = PAIRS_PER_CALL) -> int:
         """Work for about ``pairs`` evaluated pairs, all climbers together; return the climbs finished."""
@@ -70,12 +69,7 @@ class CpuClimbers:
             )
 
         self._stop.lower()
-        self._rescued = None
-        try:
-            self._stop.spread(work, self.n_climbers, self._threads)
-        except KeyboardInterrupt:
-            self._rescued = self.best()
-            raise
+        self._stop.spread(work, self.n_climbers, self._threads)
         return sum(finished)
 
     def start_from(self, tours: ArrayLike) -> None:

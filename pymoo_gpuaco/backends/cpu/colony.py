@@ -82,7 +82,7 @@ class CpuColony:
         self._tabus = [make_tabu(n) for _ in range(self._threads)]
         self._improver.prepare(self._threads)
         self._greedy: tuple[NDArray[np.int32], float] | None = None
-        self._rescued: tuple[NDArray[np.int32], float] | None = None
+        self._begun = False  # there has been a construction
         self._n_built = self.n_ants
         # which ants (m,) were without a tour when the last construction had to end, and the tour they get
         self._unfinished: tuple[NDArray[np.bool_], NDArray[np.int32]] | None = None
@@ -167,8 +167,8 @@ class CpuColony:
         self._stop.until = moment
 
     def rescued(self) -> tuple[NDArray[np.int32], float] | None:
-        """Shortest tour of a construction that an interrupt ended, see ``Stoppable``."""
-        return self._rescued
+        """Shortest tour of the last construction, also where an interrupt ended it, see ``Stoppable``."""
+        return self._best_of_construction() if self._begun else None
 
     def reset_trails(self, value: float) -> None:
         """Set every trail to ``value``, which ACS also takes as its tau_0."""
@@ -179,9 +179,9 @@ class CpuColony:
         """Build and improve m tours; return their exact lengths (m,)."""
         seed = np.uint64(key)
         self._stop.lower()
-        self._rescued = self._unfinished = None
-        self._lengths[:] = np.inf  # until they are finished
         try:
+            self._begun, self._unfinished = True, None
+            self._lengths[:] = np.inf  # until they are finished
             self._trails.fill()
             if self._acs:
                 eta_beta = self._heuristic()
@@ -198,7 +198,7 @@ class CpuColony:
             work = in_slices(ants, self.instance.n, self._stop.raised)
             self._stop.spread(work, self.n_ants, self._threads)
         except KeyboardInterrupt:
-            self._rescued = self._best_of_construction()
+            self._best_of_construction()
             raise
         tour, length = self._best_of_construction()
         if length < self._reference_length:
@@ -212,11 +212,12 @@ class CpuColony:
         Where no tour was finished in time, it is the nearest-neighbour tour.
         """
         best = int(self._lengths.argmin())
-        tour, length = self._tours[best], float(self._lengths[best])
+        tour, length = self.tours([best])[0], float(self._lengths[best])
         if length == np.inf:
             tour, length = self.greedy_tour() if self._greedy is None else self._greedy
         unfinished = self._lengths == np.inf
-        self._n_built = max(1, self.n_ants - int(unfinished.sum()))
+        if self._unfinished is None:  # else they have been counted
+            self._n_built = max(1, self.n_ants - int(unfinished.sum()))
         if unfinished.any():
             self._unfinished = unfinished, tour.copy()
             self._lengths[unfinished] = length

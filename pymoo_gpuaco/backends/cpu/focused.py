@@ -141,9 +141,9 @@ class CpuWindows:
 
     def load(self, tours: NDArray[np.int32], repaired: bool) -> None:
         """Go on from tours (m, n), see ``SearchDevice``."""
-        self._tours[...] = tours
-        if not repaired:
+        if not repaired:  # first: an interrupt before the tours are there has others looked at once more
             self._dirty[:] = 1
+        self._tours[...] = tours
 
     def read(self) -> NDArray[np.int32]:
         """Copies of the tours (m, n)."""

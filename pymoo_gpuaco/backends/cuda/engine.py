@@ -183,7 +183,9 @@ class CudaColony:
         self.device.stop.until = moment
 
     def rescued(self) -> tuple[NDArray[np.int32], float] | None:
-        """Return the shortest tour of a construction that an interrupt ended, see ``Stoppable``."""
+        """Shortest tour of the last construction, also where an interrupt ended it, see ``Stoppable``."""
+        if self._rescued is None and self._tours.measured is not None:
+            return self._best_of(self._tours.measured)
         return self._rescued
 
     def _best_so_far(self, before: Measured | None) -> tuple[NDArray[np.int32], float]:
@@ -193,6 +195,10 @@ class CudaColony:
             if self._home == 0:
                 return self._tours.greedy(0)
             measured = self._tours.measure_some(self._home)
+        return self._best_of(measured)
+
+    @staticmethod
+    def _best_of(measured: Measured) -> tuple[NDArray[np.int32], float]:
         return measured.tour.copy(), float(measured.lengths[measured.shortest])
 
     def improve(self, tours: ArrayLike, key: int) -> tuple[NDArray[np.int32], NDArray[np.float64]]:

@@ -190,10 +190,10 @@ class CudaWindows:
 
     def load(self, tours: NDArray[np.int32], repaired: bool) -> None:
         """Go on from tours (m, n), see ``SearchDevice``."""
+        if not repaired:  # first: an interrupt before the tours are there has others repaired once more
+            self.repairs_left = rounds_of_repair(self.instance.n, self.windows.windows)
         self.windows.load(tours)
         self._loaded = True
-        if not repaired:
-            self.repairs_left = rounds_of_repair(self.instance.n, self.windows.windows)
 
     def read(self) -> NDArray[np.int32]:
         """Copies of the tours (m, n)."""
@@ -292,8 +292,9 @@ class CudaWindows:
         return {}
 
     def restore(self, snapshot: State) -> None:
-        """Wait for what has been launched; it counts."""
+        """Wait for what has been launched; it counts, unless the interrupt came before the tours were taken over."""
         self.wait()
+        self.windows.find_positions()
 
     def export_own(self) -> State:
         """Rounds of repair that are left, and rounds until penalties are due."""

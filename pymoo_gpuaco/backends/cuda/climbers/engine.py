@@ -54,7 +54,6 @@ class CudaClimbers:
         self._finished = 0
         self._best_lengths = np.full(self.n_climbers, np.inf)
         self._took = 0.0  # seconds a pair of the last call
-        self._rescued: tuple[NDArray[np.int32], float] | None = None
         cities = Cities(self.device, instance, listed=False)
         self._climbs = _Climbs(self.device, cities, plan, self.n_climbers)
         self.device.set_up([cities, self._climbs], _ADVICE)
@@ -66,7 +65,6 @@ class CudaClimbers:
 
         Where time is short it works for fewer, by how long the last call took, and at least a part of a scan.
         """
-        self._rescued = None
         began = time.monotonic()
         if self.device.stop.until is not None:
             left = max(0.0, self.device.stop.until - began)
@@ -79,7 +77,6 @@ class CudaClimbers:
                 before, self._finished = self._finished, self._climbs.counted()[0]
             except KeyboardInterrupt:
                 self.device.read(self._best_lengths, "best_lengths")
-                self._rescued = self.best() if np.isfinite(self._best_lengths).any() else None
                 raise
         if pairs:
             self._took = (time.monotonic() - began) / pairs
@@ -144,8 +141,8 @@ class CudaClimbers:
         self.device.stop.until = moment
 
     def rescued(self) -> tuple[NDArray[np.int32], float] | None:
-        """Return the shortest tour of a ``climb`` that an interrupt ended, see ``Stoppable``."""
-        return self._rescued
+        """Shortest tour of the last ``climb``, also where an interrupt ended it, see ``Stoppable``."""
+        return self.best() if np.isfinite(self._best_lengths).any() else None
 
 
 class _Climbs:

@@ -89,10 +89,10 @@ class Arrays:
         for first in range(0, size, most):
             self._cuda.memset_d8(start + first, 0, min(most, size - first))
 
-    def swap(self, one: str, other: str) -> None:
-        """Let two arrays change names."""
+    def swap(self, *pairs: tuple[str, str]) -> None:
+        """Let the two arrays of each pair change names: all at once, as an interrupt may come between two steps."""
         for table in (self._held, self._sizes):
-            table[one], table[other] = table[other], table[one]
+            table.update({name: table[other] for pair in pairs for name, other in (pair, pair[::-1])})
 
     def __contains__(self, name: str) -> bool:
         return name in self._held

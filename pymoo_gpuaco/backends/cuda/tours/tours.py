@@ -18,10 +18,9 @@ class Tours(Part):
         self._device = device
         self._measure = measure
         self._m, self._n = m, n
-        self.lengths = np.zeros(m)
-        self.measured: Measured | None = (
-            None  # of the last construction, while its tours are as they were built
-        )
+        # what is known of the tours in an array, by its address: their lengths, and while they are as they were built how
+        # they were measured; an interrupt may come before two arrays have changed places, or after
+        self._known: dict[int, tuple[NDArray[np.float64], Measured | None]] = {}
         self._uploaded: bytes | None = None  # what ``tour`` holds
 
     # ---- Part
@@ -40,11 +39,27 @@ class Tours(Part):
 
     def prepare(self) -> None:
         """Nothing is built yet."""
+        self._known.clear()
         for name, size in self.needed().items():
             self._device.arrays.zero(name, size)
         self._measure.make_room(self._m)
 
     # ---- tours
+
+    @property
+    def lengths(self) -> NDArray[np.float64]:
+        """Exact lengths (m,) of the tours of the last construction."""
+        known = self._known.get(self._address("tours"))
+        return np.zeros(self._m) if known is None else known[0]
+
+    @property
+    def measured(self) -> Measured | None:
+        """The last construction as it was measured, while its tours are as they were built."""
+        known = self._known.get(self._address("tours"))
+        return None if known is None else known[1]
+
+    def _address(self, name: str) -> int:
+        return self._device.arrays.address(name) if name in self._device.arrays else 0
 
     def measure_next(self) -> None:
         """Launch: the lengths of the next construction, which ``take_next`` waits for."""
@@ -69,10 +84,12 @@ class Tours(Part):
     def take_next(self) -> Measured:
         """Wait for the next construction and let it be the last."""
         measured = self._measure.wait(self._m)
-        self._device.arrays.swap("tours", "next_tours")
-        self._device.arrays.swap("lengths", "next_lengths")
-        self.measured, self.lengths = measured, measured.lengths
+        self._take_next(measured.lengths, measured)
         return measured
+
+    def _take_next(self, lengths: NDArray[np.float64], measured: Measured | None) -> None:
+        self._known[self._address("next_tours")] = lengths, measured
+        self._device.arrays.swap(("tours", "next_tours"), ("lengths", "next_lengths"))
 
     def read(self, ants: NDArray[np.intp]) -> NDArray[np.int32]:
         """Return the tours (len(ants), n) of these ants of the last construction."""
@@ -94,9 +111,9 @@ class Tours(Part):
 
     def replace(self, tours: NDArray[np.int32], lengths: NDArray[np.float64]) -> None:
         """Let these tours (m, n) of these lengths (m,) be those of the last construction."""
-        self._device.write("tours", tours)
-        self._device.write("lengths", lengths)
-        self.measured, self.lengths = None, lengths.copy()
+        self._device.write("next_tours", tours)
+        self._device.write("next_lengths", lengths)
+        self._take_next(lengths.copy(), None)
 
     def upload(self, tour: NDArray[np.int32]) -> int:
         """Return the device address of a tour (n,), copied there unless it is the shortest or was uploaded last."""
@@ -107,6 +124,7 @@ class Tours(Part):
         if measured is not None and wanted == measured.tour.tobytes():
             return self.address_of(measured.shortest)
         if wanted != self._uploaded:
+            self._uploaded = None  # an interrupt may come before the new one is there, or after
             self._device.write("tour", np.frombuffer(wanted, np.int32))
             self._uploaded = wanted
         return a.address("tour")

@@ -173,8 +173,12 @@ class Windows:
 
     def load(self, tours: NDArray[np.int32]) -> None:
         """Take over tours (tours, n)."""
+        self._device.write("window_tours", tours)
+        self.find_positions()
+
+    def find_positions(self) -> None:
+        """Launch: where each city is on the tours; also where an interrupt has left those of other tours."""
         device, a, n = self._device, self._device.arrays, self._cities.n
-        device.write("window_tours", tours)
         device.call("find_positions", self.tours * n, n, self.tours, a["window_tours"], a["window_positions"])
 
     def load_from(self, tours: Any, first: int, count: int) -> None:
@@ -187,8 +191,7 @@ class Windows:
         device.cuda.memcpy_dtod_async(own, given, size * count)
         for slot in range(count, self.tours):
             device.cuda.memcpy_dtod_async(own + size * slot, given, size)
-        n = self._cities.n
-        device.call("find_positions", self.tours * n, n, self.tours, a["window_tours"], a["window_positions"])
+        self.find_positions()
 
     def store_to(self, tours: Any, first: int, count: int) -> None:
         """Launch: put what they have become back."""
@@ -330,4 +333,4 @@ class Windows:
             a["window_next"],
             a["window_positions"],
         )
-        a.swap("window_tours", "window_next")
+        a.swap(("window_tours", "window_next"))

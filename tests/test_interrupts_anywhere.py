@@ -1,0 +1,288 @@
+"""Ctrl-C between any two lines of the search and of the algorithms: no tour is lost, and the run goes on to its end."""
+
+from __future__ import annotations
+
+import copy
+import sys
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import FrameType
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+from pymoo.core.evaluator import Evaluator
+
+from pymoo_gpuaco import GPUACS, GPUAS, GPUBWAS, GPUMMAS, TSP, GPU2OptIHC, OpenPath, algorithms, search
+from pymoo_gpuaco.backends import cpu
+from pymoo_gpuaco.backends.cpu.focused import CpuWindows
+from pymoo_gpuaco.candidates.lists import listed_instance
+from pymoo_gpuaco.colony.parameters import ColonyParameters
+from pymoo_gpuaco.colony.trails import TrailUpdate
+from pymoo_gpuaco.search import parameters
+from pymoo_gpuaco.search.focused import FocusedSearch
+from pymoo_gpuaco.search.meeting import Meeting
+from pymoo_gpuaco.search.parameters import FocusedParameters
+from tests.algorithm_cases import shorten_climbs
+from tests.fuzz import SEED, TIMES
+
+pytestmark = pytest.mark.filterwarnings("ignore:the problem's objective")
+FOLDERS = tuple(str(Path(package.__file__).parent) for package in (search, algorithms, cpu))
+DRAWS = 3 * TIMES  # of each kind of run
+
+
+class Strike:
+    """Traces the lines that this thread comes to in the folders, and interrupts before line ``at``, counted from 1."""
+
+    def __init__(self, at: int = 0) -> None:
+        self.at, self.count = at, 0
+        self.times: dict[tuple[str, int], list[int]] = defaultdict(list)  # numbers, by place
+        self.where = ""
+
+    @contextmanager
+    def watching(self) -> Iterator[None]:
+        before = sys.gettrace()
+        sys.settrace(self._call)
+        try:
+            yield
+        finally:
+            sys.settrace(before)
+
+    def _call(self, frame: FrameType, event: str, argument: Any) -> Any:
+        return self._line if frame.f_code.co_filename.startswith(FOLDERS) else None
+
+    def _line(self, frame: FrameType, event: str, argument: Any) -> Any:
+        if event == "line":
+            self.count += 1
+            place = frame.f_code.co_filename, frame.f_lineno
+            self.times[place].append(self.count)
+            if self.count == self.at:
+                self.where = f"interrupted before {place[0]}:{place[1]}, line {self.at} of the run"
+                raise KeyboardInterrupt
+        return self._line
+
+    def drawn(self) -> Iterator[int]:
+        """Numbers of lines: a place is drawn, then one of the times that the run has come to it."""
+        rng = np.random.default_rng(SEED)
+        places = list(self.times.values())
+        order = rng.permutation(len(places))
+        for number in range(DRAWS):
+            numbers = places[order[number % len(places)]]
+            yield numbers[int(rng.integers(len(numbers)))]
+
+
+class Noted(Evaluator):
+    """An evaluator that notes the least F that it has given."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.least = np.inf
+
+    def eval(self, problem: Any, pop: Any, *arguments: Any, **options: Any) -> Any:
+        evaluated = super().eval(problem, pop, *arguments, **options)
+        self.least = min(self.least, float(pop.get("F").min()))
+        return evaluated
+
+
+class Tolls(TSP):
+    """Tours cost more than their length."""
+
+    def _evaluate(self, x: Any, out: Any, *_: Any, **__: Any) -> None:
+        super()._evaluate(x, out)
+        out["F"] = out["F"] + 100.0 * (np.abs(np.diff(x, axis=1)) > 20).sum(axis=1)[:, None]
+
+
+class Kind(NamedTuple):
+    """A kind of run."""
+
+    algorithm: Callable[[], Any]
+    problem: Callable[[], Any]
+    n_gen: int = 4
+    whole_up_to: int = parameters.WHOLE_UP_TO
+
+
+def cities(n: int) -> np.ndarray:
+    return np.random.default_rng(n).random((n, 2)) * 100.0
+
+
+def matrix(n: int) -> np.ndarray:
+    return np.random.default_rng(n).integers(1, 1000, (n, n)).astype(float)
+
+
+def given(n: int) -> np.ndarray:
+    return np.array([np.random.default_rng(s).permutation(n) for s in range(3)])
+
+
+CPU: dict[str, Any] = {"backend": "cpu"}
+FEW_ANTS: dict[str, Any] = {"n_ants": 8, **CPU}
+KINDS = {
+    "default": Kind(lambda: GPUMMAS(**CPU), lambda: TSP(cities(300)), 5),
+    "many that evolve": Kind(
+        lambda: GPUMMAS(construction="focused", n_ants=9, **CPU), lambda: TSP(cities(60)), 8
+    ),
+    "windows of a tour": Kind(lambda: GPUMMAS(**CPU), lambda: TSP(cities(400)), 6, whole_up_to=8),
+    "few cities": Kind(lambda: GPUMMAS(**CPU), lambda: TSP(cities(9))),
+    "whole tours": Kind(
+        lambda: GPUMMAS(construction="full", restart_after=1, **FEW_ANTS), lambda: TSP(cities(60))
+    ),
+    "GPUAS": Kind(lambda: GPUAS(**FEW_ANTS), lambda: TSP(cities(60))),
+    "GPUBWAS": Kind(lambda: GPUBWAS(**FEW_ANTS), lambda: TSP(cities(60))),
+    "GPUACS": Kind(lambda: GPUACS(**FEW_ANTS), lambda: TSP(cities(60))),
+    "GPU2OptIHC": Kind(lambda: GPU2OptIHC(**CPU), lambda: TSP(cities(60))),
+    "a path": Kind(lambda: GPUMMAS(**CPU), lambda: OpenPath(cities(80), start=3)),
+    "fixed edges": Kind(lambda: GPUMMAS(**CPU), lambda: TSP(cities(80), fixed_edges=[(0, 9), (5, 40)])),
+    "asymmetric": Kind(lambda: GPUMMAS(**CPU), lambda: TSP(matrix=matrix(50))),
+    "another objective": Kind(lambda: GPUMMAS(**CPU), lambda: Tolls(cities(40))),
+    "another objective of whole tours": Kind(lambda: GPUAS(**FEW_ANTS), lambda: Tolls(cities(40))),
+    "given tours": Kind(lambda: GPUMMAS(sampling=given(80), **CPU), lambda: TSP(cities(80))),
+    "given tours of climbers": Kind(lambda: GPU2OptIHC(sampling=given(60), **CPU), lambda: TSP(cities(60))),
+    "given tours of another objective": Kind(
+        lambda: GPUACS(sampling=given(40), **FEW_ANTS), lambda: Tolls(cities(40))
+    ),
+}
+
+
+def set_up(algorithm: Any, kind: Kind) -> Any:
+    return algorithm.setup(kind.problem(), termination=("n_gen", kind.n_gen), seed=1, evaluator=Noted())
+
+
+def watched_run(kind: Kind, strike: Strike) -> Any:
+    """An algorithm that has been set up and run, to its end unless an interrupt came."""
+    algorithm = kind.algorithm()
+    try:
+        with strike.watching():
+            set_up(algorithm, kind).run()
+    except KeyboardInterrupt:
+        assert strike.where
+    return algorithm
+
+
+def assert_sound(algorithm: Any) -> None:
+    """The best tour is one, of exactly its length, and no worse than any that was handed out."""
+    result, least = algorithm.result(), algorithm.evaluator.least
+    if result.X is None:
+        assert least == np.inf
+        return
+    assert result.F[0] <= least
+    problem = algorithm.problem
+    assert np.array_equal(np.sort(result.X), np.arange(problem.n_var))
+    assert problem.evaluate(result.X[None], return_values_of=["F"])[0, 0] == result.F[0]
+
+
+def assert_lengths(engine: Any, problem: Any) -> None:
+    """What an engine holds are tours of the lengths that it says."""
+    if isinstance(getattr(engine, "symmetric_search", engine), FocusedSearch):
+        tours, lengths = engine.best_tours(99)
+        assert np.array_equal(np.sort(tours, axis=1), np.tile(np.arange(problem.n_var), (len(tours), 1)))
+        assert np.array_equal(problem.tour_lengths(tours), lengths)
+
+
+def interrupt_once(kind: Kind, at: int, copied: bool) -> None:
+    """Interrupt a run before its line ``at``; it, or a copy of what it has come to, goes on to its end."""
+    strike = Strike(at)
+    try:
+        algorithm = watched_run(kind, strike)
+        assert strike.where
+        if algorithm.problem is None:  # in set-up, which begins anew
+            set_up(algorithm, kind)
+        assert_sound(algorithm)
+        kept = algorithm.result().F
+        if copied:
+            algorithm = copy.deepcopy(algorithm)
+        for _ in range(2 * kind.n_gen):
+            assert_lengths(algorithm.engine, algorithm.problem)
+            if not algorithm.has_next():
+                break
+            algorithm.next()
+            assert_sound(algorithm)
+            assert kept is None or algorithm.result().F[0] <= kept[0]
+        assert not algorithm.has_next()
+    except BaseException as error:
+        error.add_note(strike.where)
+        raise
+
+
+@pytest.mark.parametrize("kind", KINDS.values(), ids=list(KINDS))
+def test_an_interrupt_between_two_lines_loses_no_tour_and_the_run_goes_on(kind, monkeypatch):
+    shorten_climbs(monkeypatch)
+    monkeypatch.setattr(parameters, "WHOLE_UP_TO", kind.whole_up_to)
+    whole, watched = watched_run(kind, Strike()), Strike()  # what a process does once is done
+    watched_run(kind, watched)
+    for number, at in enumerate(watched.drawn()):
+        interrupt_once(kind, at, copied=number % 3 == 2)
+    again = watched_run(kind, Strike())
+    assert np.array_equal(again.result().X, whole.result().X)
+
+
+class Colony(NamedTuple):
+    """Tours that ants keep; with fewer than 160 whole ones they search windows."""
+
+    n_tours: int
+    whole_up_to: int = 160
+
+    def made(self) -> FocusedSearch:
+        few = FocusedParameters(
+            n_tours=self.n_tours, whole_up_to=self.whole_up_to, window=64, trials=512, first_cycle=1.0
+        )
+        return FocusedSearch(CpuWindows(listed_instance(TSP(cities(160)), 8), ColonyParameters(), few))
+
+
+COLONIES = {"two tours": Colony(2), "nine tours": Colony(9), "windows": Colony(1, 8)}
+
+
+def life(engine: FocusedSearch, accepts_first: bool) -> list[Callable[[], object]]:
+    """Calls that a colony gets among others: it searches, takes in their tours, and meets them."""
+    n = engine.instance.n
+    deposit = TrailUpdate(0.1, ((np.arange(n, dtype=np.int32), 0.5),), tau_min=1e-3, tau_max=1.0)
+
+    def meet() -> None:
+        if engine.meeting and engine.meeting < Meeting.OVER:
+            engine.meet(given(n), 7)
+
+    def accept() -> None:
+        engine.accept(given(n)[:1], [1.0])
+
+    calls: list[Callable[[], object]] = [lambda: engine.reset_trails(1.0), lambda: engine.share(True)]
+    calls += [accept] if accepts_first else []
+    for key in range(8):
+        calls += [lambda key=key: engine.expect(key / 8.0), lambda key=key: engine.search(key)]
+        calls += [meet, meet, lambda: engine.update_trails(deposit), accept]
+    return [*calls, lambda: engine.improve(given(n), 3)]
+
+
+def interrupt_a_colony(colony: Colony, accepts_first: bool, at: int) -> None:
+    """Interrupt a call before line ``at`` of all; it is made again, and the others follow."""
+    problem, engine, strike = TSP(cities(160)), colony.made(), Strike(at)
+    try:
+        for call in life(engine, accepts_first):
+            best = engine.rescued()[1] if len(engine.lengths) else np.inf
+            try:
+                with strike.watching():
+                    call()
+            except KeyboardInterrupt:
+                assert engine.rescued()[1] <= best
+                assert_lengths(engine, problem)
+                restored = colony.made()
+                restored.import_state(engine.export_state())
+                assert np.array_equal(restored.lengths, engine.lengths)
+                call()
+            assert_lengths(engine, problem)
+            tour, length = engine.rescued()
+            assert problem.tour_length(tour) == length
+        assert strike.where
+    except BaseException as error:
+        error.add_note(strike.where)
+        raise
+
+
+@pytest.mark.parametrize("accepts_first", [False, True])
+@pytest.mark.parametrize("colony", COLONIES.values(), ids=list(COLONIES))
+def test_a_call_of_a_colony_among_others_is_whole_or_undone(colony, accepts_first):
+    watched, whole = Strike(), colony.made()
+    with watched.watching():
+        for call in life(whole, accepts_first):
+            call()
+    for at in watched.drawn():
+        interrupt_a_colony(colony, accepts_first, at)
