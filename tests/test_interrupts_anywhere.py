@@ -30,7 +30,7 @@ from tests.fuzz import SEED, TIMES
 
 pytestmark = pytest.mark.filterwarnings("ignore:the problem's objective")
 FOLDERS = tuple(str(Path(package.__file__).parent) for package in (search, algorithms, cpu))
-DRAWS = 3 * TIMES  # of each kind of run
+DRAWS = 2 * TIMES  # of each kind of run
 
 
 class Strike:
@@ -118,7 +118,7 @@ def given(n: int) -> np.ndarray:
 CPU: dict[str, Any] = {"backend": "cpu"}
 FEW_ANTS: dict[str, Any] = {"n_ants": 8, **CPU}
 KINDS = {
-    "default": Kind(lambda: GPUMMAS(**CPU), lambda: TSP(cities(300)), 5),
+    "default": Kind(lambda: GPUMMAS(**CPU), lambda: TSP(cities(200)), 4),
     "many that evolve": Kind(
         lambda: GPUMMAS(construction="focused", n_ants=9, **CPU), lambda: TSP(cities(60)), 8
     ),

@@ -18,8 +18,8 @@ class Tours(Part):
         self._device = device
         self._measure = measure
         self._m, self._n = m, n
-        # what is known of the tours in an array, by its address: their lengths, and while they are as they were built how
-        # they were measured; an interrupt may come before two arrays have changed places, or after
+        # What is known of the tours in an array, by its address: their lengths and, while they are as they were built,
+        # how they were measured. An interrupt may come before two arrays have changed places, or after.
         self._known: dict[int, tuple[NDArray[np.float64], Measured | None]] = {}
         self._uploaded: bytes | None = None  # what ``tour`` holds
 
