@@ -46,7 +46,8 @@ def prove_lower_bound(instance: ListedInstance, stop: Stop | None = None) -> flo
         return None if instance.violations(tour[None])[0] else instance.tour_length(tour)
     form = symmetric_form(instance)
     if form is None:
-        return ascend(instance, lists(instance, "quadrant", _CANDIDATES).ids, stop=stop).bound
+        bound = ascend(instance, lists(instance, "quadrant", _CANDIDATES).ids, stop=stop).bound
+        return _rounded_up(instance, bound)
     if form.instance.n <= exact.MOST_CITIES:
         tour = form.to_problem(exact.shortest_with_demands(form.instance))
         return None if instance.violations(tour[None])[0] else instance.tour_length(tour)
@@ -57,7 +58,12 @@ def prove_lower_bound(instance: ListedInstance, stop: Stop | None = None) -> flo
     if not instance.symmetric:
         assigned = assignment_of_twins(listed, listed.neighbours).bound
         bound = max(bound, math.ceil(assigned) if listed.integral else assigned)
-    return max(0.0, bound + form.constant)
+    return _rounded_up(instance, max(0.0, bound + form.constant))
+
+
+def _rounded_up(instance: ListedInstance, bound: float | None) -> float | None:
+    """Round a bound up where whole lengths are sums of halves, which the 1-trees take for any numbers."""
+    return bound if bound is None or not instance.halves else float(math.ceil(bound))
 
 
 def compile_proof(instance: ListedInstance) -> None:

@@ -16,8 +16,9 @@ from pymoo_gpuaco.candidates.assignment import assignment_of_twins
 from pymoo_gpuaco.candidates.listed import ListedInstance
 from pymoo_gpuaco.candidates.nearest import nearest_by_coordinates, nearest_by_matrix
 from pymoo_gpuaco.candidates.quadrant import has_quadrants, quadrant_and_nearest_lists, quadrant_lists
-from pymoo_gpuaco.problems.instance import Instance, as_instance
+from pymoo_gpuaco.problems.instance import Instance, as_instance, is_length
 from pymoo_gpuaco.problems.metrics import Metric
+from pymoo_gpuaco.problems.potential import either_way
 
 Kind = Literal["auto", "nearest", "quadrant", "alpha"]
 _BLOCK = 1 << 21  # entries of a matrix that are looked at together
@@ -45,8 +46,14 @@ class Candidates(NamedTuple):
 def listed_instance(
     problem: Problem, k: int, kind: str = "nearest", *, also_nearest: bool = False
 ) -> ListedInstance:
-    """Turn a pymoo problem into an instance with lists, see `problems.instance.as_instance` and `with_lists`."""
-    return with_lists(as_instance(problem), k, kind, also_nearest=also_nearest)
+    """Turn a pymoo problem into an instance with lists, see `problems.instance.as_instance` and `with_lists`.
+
+    Where its objective is the length, a matrix that is symmetric up to potentials becomes a symmetric one.
+    """
+    instance = as_instance(problem)
+    if is_length(problem):
+        instance = either_way(instance)
+    return with_lists(instance, k, kind, also_nearest=also_nearest)
 
 
 def with_lists(
@@ -91,6 +98,7 @@ def with_lists(
         penalties=penalties,
         demands=instance.demands,
         form=instance.form,
+        halves=instance.halves,
     )
 
 

@@ -7,10 +7,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from pymoo_gpuaco.candidates.lists import listed_instance
+from pymoo_gpuaco.candidates.lists import with_lists
 from pymoo_gpuaco.candidates.start import greedy_tour
 from pymoo_gpuaco.fronts.candidates import union_of
 from pymoo_gpuaco.fronts.costs import Costs, add_up_table, make_costs
+from pymoo_gpuaco.problems.instance import as_instance
 from pymoo_gpuaco.problems.multi_objective import MultiObjectiveTSP
 from pymoo_gpuaco.problems.tsp import TSP
 
@@ -68,7 +69,7 @@ class FrontInstance:
 
 def front_instance(problem: MultiObjectiveTSP, k: int) -> FrontInstance:
     """Arrays of a problem, with up to k >= 1 nearest cities by each objective as candidates."""
-    listed = [listed_instance(part, k) for part in problem.parts]
+    listed = [with_lists(as_instance(part), k) for part in problem.parts]
     starts = np.stack([greedy_tour(one) for one in listed])
     costs = make_costs(problem.parts, union_of([one.neighbours for one in listed]))
     unit = [

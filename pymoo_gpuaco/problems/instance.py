@@ -45,6 +45,7 @@ class Instance:
     integral : whether every distance is known to be a whole number.
     demands : what a tour must do besides visiting every city once; None where that is all.
     form : how this instance stands for another problem; None where it stands for itself.
+    halves : whether distances are halves of whole numbers, by which the length of every tour is a whole number.
     """
 
     metric: int
@@ -54,6 +55,7 @@ class Instance:
     integral: bool
     demands: Demands | None = field(default=None, kw_only=True)
     form: Form | None = field(default=None, kw_only=True)
+    halves: bool = field(default=False, kw_only=True)
 
     @property
     def n(self) -> int:

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from pymoo_gpuaco import checks
 
-__all__ = ["LEAST_WEIGHT", "MAX_WEIGHT", "prepare_matrix"]
+__all__ = ["LEAST_WEIGHT", "MAX_WEIGHT", "NOISE", "blocks", "prepare_matrix"]
 
 _ENTRIES = 1 << 21  # looked at together
 
@@ -18,6 +18,10 @@ MAX_WEIGHT = 1e30
 
 LEAST_WEIGHT = 1e-302
 """Least of the largest entries, unless all are 0: below, numbers lose their digits."""
+
+
+NOISE = 1e-12
+"""Of the largest entry: what floating-point arithmetic may have added to distances that are no whole numbers."""
 
 
 def prepare_matrix(
@@ -39,7 +43,7 @@ def prepare_matrix(
     full = np.array(raw, dtype=np.float64, order="C")
     np.fill_diagonal(full, 0.0)
     integral, symmetric, asymmetry, largest = True, True, 0.0, 0.0
-    for rows in _blocks(len(full)):  # a large matrix leaves no room for another one
+    for rows in blocks(len(full)):  # a large matrix leaves no room for another one
         block, turned = full[rows], full[:, rows].T
         infinite = np.isinf(block)
         valid = (block >= 0.0) & (block <= MAX_WEIGHT)  # so that NaN fails too
@@ -64,13 +68,13 @@ def prepare_matrix(
             f"{what} must hold a distance of {LEAST_WEIGHT:g} or more, or nothing but 0: the largest is {largest:g}; "
             "take a larger unit"
         )
-    if not symmetric and not integral and asymmetry <= 1e-12 * largest:
+    if not symmetric and not integral and asymmetry <= NOISE * largest:
         full = 0.5 * (full + full.T)
         symmetric = True
     return full, symmetric, integral
 
 
-def _blocks(n: int) -> Iterator[slice]:
+def blocks(n: int) -> Iterator[slice]:
     """Rows of an (n, n) matrix, some at a time."""
     rows = max(1, _ENTRIES // n)
     for start in range(0, n, rows):
