@@ -291,3 +291,21 @@ def test_loop_that_the_user_breaks_out_of(cls):
     algorithm.finalize()
     algorithm.next()  # and goes on, if told to
     assert algorithm.n_gen == 4
+
+
+@pytest.mark.parametrize("symmetric", [True, False])
+@pytest.mark.parametrize("n", [3, 4, 9])
+def test_a_long_tour_is_turned_in_two_pieces_to_what_a_short_one_is(n, symmetric, monkeypatch):
+    tours = np.array([np.random.default_rng(seed).permutation(n) for seed in range(40)], np.int32)
+    expected = canonical(tours, symmetric)
+    before = tours.copy()
+    monkeypatch.setattr("pymoo_gpuaco.algorithms.told._LONG", 3)
+    turned = canonical(tours, symmetric)
+    assert turned.dtype == np.int64
+    assert np.array_equal(turned, expected)
+    assert np.array_equal(tours, before)
+    for tour, row in zip(tours.tolist(), turned.tolist(), strict=True):
+        k = tour.index(0)
+        ways = [tour[k:] + tour[:k]]
+        ways += [[0, *ways[0][:0:-1]]] if symmetric else []
+        assert row == min(ways, key=lambda way: way[1])

@@ -21,7 +21,7 @@ from pymoo_gpuaco.host.stop import Stop
 from pymoo_gpuaco.search.focused import FocusedSearch
 from pymoo_gpuaco.search.parameters import FocusedParameters
 from pymoo_gpuaco.search.population import Population
-from tests.engine_cases import COLONIES, climbers, cloud, colony, focused
+from tests.engine_cases import BACKENDS, COLONIES, climbers, cloud, colony, focused
 from tests.fuzz import SEED, TIMES
 from tests.interrupts import is_interrupted, needs_timer, timed_interrupts
 
@@ -115,8 +115,9 @@ def test_windows_are_laid_out_no_more_once_time_is_over(monkeypatch):
     assert dirty.all()
 
 
-def test_trails_that_no_ant_will_read_stay_as_they_are():
-    engine = focused(cloud(200), n_ants=2)
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_trails_that_no_ant_will_read_stay_as_they_are(backend):
+    engine = focused(cloud(200), backend, n_ants=2)
     engine.reset_trails(0.5)
     engine.search(1)
     before = engine.export_state()["tau"]

@@ -93,8 +93,10 @@ class FocusedSearch:
     def best_tours(self, most: int = 1) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
         """At most so many tours (e, n), the best of the run first, then those at hand by length; and lengths (e,)."""
         best, length = self._best()
+        if most == 1:  # of millions of cities one copy less
+            return best[None], np.array([length])
         rows, lengths = [best], [length]
-        if most > 1 and len(self._lengths):
+        if len(self._lengths):
             with self.device.working():
                 tours = self.device.read()
             for tour in self._lengths.argsort(kind="stable"):
@@ -331,6 +333,8 @@ class FocusedSearch:
 
     def update_trails(self, update: TrailUpdate) -> None:
         """Evaporate and deposit, see ``TrailUpdate``; the colony's one tour is the best so far."""
+        if self._stop.passed():  # no ant will read them
+            return
         best, length = self._best()
         with self.device.working():
             self.device.update_trails(update.written_out(best[None], np.array([length])))
