@@ -4,7 +4,8 @@
     python benchmarks/fronts.py FOLDER kroA100+kroB100 --backend cuda    # GPUMOACO alone, into gpu_fronts.json
 
 One run is looked at at all of the moments. A call adds its rows to those of earlier ones of the same code, so that a
-measurement can be made in pieces: one instance, one method at a time. `front_references.py` comes first.
+measurement can be made in pieces: one instance, one method at a time, also side by side. `front_references.py` comes
+first.
 
     python benchmarks/fronts.py FOLDER kroA100+kroB100+kroC100 clustered100-1+clustered100-2 --union
 
@@ -21,7 +22,7 @@ from front_problems import problem_of
 from front_references import read_reference
 from front_runs import METHODS, POPULATION, WORST, Points, Quality, record, united
 from options import parser_for
-from record import rows_of_others, write
+from record import alone, rows_of_others, write
 
 ON_CUDA = "GPUMOACO, CUDA"
 ON_CORES = [method for method in METHODS if method != ON_CUDA]
@@ -106,9 +107,10 @@ def _rows(
 def _write(table: str, rows: list[list[Any]], own: Container[Any], keys: int, seed: int) -> None:
     """Add rows to a table, in the place of its ``own``, known by their first ``keys`` cells."""
     parameters = {"seed": seed, "population of pymoo's": POPULATION}
-    others = rows_of_others(table, own, parameters, keys=keys)
     title, notes = ABOUT[table]
-    write(table, title, COLUMNS, sorted(others + rows), parameters, notes)
+    with alone(table):
+        others = rows_of_others(table, own, parameters, keys=keys)
+        write(table, title, COLUMNS, sorted(others + rows), parameters, notes)
 
 
 if __name__ == "__main__":
