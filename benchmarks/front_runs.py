@@ -77,7 +77,7 @@ def _engine(problem: MultiObjectiveTSP, seed: int, dives: bool, backend: str = "
     few = MultiObjectiveTSP([_few_cities(part) for part in problem.parts])
     for kind in ("cpu", backend):
         warmed = make_front(front_instance(few, CANDIDATES), FrontParameters(directions=directions), kind)
-        for key in range(3):
+        for key in range(16):
             warmed.search(key)
     engine: Any = make_front(front_instance(problem, CANDIDATES), parameters, backend)
     generation = [0]

@@ -7,7 +7,7 @@ import pytest
 
 from pymoo_gpuaco.fronts.archive import Archive
 from pymoo_gpuaco.fronts.device import MOST_ON_THE_WAY
-from pymoo_gpuaco.fronts.pays import KICKS, LOOKS, WAYS, Pays
+from pymoo_gpuaco.fronts.pays import KICKS, LOOKS, PAIRS, WAYS, Pays
 from pymoo_gpuaco.fronts.stairs import area
 from pymoo_gpuaco.fronts.weights import along_sides, single_objective_weights, spread
 from tests.engine_cases import BACKENDS
@@ -106,20 +106,20 @@ def test_what_is_dominated_up_to_the_worst_has_an_area():
 
 
 def test_what_paid_most_goes_on_and_what_has_waited_gets_its_turn():
-    pays, able = Pays(), np.ones(3, bool)
+    pays, able = Pays(), np.ones(4, bool)
     one, two = np.array([[0.0, 10], [10, 0]]), np.array([[0.0, 10], [5, 5], [10, 0]])
     begun = []
-    for _ in range(3):
+    for _ in range(4):
         begun.append(pays.choose(able))
         pays.note(begun[-1], one, two if begun[-1] == WAYS else one)
-    assert begun == [WAYS, LOOKS, KICKS]
-    assert pays.gains.tolist() == [0, 0.25, 0]  # 5 x 5 of a box of 10 x 10
+    assert begun == [WAYS, LOOKS, KICKS, PAIRS]
+    assert pays.gains.tolist() == [0, 0.25, 0, 0]  # 5 x 5 of a box of 10 x 10
     assert pays.choose(able) == WAYS
-    assert pays.choose(np.array([True, False, True])) == LOOKS
+    assert pays.choose(np.array([True, False, True, True])) == LOOKS
     pays.gains[KICKS] = 0.1
     turns = []
     for _ in range(20):
         turns.append(pays.choose(able))
         pays.note(turns[-1], one, two if turns[-1] == WAYS else one)
-    assert turns.index(KICKS) == 8  # it has just had its turn
+    assert turns.index(KICKS) == 7  # pairs have had their turn since its own
     assert turns.count(LOOKS) == 0  # what has paid nothing waits for longer

@@ -40,11 +40,11 @@ def compile_all(arguments: argparse.Namespace) -> int:
 
 
 def _compile_fronts(arguments: argparse.Namespace) -> None:
-    """Of two objectives, and of more: until sums have been solved, and tours looked at by two kinds of candidates."""
+    """Of two objectives, and of more: until sums have been solved, and tours looked at and assembled."""
     for k in (2, 3):
         problem = MultiObjectiveTSP([_square(10, seed) for seed in range(k)])
         algorithm = GPUMOACO(n_weights=2 * k, backend=arguments.backend, device=arguments.device)
-        minimize(problem, algorithm, ("n_gen", 8), seed=1)
+        minimize(problem, algorithm, ("n_gen", 12), seed=1)
 
 
 def _run(algorithm: object, problem: TSP) -> None:

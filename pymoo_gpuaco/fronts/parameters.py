@@ -18,10 +18,20 @@ class Stage(NamedTuple):
 
     exchanges: int  # most of a chain
     rank: int  # only members that no more of the front dominate are
+    slack: float = 1.0  # times as far as to the gaps of the front near by
 
 
 #: of two objectives; of more there are only members of the front
-STAGES = (Stage(3, 0), Stage(4, 0), Stage(5, 0), Stage(5, 1), Stage(5, 2), Stage(5, 4), Stage(5, 8))
+STAGES = (
+    Stage(3, 0),
+    Stage(4, 0),
+    Stage(5, 0),
+    Stage(4, 0, 4.0),
+    Stage(5, 1),
+    Stage(5, 2),
+    Stage(5, 4),
+    Stage(5, 8),
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,6 +87,10 @@ class FrontParameters:
         if self.looks is not None:
             return self.looks
         return max(4, min(256, 25_600 // n) >> max(0, k - 3))
+
+    def pairs_of(self, n: int) -> int:
+        """Pairs of members that edges are assembled of in one generation."""
+        return max(4, min(256, 25_600 // n))
 
     def stages_of(self, k: int, directed: bool) -> tuple[Stage, ...]:
         """The stages, the nearest first; chains of an even number of directed exchanges leave no tour."""

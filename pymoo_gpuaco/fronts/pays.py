@@ -7,10 +7,11 @@ from numpy.typing import NDArray
 
 from pymoo_gpuaco.fronts.stairs import area
 
-LOOKS, WAYS, KICKS = range(3)  # of equal ones the first
-KINDS = 3
+LOOKS, WAYS, KICKS, PAIRS = range(4)  # of equal ones the first
+KINDS = 4
 _EVERY = 8  # generations after which a kind gets its turn whatever it has paid
-_EVERY_IDLE = 64  # and after which one that has paid nothing
+# and after which one that has paid nothing, by kind: pairs are drawn anew, and find what looks do not
+_EVERY_IDLE = np.array([64, 64, 64, 8])
 
 
 class Pays:
@@ -27,7 +28,7 @@ class Pays:
 
     def __init__(self) -> None:
         self.gains = np.zeros(KINDS)
-        self.waits = np.full(KINDS, _EVERY_IDLE, np.int64)
+        self.waits = _EVERY_IDLE.copy()
         self.waits[WAYS] += 1  # comes first: looks at a front with wide gaps take long
 
     def choose(self, able: NDArray[np.bool_]) -> int:

@@ -18,14 +18,15 @@ from numpy.typing import ArrayLike, NDArray
 
 from pymoo_gpuaco import checks
 from pymoo_gpuaco.fronts.archive import Archive
+from pymoo_gpuaco.fronts.assembly import assembled
 from pymoo_gpuaco.fronts.candidates import edges_of
 from pymoo_gpuaco.fronts.device import Children, Front, FrontDevice, Members
 from pymoo_gpuaco.fronts.every_tour import MOST_FOR_EVERY_TOUR, every_tour
 from pymoo_gpuaco.fronts.instance import FrontInstance
 from pymoo_gpuaco.fronts.parameters import FrontParameters
 from pymoo_gpuaco.fronts.parts import WHOLE, Part
-from pymoo_gpuaco.fronts.pays import KICKS, KINDS, WAYS, Pays
-from pymoo_gpuaco.fronts.stairs import slack_at, weights_at
+from pymoo_gpuaco.fronts.pays import KICKS, KINDS, PAIRS, WAYS, Pays
+from pymoo_gpuaco.fronts.stairs import ranks, slack_at, weights_at
 from pymoo_gpuaco.fronts.state import (
     archive_state,
     keys_state,
@@ -54,6 +55,9 @@ _KICKS_OF_MEMBERS = 20
 _MOST_TAKEN = 1 << 14  # children that the archive takes in at once: tenths of a second
 _MOST_CITIES_TAKEN = 1 << 24  # and their cities together
 _CITIES_OF_ALL_SUMS = 100  # up to which the sums find all supported tours
+_PAIRS_FROM = 3  # the stage from which on edges of members are assembled: looks at the front pay more before
+_FARTHEST_MATE = 8.0  # steps along the front to a mate, as a power of two
+_RANK_OF_ASSEMBLED = 2  # members that may dominate what is assembled
 _AGAIN = 4  # times as many kicks as for the first tour of a weighted sum
 _KICKED = 4  # one of so many that would be looked at, where nothing is done side by side
 
@@ -120,8 +124,19 @@ class FrontSearch:
         # of few cities sums have found all supported tours, and looks come to an end by themselves: the ways make the
         # front's gaps so small that first looks take no long time
         few, begun = self.instance.n <= _CITIES_OF_ALL_SUMS, bool(self._pays.gains.any())
-        kind = self._pays.choose(np.array([True, len(ways.rows) > 0 and not (few and begun), not few]))
-        if kind == WAYS:
+        # where there is nothing to look at, pairs and kicks of members take turns
+        symmetric = self.instance.symmetric
+        look = len(rows) > 0 or self._pays.waits[PAIRS] == 0 or not symmetric
+        able = [
+            look,
+            len(ways.rows) > 0 and not (few and begun),
+            not few,
+            symmetric and self._stage >= _PAIRS_FROM,
+        ]
+        kind = self._pays.choose(np.array(able))
+        if kind == PAIRS:
+            self._assemble(key)
+        elif kind == WAYS:
             self._go(ways)
         elif kind == KICKS:
             self._kick_again(key)
@@ -147,6 +162,30 @@ class FrontSearch:
         sums = spread(self.archive, self._n_spread, p.spread_of(n))
         self._take(self._device.descend(self._tours(sums.rows), sums.weights, _AGAIN * p.kicks_of(n), key))
         self._n_spread += len(sums.rows)
+
+    def _assemble(self, key: int) -> None:
+        """Assemble edges of members, each with one near by on the front or farther, those the most often next to it."""
+        archive, draw = self.archive, generator(key, 3)
+        front = archive.front
+        i = np.sort(
+            draw.permutation(len(front))[: self._parameters.pairs_of(self.instance.n) * self._device.times]
+        )
+        steps = (2.0 ** draw.uniform(0.0, _FARTHEST_MATE, len(i))).astype(np.intp)
+        j = i + np.where(draw.random(len(i)) < 0.5, steps, -steps)
+        inside = (j >= 0) & (j < len(front))
+        i, j = i[inside], j[inside]
+        weights, _ = self._slopes(archive.lengths[front[i]])
+        tours = assembled(
+            self.instance.costs,
+            self._tours(front[i]),
+            self._tours(front[j]),
+            weights,
+            key,
+            self._device.stop,
+        )
+        lengths = self.instance.lengths(tours)
+        near = ranks(archive.points, lengths) <= _RANK_OF_ASSEMBLED
+        self._take(tours[near], lengths[near])
 
     def _tours(self, rows: NDArray[np.intp]) -> NDArray[np.int32]:
         return self.archive.tours[rows].astype(np.int32)
@@ -192,7 +231,7 @@ class FrontSearch:
         archive, most = self.archive, self._looks
         rank, looked = archive.rank[: archive.count], archive.looked[: archive.count]
         chosen = np.empty(0, np.intp)
-        for stage, (_, dominated) in enumerate(self._stages):
+        for stage, (_, dominated, _) in enumerate(self._stages):
             rows = np.flatnonzero((rank <= dominated) & (looked <= stage))
             rows = rows[self._part.has(archive.lengths[rows])]
             if len(chosen):
@@ -213,6 +252,7 @@ class FrontSearch:
                 device.use(self._listed)
         lengths = archive.lengths[rows]
         weights, slack = self._slopes(lengths)
+        slack *= self._stages[stage].slack
         if self.instance.k > 2:
             slack *= 2.0**stage  # nobody knows how wide the gaps are
         begin = generator(key, 1).integers(0, self.instance.n, len(rows))

@@ -1,0 +1,103 @@
+"""Edge assembly of members of a front: what its children are made of, and when it is its turn."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from pymoo_gpuaco.fronts.assembly import assembled
+from pymoo_gpuaco.fronts.pays import PAIRS
+from pymoo_gpuaco.host.stop import Stop
+from tests.front_cases import engine_of, problem_of
+from tests.test_fronts_chains import edges, instance_of
+
+
+def children_of(costs, a, b, weights=(0.5, 0.5), key: int = 1) -> np.ndarray:
+    pair = (np.array([tour], np.int32) for tour in (a, b))
+    return assembled(costs, *pair, np.array([weights]), key, Stop())
+
+
+def test_tours_that_differ_by_one_exchange_lead_to_each_other():
+    costs = instance_of(8).costs
+    a, b = np.arange(8), np.array([0, 1, 5, 4, 3, 2, 6, 7])
+    assert [edges(child) for child in children_of(costs, a, b)] == [edges(b)]
+    assert not len(children_of(costs, a, a[::-1]))
+
+
+def test_every_difference_alone_makes_a_tour():
+    # of b, the stretches 1 2 3 and 6 7 8 are turned round, each by an exchange of its own
+    costs = instance_of(10).costs
+    a, b = np.arange(10), np.array([0, 3, 2, 1, 4, 5, 8, 7, 6, 9])
+    one, other = np.array([0, 3, 2, 1, 4, 5, 6, 7, 8, 9]), np.array([0, 1, 2, 3, 4, 5, 8, 7, 6, 9])
+    assert {edges(child) for child in children_of(costs, a, b)} == {edges(one), edges(other)}
+
+
+@pytest.mark.parametrize("weights", [(1.0, 0.0), (0.0, 1.0)])
+def test_subtours_are_joined_by_the_shortest_exchange_under_the_weights(weights):
+    instance = instance_of(8)
+    length = instance.costs.table @ np.array(weights)
+    # a double bridge: either half of it alone, (0, 1) and (4, 5) or (2, 3) and (6, 7), leaves two subtours
+    a, b = np.arange(8), np.array([0, 5, 6, 3, 4, 1, 2, 7])
+    halves = [([1, 2, 3, 4], [5, 6, 7, 0]), ([7, 0, 1, 2], [3, 4, 5, 6])]
+    expected = set()
+    for one, other in halves:
+        joined = []
+        for i in range(4):
+            for j in range(4):
+                for way in (1, -1):
+                    # open one behind i and the other behind j, and walk that one this way or the other
+                    tour = np.array(one[i + 1 :] + one[: i + 1] + (other[j + 1 :] + other[: j + 1])[::way])
+                    joined.append((length[tour, np.roll(tour, -1)].sum(), edges(tour)))
+        expected.add(min(joined, key=lambda pair: pair[0])[1])
+    assert len(expected) == 2
+    assert {edges(child) for child in children_of(instance.costs, a, b, weights)} == expected
+
+
+def test_children_are_tours_of_edges_of_both_and_of_few_others_however_they_are_made(monkeypatch):
+    problem = problem_of(60)
+    engine = engine_of(problem)
+    for key in range(6):
+        engine.search(key)
+    tours, _ = engine.front()
+    weights = np.full((len(tours) - 1, 2), 0.5)
+    found = []
+    for threads in ("1", "3"):
+        monkeypatch.setenv("PYMOO_GPUACO_THREADS", threads)
+        costs = engine.instance.costs
+        found.append(assembled(costs, tours[:-1], tours[1:], weights, 7, Stop()))
+    assert len(found[0]) >= len(weights) // 2
+    assert np.array_equal(*found)
+    assert (np.sort(found[0], axis=1) == np.arange(60)).all()
+    other = assembled(costs, tours[:-1], tours[1:], weights, 8, Stop())
+    assert not np.array_equal(found[0], other)
+
+
+def test_no_pair_has_children_where_the_flag_is_up():
+    stop, costs = Stop(), instance_of(8).costs
+    stop.flag[0] = 1
+    pair = np.array([np.arange(8)], np.int32), np.array([[0, 1, 5, 4, 3, 2, 6, 7]], np.int32)
+    assert not len(assembled(costs, *pair, np.full((1, 2), 0.5), 1, stop))
+
+
+def test_members_are_assembled_once_the_front_has_been_looked_at_by_all_its_chains(monkeypatch):
+    engine = engine_of(problem_of(10))
+    look, turns, looks = engine._device.look, [], []
+
+    def noted(members, front):
+        _, slack = engine._slopes(members.lengths)
+        looks.append((int(members.exchanges[0]), front.rank, members.slack == pytest.approx(slack)))
+        return look(members, front)
+
+    monkeypatch.setattr(engine._device, "look", noted)
+    for key in range(46):
+        engine.search(key)
+        if engine._pays.waits[PAIRS] == 0 and not any(turns):
+            assert {exchanges for exchanges, *_ in looks} >= {3, 4, 5}
+        turns.append(int(engine._pays.waits[PAIRS]) == 0)
+    assert turns.index(True) > 5
+    # nothing is left to look at: they take turns with kicks
+    assert turns[-6:] in ([True, False] * 3, [False, True] * 3)
+    # in between, chains of four are looked at once more, with four times the slack
+    farther = [look for look in looks if not look[2]]
+    assert farther
+    assert {look[:2] for look in farther} == {(4, 0)}
