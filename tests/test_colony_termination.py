@@ -252,6 +252,8 @@ def test_arguments_out_of_range_are_named(arguments, error, words):
         (("time", 0), r"'time' must be in \(0, inf\), got 0"),
         (("n_gne", 5), "must be one of 'n_gen', .*, got 'n_gne'; did you mean 'n_gen'"),
         (("n_gen", "ten"), "'n_gen' must be a number"),
+        (("n_gen", 2.5), "'n_gen' must be a whole number, got 2.5"),
+        (("n_eval", 100.1), "'n_eval' must be a whole number, got 100.1"),
     ],
 )
 def test_a_budget_that_is_none_is_refused_before_the_run(termination, words):

@@ -325,6 +325,18 @@ def test_demands_that_no_tour_can_meet_are_refused(make, words):
     assert "\n" not in str(refused.value)
 
 
+def test_a_fixed_edge_that_comes_twice_counts_once():
+    for edges in ([(0, 1), (2, 3), (1, 0)], [(0, 1), (0, 1), (2, 3)]):
+        problem = TSP(XY, fixed_edges=edges)
+        assert problem.fixed_edges.tolist() == [[0, 1], [2, 3]]
+        assert problem.violations([[0, 1, 2, 3, 4, 5], [0, 2, 1, 3, 4, 5]]).tolist() == [0, 2]
+    assert OpenPath(XY, start=0, fixed_edges=[(0, 1), (1, 0)]).fixed_edges.tolist() == [[0, 1]]
+    directed = TSP(matrix=MATRIX[:6, :6], fixed_edges=[(1, 0), (4, 5), (1, 0)])
+    assert directed.fixed_edges.tolist() == [[1, 0], [4, 5]]
+    with pytest.raises(ValueError, match=r"\(1, 0\) closes a cycle"):
+        TSP(matrix=MATRIX[:6, :6], fixed_edges=[(0, 1), (1, 0)])
+
+
 def test_a_wrong_kind_of_edge_is_refused():
     with pytest.raises(TypeError, match="fixed_edges must be pairs of city numbers, got dtype float64"):
         TSP(XY, fixed_edges=[(0.0, 1.0)])

@@ -179,7 +179,10 @@ EXPLICIT3 = (
         (fixed("1 2\n1 -1"), "line 11: -1 is none of the 3 cities"),
         (fixed("1 2\n3 9\n-1"), "line 11: 9 is none of the 3 cities"),
         (fixed("1 2\n" * 9 + "-1"), "DIMENSION is 3, but FIXED_EDGES_SECTION lists more edges"),
-        (fixed("1 2\n2 1\n-1"), r"\(1, 0\) closes a cycle .* 3 cities \(cities count from 0 here\)"),
+        (
+            sized(fixed("1 2\n2 3\n3 1\n-1"), "4").replace("3 3 4\n", "3 3 4\n4 9 9\n"),
+            r"\(2, 0\) closes a cycle .* 4 cities \(cities count from 0 here\)",
+        ),
         (fixed("1 1\n-1"), r"pairs of different cities in \[0, 2\], got \(0, 0\) \(cities count from 0 here\)"),
         (TRIANGLE + "NODE_COORD_SECTION\n1 2 3\n", "line 9: a second NODE_COORD_SECTION"),
         (TRIANGLE.replace("DIMENSION: 3", "DIMENSION: 3\nDIMENSION: 4"), "line 4: a second DIMENSION"),

@@ -274,7 +274,9 @@ def _check_budget(termination: Any) -> None:
         hint = f"; did you mean {close[0]!r}?" if close else ""
         raise ValueError(f"termination must be one of {', '.join(map(repr, _BUDGETS))}, got {name!r}{hint}")
     if name in _COUNTS and len(termination) == 2:
-        checks.real(f"termination {name!r}", termination[1], 1.0)  # pymoo's users write 1e5 too
+        count = checks.real(f"termination {name!r}", termination[1], 1.0)  # pymoo's users write 1e5 too
+        if not count.is_integer():
+            raise ValueError(f"termination {name!r} must be a whole number, got {termination[1]}")
     elif name == "time" and len(termination) == 2 and not isinstance(termination[1], str):
         checks.real("termination 'time'", termination[1], 0.0, open_low=True)
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.cluster.hierarchy import DisjointSet
 
-__all__ = ["NO_EDGES", "Demands", "check_edges", "used_edges", "violations_in_words"]
+__all__ = ["NO_EDGES", "Demands", "check_edges", "each_once", "used_edges", "violations_in_words"]
 
 NO_EDGES = np.empty((0, 2), np.int64)
 
@@ -113,3 +113,9 @@ def check_edges(name: str, edges: ArrayLike | None, n: int) -> NDArray[np.int64]
         i, j = array[wrong[0]].tolist()
         raise ValueError(f"{name} must be pairs of different cities in [0, {n - 1}], got ({i}, {j})")
     return array.astype(np.int64)
+
+
+def each_once(edges: NDArray[np.int64], directed: bool) -> NDArray[np.int64]:
+    """Return edges (e, 2) without those that came before; unless ``directed``, (j, i) is the same one as (i, j)."""
+    same = edges if directed else np.sort(edges, axis=1)
+    return edges[np.sort(np.unique(same, axis=0, return_index=True)[1])]

@@ -12,7 +12,7 @@ from pymoo.core.problem import Problem
 
 from pymoo_gpuaco import checks
 from pymoo_gpuaco.problems.advice import hint_at_matrix, warn_of_no_rounding, warn_of_rounding
-from pymoo_gpuaco.problems.demands import NO_EDGES, Demands, check_edges
+from pymoo_gpuaco.problems.demands import NO_EDGES, Demands, check_edges, each_once
 from pymoo_gpuaco.problems.lengths import all_lengths, edge_lengths, tour_lengths, violations
 from pymoo_gpuaco.problems.matrix import MAX_WEIGHT, prepare_matrix
 from pymoo_gpuaco.problems.metrics import (
@@ -60,7 +60,7 @@ class TSP(Problem):
     positions : (n, 2) array to plot the cities of a `matrix` at.
     names : n names of the cities, of any kind.
     fixed_edges : (e, 2) cities, edges that every tour must have; of an asymmetric matrix from the first city to the
-        second. At most two at a city, and no cycles.
+        second. At most two at a city, and no cycles; one that comes twice counts once.
     forbidden_edges : (e, 2) cities, edges that no tour may have, in the same way. Coordinates of up to 20,000 cities
         become a matrix for them.
 
@@ -81,7 +81,7 @@ class TSP(Problem):
     best_known, optimal_tour : as above, or None.
     names : (n,) array of objects, so that `problem.names[tour]` are the names in the order of a tour; or None.
     label : the `name` given, or None.
-    fixed_edges : (e, 2) int64 as above, (0, 2) where there are none.
+    fixed_edges : (e, 2) int64 as above, each once, (0, 2) where there are none.
     n_forbidden : number of forbidden edges; of an asymmetric matrix each direction counts.
     demands : what a tour must do besides visiting every city once, or None.
 
@@ -154,7 +154,7 @@ class TSP(Problem):
         self._forbid(check_edges("forbidden_edges", forbidden_edges, n), code)
         # A plain int: pymoo's get_params walks attributes without end when it meets an Enum member.
         self._metric = int(code if self.matrix is None else Metric.EXPLICIT)
-        self.fixed_edges = check_edges("fixed_edges", fixed_edges, n)
+        self.fixed_edges = each_once(check_edges("fixed_edges", fixed_edges, n), directed=not self.symmetric)
         demands = self.demands
         if demands is not None:
             demands.check(n)
