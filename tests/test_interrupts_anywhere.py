@@ -15,7 +15,20 @@ import numpy as np
 import pytest
 from pymoo.core.evaluator import Evaluator
 
-from pymoo_gpuaco import GPUACS, GPUAS, GPUBWAS, GPUMMAS, TSP, GPU2OptIHC, OpenPath, algorithms, search
+from pymoo_gpuaco import (
+    GPUACS,
+    GPUAS,
+    GPUBWAS,
+    GPUMMAS,
+    GPUMOACO,
+    TSP,
+    GPU2OptIHC,
+    MultiObjectiveTSP,
+    OpenPath,
+    algorithms,
+    fronts,
+    search,
+)
 from pymoo_gpuaco.backends import cpu
 from pymoo_gpuaco.backends.cpu.focused import CpuWindows
 from pymoo_gpuaco.candidates.lists import listed_instance
@@ -29,7 +42,7 @@ from tests.algorithm_cases import shorten_climbs
 from tests.fuzz import SEED, TIMES
 
 pytestmark = pytest.mark.filterwarnings("ignore:the problem's objective")
-FOLDERS = tuple(str(Path(package.__file__).parent) for package in (search, algorithms, cpu))
+FOLDERS = tuple(str(Path(package.__file__).parent) for package in (search, algorithms, fronts, cpu))
 DRAWS = 2 * TIMES  # of each kind of run
 
 
@@ -286,3 +299,74 @@ def test_a_call_of_a_colony_among_others_is_whole_or_undone(colony, accepts_firs
             call()
     for at in watched.drawn():
         interrupt_a_colony(colony, accepts_first, at)
+
+
+class NotedFront(Evaluator):
+    """An evaluator that notes what it has given."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.given = np.empty((0, 2))
+
+    def eval(self, problem: Any, pop: Any, *arguments: Any, **options: Any) -> Any:
+        evaluated = super().eval(problem, pop, *arguments, **options)
+        self.given = np.concatenate([self.given, pop.get("F")])
+        return evaluated
+
+
+def assert_front(algorithm: Any) -> None:
+    """Each tour of the front is one, of exactly its lengths, and whatever was handed out is on it or dominated."""
+    result, n = algorithm.result(), algorithm.problem.n_var
+    if result.X is None:
+        assert not len(algorithm.evaluator.given)
+        return
+    assert np.array_equal(np.sort(result.X, axis=1), np.tile(np.arange(n), (len(result.X), 1)))
+    assert np.array_equal(algorithm.problem.tour_lengths(result.X), result.F)
+    for lengths in algorithm.evaluator.given:
+        assert (lengths >= result.F).all(axis=1).any()
+
+
+def front_run(strike: Strike, n: int, sampling: Any) -> Any:
+    algorithm = GPUMOACO(sampling=sampling, **CPU)
+    two = MultiObjectiveTSP([TSP(cities(n)), TSP(np.random.default_rng(2).random((n, 2)))])
+    how = {"termination": ("n_gen", 3), "seed": 1, "evaluator": NotedFront()}
+    try:
+        with strike.watching():
+            algorithm.setup(two, **how)
+            algorithm.run()
+    except KeyboardInterrupt:
+        assert strike.where
+        if algorithm.problem is None:
+            algorithm.setup(two, **how)
+    return algorithm
+
+
+def interrupt_a_front(at: int, n: int, sampling: Any, copied: bool) -> None:
+    """Interrupt a search for a front before its line ``at``; it, or a copy, goes on to its end."""
+    strike = Strike(at)
+    try:
+        algorithm = front_run(strike, n, sampling)
+        assert strike.where
+        assert_front(algorithm)
+        if copied:
+            algorithm = copy.deepcopy(algorithm)
+        for _ in range(6):
+            if not algorithm.has_next():
+                break
+            algorithm.next()
+            assert_front(algorithm)
+        assert not algorithm.has_next()
+    except BaseException as error:
+        error.add_note(strike.where)
+        raise
+
+
+@pytest.mark.parametrize(
+    ("n", "sampling"), [(8, None), (30, None), (30, given(30))], ids=["every tour", "30", "given"]
+)
+def test_an_interrupt_between_two_lines_keeps_the_front(n, sampling):
+    whole, watched = front_run(Strike(), n, sampling), Strike()
+    front_run(watched, n, sampling)
+    for number, at in enumerate(watched.drawn()):
+        interrupt_a_front(at, n, sampling, copied=number % 3 == 2)
+    assert np.array_equal(front_run(Strike(), n, sampling).result().F, whole.result().F)

@@ -138,7 +138,13 @@ class FrontAlgorithm(TourAlgorithm):
             )
 
     def _rescue(self) -> None:
-        """What was found before an interrupt is in the archive."""
+        """What was found before an interrupt is in the archive; so are given tours that were evaluated."""
+        self._quiet = False
+        if self.sampling is None or self.is_initialized or self._asked is None or self._engine is None:
+            return
+        evaluated = [one.X for one in self._asked if "F" in one.evaluated]
+        if evaluated:
+            self._engine.accept(np.array(evaluated))
 
     # ---- the front
 
@@ -154,8 +160,10 @@ class FrontAlgorithm(TourAlgorithm):
             return None
         stands = engine.archive.added, engine.archive.dropped
         if self._opt_of != stands:
-            self._opt_of, self._front_arrays = stands, self._arrays(engine)
-            self._front = population_of(*self._front_arrays)
+            arrays = self._arrays(engine)
+            front = population_of(*arrays)
+            # together: an interrupt may come before there are all of them
+            self._front, self._front_arrays, self._opt_of = front, arrays, stands
         return self._front
 
     @opt.setter
@@ -176,8 +184,10 @@ class FrontAlgorithm(TourAlgorithm):
 
     def result(self) -> Result:
         """As pymoo's, which reads each value of each tour by itself; of 100,000 tours that takes seconds."""
-        opt, self._quiet = self.opt, True
+        self._quiet = False  # which an interrupt may have left
+        opt = self.opt
         try:
+            self._quiet = True
             result = super().result()
         finally:
             self._quiet = False
