@@ -202,7 +202,22 @@ def draw_islands(result: dict[str, Any], path: Path) -> None:
         figure.savefig(path, metadata={"Date": None, "Description": source_of(result)})
 
 
+def draw_fronts(result: dict[str, Any], path: Path) -> None:
+    """Draw the fronts of two objectives, a curve a method."""
+    first, *methods = result["columns"]
+    chosen = {method: column for column, method in enumerate(methods, 1)}
+    _draw_one_panel(
+        result,
+        path,
+        columns_over(result, 0, chosen),
+        yscale="log",
+        xlabel=first,
+        ylabel="shortest by the other",
+    )
+
+
 PICTURES = {
+    "fronts_curves": draw_fronts,
     "islands_cpu": draw_islands,
     "islands_gpu": draw_islands,
     "gpu_gap_over_time": draw_gap_over_time,

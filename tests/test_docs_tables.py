@@ -148,7 +148,8 @@ def test_a_result_with_a_picture_shows_it_below_its_table(tables):
 
 def test_a_picture_is_made_of_the_committed_result():
     """The picture of a result says inside which one it was drawn from."""
-    for picture in [*(DOCS / "images").glob("gpu_*.svg"), *(DOCS / "images").glob("islands_*.svg")]:
+    pictures = [path for of in ("gpu", "islands", "fronts") for path in (DOCS / "images").glob(f"{of}_*.svg")]
+    for picture in pictures:
         result = json.loads((ROOT / "benchmarks" / "results" / f"{picture.stem}.json").read_text())
         source = load_script("generate_figures").source_of(result)
         assert source in picture.read_text(encoding="utf-8"), "run python docs/generate_figures.py"
@@ -221,7 +222,7 @@ def test_columns_of_a_result_become_curves():
     }
 
 
-def test_growth_and_islands_are_drawn(tmp_path):
+def test_growth_islands_and_fronts_are_drawn(tmp_path):
     figures = load_script("generate_figures")
     islands = {
         "columns": ["instance", "cities", "islands", "seconds", "gap %", "tours/s over the fewest"],
@@ -236,7 +237,12 @@ def test_growth_and_islands_are_drawn(tmp_path):
         "columns": ["instance", "cities", "runs", "set-up, s", "time to 1 %, s"],
         "rows": [["a", 1000, 3, 0.01, 0.02], ["b", 2000, 3, 0.02, 0.04], ["c", 4000, 3, 0.04, None]],
     }
+    fronts = {
+        "columns": ["kroA100 at most", "GPUMOACO", "NSGA-II"],
+        "rows": [[21282, 178446, None], [60000, 42000, 120000], [180000, 22141, 90000]],
+    }
     for name, shown, words in (
+        ("fronts_curves", fronts, ("kroA100 at most", "GPUMOACO", "NSGA-II", "the other")),
         ("gpu_growth", growth, ("time to 1 %, s", "set-up", "in proportion to n")),
         ("islands_gpu", islands, ("pr1002", "islands", "gap, %", "tours a second", "in proportion")),
     ):

@@ -107,3 +107,11 @@ def test_runs_are_files_that_tell_what_they_are_of_and_are_united(scripts, monke
     assert references.read_reference(name).tolist() == [[1, 1]]
     sources = json.loads((tmp_path / "united" / f"{name}.json").read_text())["sources"]
     assert [source in sources[0], sources[1].split(",")[0]] == [True, "somebody"]
+
+
+def test_curves_of_fronts_are_the_least_by_the_second_up_to_each_length_by_the_first(scripts):
+    import front_curves
+
+    one, other = np.array([[100.0, 40], [200, 20], [150, 30], [160, 35]]), np.array([[400.0, 10]])
+    # 100, 200, 400 in equal factors
+    assert front_curves.curves([one, other], 3) == [[100, 40, None], [200, 20, None], [400, 20, 10]]

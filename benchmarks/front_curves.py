@@ -1,0 +1,66 @@
+"""Fronts of two objectives beside each other at equal time: the table that a picture of them is drawn from.
+
+    python benchmarks/front_curves.py FOLDER kroA100+kroB100 --seconds 10
+
+GPUMOACO and pymoo's methods run for so long, one after another. A row is a length by the first objective, from the
+shortest that any has found to the longest, and what each method's shortest tours by the second are that are no longer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from front_problems import problem_of
+from front_runs import METHODS, POPULATION, Points, record
+from options import parser_for
+from record import write
+
+from pymoo_gpuaco.fronts.stairs import stairs_of
+
+LEVELS = 25
+SHOWN = ("GPUMOACO", "NSGA-II", "MOEA/D")  # two phases would hide behind the first
+
+
+def curves(fronts: Sequence[Points], levels: int) -> list[list[float | None]]:
+    """Return rows of a length by the first objective, and for each front (p, 2) the least second one up to it, or None.
+
+    Lengths are whole numbers and grow by equal factors, from the shortest of all fronts to the longest.
+    """
+    ordered = [front[stairs_of(front)] for front in fronts]
+    together = np.concatenate(ordered)
+    rows: list[list[float | None]] = []
+    for level in np.rint(np.geomspace(together[:, 0].min(), together[:, 0].max(), levels)).tolist():
+        row: list[float | None] = [level]
+        for front in ordered:
+            at = int(np.searchsorted(front[:, 0], level, "right"))
+            row.append(float(front[at - 1, 1]) if at else None)
+        rows.append(row)
+    return rows
+
+
+def main() -> None:
+    """Measure, and write benchmarks/results/fronts_curves.json."""
+    parser = parser_for(__doc__)
+    parser.add_argument("name", help="such as kroA100+kroB100")
+    parser.add_argument("--seconds", type=float, default=10.0)
+    parser.add_argument("--seed", type=int, default=1)
+    given = parser.parse_args()
+    problem = problem_of(given.folder, given.name)
+    first, second = given.name.split("+")
+    fronts = [record(METHODS[method](problem, given.seed), [given.seconds])[0] for method in SHOWN]
+    write(
+        "fronts_curves",
+        f"Fronts of {given.name} after {given.seconds:g} s, all cores",
+        [f"{first} at most", *SHOWN],
+        curves(fronts, LEVELS),
+        {"seed": given.seed, "population of pymoo's": POPULATION},
+        [
+            f"The shortest by {second} among tours that are no longer by {first} than the first column says.",
+            "NSGA-II and MOEA/D: pymoo's, order crossover and inversion.",
+        ],
+    )
+
+
+if __name__ == "__main__":
+    main()
