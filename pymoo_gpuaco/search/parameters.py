@@ -21,6 +21,9 @@ CITIES_A_SECOND, FEWEST_WANTED, FEWEST_LONG_WANTED = 11_000.0, 3.0, 12.0
 # From so many tours on, both their number and the kicks that each gets grow with the root of the time: the optimum's
 # edges are nearly all in some tour then, and are found sooner among fewer and better ones.
 TOURS_OF_SHORT_RUNS = 64
+# Of the seconds so many count where each city is two, joined by an edge that stays: tours anneal more slowly there, and
+# fewer of them end shorter.
+OF_SECONDS_DOUBLED = 0.5
 # So many tours or more evolve together, see ``exchange.evolve``: fewer have lost what they could give each other soon.
 FEWEST_TO_EVOLVE = 8
 

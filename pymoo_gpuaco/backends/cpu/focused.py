@@ -24,6 +24,7 @@ from pymoo_gpuaco.host.threads import spread, thread_count
 from pymoo_gpuaco.search.parameters import (
     FEWEST_TO_EVOLVE,
     KICKS_FOR_FULL_HEAT,
+    OF_SECONDS_DOUBLED,
     SHORT_STRETCH,
     FocusedParameters,
 )
@@ -99,7 +100,9 @@ class CpuWindows:
         n, focused = self.instance.n, self._focused
         evolving = None
         if seconds is not None and self._given is None:
-            evolving = focused.tours_in(max(0.0, seconds), n, self._threads)
+            doubled = self.instance.form is not None and self.instance.form.doubled
+            counted = (OF_SECONDS_DOUBLED if doubled else 1.0) * max(0.0, seconds)
+            evolving = focused.tours_in(counted, n, self._threads)
         if not focused.whole(n):
             return evolving or 1
         return self._given or evolving or focused.tours(self._threads)
