@@ -6,14 +6,16 @@
 The kinds are those of J. Cirasella, D. S. Johnson, L. A. McGeoch and W. Zhang, "The asymmetric traveling salesman
 problem: algorithms, instance generators, and tests", ALENEX 2001, made anew from their description. LKH 3 is that of
 the package elkai: one run on one core in a process of its own, with nothing beside it, stopped after --lkh seconds; 0
-leaves it out. An instance takes --seeds times --seconds, --long-seeds times --long and what LKH takes. With --add other
-instances stay that are written already, and of the same ones what is left out here by 0 seeds or seconds: the best
-length of all counts.
+leaves it out, and tells what it found before. An instance takes --seeds times --seconds, --long-seeds times --long and
+what LKH takes. Gaps are told to the best length known, see ``asymmetric_references.py``; a shorter one that is found
+here takes its place there, and is printed. With --add other instances stay that were measured at this commit, and of
+the same ones what is left out here by 0 seeds.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import multiprocessing
 import queue
 import statistics
@@ -22,9 +24,10 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from asymmetric_references import keep_best, keep_lkh, known_of
 from numpy.typing import NDArray
 from options import parser_for
-from record import rows_of_others, write
+from record import RESULTS, commit, rows_of_others, write
 from scipy.sparse.csgraph import floyd_warshall
 from timed_runs import gap, run_for
 
@@ -150,6 +153,7 @@ def merged(new: dict[str, Any], old: dict[str, Any]) -> dict[str, Any]:
 def measure(kind: str, n: int, arguments: argparse.Namespace) -> dict[str, Any]:
     """The row of one instance."""
     matrix = instance(kind, n)
+    known_of(kind, n, matrix)  # refuses another matrix before hours have gone by
     problem = TSP(matrix=matrix)
     of_lkh = lkh(matrix, arguments.lkh) if arguments.lkh else None
     run_for(problem, 0.1, 0, arguments.backend)  # compiles
@@ -164,15 +168,25 @@ def measure(kind: str, n: int, arguments: argparse.Namespace) -> dict[str, Any]:
     ]
     lengths = {"a run": min((run.length for run in runs), default=float("inf"))}
     lengths["a long run"] = min(long, default=float("inf"))
-    lengths["LKH"] = of_lkh[0] if of_lkh else float("inf")
-    best = min(lengths.values())
+    if of_lkh:
+        keep_lkh(kind, n, matrix, of_lkh)
+        lengths["LKH"] = of_lkh[0]
+    found = min(lengths, key=lambda name: lengths[name])
+    if lengths[found] < float("inf") and keep_best(
+        kind, n, matrix, lengths[found], f"{found} of this script", len(runs) + len(long)
+    ):
+        print(f"shorter than any known of {kind} {n}: {lengths[found]:.10g}, by {found}", flush=True)
+    known = known_of(kind, n, matrix)
+    of_lkh = of_lkh or known.lkh
+    best = float("inf") if known.length is None else known.length
     gaps = [gap(run.length, best) for run in runs]
-    known = best < float("inf")
     row = (
         kind,
         n,
-        best if known else None,
-        next(name for name, length in lengths.items() if length == best) if known else None,
+        known.length,
+        next((name for name, length in lengths.items() if length == best), "earlier runs")
+        if known.length
+        else None,
         len(runs) or None,
         round(statistics.mean(gaps), 4) if gaps else None,
         round(max(gaps), 4) if gaps else None,
@@ -182,6 +196,15 @@ def measure(kind: str, n: int, arguments: argparse.Namespace) -> dict[str, Any]:
         round(of_lkh[1], 1) if of_lkh else None,
     )
     return dict(zip(COLUMNS, row, strict=True))
+
+
+def begins_anew(file: str, measured: list[tuple[str, int]]) -> bool:
+    """Whether what is written is of another commit, and all of it is measured now."""
+    path = RESULTS / f"{file}.json"
+    if not path.is_file():
+        return True
+    earlier = json.loads(path.read_text(encoding="utf-8"))
+    return earlier["commit"] != commit() and all((row[0], row[1]) in measured for row in earlier["rows"])
 
 
 def main() -> None:
@@ -197,7 +220,10 @@ def main() -> None:
     name = "gpu" if arguments.backend == "cuda" else "cpu"
     parameters: dict[str, Any] = {"algorithm": "GPUMMAS()"}
     parameters |= {key: getattr(arguments, key) for key in ("seconds", "long", "lkh")}
-    written = rows_of_others(f"{name}_asymmetric_kinds", (), parameters) if arguments.add else []
+    file = f"{name}_asymmetric_kinds"
+    all_anew = [(kind, n) for n in arguments.cities for kind in arguments.kinds]
+    keeps = arguments.add and not begins_anew(file, all_anew)
+    written = rows_of_others(file, (), parameters) if keeps else []
     rows = {(row[0], row[1]): dict(zip(COLUMNS, row, strict=True)) for row in written}
     for n in arguments.cities:
         for kind in arguments.kinds:
@@ -206,14 +232,14 @@ def main() -> None:
             print(rows[kind, n], flush=True)
             order = sorted(rows, key=lambda key: (key[1], list(KINDS).index(key[0])))
             write(
-                f"{name}_asymmetric_kinds",
+                file,
                 "Asymmetric instances of five kinds: GPUMMAS() beside LKH 3",
                 COLUMNS,
                 [list(rows[key].values()) for key in order],
                 parameters,
                 [
-                    "Best known: the shortest of these runs, of the long runs and of LKH.",
-                    "LKH 3: elkai, one run on one core; empty where it was not done in time.",
+                    "Best known: the shortest of these runs, of earlier and longer ones, and of LKH.",
+                    "LKH 3: elkai, one run on one core, not anew for each commit; empty where it was not done in time.",
                 ],
             )
 

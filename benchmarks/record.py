@@ -41,10 +41,9 @@ def commit() -> str:
     if told:
         return told
     name = _git("rev-parse", "--short", "HEAD")
-    # results and the tables made of them are no part of what is measured
-    changed = _git(
-        "status", "--porcelain", "--", ".", ":!benchmarks/results", ":!docs/generated", ":!README.md"
-    )
+    # results, what they are compared with, and the tables made of them are no part of what is measured
+    beside = ("benchmarks/results", "benchmarks/references", "docs/generated", "README.md")
+    changed = _git("status", "--porcelain", "--", ".", *(f":!{path}" for path in beside))
     elsewhere = not Path(pymoo_gpuaco.__file__).resolve().is_relative_to(ROOT)
     return f"{name}-dirty" if name and (changed or elsewhere) else name or "unknown"
 
