@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from pymoo.optimize import minimize
 
-from pymoo_gpuaco import GPUACS, GPUMMAS, GPUMOACO, TSP, GPU2OptIHC, Islands, checkpoint
+from pymoo_gpuaco import GPUACS, GPUMMAS, GPUMOACO, TSP, GPU2OptIHC, Islands, OpenPath, checkpoint
 from pymoo_gpuaco.cli import main
 from tests.algorithm_cases import BACKEND, Tour, cities, is_canonical, run_to_end, small
 from tests.islands_cases import colony, keys_of, lock_step, wait_until
@@ -218,6 +218,36 @@ def test_an_asymmetric_instance(client):
     problem = TSP(matrix=matrix)
     result = minimize(problem, lock_step(client=client), ("n_gen", 2), seed=1)
     assert result.F[0] == problem.tour_length(result.X) <= min(result.algorithm.engine.values)
+
+
+@pytest.mark.parametrize("directed", [False, True], ids=["symmetric", "asymmetric"])
+@pytest.mark.parametrize("path", [False, True], ids=["fixed edges", "a path"])
+def test_islands_keep_to_demands_and_merge_only_tours_that_do(client, path, directed):
+    """More than 12 cities, which are searched; windows alone know demands, so the colonies are of focused ants."""
+    matrix = np.random.default_rng(3).integers(1, 100, (24, 24)).astype(float)
+    if not directed:
+        matrix = np.triu(matrix, 1) + np.triu(matrix, 1).T
+    fixed = [(3, 9), (9, 4), (20, 1)]
+    problem = (
+        OpenPath(matrix=matrix, start=7, end=2, fixed_edges=fixed)
+        if path
+        else TSP(matrix=matrix, fixed_edges=fixed)
+    )
+    islands = Islands(
+        GPUMMAS(backend=BACKEND), client=client, n_islands=2, deterministic=True, exchange_every=1
+    )
+    result = minimize(problem, islands, ("n_gen", 3), seed=1)
+    x = result.X
+    following = {(int(i), int(j)) for i, j in zip(x, np.roll(x, -1), strict=True)}
+    if path:
+        assert (x[0], x[-1]) == (7, 2)
+        following.discard((2, 7))
+    for i, j in fixed:
+        assert (i, j) in following or (not directed and (j, i) in following)
+    assert result.G[0] == 0
+    assert result.F[0] == sum(matrix[i, j] for i, j in following) <= min(result.algorithm.engine.values)
+    for member in result.algorithm.engine.members:
+        assert problem.violations(member.best.cities[None])[0] == 0
 
 
 def test_a_used_object_starts_anew(client):
