@@ -1,5 +1,7 @@
 """The shortest assignment, its prices, and the candidate lists of asymmetric instances that come from them."""
 
+import sys
+import time
 from dataclasses import replace
 
 import numpy as np
@@ -10,9 +12,10 @@ from scipy.optimize import linear_sum_assignment
 
 from pymoo_gpuaco import TSP
 from pymoo_gpuaco.candidates.ascent import ascend
-from pymoo_gpuaco.candidates.assignment import shortest_assignment
+from pymoo_gpuaco.candidates.assignment import assignment_of_twins, shortest_assignment
 from pymoo_gpuaco.candidates.bound import prove_lower_bound
 from pymoo_gpuaco.candidates.lists import listed_instance, with_lists
+from pymoo_gpuaco.host.stop import Stop
 from pymoo_gpuaco.problems.instance import as_instance
 from pymoo_gpuaco.problems.symmetric import symmetric_form
 
@@ -131,6 +134,39 @@ def test_an_ascent_begins_with_the_penalties_of_the_lists():
     first = ascend(priced, listed.neighbours, iterations=1)
     assert from_none.bound < 0.9 * prices.shortest < prices.shortest <= first.bound
     assert ascend(priced, listed.neighbours, iterations=50).bound > first.bound
+
+
+def test_an_assignment_is_given_up_where_time_is_over():
+    matrix, stop = flow_shop(200), Stop()
+    following = ((np.arange(200)[:, None] + [1, 2]) % 200).astype(np.int32)
+    stop.until = time.monotonic() - 1.0
+    assert shortest_assignment(matrix, FAR, following, following, stop) is None
+    stop.until, stop.flag[0] = time.monotonic() + 1e4, 0
+    found = shortest_assignment(matrix, FAR, following, following, stop)
+    assert found.bound == shortest_assignment(matrix, FAR, following, following).bound > 0.0
+
+
+def test_a_proof_takes_the_assignment_that_its_lists_came_with(monkeypatch):
+    """It solved it twice, which of 5,000 cities takes seconds; without lists that have one it ends with the time."""
+    solved, solve = [], assignment_of_twins
+
+    def count(*told):
+        solved.append(told)
+        return solve(*told)
+
+    # by name: in the package ``lists`` is the function
+    lists, bound = (sys.modules[f"pymoo_gpuaco.candidates.{name}"] for name in ("lists", "bound"))
+    for module in (lists, bound):
+        monkeypatch.setattr(module, "assignment_of_twins", count)
+    problem = listed_instance(TSP(matrix=flow_shop(60)), 8)
+    proven = prove_lower_bound(problem)
+    assert len(solved) == 1
+    assert proven >= shortest(without_loops(flow_shop(60))) - 1e-6
+    monkeypatch.setattr(lists, "_MOST_ASSIGNED", 10)
+    assert prove_lower_bound(problem) == pytest.approx(proven, rel=0.01)
+    assert len(solved) == 2
+    monkeypatch.setattr(bound, "assignment_of_twins", lambda *told: None)
+    assert prove_lower_bound(problem, Stop()) is None
 
 
 def test_no_bound_is_below_the_shortest_assignment():

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pymoo_gpuaco.host.compiled import compiled, compiled_callee
+from pymoo_gpuaco.host.stop import Stop
 from pymoo_gpuaco.problems.instance import Instance
 
 # Times that edges are added, at most. No instance met needed more than 14; what is missing then changes prices little.
@@ -23,6 +24,7 @@ _MOST_ROUNDS = 30
 # Of the largest number met: an edge must cost less than its ends by more. What rounding does is a thousandth of it.
 _ROUNDING = 1e-12
 _NEW, _DONE = -1, -2  # places of columns that are not in the heap
+_ROWS_AT_ONCE = 64  # between looks at the clock: of 5,000 cities each takes tenths of a millisecond
 
 
 class Assignment(NamedTuple):
@@ -62,9 +64,13 @@ class _Cheapest(NamedTuple):
 
 
 def shortest_assignment(
-    matrix: NDArray[np.float64], far: float, successors: NDArray[np.int32], predecessors: NDArray[np.int32]
-) -> Assignment:
-    """Return a shortest assignment, the same on every run.
+    matrix: NDArray[np.float64],
+    far: float,
+    successors: NDArray[np.int32],
+    predecessors: NDArray[np.int32],
+    stop: Stop | None = None,
+) -> Assignment | None:
+    """Return a shortest assignment, the same on every run; None where ``stop`` has ended before it is found.
 
     matrix : (n, n), row = from, no negative entries; n >= 2. Its diagonal does not count, and entries above ``far``,
         infinite ones among them, count as ``far``.
@@ -85,7 +91,8 @@ def shortest_assignment(
         if round_ == 0:
             search.price[:] = np.inf
             np.minimum.at(search.price, columns, cost)
-        _assign(first, columns, cost, search)
+        if not _assign_all(first, columns, cost, search, stop):
+            return None
         to_leave = np.minimum.reduceat(cost - search.price[columns], first[:-1])
         if round_ == 0:
             shortest_listed = float(np.minimum(matrix[city, search.match], far).sum())
@@ -103,14 +110,16 @@ def shortest_assignment(
     return Assignment(search.match, *prices, shortest, bound, shortest_listed)
 
 
-def assignment_of_twins(instance: Instance, ids: NDArray[np.int32]) -> Assignment:
-    """Return a shortest assignment of the cities that an instance doubles, see `Form.doubled`.
+def assignment_of_twins(
+    instance: Instance, ids: NDArray[np.int32], stop: Stop | None = None
+) -> Assignment | None:
+    """Return a shortest assignment of the cities that an instance doubles, see `Form.doubled`; None as above.
 
     ids : (2 n, k) lists of its cities, with whose edges to begin.
     """
     assert instance.form is not None
     assert instance.form.doubled
-    return shortest_assignment(instance.matrix, instance.form.far, ids[1::2] // 2, ids[0::2] // 2)
+    return shortest_assignment(instance.matrix, instance.form.far, ids[1::2] // 2, ids[0::2] // 2, stop)
 
 
 def _make_search(n: int) -> _Search:
@@ -131,9 +140,25 @@ def _make_cheapest(n: int) -> _Cheapest:
     return _Cheapest(np.empty((n, 2), np.int32), np.empty(n, np.int32), np.empty(n))
 
 
+def _assign_all(
+    first: NDArray[np.int64],
+    columns: NDArray[np.int32],
+    cost: NDArray[np.float64],
+    search: _Search,
+    stop: Stop | None,
+) -> bool:
+    """Assign a column to each row over the edges first[i] .. first[i + 1] - 1 of row i; False where ``stop`` ended."""
+    _assign_free(first, columns, cost, search)
+    for begin in range(0, len(search.match), _ROWS_AT_ONCE):
+        if stop is not None and stop.ended():
+            return False
+        _augment_rows(first, columns, cost, search, begin, min(begin + _ROWS_AT_ONCE, len(search.match)))
+    return True
+
+
 @compiled
-def _assign(first, columns, cost, s):  # type: ignore[no-untyped-def]
-    """Assign a column to each row over the edges first[i] .. first[i + 1] - 1 of row i.
+def _assign_free(first, columns, cost, s):  # type: ignore[no-untyped-def]
+    """Assign to each row its cheapest column where that is free.
 
     Rows that have one keep it where it is still among the cheapest.
     """
@@ -154,7 +179,12 @@ def _assign(first, columns, cost, s):  # type: ignore[no-untyped-def]
             s.match[i] = -1
         if s.owner[at] < 0:
             s.match[i], s.owner[at] = at, i
-    for i in range(n):
+
+
+@compiled
+def _augment_rows(first, columns, cost, s, begin, end):  # type: ignore[no-untyped-def]
+    """Assign a column to each of the rows begin .. end - 1 that has none."""
+    for i in range(begin, end):
         if s.match[i] < 0:
             _augment(first, columns, cost, s, i)
 

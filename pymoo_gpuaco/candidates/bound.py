@@ -56,9 +56,19 @@ def prove_lower_bound(instance: ListedInstance, stop: Stop | None = None) -> flo
     if bound is None:
         return None
     if not instance.symmetric:
-        assigned = assignment_of_twins(listed, listed.neighbours).bound
+        assigned = _assigned(listed, stop)
+        if assigned is None:
+            return None
         bound = max(bound, math.ceil(assigned) if listed.integral else assigned)
     return _rounded_up(instance, max(0.0, bound + form.constant))
+
+
+def _assigned(listed: ListedInstance, stop: Stop | None) -> float | None:
+    """Return the length that no assignment falls below, which the lists may have come with; None: given up."""
+    if listed.assigned is not None:
+        return listed.assigned
+    found = assignment_of_twins(listed, listed.neighbours, stop)
+    return None if found is None else found.bound
 
 
 def _rounded_up(instance: ListedInstance, bound: float | None) -> float | None:

@@ -23,6 +23,7 @@ class ListedInstance(Instance):
     listed : what kind of cities `neighbours` are, see `lists.with_lists`: "nearest", "quadrant" or "alpha".
     nearest : (n, k) int32, the nearest cities beside those by quadrant, where they were asked for; else None.
     penalties : (n,) node penalties with which an ascent begins; None: all 0.
+    assigned : length that no assignment of successors falls below, where the lists came with one; else None.
 
     Each row of `neighbours` is sorted by (distance, city id); of the nearest its distances are the k smallest. Where
     more cities than fit are at the k-th distance, a matrix lists those of lowest id. With coordinates the
@@ -36,6 +37,7 @@ class ListedInstance(Instance):
     listed: str
     nearest: NDArray[np.int32] | None = field(default=None, kw_only=True)
     penalties: NDArray[np.float64] | None = field(default=None, kw_only=True)
+    assigned: float | None = field(default=None, kw_only=True)
 
     @property
     def k(self) -> int:

@@ -70,7 +70,7 @@ def with_lists(
     """
     k = checks.integer("k", k, 1)
     checks.choice("kind", kind, ("nearest", "quadrant", "alpha"))
-    nearest, penalties = None, None
+    nearest, penalties, assigned = None, None, None
     if kind == "alpha":
         check_alpha(instance.symmetric, instance.n)
         found = by_alpha(with_lists(instance, k, "quadrant"), k)[1]
@@ -79,7 +79,7 @@ def with_lists(
             kind = "nearest"
         k = min(k, instance.n - 1)
         if instance.form is not None and instance.form.doubled:
-            found, penalties = _of_twins(instance, k)
+            found, penalties, assigned = _of_twins(instance, k)
         elif kind == "quadrant" and also_nearest and instance.form is None:
             ids, distances, nearest = quadrant_and_nearest_lists(instance.metric, instance.coords, k)
             found = Candidates(ids, distances)
@@ -96,6 +96,7 @@ def with_lists(
         kind,
         nearest=nearest,
         penalties=penalties,
+        assigned=assigned,
         demands=instance.demands,
         form=instance.form,
         halves=instance.halves,
@@ -150,7 +151,7 @@ def _listed(instance: Instance, kind: str, k: int) -> Candidates:
     return Candidates(*nearest_by_coordinates(Metric(instance.metric), instance.coords, k))
 
 
-def _of_twins(instance: Instance, k: int) -> tuple[Candidates, NDArray[np.float64] | None]:
+def _of_twins(instance: Instance, k: int) -> tuple[Candidates, NDArray[np.float64] | None, float | None]:
     """List entered cities for each city that is left, and the other way round; see `Form.doubled`.
 
     Listed are edges that are short compared with the other edges at both ends. By length alone, a city that is cheap to
@@ -158,12 +159,13 @@ def _of_twins(instance: Instance, k: int) -> tuple[Candidates, NDArray[np.float6
     least cost, or its price in the shortest assignment where lists by least costs miss that, and then the node penalty
     of an ascent, until the lists change little.
 
-    Returns the lists, and with which node penalties (n,) further ascents begin where these came from an assignment.
+    Returns the lists, with which node penalties (n,) further ascents begin where these came from an assignment, and
+    below which length no assignment is, where one was looked for.
     """
     found = _cheap_for_both(instance, k, *_least_costs(instance.matrix))
     if found.ids.shape[1] == 1:
-        return found, None
-    penalties = _penalties_of_assignment(instance, found)
+        return found, None, None
+    penalties, assigned = _penalties_of_assignment(instance, found)
     if penalties is not None:
         found = _cheap_for_both(instance, k, -penalties[1::2], -penalties[0::2])
     for _ in range(_MOST_ROUNDS):
@@ -180,20 +182,26 @@ def _of_twins(instance: Instance, k: int) -> tuple[Candidates, NDArray[np.float6
         same = (found.ids[:, :, None] == before[:, None, :]).any(axis=2).mean()
         if same >= _ALIKE:
             break
-    return found, penalties
+    return found, penalties, assigned
 
 
-def _penalties_of_assignment(instance: Instance, found: Candidates) -> NDArray[np.float64] | None:
-    """Return node penalties (n,) by the shortest assignment, or None where the lists ``found`` hold one as short."""
+def _penalties_of_assignment(
+    instance: Instance, found: Candidates
+) -> tuple[NDArray[np.float64] | None, float | None]:
+    """Return node penalties (n,) by the shortest assignment, or None where the lists ``found`` hold one as short.
+
+    And its bound, None where there are too many cities to look for one.
+    """
     units = len(instance.matrix)
     if units > _MOST_ASSIGNED:
-        return None
+        return None, None
     prices = assignment_of_twins(instance, found.ids)
+    assert prices is not None
     if prices.shortest_listed <= (1.0 + _SHORTAGE) * prices.shortest:
-        return None
+        return None, prices.bound
     penalties = np.empty(2 * units)
     penalties[0::2], penalties[1::2] = -_OF_PRICES * prices.to_enter, -_OF_PRICES * prices.to_leave
-    return penalties
+    return penalties, prices.bound
 
 
 def _cheap_for_both(
