@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from pymoo_gpuaco.backends.cpu.fronts.engine import CpuFronts
 from pymoo_gpuaco.fronts.assembly import assembled
 from pymoo_gpuaco.fronts.pays import PAIRS
 from pymoo_gpuaco.host.stop import Stop
@@ -101,3 +102,27 @@ def test_members_are_assembled_once_the_front_has_been_looked_at_by_all_its_chai
     farther = [look for look in looks if not look[2]]
     assert farther
     assert {look[:2] for look in farther} == {(4, 0)}
+
+
+def test_a_device_that_looks_side_by_side_waits_for_no_assembly_while_there_is_something_to_look_at(
+    monkeypatch,
+):
+    monkeypatch.setattr(CpuFronts, "times", 8)
+    engine = engine_of(problem_of(12))
+    following, turns, stages = engine._next, [], []
+
+    def noted(key):
+        stage, rows = following(key)
+        stages.append(engine._stages[stage])
+        turns.append((len(rows) > 0, int(engine._pays.waits[PAIRS])))
+        return stage, rows
+
+    monkeypatch.setattr(engine, "_next", noted)
+    for key in range(60):
+        engine.search(key)
+    assembled_at = [i for i in range(len(turns) - 1) if turns[i + 1][1] == 0 and turns[i][1] > 0]
+    assert assembled_at
+    assert not any(turns[i][0] for i in assembled_at)
+    slacks = [stage.slack for stage in engine._stages]
+    assert slacks == sorted(slacks)
+    assert max(slacks) > 1.0

@@ -92,9 +92,14 @@ class FrontParameters:
         """Pairs of members that edges are assembled of in one generation."""
         return max(4, min(256, 25_600 // n))
 
-    def stages_of(self, k: int, directed: bool) -> tuple[Stage, ...]:
-        """The stages, the nearest first; chains of an even number of directed exchanges leave no tour."""
+    def stages_of(self, k: int, directed: bool, side_by_side: bool) -> tuple[Stage, ...]:
+        """The stages, the nearest first; chains of an even number of directed exchanges leave no tour.
+
+        Where looks are made side by side, those that lead farther come last: on an H200 a front was behind with them.
+        """
         if not self.dives:
             return STAGES[:1]
         stages = tuple(stage for stage in STAGES if not directed or stage.exchanges % 2)
+        if side_by_side:
+            stages = tuple(sorted(stages, key=lambda stage: stage.slack))
         return stages if k == 2 else stages[:3]

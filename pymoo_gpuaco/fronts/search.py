@@ -71,7 +71,8 @@ class FrontSearch:
         self.instance: FrontInstance = device.instance
         instance, n, k = device.instance, device.instance.n, device.instance.k
         self.archive = Archive(n, k, instance.unit, parameters.size)
-        self._stages = parameters.stages_of(k, not instance.symmetric)
+        self._side_by_side = device.times > 1
+        self._stages = parameters.stages_of(k, not instance.symmetric, self._side_by_side)
         self._sums = parameters.sums * device.times
         self._looks = parameters.looks_of(n, k) * device.times
         self._solved: set[bytes] = set()
@@ -124,15 +125,12 @@ class FrontSearch:
         # of few cities sums have found all supported tours, and looks come to an end by themselves: the ways make the
         # front's gaps so small that first looks take no long time
         few, begun = self.instance.n <= _CITIES_OF_ALL_SUMS, bool(self._pays.gains.any())
-        # where there is nothing to look at, pairs and kicks of members take turns
+        # The host assembles pairs: a device that looks at many tours side by side would stand still meanwhile, so there
+        # they come where nothing is left to look at. Then they and kicks of members take turns.
         symmetric = self.instance.symmetric
+        pairs = symmetric and (not len(rows) if self._side_by_side else self._stage >= _PAIRS_FROM)
         look = len(rows) > 0 or self._pays.waits[PAIRS] == 0 or not symmetric
-        able = [
-            look,
-            len(ways.rows) > 0 and not (few and begun),
-            not few,
-            symmetric and self._stage >= _PAIRS_FROM,
-        ]
+        able = [look, len(ways.rows) > 0 and not (few and begun), not few, pairs]
         kind = self._pays.choose(np.array(able))
         if kind == PAIRS:
             self._assemble(key)
@@ -238,7 +236,7 @@ class FrontSearch:
                 rows = np.setdiff1d(rows, chosen, assume_unique=True)
             some = generator(key, 0).permutation(rows)[: most - len(chosen)]
             chosen = np.sort(np.concatenate([chosen, some]))
-            filled = len(chosen) == most or self._device.times == 1
+            filled = len(chosen) == most or not self._side_by_side
             if len(chosen) and (filled or stage >= self._stage):
                 return stage, chosen
         return 0, chosen
@@ -310,7 +308,7 @@ class FrontSearch:
             self._take(np.empty((0, self.instance.n), np.int32))
             return
         front = self.archive.front
-        most = self._looks if self._device.times > 1 else max(1, self._looks // _KICKED)
+        most = self._looks if self._side_by_side else max(1, self._looks // _KICKED)
         rows = front[np.sort(generator(key, 2).permutation(len(front))[:most])]
         weights, _ = self._slopes(self.archive.lengths[rows])
         self._take(self._device.descend(self._tours(rows), weights, _KICKS_OF_MEMBERS, key))
