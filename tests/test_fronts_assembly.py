@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from pymoo_gpuaco import TSP, MultiObjectiveTSP
 from pymoo_gpuaco.backends.cpu.fronts.engine import CpuFronts
 from pymoo_gpuaco.fronts.assembly import assembled
 from pymoo_gpuaco.fronts.pays import PAIRS
@@ -23,6 +24,22 @@ def test_tours_that_differ_by_one_exchange_lead_to_each_other():
     a, b = np.arange(8), np.array([0, 1, 5, 4, 3, 2, 6, 7])
     assert [edges(child) for child in children_of(costs, a, b)] == [edges(b)]
     assert not len(children_of(costs, a, a[::-1]))
+
+
+def test_no_pairs_have_no_children():
+    # mates are drawn along the front: of a short one all may lie beyond its ends
+    empty = np.empty((0, 8), np.int32)
+    children = assembled(instance_of(8).costs, empty, empty, np.empty((0, 2)), 1, Stop())
+    assert children.shape == (0, 8)
+
+
+def test_a_front_too_short_for_mates_is_searched_on():
+    # both objectives are the same, so the front is one tour
+    tsp = TSP(np.random.default_rng(0).integers(0, 1000, (12, 2)), "EUC_2D")
+    engine = engine_of(MultiObjectiveTSP([tsp, tsp]))
+    for key in range(60):
+        engine.search(key)
+    assert len(engine.front()[0]) == 1
 
 
 def test_every_difference_alone_makes_a_tour():

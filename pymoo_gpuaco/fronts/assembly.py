@@ -63,7 +63,7 @@ def assembled(
     key : in [0, 2**64); decides everything, unless ``stop`` ends it early.
     """
     m, n = tours.shape
-    rooms = [make_room(n) for _ in range(min(thread_count(), m))]
+    rooms = [make_room(n) for _ in range(max(1, min(thread_count(), m)))]
     parts: dict[int, NDArray[np.int32]] = {}
     queue = count()
 
