@@ -14,9 +14,8 @@ from pymoo_gpuaco.algorithms.arguments import Arguments
 from pymoo_gpuaco.problems.demands import Demands
 
 _CITIES_AT_ONCE = 1 << 18  # of tours that are turned together: their temporaries take some megabytes
-_LONG = (
-    1 << 12
-)  # cities of a tour that is turned by itself, in two pieces: of millions in a fraction of the time
+# Cities of a tour that is turned by itself, in two pieces: of millions in a fraction of the time.
+_LONG = 1 << 12
 
 
 class Tours(NamedTuple):
