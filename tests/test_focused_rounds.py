@@ -35,8 +35,10 @@ class Penalties:
         return not self.taken
 
     def wait(self, until: float | None) -> bool:
-        self.taken = self.found
         return self.found
+
+    def take(self) -> None:
+        self.taken = True
 
 
 class Device:
