@@ -86,7 +86,7 @@ class FrontParameters:
         """Members that are looked at in one generation; of more than three objectives each leads to thousands."""
         if self.looks is not None:
             return self.looks
-        return max(4, min(256, 25_600 // n) >> max(0, k - 3))
+        return max(4, self.pairs_of(n) >> max(0, k - 3))
 
     def pairs_of(self, n: int) -> int:
         """Pairs of members that edges are assembled of in one generation."""

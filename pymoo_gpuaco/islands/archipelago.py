@@ -36,7 +36,6 @@ class Archipelago(Leader):
         super().__init__(instance.n, colony, rules, n_islands)
         self.instance = instance
         self.best = BestTour(instance)
-        self._interrupted = False
 
     @property
     def _has_tour(self) -> bool:
