@@ -159,8 +159,8 @@ class TestAcrossEngines:
             self.walked(problem, other, 3),
             focused(problem, other),
         )
-        first._schedule.step, first._annealed, first._hot = 0.25, 2, True
-        second._schedule.step, second._annealed, second._hot = 0.5, 3, True
+        first._schedule.step, first._annealed, first._annealing = 0.25, 2, True
+        second._schedule.step, second._annealed, second._annealing = 0.5, 3, True
         second.import_state(first.export_state())
         there = second.export_state()
         assert there["pace"].tolist() == [0, 0, 0]

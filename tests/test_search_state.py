@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -27,15 +28,28 @@ def schedule() -> Schedule:
     return made
 
 
-def packed(kind: str = "cpu", tours: np.ndarray = TOURS) -> dict[str, np.ndarray]:
-    default_trail = np.array([0.125], np.float32)
-    return pack(
-        kind, IDS, TAU, default_trail, tours, (BEST, 12.5), schedule(), (4, True, Meeting.FIRST_STAGE)
-    )
+class Device:
+    """Of a device, what its states are made from."""
+
+    instance = SimpleNamespace(n=N)
+    export_own = staticmethod(dict)
+    read_own = staticmethod(lambda state: {} if state is None else {"engine": state["engine"]})
+    trails = staticmethod(lambda: (TAU, np.array([0.125], np.float32)))
+
+    def __init__(self, kind: str, candidates: np.ndarray = IDS) -> None:
+        self.kind, self.candidates = kind, candidates
+
+
+CPU = Device("cpu")
+
+
+def packed(kind: str = "cpu") -> dict[str, np.ndarray]:
+    best = SimpleNamespace(best=BEST, length=12.5)
+    return pack(Device(kind), TOURS, best, schedule(), (4, True, Meeting.FIRST_STAGE))
 
 
 def test_the_same_comes_back() -> None:
-    state = unpack(packed(), "cpu", IDS)
+    state = unpack(packed(), CPU)
     assert state.own
     assert np.array_equal(state.tau, TAU)
     assert state.default_trail.tolist() == [0.125]
@@ -44,6 +58,7 @@ def test_the_same_comes_back() -> None:
     assert state.best.tolist() == BEST.tolist()
     assert state.best_length == 12.5
     assert state.pace == (4, True, Meeting.FIRST_STAGE)
+    assert "engine" in state.of_device
     told, expected = vars(state.schedule), vars(schedule())
     assert math.isnan(told.pop("progress"))
     assert math.isnan(expected.pop("progress"))
@@ -51,8 +66,9 @@ def test_the_same_comes_back() -> None:
 
 
 def test_another_kind_of_device_gets_the_best_first_and_goes_at_its_own_pace() -> None:
-    state = unpack(packed("cuda"), "cpu", IDS)
+    state = unpack(packed("cuda"), CPU)
     assert not state.own
+    assert state.of_device == {}
     assert np.array_equal(state.tours, [BEST, *TOURS])
     assert state.pace == (0, False, Meeting.NONE)
     own = Schedule(14)  # its cycles have twice as many rounds
@@ -61,17 +77,9 @@ def test_another_kind_of_device_gets_the_best_first_and_goes_at_its_own_pace() -
 
 
 def test_before_the_first_tour_there_is_none() -> None:
-    nothing = pack(
-        "cpu",
-        IDS,
-        TAU,
-        np.ones(1, np.float32),
-        np.zeros((2, N), np.int32),
-        (np.zeros(N, np.int32), math.inf),
-        Schedule(7),
-        (0, False, Meeting.NONE),
-    )
-    state = unpack(nothing, "cuda", IDS)
+    none = SimpleNamespace(best=None, length=math.inf)
+    nothing = pack(CPU, np.zeros((2, N), np.int32), none, Schedule(7), (0, False, Meeting.NONE))
+    state = unpack(nothing, Device("cuda"))
     assert len(state.tours) == 0
     assert state.best is None
     assert state.best_length == math.inf
@@ -81,11 +89,11 @@ def test_trails_move_to_other_candidates_in_either_direction() -> None:
     """City 0 lists 1, 2 and 5; 3 lists 4, 5 and 2; an edge that neither lists has the default trail."""
     others = IDS.copy()
     others[0] = [5, 3, 2]
-    state = unpack(packed(), "cpu", others)
+    state = unpack(packed(), Device("cpu", others))
     assert state.tau[0].tolist() == [TAU[0, 2], 0.125, TAU[0, 1]]  # 0 and 3 are three steps apart
     assert np.array_equal(state.tau[1:], TAU[1:])
     others[0] = [4, 1, 5]  # 0 does not list 4, which lists 0: two steps ahead of it
-    assert unpack(packed(), "cpu", others).tau[0].tolist() == [TAU[4, 1], TAU[0, 0], TAU[0, 2]]
+    assert unpack(packed(), Device("cpu", others)).tau[0].tolist() == [TAU[4, 1], TAU[0, 0], TAU[0, 2]]
 
 
 @pytest.mark.parametrize("name", sorted(packed()))
@@ -93,7 +101,7 @@ def test_what_is_missing_is_named(name: str) -> None:
     state = packed()
     del state[name]
     with pytest.raises(ValueError, match=f"'{name}'"):
-        unpack(state, "cpu", IDS)
+        unpack(state, CPU)
 
 
 @pytest.mark.parametrize(
@@ -117,4 +125,4 @@ def test_what_can_be_no_state_is_refused(name: str, place: object, value: float)
     state = packed()
     state[name][place] = value
     with pytest.raises(ValueError, match=f"'{name}'"):
-        unpack(state, "cpu", IDS)
+        unpack(state, CPU)

@@ -152,7 +152,7 @@ def test_the_best_tour_takes_over_from_no_more_tours_once_time_is_over(monkeypat
     merged = []
     monkeypatch.setattr(Population, "merge", lambda self, tour: merged.append(tour))
     monkeypatch.setattr(Population, "recombine", lambda *_: pytest.fail("no time for it"))
-    engine._hot = False
+    engine._annealing = False
     engine._measure_and_merge()
     assert len(merged) == 3
     engine._recombine(2)

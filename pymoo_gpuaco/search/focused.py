@@ -8,7 +8,6 @@ that is decided about a run is decided here.
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -23,9 +22,8 @@ from pymoo_gpuaco.colony.trails import TrailUpdate
 from pymoo_gpuaco.host.keys import fold_in
 from pymoo_gpuaco.host.state import State
 from pymoo_gpuaco.search.device import SearchDevice
-from pymoo_gpuaco.search.meeting import Meeting
+from pymoo_gpuaco.search.meeting import Meeting, next_meeting
 from pymoo_gpuaco.search.pace import Pace
-from pymoo_gpuaco.search.parameters import FEWEST_TO_EVOLVE
 from pymoo_gpuaco.search.plan import Heat
 from pymoo_gpuaco.search.population import BOTH_STAGES, FIRST_STAGE, SECOND_STAGE, Population, first_tours
 from pymoo_gpuaco.search.schedule import Schedule
@@ -221,7 +219,7 @@ class FocusedSearch:
         self._searched += device.anneal(key, self._next_heat())
         if schedule.at_end:
             schedule.begin_next()
-            self._meeting = self._next_meeting()
+            self._meeting = next_meeting(schedule, device.n_tours) if self._shares else Meeting.NONE
             if not self._meeting:
                 self._recombine(key)
 
@@ -303,16 +301,6 @@ class FocusedSearch:
             self._annealed = 0  # what went by meanwhile is no pace of rounds
             self._meeting = Meeting.SECOND_STAGE if first else Meeting.NONE
 
-    def _next_meeting(self) -> Meeting:
-        """The meeting at the end of a cycle; NONE: tours of this colony alone are recombined."""
-        schedule, many = self._schedule, self.device.n_tours >= FEWEST_TO_EVOLVE
-        if not self._shares or self.device.n_tours == 1:
-            return Meeting.NONE
-        if schedule.finished:
-            return Meeting.FIRST_STAGE if many else Meeting.SECOND_STAGE
-        # where it is known when many tours will evolve, those of several colonies stay different until then
-        return Meeting.NONE if many and not math.isnan(schedule.progress) else Meeting.CYCLE
-
     # ---- Stoppable
 
     def stop_at(self, moment: float | None) -> None:
@@ -375,42 +363,26 @@ class FocusedSearch:
 
     def export_state(self) -> State:
         """Trails, the tours, the best of all, and where the schedule is, see ``search.state``."""
-        device, n, has_tours = self.device, self.instance.n, len(self._lengths) > 0
-        best = self._population.best
-        with device.working():
-            tau, default_trail = device.trails()
-            tours = device.read() if has_tours else np.zeros((1, n), np.int32)
-            own = device.export_own()
-        return {
-            **pack(
-                self.kind,
-                device.candidates,
-                tau,
-                default_trail,
-                tours,
-                (np.zeros(n, np.int32) if best is None else best, self._population.length),
-                self._schedule,
-                (self._annealed, self._annealing, self._meeting),
-            ),
-            **own,
-        }
+        pace = self._annealed, self._annealing, self._meeting
+        with self.device.working():
+            tours = self.device.read() if len(self._lengths) else np.zeros((1, self.instance.n), np.int32)
+            return pack(self.device, tours, self._population, self._schedule, pace)
 
     def import_state(self, state: State) -> None:
         """Continue from an exported state of a focused colony on the same instance, of whichever kind of device."""
         device, n = self.device, self.instance.n
-        stored = unpack(state, self.kind, device.candidates)
-        own = device.read_own(state if stored.own else None)
+        stored = unpack(state, device)
         with device.working():
             device.set_trails(stored.tau, stored.default_trail)
-            population = Population(self.instance, device.graph)
-            self._population, self._lengths, self._rescued = population, np.empty(0), None
+            self._population, self._lengths = Population(self.instance, device.graph), np.empty(0)
+            self._rescued = None
             self._allocate(len(stored.tours) if stored.own and len(stored.tours) else device.tours_in(None))
             stored.restore(self._schedule)
             self._annealed, self._annealing, self._meeting = stored.pace
             if stored.best is not None:
                 # of another kind of device, its sum may be rounded differently
-                length = stored.best_length if stored.own else population.measure(stored.best)
-                population.best, population.length = stored.best, length
+                length = stored.best_length if stored.own else self._population.measure(stored.best)
+                self._population.keep(stored.best, length)
                 tours = stored.tours if len(stored.tours) else stored.best
                 self._take(np.resize(tours, (device.n_tours, n)), repaired=stored.own)
-            device.import_own(own)
+            device.import_own(stored.of_device)

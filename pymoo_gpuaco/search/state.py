@@ -15,7 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pymoo_gpuaco.host.state import State, stored_integers, stored_numbers, stored_tours
+from pymoo_gpuaco.search.device import SearchDevice
 from pymoo_gpuaco.search.meeting import Meeting
+from pymoo_gpuaco.search.population import Population
 from pymoo_gpuaco.search.schedule import Schedule
 
 _MOST = 2**62
@@ -35,6 +37,7 @@ class FocusedState(NamedTuple):
     #: rounds of the last generation, if it only annealed, whether its last round had a temperature, and the meeting
     #: that its tours wait for; 0, False and none for another kind of device, which goes at its own pace
     pace: tuple[int, bool, Meeting]
+    of_device: State  # what ``SearchDevice.read_own`` has read
 
     def restore(self, schedule: Schedule) -> None:
         """Let a run's annealing go on where this one's was: at the same share of the same cycle."""
@@ -48,34 +51,35 @@ class FocusedState(NamedTuple):
 
 
 def pack(
-    kind: str,
-    candidates: NDArray[np.int32],
-    tau: NDArray[np.float32],
-    default_trail: NDArray[np.float32],
+    device: SearchDevice,
     tours: NDArray[np.int32],
-    best: tuple[NDArray[np.int32], float],
+    population: Population,
     schedule: Schedule,
     pace: tuple[int, bool, Meeting],
 ) -> State:
-    """Write the part of a state that all engines read, as copies; tours of zeros stand for "none yet"."""
+    """Write a state, as copies; tours of zeros stand for "none yet"."""
     s = schedule
+    tau, default_trail = device.trails()
+    best = np.zeros(device.instance.n, np.int32) if population.best is None else population.best
     return {
-        "engine": _name(kind),
-        "ids": candidates.copy(),
+        "engine": _name(device.kind),
+        "ids": device.candidates.copy(),
         "tau": tau.copy(),
         "rest": default_trail.copy(),
         "tours": tours.copy(),
-        "best": best[0][None].copy(),
-        "best_length": np.array([best[1]]),
+        "best": best[None].copy(),
+        "best_length": np.array([population.length]),
         "schedule": np.array([s.first, s.cycle, s.done, s.rounds, s.last, s.finished], np.int64),
         # -1 stands for "unknown"
         "progress": np.nan_to_num(np.array([s.started, s.reported, s.progress, s.step, s.share]), nan=-1.0),
         "pace": np.array(pace, np.int64),
+        **device.export_own(),
     }
 
 
-def unpack(state: State, kind: str, candidates: NDArray[np.int32]) -> FocusedState:
-    """Read what ``pack`` wrote. Raises ValueError as all readers of states do."""
+def unpack(state: State, device: SearchDevice) -> FocusedState:
+    """Read what ``pack`` wrote, for a device of whichever kind. Raises ValueError as all readers of states do."""
+    candidates = device.candidates
     n = len(candidates)
     engine = stored_integers(state, "engine", (_size(state, "engine"),), 0, 127)
     listed = _size(state, "ids", axis=1)
@@ -108,7 +112,7 @@ def unpack(state: State, kind: str, candidates: NDArray[np.int32]) -> FocusedSta
     )
     schedule.reported = math.nan if reported < 0.0 else reported
     schedule.progress = math.nan if progress < 0.0 else progress
-    own = np.array_equal(engine, _name(kind))
+    own = np.array_equal(engine, _name(device.kind))
     annealed, annealing, due = stored_integers(state, "pace", (3,), 0, _MOST, np.int64) if own else (0, 0, 0)
     if due > Meeting.SECOND_STAGE:
         raise ValueError(
@@ -126,6 +130,7 @@ def unpack(state: State, kind: str, candidates: NDArray[np.int32]) -> FocusedSta
         length,
         schedule,
         (int(annealed), bool(annealing), Meeting(due)),
+        device.read_own(state if own else None),
     )
 
 
