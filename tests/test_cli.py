@@ -81,6 +81,10 @@ def test_wrong_options_are_refused_by_the_parser(arguments):
         (["solve", "gr17", "--generatons=3"], "--generatons=3; did you mean --generations?"),
         (["bench", "--secondz", "3"], "--secondz; did you mean --seconds?"),
         (["solve", "gr17", "--xyzzy"], "--xyzzy"),
+        (["solve", "gr17", "--n-ants", "8"], "--n-ants 8; did you mean --set n_ants=..?"),
+        (["solve", "gr17", "--rho=0.1"], "--rho=0.1; did you mean --set rho=..?"),
+        (["solve", "gr17", "--quiet", "x"], "x; names stand together, before or after the options"),
+        (["info", "x"], "x"),
         (["info", "--sed", "1"], "--sed 1"),
     ],
 )

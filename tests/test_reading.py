@@ -191,7 +191,7 @@ def test_data_frames():
     assert solve(Frame(["x", "y"], [row[1:] for row in rows])).length == 4
     with pytest.raises(ValueError, match="needed are columns x and y"):
         read_cities(Frame(["a", "b"], [[0, 0]] * 4))
-    with pytest.raises(ValueError, match=r"row 1: expected 2 numbers, got 'a, nan'"):
+    with pytest.raises(ValueError, match=r"row 1: expected 2 finite numbers, got 'a, nan'"):
         read_cities(Frame(["x", "y"], [[0, 0], ["a", float("nan")], [1, 1]]))
 
 
@@ -296,7 +296,7 @@ def test_gaps_in_frames_and_in_coordinates():
     np.testing.assert_array_equal(read_cities(frame).matrix, GAPS)
     labelled = pandas.DataFrame(GAPS, index=list("abcd"), columns=list("abcd"))
     np.testing.assert_array_equal(read_cities(labelled).matrix, GAPS)
-    with pytest.raises(ValueError, match="line 3: expected 2 numbers, got '3, '"):
+    with pytest.raises(ValueError, match="line 3: expected 2 finite numbers, got '3, '"):
         read_cities(io.StringIO("x,y\n0,0\n3,\n4,4\n5,5\n"))
     with pytest.raises(ValueError, match="as many columns of numbers as rows, there are 2 and 3"):
         read_cities(io.StringIO("0,1,-inf\n1,0,2\n2,3,0\n"), matrix=True)

@@ -40,7 +40,7 @@ def test_csv_with_a_third_axis_and_with_fractions(tmp_path):
         ("", "lists no city"),
         ("1,0,0\n2,3,0\n", "3 columns of numbers and no line of titles"),  # city numbers are no coordinates
         ("a,b\n0,0\n", "needed are columns x and y, or lat and lon, .* the titles are 'a, b'"),
-        ("0,0\n3,zero\n", "line 2: expected 2 numbers, got '3, zero'"),
+        ("0,0\n3,zero\n", "line 2: expected 2 finite numbers, got '3, zero'"),
         ("x,y\n0,0\n3\n", "line 3: expected 2 cells as in the first line, got 1: '3'"),
         ("0,0\n3,nan\n", "line 2"),
         ("x;y\n0;0,5\n1.5;2\n", "line 2: '0,5' has a decimal comma and '1.5' a decimal point"),

@@ -24,6 +24,11 @@ M3 = np.ones((3, 3))
         ),
         ({"coords": SQUARE, "metric": "EUC_3D"}, ValueError, r"\(n, 3\) for metric EUC_3D, got \(4, 2\)"),
         ({"coords": SQUARE, "metric": "XRAY1"}, ValueError, "unknown metric 'XRAY1'; known are EUC_2D, "),
+        (
+            {"coords": SQUARE, "metric": "haversin"},
+            ValueError,
+            "'haversin'; did you mean HAVERSINE. known are",
+        ),
         ({"coords": SQUARE, "metric": Metric.EXPLICIT}, ValueError, "EXPLICIT has no coordinates"),
         ({"coords": SQUARE, "metric": 1}, TypeError, "metric must be a str or Metric, got int"),
         ({"coords": SQUARE, "positions": SQUARE}, ValueError, "positions goes with matrix only"),

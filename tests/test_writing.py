@@ -47,6 +47,13 @@ def test_a_file_that_cannot_be_completed_stays_as_it_was(tmp_path, monkeypatch):
     assert list(tmp_path.iterdir()) == [path]
 
 
+def test_a_folder_that_is_missing_is_told_by_the_name_that_was_given(tmp_path):
+    path = tmp_path / "missing" / "four.tour"
+    with pytest.raises(FileNotFoundError) as failed:
+        write_tour(path, TOUR)
+    assert failed.value.filename == str(path)
+
+
 def test_an_old_file_is_replaced_with_its_rights_and_a_link_stays_a_link(tmp_path):
     path, link = tmp_path / "four.tour", tmp_path / "link.tour"
     path.write_text("old")

@@ -45,10 +45,21 @@ class _Parser(argparse.ArgumentParser):
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
         known, unknown = super().parse_known_args(args, namespace)
         if unknown:
-            close = get_close_matches(unknown[0].partition("=")[0], self._option_string_actions, 1)
-            hint = f"; did you mean {close[0]}?" if close else ""
-            self.error(f"unrecognized arguments: {' '.join(unknown)}{hint}")
+            self.error(f"unrecognized arguments: {' '.join(unknown)}{self._hint(unknown[0])}")
         return known, unknown
+
+    def _hint(self, text: str) -> str:
+        """What may have been meant: an option, or for ``solve`` a parameter of an algorithm, which --set sets."""
+        if not text.startswith("-"):
+            takes_names = bool(self._get_positional_actions())
+            return "; names stand together, before or after the options" if takes_names else ""
+        meant: dict[str, str] = {}
+        if "--set" in self._option_string_actions:
+            parameters = {name for cls in ALL_ALGORITHMS.values() for name in cls.arguments()}
+            meant = {f"--{name.replace('_', '-')}": f"--set {name}=.." for name in sorted(parameters)}
+        meant |= {option: option for option in self._option_string_actions}
+        close = get_close_matches(text.partition("=")[0].replace("_", "-"), meant, 1)
+        return f"; did you mean {meant[close[0]]}?" if close else ""
 
 
 def parser() -> argparse.ArgumentParser:

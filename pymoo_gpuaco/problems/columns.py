@@ -77,7 +77,7 @@ def columns_of(
             if value is None:
                 at = f"row {row}" if lines is None else f"line {lines[row]}"
                 raise ValueError(
-                    f"{at}: expected {len(where)} numbers, got {', '.join(map(str, rows[row]))[:60]!r}"
+                    f"{at}: expected {len(where)} finite numbers, got {', '.join(map(str, rows[row]))[:60]!r}"
                 )
             coords[row, axis] = value
     return Columns(

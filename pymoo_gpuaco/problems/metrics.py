@@ -6,6 +6,7 @@ are ours, gives whole numbers, and the way each one rounds is part of it.
 
 from __future__ import annotations
 
+from difflib import get_close_matches
 from enum import IntEnum
 
 import numpy as np
@@ -92,7 +93,9 @@ def resolve_metric(metric: str | Metric) -> tuple[Metric, tuple[int, ...]]:
     if not isinstance(metric, str):
         raise TypeError(f"metric must be a str or Metric, got {type(metric).__name__}")
     if metric.upper() not in METRIC_NAMES:
-        raise ValueError(f"unknown metric {metric!r}; known are {known}")
+        close = get_close_matches(metric.upper(), METRIC_NAMES, 1)
+        hint = f"did you mean {close[0]}? " if close else ""
+        raise ValueError(f"unknown metric {metric!r}; {hint}known are {known}")
     code, dimension = METRIC_NAMES[metric.upper()]
     return code, (2, 3) if code == Metric.EXACT else (dimension,)
 

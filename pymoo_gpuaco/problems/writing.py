@@ -61,8 +61,10 @@ def write_whole(path: str | PathLike[str], data: bytes) -> None:
         if target.exists():
             part.chmod(target.stat().st_mode)
         os.replace(part, target)
-    except BaseException:
+    except BaseException as error:
         part.unlink(missing_ok=True)
+        if isinstance(error, OSError):  # of the name that the caller knows
+            error.filename = str(path)
         raise
 
 
