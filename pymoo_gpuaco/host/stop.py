@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from itertools import count
 
 import numpy as np
 
@@ -42,3 +43,16 @@ class Stop:
     def spread(self, work: Callable[[int, int, int], None], items: int, n_threads: int) -> None:
         """``threads.spread`` for work that reads the flag."""
         threads.spread(work, items, n_threads, self.flag, self.until)
+
+    def share(self, work: Callable[[int, Iterator[int]], None], items: int, n_threads: int) -> None:
+        """Call ``work(thread, numbers)`` on threads that together go through 0 .. items-1, for items of uneven length.
+
+        Each takes the next number when it is through with its last. Once the flag is up there are no more of them.
+        """
+        queue = count()
+
+        def numbers() -> Iterator[int]:
+            while (i := next(queue)) < items and not self.raised():
+                yield i
+
+        self.spread(lambda thread, *_: work(thread, numbers()), min(items, n_threads), n_threads)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import count
+from collections.abc import Callable, Iterator
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,13 +39,17 @@ class CpuFronts:
         self._costs = make_costs(self.instance.parts, candidates, self.instance.costs.table)
         self._rooms = []
 
-    def _room(self, thread: int) -> tuple[Walker, WorkQueue, Finds]:
-        """What a thread works in; called before threads are."""
+    def _make_rooms(self, threads: int) -> None:
+        """Make what so many threads work in."""
         n, c, k = self._costs.near.shape
-        while len(self._rooms) <= thread:
+        while len(self._rooms) < threads:
             walker = make_walker(n, k, c, n <= _MOST_FOR_WEIGHTED)
             self._rooms.append((walker, make_work_queue(n), make_finds(MOST_CHILDREN, k)))
-        return self._rooms[thread]
+
+    def _share(self, work: Callable[[int, Iterator[int]], None], items: int) -> None:
+        """Call ``work(thread, numbers)`` on all threads, see ``Stop.share``."""
+        self._make_rooms(self._threads)
+        self.stop.share(work, items, self._threads)
 
     def descend(
         self, tours: NDArray[np.int32], weights: NDArray[np.float64], kicks: int, key: int
@@ -53,17 +57,15 @@ class CpuFronts:
         """Shorten tours (m, n), each under its weights (m, k), by so many kicks."""
         found = np.array(tours, np.int32)
         streams = np.stack([new_stream(np.uint64(key), i, STREAM_KICKS) for i in range(len(found))])
-        queue = count()
 
-        def work(thread: int, first: int, last: int) -> None:
+        def work(thread: int, rows: Iterator[int]) -> None:
             walker, work_queue, _ = self._rooms[thread]
-            while (i := next(queue)) < len(found) and not self.stop.raised():
+            for i in rows:
                 descend(
                     self._costs, walker, work_queue, weights, found, kicks, streams, i, i + 1, self.stop.flag
                 )
 
-        self._room(self._threads)
-        self.stop.spread(work, min(len(found), self._threads), self._threads)
+        self._share(work, len(found))
         return found
 
     def slide(
@@ -75,43 +77,39 @@ class CpuFronts:
     ) -> NDArray[np.int32]:
         """Return tours (e, n) on the way from tours (m, n), while weights (m, 2) go from ``first`` to ``last``."""
         parts: dict[int, NDArray[np.int32]] = {}
-        queue = count()
 
-        def work(thread: int, begin: int, end: int) -> None:
+        def work(thread: int, rows: Iterator[int]) -> None:
             walker, work_queue, _ = self._rooms[thread]
             way = make_way(MOST_ON_THE_WAY, self.instance.n, self.instance.k)
-            while (i := next(queue)) < len(tours) and not self.stop.raised():
+            for i in rows:
                 left = slide(
                     self._costs, walker, work_queue, way, tours[i], first[i], last[i], points, self.stop.flag
                 )
                 parts[i] = way.tours[:left].copy()
 
-        self._room(self._threads)
-        self.stop.spread(work, min(len(tours), self._threads), self._threads)
+        self._share(work, len(tours))
         return np.concatenate([np.empty((0, self.instance.n), np.int32), *(parts[i] for i in sorted(parts))])
 
     def look(self, members: Members, front: Front) -> Children:
         """Look at the chains of members."""
         parts: dict[int, Children] = {}
-        queue = count()
 
-        def work(thread: int, first: int, last: int) -> None:
+        def work(thread: int, rows: Iterator[int]) -> None:
             walker, _, finds = self._rooms[thread]
             way = np.empty(len(front.tree.held), np.int32)
-            while (i := next(queue)) < len(members.tours) and not self.stop.raised():
+            for i in rows:
                 look(self._costs, walker, members, front, self.instance.unit, finds, way, i, self.stop.flag)
                 parts[i] = _taken(finds, i)
 
-        self._room(self._threads)
-        self.stop.spread(work, min(len(members.tours), self._threads), self._threads)
+        self._share(work, len(members.tours))
         found = [parts[i] for i in sorted(parts)] or [_taken(make_finds(1, self.instance.k), 0)]
         return Children(*(np.concatenate(arrays) for arrays in zip(*found, strict=True)))
 
     def follow(self, members: Members, children: Children) -> NDArray[np.int32]:
         """Return the tours (e, n) of children."""
         tours = np.empty((len(children.owner), self.instance.n), np.int32)
-        walker = self._room(0)[0]
-        follow(walker, members.tours, *children[:3], tours, 0, len(tours))
+        self._make_rooms(1)
+        follow(self._rooms[0][0], members.tours, *children[:3], tours, 0, len(tours))
         return tours
 
 
