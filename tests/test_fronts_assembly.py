@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 
 from pymoo_gpuaco import TSP, MultiObjectiveTSP
 from pymoo_gpuaco.backends.cpu.fronts.engine import CpuFronts
+from pymoo_gpuaco.fronts import search
 from pymoo_gpuaco.fronts.assembly import assembled
+from pymoo_gpuaco.fronts.parameters import FrontParameters
 from pymoo_gpuaco.fronts.pays import PAIRS
 from pymoo_gpuaco.host.stop import Stop
 from tests.front_cases import engine_of, problem_of
@@ -125,7 +129,7 @@ def test_a_device_that_looks_side_by_side_waits_for_no_assembly_while_there_is_s
     monkeypatch,
 ):
     monkeypatch.setattr(CpuFronts, "times", 8)
-    engine = engine_of(problem_of(12))
+    engine = engine_of(problem_of(10))
     following, turns, stages = engine._next, [], []
 
     def noted(key):
@@ -140,6 +144,42 @@ def test_a_device_that_looks_side_by_side_waits_for_no_assembly_while_there_is_s
     assembled_at = [i for i in range(len(turns) - 1) if turns[i + 1][1] == 0 and turns[i][1] > 0]
     assert assembled_at
     assert not any(turns[i][0] for i in assembled_at)
-    slacks = [stage.slack for stage in engine._stages]
-    assert slacks == sorted(slacks)
-    assert max(slacks) > 1.0
+
+
+def test_side_by_side_the_chains_of_a_stage_are_among_those_of_the_next():
+    # members go on to the last stage that has begun: what they skip must not be lost
+    stages = FrontParameters().stages_of(2, False, side_by_side=True)
+    for stage, following in pairwise(stages):
+        assert following.exchanges >= stage.exchanges
+        assert following.rank >= stage.rank
+        assert following.slack >= stage.slack
+
+
+@pytest.mark.parametrize(("times", "most"), [(1, 2), (8, 0)])
+def test_side_by_side_only_members_of_the_front_are_kept_of_what_is_assembled(monkeypatch, times, most):
+    monkeypatch.setattr(CpuFronts, "times", times)
+    engine = engine_of(problem_of(20))
+    for key in range(4):
+        engine.search(key)
+    tours, points = engine.front()
+    some = [(i, j) for i in range(19) for j in range(i + 1, 20)]
+    children = np.array([exchanged(tour, i, j) for tour in tours for i, j in some])
+    lengths = engine.instance.lengths(children)
+    ranks = [int((points <= length).all(axis=1).sum()) for length in lengths]
+    assert {0, 1, 2, 3} <= set(ranks)
+    given, kept = [], []
+
+    def stand_in(costs, given_tours, *_):
+        given.append(len(given_tours))
+        return children
+
+    monkeypatch.setattr(search, "assembled", stand_in)
+    monkeypatch.setattr(engine, "_take", lambda taken, _: kept.append(len(taken)))
+    engine._assemble(1)
+    assert kept == [sum(rank <= most for rank in ranks)]
+    assert given[0] <= FrontParameters().pairs_of(20)
+
+
+def exchanged(tour: np.ndarray, i: int, j: int) -> np.ndarray:
+    """A tour whose cities from position i to j stand the other way round."""
+    return np.concatenate([tour[:i], tour[i : j + 1][::-1], tour[j + 1 :]])

@@ -95,11 +95,12 @@ class FrontParameters:
     def stages_of(self, k: int, directed: bool, side_by_side: bool) -> tuple[Stage, ...]:
         """The stages, the nearest first; chains of an even number of directed exchanges leave no tour.
 
-        Where looks are made side by side, those that lead farther come last: on an H200 a front was behind with them.
+        Where looks are made side by side, those of a few members go on to the last stage that has begun, see
+        ``FrontSearch``: there its chains must be among the next stage's, so that none leads farther by fewer exchanges.
         """
         if not self.dives:
             return STAGES[:1]
         stages = tuple(stage for stage in STAGES if not directed or stage.exchanges % 2)
         if side_by_side:
-            stages = tuple(sorted(stages, key=lambda stage: stage.slack))
+            stages = tuple(stage for stage in stages if stage.slack == 1.0)
         return stages if k == 2 else stages[:3]
