@@ -32,7 +32,7 @@ class GPUACS(AntColony):
     q0 : probability of the greedy choice, in [0, 1]. Default 0.9.
     xi : local evaporation in [0, 1]; 0 leaves trails alone while ants walk. None (default): 0.1 for up to 24 ants, and
         in proportion less for more, 2.4 ``local_update_period`` / ``n_ants`` (never above 0.1).
-    local_update_period : the local update is made on every which edge an ant takes, >= 1. Default 1.
+    local_update_period : k >= 1: an ant makes the local update on every k-th edge it takes. Default 1.
     trails_per_node : ring of the selective memory, in [1, 1024]. Default 8.
     deterministic : True repeats a run from its seed, whatever the variant. Only "relaxed" and "selective" on CUDA need
         it: their ants then walk one after another, which takes m times as long. Default False.

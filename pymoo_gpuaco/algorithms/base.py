@@ -58,7 +58,7 @@ class TourAlgorithm(ProvesBound):
 
     sampling: Any = None
 
-    _aside = _built_at = 0.0  # of runs that were saved before there were these
+    _aside = _built_at = 0.0  # for runs saved by versions without them
 
     def __post_init__(self) -> None:
         """Check what was given."""
@@ -285,7 +285,7 @@ class TourAlgorithm(ProvesBound):
         self._aside = time.monotonic() - max(began, self._built_at)
 
     def _rescue(self) -> None:
-        """Let ``opt`` have what a generation has found that has no end: what was evaluated, and the engine's best."""
+        """Let ``opt`` have what an interrupted generation has found: what was evaluated, and the engine's best."""
         engine, instance = self._engine, self._instance
         kept = [] if self.opt is None else [self.opt]
         if self._asked is not None:
@@ -305,8 +305,8 @@ class TourAlgorithm(ProvesBound):
     def _limit_time(self) -> None:
         """Tell the engine when the termination's time is over: a generation may be longer than what is left.
 
-        The engine has less of it, by what the generation will take besides, of millions of cities some tenths of a
-        second, but for ``_LATE``: a generation that ended before the time is over would be followed by an empty one.
+        What the generation will take after its search is set aside: some tenths of a second for millions of cities. Of
+        that ``_LATE`` seconds may be late: if a generation ended before its time, an empty one would follow.
         """
         with compiling.timed() as took:  # a run that goes on in another process builds its engine now
             engine = self.engine

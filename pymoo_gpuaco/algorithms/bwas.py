@@ -23,9 +23,9 @@ class GPUBWAS(DepositingColony):
     """Best-Worst Ant System (Cordon, Fernandez de Viana, Herrera, Moreno 2000).
 
     After an iteration the best tour so far deposits; the edges of the iteration's worst tour that are not in it
-    evaporate once more; some trails mutate, the more the later; and when best and worst have
-    nearly the same edges, all trails start again. Defaults are the paper's: alpha 1, beta 2, rho 0.2, P_m 0.3, sigma 4;
-    and 20 candidates and local search, as the system is mostly run: with the best tour alone depositing it concentrates
+    evaporate once more; some trails mutate, by more the later in the run; and when best and worst have nearly the same
+    edges, all trails start again. Defaults are the paper's: alpha 1, beta 2, rho 0.2, P_m 0.3, sigma 4; besides, 20
+    candidates and local search, as the system is mostly run. As the best tour alone deposits, the colony concentrates
     at once, and without local search its tours stay long.
 
     Parameters
@@ -34,7 +34,7 @@ class GPUBWAS(DepositingColony):
     mutation_strength : sigma, what a mutation adds or takes away at most, in mean trails of the best tour's edges, in
         [0, 1000]. It grows from 0, after every restart anew.
     mutation_iterations : N_it, the iteration from which on mutations have their full strength, >= 1. The paper takes
-        the length of the run; as a number of its own, no tour depends on when a run will end.
+        the length of the run; with a fixed number, tours do not depend on when the run will end.
     restart_below : share of differing edges below which trails start again, in [0, 1]. 0: never.
 
     All arguments of ``AntColony``, ``EngineAlgorithm`` and ``TourAlgorithm`` besides.

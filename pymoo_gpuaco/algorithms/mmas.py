@@ -22,7 +22,6 @@ from pymoo_gpuaco.problems.tsp import TSP
 
 _log = logging.getLogger("pymoo_gpuaco")
 _SELECTIONS = offered_by("GPUMMAS")
-_LIST = 32  # cities that an ant chooses from first
 _TABUS = ("auto", "compact", "list", "bitmask")
 _CONSTRUCTIONS = ("auto", "full", "focused")
 # Candidates of focused ants, and tours a city that they may search without a better one while they anneal.
@@ -100,37 +99,33 @@ class GPUMMAS(AntColony):
         if wanted != "auto" or self.problem is None:
             return wanted == "focused"
         if isinstance(self.problem, TSP) and self.problem.demands is not None:
-            return not self._of_whole_tours()  # whose ants would refuse
-        return self._can_focus() and not self._that_mean_whole_tours()
+            return not self._only_of_whole_tours()  # whose ants would refuse
+        return isinstance(self.problem, TSP) and not self._hints_at_whole_tours()
 
-    def _can_focus(self) -> bool:
-        """Whether the problem at hand is one that ants may change good tours of."""
-        return isinstance(self.problem, TSP)
-
-    def _that_mean_whole_tours(self) -> list[str]:
+    def _hints_at_whole_tours(self) -> list[str]:
         """Arguments that are given and that "auto" takes as a wish for ants which build whole tours."""
         given = {
             "n_ants": get(self.n_ants) is not None,
-            "candidate_list_size": get(self.candidate_list_size) != _LIST,
+            "candidate_list_size": get(self.candidate_list_size) != AntColony.candidate_list_size,
             "pheromone": get(self.pheromone) != "auto",
         }
-        given |= dict.fromkeys(self._of_whole_tours(), True)
+        given |= dict.fromkeys(self._only_of_whole_tours(), True)
         return [name for name, is_given in given.items() if is_given]
 
     def _setup(self, problem: Problem, **kwargs: Any) -> None:
         super()._setup(problem, **kwargs)
-        means = self._that_mean_whole_tours()
-        if get(self.construction) == "auto" and means and self._can_focus():
-            told = ", ".join(f"{name}={get(getattr(self, name))!r}" for name in means)
+        hints = self._hints_at_whole_tours()
+        if get(self.construction) == "auto" and hints and isinstance(self.problem, TSP):
+            told = ", ".join(f"{name}={get(getattr(self, name))!r}" for name in hints)
             # a warning: of the two algorithms the user gets the one that is not the default, and nothing else shows it
             _log.warning(
                 "GPUMMAS builds whole tours here, as %s %s of ants that do. By default ants change good tours in a few "
                 "places, which mostly finds shorter ones; construction='full' or 'focused' chooses without this line",
                 told,
-                "is an argument" if len(means) == 1 else "are arguments",
+                "is an argument" if len(hints) == 1 else "are arguments",
             )
 
-    def _of_whole_tours(self) -> list[str]:
+    def _only_of_whole_tours(self) -> list[str]:
         """Arguments that are given and that only ants which build whole tours know."""
         given = {
             "candidate_list_size": get(self.candidate_list_size) is None,  # all cities are weighed
@@ -162,7 +157,7 @@ class GPUMMAS(AntColony):
     def _check(self) -> None:
         super()._check()
         if get(self.construction) == "focused":
-            unknown = self._of_whole_tours()
+            unknown = self._only_of_whole_tours()
             if unknown:
                 raise ValueError(
                     f"construction='focused' builds no whole tours and has no use for {unknown[0]}="

@@ -17,7 +17,7 @@ from pymoo_gpuaco.host.stop import Stop
 
 # No lower bound has been asked for yet.
 _UNKNOWN = "unknown"
-# times what a proof is thought to take: so much of a limited run is to be left where it begins
+# A proof begins only where a limited run has so many times as long left as the proof is thought to take.
 _LEFT_TO_PROVE = 5.0
 
 

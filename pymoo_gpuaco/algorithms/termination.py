@@ -21,9 +21,9 @@ from pymoo_gpuaco.candidates.bound import seconds_to_prove
 
 PROVEN = 1e-9  # relative: what lengths of one tour, added up in several orders, may differ by
 MOST_CITIES_TO_PROVE = 12_000  # of a bound that is to take no longer than a moment
-_FOREVER = 1e8  # s: what is left of more is no limit, and clocks cannot tell its end
+_FOREVER = 1e8  # s: a longer budget is none, as a clock cannot wait for its end
 _BROKEN = 1e30  # more than any length: what a broken constraint counts for stagnation
-# times what a proof takes that a run has lasted before it is looked for
+# A proof is looked for when the run has lasted so many times as long as it takes.
 _WORTH_A_PROOF = 10.0
 
 # The names of pymoo's short forms; those of counts take whole numbers.
@@ -48,12 +48,12 @@ class ColonyTermination(Termination):
     n_max_gen : most generations, >= 1, or None.
     seconds : most time, > 0, or None: of set-up without compiling, and of the run. Time between a pickle and its
         return, or before this object joined the run, is not counted.
-    stagnation_tours : tours in a row without a shorter one that end the run, >= 1, or None: ``stagnation`` for
-        algorithms that finish many climbs a generation, as GPU2OptIHC on few cities.
+    stagnation_tours : the same counted in tours, for algorithms that finish many in a generation, such as GPU2OptIHC on
+        few cities; >= 1, or None.
     proven : whether a tour that is proven to be the shortest ends the run: one as long, but for 1e-9 of it, as the
         algorithm's ``lower_bound``. Up to 12 cities that is known at once, up to 12,000 it is looked for when the run
         has lasted ten times as long as that takes (1 s of 1000 cities in the plane, 5 s of a matrix), if it may be
-        over within the run's time. Objectives that are not the tour's length are none of its business.
+        over within the run's time. Where the objective is not the tour's length, nothing is proven.
     """
 
     of_one_length = True  # not of a front
@@ -106,7 +106,7 @@ class ColonyTermination(Termination):
         self._count_seconds(algorithm)
         target = self.target if self.target is not None else getattr(algorithm.problem, "best_known", None)
         idle, idle_tours = generation - self._best_generation, tours - self._best_tours
-        shares = {
+        used = {
             f"stagnation: no shorter tour in {idle} generations": (idle, self.stagnation),
             f"stagnation: no shorter tour among {idle_tours}": (idle_tours, self._tours_to_wait(algorithm)),
             f"budget: {generation} generations": (generation, self.n_max_gen),
@@ -118,7 +118,7 @@ class ColonyTermination(Termination):
         if feasible and self.proven and self._is_proven(algorithm, best):
             self.reason = f"proof: no tour is shorter than {best:.10g}"
             return 1.0
-        return self._ended_by(shares, generation)
+        return self._ended_by(used, generation)
 
     def _ended_by(self, used: dict[str, tuple[float, float | None]], generation: int) -> float:
         """How near the end is, in [0, 1], by what is used of which limit; the first that is reached is the reason."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -86,36 +88,15 @@ class EvolvingTours:
         streams = np.array([new_stream(np.uint64(key), i, STREAM_EVOLUTION) for i in range(m)])
         chosen = self._chosen
         chosen.changes[:] = chosen.gain[:] = chosen.children[:] = 0
+
+        def choose(begin: int, family: Family, thread: int, first: int, last: int) -> None:
+            w, first, last = self._workspaces[thread], begin + first, begin + last
+            choose_children(family, w, ring, first, last, streams, children, blocks)
+
         for begin in range(0, m, SIDE_BY_SIDE):
             end = min(begin + SIDE_BY_SIDE, m)
-
-            family = Family(
-                self.graph,
-                self.scale,
-                self.near,
-                self.tours,
-                self._positions,
-                self.parents,
-                self._table,
-                chosen,
-                self.stop,
-            )
-
-            def choose(
-                thread: int, first: int, last: int, begin: int = begin, family: Family = family
-            ) -> None:
-                choose_children(
-                    family,
-                    self._workspaces[thread],
-                    ring,
-                    begin + first,
-                    begin + last,
-                    streams,
-                    children,
-                    blocks,
-                )
-
-            spread(choose, end - begin, len(self._workspaces), self.stop, until)
+            some = partial(choose, begin, self._family())
+            spread(some, end - begin, len(self._workspaces), self.stop, until)
             self._count(begin, end)
             if self.stop[0]:
                 break
@@ -133,6 +114,20 @@ class EvolvingTours:
         self.children += int(chosen.children.sum())
         self.replaced += int((chosen.changes > 0).sum())
         return int(chosen.gain.sum())
+
+    def _family(self) -> Family:
+        """The tours as compiled code takes them, with the edges counted by now."""
+        return Family(
+            self.graph,
+            self.scale,
+            self.near,
+            self.tours,
+            self._positions,
+            self.parents,
+            self._table,
+            self._chosen,
+            self.stop,
+        )
 
     def _count(self, begin: int, end: int) -> None:
         """Count the edges of the chosen children of pairs begin .. end-1."""

@@ -184,9 +184,8 @@ class Archive:
         least = self._least(len(self.front) - self.size)
         self.dropped += len(least)
         self.rank[least] = _GONE
-        self.rank[: self.count][self.rank[: self.count] > 0] = (
-            _GONE  # some would take the places of those that go
-        )
+        rank = self.rank[: self.count]
+        rank[rank > 0] = _GONE  # some of these would take the places of those that go
         self._compact()
 
     def restore(

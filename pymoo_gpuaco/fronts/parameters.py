@@ -17,7 +17,7 @@ class Stage(NamedTuple):
     """How far a member of the archive is looked at."""
 
     exchanges: int  # most of a chain
-    rank: int  # only members that no more of the front dominate are
+    rank: int  # only tours are that at most so many members of the front dominate
     slack: float = 1.0  # times as far as to the gaps of the front near by
 
 
@@ -44,9 +44,10 @@ class FrontParameters:
     directions : (d, k) weights >= 0 of the objectives, each row not all 0, which are solved all; None: found by the
         dichotomic scheme (two objectives only).
     dives : whether the search goes along the front, and on from members by kicks and by more than the first stage;
-        without it is a plain two-phase search, which ends.
-
-    The others are sizes of a generation.
+        without, it is a plain two-phase search, which ends.
+    sums : weighted sums that are solved in a generation, >= 1.
+    kicks : of one tour under one weighted sum, >= 0; None: n / 10, and at least 50.
+    looks : members that are looked at in a generation, >= 1; None: 4 to 256, fewer the more cities and objectives.
     """
 
     n_weights: int | None = None

@@ -17,8 +17,8 @@ _EVERY_IDLE = np.array([64, 64, 64, 8])
 class Pays:
     """What each kind has paid, and for how long it has waited.
 
-    It is what counts of a search of many cities, where no kind of work ever comes to its end: each of them has less and
-    less to give, at another pace. A generation of any takes about as long, so that no clock is needed.
+    With many cities no kind of work ever comes to its end: each gives less and less, at its own pace, and what it gave
+    last decides. A generation of one kind takes about as long as one of another, so that no clock is needed.
 
     Attributes
     ----------

@@ -78,7 +78,7 @@ class FrontSearch:
         self._sums = parameters.sums * device.times
         self._looks = parameters.looks_of(n, k) * device.times
         self._solved: set[bytes] = set()
-        self._gone: set[bytes] = set()  # sides of the hull along which tours have been taken
+        self._slid: set[bytes] = set()  # sides of the hull along which tours have been taken
         self._two = k == 2 and parameters.dives
         self._pays = Pays()
         self._n_spread = 1  # weights all over the front that tours have been kicked under; 0 is an end of it
@@ -123,7 +123,7 @@ class FrontSearch:
             self._look_or_kick(stage, rows, key)
             return
         before = self.archive.points
-        ways = along_sides(self.archive, self._gone, self._parameters.ways_of(self.instance.n), self._part)
+        ways = along_sides(self.archive, self._slid, self._parameters.ways_of(self.instance.n), self._part)
         # of few cities sums have found all supported tours, and looks come to an end by themselves: the ways make the
         # front's gaps so small that first looks take no long time
         few, begun = self.instance.n <= _CITIES_OF_ALL_SUMS, bool(self._pays.gains.any())
@@ -137,9 +137,9 @@ class FrontSearch:
         if kind == PAIRS:
             self._assemble(key)
         elif kind == WAYS:
-            self._go(ways)
+            self._slide(ways)
         elif kind == KICKS:
-            self._kick_again(key)
+            self._kick_all_over(key)
         else:
             self._look_or_kick(stage, rows, key)
         self._pays.note(kind, before, self.archive.points)
@@ -148,15 +148,15 @@ class FrontSearch:
         if len(rows):
             self._look(stage, rows, key)
         else:
-            self._kick(key)
+            self._kick_members(key)
 
-    def _go(self, ways: Ways) -> None:
+    def _slide(self, ways: Ways) -> None:
         tours = self._device.slide(self._tours(ways.rows), ways.first, ways.last, self.archive.points)
         self._take(tours)
         if not self._device.stop.raised():
-            self._gone.update(ways.keys)
+            self._slid.update(ways.keys)
 
-    def _kick_again(self, key: int) -> None:
+    def _kick_all_over(self, key: int) -> None:
         """Shorten the best tours at hand of weights all over the front."""
         p, n = self._parameters, self.instance.n
         sums = spread(self.archive, self._n_spread, p.spread_of(n))
@@ -304,7 +304,7 @@ class FrontSearch:
     def _least(self, points: NDArray[np.float64]) -> NDArray[np.float64]:
         return np.asarray(1e-9 * points.max(axis=1, initial=0.0) + 1e-300)
 
-    def _kick(self, key: int) -> None:
+    def _kick_members(self, key: int) -> None:
         """Kick some members of the front under its slope there."""
         if not self._parameters.dives:
             self._take(np.empty((0, self.instance.n), np.int32))
@@ -348,7 +348,7 @@ class FrontSearch:
         return {
             **archive_state(self.archive),
             "front_sums": keys_state(sorted(self._solved)),
-            "front_ways": keys_state(sorted(self._gone)),
+            "front_ways": keys_state(sorted(self._slid)),
             "front_candidates": self._listed.copy(),
             "front_numbers": np.array(
                 [self._stage, self.n_tours, self.n_sums, self._n_spread, *self._pays.waits]
@@ -369,7 +369,7 @@ class FrontSearch:
         archive = restored_archive(state, empty, stages)
         if numbers[2] > 0 and not len(archive.front):
             raise ValueError("state['archive_tours'] must have a tour of the front where sums were solved")
-        self.archive, self._solved, self._gone = archive, set(solved), set(gone)
+        self.archive, self._solved, self._slid = archive, set(solved), set(gone)
         self._stage, self.n_tours, self.n_sums = int(min(numbers[0], stages - 1)), *map(int, numbers[1:3])
         self._n_spread = max(0, int(numbers[3]))
         self._pays.waits[:], self._pays.gains[:] = numbers[4:], gains
