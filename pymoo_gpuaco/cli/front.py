@@ -5,20 +5,16 @@ from __future__ import annotations
 import csv
 import io
 import json
-import sys
 from typing import Any
 
 from pymoo_gpuaco._version import __version__
 from pymoo_gpuaco.algorithms.front_run import FrontTermination, measured_at_once
 from pymoo_gpuaco.cli.job import Job, in_words
-from pymoo_gpuaco.cli.keep import save_picture, save_state, show
-from pymoo_gpuaco.cli.outputs import STDOUT
+from pymoo_gpuaco.cli.keep import deliver, save_picture
 from pymoo_gpuaco.cli.progress import FrontProgress
 from pymoo_gpuaco.cli.search import Outcome, search, status_of, time_limit
-from pymoo_gpuaco.cli.signals import undisturbed
 from pymoo_gpuaco.fronts.stairs import hull_of
 from pymoo_gpuaco.problems import Front, as_multi_objective
-from pymoo_gpuaco.problems.writing import write_whole
 from pymoo_gpuaco.visualization import plot_front
 
 
@@ -45,42 +41,21 @@ def solve_front(job: Job) -> int:
         job.to_save = outcome.algorithm
     front = Front(outcome.result.X, outcome.result.F, problem)
     volume = front.hypervolume() if measured_at_once(front.lengths) else None
-    status = _keep(job, name, front, outcome, volume)
+    title = f"{arguments.algorithm}: {front.size} tours"
+    done = deliver(
+        job,
+        name,
+        "tours",
+        job.csv,
+        lambda _: _csv(front),
+        lambda: _print_summary(job, front, outcome, volume),
+        lambda path: save_picture(job, path, plot_front(front, title=title)),
+    )
     if arguments.json:
         print(json.dumps(_about(job, name, front, outcome, progress.generation, volume)))
     if outcome.raised is not None:
         raise outcome.raised
-    return status_of(job, status, all_runs_made=True)
-
-
-def _keep(job: Job, name: str, front: Front, outcome: Outcome, volume: float | None) -> int:
-    """Write the front, print what it is, keep the run's state and draw; return the exit status.
-
-    Whatever fails, the front is in its file or on the screen.
-    """
-    in_file = done = False
-    try:
-        if job.csv is not None:
-            with undisturbed():
-                if job.csv.pattern == STDOUT:
-                    show(_csv(front))
-                else:
-                    write_whole(job.csv.of(name), _csv(front).encode("utf-8"))
-            in_file = True
-        _print_summary(job, front, outcome, volume)
-        if job.csv is not None and job.csv.pattern != STDOUT:
-            job.print(f"tours       {job.csv.of(name)}")
-        done = job.to_save is None or save_state(job)
-        if job.picture is not None:
-            title = f"{job.arguments.algorithm}: {front.size} tours"
-            save_picture(job, job.picture.of(name), plot_front(front, title=title))
-    except (OSError, ValueError, MemoryError) as error:
-        print(f"pymoo-gpuaco: {error}", file=sys.stderr)
-        done = False
-    finally:
-        if not done and not in_file:
-            show(_csv(front))
-    return 0 if done else 2
+    return status_of(job, 0 if done else 2, all_runs_made=True)
 
 
 def _about(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -27,44 +28,65 @@ from pymoo_gpuaco.visualization import plot_tour
 def keep(job: Job, name: str, runs: list[Run]) -> int:
     """Write the best tour of an instance, print its summary, keep the run's state and draw it; return the exit status.
 
-    Whatever fails, the tour is in its file or on the screen. The status is 1 where it breaks demands.
+    The status is 1 where the tour breaks demands.
     """
     if not runs:
         return 0
     best = min(runs, key=lambda run: run.rank)
-    in_file = done = False
-    try:
-        if job.tour is not None:
-            with undisturbed():
-                _write_tour(job.tour, name, best)
-            in_file = True
-        _print_summary(job, runs, best)
-        if job.tour is not None and job.tour.pattern != STDOUT:
-            job.print(f"tour        {job.tour.of(name)}")
-        saved = job.to_save is None or save_state(job)
-        if job.picture is not None:
-            _draw(job, job.picture.of(name), best)
-        done = saved
-    except (OSError, ValueError, MemoryError) as error:
-        print(f"pymoo-gpuaco: {error}", file=sys.stderr)
-    finally:
-        if not done and not in_file:
-            show(_text_of(name, best))
+    done = deliver(
+        job,
+        name,
+        "tour",
+        job.tour,
+        lambda suffix: route_text(best.problem, best.tour, suffix, name),
+        lambda: _print_summary(job, runs, best),
+        lambda path: _draw(job, path, best),
+    )
     if best.violations:
         print(f"pymoo-gpuaco: {name}: {violations_in_words(best.violations)}", file=sys.stderr)
     return 2 if not done else 1 if best.violations else 0
 
 
-def _text_of(name: str, run: Run) -> str:
-    return route_text(run.problem, run.tour, ".tour", name)
+def deliver(
+    job: Job,
+    name: str,
+    what: str,
+    output: Output | None,
+    text_of: Callable[[str], str],
+    print_summary: Callable[[], None],
+    draw: Callable[[Path], None],
+) -> bool:
+    """Write what a search has found, print what it is, keep the run's state and draw; return whether all was done.
 
+    Whatever fails, the result is in its file or on the screen.
 
-def _write_tour(output: Output, name: str, run: Run) -> None:
-    if output.pattern == STDOUT:
-        show(_text_of(name, run))
-    else:
-        path = output.of(name)
-        write_whole(path, route_text(run.problem, run.tour, path.suffix, name).encode("utf-8"))
+    name : of the instance; what : the word for the result.
+    output : the file that it is to be written to, or None.
+    text_of : returns the contents of a file of that suffix; "" for the screen.
+    """
+    in_file = done = False
+    try:
+        if output is not None:
+            with undisturbed():
+                if output.pattern == STDOUT:
+                    show(text_of(""))
+                else:
+                    path = output.of(name)
+                    write_whole(path, text_of(path.suffix).encode("utf-8"))
+            in_file = True
+        print_summary()
+        if output is not None and output.pattern != STDOUT:
+            job.print(f"{what:<11} {output.of(name)}")
+        saved = job.to_save is None or save_state(job)
+        if job.picture is not None:
+            draw(job.picture.of(name))
+        done = saved
+    except (OSError, ValueError, MemoryError) as error:
+        print(f"pymoo-gpuaco: {error}", file=sys.stderr)
+    finally:
+        if not done and not in_file:
+            show(text_of(""))
+    return done
 
 
 def show(text: str) -> None:

@@ -14,7 +14,7 @@ import numpy as np
 
 from pymoo_gpuaco.host.compiled import compiled, compiled_callee, inlined
 from pymoo_gpuaco.problems.adding_up import ADDED_AT_ONCE
-from pymoo_gpuaco.problems.metrics import EARTH_DIAMETER_KM, Metric
+from pymoo_gpuaco.problems.metrics import EARTH_DIAMETER_KM, GEO_RADIUS_KM, Metric
 
 _EXPLICIT = int(Metric.EXPLICIT)
 EUC = int(Metric.EUC)
@@ -25,7 +25,6 @@ _MAN = int(Metric.MAN)
 _MAX = int(Metric.MAX)
 _HAVERSINE = int(Metric.HAVERSINE)
 WITH_DUMMY, DOUBLED = 32, 64
-_EARTH_RADIUS = 6378.388  # km, TSPLIB 95, section 2.4
 
 
 @compiled_callee
@@ -41,7 +40,7 @@ def _other_metric(metric, x1, y1, z1, x2, y2, z2):  # type: ignore[no-untyped-de
     if metric == _GEO:
         q1, q2, q3 = math.cos(dy), math.cos(dx), math.cos(x1 + x2)
         q = min(1.0, max(-1.0, 0.5 * ((1.0 + q1) * q2 - (1.0 - q1) * q3)))
-        return np.floor(_EARTH_RADIUS * math.acos(q) + 1.0)
+        return np.floor(GEO_RADIUS_KM * math.acos(q) + 1.0)
     if metric == _MAN:
         return np.floor(abs(dx) + abs(dy) + abs(dz) + 0.5)
     if metric == _MAX:

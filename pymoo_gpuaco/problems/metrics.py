@@ -16,6 +16,7 @@ from pymoo_gpuaco import checks
 
 __all__ = [
     "EARTH_DIAMETER_KM",
+    "GEO_RADIUS_KM",
     "MAX_COORDINATE",
     "METRIC_NAMES",
     "METRIC_WORDS",
@@ -73,7 +74,8 @@ METRIC_WORDS: dict[Metric, str] = {
 
 # TSPLIB's constants. A more exact pi gives other lengths than the published optima.
 _GEO_PI = 3.141592
-_GEO_RADIUS_KM = 6378.388
+GEO_RADIUS_KM = 6378.388
+"""Of the sphere of `GEO`."""
 
 EARTH_DIAMETER_KM = 2 * 6371.0088
 """Of the sphere of `HAVERSINE`: twice the mean radius of the Earth (International Union of Geodesy and Geophysics)."""
@@ -209,4 +211,4 @@ def _great_circle(a: NDArray[np.float64], b: NDArray[np.float64]) -> NDArray[np.
     cosine = 0.5 * ((1.0 + q1) * q2 - (1.0 - q1) * q3)
     # With some libraries' cosine it may leave [-1, 1] by one unit, and acos would give NaN.
     angle = np.arccos(np.clip(cosine, -1.0, 1.0))
-    return np.trunc(_GEO_RADIUS_KM * angle + 1.0)
+    return np.trunc(GEO_RADIUS_KM * angle + 1.0)
