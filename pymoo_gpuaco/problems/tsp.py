@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from pymoo.core.problem import Problem
 
 from pymoo_gpuaco import checks
-from pymoo_gpuaco.problems.advice import hint_at_matrix, warn_of_no_rounding, warn_of_rounding
+from pymoo_gpuaco.problems.advice import warn_of_no_rounding, warn_of_rounding
 from pymoo_gpuaco.problems.demands import NO_EDGES, Demands, check_edges, each_once
 from pymoo_gpuaco.problems.lengths import all_lengths, edge_lengths, tour_lengths, violations
 from pymoo_gpuaco.problems.matrix import MAX_WEIGHT, prepare_matrix
@@ -20,17 +20,12 @@ from pymoo_gpuaco.problems.metrics import (
     METRIC_WORDS,
     Metric,
     metric_name,
-    prepare_coordinates,
-    resolve_metric,
 )
-from pymoo_gpuaco.problems.tsp_arguments import check_best_known, check_names, check_positions
+from pymoo_gpuaco.problems.tsp_arguments import check_best_known, check_coords, check_names, check_positions
 
 __all__ = ["TSP", "copied_but", "tsp_of"]
 
 P = TypeVar("P", bound=Problem)
-
-LEAST_EXTENT = 1e-140
-"""Least extent of coordinates that are not all the same, for `EXACT`, so that their distances can be told apart."""
 
 MOST_FOR_FORBIDDEN = 20_000
 """Cities with coordinates up to which edges can be forbidden: their distances become a matrix."""
@@ -129,25 +124,11 @@ class TSP(Problem):
             if positions is not None:
                 raise ValueError("positions goes with matrix only: coords are plotted where they are")
             assert coords is not None
-            raw = np.asarray(coords)
-            hint_at_matrix(raw)
-            code, allowed = resolve_metric(Metric.EXACT if metric is None else metric)
-            self.coords = prepare_coordinates(code, coords)
-            extent = (
-                float(np.ptp(self.coords, axis=0).max()) if code == Metric.EXACT and len(self.coords) else 1.0
-            )
-            if 0.0 < extent < LEAST_EXTENT:
-                raise ValueError(
-                    f"coords must differ by {LEAST_EXTENT:g} at least, or squares of their differences are 0 in "
-                    f"double precision; they differ by {extent:g} at most"
-                )
+            code, self.coords = check_coords(coords, metric)
             n = len(self.coords)
-            if raw.shape[1] not in allowed:
-                expected = " or ".join(f"(n, {dim})" for dim in allowed)
-                raise ValueError(f"coords must have shape {expected} for metric {metric}, got {raw.shape}")
             if best_known is None and optimal_tour is None:
                 warn_of_rounding(code, self.coords)
-            self.positions = np.array(raw[:, :2], dtype=np.float64)
+            self.positions = np.asarray(coords)[:, :2].astype(np.float64)
             self.symmetric, self.integral = True, code not in (Metric.EXACT, Metric.HAVERSINE)
         if n < 3:
             raise ValueError(f"a TSP needs at least 3 cities, got {n}")

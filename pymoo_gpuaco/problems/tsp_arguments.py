@@ -1,4 +1,4 @@
-"""Checks of what a `TSP` is given beside its distances."""
+"""Checks of what a `TSP` is given: coordinates, names, positions and the best known length."""
 
 from __future__ import annotations
 
@@ -8,7 +8,32 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-__all__ = ["check_best_known", "check_names", "check_positions"]
+from pymoo_gpuaco.problems.advice import hint_at_matrix
+from pymoo_gpuaco.problems.metrics import Metric, prepare_coordinates, resolve_metric
+
+__all__ = ["LEAST_EXTENT", "check_best_known", "check_coords", "check_names", "check_positions"]
+
+LEAST_EXTENT = 1e-140
+"""Least extent of coordinates that are not all the same, for `EXACT`, so that their distances can be told apart."""
+
+
+def check_coords(coords: ArrayLike, metric: str | Metric | None) -> tuple[Metric, NDArray[np.float64]]:
+    """Return the metric, `EXACT` for None, and coordinates (n, 2) or (n, 3) as `prepare_coordinates` returns them."""
+    raw = np.asarray(coords)
+    hint_at_matrix(raw)
+    code, allowed = resolve_metric(Metric.EXACT if metric is None else metric)
+    prepared = prepare_coordinates(code, coords)
+    if code == Metric.EXACT and len(prepared):
+        extent = float(np.ptp(prepared, axis=0).max())
+        if 0.0 < extent < LEAST_EXTENT:
+            raise ValueError(
+                f"coords must differ by {LEAST_EXTENT:g} at least, or squares of their differences are 0 in "
+                f"double precision; they differ by {extent:g} at most"
+            )
+    if raw.shape[1] not in allowed:
+        expected = " or ".join(f"(n, {dim})" for dim in allowed)
+        raise ValueError(f"coords must have shape {expected} for metric {metric}, got {raw.shape}")
+    return code, prepared
 
 
 def check_names(names: Sequence[Any], n: int) -> NDArray[np.object_]:
