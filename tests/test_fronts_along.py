@@ -9,7 +9,7 @@ from pymoo_gpuaco.fronts.archive import Archive
 from pymoo_gpuaco.fronts.device import MOST_ON_THE_WAY
 from pymoo_gpuaco.fronts.pays import KICKS, LOOKS, PAIRS, WAYS, Pays
 from pymoo_gpuaco.fronts.stairs import area
-from pymoo_gpuaco.fronts.weights import along_sides, single_objective_weights, spread
+from pymoo_gpuaco.fronts.weights import along_sides, corner_pairs, single_objective_weights, spread
 from tests.engine_cases import BACKENDS
 from tests.test_fronts_chains import device_of
 
@@ -39,8 +39,26 @@ def test_the_longest_side_is_gone_along_from_both_ends_under_its_weights_and_tho
     assert not len(along_sides(archive, set(ways.keys + others.keys), 9).rows)
 
 
-def test_an_archive_of_one_tour_has_no_side():
+def test_corners_up_to_four_steps_apart_are_pairs_those_next_to_each_other_first():
+    # a parabola, all of it corners, and (4, 30), which is none
+    points = [[i, (6 - i) ** 2] for i in range(7)]
+    archive = archive_of([*points, [4, 30]])
+    pairs = corner_pairs(archive, set(), 99)
+    found = list(zip(archive.lengths[pairs.rows, 0], archive.lengths[pairs.others, 0], strict=True))
+    assert found == [(i, i + step) for step in range(1, 5) for i in range(7 - step)]
+    lengths, others = archive.lengths[pairs.rows], archive.lengths[pairs.others]
+    assert (pairs.weights * lengths).sum(axis=1) == pytest.approx((pairs.weights * others).sum(axis=1))
+    assert pairs.weights.sum(axis=1) == pytest.approx(1.0)
+    some = corner_pairs(archive, set(), 4)
+    left = corner_pairs(archive, set(some.keys), 99)
+    assert some.keys + left.keys == pairs.keys
+    # a side that was gone along is not a pair that was assembled
+    assert corner_pairs(archive, set(along_sides(archive, set(), 99).keys), 99).keys == pairs.keys
+
+
+def test_an_archive_of_one_tour_has_no_side_and_no_pair():
     assert not len(along_sides(archive_of([[1, 1]]), set(), 4).rows)
+    assert not len(corner_pairs(archive_of([[1, 1]]), set(), 4).rows)
 
 
 @pytest.mark.parametrize("kind", BACKENDS)

@@ -13,6 +13,7 @@ from pymoo_gpuaco.fronts import search
 from pymoo_gpuaco.fronts.assembly import assembled
 from pymoo_gpuaco.fronts.parameters import FrontParameters
 from pymoo_gpuaco.fronts.pays import PAIRS
+from pymoo_gpuaco.fronts.weights import corner_pairs
 from pymoo_gpuaco.host.stop import Stop
 from tests.front_cases import engine_of, problem_of
 from tests.test_fronts_chains import edges, instance_of
@@ -123,6 +124,33 @@ def test_members_are_assembled_once_the_front_has_been_looked_at_by_all_its_chai
     farther = [look for look in looks if not look[2]]
     assert farther
     assert {look[:2] for look in farther} == {(4, 0)}
+
+
+@pytest.mark.parametrize("times", [1, 8])
+def test_corners_are_assembled_before_the_first_look_and_after_the_sums_but_not_side_by_side(
+    times, monkeypatch
+):
+    monkeypatch.setattr(CpuFronts, "times", times)
+    engine = engine_of(problem_of(30))
+    assembled_of, unsolved, looks = [], [], []
+
+    def noted(pairs, key):
+        assembled_of.extend(pairs.keys)
+        unsolved.append(len(engine._unsolved_sums().rows))
+        assemble(pairs, key)
+
+    assemble = engine._assemble_corners
+    monkeypatch.setattr(engine, "_assemble_corners", noted)
+    monkeypatch.setattr(engine, "_look", lambda *given: looks.append(given))
+    for key in range(40):
+        engine.search(key)
+        if looks:
+            break
+    assert looks
+    assert not any(unsolved)
+    assert (len(assembled_of) > 20) == (times == 1)
+    assert len(set(assembled_of)) == len(assembled_of)
+    assert (len(corner_pairs(engine.archive, set(assembled_of), 99).keys) == 0) == (times == 1)
 
 
 def test_a_device_that_looks_side_by_side_waits_for_no_assembly_while_there_is_something_to_look_at(

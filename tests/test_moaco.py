@@ -58,7 +58,7 @@ def test_what_is_searched_for_is_the_exact_front(k, n_gen, backend):
 @pytest.mark.parametrize(("k", "metric"), [(3, "EUC_2D"), (4, "EUC_2D"), (2, "EXACT"), (3, "EXACT")])
 def test_of_any_objectives_and_metric_each_length_is_that_of_its_tour(k, metric, backend):
     problem = problem_of(14, k, metric=metric)
-    result = minimize(problem, GPUMOACO(20, backend=backend), ("n_gen", 8), seed=1)
+    result = minimize(problem, GPUMOACO(20, backend=backend), ("n_gen", 10), seed=1)
     assert len(result.F) > 20
     assert (problem.tour_lengths(result.X) == result.F).all()
     assert not dominated(result.F).any()

@@ -69,6 +69,8 @@ class FrontInstance:
 
 def front_instance(problem: MultiObjectiveTSP, k: int) -> FrontInstance:
     """Arrays of a problem, with up to k >= 1 nearest cities by each objective as candidates."""
+    # Not `listed_instance`, which makes an asymmetric matrix that potentials even out a symmetric one: tours are as
+    # long by that, but edges cost something else, and what edges cost by each objective is added up here.
     listed = [with_lists(as_instance(part), k) for part in problem.parts]
     starts = np.stack([greedy_tour(one) for one in listed])
     costs = make_costs(problem.parts, union_of([one.neighbours for one in listed]))

@@ -35,9 +35,11 @@ from pymoo_gpuaco.fronts.state import (
     stored_keys,
 )
 from pymoo_gpuaco.fronts.weights import (
+    Pairs,
     Sums,
     Ways,
     along_sides,
+    corner_pairs,
     dichotomic_sums,
     direction_sums,
     scaled,
@@ -78,7 +80,9 @@ class FrontSearch:
         self._sums = parameters.sums * device.times
         self._looks = parameters.looks_of(n, k) * device.times
         self._solved: set[bytes] = set()
-        self._slid: set[bytes] = set()  # sides of the hull along which tours have been taken
+        # sides of the hull, from right to left, that tours have slid along; pairs of its corners, from left to
+        # right, that edges have been assembled of
+        self._along: set[bytes] = set()
         self._two = k == 2 and parameters.dives
         self._pays = Pays()
         self._n_spread = 1  # weights all over the front that tours have been kicked under; 0 is an end of it
@@ -113,23 +117,29 @@ class FrontSearch:
             self._solve_single_objectives(key)
             return
         stage, rows = self._next(key)
-        # sums come before looks, and before more than first looks
+        symmetric = self.instance.symmetric
+        # Sums come before looks, and before more than first looks. So do edges of the corners that they have found:
+        # kicks miss some corners, these find many of them, and a look at a front that lacks one is made in vain.
         if self._stage < 0 or stage > 0 or not len(rows):
             sums = self._unsolved_sums()
             if len(sums.rows):
                 self._solve(sums, key)
                 return
+            if self._two and symmetric and not self._side_by_side:
+                corners = corner_pairs(self.archive, self._along, self._parameters.pairs_of(n), self._part)
+                if len(corners.rows):
+                    self._assemble_corners(corners, key)
+                    return
         if not self._two:
             self._look_or_kick(stage, rows, key)
             return
         before = self.archive.points
-        ways = along_sides(self.archive, self._slid, self._parameters.ways_of(self.instance.n), self._part)
+        ways = along_sides(self.archive, self._along, self._parameters.ways_of(self.instance.n), self._part)
         # of few cities sums have found all supported tours, and looks come to an end by themselves: the ways make the
         # front's gaps so small that first looks take no long time
         few, begun = self.instance.n <= _CITIES_OF_ALL_SUMS, bool(self._pays.gains.any())
         # The host assembles pairs: a device that looks at many tours side by side would stand still meanwhile, so there
         # they come where nothing is left to look at. Then they and kicks of members take turns.
-        symmetric = self.instance.symmetric
         pairs = symmetric and (not len(rows) if self._side_by_side else self._stage >= _PAIRS_FROM)
         look = len(rows) > 0 or self._pays.waits[PAIRS] == 0 or not symmetric
         able = [look, len(ways.rows) > 0 and not (few and begun), not few, pairs]
@@ -154,7 +164,7 @@ class FrontSearch:
         tours = self._device.slide(self._tours(ways.rows), ways.first, ways.last, self.archive.points)
         self._take(tours)
         if not self._device.stop.raised():
-            self._slid.update(ways.keys)
+            self._along.update(ways.keys)
 
     def _kick_all_over(self, key: int) -> None:
         """Shorten the best tours at hand of weights all over the front."""
@@ -174,17 +184,23 @@ class FrontSearch:
         inside = (j >= 0) & (j < len(front))
         i, j = i[inside], j[inside]
         weights, _ = self._slopes(archive.lengths[front[i]])
-        tours = assembled(
-            self.instance.costs,
-            self._tours(front[i]),
-            self._tours(front[j]),
-            weights,
-            key,
-            self._device.stop,
-        )
+        self._take_assembled(front[i], front[j], weights, key)
+
+    def _assemble_corners(self, pairs: Pairs, key: int) -> None:
+        """Assemble edges of corners, each pair both ways."""
+        rows, others = np.append(pairs.rows, pairs.others), np.append(pairs.others, pairs.rows)
+        self._take_assembled(rows, others, np.tile(pairs.weights, (2, 1)), key)
+        if not self._device.stop.raised():
+            self._along.update(pairs.keys)
+
+    def _take_assembled(
+        self, rows: NDArray[np.intp], others: NDArray[np.intp], weights: NDArray[np.float64], key: int
+    ) -> None:
+        costs, stop = self.instance.costs, self._device.stop
+        tours = assembled(costs, self._tours(rows), self._tours(others), weights, key, stop)
         lengths = self.instance.lengths(tours)
         most = _RANK_SIDE_BY_SIDE if self._side_by_side else _RANK_OF_ASSEMBLED
-        near = ranks(archive.points, lengths) <= most
+        near = ranks(self.archive.points, lengths) <= most
         self._take(tours[near], lengths[near])
 
     def _tours(self, rows: NDArray[np.intp]) -> NDArray[np.int32]:
@@ -348,7 +364,7 @@ class FrontSearch:
         return {
             **archive_state(self.archive),
             "front_sums": keys_state(sorted(self._solved)),
-            "front_ways": keys_state(sorted(self._slid)),
+            "front_ways": keys_state(sorted(self._along)),
             "front_candidates": self._listed.copy(),
             "front_numbers": np.array(
                 [self._stage, self.n_tours, self.n_sums, self._n_spread, *self._pays.waits]
@@ -369,7 +385,7 @@ class FrontSearch:
         archive = restored_archive(state, empty, stages)
         if numbers[2] > 0 and not len(archive.front):
             raise ValueError("state['archive_tours'] must have a tour of the front where sums were solved")
-        self.archive, self._solved, self._slid = archive, set(solved), set(gone)
+        self.archive, self._solved, self._along = archive, set(solved), set(gone)
         self._stage, self.n_tours, self.n_sums = int(min(numbers[0], stages - 1)), *map(int, numbers[1:3])
         self._n_spread = max(0, int(numbers[3]))
         self._pays.waits[:], self._pays.gains[:] = numbers[4:], gains

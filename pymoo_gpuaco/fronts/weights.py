@@ -12,6 +12,7 @@ from pymoo_gpuaco.fronts.parts import WHOLE, Part
 from pymoo_gpuaco.fronts.stairs import hull_of, normals
 
 _TIE = 1e-4  # what the other objectives weigh where one alone is to be shortest
+_APART = 4  # corners of the hull that are paired lie so many steps apart at most
 
 
 class Sums(NamedTuple):
@@ -74,6 +75,34 @@ def along_sides(archive: Archive, gone: set[bytes], most: int, part: Part = WHOL
     first = np.repeat(weights[chosen + 1], 2, axis=0)
     from_, to = np.stack([chosen, chosen + 1], axis=1), np.stack([chosen + 2, chosen], axis=1)
     return Ways(rows[from_.ravel()], first, weights[to.ravel()], [names[i] for i in chosen])
+
+
+class Pairs(NamedTuple):
+    """m pairs of corners, and the weights of two objectives under which both are equal."""
+
+    rows: NDArray[np.intp]  # (m,) tours of the archive
+    others: NDArray[np.intp]  # (m,)
+    weights: NDArray[np.float64]  # (m, 2)
+    keys: list[bytes]  # by which a pair that was assembled is known
+
+
+def corner_pairs(archive: Archive, known: set[bytes], most: int, part: Part = WHOLE) -> Pairs:
+    """Corners of the hull up to ``_APART`` steps apart, at most so many pairs that are not ``known``.
+
+    Those of a part come first, and of these the ones that are the fewest steps apart.
+    """
+    rows = archive.front[hull_of(archive.points)]
+    steps = np.arange(1, _APART + 1)
+    i, j = np.repeat(np.arange(len(rows)), _APART), (np.arange(len(rows))[:, None] + steps).ravel()
+    i, j = i[j < len(rows)], j[j < len(rows)]
+    left, right = archive.lengths[rows[i]], archive.lengths[rows[j]]
+    pairs = np.concatenate([left, right], axis=1)
+    names = [pair.tobytes() for pair in pairs]
+    open_ = np.array([at for at, name in enumerate(names) if name not in known], np.intp)
+    chosen = open_[np.lexsort(((j - i)[open_], ~part.has(pairs[open_])))][:most]
+    weights = np.abs(right - left)[chosen, ::-1]
+    weights /= weights.sum(axis=1, keepdims=True)
+    return Pairs(rows[i[chosen]], rows[j[chosen]], weights, [names[at] for at in chosen])
 
 
 def _sides(corners: NDArray[np.float64]) -> NDArray[np.float64]:
