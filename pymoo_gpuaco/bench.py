@@ -21,8 +21,10 @@ class Measured(NamedTuple):
     """What was measured on one instance."""
 
     backend: str  # that ran the search: "cpu" or "cuda"
-    construction: float  # tours a second, candidate lists, no local search
-    search: float  # tours a second with local search
+    construction: (
+        float  # tours a second that ants build city by city, with candidate lists and no local search
+    )
+    trials: float  # a second of focused ants, each a kick and its repair; 0 up to 12 cities
     gap: float | None  # percent above the best known length, None where there is none
     length: float  # of the best tour
     seconds: float  # of the search, which ends early at the best known length
@@ -46,13 +48,13 @@ def measure(
     length = float(algorithm.run().F[0])
     spent = time.perf_counter() - before
     gap = 100.0 * (length / problem.best_known - 1.0) if problem.best_known else None
-    return Measured(used, construction, algorithm.evaluator.n_eval / spent, gap, length, spent)
+    return Measured(used, construction, algorithm.engine.n_trials / spent, gap, length, spent)
 
 
 def _construction_speed(problem: TSP, backend: str, device: int, seconds: float, seed: int) -> float:
     """Tours a second without local search, on trails that have learnt nothing."""
-    algorithm = GPUMMAS(local_search=False, backend=backend, device=device).setup(problem, seed=seed)
-    engine = algorithm.engine
+    colony = GPUMMAS(construction="full", local_search=False, backend=backend, device=device)
+    engine = colony.setup(problem, seed=seed).engine
     engine.reset_trails(1.0)
     keys = np.random.default_rng(seed)
 

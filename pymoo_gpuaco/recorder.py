@@ -76,7 +76,7 @@ class Recorder(Callback):
         """The columns as arrays of one length; ``pandas.DataFrame(recorder.records)`` is a table.
 
         generation : counted from 1.
-        seconds : since the search began, set-up not counted.
+        seconds : of the run so far, set-up counted and compiling not.
         tours : built so far.
         best : shortest tour so far.
         iteration_best : shortest of this generation's tours.
