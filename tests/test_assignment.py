@@ -1,5 +1,6 @@
 """The shortest assignment, its prices, and the candidate lists of asymmetric instances that come from them."""
 
+import pickle
 import sys
 import time
 from dataclasses import replace
@@ -10,12 +11,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import linear_sum_assignment
 
-from pymoo_gpuaco import TSP
+from pymoo_gpuaco import GPUMMAS, TSP
+from pymoo_gpuaco.algorithms import base
 from pymoo_gpuaco.candidates.ascent import ascend
 from pymoo_gpuaco.candidates.assignment import assignment_of_twins, shortest_assignment
 from pymoo_gpuaco.candidates.bound import prove_lower_bound
 from pymoo_gpuaco.candidates.lists import listed_instance, with_lists
-from pymoo_gpuaco.host.stop import Stop
+from pymoo_gpuaco.host.stop import SetUpStop, Stop
 from pymoo_gpuaco.problems.instance import as_instance
 from pymoo_gpuaco.problems.symmetric import symmetric_form
 
@@ -144,6 +146,94 @@ def test_an_assignment_is_given_up_where_time_is_over():
     stop.until, stop.flag[0] = time.monotonic() + 1e4, 0
     found = shortest_assignment(matrix, FAR, following, following, stop)
     assert found.bound == shortest_assignment(matrix, FAR, following, following).bound > 0.0
+
+
+class Looks(Stop):
+    """A stop that ends after so many looks at the clock."""
+
+    def __init__(self, looks):
+        super().__init__()
+        self.left = looks
+
+    def passed(self):
+        self.left -= 1
+        return self.left < 0
+
+
+def test_lists_are_what_they_are_by_then_once_time_is_over():
+    """The looks of a set-up are few; wherever time is over, lists are lists."""
+    matrix = flow_shop(150)
+    form = symmetric_form(as_instance(TSP(matrix=matrix))).instance
+    whole, never = with_lists(form, 10), Looks(10**9)
+    same = with_lists(form, 10, stop=never)
+    np.testing.assert_array_equal(same.neighbours, whole.neighbours)
+    np.testing.assert_array_equal(same.penalties, whole.penalties)
+    looks = 10**9 - never.left
+    without, met = 0, set()
+    for end in range(looks):
+        stop = Looks(end)
+        listed = with_lists(form, 10, stop=stop)
+        assert stop.left >= -12  # what begins afterwards ends at its first look
+        without += listed.penalties is None
+        assert (listed.penalties is None) == (listed.assigned is None)
+        met.add(listed.neighbours.tobytes())
+        cities = np.arange(300)[:, None]
+        assert ((listed.neighbours ^ cities) & 1 == 1).all()  # one that is entered for one that is left
+        assert (listed.neighbours >> 1 != cities >> 1).all()
+        np.testing.assert_array_equal(
+            listed.neighbour_distances, form.distance(np.broadcast_to(cities, (300, 10)), listed.neighbours)
+        )
+    assert 0 < without < looks  # given up, and found in time
+    assert len(met) > 2
+
+
+@pytest.mark.parametrize("candidates", ["auto", "alpha"])
+def test_a_run_whose_time_is_over_in_set_up_ends_with_a_right_tour(candidates, monkeypatch):
+    """No assignment is looked for any more, which of 5,000 cities takes seconds."""
+    stops = []
+
+    class Over(SetUpStop):
+        def __init__(self, seconds):
+            super().__init__(seconds)
+            stops.append(seconds)
+
+        def passed(self):
+            return True
+
+    problem = TSP(matrix=flow_shop(120))
+    usual = GPUMMAS(backend="cpu", candidates=candidates).setup(problem, termination=("n_gen", 1), seed=1)
+    assert usual.engine.symmetric_search.instance.penalties is not None
+    monkeypatch.setattr(base, "SetUpStop", Over)
+    algorithm = GPUMMAS(backend="cpu", candidates=candidates)
+    algorithm.setup(problem, termination=("time", 1000.0), seed=1)
+    assert stops
+    assert all(400.0 < seconds <= 500.0 for seconds in stops)
+    assert algorithm.engine.symmetric_search.instance.penalties is None
+    algorithm.next()
+    result = algorithm.result()
+    assert result.F[0] == problem.tour_length(result.X)
+    # what is put away goes on with better lists
+    monkeypatch.undo()
+    later = pickle.loads(pickle.dumps(algorithm))
+    later.next()
+    assert later.engine.symmetric_search.instance.penalties is not None
+    assert later.opt[0].F[0] <= result.F[0]
+
+
+def test_no_clock_is_looked_at_where_time_is_no_limit():
+    algorithm = GPUMMAS(backend="cpu").setup(TSP(matrix=flow_shop(20)), termination=("n_gen", 1), seed=1)
+    assert algorithm._stop_of_set_up().end is None
+
+
+def test_compiling_takes_nothing_of_the_time_of_set_up(monkeypatch):
+    now, compiled = [100.0], [3.0]
+    monkeypatch.setattr("pymoo_gpuaco.host.stop.time.monotonic", lambda: now[0])
+    monkeypatch.setattr("pymoo_gpuaco.host.compiling.so_far", lambda: compiled[0])
+    stop = SetUpStop(2.0)
+    now[0], compiled[0] = 111.5, 13.0
+    assert not stop.ended()
+    now[0] = 112.5
+    assert stop.ended()
 
 
 def test_a_proof_takes_the_assignment_that_its_lists_came_with(monkeypatch):

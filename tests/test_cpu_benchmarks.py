@@ -114,6 +114,7 @@ def test_time_limits_are_those_of_what_is_written_beside_them(script):
     for text, (algorithm, options, sizes) in script("time_limits").CASES.items():
         assert repr(eval(text, vars(pymoo_gpuaco))) == repr(algorithm(**options))
         assert list(sizes) == sorted(sizes)
+    assert set(script("time_limits").FLOW_SHOPS) <= set(script("time_limits").CASES)
 
 
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="no interval timers on this system")

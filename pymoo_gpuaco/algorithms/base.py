@@ -34,10 +34,13 @@ from pymoo_gpuaco.candidates.listed import ListedInstance
 from pymoo_gpuaco.candidates.lists import listed_instance
 from pymoo_gpuaco.host import compiling
 from pymoo_gpuaco.host.background import interruptible
+from pymoo_gpuaco.host.stop import SetUpStop
 from pymoo_gpuaco.problems.long_tours import compile_lengths
 
 # Share of set-up that the first generation may take beside its search: to evaluate a tour, and to learn from it.
 _ASIDE = 0.05
+# Share of a run's time that set-up may take for what makes the run better; what the run needs takes what it takes.
+_OF_SET_UP = 0.5
 _LATE = 0.2  # s that a generation may end after its time
 
 _log = logging.getLogger("pymoo_gpuaco")
@@ -173,15 +176,22 @@ class TourAlgorithm(ProvesBound):
         """Return a function that makes the instance; it holds copies, as it runs in another thread."""
         known, problem = self._instance, self.problem
         k, kind, wants_nearest = self._candidates(), self._kind_of_candidates(), self._nearest_wanted()
+        stop = self._stop_of_set_up()
 
         def make() -> ListedInstance:
             if known is not None:
                 return known
-            instance = listed_instance(problem, k, kind, also_nearest=wants_nearest())
+            instance = listed_instance(problem, k, kind, also_nearest=wants_nearest(), stop=stop)
             compile_lengths(instance.metric, instance.n)
             return instance
 
         return make
+
+    def _stop_of_set_up(self) -> SetUpStop:
+        """Return what ends the work in set-up that only makes the run better: the rest of the time is the run's."""
+        started = time.time() if self.start_time is None else self.start_time
+        left = seconds_left(self.termination, started, self.n_iter or 1)
+        return SetUpStop(None if left is None else _OF_SET_UP * left)
 
     def __getstate__(self) -> dict[str, Any]:
         """Everything but the engine and the instance, with the engine's state as plain arrays."""

@@ -122,14 +122,18 @@ class AntColony(EngineAlgorithm):
         if self._by_objective:
             searched = parameters.local_search is not None
             parameters = replace(parameters, local_search=None, searched_elsewhere=searched)
-        make = make_search if parameters.construction == "focused" else make_colony
-        if make is make_search and self.problem.n_var > MOST_CITIES:
+        focused = parameters.construction == "focused"
+        if focused and self.problem.n_var > MOST_CITIES:
             compile_beside()
         backend, device = self.backend, int(self.device)
-        successor = self._may_take_over()
+        successor, stop = self._may_take_over(), self._stop_of_set_up()
 
         def build(instance: ListedInstance) -> Any:
-            engine = make(instance, parameters, backend, device)
+            engine: Any
+            if focused:
+                engine = make_search(instance, parameters, backend, device, stop)
+            else:
+                engine = make_colony(instance, parameters, backend, device)
             if successor is not None:
                 compile_ahead(instance, successor, backend, engine.kind)
             return engine
@@ -247,7 +251,9 @@ class AntColony(EngineAlgorithm):
         if self._improver is None:
             # on the kind of device that builds the tours: what it calls was compiled for that
             kind, lists = self.engine.kind, str(get(self.candidates))
-            self._improver = make_improver(self.instance, search, kind, int(self.device), lists)
+            self._improver = make_improver(
+                self.instance, search, kind, int(self.device), lists, self._stop_of_set_up()
+            )
         self._improver.stop_at(self._until)
         better, shorter = self._improver.improve(tours, key)
         return np.concatenate([tours, better]), np.concatenate([lengths, shorter]), 2 * len(lengths)

@@ -31,6 +31,7 @@ from pymoo_gpuaco.fronts.parameters import FrontParameters
 from pymoo_gpuaco.host.background import interruptible
 from pymoo_gpuaco.host.forks import fork_safe
 from pymoo_gpuaco.host.state import State
+from pymoo_gpuaco.host.stop import Stop
 from pymoo_gpuaco.problems.symmetric import SymmetricForm, symmetric_form
 from pymoo_gpuaco.search.exact import ExactSearch, is_exact
 from pymoo_gpuaco.search.translated import TranslatedSearch
@@ -145,11 +146,16 @@ def make_colony(
 
 
 def make_search(
-    instance: ListedInstance, parameters: ColonyParameters, backend: str = "auto", device: int = 0
+    instance: ListedInstance,
+    parameters: ColonyParameters,
+    backend: str = "auto",
+    device: int = 0,
+    stop: Stop | None = None,
 ) -> SearchEngine:
     """Build the engine of a focused colony, whose ants change good tours, as ``make_colony`` does.
 
-    It searches the symmetric form of an asymmetric instance or one with demands. Up to 12 cities it finds the best tour
+    It searches the symmetric form of an asymmetric instance or one with demands, whose candidate lists are made until
+    ``stop`` at most, see ``with_lists``. Up to 12 cities it finds the best tour
     by dynamic programming, without ants.
     """
 
@@ -160,7 +166,7 @@ def make_search(
         if form is None:
             plain: SearchEngine = engines.make_search(instance, parameters, device)
             return plain
-        listed = _listed(instance, form)
+        listed = _listed(instance, form, stop)
         return TranslatedSearch(instance, form, engines.make_search(listed, parameters, device))
 
     return _first_able(backend, make)
@@ -187,8 +193,9 @@ def make_improver(
     backend: str = "auto",
     device: int = 0,
     candidates: str = "auto",
+    stop: Stop | None = None,
 ) -> Improver:
-    """Build the local search of given tours, as ``make_colony`` does.
+    """Build the local search of given tours, as ``make_colony`` does; ``stop`` as of ``make_search``.
 
     The search uses the instance's candidate lists; window search uses ``candidates``, see ``ColonyParameters``.
     """
@@ -199,18 +206,18 @@ def make_improver(
         return _first_able(backend, lambda engines: engines.make_improver(instance, parameters, device))
     if is_exact(instance, form):
         return ExactSearch(instance, form)
-    listed = _listed(instance, form)
+    listed = _listed(instance, form, stop)
     # no other search knows edges that stay
     windows = ColonyParameters(construction="focused", candidates=candidates)
     search_of_form = _first_able(backend, lambda engines: engines.make_search(listed, windows, device))
     return TranslatedSearch(instance, form, search_of_form)
 
 
-def _listed(instance: ListedInstance, form: SymmetricForm) -> ListedInstance:
+def _listed(instance: ListedInstance, form: SymmetricForm, stop: Stop | None) -> ListedInstance:
     """Return the form with candidate lists, for twins as long as the longest that engines use."""
     if instance.symmetric:
-        return with_lists(form.instance, instance.k, instance.listed)
-    return with_lists(form.instance, max(instance.k, _CANDIDATES_OF_TWINS))
+        return with_lists(form.instance, instance.k, instance.listed, stop=stop)
+    return with_lists(form.instance, max(instance.k, _CANDIDATES_OF_TWINS), stop=stop)
 
 
 def _refuse_demands(instance: ListedInstance, who: str, instead: str = "GPUMMAS() does") -> None:

@@ -13,9 +13,11 @@ from pymoo_gpuaco import checks
 from pymoo_gpuaco.candidates.alpha import alpha_lists, check_alpha
 from pymoo_gpuaco.candidates.ascent import Ascent, ascend
 from pymoo_gpuaco.candidates.assignment import assignment_of_twins
+from pymoo_gpuaco.candidates.by_matrix import nearest_both_ways, nearest_by_matrix
 from pymoo_gpuaco.candidates.listed import ListedInstance
-from pymoo_gpuaco.candidates.nearest import nearest_by_coordinates, nearest_by_matrix
+from pymoo_gpuaco.candidates.nearest import nearest_by_coordinates
 from pymoo_gpuaco.candidates.quadrant import has_quadrants, quadrant_and_nearest_lists, quadrant_lists
+from pymoo_gpuaco.host.stop import Stop
 from pymoo_gpuaco.problems.instance import Instance, as_instance, is_length
 from pymoo_gpuaco.problems.metrics import Metric
 from pymoo_gpuaco.problems.potential import either_way
@@ -44,7 +46,7 @@ class Candidates(NamedTuple):
 
 
 def listed_instance(
-    problem: Problem, k: int, kind: str = "nearest", *, also_nearest: bool = False
+    problem: Problem, k: int, kind: str = "nearest", *, also_nearest: bool = False, stop: Stop | None = None
 ) -> ListedInstance:
     """Turn a pymoo problem into an instance with lists, see `problems.instance.as_instance` and `with_lists`.
 
@@ -53,11 +55,16 @@ def listed_instance(
     instance = as_instance(problem)
     if is_length(problem):
         instance = either_way(instance)
-    return with_lists(instance, k, kind, also_nearest=also_nearest)
+    return with_lists(instance, k, kind, also_nearest=also_nearest, stop=stop)
 
 
 def with_lists(
-    instance: Instance, k: int, kind: str = "nearest", *, also_nearest: bool = False
+    instance: Instance,
+    k: int,
+    kind: str = "nearest",
+    *,
+    also_nearest: bool = False,
+    stop: Stop | None = None,
 ) -> ListedInstance:
     """Attach `k` candidates a city (k >= 1; at most n - 1 are listed) to an instance.
 
@@ -65,6 +72,8 @@ def with_lists(
         the nearest; or "alpha": those of least alpha (`alpha_lists`), for symmetric instances of up to
         `alpha.MOST_FOR_ALPHA` cities.
     also_nearest : whether lists by quadrant come with `ListedInstance.nearest`, which takes little longer.
+    stop : once it has ended, lists "alpha" and those of asymmetric instances are as good as they are by then. Without
+        one they are the same on every run.
 
     Raises TypeError or ValueError where `k` or `kind` do not fit.
     """
@@ -73,13 +82,13 @@ def with_lists(
     nearest, penalties, assigned = None, None, None
     if kind == "alpha":
         check_alpha(instance.symmetric, instance.n)
-        found = by_alpha(with_lists(instance, k, "quadrant"), k)[1]
+        found = by_alpha(with_lists(instance, k, "quadrant"), k, stop=stop)[1]
     else:
         if not has_quadrants(instance.metric, instance.coords):
             kind = "nearest"
         k = min(k, instance.n - 1)
         if instance.form is not None and instance.form.doubled:
-            found, penalties, assigned = _of_twins(instance, k)
+            found, penalties, assigned = _of_twins(instance, k, stop)
         elif kind == "quadrant" and also_nearest and instance.form is None:
             ids, distances, nearest = quadrant_and_nearest_lists(instance.metric, instance.coords, k)
             found = Candidates(ids, distances)
@@ -151,13 +160,15 @@ def _listed(instance: Instance, kind: str, k: int) -> Candidates:
     return Candidates(*nearest_by_coordinates(Metric(instance.metric), instance.coords, k))
 
 
-def _of_twins(instance: Instance, k: int) -> tuple[Candidates, NDArray[np.float64] | None, float | None]:
+def _of_twins(
+    instance: Instance, k: int, stop: Stop | None = None
+) -> tuple[Candidates, NDArray[np.float64] | None, float | None]:
     """List entered cities for each city that is left, and the other way round; see `Form.doubled`.
 
     Listed are edges that are short compared with the other edges at both ends. By length alone, a city that is cheap to
     enter from everywhere would be in all lists, though a tour enters it once. The usual cost at an end is first its
     least cost, or its price in the shortest assignment where lists by least costs miss that, and then the node penalty
-    of an ascent, until the lists change little.
+    of an ascent, until the lists change little or ``stop`` has ended.
 
     Returns the lists, with which node penalties (n,) further ascents begin where these came from an assignment, and
     below which length no assignment is, where one was looked for.
@@ -165,10 +176,12 @@ def _of_twins(instance: Instance, k: int) -> tuple[Candidates, NDArray[np.float6
     found = _cheap_for_both(instance, k, *_least_costs(instance.matrix))
     if found.ids.shape[1] == 1:
         return found, None, None
-    penalties, assigned = _penalties_of_assignment(instance, found)
+    penalties, assigned = _penalties_of_assignment(instance, found, stop)
     if penalties is not None:
         found = _cheap_for_both(instance, k, -penalties[1::2], -penalties[0::2])
     for _ in range(_MOST_ROUNDS):
+        if stop is not None and stop.ended():
+            break
         listed = ListedInstance(
             *instance.arrays,
             found.ids,
@@ -177,7 +190,7 @@ def _of_twins(instance: Instance, k: int) -> tuple[Candidates, NDArray[np.float6
             form=instance.form,
             penalties=penalties,
         )
-        pi = ascend(listed, found.ids, iterations=_TREES_A_ROUND, bound=False).pi
+        pi = ascend(listed, found.ids, iterations=_TREES_A_ROUND, bound=False, stop=stop).pi
         before, found = found.ids, _cheap_for_both(instance, k, -pi[1::2], -pi[0::2])
         same = (found.ids[:, :, None] == before[:, None, :]).any(axis=2).mean()
         if same >= _ALIKE:
@@ -186,17 +199,18 @@ def _of_twins(instance: Instance, k: int) -> tuple[Candidates, NDArray[np.float6
 
 
 def _penalties_of_assignment(
-    instance: Instance, found: Candidates
+    instance: Instance, found: Candidates, stop: Stop | None
 ) -> tuple[NDArray[np.float64] | None, float | None]:
     """Return node penalties (n,) by the shortest assignment, or None where the lists ``found`` hold one as short.
 
-    And its bound, None where there are too many cities to look for one.
+    And its bound. Neither is there where there are too many cities to look for one, or ``stop`` has ended before.
     """
     units = len(instance.matrix)
     if units > _MOST_ASSIGNED:
         return None, None
-    prices = assignment_of_twins(instance, found.ids)
-    assert prices is not None
+    prices = assignment_of_twins(instance, found.ids, stop)
+    if prices is None:
+        return None, None
     if prices.shortest_listed <= (1.0 + _SHORTAGE) * prices.shortest:
         return None, prices.bound
     penalties = np.empty(2 * units)
@@ -212,10 +226,13 @@ def _cheap_for_both(
     matrix, units = instance.matrix, len(instance.matrix)
     k = min(k, units - 1)
     ids, distances = np.empty((2 * units, k), np.int32), np.empty((2 * units, k))
-    for side, directed, usual in ((1, matrix, to_enter), (0, matrix.T, to_leave)):
-        near = nearest_by_matrix(directed, k, usual)[0]
+    city = np.arange(units, dtype=np.int32)
+    entered, left = nearest_both_ways(
+        matrix, city, city, city, k, np.ascontiguousarray(to_leave), np.ascontiguousarray(to_enter)
+    )
+    for side, near, directed in ((1, entered.places, matrix), (0, left.places, matrix.T)):
         ids[side::2] = 2 * near + (1 - side)
-        distances[side::2] = np.minimum(directed[np.arange(units)[:, None], near], instance.form.far)
+        distances[side::2] = np.minimum(directed[city[:, None], near], instance.form.far)
     return Candidates(ids, distances)
 
 
@@ -236,9 +253,11 @@ def _least_costs(matrix: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDAr
     return to_leave, np.where(np.isinf(to_enter), 0.0, to_enter)
 
 
-def by_alpha(instance: ListedInstance, k: int, iterations: int | None = None) -> tuple[Ascent, Candidates]:
-    """Return the ascent of `iterations`, see `ascent.ascend`, and the lists "alpha" that come from it."""
+def by_alpha(
+    instance: ListedInstance, k: int, iterations: int | None = None, stop: Stop | None = None
+) -> tuple[Ascent, Candidates]:
+    """Return the ascent of `iterations` or until `stop`, see `ascent.ascend`, and the lists "alpha" from it."""
     base = lists(instance, "quadrant", max(2 * k, _ALPHA_BASE))
-    ascent = ascend(instance, base.ids, iterations=iterations, bound=False)
+    ascent = ascend(instance, base.ids, iterations=iterations, bound=False, stop=stop)
     k = min(k, base.ids.shape[1])
     return ascent, Candidates(*alpha_lists(ascent, k).by_distance())

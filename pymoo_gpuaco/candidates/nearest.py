@@ -1,4 +1,4 @@
-"""The nearest cities of each city, by coordinates or by a matrix."""
+"""The nearest cities of each city, by coordinates."""
 
 from __future__ import annotations
 
@@ -46,24 +46,4 @@ def nearest_by_coordinates(
         order = np.lexsort((found, length), axis=-1)[:, :k]
         neighbours[start : start + rows] = np.take_along_axis(found, order, axis=1)
         near[start : start + rows] = np.take_along_axis(length, order, axis=1)
-    return neighbours, near
-
-
-def nearest_by_matrix(
-    matrix: NDArray[np.float64], k: int, usual: NDArray[np.float64] | None = None
-) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
-    """Return (n, k) neighbour ids and distances, row = from, ties to the lowest id; O(n k) memory.
-
-    Distances to a city are less what is ``usual`` there (n,), where that is given.
-    """
-    n = len(matrix)
-    neighbours = np.empty((n, k), dtype=np.int32)
-    near = np.empty((n, k))
-    for city in range(n):
-        row = matrix[city].copy() if usual is None else matrix[city] - usual
-        row[city] = np.inf
-        # All that tie with the k-th, so that the stable sort can prefer the lowest ids.
-        candidates = np.flatnonzero(row <= np.partition(row, k - 1)[k - 1])
-        chosen = candidates[np.argsort(row[candidates], kind="stable")[:k]]
-        neighbours[city], near[city] = chosen, row[chosen]
     return neighbours, near

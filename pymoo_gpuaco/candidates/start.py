@@ -14,6 +14,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from pymoo_gpuaco.candidates.by_matrix import nearest_both_ways
 from pymoo_gpuaco.candidates.edge_order import key_of, keys_of, sort_keys
 from pymoo_gpuaco.candidates.listed import ListedInstance
 from pymoo_gpuaco.candidates.nearest import nearest_by_coordinates
@@ -155,6 +156,8 @@ def _edges_by_matrix(
     The other end of the own path is infinitely far.
     """
     starts = np.flatnonzero(paths[:, 1] < 0).astype(np.int32)
+    if instance.form is not None and instance.form.doubled:
+        return _edges_of_twins(instance, paths, starts)
     goals = starts if instance.symmetric else np.flatnonzero(paths[:, 0] < 0).astype(np.int32)
     k = min(_ENDS_ASKED, len(goals))
     near, lengths = np.empty((len(starts), k), np.int32), np.empty((len(starts), k))
@@ -167,6 +170,26 @@ def _edges_by_matrix(
         near[first : first + rows] = np.argpartition(length, k - 1, axis=1)[:, :k]
         lengths[first : first + rows] = np.take_along_axis(length, near[first : first + rows], axis=1)
     return starts, goals, near, lengths
+
+
+def _edges_of_twins(
+    instance: ListedInstance, paths: NDArray[np.int32], ends: NDArray[np.int32]
+) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int32], NDArray[np.float64]]:
+    """Return the same of cities in twos, see `Form.doubled`: each path is entered at one end and left at the other.
+
+    Where lists are poor there are thousands of them.
+    """
+    assert instance.form is not None
+    entered, left = ends[ends % 2 == 0], ends[ends % 2 == 1]
+    own = np.searchsorted(entered, paths[left, _END]).astype(np.int32)
+    k, nothing = min(_ENDS_ASKED, len(entered) - 1), np.zeros(len(entered))
+    onward, back = nearest_both_ways(instance.matrix, left >> 1, entered >> 1, own, k, nothing, nothing)
+    return (
+        np.concatenate([left, entered]),
+        np.concatenate([entered, left]),
+        np.concatenate([onward.places, back.places + len(entered)]),
+        np.minimum(np.concatenate([onward.lengths, back.lengths]), instance.form.far),
+    )
 
 
 def _join(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import _thread  # threading's own start of a thread takes locks that an interrupt leaves locked
 import logging
+import math
 import os
 import sys
 import threading
@@ -11,7 +12,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-__all__ = ["announced", "begin", "counted", "counted_whole", "end", "timed"]
+__all__ = ["announced", "begin", "counted", "counted_whole", "end", "so_far", "timed"]
 
 _lock = threading.RLock()
 if hasattr(os, "register_at_fork"):  # a forked child lacks the thread that would unlock it
@@ -71,6 +72,16 @@ class _Watch:
             if self.counts:
                 sys.stderr.write("\r" + 7 * " " + "\r")
                 sys.stderr.flush()
+
+
+_all = _Watch(None, math.inf)
+_watches.append(_all)
+
+
+def so_far() -> float:
+    """Seconds that compilers of this process have worked so far, those at work now among them."""
+    with _lock:
+        return _all.so_far()
 
 
 @contextmanager
@@ -141,11 +152,13 @@ def _warn(line: str) -> None:
 def begin(what: str) -> None:
     """Note that a compiler starts to compile `what`; call `end` when it ends."""
     with _lock:
+        idle = [watch for watch in _watches if watch.at_work == 0]
+        now = time.perf_counter() if idle else 0.0
         for watch in _watches:
             if what not in watch.compiled:
                 watch.compiled.append(what)
-            if watch.at_work == 0:
-                watch.since = time.perf_counter()
+            if watch in idle:
+                watch.since = now
             watch.starts += 1
             watch.at_work += 1
             if watch.quiet == 0.0:
@@ -158,7 +171,9 @@ def begin(what: str) -> None:
 def end() -> None:
     """Note that a compiler has ended."""
     with _lock:
+        last = [watch for watch in _watches if watch.at_work == 1]
+        now = time.perf_counter() if last else 0.0
         for watch in _watches:
-            if watch.at_work == 1:
-                watch.seconds += time.perf_counter() - watch.since
+            if watch in last:
+                watch.seconds += now - watch.since
             watch.at_work = max(0, watch.at_work - 1)

@@ -8,7 +8,7 @@ from itertools import count
 
 import numpy as np
 
-from pymoo_gpuaco.host import threads
+from pymoo_gpuaco.host import compiling, threads
 
 
 class Stop:
@@ -56,3 +56,19 @@ class Stop:
                 yield i
 
         self.spread(lambda thread, *_: work(thread, numbers()), min(items, n_threads), n_threads)
+
+
+class SetUpStop(Stop):
+    """The end of what set-up does to make a run better: of the seconds it has, compiling takes none."""
+
+    def __init__(self, seconds: float | None) -> None:
+        super().__init__()
+        self.end = None if seconds is None else self._now() + seconds  # by a clock that compilers stop
+
+    @staticmethod
+    def _now() -> float:
+        return time.monotonic() - compiling.so_far()
+
+    def passed(self) -> bool:
+        """Whether the time has come."""
+        return self.end is not None and self._now() >= self.end

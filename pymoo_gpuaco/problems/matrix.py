@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from pymoo_gpuaco import checks
 
-__all__ = ["LEAST_WEIGHT", "MAX_WEIGHT", "NOISE", "blocks", "prepare_matrix"]
+__all__ = ["LEAST_WEIGHT", "MAX_WEIGHT", "NOISE", "blocks", "largest_finite", "prepare_matrix"]
 
 _ENTRIES = 1 << 21  # looked at together
 
@@ -79,3 +79,12 @@ def blocks(n: int) -> Iterator[slice]:
     rows = max(1, _ENTRIES // n)
     for start in range(0, n, rows):
         yield slice(start, min(n, start + rows))
+
+
+def largest_finite(matrix: NDArray[np.float64]) -> float:
+    """Return the largest entry of a matrix (n, n) that is not infinite, 0 where there is none above it."""
+    largest = 0.0
+    for rows in blocks(len(matrix)):
+        block = matrix[rows]
+        largest = max(largest, float(np.where(np.isinf(block), 0.0, block).max()))
+    return largest

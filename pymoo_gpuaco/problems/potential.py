@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pymoo_gpuaco.problems.instance import Instance
-from pymoo_gpuaco.problems.matrix import NOISE, blocks
+from pymoo_gpuaco.problems.matrix import NOISE, blocks, largest_finite
 
 __all__ = ["either_way", "symmetric_matrix"]
 
@@ -51,12 +51,7 @@ def symmetric_matrix(matrix: NDArray[np.float64], noise: float = 0.0) -> NDArray
     potential = _potentials(matrix)
     if potential is None:
         return None
-    allowed = 0.0
-    if noise > 0.0:
-        allowed = noise * max(
-            float(matrix[rows].max(where=np.isfinite(matrix[rows]), initial=0.0))
-            for rows in blocks(len(matrix))
-        )
+    allowed = noise * largest_finite(matrix) if noise > 0.0 else 0.0
     for rows in blocks(len(matrix)):
         with np.errstate(invalid="ignore"):  # inf - inf: an edge that is forbidden both ways
             off = matrix[rows] - matrix[:, rows].T

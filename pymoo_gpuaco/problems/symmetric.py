@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from pymoo_gpuaco.problems.demands import NO_EDGES, Demands
 from pymoo_gpuaco.problems.instance import Form, Instance
+from pymoo_gpuaco.problems.matrix import blocks, largest_finite
 from pymoo_gpuaco.problems.metrics import Metric
 
 __all__ = ["SymmetricForm", "symmetric_form"]
@@ -233,9 +234,8 @@ def _doubled(
             padded[demands.end] = 0.0
         matrix = np.ascontiguousarray(padded[np.ix_(last, first)])
         np.fill_diagonal(matrix, 0.0)
-    finite = matrix[np.isfinite(matrix)] if demands.forbids else matrix
     partner = np.arange(2 * units, dtype=np.int32) ^ 1
-    far = _FAR * (float(finite.max()) or 1.0)
+    far = _FAR * ((largest_finite(matrix) if demands.forbids else float(matrix.max())) or 1.0)
     return replace(
         instance,
         matrix=matrix,
@@ -247,8 +247,10 @@ def _doubled(
 
 def _without_infinite(matrix: NDArray[np.float64]) -> tuple[NDArray[np.float64], float]:
     """Return a matrix with a long distance for each that is infinite, and that distance; itself where none is."""
-    infinite = np.isinf(matrix)
-    if not infinite.any():
+    if not any(bool(np.isinf(matrix[rows]).any()) for rows in blocks(len(matrix))):
         return matrix, 0.0
-    far = _FAR * (float(matrix[~infinite].max()) or 1.0)
-    return np.where(infinite, far, matrix), far
+    far = _FAR * (largest_finite(matrix) or 1.0)
+    finite = np.empty_like(matrix)
+    for rows in blocks(len(matrix)):
+        finite[rows] = np.where(np.isinf(matrix[rows]), far, matrix[rows])
+    return finite, far

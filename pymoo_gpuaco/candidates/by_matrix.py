@@ -1,0 +1,112 @@
+"""The nearest cities of each city along the rows of a matrix, and along its columns."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pymoo_gpuaco.host.compiled import compiled, compiled_callee, inlined
+
+
+class Nearest(NamedTuple):
+    """The k nearest of some places, the nearest first, of equals the lowest."""
+
+    places: NDArray[np.int32]  # (m, k)
+    lengths: NDArray[np.float64]  # (m, k)
+
+
+def nearest_by_matrix(matrix: NDArray[np.float64], k: int) -> Nearest:
+    """Return k < n neighbours of each city in a matrix (n, n), row = from; never the city itself."""
+    n = len(matrix)
+    found = _none_yet(n, k)
+    for city in range(n):
+        row = matrix[city].copy()
+        row[city] = np.inf
+        # All that tie with the k-th, so that the stable sort can prefer the lowest ids.
+        candidates = np.flatnonzero(row <= np.partition(row, k - 1)[k - 1])
+        candidates = candidates[candidates != city]  # where others are infinitely far as well
+        chosen = candidates[np.argsort(row[candidates], kind="stable")[:k]]
+        found.places[city], found.lengths[city] = chosen, row[chosen]
+    return found
+
+
+def nearest_both_ways(
+    matrix: NDArray[np.float64],
+    rows: NDArray[np.int32],
+    columns: NDArray[np.int32],
+    own: NDArray[np.int32],
+    k: int,
+    to_leave: NDArray[np.float64],
+    to_enter: NDArray[np.float64],
+) -> tuple[Nearest, Nearest]:
+    """Return for each of ``rows`` (r,) the places of the k nearest of ``columns`` (c,), and the other way round.
+
+    own : (r,) place of the column to which a row may not go; each once at most, so that k < r and k < c will do.
+    to_leave, to_enter : (r,), (c,) what counts less: a row is told lengths less what is usual to enter their columns,
+        a column those less what is usual to leave their rows.
+    """
+    of_rows, of_columns = _none_yet(len(rows), k), _none_yet(len(columns), k)
+    _search_both(matrix, rows, columns, own, to_leave, to_enter, *of_rows, *of_columns)
+    return of_rows, of_columns
+
+
+def _none_yet(m: int, k: int) -> Nearest:
+    return Nearest(np.full((m, k), -1, np.int32), np.full((m, k), np.inf))
+
+
+@inlined
+def _before(places, lengths, at, s, t):  # type: ignore[no-untyped-def]
+    """Whether entry s of row ``at`` is nearer than entry t, or as near and lower; what is empty comes last."""
+    if lengths[at, s] != lengths[at, t]:
+        return lengths[at, s] < lengths[at, t]
+    return places[at, s] >= 0 and (places[at, t] < 0 or places[at, s] < places[at, t])
+
+
+@compiled_callee
+def _sink(places, lengths, at, size):  # type: ignore[no-untyped-def]
+    """Let the first of ``size`` entries of row ``at`` sink to its place in a heap, whose last one comes first."""
+    p = 0
+    while 2 * p + 1 < size:
+        q = 2 * p + 1
+        if q + 1 < size and _before(places, lengths, at, q, q + 1):
+            q += 1
+        if not _before(places, lengths, at, p, q):
+            break
+        place, length = places[at, p], lengths[at, p]
+        places[at, p], lengths[at, p] = places[at, q], lengths[at, q]
+        places[at, q], lengths[at, q] = place, length
+        p = q
+
+
+@compiled_callee
+def _sort(places, lengths, at):  # type: ignore[no-untyped-def]
+    """Sort the heap of row ``at``."""
+    for size in range(places.shape[1] - 1, 0, -1):
+        place, length = places[at, 0], lengths[at, 0]
+        places[at, 0], lengths[at, 0] = places[at, size], lengths[at, size]
+        places[at, size], lengths[at, size] = place, length
+        _sink(places, lengths, at, size)
+
+
+@compiled
+def _search_both(  # type: ignore[no-untyped-def]
+    matrix, rows, columns, own, to_leave, to_enter, columns_of, from_row, rows_of, from_column
+):
+    """Find the nearest columns of all rows and the nearest rows of all columns."""
+    k = columns_of.shape[1]
+    for a in range(rows.shape[0]):
+        for b in range(columns.shape[0]):
+            length = matrix[rows[a], columns[b]]
+            less = length - to_enter[b]
+            if (less < from_row[a, 0] or columns_of[a, 0] < 0) and b != own[a]:
+                columns_of[a, 0], from_row[a, 0] = b, less
+                _sink(columns_of, from_row, a, k)
+            less = length - to_leave[a]
+            if (less < from_column[b, 0] or rows_of[b, 0] < 0) and b != own[a]:
+                rows_of[b, 0], from_column[b, 0] = a, less
+                _sink(rows_of, from_column, b, k)
+        _sort(columns_of, from_row, a)
+    for b in range(columns.shape[0]):
+        _sort(rows_of, from_column, b)
