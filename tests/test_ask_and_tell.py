@@ -1,6 +1,7 @@
 """What pymoo promises about every algorithm: ask and tell, callbacks, interrupts."""
 
 import copy
+from contextlib import nullcontext
 
 import numpy as np
 import pytest
@@ -276,6 +277,42 @@ def test_keyboard_interrupt_leaves_the_best_tour_within_reach(cls):
     assert res.F[0] == length(problem, res.X) == algorithm.opt[0].F[0]
     three = minimize(problem, small(cls), ("n_gen", 3), seed=1)
     assert np.array_equal(res.X, three.X)
+
+
+@every_algorithm
+def test_an_interrupt_in_ask_leaves_what_was_told_and_the_next_ask_goes_on(cls, monkeypatch):
+    """Whoever tells lengths may measure them elsewhere: nothing is evaluated behind their back."""
+    problem = cities(14)
+    algorithm = small(cls).setup(problem, termination=("n_gen", 4), seed=3)
+    monkeypatch.setattr(problem, "evaluate", lambda *args, **kwargs: pytest.fail("nobody asked for it"))
+
+    def tell(pop):
+        pop.set("F", 2.0 * problem.tour_lengths(pop.get("X"))[:, None])
+        for individual in pop:
+            individual.evaluated.update(("F", "G", "H"))
+        with (
+            pytest.warns(UserWarning, match="is not the tour's length")
+            if algorithm.n_iter == 1
+            else nullcontext()
+        ):
+            algorithm.tell(pop)
+
+    tell(algorithm.ask())
+    told, counted, build = algorithm.opt[0].F[0], algorithm.evaluator.n_eval, cls._build
+
+    def interrupted(self, key):
+        build(self, key)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(cls, "_build", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        algorithm.ask()
+    monkeypatch.setattr(cls, "_build", build)
+    assert algorithm.opt[0].F[0] == told
+    assert algorithm.evaluator.n_eval == counted
+    while algorithm.has_next():
+        tell(algorithm.ask())
+    assert algorithm.opt[0].F[0] == 2.0 * length(problem, algorithm.opt[0].X) <= told
 
 
 @every_algorithm

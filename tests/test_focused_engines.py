@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import time
 
 import numpy as np
 import pytest
@@ -218,6 +219,29 @@ def test_fewer_cities_than_a_window_needs_are_refused():
 
     with pytest.raises(ValueError, match="at least 8 cities, got 7"):
         CudaWindows(listed_instance(cloud(7), 6), ColonyParameters(construction="focused"), 0)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_a_given_tour_that_is_longer_than_the_first_takes_nothing_from_it(backend):
+    problem, rng = cloud(200), np.random.default_rng(1)
+    first, given = focused(problem, backend).first_tour()[1], rng.permutation(200)
+    assert problem.tour_length(given) > 2.0 * first
+    engine = focused(problem, backend)
+    engine.accept(given[None], problem.tour_lengths(given[None]))
+    assert engine.best_tours()[1][0] <= first
+    assert engine.lengths.max() <= first
+    engine.stop_at(time.monotonic() - 1.0)
+    engine.search(1)
+    assert engine.best_tours()[1][0] <= first
+    # and a shorter one counts in whole
+    other = focused(problem, backend)
+    for key in range(3):
+        other.search(key)
+    tours, lengths = other.best_tours()
+    assert lengths[0] < 0.95 * first
+    engine = focused(problem, backend)
+    engine.accept(tours, lengths)
+    assert engine.best_tours()[1][0] <= lengths[0]
 
 
 @pytest.mark.parametrize("backend", BACKENDS)

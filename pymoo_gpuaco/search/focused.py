@@ -340,6 +340,8 @@ class FocusedSearch:
         if not len(rows):
             return
         with self.device.working(), self._whole_or_undone():
+            if self._population.best is None:  # given tours may be longer than the one there is
+                self._population.merge(self._first)
             for row in rows:
                 self._population.merge(row)
             best = self._best()[0]
