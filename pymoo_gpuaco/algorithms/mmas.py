@@ -15,15 +15,13 @@ from pymoo_gpuaco import checks
 from pymoo_gpuaco.algorithms.arguments import Count, Number, Word
 from pymoo_gpuaco.algorithms.colony import AntColony
 from pymoo_gpuaco.candidates.exact import MOST_CITIES
-from pymoo_gpuaco.colony.parameters import ColonyParameters
+from pymoo_gpuaco.colony.parameters import CONSTRUCTIONS, TABUS, ColonyParameters
 from pymoo_gpuaco.colony.selection import offered_by
 from pymoo_gpuaco.colony.trails import best_so_far_deposits, trail_limits
 from pymoo_gpuaco.problems.tsp import TSP
 
 _log = logging.getLogger("pymoo_gpuaco")
 _SELECTIONS = offered_by("GPUMMAS")
-_TABUS = ("auto", "compact", "list", "bitmask")
-_CONSTRUCTIONS = ("auto", "full", "focused")
 # Candidates of focused ants, and tours a city that they may search without a better one while they anneal.
 _FOCUSED_CANDIDATES, _PATIENCE = 8, 5000
 _DEPOSITS = ("schedule", "iteration_best", "global_best")
@@ -87,13 +85,13 @@ class GPUMMAS(AntColony):
         return ColonyParameters(
             **common,
             selection=checks.choice("selection", get(self.selection), _SELECTIONS),
-            tabu=checks.choice("tabu", get(self.tabu), _TABUS),
+            tabu=checks.choice("tabu", get(self.tabu), TABUS),
             construction="focused" if self._focused() else "full",
         )
 
     def _focused(self) -> bool:
         """Whether ants change good tours, for the problem at hand; without one, whether they are told to."""
-        wanted = checks.choice("construction", get(self.construction), _CONSTRUCTIONS)
+        wanted = checks.choice("construction", get(self.construction), ("auto", *CONSTRUCTIONS))
         if self._by_objective:  # windows know lengths alone
             return False
         if wanted != "auto" or self.problem is None:

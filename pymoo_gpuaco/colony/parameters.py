@@ -12,7 +12,7 @@ from pymoo_gpuaco import checks
 from pymoo_gpuaco.colony.moves import MOVES, WINDOWS, number_of
 from pymoo_gpuaco.colony.selection import RULES, SELECTIONS, SelectionRule
 
-TABUS = ("auto", "list", "compact", "bitmask")
+TABUS = ("auto", "compact", "list", "bitmask")
 CONSTRUCTIONS = ("full", "focused")
 MEMORIES = ("auto", "dense", "candidate", "selective")
 CANDIDATES = ("auto", "nearest", "quadrant", "alpha")

@@ -192,7 +192,7 @@ def _join_smallest(graph, scale, near, a, position, k, subtours, child):  # type
                     by_two = to_two + left - units(graph, scale, two, end)
                     if (
                         max(by_one, by_two) <= most
-                        or s.subtour[stretch_at(position[other], k, s)] == smallest
+                        or s.subtour[stretch_at(position[other], k, s.cuts)] == smallest
                     ):
                         continue
                     if by_one > most and not one_stays:
@@ -201,7 +201,7 @@ def _join_smallest(graph, scale, near, a, position, k, subtours, child):  # type
                         most, u, v, u_next, v_next = by_two, city, other, two, end
     if u < 0:
         return most
-    into = s.subtour[stretch_at(position[v], k, s)]
+    into = s.subtour[stretch_at(position[v], k, s.cuts)]
     s.size[into] += s.size[smallest]
     s.size[smallest] = 0
     for stretch in range(k):
@@ -214,14 +214,14 @@ def _join_smallest(graph, scale, near, a, position, k, subtours, child):  # type
 @inlined
 def _within_reach(stretch, n, k, child):  # type: ignore[no-untyped-def]
     """How many cities of a stretch may join its subtour to another."""
-    return min(cities_in(stretch, n, k, child.stretches), 2 * child.reach)
+    return min(cities_in(stretch, n, k, child.stretches.cuts), 2 * child.reach)
 
 
 @inlined
 def _position_of(t, stretch, n, k, child):  # type: ignore[no-untyped-def]
     """Position of the t-th of them: what is out of reach of both ends is left out."""
-    left_out = max(cities_in(stretch, n, k, child.stretches) - 2 * child.reach, 0)
-    p = begin_of(stretch, n, k, child.stretches) + t + (left_out if t >= child.reach else 0)
+    left_out = max(cities_in(stretch, n, k, child.stretches.cuts) - 2 * child.reach, 0)
+    p = begin_of(stretch, n, k, child.stretches.cuts) + t + (left_out if t >= child.reach else 0)
     return p if p < n else p - n
 
 

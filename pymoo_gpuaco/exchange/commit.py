@@ -12,7 +12,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from pymoo_gpuaco.host.compiled import compiled, compiled_callee, inlined
+from pymoo_gpuaco.exchange.stretches import begin_of, cities_in, stretch_at
+from pymoo_gpuaco.host.compiled import compiled, compiled_callee
 
 # Exchanges of gain 0 let a search drift over plateaus. Lattices offer thousands a round, which would cost more than
 # they bring: this many are taken, and one more for every so many cities.
@@ -128,20 +129,6 @@ def _claim(order, gain, first, last, removed, zeros, claimed, accepted):  # type
         accepted[i] = True
 
 
-@inlined
-def _start(n, cuts, m, s):  # type: ignore[no-untyped-def]
-    """First position of segment s, which ends at cut s; segment 0 begins after the last cut, around the end."""
-    p = cuts[s - 1 if s > 0 else m - 1] + 1
-    return p if p < n else 0
-
-
-@inlined
-def _length(n, cuts, m, s):  # type: ignore[no-untyped-def]
-    """Positions in segment s."""
-    length = cuts[s] - cuts[s - 1 if s > 0 else m - 1]
-    return length if length > 0 else length + n
-
-
 @compiled_callee
 def _loose_end(n, cuts, m, p, links):  # type: ignore[no-untyped-def]
     """Free end at position p: 2 s for the start of segment s, 2 s + 1 for its end, -1 if there is none.
@@ -149,15 +136,8 @@ def _loose_end(n, cuts, m, p, links):  # type: ignore[no-untyped-def]
     A position with both edges removed is a segment of its own: its two added edges take one end each, so a walk
     that comes by one leaves by the other.
     """
-    low, high = 0, m  # first cut at or after p
-    while low < high:
-        middle = (low + high) // 2
-        if cuts[middle] < p:
-            low = middle + 1
-        else:
-            high = middle
-    s = low if low < m else 0
-    if _start(n, cuts, m, s) == p and links[2 * s, 0] == _NONE:
+    s = stretch_at(p, m, cuts)
+    if begin_of(s, n, m, cuts) == p and links[2 * s, 0] == _NONE:
         return 2 * s
     if cuts[s] == p and links[2 * s + 1, 0] == _NONE:
         return 2 * s + 1
@@ -246,7 +226,7 @@ def _walk(n, cuts, m, links, label, cycles):  # type: ignore[no-untyped-def]
         while True:  # enter a segment by ``end``, cross it, follow the link
             s = end >> 1
             label[s] = found
-            positions += _length(n, cuts, m, s)
+            positions += cities_in(s, n, m, cuts)
             end = links[end ^ 1, 0]
             if end == 2 * begin:
                 break
@@ -262,8 +242,8 @@ def _write(n, cuts, m, links, segments):  # type: ignore[no-untyped-def]
     while True:
         s = end >> 1
         forward = (end & 1) == 0
-        segments[count, 0] = _start(n, cuts, m, s) if forward else cuts[s]
-        segments[count, 1] = _length(n, cuts, m, s)
+        segments[count, 0] = begin_of(s, n, m, cuts) if forward else cuts[s]
+        segments[count, 1] = cities_in(s, n, m, cuts)
         segments[count, 2] = 1 if forward else -1
         count += 1
         end = links[end ^ 1, 0]

@@ -69,12 +69,12 @@ def sort(values, count):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def stretch_at(p, count, w):  # type: ignore[no-untyped-def]
-    """Stretch in which a position lies; the first one begins behind the last cut."""
+def stretch_at(p, count, cuts):  # type: ignore[no-untyped-def]
+    """Stretch in which a position lies, of ``count`` cuts; the first one begins behind the last cut."""
     low, high = 0, count
     while low < high:
         middle = (low + high) >> 1
-        if w.cuts[middle] < p:
+        if cuts[middle] < p:
             low = middle + 1
         else:
             high = middle
@@ -82,24 +82,24 @@ def stretch_at(p, count, w):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def begin_of(s, n, count, w):  # type: ignore[no-untyped-def]
+def begin_of(s, n, count, cuts):  # type: ignore[no-untyped-def]
     """First position of a stretch."""
-    p = w.cuts[s - 1 if s > 0 else count - 1] + 1
+    p = cuts[s - 1 if s > 0 else count - 1] + 1
     return p if p < n else 0
 
 
 @inlined
-def cities_in(s, n, count, w):  # type: ignore[no-untyped-def]
+def cities_in(s, n, count, cuts):  # type: ignore[no-untyped-def]
     """How many cities a stretch has."""
-    length = w.cuts[s] - w.cuts[s - 1 if s > 0 else count - 1]
+    length = cuts[s] - cuts[s - 1 if s > 0 else count - 1]
     return length if length > 0 else length + n
 
 
 @inlined
 def _free_end(p, n, count, w):  # type: ignore[no-untyped-def]
     """A free end of a stretch at a position; a city alone is both of its ends."""
-    s = stretch_at(p, count, w)
-    begins = begin_of(s, n, count, w) == p and w.joined[2 * s] == _FREE
+    s = stretch_at(p, count, w.cuts)
+    begins = begin_of(s, n, count, w.cuts) == p and w.joined[2 * s] == _FREE
     return 2 * s if begins else 2 * s + 1
 
 
@@ -128,7 +128,7 @@ def find_subtours(n, count, w):  # type: ignore[no-untyped-def]
         size, end = 0, 2 * s
         while w.subtour[end >> 1] < 0:
             w.subtour[end >> 1] = found
-            size += cities_in(end >> 1, n, count, w)
+            size += cities_in(end >> 1, n, count, w.cuts)
             end = w.joined[end ^ 1]
         w.size[found] = size
         found += 1
@@ -148,13 +148,13 @@ def lay_out(tour, position, removed, added, count, w):  # type: ignore[no-untype
     join(position, added, count, w)
     longest = 0
     for s in range(1, count):
-        if cities_in(s, n, count, w) > cities_in(longest, n, count, w):
+        if cities_in(s, n, count, w.cuts) > cities_in(longest, n, count, w.cuts):
             longest = s
     moved, end = 0, w.joined[2 * longest + 1]
     while end >> 1 != longest:
         s = end >> 1
-        length, step = cities_in(s, n, count, w), 1
-        p = begin_of(s, n, count, w)
+        length, step = cities_in(s, n, count, w.cuts), 1
+        p = begin_of(s, n, count, w.cuts)
         if end & 1:
             p, step = w.cuts[s], -1
         for _ in range(length):
