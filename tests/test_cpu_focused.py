@@ -216,7 +216,7 @@ def test_long_tours_are_whole_where_a_run_has_time_for_several(rate, tours, monk
         found(one, key)
     assert (len(one.lengths), one.device.search.whole) == (tours, tours > 1)
     assert one.n_ants == (tours if tours > 1 else 8)
-    assert one.device.plan.end == (0.7 if tours > 1 else 0.97)
+    assert one.device.plan.end == (0.5 if tours > 1 else 0.97)
     two.import_state(one.export_state())
     for key in range(4, 8):
         assert np.array_equal(found(one, key)[0], found(two, key)[0])
@@ -230,7 +230,7 @@ def test_long_tours_are_whole_where_a_run_has_time_for_several(rate, tours, monk
         one.expect((key - 7) / 32)
     tour, length = (row[0] for row in one.best_tours())
     assert length == problem.tour_length(tour) <= best
-    assert evolved == ([tours + 1] if tours > 1 else [])  # the best of the run beside them
+    assert set(evolved) == ({tours + 1} if tours > 1 else set())  # the best of the run beside them
     tours = random_tours(300, 2)
     better, _ = one.improve(tours, 3)
     assert np.all(problem.tour_lengths(better) < 0.5 * problem.tour_lengths(tours))

@@ -8,6 +8,7 @@ import pytest
 from pymoo_gpuaco.candidates import greedy_tour, start
 from pymoo_gpuaco.candidates.graph import make_graph
 from pymoo_gpuaco.candidates.lists import listed_instance
+from pymoo_gpuaco.exchange.eax import Evolved
 from pymoo_gpuaco.host.stop import Stop
 from pymoo_gpuaco.search import population as module
 from pymoo_gpuaco.search.parameters import FEWEST_TO_EVOLVE
@@ -41,12 +42,73 @@ def test_many_tours_evolve_at_the_end_of_the_last_cycle_and_else_are_assembled(
     given = tours[fewer:]
     before, best = [population.measure(tour) for tour in given], population.length
     taken = population.recombine(given, 3, Stop(), last)
-    assert called == [name]
+    assert set(called) == {name}
     after = [population.measure(tour) for tour in taken]
     assert np.array_equal(np.sort(taken), np.tile(np.arange(120), (len(given), 1)))
     assert all(later <= earlier for earlier, later in zip(before, after, strict=True))
     assert population.length == population.measure(population.best) <= min(best, *after)
     assert min(after) < min(before)  # greedy tours have a lot to give each other
+
+
+class Rounds:
+    """Stands in for evolution: in round i every tour becomes the i-th of ``found``; a round takes so many seconds."""
+
+    def __init__(self, monkeypatch, found: list[np.ndarray], seconds: list[float]):
+        self.given, self.keys, self.now = [], [], 100.0
+
+        def evolve(graph, tours, near, key, *, until, **options):
+            i = len(self.given)
+            self.given.append(tours)
+            self.keys.append(key)
+            self.now += seconds[i]
+            return Evolved(np.tile(found[i], (len(tours), 1)), 1, 1, 1, 1, (1.0, 0.0))
+
+        monkeypatch.setattr(module, "evolve", evolve)
+        monkeypatch.setattr(module.time, "monotonic", lambda: self.now)
+
+
+def by_length(population: Population, count: int) -> list[np.ndarray]:
+    """Tours of which each is shorter than the one before, and than the population's best."""
+    other = focused(cloud(120, 1), n_ants=4)
+    for key in range(20):
+        other.search(key)
+    best = other.best_tours()[0][0]
+    found = {population.measure(best): best}
+    for i in range(0, 110, 5):
+        worse = np.concatenate([best[:i], best[i : i + 4][::-1], best[i + 4 :]])
+        found[population.measure(worse)] = worse
+    lengths = sorted((length for length in found if length < population.length), reverse=True)
+    assert len(lengths) >= count
+    return [found[length] for length in lengths[-count:]]
+
+
+def test_tours_evolve_again_with_the_shortest_in_the_place_of_the_longest_until_nothing_is_found(monkeypatch):
+    population, tours = made()
+    first, second = by_length(population, 2)
+    rounds = Rounds(monkeypatch, [first, second, second], [1.0] * 3)
+    taken = population.recombine(tours, 3, Stop(), last=True)
+    own = np.concatenate([tours, made()[0].best[None]])
+    longest = np.argsort([population.measure(tour) for tour in own], kind="stable")[::-1]
+    assert np.array_equal(rounds.given[0], own)
+    own[longest[0]] = first
+    assert np.array_equal(rounds.given[1], own)
+    own[longest[1]] = second
+    assert np.array_equal(rounds.given[2], own)
+    assert len(rounds.given) == len(set(rounds.keys)) == 3  # the third found nothing shorter
+    assert np.array_equal(population.best, second)
+    assert np.array_equal(taken, np.tile(second, (len(tours), 1)))
+
+
+@pytest.mark.parametrize(("left", "expected"), [(10.0, 1), (16.9, 1), (17.1, 2), (None, 3)])
+def test_no_round_begins_that_would_end_too_late(left, expected, monkeypatch):
+    """One takes about .7 of the last one's time: after ten seconds seven more."""
+    population, tours = made()
+    rounds = Rounds(monkeypatch, by_length(population, 3), [10.0, 7.0, 20.0])
+    monkeypatch.setattr(module, "MOST_ROUNDS", 3)
+    stop = Stop()
+    stop.until = None if left is None else rounds.now + left
+    population.recombine(tours, 3, stop, last=True)
+    assert len(rounds.given) == expected
 
 
 @pytest.mark.parametrize(("cities", "expected"), [(600, 5), (480, 4), (479, 0)])
