@@ -121,6 +121,24 @@ def test_a_tour_around_forbidden_edges_is_found():
     assert result.F[0] == matrix[result.X, np.roll(result.X, -1)].sum()
 
 
+@pytest.mark.parametrize("n", [3, 20])
+def test_a_tour_that_lacks_an_edge_is_no_sign_of_another_objective(n, recwarn):
+    """It is a path then, which is as long as by the matrix in its own direction alone."""
+    _, matrix = with_potentials(n, np.random.default_rng(n))
+    city = np.arange(n)
+    matrix[np.abs(city[:, None] - city) > 1] = np.inf  # a street with two ends: there is no round trip
+    problem = TSP(matrix=matrix + 50.0 * (1.0 - np.eye(n)))
+    assert listed_instance(problem, 5).symmetric
+    algorithm = GPUMMAS(backend="cpu").setup(problem, termination=("n_gen", 3), seed=1)
+    while algorithm.has_next():
+        algorithm.next()
+    assert not algorithm._other_objective
+    assert not recwarn.list
+    best = algorithm.opt[0]
+    assert best.G[0] == 1
+    assert best.F[0] == problem.tour_length(best.X)
+
+
 def test_paths_fixed_edges_and_other_objectives_keep_their_direction():
     _, matrix = with_potentials(20, np.random.default_rng(5))
 

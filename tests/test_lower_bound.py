@@ -56,6 +56,24 @@ def test_dynamic_programming_finds_the_shortest_of_all_tours(n: int, symmetric: 
     assert matrix[tour, np.roll(tour, -1)].sum() == _shortest(matrix)
 
 
+def _lonely_ring(n: int, seed: int) -> tuple[TSP, float]:
+    """One edge from each city is much shorter than all others, and the fixed one not shortest: the tour is known."""
+    rng = np.random.default_rng(seed)
+    matrix, ring = rng.integers(300, 900, (n, n)).astype(float), rng.permutation(n)
+    matrix[ring, np.roll(ring, -1)] = rng.integers(1, 60, n)
+    return TSP(matrix=matrix), float(matrix[ring, np.roll(ring, -1)].sum())
+
+
+@pytest.mark.parametrize("n", [13, 17, 29])
+def test_no_bound_is_rounded_up_over_the_shortest_tour(n: int) -> None:
+    """Edges that must stay count as very short ones, and what that adds up to is taken off again: exactly."""
+    for seed in range(12):
+        problem, shortest = _lonely_ring(n, seed)
+        bound = prove_lower_bound(listed_instance(problem, 5))
+        assert bound is not None
+        assert 0.9 * shortest < bound <= shortest
+
+
 @pytest.mark.parametrize("metric", ["EXACT", "GEO", "HAVERSINE", "CEIL_2D"])
 def test_the_bound_of_few_cities_is_the_optimum(metric: str) -> None:
     problem = TSP(np.random.default_rng(3).uniform(-80, 80, (12, 2)), metric, best_known=0)

@@ -137,8 +137,8 @@ class CompleteGraph:
         degree[[leaf, other]] += 1
         total = math.fsum([*length.tolist(), to_leaf[other], graph.constant, *((degree - 2) * pi).tolist()])
         # A weight carries two roundings, a term of the sum one; each is below half a unit of the largest number met.
-        largest = float(length.max() + to_leaf[other] + 4.0 * np.abs(pi).max()) * max(1, int(degree.max()))
-        total -= 4.0 * np.finfo(float).eps * n * largest
+        largest = float(np.abs(length).max() + abs(to_leaf[other]) + 4.0 * np.abs(pi).max())
+        total -= 4.0 * np.finfo(float).eps * n * largest * max(1, int(degree.max()))
         return float(math.ceil(total)) if self.instance.integral else total
 
 

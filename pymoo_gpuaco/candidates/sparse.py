@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,7 +12,7 @@ from pymoo_gpuaco.candidates.listed import ListedInstance
 from pymoo_gpuaco.candidates.start import greedy_tour
 from pymoo_gpuaco.host.compiled import compiled
 
-# Length of edges that must stay, in mean candidate edges below 0: no penalties make up for it.
+# Length of edges that must stay, in mean candidate edges below 0, at least: no penalties make up for it.
 _SHORTER = 100.0
 _CHUNK = 1 << 18  # edges whose lengths are computed together
 
@@ -53,8 +54,10 @@ def sparse_graph(instance: ListedInstance, ids: NDArray[np.int32]) -> SparseGrap
     if partner is None:
         return SparseGraph(n, u, v, length, np.zeros(len(u), bool), 0.0)
     stays = partner[u] == v
-    short = -_SHORTER * float(instance.neighbour_distances.mean())
-    constant = float((length[stays] - short).sum())
+    # a power of two, so that the sum is exact where lengths are whole numbers: a bound is rounded up to one
+    mean = float(instance.neighbour_distances.mean())
+    short = -(2.0 ** math.ceil(math.log2(_SHORTER * mean))) if mean > 0.0 else 0.0
+    constant = math.fsum((length[stays] - short).tolist())
     length[stays] = short
     return SparseGraph(n, u, v, length, stays, constant)
 

@@ -298,6 +298,10 @@ class CpuWindows:
 
 
 def _heuristic(lengths: NDArray[np.float64], beta: float) -> NDArray[np.float64]:
-    """eta^beta (n, k) of candidate edges of these lengths; at distance 0 the shortest other edge counts, halved."""
+    """eta^beta (n, k) of candidate edges of these lengths, in units of the largest of each city.
+
+    At distance 0 the shortest other edge counts, halved.
+    """
     positive = lengths[lengths > 0.0]
-    return np.maximum(lengths, float(positive.min()) / 2.0 if positive.size else 1.0) ** -beta
+    lengths = np.maximum(lengths, float(positive.min()) / 2.0 if positive.size else 1.0)
+    return (lengths.min(axis=1, keepdims=True) / lengths) ** beta
