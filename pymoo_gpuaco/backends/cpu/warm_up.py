@@ -132,6 +132,9 @@ def _warm_up_front(k: int) -> None:
         n_weights=k, sums=1, kicks=1, looks=8, directions=None if k == 2 else np.eye(k)
     )
     engine = FrontSearch(CpuFronts(front_instance(problem, 5)), parameters)
-    for key in range(8):  # looks come in the seventh: sums are solved before, and ways gone along the front
+    for key in range(100):
         engine.search(key)
+        # looks come last: sums are solved before, corners assembled, and ways gone along the front
+        if key >= 7 and engine.archive.looked[: engine.archive.count].any():
+            break
     Seen(np.ones(k)).add(np.random.default_rng(1).random((5000, k)))  # so many that it grows
