@@ -245,9 +245,14 @@ def test_an_unknown_name_is_refused_with_what_there_is(name):
         match=f"unknown instance '{name}'.*Shipped are att532, berlin52, gr17, gr666, kroA100, kroB100, pcb442",
     ):
         load_tsp(name)
-    if name == "pcb443":
+    if name:
         with pytest.raises(ValueError, match="Did you mean pcb442"):
             load_tsp(name)
+
+
+def test_what_is_neither_name_nor_path_is_refused():
+    with pytest.raises(TypeError, match="name_or_path must be a name or a path, got 442"):
+        load_tsp(442)
 
 
 @pytest.mark.parametrize("path", [Path("pcb442"), "./pcb442", "nowhere/pcb442.tsp", "../x/pcb442"])

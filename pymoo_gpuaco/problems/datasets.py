@@ -59,9 +59,11 @@ def load_tsp(
     coordinates (or distances); a file that bears a known NAME and differs warns. A NAME.opt.tour beside the file
     fills `optimal_tour`; one that does not fit is left out with a warning.
 
-    Raises FileNotFoundError for a path without a file, ValueError for an unknown name or a broken file, and
-    ConnectionError when a download fails (it says how to supply the file).
+    Raises FileNotFoundError for a path without a file, ValueError for an unknown name or a broken file, TypeError for
+    what is neither name nor path, and ConnectionError when a download fails (it says how to supply the file).
     """
+    if not isinstance(name_or_path, (str, os.PathLike)):
+        raise TypeError(f"name_or_path must be a name or a path, got {name_or_path!r:.80}")
     path = Path(name_or_path)
     text = os.fspath(name_or_path)
     if text.startswith(_RANDOM) and _AND not in text:
@@ -99,8 +101,8 @@ def load_tsp(
         raise ValueError(_directory(path))
     if path.suffix:
         raise ValueError(f"there is no file {text!r} in {Path.cwd()}, and no instance of that name")
-    known = _known_names(folder)
-    close = difflib.get_close_matches(name, known, n=3)
+    known = {one.lower(): one for one in _known_names(folder)}
+    close = [known[one] for one in difflib.get_close_matches(name.lower(), known, n=3)]
     hint = f" Did you mean {' or '.join(close)}?" if close else ""
     place = f"{DATA_VARIABLE}={folder} has no such file" if folder else f"{DATA_VARIABLE} names no folder"
     raise ValueError(

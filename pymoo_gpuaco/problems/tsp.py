@@ -357,6 +357,8 @@ def tsp_of(what: ArrayLike | TSP) -> TSP:
     if isinstance(what, TSP):
         return what
     array = checks.unmasked("coords", what)
+    if array.shape == (2, 2):  # whichever it is
+        raise ValueError("a TSP needs at least 3 cities, got 2")
     if array.shape == (3, 3):
         raise ValueError(
             "3 x 3 numbers are three cities in space or a matrix: write TSP(coords) or TSP(matrix=..)"
