@@ -95,6 +95,58 @@ def test_there_are_as_many_whole_tours_as_threads(threads, tours, monkeypatch):
     assert of(cloud(60, 1), n_ants=3).n_ants == 3
 
 
+@pytest.mark.parametrize(("given", "ants"), [(None, 5), (3, 3), (8, 5)])
+def test_ants_of_one_tour_are_as_many_as_it_has_parts_and_make_the_kicks_that_are_planned(
+    given, ants, monkeypatch
+):
+    """Windows of 64 of 300 cities: five hold all. The heat of a cycle follows from the kicks that are planned."""
+    engine = focused(cloud(300, 9), "windows", n_ants=given)
+    device, made = engine.device, []
+    assert engine.n_ants == ants
+    assert device.plan.kicks == ants * (256 // ants)
+    anneal, round_of = device.search.anneal_stretches, device.search.round
+
+    def stretches(tour, dirty, first, count, trials, *how):
+        before = tour.copy()
+        done = anneal(tour, dirty, first, count, trials, *how)
+        made.append(("stretches", done, trials, first, *how[:2], how[-1]))
+        # stretches of 60 follow one another from where windows have their centres; the ends of each stay
+        begin = int(first * (np.sqrt(5) - 1) / 2 % 1 * 300)
+        places = (begin + np.arange(60 * done)) % 300
+        rest = np.setdiff1d(np.arange(300), places)
+        assert np.array_equal(tour[rest], before[rest])
+        for stretch in places.reshape(done, 60):
+            assert tour[stretch[[0, -1]]].tolist() == before[stretch[[0, -1]]].tolist()
+            assert set(tour[stretch]) == set(before[stretch])
+        return done
+
+    def windows(tour, dirty, first, count, trials, *how):
+        tour, done = round_of(tour, dirty, first, count, trials, *how)
+        made.append(("windows", count, trials, first, *how[:2], how[-1]))
+        return tour, done
+
+    monkeypatch.setattr(device.search, "anneal_stretches", stretches)
+    monkeypatch.setattr(device.search, "round", windows)
+    annealed = 0
+    for key in range(12):
+        made.clear()
+        engine.search(key)
+        if len(made) < 2:  # without kicks, to repair
+            continue
+        annealed += 1
+        (_, parts, most, first, hot, between, own), (_, count, few, then, begin, cold, other) = made
+        assert parts == count == ants
+        assert first == then
+        assert ants * (most + few) == device.plan.kicks
+        # a fifth of them in windows, which go on at the temperature at which stretches end
+        assert abs(few - 0.2 * (most + few)) <= 0.5
+        assert hot >= between == begin >= cold
+        assert own != other
+        if hot > cold:
+            assert (hot - between) / (hot - cold) == pytest.approx(most / (most + few))
+    assert annealed > 3
+
+
 @pytest.mark.parametrize("way", WAYS)
 def test_an_imported_state_continues_bit_by_bit(way):
     problem = cloud(300, 10)
@@ -211,11 +263,11 @@ def test_long_tours_are_whole_where_a_run_has_time_for_several(rate, tours, monk
         assert not engine.device.search.whole
         engine.stop_at(until)
     given.search(1)
-    assert (given.device.n_tours, given.n_ants) == (1, 5)
+    assert (given.device.n_tours, given.n_ants) == (1, 2)  # of half of the cities each
     for key in range(4):
         found(one, key)
     assert (len(one.lengths), one.device.search.whole) == (tours, tours > 1)
-    assert one.n_ants == (tours if tours > 1 else 8)
+    assert one.n_ants == (tours if tours > 1 else 5)  # as many windows of 64 as hold 300 cities
     assert one.device.plan.end == (0.5 if tours > 1 else 0.97)
     two.import_state(one.export_state())
     for key in range(4, 8):

@@ -44,6 +44,31 @@ def test_a_round_of_windows_gives_a_shorter_tour_whatever_the_threads(monkeypatc
     assert np.array_equal(*ends)
 
 
+def test_annealed_stretches_are_kept_whole_whatever_the_threads(monkeypatch):
+    n = 600
+    instance, units = units_of(cloud(n, 6))
+    start = two_opt(cloud(n, 6), np.random.default_rng(4).permutation(n))
+    ends = []
+    for threads in ("1", "3"):
+        monkeypatch.setenv("PYMOO_GPUACO_THREADS", threads)
+        search = WindowSearch(instance, units, FocusedParameters(whole_up_to=8, window=128))
+        tour, lengths = start.copy(), []
+        for heat in (1e9, 0.0):  # everything is kept, and nothing that makes it longer
+            for done in range(0, 30, 5):
+                assert (
+                    search.anneal_stretches(tour, np.ones(n, np.uint8), done, 9, 40, heat, heat, 50, done)
+                    == 5
+                )
+                assert set(tour.tolist()) == set(range(n))
+                lengths.append(instance.tour_length(tour))
+        hot, cold = lengths[:6], lengths[5:]
+        assert max(hot) > instance.tour_length(start)
+        assert cold == sorted(cold, reverse=True)
+        assert cold[-1] < instance.tour_length(start)
+        ends.append(tour)
+    assert np.array_equal(*ends)
+
+
 @pytest.mark.parametrize(
     ("positions", "tied", "kept"),
     [
@@ -131,6 +156,20 @@ def test_windows_grow_from_centres_spread_over_the_tour_or_from_the_next_dirty_c
         found = cutter.round(tour, np.argsort(tour).astype(np.int32), first, count, marks)
         assert [positions.tolist() for positions in found] == expected
     assert 2 < len(expected) < count
+
+
+def test_kicks_have_windows_beside_those_of_the_last_dirty_cities():
+    n = 500
+    _, units = units_of(cloud(n, 7), ascent=0)
+    tour = two_opt(cloud(n, 7), np.random.default_rng(5).permutation(n))
+    where, dirty = np.argsort(tour).astype(np.int32), np.zeros(n, np.uint8)
+    dirty[tour[7]] = 1
+    cutter = Cutter(units.candidates, 100)
+    (only,) = cutter.round(tour, where, 0, 4, dirty)
+    windows = cutter.round(tour, where, 0, 4, dirty, everywhere=True)
+    assert np.array_equal(windows[0], only)
+    assert len(windows) == 4
+    assert len(np.unique(np.concatenate(windows))) == sum(map(len, windows))
 
 
 def test_a_window_holds_what_the_instance_says_of_its_cities():

@@ -50,15 +50,15 @@ class FocusedParameters:
     ----------
     n_candidates : candidate edges a city by alpha-nearness, in [4, 32], or None: 5, and 7 above 25,000 cities, where
         fewer 1-trees tell good edges less well.
-    whole_up_to : up to so many cities each ant keeps a whole tour of its own, >= 8; above, ants take windows of one
+    whole_up_to : up to so many cities each ant keeps a whole tour of its own, >= 8; above, ants take parts of one
         tour. None: 25,000, and 100,000 where the time of a run is limited and several tours pay, see `tours_in`.
     n_tours : tours of their own that ants keep there, in [1, 1000], or None: one for each thread, at least 2, and where
         the time of a run is limited what `tours_in` says. Eight or more evolve at the end of a run.
-    window : cities of a window, in [64, 100,000], and at most half of all, or None: one window for each thread, but
-        windows of 20,000 to 50,000 cities: in smaller ones long edges of the first tour stay, whose ends are in no
-        window together.
+    window : cities of a part of one tour, a window or a stretch, in [64, 100,000], and at most half of all, or None:
+        one part for each thread, but parts of 20,000 to 50,000 cities: in smaller ones long edges of the first tour
+        stay, whose ends are in no part together.
     trials : kicks that the ants of one generation make together, >= 1, or None: 1,024 for each of up to 7 tours; of
-        more 2,048, or one for 32 cities of each where that is more; in windows of one tour one for every 12 cities,
+        more 2,048, or one for 32 cities of each where that is more; in parts of one tour one for every 12 cities,
         2,048 to 8,192.
     heat : temperature at which a cycle of annealing starts that makes 10 kicks a city and tour or more, in mean edge
         lengths of the tour, in [0, 100]. Shorter cycles start cooler, see ``Plan.first_heat``. Default 1.1.

@@ -30,17 +30,21 @@ class Cutter:
         first: int,
         count: int,
         dirty: NDArray[np.uint8],
+        everywhere: bool = False,
     ) -> list[NDArray[np.int32]]:
         """Return ascending positions of the cities of windows ``first`` .. ``first + count - 1`` of a run.
 
-        Centres are spread over the tour; where dirty cities are left, the next one along the tour is a centre.
+        Centres are spread over the tour; where dirty cities are left, the next one along the tour is a centre. Once
+        all of these are in windows there are no more windows, or with ``everywhere`` more of the other cities.
         """
         n = len(tour)
         windows, taken = [], []
         any_dirty = bool(dirty.any())
         for index in range(first, first + count):
-            start = int((index * _GOLDEN % 1.0) * n)
+            start = place_of(index, n)
             p = _centre(tour, self._claimed, dirty, start, any_dirty)
+            if p < 0 and everywhere:
+                p = _centre(tour, self._claimed, dirty, start, False)
             if p < 0:
                 break
             cities = self._reach[: _grow(self._candidates, tour[p], self._claimed, self._reach)]
@@ -55,6 +59,11 @@ class Cutter:
         for cities in taken:
             self._claimed[cities] = 0
         return windows
+
+
+def place_of(index: int, n: int) -> int:
+    """Position of n from which window ``index`` of a run looks for its centre; those of many are spread evenly."""
+    return int((index * _GOLDEN % 1.0) * n)
 
 
 def without_fixed_ends(

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from pymoo_gpuaco.backends.cpu.windows.cut import Cutter, without_fixed_ends
+from pymoo_gpuaco.backends.cpu.windows.cut import Cutter, place_of, without_fixed_ends
 from pymoo_gpuaco.backends.cpu.windows.trials import (
     repair_all,
     repair_queued,
@@ -117,25 +117,65 @@ class WindowSearch:
         Stretches are windows of one run: they share nothing, so a tour that has everything to gain takes all that
         they find. From number ``stretches`` on they lie across the bounds of those before.
         """
-        n, total = self.instance.n, self.stretches
+        total = self.stretches
         over, low = divmod(first, total)
-        offset = n // total // 2 * (over % 2)
-        bounds = [(n * s // total, n * (s + 1) // total) for s in range(low, min(low + count, total))]
+        offset = self.instance.n // total // 2 * (over % 2)
+        return self._search_stretches(tour, dirty, offset, range(low, min(low + count, total)))
+
+    def anneal_stretches(
+        self,
+        tour: NDArray[np.int32],
+        dirty: NDArray[np.uint8],
+        first: int,
+        count: int,
+        trials: int,
+        first_temperature: float,
+        last_temperature: float,
+        longest: int,
+        key: int,
+    ) -> int:
+        """Anneal ``count`` stretches of a tour in place, or as many as there are; return how many there were.
+
+        They begin where window ``first`` of a run has its centre, and follow one another. Kicks as in ``round``. As
+        stretches share nothing, all that they change is taken, also what makes the tour longer.
+        """
+
+        def kick(w: Window, m: int, number: int) -> None:
+            if m >= FEWEST_CITIES_TO_KICK:
+                stream = new_stream(np.uint64(key), number, STREAM_KICKS)
+                try_out(self.units, w, m, trials, first_temperature, last_temperature, longest, stream)
+
+        offset = place_of(first, self.instance.n)
+        return self._search_stretches(tour, dirty, offset, range(min(count, self.stretches)), kick)
+
+    def _search_stretches(
+        self,
+        tour: NDArray[np.int32],
+        dirty: NDArray[np.uint8],
+        offset: int,
+        wanted: range,
+        kick: Callable[[Window, int, int], None] | None = None,
+    ) -> int:
+        """Repair the ``wanted`` of a tour's stretches, of which the first begins at ``offset``, and ``kick`` them."""
+        n, total = self.instance.n, self.stretches
 
         def work(thread: int, begin: int, end: int) -> None:
             w, number = self._windows[thread], self._numbers[thread]
-            for low, high in bounds[begin:end]:
+            for s in wanted[begin:end]:
                 if self.stop.raised():
                     break
-                positions = ((np.arange(low, high) + offset) % n).astype(np.int32)
+                positions = ((np.arange(n * s // total, n * (s + 1) // total) + offset) % n).astype(np.int32)
                 if self.instance.partner is not None:
                     positions = without_fixed_ends(positions, tour, self.instance.partner)
-                load(self.units, tour, positions, len(positions), number, w)
-                repair_queued(self.units, w, len(positions), dirty)
-                unload_stretch(w, len(positions), tour, positions)
+                m = len(positions)
+                load(self.units, tour, positions, m, number, w)
+                repair_queued(self.units, w, m, dirty)
+                if kick is not None:
+                    kick(w, m, s)
+                unload_stretch(w, m, tour, positions)
 
-        self._spread(work, len(bounds))
-        return len(bounds)
+        self._spread(work, len(wanted))
+        return len(wanted)
 
     def round(
         self,
@@ -158,7 +198,7 @@ class WindowSearch:
         n = len(tour)
         position = np.empty(n, np.int32)
         _positions(tour, position)
-        cuts = self._cutter.round(tour, position, first, windows, dirty)
+        cuts = self._cutter.round(tour, position, first, windows, dirty, everywhere=trials > 0)
         orders = [np.empty(len(positions), np.int32) for positions in cuts]
 
         def work(thread: int, begin: int, end: int) -> None:
