@@ -11,7 +11,7 @@ from pymoo_gpuaco import TSP, MultiObjectiveTSP
 from pymoo_gpuaco.fronts import nd_tree, thinning
 from pymoo_gpuaco.fronts.archive import MOST_RANK, Archive
 from pymoo_gpuaco.fronts.instance import front_instance
-from pymoo_gpuaco.fronts.nd_tree import undominated
+from pymoo_gpuaco.fronts.nd_tree import make_tree, tree_covers, undominated, update
 from pymoo_gpuaco.fronts.seen import Seen
 from pymoo_gpuaco.fronts.stairs import contributions, hull_of, ranks, slack_at, stairs_of, weights_at
 
@@ -238,3 +238,20 @@ def test_how_many_dominate_what_stays_is_right_after_every_batch():
         assert archive.rank[: archive.count].tolist() == np.minimum(dominators, MOST_RANK + 1).tolist()
         assert set(rows) <= set(archive.front)
     assert len(archive.front) > 3
+
+
+@pytest.mark.parametrize("k", [3, 5])
+def test_what_covers_a_tour_is_as_long_as_a_member_and_no_longer_than_the_tour(k):
+    points = np.random.default_rng(k).random((3000, k))
+    tree, kept = make_tree(len(points), 9000, k), np.zeros(len(points), bool)
+    assert update(tree, points, 0, len(points), np.ones(len(points), bool), kept) == len(points)
+    members, cover, covered = points[kept], np.empty(k), 0
+    for lengths in np.random.default_rng(9).random((300, k)) ** 2:
+        cover[:] = np.nan
+        found = tree_covers(tree, points, lengths, tree.stack, cover)
+        assert found == (members <= lengths).all(axis=1).any()
+        if found:
+            covered += 1
+            assert (cover <= lengths).all()
+            assert (members <= cover).all(axis=1).any()
+    assert 30 < covered < 270

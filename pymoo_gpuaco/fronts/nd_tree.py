@@ -34,6 +34,7 @@ class NDTree(NamedTuple):
     first: NDArray[np.int32]  # (nodes,) first point of a leaf, or -1
     follows: NDArray[np.int32]  # (points,) next point of the same leaf, or -1
     stack: NDArray[np.int32]  # (nodes,) nodes to go to
+    cover: NDArray[np.float64]  # (k,) lengths, see `tree_covers`
     here: NDArray[np.int32]  # (LEAF + 1,) points of a leaf that is split
     counts: NDArray[np.int64]  # (1,) nodes in use
 
@@ -50,6 +51,7 @@ def make_tree(points: int, nodes: int, k: int) -> NDTree:
         np.full(nodes, _NONE, np.int32),
         np.full(points, _NONE, np.int32),
         np.empty(nodes, np.int32),
+        np.empty(k),
         np.empty(LEAF + 1, np.int32),
         np.ones(1, np.int64),
     )
@@ -78,7 +80,7 @@ def undominated(points: NDArray[np.float64], ended: Callable[[], bool] = lambda:
 
 
 @inlined
-def _as_short(a, b):  # type: ignore[no-untyped-def]
+def none_longer(a, b):  # type: ignore[no-untyped-def]
     """Whether lengths a (k,) are nowhere longer than b."""
     for q in range(a.shape[0]):
         if a[q] > b[q]:
@@ -86,21 +88,32 @@ def _as_short(a, b):  # type: ignore[no-untyped-def]
     return a.shape[0] > 0
 
 
+@inlined
+def _note(cover, lengths):  # type: ignore[no-untyped-def]
+    for q in range(lengths.shape[0]):
+        cover[q] = lengths[q]
+
+
 @compiled_callee
-def tree_covers(tree, points, lengths, stack):  # type: ignore[no-untyped-def]
-    """Whether one of the tree's points is nowhere longer than lengths (k,); ``stack`` (nodes,) is room for the way."""
+def tree_covers(tree, points, lengths, stack, cover):  # type: ignore[no-untyped-def]
+    """Whether one of the tree's points is nowhere longer than lengths (k,); ``stack`` (nodes,) is room for the way.
+
+    If so, ``cover`` (k,) is as long as such a point.
+    """
     stack[0] = _ROOT
     left = 1
     while left > 0:
         left -= 1
         node = stack[left]
-        if tree.held[node] == 0 or not _as_short(tree.ideal[node], lengths):
+        if tree.held[node] == 0 or not none_longer(tree.ideal[node], lengths):
             continue
-        if _as_short(tree.nadir[node], lengths):
+        if none_longer(tree.nadir[node], lengths):
+            _note(cover, tree.nadir[node])
             return True
         at = tree.first[node]
         while at != _NONE:
-            if _as_short(points[at], lengths):
+            if none_longer(points[at], lengths):
+                _note(cover, points[at])
                 return True
             at = tree.follows[at]
         child = tree.child[node]
@@ -122,7 +135,7 @@ def update(tree, points, begin, end, offered, kept):  # type: ignore[no-untyped-
             continue
         if tree.counts[0] + points.shape[1] + 1 > tree.held.shape[0]:
             return p
-        kept[p] = not tree_covers(tree, points, points[p], tree.stack)
+        kept[p] = not tree_covers(tree, points, points[p], tree.stack, tree.cover)
         if kept[p]:
             _drop_dominated(tree, points, points[p], kept)
             _insert(tree, points, p)
@@ -137,12 +150,12 @@ def _drop_dominated(tree, points, lengths, kept):  # type: ignore[no-untyped-def
     while left > 0:
         left -= 1
         node = tree.stack[left]
-        if tree.held[node] == 0 or not _as_short(lengths, tree.nadir[node]):
+        if tree.held[node] == 0 or not none_longer(lengths, tree.nadir[node]):
             continue
         before, at = _NONE, tree.first[node]
         while at != _NONE:
             to = tree.follows[at]
-            if _as_short(lengths, points[at]):
+            if none_longer(lengths, points[at]):
                 kept[at] = False
                 if before == _NONE:
                     tree.first[node] = to

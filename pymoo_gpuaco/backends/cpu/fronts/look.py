@@ -21,12 +21,13 @@ from pymoo_gpuaco.backends.cpu.fronts.chains import (
     weigh,
 )
 from pymoo_gpuaco.fronts.device import MOST_EXCHANGES
-from pymoo_gpuaco.fronts.nd_tree import tree_covers
+from pymoo_gpuaco.fronts.nd_tree import none_longer, tree_covers
 from pymoo_gpuaco.fronts.seen import key_of, slot_of
 from pymoo_gpuaco.fronts.stairs import as_short
 from pymoo_gpuaco.host.compiled import compiled, compiled_callee, inlined
 
 _FREE = np.uint64(0)
+_COVERS = 16  # most chains of a member that the front covers, it covers by a few of its points
 
 
 class Finds(NamedTuple):
@@ -38,6 +39,9 @@ class Finds(NamedTuple):
     slots: NDArray[np.uint64]  # (a power of two > most,) keys of what has been found
     taken: NDArray[np.int64]  # (most,) slots that are taken
     one: NDArray[np.float64]  # (k,) lengths of one tour
+    covers: NDArray[
+        np.float64
+    ]  # (_COVERS, k) lengths that the tree has covered tours by last, no longer than those
     found: NDArray[np.int64]  # (1,)
 
 
@@ -50,6 +54,7 @@ def make_finds(most: int, k: int) -> Finds:
         np.zeros(4 * most, np.uint64),
         np.empty(most, np.int64),
         np.empty(k),
+        np.empty((_COVERS, k)),
         np.zeros(1, np.int64),
     )
 
@@ -61,6 +66,15 @@ def stairs_cover(stairs, lengths, rank):  # type: ignore[no-untyped-def]
     return count > rank and stairs[count - 1 - rank, 1] <= lengths[1]
 
 
+@inlined
+def _covered_again(finds):  # type: ignore[no-untyped-def]
+    """Whether lengths that have covered one of the last tours cover this one."""
+    again = False
+    for c in range(_COVERS):
+        again = again or none_longer(finds.covers[c], finds.one)
+    return again
+
+
 @compiled
 def look(costs, w, members, front, unit, finds, way, i, stop):  # type: ignore[no-untyped-def]
     """Look at all chains of member i, until ``finds`` is full or ``stop[0]`` becomes 1."""
@@ -70,6 +84,8 @@ def look(costs, w, members, front, unit, finds, way, i, stop):  # type: ignore[n
     for f in range(finds.found[0]):
         finds.slots[finds.taken[f]] = _FREE
     finds.found[0] = 0
+    finds.covers[:] = np.inf  # what was on the front for another member may have gone
+    oldest = 0
     weigh(costs, weights[i], w, False)
     put(tours[i], w)
     for step in range(2 * n):
@@ -89,13 +105,17 @@ def look(costs, w, members, front, unit, finds, way, i, stop):  # type: ignore[n
             if k == 2:
                 if stairs_cover(points, finds.one, rank):
                     continue
-            elif tree_covers(tree, points, finds.one, way):
+            elif _covered_again(finds):
                 continue
             key = key_of(finds.one, unit)
             if met[slot_of(met, key)] == key:
                 continue
             slot = slot_of(finds.slots, key)
             if finds.slots[slot] == key or not closes(w, exchanges):
+                continue
+            # a tree takes far longer to ask than all of this
+            if k > 2 and tree_covers(tree, points, finds.one, way, finds.covers[oldest]):
+                oldest = (oldest + 1) % _COVERS
                 continue
             at = finds.found[0]
             if at == finds.taken.shape[0]:
