@@ -40,7 +40,7 @@ from pymoo_gpuaco.problems.long_tours import compile_lengths
 # Share of set-up that the first generation may take beside its search: to evaluate a tour, and to learn from it.
 _ASIDE = 0.05
 # Share of a run's time that set-up may take for what makes the run better; what the run needs takes what it takes.
-_OF_SET_UP = 0.5
+_OF_SET_UP = 1 / 3
 _LATE = 0.2  # s that a generation may end after its time
 
 _log = logging.getLogger("pymoo_gpuaco")
