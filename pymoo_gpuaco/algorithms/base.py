@@ -18,7 +18,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from pymoo.core.algorithm import Algorithm
-from pymoo.core.initialization import Initialization
 from pymoo.core.population import Population
 from pymoo.core.problem import Problem
 from pymoo.core.result import Result
@@ -28,7 +27,7 @@ from pymoo_gpuaco.algorithms.arguments import PYMOO_ARGUMENTS, check_sampling, c
 from pymoo_gpuaco.algorithms.proving import ProvesBound
 from pymoo_gpuaco.algorithms.sealing import sealed, unsealed
 from pymoo_gpuaco.algorithms.termination import begin_counting, progress, seconds_left
-from pymoo_gpuaco.algorithms.told import Tours, canonical, check_tours
+from pymoo_gpuaco.algorithms.told import Tours, canonical
 from pymoo_gpuaco.backends import State, Stoppable
 from pymoo_gpuaco.candidates.listed import ListedInstance
 from pymoo_gpuaco.candidates.lists import listed_instance
@@ -350,20 +349,8 @@ class TourAlgorithm(ProvesBound):
             self._begun = True
         if self.sampling is not None:
             self._built_at = time.monotonic()
-            return self._sampled()
+            return self._hand_out_given(self.sampling, self._size)
         return self._infill()
-
-    def _sampled(self) -> Population:
-        sampling = self.sampling
-        if isinstance(sampling, (list, tuple)):
-            sampling = np.array(sampling)
-        given = Initialization(sampling).do(
-            self.problem, self._size, random_state=self.random_state, algorithm=self
-        )
-        # only X is taken: an F of another problem, or of none, would never be evaluated again
-        tours = check_tours("sampling", given.get("X"), self.instance.n)
-        self._handed_out = self._asked = None
-        return self._hand_out(canonical(tours, self.instance.symmetric, self.instance.demands), len(tours))
 
     def _infill(self) -> Population:
         self._limit_time()

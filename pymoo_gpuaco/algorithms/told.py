@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from pymoo.core.initialization import Initialization
 from pymoo.core.population import Population
 
 from pymoo_gpuaco import checks
@@ -100,6 +101,18 @@ class AskAndTell(Arguments):
         self._n_eval_due = max(self.evaluator.n_eval, self._n_eval_due) + built
         self.evaluator.n_eval = self._n_eval_due - len(infills)
         return infills
+
+    def _hand_out_given(self, sampling: Any, size: int | None) -> Population:
+        """Hand out the tours of a ``sampling``, of which ``size`` are asked for where it draws them."""
+        if isinstance(sampling, (list, tuple)):
+            sampling = np.array(sampling)
+        given = Initialization(sampling).do(
+            self.problem, size, random_state=self.random_state, algorithm=self
+        )
+        # only X is taken: an F of another problem, or of none, would never be evaluated again
+        tours = check_tours("sampling", given.get("X"), self.instance.n)
+        self._handed_out = self._asked = None
+        return self._hand_out(canonical(tours, self.instance.symmetric, self.instance.demands), len(tours))
 
     def _evaluated(self, infills: Population | None) -> Tours:
         """Return the tours and the F that the evaluator or the user gave them."""
