@@ -141,3 +141,16 @@ def test_what_paid_most_goes_on_and_what_has_waited_gets_its_turn():
         pays.note(turns[-1], one, two if turns[-1] == WAYS else one)
     assert turns.index(KICKS) == 7  # pairs have had their turn since its own
     assert turns.count(LOOKS) == 0  # what has paid nothing waits for longer
+
+
+def test_what_has_paid_is_due_and_what_has_not_is_so_again_after_sixty_four_generations():
+    pays, front = Pays(), np.array([[0.0, 2.0], [2.0, 0.0]])
+    better = np.array([[0.0, 2.0], [1.0, 1.0], [2.0, 0.0]])
+    assert pays.due(KICKS)
+    pays.note(KICKS, front, better)
+    assert pays.due(KICKS)
+    pays.note(KICKS, better, better)
+    for _ in range(64):
+        assert not pays.due(KICKS)
+        pays.note(LOOKS, better, better)
+    assert pays.due(KICKS)

@@ -127,6 +127,20 @@ def test_members_are_assembled_once_the_front_has_been_looked_at_by_all_its_chai
 
 
 @pytest.mark.parametrize("times", [1, 8])
+def test_few_cities_are_kicked_under_weights_all_over_once_chains_of_five_were_looked_at_but_not_side_by_side(
+    times, monkeypatch
+):
+    monkeypatch.setattr(CpuFronts, "times", times)
+    engine = engine_of(problem_of(12))
+    stages, kick = [], engine._kick_all_over
+    monkeypatch.setattr(engine, "_kick_all_over", lambda key: (stages.append(engine._stage), kick(key)))
+    for key in range(60):
+        engine.search(key)
+    assert bool(stages) == (times == 1)
+    assert min(stages, default=2) == 2
+
+
+@pytest.mark.parametrize("times", [1, 8])
 def test_corners_are_assembled_before_the_first_look_and_after_the_sums_but_not_side_by_side(
     times, monkeypatch
 ):

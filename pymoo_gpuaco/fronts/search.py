@@ -58,6 +58,7 @@ _MOST_TAKEN = 1 << 14  # children that the archive takes in at once: tenths of a
 _MOST_CITIES_TAKEN = 1 << 24  # and their cities together
 _CITIES_OF_ALL_SUMS = 100  # up to which the sums find all supported tours
 _PAIRS_FROM = 3  # the stage from which on edges of members are assembled: looks at the front pay more before
+_KICKS_FROM = 2  # the stage from which on few cities are kicked under weights all over the front
 _FARTHEST_MATE = 8.0  # steps along the front to a mate, as a power of two
 # Members that may dominate what is assembled: such tours lead on, where a look at them costs no more than kicks do.
 # Side by side kicks cost less: an H200 found 98.9 and 99.3 % of two fronts in 25 s with 0, 95.9 and 99.4 with 2.
@@ -141,8 +142,10 @@ class FrontSearch:
         # The host assembles pairs: a device that looks at many tours side by side would stand still meanwhile, so there
         # they come where nothing is left to look at. Then they and kicks of members take turns.
         pairs = symmetric and (not len(rows) if self._side_by_side else self._stage >= _PAIRS_FROM)
+        # of few cities sums miss some corners, and kicks find them; where they do not, they leave their time to pairs
+        missed = self._stage >= _KICKS_FROM and not self._side_by_side and self._pays.due(KICKS)
         look = len(rows) > 0 or self._pays.waits[PAIRS] == 0 or not symmetric
-        able = [look, len(ways.rows) > 0 and not (few and begun), not few, pairs]
+        able = [look, len(ways.rows) > 0 and not (few and begun), not few or missed, pairs]
         kind = self._pays.choose(np.array(able))
         if kind == PAIRS:
             self._assemble(key)
