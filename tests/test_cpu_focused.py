@@ -268,7 +268,7 @@ def test_long_tours_are_whole_where_a_run_has_time_for_several(rate, tours, monk
         found(one, key)
     assert (len(one.lengths), one.device.search.whole) == (tours, tours > 1)
     assert one.n_ants == (tours if tours > 1 else 5)  # as many windows of 64 as hold 300 cities
-    assert one.device.plan.end == (0.5 if tours > 1 else 0.97)
+    assert one.device.plan.end == (0.7 if tours > 1 else 0.97)
     two.import_state(one.export_state())
     for key in range(4, 8):
         assert np.array_equal(found(one, key)[0], found(two, key)[0])

@@ -13,8 +13,8 @@ WHOLE_UP_TO = 25_000  # cities
 # Up to so many, where a run is long enough for several that evolve.
 WHOLE_IN_TIME_UP_TO = 100_000
 
-# Where a run's time is limited, a thread has so many cities of all tours for each second: a kick for two cities, in
-# the part of the run that anneals. Where that is fewer tours than wanted, as many as usual do better. Of more than
+# Where a run's time is limited, a thread has so many cities of all tours for each second: two kicks for three cities,
+# in the part of the run that anneals. Where that is fewer tours than wanted, as many as usual do better. Of more than
 # 25,000 cities more are wanted: on a random map of 100,000 eight tours in 25 s lost to windows of one tour, and
 # thirteen, in the time that w = 13 stands for, did as well.
 CITIES_A_SECOND, FEWEST_WANTED, FEWEST_LONG_WANTED = 11_000.0, 3.0, 12.0
