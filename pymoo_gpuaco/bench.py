@@ -21,9 +21,8 @@ class Measured(NamedTuple):
     """What was measured on one instance."""
 
     backend: str  # that ran the search: "cpu" or "cuda"
-    construction: (
-        float  # tours a second that ants build city by city, with candidate lists and no local search
-    )
+    # tours a second that ants build city by city, with candidate lists and no local search
+    construction: float
     trials: float  # a second of focused ants, each a kick and its repair; 0 up to 12 cities
     gap: float | None  # percent above the best known length, None where there is none
     length: float  # of the best tour

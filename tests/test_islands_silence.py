@@ -157,6 +157,19 @@ def local():
     cluster.close()
 
 
+def test_the_own_scheduler_is_closed_even_where_the_client_is_not(monkeypatch):
+    cluster = Cluster(None, 1)
+    scheduler, close = cluster._local, cluster.client.close
+
+    def close_late(timeout):
+        close(timeout)
+        raise TimeoutError
+
+    monkeypatch.setattr(cluster.client, "close", close_late)
+    cluster.close()
+    assert scheduler.status == distributed.Status.closed
+
+
 @posix
 def test_all_workers_that_stand_still_before_the_first_tour(hasten):
     algorithm = Islands(GPUMMAS(backend="cpu"), 1)

@@ -9,7 +9,7 @@ What chains of few exchanges do not lead to, this may: two members differ in man
 
 from __future__ import annotations
 
-from itertools import count
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -65,16 +65,15 @@ def assembled(
     m, n = tours.shape
     rooms = [make_room(n) for _ in range(max(1, min(thread_count(), m)))]
     parts: dict[int, NDArray[np.int32]] = {}
-    queue = count()
 
-    def work(thread: int, first: int, last: int) -> None:
+    def work(thread: int, pairs: Iterator[int]) -> None:
         room = rooms[thread]
-        while (i := next(queue)) < m and not stop.raised():
+        for i in pairs:
             stream = new_stream(np.uint64(key), i, STREAM_ASSEMBLY)
             born = breed_pair(costs, weights[i], tours[i], others[i], stream, room, stop.flag)
             parts[i] = room.children[:born].copy()
 
-    stop.spread(work, len(rooms), len(rooms))
+    stop.share(work, m, len(rooms))
     return np.concatenate([np.empty((0, n), np.int32), *(parts[i] for i in sorted(parts))])
 
 

@@ -170,9 +170,11 @@ class Cluster:
         local, self._local = self._local, None
         own, self._own_client = self._own_client, False
         client = getattr(self, "client", None)
-        with contextlib.suppress(Exception):  # there is nobody left to report errors to
+        # each by itself, and there is nobody left to report errors to: a client may wait for an answer in vain
+        with contextlib.suppress(Exception):
             if own and client is not None:
                 client.close(timeout=2)
+        with contextlib.suppress(Exception):
             if local is not None:
                 local.close(timeout=2)
         certificates, self._certificates = self._certificates, None

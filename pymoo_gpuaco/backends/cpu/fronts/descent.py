@@ -41,9 +41,8 @@ class WorkQueue(NamedTuple):
     queued: NDArray[np.uint8]  # (n,) whether a city is in the ring
     span: NDArray[np.int64]  # (2,) where the first is, and how many there are
     kept: NDArray[np.int32]  # (n,)
-    changed: NDArray[
-        np.int64
-    ]  # (_RANGES, 2) first position of a range in the ring of positions, and how many
+    # (_RANGES, 2) first position of a range in the ring of positions, and how many
+    changed: NDArray[np.int64]
     ranges: NDArray[np.int64]  # (1,) how many there are; more than _RANGES: all of the tour
 
 

@@ -39,9 +39,8 @@ class Finds(NamedTuple):
     slots: NDArray[np.uint64]  # (a power of two > most,) keys of what has been found
     taken: NDArray[np.int64]  # (most,) slots that are taken
     one: NDArray[np.float64]  # (k,) lengths of one tour
-    covers: NDArray[
-        np.float64
-    ]  # (_COVERS, k) lengths that the tree has covered tours by last, no longer than those
+    # (_COVERS, k) lengths that the tree has covered tours by last, no longer than those
+    covers: NDArray[np.float64]
     found: NDArray[np.int64]  # (1,)
 
 
