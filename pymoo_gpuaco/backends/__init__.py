@@ -155,8 +155,7 @@ def make_search(
     """Build the engine of a focused colony, whose ants change good tours, as ``make_colony`` does.
 
     It searches the symmetric form of an asymmetric instance or one with demands, whose candidate lists are made until
-    ``stop`` at most, see ``with_lists``. Up to 12 cities it finds the best tour
-    by dynamic programming, without ants.
+    ``stop`` at most, see ``with_lists``. Up to 12 cities it finds the best tour by dynamic programming, without ants.
     """
 
     def make(engines: Any) -> SearchEngine:

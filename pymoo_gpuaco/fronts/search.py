@@ -380,7 +380,7 @@ class FrontSearch:
         n, k, stages = self.instance.n, self.instance.k, len(self._stages)
         width = 2 * k if self._parameters.directions is None else k
         solved = stored_keys(state, "front_sums", width)
-        gone = stored_keys(state, "front_ways", 2 * k)
+        along = stored_keys(state, "front_ways", 2 * k)
         listed = stored_candidates(state, n)
         numbers = stored_integers(state, "front_numbers", (4 + KINDS,), -1, 2**62, np.int64)
         gains = stored_numbers(state, "front_gains", (KINDS,))
@@ -388,7 +388,7 @@ class FrontSearch:
         archive = restored_archive(state, empty, stages)
         if numbers[2] > 0 and not len(archive.front):
             raise ValueError("state['archive_tours'] must have a tour of the front where sums were solved")
-        self.archive, self._solved, self._along = archive, set(solved), set(gone)
+        self.archive, self._solved, self._along = archive, set(solved), set(along)
         self._stage, self.n_tours, self.n_sums = int(min(numbers[0], stages - 1)), *map(int, numbers[1:3])
         self._n_spread = max(0, int(numbers[3]))
         self._pays.waits[:], self._pays.gains[:] = numbers[4:], gains

@@ -235,7 +235,7 @@ def _doubled(
         matrix = np.ascontiguousarray(padded[np.ix_(last, first)])
         np.fill_diagonal(matrix, 0.0)
     partner = np.arange(2 * units, dtype=np.int32) ^ 1
-    far = _FAR * ((largest_finite(matrix) if demands.forbids else float(matrix.max())) or 1.0)
+    far = _FAR * (largest_finite(matrix) or 1.0)
     return replace(
         instance,
         matrix=matrix,

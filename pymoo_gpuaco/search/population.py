@@ -155,10 +155,14 @@ class Population:
             own = np.concatenate([tours[:most], self.best[None]])
             given = own if mates is None else np.concatenate([own, mates[: max(1, most + 1 - len(own))]])
             taken = assemble(self._graph, given, key, stop, scale=self._units)[: len(own)]
-        lengths = lengths_of(self._graph, taken)
-        shortest = int(np.argmin(lengths))
-        self.keep(taken[shortest], float(lengths[shortest]))
+            self._keep_shortest(taken)
         return np.resize(taken[:-1], tours.shape)
+
+    def _keep_shortest(self, tours: NDArray[np.int32]) -> None:
+        """Make the shortest of tours (m, n) the best one if it is shorter."""
+        lengths = lengths_of(self._graph, tours)
+        shortest = int(lengths.argmin())
+        self.keep(tours[shortest], float(lengths[shortest]))
 
     def _evolved_in_rounds(
         self, tours: NDArray[np.int32], key: int, until: float | None, mates: NDArray[np.int32] | None
@@ -171,18 +175,17 @@ class Population:
         longest_first = lengths_of(self._graph, tours).argsort(kind="stable")[::-1]
         winners: list[NDArray[np.int32]] = []
         while True:
-            began, given = time.monotonic(), tours.copy()
+            began, before, given = time.monotonic(), self.length, tours.copy()
             if winners:
                 given[longest_first[: len(winners)]] = winners
             taken = self._evolved(given, fold_in(key, len(winners)), until, mates)
-            lengths = lengths_of(self._graph, taken)
-            shortest = int(lengths.argmin())
-            shorter = lengths[shortest] < self.length
-            self.keep(taken[shortest], float(lengths[shortest]))
-            winners.append(taken[shortest])
+            if self.length == before:
+                return taken
+            assert self.best is not None
+            winners.append(self.best)
             now = time.monotonic()
             in_time = until is None or now + NEXT_ROUND * (now - began) < until
-            if not shorter or not in_time or len(winners) == min(MOST_ROUNDS, len(tours) // 2):
+            if not in_time or len(winners) == min(MOST_ROUNDS, len(tours) // 2):
                 return taken
 
     def _evolved(
@@ -193,11 +196,14 @@ class Population:
         mates: NDArray[np.int32] | None,
         stages: tuple[bool, ...] = BOTH_STAGES,
     ) -> NDArray[np.int32]:
+        """Let tours (m, n) evolve once; the shortest may become the best."""
         near = np.ascontiguousarray(self._instance.neighbours[:, :NEAR_OF_CHILDREN])
         scale = self._units
-        return evolve(
+        taken = evolve(
             self._graph, tours, near, key, scale=scale, mates=mates, stages=stages, until=until
         ).tours
+        self._keep_shortest(taken)
+        return taken
 
     def _distance(self, i: NDArray[np.int32], j: NDArray[np.int32]) -> NDArray[np.float64]:
         """Distances in whole units."""
