@@ -20,10 +20,11 @@ def test_the_heuristic_is_relative_to_the_nearest_candidate():
 
 
 @pytest.mark.parametrize("beta", [0.0, 1.0, 20.0])
-def test_the_heuristic_stays_within_a_float(beta):
+@pytest.mark.parametrize("scale", [1.0, 1e-100])
+def test_the_heuristic_stays_within_a_float(beta, scale):
     # cities at one place count as `shortest` apart; the furthest keeps a weight above zero
-    instance = listed_instance(TSP([[0, 0], [0, 0], [1, 0], [1e7, 0]], "EUC_2D"), 3)
-    table = heuristic(instance, beta, 0.5, 32)
+    instance = listed_instance(TSP(np.array([[0, 0], [0, 0], [1, 0], [1e7, 0]]) * scale, "EXACT"), 3)
+    table = heuristic(instance, beta, 0.5 * scale, 32)
     assert np.isfinite(table).all()
     assert (table[:, :3] > 0.0).all()
     assert table.max() == 1.0

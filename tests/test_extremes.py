@@ -10,7 +10,7 @@ from pymoo_gpuaco import GPUACS, GPUAS, GPUMMAS, TSP
 from pymoo_gpuaco.colony.selection import RULES, offered_by
 from pymoo_gpuaco.colony.trails import HIGHEST_TRAIL, per_length, trail_limits
 from pymoo_gpuaco.problems import available_instances, load_tsp
-from tests.engine_cases import colony
+from tests.engine_cases import BACKENDS, colony
 from tests.fuzz import SEED, TIMES
 
 COLONIES = (GPUAS, GPUMMAS, GPUACS)
@@ -58,13 +58,14 @@ def test_matrices_at_both_ends_of_the_range(cls, exponent):
 
 @pytest.mark.parametrize("beta", [12.0, 20.0])
 @pytest.mark.parametrize("lists", [None, 8])
-@pytest.mark.parametrize("exponent", [-12, 12, 14])
-def test_a_great_beta_means_the_same_at_every_scale(beta, lists, exponent):
+@pytest.mark.parametrize("exponent", [-16, -12, 12, 14])
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_a_great_beta_means_the_same_at_every_scale(beta, lists, exponent, backend):
     points = np.random.default_rng(2).random((80, 2))
     lengths = []
     for factor in (1.0, 10.0**exponent):
         problem = TSP(points * factor, metric="EXACT")
-        engine = colony(problem, n_ants=30, beta=beta, alpha=0.0, candidate_list_size=lists)
+        engine = colony(problem, backend, n_ants=30, beta=beta, alpha=0.0, candidate_list_size=lists)
         lengths.append(engine.construct(1).mean() / factor)
     assert lengths[1] == pytest.approx(lengths[0], rel=0.03)
 

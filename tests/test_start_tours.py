@@ -8,9 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pymoo_gpuaco.candidates import edge_order, greedy_tour, quadrant_lists, start
-from pymoo_gpuaco.candidates.lists import listed_instance
+from pymoo_gpuaco.candidates.lists import listed_instance, with_lists
 from pymoo_gpuaco.problems import TSP
 from pymoo_gpuaco.problems.metrics import Metric
+from pymoo_gpuaco.problems.symmetric import symmetric_form
 
 
 def greedy_reference(D, directed):
@@ -54,6 +55,24 @@ def test_greedy_on_full_lists_is_greedy_over_all_edges(n, directed, seed):
     assert sorted(tour) == list(range(n))
     if n <= 7:
         assert steps(tour, directed) == sorted(greedy_reference(instance.matrix, directed))
+
+
+@pytest.mark.parametrize("kind", ["matrix", "doubled"])
+def test_of_a_matrix_the_tour_by_the_same_lists_is_matched_once(kind, monkeypatch):
+    matched, by_lists = [], start._matched
+    matrix = np.random.default_rng(0).integers(1, 99, (30, 30)).astype(float)
+    instance = listed_instance(TSP(matrix=matrix), 8)
+    if kind == "doubled":
+        instance = with_lists(symmetric_form(instance).instance, 8)
+    monkeypatch.setattr(start, "_matched", lambda *given: matched.append(given) or by_lists(*given))
+    tour = greedy_tour(instance)
+    ids, lengths = instance.neighbours[:, :7].copy(), instance.neighbour_distances[:, :7].copy()
+    tour[:] = tour[::-1].copy()  # it is the caller's own
+    assert np.array_equal(greedy_tour(instance, ids, lengths), tour[::-1])
+    assert len(matched) == 1
+    greedy_tour(instance, lengths=lengths * 1.5)
+    greedy_tour(instance, ids[:, ::-1].copy(), lengths)
+    assert len(matched) == 3
 
 
 def test_greedy_of_four_cities_on_a_line():
@@ -172,8 +191,13 @@ def test_a_greedy_tour_that_edges_of_infinite_length_alone_would_close_is_refuse
     np.fill_diagonal(D, 0.0)
     ids = np.array([[1, 2], [2, 0], [0, 1], [4, 5], [5, 3], [3, 4]], np.int32)
     near = np.take_along_axis(D, ids, axis=1)
-    instance = SimpleNamespace(
+
+    class Given(SimpleNamespace):
+        __hash__ = object.__hash__  # as an instance's: it is itself
+
+    instance = Given(
         n=6,
+        k=2,
         symmetric=True,
         partner=None,
         form=None,

@@ -4,6 +4,10 @@
 
 #include "instance/metric.cuh"
 
+#ifndef ETA_UNIT
+#define ETA_UNIT 1.0  // of distances: the same factor for all edges, so that powers of tiny or huge ones stay numbers
+#endif
+
 struct Exponents {
     float alpha, beta;
     float shortest;  // distance that a shorter one counts as
@@ -16,7 +20,7 @@ __device__ __forceinline__ double power(double base, float exponent) {
 }
 
 __device__ __forceinline__ double eta_beta(const Cities& cities, int i, int j, const Exponents& e) {
-    return 1.0 / power(fmax(exact_distance(cities, i, j), static_cast<double>(e.shortest)), e.beta);
+    return 1.0 / power(fmax(exact_distance(cities, i, j), static_cast<double>(e.shortest)) / ETA_UNIT, e.beta);
 }
 
 // Weight of the edge from i to j with a trail.

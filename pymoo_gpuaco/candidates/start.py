@@ -11,6 +11,8 @@ if it leads from an end to an end that is not the other one of the same path.
 
 from __future__ import annotations
 
+from weakref import WeakKeyDictionary
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -32,6 +34,8 @@ _BLOCK = 1 << 22  # entries of a matrix that are copied together
 _TOGETHER = 1 << 18
 _SPREAD = 0.3
 _END = 2  # the column of the other end
+#: tours of matrices by the lists of their instances
+_by_own_lists: WeakKeyDictionary[ListedInstance, NDArray[np.int32]] = WeakKeyDictionary()
 
 
 def greedy_tour(
@@ -48,11 +52,29 @@ def greedy_tour(
     """
     ids = instance.neighbours if ids is None else ids
     lengths = instance.neighbour_distances if lengths is None else lengths
+    k = min(_LOOKED_AT, ids.shape[1])
+    # A matrix is gone through again and again, and a run asks for this tour twice: for penalties, and to begin with.
+    if instance.metric != Metric.EXPLICIT or not _are_own(instance, ids, lengths, k):
+        return _matched(instance, ids, lengths, k)
+    if instance not in _by_own_lists:
+        _by_own_lists[instance] = _matched(instance, ids, lengths, k)
+    return _by_own_lists[instance].copy()
+
+
+def _are_own(instance: ListedInstance, ids: NDArray[np.int32], lengths: NDArray[np.float64], k: int) -> bool:
+    """Whether the first k candidates are those of the instance."""
+    own = min(_LOOKED_AT, instance.k) == k and np.array_equal(ids[:, :k], instance.neighbours[:, :k])
+    return own and np.array_equal(lengths[:, :k], instance.neighbour_distances[:, :k])
+
+
+def _matched(
+    instance: ListedInstance, ids: NDArray[np.int32], lengths: NDArray[np.float64], k: int
+) -> NDArray[np.int32]:
+    """The tour, by the first k candidates of each city and what the paths that they leave are joined by."""
     n, directed = instance.n, not instance.symmetric
     paths = np.full((n, 3), -1, np.int32)
     paths[:, _END] = np.arange(n)
     left = n - _link_partners(instance, paths)
-    k = min(_LOOKED_AT, ids.shape[1])
     everyone = np.empty(0, np.int32)  # the ends are all cities
     left -= _join(_edges_of_lists(ids, lengths, k, directed), everyone, everyone, ids[:, :k], paths, directed)
     dummy = n - 1 if instance.form is not None and instance.form.has_dummy else -1

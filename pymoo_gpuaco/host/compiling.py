@@ -152,12 +152,11 @@ def _warn(line: str) -> None:
 def begin(what: str) -> None:
     """Note that a compiler starts to compile `what`; call `end` when it ends."""
     with _lock:
-        idle = [watch for watch in _watches if watch.at_work == 0]
-        now = time.perf_counter() if idle else 0.0
+        now = time.perf_counter()
         for watch in _watches:
             if what not in watch.compiled:
                 watch.compiled.append(what)
-            if watch in idle:
+            if watch.at_work == 0:
                 watch.since = now
             watch.starts += 1
             watch.at_work += 1
@@ -171,9 +170,8 @@ def begin(what: str) -> None:
 def end() -> None:
     """Note that a compiler has ended."""
     with _lock:
-        last = [watch for watch in _watches if watch.at_work == 1]
-        now = time.perf_counter() if last else 0.0
+        now = time.perf_counter()
         for watch in _watches:
-            if watch in last:
+            if watch.at_work == 1:
                 watch.seconds += now - watch.since
             watch.at_work = max(0, watch.at_work - 1)

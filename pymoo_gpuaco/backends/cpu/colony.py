@@ -13,6 +13,7 @@ from pymoo_gpuaco.backends.cpu.tabu import Tabu, make_tabu
 from pymoo_gpuaco.candidates.graph import make_graph
 from pymoo_gpuaco.candidates.listed import ListedInstance
 from pymoo_gpuaco.colony import immigrants
+from pymoo_gpuaco.colony.heuristic import eta_power
 from pymoo_gpuaco.colony.parameters import ColonyParameters, usual_ants
 from pymoo_gpuaco.colony.selection import ACS, CODES
 from pymoo_gpuaco.colony.trails import TrailUpdate
@@ -121,8 +122,7 @@ class CpuColony:
     def _heuristic(self) -> NDArray[np.float64]:
         """Return eta^beta, computed once. If the time is over first, the result is incomplete and is not kept.
 
-        eta = distance of the nearest / distance. The factor, one for each row, changes no choice; with it eta^beta does
-        not over- or underflow, whatever the unit and beta.
+        eta = distance of the nearest / distance, see `eta_power`.
         """
         if self._eta_beta is not None:
             return self._eta_beta
@@ -137,9 +137,7 @@ class CpuColony:
                 construct.fill_distances(graph, first, last, eta_beta)
             else:
                 eta_beta[part] = graph.neighbour_distances[part]
-            # over: only on the diagonal, which no ant reads
-            with np.errstate(over="ignore", under="ignore"):
-                eta_beta[part] = (near / np.maximum(eta_beta[part], shortest)) ** beta
+            eta_beta[part] = eta_power(eta_beta[part], near, shortest, beta)
 
         self._stop.spread(in_slices(rows, eta_beta.shape[1], self._stop.raised), n, thread_count())
         if not self._stop.raised():

@@ -16,6 +16,7 @@ from pymoo_gpuaco.backends.cpu.windows.units import make_units
 from pymoo_gpuaco.candidates import greedy_tour
 from pymoo_gpuaco.candidates.graph import make_graph
 from pymoo_gpuaco.candidates.listed import ListedInstance
+from pymoo_gpuaco.colony.heuristic import relative_eta_power
 from pymoo_gpuaco.colony.parameters import ColonyParameters
 from pymoo_gpuaco.colony.trails import TrailUpdate
 from pymoo_gpuaco.host.keys import fold_in
@@ -88,7 +89,7 @@ class CpuWindows:
         self._given = parameters.n_ants
         self.allocate(self.tours_in(None))
         self._alpha = float(parameters.alpha)
-        self._eta_beta = _heuristic(lengths, float(parameters.beta))
+        self._eta_beta = relative_eta_power(lengths, instance.least_distance, float(parameters.beta))
         self._weights_are_old = True
         graph = self.graph._replace(neighbours=units.candidates)
         self._trails = ColonyTrails("candidate", graph, 0, True, self.stop)
@@ -313,13 +314,3 @@ class CpuWindows:
     def import_own(self, own: State) -> None:
         """Go on from what ``read_own`` has checked."""
         self._dirty, self._windows_done = own["dirty"].copy(), int(own["counts"][0])
-
-
-def _heuristic(lengths: NDArray[np.float64], beta: float) -> NDArray[np.float64]:
-    """eta^beta (n, k) of candidate edges of these lengths, in units of the largest of each city.
-
-    At distance 0 the shortest other edge counts, halved.
-    """
-    positive = lengths[lengths > 0.0]
-    lengths = np.maximum(lengths, float(positive.min()) / 2.0 if positive.size else 1.0)
-    return (lengths.min(axis=1, keepdims=True) / lengths) ** beta

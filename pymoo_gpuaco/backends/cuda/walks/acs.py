@@ -16,6 +16,7 @@ from pymoo_gpuaco.backends.cuda.walks.tabu import tabu_plan
 from pymoo_gpuaco.backends.cuda.walks.walk import Setting
 from pymoo_gpuaco.backends.cuda.weights.rows import Rows
 from pymoo_gpuaco.candidates.listed import ListedInstance
+from pymoo_gpuaco.colony.heuristic import relative_eta_power
 
 _NEVER = 2**31 - 1  # a period of updates that no tour reaches
 # Least eta^beta of a candidate over the largest of its row: beside it a trail still leaves a float above zero.
@@ -32,9 +33,9 @@ SHARED_KEPT = 1024  # shared memory that kernels declare themselves
 
 def heuristic(instance: ListedInstance, beta: float, shortest: float, stride: int) -> np.ndarray:
     """eta^beta of the candidates over the largest of their row, (n, stride) float32, padded with 0."""
-    eta = np.maximum(instance.neighbour_distances, shortest) ** -beta
+    eta = relative_eta_power(instance.neighbour_distances, shortest, beta)
     table = np.zeros((instance.n, stride), np.float32)
-    table[:, : instance.k] = np.maximum(eta / eta.max(axis=1, keepdims=True), _LEAST_ETA)
+    table[:, : instance.k] = np.maximum(eta, _LEAST_ETA)
     return table
 
 

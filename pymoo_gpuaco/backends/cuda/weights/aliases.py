@@ -6,6 +6,7 @@ import numpy as np
 
 from pymoo_gpuaco.backends.cuda.device import Device, Source
 from pymoo_gpuaco.backends.cuda.instance.cities import Cities
+from pymoo_gpuaco.backends.cuda.weights.unit import weight_definitions
 
 _ROWS = 4096  # whose tables are built together
 _ALIAS_BYTES = 8  # Alias of alias.cuh
@@ -22,7 +23,12 @@ class Aliases:
 
     def sources(self) -> list[Source]:
         """Return the kernel that builds them."""
-        definitions = {**self._cities.definitions(), "ALIAS_BYTES": _ALIAS_BYTES}
+        cities = self._cities
+        definitions = {
+            **cities.definitions(),
+            **weight_definitions(cities.instance),
+            "ALIAS_BYTES": _ALIAS_BYTES,
+        }
         return [Source("weights/aliases.cu", definitions, ["build_aliases"])]
 
     def needed(self) -> dict[str, int]:

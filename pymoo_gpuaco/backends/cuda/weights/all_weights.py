@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pymoo_gpuaco.backends.cuda.device import Device, Source
 from pymoo_gpuaco.backends.cuda.instance.cities import Cities
+from pymoo_gpuaco.backends.cuda.weights.unit import weight_definitions
 
 SHARES, INVERSES, SCALED = 0, 1, 2  # FORM in all_weights.cu
 
@@ -27,7 +28,8 @@ class AllWeights:
 
     def sources(self) -> list[Source]:
         """Return the kernel of weights."""
-        definitions = {**self._cities.definitions(), "FORM": self._form}
+        cities = self._cities
+        definitions = {**cities.definitions(), **weight_definitions(cities.instance), "FORM": self._form}
         return [Source("weights/all_weights.cu", definitions, ["all_weights"])]
 
     def needed(self) -> dict[str, int]:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from pymoo_gpuaco.backends.cuda.device import Device, Source
 from pymoo_gpuaco.backends.cuda.device.limits import round_up
 from pymoo_gpuaco.backends.cuda.instance.cities import Cities
 from pymoo_gpuaco.backends.cuda.instance.lists import ListPlan, node_bytes
 from pymoo_gpuaco.backends.cuda.trails.trails import Trails
+from pymoo_gpuaco.backends.cuda.weights.unit import eta_unit, weight_definitions
+from pymoo_gpuaco.colony.heuristic import eta_power, relative_eta_power
 
 _REST_BYTES, _SPARE_BYTES = 16, 8  # Rest and Spare of rest_row.cuh
 
@@ -48,6 +48,7 @@ class Rows:
         definitions = {
             **self._cities.definitions(),
             **self._lists.definitions(),
+            **weight_definitions(self._cities.instance),
             "RACE": int(self._race),
             "REST": int(self._all_cities),
             "DENSE": int(self._trails.dense),
@@ -79,7 +80,11 @@ class Rows:
         """Compute eta^beta of the candidates (n, k); weights are made anew for every construction."""
         device, distances = self._device, self._cities.instance.neighbour_distances
         _, beta, shortest = self._exponents
-        device.write("eta_beta", np.maximum(distances, shortest) ** -beta)
+        if self._all_cities:  # beside weights that kernels work out, see weight.cuh
+            eta_beta = eta_power(distances, eta_unit(self._cities.instance), shortest, beta)
+        else:
+            eta_beta = relative_eta_power(distances, shortest, beta)
+        device.write("eta_beta", eta_beta)
         device.allow_shared("weigh_rows", self._mask_bytes)
         if self._all_cities:  # walks copy it in units of 16 bytes, the last of which no weight fills
             device.arrays.zero("inverses", inverse_bytes(self._cities.n))
