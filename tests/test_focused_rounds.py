@@ -12,7 +12,9 @@ import pytest
 from pymoo_gpuaco.candidates import greedy_tour
 from pymoo_gpuaco.candidates.graph import make_graph
 from pymoo_gpuaco.candidates.lists import listed_instance
+from pymoo_gpuaco.exchange.eax import Evolved
 from pymoo_gpuaco.host.stop import Stop
+from pymoo_gpuaco.search import population
 from pymoo_gpuaco.search.focused import FocusedSearch
 from pymoo_gpuaco.search.plan import Plan
 from pymoo_gpuaco.search.population import Population
@@ -272,3 +274,47 @@ def test_one_tour_is_merged_with_the_best_where_there_is_time(monkeypatch, secon
     engine._pace._seconds |= {"a round": 1.0}
     assert asked(engine, 1) == ["anneal"] * 2
     assert len(merged) == merges
+
+
+class EvolvingDevice(SlowDevice):
+    """Eight tours, which take no time to measure."""
+
+    n_tours = n_ants = 8
+
+    def measure(self):
+        return Device.measure(self)
+
+
+@pytest.mark.parametrize(
+    ("left", "expected"),
+    [
+        (15.5, "kkkk kkE kkkkE"),
+        (10.3, "kkkk kkE k"),
+        (10.1, "kkkk kkkk kk"),
+        (None, "kkkk kkkk kkkk"),
+    ],
+)
+def test_between_rounds_of_evolution_the_best_is_kicked_for_as_long_as_they_take(left, expected, monkeypatch):
+    """The first takes six seconds, the others three; of the next one .7 of the last must fit."""
+    clock = Clock(monkeypatch)
+    device = EvolvingDevice(clock)
+    engine, done = FocusedSearch(device), device.asked
+
+    def evolve(graph, tours, *_, **__):
+        done.append("evolve")
+        clock.now += 3.0 if clock.now > 1000.0 else 6.0
+        return Evolved(tours, 1, 1, 1, 1, (1.0, 0.0))
+
+    monkeypatch.setattr(population, "evolve", evolve)
+    engine._begin(1)
+    schedule = engine._schedule
+    schedule.first, schedule.rounds, schedule.finished = 1000, 50, True
+    engine.stop_at(None if left is None else 1000.0 + left)
+    clock.now = 994.0
+    engine._recombine(1)
+    assert done.count("evolve") == 1
+    generations = []
+    while len(generations) < 3 and not device.stop.passed():
+        given = asked(engine, len(generations))
+        generations.append("".join("E" if each == "evolve" else "k" for each in given))
+    assert generations == expected.split()

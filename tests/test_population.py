@@ -10,6 +10,7 @@ from pymoo_gpuaco.candidates.graph import make_graph
 from pymoo_gpuaco.candidates.lists import listed_instance
 from pymoo_gpuaco.exchange.eax import Evolved
 from pymoo_gpuaco.host.stop import Stop
+from pymoo_gpuaco.search import evolution as again
 from pymoo_gpuaco.search import population as module
 from pymoo_gpuaco.search.parameters import FEWEST_TO_EVOLVE
 from pymoo_gpuaco.search.population import Population, first_tours
@@ -99,16 +100,41 @@ def test_tours_evolve_again_with_the_shortest_in_the_place_of_the_longest_until_
     assert np.array_equal(taken, np.tile(second, (len(tours), 1)))
 
 
-@pytest.mark.parametrize(("left", "expected"), [(10.0, 1), (16.9, 1), (17.1, 2), (None, 3)])
-def test_no_round_begins_that_would_end_too_late(left, expected, monkeypatch):
-    """One takes about .7 of the last one's time: after ten seconds seven more."""
+def test_where_time_is_limited_tours_evolve_once_and_again_with_what_kicks_have_made_of_the_best(monkeypatch):
     population, tours = made()
-    rounds = Rounds(monkeypatch, by_length(population, 3), [10.0, 7.0, 20.0])
-    monkeypatch.setattr(module, "MOST_ROUNDS", 3)
+    first, kicked = by_length(population, 2)
+    rounds = Rounds(monkeypatch, [first, kicked, kicked], [1.0] * 3)
     stop = Stop()
-    stop.until = None if left is None else rounds.now + left
-    population.recombine(tours, 3, stop, last=True)
-    assert len(rounds.given) == expected
+    stop.until = rounds.now + 100.0
+    taken = population.recombine(tours, 3, stop, last=True)
+    assert len(rounds.given) == 1
+    assert np.array_equal(taken, np.tile(first, (len(tours), 1)))
+    population.keep(kicked, population.measure(kicked))
+    population.evolve_again(4, stop)
+    given = rounds.given[0].copy()
+    given[np.argsort([population.measure(tour) for tour in given], kind="stable")[-1]] = kicked
+    assert np.array_equal(rounds.given[1], given)
+    population.evolve_again(4, stop)
+    assert np.array_equal(rounds.given[2], given)  # no tour stands there twice
+    assert len(set(rounds.keys)) == 3
+
+
+def test_without_a_limit_there_are_so_many_rounds_at_most(monkeypatch):
+    population, tours = made()
+    rounds = Rounds(monkeypatch, by_length(population, 3), [1.0] * 3)
+    monkeypatch.setattr(module, "MOST_ROUNDS", 3)
+    population.recombine(tours, 3, Stop(), last=True)
+    assert len(rounds.given) == 3
+
+
+def test_no_more_than_half_of_the_tours_give_way_to_those_of_rounds_before():
+    tours, lengths = np.arange(5)[:, None] + np.zeros((5, 4), np.int32), np.array([3.0, 5.0, 1.0, 4.0, 2.0])
+    turn = again.Rounds.of(tours, lengths)
+    for winner in (10, 11, 12):
+        turn = turn.next(np.full(4, winner, np.int32))
+    assert turn.given()[:, 0].tolist() == [0, 11, 2, 12, 4]
+    assert turn.number == 3
+    assert tours[:, 0].tolist() == [0, 1, 2, 3, 4]
 
 
 @pytest.mark.parametrize(("cities", "expected"), [(600, 5), (480, 4), (479, 0)])

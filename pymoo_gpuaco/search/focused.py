@@ -30,7 +30,15 @@ from pymoo_gpuaco.search.schedule import Schedule
 from pymoo_gpuaco.search.state import pack, unpack
 
 # Kinds of work whose durations a run notes, to know what still fits its time.
-_ROUND, _MEASURE_AND_MERGE, _MERGE = "a round", "measuring and merging", "a merge"
+_ROUND, _MEASURE_AND_MERGE, _MERGE, _EVOLUTION = (
+    "a round",
+    "measuring and merging",
+    "a merge",
+    "a round of evolution",
+)
+# How long the best tour is kicked between two rounds of evolution, beside the first of them; and the share of a round
+# that need not fit any more, as with its winner the next one has less to find.
+KICKED, LESS_TO_FIND = 1.0, 0.3
 
 
 class FocusedSearch:
@@ -57,6 +65,7 @@ class FocusedSearch:
         self._annealed = 0  # rounds of the last generation, if nothing else took time in it
         self._only_anneals = True  # this generation, so far
         self._annealing = False  # the last round had a temperature above 0
+        self._evolves_at = 0.0  # by time.monotonic(), where tours evolve again
         self._searched = 0  # ants of the last generation
         self._rescued: tuple[NDArray[np.int32], float] | None = None
         self._shares = False  # the tours meet those of other colonies
@@ -164,6 +173,8 @@ class FocusedSearch:
         self._only_anneals = device.repairs_left == 0
         device.weigh()
         while done < planned and not self._meeting and not self._stop.passed() and self._await_penalties():
+            if self._evolves_now():
+                break
             together = min(plan.rounds_between_checks, planned - done)
             if plan.whole_rounds:
                 together = self._pace.time_for(_ROUND, together, then=_MEASURE_AND_MERGE, late=0.5)
@@ -179,6 +190,8 @@ class FocusedSearch:
         if done:
             with self._pace.noted(_MEASURE_AND_MERGE):
                 self._measure_and_merge()
+        if self._evolves_now():
+            self._evolve_again(fold_in(key, done + 1))
         self._annealed = done if self._only_anneals else 0
 
     def _planned_rounds(self) -> int:
@@ -231,7 +244,7 @@ class FocusedSearch:
         kicks = schedule.length * plan.kicks / n
         edge = self._population.length * self.device.scale / n
         heat = plan.first_heat(kicks) * edge
-        self._annealing = first > 0.0
+        self._annealing = not schedule.finished
         return Heat(first * heat, last * heat, edge, kicks)
 
     def _measure_and_merge(self) -> None:
@@ -260,9 +273,36 @@ class FocusedSearch:
         if self._stop.passed() or (self.device.n_tours == 1 and not self._pace.time_for(_MERGE)):
             return
         last = self._schedule.finished
-        with self._pace.noted(_MERGE):
+        with self._evolving() if last else self._pace.noted(_MERGE):
             tours = self._population.recombine(self.device.read(), key, self._stop, last, mates, stages)
             self._take(tours, repaired=True)
+
+    def _evolves_now(self) -> bool:
+        """Whether another round of evolution is due: the best has been kicked for long enough, and there is time."""
+        if (
+            not (self._schedule.finished and self._population.rounds)
+            or self._stop.until is None
+            or self._shares
+        ):
+            return False
+        return time.monotonic() >= self._evolves_at and self._pace.time_for(_EVOLUTION, late=LESS_TO_FIND) > 0
+
+    def _evolve_again(self, key: int) -> None:
+        """Have one more round of evolution, of the annealed tours and what kicks have made of the best."""
+        self._only_anneals = False
+        with self._evolving():
+            self._population.evolve_again(key, self._stop)
+            best = self._best()[0]
+            self._take(np.tile(best, (self.device.n_tours, 1)), repaired=True)
+
+    @contextmanager
+    def _evolving(self) -> Iterator[None]:
+        """Note how long a round of evolution takes, and until when the best is kicked after it."""
+        began = time.monotonic()
+        with self._pace.noted(_EVOLUTION):
+            yield
+        now = time.monotonic()
+        self._evolves_at = now + KICKED * (now - began)
 
     def _take(self, tours: NDArray[np.int32], repaired: bool) -> None:
         """Go on from tours (m, n)."""

@@ -17,6 +17,7 @@ from pymoo_gpuaco.host.stop import Stop
 from pymoo_gpuaco.host.threads import spread, thread_count
 from pymoo_gpuaco.problems.compiled_metrics import tour_length
 from pymoo_gpuaco.problems.long_tours import is_long, long_tour_length
+from pymoo_gpuaco.search.evolution import Rounds
 from pymoo_gpuaco.search.parameters import FEWEST_TO_EVOLVE
 
 # So many tours or more begin as different ones, to have more to recombine. A tour that begins by other lengths than the
@@ -31,8 +32,7 @@ MOST_VARIED, CITIES_OF_VARIED = 16, 200_000
 MOST_ASSEMBLED, CITIES_OF_ASSEMBLED, FEWEST_ASSEMBLED = 32, 3_000_000, 4
 # Stages of evolution: children take an AB-cycle, then blocks of them.
 FIRST_STAGE, SECOND_STAGE, BOTH_STAGES = (False,), (True,), (False, True)
-# Rounds of evolution at most; and how long the next one takes beside the last: with its winner there is less to find.
-MOST_ROUNDS, NEXT_ROUND = 8, 0.7
+MOST_ROUNDS = 8  # of evolution, where time is not limited
 NEAR_OF_CHILDREN = 7  # candidates a city by which subtours of children are joined
 # Whole units of a mean candidate edge, as a power of two, where distances are no whole numbers: sums are exact then,
 # and rounding changes a tour by less than 1e-6.
@@ -90,6 +90,7 @@ class Population:
         self._units = whole_units(instance)
         self.best: NDArray[np.int32] | None = None  # (n,)
         self.length = math.inf
+        self.rounds: Rounds | None = None  # of evolution, where more may follow
 
     def copy(self) -> Population:
         """The same best tour; a tour is replaced and never written to."""
@@ -128,7 +129,7 @@ class Population:
 
         One tour, of very many cities, is merged with the best. Several are assembled, unless they have so many cities
         that this takes too long: then they stay as they are. After the last cycle many tours evolve: they have children
-        until these find nothing more, and in further rounds once more. That keeps tours varied and finds more than
+        until these find nothing more, in one round or several. That keeps tours varied and finds more than
         `assemble`, which takes all at once.
 
         mates : tours (e, n) of other colonies to recombine with as well; few where n is large.
@@ -167,26 +168,28 @@ class Population:
     def _evolved_in_rounds(
         self, tours: NDArray[np.int32], key: int, until: float | None, mates: NDArray[np.int32] | None
     ) -> NDArray[np.int32]:
-        """Let tours (m, n) evolve, and once more as they were, as long as that finds shorter ones and there is time.
+        """Let tours (m, n) evolve in `Rounds`, until one finds nothing shorter.
 
-        Which children come first decides where a population ends: the same tours ended at .005 to .05 % of rl5915, by
-        the key. So in every round the shortest tours of all rounds before stand in the place of the longest ones.
+        Where time is limited that is one round, see `evolve_again`, and all tours become the best one.
         """
-        longest_first = lengths_of(self._graph, tours).argsort(kind="stable")[::-1]
-        winners: list[NDArray[np.int32]] = []
+        rounds = Rounds.of(tours, lengths_of(self._graph, tours))
         while True:
-            began, before, given = time.monotonic(), self.length, tours.copy()
-            if winners:
-                given[longest_first[: len(winners)]] = winners
-            taken = self._evolved(given, fold_in(key, len(winners)), until, mates)
-            if self.length == before:
-                return taken
+            before = self.length
+            taken = self._evolved(rounds.given(), fold_in(key, rounds.number), until, mates)
             assert self.best is not None
-            winners.append(self.best)
-            now = time.monotonic()
-            in_time = until is None or now + NEXT_ROUND * (now - began) < until
-            if not in_time or len(winners) == min(MOST_ROUNDS, len(tours) // 2):
+            if until is not None:
+                self.rounds = rounds
+                return np.tile(self.best, (len(tours), 1))
+            if self.length == before or rounds.number + 1 == min(MOST_ROUNDS, len(tours) // 2):
                 return taken
+            rounds = rounds.next(self.best)
+
+    def evolve_again(self, key: int, stop: Stop) -> None:
+        """Have one more round of evolution, with the best tour so far, which may become shorter."""
+        assert self.rounds is not None
+        assert self.best is not None
+        self.rounds = self.rounds.next(self.best)
+        self._evolved(self.rounds.given(), fold_in(key, self.rounds.number), stop.until, None)
 
     def _evolved(
         self,
