@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from pymoo_gpuaco import checks
 from pymoo_gpuaco.candidates.graph import Graph
 from pymoo_gpuaco.exchange.ab_cycles import Cycles, find_cycles, make_cycles
-from pymoo_gpuaco.exchange.child import Child, breed, make_child, units
+from pymoo_gpuaco.exchange.child import Child, breed, cycle_gain, make_child
 from pymoo_gpuaco.exchange.merge import adjacent
 from pymoo_gpuaco.exchange.stretches import lay_out
 from pymoo_gpuaco.host.compiled import compiled, compiled_callee
@@ -130,12 +130,11 @@ def recombine(graph, scale, tour, other, stream, workspace, stop):  # type: igno
 @compiled_callee
 def _promises(graph, scale, cycle, workspace):  # type: ignore[no-untyped-def]
     """Whether an AB-cycle can be applied to A as it is now and gains, if nothing has to be joined."""
-    n, c, position, gain = workspace.order.shape[0], workspace.cycles.cities, workspace.position, np.int64(0)
+    n, c, position = workspace.order.shape[0], workspace.cycles.cities, workspace.position
     first, last = workspace.cycles.first[cycle], workspace.cycles.first[cycle + 1]
     for i in range(first, last, 2):
         u, v, w = c[i], c[i + 1], c[i + 2 if i + 2 < last else first]
         # cycles before this one have joined subtours by other edges
         if not adjacent(n, position[u], position[v]) or adjacent(n, position[v], position[w]):
             return False
-        gain += units(graph, scale, u, v) - units(graph, scale, v, w)
-    return gain > 0
+    return cycle_gain(graph, scale, workspace.cycles, cycle) > 0

@@ -32,6 +32,9 @@ class Block(NamedTuple):
     through: NDArray[np.int32]  # (n, 2) the one or two cycles that meet at a city, or -1; -1 between calls
     used: NDArray[np.uint8]  # (n,) whether a cycle has the edge of A behind a position; 0 between calls
     inside: NDArray[np.uint8]  # (n,) whether a cycle is in the set
+    met: NDArray[np.int64]  # (n,) cycles of the region that are in the set, or have met one that was
+    is_met: NDArray[np.uint8]  # (n,) whether a cycle is among them; 0 between calls
+    counts: NDArray[np.int64]  # (1,) how many they are
     shared: NDArray[np.int64]  # (n,) where a cycle meets others
     contact: NDArray[np.int64]  # (n,) where a cycle meets the others in the set
     tabu: NDArray[np.int64]  # (n,) move from which on a cycle may come or go again
@@ -45,6 +48,9 @@ def make_block(n: int) -> Block:
         np.full((n, 2), _NONE, np.int32),
         np.zeros(n, np.uint8),
         np.zeros(n, np.uint8),
+        np.empty(n, np.int64),
+        np.zeros(n, np.uint8),
+        np.zeros(1, np.int64),
         np.empty(n, np.int64),
         np.empty(n, np.int64),
         np.empty(n, np.int64),
@@ -113,13 +119,23 @@ def _other(city, cycle, w):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def _flip(cycle, c, w):  # type: ignore[no-untyped-def]
+def _meet(cycle, w):  # type: ignore[no-untyped-def]
+    """Put a cycle, which is not there yet, among those met."""
+    w.is_met[cycle], w.met[w.counts[0]] = 1, cycle
+    w.inside[cycle] = w.contact[cycle] = w.tabu[cycle] = 0
+    w.counts[0] += 1
+
+
+@inlined
+def _flip(cycle, c, regions, w):  # type: ignore[no-untyped-def]
     """Let a cycle come or go."""
     w.inside[cycle] = 1 - w.inside[cycle]
     change = 1 if w.inside[cycle] else -1
     for i in range(c.first[cycle], c.first[cycle + 1]):
         other = _other(c.cities[i], cycle, w)
-        if other != _NONE:
+        if other != _NONE and regions.of[other] == regions.of[cycle]:
+            if not w.is_met[other]:
+                _meet(other, w)
             w.contact[other] += change
 
 
@@ -129,13 +145,12 @@ def _size(cycle, c):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def _write_down(first, last, regions, w):  # type: ignore[no-untyped-def]
+def _write_down(w):  # type: ignore[no-untyped-def]
     """Write the set to ``chosen``; return how many cycles it has."""
     count = 0
-    for i in range(first, last):
-        cycle = regions.cycles[i]
-        if w.inside[cycle]:
-            w.chosen[count] = cycle
+    for i in range(w.counts[0]):
+        if w.inside[w.met[i]]:
+            w.chosen[count] = w.met[i]
             count += 1
     return count
 
@@ -144,35 +159,26 @@ def _write_down(first, last, regions, w):  # type: ignore[no-untyped-def]
 def choose_block(centre, c, regions, stream, w):  # type: ignore[no-untyped-def]
     """Write a set of cycles around ``centre`` and of its region to ``chosen``; return how many they are.
 
-    It begins as the centre and about half of the smaller cycles that it meets.
+    It begins as the centre and about half of the smaller cycles that it meets. Only cycles that meet the set come or
+    go: a region has hundreds, of which a set meets a few.
     """
-    region = regions.of[centre]
-    first, last = regions.first[region], regions.first[region + 1]
-    for i in range(first, last):
-        cycle = regions.cycles[i]
-        w.inside[cycle] = w.contact[cycle] = w.tabu[cycle] = 0
-    _flip(centre, c, w)
-    for i in range(c.first[centre], c.first[centre + 1]):
-        other = _other(c.cities[i], centre, w)
-        if other == _NONE or regions.of[other] != region:
-            continue
-        if w.tabu[other] or _size(other, c) >= _size(centre, c):
-            continue
-        w.tabu[other] = 1  # has been asked
-        if next_word(stream) & np.uint64(1):
-            _flip(other, c, w)
-    for i in range(first, last):
-        w.tabu[regions.cycles[i]] = 0
-    count = _write_down(first, last, regions, w)
+    w.counts[0] = 0
+    _meet(centre, w)
+    _flip(centre, c, regions, w)
+    for i in range(1, w.counts[0]):  # whom the centre meets
+        other = w.met[i]
+        if _size(other, c) < _size(centre, c) and next_word(stream) & np.uint64(1):
+            _flip(other, c, regions, w)
+    count = _write_down(w)
     meetings = fewest = np.int64(0)  # against those of the first set
     move = better = 0
     while move - better < _PATIENCE:
         move += 1
         best, least = _NONE, np.int64(0)
-        at = first + next_below(stream, last - first)
-        for _ in range(first, last):
-            at = at + 1 if at + 1 < last else first
-            cycle = regions.cycles[at]
+        at = next_below(stream, w.counts[0])
+        for _ in range(w.counts[0]):
+            at = at + 1 if at + 1 < w.counts[0] else 0
+            cycle = w.met[at]
             if cycle == centre or (not w.inside[cycle] and w.contact[cycle] == 0):
                 continue
             change = w.shared[cycle] - 2 * w.contact[cycle]
@@ -184,10 +190,12 @@ def choose_block(centre, c, regions, stream, w):  # type: ignore[no-untyped-def]
                 best, least = cycle, change
         if best == _NONE:  # until a cycle may move again
             continue
-        _flip(best, c, w)
+        _flip(best, c, regions, w)
         w.tabu[best] = move + 1 + next_below(stream, _LONGEST_TABU) + 1
         meetings += least
         if meetings < fewest:
             fewest, better = meetings, move
-            count = _write_down(first, last, regions, w)
+            count = _write_down(w)
+    for i in range(w.counts[0]):
+        w.is_met[w.met[i]] = 0
     return count

@@ -2,9 +2,9 @@
 
 Y. Nagata and S. Kobayashi, "A powerful genetic algorithm using edge assembly crossover for the traveling salesman
 problem", INFORMS Journal on Computing 25 (2013). In every generation each tour A meets another, B, in a random ring. Of
-up to 30 children, each A with an AB-cycle's edges of B, that one takes A's place that gains most for the entropy that
-the population's edges lose. When the best tour has stayed the same for long, children take blocks of AB-cycles. Blocks
-join what no single AB-cycle does, until nearly all tours are as short as the best.
+up to 30 children, each A with the edges of B of an AB-cycle in which these are shorter, that one takes A's place that
+gains most for the entropy that the population's edges lose. When the best tour has stayed the same for long, children
+take blocks of AB-cycles. Blocks join what no single AB-cycle does, until nearly all tours are as short as the best.
 
 A child costs what it changes, see `child`; only finding where A and B differ, and replacing A, takes longer for longer
 tours. In long ones a child is chosen for each of some regions, and what was chosen goes into A together, see `regions`.
@@ -69,7 +69,7 @@ def evolve(
     scale : whole units a unit of distance, see `EvolvingTours`.
     mates : tours (e, n) that these have children with as well, and that stay as they are; they are not returned.
     stages : for each stage whether children take blocks of AB-cycles; at most two.
-    children : most that a pair has in a generation and region, >= 1.
+    children : most that a pair has in a generation and region, >= 1; what promises no gain is none.
     generations : most of them, >= 0; None for no limit.
     until : ``time.monotonic()`` at which it ends soon; of two stages the second has half of the time left. None for
         no limit.

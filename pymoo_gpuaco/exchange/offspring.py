@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from pymoo_gpuaco.candidates.graph import Graph
 from pymoo_gpuaco.exchange.ab_cycles import Cycles, find_cycles, make_cycles
 from pymoo_gpuaco.exchange.block import Block, choose_block, forget_cycles, make_block, note_cycles
-from pymoo_gpuaco.exchange.child import Child, breed, make_child
+from pymoo_gpuaco.exchange.child import Child, breed, cycle_gain, make_child
 from pymoo_gpuaco.exchange.entropy import Frequencies, count_edge, frequency, has_room
 from pymoo_gpuaco.exchange.regions import Regions, make_regions, part_cycles
 from pymoo_gpuaco.host.compiled import compiled, compiled_callee, inlined
@@ -93,7 +93,7 @@ def _choose_child(family, workspace, one, other, pair, stream, most, blocks):  #
     n, c, w = a.shape[0], workspace.cycles, workspace.block
     child, regions = workspace.child, workspace.regions
     parts, shift = regions.gain.shape[0], np.int64(0)
-    found = find_cycles(a, position_a, b, position_b, n if blocks or parts > 1 else most, stream, c)
+    found = find_cycles(a, position_a, b, position_b, n, stream, c)
     if parts > 1:
         shift = next_below(stream, n)
     part_cycles(position_a, c, found, shift, regions)
@@ -101,22 +101,29 @@ def _choose_child(family, workspace, one, other, pair, stream, most, blocks):  #
         note_cycles(a, position_a, c, found, regions, w)
     for r in range(parts):
         at = regions.first_chosen[r]
-        best, count_of_best, gain_of_best = 0.0, 0, np.int64(0)
-        begin = regions.first[r]
-        for i in range(begin, min(begin + most, regions.first[r + 1])):
-            if family.stop[0]:
+        best, count_of_best, gain_of_best, made = 0.0, 0, np.int64(0), 0
+        for i in range(regions.first[r], regions.first[r + 1]):
+            if made == most or family.stop[0]:
                 break
             w.chosen[0], count = regions.cycles[i], 1
             if blocks:
                 count = choose_block(w.centres[i], c, regions, stream, w)
+            promised = np.int64(0)
+            for j in range(count):
+                promised += cycle_gain(graph, scale, c, w.chosen[j])
+            # cycles that promise nothing, half of all, and nearly all where many edges are equally long, are told at
+            # once and are no children; to look for a block takes as long as a child
+            made += blocks or promised > 0
+            if promised <= 0:
+                continue
             gain = breed(graph, scale, near, a, position_a, c, w.chosen, count, child)
-            chosen.children[pair] += 1
             if gain > 0:
                 worth = gain / max(_entropy_lost(family.table, child), _NO_LOSS)
                 if worth > best:
                     best, count_of_best, gain_of_best = worth, count, gain
                     for j in range(count):
                         regions.chosen[at + j] = w.chosen[j]
+        chosen.children[pair] += made
         regions.gain[r], regions.first_chosen[r + 1] = gain_of_best, at + count_of_best
     if blocks:
         forget_cycles(position_a, c, found, w)
