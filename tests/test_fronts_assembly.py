@@ -10,32 +10,48 @@ import pytest
 from pymoo_gpuaco import TSP, MultiObjectiveTSP
 from pymoo_gpuaco.backends.cpu.fronts.engine import CpuFronts
 from pymoo_gpuaco.fronts import search
-from pymoo_gpuaco.fronts.assembly import assembled
+from pymoo_gpuaco.fronts.archive import Archive
+from pymoo_gpuaco.fronts.assembly import Couples, assembled
+from pymoo_gpuaco.fronts.device import Front
+from pymoo_gpuaco.fronts.nd_tree import make_tree
 from pymoo_gpuaco.fronts.parameters import FrontParameters
 from pymoo_gpuaco.fronts.pays import PAIRS
+from pymoo_gpuaco.fronts.seen import Seen
+from pymoo_gpuaco.fronts.stairs import stairs_of
 from pymoo_gpuaco.fronts.weights import corner_pairs
 from pymoo_gpuaco.host.stop import Stop
-from tests.front_cases import engine_of, problem_of
+from tests.front_cases import dominated, engine_of, problem_of
 from tests.test_fronts_chains import edges, instance_of
 
 
-def children_of(costs, a, b, weights=(0.5, 0.5), key: int = 1) -> np.ndarray:
-    pair = (np.array([tour], np.int32) for tour in (a, b))
-    return assembled(costs, *pair, np.array([weights]), key, Stop())
+def nothing_yet(k: int = 2) -> Front:
+    """A front without members, when no lengths have been met."""
+    return Front(np.empty((0, k)), make_tree(0, 64, k), 0, np.zeros(2, np.uint64))
+
+
+def couples_of(instance, tours, others, weights=None) -> Couples:
+    tours, others = np.array(tours, np.int32), np.array(others, np.int32)
+    even = np.full((len(tours), instance.k), 1.0 / instance.k)
+    return Couples(tours, others, instance.lengths(tours), even if weights is None else np.array(weights))
+
+
+def children_of(instance, a, b, weights=(0.5, 0.5)) -> np.ndarray:
+    return assembled(instance, couples_of(instance, [a], [b], [weights]), nothing_yet(), 1, Stop())[0]
 
 
 def test_tours_that_differ_by_one_exchange_lead_to_each_other():
-    costs = instance_of(8).costs
+    instance = instance_of(8)
     a, b = np.arange(8), np.array([0, 1, 5, 4, 3, 2, 6, 7])
-    assert [edges(child) for child in children_of(costs, a, b)] == [edges(b)]
-    assert not len(children_of(costs, a, a[::-1]))
+    assert [edges(child) for child in children_of(instance, a, b)] == [edges(b)]
+    assert not len(children_of(instance, a, a[::-1]))
 
 
 def test_no_pairs_have_no_children():
     # mates are drawn along the front: of a short one all may lie beyond its ends
-    empty = np.empty((0, 8), np.int32)
-    children = assembled(instance_of(8).costs, empty, empty, np.empty((0, 2)), 1, Stop())
+    instance, empty = instance_of(8), np.empty((0, 8), np.int32)
+    children, lengths = assembled(instance, couples_of(instance, empty, empty), nothing_yet(), 1, Stop())
     assert children.shape == (0, 8)
+    assert lengths.shape == (0, 2)
 
 
 def test_a_front_too_short_for_mates_is_searched_on():
@@ -49,10 +65,10 @@ def test_a_front_too_short_for_mates_is_searched_on():
 
 def test_every_difference_alone_makes_a_tour():
     # of b, the stretches 1 2 3 and 6 7 8 are turned round, each by an exchange of its own
-    costs = instance_of(10).costs
+    instance = instance_of(10)
     a, b = np.arange(10), np.array([0, 3, 2, 1, 4, 5, 8, 7, 6, 9])
     one, other = np.array([0, 3, 2, 1, 4, 5, 6, 7, 8, 9]), np.array([0, 1, 2, 3, 4, 5, 8, 7, 6, 9])
-    assert {edges(child) for child in children_of(costs, a, b)} == {edges(one), edges(other)}
+    assert {edges(child) for child in children_of(instance, a, b)} == {edges(one), edges(other)}
 
 
 @pytest.mark.parametrize("weights", [(1.0, 0.0), (0.0, 1.0)])
@@ -73,7 +89,7 @@ def test_subtours_are_joined_by_the_shortest_exchange_under_the_weights(weights)
                     joined.append((length[tour, np.roll(tour, -1)].sum(), edges(tour)))
         expected.add(min(joined, key=lambda pair: pair[0])[1])
     assert len(expected) == 2
-    assert {edges(child) for child in children_of(instance.costs, a, b, weights)} == expected
+    assert {edges(child) for child in children_of(instance, a, b, weights)} == expected
 
 
 def test_children_are_tours_of_edges_of_both_and_of_few_others_however_they_are_made(monkeypatch):
@@ -82,24 +98,73 @@ def test_children_are_tours_of_edges_of_both_and_of_few_others_however_they_are_
     for key in range(6):
         engine.search(key)
     tours, _ = engine.front()
-    weights = np.full((len(tours) - 1, 2), 0.5)
-    found = []
+    couples, found = couples_of(engine.instance, tours[:-1], tours[1:]), []
     for threads in ("1", "3"):
         monkeypatch.setenv("PYMOO_GPUACO_THREADS", threads)
-        costs = engine.instance.costs
-        found.append(assembled(costs, tours[:-1], tours[1:], weights, 7, Stop()))
-    assert len(found[0]) >= len(weights) // 2
-    assert np.array_equal(*found)
-    assert (np.sort(found[0], axis=1) == np.arange(60)).all()
-    other = assembled(costs, tours[:-1], tours[1:], weights, 8, Stop())
-    assert not np.array_equal(found[0], other)
+        found.append(assembled(engine.instance, couples, nothing_yet(), 7, Stop()))
+    children, lengths = found[0]
+    assert len(children) >= len(tours) // 2
+    assert np.array_equal(children, found[1][0])
+    assert np.array_equal(lengths, found[1][1])
+    assert (np.sort(children, axis=1) == np.arange(60)).all()
+    other, _ = assembled(engine.instance, couples, nothing_yet(), 8, Stop())
+    assert not np.array_equal(children, other)
+
+
+@pytest.mark.parametrize(("n", "k", "metric"), [(60, 2, "EUC_2D"), (60, 3, "EUC_2D"), (2100, 2, "EUC_2D")])
+def test_lengths_of_children_are_what_they_are_when_they_are_added_up(n, k, metric):
+    instance, draw = instance_of(n, k, metric, near=8), np.random.default_rng(1)
+    tours = np.array([instance.starts[0], instance.starts[1], draw.permutation(n)])
+    couples = couples_of(instance, tours, np.roll(tours, 1, axis=0))
+    children, lengths = assembled(instance, couples, nothing_yet(k), 1, Stop())
+    assert len(children) >= 3
+    assert np.array_equal(lengths, instance.lengths(children))
+    assert (np.sort(children, axis=1) == np.arange(n)).all()
+
+
+def test_only_children_that_the_front_lacks_are_made():
+    instance, draw = instance_of(40), np.random.default_rng(1)
+    tours = np.array([draw.permutation(40) for _ in range(40)])
+    couples = couples_of(instance, tours, np.roll(tours, 1, axis=0))
+    everybody, all_lengths = assembled(instance, couples, nothing_yet(), 1, Stop())
+    points = np.unique(all_lengths, axis=0)
+    points = points[stairs_of(points)]
+    # the members of this front, and lengths of a third of the children, have been met
+    seen = Seen(instance.unit)
+    seen.add(points)
+    seen.add(all_lengths[::3])
+    met = {tuple(one) for one in [*points, *all_lengths[::3]]}
+    for rank in (0, 1, 3):
+        front = Front(points, make_tree(0, 64, 2), rank, seen.slots)
+        children, lengths = assembled(instance, couples, front, 1, Stop())
+        as_short = [(points <= one).all(axis=1).sum() for one in all_lengths]
+        new = [i for i, one in enumerate(all_lengths) if as_short[i] <= rank and tuple(one) not in met]
+        assert bool(new) == (rank > 0)
+        assert np.array_equal(children, everybody[new])
+        assert np.array_equal(lengths, all_lengths[new])
+
+
+def test_of_three_objectives_only_children_that_no_member_dominates_are_made():
+    instance, draw = instance_of(40, 3), np.random.default_rng(1)
+    tours = np.array([draw.permutation(40) for _ in range(40)])
+    couples = couples_of(instance, tours, np.roll(tours, 1, axis=0))
+    everybody, all_lengths = assembled(instance, couples, nothing_yet(3), 1, Stop())
+    points = all_lengths[::5][~dominated(all_lengths[::5])]
+    archive = Archive(40, 3, instance.unit, 1000)
+    archive.add(np.array([np.arange(40)] * len(points)), points)
+    front = Front(archive.lengths, archive.tree, 0, archive.seen.slots)
+    children, lengths = assembled(instance, couples, front, 1, Stop())
+    new = [not (points <= one).all(axis=1).any() for one in all_lengths]
+    assert 0 < sum(new) < len(all_lengths)
+    assert np.array_equal(children, everybody[new])
+    assert np.array_equal(lengths, all_lengths[new])
 
 
 def test_no_pair_has_children_where_the_flag_is_up():
-    stop, costs = Stop(), instance_of(8).costs
+    stop, instance = Stop(), instance_of(8)
     stop.flag[0] = 1
-    pair = np.array([np.arange(8)], np.int32), np.array([[0, 1, 5, 4, 3, 2, 6, 7]], np.int32)
-    assert not len(assembled(costs, *pair, np.full((1, 2), 0.5), 1, stop))
+    couples = couples_of(instance, [np.arange(8)], [[0, 1, 5, 4, 3, 2, 6, 7]])
+    assert not len(assembled(instance, couples, nothing_yet(), 1, stop)[0])
 
 
 def test_members_are_assembled_once_the_front_has_been_looked_at_by_all_its_chains(monkeypatch):
@@ -203,25 +268,14 @@ def test_side_by_side_only_members_of_the_front_are_kept_of_what_is_assembled(mo
     engine = engine_of(problem_of(20))
     for key in range(4):
         engine.search(key)
-    tours, points = engine.front()
-    some = [(i, j) for i in range(19) for j in range(i + 1, 20)]
-    children = np.array([exchanged(tour, i, j) for tour in tours for i, j in some])
-    lengths = engine.instance.lengths(children)
-    ranks = [int((points <= length).all(axis=1).sum()) for length in lengths]
-    assert {0, 1, 2, 3} <= set(ranks)
-    given, kept = [], []
+    ranks = []
 
-    def stand_in(costs, given_tours, *_):
-        given.append(len(given_tours))
-        return children
+    def stand_in(instance, couples, front, *_):
+        ranks.append(front.rank)
+        assert len(couples.tours) <= FrontParameters().pairs_of(20)
+        assert np.array_equal(couples.lengths, engine.instance.lengths(couples.tours))
+        return couples.tours[:0], couples.lengths[:0]
 
     monkeypatch.setattr(search, "assembled", stand_in)
-    monkeypatch.setattr(engine, "_take", lambda taken, _: kept.append(len(taken)))
     engine._assemble(1)
-    assert kept == [sum(rank <= most for rank in ranks)]
-    assert given[0] <= FrontParameters().pairs_of(20)
-
-
-def exchanged(tour: np.ndarray, i: int, j: int) -> np.ndarray:
-    """A tour whose cities from position i to j stand the other way round."""
-    return np.concatenate([tour[:i], tour[i : j + 1][::-1], tour[j + 1 :]])
+    assert ranks == [most]

@@ -6,7 +6,7 @@ beside a long one. Cities of the smaller subtours are then looked at for the bes
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -73,58 +73,6 @@ def units(graph, scale, u, v):  # type: ignore[no-untyped-def]
     return np.int64(np.floor(distance(graph, u, v) * scale + 0.5))
 
 
-@compiled_callee
-def cycle_gain(graph, scale, c, cycle):  # type: ignore[no-untyped-def]
-    """By how much an AB-cycle's edges of A are longer than those of B, in whole units.
-
-    That is what a child gains where it is one tour. Joining subtours hardly ever gains anything.
-    """
-    first, last, gain = c.first[cycle], c.first[cycle + 1], np.int64(0)
-    for i in range(first, last, 2):
-        u, v, w = c.cities[i], c.cities[i + 1], c.cities[i + 2 if i + 2 < last else first]
-        gain += units(graph, scale, u, v) - units(graph, scale, v, w)
-    return gain
-
-
-@compiled_callee
-def breed(graph, scale, near, a, position, c, chosen, count, child):  # type: ignore[no-untyped-def]
-    """Make the child that takes the first ``count`` AB-cycles ``chosen`` of ``c``; return its gain in whole units.
-
-    The child's edges are those of A without ``child.removed`` and with ``child.added``. REFUSED where it has none.
-    """
-    most, n, k = child.removed.shape[0], a.shape[0], 0
-    gain = np.int64(0)
-    for number in range(count):
-        first, last = c.first[chosen[number]], c.first[chosen[number] + 1]
-        if k + (last - first) // 2 > most:
-            return REFUSED
-        gain += cycle_gain(graph, scale, c, chosen[number])
-        for i in range(first, last, 2):
-            u, v, w = c.cities[i], c.cities[i + 1], c.cities[i + 2 if i + 2 < last else first]
-            child.removed[k, 0], child.removed[k, 1] = u, v
-            child.added[k, 0], child.added[k, 1] = v, w
-            k += 1
-    child.counts[0] = child.counts[1] = k
-    s = child.stretches
-    cut(position, child.removed, k, s)
-    join(position, child.added, k, s)
-    subtours = find_subtours(n, k, s)
-    if subtours == 1:
-        return gain
-    if k + 2 * subtours > most:
-        return REFUSED
-    _note_neighbours(a, position, k, child)
-    for _ in range(subtours - 1):
-        joined = _join_smallest(graph, scale, near, a, position, k, subtours, child)
-        if joined == REFUSED:
-            gain = np.int64(REFUSED)
-            break
-        gain += joined
-    for i in range(child.counts[2]):
-        child.row[child.cities[i]] = -1
-    return gain
-
-
 @inlined
 def _neighbour(a, position, child, city, way):  # type: ignore[no-untyped-def]
     """One of a city's two neighbours in the child."""
@@ -162,66 +110,6 @@ def _note_neighbours(a, position, k, child):  # type: ignore[no-untyped-def]
         u, v = child.added[i, 0], child.added[i, 1]
         _replace(a, position, child, u, _NOBODY, v)
         _replace(a, position, child, v, _NOBODY, u)
-
-
-@compiled_callee
-def _join_smallest(graph, scale, near, a, position, k, subtours, child):  # type: ignore[no-untyped-def]
-    """Join the smallest subtour with another by the best exchange of two edges; return its gain, mostly negative.
-
-    A city of the smallest gets a candidate outside as a neighbour. REFUSED where no candidate of it lies outside.
-    """
-    n, s = a.shape[0], child.stretches
-    smallest = -1
-    for t in range(subtours):
-        if s.size[t] > 0 and (smallest < 0 or s.size[t] < s.size[smallest]):
-            smallest = t
-    child.searches[0] += 1
-    search = child.searches[0]
-    for stretch in range(k):
-        if s.subtour[stretch] == smallest:
-            for t in range(_within_reach(stretch, n, k, child)):
-                child.seen[a[_position_of(t, stretch, n, k, child)]] = search
-    most = np.int64(REFUSED)
-    u = v = u_next = v_next = np.int64(-1)
-    for stretch in range(k):
-        if s.subtour[stretch] != smallest:
-            continue
-        for t in range(_within_reach(stretch, n, k, child)):
-            city = a[_position_of(t, stretch, n, k, child)]
-            one, two = _neighbour(a, position, child, city, 0), _neighbour(a, position, child, city, 1)
-            one_stays, two_stays = stays(graph, city, one), stays(graph, city, two)
-            to_one, to_two = units(graph, scale, city, one), units(graph, scale, city, two)
-            for r in range(near.shape[1]):
-                other = near[city, r]
-                if child.seen[other] == search:
-                    continue
-                added = units(graph, scale, city, other)
-                for way in range(2):
-                    end = _neighbour(a, position, child, other, way)
-                    if stays(graph, other, end):
-                        continue
-                    left = units(graph, scale, other, end) - added
-                    by_one = to_one + left - units(graph, scale, one, end)
-                    by_two = to_two + left - units(graph, scale, two, end)
-                    if (
-                        max(by_one, by_two) <= most
-                        or s.subtour[stretch_at(position[other], k, s.cuts)] == smallest
-                    ):
-                        continue
-                    if by_one > most and not one_stays:
-                        most, u, v, u_next, v_next = by_one, city, other, one, end
-                    if by_two > most and not two_stays:
-                        most, u, v, u_next, v_next = by_two, city, other, two, end
-    if u < 0:
-        return most
-    into = s.subtour[stretch_at(position[v], k, s.cuts)]
-    s.size[into] += s.size[smallest]
-    s.size[smallest] = 0
-    for stretch in range(k):
-        if s.subtour[stretch] == smallest:
-            s.subtour[stretch] = into
-    _exchange(a, position, child, u, u_next, v, v_next)
-    return most
 
 
 @inlined
@@ -265,3 +153,124 @@ def _change(child, edges, at, others, at_others, u, v):  # type: ignore[no-untyp
     row = child.counts[at]
     edges[row, 0], edges[row, 1] = u, v
     child.counts[at] = row + 1
+
+
+def breeder(length: Any) -> tuple[Any, Any]:
+    """Return `breed` and `cycle_gain`, compiled, for edges of ``length(graph, scale, u, v)`` whole units, compiled too.
+
+    Any ``graph`` will do that has a ``partner`` as a `Graph` has.
+    """
+
+    @compiled_callee
+    def join_smallest(graph, scale, near, a, position, k, subtours, child):  # type: ignore[no-untyped-def]
+        """Join the smallest subtour with another by the best exchange of two edges; return its gain, mostly negative.
+
+        A city of the smallest gets a candidate outside as a neighbour. REFUSED where no candidate of it lies outside.
+        """
+        n, s = a.shape[0], child.stretches
+        smallest = -1
+        for t in range(subtours):
+            if s.size[t] > 0 and (smallest < 0 or s.size[t] < s.size[smallest]):
+                smallest = t
+        child.searches[0] += 1
+        search = child.searches[0]
+        for stretch in range(k):
+            if s.subtour[stretch] == smallest:
+                for t in range(_within_reach(stretch, n, k, child)):
+                    child.seen[a[_position_of(t, stretch, n, k, child)]] = search
+        most = np.int64(REFUSED)
+        u = v = u_next = v_next = np.int64(-1)
+        for stretch in range(k):
+            if s.subtour[stretch] != smallest:
+                continue
+            for t in range(_within_reach(stretch, n, k, child)):
+                city = a[_position_of(t, stretch, n, k, child)]
+                one, two = _neighbour(a, position, child, city, 0), _neighbour(a, position, child, city, 1)
+                one_stays, two_stays = stays(graph, city, one), stays(graph, city, two)
+                to_one, to_two = length(graph, scale, city, one), length(graph, scale, city, two)
+                for r in range(near.shape[1]):
+                    other = near[city, r]
+                    if child.seen[other] == search:
+                        continue
+                    added = length(graph, scale, city, other)
+                    for way in range(2):
+                        end = _neighbour(a, position, child, other, way)
+                        if stays(graph, other, end):
+                            continue
+                        left = length(graph, scale, other, end) - added
+                        by_one = to_one + left - length(graph, scale, one, end)
+                        by_two = to_two + left - length(graph, scale, two, end)
+                        if (
+                            max(by_one, by_two) <= most
+                            or s.subtour[stretch_at(position[other], k, s.cuts)] == smallest
+                        ):
+                            continue
+                        if by_one > most and not one_stays:
+                            most, u, v, u_next, v_next = by_one, city, other, one, end
+                        if by_two > most and not two_stays:
+                            most, u, v, u_next, v_next = by_two, city, other, two, end
+        if u < 0:
+            return most
+        into = s.subtour[stretch_at(position[v], k, s.cuts)]
+        s.size[into] += s.size[smallest]
+        s.size[smallest] = 0
+        for stretch in range(k):
+            if s.subtour[stretch] == smallest:
+                s.subtour[stretch] = into
+        _exchange(a, position, child, u, u_next, v, v_next)
+        return most
+
+    @compiled_callee
+    def cycle_gain(graph, scale, c, cycle):  # type: ignore[no-untyped-def]
+        """By how much an AB-cycle's edges of A are longer than those of B, in whole units.
+
+        That is what a child gains where it is one tour. Joining subtours hardly ever gains anything.
+        """
+        first, last, gain = c.first[cycle], c.first[cycle + 1], np.int64(0)
+        for i in range(first, last, 2):
+            u, v, w = c.cities[i], c.cities[i + 1], c.cities[i + 2 if i + 2 < last else first]
+            gain += length(graph, scale, u, v) - length(graph, scale, v, w)
+        return gain
+
+    @compiled_callee
+    def breed(graph, scale, near, a, position, c, chosen, count, child):  # type: ignore[no-untyped-def]
+        """Make the child that takes the first ``count`` AB-cycles ``chosen`` of ``c``; return its gain in whole units.
+
+        The child's edges are those of A without ``child.removed`` and with ``child.added``. REFUSED where it has none.
+        """
+        most, n, k = child.removed.shape[0], a.shape[0], 0
+        gain = np.int64(0)
+        for number in range(count):
+            first, last = c.first[chosen[number]], c.first[chosen[number] + 1]
+            if k + (last - first) // 2 > most:
+                return REFUSED
+            gain += cycle_gain(graph, scale, c, chosen[number])
+            for i in range(first, last, 2):
+                u, v, w = c.cities[i], c.cities[i + 1], c.cities[i + 2 if i + 2 < last else first]
+                child.removed[k, 0], child.removed[k, 1] = u, v
+                child.added[k, 0], child.added[k, 1] = v, w
+                k += 1
+        child.counts[0] = child.counts[1] = k
+        s = child.stretches
+        cut(position, child.removed, k, s)
+        join(position, child.added, k, s)
+        subtours = find_subtours(n, k, s)
+        if subtours == 1:
+            return gain
+        if k + 2 * subtours > most:
+            return REFUSED
+        _note_neighbours(a, position, k, child)
+        for _ in range(subtours - 1):
+            joined = join_smallest(graph, scale, near, a, position, k, subtours, child)
+            if joined == REFUSED:
+                gain = np.int64(REFUSED)
+                break
+            gain += joined
+        for i in range(child.counts[2]):
+            child.row[child.cities[i]] = -1
+        return gain
+
+    return breed, cycle_gain
+
+
+breed, cycle_gain = breeder(units)

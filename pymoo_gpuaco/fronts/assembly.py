@@ -4,7 +4,8 @@ Y. Nagata and S. Kobayashi, "A powerful genetic algorithm using edge assembly cr
 problem", INFORMS Journal on Computing 25 (2013): tour A with the edges of B along one AB-cycle, its subtours joined by
 exchanges of two edges, the shortest first. Here it is shortest by a weighted sum, and every such tour is a child.
 
-What chains of few exchanges do not lead to, this may: two members differ in many edges at once.
+What chains of few exchanges do not lead to, this may: two members differ in many edges at once. A child is known by
+what it changes, see ``exchange.child``, and so are its lengths: only one that the front lacks is made.
 """
 
 from __future__ import annotations
@@ -16,180 +17,187 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pymoo_gpuaco.exchange.ab_cycles import Cycles, find_cycles, make_cycles
+from pymoo_gpuaco.exchange.child import REFUSED, Child, breeder, make_child
+from pymoo_gpuaco.exchange.stretches import lay_out
 from pymoo_gpuaco.fronts.costs import Costs, cost
+from pymoo_gpuaco.fronts.device import Front
+from pymoo_gpuaco.fronts.instance import FrontInstance
+from pymoo_gpuaco.fronts.nd_tree import tree_covers
+from pymoo_gpuaco.fronts.seen import key_of, slot_of
+from pymoo_gpuaco.fronts.stairs import stairs_cover
 from pymoo_gpuaco.host.compiled import compiled, compiled_callee, inlined
-from pymoo_gpuaco.host.philox import STREAM_ASSEMBLY, new_stream
+from pymoo_gpuaco.host.philox import STREAM_ASSEMBLY, new_streams
 from pymoo_gpuaco.host.stop import Stop
 from pymoo_gpuaco.host.threads import thread_count
 
-MOST_OF_PAIR = 32  # children of one pair of members
+MOST_OF_PAIR = 32  # children that are made of one pair of members
+_PAIRS_AT_ONCE, _CITIES_AT_ONCE = (
+    32,
+    8192,
+)  # of one call: it takes as long as assembling a pair of a hundred cities
+# Cities from either end of a subtour's stretch that may join it to another. Of a thousand cities a pair takes half as
+# long as with all of them, and leads to as much of the front but a twentieth.
+_REACH = 10
 _BREADTH = 10  # candidates of a city that subtours are joined by
+# Whole units of a tour's weighted length, and of an edge at most: sums of a few edges stay below 2^63.
+_UNITS, _MOST_UNITS = 2.0**40, 2.0**58
+
+
+class Couples(NamedTuple):
+    """m pairs of tours A and B of n cities, k objectives."""
+
+    tours: NDArray[np.int32]  # (m, n) A
+    others: NDArray[np.int32]  # (m, n) B
+    lengths: NDArray[np.float64]  # (m, k) of A
+    weights: NDArray[np.float64]  # (m, k) under which subtours are joined
+
+
+class Weighted(NamedTuple):
+    """A weighted sum of the objectives, as `breeder` asks what edges cost."""
+
+    costs: Costs
+    weights: NDArray[np.float64]  # (k,)
+    partner: NDArray[np.int32]  # (0,): no edge must stay
 
 
 class Room(NamedTuple):
-    """Where one thread works on tours of n cities."""
+    """Where one thread works on tours of n cities, k objectives."""
 
     positions: NDArray[np.int32]  # (2, n) of each city in A and in B
     cycles: Cycles
-    links: NDArray[np.int32]  # (n, 2) the neighbours of each city
-    subtour: NDArray[np.int32]  # (n,) number of each city's subtour
-    sizes: NDArray[np.int32]  # (n,) cities of each subtour
-    children: NDArray[np.int32]  # (MOST_OF_PAIR, n)
+    cycle: NDArray[np.int64]  # (1,) the one whose child is made
+    child: Child
+    moved: NDArray[np.int32]  # (n,) position of each city in a child
+    partner: NDArray[np.int32]  # (0,), see ``Weighted``
+    one: NDArray[np.float64]  # (k,) lengths of a child
+    way: NDArray[np.int32]  # (nodes,) of the front's tree
+    cover: NDArray[np.float64]  # (k,) see `tree_covers`
+    children: NDArray[np.int32]  # (c, n)
+    lengths: NDArray[np.float64]  # (c, k)
 
 
-def make_room(n: int) -> Room:
-    """Allocate the arrays."""
+def make_room(n: int, k: int, nodes: int, pairs: int) -> Room:
+    """Allocate the arrays, for children of so many pairs at once."""
     return Room(
         np.empty((2, n), np.int32),
         make_cycles(n),
-        np.empty((n, 2), np.int32),
+        np.zeros(1, np.int64),
+        make_child(n, 2 * n)._replace(reach=_REACH),
         np.empty(n, np.int32),
-        np.empty(n, np.int32),
-        np.empty((MOST_OF_PAIR, n), np.int32),
+        np.empty(0, np.int32),
+        np.empty(k),
+        np.empty(nodes, np.int32),
+        np.empty(k),
+        np.empty((pairs * MOST_OF_PAIR, n), np.int32),
+        np.empty((pairs * MOST_OF_PAIR, k)),
     )
 
 
 def assembled(
-    costs: Costs,
-    tours: NDArray[np.int32],
-    others: NDArray[np.int32],
-    weights: NDArray[np.float64],
-    key: int,
-    stop: Stop,
-) -> NDArray[np.int32]:
-    """Return children (e, n) of tours (m, n), each with the one of ``others`` (m, n) in its row, in order.
+    instance: FrontInstance, couples: Couples, front: Front, key: int, stop: Stop
+) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
+    """Return children (e, n) of couples that are new to the front, in order, and their lengths (e, k).
 
-    weights : (m, k) under which a pair's subtours are joined.
+    Lengths are what A's are and edges change: to the last bit only where they are whole numbers.
+
     key : in [0, 2**64); decides everything, unless ``stop`` ends it early.
     """
-    m, n = tours.shape
-    rooms = [make_room(n) for _ in range(max(1, min(thread_count(), m)))]
-    parts: dict[int, NDArray[np.int32]] = {}
+    m, n = couples.tours.shape
+    near = np.ascontiguousarray(instance.costs.neighbours[:, :_BREADTH])
+    at_once = max(1, min(_PAIRS_AT_ONCE, _CITIES_AT_ONCE // n))
+    blocks, nodes = -(-m // at_once), len(front.tree.held)
+    rooms = [make_room(n, instance.k, nodes, at_once) for _ in range(max(1, min(thread_count(), blocks)))]
+    streams = new_streams(np.uint64(key), m, STREAM_ASSEMBLY)
+    none = np.empty((0, n), np.int32), np.empty((0, instance.k))
+    parts: dict[int, tuple[NDArray[np.int32], NDArray[np.float64]]] = {}
 
-    def work(thread: int, pairs: Iterator[int]) -> None:
+    def work(thread: int, numbers: Iterator[int]) -> None:
         room = rooms[thread]
-        for i in pairs:
-            stream = new_stream(np.uint64(key), i, STREAM_ASSEMBLY)
-            born = breed_pair(costs, weights[i], tours[i], others[i], stream, room, stop.flag)
-            parts[i] = room.children[:born].copy()
+        for i in numbers:
+            last = min(m, (i + 1) * at_once)
+            born = breed_pairs(
+                instance.costs,
+                near,
+                couples,
+                i * at_once,
+                last,
+                front,
+                instance.unit,
+                streams,
+                room,
+                stop.flag,
+            )
+            parts[i] = room.children[:born].copy(), room.lengths[:born].copy()
 
-    stop.share(work, m, len(rooms))
-    return np.concatenate([np.empty((0, n), np.int32), *(parts[i] for i in sorted(parts))])
+    stop.share(work, blocks, len(rooms))
+    tours, lengths = zip(none, *(parts[i] for i in sorted(parts)), strict=True)
+    return np.concatenate(tours), np.concatenate(lengths)
+
+
+@inlined
+def _weighted_units(weighted, scale, u, v):  # type: ignore[no-untyped-def]
+    """Weighted sum of what an edge costs, in whole units."""
+    total = 0.0
+    for q in range(weighted.weights.shape[0]):
+        total += weighted.weights[q] * cost(weighted.costs, q, u, v)
+    return np.int64(min(np.floor(total * scale + 0.5), _MOST_UNITS))
+
+
+_breed, _ = breeder(_weighted_units)
 
 
 @compiled
-def breed_pair(costs, weights, a, b, stream, room, stop):  # type: ignore[no-untyped-def]
-    """Write the children of the tours a and b to ``room.children``; return how many there are."""
-    n, cycles, links = a.shape[0], room.cycles, room.links
-    for p in range(n):
-        room.positions[0, a[p]] = p
-        room.positions[1, b[p]] = p
-    found = find_cycles(a, room.positions[0], b, room.positions[1], n, stream, cycles)
+def breed_pairs(costs, near, couples, first, last, front, unit, streams, room, stop):  # type: ignore[no-untyped-def]
+    """Write the children of couples first .. last-1, and their lengths, to ``room``; return how many there are."""
     born = 0
+    for i in range(first, last):
+        born = _breed_pair(costs, near, couples, i, front, unit, streams[i], room, born, stop)
+    return born
+
+
+@compiled_callee
+def _breed_pair(costs, near, couples, i, front, unit, stream, room, born, stop):  # type: ignore[no-untyped-def]
+    """Write the children of couple i behind the first ``born``; return how many there are then."""
+    a, b, before, weights = couples.tours[i], couples.others[i], couples.lengths[i], couples.weights[i]
+    n, cycles, child, position = a.shape[0], room.cycles, room.child, room.positions[0]
+    total = 0.0
+    for q in range(weights.shape[0]):
+        total += weights[q] * before[q]
+    scale = _UNITS / total if total > 0.0 else 1.0
+    for p in range(n):
+        position[a[p]] = p
+        room.positions[1, b[p]] = p
+    found = find_cycles(a, position, b, room.positions[1], n, stream, cycles)
+    weighted, most = Weighted(costs, weights, room.partner), born + MOST_OF_PAIR
     for cycle in range(found):
-        if stop[0] or born == room.children.shape[0]:
+        if stop[0] or born == most:
             break
-        for p in range(n):
-            links[a[p], 0] = a[p - 1 if p > 0 else n - 1]
-            links[a[p], 1] = a[p + 1 if p + 1 < n else 0]
-        first, last = cycles.first[cycle], cycles.first[cycle + 1]
-        # all edges of A leave before one of B joins: until then a city may have lost both of its own
-        for i in range(first, last, 2):
-            _unlink(links, cycles.cities[i], cycles.cities[i + 1])
-        for i in range(first, last, 2):
-            _link(links, cycles.cities[i + 1], cycles.cities[i + 2 if i + 2 < last else first])
-        if not _join(costs, weights, room):
+        room.cycle[0] = cycle
+        gain = _breed(weighted, scale, near, a, position, cycles, room.cycle, 1, child)
+        if gain == REFUSED or not _is_new(costs, before, front, unit, room):
             continue
-        _write(links, room.children[born])
+        for p in range(n):
+            room.children[born, p] = a[p]
+            room.moved[p] = position[p]
+        for q in range(before.shape[0]):
+            room.lengths[born, q] = room.one[q]
+        lay_out(room.children[born], room.moved, child.removed, child.added, child.counts[0], child.stretches)
         born += 1
     return born
 
 
-@inlined
-def _unlink(links, u, v):  # type: ignore[no-untyped-def]
-    links[u, 0 if links[u, 0] == v else 1] = -1
-    links[v, 0 if links[v, 0] == u else 1] = -1
-
-
-@inlined
-def _link(links, u, v):  # type: ignore[no-untyped-def]
-    links[u, 0 if links[u, 0] < 0 else 1] = v
-    links[v, 0 if links[v, 0] < 0 else 1] = u
-
-
-@inlined
-def _next(links, before, city):  # type: ignore[no-untyped-def]
-    return links[city, 0] if links[city, 0] != before else links[city, 1]
-
-
-@inlined
-def _weighted(costs, weights, u, v):  # type: ignore[no-untyped-def]
-    total = 0.0
-    for q in range(weights.shape[0]):
-        total += weights[q] * cost(costs, q, u, v)
-    return total
-
-
 @compiled_callee
-def _join(costs, weights, room):  # type: ignore[no-untyped-def]
-    """Join the subtours to one, the smallest first; whether candidates have allowed it."""
-    n, links, subtour, sizes = room.links.shape[0], room.links, room.subtour, room.sizes
-    subtour[:] = -1
-    parts = 0
-    for start in range(n):
-        if subtour[start] >= 0:
-            continue
-        sizes[parts] = 0
-        before, city = links[start, 1], np.int32(start)
-        while subtour[city] < 0:
-            subtour[city] = parts
-            sizes[parts] += 1
-            before, city = city, _next(links, before, city)
-        parts += 1
-    left, breadth = parts, min(_BREADTH, costs.neighbours.shape[1])
-    while left > 1:
-        small = -1
-        for s in range(parts):
-            if sizes[s] > 0 and (small < 0 or sizes[s] < sizes[small]):
-                small = s
-        least, u1, u2, v1, v2 = np.inf, 0, 0, 0, 0
-        for u in range(n):
-            if subtour[u] != small:
-                continue
-            for r in range(breadth):
-                v = costs.neighbours[u, r]
-                if subtour[v] == small:
-                    continue
-                joined = _weighted(costs, weights, u, v)
-                for x in range(2):
-                    uu = links[u, x]
-                    gone = _weighted(costs, weights, u, uu)
-                    for y in range(2):
-                        vv = links[v, y]
-                        more = joined + _weighted(costs, weights, uu, vv)
-                        more -= gone + _weighted(costs, weights, v, vv)
-                        if more < least:
-                            least, u1, u2, v1, v2 = more, u, uu, v, vv
-        if least == np.inf:
-            return False
-        _unlink(links, u1, u2)
-        _unlink(links, v1, v2)
-        _link(links, u1, v1)
-        _link(links, u2, v2)
-        other = subtour[v1]
-        for city in range(n):
-            if subtour[city] == small:
-                subtour[city] = other
-        sizes[other] += sizes[small]
-        sizes[small] = 0
-        left -= 1
-    return True
-
-
-@compiled_callee
-def _write(links, tour):  # type: ignore[no-untyped-def]
-    """Write the one tour (n,) that the links are."""
-    before, city = links[0, 1], np.int32(0)
-    for p in range(tour.shape[0]):
-        tour[p] = city
-        before, city = city, _next(links, before, city)
+def _is_new(costs, before, front, unit, room):  # type: ignore[no-untyped-def]
+    """Whether the front lacks the child of a tour of lengths ``before`` (k,); its own are in ``room.one``."""
+    child, one = room.child, room.one
+    for q in range(one.shape[0]):
+        one[q] = before[q]
+        for e in range(child.counts[0]):
+            one[q] -= cost(costs, q, child.removed[e, 0], child.removed[e, 1])
+            one[q] += cost(costs, q, child.added[e, 0], child.added[e, 1])
+    if one.shape[0] == 2 and stairs_cover(front.points, one, front.rank):
+        return False
+    key = key_of(one, unit)
+    if front.met[slot_of(front.met, key)] == key:
+        return False
+    return one.shape[0] == 2 or not tree_covers(front.tree, front.points, one, room.way, room.cover)

@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from pymoo_gpuaco import checks
 from pymoo_gpuaco.fronts.archive import Archive
-from pymoo_gpuaco.fronts.assembly import assembled
+from pymoo_gpuaco.fronts.assembly import Couples, assembled
 from pymoo_gpuaco.fronts.candidates import edges_of
 from pymoo_gpuaco.fronts.device import Children, Front, FrontDevice, Members
 from pymoo_gpuaco.fronts.every_tour import MOST_FOR_EVERY_TOUR, every_tour
@@ -26,7 +26,7 @@ from pymoo_gpuaco.fronts.instance import FrontInstance
 from pymoo_gpuaco.fronts.parameters import FrontParameters
 from pymoo_gpuaco.fronts.parts import WHOLE, Part
 from pymoo_gpuaco.fronts.pays import KICKS, KINDS, PAIRS, WAYS, Pays
-from pymoo_gpuaco.fronts.stairs import ranks, slack_at, weights_at
+from pymoo_gpuaco.fronts.stairs import slack_at, weights_at
 from pymoo_gpuaco.fronts.state import (
     archive_state,
     keys_state,
@@ -199,12 +199,15 @@ class FrontSearch:
     def _take_assembled(
         self, rows: NDArray[np.intp], others: NDArray[np.intp], weights: NDArray[np.float64], key: int
     ) -> None:
-        costs, stop = self.instance.costs, self._device.stop
-        tours = assembled(costs, self._tours(rows), self._tours(others), weights, key, stop)
-        lengths = self.instance.lengths(tours)
+        couples = Couples(self._tours(rows), self._tours(others), self.archive.lengths[rows], weights)
         most = _RANK_SIDE_BY_SIDE if self._side_by_side else _RANK_OF_ASSEMBLED
-        near = ranks(self.archive.points, lengths) <= most
-        self._take(tours[near], lengths[near])
+        self._take(*assembled(self.instance, couples, self._front(most), key, self._device.stop))
+
+    def _front(self, rank: int) -> Front:
+        """The front, and how many of its members may dominate a tour that counts as new to it."""
+        archive = self.archive
+        points = archive.points if self.instance.k == 2 else archive.lengths
+        return Front(points, archive.tree, rank, archive.seen.slots)
 
     def _tours(self, rows: NDArray[np.intp]) -> NDArray[np.int32]:
         return self.archive.tours[rows].astype(np.int32)
@@ -277,9 +280,7 @@ class FrontSearch:
         begin = generator(key, 1).integers(0, self.instance.n, len(rows))
         exchanges = np.full(len(rows), self._stages[stage].exchanges)
         members = Members(self._tours(rows), lengths, weights, slack, exchanges, begin)
-        rank = self._stages[stage].rank
-        points = archive.points if self.instance.k == 2 else archive.lengths
-        children = device.look(members, Front(points, archive.tree, rank, archive.seen.slots))
+        children = device.look(members, self._front(self._stages[stage].rank))
         worth = np.flatnonzero(archive.worth(children.lengths, device.stop.ended))
         if not device.stop.raised():
             archive.looked[rows] = stage + 1

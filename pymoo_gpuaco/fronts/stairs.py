@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from pymoo_gpuaco.host.compiled import compiled, inlined
+from pymoo_gpuaco.host.compiled import compiled, compiled_callee, inlined
 
 
 def stairs_of(points: NDArray[np.float64]) -> NDArray[np.intp]:
@@ -63,6 +63,13 @@ def as_short(stairs, x):  # type: ignore[no-untyped-def]
         else:
             high = middle
     return low
+
+
+@compiled_callee
+def stairs_cover(stairs, lengths, rank):  # type: ignore[no-untyped-def]
+    """Whether more than ``rank`` points of a front of two objectives (f, 2) are nowhere longer; it is in order."""
+    count = as_short(stairs, lengths[0])
+    return count > rank and stairs[count - 1 - rank, 1] <= lengths[1]
 
 
 def hull_of(stairs: NDArray[np.float64]) -> NDArray[np.intp]:

@@ -59,6 +59,15 @@ def new_stream(key, ant, stream):  # type: ignore[no-untyped-def]
     return state
 
 
+@allocating
+def new_streams(key, ants, stream):  # type: ignore[no-untyped-def]
+    """Numbers of ants 0 .. ants-1 for one purpose, a row each."""
+    states = np.empty((ants, 10), dtype=np.uint64)
+    for ant in range(ants):
+        states[ant] = new_stream(key, ant, stream)
+    return states
+
+
 @inlined
 def next_word(state):  # type: ignore[no-untyped-def]
     """Give the next 32 random bits, as a uint64."""

@@ -14,7 +14,7 @@ from pymoo_gpuaco.backends.cpu.fronts.slide import make_way, slide
 from pymoo_gpuaco.fronts.costs import make_costs
 from pymoo_gpuaco.fronts.device import MOST_CHILDREN, MOST_ON_THE_WAY, Children, Front, Members
 from pymoo_gpuaco.fronts.instance import FrontInstance
-from pymoo_gpuaco.host.philox import STREAM_KICKS, new_stream
+from pymoo_gpuaco.host.philox import STREAM_KICKS, new_streams
 from pymoo_gpuaco.host.stop import Stop
 from pymoo_gpuaco.host.threads import thread_count
 
@@ -56,7 +56,7 @@ class CpuFronts:
     ) -> NDArray[np.int32]:
         """Shorten tours (m, n), each under its weights (m, k), by so many kicks."""
         found = np.array(tours, np.int32)
-        streams = np.stack([new_stream(np.uint64(key), i, STREAM_KICKS) for i in range(len(found))])
+        streams = new_streams(np.uint64(key), len(found), STREAM_KICKS)
 
         def work(thread: int, rows: Iterator[int]) -> None:
             walker, work_queue, _ = self._rooms[thread]

@@ -23,8 +23,8 @@ from pymoo_gpuaco.backends.cpu.fronts.chains import (
 from pymoo_gpuaco.fronts.device import MOST_EXCHANGES
 from pymoo_gpuaco.fronts.nd_tree import none_longer, tree_covers
 from pymoo_gpuaco.fronts.seen import key_of, slot_of
-from pymoo_gpuaco.fronts.stairs import as_short
-from pymoo_gpuaco.host.compiled import compiled, compiled_callee, inlined
+from pymoo_gpuaco.fronts.stairs import stairs_cover
+from pymoo_gpuaco.host.compiled import compiled, inlined
 
 _FREE = np.uint64(0)
 _COVERS = 16  # most chains of a member that the front covers, it covers by a few of its points
@@ -56,13 +56,6 @@ def make_finds(most: int, k: int) -> Finds:
         np.empty((_COVERS, k)),
         np.zeros(1, np.int64),
     )
-
-
-@compiled_callee
-def stairs_cover(stairs, lengths, rank):  # type: ignore[no-untyped-def]
-    """Whether more than ``rank`` points of a front of two objectives (f, 2) are nowhere longer; it is in order."""
-    count = as_short(stairs, lengths[0])
-    return count > rank and stairs[count - 1 - rank, 1] <= lengths[1]
 
 
 @inlined

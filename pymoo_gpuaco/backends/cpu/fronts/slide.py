@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from pymoo_gpuaco.backends.cpu.fronts.chains import lengths_of, put, weigh
 from pymoo_gpuaco.backends.cpu.fronts.descent import ROUNDING, improve, pop, push
-from pymoo_gpuaco.backends.cpu.fronts.look import stairs_cover
 from pymoo_gpuaco.fronts.costs import cost
+from pymoo_gpuaco.fronts.stairs import stairs_cover
 from pymoo_gpuaco.host.compiled import compiled
 
 _STEPS = 4  # weights between the first and the last
