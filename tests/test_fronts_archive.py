@@ -202,6 +202,15 @@ def test_the_unit_is_of_the_lengths_where_a_greedy_tour_costs_nothing():
     assert 1e-12 * other[0] < instance.unit[0] < 1e-6 * other[0]
 
 
+def test_of_equally_short_tours_by_one_objective_the_best_is_shortest_by_the_others():
+    # by the second 3: (4, 3, 8) and (5, 3, 6), of which the third decides; by the third 2: the first decides
+    points = np.array([[1.0, 9, 2], [1, 8, 7], [4, 3, 8], [5, 3, 6], [4, 7, 2]])
+    archive = archive_of(3)
+    filled(archive, [points])
+    assert len(archive.front) == 5
+    assert archive.lengths[archive.best()].tolist() == [[1, 8, 7], [5, 3, 6], [1, 9, 2]]
+
+
 def test_what_has_gone_does_not_come_back():
     line = np.stack([np.arange(100.0), 99.0 - np.arange(100.0)], axis=1)
     archive = archive_of(2, size=20)
