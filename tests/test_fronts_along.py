@@ -143,14 +143,12 @@ def test_what_paid_most_goes_on_and_what_has_waited_gets_its_turn():
     assert turns.count(LOOKS) == 0  # what has paid nothing waits for longer
 
 
-def test_what_has_paid_is_due_and_what_has_not_is_so_again_after_sixty_four_generations():
-    pays, front = Pays(), np.array([[0.0, 2.0], [2.0, 0.0]])
-    better = np.array([[0.0, 2.0], [1.0, 1.0], [2.0, 0.0]])
-    assert pays.due(KICKS)
-    pays.note(KICKS, front, better)
-    assert pays.due(KICKS)
-    pays.note(KICKS, better, better)
-    for _ in range(64):
-        assert not pays.due(KICKS)
-        pays.note(LOOKS, better, better)
-    assert pays.due(KICKS)
+def test_it_is_the_turn_of_what_has_waited_for_longest():
+    pays, front, able = Pays(), np.array([[0.0, 2.0], [2.0, 0.0]]), np.ones(4, bool)
+    turns = []
+    for _ in range(8):
+        turns.append(pays.turn(able))
+        pays.note(turns[-1], front, front)
+    assert turns == [WAYS, LOOKS, KICKS, PAIRS] * 2
+    assert pays.turn(np.array([True, False, False, True])) == LOOKS
+    assert pays.turn(np.array([False, False, False, True])) == PAIRS

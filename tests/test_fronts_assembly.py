@@ -1,4 +1,4 @@
-"""Edge assembly of members of a front: what its children are made of, and when it is its turn."""
+"""Edge assembly and kicks of tours of a front: what they are made of, and when it is whose turn."""
 
 from __future__ import annotations
 
@@ -15,8 +15,9 @@ from pymoo_gpuaco.fronts.assembly import Couples, assembled
 from pymoo_gpuaco.fronts.device import Front
 from pymoo_gpuaco.fronts.nd_tree import make_tree
 from pymoo_gpuaco.fronts.parameters import FrontParameters
-from pymoo_gpuaco.fronts.pays import PAIRS
+from pymoo_gpuaco.fronts.pays import KICKS, LOOKS, PAIRS, WAYS
 from pymoo_gpuaco.fronts.seen import Seen
+from pymoo_gpuaco.fronts.shuffling import shuffled
 from pymoo_gpuaco.fronts.stairs import stairs_of
 from pymoo_gpuaco.fronts.weights import corner_pairs
 from pymoo_gpuaco.host.stop import Stop
@@ -167,7 +168,8 @@ def test_no_pair_has_children_where_the_flag_is_up():
     assert not len(assembled(instance, couples, nothing_yet(), 1, stop)[0])
 
 
-def test_members_are_assembled_once_the_front_has_been_looked_at_by_all_its_chains(monkeypatch):
+def test_of_many_cities_tours_are_assembled_once_the_front_has_been_looked_at_by_all_its_chains(monkeypatch):
+    monkeypatch.setattr(search, "_CITIES_OF_ALL_SUMS", 9)
     engine = engine_of(problem_of(10))
     look, turns, looks = engine._device.look, [], []
 
@@ -177,14 +179,12 @@ def test_members_are_assembled_once_the_front_has_been_looked_at_by_all_its_chai
         return look(members, front)
 
     monkeypatch.setattr(engine._device, "look", noted)
-    for key in range(46):
+    for key in range(60):
         engine.search(key)
         if engine._pays.waits[PAIRS] == 0 and not any(turns):
             assert {exchanges for exchanges, *_ in looks} >= {3, 4, 5}
         turns.append(int(engine._pays.waits[PAIRS]) == 0)
     assert turns.index(True) > 5
-    # nothing is left to look at: they take turns with kicks
-    assert turns[-6:] in ([True, False] * 3, [False, True] * 3)
     # in between, chains of four are looked at once more, with four times the slack
     farther = [look for look in looks if not look[2]]
     assert farther
@@ -192,23 +192,80 @@ def test_members_are_assembled_once_the_front_has_been_looked_at_by_all_its_chai
 
 
 @pytest.mark.parametrize("times", [1, 8])
-def test_few_cities_are_kicked_under_weights_all_over_once_chains_of_five_were_looked_at_but_not_side_by_side(
-    times, monkeypatch
-):
+def test_of_few_cities_kicks_assembly_and_farther_looks_take_turns_after_first_looks(times, monkeypatch):
     monkeypatch.setattr(CpuFronts, "times", times)
-    engine = engine_of(problem_of(12))
-    stages, kick = [], engine._kick_all_over
-    monkeypatch.setattr(engine, "_kick_all_over", lambda key: (stages.append(engine._stage), kick(key)))
-    for key in range(60):
+    engine = engine_of(problem_of(30))
+    following, first, kinds = engine._next, [], []
+
+    def noted(key):
+        stage, rows = following(key)
+        first.append(stage == 0 and len(rows) > 0)
+        return stage, rows
+
+    monkeypatch.setattr(engine, "_next", noted)
+    for key in range(120):
+        before = len(first)
         engine.search(key)
-    assert bool(stages) == (times == 1)
-    assert min(stages, default=2) == 2
+        if len(first) > before and engine._pays.waits.min() == 0:
+            kinds.append((int(engine._pays.waits.argmin()), first[-1]))
+    assert {kind for kind, _ in kinds} == {LOOKS, WAYS, KICKS, PAIRS}
+    after = kinds[[kind for kind, _ in kinds].index(KICKS) :]
+    assert all(kind == LOOKS for kind, is_first in after if is_first)
+    turns = [kind for kind, is_first in after if not is_first]
+    assert all(one != next_ for one, next_ in pairwise(turns))
+    assert min(turns.count(kind) for kind in (LOOKS, KICKS, PAIRS)) > 10
+
+
+def test_of_few_cities_a_stretch_of_a_member_is_shuffled_before_it_is_kicked(monkeypatch):
+    given = []
+    for few in (True, False):
+        monkeypatch.setattr(search, "_CITIES_OF_ALL_SUMS", 100 if few else 9)
+        monkeypatch.setattr(search, "_SHUFFLED", 5)
+        engine = engine_of(problem_of(12))
+        for key in range(8):
+            engine.search(key)
+        members = {edges(tour) for tour in engine.front()[0]}
+        monkeypatch.setattr(engine._device, "descend", lambda tours, *_: (given.append(tours), tours)[1])
+        engine._kick_members(1)
+        assert all(edges(tour) in members for tour in given[-1]) == (not few)
+    # five cities in a row elsewhere: six edges of twelve are others, at most
+    for tour in given[0]:
+        assert max(len(edges(tour) & member) for member in members) >= 6
+    assert np.array_equal(np.sort(given[0], axis=1), np.tile(np.arange(12), (len(given[0]), 1)))
+
+
+def test_shuffled_are_cities_in_a_row_and_of_a_shorter_tour_all():
+    tours = np.stack([np.random.default_rng(i).permutation(40) for i in range(50)]).astype(np.int32)
+    given = tours.copy()
+    new = shuffled(tours, 7, np.random.default_rng(1))
+    assert np.array_equal(tours, given)
+    assert np.array_equal(np.sort(new, axis=1), np.sort(tours, axis=1))
+    moved = [np.flatnonzero(row) for row in new != tours]
+    # seen from some place, all that moved is in seven places in a row, on the ring
+    assert all(min(((places - first) % 40).max() for first in range(40)) < 7 for places in moved)
+    assert len({tuple(places) for places in moved}) > 20
+    every = shuffled(tours, 99, np.random.default_rng(1))
+    assert np.array_equal(np.sort(every, axis=1), np.sort(tours, axis=1))
+    assert (every != tours).mean() > 0.9
+
+
+def test_tours_of_the_archive_that_members_dominate_are_assembled_too(monkeypatch):
+    engine = engine_of(problem_of(30))
+    for key in range(30):
+        engine.search(key)
+    archive, parents = engine.archive, []
+    assert (archive.rank[: archive.count][archive.kept()] > 0).any()
+    monkeypatch.setattr(engine, "_take_assembled", lambda rows, others, *_: parents.extend([*rows, *others]))
+    for key in range(20):
+        engine._assemble(key)
+    ranks = archive.rank[parents]
+    assert ranks.max() > 2
+    assert ranks.min() == 0
+    assert archive.kept()[parents].all()
 
 
 @pytest.mark.parametrize("times", [1, 8])
-def test_corners_are_assembled_before_the_first_look_and_after_the_sums_but_not_side_by_side(
-    times, monkeypatch
-):
+def test_corners_are_assembled_before_the_first_look_and_after_the_sums(times, monkeypatch):
     monkeypatch.setattr(CpuFronts, "times", times)
     engine = engine_of(problem_of(30))
     assembled_of, unsolved, looks = [], [], []
@@ -227,15 +284,16 @@ def test_corners_are_assembled_before_the_first_look_and_after_the_sums_but_not_
             break
     assert looks
     assert not any(unsolved)
-    assert (len(assembled_of) > 20) == (times == 1)
+    assert len(assembled_of) > 20
     assert len(set(assembled_of)) == len(assembled_of)
-    assert (len(corner_pairs(engine.archive, set(assembled_of), 99).keys) == 0) == (times == 1)
+    assert not len(corner_pairs(engine.archive, set(assembled_of), 99).keys)
 
 
 def test_a_device_that_looks_side_by_side_waits_for_no_assembly_while_there_is_something_to_look_at(
     monkeypatch,
 ):
     monkeypatch.setattr(CpuFronts, "times", 8)
+    monkeypatch.setattr(search, "_CITIES_OF_ALL_SUMS", 9)
     engine = engine_of(problem_of(10))
     following, turns, stages = engine._next, [], []
 
@@ -272,7 +330,7 @@ def test_side_by_side_only_members_of_the_front_are_kept_of_what_is_assembled(mo
 
     def stand_in(instance, couples, front, *_):
         ranks.append(front.rank)
-        assert len(couples.tours) <= FrontParameters().pairs_of(20)
+        assert len(couples.tours) <= 2 * FrontParameters().looks_of(20, 2) * times
         assert np.array_equal(couples.lengths, engine.instance.lengths(couples.tours))
         return couples.tours[:0], couples.lengths[:0]
 

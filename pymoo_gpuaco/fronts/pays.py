@@ -38,9 +38,9 @@ class Pays:
             return int(late.argmax())
         return int(np.where(able, self.gains, -1.0).argmax())
 
-    def due(self, kind: int) -> bool:
-        """Whether a kind has paid the last time, or has waited so long that it gets its turn whatever it has paid."""
-        return bool(self.gains[kind] > 0.0 or self.waits[kind] >= _EVERY_IDLE[kind])
+    def turn(self, able: NDArray[np.bool_]) -> int:
+        """The kind, of those that are ``able``, that has waited for longest."""
+        return int(np.where(able, self.waits, -1).argmax())
 
     def note(self, kind: int, before: NDArray[np.float64], after: NDArray[np.float64]) -> None:
         """Learn what a generation has made of the front (f, 2): ``before`` and ``after`` it."""

@@ -26,6 +26,7 @@ from pymoo_gpuaco.fronts.instance import FrontInstance
 from pymoo_gpuaco.fronts.parameters import FrontParameters
 from pymoo_gpuaco.fronts.parts import WHOLE, Part
 from pymoo_gpuaco.fronts.pays import KICKS, KINDS, PAIRS, WAYS, Pays
+from pymoo_gpuaco.fronts.shuffling import shuffled
 from pymoo_gpuaco.fronts.stairs import slack_at, weights_at
 from pymoo_gpuaco.fronts.state import (
     archive_state,
@@ -54,12 +55,13 @@ _STEPS = 5  # steps of the front to either side that a chain may reach the gaps 
 _FIRST_KICKS = 3  # times as many for each objective alone: all else begins with these tours
 _SHARE = 0.02  # of the front's extent: how deep its gaps are at least, of more than two objectives
 _KICKS_OF_MEMBERS = 20
+_SHUFFLED = 50  # cities of a member in a row that are put in any order, of few cities
 _MOST_TAKEN = 1 << 14  # children that the archive takes in at once: tenths of a second
 _MOST_CITIES_TAKEN = 1 << 24  # and their cities together
 _CITIES_OF_ALL_SUMS = 100  # up to which the sums find all supported tours
-_PAIRS_FROM = 3  # the stage from which on edges of members are assembled: looks at the front pay more before
-_KICKS_FROM = 2  # the stage from which on few cities are kicked under weights all over the front
-_FARTHEST_MATE = 8.0  # steps along the front to a mate, as a power of two
+_PAIRS_FROM = 3  # the stage from which on edges of many cities' tours are assembled: looks pay more before
+_PAIRS = 2  # times as many of them in a generation as looks: they take far less time
+_FARTHEST_MATE = 8.0  # steps along the archive to a mate, as a power of two
 # Members that may dominate what is assembled: such tours lead on, where a look at them costs no more than kicks do.
 # Side by side kicks cost less: an H200 found 98.9 and 99.3 % of two fronts in 25 s with 0, 95.9 and 99.4 with 2.
 _RANK_OF_ASSEMBLED, _RANK_SIDE_BY_SIDE = 2, 0
@@ -85,6 +87,7 @@ class FrontSearch:
         # right, that edges have been assembled of
         self._along: set[bytes] = set()
         self._two = k == 2 and parameters.dives
+        self._few = self._two and n <= _CITIES_OF_ALL_SUMS
         self._pays = Pays()
         self._n_spread = 1  # weights all over the front that tours have been kicked under; 0 is an end of it
         self._stage = -1  # the farthest that any member was looked at by
@@ -126,7 +129,7 @@ class FrontSearch:
             if len(sums.rows):
                 self._solve(sums, key)
                 return
-            if self._two and symmetric and not self._side_by_side:
+            if self._two and symmetric:
                 corners = corner_pairs(self.archive, self._along, self._parameters.pairs_of(n), self._part)
                 if len(corners.rows):
                     self._assemble_corners(corners, key)
@@ -136,26 +139,35 @@ class FrontSearch:
             return
         before = self.archive.points
         ways = along_sides(self.archive, self._along, self._parameters.ways_of(self.instance.n), self._part)
-        # of few cities sums have found all supported tours, and looks come to an end by themselves: the ways make the
-        # front's gaps so small that first looks take no long time
-        few, begun = self.instance.n <= _CITIES_OF_ALL_SUMS, bool(self._pays.gains.any())
-        # The host assembles pairs: a device that looks at many tours side by side would stand still meanwhile, so there
-        # they come where nothing is left to look at. Then they and kicks of members take turns.
-        pairs = symmetric and (not len(rows) if self._side_by_side else self._stage >= _PAIRS_FROM)
-        # of few cities sums miss some corners, and kicks find them; where they do not, they leave their time to pairs
-        missed = self._stage >= _KICKS_FROM and not self._side_by_side and self._pays.due(KICKS)
-        look = len(rows) > 0 or self._pays.waits[PAIRS] == 0 or not symmetric
-        able = [look, len(ways.rows) > 0 and not (few and begun), not few or missed, pairs]
-        kind = self._pays.choose(np.array(able))
+        kind = self._kind(stage, rows, ways)
         if kind == PAIRS:
             self._assemble(key)
         elif kind == WAYS:
             self._slide(ways)
-        elif kind == KICKS:
+        elif kind == KICKS and not self._few:
             self._kick_all_over(key)
+        elif kind == KICKS:
+            self._kick_members(key)
         else:
             self._look_or_kick(stage, rows, key)
         self._pays.note(kind, before, self.archive.points)
+
+    def _kind(self, stage: int, rows: NDArray[np.intp], ways: Ways) -> int:
+        """What the next generation of two objectives does."""
+        symmetric = self.instance.symmetric
+        if not self._few:
+            # The host assembles pairs: a device that looks at many tours side by side would stand still meanwhile, so
+            # there they come where nothing is left to look at. Then they and kicks of members take turns.
+            pairs = symmetric and (not len(rows) if self._side_by_side else self._stage >= _PAIRS_FROM)
+            look = len(rows) > 0 or self._pays.waits[PAIRS] == 0 or not symmetric
+            return self._pays.choose(np.array([look, len(ways.rows) > 0, True, pairs]))
+        # Of few cities sums have found all supported tours, and looks come to an end by themselves: the ways make the
+        # front's gaps so small that first looks take no long time. Then all else takes turns: of the tours that are
+        # missing, many lie together, far from all others, and what finds the first of them is a kick.
+        begun, first = bool(self._pays.gains.any()), stage == 0 and len(rows) > 0
+        return self._pays.turn(
+            np.array([len(rows) > 0, len(ways.rows) > 0 and not begun, not first, symmetric and not first])
+        )
 
     def _look_or_kick(self, stage: int, rows: NDArray[np.intp], key: int) -> None:
         if len(rows):
@@ -177,17 +189,17 @@ class FrontSearch:
         self._n_spread += len(sums.rows)
 
     def _assemble(self, key: int) -> None:
-        """Assemble edges of members, each with one near by on the front or farther, those the most often next to it."""
+        """Assemble edges of tours of the archive, each with one near by or farther, those the most often next to it."""
         archive, draw = self.archive, generator(key, 3)
-        front = archive.front
-        # no more of them on a device that does much side by side: the host assembles
-        i = np.sort(draw.permutation(len(front))[: self._parameters.pairs_of(self.instance.n)])
+        kept = np.flatnonzero(archive.kept())
+        kept = kept[np.lexsort(archive.lengths[kept].T[::-1])]
+        i = np.sort(draw.permutation(len(kept))[: _PAIRS * self._looks])
         steps = (2.0 ** draw.uniform(0.0, _FARTHEST_MATE, len(i))).astype(np.intp)
         j = i + np.where(draw.random(len(i)) < 0.5, steps, -steps)
-        inside = (j >= 0) & (j < len(front))
+        inside = (j >= 0) & (j < len(kept))
         i, j = i[inside], j[inside]
-        weights, _ = self._slopes(archive.lengths[front[i]])
-        self._take_assembled(front[i], front[j], weights, key)
+        weights, _ = self._slopes(archive.lengths[kept[i]])
+        self._take_assembled(kept[i], kept[j], weights, key)
 
     def _assemble_corners(self, pairs: Pairs, key: int) -> None:
         """Assemble edges of corners, each pair both ways."""
@@ -325,15 +337,18 @@ class FrontSearch:
         return np.asarray(1e-9 * points.max(axis=1, initial=0.0) + 1e-300)
 
     def _kick_members(self, key: int) -> None:
-        """Kick some members of the front under its slope there."""
+        """Kick some members of the front under its slope there; of few cities with a stretch of them shuffled first."""
         if not self._parameters.dives:
             self._take(np.empty((0, self.instance.n), np.int32))
             return
-        front = self.archive.front
+        front, draw = self.archive.front, generator(key, 2)
         most = self._looks if self._side_by_side else max(1, self._looks // _KICKED)
-        rows = front[np.sort(generator(key, 2).permutation(len(front))[:most])]
+        rows = front[np.sort(draw.permutation(len(front))[:most])]
         weights, _ = self._slopes(self.archive.lengths[rows])
-        self._take(self._device.descend(self._tours(rows), weights, _KICKS_OF_MEMBERS, key))
+        tours = self._tours(rows)
+        if self._few:
+            tours = shuffled(tours, _SHUFFLED, draw)
+        self._take(self._device.descend(tours, weights, _KICKS_OF_MEMBERS, key))
 
     # ---- what else an engine does
 
