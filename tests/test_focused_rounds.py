@@ -318,3 +318,31 @@ def test_between_rounds_of_evolution_the_best_is_kicked_for_as_long_as_they_take
         given = asked(engine, len(generations))
         generations.append("".join("E" if each == "evolve" else "k" for each in given))
     assert generations == expected.split()
+
+
+@pytest.mark.parametrize(
+    ("seconds", "reported", "expected"),
+    [(1.0, 0.2, 0.84), (1.0, 0.6, 0.92), (0.1, 0.2, 0.97), (10.0, 0.2, 0.5), (1.0, np.nan, 0.97)],
+)
+def test_annealing_ends_sooner_where_the_host_takes_long_to_assemble_tours(
+    seconds, reported, expected, monkeypatch
+):
+    """Of eight tours in a second: a round of evolution takes eight, .16 of a run whose last 40 s are .8 of it."""
+    clock = Clock(monkeypatch)
+    engine = FocusedSearch(EvolvingDevice(clock))
+
+    def assemble(graph, tours, *_, **__):
+        clock.now += seconds
+        return tours
+
+    monkeypatch.setattr(population, "assemble", assemble)
+    engine.search(1)
+    engine.search(2)
+    engine.stop_at(clock.now + 40.0)
+    engine._schedule.reported = reported
+    monkeypatch.setattr(engine, "_search_rounds", lambda key: None)
+    engine.search(3)
+    assert engine._schedule.end == pytest.approx(expected)
+    engine.stop_at(None)
+    engine.search(4)
+    assert engine._schedule.end == 0.97

@@ -11,6 +11,20 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+# A round of evolution takes about so many times as long as the assembly of as many tours after a first, short cycle:
+# tours of rl5915 4 times, of pla7397 6, of fnl4461 8, of d18512 11, on one core after half a kick a city.
+ROUND_IN_ASSEMBLIES = 8.0
+EARLIEST_END = 0.5  # progress of a run; tours that are annealed for less have too little to give each other
+
+
+def end_of_annealing(latest: float, round_share: float) -> float:
+    """Progress at which annealing ends for the tours to evolve in time: ``latest``, in (0, 1], at most.
+
+    round_share : of the run, that a round of evolution is expected to take, >= 0. How fast the host is at it depends on
+        its cores, on who else uses them, and on how far the caches reach.
+    """
+    return min(latest, max(EARLIEST_END, 1.0 - round_share))
+
 
 @dataclass(frozen=True)
 class Rounds:

@@ -22,8 +22,10 @@ from pymoo_gpuaco.colony.trails import TrailUpdate
 from pymoo_gpuaco.host.keys import fold_in
 from pymoo_gpuaco.host.state import State
 from pymoo_gpuaco.search.device import SearchDevice
+from pymoo_gpuaco.search.evolution import ROUND_IN_ASSEMBLIES, end_of_annealing
 from pymoo_gpuaco.search.meeting import Meeting, next_meeting
 from pymoo_gpuaco.search.pace import Pace
+from pymoo_gpuaco.search.parameters import FEWEST_TO_EVOLVE
 from pymoo_gpuaco.search.plan import Heat
 from pymoo_gpuaco.search.population import BOTH_STAGES, FIRST_STAGE, SECOND_STAGE, Population, first_tours
 from pymoo_gpuaco.search.schedule import Schedule
@@ -66,6 +68,7 @@ class FocusedSearch:
         self._only_anneals = True  # this generation, so far
         self._annealing = False  # the last round had a temperature above 0
         self._evolves_at = 0.0  # by time.monotonic(), where tours evolve again
+        self._assembly = 0.0  # s a tour, by the last cycle that others follow; 0: unknown
         self._searched = 0  # ants of the last generation
         self._rescued: tuple[NDArray[np.int32], float] | None = None
         self._shares = False  # the tours meet those of other colonies
@@ -129,6 +132,7 @@ class FocusedSearch:
         self._rescued, self._searched = None, 0
         # rounds go on from what was reported, not from what was guessed
         self._schedule.progress = self._schedule.reported
+        self._leave_time_to_evolve()
         with self.device.working():
             if self.device.penalties is not None:
                 self.device.penalties.begin(self._stop.until)
@@ -136,6 +140,16 @@ class FocusedSearch:
                 self._begin(key)
             with self._whole_or_undone():
                 self._search_rounds(key)
+
+    def _leave_time_to_evolve(self) -> None:
+        """Where time is limited, end annealing as soon as the host's pace asks for it, see `end_of_annealing`."""
+        device, schedule = self.device, self._schedule
+        schedule.end = device.plan.end
+        if self._stop.until is None or device.n_tours < FEWEST_TO_EVOLVE or not schedule.reported < 1.0:
+            return
+        seconds = (self._stop.until - time.monotonic()) / (1.0 - schedule.reported)  # of the run
+        evolution = ROUND_IN_ASSEMBLIES * device.n_tours * self._assembly
+        schedule.end = end_of_annealing(schedule.end, evolution / max(seconds, 1e-9))
 
     @contextmanager
     def _whole_or_undone(self) -> Iterator[None]:
@@ -276,6 +290,9 @@ class FocusedSearch:
         with self._evolving() if last else self._pace.noted(_MERGE):
             tours = self._population.recombine(self.device.read(), key, self._stop, last, mates, stages)
             self._take(tours, repaired=True)
+        if not last:
+            most = self._population.most_assembled(m := len(tours))
+            self._assembly = self._pace.seconds(_MERGE) / min(most, m) if most else 0.0
 
     def _evolves_now(self) -> bool:
         """Whether another round of evolution is due: the best has been kicked for long enough, and there is time."""

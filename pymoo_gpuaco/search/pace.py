@@ -29,6 +29,10 @@ class Pace:
         self._seconds[what] = (took - self._apart) / times
         self._apart = outer + took
 
+    def seconds(self, what: str) -> float:
+        """Seconds that it took last; 0 where it was not done yet."""
+        return self._seconds.get(what, 0.0)
+
     def time_for(self, what: str, most: int = 1, then: str | None = None, late: float = 0.0) -> int:
         """How many of ``what``, up to ``most``, end in time, and ``then`` something else once.
 
@@ -36,7 +40,7 @@ class Pace:
         """
         if self._stop.until is None:
             return most
-        left = self._stop.until - time.monotonic() - self._seconds.get(then or "", 0.0)
+        left = self._stop.until - time.monotonic() - self.seconds(then or "")
         if what not in self._seconds:
             return int(left > 0.0)
         return max(0, min(most, int(left / max(self._seconds[what], 1e-9) + late)))

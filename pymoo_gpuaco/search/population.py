@@ -150,14 +150,19 @@ class Population:
                     until = 0.5 * (time.monotonic() + until)
                 taken = self._evolved(own, key, until, mates, stages)
         else:
-            most = min(MOST_ASSEMBLED, CITIES_OF_ASSEMBLED // self._instance.n)
-            if most < min(FEWEST_ASSEMBLED, len(tours)):
+            most = self.most_assembled(len(tours))
+            if not most:
                 return tours
             own = np.concatenate([tours[:most], self.best[None]])
             given = own if mates is None else np.concatenate([own, mates[: max(1, most + 1 - len(own))]])
             taken = assemble(self._graph, given, key, stop, scale=self._units)[: len(own)]
             self._keep_shortest(taken)
         return np.resize(taken[:-1], tours.shape)
+
+    def most_assembled(self, m: int) -> int:
+        """Most of m tours that are assembled when others are to be annealed after them; 0: that takes too long."""
+        most = min(MOST_ASSEMBLED, CITIES_OF_ASSEMBLED // self._instance.n)
+        return 0 if most < min(FEWEST_ASSEMBLED, m) else most
 
     def _keep_shortest(self, tours: NDArray[np.int32]) -> None:
         """Make the shortest of tours (m, n) the best one if it is shorter."""
