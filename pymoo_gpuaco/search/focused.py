@@ -32,19 +32,14 @@ from pymoo_gpuaco.search.schedule import Schedule
 from pymoo_gpuaco.search.state import pack, unpack
 
 # Kinds of work whose durations a run notes, to know what still fits its time.
-_ROUND, _MEASURE_AND_MERGE, _MERGE, _EVOLUTION = (
-    "a round",
-    "measuring and merging",
-    "a merge",
-    "a round of evolution",
-)
-# How long the best tour is kicked between two rounds of evolution, beside the first of them: after 20 s of two cores'
-# worth d18512 ended at .0113 % in this way, at .0126 with as much time for kicks as for rounds, at .0116 with kicks after
-# the last round alone; two runs of pla7397 at .008 in the mean, at .011 and at .011.
+_ROUND, _MEASURE_AND_MERGE, _MERGE = "a round", "measuring and merging", "a merge"
+_EVOLUTION = "a round of evolution"
+# How long the best tour is kicked between two rounds of evolution, beside the first of them. After 20 s of two cores'
+# worth d18512 ended at .0113 %, with as much time for kicks as for rounds at .0126, with kicks after all rounds at
+# .0116; pla7397 (two runs) at .008, .011 and .011.
 KICKED = 0.4
-LESS_TO_FIND = (
-    0.3  # share of a round of evolution that need not fit any more: with its winner the next has less to find
-)
+# Share of a round of evolution that need not fit any more: with the winner of the last one it has less to find.
+LESS_TO_FIND = 0.3
 
 
 class FocusedSearch:
