@@ -122,6 +122,14 @@ def clock(monkeypatch):
     return now
 
 
+def test_what_is_spent_of_less_than_a_second_is_told(clock):
+    termination = ColonyTermination(seconds=0.25)
+    termination.update(Watched().after(1, 5.0))
+    clock.seconds += 0.31
+    termination.update(Watched().after(2, 5.0))
+    assert termination.reason == "budget: 0.3 s"
+
+
 @every_algorithm
 def test_the_default_budget_is_a_minute(cls, clock, unproven):
     algorithm = small(cls).setup(cities(14), seed=1)

@@ -195,8 +195,9 @@ def test_a_front_has_no_one_length():
         minimize(problem_of(9), GPUMOACO(), ColonyTermination(), seed=1)
 
 
-def test_verbose_tells_of_the_front(capsys):
-    result = minimize(problem_of(20), GPUMOACO(), ("n_gen", 6), seed=1, verbose=True)
+@pytest.mark.parametrize("output", [{}, {"output": None}])
+def test_verbose_tells_of_the_front(output, capsys):
+    result = minimize(problem_of(20), GPUMOACO(**output), ("n_gen", 6), seed=1, verbose=True)
     header, *rows = [line for line in capsys.readouterr().out.splitlines() if "|" in line]
     assert [name.strip() for name in header.split("|")][2:5] == ["front", "hypervolume", "supported"]
     last = [cell.strip() for cell in rows[-1].split("|")]

@@ -69,6 +69,11 @@ def test_every_tour_has_the_lengths_of_its_edges_wherever_it_begins(n):
         ([SQUARE] * 7, ValueError, "2 to 6, one an objective, got 7"),
         (cloud(4), TypeError, "problems must be a sequence of 2 to 6"),
         ("kroA100+kroB100", TypeError, "problems must be a sequence of 2 to 6"),
+        (
+            ["kroA100", "kroB100"],
+            TypeError,
+            "problems must be problems or arrays, got 'kroA100': load_tsp reads a",
+        ),
         ([cloud(4), load_tsp("gr17")], ValueError, "same cities, got one with 4, gr17 with 17"),
         ([cloud(4), OpenPath(cloud(4))], ValueError, "round trips, got a path: add a city whose distance"),
         (

@@ -16,6 +16,7 @@ import numpy as np
 from pymoo.core.algorithm import Algorithm
 from pymoo.core.termination import Termination
 from pymoo.core.variable import get
+from pymoo.util.display.output import Output
 
 from pymoo_gpuaco.algorithms.display import ColonyOutput
 from pymoo_gpuaco.algorithms.termination import ColonyTermination, as_new
@@ -84,7 +85,7 @@ class Arguments(Algorithm):
     def __post_init__(self) -> None:
         """Pass pymoo its own arguments."""
         if self.output is None:
-            self.output = ColonyOutput()
+            self.output = self._usual_output()
         super().__init__(**{name: getattr(self, name) for name in PYMOO_ARGUMENTS})
         self._given: dict[str, Any] = {}
 
@@ -120,6 +121,10 @@ class Arguments(Algorithm):
     def _usual_termination(self) -> Termination:
         """Return the termination of a run that is given none."""
         return ColonyTermination(proven=True)
+
+    def _usual_output(self) -> Output:
+        """Return the output of a run that is given none."""
+        return ColonyOutput()
 
     def _reset_arguments(self, given_now: dict[str, Any]) -> None:
         """Move the arguments that a run changes from ``given_now`` into the attributes, as fresh copies."""

@@ -15,9 +15,10 @@ from numpy.typing import NDArray
 from pymoo.core.population import Population
 from pymoo.core.result import Result
 from pymoo.core.termination import Termination
+from pymoo.util.display.output import Output
 
 from pymoo_gpuaco.algorithms.base import TourAlgorithm
-from pymoo_gpuaco.algorithms.front_run import FrontTermination, population_of
+from pymoo_gpuaco.algorithms.front_run import FrontOutput, FrontTermination, population_of
 from pymoo_gpuaco.algorithms.termination import is_of_one_length
 from pymoo_gpuaco.algorithms.told import Tours, canonical
 from pymoo_gpuaco.fronts.instance import front_instance
@@ -56,6 +57,9 @@ class FrontAlgorithm(TourAlgorithm):
     @abstractmethod
     def size_of(self, k: int) -> int:
         """Most tours of a front of k objectives."""
+
+    def _usual_output(self) -> Output:
+        return FrontOutput()
 
     def _usual_termination(self) -> Termination:
         return FrontTermination()

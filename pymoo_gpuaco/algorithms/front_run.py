@@ -72,8 +72,7 @@ class FrontTermination(ColonyTermination):
         return self._ended_by(
             {
                 f"stagnation: no new member of the front in {idle} generations": (idle, self.stagnation),
-                f"budget: {generation} generations": (generation, self.n_max_gen),
-                f"budget: {self._seconds:.0f} s": (self._seconds, self.seconds),
+                **self._budgets(generation),
             },
             generation,
         )

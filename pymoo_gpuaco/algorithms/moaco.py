@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import KW_ONLY, dataclass, field
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
@@ -14,7 +14,6 @@ from pymoo.util.ref_dirs import get_reference_directions
 from pymoo_gpuaco import checks
 from pymoo_gpuaco.algorithms.arguments import Count
 from pymoo_gpuaco.algorithms.front_algorithm import FrontAlgorithm
-from pymoo_gpuaco.algorithms.front_run import FrontOutput
 from pymoo_gpuaco.backends import check_backend, make_front
 from pymoo_gpuaco.fronts.parameters import FrontParameters
 from pymoo_gpuaco.problems.multi_objective import as_multi_objective
@@ -74,7 +73,6 @@ class GPUMOACO(FrontAlgorithm):
     _: KW_ONLY
     ref_dirs: Any = None
     candidate_list_size: Count = 10
-    output: Any = field(default_factory=FrontOutput)
     backend: str = "auto"
     device: int = 0
 

@@ -109,8 +109,7 @@ class ColonyTermination(Termination):
         used = {
             f"stagnation: no shorter tour in {idle} generations": (idle, self.stagnation),
             f"stagnation: no shorter tour among {idle_tours}": (idle_tours, self._tours_to_wait(algorithm)),
-            f"budget: {generation} generations": (generation, self.n_max_gen),
-            f"budget: {self._seconds:.0f} s": (self._seconds, self.seconds),
+            **self._budgets(generation),
         }
         if feasible and target is not None and best <= target:
             self.reason = f"target: a tour of length {best:.10g}, wanted {target:.10g} or less"
@@ -119,6 +118,13 @@ class ColonyTermination(Termination):
             self.reason = f"proof: no tour is shorter than {best:.10g}"
             return 1.0
         return self._ended_by(used, generation)
+
+    def _budgets(self, generation: int) -> dict[str, tuple[float, float | None]]:
+        """What is used of the limits of generations and of time."""
+        return {
+            f"budget: {generation} generations": (generation, self.n_max_gen),
+            f"budget: {round(self._seconds, 1):g} s": (self._seconds, self.seconds),
+        }
 
     def _ended_by(self, used: dict[str, tuple[float, float | None]], generation: int) -> float:
         """How near the end is, in [0, 1], by what is used of which limit; the first that is reached is the reason."""

@@ -136,15 +136,10 @@ class Archive:
         if self.k == 2:
             # what has left the front, others dominate for ever
             rows = np.concatenate([self.front if first else self.front[:0], np.arange(first, self.count)])
-            on_front = stairs_of(lengths[rows])
-            left = np.ones(len(rows), bool)
-            left[on_front] = False
-            self.front = rows[on_front]
-            changed = lengths[np.concatenate([rows[left & (rows < first)], self.front[self.front >= first]])]
+            self.front = rows[stairs_of(lengths[rows])]
+            joined = lengths[self.front[self.front >= first]]
             rank = self.rank[: self.count]
-            rank_rows(
-                lengths[self.front], changed[stairs_of(changed)], lengths, first, self._most_rank, _GONE, rank
-            )
+            rank_rows(lengths[self.front], joined, lengths, first, self._most_rank, _GONE, rank)
             rank[self.front] = 0
             return
         kept = self.rank[: self.count] == 0

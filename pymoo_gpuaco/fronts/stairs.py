@@ -29,17 +29,17 @@ def ranks(stairs: NDArray[np.float64], points: NDArray[np.float64]) -> NDArray[n
 
 
 @compiled
-def rank_rows(stairs, changed, points, first, most, gone, rank):  # type: ignore[no-untyped-def]
+def rank_rows(stairs, joined, points, first, most, gone, rank):  # type: ignore[no-untyped-def]
     """Write to ``rank`` (m,) how many points of a front (f, 2) are as short as each of points (m, 2).
 
-    More than ``most`` are ``gone``. Of points 0 .. first-1 those only are looked at that one of ``changed`` (c, 2) is
-    as short as: points that have joined the front or left it, in order, without those that others dominate.
+    More than ``most`` are ``gone``. Of points 0 .. first-1 those only are looked at that one of ``joined`` (c, 2) is as
+    short as: the points that have joined the front, in order. What has left it since, one of these dominates.
     """
     for i in range(points.shape[0]):
         x, y = points[i, 0], points[i, 1]
         if i < first:
-            last = as_short(changed, x) - 1
-            if last < 0 or changed[last, 1] > y:
+            last = as_short(joined, x) - 1
+            if last < 0 or joined[last, 1] > y:
                 continue
         low, high = 0, stairs.shape[0]
         while low < high:  # how many are longer by the second

@@ -81,11 +81,6 @@ class Islands(TourAlgorithm):
         of_fronts = cls is Islands and isinstance(colony, FrontAlgorithm)
         return super().__new__(cls.of_fronts if of_fronts else cls, colony, *args, **kwargs)
 
-    def __post_init__(self) -> None:
-        if self.output is None:
-            self.output = self._usual_output()
-        super().__post_init__()
-
     def _usual_output(self) -> Output:
         return IslandsOutput()
 

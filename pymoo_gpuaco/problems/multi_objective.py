@@ -54,6 +54,11 @@ class MultiObjectiveTSP(Problem):
             raise ValueError(
                 f"problems must be 2 to {MOST_OBJECTIVES}, one an objective, got {len(problems)}"
             )
+        for problem in problems:
+            if isinstance(problem, str):
+                raise TypeError(
+                    f"problems must be problems or arrays, got {problem!r}: load_tsp reads a name"
+                )
         self.parts: tuple[TSP, ...] = tuple(tsp_of(problem) for problem in problems)
         self.n_cities: int = self.parts[0].n_cities
         self.check_parts()
