@@ -18,8 +18,11 @@ from pymoo_gpuaco import (
     FrontTermination,
     checkpoint,
 )
+from pymoo_gpuaco.fronts.device import Front
+from pymoo_gpuaco.fronts.nd_tree import make_tree
 from tests.engine_cases import BACKENDS
 from tests.front_cases import beaten, dominated, engine_of, exact_front, problem_of
+from tests.test_fronts_chains import members
 
 
 def test_the_result_is_a_front_of_tours_and_their_lengths_in_order():
@@ -117,6 +120,22 @@ def test_a_run_goes_on_from_a_file_as_if_nothing_had_been(
             other.next()
         assert np.array_equal(other.result().F, whole.F)
         assert np.array_equal(other.result().X, whole.X)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_a_state_brings_the_candidates_that_looks_are_made_by(backend):
+    engines = [engine_of(problem_of(14), candidate_list_size=3, backend=backend) for _ in range(2)]
+    key = 0
+    while engines[0]._stage < 1:  # from then on they are the edges of the front
+        engines[0].search(key)
+        key += 1
+    nothing = Front(np.empty((0, 2)), make_tree(0, 1, 2), 0, np.zeros(2, np.uint64))
+    given = members(engines[0]._device, engines[0].front()[0], 3, 1e9)
+    by_own = engines[1]._device.look(given, nothing).lengths
+    engines[1].import_state(engines[0].export_state())
+    looks = [engine._device.look(given, nothing).lengths for engine in engines]
+    assert np.array_equal(looks[0], looks[1])
+    assert len(looks[0]) != len(by_own)
 
 
 def test_a_state_of_another_kind_is_refused():

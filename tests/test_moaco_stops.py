@@ -115,3 +115,32 @@ def test_sums_that_are_cut_short_are_solved_yet(monkeypatch):
         assert not engine._solved
         engine.search(2)
         assert engine.n_sums > known
+
+
+@pytest.mark.parametrize("work", ["look", "slide", "corners"])
+def test_what_is_cut_short_is_not_noted_as_done(work, monkeypatch):
+    engine = engine_of(problem_of(20))
+    device, cut = engine._device, []
+    owner, name = (search, "assembled") if work == "corners" else (device, work)
+    whole = getattr(owner, name)
+
+    def cut_short(*given, **named):
+        cut.append(work)
+        device.stop.flag[0] = 1
+        return whole(*given, **named)
+
+    def done() -> int:
+        """How much is noted of such work."""
+        return int((engine.archive.looked > 0).sum()) if work == "look" else len(engine._along)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(owner, name, cut_short)
+        key = 0
+        while not cut:
+            before, key = done(), key + 1
+            engine.search(key)
+    assert done() == before
+    while done() == before:  # it is done now
+        key += 1
+        engine.search(key)
+        assert key < 60
