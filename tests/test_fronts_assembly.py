@@ -168,10 +168,37 @@ def test_no_pair_has_children_where_the_flag_is_up():
     assert not len(assembled(instance, couples, nothing_yet(), 1, stop)[0])
 
 
-def test_of_many_cities_tours_are_assembled_once_the_front_has_been_looked_at_by_all_its_chains(monkeypatch):
+def test_of_many_cities_members_are_assembled_from_the_first_many_at_once(monkeypatch):
+    monkeypatch.setattr(search, "_CITIES_OF_ALL_SUMS", 9)
+    engine = engine_of(problem_of(20))
+    engine._looks = 4
+    assemble, stages, pairs = engine._assemble, [], []
+
+    def assembling(key):
+        stages.append(engine._stage)
+        monkeypatch.setattr(engine, "_take_assembled", noted)
+        assemble(key)
+        monkeypatch.setattr(engine, "_take_assembled", take)
+
+    def noted(rows, others, weights, key):
+        pairs.append(len(rows))
+        assert {*rows, *others} <= set(engine.archive.front)
+        take(rows, others, weights, key)
+
+    take = engine._take_assembled
+    monkeypatch.setattr(engine, "_assemble", assembling)
+    for key in range(30):
+        engine.search(key)
+    # at the second stage all members have been looked at: until then there were only first looks
+    assert stages[0] <= 0
+    # a mate may lie beyond an end
+    assert 16 < max(pairs) <= 32
+
+
+def test_of_many_cities_chains_of_four_are_looked_at_once_more_with_four_times_the_slack(monkeypatch):
     monkeypatch.setattr(search, "_CITIES_OF_ALL_SUMS", 9)
     engine = engine_of(problem_of(10))
-    look, turns, looks = engine._device.look, [], []
+    look, looks = engine._device.look, []
 
     def noted(members, front):
         _, slack = engine._slopes(members.lengths)
@@ -181,11 +208,6 @@ def test_of_many_cities_tours_are_assembled_once_the_front_has_been_looked_at_by
     monkeypatch.setattr(engine._device, "look", noted)
     for key in range(60):
         engine.search(key)
-        if engine._pays.waits[PAIRS] == 0 and not any(turns):
-            assert {exchanges for exchanges, *_ in looks} >= {3, 4, 5}
-        turns.append(int(engine._pays.waits[PAIRS]) == 0)
-    assert turns.index(True) > 5
-    # in between, chains of four are looked at once more, with four times the slack
     farther = [look for look in looks if not look[2]]
     assert farther
     assert {look[:2] for look in farther} == {(4, 0)}

@@ -59,8 +59,8 @@ _SHUFFLED = 50  # cities of a member in a row that are put in any order, of few 
 _MOST_TAKEN = 1 << 14  # children that the archive takes in at once: tenths of a second
 _MOST_CITIES_TAKEN = 1 << 24  # and their cities together
 _CITIES_OF_ALL_SUMS = 100  # up to which the sums find all supported tours
-_PAIRS_FROM = 3  # the stage from which on edges of many cities' tours are assembled: looks pay more before
-_PAIRS = 2  # times as many of them in a generation as looks: they take far less time
+# Times as many pairs in a generation as looks: they take far less time. Of many cities, kicks take longer than looks.
+_PAIRS, _PAIRS_OF_MANY = 2, 8
 _FARTHEST_MATE = 8.0  # steps along the archive to a mate, as a power of two
 # Members that may dominate what is assembled: such tours lead on, where a look at them costs no more than kicks do.
 # Side by side kicks cost less: an H200 found 98.9 and 99.3 % of two fronts in 25 s with 0, 95.9 and 99.4 with 2.
@@ -156,9 +156,10 @@ class FrontSearch:
         """What the next generation of two objectives does."""
         symmetric = self.instance.symmetric
         if not self._few:
-            # The host assembles pairs: a device that looks at many tours side by side would stand still meanwhile, so
-            # there they come where nothing is left to look at. Then they and kicks of members take turns.
-            pairs = symmetric and (not len(rows) if self._side_by_side else self._stage >= _PAIRS_FROM)
+            # Pairs pay from the first: most of the tours between corners that kicks have found are theirs. But the host
+            # assembles: a device that looks at many tours side by side would stand still meanwhile, so there they come
+            # where nothing is left to look at. Then they and kicks of members take turns.
+            pairs = symmetric and not (self._side_by_side and len(rows))
             look = len(rows) > 0 or self._pays.waits[PAIRS] == 0 or not symmetric
             return self._pays.choose(np.array([look, len(ways.rows) > 0, True, pairs]))
         # Of few cities sums have found all supported tours, and looks come to an end by themselves: the ways make the
@@ -189,11 +190,17 @@ class FrontSearch:
         self._n_spread += len(sums.rows)
 
     def _assemble(self, key: int) -> None:
-        """Assemble edges of tours of the archive, each with one near by or farther, those the most often next to it."""
+        """Assemble edges of tours of the archive, each with one near by or farther, those the most often next to it.
+
+        Of many cities only those of members: tours that they dominate would take the places of better ones.
+        """
         archive, draw = self.archive, generator(key, 3)
-        kept = np.flatnonzero(archive.kept())
-        kept = kept[np.lexsort(archive.lengths[kept].T[::-1])]
-        i = np.sort(draw.permutation(len(kept))[: _PAIRS * self._looks])
+        kept = archive.front
+        if self._few:
+            kept = np.flatnonzero(archive.kept())
+            kept = kept[np.lexsort(archive.lengths[kept].T[::-1])]
+        times = _PAIRS if self._few or self._side_by_side else _PAIRS_OF_MANY
+        i = np.sort(draw.permutation(len(kept))[: times * self._looks])
         steps = (2.0 ** draw.uniform(0.0, _FARTHEST_MATE, len(i))).astype(np.intp)
         j = i + np.where(draw.random(len(i)) < 0.5, steps, -steps)
         inside = (j >= 0) & (j < len(kept))
