@@ -9,6 +9,7 @@ from dataclasses import astuple, replace
 import numpy as np
 import pytest
 
+from pymoo_gpuaco import TSP
 from pymoo_gpuaco.candidates import greedy_tour
 from pymoo_gpuaco.candidates.graph import make_graph
 from pymoo_gpuaco.candidates.lists import listed_instance
@@ -321,6 +322,46 @@ def test_between_rounds_of_evolution_the_best_is_kicked_in_proportion_to_their_t
         given = asked(engine, len(generations))
         generations.append("".join("E" if each == "evolve" else "k" for each in given))
     assert generations == expected.split()
+
+
+class CircleDevice(EvolvingDevice):
+    """Twenty cities on a circle; a round turns a copy of a tour around at one place, another at a second place."""
+
+    def __init__(self, clock: Clock) -> None:
+        super().__init__(clock)
+        angle = np.linspace(0.0, 2.0 * np.pi, 20, endpoint=False)
+        self.instance = listed_instance(TSP(np.stack([np.cos(angle), np.sin(angle)], 1), metric="EXACT"), 8)
+        self.graph = make_graph(self.instance)
+
+    def anneal(self, key, heat):
+        self.tours[3, 4:6] = self.tours[3, 5:3:-1]
+        self.tours[6, 14:17] = self.tours[6, 16:13:-1]
+        return super().anneal(key, heat)
+
+
+def test_what_kicks_find_on_copies_of_the_best_is_put_together(monkeypatch):
+    clock = Clock(monkeypatch)
+    device = CircleDevice(clock)
+    device.plan = replace(device.plan, rounds=1)
+    engine, merged = FocusedSearch(device), []
+    tour = np.arange(20, dtype=np.int32)
+    tour[4:6], tour[14:17] = [5, 4], [16, 15, 14]
+    monkeypatch.setattr(
+        population, "evolve", lambda _, tours, *a, **b: Evolved(tours, 1, 1, 1, 1, (1.0, 0.0))
+    )
+    engine._take(np.tile(tour, (8, 1)), repaired=True)
+    engine._schedule.first, engine._schedule.finished = 1000, True
+    engine.stop_at(clock.now + 100.0)
+    engine._population.best, engine._population.length = tour, device.instance.tour_length(tour)
+    engine._recombine(1)
+    engine._evolves_at = np.inf
+    merge = Population.merge
+    monkeypatch.setattr(Population, "merge", lambda self, other: (merged.append(1), merge(self, other)))
+    engine.search(1)
+    assert len(merged) == 2  # of eight copies two are shorter
+    assert engine.best_tours()[1][0] == pytest.approx(20 * 2.0 * np.sin(np.pi / 20))
+    assert device.tours.tolist() == [engine.best_tours()[0][0].tolist()] * 8
+    assert engine.lengths.tolist() == [engine.best_tours()[1][0]] * 8
 
 
 @pytest.mark.parametrize(

@@ -202,7 +202,10 @@ class FocusedSearch:
                 device.wait()
         if done:
             with self._pace.noted(_MEASURE_AND_MERGE):
-                self._measure_and_merge()
+                if self._kicks_copies:
+                    self._unite_copies()
+                else:
+                    self._measure_and_merge()
         if self._evolves_now():
             self._evolve_again(fold_in(key, done + 1))
         self._annealed = done if self._only_anneals else 0
@@ -257,7 +260,7 @@ class FocusedSearch:
         kicks = schedule.length * plan.kicks / n
         edge = self._population.length * self.device.scale / n
         heat = plan.first_heat(kicks) * edge
-        self._annealing = not schedule.finished
+        self._annealing = first > 0.0
         return Heat(first * heat, last * heat, edge, kicks)
 
     def _measure_and_merge(self) -> None:
@@ -275,6 +278,30 @@ class FocusedSearch:
             self._population.merge(tours[tour])
         # merging counts in whole units: by exact lengths the shortest tour may still be a little shorter
         self._population.keep(device.shortest(), float(self._lengths.min()))
+
+    @property
+    def _kicks_copies(self) -> bool:
+        """Whether the tours at hand were copies of the best one, to be kicked between rounds of evolution."""
+        return self._schedule.finished and self._population.rounds is not None
+
+    def _unite_copies(self) -> None:
+        """Put together what kicks have found on copies of the best tour, and go on from there."""
+        population, before = self._population, self._population.length
+        self._lengths = self.device.measure()
+        if self._lengths.min() >= before:
+            return
+        tours = self.device.read()
+        for tour in self._lengths.argsort(kind="stable"):
+            if self._stop.passed() or self._lengths[tour] >= before:
+                break
+            population.merge(tours[tour])
+        population.keep(self.device.shortest(), float(self._lengths.min()))
+        if not self._stop.passed():
+            self._take_copies()
+
+    def _take_copies(self) -> None:
+        """Go on from copies of the best tour."""
+        self._take(np.tile(self._best()[0], (self.device.n_tours, 1)), repaired=True)
 
     def _recombine(
         self, key: int, mates: NDArray[np.int32] | None = None, stages: tuple[bool, ...] = BOTH_STAGES
@@ -295,11 +322,7 @@ class FocusedSearch:
 
     def _evolves_now(self) -> bool:
         """Whether another round of evolution is due: the best has been kicked for long enough, and there is time."""
-        if (
-            not (self._schedule.finished and self._population.rounds)
-            or self._stop.until is None
-            or self._shares
-        ):
+        if not self._kicks_copies or self._stop.until is None or self._shares:
             return False
         return time.monotonic() >= self._evolves_at and self._pace.time_for(_EVOLUTION, late=LESS_TO_FIND) > 0
 
@@ -308,8 +331,7 @@ class FocusedSearch:
         self._only_anneals = False
         with self._evolving():
             self._population.evolve_again(key, self._stop)
-            best = self._best()[0]
-            self._take(np.tile(best, (self.device.n_tours, 1)), repaired=True)
+            self._take_copies()
 
     @contextmanager
     def _evolving(self) -> Iterator[None]:

@@ -141,7 +141,7 @@ class CpuWindows:
             least_heat=0.0,
             most_heat=focused.heat,
             merged_while_annealing=MERGED_WHILE_ANNEALING if whole and not evolves else 0,
-            merged_at_zero=m if whole else 0,
+            merged_at_zero=m if whole and not evolves else 0,
         )
         self._tours = np.zeros((m, n), np.int32)
         self._lengths = np.zeros(m)

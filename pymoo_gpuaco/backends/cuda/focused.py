@@ -148,7 +148,6 @@ class CudaWindows:
             least_heat=LEAST_HEAT,
             most_heat=MOST_HEAT,
             cool_part=COOL_PART,
-            merged_at_zero=m if m >= FEWEST_TO_EVOLVE else 0,
             whole_rounds=True,
         )
         self.repairs_left = rounds_of_repair(n, w)
