@@ -81,6 +81,24 @@ class TestGenerations:
         assert not np.array_equal(left[1], left[32])
 
 
+class TestMates:
+    def test_they_have_no_children_and_give_their_edges(self):
+        problem = cloud(60, 2)
+        graph, tours = graph_of(problem), random_tours(60, 8)
+        mates = good_tours(problem, 2, seed=3)
+        population = EvolvingTours(graph, np.concatenate([tours, mates]), graph.neighbours, parents=8)
+        for key in range(5):
+            population.generation(key, 30, False)
+        assert np.array_equal(population.tours[8:], mates)
+        assert population.replaced > 8
+        assert_counted(population)
+        found = evolve(graph, tours, graph.neighbours, 1, mates=mates)
+        assert found.tours.shape == tours.shape
+        lengths = problem.tour_lengths(found.tours)
+        assert np.all(lengths <= problem.tour_lengths(tours))
+        assert lengths.min() <= problem.tour_lengths(mates).min() < problem.tour_lengths(tours).min()
+
+
 class TestEvolving:
     def test_it_finds_what_good_tours_have_between_them(self):
         """Twenty tours that no exchange of two edges shortens, some 5 % too long; the optimum is known."""
@@ -196,6 +214,22 @@ class TestEnding:
         found = evolved(problem, tours, until=begin + 20.0)
         # 0 to begin with, 1 and 2 for the first generation, 9 and 10 for the fifth; 11 for the sixth, 19 for the last
         assert (found.second_from, found.generations) == (5, 14)
+
+    @pytest.mark.parametrize(("improving", "ends"), [(0, (50, 100)), (900, (1000, 1050))])
+    def test_a_stage_waits_for_1500_children_a_tour_and_a_tenth_of_its_generations(
+        self, improving, ends, monkeypatch
+    ):
+        """Thirty children are fifty generations; after 900 that shorten the best tour a tenth of them is more."""
+        ran = itertools.count(1)
+
+        def generation(population, *_):
+            population.lengths[0] -= next(ran) <= improving
+            return 1  # other tours get shorter
+
+        monkeypatch.setattr(EvolvingTours, "generation", generation)
+        problem = cloud(20)
+        found = evolved(problem, good_tours(problem, 1)[[0] * 3])
+        assert (found.second_from, found.generations) == ends
 
     def test_it_ends_soon_after_the_moment(self):
         problem = cloud(3000, 4)
