@@ -27,6 +27,16 @@ def made(n: int = 120, seed: int = 1) -> tuple[Population, np.ndarray]:
     return population, first_tours(instance, greedy, FEWEST_TO_EVOLVE, 5)
 
 
+def test_the_best_tour_is_no_part_of_the_arrays_that_are_searched():
+    population, tours = made()
+    kept = tours[1].copy()
+    population.keep(tours[1], 1.0)
+    tours[1] = tours[0]
+    assert np.array_equal(population.best, kept)
+    population.keep(tours[0], 1.0)  # as long is no shorter
+    assert np.array_equal(population.best, kept)
+
+
 @pytest.mark.parametrize(
     ("last", "fewer", "name"), [(False, 0, "assemble"), (True, 0, "evolve"), (True, 1, "assemble")]
 )
@@ -49,6 +59,26 @@ def test_many_tours_evolve_at_the_end_of_the_last_cycle_and_else_are_assembled(
     assert all(later <= earlier for earlier, later in zip(before, after, strict=True))
     assert population.length == population.measure(population.best) <= min(best, *after)
     assert min(after) < min(before)  # greedy tours have a lot to give each other
+
+
+@pytest.mark.parametrize(
+    ("stages", "ends"),
+    [(module.FIRST_STAGE, 150.0), (module.SECOND_STAGE, 200.0), (module.BOTH_STAGES, 200.0)],
+)
+def test_the_first_stage_alone_has_half_of_the_time_that_is_left(stages, ends, monkeypatch):
+    population, tours = made()
+    given = []
+
+    def evolve(graph, tours, near, key, *, until, stages, **options):
+        given.append((until, stages))
+        return Evolved(tours, 1, 1, 1, 1, (1.0, 0.0))
+
+    monkeypatch.setattr(module, "evolve", evolve)
+    monkeypatch.setattr(module.time, "monotonic", lambda: 100.0)
+    stop = Stop()
+    stop.until = 200.0
+    population.recombine(tours, 3, stop, last=True, stages=stages)
+    assert given == [(ends, stages)]
 
 
 class Rounds:

@@ -80,8 +80,18 @@ class Front(_Pair):
         Fronts compare under one reference point alone: take that of the better known one for both. Source: E. Zitzler
         and L. Thiele, "Multiobjective evolutionary algorithms: a comparative case study and the strength Pareto
         approach", IEEE Transactions on Evolutionary Computation 3 (1999).
+
+        Raises ValueError unless that is k finite numbers.
         """
-        point = self.reference_point() if reference_point is None else np.asarray(reference_point, float)
+        if reference_point is None:
+            point = self.reference_point()
+        else:
+            point = checks.finite("reference_point", reference_point)
+            if point.shape != self.lengths.shape[1:]:
+                raise ValueError(
+                    f"reference_point must be {self.lengths.shape[1]} numbers, one an objective, "
+                    f"got {reference_point!r:.60}"
+                )
         return float(HV(ref_point=point)(self.lengths))
 
     def __getnewargs__(self) -> tuple[Any, ...]:

@@ -25,8 +25,12 @@ def plot_front(front: Front, count: int = 3, title: str | None = None) -> Figure
     Two objectives are points in a plane, more are lines over the objectives, each from the least to the largest length.
     Tours are drawn at the places of the objectives; where these have several maps, at those of the first two. Returns
     the figure; ``plot_front(..).savefig("front.png")``. Raises ValueError for a front without tours, and TypeError or
-    ValueError for another `count`.
+    ValueError for what is no `Front`, or another `count`.
     """
+    if not isinstance(front, Front):
+        raise TypeError(
+            f"front must be a Front, such as Front(res.X, res.F, problem), got {type(front).__name__}"
+        )
     if not front.size:
         raise ValueError("plot_front needs a front with tours, got 0")
     rows = front.along(count)
