@@ -256,6 +256,24 @@ def test_of_few_cities_a_stretch_of_a_member_is_shuffled_before_it_is_kicked(mon
     assert np.array_equal(np.sort(given[0], axis=1), np.tile(np.arange(12), (len(given[0]), 1)))
 
 
+def test_every_second_time_tours_of_weights_all_over_the_front_are_kicked_with_a_stretch_shuffled(
+    monkeypatch,
+):
+    monkeypatch.setattr(search, "_SHUFFLED", 5)
+    engine, given = engine_of(problem_of(12)), []
+    for key in range(8):
+        engine.search(key)
+    members = {edges(tour) for tour in engine.front()[0]}
+    monkeypatch.setattr(engine._device, "descend", lambda tours, *_: (given.append(tours), tours)[1])
+    for key in range(4):
+        engine._kick_all_over(key)
+    assert [all(edges(tour) in members for tour in tours) for tours in given] == [True, False, True, False]
+    # five cities in a row elsewhere: six edges of twelve are others, at most
+    for tour in given[1]:
+        assert max(len(edges(tour) & member) for member in members) >= 6
+    assert np.array_equal(np.sort(given[1], axis=1), np.tile(np.arange(12), (len(given[1]), 1)))
+
+
 def test_shuffled_are_cities_in_a_row_and_of_a_shorter_tour_all():
     tours = np.stack([np.random.default_rng(i).permutation(40) for i in range(50)]).astype(np.int32)
     given = tours.copy()

@@ -55,7 +55,7 @@ _STEPS = 5  # steps of the front to either side that a chain may reach the gaps 
 _FIRST_KICKS = 3  # times as many for each objective alone: all else begins with these tours
 _SHARE = 0.02  # of the front's extent: how deep its gaps are at least, of more than two objectives
 _KICKS_OF_MEMBERS = 20
-_SHUFFLED = 50  # cities of a member in a row that are put in any order, of few cities
+_SHUFFLED = 50  # cities of a tour in a row that are put in any order before it is kicked
 _MOST_TAKEN = 1 << 14  # children that the archive takes in at once: tenths of a second
 _MOST_CITIES_TAKEN = 1 << 24  # and their cities together
 _CITIES_OF_ALL_SUMS = 100  # up to which the sums find all supported tours
@@ -183,10 +183,16 @@ class FrontSearch:
             self._along.update(ways.keys)
 
     def _kick_all_over(self, key: int) -> None:
-        """Shorten the best tours at hand of weights all over the front."""
+        """Kick the best tours at hand of weights all over the front, every second time with a stretch of them shuffled.
+
+        Tours that kicks still shorten are shortened far more without.
+        """
         p, n = self._parameters, self.instance.n
         sums = spread(self.archive, self._n_spread, p.spread_of(n))
-        self._take(self._device.descend(self._tours(sums.rows), sums.weights, _AGAIN * p.kicks_of(n), key))
+        tours = self._tours(sums.rows)
+        if self._n_spread // p.spread_of(n) % 2:
+            tours = shuffled(tours, _SHUFFLED, generator(key, 2))
+        self._take(self._device.descend(tours, sums.weights, _AGAIN * p.kicks_of(n), key))
         self._n_spread += len(sums.rows)
 
     def _assemble(self, key: int) -> None:
