@@ -202,6 +202,29 @@ def test_the_unit_is_of_the_lengths_where_a_greedy_tour_costs_nothing():
     assert 1e-12 * other[0] < instance.unit[0] < 1e-6 * other[0]
 
 
+def test_a_front_a_little_beyond_its_size_is_kept_and_handed_out_without_what_is_missed_least():
+    points = np.stack([np.arange(53.0) ** 2, (52.0 - np.arange(53)) ** 2], axis=1)
+    archive = archive_of(2, size=50)
+    filled(archive, [points])
+    assert len(archive.front) == 53
+    assert archive.dropped == 0
+    out = archive.lengths[archive.members()]
+    assert len(out) == 50
+    assert np.array_equal(out.min(axis=0), points.min(axis=0))
+
+
+def test_what_takes_the_place_of_a_tour_that_has_gone_has_not_been_looked_at():
+    archive = archive_of(2)
+    for shorter in range(40, 0, -1):  # each dominates all before it: rows are used again and again
+        rows = archive.add(
+            np.zeros((60, 5), int), np.stack([np.arange(60.0), 59.0 - np.arange(60)], 1) + shorter
+        )
+        assert len(rows) == 60
+        assert not archive.looked[rows].any()
+        archive.looked[rows] = 3
+    assert archive.numbered > 0
+
+
 def test_of_equally_short_tours_by_one_objective_the_best_is_shortest_by_the_others():
     # by the second 3: (4, 3, 8) and (5, 3, 6), of which the third decides; by the third 2: the first decides
     points = np.array([[1.0, 9, 2], [1, 8, 7], [4, 3, 8], [5, 3, 6], [4, 7, 2]])

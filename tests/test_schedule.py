@@ -177,3 +177,16 @@ def test_a_resumed_run_of_the_same_termination_equals_the_uninterrupted_one():
     assert np.array_equal(whole.opt[0].X, resumed.opt[0].X)
     one, two = whole.engine.export_state(), resumed.engine.export_state()
     assert all(np.array_equal(one[name], two[name]) for name in one)
+
+
+def test_a_run_that_had_come_to_its_end_anneals_again_when_nobody_knows_any_more_when_it_ends():
+    schedule = Schedule(4)
+    schedule.last = schedule.finished = True
+    schedule.cycle, schedule.done, schedule.rounds, schedule.step = 2, 9, 30, 0.01
+    schedule.reported = schedule.progress = 0.98
+    schedule.expect(math.nan, 3)
+    assert (schedule.finished, schedule.last, schedule.cycle, schedule.done) == (False, False, 3, 0)
+    assert (schedule.rounds, schedule.step) == (0, 0.0)
+    schedule.cycle = 5
+    schedule.expect(math.nan, 3)  # it was not known before either
+    assert schedule.cycle == 5

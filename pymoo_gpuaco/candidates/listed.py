@@ -19,7 +19,8 @@ class ListedInstance(Instance):
     ----------
     neighbours : (n, k) int32, the nearest cities of each city under the metric, or others of `listed`, itself never
         among them.
-    neighbour_distances : (n, k) float64, d(city, neighbour), ascending along a row.
+    neighbour_distances : (n, k) float64, d(city, neighbour), ascending along a row; where each city is two, rows are in
+        the order of what their lengths are beyond the usual.
     listed : what kind of cities `neighbours` are, see `lists.with_lists`: "nearest", "quadrant" or "alpha".
     nearest : (n, k) int32, the nearest cities beside those by quadrant, where they were asked for; else None.
     penalties : (n,) node penalties with which an ascent begins; None: all 0.
