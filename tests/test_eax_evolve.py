@@ -18,6 +18,7 @@ from pymoo_gpuaco.exchange import population as module
 from pymoo_gpuaco.exchange.eax import IDLE
 from pymoo_gpuaco.host import threads
 from pymoo_gpuaco.problems import TSP
+from pymoo_gpuaco.search.population import whole_units
 from tests.eax_cases import assert_counted, entropy_of, evolved, generations, good_tours, graph_of
 from tests.engine_cases import cloud
 from tests.test_assembly import SYMMETRIC
@@ -79,6 +80,31 @@ class TestGenerations:
             assert_counted(population)
             left[side_by_side] = population.tours
         assert not np.array_equal(left[1], left[32])
+
+
+class TestLongDistances:
+    @pytest.mark.parametrize("factor", [1e10, 1e17, 1e25])
+    def test_a_factor_changes_nothing(self, factor):
+        """Whole numbers as they are, all of them: those of 1e17 and more are beyond whole numbers of 64 bits."""
+        problem = cloud(60, 2)
+        tours, longer = good_tours(problem, 12), TSP(matrix=problem.D * factor)
+        scale = whole_units(listed_instance(longer, 8))
+        graph = graph_of(longer)
+        found = evolve(graph, tours, graph.neighbours, 1, scale=scale).tours
+        assert np.all(longer.tour_lengths(found) <= longer.tour_lengths(tours))
+        assert longer.tour_lengths(found).min() < longer.tour_lengths(tours).min()
+
+    def test_edges_too_long_for_whole_numbers_come_into_no_tour(self):
+        rng = np.random.default_rng(5)
+        forbidden = np.triu(rng.random((60, 60)) < 0.5, 1)
+        problem = cloud(60, 2)
+        matrix = np.where(forbidden | forbidden.T, 1e30, problem.D)
+        np.fill_diagonal(matrix, 0.0)
+        closed = TSP(matrix=matrix)
+        graph, tours = graph_of(closed), good_tours(closed, 12)
+        assert closed.tour_lengths(tours).max() < 1e9
+        found = evolve(graph, tours, graph.neighbours, 1).tours
+        assert np.all(closed.tour_lengths(found) <= closed.tour_lengths(tours))
 
 
 class TestMates:

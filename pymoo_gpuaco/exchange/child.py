@@ -25,6 +25,8 @@ from pymoo_gpuaco.exchange.stretches import (
 from pymoo_gpuaco.host.compiled import compiled_callee, inlined
 from pymoo_gpuaco.problems.compiled_metrics import distance, stays
 
+_LONGEST = 2.0**50  # whole units of an edge: a forbidden one, perhaps
+
 # Gain of a child that cannot be made: too much changes, or a subtour has no candidate outside.
 REFUSED = -(2**62)
 
@@ -69,8 +71,8 @@ def make_child(n: int, most: int) -> Child:
 
 @inlined
 def units(graph, scale, u, v):  # type: ignore[no-untyped-def]
-    """Length of an edge in whole units."""
-    return np.int64(np.floor(distance(graph, u, v) * scale + 0.5))
+    """Length of an edge in whole units; no edge counts as longer than sums of some thousand of them can hold."""
+    return np.int64(min(np.floor(distance(graph, u, v) * scale + 0.5), _LONGEST))
 
 
 @inlined

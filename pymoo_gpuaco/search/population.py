@@ -37,15 +37,18 @@ NEAR_OF_CHILDREN = 7  # candidates a city by which subtours of children are join
 # Whole units of a mean candidate edge, as a power of two, where distances are no whole numbers: sums are exact then,
 # and rounding changes a tour by less than 1e-6.
 _UNITS_AN_EDGE = 20
+_LONGEST_WHOLE = 2.0**40  # whole distances up to this in the mean are their own units
 
 
 def whole_units(instance: ListedInstance) -> float:
     """Return the factor from distances to whole units: 1 where they are whole numbers, else a power of two.
 
+    Numbers so great that sums of them would not be exact count as others do.
+
     Raises ValueError where distances vanish in double precision.
     """
     mean = float(instance.neighbour_distances.mean())
-    if instance.integral or mean <= 0.0:
+    if mean <= 0.0 or (instance.integral and mean < _LONGEST_WHOLE):
         return 1.0
     try:
         return math.ldexp(1.0, _UNITS_AN_EDGE - math.frexp(mean)[1])
