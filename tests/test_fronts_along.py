@@ -9,7 +9,7 @@ from pymoo_gpuaco.fronts.archive import Archive
 from pymoo_gpuaco.fronts.device import MOST_ON_THE_WAY
 from pymoo_gpuaco.fronts.pays import KICKS, LOOKS, PAIRS, WAYS, Pays
 from pymoo_gpuaco.fronts.stairs import area
-from pymoo_gpuaco.fronts.weights import along_sides, corner_pairs, single_objective_weights, spread
+from pymoo_gpuaco.fronts.weights import along_sides, corner_pairs, scaled, single_objective_weights, spread
 from tests.engine_cases import BACKENDS
 from tests.test_fronts_chains import device_of
 
@@ -116,6 +116,13 @@ def test_weights_are_spread_evenly_and_begin_with_the_best_tours():
     # under (1/2, 1/2) the sums are 4, 2.5, 2.5, 4; under (1/4, 3/4) 6, 3.25, 1.75, 2; under (3/4, 1/4) the other way
     assert archive.lengths[sums.rows].tolist() == [[1, 4], [4, 1], [1, 4]]
     assert spread(archive, 2, 2).weights == pytest.approx(sums.weights[1:])
+
+
+def test_a_direction_without_one_objective_still_decides_by_it_between_equal_lengths():
+    weights = scaled(archive_of([[0, 80], [40, 10], [80, 0]]), np.array([[1.0, 0.0], [0.5, 0.5]]))
+    assert weights.sum(axis=1) == pytest.approx(1.0)
+    assert 0.0 < weights[0, 1] < 1e-3
+    assert weights[1] == pytest.approx([0.5, 0.5])
 
 
 def test_what_is_dominated_up_to_the_worst_has_an_area():

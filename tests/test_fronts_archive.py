@@ -213,6 +213,14 @@ def test_a_front_a_little_beyond_its_size_is_kept_and_handed_out_without_what_is
     assert np.array_equal(out.min(axis=0), points.min(axis=0))
 
 
+def test_what_few_members_would_dominate_is_worth_making():
+    line = np.stack([np.arange(20.0), 19.0 - np.arange(20)], axis=1)
+    archive = archive_of(2)
+    filled(archive, [line])
+    # of the line, 8 members are as short as (12, 14): (5, 14) to (12, 7); and 9 as (12, 15)
+    assert archive.worth(np.array([[12.0, 14.0], [12.0, 15.0]])).tolist() == [True, False]
+
+
 def test_what_takes_the_place_of_a_tour_that_has_gone_has_not_been_looked_at():
     archive = archive_of(2)
     for shorter in range(40, 0, -1):  # each dominates all before it: rows are used again and again
