@@ -217,8 +217,8 @@ def test_what_few_members_would_dominate_is_worth_making():
     line = np.stack([np.arange(20.0), 19.0 - np.arange(20)], axis=1)
     archive = archive_of(2)
     filled(archive, [line])
-    # of the line, 8 members are as short as (12, 14): (5, 14) to (12, 7); and 9 as (12, 15)
-    assert archive.worth(np.array([[12.0, 14.0], [12.0, 15.0]])).tolist() == [True, False]
+    # of the line, 8 members are as short as (12, 14): (5, 14) to (12, 7); and 10 as (12, 16), which may not stay
+    assert archive.worth(np.array([[12.0, 14.0], [12.0, 16.0]])).tolist() == [True, False]
 
 
 def test_what_takes_the_place_of_a_tour_that_has_gone_has_not_been_looked_at():
