@@ -169,7 +169,7 @@ def test_no_pair_has_children_where_the_flag_is_up():
 
 
 def test_of_many_cities_members_are_assembled_from_the_first_many_at_once(monkeypatch):
-    monkeypatch.setattr(search, "_CITIES_OF_ALL_SUMS", 9)
+    monkeypatch.setattr(search, "_FEW_CITIES", 9)
     engine = engine_of(problem_of(20))
     engine._looks = 4
     assemble, stages, pairs = engine._assemble, [], []
@@ -196,7 +196,7 @@ def test_of_many_cities_members_are_assembled_from_the_first_many_at_once(monkey
 
 
 def test_of_many_cities_chains_of_four_are_looked_at_once_more_with_four_times_the_slack(monkeypatch):
-    monkeypatch.setattr(search, "_CITIES_OF_ALL_SUMS", 9)
+    monkeypatch.setattr(search, "_FEW_CITIES", 9)
     engine = engine_of(problem_of(10))
     look, looks = engine._device.look, []
 
@@ -241,7 +241,7 @@ def test_of_few_cities_kicks_assembly_and_farther_looks_take_turns_after_first_l
 def test_of_few_cities_a_stretch_of_a_member_is_shuffled_before_it_is_kicked(monkeypatch):
     given = []
     for few in (True, False):
-        monkeypatch.setattr(search, "_CITIES_OF_ALL_SUMS", 100 if few else 9)
+        monkeypatch.setattr(search, "_FEW_CITIES", 150 if few else 9)
         monkeypatch.setattr(search, "_SHUFFLED", 5)
         engine = engine_of(problem_of(12))
         for key in range(8):
@@ -333,7 +333,7 @@ def test_a_device_that_looks_side_by_side_waits_for_no_assembly_while_there_is_s
     monkeypatch,
 ):
     monkeypatch.setattr(CpuFronts, "times", 8)
-    monkeypatch.setattr(search, "_CITIES_OF_ALL_SUMS", 9)
+    monkeypatch.setattr(search, "_FEW_CITIES", 9)
     engine = engine_of(problem_of(10))
     following, turns, stages = engine._next, [], []
 

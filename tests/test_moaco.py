@@ -91,7 +91,7 @@ def test_nothing_that_a_generation_hands_out_is_lost():
 
 @pytest.mark.parametrize("few", [9, 100])  # of more cities it does what pays
 def test_the_number_of_threads_changes_nothing(monkeypatch, few):
-    monkeypatch.setattr("pymoo_gpuaco.fronts.search._CITIES_OF_ALL_SUMS", few)
+    monkeypatch.setattr("pymoo_gpuaco.fronts.search._FEW_CITIES", few)
     fronts = []
     for threads in ("1", "3"):
         monkeypatch.setenv("PYMOO_GPUACO_THREADS", threads)
@@ -107,7 +107,7 @@ def test_the_number_of_threads_changes_nothing(monkeypatch, few):
 def test_a_run_goes_on_from_a_file_as_if_nothing_had_been(
     n, k, first, last, few, backend, tmp_path, monkeypatch
 ):
-    monkeypatch.setattr("pymoo_gpuaco.fronts.search._CITIES_OF_ALL_SUMS", few)
+    monkeypatch.setattr("pymoo_gpuaco.fronts.search._FEW_CITIES", few)
     problem = problem_of(n, k)
     whole = minimize(problem, GPUMOACO(12, backend=backend), ("n_gen", last), seed=1)
     begun = GPUMOACO(12, backend=backend)

@@ -58,7 +58,7 @@ _KICKS_OF_MEMBERS = 20
 _SHUFFLED = 50  # cities of a tour in a row that are put in any order before it is kicked
 _MOST_TAKEN = 1 << 14  # children that the archive takes in at once: tenths of a second
 _MOST_CITIES_TAKEN = 1 << 24  # and their cities together
-_CITIES_OF_ALL_SUMS = 100  # up to which the sums find all supported tours
+_FEW_CITIES = 150  # up to which the sums find most supported tours, and all else takes turns
 # Times as many pairs in a generation as looks: they take far less time. Of many cities, kicks take longer than looks.
 _PAIRS, _PAIRS_OF_MANY = 2, 8
 _FARTHEST_MATE = 8.0  # steps along the archive to a mate, as a power of two
@@ -87,7 +87,7 @@ class FrontSearch:
         # right, that edges have been assembled of
         self._along: set[bytes] = set()
         self._two = k == 2 and parameters.dives
-        self._few = self._two and n <= _CITIES_OF_ALL_SUMS
+        self._few = self._two and n <= _FEW_CITIES
         self._pays = Pays()
         self._n_spread = 1  # weights all over the front that tours have been kicked under; 0 is an end of it
         self._stage = -1  # the farthest that any member was looked at by
