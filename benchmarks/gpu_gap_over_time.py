@@ -197,6 +197,7 @@ class Measured:
                 key=lambda row: (instances.get(row[0], len(instances)), solvers.get(row[2], 3), row[3]),
             )
             self._write(rows)
+        self._add = True  # from now on others may add theirs
 
     def _write(self, rows: list[list[Any]]) -> None:
         write(

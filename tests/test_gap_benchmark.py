@@ -65,6 +65,22 @@ def test_what_is_measured_again_takes_the_place_of_what_was(script, tmp_path, mo
     assert told["parameters"]["fast-tsp"].startswith("measured at commit abc1234 on ")
 
 
+def test_what_others_add_while_a_plan_is_measured_stays(script, tmp_path, monkeypatch):
+    monkeypatch.setenv("PYMOO_GPUACO_COMMIT", "abc1234")
+    monkeypatch.setattr(sys.modules["record"], "RESULTS", tmp_path)
+    monkeypatch.setattr(script, "RESULTS", tmp_path)
+    problem, first = load_tsp("gr17"), script.Measured({}, {"gr17": (0.5, 1.0)}, False, True)
+    first.add("gr17", problem, script.COLONY, 0.5, [script.Ended(3.0, 0.5)])
+    first.write()
+    other = script.Measured({}, {"gr17": (20.0,)}, True, True)
+    other.add("gr17", problem, script.COLONY, 20.0, [script.Ended(1.0, 20.0)])
+    other.write()
+    first.add("gr17", problem, script.COLONY, 1.0, [script.Ended(2.0, 1.0)])
+    first.write()
+    told = json.loads((tmp_path / "gpu_gap_over_time_runs.json").read_text(encoding="utf-8"))
+    assert [(row[3], row[5]) for row in told["rows"]] == [(0.5, 3.0), (1.0, 2.0), (20.0, 1.0)]
+
+
 def test_every_instance_of_the_plan_tells_its_number_of_cities(script):
     assert [script.cities_of(name) for name in script.PLAN] == [
         *(1002, 2392, 4461, 7397, 11849, 15112, 18512, 85900, 100_000, 1_000_000)
