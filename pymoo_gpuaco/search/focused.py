@@ -271,13 +271,17 @@ class FocusedSearch:
             self._measure()
             return
         self._lengths = device.measure()
-        tours = device.read()
+        self._merge_shortest(wanted)
+
+    def _merge_shortest(self, wanted: int) -> None:
+        """Merge the best with so many of the tours at hand, which have been measured, the shortest first."""
+        tours = self.device.read()
         for tour in self._lengths.argsort(kind="stable")[:wanted]:
             if self._stop.passed():
                 break
             self._population.merge(tours[tour])
         # merging counts in whole units: by exact lengths the shortest tour may still be a little shorter
-        self._population.keep(device.shortest(), float(self._lengths.min()))
+        self._population.keep(self.device.shortest(), float(self._lengths.min()))
 
     @property
     def _kicks_copies(self) -> bool:
@@ -286,16 +290,11 @@ class FocusedSearch:
 
     def _unite_copies(self) -> None:
         """Put together what kicks have found on copies of the best tour, and go on from there."""
-        population, before = self._population, self._population.length
         self._lengths = self.device.measure()
-        if self._lengths.min() >= before:
+        shorter = int((self._lengths < self._population.length).sum())
+        if not shorter:
             return
-        tours = self.device.read()
-        for tour in self._lengths.argsort(kind="stable"):
-            if self._stop.passed() or self._lengths[tour] >= before:
-                break
-            population.merge(tours[tour])
-        population.keep(self.device.shortest(), float(self._lengths.min()))
+        self._merge_shortest(shorter)
         if not self._stop.passed():
             self._take_copies()
 
