@@ -16,7 +16,7 @@ from pymoo_gpuaco.exchange.regions import count_regions
 from pymoo_gpuaco.exchange.stretches import lay_out
 from pymoo_gpuaco.host.compiled import compiled
 from pymoo_gpuaco.host.keys import generator
-from pymoo_gpuaco.host.philox import STREAM_EVOLUTION, new_stream
+from pymoo_gpuaco.host.philox import STREAM_EVOLUTION, new_streams
 from pymoo_gpuaco.host.threads import spread, thread_count
 
 # Pairs whose children are chosen by the same count of edges, side by side. The more they are, the more often several
@@ -85,7 +85,7 @@ class EvolvingTours:
         """
         m = len(self.tours)
         ring = generator(key, m).permutation(m)
-        streams = np.array([new_stream(np.uint64(key), i, STREAM_EVOLUTION) for i in range(m)])
+        streams = new_streams(np.uint64(key), m, STREAM_EVOLUTION)
         chosen = self._chosen
         chosen.changes[:] = chosen.gain[:] = chosen.children[:] = 0
 

@@ -31,10 +31,8 @@ from pymoo_gpuaco.host.stop import Stop
 from pymoo_gpuaco.host.threads import thread_count
 
 MOST_OF_PAIR = 32  # children that are made of one pair of members
-_PAIRS_AT_ONCE, _CITIES_AT_ONCE = (
-    32,
-    8192,
-)  # of one call: it takes as long as assembling a pair of a hundred cities
+# Pairs of one call, and their cities: a call takes as long as assembling a pair of a hundred cities.
+_PAIRS_AT_ONCE, _CITIES_AT_ONCE = 32, 8192
 # Cities from either end of a subtour's stretch that may join it to another. Of a thousand cities a pair takes half as
 # long as with all of them, and leads to as much of the front but a twentieth.
 _REACH = 10

@@ -34,9 +34,8 @@ class Rounds:
 
     tours: NDArray[np.int32]  # (m, n)
     longest_first: NDArray[np.int64]  # (m,) the order in which they give way
-    winners: tuple[
-        NDArray[np.int32], ...
-    ] = ()  # (n,) each, of half as many rounds as there are tours at most
+    # (n,) each, of half as many rounds as there are tours at most
+    winners: tuple[NDArray[np.int32], ...] = ()
     number: int = 0  # of the round at hand
 
     @classmethod
