@@ -67,6 +67,23 @@ def test_the_front_is_what_nothing_else_dominates(lengths):
 
 
 @settings(max_examples=50, deadline=None)
+@given(batches(), st.sampled_from([5, 301]))
+def test_worth_taking_in_is_what_stays_once_all_are_there(lengths, n):
+    """Of few cities up to 8 members may dominate a tour, of many none."""
+    first, second = (np.concatenate(part or [lengths[0][:0]])[:, :2] for part in (lengths[:-1], lengths[-1:]))
+    archive = archive_of(2, n=n)
+    filled(archive, [first])
+    worth = archive.worth(second)
+    front, met = front_of(np.concatenate([first, second])), {tuple(row) for row in first}
+    most = MOST_RANK if n == 5 else 0
+    for at, row in enumerate(second):
+        dominators = ((front <= row).all(axis=1) & (front < row).any(axis=1)).sum()
+        if tuple(row) not in met:  # else it is passed over
+            assert worth[at] == (dominators <= most)
+        met.add(tuple(row))
+
+
+@settings(max_examples=50, deadline=None)
 @given(batches())
 def test_of_two_objectives_few_dominate_what_stays(lengths):
     lengths = [batch[:, :2] for batch in lengths]

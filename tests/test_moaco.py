@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import pickle
 import re
+from contextlib import nullcontext
 
 import numpy as np
 import pytest
@@ -149,6 +150,27 @@ def test_a_state_of_another_kind_is_refused():
     with pytest.raises(ValueError, match="must have a tour of the front where sums were solved"):
         engine.import_state({**state, **empty})
     assert len(engine.archive.front)
+
+
+@pytest.mark.parametrize(
+    ("first", "then", "told"),
+    [
+        (None, [[1, 2], [2, 1]], "ref_dirs must not be given, as in the run that the state is of"),
+        ([[1, 2], [2, 1]], None, "ref_dirs must be given, as in the run that the state is of"),
+        ([[1, 2], [2, 1]], [[1, 2], [1, 1]], None),
+    ],
+)
+def test_a_run_goes_on_with_ref_dirs_only_where_it_began_with_some(first, then, told):
+    problem = problem_of(20)
+    begun, other = engine_of(problem, ref_dirs=first), engine_of(problem, ref_dirs=then)
+    for key in range(2):
+        begun.search(key)
+    with pytest.raises(ValueError, match=told) if told else nullcontext():
+        other.import_state(begun.export_state())
+    if told is None:
+        n_sums = other.n_sums
+        other.search(2)
+        assert other.n_sums == n_sums + 1  # the direction that the first run did not have
 
 
 def test_tours_to_begin_with_are_members_of_the_front_or_dominated():

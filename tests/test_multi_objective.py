@@ -94,6 +94,8 @@ def test_what_is_no_problem_of_several_objectives_is_refused(problems, error, me
 def test_names_are_one_an_objective():
     with pytest.raises(ValueError, match="names must be 2, one an objective, got 3"):
         MultiObjectiveTSP([SQUARE, TOLLS], names=["a", "b", "c"])
+    with pytest.raises(ValueError, match=r"names must differ, one an objective, got \['a', 'a'\]"):
+        MultiObjectiveTSP([SQUARE, TOLLS], names=["a", "a"])
     with pytest.raises(TypeError, match="names must be 2 strings"):
         MultiObjectiveTSP([SQUARE, TOLLS], names="ab")
     named = TSP(SQUARE, name="way", names=["p", "q", "r", "s"])

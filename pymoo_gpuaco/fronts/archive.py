@@ -106,8 +106,12 @@ class Archive:
         if self.k > 2:
             return undominated(lengths, ended)
         points = np.concatenate([self.points, lengths])
-        dominators = ranks(points[stairs_of(points)], lengths)
-        return np.asarray(dominators <= self._most_rank + 1)  # a member counts itself
+        stairs = stairs_of(points)
+        worth = ranks(points[stairs], lengths) <= self._most_rank
+        worth[stairs[stairs >= len(self.front)] - len(self.front)] = (
+            True  # a member counts itself, and no other
+        )
+        return np.asarray(worth)
 
     def add(self, tours: NDArray[Any], lengths: NDArray[np.float64]) -> NDArray[np.intp]:
         """Take in tours (e, n) and their lengths (e, k); return the rows of those that are members of the front.

@@ -63,10 +63,8 @@ class FrontParameters:
         checks.optional_integer("n_weights", self.n_weights, 2)
         checks.integer("archive_size", self.size, 4)
 
-    def sums_of(self, n: int, k: int) -> int:
-        """Weighted sums that are solved at most."""
-        if self.directions is not None:
-            return k + len(self.directions)  # each objective alone comes first
+    def sums_of(self, n: int) -> int:
+        """Weighted sums of two objectives that are solved at most where no directions are given."""
         if self.n_weights is not None:
             return self.n_weights
         return min(_MOST_SUMS, max(_FEWEST_SUMS, _CITIES_OF_ALL_SUMS // n))

@@ -34,6 +34,7 @@ from pymoo_gpuaco.fronts.state import (
     restored_archive,
     stored_candidates,
     stored_keys,
+    stored_sums,
 )
 from pymoo_gpuaco.fronts.weights import (
     Pairs,
@@ -260,12 +261,11 @@ class FrontSearch:
             self._solved.update(sums.keys)
 
     def _unsolved_sums(self) -> Sums:
-        most = min(self._sums, self._parameters.sums_of(self.instance.n, self.instance.k) - self.n_sums)
-        if self._parameters.directions is None:
-            return dichotomic_sums(self.archive, self._solved, max(0, most), self._part)
-        return direction_sums(
-            self.archive, self._parameters.directions, self._solved, max(0, most), self._part
-        )
+        most, directions = self._sums, self._parameters.directions
+        if directions is not None:  # all of them, whatever others a run that this one goes on from has solved
+            return direction_sums(self.archive, directions, self._solved, most, self._part)
+        most = min(most, max(0, self._parameters.sums_of(self.instance.n) - self.n_sums))
+        return dichotomic_sums(self.archive, self._solved, most, self._part)
 
     # ---- what members lead to
 
@@ -407,14 +407,13 @@ class FrontSearch:
     def import_state(self, state: State) -> None:
         """Go on from an exported state. Raises ValueError, before anything changes, for one of another problem."""
         n, k, stages = self.instance.n, self.instance.k, len(self._stages)
-        width = 2 * k if self._parameters.directions is None else k
-        solved = stored_keys(state, "front_sums", width)
         along = stored_keys(state, "front_ways", 2 * k)
         listed = stored_candidates(state, n)
         numbers = stored_integers(state, "front_numbers", (4 + KINDS,), -1, 2**62, np.int64)
         gains = stored_numbers(state, "front_gains", (KINDS,))
         empty = Archive(n, k, self.instance.unit, self._parameters.size)
         archive = restored_archive(state, empty, stages)
+        solved = stored_sums(state, k, self._parameters.directions is not None)
         if numbers[2] > 0 and not len(archive.front):
             raise ValueError("state['archive_tours'] must have a tour of the front where sums were solved")
         self.archive, self._solved, self._along = archive, set(solved), set(along)

@@ -59,6 +59,17 @@ def stored_keys(state: State, name: str, width: int) -> list[bytes]:
     return [row.tobytes() for row in stored_numbers(state, name, (m, width if m else 0))]
 
 
+def stored_sums(state: State, k: int, by_directions: bool) -> list[bytes]:
+    """Weighted sums of k objectives that were solved: directions, or pairs of corners of the front."""
+    width, other = (k, 2 * k) if by_directions else (2 * k, k)
+    if np.shape(state.get("front_sums", ()))[1:] == (other,):
+        raise ValueError(
+            f"ref_dirs must {'not ' * by_directions}be given, as in the run that the state is of: it has solved "
+            f"{'weighted sums that it found itself' if by_directions else 'those of its ref_dirs'}"
+        )
+    return stored_keys(state, "front_sums", width)
+
+
 def stored_candidates(state: State, n: int) -> NDArray[np.int32]:
     """Candidate lists (n, ..)."""
     shape = np.shape(state.get("front_candidates", np.empty(0)))

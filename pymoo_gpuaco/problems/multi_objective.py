@@ -29,7 +29,7 @@ class MultiObjectiveTSP(Problem):
     ----------
     problems : the 2 to 6 objectives, for the same n cities in the same order: `TSP`, arrays of coordinates (n, 2) or
         (n, 3) (Euclidean distances, not rounded), or matrices (n, n), row = from. Of any metric each.
-    names : k names of the objectives, such as ("kilometres", "tolls"), for plots and messages. None (default) takes the
+    names : k different names of the objectives, such as ("kilometres", "tolls"), for plots and messages. None (default) takes the
         problems' own, or "objective 1" and so on.
 
     Attributes
@@ -181,6 +181,8 @@ def _objective_names(names: Sequence[str] | None, labels: list[str | None]) -> t
         raise TypeError(f"names must be {len(labels)} strings, one an objective, got {names!r:.80}")
     if len(names) != len(labels):
         raise ValueError(f"names must be {len(labels)}, one an objective, got {len(names)}")
+    if len(set(names)) < len(names):
+        raise ValueError(f"names must differ, one an objective, got {names!r:.80}")
     return tuple(names)
 
 
