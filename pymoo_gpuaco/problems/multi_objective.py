@@ -29,8 +29,8 @@ class MultiObjectiveTSP(Problem):
     ----------
     problems : the 2 to 6 objectives, for the same n cities in the same order: `TSP`, arrays of coordinates (n, 2) or
         (n, 3) (Euclidean distances, not rounded), or matrices (n, n), row = from. Of any metric each.
-    names : k different names of the objectives, such as ("kilometres", "tolls"), for plots and messages. None (default) takes the
-        problems' own, or "objective 1" and so on.
+    names : k different names of the objectives, such as ("kilometres", "tolls"), for plots and messages. None (default)
+        takes the problems' own, or "objective 1" and so on.
 
     Attributes
     ----------
