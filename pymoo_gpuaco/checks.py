@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import numbers
+import os
 from collections.abc import Iterable
 from typing import Any
 
@@ -82,6 +83,21 @@ def flag(name: str, value: Any) -> bool:
     if not isinstance(value, bool):
         raise TypeError(f"{name} must be True or False, got {value!r}")
     return value
+
+
+def tours_given(name: str, tours: Any) -> NDArray[Any]:
+    """Return an array of what was given as a tour, or as several.
+
+    Raises TypeError for the name of a file, and for a result that has its tour as an attribute.
+    """
+    if isinstance(tours, (str, os.PathLike)):
+        raise TypeError(f"{name} must be cities in order, got {tours!r}; read_tour reads a file")
+    for attribute in ("tour", "X"):  # Solution; pymoo's Result and Individual
+        if hasattr(tours, attribute):
+            raise TypeError(
+                f"{name} must be cities in order, got {type(tours).__name__}: give its .{attribute}"
+            )
+    return np.asarray(tours)
 
 
 def permutations(name: str, tours: ArrayLike, n: int, first_row: int = 0) -> NDArray[np.int64]:

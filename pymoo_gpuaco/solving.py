@@ -239,8 +239,10 @@ def summary(
     """Run an algorithm (`GPUMMAS()` by default) once for each seed and return a `Summary`.
 
     `seeds` is how many, from 1 on, or the seeds themselves. `termination` and `arguments` are those of pymoo's
-    `minimize`. Raises ValueError for no seed, and what the runs raise.
+    `minimize`. Raises ValueError for no seed, TypeError for what is no problem, and what the runs raise.
     """
+    if not isinstance(problem, Problem):
+        raise TypeError(f"problem must be a pymoo Problem, such as a TSP, got {problem!r:.80}")
     if problem.n_obj > 1:
         raise ValueError(
             f"summary compares lengths, and {type(problem).__name__} has {problem.n_obj} of them a tour"

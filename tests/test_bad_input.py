@@ -5,11 +5,23 @@ import sys
 import numpy as np
 import pytest
 from pymoo.core.problem import ElementwiseProblem, Problem
+from pymoo.core.result import Result
 from pymoo.optimize import minimize
 from pymoo.problems import get_problem
 
 import pymoo_gpuaco
-from pymoo_gpuaco import GPUMMAS, TSP, BackendUnavailable, GPU2OptIHC, checks
+from pymoo_gpuaco import (
+    GPUMMAS,
+    TSP,
+    BackendUnavailable,
+    GPU2OptIHC,
+    Solution,
+    checks,
+    summary,
+    write_route,
+    write_tour,
+)
+from pymoo_gpuaco.visualization import plot_tour
 from tests.algorithm_cases import (
     BACKEND,
     COLONIES,
@@ -75,8 +87,12 @@ PROBLEMS = {
     "two cities": (lambda: Permutations(n=2), ValueError, "at least 3 cities"),
     "one city": (lambda: Permutations(n=1), ValueError, "at least 3 cities"),
     "bounds of other numbers": (lambda: Permutations(xl=1, xu=5), ValueError, "xl=0 and xu=4"),
-    "no problem": (lambda: np.ones((5, 5)), TypeError, "ndarray is not a pymoo Problem"),
-    "name of one": (lambda: "pcb442", TypeError, "str is not a pymoo Problem"),
+    "no problem": (
+        lambda: np.ones((5, 5)),
+        TypeError,
+        r"ndarray is not a pymoo .* TSP\(matrix=D\) makes one",
+    ),
+    "name of one": (lambda: "pcb442", TypeError, "str is not a pymoo Problem.* load_tsp reads a name"),
 }
 
 
@@ -127,6 +143,47 @@ def test_coordinates_that_are_none_are_refused(kind):
 def test_matrices_that_are_no_distances_are_refused(D, error, words):
     with pytest.raises(error, match=words):
         TSP(matrix=D)
+
+
+SQUARE = TSP([[0, 0], [1, 0], [1, 1], [0, 1]])
+FOUND = Solution(np.arange(4), 4.0, SQUARE)
+NO_TOURS = {
+    "a file": ("best.tour", "must be cities in order, got 'best.tour'; read_tour reads a file"),
+    "a solution": (FOUND, "must be cities in order, got Solution: give its .tour"),
+    "a result": (Result(), "must be cities in order, got Result: give its .X"),
+}
+TAKE_TOURS = {
+    "plot_tour": lambda tour, _: plot_tour(SQUARE, tour),
+    "write_route": lambda tour, folder: write_route(folder / "route.csv", SQUARE, tour),
+    "write_tour": lambda tour, folder: write_tour(folder / "best.tour", tour),
+    "tour_length": lambda tour, _: SQUARE.tour_length(tour),
+}
+
+
+@pytest.mark.parametrize("given", NO_TOURS)
+@pytest.mark.parametrize("takes", TAKE_TOURS)
+def test_what_holds_a_tour_and_is_none_is_told_where_the_tour_is(takes, given, tmp_path):
+    tour, words = NO_TOURS[given]
+    with pytest.raises(TypeError, match=words):
+        TAKE_TOURS[takes](tour, tmp_path)
+    assert not list(tmp_path.iterdir())
+    TAKE_TOURS[takes](FOUND.tour, tmp_path)
+
+
+def test_arguments_in_another_order_are_told_so(tmp_path):
+    with pytest.raises(
+        TypeError, match="problem must be a problem, such as a TSP, got ndarray; it comes first"
+    ):
+        plot_tour(FOUND.tour, SQUARE)
+    with pytest.raises(TypeError, match=r"got PosixPath: write_route\(path, problem, tour\)"):
+        write_route(SQUARE, tmp_path / "route.csv", FOUND.tour)
+    with pytest.raises(TypeError, match="problem must be a pymoo Problem, such as a TSP, got GPUMMAS"):
+        summary(GPUMMAS(), SQUARE)
+
+
+def test_a_file_is_no_sampling():
+    with pytest.raises(TypeError, match=r"got 'best\.tour'; read_tour reads a file"):
+        minimize(SQUARE, GPUMMAS(sampling="best.tour"), ("n_gen", 1))
 
 
 def test_candidates_that_vanish_beside_one_distance_are_refused_by_windows():

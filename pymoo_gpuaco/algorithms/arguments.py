@@ -9,6 +9,7 @@ from __future__ import annotations
 import copy
 import difflib
 import inspect
+import os
 from dataclasses import dataclass, fields
 from typing import Any, Protocol, TypeAlias, TypeVar
 
@@ -159,8 +160,10 @@ def check_sampling(sampling: Any) -> None:
         except ValueError as error:
             raise ValueError(f"sampling must hold tours of equal length: {error}") from error
     elif not (sampling is None or isinstance(sampling, np.ndarray) or callable(sampling)):
+        hint = "; read_tour reads a file" if isinstance(sampling, (str, os.PathLike)) else ""
         raise TypeError(
-            f"sampling must be a pymoo Sampling, an (m, n) array of permutations or a Population, got {sampling!r}"
+            "sampling must be a pymoo Sampling, an (m, n) array of permutations or a Population, "
+            f"got {sampling!r}{hint}"
         )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import difflib
 import math
+import re
 import time
 from typing import Any
 
@@ -271,20 +272,32 @@ def as_new(termination: Any, keep: bool = False) -> Any:
 
 
 def _check_budget(termination: Any) -> None:
-    """Check pymoo's short form, ("n_gen", 100): pymoo takes any number, and fails in the run with an AssertionError."""
-    if not (isinstance(termination, (tuple, list)) and termination):
-        return
-    name = termination[0]
+    """Check pymoo's short form, ("n_gen", 100): pymoo takes any number, and fails in the run with an AssertionError.
+
+    A word alone is short for one that needs no number.
+    """
+    given = (termination,) if isinstance(termination, str) else termination
+    if not (isinstance(given, (tuple, list)) and given):
+        raise TypeError(
+            "termination must be a pymoo Termination or its short form, such as ('n_gen', 200) or ('time', 10), "
+            f"got {termination!r}"
+        )
+    name = given[0]
     if name not in _BUDGETS:
         close = difflib.get_close_matches(str(name), _BUDGETS, n=1)
         hint = f"; did you mean {close[0]!r}?" if close else ""
         raise ValueError(f"termination must be one of {', '.join(map(repr, _BUDGETS))}, got {name!r}{hint}")
-    if name in _COUNTS and len(termination) == 2:
-        count = checks.real(f"termination {name!r}", termination[1], 1.0)  # pymoo's users write 1e5 too
+    if len(given) != 2:
+        return
+    if name in _COUNTS:
+        count = checks.real(f"termination {name!r}", given[1], 1.0)  # pymoo's users write 1e5 too
         if not count.is_integer():
-            raise ValueError(f"termination {name!r} must be a whole number, got {termination[1]}")
-    elif name == "time" and len(termination) == 2 and not isinstance(termination[1], str):
-        checks.real("termination 'time'", termination[1], 0.0, open_low=True)
+            raise ValueError(f"termination {name!r} must be a whole number, got {given[1]}")
+    elif name == "time" and isinstance(given[1], str):
+        if not re.fullmatch(r"\d+(:\d+){0,2}", given[1]):
+            raise ValueError(f"termination 'time' must be seconds or 'HH:MM:SS', got {given[1]!r}")
+    elif name == "time":
+        checks.real("termination 'time'", given[1], 0.0, open_low=True)
 
 
 def _start_again(part: Any) -> None:

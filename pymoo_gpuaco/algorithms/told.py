@@ -76,7 +76,7 @@ def _turn(tour: NDArray[Any], symmetric: bool, row: NDArray[np.int64]) -> None:
 
 def check_tours(name: str, tours: Any, n: int) -> NDArray[np.int64]:
     """Return (m, n) int64 rows that are permutations of 0 .. n-1; ValueError names the first that is not."""
-    return checks.permutations(name, np.atleast_2d(np.asarray(tours)), n)
+    return checks.permutations(name, np.atleast_2d(checks.tours_given(name, tours)), n)
 
 
 def _differ(length: float, told: float) -> bool:

@@ -63,7 +63,10 @@ def load_tsp(
     what is neither name nor path, and ConnectionError when a download fails (it says how to supply the file).
     """
     if not isinstance(name_or_path, (str, os.PathLike)):
-        raise TypeError(f"name_or_path must be a name or a path, got {name_or_path!r:.80}")
+        given = " ".join(repr(name_or_path).split())
+        raise TypeError(
+            f"name_or_path must be a name or a path, got {given:.60}; TSP takes arrays, read_cities tables and graphs"
+        )
     path = Path(name_or_path)
     text = os.fspath(name_or_path)
     if text.startswith(_RANDOM) and _AND not in text:

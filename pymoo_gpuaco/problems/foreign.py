@@ -17,7 +17,9 @@ def check_permutations(problem: Any, needs: str) -> None:
     """
     what = type(problem).__name__
     if not isinstance(problem, Problem):
-        raise TypeError(f"{what} is not a pymoo Problem; {needs}")
+        hint = ". load_tsp reads a name or a file" if isinstance(problem, str) else ""
+        hint = ". TSP(coords) or TSP(matrix=D) makes one" if isinstance(problem, (np.ndarray, list)) else hint
+        raise TypeError(f"{what} is not a pymoo Problem; {needs}{hint}")
     if problem.n_ieq_constr or problem.n_eq_constr:
         raise ValueError(
             f"{what} has {problem.n_ieq_constr + problem.n_eq_constr} constraints; {needs}. "

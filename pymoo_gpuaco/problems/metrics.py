@@ -6,6 +6,7 @@ are ours, gives whole numbers, and the way each one rounds is part of it.
 
 from __future__ import annotations
 
+import os
 from difflib import get_close_matches
 from enum import IntEnum
 
@@ -80,6 +81,18 @@ GEO_RADIUS_KM = 6378.388
 EARTH_DIAMETER_KM = 2 * 6371.0088
 """Of the sphere of `HAVERSINE`: twice the mean radius of the Earth (International Union of Geodesy and Geophysics)."""
 
+# What metrics are called in SciPy and elsewhere.
+_ELSEWHERE = {
+    "EUCLIDEAN": "EXACT",
+    "L2": "EXACT",
+    "MANHATTAN": "MAN_2D",
+    "CITYBLOCK": "MAN_2D",
+    "L1": "MAN_2D",
+    "CHEBYSHEV": "MAX_2D",
+    "GREAT_CIRCLE": "HAVERSINE",
+    "GEODESIC": "HAVERSINE",
+}
+
 
 def resolve_metric(metric: str | Metric) -> tuple[Metric, tuple[int, ...]]:
     """Return the metric of a TSPLIB name (any case) or `Metric`, and how many coordinates a city may have.
@@ -95,8 +108,8 @@ def resolve_metric(metric: str | Metric) -> tuple[Metric, tuple[int, ...]]:
     if not isinstance(metric, str):
         raise TypeError(f"metric must be a str or Metric, got {type(metric).__name__}")
     if metric.upper() not in METRIC_NAMES:
-        close = get_close_matches(metric.upper(), METRIC_NAMES, 1)
-        hint = f"did you mean {close[0]}? " if close else ""
+        close = get_close_matches(metric.upper(), [*METRIC_NAMES, *_ELSEWHERE], 1)
+        hint = f"did you mean {_ELSEWHERE.get(close[0], close[0])}? " if close else ""
         raise ValueError(f"unknown metric {metric!r}; {hint}known are {known}")
     code, dimension = METRIC_NAMES[metric.upper()]
     return code, (2, 3) if code == Metric.EXACT else (dimension,)
@@ -120,9 +133,15 @@ def prepare_coordinates(metric: Metric, coords: ArrayLike) -> NDArray[np.float64
 
     Raises TypeError for what is not numbers, ValueError for a wrong shape or a value out of range.
     """
+    if isinstance(coords, (str, os.PathLike)):
+        raise TypeError(
+            f"coords must be an array of numbers, got {coords!r}; load_tsp reads a name or a file"
+        )
     raw = checks.unmasked("coords", coords)
     if raw.dtype.kind not in "iuf":
-        raise TypeError(f"coords must be an array of numbers, got dtype {raw.dtype}")
+        raise TypeError(
+            f"coords must be an array of numbers, got dtype {raw.dtype}; read_cities takes tables with names"
+        )
     if raw.ndim != 2 or raw.shape[1] not in (2, 3):
         raise ValueError(f"coords must have shape (n, 2) or (n, 3), got {raw.shape}")
     if metric in (Metric.GEO, Metric.HAVERSINE) and raw.shape[1] != 2:

@@ -29,9 +29,13 @@ def write_route(path: str | PathLike[str], problem: TSP, tour: ArrayLike) -> Non
     * ``.json``: an object with `tour` (cities from 0 on), `names`, `length`, `metric` and `closed`.
     * any other: TSPLIB's tour file, in which cities count from 1.
 
-    `tour` is an (n,) permutation of the problem's cities. Raises ValueError for
-    no tour and for GeoJSON of cities that have no place on the globe, OSError where the file cannot be written.
+    `tour` is an (n,) permutation of the problem's cities. Raises ValueError for no tour and for GeoJSON of cities that
+    have no place on the globe, TypeError for arguments in another order, OSError where the file cannot be written.
     """
+    if not isinstance(problem, TSP):
+        raise TypeError(
+            f"problem must be a TSP, got {type(problem).__name__}: write_route(path, problem, tour)"
+        )
     path = Path(path)
     write_whole(path, route_text(problem, tour, path.suffix, problem.label or path.stem).encode("utf-8"))
 

@@ -263,7 +263,7 @@ class TSP(Problem):
 
     def tour_length(self, tour: ArrayLike) -> float:
         """Return a closed tour's length. Raises ValueError unless it is an (n,) permutation of 0..n-1."""
-        row = np.asarray(tour)
+        row = checks.tours_given("tour", tour)
         if row.ndim != 1:
             raise ValueError(f"tour must have shape ({self.n_cities},), got {row.shape}")
         return float(self._lengths(row[None], "tour")[0])

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from pymoo_gpuaco import checks
 from pymoo_gpuaco.problems.advice import hint_at_matrix
 from pymoo_gpuaco.problems.metrics import Metric, prepare_coordinates, resolve_metric
 
@@ -61,12 +62,4 @@ def check_positions(positions: ArrayLike, n: int) -> NDArray[np.float64]:
 
 def check_best_known(best_known: float | None) -> float | None:
     """Return the best known length, or None."""
-    if best_known is None:
-        return None
-    try:
-        value = float(best_known)
-    except (TypeError, ValueError) as error:
-        raise TypeError(f"best_known must be a number or None, got {best_known!r}") from error
-    if not 0.0 <= value < np.inf:
-        raise ValueError(f"best_known must be finite and >= 0, got {best_known!r}")
-    return value
+    return None if best_known is None else checks.real("best_known", best_known, 0.0)

@@ -6,7 +6,6 @@ import os
 from os import PathLike
 from pathlib import Path
 
-import numpy as np
 from numpy.typing import ArrayLike
 
 from pymoo_gpuaco import checks
@@ -31,7 +30,7 @@ def write_tour(
 
 def tour_text(tour: ArrayLike, name: str, comment: str | None = None) -> str:
     """Return the text of a TSPLIB tour file; see `write_tour`."""
-    row = np.asarray(tour)
+    row = checks.tours_given("tour", tour)
     if row.ndim != 1:
         raise ValueError(f"tour must have shape (n,), got {row.shape}")
     cities = checks.permutations("tour", row[None], len(row))[0]

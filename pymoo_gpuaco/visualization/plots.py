@@ -27,6 +27,10 @@ def _axes(ax: Axes | None) -> Axes:
 
 def _positions(problem: Any) -> NDArray[np.float64]:
     positions = getattr(problem, "cities", None)  # as pymoo's TravelingSalesman has them too
+    if isinstance(problem, (np.ndarray, list, tuple)):
+        raise TypeError(
+            f"problem must be a problem, such as a TSP, got {type(problem).__name__}; it comes first"
+        )
     if positions is None:
         raise ValueError(f"{type(problem).__name__} has no positions of its cities to draw")
     return np.asarray(positions, dtype=float)[:, :2]
