@@ -48,9 +48,9 @@ class GPUMMAS(AntColony):
         a `TSP`, unless an argument is given that only whole tours know: ``n_ants``, ``candidate_list_size``,
         ``local_search``, ``pheromone``, ``selection`` or ``tabu``.
     n_ants, alpha, beta, candidate_list_size, candidates, local_search, pheromone : see ``AntColony``. Focused ants are
-        windows, or whole tours on the CPU up to 25,000 cities; ``n_ants`` of them are searched at a time (None: what
-        keeps the device busy; a whole tour for each thread, at least two), and they look at up to 8 candidates; with
-        "focused" the other arguments of whole tours raise.
+        windows on CUDA, and on the CPU tours or parts of one; ``n_ants`` of them are searched at a time (None: on CUDA
+        what keeps the device busy, on the CPU what pays in the time of the run, else one for each thread, at least
+        two). They look at up to 8 candidates a city; with "focused" the other arguments of whole tours raise.
     rho : evaporation rate in (0, 1]. Default 0.35.
     selection : "wrs" (weighted reservoir sampling) or "rwm" (roulette wheel), the same distribution; "auto" takes
         the faster one.

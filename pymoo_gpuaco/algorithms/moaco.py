@@ -28,9 +28,10 @@ class GPUMOACO(FrontAlgorithm):
 
     Ants of many weights begin: each shortens a tour under its weighted sum of the objectives, beginning with that of a
     neighbouring weight, by changing it in a few places and repairing it, as ants of the focused colony do. Of two
-    objectives, others go along the front while their weights slide, and leave a tour at every change. Then each
+    objectives, others go along the front while their weights slide, and leave a tour at every change. Each
     tour of the front is looked at, and what leads to a tour that the front lacks joins it: exchanges of two to five
-    edges, under weights of the front's slope there. Last come tours that only few members dominate, and kicks. There
+    edges, under weights of the front's slope there. Tours of the front are kicked, too, and of two symmetric objectives
+    recombined by edge assembly; of two objectives these kinds of work take turns. There
     are no trails and no selection by chance: what ants tell each other are whole tours, the archive.
 
     ``res.F`` (f, k) and ``res.X`` (f, n) are the front, one tour for each F, in order of the first objective. It is no

@@ -174,8 +174,8 @@ def _add_solve(command: argparse.ArgumentParser) -> None:
         type=options.seconds,
         dest="seconds",
         metavar="TIME",
-        help=f"time to search: 30, 30s, 5m or 1h (default {DEFAULT_SECONDS:g}s; none if --generations or --stagnation "
-        "is given)",
+        help=f"time for set-up and search: 30, 30s, 5m or 1h (default {DEFAULT_SECONDS:g}s; none if --generations or "
+        "--stagnation is given)",
     )
     stop.add_argument(
         "--target", type=options.length, metavar="LENGTH", help="a tour of this length or shorter"

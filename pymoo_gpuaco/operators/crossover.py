@@ -91,7 +91,7 @@ class AssemblyCrossover(KeepsInstance, Crossover):
     candidate_list_size : nearest cities among which a subtour looks for another one, >= 1. Default 10.
 
     Source: Y. Nagata and S. Kobayashi, "A powerful genetic algorithm using edge assembly crossover for the traveling
-    salesman problem", INFORMS Journal on Computing 25 (2013); of each AB-cycle alone, and all that shorten are applied.
+    salesman problem", INFORMS Journal on Computing 25 (2013); here all AB-cycles that shorten a parent are applied.
     """
 
     def __init__(self, n_parents: int = 2, candidate_list_size: int = 10, **kwargs: Any) -> None:

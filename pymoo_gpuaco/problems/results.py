@@ -30,7 +30,8 @@ def write_route(path: str | PathLike[str], problem: TSP, tour: ArrayLike) -> Non
     * any other: TSPLIB's tour file, in which cities count from 1.
 
     `tour` is an (n,) permutation of the problem's cities. Raises ValueError for no tour and for GeoJSON of cities that
-    have no place on the globe, TypeError for arguments in another order, OSError where the file cannot be written.
+    have no place on the globe, TypeError for something else than a problem and a tour, OSError where the file cannot
+    be written.
     """
     if not isinstance(problem, TSP):
         raise TypeError(

@@ -262,14 +262,17 @@ class TSP(Problem):
         return self._D
 
     def tour_length(self, tour: ArrayLike) -> float:
-        """Return a closed tour's length. Raises ValueError unless it is an (n,) permutation of 0..n-1."""
+        """Return the length of a tour, of an `OpenPath` that of the path.
+
+        Raises ValueError unless it is an (n,) permutation of 0..n-1, TypeError for a file or a result that holds one.
+        """
         row = checks.tours_given("tour", tour)
         if row.ndim != 1:
             raise ValueError(f"tour must have shape ({self.n_cities},), got {row.shape}")
         return float(self._lengths(row[None], "tour")[0])
 
     def tour_lengths(self, tours: ArrayLike) -> NDArray[np.float64]:
-        """Return the (m,) lengths of an (m, n) array of closed tours.
+        """Return the (m,) lengths of an (m, n) array of tours, of an `OpenPath` those of the paths.
 
         Raises ValueError when a row is not a permutation of 0..n-1. Memory for temporaries stays bounded,
         however many tours there are.

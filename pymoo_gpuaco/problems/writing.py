@@ -22,7 +22,8 @@ def write_tour(
     replaced in one step, when the new one is complete. `name` becomes NAME (default: the file's own name), `comment`
     one line of COMMENT, such as the tour's length.
 
-    Raises ValueError where `tour` is no permutation, OSError where the file cannot be written.
+    Raises ValueError where `tour` is no permutation, TypeError for a result that holds one, OSError where the file
+    cannot be written.
     """
     text = tour_text(tour, Path(path).name.split(".")[0] if name is None else name, comment)
     write_whole(path, text.encode("utf-8"))

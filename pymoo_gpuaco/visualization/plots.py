@@ -41,7 +41,7 @@ def plot_tour(problem: Any, tour: ArrayLike, ax: Axes | None = None, title: str 
 
     A tour with a direction, of asymmetric distances, has arrows, and edges that must stay have another colour.
     Returns the figure; ``plot_tour(..).savefig("tour.png")``. Raises ValueError if the problem has no positions or
-    the tour is no permutation.
+    the tour is no permutation, TypeError for something else than a problem and a tour.
     """
     positions = _positions(problem)
     order = check_tours("tour", tour, len(positions))[0]
