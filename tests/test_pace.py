@@ -1,0 +1,101 @@
+"""How long kinds of work take, and for how many there is time: by a clock that stands unless it is put forward."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import pytest
+
+from pymoo_gpuaco.host.stop import Stop
+from pymoo_gpuaco.search import pace as module
+from pymoo_gpuaco.search.evolution import end_of_annealing
+from pymoo_gpuaco.search.pace import Pace
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.now, self.stop = 100.0, Stop()
+        self.pace = Pace(self.stop)
+
+    def spend(self, what: str, seconds: float, times: int = 1) -> None:
+        with self.pace.noted(what, times):
+            self.now += seconds
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    clock = Clock()
+    monkeypatch.setattr(module, "time", SimpleNamespace(monotonic=lambda: clock.now))
+    return clock
+
+
+def test_the_last_time_counts_for_each_of_what_was_done(clock):
+    assert clock.pace.seconds("round") == 0.0
+    clock.spend("round", 9.0)
+    clock.spend("round", 6.0, times=4)
+    clock.spend("merge", 2.0)
+    assert clock.pace.seconds("round") == 1.5
+    assert clock.pace.seconds("merge") == 2.0
+
+
+def test_a_block_does_not_count_those_within_it(clock):
+    with clock.pace.noted("outer", 2):
+        clock.now += 1.0
+        with clock.pace.noted("inner"):
+            clock.now += 10.0
+            clock.spend("innermost", 100.0)
+        clock.spend("inner", 20.0)
+        clock.now += 4.0
+    assert clock.pace.seconds("outer") == 2.5  # half of 1 + 4
+    assert clock.pace.seconds("inner") == 20.0
+    with clock.pace.noted("outer"):
+        with clock.pace.noted("inner"):
+            clock.now += 10.0
+            clock.spend("innermost", 100.0)
+        clock.now += 4.0
+    assert clock.pace.seconds("inner") == 10.0
+    assert clock.pace.seconds("outer") == 4.0
+
+
+def test_blocks_within_one_that_was_interrupted_are_not_taken_off_the_next(clock):
+    with pytest.raises(KeyboardInterrupt), clock.pace.noted("outer"):
+        clock.spend("inner", 20.0)
+        raise KeyboardInterrupt
+    assert clock.pace.seconds("outer") == 0.0
+    clock.spend("outer", 5.0)
+    assert clock.pace.seconds("outer") == 5.0
+
+
+def test_there_is_time_for_what_ends_before_the_run(clock):
+    clock.spend("round", 0.25)
+    clock.spend("merge", 0.5)
+    assert clock.pace.time_for("round", 9) == 9  # nobody has set an end
+    clock.stop.until = clock.now + 1.0
+    assert clock.pace.time_for("round") == 1
+    assert clock.pace.time_for("round", 9) == 4
+    assert clock.pace.time_for("round", 9, then="merge") == 2
+    assert clock.pace.time_for("round", 9, then="what nobody knows") == 4
+    clock.now += 0.125  # half of a round less
+    assert clock.pace.time_for("round", 9) == 3
+    assert clock.pace.time_for("round", 9, late=0.5) == 4
+    clock.now += 2.0
+    assert clock.pace.time_for("round", 9) == 0
+
+
+def test_what_has_never_been_done_is_done_once_while_there_is_time(clock):
+    clock.stop.until = clock.now + 0.5
+    assert clock.pace.time_for("round", 9) == 1
+    clock.now += 0.5
+    assert clock.pace.time_for("round", 9) == 0
+    clock.spend("nothing", 0.0)
+    assert clock.pace.time_for("nothing", 9) == 0
+    clock.stop.until = clock.now + 1e-3
+    assert clock.pace.time_for("nothing", 9) == 9
+
+
+@pytest.mark.parametrize(
+    ("latest", "share", "end"),
+    [(0.97, 0.0, 0.97), (0.97, 0.25, 0.75), (0.97, 0.5, 0.6), (0.97, 30.0, 0.6), (0.5, 0.5, 0.5)],
+)
+def test_annealing_ends_for_a_round_of_evolution_but_not_before_six_tenths(latest, share, end):
+    assert end_of_annealing(latest, share) == pytest.approx(end)
