@@ -22,7 +22,25 @@ from pymoo_gpuaco.search.population import whole_units
 from tests.eax_cases import assert_counted, entropy_of, evolved, generations, good_tours, graph_of
 from tests.engine_cases import cloud
 from tests.test_assembly import SYMMETRIC
-from tests.tour_cases import random_tours
+from tests.tour_cases import edges_of, random_tours
+
+
+@st.composite
+def populations(draw):
+    """A problem, whole units a unit of its distances, and tours; some are others, begun elsewhere or backwards."""
+    n, m = draw(st.integers(3, 30)), draw(st.integers(1, 9))
+    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    if draw(st.booleans()):  # many edges are equally long, some of no length
+        matrix = rng.integers(0, draw(st.integers(1, 50)), (n, n))
+        problem, scale = TSP(matrix=np.triu(matrix, 1) + np.triu(matrix, 1).T), 1.0
+    else:
+        problem, scale = TSP(rng.random((n, 2))), 2.0**20
+    tours = random_tours(n, m, rng.integers(2**32))
+    for i in range(1, m):
+        if draw(st.booleans()):
+            other = tours[rng.integers(i)]
+            tours[i] = np.roll(other[:: rng.choice([-1, 1])], rng.integers(n))
+    return problem, scale, tours
 
 
 class TestGenerations:
@@ -173,6 +191,36 @@ class TestEvolving:
             assert np.array_equal(found.tours, tours)
             # each of the two stages ends when so many generations have found nothing
             assert (found.generations, found.second_from) == ((2 * IDLE, IDLE) if m > 1 else (0, 0))
+
+    @given(populations(), st.integers(0, 2**64 - 1), st.booleans(), st.integers(0, 3))
+    @settings(max_examples=60, deadline=None)
+    def test_whoever_is_among_them(self, drawn, key, blocks, n_mates):
+        """Generation by generation, lengths in whole units added up anew; then all of it, with mates."""
+        problem, scale, tours = drawn
+        graph, m = graph_of(problem), len(tours)
+        in_units = np.floor(problem.D * scale + 0.5).astype(np.int64)
+        before = lengths = in_units[tours, np.roll(tours, -1, axis=1)].sum(axis=1)
+        population = EvolvingTours(graph, tours, graph.neighbours, scale)
+        for generation in range(3):
+            gain = population.generation(key ^ generation, 30, blocks)
+            assert_counted(population)
+            after = in_units[population.tours, np.roll(population.tours, -1, axis=1)].sum(axis=1)
+            assert np.array_equal(population.lengths, after)
+            assert (after <= lengths).all()
+            assert gain == (lengths - after).sum()
+            lengths = after
+        own, mates = (tours[: m - n_mates], tours[m - n_mates :]) if m > n_mates else (tours, None)
+        found, again = (evolved(problem, own, key, scale=scale, mates=mates) for _ in range(2))
+        after = in_units[found.tours, np.roll(found.tours, -1, axis=1)].sum(axis=1)
+        assert np.array_equal(np.sort(found.tours, axis=1), np.sort(own, axis=1))
+        assert (after <= before[: len(own)]).all()
+        assert np.array_equal(found.tours, again.tours)
+        assert found[1:] == again[1:]
+        if (
+            len({frozenset(edges_of(tour)) for tour in tours}) == 1
+        ):  # wherever they begin, whichever way they go
+            assert np.array_equal(found.tours, own)
+            assert found.replaced == 0
 
     def test_the_key_decides_and_the_number_of_threads_does_not(self, monkeypatch):
         problem = cloud(200, 4)

@@ -58,9 +58,13 @@ def test_a_block_does_not_count_those_within_it(clock):
 
 
 def test_blocks_within_one_that_was_interrupted_are_not_taken_off_the_next(clock):
-    with pytest.raises(KeyboardInterrupt), clock.pace.noted("outer"):
-        clock.spend("inner", 20.0)
-        raise KeyboardInterrupt
+    def struck() -> None:
+        with clock.pace.noted("outer"):
+            clock.spend("inner", 20.0)
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        struck()
     assert clock.pace.seconds("outer") == 0.0
     clock.spend("outer", 5.0)
     assert clock.pace.seconds("outer") == 5.0
