@@ -47,18 +47,20 @@ def name_of(backend: str) -> str:
     return f"{'gpu' if backend == 'cuda' else 'cpu'}_time_to_optimum"
 
 
-def notes_of(backend: str, lkh_seconds: float) -> list[str]:
+def notes_of(backend: str, runs_lkh: bool) -> list[str]:
     """What is to be known of the rows."""
     notes = [
-        "median: wall seconds of the runs that found the optimum, set-up counted; compiling, a first run that reads "
-        "what was compiled, and the matrix of LKH are not."
+        "median: wall seconds of the runs that found the optimum, set-up counted; compiling, and a first run that "
+        "reads what was compiled, are not."
     ]
     if backend == "cuda":
         notes.append(f"{GPUMMAS_ROW}: on the GPU, and on so many cores of its host.")
-    if find_spec("elkai") is None:
-        notes.append("LKH 3 was not run: elkai is not installed on this machine.")
-    elif lkh_seconds > 0.0:
-        notes.append(f"LKH 3: elkai, one run; no row where it was not done in {lkh_seconds:g} s.")
+    if runs_lkh:
+        notes.append(
+            f"{LKH_ROW}: elkai, one run, its matrix not counted; no row where it was not begun or not done in time."
+        )
+    else:
+        notes.append(f"{LKH_ROW} was not run.")
     notes.append(
         "EAX: one run each of the authors' code (Nagata and Kobayashi 2013, version 1.0, g++ -O3, 30 children) on one "
         "core of an H200's host, 2026-11-23; not measured in the same run as the others."
@@ -127,7 +129,8 @@ def main() -> None:
             print(instance, LKH_ROW, found, flush=True)
         rows.sort(key=lambda row: (INSTANCES.index(row[0]), -row[2], row[1]))
         title = f"Time to the optimum on {'a GPU' if backend == 'cuda' else 'the CPU'}"
-        write(name, title, COLUMNS, rows, parameters, notes_of(backend, arguments.lkh))
+        of_lkh = runs_lkh or any(row[1] == LKH_ROW for row in rows)
+        write(name, title, COLUMNS, rows, parameters, notes_of(backend, of_lkh))
 
 
 if __name__ == "__main__":
