@@ -81,7 +81,7 @@ def test_a_run_of_known_length_has_the_tours_that_evolve_by_its_end(emulated, mo
             75,
         )  # the emulated device searches fewer at a time
         assert engine._schedule.later_in_one > 1 << 30
-        engine._take(np.tile(engine._first, (75, 1)), repaired=False)
+        engine._tours.take(np.tile(engine._tours.first, (75, 1)), repaired=False)
         assert engine.device.n_trials == 5
     engine.search(1)
     lengths = [engine.instance.tour_length(tour) for tour in at_hand(engine)]
@@ -226,7 +226,7 @@ def test_at_the_end_of_a_cycle_all_tours_and_the_best_are_recombined(better, emu
     if better:  # than all that are at hand
         improved, lengths = engine.improve(before, 7)
         assert min(lengths) < engine.best_tours()[1][0]
-        engine._population.keep(improved[np.argmin(lengths)], min(lengths))
+        engine._tours.population.keep(improved[np.argmin(lengths)], min(lengths))
     (best,), (least,) = engine.best_tours()
     with engine.device.working():
         engine._recombine(5)
@@ -250,7 +250,7 @@ def test_a_tour_alone_is_merged_with_the_best(emulated):
     worse = tour.copy()
     worse[20:30] = worse[20:30][::-1].copy()
     with engine.device.working():
-        engine._take(worse[None], repaired=True)
+        engine._tours.take(worse[None], repaired=True)
         engine._recombine(5)
     assert edges_of(at_hand(engine)[0]) == edges_of(tour)
     assert engine.best_tours()[1][0] == least

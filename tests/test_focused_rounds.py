@@ -15,7 +15,7 @@ from pymoo_gpuaco.candidates.graph import make_graph
 from pymoo_gpuaco.candidates.lists import listed_instance
 from pymoo_gpuaco.exchange.eax import Evolved
 from pymoo_gpuaco.host.stop import Stop
-from pymoo_gpuaco.search import focused, population
+from pymoo_gpuaco.search import evolution, population
 from pymoo_gpuaco.search.focused import FocusedSearch
 from pymoo_gpuaco.search.plan import Plan
 from pymoo_gpuaco.search.population import Population
@@ -176,8 +176,8 @@ def test_the_best_is_merged_with_the_shortest_of_the_tours_at_hand_as_they_are_n
     device.repairs_left = 0
     engine, merged = FocusedSearch(device), []
     engine.search(1)  # begins, and anneals
-    merge = engine._population.merge
-    engine._population.merge = lambda tour: (merged.append(tour.tolist()), merge(tour))
+    merge = engine._tours.population.merge
+    engine._tours.population.merge = lambda tour: (merged.append(tour.tolist()), merge(tour))
     engine._measure_and_merge()
     for key in (2, 3):
         merged.clear()
@@ -200,7 +200,7 @@ def test_accepting_nothing_changes_nothing_and_the_best_replaces_the_longest():
     assert engine.lengths.tolist() == [engine.best_tours()[1][0]] * 2  # each goes on from it
     assert engine.best_tours()[1][0] <= length
     device.tours = np.array([np.arange(20), better], np.int32)
-    engine._measure()
+    engine._tours.measure()
     engine.accept(np.empty((0, 20), np.int32), np.empty(0))
     assert device.tours[0].tolist() == list(range(20))
     engine.accept(better[None], np.array([length]))
@@ -309,7 +309,7 @@ def test_between_rounds_of_evolution_the_best_is_kicked_in_proportion_to_their_t
         return Evolved(tours, 1, 1, 1, 1, (1.0, 0.0))
 
     monkeypatch.setattr(population, "evolve", evolve)
-    monkeypatch.setattr(focused, "KICKED", 1.0)
+    monkeypatch.setattr(evolution, "KICKED", 1.0)
     engine._begin(1)
     schedule = engine._schedule
     schedule.first, schedule.rounds, schedule.finished = 1000, 50, True
@@ -349,12 +349,12 @@ def test_what_kicks_find_on_copies_of_the_best_is_put_together(monkeypatch):
     monkeypatch.setattr(
         population, "evolve", lambda _, tours, *a, **b: Evolved(tours, 1, 1, 1, 1, (1.0, 0.0))
     )
-    engine._take(np.tile(tour, (8, 1)), repaired=True)
+    engine._tours.take(np.tile(tour, (8, 1)), repaired=True)
     engine._schedule.first, engine._schedule.finished = 1000, True
     engine.stop_at(clock.now + 100.0)
-    engine._population.best, engine._population.length = tour, device.instance.tour_length(tour)
+    engine._tours.population.best, engine._tours.population.length = tour, device.instance.tour_length(tour)
     engine._recombine(1)
-    engine._evolves_at = np.inf
+    engine._evolution._due_at = np.inf
     merge = Population.merge
     monkeypatch.setattr(Population, "merge", lambda self, other: (merged.append(1), merge(self, other)))
     engine.search(1)
@@ -362,6 +362,45 @@ def test_what_kicks_find_on_copies_of_the_best_is_put_together(monkeypatch):
     assert engine.best_tours()[1][0] == pytest.approx(20 * 2.0 * np.sin(np.pi / 20))
     assert device.tours.tolist() == [engine.best_tours()[0][0].tolist()] * 8
     assert engine.lengths.tolist() == [engine.best_tours()[1][0]] * 8
+
+
+def evolved(monkeypatch):
+    """An engine that has annealed and evolved in limited time, without a round of kicks so far."""
+    clock = Clock(monkeypatch)
+    engine = FocusedSearch(EvolvingDevice(clock))
+    monkeypatch.setattr(
+        population, "evolve", lambda _, tours, *a, **b: Evolved(tours, 1, 1, 1, 1, (1.0, 0.0))
+    )
+    engine._begin(1)
+    engine.expect(0.9)
+    schedule = engine._schedule
+    schedule.first, schedule.rounds, schedule.last, schedule.finished = 1000, 50, True, True
+    engine.stop_at(clock.now + 100.0)
+    engine._recombine(1)
+    return engine
+
+
+@pytest.mark.parametrize("change", ["no limit", "another budget", "other colonies"])
+def test_rounds_of_evolution_end_where_the_run_does_not_end_with_them(change, monkeypatch):
+    """Else the tours that are annealed next would be taken for copies of the best, and become copies."""
+    engine = evolved(monkeypatch)
+    assert engine._evolution.goes_on
+    engine.stop_at(engine._stop.until + 1.0)
+    engine.expect(0.95)
+    assert engine._evolution.goes_on
+    if change == "no limit":
+        engine.stop_at(None)
+    elif change == "another budget":
+        engine.expect(0.4)
+    else:
+        engine.share(True)
+    assert not engine._evolution.goes_on
+    tours = engine.device.tours
+    tours[1] = np.random.default_rng(1).permutation(20)
+    tours[2] = shortened(engine.device.instance, engine.best_tours()[0][0])
+    before = tours.copy()
+    engine.search(2)
+    assert np.array_equal(engine.device.tours, before)
 
 
 @pytest.mark.parametrize(

@@ -1,16 +1,32 @@
-"""Tours that evolve more than once, each time as they were annealed, among the best of the times before.
+"""The end of a run, when all annealing is over: many tours evolve, in rounds, each time as they were annealed.
 
 Which children come first decides where a population ends: 38 tours of rl5915 ended at .005 to .05 %, by the key alone.
-So they evolve in rounds, and the shortest tours of the rounds before stand in the place of the longest ones.
+So they evolve in rounds, and the shortest tours of the rounds before stand in the place of the longest ones. Where time
+is limited, copies of the best tour are kicked between two rounds.
 """
 
 from __future__ import annotations
 
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
+from pymoo_gpuaco.host.keys import fold_in
+from pymoo_gpuaco.search.pace import Pace
+from pymoo_gpuaco.search.parameters import FEWEST_TO_EVOLVE
+from pymoo_gpuaco.search.population import BOTH_STAGES, FIRST_STAGE, Population
+
+MOST_ROUNDS = 8  # where time is not limited
+# How long the best tour is kicked between two rounds of evolution, beside the first of them. After 20 s of two cores'
+# worth d18512 ended at .0113 %, with as much time for kicks as for rounds at .0126, with kicks after all rounds at
+# .0116; pla7397 (two runs) at .008, .011 and .011.
+KICKED = 0.4
+# Share of a round that need not fit any more: with the winner of the last one it has less to find.
+LESS_TO_FIND = 0.3
 # A round of evolution takes about so many times as long as the assembly of as many tours after a first, short cycle: of
 # rl5915 2.6 times, of pla7397 2.9, of fnl4461 5.5, of d18512 8, on one core after half a kick a city.
 ROUND_IN_ASSEMBLIES = 6.0
@@ -18,14 +34,7 @@ ROUND_IN_ASSEMBLIES = 6.0
 # .064 %, rl5915 at .014, .024 and .014 (means of three runs).
 EARLIEST_END = 0.6
 
-
-def end_of_annealing(latest: float, round_share: float) -> float:
-    """Progress at which annealing ends for the tours to evolve in time: ``latest``, in (0, 1], at most.
-
-    round_share : of the run, that a round of evolution is expected to take, >= 0. How fast the host is at it depends on
-        its cores, on who else uses them, and on how far the caches reach.
-    """
-    return min(latest, max(EARLIEST_END, 1.0 - round_share))
+_ROUND = "a round of evolution"  # as its pace is noted
 
 
 @dataclass(frozen=True)
@@ -55,3 +64,108 @@ class Rounds:
         for place, winner in zip(self.longest_first, self.winners, strict=False):
             tours[place] = winner
         return tours
+
+
+class Evolution:
+    """Rounds of evolution of a population, which each call is given.
+
+    Without a limit of time they follow one another until one finds nothing shorter. Where ``pace`` has a limit there is
+    one, and others for as long as there is time.
+
+    Attributes
+    ----------
+    assembly : s that the host has taken for a tour that was assembled at the end of a cycle; 0: unknown.
+    """
+
+    def __init__(self, pace: Pace) -> None:
+        self._pace = pace
+        self.assembly = 0.0
+        self._rounds: Rounds | None = None  # of a run of limited time, where more may follow
+        self._due_at = 0.0  # by time.monotonic()
+
+    def end_of_annealing(self, latest: float, progress: float, m: int) -> float:
+        """Progress of a run at which annealing ends for m tours to evolve in time: ``latest``, in (0, 1], at most.
+
+        It ends as soon as the host asks for it: how fast that is depends on its cores, on who else uses them, and on
+        how far the caches reach. ``progress`` is that of now, or NaN.
+        """
+        left = self._pace.left
+        if left is None or m < FEWEST_TO_EVOLVE or not progress < 1.0:
+            return latest
+        seconds = left / (1.0 - progress)  # of the run
+        share = ROUND_IN_ASSEMBLIES * m * self.assembly / max(seconds, 1e-9)
+        return min(latest, max(EARLIEST_END, 1.0 - share))
+
+    def first(
+        self,
+        population: Population,
+        tours: NDArray[np.int32],
+        key: int,
+        mates: NDArray[np.int32] | None = None,
+        stages: tuple[bool, ...] = BOTH_STAGES,
+    ) -> NDArray[np.int32]:
+        """Let annealed tours (m, n) evolve with the best one; return tours (m, n) to go on from.
+
+        Where time is limited these are copies of the best tour. Only both ``stages`` together come in rounds; where the
+        first comes alone, it has half of the time left.
+
+        mates : tours (e, n) of other colonies.
+        """
+        assert population.best is not None
+        own, until = np.concatenate([tours, population.best[None]]), self._pace.until
+        self.end()
+        with self._timed():
+            if stages != BOTH_STAGES:
+                if until is not None and stages == FIRST_STAGE:
+                    until = 0.5 * (time.monotonic() + until)
+                return population.evolve(own, key, until, mates, stages)[:-1]
+            rounds = Rounds.of(own, population.lengths_of(own))
+            if until is None:
+                return self._until_nothing_is_found(population, rounds, key, mates)[:-1]
+            population.evolve(rounds.given(), fold_in(key, rounds.number), until, mates)
+            self._rounds = rounds
+            return np.tile(population.best, (len(tours), 1))
+
+    def _until_nothing_is_found(
+        self, population: Population, rounds: Rounds, key: int, mates: NDArray[np.int32] | None
+    ) -> NDArray[np.int32]:
+        most = min(MOST_ROUNDS, len(rounds.tours) // 2)
+        while True:
+            before = population.length
+            taken = population.evolve(rounds.given(), fold_in(key, rounds.number), None, mates)
+            if population.length == before or rounds.number + 1 == most:
+                return taken
+            assert population.best is not None
+            rounds = rounds.next(population.best)
+
+    @property
+    def goes_on(self) -> bool:
+        """Whether more rounds may follow, between which copies of the best tour are kicked."""
+        return self._rounds is not None
+
+    def due(self) -> bool:
+        """Whether the next round is due: the best has been kicked for long enough, and there is time."""
+        if not self.goes_on or time.monotonic() < self._due_at:
+            return False
+        return self._pace.time_for(_ROUND, late=LESS_TO_FIND) > 0
+
+    def again(self, population: Population, key: int) -> None:
+        """Have the next round, of the annealed tours and the best so far, which may become shorter."""
+        assert self._rounds is not None
+        assert population.best is not None
+        self._rounds = self._rounds.next(population.best)
+        with self._timed():
+            population.evolve(self._rounds.given(), fold_in(key, self._rounds.number), self._pace.until)
+
+    def end(self) -> None:
+        """Have no more rounds: the run anneals again, or its time is not limited any more."""
+        self._rounds = None
+
+    @contextmanager
+    def _timed(self) -> Iterator[None]:
+        """Note how long a round takes, and until when the best is kicked after it."""
+        began = time.monotonic()
+        with self._pace.noted(_ROUND):
+            yield
+        now = time.monotonic()
+        self._due_at = now + KICKED * (now - began)

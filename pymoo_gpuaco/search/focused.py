@@ -8,9 +8,9 @@ that is decided about a run is decided here.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from copy import copy
 from dataclasses import replace
 
 import numpy as np
@@ -22,24 +22,18 @@ from pymoo_gpuaco.colony.trails import TrailUpdate
 from pymoo_gpuaco.host.keys import fold_in
 from pymoo_gpuaco.host.state import State
 from pymoo_gpuaco.search.device import SearchDevice
-from pymoo_gpuaco.search.evolution import ROUND_IN_ASSEMBLIES, end_of_annealing
+from pymoo_gpuaco.search.evolution import Evolution
 from pymoo_gpuaco.search.meeting import Meeting, next_meeting
 from pymoo_gpuaco.search.pace import Pace
 from pymoo_gpuaco.search.parameters import FEWEST_TO_EVOLVE
 from pymoo_gpuaco.search.plan import Heat
-from pymoo_gpuaco.search.population import BOTH_STAGES, FIRST_STAGE, SECOND_STAGE, Population, first_tours
+from pymoo_gpuaco.search.population import BOTH_STAGES, FIRST_STAGE, SECOND_STAGE, first_tours
 from pymoo_gpuaco.search.schedule import Schedule
 from pymoo_gpuaco.search.state import pack, unpack
+from pymoo_gpuaco.search.tours import Tours
 
 # Kinds of work whose durations a run notes, to know what still fits its time.
 _ROUND, _MEASURE_AND_MERGE, _MERGE = "a round", "measuring and merging", "a merge"
-_EVOLUTION = "a round of evolution"
-# How long the best tour is kicked between two rounds of evolution, beside the first of them. After 20 s of two cores'
-# worth d18512 ended at .0113 %, with as much time for kicks as for rounds at .0126, with kicks after all rounds at
-# .0116; pla7397 (two runs) at .008, .011 and .011.
-KICKED = 0.4
-# Share of a round of evolution that need not fit any more: with the winner of the last one it has less to find.
-LESS_TO_FIND = 0.3
 
 
 class FocusedSearch:
@@ -58,16 +52,13 @@ class FocusedSearch:
         self._stop = device.stop
         self._schedule = Schedule(plan.first_cycle)
         self._schedule.follow(plan)
-        self._population = Population(device.instance, device.graph)
         self._pace = Pace(device.stop)
+        self._evolution = Evolution(self._pace)
         with self._pace.noted(_MERGE):  # a guess: both go along tours once or twice, mostly on one core
-            self._first = device.first_tour()
-        self._lengths = np.empty(0)  # (m,) of the tours at hand; (0,) before there are any
+            self._tours = Tours(device)
         self._annealed = 0  # rounds of the last generation, if nothing else took time in it
         self._only_anneals = True  # this generation, so far
         self._annealing = False  # the last round had a temperature above 0
-        self._evolves_at = 0.0  # by time.monotonic(), where tours evolve again
-        self._assembly = 0.0  # s a tour, by the last cycle that others follow; 0: unknown
         self._searched = 0  # ants of the last generation
         self._rescued: tuple[NDArray[np.int32], float] | None = None
         self._shares = False  # the tours meet those of other colonies
@@ -93,91 +84,69 @@ class FocusedSearch:
     @property
     def lengths(self) -> NDArray[np.float64]:
         """Exact lengths (m,) of the tours at hand; (0,) before there are any."""
-        return self._lengths.copy()
+        return self._tours.lengths.copy()
 
     def first_tour(self) -> tuple[NDArray[np.int32], float]:
         """Tour by greedy edge matching, with which the ants begin, and its length."""
-        return self._first.copy(), self._population.measure(self._first)
+        return self._tours.first.copy(), self._tours.population.measure(self._tours.first)
 
     def best_tours(self, most: int = 1) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
         """At most so many tours (e, n), the best of the run first, then those at hand by length; and lengths (e,)."""
-        best, length = self._best()
-        if most == 1:  # of millions of cities one copy less
-            return best[None], np.array([length])
-        rows, lengths = [best], [length]
-        if len(self._lengths):
-            with self.device.working():
-                tours = self.device.read()
-            for tour in self._lengths.argsort(kind="stable"):
-                if len(rows) < most and not np.array_equal(tours[tour], best):
-                    rows.append(tours[tour])
-                    lengths.append(float(self._lengths[tour]))
-        return np.array(rows), np.array(lengths)
-
-    def _best(self) -> tuple[NDArray[np.int32], float]:
-        population = self._population
-        return self.first_tour() if population.best is None else (population.best.copy(), population.length)
+        return self._tours.best_tours(most)
 
     # ---- a generation
 
     def expect(self, progress: float) -> None:
         """Note how far the run is, in [0, 1], or NaN where that is unknown; under another budget it anneals again."""
         self._schedule.expect(float(progress), self._annealed)
-        if self._meeting > Meeting.CYCLE and not self._schedule.finished:
-            self._meeting = Meeting.NONE
+        if not self._schedule.finished:
+            self._evolution.end()
+            if self._meeting > Meeting.CYCLE:
+                self._meeting = Meeting.NONE
 
     def search(self, key: int) -> None:
         """Search some rounds, a fraction of a second, or seconds for hundreds of tours; ``key`` in [0, 2**64)."""
         self._rescued, self._searched = None, 0
         # rounds go on from what was reported, not from what was guessed
         self._schedule.progress = self._schedule.reported
-        self._leave_time_to_evolve()
+        self._schedule.end = self._evolution.end_of_annealing(
+            self.device.plan.end, self._schedule.reported, self.device.n_tours
+        )
         with self.device.working():
             if self.device.penalties is not None:
                 self.device.penalties.begin(self._stop.until)
-            if not len(self._lengths):
+            if not len(self._tours.lengths):
                 self._begin(key)
             with self._whole_or_undone():
                 self._search_rounds(key)
 
-    def _leave_time_to_evolve(self) -> None:
-        """Where time is limited, end annealing as soon as the host's pace asks for it, see `end_of_annealing`."""
-        device, schedule = self.device, self._schedule
-        schedule.end = device.plan.end
-        if self._stop.until is None or device.n_tours < FEWEST_TO_EVOLVE or not schedule.reported < 1.0:
-            return
-        seconds = (self._stop.until - time.monotonic()) / (1.0 - schedule.reported)  # of the run
-        evolution = ROUND_IN_ASSEMBLIES * device.n_tours * self._assembly
-        schedule.end = end_of_annealing(schedule.end, evolution / max(seconds, 1e-9))
-
     @contextmanager
     def _whole_or_undone(self) -> Iterator[None]:
         """Undo the block where an interrupt ends it, which may be between any two of its lines; keep the best tour."""
-        population, schedule = self._population.copy(), replace(self._schedule)
-        numbers = self._lengths, self._annealed, self._annealing, self._meeting
-        device = self.device.snapshot() if len(self._lengths) else None  # else the tours are made anew
+        tours, schedule, evolution = self._tours.copy(), replace(self._schedule), copy(self._evolution)
+        numbers = self._annealed, self._annealing, self._meeting
+        device = self.device.snapshot() if len(tours.lengths) else None  # else the tours are made anew
         try:
             yield
         except KeyboardInterrupt:
-            self._rescued = self._best()
-            self._population, self._schedule = population, schedule
-            self._lengths, self._annealed, self._annealing, self._meeting = numbers
+            self._rescued = self._tours.best()
+            self._tours, self._schedule, self._evolution = tours, schedule, evolution
+            self._annealed, self._annealing, self._meeting = numbers
             if device is not None:
                 self.device.restore(device)
                 # where rounds that have ended count, the tours are others
-                self._lengths = self.device.measure()
+                tours.lengths = self.device.measure()
             raise
 
     def _begin(self, key: int) -> None:
         """Make the first tours; where time is over, they are the greedy one."""
         self._allocate()
-        tours = first_tours(self.instance, self._first, self.device.n_tours, key, self._stop)
-        self._take(tours, repaired=False)
+        tours = first_tours(self.instance, self._tours.first, self.device.n_tours, key, self._stop)
+        self._tours.take(tours, repaired=False)
 
     def _allocate(self, m: int | None = None) -> None:
         """Allocate m tours, or as many as pay in the time that is left, and plan the schedule that goes with them."""
-        left = None if self._stop.until is None else self._stop.until - time.monotonic()
-        self.device.allocate(self.device.tours_in(left) if m is None else m)
+        self.device.allocate(self.device.tours_in(self._pace.left) if m is None else m)
         self._schedule.follow(self.device.plan)
 
     def _search_rounds(self, key: int) -> None:
@@ -186,7 +155,7 @@ class FocusedSearch:
         self._only_anneals = device.repairs_left == 0
         device.weigh()
         while done < planned and not self._meeting and not self._stop.passed() and self._await_penalties():
-            if self._evolves_now():
+            if self._evolution.due():
                 break
             together = min(plan.rounds_between_checks, planned - done)
             if plan.whole_rounds:
@@ -202,11 +171,8 @@ class FocusedSearch:
                 device.wait()
         if done:
             with self._pace.noted(_MEASURE_AND_MERGE):
-                if self._kicks_copies:
-                    self._unite_copies()
-                else:
-                    self._measure_and_merge()
-        if self._evolves_now():
+                self._measure_and_merge()
+        if self._evolution.due():
             self._evolve_again(fold_in(key, done + 1))
         self._annealed = done if self._only_anneals else 0
 
@@ -258,99 +224,47 @@ class FocusedSearch:
         cool = plan.cool_part
         first, last = (max(0.0, (share - cool) / (1.0 - cool)) for share in schedule.next())
         kicks = schedule.length * plan.kicks / n
-        edge = self._population.length * self.device.scale / n
+        edge = self._tours.population.length * self.device.scale / n
         heat = plan.first_heat(kicks) * edge
         self._annealing = first > 0.0
         return Heat(first * heat, last * heat, edge, kicks)
 
     def _measure_and_merge(self) -> None:
         """Measure the tours and merge the best with the shortest of them, with as many as the plan says."""
-        device, plan = self.device, self.device.plan
-        wanted = plan.merged_while_annealing if self._annealing else plan.merged_at_zero
-        if not wanted:
-            self._measure()
-            return
-        self._lengths = device.measure()
-        self._merge_shortest(wanted)
-
-    def _merge_shortest(self, wanted: int) -> None:
-        """Merge the best with so many of the tours at hand, which have been measured, the shortest first."""
-        tours = self.device.read()
-        for tour in self._lengths.argsort(kind="stable")[:wanted]:
-            if self._stop.passed():
-                break
-            self._population.merge(tours[tour])
-        # merging counts in whole units: by exact lengths the shortest tour may still be a little shorter
-        self._population.keep(self.device.shortest(), float(self._lengths.min()))
-
-    @property
-    def _kicks_copies(self) -> bool:
-        """Whether the tours at hand were copies of the best one, to be kicked between rounds of evolution."""
-        return self._schedule.finished and self._population.rounds is not None
-
-    def _unite_copies(self) -> None:
-        """Put together what kicks have found on copies of the best tour, and go on from there."""
-        self._lengths = self.device.measure()
-        shorter = int((self._lengths < self._population.length).sum())
-        if not shorter:
-            return
-        self._merge_shortest(shorter)
-        if not self._stop.passed():
-            self._take_copies()
-
-    def _take_copies(self) -> None:
-        """Go on from copies of the best tour."""
-        self._take(np.tile(self._best()[0], (self.device.n_tours, 1)), repaired=True)
+        plan = self.device.plan
+        if self._evolution.goes_on:
+            self._tours.unite_copies()
+        else:
+            self._tours.measure(plan.merged_while_annealing if self._annealing else plan.merged_at_zero)
 
     def _recombine(
         self, key: int, mates: NDArray[np.int32] | None = None, stages: tuple[bool, ...] = BOTH_STAGES
     ) -> None:
-        """Recombine all tours and the best, with each other and with mates, and go on from there."""
-        self._only_anneals = False
-        self.device.wait()
-        self._measure()
-        if self._stop.passed() or (self.device.n_tours == 1 and not self._pace.time_for(_MERGE)):
-            return
-        last = self._schedule.finished
-        with self._evolving() if last else self._pace.noted(_MERGE):
-            tours = self._population.recombine(self.device.read(), key, self._stop, last, mates, stages)
-            self._take(tours, repaired=True)
-        if not last:
-            most = self._population.most_assembled(m := len(tours))
-            self._assembly = self._pace.seconds(_MERGE) / min(most, m) if most else 0.0
+        """Recombine all tours and the best, with each other and with mates, and go on from there.
 
-    def _evolves_now(self) -> bool:
-        """Whether another round of evolution is due: the best has been kicked for long enough, and there is time."""
-        if not self._kicks_copies or self._stop.until is None or self._shares:
-            return False
-        return time.monotonic() >= self._evolves_at and self._pace.time_for(_EVOLUTION, late=LESS_TO_FIND) > 0
+        After the last cycle many tours evolve.
+        """
+        device, population, m = self.device, self._tours.population, self.device.n_tours
+        self._only_anneals = False
+        device.wait()
+        self._tours.measure()
+        if self._stop.passed() or (m == 1 and not self._pace.time_for(_MERGE)):
+            return
+        if self._schedule.finished and m >= FEWEST_TO_EVOLVE:
+            tours = self._evolution.first(population, device.read(), key, mates, stages)
+            self._tours.take(tours, repaired=True)
+            return
+        with self._pace.noted(_MERGE):
+            tours = population.recombine(device.read(), key, self._stop, mates)
+            self._tours.take(tours, repaired=True)
+        most = population.most_assembled(m)
+        self._evolution.assembly = self._pace.seconds(_MERGE) / min(most, m) if most else 0.0
 
     def _evolve_again(self, key: int) -> None:
         """Have one more round of evolution, of the annealed tours and what kicks have made of the best."""
         self._only_anneals = False
-        with self._evolving():
-            self._population.evolve_again(key, self._stop)
-            self._take_copies()
-
-    @contextmanager
-    def _evolving(self) -> Iterator[None]:
-        """Note how long a round of evolution takes, and until when the best is kicked after it."""
-        began = time.monotonic()
-        with self._pace.noted(_EVOLUTION):
-            yield
-        now = time.monotonic()
-        self._evolves_at = now + KICKED * (now - began)
-
-    def _take(self, tours: NDArray[np.int32], repaired: bool) -> None:
-        """Go on from tours (m, n)."""
-        self.device.load(tours, repaired)
-        self._measure()
-
-    def _measure(self) -> None:
-        """Measure the tours at hand; the shortest may be the best."""
-        lengths = self.device.measure()
-        self._population.keep(self.device.shortest(), float(lengths.min()))
-        self._lengths = lengths  # behind the best tour: where there are lengths, there is one
+        self._evolution.again(self._tours.population, key)
+        self._tours.take_copies()
 
     # ---- Meets
 
@@ -366,7 +280,9 @@ class FocusedSearch:
     def share(self, wanted: bool) -> None:
         """Meet tours of other colonies from now on, or not, see ``Meets``."""
         self._shares = wanted
-        if not wanted:
+        if wanted:
+            self._evolution.end()
+        else:
             self._meeting = Meeting.NONE
 
     def meet(self, mates: ArrayLike, key: int) -> None:
@@ -383,10 +299,12 @@ class FocusedSearch:
     def stop_at(self, moment: float | None) -> None:
         """Let the calls that follow end soon after this ``time.monotonic()``, see ``Stoppable``."""
         self._stop.until = moment
+        if moment is None:
+            self._evolution.end()
 
     def rescued(self) -> tuple[NDArray[np.int32], float] | None:
         """Best tour of the run, that of a generation which an interrupt ended among them, see ``Stoppable``."""
-        best, rescued = self._best(), self._rescued
+        best, rescued = self._tours.best(), self._rescued
         return best if rescued is None or best[1] <= rescued[1] else rescued
 
     # ---- Trails
@@ -400,7 +318,7 @@ class FocusedSearch:
         """Evaporate and deposit, see ``TrailUpdate``; the colony's one tour is the best so far."""
         if self._stop.passed():  # no ant will read them
             return
-        best, length = self._best()
+        best, length = self._tours.best()
         with self.device.working():
             self.device.update_trails(update.written_out(best[None], np.array([length])))
 
@@ -417,18 +335,18 @@ class FocusedSearch:
         if not len(rows):
             return
         with self.device.working(), self._whole_or_undone():
-            if self._population.best is None:  # given tours may be longer than the one there is
-                self._population.merge(self._first)
+            population = self._tours.population
+            if population.best is None:  # given tours may be longer than the one there is
+                population.merge(self._tours.first)
             for row in rows:
-                self._population.merge(row)
-            best = self._best()[0]
-            if not len(self._lengths):
+                population.merge(row)
+            if not len(self._tours.lengths):
                 self._allocate()
-                self._take(np.tile(best, (self.device.n_tours, 1)), repaired=False)
+                self._tours.take_copies(repaired=False)
                 return
             everyone = self.device.read()
-            everyone[int(self._lengths.argmax())] = best
-            self._take(everyone, repaired=True)
+            everyone[int(self._tours.lengths.argmax())] = self._tours.best()[0]
+            self._tours.take(everyone, repaired=True)
 
     def improve(self, tours: ArrayLike, key: int) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
         """Window search on any number of tours (m, n); return copies and their exact lengths (m,)."""
@@ -436,7 +354,7 @@ class FocusedSearch:
         self._stop.lower()
         with self.device.working():
             self.device.improve(rows, key)
-        return rows, np.array([self._population.measure(row) for row in rows])
+        return rows, np.array([self._tours.population.measure(row) for row in rows])
 
     # ---- Stateful
 
@@ -444,8 +362,10 @@ class FocusedSearch:
         """Trails, the tours, the best of all, and where the schedule is, see ``search.state``."""
         pace = self._annealed, self._annealing, self._meeting
         with self.device.working():
-            tours = self.device.read() if len(self._lengths) else np.zeros((1, self.instance.n), np.int32)
-            return pack(self.device, tours, self._population, self._schedule, pace)
+            tours = (
+                self.device.read() if len(self._tours.lengths) else np.zeros((1, self.instance.n), np.int32)
+            )
+            return pack(self.device, tours, self._tours.population, self._schedule, pace)
 
     def import_state(self, state: State) -> None:
         """Continue from an exported state of a focused colony on the same instance, of whichever kind of device."""
@@ -453,15 +373,16 @@ class FocusedSearch:
         stored = unpack(state, device)
         with device.working():
             device.set_trails(stored.tau, stored.default_trail)
-            self._population, self._lengths = Population(self.instance, device.graph), np.empty(0)
+            self._tours.forget()
             self._rescued = None
+            self._evolution.end()
             self._allocate(len(stored.tours) if stored.own and len(stored.tours) else device.tours_in(None))
             stored.restore(self._schedule)
             self._annealed, self._annealing, self._meeting = stored.pace
             if stored.best is not None:
                 # of another kind of device, its sum may be rounded differently
-                length = stored.best_length if stored.own else self._population.measure(stored.best)
-                self._population.keep(stored.best, length)
+                length = stored.best_length if stored.own else self._tours.population.measure(stored.best)
+                self._tours.population.keep(stored.best, length)
                 tours = stored.tours if len(stored.tours) else stored.best
-                self._take(np.resize(tours, (device.n_tours, n)), repaired=stored.own)
+                self._tours.take(np.resize(tours, (device.n_tours, n)), repaired=stored.own)
             device.import_own(stored.of_device)

@@ -20,6 +20,16 @@ class Pace:
         self._seconds: dict[str, float] = {}
         self._apart = 0.0  # seconds of the block at hand that blocks within it have noted
 
+    @property
+    def until(self) -> float | None:
+        """The moment at which the run ends, by time.monotonic(); None: nobody knows."""
+        return self._stop.until
+
+    @property
+    def left(self) -> float | None:
+        """Seconds until then."""
+        return None if self.until is None else self.until - time.monotonic()
+
     @contextmanager
     def noted(self, what: str, times: int = 1) -> Iterator[None]:
         """Note how long the block takes, which does so many of ``what``, without the blocks within it."""
@@ -38,9 +48,9 @@ class Pace:
 
         The last of them may be late by the share ``late`` of it. As long as nobody knows how long ``what`` takes, 1.
         """
-        if self._stop.until is None:
+        if self.left is None:
             return most
-        left = self._stop.until - time.monotonic() - self.seconds(then or "")
+        left = self.left - self.seconds(then or "")
         if what not in self._seconds:
             return int(left > 0.0)
         return max(0, min(most, int(left / max(self._seconds[what], 1e-9) + late)))

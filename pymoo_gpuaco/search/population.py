@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import time
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,13 +11,10 @@ from pymoo_gpuaco.candidates.graph import Graph
 from pymoo_gpuaco.candidates.listed import ListedInstance
 from pymoo_gpuaco.candidates.start import varied_tours
 from pymoo_gpuaco.exchange import assemble, evolve, merge
-from pymoo_gpuaco.host.keys import fold_in
 from pymoo_gpuaco.host.stop import Stop
 from pymoo_gpuaco.host.threads import spread, thread_count
 from pymoo_gpuaco.problems.compiled_metrics import tour_length
 from pymoo_gpuaco.problems.long_tours import is_long, long_tour_length
-from pymoo_gpuaco.search.evolution import Rounds
-from pymoo_gpuaco.search.parameters import FEWEST_TO_EVOLVE
 
 # So many tours or more begin as different ones, to have more to recombine. A tour that begins by other lengths than the
 # true ones needs more kicks, which fewer tours do not make up for.
@@ -32,7 +28,6 @@ MOST_VARIED, CITIES_OF_VARIED = 16, 200_000
 MOST_ASSEMBLED, CITIES_OF_ASSEMBLED, FEWEST_ASSEMBLED = 32, 3_000_000, 4
 # Stages of evolution: children take an AB-cycle, then blocks of them.
 FIRST_STAGE, SECOND_STAGE, BOTH_STAGES = (False,), (True,), (False, True)
-MOST_ROUNDS = 8  # of evolution, where time is not limited
 NEAR_OF_CHILDREN = 7  # candidates a city by which subtours of children are joined
 # Whole units of a mean candidate edge, as a power of two, where distances are no whole numbers: sums are exact then,
 # and rounding changes a tour by less than 1e-6.
@@ -93,7 +88,6 @@ class Population:
         self._units = whole_units(instance)
         self.best: NDArray[np.int32] | None = None  # (n,)
         self.length = math.inf
-        self.rounds: Rounds | None = None  # of evolution, where more may follow
 
     def copy(self) -> Population:
         """The same best tour; a tour is replaced and never written to."""
@@ -103,7 +97,11 @@ class Population:
 
     def measure(self, tour: NDArray[np.int32]) -> float:
         """Exact length of a tour (n,)."""
-        return float(lengths_of(self._graph, tour[None])[0])
+        return float(self.lengths_of(tour[None])[0])
+
+    def lengths_of(self, tours: NDArray[np.int32]) -> NDArray[np.float64]:
+        """Exact lengths (m,) of tours (m, n)."""
+        return lengths_of(self._graph, tours)
 
     def keep(self, tour: NDArray[np.int32], length: float) -> None:
         """Make a tour the best one if it is shorter."""
@@ -120,46 +118,26 @@ class Population:
             self.keep(merged, self.measure(merged))
 
     def recombine(
-        self,
-        tours: NDArray[np.int32],
-        key: int,
-        stop: Stop,
-        last: bool = False,
-        mates: NDArray[np.int32] | None = None,
-        stages: tuple[bool, ...] = BOTH_STAGES,
+        self, tours: NDArray[np.int32], key: int, stop: Stop, mates: NDArray[np.int32] | None = None
     ) -> NDArray[np.int32]:
         """Recombine the tours (m, n) and the best with each other; return tours (m, n).
 
         One tour, of very many cities, is merged with the best. Several are assembled, unless they have so many cities
-        that this takes too long: then they stay as they are. After the last cycle many tours evolve: they have children
-        until these find nothing more, in one round or several. That keeps tours varied and finds more than
-        `assemble`, which takes all at once.
+        that this takes too long: then they stay as they are.
 
         mates : tours (e, n) of other colonies to recombine with as well; few where n is large.
-        stages : of evolution, see ``exchange.evolve``; where the first comes alone, it has half of the time left.
-            Only both together come in rounds.
         """
         assert self.best is not None
         if len(tours) == 1:
             self.merge(tours[0])
             return self.best[None].copy()
-        if last and len(tours) >= FEWEST_TO_EVOLVE:
-            own = np.concatenate([tours, self.best[None]])
-            until = stop.until
-            if stages == BOTH_STAGES:
-                taken = self._evolved_in_rounds(own, key, until, mates)
-            else:
-                if until is not None and stages == FIRST_STAGE:
-                    until = 0.5 * (time.monotonic() + until)
-                taken = self._evolved(own, key, until, mates, stages)
-        else:
-            most = self.most_assembled(len(tours))
-            if not most:
-                return tours
-            own = np.concatenate([tours[:most], self.best[None]])
-            given = own if mates is None else np.concatenate([own, mates[: max(1, most + 1 - len(own))]])
-            taken = assemble(self._graph, given, key, stop, scale=self._units)[: len(own)]
-            self._keep_shortest(taken)
+        most = self.most_assembled(len(tours))
+        if not most:
+            return tours
+        own = np.concatenate([tours[:most], self.best[None]])
+        given = own if mates is None else np.concatenate([own, mates[: max(1, most + 1 - len(own))]])
+        taken = assemble(self._graph, given, key, stop, scale=self._units)[: len(own)]
+        self._keep_shortest(taken)
         return np.resize(taken[:-1], tours.shape)
 
     def most_assembled(self, m: int) -> int:
@@ -167,47 +145,18 @@ class Population:
         most = min(MOST_ASSEMBLED, CITIES_OF_ASSEMBLED // self._instance.n)
         return 0 if most < min(FEWEST_ASSEMBLED, m) else most
 
-    def _keep_shortest(self, tours: NDArray[np.int32]) -> None:
-        """Make the shortest of tours (m, n) the best one if it is shorter."""
-        lengths = lengths_of(self._graph, tours)
-        shortest = int(lengths.argmin())
-        self.keep(tours[shortest], float(lengths[shortest]))
-
-    def _evolved_in_rounds(
-        self, tours: NDArray[np.int32], key: int, until: float | None, mates: NDArray[np.int32] | None
-    ) -> NDArray[np.int32]:
-        """Let tours (m, n) evolve in `Rounds`, until one finds nothing shorter.
-
-        Where time is limited that is one round, see `evolve_again`, and all tours become the best one.
-        """
-        rounds = Rounds.of(tours, lengths_of(self._graph, tours))
-        while True:
-            before = self.length
-            taken = self._evolved(rounds.given(), fold_in(key, rounds.number), until, mates)
-            assert self.best is not None
-            if until is not None:
-                self.rounds = rounds
-                return np.tile(self.best, (len(tours), 1))
-            if self.length == before or rounds.number + 1 == min(MOST_ROUNDS, len(tours) // 2):
-                return taken
-            rounds = rounds.next(self.best)
-
-    def evolve_again(self, key: int, stop: Stop) -> None:
-        """Have one more round of evolution, with the best tour so far, which may become shorter."""
-        assert self.rounds is not None
-        assert self.best is not None
-        self.rounds = self.rounds.next(self.best)
-        self._evolved(self.rounds.given(), fold_in(key, self.rounds.number), stop.until, None)
-
-    def _evolved(
+    def evolve(
         self,
         tours: NDArray[np.int32],
         key: int,
         until: float | None,
-        mates: NDArray[np.int32] | None,
+        mates: NDArray[np.int32] | None = None,
         stages: tuple[bool, ...] = BOTH_STAGES,
     ) -> NDArray[np.int32]:
-        """Let tours (m, n) evolve once; the shortest may become the best."""
+        """Let tours (m, n) have children until these find nothing more; return tours (m, n).
+
+        That keeps tours varied and finds more than `assemble`, which takes all at once. See ``exchange.evolve``.
+        """
         near = np.ascontiguousarray(self._instance.neighbours[:, :NEAR_OF_CHILDREN])
         scale = self._units
         taken = evolve(
@@ -215,6 +164,12 @@ class Population:
         ).tours
         self._keep_shortest(taken)
         return taken
+
+    def _keep_shortest(self, tours: NDArray[np.int32]) -> None:
+        """Make the shortest of tours (m, n) the best one if it is shorter."""
+        lengths = self.lengths_of(tours)
+        shortest = int(lengths.argmin())
+        self.keep(tours[shortest], float(lengths[shortest]))
 
     def _distance(self, i: NDArray[np.int32], j: NDArray[np.int32]) -> NDArray[np.float64]:
         """Distances in whole units."""

@@ -58,7 +58,7 @@ def warm_up_host(penalised: bool, evolves: bool) -> None:
     tours = np.array([rng.permutation(40) for _ in range(FEWEST_TO_EVOLVE)], np.int32)
     population.recombine(tours[:2], 0, Stop())
     if evolves:
-        population.recombine(tours, 0, Stop(), last=True)
+        population.evolve(tours, 0, None)
 
 
 @functools.cache

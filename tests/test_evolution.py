@@ -1,0 +1,159 @@
+"""How the tours of a run evolve when all annealing is over: in rounds, with what those before have found."""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+import pytest
+
+from pymoo_gpuaco.exchange.eax import Evolved
+from pymoo_gpuaco.host.stop import Stop
+from pymoo_gpuaco.search import evolution
+from pymoo_gpuaco.search import population as population_of
+from pymoo_gpuaco.search.evolution import Evolution
+from pymoo_gpuaco.search.pace import Pace
+from pymoo_gpuaco.search.population import Population
+from tests.engine_cases import cloud, focused
+from tests.test_population import assert_all_are_shorter, assert_mates_help, made
+
+
+def evolving(until: float | None = None) -> Evolution:
+    """Rounds of a run that ends at this moment."""
+    stop = Stop()
+    stop.until = until
+    return Evolution(Pace(stop))
+
+
+def test_tours_that_evolve_give_each_other_what_they_do_better():
+    population, tours = made()
+    best = population.length
+    assert_all_are_shorter(population, best, tours, evolving().first(population, tours, 3))
+
+
+def test_what_mates_do_better_comes_in():
+    assert_mates_help(lambda population, tours, mates: evolving().first(population, tours, 3, mates))
+
+
+@pytest.mark.parametrize(
+    ("stages", "ends"),
+    [
+        (population_of.FIRST_STAGE, 150.0),
+        (population_of.SECOND_STAGE, 200.0),
+        (population_of.BOTH_STAGES, 200.0),
+    ],
+)
+def test_the_first_stage_alone_has_half_of_the_time_that_is_left(stages, ends, monkeypatch):
+    population, tours = made()
+    given = []
+
+    def evolve(graph, tours, near, key, *, until, stages, **options):
+        given.append((until, stages))
+        return Evolved(tours, 1, 1, 1, 1, (1.0, 0.0))
+
+    monkeypatch.setattr(population_of, "evolve", evolve)
+    monkeypatch.setattr(time, "monotonic", lambda: 100.0)
+    evolving(200.0).first(population, tours, 3, stages=stages)
+    assert given == [(ends, stages)]
+
+
+class Rounds:
+    """Stands in for evolution: in round i every tour becomes the i-th of ``found``; a round takes so many seconds."""
+
+    def __init__(self, monkeypatch, found: list[np.ndarray], seconds: list[float]):
+        self.given, self.keys, self.now = [], [], 100.0
+
+        def evolve(graph, tours, near, key, *, until, **options):
+            i = len(self.given)
+            self.given.append(tours)
+            self.keys.append(key)
+            self.now += seconds[i]
+            return Evolved(np.tile(found[i], (len(tours), 1)), 1, 1, 1, 1, (1.0, 0.0))
+
+        monkeypatch.setattr(population_of, "evolve", evolve)
+        monkeypatch.setattr(time, "monotonic", lambda: self.now)
+
+
+def by_length(population: Population, count: int) -> list[np.ndarray]:
+    """Tours of which each is shorter than the one before, and than the population's best."""
+    other = focused(cloud(120, 1), n_ants=4)
+    for key in range(20):
+        other.search(key)
+    best = other.best_tours()[0][0]
+    found = {population.measure(best): best}
+    for i in range(0, 110, 5):
+        worse = np.concatenate([best[:i], best[i : i + 4][::-1], best[i + 4 :]])
+        found[population.measure(worse)] = worse
+    lengths = sorted((length for length in found if length < population.length), reverse=True)
+    assert len(lengths) >= count
+    return [found[length] for length in lengths[-count:]]
+
+
+def test_tours_evolve_again_with_the_shortest_in_the_place_of_the_longest_until_nothing_is_found(monkeypatch):
+    population, tours = made()
+    first, second = by_length(population, 2)
+    rounds = Rounds(monkeypatch, [first, second, second], [1.0] * 3)
+    taken = evolving().first(population, tours, 3)
+    own = np.concatenate([tours, made()[0].best[None]])
+    longest = np.argsort([population.measure(tour) for tour in own], kind="stable")[::-1]
+    assert np.array_equal(rounds.given[0], own)
+    own[longest[0]] = first
+    assert np.array_equal(rounds.given[1], own)
+    own[longest[1]] = second
+    assert np.array_equal(rounds.given[2], own)
+    assert len(rounds.given) == len(set(rounds.keys)) == 3  # the third found nothing shorter
+    assert np.array_equal(population.best, second)
+    assert np.array_equal(taken, np.tile(second, (len(tours), 1)))
+
+
+def test_where_time_is_limited_tours_evolve_once_and_again_with_what_kicks_have_made_of_the_best(monkeypatch):
+    population, tours = made()
+    first, kicked = by_length(population, 2)
+    rounds = Rounds(monkeypatch, [first, kicked, kicked], [1.0] * 3)
+    turns = evolving(rounds.now + 100.0)
+    taken = turns.first(population, tours, 3)
+    assert len(rounds.given) == 1
+    assert np.array_equal(taken, np.tile(first, (len(tours), 1)))
+    population.keep(kicked, population.measure(kicked))
+    turns.again(population, 4)
+    given = rounds.given[0].copy()
+    given[np.argsort([population.measure(tour) for tour in given], kind="stable")[-1]] = kicked
+    assert np.array_equal(rounds.given[1], given)
+    turns.again(population, 4)
+    assert np.array_equal(rounds.given[2], given)  # no tour stands there twice
+    assert len(set(rounds.keys)) == 3
+
+
+def test_without_a_limit_there_are_so_many_rounds_at_most(monkeypatch):
+    population, tours = made()
+    rounds = Rounds(monkeypatch, by_length(population, 3), [1.0] * 3)
+    monkeypatch.setattr(evolution, "MOST_ROUNDS", 3)
+    evolving().first(population, tours, 3)
+    assert len(rounds.given) == 3
+
+
+def test_no_more_than_half_of_the_tours_give_way_to_those_of_rounds_before():
+    tours, lengths = np.arange(5)[:, None] + np.zeros((5, 4), np.int32), np.array([3.0, 5.0, 1.0, 4.0, 2.0])
+    turn = evolution.Rounds.of(tours, lengths)
+    for winner in (10, 11, 12):
+        turn = turn.next(np.full(4, winner, np.int32))
+    assert turn.given()[:, 0].tolist() == [0, 11, 2, 12, 4]
+    assert turn.number == 3
+    assert tours[:, 0].tolist() == [0, 1, 2, 3, 4]
+
+
+def test_rounds_go_on_only_where_time_is_limited_and_until_they_end(monkeypatch):
+    population, tours = made()
+    Rounds(monkeypatch, [population.best] * 6, [1.0] * 6)
+    turns = evolving()
+    turns.first(population, tours, 3)
+    assert not turns.goes_on
+    turns = evolving(1000.0)
+    assert not turns.goes_on
+    turns.first(population, tours, 3, stages=population_of.FIRST_STAGE)  # others of an island's tours follow
+    assert not turns.goes_on
+    turns.first(population, tours, 3)
+    assert turns.goes_on
+    turns.end()
+    assert not turns.goes_on
+    assert not turns.due()
