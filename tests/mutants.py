@@ -58,7 +58,6 @@ TESTS = {
     "fronts/thinning.py": ("fronts_archive",),
     "fronts/weights.py": ("fronts_along", "moaco"),
     "search/schedule.py": ("schedule",),
-    "search/evolution.py": ("pace", "population"),
     "search/pace.py": ("pace",),
     "search/population.py": ("population", "focused_rounds"),
     "search/evolution.py": ("evolution", "focused_rounds"),
