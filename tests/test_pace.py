@@ -8,7 +8,6 @@ import pytest
 
 from pymoo_gpuaco.host.stop import Stop
 from pymoo_gpuaco.search import pace as module
-from pymoo_gpuaco.search.evolution import end_of_annealing
 from pymoo_gpuaco.search.pace import Pace
 
 
@@ -95,11 +94,3 @@ def test_what_has_never_been_done_is_done_once_while_there_is_time(clock):
     assert clock.pace.time_for("nothing", 9) == 0
     clock.stop.until = clock.now + 1e-3
     assert clock.pace.time_for("nothing", 9) == 9
-
-
-@pytest.mark.parametrize(
-    ("latest", "share", "end"),
-    [(0.97, 0.0, 0.97), (0.97, 0.25, 0.75), (0.97, 0.5, 0.6), (0.97, 30.0, 0.6), (0.5, 0.5, 0.5)],
-)
-def test_annealing_ends_for_a_round_of_evolution_but_not_before_six_tenths(latest, share, end):
-    assert end_of_annealing(latest, share) == pytest.approx(end)
