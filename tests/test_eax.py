@@ -85,12 +85,18 @@ class TestStretches:
         assert edges_of(order) == edges_of(b)
         assert np.array_equal(position[order], np.arange(n))
 
-    def test_the_longest_stretch_stays_where_it_is(self):
+    @pytest.mark.parametrize(
+        ("out", "order"),
+        [
+            ([[2, 3], [5, 6]], [0, 1, 2, 5, 4, 3, *range(6, 20)]),
+            ([[2, 3], [15, 16]], [18, 17, 16, *range(3, 16), 2, 1, 0, 19]),
+        ],
+    )
+    def test_the_longest_stretch_stays_where_it_is(self, out, order):
         tour = np.arange(20, dtype=np.int32)
-        order, position = tour.copy(), tour.copy()
-        removed, added = np.array([[2, 3], [5, 6]], np.int32), np.array([[2, 5], [3, 6]], np.int32)
-        stretches.lay_out(order, position, removed, added, 2, stretches.make_stretches(20, 20))
-        assert order.tolist() == [0, 1, 2, 5, 4, 3, *range(6, 20)]
+        position, removed = tour.copy(), np.array(out, np.int32)
+        stretches.lay_out(tour, position, removed, removed.T.copy(), 2, stretches.make_stretches(20, 20))
+        assert tour.tolist() == order
 
 
 class TestChildren:

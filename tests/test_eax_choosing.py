@@ -224,6 +224,20 @@ class TestChoosing:
         )
         assert edges_of(tours[1]) - out | into == best[2]
 
+    @pytest.mark.parametrize(("parents", "stopped", "have"), [(3, 0, [0, 2]), (1, 0, [0]), (3, 1, [])])
+    def test_mates_have_no_children_and_nobody_once_the_generation_is_to_end(self, parents, stopped, have):
+        problem = cloud(80, 1)
+        graph, tours = graph_of(problem), good_tours(problem, 4, 1)
+        positions, chosen = np.array([positions_of(tour) for tour in tours]), offspring.make_chosen(3, 80)
+        stop, streams = np.array([stopped], np.uint8), np.array([stream_of(i) for i in range(3)])
+        family = offspring.Family(
+            graph, 1.0, graph.neighbours, tours, positions, parents, entropy.count_edges(tours), chosen, stop
+        )
+        ring = np.array([0, 3, 2])  # of which 3 is a mate
+        offspring.choose_children(family, offspring.make_workspace(80, 80), ring, 0, 3, streams, 9, False)
+        assert np.flatnonzero(chosen.children).tolist() == have
+        assert np.flatnonzero(chosen.changes).tolist() == have
+
     def test_where_no_child_costs_variety_the_one_that_gains_most_is_chosen(self):
         """Two tours have four stretches of a ring reversed, a third none: what edges come, others have given up."""
         angle = np.arange(60) * 2 * np.pi / 60

@@ -53,8 +53,15 @@ def test_after_the_first_cycle_one_may_take_all_that_is_left():
     # 10 rounds, and 90 are left: more than three times the next 20, but fewer than a thousand times
     told = rounds_of(Schedule(10, later_in_one=1000), [g / 100 for g in range(100)])
     assert [cycle for cycle, _, _ in told] == [0] * 10 + [1] * 90
-    assert shares(told)[10] == 1.0
+    assert shares(told)[10:12] == pytest.approx([1.0, 1 - 1 / 87])
     assert shares(told)[54] == pytest.approx(1 - 44 / 87)  # 97 - 10 rounds are heated
+
+
+def test_no_cycle_begins_with_heat_once_the_last_one_should_be_over():
+    # too long a run for one cycle, but the first takes until .97
+    told = rounds_of(Schedule(97, cycles_in_one=1), [g / 100 for g in range(100)])
+    assert [cycle for cycle, _, _ in told][96:] == [0, 1, 1, 1]
+    assert shares(told)[96:] == pytest.approx([1 / 97, 0.0, 0.0, 0.0])
 
 
 def test_a_cycle_is_as_long_as_planned_and_the_last_one_as_what_is_left():
@@ -152,6 +159,41 @@ def test_what_comes_before_the_first_round_is_no_measure_of_how_long_others_take
             if schedule.at_end:
                 schedule.begin_next()
     assert late.cycle > 1
+
+
+def test_rounds_bring_a_run_on_as_those_of_the_generation_before_did():
+    schedule = Schedule(100)
+    schedule.expect(0.1, 0)
+    schedule.next()
+    assert schedule.progress == 0.1  # by how much, nobody knows yet
+    schedule.expect(0.3, 4)  # .05 each
+    schedule.next()
+    schedule.next()
+    assert schedule.progress == pytest.approx(0.4)
+    schedule.expect(0.5, 0)  # first tours, say
+    schedule.expect(0.5, 3)  # which is no other budget
+    assert (schedule.rounds, schedule.started, schedule.step) == (3, 0.1, pytest.approx(0.05))
+    assert schedule.left == pytest.approx(3 * (0.97 - 0.5) / 0.4)
+    schedule.expect(0.6, 1)
+    for progress in (0.7, 0.8, 0.9):
+        schedule.next()
+        assert schedule.progress == pytest.approx(progress)
+    schedule.next()
+    schedule.next()
+    assert math.isnan(schedule.left)  # it should have ended
+
+
+def test_rounds_before_anybody_knew_how_long_the_run_is_count_from_its_beginning():
+    schedule = Schedule(10)
+    schedule.expect(math.nan, 0)
+    schedule.next()
+    schedule.next()
+    schedule.expect(0.2, 2)
+    assert schedule.left == pytest.approx(7.7)  # a fifth took 2, and .77 is left
+    one = Schedule(1)
+    one.next()
+    one.last = True  # when nobody knows what is left
+    assert one.length == 1.0
 
 
 @pytest.mark.parametrize(("cycles_in_one", "cycles"), [(3, 3), (12, 1)])

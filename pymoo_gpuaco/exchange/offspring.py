@@ -74,11 +74,10 @@ def choose_children(family, workspace, ring, first, last, streams, most, blocks)
     """Choose the best of up to ``most`` children a region of pairs first .. last-1; pair i is ring[i] and ring[i + 1].
 
     A child takes one AB-cycle, or a block of them where ``blocks``. Where there are several regions, the child of the
-    pair takes what was chosen in each. A pair whose A is no parent has none.
+    pair takes what was chosen in each. A pair whose A is no parent has none; what ``chosen`` has of it stays.
     """
-    m, chosen = ring.shape[0], family.chosen
+    m = ring.shape[0]
     for i in range(first, last):
-        chosen.changes[i] = chosen.gain[i] = chosen.children[i] = 0
         if ring[i] < family.parents and not family.stop[0]:
             _choose_child(
                 family, workspace, ring[i], ring[i + 1 if i + 1 < m else 0], i, streams[i], most, blocks

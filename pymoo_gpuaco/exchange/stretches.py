@@ -111,7 +111,6 @@ def join(position, added, count, w):  # type: ignore[no-untyped-def]
         w.joined[end] = _FREE
     for i in range(count):
         one = _free_end(position[added[i, 0]], n, count, w)
-        w.joined[one] = one  # no longer free
         other = _free_end(position[added[i, 1]], n, count, w)
         w.joined[one], w.joined[other] = other, one
 
