@@ -62,7 +62,7 @@ TESTS = {
     "search/population.py": ("population", "focused_rounds"),
     "search/evolution.py": ("evolution", "focused_rounds"),
     "search/tours.py": ("focused_rounds", "time_limits"),
-    "search/penalties.py": ("focused_rounds", "cuda_penalties"),
+    "search/penalties.py": ("penalties", "cuda_penalties"),
     "search/state.py": ("search_state", "schedule"),
     "search/translated.py": ("every_tour", "construction"),
     "search/exact.py": ("every_tour", "construction"),
