@@ -46,7 +46,7 @@ TESTS = {
     "fronts/archive.py": ("fronts_archive", "moaco_stops", "moaco"),
     "fronts/assembly.py": ("fronts_assembly",),
     "fronts/candidates.py": ("fronts_chains",),
-    "fronts/costs.py": ("fronts_chains", "fronts_directed"),
+    "fronts/costs.py": ("fronts_costs", "fronts_directed"),
     "fronts/instance.py": ("fronts_archive", "moaco_objectives"),
     "fronts/nd_tree.py": ("fronts_archive",),
     "fronts/parts.py": ("islands_fronts",),

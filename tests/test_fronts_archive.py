@@ -13,7 +13,15 @@ from pymoo_gpuaco.fronts.archive import MOST_RANK, Archive
 from pymoo_gpuaco.fronts.instance import front_instance
 from pymoo_gpuaco.fronts.nd_tree import make_tree, tree_covers, undominated, update
 from pymoo_gpuaco.fronts.seen import Seen
-from pymoo_gpuaco.fronts.stairs import contributions, hull_of, ranks, slack_at, stairs_of, weights_at
+from pymoo_gpuaco.fronts.stairs import (
+    contributions,
+    hull_of,
+    ranks,
+    slack_at,
+    stairs_cover,
+    stairs_of,
+    weights_at,
+)
 
 
 def front_of(lengths: np.ndarray) -> np.ndarray:
@@ -281,7 +289,43 @@ def test_stairs_of_five_points_by_hand():
     # outer corners (2, 9) (4, 5) (8, 4): from (4, 4) one step either way allows (4, 5) and (8, 4)
     slack = slack_at(stairs, np.array([[4.0, 4]]), np.array([[0.4, 0.6]]), 1)
     assert np.allclose(slack, 0.4 * 8 + 0.6 * 4 - 4.0)
+    slack = slack_at(stairs, np.array([[2.0, 5]]), np.array([[0.5, 0.5]]), 1)
+    assert slack.tolist() == [5.5 - 3.5]  # (2, 9) before, (4, 5) behind
     assert contributions(stairs).tolist() == [np.inf, (4 - 2) * (9 - 5), (8 - 4) * (5 - 4), np.inf]
+
+
+def test_corners_of_the_hull_where_the_second_point_is_none_and_where_there_is_one_point():
+    stairs = np.array([[1.0, 9], [2, 8.9], [8, 1]])
+    assert stairs[hull_of(stairs)].tolist() == [[1, 9], [8, 1]]
+    assert hull_of(stairs[:1]).tolist() == [0]
+    points = np.array([[3.0, 9], [7, 2]])
+    assert weights_at(stairs[:1], points).tolist() == [[0.5, 0.5], [0.5, 0.5]]
+    assert slack_at(stairs[:1], points, weights_at(stairs[:1], points), 5).tolist() == [9, 9]
+
+
+@pytest.mark.parametrize(
+    ("lengths", "dominators"),
+    [([4, 7], 1), ([3, 9], 2), ([1, 9], 1), ([9, 9], 3), ([0.5, 99], 0), ([9, 1], 0)],
+)
+def test_stairs_cover_what_more_points_than_the_rank_are_as_short_as(lengths, dominators):
+    stairs = np.array([[1.0, 9], [3, 6], [5, 2]])
+    covered = [stairs_cover(stairs, np.array(lengths, float), rank) for rank in range(4)]
+    assert covered == [rank < dominators for rank in range(4)]
+
+
+def test_lengths_are_met_once_however_often_the_set_has_grown():
+    rng = np.random.default_rng(3)
+    rows = np.unique(rng.integers(0, 9, (200, 2)), axis=0).astype(float)
+    seen = Seen(np.ones(2), np.zeros(4, np.uint64))
+    sizes = []
+    for row in rows:
+        assert seen.add(row[None]).tolist() == [True]
+        sizes.append(len(seen.slots))
+    assert sizes[:9] == [4, 4, 8, 8, 16, 16, 16, 16, 32]  # half of them are free
+    assert np.count_nonzero(seen.slots) == seen._count == len(rows)
+    assert not seen.add(rows[rng.permutation(len(rows))]).any()
+    assert not seen.add(rows + rng.uniform(-0.49, 0.49, rows.shape)).any()  # less than half a unit away
+    assert seen.add(rows[:2, ::-1] + [[0.51, 10.0], [20.0, 0.51]]).all()
 
 
 def test_how_many_dominate_what_stays_is_right_after_every_batch():
