@@ -208,7 +208,8 @@ def test_the_heat_of_a_round_by_hand(emulated, monkeypatch):
     expected = [0.5 * edge * (share - 0.1) / 0.9 for share in (1.0, 0.75, 0.5, 0.25)]
     assert [how.heat for how in told] == pytest.approx(expected)
     assert {how.slack for how in told} == {0.5 * edge}
-    assert {(how.trials, how.move_searches, how.guided) for how in told} == {(4 * 12, 60 * 12, 10)}
+    assert {(how.trials, how.move_searches, how.overtime) for how in told} == {(4 * 12, 60 * 12, 60)}
+    assert {how.guided for how in told} == {10}
 
 
 @pytest.mark.parametrize("better", [False, True])

@@ -237,6 +237,25 @@ def test_trials_stop_at_so_many_successes(emulated):
     assert 8 * 8 <= part.statistics()[2] <= 8 * 511  # their cities
 
 
+def test_a_trial_under_way_ends_soon_after_the_last_was_begun(emulated):
+    problem = cloud(300, 3)
+    rows = nearest_neighbour_tours(problem, 1)
+    looks = {}
+    for overtime in (30, 1 << 29):
+        part, before = windows_of(problem, 1, 1), 0
+        looks[overtime] = []
+        for key in range(12):
+            search(part, rows, key, Trials(trials=1000, heat=60.0, move_searches=100, overtime=overtime))
+            looks[overtime].append(int(part.statistics()[1]) - before)
+            before += looks[overtime][-1]
+    # an attempt under way, of up to 24 moves, is ended in any case
+    assert all(100 <= count < 100 + 30 + 24 for count in looks[30])
+    assert max(looks[1 << 29]) >= 100 + 30 + 24
+    for short, whole in zip(looks[30], looks[1 << 29], strict=True):
+        assert short <= whole  # the same trials up to there
+        assert short == whole or short >= 130
+
+
 def test_short_lists_are_repeated(emulated):
     problem = cloud(8, 3)  # seven others
     part = windows_of(problem, 1, 1)

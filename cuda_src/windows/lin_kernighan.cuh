@@ -72,10 +72,10 @@ __device__ inline float improve(const View& view, int city, Queue& queue, int& l
     }
 }
 
-// Make moves until no queued city has one; the gain. All lanes.
-__device__ inline float repair(const View& view, Queue& queue, int& looks) {
+// Make moves until no queued city has one, or until so many looks; the gain. All lanes.
+__device__ inline float repair(const View& view, Queue& queue, int& looks, int most_looks) {
     float gain = 0.0f;
-    for (int cities = 0; cities < MOST_CITIES; ++cities) {
+    for (int cities = 0; cities < MOST_CITIES && looks < most_looks; ++cities) {
         const int city = queue.next();
         if (city < 0) break;
         const float gained = improve(view, city, queue, looks);

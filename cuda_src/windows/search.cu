@@ -185,7 +185,9 @@ __device__ inline void hand_out(const View& view, const Cities& cities, const To
 // ``windows`` windows of each of ``tours`` tours, ``guided`` of a hundred with ants that follow the trails. A trial is
 // kept if the window gets no longer than its best so far by more than a threshold drawn up to ``slack`` units; with
 // ``heat`` > 0 by Metropolis' rule at that temperature, and then the last arrangement leaves the window, else the best.
-// After ``most_looks`` no trial is begun but the first, so that all windows take about as long.
+// After ``most_looks`` no trial is begun but the first, and that under way has ``overtime`` more of them before what is
+// left of its repair is given up: a round lasts as long as its slowest window, and some trials take twenty times as long
+// as most.
 extern "C" __global__ void __launch_bounds__(32 * WARPS, RESIDENT / WARPS) search_windows(
     CITIES_PARAMETERS, float scale,
     const int* near,  // (n, NEAR) candidates of moves
@@ -195,7 +197,7 @@ extern "C" __global__ void __launch_bounds__(32 * WARPS, RESIDENT / WARPS) searc
     const float* trail_weights,  // (n, NEAR), or null: kicks are random
     const int* all_tours, const int* all_positions,  // (tours, n)
     int tours, int windows, unsigned key_low, unsigned key_high,
-    int trials, int most_looks, int guided, int all_queued, float slack, float heat, float margin, int successes,
+    int trials, int most_looks, int overtime, int guided, int all_queued, float slack, float heat, float margin, int successes,
     Found* found,                            // (tours, windows)
     int2* removed, int2* added, int* owners,  // (tours, windows * MOST_EDGES) of which ``counts`` (tours,) get written
     int* counts,                             // 0
@@ -240,7 +242,7 @@ extern "C" __global__ void __launch_bounds__(32 * WARPS, RESIDENT / WARPS) searc
     for (; trial < trials && (trial <= 0 || looks < most_looks) && better < successes; ++trial) {
         float change = 0.0f;
         if (trial >= 0 && !kick(view, tour, runs, weights, key, number, trial, queue, change)) continue;
-        change += repair(view, queue, looks);
+        change += repair(view, queue, looks, most_looks + overtime);
         const bool accepted =
             trial < 0 ? true
             : heat > 0.0f ? change >= heat * logf(uniform(random_words(key, trial, STREAM_COIN, number).x))

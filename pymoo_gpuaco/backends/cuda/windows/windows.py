@@ -40,7 +40,8 @@ class Trials:
     """How the windows of a round make their trials; lengths in whole units of the search."""
 
     trials: int  # a window at most
-    move_searches: int = 1 << 30  # searches for a move after which a window begins no further trial
+    move_searches: int = 1 << 29  # searches for a move after which a window begins no further trial
+    overtime: int = 1 << 29  # searches for a move that a trial under way then still has
     all_queued: bool = False  # repair every city before the first trial: the tour is no local optimum yet
     slack: float = 0.0  # how much longer than its best a window may get in between
     heat: float = 0.0  # temperature; 0: only what is not longer leaves a window
@@ -275,6 +276,7 @@ class Windows:
             *words(key),
             how.trials,
             how.move_searches,
+            how.overtime,
             how.guided,
             int(how.all_queued),
             np.float32(how.slack),
