@@ -80,6 +80,8 @@ def test_tours_that_pay_grow_with_the_time_then_with_its_root(monkeypatch: pytes
         (27.2, 25_001, 1, None),  # windows of one tour are usual, and 11.97 tours are too few
         (27.3, 25_001, 1, 12),
         (120.0, 100_000, 1, 13),
+        (64.0, 44_000, 1, 16),
+        (64.0, 44_000, 4, 32),  # of many cities four times the time is twice the tours from 16 on
         (1e5, 100_001, 2, None),
     ],
 )

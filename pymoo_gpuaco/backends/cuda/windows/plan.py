@@ -64,7 +64,7 @@ def tours_that_evolve(seconds: float, n: int, threads: int) -> int | None:
     None where those are too few: then as many as usual do better.
     """
     wanted = CITIES_THAT_EVOLVE * seconds * threads / n
-    return int(fewer_of_many(wanted)) if wanted >= FEWEST_TO_EVOLVE else None
+    return int(fewer_of_many(wanted, n)) if wanted >= FEWEST_TO_EVOLVE else None
 
 
 def hot_trials(n: int, windows: int) -> int:
