@@ -258,3 +258,18 @@ def test_edges_to_the_dummy_of_a_path_cost_its_penalties_alone(metric):
             expected = np.floor(length * units.scale + 0.5) + units.pi[city] + units.pi[other]
             assert other < 0 or cost == expected
     assert dummies >= 4
+
+
+@pytest.mark.parametrize("metric", ["EUC_2D", "CEIL_2D", "ATT", "MAN_2D", "MAX_2D", "EXACT", "HAVERSINE"])
+def test_edges_in_a_window_cost_their_length_and_the_penalties_of_their_ends(metric):
+    """A city's number in the window is another than in the instance."""
+    n, rng = 40, np.random.default_rng(3)
+    instance, units = units_of(TSP(rng.uniform(-80, 80, (n, 2)), metric=metric))
+    units = units._replace(pi=rng.integers(-9, 9, n).astype(np.float64))
+    w = window_of(units, rng.permutation(n).astype(np.int32), np.arange(n))
+    here, column = np.nonzero(w.near >= 0)
+    city, other = w.city[here], w.city[w.near[here, column]]
+    expected = np.floor(instance.distance(city, other) * units.scale + 0.5) + units.pi[city] + units.pi[other]
+    assert len(here) >= 4 * n
+    # great circles are rounded otherwise by compiled code
+    assert np.abs(w.cost[here, column] - expected).max() <= (metric == "HAVERSINE")

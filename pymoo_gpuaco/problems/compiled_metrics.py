@@ -16,7 +16,7 @@ from pymoo_gpuaco.host.compiled import compiled, compiled_callee, inlined
 from pymoo_gpuaco.problems.adding_up import ADDED_AT_ONCE
 from pymoo_gpuaco.problems.metrics import EARTH_DIAMETER_KM, GEO_RADIUS_KM, Metric
 
-_EXPLICIT = int(Metric.EXPLICIT)
+EXPLICIT = int(Metric.EXPLICIT)
 EUC = int(Metric.EUC)
 _CEIL = int(Metric.CEIL)
 _ATT = int(Metric.ATT)
@@ -70,7 +70,7 @@ def distance(graph, i, j):  # type: ignore[no-untyped-def]
     c = graph.coords
     if graph.metric == EUC:  # first, being what most instances use
         return between(EUC, c[p, 0], c[p, 1], c[p, 2], c[q, 0], c[q, 1], c[q, 2])
-    if graph.metric == _EXPLICIT:
+    if graph.metric == EXPLICIT:
         return graph.matrix[p, q]
     if i == j:
         return 0.0

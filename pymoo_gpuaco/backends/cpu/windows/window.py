@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from pymoo_gpuaco.host.compiled import compiled, compiled_callee, inlined
-from pymoo_gpuaco.problems.compiled_metrics import EUC, WITH_DUMMY, between, distance, stays
+from pymoo_gpuaco.problems.compiled_metrics import EUC, EXPLICIT, WITH_DUMMY, between, distance, stays
 
 LOG = 1 << 14  # reversals that can be taken back
 DEPTH = 6  # basis moves after one another; each puts in two edges that stay
@@ -98,6 +98,11 @@ def cost(units, w, a, b):  # type: ignore[no-untyped-def]
     if units.graph.metric == EUC + WITH_DUMMY:  # as fast: a path is searched as a round trip is
         d = between(EUC, p[0], p[1], p[2], q[0], q[1], q[2])
         return (d if d == d else 0.0) + (p[3] + q[3])  # the dummy's coordinates, and its distances, are NaN
+    if EXPLICIT < units.graph.metric < WITH_DUMMY and a != b:
+        # By the window's coordinates, as the instance's may lie anywhere in memory: exact distances and rounded-up ones
+        # take 3 to 6 % less time a kick, at 1,000 cities and in windows of 200,000.
+        d = between(units.graph.metric, p[0], p[1], p[2], q[0], q[1], q[2])
+        return np.floor(d * units.scale + 0.5) + (p[3] + q[3])
     return _other_cost(units, w.city[a], w.city[b]) + (p[3] + q[3])
 
 
