@@ -20,6 +20,7 @@ from pymoo_gpuaco.candidates.graph import Graph
 from pymoo_gpuaco.exchange.ab_cycles import Cycles, find_cycles, make_cycles
 from pymoo_gpuaco.exchange.child import Child, breed, cycle_gain, make_child
 from pymoo_gpuaco.exchange.merge import adjacent
+from pymoo_gpuaco.exchange.numbering import along_the_first
 from pymoo_gpuaco.exchange.stretches import lay_out
 from pymoo_gpuaco.host.compiled import compiled, compiled_callee
 from pymoo_gpuaco.host.keys import fold_in, generator
@@ -67,16 +68,17 @@ def assemble(
     Raises ValueError where a row is no permutation of 0 .. n-1, or ``scale`` is not above 0.
     """
     m, n = tours.shape
-    tours = checks.permutations("tours", tours, n).astype(np.int32)
+    numbered = along_the_first(graph, graph.neighbours, checks.permutations("tours", tours, n))
     scale = checks.real("scale", scale, 0.0, open_low=True)
     workspaces = [make_workspace(n) for _ in range(min(thread_count(), m))]
     stop = Stop() if stop is None else stop
     stop.lower()
     for generation in range(MOST_GENERATIONS if m > 1 else 0):
-        shorter = _generation(graph, scale, tours, fold_in(key, generation), workspaces, stop)
+        key_of_it = fold_in(key, generation)
+        shorter = _generation(numbered.graph, scale, numbered.tours, key_of_it, workspaces, stop)
         if stop.raised() or not shorter:
             break
-    return tours
+    return numbered.as_given(numbered.tours)
 
 
 def _generation(

@@ -11,6 +11,7 @@ from pymoo_gpuaco import checks
 from pymoo_gpuaco.candidates.graph import Graph
 from pymoo_gpuaco.exchange.child import units
 from pymoo_gpuaco.exchange.entropy import count_edges, entropy, larger
+from pymoo_gpuaco.exchange.numbering import along_the_first
 from pymoo_gpuaco.exchange.offspring import Family, choose_children, count_chosen, make_chosen, make_workspace
 from pymoo_gpuaco.exchange.regions import count_regions
 from pymoo_gpuaco.exchange.stretches import lay_out
@@ -52,15 +53,14 @@ class EvolvingTours:
         parents: int | None = None,
     ) -> None:
         m, n = tours.shape
-        self.graph = graph
-        self.near = np.ascontiguousarray(near, np.int32)
         self.scale = checks.real("scale", scale, 0.0, open_low=True)
         self.parents = m if parents is None else checks.integer("parents", parents, 1, m)
-        self.tours = checks.permutations("tours", tours, n).astype(np.int32)
-        self._positions = np.empty_like(self.tours)
+        near = np.ascontiguousarray(near, np.int32)
+        self._numbered = along_the_first(graph, near, checks.permutations("tours", tours, n))
+        self._positions = np.empty((m, n), np.int32)
         self.lengths = np.empty(m, np.int64)  # in whole units
-        _measure(graph, self.scale, self.tours, self._positions, self.lengths)
-        self._table = count_edges(self.tours)
+        _measure(self._numbered.graph, self.scale, self._numbered.tours, self._positions, self.lengths)
+        self._table = count_edges(self._numbered.tours)
         most = min(n, MOST_CHANGED + CHANGED_IN_A_REGION * (count_regions(n) - 1))
         threads = min(thread_count(), m, SIDE_BY_SIDE)
         self._workspaces = [make_workspace(n, most) for _ in range(threads)]
@@ -68,6 +68,11 @@ class EvolvingTours:
         self.children = 0  # that were looked at so far
         self.replaced = 0  # parents, each by a child
         self.stop = np.zeros(1, np.uint8)  # 1 lets a generation end soon
+
+    @property
+    def tours(self) -> NDArray[np.int32]:
+        """A copy of the tours (m, n) as they are now."""
+        return self._numbered.as_given(self._numbered.tours)
 
     @property
     def entropy(self) -> float:
@@ -83,7 +88,7 @@ class EvolvingTours:
 
         ``key`` in [0, 2**64) decides everything unless ``time.monotonic()`` passes ``until``, when ``stop`` is raised.
         """
-        m = len(self.tours)
+        m, tours = len(self.lengths), self._numbered.tours
         ring = generator(key, m).permutation(m)
         streams = new_streams(np.uint64(key), m, STREAM_EVOLUTION)
         chosen = self._chosen
@@ -106,7 +111,7 @@ class EvolvingTours:
             for i in range(first, last):
                 a, count = ring[i], chosen.changes[i]
                 if count:
-                    tour, position = self.tours[a], self._positions[a]
+                    tour, position = tours[a], self._positions[a]
                     lay_out(tour, position, chosen.removed[i], chosen.added[i], count, stretches)
 
         spread(replace, m, len(self._workspaces))
@@ -118,10 +123,10 @@ class EvolvingTours:
     def _family(self) -> Family:
         """The tours as compiled code takes them, with the edges counted by now."""
         return Family(
-            self.graph,
+            self._numbered.graph,
             self.scale,
-            self.near,
-            self.tours,
+            self._numbered.graph.neighbours,
+            self._numbered.tours,
             self._positions,
             self.parents,
             self._table,

@@ -1,0 +1,77 @@
+"""Tours are recombined by numbers along one of them: nothing but time depends on that."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from pymoo_gpuaco.candidates.graph import make_graph
+from pymoo_gpuaco.candidates.lists import with_lists
+from pymoo_gpuaco.exchange import assemble, assembly, evolve, population
+from pymoo_gpuaco.exchange.numbering import Numbered, along_the_first
+from pymoo_gpuaco.problems import TSP, OpenPath
+from pymoo_gpuaco.problems.instance import as_instance
+from pymoo_gpuaco.problems.symmetric import symmetric_form
+from tests.tour_cases import random_tours
+
+_CITIES = np.random.default_rng(5).random((60, 2)) * 1000.0
+PROBLEMS = {
+    "cities": TSP(_CITIES),
+    "rounded": TSP(_CITIES, metric="EUC_2D"),
+    "a path": OpenPath(_CITIES, start=7),
+    "fixed edges": TSP(_CITIES, fixed_edges=[(3, 50), (20, 9), (9, 41)]),
+}
+
+
+def graph_and_tours(problem):
+    """Of what is searched, which may be the problem's symmetric form, and tours (6, n) that keep what must stay."""
+    instance = as_instance(problem)
+    form = symmetric_form(instance)
+    tours = random_tours(instance.n, 6, 3)
+    if form is not None:
+        instance, tours = form.instance, np.array([form.to_instance(tour) for tour in tours])
+    return make_graph(with_lists(instance, 7)), tours
+
+
+def as_they_were(graph, near, tours):
+    return Numbered(graph._replace(neighbours=near), tours.astype(np.int32), np.empty(0, np.int32))
+
+
+@pytest.mark.parametrize("name", PROBLEMS)
+def test_numbers_run_along_the_first_tour(name):
+    graph, tours = graph_and_tours(PROBLEMS[name])
+    near = graph.neighbours[:, :5]
+    numbered = along_the_first(graph, near, tours)
+    city = tours[0]
+    assert np.array_equal(numbered.tours[0], np.arange(len(city)))
+    assert np.array_equal(numbered.as_given(numbered.tours), tours)
+    assert np.array_equal(numbered.graph.coords, graph.coords[city], equal_nan=True)
+    assert np.array_equal(city[numbered.graph.neighbours], near[city])
+    partner, expected = numbered.graph.partner, graph.partner
+    assert (len(partner) > 0) == (name in ("a path", "fixed edges"))
+    assert [-1 if p < 0 else city[p] for p in partner] == (expected[city].tolist() if len(expected) else [])
+
+
+@pytest.mark.parametrize("name", PROBLEMS)
+def test_what_is_found_does_not_depend_on_the_numbers(monkeypatch, name):
+    graph, tours = graph_and_tours(PROBLEMS[name])
+    found = []
+    for number in (along_the_first, as_they_were):
+        monkeypatch.setattr(population, "along_the_first", number)
+        monkeypatch.setattr(assembly, "along_the_first", number)
+        evolved = evolve(graph, tours, graph.neighbours, 1, scale=1000.0)
+        found.append((evolved.tours, assemble(graph, tours, 1, scale=1000.0), evolved.entropy))
+    assert np.array_equal(found[0][0], found[1][0])
+    assert np.array_equal(found[0][1], found[1][1])
+    assert found[0][2] == found[1][2]
+    assert not np.array_equal(found[0][0], tours)
+    assert not np.array_equal(found[0][1], tours)
+
+
+def test_a_matrix_is_not_copied():
+    graph, tours = graph_and_tours(TSP(matrix=PROBLEMS["cities"].D))
+    numbered = along_the_first(graph, graph.neighbours, tours)
+    assert numbered.graph.matrix is graph.matrix
+    assert np.array_equal(numbered.tours, tours)
+    assert numbered.tours is not tours
+    assert np.array_equal(numbered.as_given(numbered.tours), tours)
