@@ -323,6 +323,13 @@ def test_merging_takes_the_better_side_of_every_difference():
     assert gain == length(distance, parents[0]) - length(distance, best)
 
 
+def test_what_is_as_long_is_left_as_it_is():
+    tour, other = np.random.default_rng(4).permuted(np.tile(np.arange(40, dtype=np.int32), (2, 1)), axis=1)
+    merged, gain = merge(tour, other, lambda i, j: np.ones(np.shape(i)))
+    assert np.array_equal(merged, tour)
+    assert gain == 0.0
+
+
 def test_the_same_tour_turned_around_has_nothing_to_give():
     rng = np.random.default_rng(0)
     distance = cloud(rng, 30)

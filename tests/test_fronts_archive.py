@@ -191,6 +191,12 @@ def test_however_few_may_stay_the_best_of_each_are_among_them():
     assert np.array_equal(archive.points.min(axis=0), points.min(axis=0))
 
 
+def test_of_equal_lengths_the_first_stays():
+    points = np.array([[1.0, 5, 5], [5, 1, 5], [1, 5, 5], [6, 6, 6], [5, 5, 1]])
+    assert undominated(points).tolist() == [True, True, False, False, True]
+    assert undominated(points[3:4]).tolist() == [True]
+
+
 def test_the_filter_of_many_lengths_ends_when_it_is_told_to(monkeypatch):
     monkeypatch.setattr(nd_tree, "_AT_ONCE", 50)
     points = np.random.default_rng(0).random((400, 3))
