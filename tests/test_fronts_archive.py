@@ -197,6 +197,32 @@ def test_of_equal_lengths_the_first_stays():
     assert undominated(points[3:4]).tolist() == [True]
 
 
+def test_a_tree_that_has_no_room_is_planted_anew(monkeypatch):
+    """All on a plane, so that none dominates another; then one that dominates some."""
+    rng = np.random.default_rng(7)
+    points = rng.integers(100, 900, (300, 3)).astype(float)
+    points[:, 2] = 2000 - points[:, 0] - points[:, 1]
+    points = np.unique(points, axis=0)
+    planted = []
+
+    def small(rows, nodes, k):
+        planted.append(nodes)
+        return make_tree(rows, 8 if len(planted) == 1 else nodes, k)
+
+    monkeypatch.setattr(nd_tree, "make_tree", small)
+    assert undominated(points).all()
+    assert planted[:3] == [64 + len(points), 16, 32]
+    monkeypatch.setattr("pymoo_gpuaco.fronts.archive.make_tree", small)
+    planted.clear()
+    archive = archive_of(3)
+    filled(archive, [points])
+    assert planted[:3] == [1024, 16, 32]
+    assert np.array_equal(archive.points, points)
+    better = points[:1] - 40.0
+    filled(archive, [better])
+    assert np.array_equal(archive.points, front_of(np.concatenate([points, better])))
+
+
 def test_the_filter_of_many_lengths_ends_when_it_is_told_to(monkeypatch):
     monkeypatch.setattr(nd_tree, "_AT_ONCE", 50)
     points = np.random.default_rng(0).random((400, 3))

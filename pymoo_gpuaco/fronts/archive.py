@@ -151,18 +151,17 @@ class Archive:
         offered[:first] = kept[:first]
         tree = self._tree
         if tree is None or len(tree.follows) < self.count:
-            tree, first = self._plant(len(self.rank), kept), 0
+            tree, first = self._plant(len(self.rank)), 0
         while (at := update(tree, self.lengths, first, self.count, offered, kept)) < self.count:
             offered[:at] = kept[:at]
-            tree, first = self._plant(2 * len(tree.held), kept), 0  # it had no room for more nodes
+            tree, first = self._plant(2 * len(tree.held)), 0  # it had no room for more nodes
         self.rank[: self.count] = np.where(kept, 0, _GONE)
         rows = np.flatnonzero(kept)
         self.front = rows[np.lexsort(lengths[rows, ::-1].T)]
 
-    def _plant(self, nodes: int, kept: NDArray[np.bool_]) -> NDTree:
-        """Begin with an empty tree, to which all rows are to be offered."""
+    def _plant(self, nodes: int) -> NDTree:
+        """Begin with an empty tree, to which all rows are to be offered that may be of the front."""
         self._tree = make_tree(len(self.rank), nodes, self.k)
-        kept[:] = False
         return self._tree
 
     def _make_room(self, rows: int) -> None:
