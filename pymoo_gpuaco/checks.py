@@ -56,10 +56,16 @@ def optional_integer(name: str, value: Any, low: int, high: int | None = None) -
 
 
 def unmasked(name: str, values: ArrayLike) -> NDArray[Any]:
-    """Return an array of what was given. ValueError where some of it is masked: what lies below is no value."""
+    """Return an array of what was given.
+
+    Raises ValueError for rows of several lengths, and where some of it is masked: what lies below is no value.
+    """
     if np.ma.is_masked(values):
         raise ValueError(f"{name} must have a value everywhere: {np.ma.count_masked(values)} are masked")
-    return np.asarray(values)
+    try:
+        return np.asarray(values)
+    except ValueError as error:
+        raise ValueError(f"{name} must have rows of equal length: {error}") from error
 
 
 def choice(name: str, value: Any, allowed: Iterable[str]) -> str:

@@ -116,6 +116,11 @@ COORDINATES = {
     "none": (np.empty((0, 2)), ValueError, "at least 3 cities|shape"),
     "a mask": (np.ma.masked_equal([[0, 0], [1, 1], [2, -1]], -1), ValueError, "1 are masked"),
     "flat list": ([0, 1, 2, 3], ValueError, "coords"),
+    "rows of several lengths": (
+        [[0, 1], [1, 2, 3], [3, 4]],
+        ValueError,
+        "coords must have rows of equal length",
+    ),
     "four columns": (np.ones((5, 4)), ValueError, "coords"),
     "strings": ([["a", "b"]] * 3, (TypeError, ValueError), "coords"),
 }
@@ -132,6 +137,8 @@ def test_coordinates_that_are_none_are_refused(kind):
     ("D", "error", "words"),
     [
         (np.ones((3, 4)), ValueError, "square"),
+        ([[0, 1], [1, 2, 3], [3, 4]], ValueError, "matrix must have rows of equal length"),
+        ([[0, None, 1], [1, 0, 1], [1, 1, 0]], TypeError, "dtype object: None is none, and inf says"),
         (np.ones((2, 2)), ValueError, "at least 3 cities"),
         (matrix(p10=-2.0), ValueError, "-2 from city 1 to city 0"),
         (matrix(p10=np.nan), ValueError, "nan from city 1 to city 0"),
@@ -168,6 +175,17 @@ def test_what_holds_a_tour_and_is_none_is_told_where_the_tour_is(takes, given, t
         TAKE_TOURS[takes](tour, tmp_path)
     assert not list(tmp_path.iterdir())
     TAKE_TOURS[takes](FOUND.tour, tmp_path)
+
+
+def test_a_table_of_degrees_is_no_plane():
+    pandas = pytest.importorskip("pandas")
+    table = pandas.DataFrame({"Lat": [50.0, 51.0, 52.0], "Lon": [6.0, 7.0, 9.0]})
+    with pytest.raises(
+        ValueError, match=r"columns of latitude and longitude: read_cities\(table\) measures kilo"
+    ):
+        TSP(table)
+    assert TSP(table, "EXACT").n_cities == 3
+    assert TSP(table.rename(columns={"Lat": "x", "Lon": "y"})).n_cities == 3
 
 
 def test_arguments_in_another_order_are_told_so(tmp_path):

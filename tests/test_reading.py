@@ -151,6 +151,8 @@ def test_geojson_without_points_or_with_other_shapes(tmp_path):
         ('{"type": "Point", "coordinates": ["1", 2]}', "needs"),
         ('{"type": "FeatureCollection"}', "without a list of features"),
         ('{"type": ', "no JSON"),
+        ('{"code": "Ok", "durations": [[0, 1], [1, 0]]}', "not GeoJSON; json.load reads it in Python"),
+        ("[[0, 1, 2], [1, 0, 3], [2, 3, 0]]", "not GeoJSON; json.load reads it in Python"),
     ):
         with pytest.raises(ValueError, match=words):
             read_cities(io.StringIO(content))

@@ -11,13 +11,14 @@ from numpy.typing import NDArray
 
 from pymoo_gpuaco.problems.metrics import METRIC_NAMES
 
-__all__ = ["NAMES", "Columns", "columns_of", "distance_of", "number_of", "on_the_globe"]
+__all__ = ["LATITUDE", "NAMES", "Columns", "columns_of", "distance_of", "number_of", "on_the_globe"]
 
 NAMES = ("name", "city", "label", "title", "address", "place", "stop", "station", "id", "code")
 """Titles of a column of names, the most telling first."""
 _GAPS = ("", "inf", "infinity", "nan")
 _AXES = ("x", "y", "z")
-_LATITUDE = ("lat", "latitude")
+LATITUDE = ("lat", "latitude")
+"""Titles of a column of latitudes."""
 _LONGITUDE = ("lon", "lng", "long", "longitude")
 _NEEDED = "needed are columns x and y, or lat and lon, or as many columns as rows for a matrix"
 
@@ -121,7 +122,7 @@ def on_the_globe(metric: str | None) -> bool:
 
 def _square(known: list[str], numeric: list[int], n: int) -> bool:
     """Whether the columns of numbers, or those behind a first one of numbers as names, are as many as the rows."""
-    named = any(title in known for title in (*_AXES[:2], *_LATITUDE))
+    named = any(title in known for title in (*_AXES[:2], *LATITUDE))
     return not named and len(numeric) in (n, n + 1)
 
 
@@ -155,7 +156,7 @@ def _axes(
             f"{len(numeric)} columns of numbers and no line of titles; there must be {dimension}, or a first line that "
             "names the columns x and y (and z), or lat and lon; or as many columns as rows, for a matrix"
         )
-    latitude = next((known.index(title) for title in _LATITUDE if title in known), None)
+    latitude = next((known.index(title) for title in LATITUDE if title in known), None)
     longitude = next((known.index(title) for title in _LONGITUDE if title in known), None)
     plane = [known.index(axis) for axis in _AXES if axis in known] if {"x", "y"} <= set(known) else None
     if latitude is not None and longitude is not None:

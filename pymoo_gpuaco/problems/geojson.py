@@ -24,6 +24,11 @@ def parse_geojson(source: str, text: str) -> Columns:
         content = json.loads(text)
     except ValueError as error:
         raise ValueError(f"{source}: it is no JSON ({error})") from error
+    if not (isinstance(content, dict) and "type" in content):
+        raise ValueError(
+            f"{source}: it is JSON, but not GeoJSON; json.load reads it in Python, and solve takes what it holds, "
+            "an array of coordinates or of distances"
+        )
     places: list[list[float]] = []
     names: list[Any] = []
     others: list[str] = []

@@ -35,7 +35,9 @@ def prepare_matrix(
     """
     raw = checks.unmasked(what, matrix)
     if raw.dtype.kind not in "iuf":
-        raise TypeError(f"{what} must be an array of numbers, got dtype {raw.dtype}")
+        gaps = raw.dtype == object and any(cell is None for cell in raw.flat)
+        hint = ": None is none, and inf says that there is no way" if gaps else ""
+        raise TypeError(f"{what} must be an array of numbers, got dtype {raw.dtype}{hint}")
     if raw.ndim != 2 or raw.shape[0] != raw.shape[1]:
         raise ValueError(f"{what} must be square, got shape {raw.shape}")
     if len(raw) < 3:

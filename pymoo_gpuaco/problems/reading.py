@@ -101,7 +101,7 @@ def is_source(what: Any) -> bool:
 
 def _from_text(source: str, text: str, metric: str | None, matrix: bool | None, name: str) -> TSP:
     """Make a problem of a text: GeoJSON, TSPLIB's format or a table, by how it begins."""
-    if text.lstrip().startswith("{"):
+    if text.lstrip().startswith(("{", "[")):
         columns = parse_geojson(source, text)
         if metric is not None:
             coords = columns.coords if on_the_globe(metric) else columns.coords[:, ::-1]  # type: ignore[index]

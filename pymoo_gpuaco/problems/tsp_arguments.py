@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pymoo_gpuaco import checks
-from pymoo_gpuaco.problems.advice import hint_at_matrix
+from pymoo_gpuaco.problems.advice import hint_at_degrees, hint_at_matrix
 from pymoo_gpuaco.problems.metrics import Metric, prepare_coordinates, resolve_metric
 
 __all__ = ["LEAST_EXTENT", "check_best_known", "check_coords", "check_names", "check_positions"]
@@ -20,8 +20,10 @@ LEAST_EXTENT = 1e-140
 
 def check_coords(coords: ArrayLike, metric: str | Metric | None) -> tuple[Metric, NDArray[np.float64]]:
     """Return the metric, `EXACT` for None, and coordinates (n, 2) or (n, 3) as `prepare_coordinates` returns them."""
-    raw = np.asarray(coords)
+    raw = checks.unmasked("coords", coords)
     hint_at_matrix(raw)
+    if metric is None:
+        hint_at_degrees(coords)
     code, allowed = resolve_metric(Metric.EXACT if metric is None else metric)
     prepared = prepare_coordinates(code, coords)
     if code == Metric.EXACT and len(prepared):
