@@ -53,6 +53,7 @@ TESTS = {
     "fronts/pays.py": ("fronts_along",),
     "fronts/search.py": ("moaco_stops", "fronts_assembly", "moaco"),
     "fronts/seen.py": ("fronts_archive", "fronts_chains"),
+    "fronts/slopes.py": ("fronts_assembly", "moaco"),
     "fronts/stairs.py": ("fronts_archive", "fronts_along"),
     "fronts/state.py": ("moaco",),
     "fronts/thinning.py": ("fronts_archive",),

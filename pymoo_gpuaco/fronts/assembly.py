@@ -37,6 +37,7 @@ _PAIRS_AT_ONCE, _CITIES_AT_ONCE = 32, 8192
 # long as with all of them, and leads to as much of the front but a twentieth.
 _REACH = 10
 _BREADTH = 10  # candidates of a city that subtours are joined by
+_FARTHEST_MATE = 8.0  # steps along the archive to a mate, as a power of two
 # Whole units of a tour's weighted length, and of an edge at most: sums of a few edges stay below 2^63.
 _UNITS, _MOST_UNITS = 2.0**40, 2.0**58
 
@@ -48,6 +49,15 @@ class Couples(NamedTuple):
     others: NDArray[np.int32]  # (m, n) B
     lengths: NDArray[np.float64]  # (m, k) of A
     weights: NDArray[np.float64]  # (m, k) under which subtours are joined
+
+
+def drawn_couples(m: int, most: int, draw: np.random.Generator) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Couples i, j of m tours in the order of a front, at most so many: the nearer the mate, the more often."""
+    i = np.sort(draw.permutation(m)[:most])
+    steps = (2.0 ** draw.uniform(0.0, _FARTHEST_MATE, len(i))).astype(np.intp)
+    j = i + np.where(draw.random(len(i)) < 0.5, steps, -steps)
+    inside = (j >= 0) & (j < m)
+    return i[inside], j[inside]
 
 
 class Weighted(NamedTuple):

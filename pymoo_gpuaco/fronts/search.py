@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from pymoo_gpuaco import checks
 from pymoo_gpuaco.fronts.archive import Archive
-from pymoo_gpuaco.fronts.assembly import Couples, assembled
+from pymoo_gpuaco.fronts.assembly import Couples, assembled, drawn_couples
 from pymoo_gpuaco.fronts.candidates import edges_of
 from pymoo_gpuaco.fronts.device import Children, Front, FrontDevice, Members
 from pymoo_gpuaco.fronts.every_tour import MOST_FOR_EVERY_TOUR, every_tour
@@ -27,7 +27,7 @@ from pymoo_gpuaco.fronts.parameters import FrontParameters
 from pymoo_gpuaco.fronts.parts import WHOLE, Part
 from pymoo_gpuaco.fronts.pays import KICKS, KINDS, PAIRS, WAYS, Pays
 from pymoo_gpuaco.fronts.shuffling import shuffled
-from pymoo_gpuaco.fronts.stairs import slack_at, weights_at
+from pymoo_gpuaco.fronts.slopes import slopes
 from pymoo_gpuaco.fronts.state import (
     archive_state,
     keys_state,
@@ -44,7 +44,6 @@ from pymoo_gpuaco.fronts.weights import (
     corner_pairs,
     dichotomic_sums,
     direction_sums,
-    scaled,
     single_objective_weights,
     spread,
 )
@@ -52,9 +51,7 @@ from pymoo_gpuaco.host.background import uninterrupted
 from pymoo_gpuaco.host.keys import generator
 from pymoo_gpuaco.host.state import State, stored_integers, stored_numbers
 
-_STEPS = 5  # steps of the front to either side that a chain may reach the gaps of
 _FIRST_KICKS = 3  # times as many for each objective alone: all else begins with these tours
-_SHARE = 0.02  # of the front's extent: how deep its gaps are at least, of more than two objectives
 _KICKS_OF_MEMBERS = 20
 _SHUFFLED = 50  # cities of a tour in a row that are put in any order before it is kicked
 _MOST_TAKEN = 1 << 14  # children that the archive takes in at once: tenths of a second
@@ -62,7 +59,6 @@ _MOST_CITIES_TAKEN = 1 << 24  # and their cities together
 _FEW_CITIES = 150  # up to which the sums find most supported tours, and all else takes turns
 # Times as many pairs in a generation as looks: they take far less time. Of many cities, kicks take longer than looks.
 _PAIRS, _PAIRS_OF_MANY = 2, 8
-_FARTHEST_MATE = 8.0  # steps along the archive to a mate, as a power of two
 # Members that may dominate what is assembled: such tours lead on, where a look at them costs no more than kicks do.
 # Side by side kicks cost less: an H200 found 98.9 and 99.3 % of two fronts in 25 s with 0, 95.9 and 99.4 with 2.
 _RANK_OF_ASSEMBLED, _RANK_SIDE_BY_SIDE = 2, 0
@@ -201,17 +197,12 @@ class FrontSearch:
 
         Of many cities only those of members: tours that they dominate would take the places of better ones.
         """
-        archive, draw = self.archive, generator(key, 3)
-        kept = archive.front
+        archive, kept = self.archive, self.archive.front
         if self._few:
             kept = np.flatnonzero(archive.kept())
             kept = kept[np.lexsort(archive.lengths[kept].T[::-1])]
         times = _PAIRS if self._few or self._side_by_side else _PAIRS_OF_MANY
-        i = np.sort(draw.permutation(len(kept))[: times * self._looks])
-        steps = (2.0 ** draw.uniform(0.0, _FARTHEST_MATE, len(i))).astype(np.intp)
-        j = i + np.where(draw.random(len(i)) < 0.5, steps, -steps)
-        inside = (j >= 0) & (j < len(kept))
-        i, j = i[inside], j[inside]
+        i, j = drawn_couples(len(kept), times * self._looks, generator(key, 3))
         weights, _ = self._slopes(archive.lengths[kept[i]])
         self._take_assembled(kept[i], kept[j], weights, key)
 
@@ -330,24 +321,7 @@ class FrontSearch:
             self.joined = archive.rows_of(np.concatenate(joined))
 
     def _slopes(self, points: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Weights (m, k) of the front's slope at points (m, k), and slack (m,) for chains to reach its gaps."""
-        front, given = self.archive.points, self._parameters.directions
-        if self.instance.k == 2:
-            weights = weights_at(front, points)
-            return weights, slack_at(front, points, weights, _STEPS) + self._least(points)
-        assert given is not None
-        all_weights = scaled(self.archive, given)
-        values = front @ all_weights.T
-        least = values.min(axis=0)
-        over = points @ all_weights.T - least
-        chosen = over.argmin(axis=1)
-        weights = all_weights[chosen]
-        most = (values - least).min(axis=1).max()  # what any member has more than the best under its weights
-        slack = np.maximum(most, _SHARE * weights @ np.ptp(front, axis=0))
-        return weights, slack + self._least(points)
-
-    def _least(self, points: NDArray[np.float64]) -> NDArray[np.float64]:
-        return np.asarray(1e-9 * points.max(axis=1, initial=0.0) + 1e-300)
+        return slopes(self.archive, self._parameters.directions, points)
 
     def _kick_members(self, key: int) -> None:
         """Kick some members of the front under its slope there; of few cities with a stretch of them shuffled first."""
