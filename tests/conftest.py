@@ -1,4 +1,5 @@
 import os
+import signal
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -69,7 +70,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """``pytest -m gpu --emulate FILE`` needs g++ and no GPU."""
+    """Tests of Ctrl-C work in the background, too; ``pytest -m gpu --emulate FILE`` needs g++ and no GPU."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # so a shell starts what it does not wait for
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     if config.getoption("--emulate"):
         from tests import emulator
 
