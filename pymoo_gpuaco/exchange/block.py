@@ -104,9 +104,7 @@ def forget_cycles(position, c, found, w):  # type: ignore[no-untyped-def]
     """Leave ``through`` and ``used`` as they were."""
     for i in range(c.first[found]):
         w.through[c.cities[i], 0] = w.through[c.cities[i], 1] = _NONE
-        w.used[position[c.cities[i]]] = 0
-        before = position[c.cities[i]] - 1
-        w.used[before if before >= 0 else position.shape[0] - 1] = 0
+        w.used[position[c.cities[i]]] = 0  # an edge of A lies behind one of its cities
 
 
 @inlined
