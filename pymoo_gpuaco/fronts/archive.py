@@ -108,9 +108,8 @@ class Archive:
         points = np.concatenate([self.points, lengths])
         stairs = stairs_of(points)
         worth = ranks(points[stairs], lengths) <= self._most_rank
-        worth[stairs[stairs >= len(self.front)] - len(self.front)] = (
-            True  # a member counts itself, and no other
-        )
+        new = stairs[stairs >= len(self.front)] - len(self.front)
+        worth[new] = True  # a member counts itself, and no other
         return np.asarray(worth)
 
     def add(self, tours: NDArray[Any], lengths: NDArray[np.float64]) -> NDArray[np.intp]:

@@ -34,9 +34,8 @@ _HEADER = 1 << 20
 _A_CITY = 256
 _A_WEIGHT = 40
 _UNKNOWN = 1 << 26  # of a file that does not tell its DIMENSION in the header
-_MOST_UNPACKED = (
-    200  # times the packed size, beyond what is always allowed: TSPLIB's own files unpack to 6 times theirs
-)
+# Times the packed size, beyond what is always allowed: TSPLIB's own files unpack to 6 times theirs.
+_MOST_UNPACKED = 200
 _DIMENSION = re.compile(rb"^[ \t]*DIMENSION[ \t]*:[ \t]*([0-9]{1,10})", re.MULTILINE | re.IGNORECASE)
 _EXPLICIT = re.compile(rb"^[ \t]*EDGE_WEIGHT_TYPE[ \t]*:[ \t]*EXPLICIT", re.MULTILINE | re.IGNORECASE)
 

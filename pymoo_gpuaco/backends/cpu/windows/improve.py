@@ -15,9 +15,8 @@ from pymoo_gpuaco.host.keys import fold_in
 from pymoo_gpuaco.host.philox import STREAM_KICKS, new_stream
 from pymoo_gpuaco.search.parameters import SHORT_STRETCH
 
-TOGETHER = (
-    8  # windows or stretches between two questions whether it is late: the same for any number of threads
-)
+# Windows or stretches between two questions whether it is late: the same for any number of threads.
+TOGETHER = 8
 _TRIALS_AT_ONCE = 512  # the same for a tour in one window
 
 

@@ -111,9 +111,7 @@ class Device:
         # Whether ``wait`` ends kernels that look at ``halt`` when ``stop`` says so, or on an interrupt from the
         # keyboard. To look at the clock costs some 20 us, so it is for what takes long.
         self.ends_early = False
-        self.hears_flag = (
-            False  # whether it does so as well when the flag of ``stop`` goes up, in another thread
-        )
+        self.hears_flag = False  # whether also when the flag of ``stop`` goes up, in another thread
         self.halted = False  # whether it has done so; who wants to know sets it back
         weakref.finalize(self, release, self._context, self.arrays, self._pid)
 

@@ -17,9 +17,8 @@ _MOST_FINDS = 1 << 20  # children of one launch
 _SLOTS = 1 << 22  # of their keys: threads that see too late that there are too many find free ones
 _THREADS = 128
 _COLLECTED = 64  # chains that a warp collects, see look.cu
-_ROUNDS = (
-    24  # blocks that follow one another on a multiprocessor's places, so that all end at about the same time
-)
+# Blocks that follow one another on a multiprocessor's places, so that all end at about the same time.
+_ROUNDS = 24
 _MOST_PARTS = 64  # of a member's chains
 _TREE = ("ideal", "nadir", "child", "sibling", "parent", "held", "first")
 

@@ -6,9 +6,8 @@ from dataclasses import dataclass
 
 from pymoo_gpuaco.backends.cuda.device.limits import DeviceLimits
 
-MOST_TOGETHER = (
-    4  # ants of a block whose rows are not in shared memory, as the kernels' launch bounds have it
-)
+# Ants of a block whose rows are not in shared memory, as the kernels' launch bounds have it.
+MOST_TOGETHER = 4
 MOST_RESIDENT = 32  # ants of a block that keeps the rows there
 FEW_A_MULTIPROCESSOR = 32
 BLOCKS_A_MULTIPROCESSOR = 32  # where tabus lie in global memory: more would take memory for nothing
