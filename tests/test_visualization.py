@@ -9,7 +9,7 @@ from PIL import Image
 from pymoo.optimize import minimize
 from pymoo.problems.single.traveling_salesman import create_random_tsp_problem
 
-from pymoo_gpuaco import GPUACS, GPUMMAS, TSP, Front, GPU2OptIHC, MultiObjectiveTSP, OpenPath
+from pymoo_gpuaco import GPUACS, GPUMMAS, TSP, Front, GPU2OptIHC, MultiObjectiveTSP, OpenPath, solve
 from pymoo_gpuaco.problems.notebook import svg_of
 from pymoo_gpuaco.visualization import TourAnimation, plot_convergence, plot_front, plot_pheromone, plot_tour
 from pymoo_gpuaco.visualization.plots import trail_lines
@@ -83,7 +83,7 @@ def test_an_animation_with_trails_keeps_those_of_each_frame(tmp_path):
         assert len(drawn.get_segments()) == len(animation.frames[-1].trails[1])
     animation.save(tmp_path / "run.gif")
     assert (tmp_path / "run.gif").stat().st_size > 1000
-    with pytest.raises(TypeError, match="GPU2OptIHC keeps no pheromone"):
+    with pytest.raises(TypeError, match=r"GPU2OptIHC keeps no pheromone trails$"):
         minimize(cloud(10), GPU2OptIHC(2), ("n_gen", 1), callback=TourAnimation(trails=True))
     with pytest.raises(TypeError, match="trails must be True or False"):
         TourAnimation(trails=1)
@@ -94,8 +94,11 @@ def test_what_is_missing_is_said(run, tmp_path):
         plot_tour(TSP(matrix=np.ones((4, 4))), [0, 1, 2, 3])
     with pytest.raises(ValueError, match="permutation"):
         plot_tour(run.problem, np.zeros(40))
-    with pytest.raises(ValueError, match="save_history"):
-        plot_convergence(minimize(cloud(10), GPUMMAS(n_ants=2), ("n_gen", 1)))
+    for other in (minimize(cloud(10), GPUMMAS(n_ants=2), ("n_gen", 1)), solve(cloud(10))):
+        with pytest.raises(ValueError, match="save_history"):
+            plot_convergence(other)
+    with pytest.raises(TypeError, match=r"Result keeps no pheromone trails; give its \.algorithm"):
+        plot_pheromone(run)
     with pytest.raises(TypeError, match="GPU2OptIHC"):
         plot_pheromone(GPU2OptIHC())
     with pytest.raises(ValueError, match="no tour"):

@@ -89,7 +89,8 @@ def plot_convergence(run: Any, ax: Axes | None = None, over: str = "generation")
     else:
         if over == "seconds":
             raise ValueError("over='seconds' needs a Recorder: a history keeps no times")
-        records, known = _records_of_history(run), getattr(run.problem, "best_known", None)
+        records = _records_of_history(run)
+        known = getattr(getattr(run, "problem", None), "best_known", None)
     best = records["best"]
     if not len(best):
         raise ValueError(
@@ -105,7 +106,7 @@ def plot_convergence(run: Any, ax: Axes | None = None, over: str = "generation")
 
 def _records_of_history(result: Any) -> dict[str, NDArray[Any]]:
     recorder = Recorder()
-    for entry in result.history:
+    for entry in getattr(result, "history", None) or ():
         recorder(entry)
     return recorder.records
 
@@ -131,7 +132,8 @@ def trail_lines(algorithm: Any) -> tuple[NDArray[np.float64], NDArray[np.float64
     trails, ValueError for a problem without positions.
     """
     if not isinstance(algorithm, AntColony):
-        raise TypeError(f"{type(algorithm).__name__} keeps no pheromone trails")
+        hint = "; give its .algorithm" if hasattr(algorithm, "algorithm") else ""
+        raise TypeError(f"{type(algorithm).__name__} keeps no pheromone trails{hint}")
     positions = _positions(algorithm.problem)
     engine, instance, cities = algorithm.engine, algorithm.instance, np.arange(len(positions))
     if isinstance(engine, ExactSearch):
