@@ -186,8 +186,8 @@ __device__ inline void hand_out(const View& view, const Cities& cities, const To
 // kept if the window gets no longer than its best so far by more than a threshold drawn up to ``slack`` units; with
 // ``heat`` > 0 by Metropolis' rule at that temperature, and then the last arrangement leaves the window, else the best.
 // After ``most_looks`` no trial is begun but the first, and that under way has ``overtime`` more of them before what is
-// left of its repair is given up: a round lasts as long as its slowest window, and some trials take twenty times as long
-// as most.
+// left of its repair is given up: a round lasts as long as its slowest window, and some trials take ten times as long as
+// most.
 extern "C" __global__ void __launch_bounds__(32 * WARPS, RESIDENT / WARPS) search_windows(
     CITIES_PARAMETERS, float scale,
     const int* near,  // (n, NEAR) candidates of moves

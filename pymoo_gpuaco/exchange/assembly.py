@@ -78,7 +78,7 @@ def assemble(
         shorter = _generation(numbered.graph, scale, numbered.tours, key_of_it, workspaces, stop)
         if stop.raised() or not shorter:
             break
-    return numbered.as_given(numbered.tours)
+    return numbered.as_given()
 
 
 def _generation(

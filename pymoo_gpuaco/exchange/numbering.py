@@ -24,9 +24,9 @@ class Numbered(NamedTuple):
     tours: NDArray[np.int32]  # (m, n)
     city: NDArray[np.int32]  # (n,) that has a number; (0,) where numbers are as they were
 
-    def as_given(self, tours: NDArray[np.int32]) -> NDArray[np.int32]:
-        """Return a copy of tours by number as tours of cities."""
-        return self.city[tours] if len(self.city) else tours.copy()
+    def as_given(self) -> NDArray[np.int32]:
+        """Return a copy of the tours as tours of cities."""
+        return self.city[self.tours] if len(self.city) else self.tours.copy()
 
 
 def along_the_first(graph: Graph, near: NDArray[np.int32], tours: NDArray[np.integer]) -> Numbered:

@@ -72,7 +72,7 @@ class EvolvingTours:
     @property
     def tours(self) -> NDArray[np.int32]:
         """A copy of the tours (m, n) as they are now."""
-        return self._numbered.as_given(self._numbered.tours)
+        return self._numbered.as_given()
 
     @property
     def entropy(self) -> float:

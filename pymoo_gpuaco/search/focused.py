@@ -88,7 +88,7 @@ class FocusedSearch:
 
     def first_tour(self) -> tuple[NDArray[np.int32], float]:
         """Tour by greedy edge matching, with which the ants begin, and its length."""
-        return self._tours.first.copy(), self._tours.population.measure(self._tours.first)
+        return self._tours.first_tour()
 
     def best_tours(self, most: int = 1) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
         """At most so many tours (e, n), the best of the run first, then those at hand by length; and lengths (e,)."""

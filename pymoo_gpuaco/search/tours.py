@@ -37,12 +37,14 @@ class Tours:
         """Be as before there were any."""
         self.population, self.lengths = Population(self._device.instance, self._device.graph), np.empty(0)
 
+    def first_tour(self) -> tuple[NDArray[np.int32], float]:
+        """A copy of the first tour (n,), and its length."""
+        return self.first.copy(), self.population.measure(self.first)
+
     def best(self) -> tuple[NDArray[np.int32], float]:
         """The best tour (n,) of the run, and its length."""
-        population = self.population
-        if population.best is None:
-            return self.first.copy(), population.measure(self.first)
-        return population.best.copy(), population.length
+        best, length = self.population.best, self.population.length
+        return self.first_tour() if best is None else (best.copy(), length)
 
     def best_tours(self, most: int) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
         """At most so many tours (e, n), the best of the run first, then those at hand by length; and lengths (e,)."""

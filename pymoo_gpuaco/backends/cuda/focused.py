@@ -61,8 +61,8 @@ COOL_PART, SLACK = 0.1, 0.5
 # When it is cool few trials change anything, so a window makes so many times as many. Some trials take much longer than
 # others, so what ends a window is the number of searches for a move that so many take in the mean, and the trial under
 # way has as many more as one takes: a round lasts as long as its slowest window. Where trials always came to their end,
-# up to half of the device waited for the slowest: 22 tours of rl11849 get 2.2 times as many trials a second, 64 of them
-# 1.4 times, 50 of pla85900 1.2 times.
+# up to half of the device waited for the slowest: on an H100 22 tours of rl11849 get 2.2 times as many trials a second,
+# 64 of them 1.4 times, 50 of pla85900 1.2 times.
 COOL_TRIALS = 2.5
 MOVE_SEARCHES_A_TRIAL, MOST_TRIALS = 60, 4
 GUIDED = 10  # windows of a hundred whose ants follow the trails; more or fewer do no better, see the docs
