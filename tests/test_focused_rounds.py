@@ -17,6 +17,7 @@ from pymoo_gpuaco.exchange.eax import Evolved
 from pymoo_gpuaco.host.stop import Stop
 from pymoo_gpuaco.search import evolution, population
 from pymoo_gpuaco.search.focused import FocusedSearch
+from pymoo_gpuaco.search.parameters import FEWEST_TO_EVOLVE
 from pymoo_gpuaco.search.plan import Plan
 from pymoo_gpuaco.search.population import Population
 from tests.engine_cases import cloud
@@ -362,6 +363,29 @@ def test_what_kicks_find_on_copies_of_the_best_is_put_together(monkeypatch):
     assert engine.best_tours()[1][0] == pytest.approx(20 * 2.0 * np.sin(np.pi / 20))
     assert device.tours.tolist() == [engine.best_tours()[0][0].tolist()] * 8
     assert engine.lengths.tolist() == [engine.best_tours()[1][0]] * 8
+
+
+@pytest.mark.parametrize(
+    ("finished", "m", "way"),
+    [
+        (True, FEWEST_TO_EVOLVE, "evolve"),
+        (True, FEWEST_TO_EVOLVE - 1, "assemble"),
+        (False, FEWEST_TO_EVOLVE, "assemble"),
+    ],
+)
+def test_many_tours_evolve_after_the_last_cycle_and_others_are_assembled(finished, m, way, monkeypatch):
+    called = []
+    for name in ("assemble", "evolve"):
+        work = getattr(population, name)
+        monkeypatch.setattr(
+            population, name, lambda *a, name=name, work=work, **b: (called.append(name), work(*a, **b))[1]
+        )
+    monkeypatch.setattr(Device, "n_tours", m)
+    engine = FocusedSearch(Device())
+    engine._begin(1)
+    engine._schedule.finished = finished
+    engine._recombine(1)
+    assert set(called) == {way}
 
 
 def evolved(monkeypatch):
