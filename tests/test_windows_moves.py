@@ -43,12 +43,12 @@ extern "C" __global__ void look(CITIES_PARAMETERS, int m, const unsigned short* 
     const View view{w, cities, 1.0f, m, margin};
     load(view, near, tied, penalties);
     const int t2 = blockIdx.x;
-    Move open;
-    const Move move = best_move(view, Start{t2, 3, 0.0f}, open);
-    if (move.gain > 0.0f)
+    bool closes;
+    const Move move = best_move(view, Start{t2, 3, 0.0f}, closes);
+    if (closes)
         make_move(view, Path{view, w.place[t2], move.backward() ? -1 : 1}, move.pattern(), move.x(), move.y());
     for (int i = lane_id(); i < m; i += 32) orders[t2 * m + i] = w.order[i];
-    if (lane_id() == 0) gains[t2] = move.gain;
+    if (lane_id() == 0) gains[t2] = closes ? move.gain : 0.0f;
 }
 extern "C" __global__ void go_on(CITIES_PARAMETERS, int m, const unsigned short* near, const int* tied,
                                  const float* penalties, float* gains, int* orders, int* queued, float* measured) {

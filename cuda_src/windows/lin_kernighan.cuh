@@ -29,15 +29,13 @@ __device__ inline float improve(const View& view, int city, Queue& queue, int& l
     Kept before;
     Queue touched;
     for (int level = 0;; ++level) {
-        Move open;
+        bool closes;
         ++looks;
-        const Move closed = best_move(view, start, open);
-        const bool closes = closed.gain > 0.0f;
-        if (!closes && (open.gain == 0.0f || level == DEPTH - 1)) {
+        const Move move = best_move(view, start, closes);
+        if (!closes && (move.gain == 0.0f || level == DEPTH - 1)) {
             if (level > 0) go_back(view, before);
             return 0.0f;
         }
-        const Move move = closes ? closed : open;
         const int pattern = move.pattern(), x = move.x(), y = move.y();
         const Path path{view, w.place[start.t2], move.backward() ? -1 : 1};
         const int t1 = path.at(-1), head = start.t2;
@@ -53,7 +51,7 @@ __device__ inline float improve(const View& view, int city, Queue& queue, int& l
         if (closes) {
             queue.add(touched);
             if (level > 0) view.measure(true);
-            return closed.gain;
+            return move.gain;
         }
         // what the stretches U = [0, x) and V = [x, y) are now joined by, and the city that has come to stand beside t1
         const bool u_first = pattern == BOTH_TURNED;
@@ -63,12 +61,12 @@ __device__ inline float improve(const View& view, int city, Queue& queue, int& l
         const int last = (u_first ? v_end : u_end) << 16 | at_y;
         const int next = u_first ? u_begin : v_begin;
         __syncwarp();
-        if (lane_id() == 0) {
-            fix(view, seam >> 16, seam & 0xffff);
-            fix(view, last >> 16, last & 0xffff);
+        if (lane_id() < 2) {
+            const int put_in = lane_id() == 0 ? seam : last;
+            fix(view, put_in >> 16, put_in & 0xffff);
         }
         __syncwarp();
-        start = Start{next, view.at(w.place[next] - 1) == t1 ? 1 : 2, open.gain};
+        start = Start{next, view.at(w.place[next] - 1) == t1 ? 1 : 2, move.gain};
     }
 }
 

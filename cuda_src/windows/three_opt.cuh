@@ -34,21 +34,27 @@ struct Start {
     float open;  // what the edges out are longer than the edges in so far; 0: only (t1, t2) is out
 };
 
-// The best of all lanes; all lanes get it. Gains are whole numbers.
-__device__ __forceinline__ Move best_of_lanes(const Move& own) {
-    const unsigned packed = own.gain > 0.0f ? static_cast<unsigned>(own.gain) << 5 | (31 - lane_id()) : 0u;
-    const unsigned most = warp_max(packed);
-    if (most == 0u) return Move{0.0f, 0};
-    return Move{static_cast<float>(most >> 5), __shfl_sync(EVERY_LANE, own.code, 31 - static_cast<int>(most & 31u))};
+// Gains above it, which deep searches along the longest edges may have, count as this much.
+constexpr unsigned MOST_GAIN = (1u << 26) - 1u;
+
+// The best move of all lanes that closes the tour with a gain or, if none does, the one that leaves the most to close;
+// all lanes get it, and whether it closes. Gains are whole numbers.
+__device__ __forceinline__ Move best_of_lanes(const Move& closed, const Move& open, bool& closes) {
+    const bool own_closes = closed.gain > 0.0f;
+    const float gain = own_closes ? closed.gain : open.gain;
+    const int code = own_closes ? closed.code : open.code;
+    const unsigned packed = min(static_cast<unsigned>(gain), MOST_GAIN) << 5 | (31 - lane_id());
+    const unsigned most = warp_max(gain > 0.0f ? packed | (own_closes ? 1u << 31 : 0u) : 0u);
+    closes = most >> 31;
+    return Move{static_cast<float>(most << 1 >> 6), __shfl_sync(EVERY_LANE, code, 31 - static_cast<int>(most & 31u))};
 }
 
-// The best 3-opt or 2-opt move that gives t2 a nearer neighbour. If there is none, ``open`` is the 3-opt move that
-// leaves the most to close, and this its gain. All lanes.
-__device__ inline Move best_move(const View& view, const Start& start, Move& open_move) {
+// The best 3-opt or 2-opt move that gives t2 a nearer neighbour, and ``closes``. If there is none, the 3-opt move that
+// leaves the most to close, and this its gain; 0: there is none either. All lanes.
+__device__ inline Move best_move(const View& view, const Start& start, bool& closes) {
     Window& w = view.w;
     const int lane = lane_id(), m = view.m, t2 = start.t2, first = w.place[t2];
-    Move best{0.0f, 0};
-    open_move = Move{0.0f, 0};
+    Move best{0.0f, 0}, open_move{0.0f, 0};
     // Moves begun: lanes are both directions of the tour x both neighbours t4 of t3 x eight t3. The path without
     // (t1, t2) is 0 .. m-1, with t2 at 0 and t1 at m-1.
     bool open = false;
@@ -56,63 +62,51 @@ __device__ inline Move best_move(const View& view, const Start& start, Move& ope
     {
         const int backward = lane & 1, after_t3 = lane >> 1 & 1;
         const Path path{view, first, backward ? -1 : 1};
-        const int t3 = w.near(t2, lane >> 2);
-        if (t3 != NONE && start.sides >> backward & 1) {
-            const float g1 = (start.open == 0.0f ? path.edge(-1) : start.open) - view.units_between(t2, t3);
-            const int q3 = path.index(t3);
-            if (g1 > view.margin && q3 >= 2 && q3 < m - 1) {
-                const int t4 = path.at(after_t3 ? q3 + 1 : q3 - 1);
-                const float g2 = g1 + path.edge(after_t3 ? q3 : q3 - 1);
-                open = g2 > 0.0f;
-                begun = Begun::make(g2, t4, q3, after_t3, backward);
-                // 2-opt: [0, q3) turned
-                if (open && !after_t3)
-                    best.offer(g2 - view.units_between(t4, path.at(-1)), V_THEN_U_TURNED, q3, q3, backward);
-            }
-        }
+        const int listed = w.near(t2, lane >> 2), t3 = listed == NONE ? t2 : listed, q3 = path.index(t3);
+        const int t1 = path.at(-1), t4 = path.at(after_t3 ? q3 + 1 : q3 - 1);
+        const float g1 = (start.open == 0.0f ? path.edge(-1) : start.open) - view.units_between(t2, t3);
+        const float g2 = g1 + path.edge(after_t3 ? q3 : q3 - 1), back = view.units_between(t4, t1);
+        open = listed != NONE && start.sides >> backward & 1 && g1 > view.margin && q3 >= 2 && q3 < m - 1 && g2 > 0.0f;
+        begun = Begun::make(g2, t4, q3, after_t3, backward);
+        // 2-opt: [0, q3) turned
+        if (open && !after_t3) best.offer(g2 - back, V_THEN_U_TURNED, q3, q3, backward);
     }
     // those of one kind side by side, so that few lanes wait for others
     const unsigned opened = __ballot_sync(EVERY_LANE, open);
     const unsigned before_t3 = opened & 0x33333333u, of_kind = lane & 2 ? opened ^ before_t3 : before_t3;
     if (open) w.begun[__popc(of_kind & ((1u << lane) - 1u)) + (lane & 2 ? __popc(before_t3) : 0)] = begun;
     __syncwarp();
-    // Moves closed: four at a time, eight lanes each, one t5 a lane.
+    // Moves closed: four at a time, eight lanes each, one t5 a lane. What a lane might need is read side by side before it
+    // is known whether it does: what is read one after another comes later.
     const int count = __popc(opened);
     for (int i = lane >> 3; i < count; i += 4) {
         const Begun one = w.begun[i];
-        const int backward = one.backward();
-        const int t5 = w.near(one.t4, lane & 7);
-        if (t5 == NONE) continue;
-        const float g = one.gain - view.units_between(one.t4, t5);
-        if (g <= view.margin) continue;
+        const int listed = w.near(one.t4, lane & 7), t5 = listed == NONE ? one.t4 : listed, backward = one.backward();
         const Path path{view, first, backward ? -1 : 1};
         const int t1 = path.at(-1), q3 = one.q3(), q5 = path.index(t5);
-        if (one.after_t3()) {
-            // t2 .. t3 is a cycle: t5 must open it, on either side
-            if (q5 >= q3) continue;
-            const float left = g + path.edge(q5);
-            open_move.offer(left, SWAPPED, q5 + 1, q3 + 1, backward);
-            best.offer(left - view.units_between(path.at(q5 + 1), t1), SWAPPED, q5 + 1, q3 + 1, backward);
-            if (q5 > 0) {
-                const float other = g + path.edge(q5 - 1);
-                open_move.offer(other, BOTH_TURNED, q5, q3 + 1, backward);
-                best.offer(other - view.units_between(path.at(q5 - 1), t1), BOTH_TURNED, q5, q3 + 1, backward);
-            }
-        } else {
-            // a 2-opt move so far: one side of t5 keeps the path in one piece
-            const bool inside = q5 < q3;
-            if (inside ? q5 > q3 - 3 : q5 == q3 || q5 >= m - 1) continue;
-            const int q6 = inside ? q5 + 1 : q5 - 1;
-            const float left = g + path.edge(inside ? q5 : q6);
-            const int pattern = inside ? V_THEN_U_TURNED : V_TURNED_THEN_U, x = inside ? q6 : q3, y = inside ? q3 : q5;
+        const int beyond = path.at(q5 + 1), before = path.at(q5 - 1);
+        const float to_beyond = path.edge(q5), to_before = path.edge(q5 - 1);
+        const float g = one.gain - view.units_between(one.t4, t5);
+        const float from_beyond = view.units_between(beyond, t1), from_before = view.units_between(before, t1);
+        // Where t4 follows t3, t2 .. t3 is a cycle: t5 must open it, on either side. Else it is a 2-opt move so far, and
+        // one side of t5 keeps the path in one piece.
+        const bool after = one.after_t3(), inside = q5 < q3;
+        const bool fits = inside ? after || q5 <= q3 - 3 : !after && q5 != q3 && q5 < m - 1;
+        if (listed != NONE && g > view.margin && fits) {
+            const int pattern = after ? SWAPPED : inside ? V_THEN_U_TURNED : V_TURNED_THEN_U;
+            const int x = inside ? q5 + 1 : q3, y = after ? q3 + 1 : inside ? q3 : q5;
+            const float left = g + (inside ? to_beyond : to_before);
             open_move.offer(left, pattern, x, y, backward);
-            best.offer(left - view.units_between(path.at(q6), t1), pattern, x, y, backward);
+            best.offer(left - (inside ? from_beyond : from_before), pattern, x, y, backward);
+            if (after && q5 > 0) {
+                const float other = g + to_before;
+                open_move.offer(other, BOTH_TURNED, q5, q3 + 1, backward);
+                best.offer(other - from_before, BOTH_TURNED, q5, q3 + 1, backward);
+            }
         }
     }
     __syncwarp();
-    best = best_of_lanes(best);
-    if (best.gain == 0.0f) open_move = best_of_lanes(open_move);
-    return best;
+    return best_of_lanes(best, open_move, closes);
 }
 
 // Make a move of ``best_move``: of the three stretches the longest stays where it is. All lanes.

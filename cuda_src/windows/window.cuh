@@ -123,44 +123,40 @@ struct Path {
 // How two adjacent stretches U, V of a path are laid anew; ' is reversed.
 enum Pattern { SWAPPED = 0, V_THEN_U_TURNED = 1, V_TURNED_THEN_U = 2, BOTH_TURNED = 3 };
 
-// Lay the stretches [from, from + u) and [from + u, from + u + v) of the path anew. All lanes.
-//
-// An edge within a stretch goes with it; those between stretches are measured. No tied edge is among them: its cities
-// stand side by side all the time.
-__device__ inline void rearrange(const View& view, const Path& path, int from, int u, int v, int pattern) {
+// Turn the stretch [from, to) of a path around; the edges within it go with it. All lanes.
+__device__ inline void turn(const View& view, const Path& path, int from, int to) {
     Window& w = view.w;
+#pragma unroll 1
+    for (int i = lane_id(); i < (to - from) / 2; i += 32) {
+        const int q = from + i, r = to - 1 - i, at_q = path.place(q), at_r = path.place(r);
+        const Local u = w.order[at_q], v = w.order[at_r];
+        w.order[at_q] = v;
+        w.order[at_r] = u;
+        w.place[v] = static_cast<Local>(at_q);
+        w.place[u] = static_cast<Local>(at_r);
+        float &behind_q = path.edge(q), &before_r = path.edge(r - 1);
+        const float edge = behind_q;
+        behind_q = before_r;
+        before_r = edge;
+    }
+    __syncwarp();
+}
+
+// Lay the stretches U = [from, from + u) and V = [from + u, from + u + v) of the path anew. All lanes.
+//
+// Both together turned around are V' U', and each of them can be turned once more: that needs no room for what is moved.
+// Edges between stretches are measured; no tied edge is among them: its cities stand side by side all the time.
+__device__ inline void rearrange(const View& view, const Path& path, int from, int u, int v, int pattern) {
     const int lane = lane_id(), total = u + v;
-    const bool u_first = pattern == BOTH_TURNED, turn_u = pattern & 1, turn_v = pattern & 2;
+    const bool u_first = pattern == BOTH_TURNED;
     const int seam = u_first ? u : v;  // where the second stretch begins now
     const Path part{view, path.place(view.wrapped(from)), path.step};
-    Local moved[SLOTS];
-    float behind[SLOTS];  // edges
-#pragma unroll
-    for (int s = 0; s < SLOTS; ++s) {
-        if (32 * s >= total) break;
-        const int t = 32 * s + lane;
-        if (t < total) {
-            const bool in_u = u_first == (t < seam);
-            const int i = t < seam ? t : t - seam, last = (in_u ? u : total) - 1, begin = in_u ? 0 : u;
-            const bool turned = in_u ? turn_u : turn_v;
-            const int q = turned ? last - i : begin + i;
-            moved[s] = static_cast<Local>(part.at(q));
-            behind[s] = part.edge(turned ? q - 1 : q);
-        }
+    __syncwarp();  // every lane has read what it needs of the old order
+#pragma unroll 1
+    for (int t = 0; t < 3; ++t) {
+        if (t == 0 ? !u_first : t == 1 ? pattern != V_TURNED_THEN_U : pattern != V_THEN_U_TURNED)
+            turn(view, part, t == 2 ? seam : 0, t == 1 ? seam : total);
     }
-    __syncwarp();
-#pragma unroll
-    for (int s = 0; s < SLOTS; ++s) {
-        if (32 * s >= total) break;
-        const int t = 32 * s + lane;
-        if (t < total) {
-            const int p = part.place(t);
-            w.order[p] = moved[s];
-            w.place[moved[s]] = static_cast<Local>(p);
-            part.edge(t) = behind[s];
-        }
-    }
-    __syncwarp();
     if (lane < 2 || (lane == 2 && seam > 0 && seam < total)) {
         const int q = (lane == 0 ? 0 : lane == 1 ? total : seam) - 1;
         part.edge(q) = view.units_between(part.at(q), part.at(q + 1));
