@@ -10,7 +10,7 @@
 #include "windows/three_opt.cuh"
 
 #ifndef DEPTH
-#define DEPTH 24  // basis moves after one another
+#define DEPTH 48  // basis moves after one another
 #endif
 constexpr int MOST_CITIES = 1 << 14;  // looked at in one repair: no honest one comes near it
 
