@@ -1,6 +1,7 @@
 """1-trees, alpha-nearness and lower bounds against slow definitions."""
 
 import itertools
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -8,7 +9,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from scipy.sparse.csgraph import minimum_spanning_tree
 
-from pymoo_gpuaco.candidates import alpha_lists, ascend, complete, greedy_tour, lists
+from pymoo_gpuaco.candidates import alpha_lists, ascend, blocks, complete, greedy_tour, lists
 from pymoo_gpuaco.candidates.alpha import alpha_values
 from pymoo_gpuaco.candidates.clusters import find_clusters, shifts
 from pymoo_gpuaco.candidates.complete import CompleteGraph
@@ -63,14 +64,22 @@ def weight_of_one_tree(W, leaf, forced=None):
     return weight_of_tree(W, others, inner) + W[ways, leaf].sum()
 
 
-@given(small_problems(most=40), st.integers(2, 9), st.integers(0, 2**32 - 1))
-@settings(deadline=None, max_examples=100)
-def test_the_spanning_tree_is_minimum_and_the_leaf_gets_its_second_edge(problem, k, seed):
+def graph_of(instance, most=1500):
+    """The graph of an instance's own lists, with blocks of so many cities at most."""
+    with mock.patch.object(blocks, "_MOST", most):
+        return sparse_graph(instance, instance.neighbours, instance.neighbour_distances)
+
+
+@given(
+    small_problems(most=40), st.integers(2, 9), st.sampled_from([1500, 15, 4, 2]), st.integers(0, 2**32 - 1)
+)
+@settings(deadline=None, max_examples=200)
+def test_the_spanning_tree_is_minimum_and_the_leaf_gets_its_second_edge(problem, k, most, seed):
     instance = listed_instance(problem, k)
-    graph = sparse_graph(instance, instance.neighbours)
+    graph = graph_of(instance, most)
     pi = np.random.default_rng(seed).integers(-20, 20, instance.n).astype(float)
     tree = make_one_tree(graph)
-    total = find_one_tree(graph, pi, tree)
+    total = find_one_tree(pi, tree)
     weight = graph.length + (pi[graph.u] + pi[graph.v])
     # scipy drops edges of weight 0, so all are lifted by one number: every spanning tree is by the same
     lift = 1.0 - weight.min()
@@ -86,16 +95,50 @@ def test_the_spanning_tree_is_minimum_and_the_leaf_gets_its_second_edge(problem,
     ends = np.concatenate([graph.u[edges], graph.v[edges]])
     np.testing.assert_array_equal(tree.degree, np.bincount(ends, minlength=instance.n))
     assert len({(min(i, j), max(i, j)) for i, j in zip(graph.u, graph.v, strict=True)}) == len(graph.u)
+    whole = make_one_tree(graph_of(instance, 40))
+    find_one_tree(pi, whole)
+    assert sorted(whole.tree) == sorted(tree.tree)  # among equals too
+    assert whole.extra.tolist() == [leaf, extra]
+
+
+def test_blocks_are_of_near_cities_and_hold_every_edge():
+    """A hundred cities on a line, numbered at random: four blocks of 25 in a row, the longer side of each halved."""
+    places = np.random.default_rng(4).permutation(100)
+    instance = listed_instance(TSP(np.column_stack([0 * places, places]), "EUC_2D"), 4)
+    graph = graph_of(instance, 25)
+    assert graph.first.tolist() == [0, 25, 50, 75, 100]
+    assert (np.sort(places[graph.city]) == np.arange(100)).all()
+    assert (places[graph.city] // 25 == np.arange(100) // 25).all()
+    found = make_one_tree(graph).blocks
+    seen = []
+    for b in range(4):
+        inner, outer = range(found.edges[b], found.outward[b]), range(found.outward[b], found.edges[b + 1])
+        for part in (inner, outer):
+            assert (np.diff(found.length[part]) >= 0).all()
+            assert (found.u[part] // 25 == b).all()
+            assert ((found.v[part] // 25 == b) == (part is inner)).all()
+        seen += [*found.number[inner], *found.number[inner], *found.number[outer]]
+        ends = np.sort(graph.city[np.stack([found.u, found.v])], axis=0)
+        np.testing.assert_array_equal(ends, np.sort([graph.u[found.number], graph.v[found.number]], axis=0))
+        np.testing.assert_array_equal(found.length, graph.length[found.number])
+    assert sorted(seen) == sorted([*range(len(graph.u))] * 2)
+
+
+def test_cities_of_a_matrix_are_one_block():
+    instance = listed_instance(TSP(matrix=np.ones((30, 30)) - np.eye(30)), 4)
+    graph = graph_of(instance, 5)
+    assert graph.first.tolist() == [0, 30]
+    assert graph.city.tolist() == list(range(30))
 
 
 @given(small_problems(least=4, most=8), st.integers(0, 2**32 - 1))
 @settings(deadline=None, max_examples=60)
 def test_alpha_is_what_the_one_tree_gains_when_it_must_hold_the_edge(problem, seed):
     instance = listed_instance(problem, problem.n_cities)
-    graph = sparse_graph(instance, instance.neighbours)
+    graph = graph_of(instance)
     pi = np.random.default_rng(seed).random(instance.n) * 10
     tree = make_one_tree(graph)
-    total = find_one_tree(graph, pi, tree)
+    total = find_one_tree(pi, tree)
     leaf = int(tree.extra[0])
     W = problem.D + pi[:, None] + pi
     assert total == pytest.approx(weight_of_one_tree(W, leaf))
@@ -110,7 +153,7 @@ def test_alpha_of_five_cities_by_hand():
     0-8, at the leaf, takes its place: 8 - 5; 1-8: 7 - 5; 0-7 and 1-7 go round the 4: 7 - 4 and 6 - 4.
     """
     instance = listed_instance(TSP([[0, 0], [1, 0], [3, 0], [7, 0], [8, 0]], "EUC_2D"), 4)
-    graph = sparse_graph(instance, instance.neighbours)
+    graph = graph_of(instance)
     alphas = dict(zip(zip(graph.u, graph.v, strict=True), alpha_values(graph, np.zeros(5)), strict=True))
     expected = {(0, 2): 1, (2, 4): 0, (0, 4): 3, (1, 4): 2, (0, 3): 3, (1, 3): 2}
     assert alphas == expected | {(0, 1): 0, (1, 2): 0, (2, 3): 0, (3, 4): 0}
@@ -118,7 +161,7 @@ def test_alpha_of_five_cities_by_hand():
 
 def test_alpha_lists_are_sorted_both_ways():
     instance = listed_instance(TSP(np.random.default_rng(1).integers(0, 50, size=(200, 2)), "EUC_2D"), 9)
-    ascent = ascend(instance, instance.neighbours, iterations=20, bound=False)
+    ascent = ascend(instance, instance.neighbours, instance.neighbour_distances, iterations=20, bound=False)
     found = alpha_lists(ascent, 5)
     keys = np.stack([found.alphas, found.distances, found.ids], axis=2)
     graph, alphas = ascent.graph, alpha_values(ascent.graph, ascent.pi)
@@ -155,7 +198,7 @@ def test_lists_by_alpha_hold_the_optimal_tour_better():
 @settings(deadline=None, max_examples=150)
 def test_bounds_never_exceed_the_optimum(problem, k, iterations):
     instance = listed_instance(problem, k)
-    ascent = ascend(instance, instance.neighbours, iterations=iterations)
+    ascent = ascend(instance, instance.neighbours, instance.neighbour_distances, iterations=iterations)
     best = shortest_tour(problem.D)
     assert ascent.bound is not None
     assert ascent.bound <= best + 1e-12 * best
@@ -170,7 +213,7 @@ def test_an_edge_that_compiled_code_finds_lighter_by_a_rounding_ends_no_search(m
     places = np.random.default_rng(0).uniform(-60, 60, (9, 2))
     instance = listed_instance(TSP(places, "HAVERSINE"), 8)
     complete_graph = CompleteGraph(instance)
-    graph = sparse_graph(instance, instance.neighbours)
+    graph = graph_of(instance)
     known = graph.u[0], graph.v[0]
     always = np.full(9, -1, np.int32)
     always[known[0]] = known[1]
@@ -185,7 +228,7 @@ def test_any_penalties_and_any_graph_give_the_bound_of_all_edges(problem, spread
     """The graph is a greedy tour and one neighbour a city: nearly every light edge has to be found."""
     instance = listed_instance(problem, 1)
     pi = np.random.default_rng(seed).normal(size=instance.n) * spread
-    found = CompleteGraph(instance).lower_bound(sparse_graph(instance, instance.neighbours), pi)
+    found = CompleteGraph(instance).lower_bound(graph_of(instance), pi)
     W = problem.D + (pi[:, None] + pi)
     every_leaf = [weight_of_one_tree(W, leaf) - 2 * pi.sum() for leaf in range(instance.n)]
     assert found <= shortest_tour(problem.D) + 1e-9
@@ -204,7 +247,7 @@ def test_trees_in_the_plane_are_minimum_over_all_pairs(metric):
     problem = TSP(coords.reshape(-1, 2), metric)
     instance = listed_instance(problem, 2)
     pi = rng.normal(size=instance.n) * 100
-    graph, tree = CompleteGraph(instance).add_lighter_edges(sparse_graph(instance, instance.neighbours), pi)
+    graph, tree = CompleteGraph(instance).add_lighter_edges(graph_of(instance), pi)
     W = problem.D + (pi[:, None] + pi)
     lift = 1.0 - W.min()
     expected = minimum_spanning_tree(np.triu(W + lift, 1)).sum() - lift * (instance.n - 1)
@@ -218,15 +261,15 @@ def test_the_sparse_tree_alone_would_not_be_a_bound():
     centres = np.array([[0, 0], [3000, 0], [0, 3000]])
     coords = np.repeat(centres, 40, axis=0) + rng.integers(0, 900, size=(120, 2))
     instance = listed_instance(TSP(coords, "EUC_2D"), 1)
-    graph = sparse_graph(instance, instance.neighbours)
-    sparse_weight = find_one_tree(graph, np.zeros(120), make_one_tree(graph))
+    graph = graph_of(instance)
+    sparse_weight = find_one_tree(np.zeros(120), make_one_tree(graph))
     assert CompleteGraph(instance).lower_bound(graph, np.zeros(120)) < sparse_weight
 
 
 def test_cities_on_a_circle_end_the_ascent_with_their_tour():
     angle = np.arange(12) * np.pi / 6
     instance = listed_instance(TSP(np.column_stack([np.cos(angle), np.sin(angle)]) * 1000, "EUC_2D"), 6)
-    ascent = ascend(instance, instance.neighbours)
+    ascent = ascend(instance, instance.neighbours, instance.neighbour_distances)
     # twelve equal sides: the tree is the circle less one side, its leaf's second the last
     assert ascent.iterations == 1
     assert ascent.bound == 12 * round(2000 * np.sin(np.pi / 12))
@@ -236,7 +279,7 @@ def test_cities_on_a_circle_end_the_ascent_with_their_tour():
 def test_degenerate_cities(coords):
     problem = TSP(coords, "EUC_2D")
     instance = listed_instance(problem, 5)
-    ascent = ascend(instance, instance.neighbours, iterations=30)
+    ascent = ascend(instance, instance.neighbours, instance.neighbour_distances, iterations=30)
     assert 0 <= ascent.bound <= 20 * problem.D.max()
     assert alpha_lists(ascent, 2).ids.shape == (len(coords), 2)
 
@@ -246,7 +289,7 @@ def test_bounds_of_bundled_instances_are_close_and_below(name, limit):
     """Within 1.2 % of the optimum; pcb442's own Held-Karp bound is about 50,500."""
     problem = load_tsp(name)
     instance = listed_instance(problem, 10)
-    ascent = ascend(instance, lists(instance, "quadrant", 10).ids, iterations=300)
+    ascent = ascend(instance, *lists(instance, "quadrant", 10), iterations=300)
     assert 0.988 * problem.best_known <= ascent.bound <= problem.best_known
     if limit is not None:
         assert ascent.bound <= limit + 3
@@ -272,8 +315,9 @@ TSPLIB += ["rat783", "dsj1000", "pr1002", "u1060", "u2152", "pr2392", "swiss42",
 def test_bounds_of_tsplib_are_below_the_optimum(name, tsplib_dir):
     problem = load_tsp(tsplib_dir / f"{name}.tsp")
     instance = listed_instance(problem, 8)
-    for ids in (instance.neighbours, lists(instance, "quadrant", 10).ids):
-        ascent = ascend(instance, ids, iterations=60)
+    own = instance.neighbours, instance.neighbour_distances
+    for near in (own, lists(instance, "quadrant", 10)):
+        ascent = ascend(instance, *near, iterations=60)
         assert 0.85 * problem.best_known <= ascent.bound <= problem.best_known
 
 
@@ -282,7 +326,7 @@ def test_the_same_iterations_give_the_same_penalties_on_any_number_of_threads(mo
     results = []
     for threads in ("1", "4", "4"):
         monkeypatch.setenv("PYMOO_GPUACO_THREADS", threads)
-        ascent = ascend(instance, instance.neighbours, iterations=25)
+        ascent = ascend(instance, instance.neighbours, instance.neighbour_distances, iterations=25)
         results.append((ascent.pi, ascent.bound, alpha_lists(ascent, 5).ids))
     for pi, bound, ids in results[1:]:
         np.testing.assert_array_equal(pi, results[0][0])
@@ -293,18 +337,18 @@ def test_the_same_iterations_give_the_same_penalties_on_any_number_of_threads(mo
 def test_what_is_too_large_to_prove_has_no_bound(monkeypatch):
     monkeypatch.setattr(complete, "ALL_PAIRS_LIMIT", 19)
     globe = listed_instance(TSP(np.random.default_rng(7).integers(0, 60, (20, 2)), "GEO"), 4)
-    assert ascend(globe, globe.neighbours, iterations=5).bound is None
+    assert ascend(globe, globe.neighbours, globe.neighbour_distances, iterations=5).bound is None
     monkeypatch.setattr(complete, "ALL_PAIRS_LIMIT", 20)
-    assert ascend(globe, globe.neighbours, iterations=5).bound is not None
+    assert ascend(globe, globe.neighbours, globe.neighbour_distances, iterations=5).bound is not None
 
 
 def test_wrong_input_is_named():
     instance = listed_instance(TSP(np.random.default_rng(3).random((9, 2)), "EXACT"), 4)
     with pytest.raises(ValueError, match=r"iterations must be an integer in \[1, 1000\], got 0"):
-        ascend(instance, instance.neighbours, iterations=0)
+        ascend(instance, instance.neighbours, instance.neighbour_distances, iterations=0)
     one_way = listed_instance(TSP(matrix=[[0, 1, 9], [9, 0, 1], [1, 9, 0]]), 2)
     with pytest.raises(ValueError, match="symmetric"):
-        ascend(one_way, one_way.neighbours)
+        ascend(one_way, one_way.neighbours, one_way.neighbour_distances)
     with pytest.raises(ValueError, match="symmetric"):
         CompleteGraph(one_way)
 
@@ -334,8 +378,8 @@ def test_clustered_cities_are_bound_as_closely_as_others():
     centres = rng.integers(0, 20_000, size=(8, 1, 2))
     problem = TSP((centres + rng.integers(0, 300, size=(8, 40, 2))).reshape(-1, 2), "EUC_2D")
     instance = listed_instance(problem, 10)
-    ids = lists(instance, "quadrant", 10).ids
-    few, many = (ascend(instance, ids, iterations=m).bound for m in (100, 1000))
+    near = lists(instance, "quadrant", 10)
+    few, many = (ascend(instance, *near, iterations=m).bound for m in (100, 1000))
     assert few <= problem.tour_length(greedy_tour(instance))
     assert few >= 0.98 * many
 
@@ -345,7 +389,7 @@ def test_the_shared_part_of_the_penalties_is_alike_for_all_their_cities():
     lattice = 10 * np.indices((5, 5)).reshape(2, -1).T
     places = np.concatenate([lattice + np.array(corner) for corner in ((0, 0), (3000, 0), (1500, 900))])
     instance = listed_instance(TSP(places, "EUC_2D"), 10)
-    ascent = ascend(instance, lists(instance, "quadrant", 16).ids, iterations=40)
+    ascent = ascend(instance, *lists(instance, "quadrant", 16), iterations=40)
     shared = ascent.shared.reshape(3, 25)
     assert np.ptp(shared, axis=1).tolist() == [0.0, 0.0, 0.0]
     assert np.abs(shared).max() > 100  # a city's own is some steps of the lattice
@@ -353,7 +397,7 @@ def test_the_shared_part_of_the_penalties_is_alike_for_all_their_cities():
     assert (np.ptp(own, axis=1) > 0).all()
     assert np.abs(own).max() < 100
     alone = listed_instance(TSP(lattice, "EUC_2D"), 10)
-    assert not ascend(alone, alone.neighbours, iterations=40).shared.any()
+    assert not ascend(alone, alone.neighbours, alone.neighbour_distances, iterations=40).shared.any()
 
 
 @pytest.mark.parametrize("ends", [{}, {"start": 0}])
@@ -362,7 +406,7 @@ def test_the_dummy_of_a_path_does_not_join_all_cities(ends):
     cities = np.random.default_rng(4).random((n, 2)) * 1000.0
     form = symmetric_form(as_instance(OpenPath(cities, metric="EXACT", **ends)))
     instance = with_lists(form.instance, 10, "quadrant")
-    ascent = ascend(instance, instance.neighbours, iterations=20, bound=False)
+    ascent = ascend(instance, instance.neighbours, instance.neighbour_distances, iterations=20, bound=False)
     tree = make_one_tree(ascent.graph)
-    find_one_tree(ascent.graph, ascent.pi, tree)
+    find_one_tree(ascent.pi, tree)
     assert tree.degree[-1] <= 10  # 2 in a path, and some hundred without a penalty

@@ -132,10 +132,12 @@ def test_an_ascent_begins_with_the_penalties_of_the_lists():
     penalties = np.empty(120)
     penalties[0::2], penalties[1::2] = -prices.to_enter, -prices.to_leave
     priced = replace(listed, penalties=penalties)
-    from_none = ascend(replace(listed, penalties=None), listed.neighbours, iterations=1)
-    first = ascend(priced, listed.neighbours, iterations=1)
+    from_none = ascend(
+        replace(listed, penalties=None), listed.neighbours, listed.neighbour_distances, iterations=1
+    )
+    first = ascend(priced, listed.neighbours, listed.neighbour_distances, iterations=1)
     assert from_none.bound < 0.9 * prices.shortest < prices.shortest <= first.bound
-    assert ascend(priced, listed.neighbours, iterations=50).bound > first.bound
+    assert ascend(priced, listed.neighbours, listed.neighbour_distances, iterations=50).bound > first.bound
 
 
 def test_an_assignment_is_given_up_where_time_is_over():
@@ -269,5 +271,5 @@ def test_no_bound_is_below_the_shortest_assignment():
     bound = prove_lower_bound(instance)
     assert bound == shortest(without_loops(matrix))
     listed = twins(matrix)
-    assert ascend(listed, listed.neighbours).bound < bound
+    assert ascend(listed, listed.neighbours, listed.neighbour_distances).bound < bound
     assert (instance.tour_length(np.arange(40)) - bound) % 1000 == 0

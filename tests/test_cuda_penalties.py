@@ -57,7 +57,7 @@ def lists_of(instance, iterations=None) -> Lists:
 def test_penalties_are_whole_units_of_what_single_cities_are_moved_by(metric):
     instance = listed_instance(cloud(120, 2, metric), 8)
     found = lists_of(instance)
-    ascent = ascend(instance, lists(instance, "quadrant", 2 * NEAR).ids, bound=False)
+    ascent = ascend(instance, *lists(instance, "quadrant", 2 * NEAR), bound=False)
     expected = (ascent.pi - ascent.shared) * unit_scale(instance)
     assert np.abs(found.penalties - expected).max() <= 0.5
     assert np.array_equal(found.penalties, np.rint(found.penalties))

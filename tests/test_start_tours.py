@@ -75,6 +75,18 @@ def test_of_a_matrix_the_tour_by_the_same_lists_is_matched_once(kind, monkeypatc
     assert len(matched) == 3
 
 
+def test_of_cities_in_the_plane_the_tour_by_the_own_lists_is_matched_once(monkeypatch):
+    matched, by_lists = [], start._matched
+    instance = listed_instance(TSP(np.random.default_rng(0).random((30, 2))), 8)
+    monkeypatch.setattr(start, "_matched", lambda *given: matched.append(given) or by_lists(*given))
+    tour = greedy_tour(instance)
+    tour[:] = tour[::-1].copy()  # it is the caller's own
+    assert np.array_equal(greedy_tour(instance), tour[::-1])
+    assert len(matched) == 1
+    greedy_tour(instance, lengths=instance.neighbour_distances * 1.5)
+    assert len(matched) == 2
+
+
 def test_greedy_of_four_cities_on_a_line():
     """Cities at 0, 10, 11, 25: edges 10-11, then 0-10, then 11-25; the tour is the line."""
     instance = listed_instance(TSP([[10, 0], [25, 0], [0, 0], [11, 0]], "EUC_2D"), 3)

@@ -9,7 +9,7 @@ import time
 import numpy as np
 import pytest
 
-from pymoo_gpuaco.host.background import interruptible
+from pymoo_gpuaco.host.background import BackgroundTask, interruptible
 from pymoo_gpuaco.host.threads import spread
 from tests.fuzz import TIMES
 
@@ -70,6 +70,25 @@ def test_work_that_is_spread_may_spread_work_of_its_own():
 
     spread(outer, parts, parts, np.zeros(1, np.uint8))
     assert (seen == 1).all()
+
+
+def test_work_of_a_background_thread_goes_on_while_others_have_the_pool():
+    there, seen = threading.Event(), np.zeros(9, np.int64)
+    waiting = BackgroundTask(lambda: spread(lambda *_: there.wait(60.0), 50, 50))
+
+    def work(thread, first, last):
+        spread(lambda *_: None, 3, 3)  # done here and now as well
+        seen[first:last] += 1
+
+    try:
+        ended = BackgroundTask(lambda: spread(work, 9, 3))
+        assert ended.wait(time.monotonic() + 20.0)
+        assert not there.is_set()
+    finally:
+        there.set()
+    ended.result()
+    assert (seen == 1).all()
+    assert waiting.wait(time.monotonic() + 20.0)
 
 
 def test_work_apart_returns_or_raises():

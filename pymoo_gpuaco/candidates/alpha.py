@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from pymoo_gpuaco.candidates.ascent import Ascent
 from pymoo_gpuaco.candidates.link_tree import heaviest_between, make_link_tree
-from pymoo_gpuaco.candidates.one_tree import find_one_tree, make_one_tree
+from pymoo_gpuaco.candidates.one_tree import OneTree, find_one_tree, make_one_tree
 from pymoo_gpuaco.candidates.sparse import SparseGraph
 from pymoo_gpuaco.host.compiled import compiled
 from pymoo_gpuaco.host.threads import spread, thread_count
@@ -46,18 +46,23 @@ class AlphaLists(NamedTuple):
 
     def by_distance(self) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
         """Return the same (n, k) ids and distances with rows sorted by (distance, id), as the engines take them."""
-        order = np.lexsort((self.ids, self.distances), axis=-1)
-        return np.take_along_axis(self.ids, order, axis=1), np.take_along_axis(self.distances, order, axis=1)
+        ids, distances = self.ids.copy(), self.distances.copy()
+        spread(lambda _, low, high: _sort_rows(ids, distances, low, high), len(ids), thread_count())
+        return ids, distances
 
 
-def alpha_values(graph: SparseGraph, pi: NDArray[np.float64]) -> NDArray[np.float64]:
+def alpha_values(
+    graph: SparseGraph, pi: NDArray[np.float64], tree: OneTree | None = None
+) -> NDArray[np.float64]:
     """Return the (m,) alpha of every edge under penalties `pi` (n,), in O(m log n).
+
+    ``tree`` : where the 1-tree is written, if there is room for one of the graph already.
 
     That is the edge's weight less that of the heaviest edge which it replaces: on the way between its ends in the
     spanning tree, or, at the leaf that has a second edge, that edge (Helsgaun 2000, section 4.1).
     """
-    tree = make_one_tree(graph)
-    find_one_tree(graph, pi, tree)
+    tree = make_one_tree(graph) if tree is None else tree
+    find_one_tree(pi, tree)
     weight = graph.length + (pi[graph.u] + pi[graph.v])
     links = make_link_tree(graph.u[tree.tree], graph.v[tree.tree], weight[tree.tree])
     alphas = np.empty(len(weight))
@@ -86,16 +91,14 @@ def alpha_lists(ascent: Ascent, k: int) -> AlphaLists:
     Raises ValueError if it is more.
     """
     graph = ascent.graph
-    n = graph.n
-    first = np.zeros(n + 1, np.int64)
-    np.cumsum(np.bincount(graph.u, minlength=n) + np.bincount(graph.v, minlength=n), out=first[1:])
+    n, m = graph.n, len(graph.u)
+    first, edge = np.zeros(n + 1, np.int64), np.empty(2 * m, np.int32)
+    _edges_by_city(graph, first, edge)
     most = int(np.diff(first).min())
     if not 1 <= k <= most:
         raise ValueError(f"k must be in [1, {most}] on this graph, got {k}")
-    alphas = alpha_values(graph, ascent.pi)
+    alphas = alpha_values(graph, ascent.pi, ascent.tree)
     alphas[graph.stays] = np.inf  # in every tour without being looked for
-    # of each city, in their order; both ends of edge e are rows 2 e and 2 e + 1
-    edge = np.argsort(np.stack([graph.u, graph.v], axis=1).ravel(), kind="stable") // 2
     lists = AlphaLists(np.empty((n, k), np.int32), np.empty((n, k)), np.empty((n, k)))
 
     def work(_: int, low: int, high: int) -> None:
@@ -124,3 +127,33 @@ def _least_of_city(graph, first, edge, alphas, lists, low, high):  # type: ignor
                 t -= 1
             if t < k:
                 lists.ids[i, t], lists.distances[i, t], lists.alphas[i, t] = j, d, a
+
+
+@compiled
+def _edges_by_city(graph, first, edge):  # type: ignore[no-untyped-def]
+    """List each city's edges, from place first[i] on; all of ``first`` is 0 before."""
+    n, m = graph.n, graph.u.shape[0]
+    for e in range(m):
+        first[graph.u[e] + 1] += 1
+        first[graph.v[e] + 1] += 1
+    for i in range(n):
+        first[i + 1] += first[i]
+    for e in range(m - 1, -1, -1):  # from the end of each city's places, which becomes the beginning
+        for i in (graph.u[e], graph.v[e]):
+            first[i + 1] -= 1
+            edge[first[i + 1]] = e
+    for i in range(n):
+        first[i] = first[i + 1]
+    first[n] = 2 * m
+
+
+@compiled
+def _sort_rows(ids, distances, first, last):  # type: ignore[no-untyped-def]
+    """Sort rows first .. last-1 by (distance, id)."""
+    for i in range(first, last):
+        for s in range(1, ids.shape[1]):
+            j, d, t = ids[i, s], distances[i, s], s
+            while t > 0 and (distances[i, t - 1] > d or (distances[i, t - 1] == d and ids[i, t - 1] > j)):
+                ids[i, t], distances[i, t] = ids[i, t - 1], distances[i, t - 1]
+                t -= 1
+            ids[i, t], distances[i, t] = j, d

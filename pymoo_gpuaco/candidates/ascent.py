@@ -16,11 +16,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pymoo_gpuaco import checks
-from pymoo_gpuaco.candidates.clusters import Clusters, find_clusters, shifts
+from pymoo_gpuaco.candidates.clusters import find_clusters, shifts
 from pymoo_gpuaco.candidates.complete import CompleteGraph
 from pymoo_gpuaco.candidates.listed import ListedInstance
-from pymoo_gpuaco.candidates.one_tree import find_one_tree, make_one_tree
-from pymoo_gpuaco.candidates.sparse import SparseGraph, pair_lengths, sparse_graph
+from pymoo_gpuaco.candidates.one_tree import OneTree, find_one_tree, make_one_tree
+from pymoo_gpuaco.candidates.sparse import SparseGraph, sparse_graph
+from pymoo_gpuaco.host.compiled import compiled
 from pymoo_gpuaco.host.stop import Stop
 
 MAX_ITERATIONS = 1000
@@ -40,11 +41,13 @@ class Ascent(NamedTuple):
     bound: float | None  # no tour is shorter; None where it was not asked for or is too costly to prove
     iterations: int  # 1-trees made
     graph: SparseGraph  # what they were made on
+    tree: OneTree  # where they were written: the last is any of them
 
 
 def ascend(
     instance: ListedInstance,
     ids: NDArray[np.int32],
+    distances: NDArray[np.float64],
     *,
     iterations: int | None = None,
     bound: bool = True,
@@ -56,7 +59,7 @@ def ascend(
     the same on every run.
 
     instance : symmetric.
-    ids : (n, k) candidates, say 10 a city by quadrant. Where they do not connect the cities a greedy tour is added.
+    ids, distances : (n, k) candidates, say 10 a city by quadrant, and how far they are. A greedy tour is added.
     iterations : 1-trees to make, 1 to `MAX_ITERATIONS`; 100 bring the bound of random cities to 0.03 % of what more
         can reach. None: a million divided by n, 20 at least and 300 at most.
     bound : whether to prove the bound; see `complete.CompleteGraph`.
@@ -70,11 +73,11 @@ def ascend(
     else:
         planned = min(300, max(20, 1_000_000 // n))
     checks.flag("bound", bound)
-    graph = sparse_graph(instance, ids)
+    graph = sparse_graph(instance, ids, distances)
     complete = CompleteGraph(instance) if bound else None
     if complete is not None and not complete.affordable:
         complete = None
-    scale = _city_scales(instance, ids)
+    scale = _city_scales(instance, ids, distances)
     tree = make_one_tree(graph)
     penalties, step = np.zeros((2, n)), np.zeros((2, n))  # pi, and the part of it that is shared
     pi = penalties[0]
@@ -92,7 +95,7 @@ def ascend(
         return stop is not None and stop.ended()
 
     while (made == 0 or done < 1.0) and not late():
-        weight = find_one_tree(graph, pi, tree) - 2.0 * float(pi.sum()) + graph.constant
+        weight = find_one_tree(pi, tree) - 2.0 * float(pi.sum()) + graph.constant
         made += 1
         if weight > best:
             best, best_penalties = weight, penalties.copy()
@@ -103,17 +106,17 @@ def ascend(
         if complete is not None and due:
             checks_left, checked = [c for c in checks_left if c > done], made
             graph, tree = complete.add_lighter_edges(graph, pi)
-            weight = find_one_tree(graph, pi, tree) - 2.0 * float(pi.sum()) + graph.constant
+            weight = find_one_tree(pi, tree) - 2.0 * float(pi.sum()) + graph.constant
             if weight > safe:
                 safe, safe_penalties = weight, penalties.copy()
             elif weight < safe - _RUNAWAY * abs(safe):
                 # it climbed where the graph lacked edges: back
                 penalties[:], step[:] = safe_penalties, 0.0
-            best = find_one_tree(graph, best_penalties[0], tree) - 2.0 * float(best_penalties[0].sum())
+            best = find_one_tree(best_penalties[0], tree) - 2.0 * float(best_penalties[0].sum())
             best += graph.constant
             if safe > best:
                 best, best_penalties = safe, safe_penalties
-            find_one_tree(graph, pi, tree)
+            find_one_tree(pi, tree)
         if made == 1:
             clusters = find_clusters(graph.u[tree.tree], graph.v[tree.tree], graph.length[tree.tree])
         left = (1.0 - done) ** 2
@@ -130,11 +133,11 @@ def ascend(
             penalties,
         )
     if complete is None or late():
-        return Ascent(best_penalties[0], best_penalties[1], None, made, graph)
+        return Ascent(best_penalties[0], best_penalties[1], None, made, graph, tree)
     proven = complete.lower_bound(graph, best_penalties[0])
     if proven < safe:
         best_penalties, proven = safe_penalties, complete.lower_bound(graph, safe_penalties[0])
-    return Ascent(best_penalties[0], best_penalties[1], proven, made, graph)
+    return Ascent(best_penalties[0], best_penalties[1], proven, made, graph, tree)
 
 
 def _first_step(iterations: int) -> float:
@@ -142,15 +145,14 @@ def _first_step(iterations: int) -> float:
     return float(np.clip(0.7 * (iterations / 100.0) ** 0.8, 0.35, 1.0))
 
 
-def _city_scales(instance: ListedInstance, ids: NDArray[np.int32]) -> NDArray[np.float64]:
+def _city_scales(
+    instance: ListedInstance, ids: NDArray[np.int32], distances: NDArray[np.float64]
+) -> NDArray[np.float64]:
     """Geometric mean of how far candidates are at each city and how far they are on the whole.
 
     Lengths count with the penalties with which the ascent begins, where there are any.
     """
-    few = ids[:, : min(_CITY_EDGES, ids.shape[1])]
-    from_city = np.arange(instance.n)[:, None]
-    near = pair_lengths(instance, np.broadcast_to(from_city, few.shape).ravel(), few.ravel())
-    near = near.reshape(few.shape)
+    few, near = ids[:, :_CITY_EDGES], distances[:, :_CITY_EDGES]
     if instance.penalties is not None:
         near = np.maximum(0.0, near + (instance.penalties[:, None] + instance.penalties[few]))
     near = near.mean(axis=1)
@@ -159,18 +161,12 @@ def _city_scales(instance: ListedInstance, ids: NDArray[np.int32]) -> NDArray[np
     return np.sqrt(near * near.mean())
 
 
-def _take_step(
-    degree: NDArray[np.int32],
-    scale: NDArray[np.float64],
-    size: float,
-    clusters: Clusters,
-    cluster_size: float,
-    new_share: float,
-    step: NDArray[np.float64],
-    penalties: NDArray[np.float64],
-) -> None:
+@compiled
+def _take_step(degree, scale, size, clusters, cluster_size, new_share, step, penalties):  # type: ignore[no-untyped-def]
     """Move penalties (2, n), see `ascend`, along the subgradient, partly along the step before."""
-    shared = cluster_size * clusters.shift[: len(degree)]
-    new = np.array([size * scale * (degree - 2) + shared, shared])
-    penalties += new_share * new + (1.0 - new_share) * step
-    step[:] = new
+    for i in range(degree.shape[0]):
+        shared = cluster_size * clusters.shift[i]
+        own = size * scale[i] * (degree[i] - 2) + shared
+        penalties[0, i] += new_share * own + (1.0 - new_share) * step[0, i]
+        penalties[1, i] += new_share * shared + (1.0 - new_share) * step[1, i]
+        step[0, i], step[1, i] = own, shared

@@ -46,13 +46,13 @@ def prove_lower_bound(instance: ListedInstance, stop: Stop | None = None) -> flo
         return None if instance.violations(tour[None])[0] else instance.tour_length(tour)
     form = symmetric_form(instance)
     if form is None:
-        bound = ascend(instance, lists(instance, "quadrant", _CANDIDATES).ids, stop=stop).bound
+        bound = ascend(instance, *lists(instance, "quadrant", _CANDIDATES), stop=stop).bound
         return _rounded_up(instance, bound)
     if form.instance.n <= exact.MOST_CITIES:
         tour = form.to_problem(exact.shortest_with_demands(form.instance))
         return None if instance.violations(tour[None])[0] else instance.tour_length(tour)
     listed = with_lists(form.instance, _CANDIDATES, "quadrant")
-    bound = ascend(listed, listed.neighbours, stop=stop).bound
+    bound = ascend(listed, listed.neighbours, listed.neighbour_distances, stop=stop).bound
     if bound is None:
         return None
     if not instance.symmetric:

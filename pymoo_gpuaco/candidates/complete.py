@@ -90,7 +90,7 @@ class CompleteGraph:
         """
         while True:
             tree = make_one_tree(graph)
-            find_one_tree(graph, pi, tree)
+            find_one_tree(pi, tree)
             u, v = graph.u[tree.tree], graph.v[tree.tree]
             links = make_link_tree(u, v, graph.length[tree.tree] + (pi[u] + pi[v]))
             lighter = self._search.lighter_edges(pi, links)
@@ -104,13 +104,11 @@ class CompleteGraph:
             if not len(pairs):
                 return graph, tree
             more_u, more_v = np.ascontiguousarray(pairs.T)
-            graph = SparseGraph(
-                graph.n,
-                np.concatenate([graph.u, more_u]),
-                np.concatenate([graph.v, more_v]),
-                np.concatenate([graph.length, pair_lengths(self.instance, more_u, more_v)]),
-                np.concatenate([graph.stays, np.zeros(len(more_u), bool)]),
-                graph.constant,
+            graph = graph._replace(
+                u=np.concatenate([graph.u, more_u]),
+                v=np.concatenate([graph.v, more_v]),
+                length=np.concatenate([graph.length, pair_lengths(self.instance, more_u, more_v)]),
+                stays=np.concatenate([graph.stays, np.zeros(len(more_u), bool)]),
             )
 
     def lower_bound(self, graph: SparseGraph, pi: NDArray[np.float64]) -> float:

@@ -190,7 +190,7 @@ def _of_twins(
             form=instance.form,
             penalties=penalties,
         )
-        pi = ascend(listed, found.ids, iterations=_TREES_A_ROUND, bound=False, stop=stop).pi
+        pi = ascend(listed, *found, iterations=_TREES_A_ROUND, bound=False, stop=stop).pi
         before, found = found.ids, _cheap_for_both(instance, k, -pi[1::2], -pi[0::2])
         same = (found.ids[:, :, None] == before[:, None, :]).any(axis=2).mean()
         if same >= _ALIKE:
@@ -258,6 +258,6 @@ def by_alpha(
 ) -> tuple[Ascent, Candidates]:
     """Return the ascent of `iterations` or until `stop`, see `ascent.ascend`, and the lists "alpha" from it."""
     base = lists(instance, "quadrant", max(2 * k, _ALPHA_BASE))
-    ascent = ascend(instance, base.ids, iterations=iterations, bound=False, stop=stop)
+    ascent = ascend(instance, *base, iterations=iterations, bound=False, stop=stop)
     k = min(k, base.ids.shape[1])
     return ascent, Candidates(*alpha_lists(ascent, k).by_distance())

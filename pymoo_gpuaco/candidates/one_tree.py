@@ -1,7 +1,12 @@
 """Minimum 1-trees: a spanning tree and one edge more, so that there is one cycle, as in a tour.
 
 Held and Karp, "The traveling-salesman problem and minimum spanning trees", Operations Research 18 (1970). Every tour
-is a 1-tree, so the shortest 1-tree is no longer than the shortest tour. The tree is Boruvka's.
+is a 1-tree, so the shortest 1-tree is no longer than the shortest tour. The tree is Boruvka's: every part takes the
+lightest edge that leaves it.
+
+All threads find it, each in blocks of near cities. A part whose lightest edge leads to another block takes none. Where
+only such parts are left in a block, edges of it can still be in the tree if they are in the minimum forest that joins
+these parts. That forest and the edges between blocks are few, and one thread goes on with them.
 """
 
 from __future__ import annotations
@@ -11,150 +16,325 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from pymoo_gpuaco.candidates.blocks import Blocks, make_blocks
 from pymoo_gpuaco.candidates.sparse import SparseGraph
-from pymoo_gpuaco.host.compiled import compiled, compiled_callee
+from pymoo_gpuaco.host.compiled import compiled, compiled_callee, inlined
+from pymoo_gpuaco.host.threads import spread, thread_count
 
 
 class OneTree(NamedTuple):
-    """Where 1-trees of one graph are written; n cities, m edges. The first three are results."""
+    """Where 1-trees of one graph are written; n cities, x edges of B blocks. The first three are results.
+
+    Parts of a block that begins at position p have the numbers p, p + 1 and so on.
+    """
 
     tree: NDArray[np.int64]  # (n - 1,) edges of the spanning tree
     degree: NDArray[np.int32]  # (n,) edges of the 1-tree at a city
     extra: NDArray[np.int64]  # (2,) the leaf that got a second edge, and that edge
-    edge: NDArray[np.int64]  # (m,) edges between parts
-    part_u: NDArray[np.int32]  # (m,) parts that they join
-    part_v: NDArray[np.int32]  # (m,)
-    weight: NDArray[np.float64]  # (m,)
-    best: NDArray[np.int64]  # (n,) index in ``edge`` of a part's lightest
-    best_weight: NDArray[np.float64]  # (n,)
-    second: NDArray[np.int64]  # (n,) a city's lightest edge but one
+    blocks: Blocks
+    pi: NDArray[np.float64]  # (n,) penalty of a position
+    ends: NDArray[np.int32]  # (n,) edges of the tree at a position
+    second: NDArray[np.int32]  # (n,) the lightest edge but one at a position, of a block
     second_weight: NDArray[np.float64]  # (n,)
-    parent: NDArray[np.int32]  # (n,)
-    label: NDArray[np.int32]  # (n,)
+    part: NDArray[np.int32]  # (n,) of a position
+    best: NDArray[np.int32]  # (n,) a part's lightest edge among ``a`` to ``b``, or -1: it leaves the block
+    best_weight: NDArray[np.float64]  # (n,)
+    out: NDArray[np.int32]  # (n,) a part's lightest edge out of the block, or -1
+    out_weight: NDArray[np.float64]  # (n,)
+    parent: NDArray[np.int32]  # (n,) of a part
+    label: NDArray[np.int32]  # (n,) its next number
+    a: NDArray[np.int32]  # (x,) edges that are left, between parts a
+    b: NDArray[np.int32]  # (x,) and b
+    edge: NDArray[np.int32]  # (x,) which edges of a block they are
+    weight: NDArray[np.float64]  # (x,)
+    taken: NDArray[
+        np.int32
+    ]  # (n,) edges of blocks that are in the tree, from the first position of a block on
+    possible: NDArray[np.int32]  # (n,) and those that can be
+    counts: NDArray[np.int64]  # (B, 3) how many are taken, parts that are left, and how many are possible
+    total: NDArray[np.float64]  # (B,) weight of the edges taken
 
 
 def make_one_tree(graph: SparseGraph) -> OneTree:
     """Allocate the arrays for a graph."""
-    n, m = graph.n, len(graph.u)
+    n = graph.n
+    blocks = make_blocks(graph.city, graph.first, graph.u, graph.v, graph.length)
+    x, count = len(blocks.u), len(graph.first) - 1
+
+    def numbers(size: int) -> NDArray[np.int32]:
+        return np.empty(size, np.int32)
+
     return OneTree(
-        np.empty(n - 1, np.int64),
-        np.empty(n, np.int32),
-        np.empty(2, np.int64),
-        np.empty(m, np.int64),
-        np.empty(m, np.int32),
-        np.empty(m, np.int32),
-        np.empty(m),
-        np.empty(n, np.int64),
-        np.empty(n),
-        np.empty(n, np.int64),
-        np.empty(n),
-        np.empty(n, np.int32),
-        np.empty(n, np.int32),
+        tree=np.empty(n - 1, np.int64),
+        degree=numbers(n),
+        extra=np.empty(2, np.int64),
+        blocks=blocks,
+        pi=np.empty(n),
+        ends=numbers(n),
+        second=numbers(n),
+        second_weight=np.empty(n),
+        part=numbers(n),
+        best=numbers(n),
+        best_weight=np.empty(n),
+        out=numbers(n),
+        out_weight=np.empty(n),
+        parent=numbers(n),
+        label=numbers(n),
+        a=numbers(x),
+        b=numbers(x),
+        edge=numbers(x),
+        weight=np.empty(x),
+        taken=numbers(n),
+        possible=numbers(n),
+        counts=np.empty((count, 3), np.int64),
+        total=np.empty(count),
     )
 
 
-@compiled
-def find_one_tree(graph, pi, o):  # type: ignore[no-untyped-def]
+def find_one_tree(pi: NDArray[np.float64], o: OneTree) -> float:
     """Find the minimum 1-tree under d(i, j) + (pi_i + pi_j) and return its weight; equal edges go by number.
 
     The leaf with the heaviest second edge gets that edge (Helsgaun 2000, section 4.1): any leaf gives a 1-tree that no
     tour is lighter than, and this one the heaviest.
     """
-    n = graph.n
-    _weigh(graph, pi, o)
-    taken, parts, left, total = 0, n, graph.u.shape[0], 0.0
-    while parts > 1:
-        if taken > 0:
-            _lightest_of_parts(o, parts, left)
-        for c in range(parts):
-            e = o.best[c]
-            o.parent[c] = o.part_v[e] if o.part_u[e] == c else o.part_u[e]
-        for c in range(parts):
-            other = o.parent[c]
-            # Where two parts choose one edge, the lower part is the root. No longer cycle is possible, as no two
-            # edges are equal: their numbers differ.
-            if o.best[other] == o.best[c]:
-                if c > other:
-                    continue
-                o.parent[c] = c
-            o.tree[taken] = o.edge[o.best[c]]
-            total += o.best_weight[c]
+
+    def work(_: int, low: int, high: int) -> None:
+        _search_blocks(pi, o, low, high)
+
+    spread(work, len(o.total), thread_count())
+    return float(_join_blocks(pi, o))
+
+
+@compiled
+def _search_blocks(pi, o, low, high):  # type: ignore[no-untyped-def]
+    """Find what blocks low .. high-1 have of the tree, and what they can have."""
+    for block in range(low, high):
+        first, last = o.blocks.first[block], o.blocks.first[block + 1]
+        begin, left = o.blocks.edges[block], o.blocks.outward[block] - o.blocks.edges[block]
+        parts, taken, possible = last - first, 0, 0
+        _weigh(pi, o, block)
+        o.total[block] = 0.0
+        while True:
+            chosen = _take(o, first, parts, o.taken, first + taken)
+            if chosen == 0:
+                break
+            for t in range(first + taken, first + taken + chosen):
+                o.total[block] += _count(o, o.taken[t])
+            taken += chosen
+            parts, left = _unite(o, first, parts, begin, left)
+            for p in range(first, last):
+                o.part[p] = o.label[o.part[p]]
+            _find_lightest(o, first, parts, begin, left)
+        o.counts[block, 0], o.counts[block, 1] = taken, parts
+        # what is left within the block: edges out of it do not count any more
+        while True:
+            _forget_outward(o, first, parts)
+            _find_lightest(o, first, parts, begin, left)
+            chosen = _take(o, first, parts, o.possible, first + possible)
+            if chosen == 0:
+                break
+            possible += chosen
+            parts, left = _unite(o, first, parts, begin, left)
+        o.counts[block, 2] = possible
+
+
+@compiled
+def _join_blocks(pi, o):  # type: ignore[no-untyped-def]
+    """Join the parts of all blocks by what can be in the tree; close the 1-tree and return its weight."""
+    blocks = o.blocks
+    taken, parts, left, total = 0, 0, 0, 0.0
+    for block in range(o.total.shape[0]):
+        first = blocks.first[block]
+        for t in range(first, first + o.counts[block, 0]):
+            o.tree[taken] = blocks.number[o.taken[t]]
             taken += 1
-        parts, left = _merge(o, parts, left)
-    return total + _close(graph, o)
+        for p in range(first, blocks.first[block + 1]):
+            o.part[p] += parts - first
+        parts += o.counts[block, 1]
+        total += o.total[block]
+    for block in range(o.total.shape[0]):
+        first = blocks.first[block]
+        for t in range(first, first + o.counts[block, 2]):
+            left = _add(o, left, o.possible[t])
+        for x in range(blocks.outward[block], blocks.edges[block + 1]):
+            if blocks.u[x] < blocks.v[x]:  # the other block has it as well
+                left = _add(o, left, x)
+    while True:
+        _forget_outward(o, 0, parts)
+        _find_lightest(o, 0, parts, 0, left)
+        chosen = _take(o, 0, parts, o.taken, 0)
+        if chosen == 0:
+            break
+        for t in range(chosen):
+            total += _count(o, o.taken[t])
+            o.tree[taken] = blocks.number[o.taken[t]]
+            taken += 1
+        parts, left = _unite(o, 0, parts, 0, left)
+    return total + _close(o)
 
 
 @compiled_callee
-def _weigh(graph, pi, o):  # type: ignore[no-untyped-def]
-    """Weigh all edges; find each city's lightest two."""
-    for i in range(graph.n):
-        o.best[i], o.second[i] = -1, -1
-        o.best_weight[i], o.second_weight[i] = np.inf, np.inf
-        o.degree[i] = 0
-    for e in range(graph.u.shape[0]):
-        i, j = graph.u[e], graph.v[e]
-        w = graph.length[e] + (pi[i] + pi[j])  # the brackets make it the same either way round
-        o.edge[e], o.part_u[e], o.part_v[e], o.weight[e] = e, i, j, w
-        for c in (i, j):
-            if w < o.best_weight[c]:
-                o.second[c], o.second_weight[c] = o.best[c], o.best_weight[c]
-                o.best[c], o.best_weight[c] = e, w
-            elif w < o.second_weight[c]:
-                o.second[c], o.second_weight[c] = e, w
+def _weigh(pi, o, block):  # type: ignore[no-untyped-def]
+    """Weigh a block's edges, each city being a part; find each city's lightest two and its lightest outward."""
+    blocks = o.blocks
+    first, last = blocks.first[block], blocks.first[block + 1]
+    for p in range(first, last):
+        o.pi[p] = pi[blocks.city[p]]
+        o.best[p], o.second[p] = -1, -1
+        o.best_weight[p], o.second_weight[p] = np.inf, np.inf
+        o.ends[p], o.part[p] = 0, p
+    for x in range(blocks.outward[block], blocks.edges[block + 1]):
+        p, q = blocks.u[x], blocks.v[x]
+        _note(o, p, x, blocks.length[x] + (o.pi[p] + pi[blocks.city[q]]))
+    for p in range(first, last):
+        o.out[p], o.out_weight[p] = o.best[p], o.best_weight[p]
+    for edge in range(blocks.edges[block], blocks.outward[block]):
+        x = np.uint32(edge)  # unsigned: numba looks for no negative index
+        p, q = np.uint32(blocks.u[x]), np.uint32(blocks.v[x])
+        w = blocks.length[x] + (o.pi[p] + o.pi[q])  # the brackets make it the same either way round
+        o.a[x], o.b[x], o.edge[x], o.weight[x] = p, q, x, w
+        _note(o, p, x, w)
+        _note(o, q, x, w)
+    for p in range(first, last):
+        if o.best[p] == o.out[p]:
+            o.best[p] = -1
+
+
+@inlined
+def _note(o, city, x, w):  # type: ignore[no-untyped-def]
+    """Note edge x of weight w at the city of a position if it is among the lightest two."""
+    p, number = np.uint32(city), o.blocks.number
+    if w <= o.second_weight[p]:  # edges go by length, so that most fail here
+        if w < o.best_weight[p] or (w == o.best_weight[p] and number[x] < number[o.best[p]]):
+            o.second[p], o.second_weight[p] = o.best[p], o.best_weight[p]
+            o.best[p], o.best_weight[p] = x, w
+        elif w < o.second_weight[p] or number[x] < number[o.second[p]]:
+            o.second[p], o.second_weight[p] = x, w
 
 
 @compiled_callee
-def _lightest_of_parts(o, parts, left):  # type: ignore[no-untyped-def]
-    """Find each part's lightest edge; ``edge`` ascends, so the first of equals has the lowest number."""
-    for c in range(parts):
-        o.best_weight[c] = np.inf
-    for s in range(left):
-        a, b, w = o.part_u[s], o.part_v[s], o.weight[s]
-        if w < o.best_weight[a]:
+def _forget_outward(o, low, parts):  # type: ignore[no-untyped-def]
+    """Let no edge lead out of where the parts are."""
+    for c in range(low, low + parts):
+        o.out[c], o.out_weight[c] = -1, np.inf
+
+
+@compiled_callee
+def _add(o, left, x):  # type: ignore[no-untyped-def]
+    """Add an edge of a block to those that are left; return how many these are."""
+    p, q = o.blocks.u[x], o.blocks.v[x]
+    o.a[left], o.b[left], o.edge[left] = o.part[p], o.part[q], x
+    o.weight[left] = o.blocks.length[x] + (o.pi[p] + o.pi[q])
+    return left + 1
+
+
+@compiled_callee
+def _count(o, x):  # type: ignore[no-untyped-def]
+    """Count an edge of a block at its ends; return its weight."""
+    p, q = o.blocks.u[x], o.blocks.v[x]
+    o.ends[p] += 1
+    o.ends[q] += 1
+    return o.blocks.length[x] + (o.pi[p] + o.pi[q])
+
+
+@compiled_callee
+def _find_lightest(o, low, parts, begin, left):  # type: ignore[no-untyped-def]
+    """Find the lightest of ``left`` edges from place ``begin`` on at each part, if none outward is lighter."""
+    for c in range(low, low + parts):
+        o.best[c], o.best_weight[c] = -1, o.out_weight[c]
+    for at in range(begin, begin + left):
+        s = np.uint32(at)
+        a, b, w = np.uint32(o.a[s]), np.uint32(o.b[s]), o.weight[s]
+        if w <= o.best_weight[a] and _is_lighter(o, s, w, a):
             o.best[a], o.best_weight[a] = s, w
-        if w < o.best_weight[b]:
+        if w <= o.best_weight[b] and _is_lighter(o, s, w, b):
             o.best[b], o.best_weight[b] = s, w
 
 
+@inlined
+def _is_lighter(o, s, w, c):  # type: ignore[no-untyped-def]
+    """Whether an edge of a weight that is not above a part's least comes before that one."""
+    if w < o.best_weight[c]:
+        return True
+    before = o.out[c] if o.best[c] < 0 else o.edge[o.best[c]]
+    return o.blocks.number[o.edge[s]] < o.blocks.number[before]
+
+
 @compiled_callee
-def _merge(o, parts, left):  # type: ignore[no-untyped-def]
+def _take(o, low, parts, taken, at):  # type: ignore[no-untyped-def]
+    """Write the lightest edges of all parts from place ``at`` on, each once; return how many. Link parts by them."""
+    start = at
+    for c in range(low, low + parts):
+        s = o.best[c]
+        o.parent[c] = c if s < 0 else o.b[s] if o.a[s] == c else o.a[s]
+    for c in range(low, low + parts):
+        s = o.best[c]
+        if s < 0:
+            continue
+        other = o.parent[c]
+        # Where two parts choose one edge, the lower part is the root. No longer cycle is possible, as no two
+        # edges are equal: their numbers differ.
+        if o.best[other] == s:
+            if c > other:
+                continue
+            o.parent[c] = c
+        taken[at] = o.edge[s]
+        at += 1
+    return at - start
+
+
+@compiled_callee
+def _unite(o, low, parts, begin, left):  # type: ignore[no-untyped-def]
     """Number the joined parts anew, drop edges inside them; return how many parts and edges are left."""
-    for c in range(parts):
-        o.label[c] = -1
-        root = c
+    count, number = low, o.blocks.number
+    for c in range(low, low + parts):
+        if o.parent[c] == c:
+            o.label[c] = count
+            count += 1
+    for c in range(low, low + parts):
+        root = o.parent[c]
+        if root == c:
+            continue
         while o.parent[root] != root:
             root = o.parent[root]
         at = c
         while o.parent[at] != root:
             o.parent[at], at = root, o.parent[at]
-    count, kept = 0, 0
-    for s in range(left):
-        a, b = o.parent[o.part_u[s]], o.parent[o.part_v[s]]
-        if a != b:
-            # numbers in the order of the edges, so that parts of one region have near numbers
-            for c in (a, b):
-                if o.label[c] < 0:
-                    o.label[c] = count
-                    count += 1
-            o.part_u[kept], o.part_v[kept] = o.label[a], o.label[b]
-            o.edge[kept], o.weight[kept] = o.edge[s], o.weight[s]
-            kept += 1
-    return max(count, 1), kept
+        o.label[c] = o.label[root]
+        w = o.out_weight[c]
+        if w < o.out_weight[root] or (
+            w == o.out_weight[root] and w < np.inf and number[o.out[c]] < number[o.out[root]]
+        ):
+            o.out[root], o.out_weight[root] = o.out[c], w
+    for c in range(low, low + parts):
+        if o.parent[c] == c:
+            o.out[o.label[c]], o.out_weight[o.label[c]] = o.out[c], o.out_weight[c]
+    kept = begin
+    for at in range(begin, begin + left):
+        s, to = np.uint32(at), np.uint32(kept)
+        a, b = o.label[np.uint32(o.a[s])], o.label[np.uint32(o.b[s])]
+        # written in any case: a branch would cost more
+        o.a[to], o.b[to], o.edge[to], o.weight[to] = a, b, o.edge[s], o.weight[s]
+        kept += 1 if a != b else 0
+    return count - low, kept - begin
 
 
 @compiled_callee
-def _close(graph, o):  # type: ignore[no-untyped-def]
-    """Count degrees, give a leaf its second edge, return that edge's weight."""
-    for s in range(graph.n - 1):
-        e = o.tree[s]
-        o.degree[graph.u[e]] += 1
-        o.degree[graph.v[e]] += 1
-    leaf = -1
-    for i in range(graph.n):
-        if o.degree[i] == 1 and (leaf < 0 or o.second_weight[i] > o.second_weight[leaf]):
-            leaf = i
-    e = o.second[leaf]
-    o.degree[graph.u[e]] += 1
-    o.degree[graph.v[e]] += 1
-    o.extra[0], o.extra[1] = leaf, e
+def _close(o):  # type: ignore[no-untyped-def]
+    """Write the degrees, give a leaf its second edge, return that edge's weight."""
+    blocks, leaf = o.blocks, -1
+    for p in range(o.ends.shape[0]):
+        o.degree[blocks.city[p]] = o.ends[p]
+        if o.ends[p] == 1:
+            w = o.second_weight[p]
+            if (
+                leaf < 0
+                or w > o.second_weight[leaf]
+                or (w == o.second_weight[leaf] and blocks.city[p] < blocks.city[leaf])
+            ):
+                leaf = p
+    x = o.second[leaf]
+    o.degree[blocks.city[blocks.u[x]]] += 1
+    o.degree[blocks.city[blocks.v[x]]] += 1
+    o.extra[0], o.extra[1] = blocks.city[leaf], blocks.number[x]
     return o.second_weight[leaf]

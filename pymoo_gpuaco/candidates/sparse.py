@@ -8,9 +8,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from pymoo_gpuaco.candidates.blocks import near_together
 from pymoo_gpuaco.candidates.listed import ListedInstance
 from pymoo_gpuaco.candidates.start import greedy_tour
-from pymoo_gpuaco.host.compiled import compiled
+from pymoo_gpuaco.host.compiled import compiled, inlined
+from pymoo_gpuaco.host.threads import spread, thread_count
 
 # Length of edges that must stay, in mean candidate edges below 0, at least: no penalties make up for it.
 _SHORTER = 100.0
@@ -26,10 +28,14 @@ class SparseGraph(NamedTuple):
     length: NDArray[np.float64]  # (m,)
     stays: NDArray[np.bool_]  # (m,) edges that must stay; here so short that every minimum tree has them
     constant: float  # by how much a tour is longer than by these lengths
+    city: NDArray[np.int32]  # (n,) cities in blocks of near ones, see `blocks.near_together`
+    first: NDArray[np.int64]  # (B + 1,) where a block begins
 
 
-def sparse_graph(instance: ListedInstance, ids: NDArray[np.int32]) -> SparseGraph:
-    """Return the edges of (n, k) candidate lists and of a greedy tour.
+def sparse_graph(
+    instance: ListedInstance, ids: NDArray[np.int32], distances: NDArray[np.float64]
+) -> SparseGraph:
+    """Return the edges of (n, k) candidate lists, by their ids and distances, and those of a greedy tour.
 
     With a tour in it the graph is connected and every city has two edges. Where lists had a single edge between two
     parts of the cities, penalties would grow without end; with the tour no 1-tree gets heavier than it.
@@ -38,28 +44,24 @@ def sparse_graph(instance: ListedInstance, ids: NDArray[np.int32]) -> SparseGrap
     """
     if not instance.symmetric:
         raise ValueError("a graph without directions needs a symmetric instance")
-    n, k = ids.shape
-    u, v = np.empty(n * k, np.int32), np.empty(n * k, np.int32)
-    m = _edges_once(ids, u, v)
-    tour = greedy_tour(instance)
-    onward = np.roll(tour, -1)
+    n = len(ids)
+    u, v, length = _edges_once(ids, distances)
     # Doubled edges would be two ways between the same cities.
-    listed = (ids[tour] == onward[:, None]).any(axis=1) | (ids[onward] == tour[:, None]).any(axis=1)
-    u, v = np.concatenate([u[:m], tour[~listed]]), np.concatenate([v[:m], onward[~listed]])
+    i, j = _not_listed(ids, greedy_tour(instance))
+    u, v, length = np.append(u, i), np.append(v, j), np.append(length, pair_lengths(instance, i, j))
     if instance.form is not None and instance.form.has_dummy:  # it may join any two cities
-        u, v = u[(u < n - 1) & (v < n - 1)], v[(u < n - 1) & (v < n - 1)]
-        u = np.concatenate([u, np.arange(n - 1, dtype=np.int32)])
-        v = np.concatenate([v, np.full(n - 1, n - 1, np.int32)])
-    length, partner = pair_lengths(instance, u, v), instance.partner
-    if partner is None:
-        return SparseGraph(n, u, v, length, np.zeros(len(u), bool), 0.0)
-    stays = partner[u] == v
-    # a power of two, so that the sum is exact where lengths are whole numbers: a bound is rounded up to one
-    mean = float(instance.neighbour_distances.mean())
-    short = -(2.0 ** math.ceil(math.log2(_SHORTER * mean))) if mean > 0.0 else 0.0
-    constant = math.fsum((length[stays] - short).tolist())
-    length[stays] = short
-    return SparseGraph(n, u, v, length, stays, constant)
+        real = (u < n - 1) & (v < n - 1)
+        u, v = np.append(u[real], np.arange(n - 1, dtype=np.int32)), np.append(v[real], np.full(n - 1, n - 1))
+        u, v, length = u.astype(np.int32), v.astype(np.int32), np.append(length[real], np.zeros(n - 1))
+    stays, constant = np.zeros(len(u), bool), 0.0
+    if instance.partner is not None:
+        stays = instance.partner[u] == v
+        # a power of two, so that the sum is exact where lengths are whole numbers: a bound is rounded up to one
+        mean = float(instance.neighbour_distances.mean())
+        short = -(2.0 ** math.ceil(math.log2(_SHORTER * mean))) if mean > 0.0 else 0.0
+        constant = math.fsum((length[stays] - short).tolist())
+        length[stays] = short
+    return SparseGraph(n, u, v, length, stays, constant, *near_together(n, instance.coords))
 
 
 def pair_lengths(instance: ListedInstance, i: NDArray[Any], j: NDArray[Any]) -> NDArray[np.float64]:
@@ -71,20 +73,61 @@ def pair_lengths(instance: ListedInstance, i: NDArray[Any], j: NDArray[Any]) -> 
     return length
 
 
+def _edges_once(
+    ids: NDArray[np.int32], distances: NDArray[np.float64]
+) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.float64]]:
+    """Return every edge of the lists (n, k) once: its ends (m,) each, and its length (m,)."""
+    n, k = ids.shape
+    edges = np.empty(n * k, np.int32), np.empty(n * k, np.int32), np.empty(n * k)
+    found = np.zeros((thread_count(), 2), np.int64)
+
+    def work(part: int, first: int, last: int) -> None:
+        found[part] = k * first, _write_edges(ids, distances, *edges, first, last)
+
+    spread(work, n, len(found))
+    u, v, length = (np.concatenate([of[at : at + count] for at, count in found.tolist()]) for of in edges)
+    return u, v, length
+
+
 @compiled
-def _edges_once(ids, u, v):  # type: ignore[no-untyped-def]
-    """Write every edge of the lists once; return how many there are."""
-    m = 0
-    for i in range(ids.shape[0]):
-        for s in range(ids.shape[1]):
+def _write_edges(ids, distances, u, v, length, first, last):  # type: ignore[no-untyped-def]
+    """Write the edges of cities first .. last-1 from place k first on; return how many there are."""
+    k = ids.shape[1]
+    m = k * first
+    for i in range(first, last):
+        for s in range(k):
             j = ids[i, s]
-            new = True
-            if j < i:
-                for t in range(ids.shape[1]):
-                    if ids[j, t] == i:
-                        new = False
-                        break
-            if new:
-                u[m], v[m] = i, j
+            if j > i or not _lists(ids, j, i):
+                u[m], v[m], length[m] = i, j, distances[i, s]
                 m += 1
+    return m - k * first
+
+
+def _not_listed(
+    ids: NDArray[np.int32], tour: NDArray[np.int32]
+) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+    """Return the ends (m,) each of a tour's edges that are in no list, in the order of the tour."""
+    i, j = np.empty(len(tour), np.int32), np.empty(len(tour), np.int32)
+    m = _write_missing(ids, tour, i, j)
+    return i[:m], j[:m]
+
+
+@compiled
+def _write_missing(ids, tour, u, v):  # type: ignore[no-untyped-def]
+    """Write the tour's edges that are in no list; return how many there are."""
+    m, n = 0, tour.shape[0]
+    for s in range(n):
+        i, j = tour[s], tour[s + 1 if s + 1 < n else 0]
+        if not _lists(ids, i, j) and not _lists(ids, j, i):
+            u[m], v[m] = i, j
+            m += 1
     return m
+
+
+@inlined
+def _lists(ids, i, j):  # type: ignore[no-untyped-def]
+    """Whether city j is in the list of city i."""
+    s = 0
+    while s < ids.shape[1] and ids[i, s] != j:
+        s += 1
+    return s < ids.shape[1]

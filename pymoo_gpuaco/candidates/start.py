@@ -34,7 +34,7 @@ _BLOCK = 1 << 22  # entries of a matrix that are copied together
 _TOGETHER = 1 << 18
 _SPREAD = 0.3
 _END = 2  # the column of the other end
-#: tours of matrices by the lists of their instances
+#: tours by the lists of their instances
 _by_own_lists: WeakKeyDictionary[ListedInstance, NDArray[np.int32]] = WeakKeyDictionary()
 
 
@@ -53,8 +53,8 @@ def greedy_tour(
     ids = instance.neighbours if ids is None else ids
     lengths = instance.neighbour_distances if lengths is None else lengths
     k = min(_LOOKED_AT, ids.shape[1])
-    # A matrix is gone through again and again, and a run asks for this tour twice: for penalties, and to begin with.
-    if instance.metric != Metric.EXPLICIT or not _are_own(instance, ids, lengths, k):
+    # a run asks for this tour twice: for penalties, and to begin with
+    if not _are_own(instance, ids, lengths, k):
         return _matched(instance, ids, lengths, k)
     if instance not in _by_own_lists:
         _by_own_lists[instance] = _matched(instance, ids, lengths, k)
@@ -62,7 +62,14 @@ def greedy_tour(
 
 
 def _are_own(instance: ListedInstance, ids: NDArray[np.int32], lengths: NDArray[np.float64], k: int) -> bool:
-    """Whether the first k candidates are those of the instance."""
+    """Whether the first k candidates are those of the instance; copies are looked at where a tour takes long to match.
+
+    A matrix is gone through again and again.
+    """
+    if ids is instance.neighbours and lengths is instance.neighbour_distances:
+        return True
+    if instance.metric != Metric.EXPLICIT:
+        return False
     own = min(_LOOKED_AT, instance.k) == k and np.array_equal(ids[:, :k], instance.neighbours[:, :k])
     return own and np.array_equal(lengths[:, :k], instance.neighbour_distances[:, :k])
 

@@ -6,7 +6,8 @@ of its own.
 
 A KeyboardInterrupt can strike the main thread between any two steps of Python, and could leave a Python lock locked. So
 there is none here: threads are started and queues are used by single calls into C. Of work in several parts the main
-thread does none itself.
+thread does none itself. Any other takes its share: else what goes on in the background would wait where long work
+of the main thread has taken the pool.
 """
 
 from __future__ import annotations
@@ -51,6 +52,15 @@ class _Call:
             error = caught
         self.ended.append(error)
         self.news.put(None)
+
+    def help(self) -> None:
+        """Work on parts until none is left."""
+        _here.serves = True
+        try:
+            while self.parts:
+                self.take()
+        finally:
+            _here.serves = False
 
     def wait(self, stop: NDArray | None, until: float | None) -> None:
         """Wait until all parts have ended; set ``stop[0]`` to 1 when the clock shows ``until``."""
@@ -152,6 +162,8 @@ def spread(
         _start(threads)
         for _ in range(threads):
             _calls.put(call)
+        if until is None and threading.current_thread() is not threading.main_thread():
+            call.help()
         call.wait(stop, until)
     except BaseException:
         if stop is not None:

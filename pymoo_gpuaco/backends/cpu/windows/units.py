@@ -38,7 +38,7 @@ def make_units(
         pi, ids, lengths = np.zeros(n), near.ids, near.distances
     else:
         k = min(parameters.candidates(n), near.ids.shape[1])
-        ascent = ascend(instance, near.ids, iterations=iterations, bound=False)
+        ascent = ascend(instance, *near, iterations=iterations, bound=False)
         alpha = alpha_lists(ascent, k)
         pi, ids, lengths = np.rint(ascent.pi * scale), alpha.ids, alpha.distances
     if iterations == 0 and bool((lengths[:, 1:] >= lengths[:, :-1]).all()):
