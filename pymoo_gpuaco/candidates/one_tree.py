@@ -51,6 +51,7 @@ class OneTree(NamedTuple):
         np.int32
     ]  # (n,) edges of blocks that are in the tree, from the first position of a block on
     possible: NDArray[np.int32]  # (n,) and those that can be
+    joining: NDArray[np.int32]  # (n,) edges taken between blocks, where they are among ``a`` to ``b``
     counts: NDArray[np.int64]  # (B, 3) how many are taken, parts that are left, and how many are possible
     total: NDArray[np.float64]  # (B,) weight of the edges taken
 
@@ -86,7 +87,8 @@ def make_one_tree(graph: SparseGraph) -> OneTree:
         weight=np.empty(x),
         taken=numbers(n),
         possible=numbers(n),
-        counts=np.empty((count, 3), np.int64),
+        joining=numbers(n),
+        counts=np.zeros((count, 3), np.int64),
         total=np.empty(count),
     )
 
@@ -102,44 +104,51 @@ def find_one_tree(pi: NDArray[np.float64], o: OneTree) -> float:
         _search_blocks(pi, o, low, high)
 
     spread(work, len(o.total), thread_count())
-    return float(_join_blocks(pi, o))
+    return float(_join_blocks(o))
 
 
 @compiled
 def _search_blocks(pi, o, low, high):  # type: ignore[no-untyped-def]
     """Find what blocks low .. high-1 have of the tree, and what they can have."""
     for block in range(low, high):
-        first, last = o.blocks.first[block], o.blocks.first[block + 1]
-        begin, left = o.blocks.edges[block], o.blocks.outward[block] - o.blocks.edges[block]
+        first, last, begin = o.blocks.first[block], o.blocks.first[block + 1], o.blocks.edges[block]
+        for p in range(first, last):
+            o.pi[p] = pi[o.blocks.city[p]]
+        left = _weigh(pi, o, block, _heaviest_needed(o, block))
         parts, taken, possible = last - first, 0, 0
-        _weigh(pi, o, block)
         o.total[block] = 0.0
+        a, b = o.blocks.u, o.blocks.v
         while True:
-            chosen = _take(o, first, parts, o.taken, first + taken)
+            chosen = _take(o, a, b, first, parts, o.taken, first + taken)
             if chosen == 0:
                 break
             for t in range(first + taken, first + taken + chosen):
+                if taken > 0:  # before, places are edges of the block
+                    o.taken[t] = o.edge[o.taken[t]]
                 o.total[block] += _count(o, o.taken[t])
             taken += chosen
             parts, left = _unite(o, first, parts, begin, left)
             for p in range(first, last):
                 o.part[p] = o.label[o.part[p]]
             _find_lightest(o, first, parts, begin, left)
+            a, b = o.a, o.b
         o.counts[block, 0], o.counts[block, 1] = taken, parts
         # what is left within the block: edges out of it do not count any more
+        _forget_outward(o, first, parts)
         while True:
-            _forget_outward(o, first, parts)
             _find_lightest(o, first, parts, begin, left)
-            chosen = _take(o, first, parts, o.possible, first + possible)
+            chosen = _take(o, o.a, o.b, first, parts, o.possible, first + possible)
             if chosen == 0:
                 break
+            for t in range(first + possible, first + possible + chosen):
+                o.possible[t] = o.edge[o.possible[t]]
             possible += chosen
             parts, left = _unite(o, first, parts, begin, left)
         o.counts[block, 2] = possible
 
 
 @compiled
-def _join_blocks(pi, o):  # type: ignore[no-untyped-def]
+def _join_blocks(o):  # type: ignore[no-untyped-def]
     """Join the parts of all blocks by what can be in the tree; close the 1-tree and return its weight."""
     blocks = o.blocks
     taken, parts, left, total = 0, 0, 0, 0.0
@@ -159,27 +168,51 @@ def _join_blocks(pi, o):  # type: ignore[no-untyped-def]
         for x in range(blocks.outward[block], blocks.edges[block + 1]):
             if blocks.u[x] < blocks.v[x]:  # the other block has it as well
                 left = _add(o, left, x)
+    _forget_outward(o, 0, parts)
     while True:
-        _forget_outward(o, 0, parts)
         _find_lightest(o, 0, parts, 0, left)
-        chosen = _take(o, 0, parts, o.taken, 0)
+        chosen = _take(o, o.a, o.b, 0, parts, o.joining, 0)
         if chosen == 0:
             break
         for t in range(chosen):
-            total += _count(o, o.taken[t])
-            o.tree[taken] = blocks.number[o.taken[t]]
+            x = o.edge[o.joining[t]]
+            total += _count(o, x)
+            o.tree[taken] = blocks.number[x]
             taken += 1
         parts, left = _unite(o, 0, parts, 0, left)
     return total + _close(o)
 
 
 @compiled_callee
-def _weigh(pi, o, block):  # type: ignore[no-untyped-def]
-    """Weigh a block's edges, each city being a part; find each city's lightest two and its lightest outward."""
+def _heaviest_needed(o, block):  # type: ignore[no-untyped-def]
+    """Weight above which no edge within a block is in the tree: the last search may have found a tree of the block."""
+    first = o.blocks.first[block]
+    taken, possible = o.counts[block, 0], o.counts[block, 2]
+    if taken + possible < o.blocks.first[block + 1] - first - 1:
+        return np.inf
+    heaviest = -np.inf
+    for t in range(first, first + taken):
+        heaviest = max(heaviest, _weight(o, o.taken[t]))
+    for t in range(first, first + possible):
+        heaviest = max(heaviest, _weight(o, o.possible[t]))
+    return heaviest
+
+
+@inlined
+def _weight(o, x):  # type: ignore[no-untyped-def]
+    """Weight of a block's edge; the brackets make it the same either way round."""
+    return o.blocks.length[x] + (o.pi[o.blocks.u[x]] + o.pi[o.blocks.v[x]])
+
+
+@compiled_callee
+def _weigh(pi, o, block, heaviest):  # type: ignore[no-untyped-def]
+    """Find each city's lightest two edges, and its lightest out of the block, each city being a part.
+
+    Return how many edges within the block are left, which are those that are not too heavy.
+    """
     blocks = o.blocks
-    first, last = blocks.first[block], blocks.first[block + 1]
+    first, last, kept = blocks.first[block], blocks.first[block + 1], blocks.edges[block]
     for p in range(first, last):
-        o.pi[p] = pi[blocks.city[p]]
         o.best[p], o.second[p] = -1, -1
         o.best_weight[p], o.second_weight[p] = np.inf, np.inf
         o.ends[p], o.part[p] = 0, p
@@ -189,15 +222,18 @@ def _weigh(pi, o, block):  # type: ignore[no-untyped-def]
     for p in range(first, last):
         o.out[p], o.out_weight[p] = o.best[p], o.best_weight[p]
     for edge in range(blocks.edges[block], blocks.outward[block]):
-        x = np.uint32(edge)  # unsigned: numba looks for no negative index
+        x, to = np.uint32(edge), np.uint32(kept)  # unsigned: numba looks for no negative index
         p, q = np.uint32(blocks.u[x]), np.uint32(blocks.v[x])
-        w = blocks.length[x] + (o.pi[p] + o.pi[q])  # the brackets make it the same either way round
-        o.a[x], o.b[x], o.edge[x], o.weight[x] = p, q, x, w
+        w = blocks.length[x] + (o.pi[p] + o.pi[q])
+        # written in any case: a branch would cost more
+        o.a[to], o.b[to], o.edge[to], o.weight[to] = p, q, x, w
+        kept += 1 if w <= heaviest else 0
         _note(o, p, x, w)
         _note(o, q, x, w)
     for p in range(first, last):
         if o.best[p] == o.out[p]:
             o.best[p] = -1
+    return kept - blocks.edges[block]
 
 
 @inlined
@@ -224,7 +260,7 @@ def _add(o, left, x):  # type: ignore[no-untyped-def]
     """Add an edge of a block to those that are left; return how many these are."""
     p, q = o.blocks.u[x], o.blocks.v[x]
     o.a[left], o.b[left], o.edge[left] = o.part[p], o.part[q], x
-    o.weight[left] = o.blocks.length[x] + (o.pi[p] + o.pi[q])
+    o.weight[left] = _weight(o, x)
     return left + 1
 
 
@@ -234,7 +270,7 @@ def _count(o, x):  # type: ignore[no-untyped-def]
     p, q = o.blocks.u[x], o.blocks.v[x]
     o.ends[p] += 1
     o.ends[q] += 1
-    return o.blocks.length[x] + (o.pi[p] + o.pi[q])
+    return _weight(o, x)
 
 
 @compiled_callee
@@ -261,12 +297,12 @@ def _is_lighter(o, s, w, c):  # type: ignore[no-untyped-def]
 
 
 @compiled_callee
-def _take(o, low, parts, taken, at):  # type: ignore[no-untyped-def]
-    """Write the lightest edges of all parts from place ``at`` on, each once; return how many. Link parts by them."""
+def _take(o, a, b, low, parts, taken, at):  # type: ignore[no-untyped-def]
+    """Link parts by their lightest edges, between a and b; write where these are, each once; return how many."""
     start = at
     for c in range(low, low + parts):
         s = o.best[c]
-        o.parent[c] = c if s < 0 else o.b[s] if o.a[s] == c else o.a[s]
+        o.parent[c] = c if s < 0 else b[s] if a[s] == c else a[s]
     for c in range(low, low + parts):
         s = o.best[c]
         if s < 0:
@@ -278,7 +314,7 @@ def _take(o, low, parts, taken, at):  # type: ignore[no-untyped-def]
             if c > other:
                 continue
             o.parent[c] = c
-        taken[at] = o.edge[s]
+        taken[at] = s
         at += 1
     return at - start
 
