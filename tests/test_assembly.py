@@ -13,6 +13,7 @@ from pymoo_gpuaco.candidates.graph import make_graph
 from pymoo_gpuaco.candidates.lists import listed_instance
 from pymoo_gpuaco.exchange import assemble as assemble_by
 from pymoo_gpuaco.exchange import assembly, merge
+from pymoo_gpuaco.exchange.numbering import Numbered
 from pymoo_gpuaco.host.philox import STREAM_ASSEMBLY, new_stream
 from pymoo_gpuaco.host.stop import Stop
 from pymoo_gpuaco.problems import TSP
@@ -151,6 +152,35 @@ def test_the_key_decides_and_the_number_of_threads_does_not(monkeypatch):
     assert np.array_equal(results["1"], results["2"])
     assert np.array_equal(results["1"], results["7"])
     assert not np.array_equal(results["1"], assemble(graph, tours, 3))
+
+
+@pytest.mark.parametrize("least_gain", [0.0, 0.25, 0.5, 1.0])
+def test_it_ends_with_a_generation_that_gains_little_of_what_another_has_gained(least_gain, monkeypatch):
+    problem = cloud(300, 4)
+    graph, gains, lengths, work = graph_of(problem), [], [], assembly._generation
+
+    def generation(graph, scale, before, after, *rest):
+        lengths.append(problem.tour_lengths(after).sum())
+        gains.append(work(graph, scale, before, after, *rest))
+        return gains[-1]
+
+    monkeypatch.setattr(assembly, "_generation", generation)
+    # cities as they are: numbers along a tour are another instance to the problem
+    monkeypatch.setattr(
+        assembly, "along_the_first", lambda graph, _, tours: Numbered(graph, tours, np.empty(0, int))
+    )
+    tours = random_tours(300, 9)
+    assembled = assemble_by(graph, tours, 1, scale=1.0, least_gain=least_gain)
+    assert -np.diff([*lengths, problem.tour_lengths(assembled).sum()]) == pytest.approx(gains)
+    enough = [gain > least_gain * max(gains[: i + 1]) for i, gain in enumerate(gains)]
+    assert all(enough[:-1])
+    assert not enough[-1] or len(gains) == assembly.MOST_GENERATIONS
+
+
+@pytest.mark.parametrize("least_gain", [-0.1, 1.1])
+def test_a_share_is_no_more_than_all(least_gain):
+    with pytest.raises(ValueError, match=r"least_gain must be in \[0, 1\]"):
+        assemble_by(graph_of(cloud(60)), random_tours(60, 3), 1, scale=1.0, least_gain=least_gain)
 
 
 @pytest.mark.parametrize(("place", "city"), [(0, 60), (59, -1), (3, None)])

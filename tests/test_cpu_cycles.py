@@ -8,6 +8,7 @@ from pymoo_gpuaco.backends.cpu import warm_up
 from pymoo_gpuaco.host.keys import fold_in
 from pymoo_gpuaco.search import population as module
 from pymoo_gpuaco.search.parameters import FocusedParameters
+from pymoo_gpuaco.search.population import LEAST_GAIN_AT_FIRST
 from tests.engine_cases import cloud
 from tests.test_cpu_focused import focused, of
 
@@ -31,9 +32,10 @@ def test_a_hot_generation_merges_its_shortest_tours_and_the_last_one_assembles_a
     monkeypatch.setattr(module.Population, "merge", noted)
     assembled = []
 
-    def assemble(graph, tours, key, stop, scale):
-        assembled.append((tours.copy(), key, exchange.assemble(graph, tours, key, stop, scale=scale)))
-        return assembled[-1][2]
+    def assemble(graph, tours, key, stop, scale, least_gain):
+        taken = exchange.assemble(graph, tours, key, stop, scale=scale, least_gain=least_gain)
+        assembled.append((tours.copy(), key, taken, least_gain))
+        return taken
 
     monkeypatch.setattr(module, "assemble", assemble)
     ends = []
@@ -49,14 +51,17 @@ def test_a_hot_generation_merges_its_shortest_tours_and_the_last_one_assembles_a
             assert merged == sorted(lengths)[:4]
             continue
         ends.append(key)
-        given, its_key, taken = assembled[-1]
+        given, its_key, taken, least_gain = assembled[-1]
         assert its_key == fold_in(key, 1)  # that of the generation's only round
-        assert len(given) == ants + 1  # the best is one tour more
-        assert np.array_equal(problem.tour_lengths(taken[:-1]), lengths)
+        assert (
+            len(given) == len(np.unique(given, axis=0)) >= ants
+        )  # the best is one tour more, or one of them
+        assert least_gain == (LEAST_GAIN_AT_FIRST if len(ends) == 1 else 0.0)
+        assert np.array_equal(problem.tour_lengths(taken[:ants]), lengths)
         assert np.all(problem.tour_lengths(taken) <= problem.tour_lengths(given))
         (best,), (length,) = engine.best_tours()
         assert length == problem.tour_length(best) <= problem.tour_lengths(taken).min()
-    assert ends
+    assert len(ends) > 1
 
 
 def test_a_cycle_takes_over_with_the_best_before_it(monkeypatch):

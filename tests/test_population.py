@@ -59,10 +59,10 @@ def test_of_many_cities_few_tours_are_assembled_before_others_are_annealed(citie
     monkeypatch.setattr(module, "assemble", lambda *a, **kw: (counted.append(len(a[1])), work(*a, **kw))[1])
     taken = population.recombine(tours, 3, Stop())
     assert taken.shape == tours.shape
-    assert counted == ([expected + 1] if expected else [])  # with the best
+    assert counted == ([expected] if expected else [])  # the best is one of them
     if expected == 0:  # two have nobody else to go on from
         population.recombine(tours[:2], 3, Stop())
-        assert counted == [3]
+        assert counted == [2]
     if expected:  # the others go on from what these have become
         assert all(np.array_equal(taken[i], taken[i % expected]) for i in range(len(tours)))
     else:
@@ -94,9 +94,12 @@ def test_of_long_tours_few_mates_are_taken_over_from(monkeypatch):
     monkeypatch.setattr(module, "assemble", lambda *a, **kw: (given.append(a[1]), work(*a, **kw))[1])
     taken = population.recombine(tours[:2], 3, Stop(), tours[2:])
     assert taken.shape == (2, 120)
-    # both, the best and two of six mates
-    assert len(given[0]) == 5
-    assert np.array_equal(given[0][3:], tours[2:4])
+    assert np.array_equal(given[0], tours[:5])  # both, of which one is the best, and three of six mates
+    before = population.length
+    population.keep(tours[7], before - 1.0)
+    taken = population.recombine(tours[:2], 3, Stop(), tours[2:])
+    assert taken.shape == (2, 120)
+    assert np.array_equal(given[1], tours[[0, 1, 7, 2, 3]])  # both, the best and two of six mates
 
 
 @pytest.mark.parametrize("begun", [1, 3])

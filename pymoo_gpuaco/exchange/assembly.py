@@ -10,6 +10,7 @@ edges that hang together and gain nothing; what one of them does better is then 
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -57,48 +58,67 @@ def make_workspace(n: int) -> Workspace:
 
 
 def assemble(
-    graph: Graph, tours: NDArray[np.int32], key: int, stop: Stop | None = None, *, scale: float
+    graph: Graph,
+    tours: NDArray[np.int32],
+    key: int,
+    stop: Stop | None = None,
+    *,
+    scale: float,
+    least_gain: float = 0.0,
 ) -> NDArray[np.int32]:
     """Recombine each of the tours (m, n) with others until none gets shorter; return them, in their order.
 
     In every generation each tour is A once and B once. No tour gets longer, and none is written to. The distances of
     ``graph`` must be symmetric, n >= 3; subtours are joined by its candidates. ``key`` in [0, 2**64) decides
     everything, unless ``stop`` ends it early. ``scale``: whole units a unit of distance, see `EvolvingTours`.
+    ``least_gain``, in [0, 1], ends it with a generation that gains no more than this share of what another has gained.
 
-    Raises ValueError where a row is no permutation of 0 .. n-1, or ``scale`` is not above 0.
+    Raises ValueError where a row is no permutation of 0 .. n-1, or a number is out of its range.
     """
     m, n = tours.shape
     numbered = along_the_first(graph, graph.neighbours, checks.permutations("tours", tours, n))
     scale = checks.real("scale", scale, 0.0, open_low=True)
-    workspaces = [make_workspace(n) for _ in range(min(thread_count(), m))]
+    least_gain = checks.real("least_gain", least_gain, 0.0, 1.0)
+    workspaces: list[Workspace | None] = [None] * min(thread_count(), m)
+    before, most = np.empty_like(numbered.tours), 0.0
     stop = Stop() if stop is None else stop
     stop.lower()
     for generation in range(MOST_GENERATIONS if m > 1 else 0):
         key_of_it = fold_in(key, generation)
-        shorter = _generation(numbered.graph, scale, numbered.tours, key_of_it, workspaces, stop)
-        if stop.raised() or not shorter:
+        before[...] = numbered.tours
+        gain = _generation(numbered.graph, scale, before, numbered.tours, key_of_it, workspaces, stop)
+        most = max(most, gain)
+        if stop.raised() or gain <= least_gain * most:
             break
     return numbered.as_given()
 
 
 def _generation(
-    graph: Graph, scale: float, tours: NDArray[np.int32], key: int, workspaces: list[Workspace], stop: Stop
-) -> bool:
-    """Recombine each tour with another; whether any has become shorter. A workspace a thread."""
-    m = len(tours)
-    ring = generator(key, m).permutation(m)
-    before, gains = tours.copy(), np.zeros(m)
+    graph: Graph,
+    scale: float,
+    before: NDArray[np.int32],
+    after: NDArray[np.int32],
+    key: int,
+    workspaces: list[Workspace | None],
+    stop: Stop,
+) -> float:
+    """Recombine each of the tours ``before`` (m, n) with another; return by how much all get shorter ``after``.
 
-    def work(thread: int, first: int, last: int) -> None:
-        workspace = workspaces[thread]
-        for i in range(first, last):
+    A thread makes its workspace when it first needs one: pages of memory are fetched side by side, too.
+    """
+    m, n = before.shape
+    ring, gains = generator(key, m).permutation(m), np.zeros(m)
+
+    def work(thread: int, numbers: Iterator[int]) -> None:
+        workspace = workspaces[thread] = workspaces[thread] or make_workspace(n)
+        for i in numbers:
             a, b = ring[i], ring[(i + 1) % m]
             stream = new_stream(np.uint64(key), i, STREAM_ASSEMBLY)
             gains[i] = recombine(graph, scale, before[a], before[b], stream, workspace, stop.flag)
-            tours[a] = workspace.order
+            after[a] = workspace.order
 
-    stop.spread(work, m, len(workspaces))
-    return bool(gains.any())
+    stop.share(work, m, len(workspaces))
+    return float(gains.sum())
 
 
 @compiled

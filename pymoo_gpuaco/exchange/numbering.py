@@ -26,7 +26,7 @@ class Numbered(NamedTuple):
 
     def as_given(self) -> NDArray[np.int32]:
         """Return a copy of the tours as tours of cities."""
-        return self.city[self.tours] if len(self.city) else self.tours.copy()
+        return self.city.take(self.tours) if len(self.city) else self.tours.copy()
 
 
 def along_the_first(graph: Graph, near: NDArray[np.int32], tours: NDArray[np.integer]) -> Numbered:
@@ -45,8 +45,8 @@ def along_the_first(graph: Graph, near: NDArray[np.int32], tours: NDArray[np.int
     if len(partner):
         partner = np.where(partner < 0, np.int32(-1), number[partner])[city]
     renumbered = graph._replace(
-        coords=graph.coords[city],
-        neighbours=number[near[city]],
+        coords=graph.coords.take(city, axis=0),  # twice as fast as by an index
+        neighbours=number.take(near.take(city, axis=0)),
         neighbour_distances=without_lengths,
         partner=partner,
     )

@@ -27,7 +27,13 @@ from pymoo_gpuaco.search.meeting import Meeting, next_meeting
 from pymoo_gpuaco.search.pace import Pace
 from pymoo_gpuaco.search.parameters import FEWEST_TO_EVOLVE
 from pymoo_gpuaco.search.plan import Heat
-from pymoo_gpuaco.search.population import BOTH_STAGES, FIRST_STAGE, SECOND_STAGE, first_tours
+from pymoo_gpuaco.search.population import (
+    BOTH_STAGES,
+    FIRST_STAGE,
+    LEAST_GAIN_AT_FIRST,
+    SECOND_STAGE,
+    first_tours,
+)
 from pymoo_gpuaco.search.schedule import Schedule
 from pymoo_gpuaco.search.state import pack, unpack
 from pymoo_gpuaco.search.tours import Tours
@@ -254,11 +260,14 @@ class FocusedSearch:
             tours = self._evolution.first(population, device.read(), key, mates, stages)
             self._tours.take(tours, repaired=True)
             return
+        first = self._schedule.cycle == 1 and not self._schedule.finished
         with self._pace.noted(_MERGE):
-            tours = population.recombine(device.read(), key, self._stop, mates)
+            least_gain = LEAST_GAIN_AT_FIRST if first else 0.0
+            tours = population.recombine(device.read(), key, self._stop, mates, least_gain)
             self._tours.take(tours, repaired=True)
         most = population.most_assembled(m)
-        self._evolution.assembly = self._pace.seconds(_MERGE) / min(most, m) if most else 0.0
+        if first:
+            self._evolution.assembly = self._pace.seconds(_MERGE) / min(most, m) if most else 0.0
 
     def _evolve_again(self, key: int) -> None:
         """Have one more round of evolution, of the annealed tours and what kicks have made of the best."""
