@@ -51,6 +51,11 @@ def test_tours_are_assembled(monkeypatch):
     assert_all_are_shorter(population, best, tours, population.recombine(tours, 3, Stop()))
 
 
+@pytest.mark.parametrize(("m", "share"), [(2, 1 / 16), (7, 1 / 16), (8, 1 / 4), (100, 1 / 4)])
+def test_few_tours_that_do_not_evolve_are_assembled_for_longer(m, share):
+    assert module.least_gain_at_first(m) == share
+
+
 @pytest.mark.parametrize(("cities", "expected"), [(600, 5), (480, 4), (479, 0)])
 def test_of_many_cities_few_tours_are_assembled_before_others_are_annealed(cities, expected, monkeypatch):
     monkeypatch.setattr(module, "CITIES_OF_ASSEMBLED", cities)  # 120 cities a tour

@@ -30,9 +30,9 @@ from pymoo_gpuaco.search.plan import Heat
 from pymoo_gpuaco.search.population import (
     BOTH_STAGES,
     FIRST_STAGE,
-    LEAST_GAIN_AT_FIRST,
     SECOND_STAGE,
     first_tours,
+    least_gain_at_first,
 )
 from pymoo_gpuaco.search.schedule import Schedule
 from pymoo_gpuaco.search.state import pack, unpack
@@ -262,7 +262,7 @@ class FocusedSearch:
             return
         first = self._schedule.cycle == 1 and not self._schedule.finished
         with self._pace.noted(_MERGE):
-            least_gain = LEAST_GAIN_AT_FIRST if first else 0.0
+            least_gain = least_gain_at_first(m) if first else 0.0
             tours = population.recombine(device.read(), key, self._stop, mates, least_gain)
             self._tours.take(tours, repaired=True)
         most = population.most_assembled(m)

@@ -15,6 +15,7 @@ from pymoo_gpuaco.host.stop import Stop
 from pymoo_gpuaco.host.threads import spread, thread_count
 from pymoo_gpuaco.problems.compiled_metrics import tour_length
 from pymoo_gpuaco.problems.long_tours import is_long, long_tour_length
+from pymoo_gpuaco.search.parameters import FEWEST_TO_EVOLVE
 
 # So many tours or more begin as different ones, to have more to recombine. A tour that begins by other lengths than the
 # true ones needs more kicks, which fewer tours do not make up for.
@@ -29,8 +30,9 @@ MOST_ASSEMBLED, CITIES_OF_ASSEMBLED, FEWEST_ASSEMBLED = 32, 3_000_000, 4
 # After the first cycle of annealing, which others follow, assembly ends with a generation that gains no more than this
 # share of what another has gained: by then tours have given each other what rids them of their long edges, and more
 # generations make them alike. 22 tours of rl11849 were at .59 % in the mean after 6 generations and at .22 after all
-# 12. Annealed by half a kick a city and evolved, the best was at .08 % either way (means of six runs).
-LEAST_GAIN_AT_FIRST = 0.25
+# 12. Annealed by half a kick a city and evolved, the best was at .08 % either way (means of six runs). Few tours do not
+# evolve: what they are not given now they may never get.
+LEAST_GAIN_AT_FIRST, LEAST_GAIN_OF_FEW = 1 / 4, 1 / 16
 # Stages of evolution: children take an AB-cycle, then blocks of them.
 FIRST_STAGE, SECOND_STAGE, BOTH_STAGES = (False,), (True,), (False, True)
 NEAR_OF_CHILDREN = 7  # candidates a city by which subtours of children are joined
@@ -69,6 +71,11 @@ def first_tours(
     different = min(m, MOST_VARIED, max(1, CITIES_OF_VARIED // instance.n)) if m >= FEWEST_VARIED else 1
     tours = np.concatenate([greedy[None], varied_tours(instance, different - 1, key, stop)])
     return np.resize(tours, (m, instance.n))
+
+
+def least_gain_at_first(m: int) -> float:
+    """Share of a generation's gain with which the assembly of m tours after the first cycle ends."""
+    return LEAST_GAIN_OF_FEW if m < FEWEST_TO_EVOLVE else LEAST_GAIN_AT_FIRST
 
 
 def lengths_of(graph: Graph, tours: NDArray[np.int32]) -> NDArray[np.float64]:
