@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from pymoo_gpuaco.candidates.tree import build_tree
 from pymoo_gpuaco.host.compiled import compiled
 from pymoo_gpuaco.host.threads import spread, thread_count
 
@@ -35,21 +36,11 @@ class Blocks(NamedTuple):
 def near_together(n: int, coords: NDArray[np.float64]) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
     """Return n cities in blocks of near ones, and where each block begins (B + 1,).
 
-    Blocks are halved across their longer side, and again. Without places, ``coords`` (0, 3), there is one.
+    Near by the first two coordinates, of (n, 3); those of the dummy are NaN. Without any, (0, 3), there is one block.
     """
-    places = np.nan_to_num(coords)  # the dummy has none
-    pieces = [np.arange(n, dtype=np.int32)]
-    while len(places) and len(pieces[0]) > _MOST:
-        pieces = [half for piece in pieces for half in _halves(places, piece)]
-    return np.concatenate(pieces), np.cumsum([0, *map(len, pieces)], dtype=np.int64)
-
-
-def _halves(places: NDArray[np.float64], piece: NDArray[np.int32]) -> list[NDArray[np.int32]]:
-    here = places[piece]
-    longer = int((here.max(axis=0) - here.min(axis=0)).argmax())
-    middle = (len(piece) + 1) // 2
-    order = np.argpartition(here[:, longer], middle)
-    return [piece[order[:middle]], piece[order[middle:]]]
+    places = np.nan_to_num(coords) if len(coords) else np.zeros((n, 2))
+    tree = build_tree(places[:, 0], places[:, 1], thread_count(), _MOST if len(coords) else n)
+    return tree.point, n * np.arange((1 << tree.depth) + 1) >> tree.depth
 
 
 def make_blocks(

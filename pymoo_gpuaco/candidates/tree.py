@@ -31,10 +31,10 @@ class Tree(NamedTuple):
     depth: int  # level of the leaves
 
 
-def build_tree(x: NDArray[np.float64], y: NDArray[np.float64], threads: int) -> Tree:
-    """Build the tree of n >= 1 points; the same for any number of threads."""
+def build_tree(x: NDArray[np.float64], y: NDArray[np.float64], threads: int, leaf: int = LEAF) -> Tree:
+    """Build the tree of n >= 1 points, ``leaf`` of them in a leaf at most; the same for any number of threads."""
     n = len(x)
-    depth = max(0, (n - 1) // LEAF).bit_length()
+    depth = max(0, (n - 1) // leaf).bit_length()
     tree = Tree(x.copy(), y.copy(), np.arange(n, dtype=np.int32), np.empty((2 << depth, 4)), depth)
     for level in range(depth + 1):
 
