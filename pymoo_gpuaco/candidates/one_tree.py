@@ -216,13 +216,14 @@ def _weigh(pi, o, block, heaviest):  # type: ignore[no-untyped-def]
         o.best[p], o.second[p] = -1, -1
         o.best_weight[p], o.second_weight[p] = np.inf, np.inf
         o.ends[p], o.part[p] = 0, p
-    for x in range(blocks.outward[block], blocks.edges[block + 1]):
-        p, q = blocks.u[x], blocks.v[x]
+    for edge in range(blocks.outward[block], blocks.edges[block + 1]):
+        x = np.uint32(edge)  # unsigned: numba looks for no negative index
+        p, q = np.uint32(blocks.u[x]), np.uint32(blocks.v[x])
         _note(o, p, x, blocks.length[x] + (o.pi[p] + pi[blocks.city[q]]))
     for p in range(first, last):
         o.out[p], o.out_weight[p] = o.best[p], o.best_weight[p]
     for edge in range(blocks.edges[block], blocks.outward[block]):
-        x, to = np.uint32(edge), np.uint32(kept)  # unsigned: numba looks for no negative index
+        x, to = np.uint32(edge), np.uint32(kept)
         p, q = np.uint32(blocks.u[x]), np.uint32(blocks.v[x])
         w = blocks.length[x] + (o.pi[p] + o.pi[q])
         # written in any case: a branch would cost more
@@ -237,9 +238,9 @@ def _weigh(pi, o, block, heaviest):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def _note(o, city, x, w):  # type: ignore[no-untyped-def]
+def _note(o, p, x, w):  # type: ignore[no-untyped-def]
     """Note edge x of weight w at the city of a position if it is among the lightest two."""
-    p, number = np.uint32(city), o.blocks.number
+    number = o.blocks.number
     if w <= o.second_weight[p]:  # edges go by length, so that most fail here
         if w < o.best_weight[p] or (w == o.best_weight[p] and number[x] < number[o.best[p]]):
             o.second[p], o.second_weight[p] = o.best[p], o.best_weight[p]
