@@ -64,14 +64,14 @@ def weight_of_one_tree(W, leaf, forced=None):
     return weight_of_tree(W, others, inner) + W[ways, leaf].sum()
 
 
-def graph_of(instance, most=1500):
+def graph_of(instance, most=1000):
     """The graph of an instance's own lists, with blocks of so many cities at most."""
     with mock.patch.object(blocks, "_MOST", most):
         return sparse_graph(instance, instance.neighbours, instance.neighbour_distances)
 
 
 @given(
-    small_problems(most=40), st.integers(2, 9), st.sampled_from([1500, 15, 4, 2]), st.integers(0, 2**32 - 1)
+    small_problems(most=40), st.integers(2, 9), st.sampled_from([1000, 15, 4, 2]), st.integers(0, 2**32 - 1)
 )
 @settings(deadline=None, max_examples=200)
 def test_the_spanning_tree_is_minimum_and_the_leaf_gets_its_second_edge(problem, k, most, seed):

@@ -14,7 +14,8 @@ from pymoo_gpuaco.candidates.tree import build_tree
 from pymoo_gpuaco.host.compiled import compiled
 from pymoo_gpuaco.host.threads import spread, thread_count
 
-_MOST = 1500  # cities of a block: what is kept of them fits the fast memory of a core
+# Cities of a block: what is kept of them fits the fast memory of a core, and 16 cores have work from 8,000 cities on.
+_MOST = 1000
 
 
 class Blocks(NamedTuple):
