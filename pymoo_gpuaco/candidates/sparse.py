@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from pymoo_gpuaco.candidates.blocks import near_together
 from pymoo_gpuaco.candidates.listed import ListedInstance
-from pymoo_gpuaco.candidates.start import greedy_tour
-from pymoo_gpuaco.host.compiled import compiled, inlined
+from pymoo_gpuaco.candidates.start import greedy_tour, is_listed
+from pymoo_gpuaco.host.compiled import compiled
 from pymoo_gpuaco.host.threads import spread, thread_count
 
 # Length of edges that must stay, in mean candidate edges below 0, at least: no penalties make up for it.
@@ -97,9 +97,8 @@ def _write_edges(ids, distances, u, v, length, first, last):  # type: ignore[no-
     for i in range(first, last):
         for s in range(k):
             j = ids[i, s]
-            if j > i or not _lists(ids, j, i):
-                u[m], v[m], length[m] = i, j, distances[i, s]
-                m += 1
+            u[m], v[m], length[m] = i, j, distances[i, s]  # in any case: a branch would cost more
+            m += 1 if j > i or not is_listed(ids, k, j, i) else 0
     return m - k * first
 
 
@@ -115,19 +114,10 @@ def _not_listed(
 @compiled
 def _write_missing(ids, tour, u, v):  # type: ignore[no-untyped-def]
     """Write the tour's edges that are in no list; return how many there are."""
-    m, n = 0, tour.shape[0]
+    m, n, k = 0, tour.shape[0], ids.shape[1]
     for s in range(n):
         i, j = tour[s], tour[s + 1 if s + 1 < n else 0]
-        if not _lists(ids, i, j) and not _lists(ids, j, i):
+        if not is_listed(ids, k, i, j) and not is_listed(ids, k, j, i):
             u[m], v[m] = i, j
             m += 1
     return m
-
-
-@inlined
-def _lists(ids, i, j):  # type: ignore[no-untyped-def]
-    """Whether city j is in the list of city i."""
-    s = 0
-    while s < ids.shape[1] and ids[i, s] != j:
-        s += 1
-    return s < ids.shape[1]

@@ -256,16 +256,18 @@ def _write_edges(ids, lengths, k, directed, first, last, keys):  # type: ignore[
     for i in range(first, last):
         for s in range(k):
             j = ids[i, s]
-            new = True
-            if j < i and not directed:
-                for t in range(k):
-                    if ids[j, t] == i:
-                        new = False
-                        break
-            if new:
-                keys[m] = key_of(lengths[i, s], k * i + s)
-                m += 1
+            keys[m] = key_of(lengths[i, s], k * i + s)  # in any case: a branch would cost more
+            m += 1 if j > i or directed or not is_listed(ids, k, j, i) else 0
     return m - k * first
+
+
+@inlined
+def is_listed(ids, k, i, j):  # type: ignore[no-untyped-def]
+    """Whether city j is among the first k candidates of city i. The loop has no early end, and so no branches."""
+    found = 0
+    for s in range(k):
+        found |= 1 if ids[i, s] == j else 0
+    return found > 0
 
 
 @inlined
