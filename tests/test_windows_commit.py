@@ -241,7 +241,9 @@ def test_what_was_added_is_there_and_what_was_removed_is_not(emulated):
 
 
 @pytest.mark.gpu
-@pytest.mark.parametrize(("n", "tours", "windows"), [(9, 2, 5), (300, 3, 60), (5000, 4, 300)])
+@pytest.mark.parametrize(
+    ("n", "tours", "windows"), [(9, 2, 5), (300, 3, 60), (5000, 4, 300), (20_000, 2, 1100)]
+)
 def test_the_same_as_on_the_host_by_all_threads(n, tours, windows):
     random_cases(n, tours, windows, 5)
 

@@ -1,4 +1,4 @@
-// Commit: exchanges that were found side by side on one tour are applied to it together. One block a tour.
+// Commit: exchanges that were found side by side on one tour are applied to it together.
 //
 // An exchange takes k edges out of the tour and puts k others in. Those of higher rank go first: each claims the
 // positions it touches, and one that finds a position claimed is left. The edges out cut the tour into segments, the
@@ -7,7 +7,8 @@
 // no other. pymoo_gpuaco/exchange/commit.py does the same on the host, one exchange after another, with gains for ranks;
 // the result is the same, but that the host takes few of those that gain nothing, and this all that fit.
 //
-// Threads share the edges of all exchanges, for exchanges differ in size; an edge knows its owner.
+// Threads share the edges of all exchanges, for exchanges differ in size; an edge knows its owner. Where a tour has many
+// exchanges several blocks do this together.
 #include <climits>
 
 #include "device/warp.cuh"
@@ -15,6 +16,9 @@
 
 #ifndef THREADS
 #define THREADS 512  // a block of commit_exchanges
+#endif
+#ifndef MOST_BLOCKS
+#define MOST_BLOCKS 16  // that commit the exchanges of one tour
 #endif
 // Contradictions are settled by dropping one exchange a stray cycle, of those that part it from another; after so many
 // rounds all of them that are not local, and after so many more all.
@@ -100,42 +104,99 @@ struct Room {
     }
 };
 
-// Sum over the threads before, of all in ``total``. All threads of the block.
-__device__ inline int sum_before(int value, int* warps, int& total) {
-    const int lane = lane_id(), warp = threadIdx.x / 32;
-    int upto = value;
+// What the blocks of a tour tell one another. All 0 in the beginning.
+struct __align__(16) Told {
+    unsigned long long largest;  // cycle: its positions << 32 | ~its least end
+    unsigned arrived;            // blocks that have come to a meeting, of all meetings
+    int votes;                   // blocks that have said yes, in all votes
+    int sums[MOST_BLOCKS];
+};
+#ifdef TOLD_BYTES
+static_assert(sizeof(Told) == TOLD_BYTES, "the host takes memory for a Told of other bytes");
+#endif
+
+// The blocks that work on one tour. All of them are on the device at a time, see the host.
+struct Team {
+    int blocks, block;  // how many, and which of them this is
+    Told& told;
+    int votes = 0;  // counted so far
+
+    // What threads share goes ``for (int i = team.first(); i < count; i += team.threads())``.
+    __device__ int first() const { return block * THREADS + static_cast<int>(threadIdx.x); }
+    __device__ int threads() const { return blocks * THREADS; }
+
+    // All threads wait for all others, and see what these have written.
+    __device__ void meet() const {
+        __syncthreads();
+        if (blocks == 1) return;
+        if (threadIdx.x == 0) {
+            __threadfence();
+            const unsigned ticket = atomicAdd(&told.arrived, 1u), due = ticket - ticket % blocks + blocks;
+            const volatile unsigned& arrived = told.arrived;
+            while (arrived < due) {
+            }
+            __threadfence();
+        }
+        __syncthreads();
+    }
+
+    // Whether any thread says yes. There must be a meeting between two votes.
+    __device__ bool any(bool own) {
+        const bool of_block = __syncthreads_or(own);
+        if (blocks == 1) return of_block;
+        if (of_block && threadIdx.x == 0) atomicAdd(&told.votes, 1);
+        meet();
+        const int before = votes;
+        votes = static_cast<volatile Told&>(told).votes;
+        return votes != before;
+    }
+
+    // Sum over the threads before, of all in ``total``. There must be a meeting between two sums.
+    __device__ int sum_before(int value, int* warps, int& total) const {
+        const int lane = lane_id(), warp = threadIdx.x / 32;
+        int upto = value;
 #pragma unroll
-    for (int step = 1; step < 32; step <<= 1) {
-        const int other = __shfl_up_sync(EVERY_LANE, upto, step);
-        if (lane >= step) upto += other;
+        for (int step = 1; step < 32; step <<= 1) {
+            const int other = __shfl_up_sync(EVERY_LANE, upto, step);
+            if (lane >= step) upto += other;
+        }
+        if (lane == 31) warps[warp] = upto;
+        __syncthreads();
+        int before = upto - value;
+        total = 0;
+        for (int w = 0; w < THREADS / 32; ++w) {
+            if (w < warp) before += warps[w];
+            total += warps[w];
+        }
+        if (blocks > 1) {
+            if (threadIdx.x == 0) told.sums[block] = total;
+            total = 0;
+        }
+        meet();
+        for (int b = 0; blocks > 1 && b < blocks; ++b) {
+            if (b < block) before += told.sums[b];
+            total += told.sums[b];
+        }
+        return before;
     }
-    if (lane == 31) warps[warp] = upto;
-    __syncthreads();
-    int before = upto - value;
-    total = 0;
-    for (int w = 0; w < THREADS / 32; ++w) {
-        if (w < warp) before += warps[w];
-        total += warps[w];
-    }
-    __syncthreads();
-    return before;
-}
+};
 
 // Decide which exchanges are accepted, as if they came one after another, those of higher rank first.
-__device__ inline void claim(const Room& room) {
-    for (int i = threadIdx.x; i < room.exchanges; i += THREADS) room.states[i] = room.found[i].edges > 0 ? OPEN : LEFT;
-    __syncthreads();
+__device__ inline void claim(const Room& room, Team& team) {
+    for (int i = team.first(); i < room.exchanges; i += team.threads())
+        room.states[i] = room.found[i].edges > 0 ? OPEN : LEFT;
+    team.meet();
     bool open = true;
-    while (__syncthreads_or(open)) {
-        for (int row = threadIdx.x; row < room.rows; row += THREADS) {
+    while (team.any(open)) {
+        for (int row = team.first(); row < room.rows; row += team.threads()) {
             const int owner = room.owners[row];
             if (room.states[owner] != OPEN) continue;
             const unsigned long long key = room.key(owner);
             atomicMax(room.claims + room.removed[row].x, key);
             atomicMax(room.claims + room.removed[row].y, key);
         }
-        __syncthreads();
-        for (int row = threadIdx.x; row < room.rows; row += THREADS) {
+        team.meet();
+        for (int row = team.first(); row < room.rows; row += team.threads()) {
             const int owner = room.owners[row];
             if (room.states[owner] > WAITS) continue;
             const unsigned long long key = room.key(owner);
@@ -145,9 +206,9 @@ __device__ inline void claim(const Room& room) {
             else if (one != key || two != key)
                 atomicMax(room.states + owner, WAITS);
         }
-        __syncthreads();
+        team.meet();
         open = false;
-        for (int i = threadIdx.x; i < room.exchanges; i += THREADS) {
+        for (int i = team.first(); i < room.exchanges; i += team.threads()) {
             if (room.states[i] == OPEN)
                 room.states[i] = ACCEPTED;
             else if (room.states[i] == WAITS) {
@@ -155,8 +216,8 @@ __device__ inline void claim(const Room& room) {
                 open = true;
             }
         }
-        __syncthreads();
-        for (int row = threadIdx.x; row < room.rows; row += THREADS) {
+        team.meet();
+        for (int row = team.first(); row < room.rows; row += team.threads()) {
             // an accepted exchange keeps its positions, the others make room for the next round
             const int owner = room.owners[row];
             const unsigned long long key = room.key(owner), kept = room.states[owner] == ACCEPTED ? TAKEN : 0ull;
@@ -166,50 +227,52 @@ __device__ inline void claim(const Room& room) {
             if (*two == key) *two = kept;
         }
     }
-    for (int row = threadIdx.x; row < room.rows; row += THREADS)
+    for (int row = team.first(); row < room.rows; row += team.threads())
         if (room.accepted(row)) room.claims[room.removed[row].x] = room.claims[room.removed[row].y] = 0ull;
-    __syncthreads();
+    team.meet();
 }
 
 // Mark the cuts of the accepted exchanges; their number.
-__device__ inline int cut_up(const Room& room, int* warps) {
-    for (int row = threadIdx.x; row < room.rows; row += THREADS) {
+__device__ inline int cut_up(const Room& room, const Team& team, int* warps) {
+    for (int row = team.first(); row < room.rows; row += team.threads()) {
         if (!room.accepted(row)) continue;
         const int cut = room.cut_of(room.removed[row]);
         atomicOr(room.bits + (cut >> 5), 1u << (cut & 31));
     }
-    __syncthreads();
-    const int share = (room.words + THREADS - 1) / THREADS, first = min(room.words, static_cast<int>(threadIdx.x) * share);
+    team.meet();
+    const int share = (room.words + team.threads() - 1) / team.threads();
+    const int first = min(room.words, team.first() * share);
     const int last = min(room.words, first + share);
     int own = 0, m;
     for (int word = first; word < last; ++word) own += __popc(room.bits[word]);
-    int rank = sum_before(own, warps, m);
+    int rank = team.sum_before(own, warps, m);
     for (int word = first; word < last; ++word) {
         room.ranks[word] = rank;
         for (unsigned left = room.bits[word]; left != 0u; left &= left - 1u) room.cuts[rank++] = 32 * word + __ffs(left) - 1;
     }
-    __syncthreads();
+    team.meet();
     return m;
 }
 
-__device__ inline void clear_cuts(const Room& room) {
-    for (int row = threadIdx.x; row < room.rows; row += THREADS) room.bits[room.cut_of(room.removed[row]) >> 5] = 0u;
-    __syncthreads();
+__device__ inline void clear_cuts(const Room& room, const Team& team) {
+    for (int row = team.first(); row < room.rows; row += team.threads())
+        room.bits[room.cut_of(room.removed[row]) >> 5] = 0u;
+    team.meet();
 }
 
 // Link the segment ends, and follow the links from every end by doubling: in ``room.jumps`` the walk to the end of the
 // list that begins with end 0, or round and round.
-__device__ inline void follow(Room& room, int m) {
-    for (int s = threadIdx.x; s < m; s += THREADS) room.firsts[s] = INT_MAX;
-    __syncthreads();
+__device__ inline void follow(Room& room, const Team& team, int m) {
+    for (int s = team.first(); s < m; s += team.threads()) room.firsts[s] = INT_MAX;
+    team.meet();
     // both edges at a position are of one exchange, whose rows stand in one order wherever they lie
-    for (int row = threadIdx.x; row < room.rows; row += THREADS) {
+    for (int row = team.first(); row < room.rows; row += team.threads()) {
         if (!room.accepted(row)) continue;
         room.ask_for_start(room.added[row].x, 2 * row, m);
         room.ask_for_start(room.added[row].y, 2 * row + 1, m);
     }
-    __syncthreads();
-    for (int row = threadIdx.x; row < room.rows; row += THREADS) {
+    team.meet();
+    for (int row = team.first(); row < room.rows; row += team.threads()) {
         if (!room.accepted(row)) continue;
         const int a = room.loose_end(room.added[row].x, 2 * row, m);
         const int b = room.loose_end(room.added[row].y, 2 * row + 1, m);
@@ -217,14 +280,14 @@ __device__ inline void follow(Room& room, int m) {
         room.links[b] = a;
         room.link_owners[a] = room.link_owners[b] = room.owners[row];
     }
-    __syncthreads();
-    for (int e = threadIdx.x; e < 2 * m; e += THREADS) {
+    team.meet();
+    for (int e = team.first(); e < 2 * m; e += team.threads()) {
         const int next = room.links[e ^ 1];
         room.jumps[e] = Jump{next == 0 ? END : next, room.length(e >> 1, m), 1, e};
     }
-    __syncthreads();
+    team.meet();
     for (int steps = 1; steps < 2 * m; steps <<= 1) {
-        for (int e = threadIdx.x; e < 2 * m; e += THREADS) {
+        for (int e = team.first(); e < 2 * m; e += team.threads()) {
             Jump own = room.jumps[e];
             if (own.to != END) {
                 const Jump next = room.jumps[own.to];
@@ -235,7 +298,7 @@ __device__ inline void follow(Room& room, int m) {
         Jump* const jumps = room.jumps;
         room.jumps = room.jumped;
         room.jumped = jumps;
-        __syncthreads();
+        team.meet();
     }
 }
 
@@ -246,22 +309,21 @@ __device__ inline int cycle_of(const Room& room, int segment) {
 }
 
 // Drop exchanges that leave stray cycles; ``round`` counts from 0.
-__device__ inline void drop(const Room& room, int m, int round) {
-    __shared__ unsigned long long largest;
-    for (int e = threadIdx.x; e < 2 * m; e += THREADS) {
+__device__ inline void drop(const Room& room, const Team& team, int m, int round) {
+    for (int e = team.first(); e < 2 * m; e += team.threads()) {
         room.sizes[e] = 0;
         room.weakest[e] = TAKEN;
     }
-    if (threadIdx.x == 0) largest = 0ull;
-    __syncthreads();
-    for (int s = threadIdx.x; s < m; s += THREADS) atomicAdd(room.sizes + cycle_of(room, s), room.length(s, m));
-    __syncthreads();
-    for (int e = threadIdx.x; e < 2 * m; e += THREADS)
+    if (team.first() == 0) team.told.largest = 0ull;
+    team.meet();
+    for (int s = team.first(); s < m; s += team.threads()) atomicAdd(room.sizes + cycle_of(room, s), room.length(s, m));
+    team.meet();
+    for (int e = team.first(); e < 2 * m; e += team.threads())
         if (room.sizes[e] > 0)
-            atomicMax(&largest, static_cast<unsigned long long>(room.sizes[e]) << 32 | (0xFFFFFFFFu - e));
-    __syncthreads();
-    const int kept = static_cast<int>(0xFFFFFFFFu - static_cast<unsigned>(largest));
-    for (int s = threadIdx.x; s < m; s += THREADS) {
+            atomicMax(&team.told.largest, static_cast<unsigned long long>(room.sizes[e]) << 32 | (0xFFFFFFFFu - e));
+    team.meet();
+    const int kept = static_cast<int>(0xFFFFFFFFu - static_cast<unsigned>(team.told.largest));
+    for (int s = team.first(); s < m; s += team.threads()) {
         const int one = cycle_of(room, s), two = cycle_of(room, s + 1 < m ? s + 1 : 0);
         if (one == two) continue;
         // if this edge were left in, two cycles would be one
@@ -271,14 +333,16 @@ __device__ inline void drop(const Room& room, int m, int round) {
         if (round >= GENTLE_ROUNDS && (!room.found[owner].local || round >= GENTLE_ROUNDS + FIRM_ROUNDS))
             room.states[owner] = LEFT;
     }
-    __syncthreads();
-    for (int e = threadIdx.x; e < 2 * m; e += THREADS)
+    team.meet();
+    for (int e = team.first(); e < 2 * m; e += team.threads())
         if (room.weakest[e] != TAKEN) room.states[Room::of_key(room.weakest[e])] = LEFT;
-    __syncthreads();
+    team.meet();
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS) commit_exchanges(
+    int team_blocks,                           // of a tour
     int n, int exchanges, int most,            // of a tour; ``most`` rows and segments that it has room for
+    Told* told,                                // (tours,) 0
     const Found* found,                        // (tours, exchanges)
     const int2* removed, const int2* added,    // (tours, most) pairs of positions
     const int* owners, const int* rows,        // (tours, most), (tours,)
@@ -290,7 +354,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) commit_exchanges(
     int* counts,       // (tours,)
     int4* segments) {  // (tours, most) for lay_out
     __shared__ int warps[THREADS / 32];
-    const size_t tour = blockIdx.x;
+    const size_t tour = blockIdx.x / team_blocks;
     const int words = (n + 31) / 32;
     Room room{found + tour * exchanges,
               removed + tour * most,
@@ -312,33 +376,34 @@ extern "C" __global__ void __launch_bounds__(THREADS) commit_exchanges(
               exchanges,
               rows[tour],
               words};
-    claim(room);
+    Team team{team_blocks, static_cast<int>(blockIdx.x) % team_blocks, told[tour]};
+    claim(room, team);
     int m = 0;
     for (int round = 0;; ++round) {
-        m = cut_up(room, warps);
+        m = cut_up(room, team, warps);
         if (m == 0) break;
-        follow(room, m);
+        follow(room, team, m);
         if (room.jumps[0].places == n) break;
-        drop(room, m, round);
-        clear_cuts(room);
+        drop(room, team, m, round);
+        clear_cuts(room, team);
     }
     int4* const own = segments + tour * most;
     if (m == 0) {
-        if (threadIdx.x == 0) {
+        if (team.first() == 0) {
             own[0] = make_int4(0, 0, n, 1);
             counts[tour] = 1;
         }
         return;
     }
-    for (int e = threadIdx.x; e < 2 * m; e += THREADS) {
+    for (int e = team.first(); e < 2 * m; e += team.threads()) {
         const Jump jump = room.jumps[e];
         if (jump.to != END) continue;
         const int segment = e >> 1;
         own[m - jump.count] = make_int4(n - jump.places, e & 1 ? room.cuts[segment] : room.start(segment, m),
                                         room.length(segment, m), e & 1 ? -1 : 1);
     }
-    if (threadIdx.x == 0) counts[tour] = m;
-    clear_cuts(room);
+    if (team.first() == 0) counts[tour] = m;
+    clear_cuts(room, team);
 }
 
 // Tours laid anew from their segments.

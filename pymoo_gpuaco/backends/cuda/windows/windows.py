@@ -19,7 +19,12 @@ MOST_EDGES = 511  # of an exchange, as many as cities of a window (MOST_EDGES of
 ROUNDS_AT_ONCE = 4  # between looks at the clock
 _WARPS = 2  # windows a block: more would need more shared memory than every block has
 _FOUND_BYTES = 8  # Found of found.cuh
-_COMMIT_THREADS = 1024  # a block a tour, and large instances have one tour
+_COMMIT_THREADS = 1024
+# Blocks that commit the exchanges of one tour, one for so many windows: they often wait for one another. A block fills
+# a multiprocessor, and those of all tours get one in so many at most: a block that waits for others which have no place
+# would wait for ever, should kernels of other engines run at the same time.
+_MOST_COMMIT_BLOCKS, _WINDOWS_A_COMMIT_BLOCK, _MULTIPROCESSORS_A_COMMIT_BLOCK = 16, 64, 4
+_TOLD_BYTES = 16 + 4 * _MOST_COMMIT_BLOCKS  # Told of commit.cu
 
 
 def resident(penalties: bool) -> int:
@@ -95,6 +100,11 @@ class Windows:
         """Return the search and the commit."""
         cities = self._cities.definitions()
         commit = ["commit_exchanges", "lay_out", "find_positions"]
+        together = {
+            "THREADS": _COMMIT_THREADS,
+            "MOST_BLOCKS": _MOST_COMMIT_BLOCKS,
+            "TOLD_BYTES": _TOLD_BYTES,
+        }
         layout = {
             "WARPS": _WARPS,
             "RESIDENT": resident(self._penalised),
@@ -107,7 +117,7 @@ class Windows:
         return [
             Source("windows/search.cu", {**cities, **layout}, ["search_windows"]),
             Source("windows/weights.cu", cities, ["weigh_windows"]),
-            Source("windows/commit.cu", {"THREADS": _COMMIT_THREADS}, commit),
+            Source("windows/commit.cu", together, commit),
         ]
 
     def needed(self) -> dict[str, int]:
@@ -130,6 +140,7 @@ class Windows:
             "window_edges": 4 * tours,
             "window_statistics": 32,
             "window_states": 4 * windows,
+            "window_told": _TOLD_BYTES * tours,
             "window_claims": 8 * n * tours,
             "window_bits": 4 * words * tours,
             "window_ranks": 4 * words * tours,
@@ -158,6 +169,13 @@ class Windows:
     @property
     def _penalised(self) -> bool:
         return self.lists.penalties is not None
+
+    @property
+    def _commit_blocks(self) -> int:
+        """Blocks that commit the exchanges of a tour."""
+        wanted = min(_MOST_COMMIT_BLOCKS, self.windows // _WINDOWS_A_COMMIT_BLOCK)
+        places = self._device.limits.multiprocessors // _MULTIPROCESSORS_A_COMMIT_BLOCK
+        return max(1, min(wanted, places // self.tours))
 
     @property
     def _window_bytes(self) -> int:
@@ -295,14 +313,17 @@ class Windows:
 
     def commit(self) -> None:
         """Launch: apply what windows found, as exchanges that give one tour together."""
-        device, a, n = self._device, self._device.arrays, self._cities.n
+        device, a, n, blocks = self._device, self._device.arrays, self._cities.n, self._commit_blocks
+        a.zero("window_told", _TOLD_BYTES * self.tours)
         device.launch(
             "commit_exchanges",
-            self.tours,
+            blocks * self.tours,
             _COMMIT_THREADS,
+            blocks,
             n,
             self.windows,
             self._most,
+            a["window_told"],
             a["window_found"],
             a["window_removed"],
             a["window_added"],
