@@ -189,12 +189,12 @@ def test_every_round_has_a_key_of_its_own(emulated, monkeypatch):
 
 
 def test_the_heat_of_a_round_by_hand(emulated, monkeypatch):
-    # a cycle of 4 rounds of one window's 8 trials on 200 cities: 0.16 kicks a city are below those of the least heat
+    # a cycle of 4 rounds of one window's 25 trials on 200 cities: 0.5 kicks a city are below those of the least heat
     monkeypatch.setattr(focused, "ROUNDS", 4)
     monkeypatch.setattr(focused, "FIRST_CYCLE", 4)
     engine = engine_of(4)
     assert engine.device.windows.windows == 1
-    assert engine.device._hot_trials == 12  # 200 / 16
+    assert engine.device._hot_trials == 25  # 200 / 8
     while engine.device.repairs_left > 0:
         engine.search(0)
     edge = engine.best_tours()[1][0] / N
@@ -208,7 +208,7 @@ def test_the_heat_of_a_round_by_hand(emulated, monkeypatch):
     expected = [0.5 * edge * (share - 0.1) / 0.9 for share in (1.0, 0.75, 0.5, 0.25)]
     assert [how.heat for how in told] == pytest.approx(expected)
     assert {how.slack for how in told} == {0.5 * edge}
-    assert {(how.trials, how.move_searches, how.overtime) for how in told} == {(4 * 12, 60 * 12, 60)}
+    assert {(how.trials, how.move_searches, how.overtime) for how in told} == {(4 * 25, 60 * 25, 60)}
     assert {how.guided for how in told} == {10}
 
 

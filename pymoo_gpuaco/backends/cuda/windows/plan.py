@@ -21,7 +21,7 @@ from pymoo_gpuaco.search.penalties import FEW_KICKS_FROM, Lists, penalised_lists
 # one is lost. Of very many cities there is one tour, unless time is known to do for several, see ``tours_that_evolve``.
 CITIES_A_WINDOW, FEWEST_CITIES_A_WINDOW, ONE_TOUR_FROM = 140, 60, 150_000
 # Trials of a window in a round while it is hot, one for so many cities: what more trials change is lost more often.
-LEAST_HOT_TRIALS, MOST_HOT_TRIALS, CITIES_A_TRIAL = 8, 32, 16
+LEAST_HOT_TRIALS, MOST_HOT_TRIALS, CITIES_A_TRIAL = 8, 32, 8
 MOST_TOURS, MOST_TOURS_OF_MANY, MANY = 128, 32, 3000
 # Where a run's time is limited, each thread of the host can let tours of so many cities evolve for a second of it.
 CITIES_THAT_EVOLVE = 13_000.0
