@@ -237,19 +237,19 @@ def test_direction_that_counts_is_for_windows_of_a_symmetric_form():
     assert isinstance(engine.symmetric_search.device, CpuWindows)
 
 
-def test_half_the_seconds_count_for_tours_where_each_city_is_two(monkeypatch):
-    """30 s, one thread and 100 cities a second: 30 tours of 100 cities, and 15 where 50 cities are 100."""
+def test_a_quarter_of_the_seconds_counts_for_tours_where_each_city_is_two(monkeypatch):
+    """60 s, one thread and 100 cities a second: 60 tours of 100 cities, and 15 where 50 cities are 100."""
     monkeypatch.setenv("PYMOO_GPUACO_THREADS", "1")
     monkeypatch.setattr(parameters_module, "CITIES_A_SECOND", 100.0)
-    assert of(cloud(100, 1)).device.tours_in(30.0) == 30
+    assert of(cloud(100, 1)).device.tours_in(60.0) == 60
     engine = make_search(
         listed_instance(asymmetric(50, 1), 8), ColonyParameters(construction="focused"), "cpu"
     )
     assert engine.symmetric_search.instance.n == 100
-    assert engine.symmetric_search.device.tours_in(30.0) == 15
+    assert engine.symmetric_search.device.tours_in(60.0) == 15
 
 
-@pytest.mark.parametrize(("rate", "tours"), [(7.1, 14), (6.1, 12), (5.9, 1)])
+@pytest.mark.parametrize(("rate", "tours"), [(14.2, 14), (12.2, 12), (11.8, 1)])
 def test_long_tours_are_whole_where_a_run_has_time_for_several(rate, tours, monkeypatch):
     """600 s for 300 cities, of which windows are usual from 101 on."""
     monkeypatch.setenv("PYMOO_GPUACO_THREADS", "1")

@@ -69,15 +69,15 @@ def test_tours_that_pay_grow_with_the_time_then_with_its_root(monkeypatch: pytes
 @pytest.mark.parametrize(
     ("seconds", "n", "threads", "tours"),
     [
-        (1.0, 2200, 2, 10),  # 11,000 cities a second and thread
-        (5.0, 2200, 1, 25),
-        (1.0, 3667, 1, None),  # 2.9997 tours: as many as usual
-        (1.0, 3666, 1, 8),  # 3.0005: as few as evolve
-        (12.8, 2200, 1, 64),
-        (51.2, 2200, 1, 128),  # four times the time, twice the tours
-        (60.0, 200, 8, 1000),  # of 1,300
+        (1.0, 2200, 2, 20),  # 22,000 cities a second and thread
+        (5.0, 2200, 1, 50),
+        (1.0, 3667, 1, None),  # 5.9995 tours: as many as usual
+        (1.0, 3666, 1, 8),  # 6.0011: as few as evolve
+        (6.4, 2200, 1, 64),
+        (25.6, 2200, 1, 128),  # four times the time, twice the tours
+        (30.0, 200, 8, 1000),  # of 1,300
         (0.0, 8, 1, None),
-        (27.2, 25_001, 1, None),  # windows of one tour are usual, and 11.97 tours are too few
+        (27.2, 25_001, 1, None),  # 11,000 cities: windows of one tour are usual, and 11.97 tours are too few
         (27.3, 25_001, 1, 12),
         (120.0, 100_000, 1, 13),
         (64.0, 44_000, 1, 16),

@@ -13,11 +13,16 @@ WHOLE_UP_TO = 25_000  # cities
 # Up to so many, where a run is long enough for several that evolve.
 WHOLE_IN_TIME_UP_TO = 100_000
 
-# Where a run's time is limited, a thread has so many cities of all tours for each second: two kicks for three cities,
-# in the part of the run that anneals. Where that is fewer tours than wanted, as many as usual do better. Of more than
-# 25,000 cities more are wanted: on a random map of 100,000 eight tours in 25 s lost to windows of one tour, and
-# thirteen, in the time that w = 13 stands for, did as well.
-CITIES_A_SECOND, FEWEST_WANTED, FEWEST_LONG_WANTED = 11_000.0, 3.0, 12.0
+# Where a run's time is limited, a thread has so many cities of all tours for each second: a kick for three cities, in
+# the part of the run that anneals. Tours that differ more give each other more, as long as the rest of the run is
+# enough for them to evolve: after 20 s of two cores rl11849 ended at .0044 %, with half as many tours at .0153, d18512
+# at .0087 and .0102, pla7397 at 0 and .0009 (one run each); after 5 s, means of three, at .026 and .032, .051 and .071,
+# .0095 and .0109. Where that is fewer tours than wanted, as many as usual do better.
+CITIES_A_SECOND, FEWEST_WANTED = 22_000.0, 6.0
+# Of more than 25,000 cities, which need more kicks, there are so many times as many tours, and more are wanted: on a
+# random map of 100,000 eight tours in 25 s lost to windows of one tour, and thirteen, in the time that w = 13 stands
+# for, did as well.
+OF_LONG_TOURS, FEWEST_LONG_WANTED = 0.5, 12.0
 # From so many tours on, both their number and the kicks that each gets grow with the root of the time: the optimum's
 # edges are nearly all in some tour then, and are found sooner among fewer and better ones. Of more than 25,000 cities
 # that is so from fewer tours on: pla85900 ended at .038 % after a minute of an H100 with 50 tours, at .050 with 70, and
@@ -25,7 +30,7 @@ CITIES_A_SECOND, FEWEST_WANTED, FEWEST_LONG_WANTED = 11_000.0, 3.0, 12.0
 TOURS_OF_SHORT_RUNS, TOURS_OF_MANY_CITIES = 64, 16
 # Of the seconds so many count where each city is two, joined by an edge that stays: tours anneal more slowly there, and
 # fewer of them end shorter.
-OF_SECONDS_DOUBLED = 0.5
+OF_SECONDS_DOUBLED = 0.25
 # So many tours or more evolve together, see ``exchange.evolve``: fewer have lost what they could give each other soon.
 FEWEST_TO_EVOLVE = 8
 
@@ -106,13 +111,15 @@ class FocusedParameters:
     def tours_in(self, seconds: float, n: int, threads: int) -> int | None:
         """Tours of n cities that pay in so many seconds: several that evolve together, or None for as many as usual.
 
-        They are w = 11,000 seconds threads / n, at least 8, and from w = 64 on the root of 64 w (above 25,000 cities
-        from w = 16 on that of 16 w), at most 1000; None below w = 3, and where ``n_tours`` is given. Where windows of
-        one tour are usual, None below w = 12, above 100,000 cities, and where ``whole_up_to`` is given.
+        They are w = 22,000 seconds threads / n, at least 8, and from w = 64 on the root of 64 w, at most 1000; None
+        below w = 6, and where ``n_tours`` is given. Where windows of one tour are usual, as above 25,000 cities, w is
+        half as much and from w = 16 on they are the root of 16 w; None below w = 12, above 100,000 cities, and where
+        ``whole_up_to`` is given.
         """
         wanted = seconds * threads * CITIES_A_SECOND / n
         fewest = FEWEST_WANTED
         if not self.whole(n):
+            wanted *= OF_LONG_TOURS
             can_be = self.whole_up_to is None and n <= WHOLE_IN_TIME_UP_TO
             fewest = FEWEST_LONG_WANTED if can_be else math.inf
         if self.n_tours is not None or wanted < fewest:
