@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pymoo_gpuaco.candidates.ascent import Ascent
+from pymoo_gpuaco.candidates.edge_order import insert
 from pymoo_gpuaco.candidates.link_tree import heaviest_between, make_link_tree
 from pymoo_gpuaco.candidates.one_tree import OneTree, find_one_tree, make_one_tree
 from pymoo_gpuaco.candidates.sparse import SparseGraph
@@ -152,8 +153,4 @@ def _sort_rows(ids, distances, first, last):  # type: ignore[no-untyped-def]
     """Sort rows first .. last-1 by (distance, id)."""
     for i in range(first, last):
         for s in range(1, ids.shape[1]):
-            j, d, t = ids[i, s], distances[i, s], s
-            while t > 0 and (distances[i, t - 1] > d or (distances[i, t - 1] == d and ids[i, t - 1] > j)):
-                ids[i, t], distances[i, t] = ids[i, t - 1], distances[i, t - 1]
-                t -= 1
-            ids[i, t], distances[i, t] = j, d
+            insert(ids[i], distances[i], s, ids[i, s], distances[i, s])

@@ -30,6 +30,16 @@ def key_of(length, edge):  # type: ignore[no-untyped-def]
     return (np.uint64(np.float32(length).view(np.uint32)) << np.uint64(32)) | np.uint64(edge)
 
 
+@inlined
+def insert(ids, lengths, s, j, length):  # type: ignore[no-untyped-def]
+    """Insert city j into the first s candidates of a city, which are sorted by (length, id)."""
+    t = s
+    while t > 0 and (lengths[t - 1] > length or (lengths[t - 1] == length and ids[t - 1] > j)):
+        lengths[t], ids[t] = lengths[t - 1], ids[t - 1]
+        t -= 1
+    lengths[t], ids[t] = length, j
+
+
 def sort_keys(keys: NDArray[np.uint64]) -> NDArray[np.uint64]:
     """Return the (m,) keys, ascending; they must come by ascending edge. What was given is overwritten."""
     m = len(keys)

@@ -47,9 +47,7 @@ class OneTree(NamedTuple):
     b: NDArray[np.int32]  # (x,) and b
     edge: NDArray[np.int32]  # (x,) which edges of a block they are
     weight: NDArray[np.float64]  # (x,)
-    taken: NDArray[
-        np.int32
-    ]  # (n,) edges of blocks that are in the tree, from the first position of a block on
+    taken: NDArray[np.int32]  # (n,) edges in the tree, those of a block from its first position on
     possible: NDArray[np.int32]  # (n,) and those that can be
     joining: NDArray[np.int32]  # (n,) edges taken between blocks, where they are among ``a`` to ``b``
     counts: NDArray[np.int64]  # (B, 3) how many are taken, parts that are left, and how many are possible

@@ -11,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from pymoo_gpuaco.candidates.edge_order import insert
 from pymoo_gpuaco.candidates.points import Points, distinct_points, one_point_each
 from pymoo_gpuaco.candidates.tree import LARGEST, SQUARES, SUM, box_nearness, build_tree, nearness
 from pymoo_gpuaco.host.compiled import compiled, compiled_callee, inlined
@@ -290,8 +291,4 @@ def _sort_row(metric, x, y, coords, found):  # type: ignore[no-untyped-def]
     for s in range(row.shape[0]):
         j = row[s]
         d = between(metric, x, y, 0.0, coords[j, 0], coords[j, 1], 0.0)
-        t = s
-        while t > 0 and (row_length[t - 1] > d or (row_length[t - 1] == d and row[t - 1] > j)):
-            row_length[t], row[t] = row_length[t - 1], row[t - 1]
-            t -= 1
-        row_length[t], row[t] = d, j
+        insert(row, row_length, s, j, d)
