@@ -121,8 +121,12 @@ def test_no_more_first_tours_are_begun_once_time_is_over(begun, monkeypatch):
     assert np.array_equal(tours[: 1 + begun], first_tours(instance, greedy, 16, 7, Stop())[: 1 + begun])
 
 
-@pytest.mark.parametrize(("m", "different"), [(1, 1), (3, 1), (4, 4), (16, 16), (20, 16)])
-def test_four_tours_or_more_begin_as_different_ones(m, different):
+@pytest.mark.parametrize(
+    ("m", "most", "different"),
+    [(1, 40, 1), (3, 40, 1), (4, 40, 4), (16, 40, 16), (40, 40, 40), (41, 40, 40), (4, 1, 1), (5, 0, 1)],
+)
+def test_four_tours_or_more_begin_as_different_ones(m, most, different, monkeypatch):
+    monkeypatch.setattr(module, "CITIES_OF_VARIED", 200 * most + 199)
     instance = listed_instance(cloud(200, 2), 8)
     greedy = greedy_tour(instance)
     tours = first_tours(instance, greedy, m, 7)

@@ -20,13 +20,16 @@ from pymoo_gpuaco.search.parameters import FEWEST_TO_EVOLVE
 # So many tours or more begin as different ones, to have more to recombine. A tour that begins by other lengths than the
 # true ones needs more kicks, which fewer tours do not make up for.
 FEWEST_VARIED = 4
-# Different first tours at most: for so many cities of all of them, the host takes longer than they are worth.
-MOST_VARIED, CITIES_OF_VARIED = 16, 200_000
-# Tours at most that are assembled when others are to be annealed after them, and cities of all of them: assembly makes
-# tours alike, and takes the host long, eight seconds for nine tours of a million on sixteen cores. Fewer than four give
-# many others little: 48 tours of pla85900 ended at 0.09 % after twenty seconds of an H200 where four were assembled, at
-# 0.06 where 32 were.
-MOST_ASSEMBLED, CITIES_OF_ASSEMBLED, FEWEST_ASSEMBLED = 32, 3_000_000, 4
+# Cities of all different first tours at most: they take .4 us each. Tours that go on from the same one have
+# the same long edges, which annealing in windows seldom changes, and evolution cannot find what no tour has. 150 tours
+# of rl11849 that had begun as 16 different ones ended at .003 to .029 % after twenty seconds of an H100 (five runs);
+# begun as 150 different ones, at the optimum (eight).
+CITIES_OF_VARIED = 5_000_000
+# Cities at most of all tours that are assembled when others are to be annealed after them: that takes the host long,
+# eight seconds for nine tours of a million on sixteen cores. The others go on from what these become. Fewer than four
+# give many others little: 48 tours of pla85900 ended at 0.09 % after twenty seconds of an H200 where four were
+# assembled, at 0.06 where 32 were.
+CITIES_OF_ASSEMBLED, FEWEST_ASSEMBLED = 3_000_000, 4
 # After the first cycle of annealing, which others follow, assembly ends with a generation that gains no more than this
 # share of what another has gained: by then tours have given each other what rids them of their long edges, and more
 # generations make them alike. 22 tours of rl11849 were at .59 % in the mean after 6 generations and at .22 after all
@@ -68,7 +71,7 @@ def first_tours(
 
     Some come more than once where many would take long, or ``stop`` has ended.
     """
-    different = min(m, MOST_VARIED, max(1, CITIES_OF_VARIED // instance.n)) if m >= FEWEST_VARIED else 1
+    different = min(m, max(1, CITIES_OF_VARIED // instance.n)) if m >= FEWEST_VARIED else 1
     tours = np.concatenate([greedy[None], varied_tours(instance, different - 1, key, stop)])
     return np.resize(tours, (m, instance.n))
 
@@ -163,7 +166,7 @@ class Population:
 
     def most_assembled(self, m: int) -> int:
         """Most of m tours that are assembled when others are to be annealed after them; 0: that takes too long."""
-        most = min(MOST_ASSEMBLED, CITIES_OF_ASSEMBLED // self._instance.n)
+        most = CITIES_OF_ASSEMBLED // self._instance.n
         return 0 if most < min(FEWEST_ASSEMBLED, m) else most
 
     def evolve(
