@@ -121,6 +121,26 @@ def asked(engine: FocusedSearch, key: int) -> list[str]:
     return list(engine.device.asked)
 
 
+def test_annealing_ends_when_it_should_though_its_last_rounds_take_three_times_as_long(monkeypatch):
+    device, now, heated = Device(), [0.0], []
+    device.plan = replace(device.plan, rounds=1000, cycles_in_one=1000, end=0.5)
+    monkeypatch.setattr(time, "monotonic", lambda: now[0])
+
+    def anneal(key, heat):
+        now[0] += 1.0 if now[0] < 50.0 else 3.0
+        if heat.first > 0.0:
+            heated.append(now[0])
+        return 2
+
+    device.anneal = anneal
+    engine = FocusedSearch(device)
+    engine.stop_at(200.0)
+    while now[0] < 190.0:
+        engine.expect(now[0] / 200.0)
+        engine.search(1)
+    assert 85.0 <= heated[-1] <= 106.0  # half of 200 s, and two rounds between looks at the clock
+
+
 def test_a_round_is_as_hot_as_its_cycle_is_long_and_tours_have_long_edges():
     engine, hot = FocusedSearch(Device()), []
     while len(hot) < 4:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from types import SimpleNamespace
 
 import pytest
@@ -94,3 +95,22 @@ def test_what_has_never_been_done_is_done_once_while_there_is_time(clock):
     assert clock.pace.time_for("nothing", 9) == 0
     clock.stop.until = clock.now + 1e-3
     assert clock.pace.time_for("nothing", 9) == 9
+
+
+def test_how_far_a_run_is_follows_from_how_far_it_was_and_the_clock(clock):
+    clock.pace.expect(0.25)
+    assert clock.pace.whole is None  # nobody has set an end
+    assert math.isnan(clock.pace.progress)
+    clock.stop.until = clock.now + 60.0
+    clock.pace.expect(0.25)
+    assert clock.pace.whole == 80.0
+    clock.now += 20.0
+    assert clock.pace.progress == 0.5
+    clock.now += 50.0
+    assert clock.pace.progress == 1.0
+    clock.pace.expect(0.9)  # late
+    assert math.isnan(clock.pace.progress)
+    clock.stop.until = clock.now + 60.0
+    for unknown in (1.0, math.nan):
+        clock.pace.expect(unknown)
+        assert math.isnan(clock.pace.progress)

@@ -57,6 +57,19 @@ def test_after_the_first_cycle_one_may_take_all_that_is_left():
     assert shares(told)[54] == pytest.approx(1 - 44 / 87)  # 97 - 10 rounds are heated
 
 
+def test_a_round_that_took_longer_than_those_before_is_made_up_for():
+    schedule = Schedule(10, cycles_in_one=1000)
+    rounds_of(schedule, [g / 100 for g in range(11)])  # the next one would bring it to .11
+    schedule.catch_up(0.5)
+    first, last = schedule.next()
+    # eleven rounds in half of the run: ten more in the .47 that are left to the end of heat
+    assert (first, last) == pytest.approx((1 - 11 / (11 + 11 * 0.47 / 0.5), 1 - 12 / (11 + 11 * 0.47 / 0.5)))
+    assert schedule.progress == pytest.approx(0.51)
+    schedule.catch_up(0.3)
+    schedule.catch_up(math.nan)
+    assert schedule.progress == pytest.approx(0.51)
+
+
 def test_no_cycle_begins_with_heat_once_the_last_one_should_be_over():
     # too long a run for one cycle, but the first takes until .97
     told = rounds_of(Schedule(97, cycles_in_one=1), [g / 100 for g in range(100)])

@@ -83,16 +83,15 @@ class Evolution:
         self._rounds: Rounds | None = None  # of a run of limited time, where more may follow
         self._due_at = 0.0  # by time.monotonic()
 
-    def end_of_annealing(self, latest: float, progress: float, m: int) -> float:
+    def end_of_annealing(self, latest: float, m: int) -> float:
         """Progress of a run at which annealing ends for m tours to evolve in time: ``latest``, in (0, 1], at most.
 
         It ends as soon as the host asks for it: how fast that is depends on its cores, on who else uses them, and on
-        how far the caches reach. ``progress`` is that of now, or NaN.
+        how far the caches reach.
         """
-        left = self._pace.left
-        if left is None or m < FEWEST_TO_EVOLVE or not progress < 1.0:
+        seconds = self._pace.whole
+        if seconds is None or m < FEWEST_TO_EVOLVE:
             return latest
-        seconds = left / (1.0 - progress)  # of the run
         share = ROUND_IN_ASSEMBLIES * m * self.assembly / max(seconds, 1e-9)
         return min(latest, max(EARLIEST_END, 1.0 - share))
 

@@ -115,9 +115,8 @@ class FocusedSearch:
         self._rescued, self._searched = None, 0
         # rounds go on from what was reported, not from what was guessed
         self._schedule.progress = self._schedule.reported
-        self._schedule.end = self._evolution.end_of_annealing(
-            self.device.plan.end, self._schedule.reported, self.device.n_tours
-        )
+        self._pace.expect(self._schedule.reported)
+        self._schedule.end = self._evolution.end_of_annealing(self.device.plan.end, self.device.n_tours)
         with self.device.working():
             if self.device.penalties is not None:
                 self.device.penalties.begin(self._stop.until)
@@ -163,6 +162,7 @@ class FocusedSearch:
         while done < planned and not self._meeting and not self._stop.passed() and self._await_penalties():
             if self._evolution.due():
                 break
+            self._schedule.catch_up(self._pace.progress)
             together = min(plan.rounds_between_checks, planned - done)
             if plan.whole_rounds:
                 together = self._pace.time_for(_ROUND, together, then=_MEASURE_AND_MERGE, late=0.5)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -19,6 +20,8 @@ class Pace:
         self._stop = stop
         self._seconds: dict[str, float] = {}
         self._apart = 0.0  # seconds of the block at hand that blocks within it have noted
+        #: seconds of the whole run, by its progress so far; None: nobody knows
+        self.whole: float | None = None
 
     @property
     def until(self) -> float | None:
@@ -29,6 +32,17 @@ class Pace:
     def left(self) -> float | None:
         """Seconds until then."""
         return None if self.until is None else self.until - time.monotonic()
+
+    def expect(self, progress: float) -> None:
+        """Note how far the run is now, in [0, 1], or NaN where nobody knows."""
+        left = self.left
+        known = left is not None and left > 0.0 and progress < 1.0
+        self.whole = left / (1.0 - progress) if known else None  # type: ignore[operator]
+
+    @property
+    def progress(self) -> float:
+        """How far the run is by the clock, at most 1; NaN where nobody knows."""
+        return math.nan if self.left is None or self.whole is None else 1.0 - max(0.0, self.left) / self.whole
 
     @contextmanager
     def noted(self, what: str, times: int = 1) -> Iterator[None]:

@@ -55,6 +55,11 @@ class Schedule:
             self.step = (progress - self.reported) / annealed
         self.reported = self.progress = progress
 
+    def catch_up(self, progress: float) -> None:
+        """Note that the run is farther than its rounds made believe: some take longer than those before."""
+        if progress > self.progress:
+            self.progress = progress
+
     def rebase(self) -> None:
         """Go on under another budget, of which nothing is known yet; a run that had come to its end anneals again."""
         self.rounds, self.step = 0, 0.0
