@@ -71,33 +71,19 @@ class TestGenerations:
         assert_counted(population)
 
     def test_every_tour_is_a_parent_and_b_is_as_it_was_before(self, monkeypatch):
-        """Children of all pairs are the same whichever pairs are looked at first."""
+        """Children of all pairs are the same whichever pairs are looked at first, by however many threads."""
         problem = cloud(100, 3)
         graph, tours = graph_of(problem), good_tours(problem, 9, 1)
-        monkeypatch.setattr(module, "count_chosen", lambda table, chosen, first, last: last)
         results = []
-        for side_by_side in (1, 4, 32):
-            monkeypatch.setattr(module, "SIDE_BY_SIDE", side_by_side)
+        for count in (1, 4, 32):
+            monkeypatch.setattr(module, "thread_count", lambda count=count: count)
             population = EvolvingTours(graph, tours, graph.neighbours)
             population.generation(7, 30, False)
             assert population._chosen.children.min() > 0
+            assert_counted(population)
             results.append(population.tours)
         assert np.array_equal(results[0], results[1])
         assert np.array_equal(results[0], results[2])
-
-    def test_edges_are_counted_between_pairs_that_are_not_side_by_side(self, monkeypatch):
-        """Four tours alike and four alike: were all counted at once, all would make the same choice."""
-        problem = cloud(200, 3)
-        graph = graph_of(problem)
-        tours = np.repeat(good_tours(problem, 2, 1), 8, axis=0)
-        left = {}
-        for side_by_side in (1, 32):
-            monkeypatch.setattr(module, "SIDE_BY_SIDE", side_by_side)
-            population = EvolvingTours(graph, tours, graph.neighbours)
-            population.generation(7, 30, False)
-            assert_counted(population)
-            left[side_by_side] = population.tours
-        assert not np.array_equal(left[1], left[32])
 
 
 class TestLongDistances:
@@ -260,18 +246,17 @@ class TestEnding:
         problem = cloud(1000, 4)
         graph = graph_of(problem)
         population = EvolvingTours(graph, random_tours(1000, 40), graph.neighbours)
-        rounds = []
 
-        def spread(work, items, count, stop=None, until=None):
-            rounds.append(items)
-            threads.spread(work, items, count)
-            if stop is not None:
-                stop[0] = 1  # after the first 32 pairs
+        def spread(work, items, count, stop, until):
+            assert items == 40
+            work(0, 0, 32)
+            stop[0] = 1
+            work(0, 32, items)
 
         monkeypatch.setattr(module, "spread", spread)
         population.generation(1, 30, False)
-        assert rounds == [32, 40]
         assert 0 < population.replaced <= 32
+        assert not population._chosen.changes[32:].any()
         assert np.array_equal(population.lengths, problem.tour_lengths(population.tours))
         assert_counted(population)
         taken = population.replaced

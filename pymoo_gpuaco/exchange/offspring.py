@@ -13,6 +13,7 @@ from pymoo_gpuaco.exchange.block import Block, choose_block, forget_cycles, make
 from pymoo_gpuaco.exchange.child import Child, breed, cycle_gain, make_child
 from pymoo_gpuaco.exchange.entropy import Frequencies, count_edge, frequency, has_room
 from pymoo_gpuaco.exchange.regions import Regions, make_regions, part_cycles
+from pymoo_gpuaco.exchange.stretches import lay_out
 from pymoo_gpuaco.host.compiled import compiled, compiled_callee, inlined
 from pymoo_gpuaco.host.philox import next_below
 
@@ -199,3 +200,18 @@ def count_chosen(table, chosen, first, last):  # type: ignore[no-untyped-def]
             count_edge(table, chosen.removed[pair, i, 0], chosen.removed[pair, i, 1], -1)
             count_edge(table, chosen.added[pair, i, 0], chosen.added[pair, i, 1], 1)
     return last
+
+
+@compiled
+def replace_parents(family, ring, stretches):  # type: ignore[no-untyped-def]
+    """Let the chosen children take the places of their parents.
+
+    One thread does that: few have been chosen, and a thread that sleeps takes longer to wake.
+    """
+    chosen = family.chosen
+    for i in range(ring.shape[0]):
+        if chosen.changes[i] > 0:
+            a, count = ring[i], chosen.changes[i]
+            lay_out(
+                family.tours[a], family.positions[a], chosen.removed[i], chosen.added[i], count, stretches
+            )
