@@ -164,12 +164,12 @@ def test_rounds_go_on_only_where_time_is_limited_and_until_they_end(monkeypatch)
     [(0.97, 0.0, 0.97), (0.97, 0.25, 0.75), (0.97, 0.5, 0.6), (0.97, 30.0, 0.6), (0.5, 0.5, 0.5)],
 )
 def test_annealing_ends_for_a_round_of_evolution_but_not_before_six_tenths(latest, share, end, monkeypatch):
-    """Of eight tours, ten assemblies each, in a run of 100 s that is a fifth over."""
+    """Of eight tours, sixteen assemblies each, in a run of 100 s that is a fifth over."""
     monkeypatch.setattr(time, "monotonic", lambda: 100.0)
     turns, unlimited = evolving(180.0), evolving()
     for each in (turns, unlimited):
         each._pace.expect(0.2)
-        each.assembly = share * 100.0 / (10 * 8)
+        each.assembly = share * 100.0 / (16 * 8)
     assert turns.end_of_annealing(latest, 8) == pytest.approx(end)
     assert turns.end_of_annealing(latest, 7) == latest  # too few to evolve
     assert unlimited.end_of_annealing(latest, 8) == latest

@@ -24,7 +24,7 @@ CITIES_A_WINDOW, FEWEST_CITIES_A_WINDOW, ONE_TOUR_FROM = 140, 60, 150_000
 LEAST_HOT_TRIALS, MOST_HOT_TRIALS, CITIES_A_TRIAL = 8, 32, 8
 MOST_TOURS, MOST_TOURS_OF_MANY, MANY = 128, 32, 3000
 # Where a run's time is limited, each thread of the host can let tours of so many cities evolve for a second of it.
-CITIES_THAT_EVOLVE = 13_000.0
+CITIES_THAT_EVOLVE = 18_000.0
 
 # Where each city gets few kicks, moves are not followed up for less than this share of a mean edge: each kick takes
 # less time, and more of them are worth more than better repair. With 0.1 or 0.3 tours were no shorter.
