@@ -36,8 +36,9 @@ class Pace:
     def expect(self, progress: float) -> None:
         """Note how far the run is now, in [0, 1], or NaN where nobody knows."""
         left = self.left
-        known = left is not None and left > 0.0 and progress < 1.0
-        self.whole = left / (1.0 - progress) if known else None  # type: ignore[operator]
+        self.whole = None
+        if left is not None and left > 0.0 and progress < 1.0:
+            self.whole = left / (1.0 - progress)
 
     @property
     def progress(self) -> float:

@@ -20,10 +20,10 @@ from pymoo_gpuaco.search.parameters import FEWEST_TO_EVOLVE
 # So many tours or more begin as different ones, to have more to recombine. A tour that begins by other lengths than the
 # true ones needs more kicks, which fewer tours do not make up for.
 FEWEST_VARIED = 4
-# Cities of all different first tours at most: they take .4 us each. Tours that go on from the same one have
-# the same long edges, which annealing in windows seldom changes, and evolution cannot find what no tour has. 150 tours
-# of rl11849 that had begun as 16 different ones ended at .003 to .029 % after twenty seconds of an H100 (five runs);
-# begun as 150 different ones, at the optimum (eight).
+# Cities of all different first tours at most: they take .4 us each. Tours that go on from the same one have the same
+# long edges, which annealing in windows seldom changes, and evolution cannot find what no tour has. 150 tours of
+# rl11849 begun as 16 different ones ended at .003 to .029 % after twenty seconds of an H100 (five runs); begun as 150
+# different ones, at the optimum (eight).
 CITIES_OF_VARIED = 5_000_000
 # Cities at most of all tours that are assembled when others are to be annealed after them: that takes the host long,
 # eight seconds for nine tours of a million on sixteen cores. The others go on from what these become. Fewer than four
