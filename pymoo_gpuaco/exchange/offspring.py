@@ -188,18 +188,19 @@ def _keep(child, gain, pair, chosen):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def count_chosen(table, chosen, first, last):  # type: ignore[no-untyped-def]
-    """Count the edges of the children chosen for pairs first .. last-1 instead of their parents'.
+def count_chosen(table, chosen, first):  # type: ignore[no-untyped-def]
+    """Count the edges of the chosen children, from pair ``first`` on, instead of their parents'.
 
-    Returns the first pair that is not counted, for want of room in the table, or ``last``.
+    Returns the first pair that is not counted, for want of room in the table, or how many pairs there are.
     """
-    for pair in range(first, last):
+    m = chosen.changes.shape[0]
+    for pair in range(first, m):
         if not has_room(table, chosen.changes[pair]):
             return pair
         for i in range(chosen.changes[pair]):
             count_edge(table, chosen.removed[pair, i, 0], chosen.removed[pair, i, 1], -1)
             count_edge(table, chosen.added[pair, i, 0], chosen.added[pair, i, 1], 1)
-    return last
+    return m
 
 
 @compiled

@@ -122,8 +122,8 @@ class EvolvingTours:
 
     def _count(self) -> None:
         """Count the edges of the chosen children."""
-        done, m = 0, len(self.lengths)
-        while (done := int(count_chosen(self._table, self._chosen, done, m))) < m:
+        done = 0
+        while (done := int(count_chosen(self._table, self._chosen, done))) < len(self.lengths):
             self._table = larger(self._table)
 
 

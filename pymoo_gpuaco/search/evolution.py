@@ -93,7 +93,7 @@ class Evolution:
         seconds = self._pace.whole
         if seconds is None or m < FEWEST_TO_EVOLVE:
             return latest
-        share = ROUND_IN_ASSEMBLIES * m * self.assembly / max(seconds, 1e-9)
+        share = ROUND_IN_ASSEMBLIES * m * self.assembly / seconds
         return min(latest, max(EARLIEST_END, 1.0 - share))
 
     def first(

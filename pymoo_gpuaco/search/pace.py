@@ -20,7 +20,7 @@ class Pace:
         self._stop = stop
         self._seconds: dict[str, float] = {}
         self._apart = 0.0  # seconds of the block at hand that blocks within it have noted
-        #: seconds of the whole run, by its progress so far; None: nobody knows
+        #: seconds of the whole run, by its progress so far, > 0; None: nobody knows
         self.whole: float | None = None
 
     @property
@@ -43,7 +43,8 @@ class Pace:
     @property
     def progress(self) -> float:
         """How far the run is by the clock, at most 1; NaN where nobody knows."""
-        return math.nan if self.left is None or self.whole is None else 1.0 - max(0.0, self.left) / self.whole
+        left = self.left
+        return math.nan if left is None or self.whole is None else 1.0 - max(0.0, left) / self.whole
 
     @contextmanager
     def noted(self, what: str, times: int = 1) -> Iterator[None]:
