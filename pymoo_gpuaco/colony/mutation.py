@@ -26,7 +26,8 @@ def draw(
     # n - 1 other cities: those from the city's own number on are one further
     ends = slots + (slots >= mutates) if neighbours is None else neighbours[mutates, slots]
     edges = np.stack([mutates, ends], axis=1)
-    pairs = np.sort(edges, axis=1) if symmetric else edges
-    _, first = np.unique(pairs, axis=0, return_index=True)
+    from_city, to_city = (np.sort(edges, axis=1) if symmetric else edges).astype(np.int64).T
+    # by number: where rows are compared, numpy makes a TypeError of an interrupt from the keyboard
+    _, first = np.unique(from_city * n + to_city, return_index=True)
     first.sort()
     return edges[first].astype(np.int32), signs[first]
