@@ -38,7 +38,7 @@ from timed_runs import gap, reference, run_for, set_up_seconds
 from pymoo_gpuaco import TSP
 from pymoo_gpuaco.backends import cuda_devices
 
-LIMITS = (0.5, 1.0, 5.0, 20.0, 60.0)
+LIMITS = (0.5, 1.0, 5.0, 20.0, 60.0, 120.0)
 USUAL = LIMITS[:4]  # of ``--limits``
 #: instance and its limits, in the order in which they are measured
 PLAN = {
@@ -46,12 +46,13 @@ PLAN = {
     "pr2392": LIMITS[:3],
     "fnl4461": LIMITS[:4],
     "pla7397": LIMITS[:4],
-    "rl11849": LIMITS,
-    "d15112": LIMITS,
-    "d18512": LIMITS,
-    "pla85900": LIMITS,
-    "random:100000": LIMITS[1:],
-    "random:1000000": LIMITS[2:],
+    "rl11849": LIMITS[:5],
+    "d15112": LIMITS[:5],
+    "d18512": LIMITS[:5],
+    "pla85900": LIMITS[:5],
+    "random:100000": LIMITS[1:5],
+    "random:1000000": LIMITS[2:5],
+    "random:10000000": LIMITS[5:],
 }
 CORES = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 BESIDE = max(1, CORES // 4)  # runs on one core at a time while a GPU run needs the host too

@@ -83,7 +83,7 @@ def test_what_others_add_while_a_plan_is_measured_stays(script, tmp_path, monkey
 
 def test_every_instance_of_the_plan_tells_its_number_of_cities(script):
     assert [script.cities_of(name) for name in script.PLAN] == [
-        *(1002, 2392, 4461, 7397, 11849, 15112, 18512, 85900, 100_000, 1_000_000)
+        *(1002, 2392, 4461, 7397, 11849, 15112, 18512, 85900, 100_000, 1_000_000, 10_000_000)
     ]
 
 
@@ -95,8 +95,8 @@ def test_limits_stand_side_by_side(script):
         ["a", 9, "y", 1.0, 1, 0.0, *tail],
     ]
     assert script.side_by_side(rows) == [
-        ["a", "x", 2, 0.25, None, None, 0.125, None],
-        ["a", "y", 1, None, 0.0, None, None, None],
+        ["a", "x", 2, 0.25, None, None, 0.125, None, None],
+        ["a", "y", 1, None, 0.0, None, None, None, None],
     ]
 
 
