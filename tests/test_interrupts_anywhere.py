@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import copy
 import sys
 from collections import defaultdict
@@ -15,6 +16,7 @@ import numpy as np
 import pytest
 from pymoo.core.evaluator import Evaluator
 
+import pymoo_gpuaco
 from pymoo_gpuaco import (
     GPUACS,
     GPUAS,
@@ -370,3 +372,16 @@ def test_an_interrupt_between_two_lines_keeps_the_front(n, sampling):
     for number, at in enumerate(watched.drawn()):
         interrupt_a_front(at, n, sampling, copied=number % 3 == 2)
     assert np.array_equal(front_run(Strike(), n, sampling).result().F, whole.result().F)
+
+
+def test_no_rows_are_compared_by_numpy():
+    """`numpy.unique` with an axis makes a TypeError of an interrupt that strikes while it compares rows."""
+    package = Path(pymoo_gpuaco.__file__).parent
+    calls = [
+        (path.relative_to(package), node.lineno)
+        for path in sorted(package.rglob("*.py"))
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Call) and getattr(node.func, "attr", "") == "unique"
+        if any(keyword.arg == "axis" for keyword in node.keywords)
+    ]
+    assert calls == []

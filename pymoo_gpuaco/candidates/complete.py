@@ -98,12 +98,12 @@ class CompleteGraph:
             if not len(i):
                 return graph, tree
             # Two ends may have found one edge.
-            pairs = np.unique(np.sort(np.column_stack([i, lighter[i]]), axis=1), axis=0)
+            pairs = np.unique(_numbered(graph.n, i, lighter[i]))
             # Where distances are rounded differently here and in the search, one that the graph has may be found.
-            pairs = pairs[~np.isin(_numbered(graph.n, *pairs.T), _numbered(graph.n, graph.u, graph.v))]
+            pairs = pairs[~np.isin(pairs, _numbered(graph.n, graph.u, graph.v))]
             if not len(pairs):
                 return graph, tree
-            more_u, more_v = np.ascontiguousarray(pairs.T)
+            more_u, more_v = (ends.astype(np.int32) for ends in np.divmod(pairs, graph.n))
             graph = graph._replace(
                 u=np.concatenate([graph.u, more_u]),
                 v=np.concatenate([graph.v, more_v]),

@@ -17,7 +17,7 @@ from pymoo_gpuaco.algorithms.termination import ColonyTermination
 from pymoo_gpuaco.algorithms.told import canonical
 from pymoo_gpuaco.backends import Meets
 from pymoo_gpuaco.islands.messages import Order, Report
-from pymoo_gpuaco.islands.topology import MOST_MATES
+from pymoo_gpuaco.islands.topology import MOST_MATES, distinct
 from pymoo_gpuaco.search.meeting import AFTER_ANNEALING, Meeting
 
 _AWAITED = (Meeting.CYCLE, *AFTER_ANNEALING)
@@ -151,8 +151,7 @@ class Island:
         rows = canonical(
             colony.engine.best_tours(MOST_MATES)[0], colony.instance.symmetric, colony.instance.demands
         )
-        first = np.unique(rows, axis=0, return_index=True)[1]
-        return rows[np.sort(first)].astype(np.int32)  # distinct, the shortest first
+        return distinct(rows.astype(np.int32))  # the shortest first
 
     def _state(self) -> bytes:
         """Pickle the colony without the problem, which every worker has."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,7 +38,18 @@ def mates(topology: str, member: Member, members: Sequence[Member], n: int) -> N
     elif member.meeting in AFTER_ANNEALING:
         most = max(1, MOST_MATES // max(1, len(others)))
         rows = [row for other in others if other.tours is not None for row in other.tours[:most]]
-    return np.unique(np.array(rows, np.int32).reshape(-1, n), axis=0)
+    return distinct(np.array(rows, np.int32).reshape(-1, n))
+
+
+def distinct(tours: NDArray[Any]) -> NDArray[Any]:
+    """Return tours (m, n) without those that came before.
+
+    Not by `numpy.unique`: where that compares rows, it makes a TypeError of an interrupt from the keyboard.
+    """
+    first: dict[bytes, int] = {}
+    for row, tour in enumerate(tours):
+        first.setdefault(tour.tobytes(), row)
+    return tours[list(first.values())]
 
 
 def incoming(topology: str, member: Member, members: Sequence[Member], best: Tour | None) -> Tour | None:

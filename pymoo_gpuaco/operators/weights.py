@@ -51,6 +51,7 @@ def drawn_weights(count: int, k: int, random_state: Any) -> NDArray[np.float64]:
 
 def groups_of(weights: NDArray[np.float64]) -> list[NDArray[np.int64]]:
     """Return the rows of weights that are much alike, each row in one group."""
-    _, group = np.unique(np.rint(weights * LEVELS), axis=0, return_inverse=True)
-    group = group.reshape(-1)  # numpy 2.0 has another shape
-    return [np.flatnonzero(group == number) for number in range(group.max(initial=-1) + 1)]
+    groups: dict[tuple[float, ...], list[int]] = {}
+    for row, levels in enumerate(np.rint(weights * LEVELS).tolist()):
+        groups.setdefault(tuple(levels), []).append(row)
+    return [np.array(rows) for _, rows in sorted(groups.items())]

@@ -117,5 +117,6 @@ def check_edges(name: str, edges: ArrayLike | None, n: int) -> NDArray[np.int64]
 
 def each_once(edges: NDArray[np.int64], directed: bool) -> NDArray[np.int64]:
     """Return edges (e, 2) without those that came before; unless ``directed``, (j, i) is the same one as (i, j)."""
-    same = edges if directed else np.sort(edges, axis=1)
-    return edges[np.sort(np.unique(same, axis=0, return_index=True)[1])]
+    i, j = (edges if directed else np.sort(edges, axis=1)).T
+    number = i * (1 + edges.max(initial=0)) + j
+    return edges[np.sort(np.unique(number, return_index=True)[1])]
