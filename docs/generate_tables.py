@@ -198,14 +198,15 @@ def gaps_in_short(result: dict[str, Any]) -> str:
     columns = [result["columns"].index(c) for c in ("instance", "solver", "limit, s", "runs", "mean gap %")]
     gaps: dict[str, dict[float, dict[str, float]]] = {}
     other = ""
-    runs, other_runs = set(), set()
+    runs: dict[float, set[int]] = {}  # how many were made for each time
+    other_runs: dict[float, set[int]] = {}
     for instance, solver, limit, count, gap in ([row[c] for c in columns] for row in result["rows"]):
         colony = solver == "GPUMMAS()"
         if colony:
-            runs.add(count)
+            runs.setdefault(limit, set()).add(count)
         elif not solver.endswith(" 1 core"):
             other = solver
-            other_runs.add(count)
+            other_runs.setdefault(limit, set()).add(count)
         gaps.setdefault(instance, {}).setdefault(limit, {})[solver] = gap
     limits = sorted({limit for at in gaps.values() for limit in at})
 
@@ -244,11 +245,20 @@ def gaps_in_short(result: dict[str, Any]) -> str:
     return "\n".join([f"{caption}\n", "\n".join(lines) + "\n", *shown])
 
 
-def _times(runs: set[int]) -> str:
-    """Say how many runs the numbers are means of."""
-    if runs == {1}:
+def _times(runs: dict[float, set[int]]) -> str:
+    """Say how many runs the numbers are means of, by the time that each had."""
+    every = set().union(*runs.values())
+    if every == {1}:
         return "one run each"
-    return f"means of {min(runs)} runs" if len(runs) == 1 else f"means of {min(runs)} to {max(runs)} runs"
+    whole = [limit for limit, counts in runs.items() if counts == {max(every)}]
+    beyond = set().union(*(counts for limit, counts in runs.items() if limit not in whole))
+    if beyond and whole and max(whole) < min(runs.keys() - whole):
+        return f"means of {max(every)} runs, and beyond {max(whole):g} s of {_span(beyond)}"
+    return f"means of {_span(every)} runs"
+
+
+def _span(counts: set[int]) -> str:
+    return f"{min(counts)}" if len(counts) == 1 else f"{min(counts)} to {max(counts)}"
 
 
 def page_of(name: str) -> tuple[str, int]:

@@ -121,14 +121,24 @@ def test_gaps_over_time_are_shown_in_short(tables, tmp_path):
     result = {**RESULT, "machine": {"gpu 0": "A device, 8 GiB"}, "columns": columns, "rows": rows}
     short = tables.gaps_in_short(result)
     assert (
-        "`GPUMMAS()` on an A device, means of 2 to 3 runs; in brackets fast-tsp on 16 cores of the same "
-        "machine, one run each." in short
+        "`GPUMMAS()` on an A device, means of 3 runs, and beyond 0.5 s of 2 to 3; in brackets fast-tsp on 16 cores of "
+        "the same machine, one run each." in short
     )
     assert (
         "| instance | 0.5 s | 1 s |\n| --- | ---: | ---: |\n"
         "| pr1002 | 0.126 (0.340) | 0.000 |\n| pla85900 | - | 0.000 |\n"
     ) in short
     assert "pr107" not in short
+    for counts, told in (
+        ((3, 3, 2), "3 runs, and beyond 1 s of 2"),
+        ((3, 3, 3), "3 runs"),
+        ((2, 3, 3), "2 to 3 runs"),
+    ):
+        rows = [
+            ["pr1002", 1002, "GPUMMAS()", limit, c, 0, 0]
+            for limit, c in zip((0.5, 1, 5), counts, strict=True)
+        ]
+        assert f"means of {told}." in tables.gaps_in_short({**result, "rows": rows})
     place = "before\n<!-- gap-over-time -->\nold\n<!-- /gap-over-time -->\nafter"
     empty = "before\n<!-- gap-over-time -->\n<!-- /gap-over-time -->\nafter"
     assert tables.generate(tmp_path, place)[1] == empty
