@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pymoo_gpuaco.problems import TSP, MultiObjectiveTSP, OpenPath, load_tsp, read_cities, read_tour
+from pymoo_gpuaco.problems.datasets import instance_files
 
 STDIN = "-"
 
@@ -28,6 +30,18 @@ def load_all(arguments: argparse.Namespace) -> dict[str, Any]:
             raise ValueError(f"instance {name} is given twice")
         problems[name] = problem
     return problems
+
+
+def files_of(arguments: argparse.Namespace) -> list[tuple[str, Path | int]]:
+    """What the instances are called in messages, and the files that they are read from; standard input by number."""
+    files: list[tuple[str, Path | int]] = []
+    for given in arguments.instance:
+        if given != STDIN:
+            files += [(f"instance {given}", file) for file in instance_files(given)]
+        elif sys.stdin is not None:
+            with suppress(OSError):  # it is something else than a file of the system
+                files.append(("standard input", sys.stdin.buffer.fileno()))
+    return files
 
 
 def _load(given: str, arguments: argparse.Namespace) -> TSP | MultiObjectiveTSP:

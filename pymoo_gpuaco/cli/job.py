@@ -235,7 +235,28 @@ def _check_outputs(job: Job) -> None:
                 check_route(problem, Path(job.tour.pattern).suffix)
             except ValueError as error:
                 raise ValueError(f"--tour {job.tour.pattern}: {error}") from error
-    if job.arguments.stats:
-        outputs.check_file("--stats", job.arguments.stats, (".csv", ".json"))
-    if job.arguments.save:
-        outputs.check_file("--save", job.arguments.save)
+    written = [
+        (output.option, output.of(name))
+        for output in files
+        if output.pattern != STDOUT
+        for name in job.problems
+    ]
+    arguments = job.arguments
+    if arguments.stats:
+        outputs.check_file("--stats", arguments.stats, (".csv", ".json"))
+        written.append(("--stats", Path(arguments.stats)))
+    if arguments.save:
+        outputs.check_file("--save", arguments.save)
+        written.append(("--save", Path(arguments.save)))
+    outputs.check_apart(_read(arguments), written)
+
+
+def _read(arguments: argparse.Namespace) -> list[tuple[str, Path | int]]:
+    """What is read, and the files. A run may be saved where it was resumed from: it replaces what it goes on with."""
+    read = cities.files_of(arguments)
+    named = {"--from-tour": arguments.from_tour, "--parameters": arguments.parameters}
+    if not (
+        arguments.save and outputs.identity(Path(arguments.resume)) == outputs.identity(Path(arguments.save))
+    ):
+        named["--resume"] = arguments.resume
+    return read + [(f"{option} {file}", Path(file)) for option, file in named.items() if file]

@@ -7,6 +7,7 @@ import io
 import json
 import os
 import re
+import stat
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -40,7 +41,6 @@ def check(outputs: list[Output], instances: list[str], pictures: Output | None) 
 
     `outputs` are those of each instance, `pictures` the one among them whose suffix must be that of a picture.
     """
-    taken: dict[Path, str] = {}
     for output in outputs:
         if output.pattern == STDOUT:
             continue
@@ -50,13 +50,7 @@ def check(outputs: list[Output], instances: list[str], pictures: Output | None) 
                 f"put {PLACE} into the name"
             )
         for instance in instances:
-            path = output.of(instance)
-            _check_file(output.option, path)
-            if path.resolve() in taken:
-                raise ValueError(
-                    f"{output.option} {path}: {taken[path.resolve()]} is to be written to the same file"
-                )
-            taken[path.resolve()] = output.option
+            _check_file(output.option, output.of(instance))
     if pictures is not None:
         known = FigureCanvasBase.get_supported_filetypes()
         suffix = Path(pictures.pattern).suffix[1:].lower()
@@ -71,6 +65,36 @@ def check_file(option: str, name: str, suffixes: tuple[str, ...] = ()) -> None:
     if suffixes and Path(name).suffix.lower() not in suffixes:
         raise ValueError(f"{option} {name}: the suffix must be {' or '.join(suffixes)}")
     _check_file(option, Path(name))
+
+
+def check_apart(read: list[tuple[str, Path | int]], written: list[tuple[str, Path]]) -> None:
+    """Raise ValueError where a file is to be written that is read, or that is to be written twice.
+
+    read : what names each file that is read, for messages, and the file, or the number of an open one.
+    written : the option and the file.
+    """
+    inputs = {identity(file): what for what, file in read}
+    taken: dict[object, str] = {}
+    for option, path in written:
+        one = identity(path)
+        if one is None:
+            continue
+        if one in inputs:
+            raise ValueError(
+                f"{option} {path}: {inputs[one]} is read from the same file, which would be lost"
+            )
+        if one in taken:
+            raise ValueError(f"{option} {path}: {taken[one]} is to be written to the same file")
+        taken[one] = option
+
+
+def identity(file: Path | int) -> object:
+    """Return what only one file has under all its names; None for a pipe or a device, which loses nothing."""
+    try:
+        known = os.stat(file)
+    except OSError:  # it is still to be made
+        return None if isinstance(file, int) else file.resolve()
+    return (known.st_dev, known.st_ino) if stat.S_ISREG(known.st_mode) else None
 
 
 def _check_file(option: str, path: Path) -> None:

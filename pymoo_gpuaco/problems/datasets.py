@@ -93,10 +93,9 @@ def load_tsp(
             with resources.as_file(shipped) as file:
                 return _load(file)
     folder = _user_folder()
-    for suffix in SUFFIXES if folder else ():
-        assert folder is not None
-        if (folder / (name + suffix)).is_file():
-            return _load(folder / (name + suffix))
+    own = _in_folder(folder, name)
+    if own is not None:
+        return _load(own)
     if "sha256" in _registry().get(name, {}):
         return _load(_download(name))
 
@@ -281,6 +280,24 @@ def _user_folder() -> Path | None:
     value = os.environ.get(DATA_VARIABLE)
     # not Path.expanduser, which raises for ~somebody whom the system does not know
     return Path(os.path.expanduser(value)) if value else None
+
+
+def _in_folder(folder: Path | None, name: str) -> Path | None:
+    """Return the user's own file of an instance, or None where there is none."""
+    files = [folder / (name + suffix) for suffix in SUFFIXES] if folder else []
+    return next((file for file in files if file.is_file()), None)
+
+
+def instance_files(text: str) -> list[Path]:
+    """Return the user's files that `load_tsp` reads for a name or path, of several joined by + all of them."""
+    path = Path(text)
+    if path.is_file():
+        return [path]
+    if _AND in text:
+        return [file for name in text.split(_AND) for file in instance_files(name.strip())]
+    name = stem(text)
+    own = None if name in available_instances() else _in_folder(_user_folder(), name)
+    return [] if own is None else [own]
 
 
 def _known_names(folder: Path | None) -> list[str]:
