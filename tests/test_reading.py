@@ -204,6 +204,7 @@ def test_a_data_frame_of_pandas():
     assert problem.names.tolist() == ["a", "b", "c"]
     assert problem.tour_length([0, 1, 2]) == 12
     assert read_cities(frame.set_index("name")).names.tolist() == ["a", "b", "c"]
+    assert solve(pandas.DataFrame([[0, 0], [0, 1], [1, 1], [1, 0]])).length == 4  # nobody gave titles
     table = pandas.DataFrame(MATRIX, index=list("abcd"), columns=list("abcd"))
     np.testing.assert_array_equal(read_cities(table).matrix, MATRIX)
 

@@ -9,13 +9,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from pymoo_gpuaco.problems.cells import are_distances, distance_of, number_of
+from pymoo_gpuaco.problems.labels import columns_by_rows, matching
 from pymoo_gpuaco.problems.metrics import METRIC_NAMES
 
-__all__ = ["LATITUDE", "NAMES", "Columns", "columns_of", "distance_of", "number_of", "on_the_globe"]
+__all__ = ["LATITUDE", "NAMES", "Columns", "columns_of", "on_the_globe"]
 
 NAMES = ("name", "city", "label", "title", "address", "place", "stop", "station", "id", "code")
 """Titles of a column of names, the most telling first."""
-_GAPS = ("", "inf", "infinity", "nan")
 _AXES = ("x", "y", "z")
 LATITUDE = ("lat", "latitude")
 """Titles of a column of latitudes."""
@@ -47,14 +48,18 @@ def columns_of(
     metric: str | None = None,
     matrix: bool | None = None,
     lines: Sequence[int] | None = None,
+    index: Sequence[Any] = (),
 ) -> Columns:
     """Find out what the columns are, by their titles, else by their number.
+
+    The columns of a matrix come in the order of its rows where both have labels.
 
     titles : of the columns, or None.
     rows : (n, columns) cells: numbers, or text.
     metric : the user's choice or None; columns of latitude and longitude then mean "HAVERSINE".
     matrix : whether the numbers are a matrix; None: as many columns of numbers as rows, more than 3, are one.
     lines : number of each row for messages; None: rows count from 0.
+    index : (n,) labels of the rows besides the cells, or none.
 
     Raises ValueError saying what is missing or which row holds something else.
     """
@@ -65,11 +70,11 @@ def columns_of(
     numeric = [c for c, column in enumerate(cells) if all(number_of(cell) is not None for cell in column)]
     if titles is None and len(numeric) < 2:  # some cell is broken, and told by its row
         numeric = [c for c, cell in enumerate(rows[0]) if number_of(cell) is not None]
-    with_gaps = [c for c, column in enumerate(cells) if _are_distances(column)]
+    with_gaps = [c for c, column in enumerate(cells) if are_distances(column)]
     if matrix is None:
         matrix = metric is None and len(rows) > 3 and _square(known, with_gaps, len(rows))
     if matrix:
-        return _matrix(titles, cells, with_gaps, len(rows))
+        return _matrix(titles, cells, with_gaps, len(rows), index)
     where, globe = _axes(known, numeric, titles, metric, len(rows))
     coords = np.empty((len(rows), len(where)))
     for axis, c in enumerate(where):
@@ -86,35 +91,6 @@ def columns_of(
     )
 
 
-def number_of(cell: Any) -> float | None:
-    """Return a cell as a finite number, or None where it is none; True and "1_000" are none."""
-    if isinstance(cell, (bool, np.bool_)) or (isinstance(cell, str) and "_" in cell):
-        return None
-    try:
-        value = float(cell)
-    except (TypeError, ValueError):
-        return None
-    return value if np.isfinite(value) else None
-
-
-def distance_of(cell: Any) -> float | None:
-    """Return a cell of a matrix as a number, inf where it says so or is empty, or None where it is neither."""
-    value = number_of(cell)
-    if value is not None:
-        return value
-    gap = (
-        cell.strip().lower() in _GAPS if isinstance(cell, str) else isinstance(cell, float) and not cell < 0.0
-    )
-    return np.inf if gap or cell is None else None
-
-
-def _are_distances(column: Sequence[Any]) -> bool:
-    """Whether some cells of a column are numbers, and all others gaps."""
-    return any(number_of(cell) is not None for cell in column) and all(
-        distance_of(cell) is not None for cell in column
-    )
-
-
 def on_the_globe(metric: str | None) -> bool:
     """Whether a metric takes latitude and longitude."""
     return metric is not None and metric.upper() in ("HAVERSINE", "GEO")
@@ -126,19 +102,24 @@ def _square(known: list[str], numeric: list[int], n: int) -> bool:
     return not named and len(numeric) in (n, n + 1)
 
 
-def _matrix(titles: Sequence[Any] | None, cells: list[list[Any]], numeric: list[int], n: int) -> Columns:
+def _matrix(
+    titles: Sequence[Any] | None, cells: list[list[Any]], numeric: list[int], n: int, index: Sequence[Any]
+) -> Columns:
     if len(numeric) == n + 1 and titles is not None and numeric[0] == 0:
         numeric = numeric[1:]  # the first column numbers the cities, as pandas writes its index
     if len(numeric) != n:
         raise ValueError(
             f"a matrix needs as many columns of numbers as rows, there are {len(numeric)} and {n}"
         )
-    others = [c for c in range(len(cells)) if c not in numeric]
+    others = [cells[c] for c in range(len(cells)) if c not in numeric]
+    names: list[Any] | None = others[0] if others else None
+    if titles is not None:
+        cities = [titles[c] for c in numeric]
+        names = next((column for column in others if matching(column, cities)), names)
+        order = columns_by_rows([index, *others] if len(index) else others, cities)
+        numeric = [numeric[at] for at in order]
+        names = names or [str(titles[c]) for c in numeric]
     full = np.array([[distance_of(cell) for cell in cells[c]] for c in numeric], dtype=np.float64).T
-    if others:
-        names: list[Any] | None = cells[others[0]]
-    else:
-        names = None if titles is None else [str(titles[c]) for c in numeric]
     return Columns(names, None, np.ascontiguousarray(full), None)
 
 

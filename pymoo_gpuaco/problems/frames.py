@@ -6,9 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from pymoo_gpuaco.problems.columns import Columns, columns_of, number_of
+from pymoo_gpuaco.problems.cells import number_of
+from pymoo_gpuaco.problems.columns import Columns, columns_of
+from pymoo_gpuaco.problems.labels import columns_by_rows, matching
 
-__all__ = ["frame_columns", "graph_columns", "is_frame", "is_graph", "is_tsplib95"]
+__all__ = ["by_its_labels", "frame_columns", "graph_columns", "is_frame", "is_graph", "is_tsplib95"]
 
 
 def is_frame(source: Any) -> bool:
@@ -29,18 +31,43 @@ def is_tsplib95(source: Any) -> bool:
 def frame_columns(frame: Any, metric: str | None = None, matrix: bool | None = None) -> Columns:
     """Return what the columns of a DataFrame are, as `columns_of` does; an index of labels gives names.
 
-    A frame whose labels of rows and columns are the same is a matrix, unless `matrix` says no.
+    A frame with the same labels of rows and columns is a matrix, unless `matrix` says no. Titles that only count, as
+    packages write them where nobody gave any, are none.
     """
-    titles = list(frame.columns)
-    index = list(frame.index) if hasattr(frame, "index") else []
-    if matrix is None and metric is None and len(titles) > 2 and index == titles:
-        matrix = True
+    titles, index = list(frame.columns), _index_of(frame)
     rows = frame.to_numpy().tolist()
-    columns = columns_of(titles, rows, metric, matrix)
+    same = matching(index, titles)
+    untitled = titles in (list(range(len(titles))), [f"column_{c}" for c in range(len(titles))])
+    if untitled and same in (None, sorted(same or ())):
+        columns = columns_of(None, rows, metric, matrix)
+    else:
+        if matrix is None and metric is None and len(titles) > 2 and same is not None:
+            matrix = True
+        columns = columns_of(titles, rows, metric, matrix, index=index)
     labelled = any(number_of(label) is None for label in index)
     if labelled and (columns.names is None or columns.matrix is not None):
         return Columns(index, columns.coords, columns.matrix, columns.metric)
     return columns
+
+
+def by_its_labels(matrix: Any) -> Any:
+    """Return a matrix as it is, the values of a DataFrame with the columns in the order of the rows, by their labels.
+
+    Raises ValueError where rows and columns of a square frame have different labels.
+    """
+    if not is_frame(matrix):
+        return matrix
+    titles, index = list(matrix.columns), _index_of(matrix)
+    values = matrix.to_numpy()
+    if len(titles) != len(index):
+        return values
+    order = columns_by_rows([index], titles)
+    return values if order == sorted(order) else values[:, order]
+
+
+def _index_of(frame: Any) -> list[Any]:
+    """Return the labels of a frame's rows, which those of pandas have."""
+    return list(getattr(frame, "index", ()))
 
 
 def graph_columns(graph: Any) -> Columns:

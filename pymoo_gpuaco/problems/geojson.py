@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pymoo_gpuaco.problems.columns import NAMES, Columns, number_of
+from pymoo_gpuaco.problems.cells import number_of
+from pymoo_gpuaco.problems.columns import NAMES, Columns
 
 __all__ = ["geojson_of", "parse_geojson"]
 

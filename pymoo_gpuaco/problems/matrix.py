@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pymoo_gpuaco import checks
+from pymoo_gpuaco.problems.frames import by_its_labels
 
 __all__ = ["LEAST_WEIGHT", "MAX_WEIGHT", "NOISE", "blocks", "largest_finite", "prepare_matrix"]
 
@@ -29,11 +30,12 @@ def prepare_matrix(
 ) -> tuple[NDArray[np.float64], bool, bool]:
     """Return a checked (n, n) float64 copy of a distance matrix, and whether it is symmetric and integral.
 
-    The copy's diagonal is 0. Entries of inf pass where edges may be ``forbidden``. Pairs that differ by no more than
+    The copy's diagonal is 0. The columns of a DataFrame with labels of rows and columns come in the order of its rows.
+    Entries of inf pass where edges may be ``forbidden``. Pairs that differ by no more than
     floating-point noise (1e-12 of the largest entry, in a matrix that is not integral) are replaced by their mean.
     Raises TypeError or ValueError naming `what`.
     """
-    raw = checks.unmasked(what, matrix)
+    raw = checks.unmasked(what, by_its_labels(matrix))
     if raw.dtype.kind not in "iuf":
         gaps = raw.dtype == object and any(cell is None for cell in raw.flat)
         hint = ": None is none, and inf says that there is no way" if gaps else ""

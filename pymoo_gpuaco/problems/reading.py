@@ -36,7 +36,7 @@ def read_cities(
     Taken are
 
     * the path of a file, or an open file (text or bytes): TSPLIB's formats, GeoJSON, or a table (CSV);
-    * a DataFrame of pandas or polars; an index of labels gives names;
+    * a DataFrame of pandas or polars; an index of labels gives names, titles 0, 1, .. are none;
     * a graph of networkx whose edges have a `weight`, or carry nothing and weigh 1; no tour may use an edge that it
       lacks;
     * a problem of tsplib95.
@@ -44,8 +44,9 @@ def read_cities(
     A table has columns `x`, `y` (and `z`), or `lat`/`latitude` and `lon`/`lng`/`long`/`longitude` in decimal degrees,
     and perhaps one of names (`name`, `city`, `label` .., else the first that is not of numbers); or, without titles,
     two columns of coordinates beside one of names; or as many columns of numbers as rows (more than 3), which are a
-    matrix, row = from; an empty cell or `inf` is an edge that no tour may use. Separators are comma, semicolon, tab,
-    bar, colon or blanks; numbers may have a decimal comma.
+    matrix, row = from; an empty cell or `inf` is an edge that no tour may use, and columns with the labels of the rows
+    in another order are put in theirs. Separators are comma, semicolon, tab, bar, colon or blanks; numbers may have a
+    decimal comma.
 
     Latitude and longitude, and all GeoJSON, get great-circle distances in kilometres ("HAVERSINE"), other coordinates
     Euclidean ones ("EXACT").

@@ -13,7 +13,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from pymoo_gpuaco.problems.columns import Columns, columns_of, distance_of, number_of
+from pymoo_gpuaco.problems.cells import distance_of, number_of
+from pymoo_gpuaco.problems.columns import Columns, columns_of
 from pymoo_gpuaco.problems.tsplib_sections import decoded
 
 __all__ = ["Table", "parse_table", "read_coordinates", "table_columns"]

@@ -46,7 +46,8 @@ class TSP(Problem):
         between places of (latitude, longitude) in decimal degrees, or a `Metric`. None (default) is "EXACT". Unused
         with `matrix`.
     matrix : (n, n) array, 0 <= entry <= 1e30, or inf for an edge that no tour may use; row = from, column = to. It
-        may be asymmetric. Its diagonal is ignored. The array is copied.
+        may be asymmetric. Its diagonal is ignored. The array is copied. Columns of a DataFrame with labels of rows and
+        columns are put in the order of its rows.
     best_known : length of the best known tour (>= 0), for gaps and pymoo's `pareto_front`. Left out, it is
         the length of `optimal_tour`, where that is given.
     name : a title for plots and messages, such as "pcb442"; kept as `label`, since `name` is a method of
@@ -367,5 +368,5 @@ def tsp_of(what: ArrayLike | TSP) -> TSP:
             "3 x 3 numbers are three cities in space or a matrix: write TSP(coords) or TSP(matrix=..)"
         )
     if array.ndim == 2 and array.shape[0] == array.shape[1]:
-        return TSP(matrix=array)
-    return TSP(array)
+        return TSP(matrix=what)
+    return TSP(what)

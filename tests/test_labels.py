@@ -1,0 +1,113 @@
+"""Labels around a square of distances say which row and which column are the same city."""
+
+import io
+
+import numpy as np
+import pytest
+
+from pymoo_gpuaco import TSP, OpenPath, read_cities, solve
+from pymoo_gpuaco.problems import MultiObjectiveTSP
+from pymoo_gpuaco.problems.labels import columns_by_rows
+
+pandas = pytest.importorskip("pandas")
+
+NAMES = list("abcd")
+FULL = np.array([[0, 1, 2, 3], [4, 0, 5, 6], [7, 8, 0, 9], [1, 2, 3, 0]])
+TURNED = pandas.DataFrame(FULL, NAMES, NAMES)[list("dbac")]
+
+
+def test_the_same_labelled_distances_have_the_same_shortest_tour_by_default():
+    full = TSP(np.random.default_rng(0).random((12, 2))).D
+    names = list("abcdefghijkl")
+    table = pandas.DataFrame(full, names, names)
+    turned = table[names[::-1]]
+    shortest = solve(full).length
+    assert solve(turned).length == shortest
+    assert solve(table.loc[names[::-1]]).length == shortest
+    assert solve(io.StringIO(turned.to_csv())).length == shortest
+    assert solve(TSP(matrix=turned)).length == shortest
+
+
+@pytest.mark.parametrize(
+    "read",
+    [
+        read_cities,
+        lambda table: read_cities(io.StringIO(table.to_csv())),
+        lambda table: read_cities(io.StringIO(table.to_csv(index_label="from", sep=";"))),
+        lambda table: read_cities(table.reset_index()),  # as read_csv without index_col returns it
+        lambda table: TSP(matrix=table, names=NAMES),
+        lambda table: OpenPath(matrix=table, names=NAMES),
+        lambda table: MultiObjectiveTSP([TSP(matrix=table, names=NAMES), table]).parts[1],
+    ],
+)
+def test_columns_come_in_the_order_of_the_rows(read):
+    problem = read(TURNED)
+    np.testing.assert_array_equal(problem.matrix, FULL)
+    assert problem.names is None or problem.names.tolist() == NAMES
+
+
+def test_three_labelled_rows_are_a_matrix_in_any_order():
+    table = pandas.DataFrame(FULL[:3, :3], list("abc"), list("abc"))[list("cab")]
+    np.testing.assert_array_equal(read_cities(table).matrix, FULL[:3, :3])
+
+
+def test_numbers_are_labels_where_they_do_not_only_count():
+    table = pandas.DataFrame(FULL, [10, 20, 30, 40], ["40", "20.0", "10", "30"])
+    problem = read_cities(table)
+    assert problem.matrix[0].tolist() == [0, 1, 3, 0]  # the diagonal is no distance
+    shuffled = pandas.DataFrame(FULL).loc[[2, 0, 3, 1]]
+    np.testing.assert_array_equal(read_cities(shuffled).matrix, FULL[[2, 0, 3, 1]][:, [2, 0, 3, 1]])
+    np.testing.assert_array_equal(TSP(matrix=shuffled).matrix, FULL[[2, 0, 3, 1]][:, [2, 0, 3, 1]])
+
+
+@pytest.mark.parametrize(
+    ("index", "titles", "names"),
+    [
+        (range(4), NAMES, NAMES),
+        (range(1, 5), NAMES, NAMES),
+        (NAMES, range(4), NAMES),
+        (NAMES, range(1, 5), NAMES),
+        (list("aabb"), list("aabb"), list("aabb")),
+        (range(4), range(4), None),
+        (range(4), [f"column_{c}" for c in range(4)], None),  # as polars titles them
+    ],
+)
+def test_where_one_side_only_counts_or_all_is_in_order_nothing_moves(index, titles, names):
+    table = pandas.DataFrame(FULL, index, titles)
+    for problem in (read_cities(table), TSP(matrix=table, names=names)):
+        np.testing.assert_array_equal(problem.matrix, FULL)
+        assert (None if problem.names is None else problem.names.tolist()) == names
+    np.testing.assert_array_equal(read_cities(io.StringIO(table.to_csv())).matrix, FULL)
+
+
+@pytest.mark.parametrize(
+    ("index", "titles", "words"),
+    [
+        (NAMES, list("abcq"), "of rows alone are 'd', of columns alone 'q'"),
+        (NAMES, list("pqrs"), "of rows alone are 'a', 'b', 'c', .., of columns alone 'p', 'q', 'r', .."),
+        ([3, 0, 2, 1], NAMES, "of rows alone are '3', '0', '2', .., of columns alone 'a'"),
+        (NAMES, list("abcc"), "of rows alone are 'd', of columns alone none"),
+        (list("aabc"), list("cbaa"), "in different orders, and 'a' comes twice"),
+    ],
+)
+def test_labels_that_are_not_the_same_are_refused_by_name(index, titles, words):
+    table = pandas.DataFrame(FULL, index, titles)
+    with pytest.raises(ValueError, match=words):
+        read_cities(table)
+    with pytest.raises(ValueError, match=words):
+        TSP(matrix=table)
+    with pytest.raises(ValueError, match=f"^distances: .*{words}"):
+        read_cities(io.StringIO(table.to_csv()), name="distances")
+
+
+def test_of_several_columns_beside_a_matrix_the_one_with_its_titles_names_the_cities():
+    table = TURNED.reset_index(names="city")
+    table.insert(0, "country", ["DE", "DE", "FR", "FR"])
+    problem = read_cities(io.StringIO(table.to_csv(index=False)))
+    np.testing.assert_array_equal(problem.matrix, FULL)
+    assert problem.names.tolist() == NAMES
+
+
+def test_text_decides_before_numbers():
+    assert columns_by_rows([["01", "1"]], ["1", "01"]) == [1, 0]
+    assert columns_by_rows([[1.0, 30]], ["30", "01"]) == [1, 0]
