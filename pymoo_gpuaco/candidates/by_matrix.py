@@ -17,18 +17,23 @@ class Nearest(NamedTuple):
     lengths: NDArray[np.float64]  # (m, k)
 
 
-def nearest_by_matrix(matrix: NDArray[np.float64], k: int) -> Nearest:
-    """Return k < n neighbours of each city in a matrix (n, n), row = from; never the city itself."""
-    n = len(matrix)
-    found = _none_yet(n, k)
-    for city in range(n):
-        row = matrix[city].copy()
-        row[city] = np.inf
+def nearest_by_matrix(
+    matrix: NDArray[np.float64], k: int, cities: NDArray[np.int32] | None = None
+) -> Nearest:
+    """Return k neighbours of each city in a matrix (n, n), row = from; never the city itself.
+
+    cities : (m,), k < m: of these alone, by their places among them; None: of all.
+    """
+    m = len(matrix) if cities is None else len(cities)
+    found = _none_yet(m, k)
+    for place in range(m):
+        row = matrix[place].copy() if cities is None else matrix[cities[place], cities]
+        row[place] = np.inf
         # All that tie with the k-th, so that the stable sort can prefer the lowest ids.
         candidates = np.flatnonzero(row <= np.partition(row, k - 1)[k - 1])
-        candidates = candidates[candidates != city]  # where others are infinitely far as well
+        candidates = candidates[candidates != place]  # where others are infinitely far as well
         chosen = candidates[np.argsort(row[candidates], kind="stable")[:k]]
-        found.places[city], found.lengths[city] = chosen, row[chosen]
+        found.places[place], found.lengths[place] = chosen, row[chosen]
     return found
 
 

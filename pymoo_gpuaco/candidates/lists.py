@@ -14,6 +14,7 @@ from pymoo_gpuaco.candidates.alpha import alpha_lists, check_alpha
 from pymoo_gpuaco.candidates.ascent import Ascent, ascend
 from pymoo_gpuaco.candidates.assignment import assignment_of_twins
 from pymoo_gpuaco.candidates.by_matrix import nearest_both_ways, nearest_by_matrix
+from pymoo_gpuaco.candidates.copies import Copies, chained_nearest, with_equal_rows
 from pymoo_gpuaco.candidates.listed import ListedInstance
 from pymoo_gpuaco.candidates.nearest import nearest_by_coordinates
 from pymoo_gpuaco.candidates.quadrant import has_quadrants, quadrant_and_nearest_lists, quadrant_lists
@@ -156,8 +157,26 @@ def _listed(instance: Instance, kind: str, k: int) -> Candidates:
     if kind == "quadrant":
         return Candidates(*quadrant_lists(instance.metric, instance.coords, k))
     if instance.metric == Metric.EXPLICIT:
-        return Candidates(*nearest_by_matrix(instance.matrix, k))
-    return Candidates(*nearest_by_coordinates(Metric(instance.metric), instance.coords, k))
+        return _nearest_of_rows(instance.matrix, k)
+    by_coordinates = (
+        nearest_by_coordinates if has_quadrants(instance.metric, instance.coords) else chained_nearest
+    )
+    return Candidates(*by_coordinates(Metric(instance.metric), instance.coords, k))
+
+
+def _nearest_of_rows(matrix: NDArray[np.float64], k: int) -> Candidates:
+    """The nearest by a matrix (n, n), cities at one place chained, see `copies`."""
+    found = nearest_by_matrix(matrix, k)
+    copies = with_equal_rows(matrix, np.flatnonzero(found.lengths[:, 0] == 0.0))
+    if copies is None:
+        return Candidates(*found)
+    cities, near = copies.cities, np.empty((1, 0), np.int32)
+    if len(cities) > 1:
+        near = nearest_by_matrix(matrix, min(k, len(cities) - 1), cities).places
+    ids = copies.chained(near, k)
+    lengths = np.take_along_axis(matrix, ids.astype(np.int64), axis=1)
+    order = np.lexsort((ids, lengths), axis=-1)
+    return Candidates(np.take_along_axis(ids, order, axis=1), np.take_along_axis(lengths, order, axis=1))
 
 
 def _of_twins(
@@ -173,12 +192,14 @@ def _of_twins(
     Returns the lists, with which node penalties (n,) further ascents begin where these came from an assignment, and
     below which length no assignment is, where one was looked for.
     """
-    found = _cheap_for_both(instance, k, *_least_costs(instance.matrix))
+    to_leave, to_enter = _least_costs(instance.matrix)
+    copies = with_equal_rows(instance.matrix, np.flatnonzero(to_leave == 0.0))
+    found = _cheap_for_both(instance, k, to_leave, to_enter, copies)
     if found.ids.shape[1] == 1:
         return found, None, None
     penalties, assigned = _penalties_of_assignment(instance, found, stop)
     if penalties is not None:
-        found = _cheap_for_both(instance, k, -penalties[1::2], -penalties[0::2])
+        found = _cheap_for_both(instance, k, -penalties[1::2], -penalties[0::2], copies)
     for _ in range(_MOST_ROUNDS):
         if stop is not None and stop.ended():
             break
@@ -191,7 +212,7 @@ def _of_twins(
             penalties=penalties,
         )
         pi = ascend(listed, *found, iterations=_TREES_A_ROUND, bound=False, stop=stop).pi
-        before, found = found.ids, _cheap_for_both(instance, k, -pi[1::2], -pi[0::2])
+        before, found = found.ids, _cheap_for_both(instance, k, -pi[1::2], -pi[0::2], copies)
         same = (found.ids[:, :, None] == before[:, None, :]).any(axis=2).mean()
         if same >= _ALIKE:
             break
@@ -219,7 +240,11 @@ def _penalties_of_assignment(
 
 
 def _cheap_for_both(
-    instance: Instance, k: int, to_leave: NDArray[np.float64], to_enter: NDArray[np.float64]
+    instance: Instance,
+    k: int,
+    to_leave: NDArray[np.float64],
+    to_enter: NDArray[np.float64],
+    copies: Copies | None,
 ) -> Candidates:
     """List edges by their length less what it usually costs to leave one end, and to enter the other, both (n,)."""
     assert instance.form is not None
@@ -227,10 +252,20 @@ def _cheap_for_both(
     k = min(k, units - 1)
     ids, distances = np.empty((2 * units, k), np.int32), np.empty((2 * units, k))
     city = np.arange(units, dtype=np.int32)
-    entered, left = nearest_both_ways(
-        matrix, city, city, city, k, np.ascontiguousarray(to_leave), np.ascontiguousarray(to_enter)
+    cities = city if copies is None else copies.cities
+    both = nearest_both_ways(
+        matrix,
+        cities,
+        cities,
+        np.arange(len(cities), dtype=np.int32),
+        min(k, len(cities) - 1),
+        np.ascontiguousarray(to_leave[cities]),
+        np.ascontiguousarray(to_enter[cities]),
     )
-    for side, near, directed in ((1, entered.places, matrix), (0, left.places, matrix.T)):
+    entered, left = both[0].places, both[1].places
+    if copies is not None:  # a place is entered at its first city and left at its last one
+        entered, left = copies.chained(entered, k), copies.backward.chained(left, k)
+    for side, near, directed in ((1, entered, matrix), (0, left, matrix.T)):
         ids[side::2] = 2 * near + (1 - side)
         distances[side::2] = np.minimum(directed[city[:, None], near], instance.form.far)
     return Candidates(ids, distances)

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from pymoo_gpuaco.host.compiled import compiled, inlined
+from pymoo_gpuaco.host.compiled import compiled, compiled_callee, inlined
 from pymoo_gpuaco.host.threads import spread, thread_count
 
 # What hashes of coordinates are mixed with: the golden ratio's bits, and an odd number.
@@ -94,3 +94,31 @@ def _number_points(lowest, number, first, member):  # type: ignore[no-untyped-de
     for point in range(points, 0, -1):  # each has moved on to where the next one began
         first[point] = first[point - 1]
     first[0] = 0
+
+
+@compiled_callee
+def fill_row(first, member, here, m, point, chosen, count, row):  # type: ignore[no-untyped-def]
+    """List for the city in slot m of ``member``, at point ``here``, k cities in ``row`` (k,).
+
+    First its neighbours in the chain of its point, then one city of each of the ``count`` points that were chosen,
+    then, where there are too few points, the other cities of all of them in turn. The chosen points are
+    point[chosen[c]]; the cities of point i are member[first[i] : first[i + 1]].
+    """
+    k, filled = row.shape[0], 0
+    low, high = first[here], first[here + 1]
+    for other in (m - 1, m + 1):
+        if low <= other < high and filled < k:
+            row[filled] = member[other]
+            filled += 1
+    for c in range(count):
+        if filled < k:
+            row[filled] = member[first[point[chosen[c]]]]
+            filled += 1
+    for c in range(-1, count):
+        there = here if c < 0 else point[chosen[c]]
+        other = first[there] + (0 if c < 0 else 1)
+        while filled < k and other < first[there + 1]:
+            if c >= 0 or abs(other - m) > 1:
+                row[filled] = member[other]
+                filled += 1
+            other += 1

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pymoo_gpuaco.candidates.edge_order import insert
-from pymoo_gpuaco.candidates.points import Points, distinct_points, one_point_each
+from pymoo_gpuaco.candidates.points import Points, distinct_points, fill_row, one_point_each
 from pymoo_gpuaco.candidates.tree import LARGEST, SQUARES, SUM, box_nearness, build_tree, nearness
 from pymoo_gpuaco.host.compiled import compiled, compiled_callee, inlined
 from pymoo_gpuaco.host.threads import spread, thread_count
@@ -144,7 +144,7 @@ def _list_points(  # type: ignore[no-untyped-def]
             here = tree.point[p]
             for m in range(points.first[here], points.first[here + 1]):
                 city = points.member[m]
-                _fill_row(tree, points, here, m, found, count)
+                fill_row(points.first, points.member, here, m, tree.point, found.chosen, count, found.row)
                 _sort_row(metric, tree.x[p], tree.y[p], coords, found)
                 for s in range(ids.shape[1]):
                     if kind == 0:
@@ -255,33 +255,6 @@ def _choose(found, per_quadrant):  # type: ignore[no-untyped-def]
             found.chosen[count] = position
             count += 1
     return count
-
-
-@compiled_callee
-def _fill_row(tree, points, here, m, found, count):  # type: ignore[no-untyped-def]
-    """List for the city in slot m of ``points.member``, at point ``here``, k cities in no order.
-
-    First its neighbours in the chain, then one city of each chosen point, then, where there are too few points,
-    the other cities of all of them in turn.
-    """
-    k, filled = found.row.shape[0], 0
-    low, high = points.first[here], points.first[here + 1]
-    for other in (m - 1, m + 1):
-        if low <= other < high and filled < k:
-            found.row[filled] = points.member[other]
-            filled += 1
-    for c in range(count):
-        if filled < k:
-            found.row[filled] = points.member[points.first[tree.point[found.chosen[c]]]]
-            filled += 1
-    for c in range(-1, count):
-        there = here if c < 0 else tree.point[found.chosen[c]]
-        other = points.first[there] + (0 if c < 0 else 1)
-        while filled < k and other < points.first[there + 1]:
-            if c >= 0 or abs(other - m) > 1:
-                found.row[filled] = points.member[other]
-                filled += 1
-            other += 1
 
 
 @compiled_callee

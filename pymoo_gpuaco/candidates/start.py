@@ -17,9 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pymoo_gpuaco.candidates.by_matrix import nearest_both_ways
+from pymoo_gpuaco.candidates.copies import chained_nearest
 from pymoo_gpuaco.candidates.edge_order import key_of, keys_of, sort_keys
 from pymoo_gpuaco.candidates.listed import ListedInstance
-from pymoo_gpuaco.candidates.nearest import nearest_by_coordinates
 from pymoo_gpuaco.candidates.quadrant import has_quadrants, quadrant_lists
 from pymoo_gpuaco.host.compiled import compiled, inlined
 from pymoo_gpuaco.host.keys import generator
@@ -173,7 +173,7 @@ def _edges_between_ends(
     if has_quadrants(instance.metric, coords):
         near, length = quadrant_lists(instance.metric, coords, k)
     else:
-        near, length = nearest_by_coordinates(Metric(instance.metric), coords, k)
+        near, length = chained_nearest(Metric(instance.metric), coords, k)
     return ends, ends, near, length
 
 
@@ -196,7 +196,13 @@ def _edges_by_matrix(
         length = instance.distance(block[:, None], goals[None, :])
         own = (goals == block[:, None]) | (goals == paths[block, _END][:, None])
         length[own] = np.inf
-        near[first : first + rows] = np.argpartition(length, k - 1, axis=1)[:, :k]
+        nearest, row = np.argpartition(length, k - 1, axis=1)[:, :k], np.arange(len(block))
+        # Of many that are as far as the k-th the one next in order counts: else all would list the same few, and a
+        # round would join no more than these.
+        following = (first + row + 1) % len(goals)
+        ties = length[row, following] == length[row, nearest[:, -1]]
+        nearest[ties, -1] = following[ties]
+        near[first : first + rows] = nearest
         lengths[first : first + rows] = np.take_along_axis(length, near[first : first + rows], axis=1)
     return starts, goals, near, lengths
 

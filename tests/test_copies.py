@@ -1,0 +1,119 @@
+"""Cities at one place on the globe, in space or of a matrix: lists lead to other places, and tours are as short."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pymoo.optimize import minimize
+
+from pymoo_gpuaco import GPUMMAS, TSP
+from pymoo_gpuaco.candidates import start
+from pymoo_gpuaco.candidates.copies import at_one_point, chained_nearest, with_equal_rows
+from pymoo_gpuaco.candidates.lists import listed_instance
+from pymoo_gpuaco.problems.metrics import distances, resolve_metric
+
+
+@st.composite
+def cities_in_space(draw):
+    """Cities at few places, or at many; no two pairs of places are equally far apart."""
+    n, places = draw(st.integers(3, 40)), draw(st.integers(1, 40))
+    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    return np.ascontiguousarray(rng.random((places, 3))[rng.integers(0, places, n)])
+
+
+def chained(coords: np.ndarray, k: int) -> list[set[int]]:
+    """What each city lists: those before and after it at its place, the nearest places by their first cities, and, of
+    too few places, their other cities: of its own one first, then of the nearest."""
+    at: dict[tuple, list[int]] = {}
+    for city, place in enumerate(map(tuple, coords.tolist())):
+        at.setdefault(place, []).append(city)
+    rows = []
+    for city, place in enumerate(map(tuple, coords.tolist())):
+        own = at[place]
+        here = own.index(city)
+        others = sorted((p for p in at if p != place), key=lambda p: np.linalg.norm(np.subtract(p, place)))
+        wanted = [*own[max(here - 1, 0) : here], *own[here + 1 : here + 2], *(at[p][0] for p in others)]
+        wanted += [c for c in own if c not in (city, *wanted)] + [c for p in others for c in at[p][1:]]
+        rows.append(set(wanted[:k]))
+    return rows
+
+
+@given(cities_in_space(), st.integers(1, 12))
+@settings(max_examples=80, deadline=None)
+def test_lists_chain_cities_at_one_place_and_go_on_to_the_nearest_others(coords, k):
+    k = min(k, len(coords) - 1)
+    metric = resolve_metric("EXACT")[0]
+    ids, lengths = chained_nearest(metric, coords, k)
+    assert [set(row) for row in ids.tolist()] == chained(coords, k)
+    every = distances(metric, coords, np.arange(len(coords))[:, None], np.arange(len(coords)))
+    np.testing.assert_array_equal(lengths, np.take_along_axis(every, ids.astype(int), axis=1))
+    assert (
+        (np.diff(lengths, axis=1) > 0) | ((np.diff(lengths, axis=1) == 0) & (np.diff(ids, axis=1) > 0))
+    ).all()
+    by_matrix = listed_instance(TSP(matrix=every), k)
+    np.testing.assert_array_equal(by_matrix.neighbours, ids)
+    np.testing.assert_array_equal(by_matrix.neighbour_distances, lengths)
+
+
+def test_only_equal_rows_and_columns_are_one_place():
+    ones = np.ones((5, 5))
+    ones[[0, 2, 2, 0], [2, 0, 2, 0]] = 0.0, 0.0, 7.0, -0.0  # whatever the distance to itself is given as
+    ones[0, 4] = ones[2, 4] = ones[4, 0] = ones[4, 2] = 3.0
+    copies = with_equal_rows(ones, np.arange(5))
+    assert copies.first.tolist() == [0, 2, 3, 4, 5]
+    assert copies.member.tolist() == [0, 2, 1, 3, 4]
+    assert copies.cities.tolist() == [0, 1, 3, 4]
+    assert with_equal_rows(ones, np.array([1, 2, 3, 4])) is None
+    ones[4, 2] = 2.0  # as far from both, but not to both
+    assert with_equal_rows(ones, np.arange(5)) is None
+    near = np.array([[0, 1, 0, 1], [1, 0, 1, 1], [0, 1, 0, 1], [1, 1, 1, 0]], float)
+    near[1, 0] = near[3, 0] = 0.5
+    assert with_equal_rows(near, np.arange(4)) is None  # two cities at distance 0 may be no copies
+    assert at_one_point(np.random.default_rng(1).random((9, 3))) is None
+    assert at_one_point(np.array([[0.0, 1.0, 0.0], [1.0, 0.0, 0.0], [-0.0, 1.0, -0.0]])).member.tolist() == [
+        0,
+        2,
+        1,
+    ]
+
+
+def places(kind: str, copies: int) -> TSP:
+    """So many cities at each of 40 places."""
+    rng = np.random.default_rng(2)
+    if kind == "globe":
+        return TSP(np.repeat(48.0 + rng.random((40, 2)), copies, axis=0), metric="HAVERSINE", best_known=None)
+    if kind == "space":
+        return TSP(np.repeat(rng.random((40, 3)), copies, axis=0))
+    place = np.arange(40 * copies) // copies
+    points = rng.random((40, 2))
+    matrix = np.linalg.norm(points[:, None] - points, axis=2)
+    if kind == "by direction":
+        matrix *= 1.0 + 0.3 * rng.random((40, 40))
+        np.fill_diagonal(matrix, 0.0)
+    return TSP(matrix=matrix[place][:, place])
+
+
+@pytest.mark.parametrize("kind", ["globe", "space", "matrix", "by direction"])
+def test_copies_make_no_tour_longer(kind):
+    """Where lists hold nothing but the eleven others at a place, tours are 7 to 30 % too long."""
+    once, often = (
+        minimize(places(kind, copies), GPUMMAS(backend="cpu"), ("n_gen", 8), seed=1).F[0]
+        for copies in (1, 12)
+    )
+    assert often == pytest.approx(once, rel=1e-9)
+
+
+@pytest.mark.parametrize("kind", ["one point", "one distance"])
+def test_equally_far_ends_are_joined_in_a_few_rounds(kind, monkeypatch):
+    """Where all listed the same few others, a round joined four of 800 paths."""
+    if kind == "one point":
+        problem, edges = TSP(np.full((800, 2), 48.0), metric="HAVERSINE"), "_edges_between_ends"
+    else:
+        problem, edges = TSP(matrix=1.0 - np.eye(800)), "_edges_by_matrix"
+    find, rounds = getattr(start, edges), []
+    monkeypatch.setattr(start, edges, lambda *given_: rounds.append(0) or find(*given_))
+    tour = start.greedy_tour(listed_instance(problem, 8))
+    assert sorted(tour) == list(range(800))
+    assert len(rounds) <= 3
