@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from pymoo_gpuaco.exchange.eax import Evolved
+from pymoo_gpuaco.exchange.population import EvolvingTours
 from pymoo_gpuaco.host.stop import Stop
 from pymoo_gpuaco.search import evolution
 from pymoo_gpuaco.search import population as population_of
@@ -55,6 +56,26 @@ def test_the_first_stage_alone_has_half_of_the_time_that_is_left(stages, ends, m
     monkeypatch.setattr(time, "monotonic", lambda: 100.0)
     evolving(200.0).first(population, tours, 3, stages=stages)
     assert given == [(ends, stages)]
+
+
+def test_what_tours_have_found_when_an_interrupt_ends_their_evolution_is_kept(monkeypatch):
+    generation, made_so_far, lengths = EvolvingTours.generation, [], []
+
+    def struck_in_the_third(self, *arguments):
+        made_so_far.append(0)
+        if len(made_so_far) == 3:
+            lengths.append(self.lengths.min() / self.scale)
+            raise KeyboardInterrupt
+        return generation(self, *arguments)
+
+    monkeypatch.setattr(EvolvingTours, "generation", struck_in_the_third)
+    population, tours = made()
+    before = population.length
+    with pytest.raises(KeyboardInterrupt):
+        evolving().first(population, tours, 3)
+    assert population.length < before
+    assert population.length == pytest.approx(lengths[0], rel=1e-6)
+    assert population.length == population.measure(population.best)
 
 
 class Rounds:

@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pymoo_gpuaco.exchange import Exchanges, lay_out, merge, merge_all, select
+from pymoo_gpuaco.exchange.merge import difference
 from tests.tour_cases import edges_of
 
 
@@ -241,7 +242,9 @@ def test_a_million_cities():
     ("removed", "added", "words"),
     [
         ([(1, 3), (5, 6)], [(1, 5), (3, 6)], "not adjacent"),
-        ([(1, 2), (9, 10)], [(1, 9), (2, 10)], "not adjacent"),
+        ([(1, 2), (9, 10)], [(1, 9), (2, 10)], r"not in \[0, 9\]"),
+        ([(-1, 0), (5, 6)], [(-1, 5), (0, 6)], r"not in \[0, 9\]"),
+        ([(3 * 10**8, 3 * 10**8 + 1), (5, 6)], [(5, 3 * 10**8), (6, 3 * 10**8 + 1)], r"not in \[0, 9\]"),
         ([(1, 2), (5, 6)], [(1, 5), (2, 7)], "other positions"),
         ([(1, 2), (5, 6)], [(1, 5), (1, 6)], "other positions"),
         ([(1, 2), (1, 2)], [(1, 2), (2, 1)], "other positions"),
@@ -328,6 +331,28 @@ def test_what_is_as_long_is_left_as_it_is():
     merged, gain = merge(tour, other, lambda i, j: np.ones(np.shape(i)))
     assert np.array_equal(merged, tour)
     assert gain == 0.0
+
+
+def test_merging_ends_where_rounding_lets_either_of_two_tours_seem_shorter():
+    """Four cities a group, the inner two of which every other group has the other way round in the other tour."""
+    seem = 0
+    for seed in range(400):
+        rng = np.random.default_rng(seed)
+        groups, scale = 20, rng.choice([0.1, 0.3, 1 / 3, 0.7])
+        points = np.column_stack([np.arange(80) * scale, (np.arange(80) % 2) * 0.37])
+
+        def distance(i, j, points=points):
+            return np.hypot(*(points[i] - points[j]).T)
+
+        tours = np.tile(np.arange(80, dtype=np.int32), (2, 1))
+        for group, turned in enumerate(rng.permutation(groups) < groups // 2):
+            tours[int(turned), 4 * group + 1 : 4 * group + 3] = 4 * group + 2, 4 * group + 1
+        one, other = np.roll(tours[0], rng.integers(80)), np.roll(tours[1][::-1], rng.integers(80))
+        gains = [difference(*both, distance).gain.sum() for both in ((one, other), (other, one))]
+        seem += min(gains) > 0.0
+        merged, _ = merge(one, other, distance)
+        assert length(distance, merged) <= min(length(distance, one), length(distance, other)) + 1e-9
+    assert seem > 0
 
 
 def test_the_same_tour_turned_around_has_nothing_to_give():

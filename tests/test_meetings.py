@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
@@ -10,6 +13,8 @@ from pymoo_gpuaco.exchange import EvolvingTours, evolve
 from pymoo_gpuaco.islands import topology
 from pymoo_gpuaco.islands.member import Member, Tour
 from pymoo_gpuaco.problems import OpenPath
+from pymoo_gpuaco.search import focused as search_module
+from pymoo_gpuaco.search import pace
 from pymoo_gpuaco.search.meeting import Meeting
 from pymoo_gpuaco.search.parameters import FEWEST_TO_EVOLVE
 from tests.eax_cases import good_tours, graph_of
@@ -107,6 +112,28 @@ class TestColonies:
         engine.search(51)  # and goes on without heat
         assert engine.n_trials > made
         assert engine.meeting == Meeting.OVER
+
+    def test_the_pace_of_rounds_counts_those_that_were_made_until_a_meeting(self, monkeypatch):
+        """A clock that only rounds put forward; a cycle of five rounds, of which four are launched at a time."""
+        clock, engine = [100.0], sharing(cloud(120, 7))
+        engine.device.plan = replace(
+            engine.device.plan, rounds=8, rounds_between_checks=4, whole_rounds=True, first_cycle=5
+        )
+        monkeypatch.setattr(engine.device, "allocate", lambda m: None)
+        monkeypatch.setattr(pace, "time", SimpleNamespace(monotonic=lambda: clock[0]))
+        anneal, made = engine.device.anneal, []
+
+        def slow(*arguments):
+            clock[0] += 2.0
+            made.append(0)
+            return anneal(*arguments)
+
+        monkeypatch.setattr(engine.device, "anneal", slow)
+        engine.search(1)
+        assert (len(made), engine.meeting) == (5, Meeting.CYCLE)
+        assert (
+            engine._pace.seconds(search_module._ROUND) == 2.0
+        )  # and not a fourth of it, though one was left for the last batch
 
     def test_few_tours_meet_others_once(self):
         engine = annealed(sharing(cloud(200, 6), m=3))

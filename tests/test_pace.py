@@ -18,8 +18,9 @@ class Clock:
         self.pace = Pace(self.stop)
 
     def spend(self, what: str, seconds: float, times: int = 1) -> None:
-        with self.pace.noted(what, times):
+        with self.pace.noted(what) as noted:
             self.now += seconds
+            noted.times = times
 
 
 @pytest.fixture
@@ -39,7 +40,8 @@ def test_the_last_time_counts_for_each_of_what_was_done(clock):
 
 
 def test_a_block_does_not_count_those_within_it(clock):
-    with clock.pace.noted("outer", 2):
+    with clock.pace.noted("outer") as noted:
+        noted.times = 2
         clock.now += 1.0
         with clock.pace.noted("inner"):
             clock.now += 10.0

@@ -56,6 +56,8 @@ def select(n: int, exchanges: Exchanges) -> tuple[NDArray[np.bool_], NDArray[np.
     than it has cut loose.
     """
     gain, first, removed, added, local = exchanges
+    if np.any(removed < 0) or np.any(removed >= n):
+        raise ValueError(f"an exchange removes a pair of positions that are not in [0, {n - 1}]")
     order = np.argsort(-gain, kind="stable")
     accepted = np.zeros(len(gain), np.bool_)
     claimed = np.zeros(n // 64 + 1, np.uint64)
@@ -71,7 +73,7 @@ def select(n: int, exchanges: Exchanges) -> tuple[NDArray[np.bool_], NDArray[np.
     owner, out, into = owner[rows], removed[rows].astype(np.int64), added[rows].astype(np.int64)
     low, high = out.min(axis=1, initial=n), out.max(axis=1, initial=-1)
     around = (low == 0) & (high == n - 1)
-    if np.any((high - low != 1) & ~around) or np.any(low < 0) or np.any(high >= n):
+    if np.any((high - low != 1) & ~around):
         raise ValueError("an exchange removes a pair of positions that are not adjacent in the tour")
     cuts = np.where(around, n - 1, low)
     by_position = np.argsort(cuts, kind="stable")

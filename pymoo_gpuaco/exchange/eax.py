@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -57,6 +57,7 @@ def evolve(
     children: int = 30,
     generations: int | None = None,
     until: float | None = None,
+    rescue: Callable[[NDArray[np.int32]], None] | None = None,
 ) -> Evolved:
     """Let tours (m, n) have children with each other until they find nothing more; none is written to.
 
@@ -73,6 +74,7 @@ def evolve(
     generations : most of them, >= 0; None for no limit.
     until : ``time.monotonic()`` at which it ends soon; of two stages the second has half of the time left. None for
         no limit.
+    rescue : called with the tours (m, n) as they are when an interrupt from the keyboard ends it, which is raised then.
 
     Raises ValueError where a row is no permutation of 0 .. n-1, or a number is out of its range.
     """
@@ -90,7 +92,12 @@ def evolve(
     while len(tours) > 1 and len(stage_starts) <= len(stages) and (most is None or done < most):
         if until is not None and time.monotonic() >= until:
             break
-        gain = population.generation(fold_in(key, done), children, stages[len(stage_starts) - 1], until)
+        try:
+            gain = population.generation(fold_in(key, done), children, stages[len(stage_starts) - 1], until)
+        except KeyboardInterrupt:
+            if rescue is not None:
+                rescue(population.tours[:parents])
+            raise
         done += 1
         waited += 1
         idle = 0 if gain else idle + 1

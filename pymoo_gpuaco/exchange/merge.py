@@ -29,15 +29,14 @@ def merge(
     is, in the units of ``distance``.
     """
     exchanges = difference(tour, other, distance)
-    total = float(exchanges.gain.sum())
+    total = max(0.0, float(exchanges.gain.sum()))
     if total > 0.0:  # the other is shorter: what it takes from this one can only shorten it further
-        merged, gain = merge(other, tour, distance)
-        return merged, total + gain
+        tour, exchanges = other, difference(other, tour, distance)
     kept = _those(exchanges, exchanges.gain > 0.0)
     accepted, segments = select(len(tour), kept)
     merged = np.empty(len(tour), np.int32)
     lay_out(np.ascontiguousarray(tour, np.int32), segments, merged)
-    return merged, float(kept.gain[accepted].sum())
+    return merged, total + float(kept.gain[accepted].sum())
 
 
 def merge_all(tours: Iterable[NDArray[np.int32]], distance: Distance) -> tuple[NDArray[np.int32], float]:

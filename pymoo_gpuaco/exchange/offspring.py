@@ -144,6 +144,8 @@ def _unite(graph, scale, near, a, position, c, regions, child):  # type: ignore[
     gain, count, made = np.int64(0), 0, 0  # cycles of the child so far, and of that which was made last
     first, together = 0, parts
     while first < parts:
+        while together > 1 and first + (together >> 1) >= parts:  # half as many would be the same regions
+            together >>= 1
         last = min(first + together, parts)
         alone = np.int64(0)
         for r in range(first, last):

@@ -168,13 +168,13 @@ class FocusedSearch:
                 together = self._pace.time_for(_ROUND, together, then=_MEASURE_AND_MERGE, late=0.5)
             if together == 0:
                 break
-            with self._pace.noted(_ROUND, together):
-                for _ in range(together):
-                    if self._meeting:
-                        break
+            before = done
+            with self._pace.noted(_ROUND) as noted:
+                while done < before + together and not self._meeting:
                     done += 1
                     self._round(fold_in(key, done))
                 device.wait()
+                noted.times = done - before
         if done:
             with self._pace.noted(_MEASURE_AND_MERGE):
                 self._measure_and_merge()

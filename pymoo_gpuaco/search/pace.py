@@ -6,8 +6,16 @@ import math
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 
 from pymoo_gpuaco.host.stop import Stop
+
+
+@dataclass
+class Noted:
+    """How often a block has done what is noted, >= 1."""
+
+    times: int = 1
 
 
 class Pace:
@@ -47,12 +55,13 @@ class Pace:
         return math.nan if left is None or self.whole is None else 1.0 - max(0.0, left) / self.whole
 
     @contextmanager
-    def noted(self, what: str, times: int = 1) -> Iterator[None]:
-        """Note how long the block takes, which does so many of ``what``, without the blocks within it."""
+    def noted(self, what: str) -> Iterator[Noted]:
+        """Note how long ``what`` takes, which the block does so many times, without the blocks within it."""
         began, outer, self._apart = time.monotonic(), self._apart, 0.0
-        yield
+        noted = Noted()
+        yield noted
         took = time.monotonic() - began
-        self._seconds[what] = (took - self._apart) / times
+        self._seconds[what] = (took - self._apart) / noted.times
         self._apart = outer + took
 
     def seconds(self, what: str) -> float:

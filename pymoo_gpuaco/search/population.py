@@ -184,7 +184,15 @@ class Population:
         near = np.ascontiguousarray(self._instance.neighbours[:, :NEAR_OF_CHILDREN])
         scale = self._units
         taken = evolve(
-            self._graph, tours, near, key, scale=scale, mates=mates, stages=stages, until=until
+            self._graph,
+            tours,
+            near,
+            key,
+            scale=scale,
+            mates=mates,
+            stages=stages,
+            until=until,
+            rescue=self._keep_shortest,
         ).tours
         self._keep_shortest(taken)
         return taken
