@@ -8,11 +8,12 @@ import numpy as np
 import pytest
 from pymoo.optimize import minimize
 
-from pymoo_gpuaco import GPUMMAS, BackendUnavailable, GPU2OptIHC, backends
+from pymoo_gpuaco import GPUMMAS, BackendUnavailable, GPU2OptIHC
 from pymoo_gpuaco.backends import make_climbers, make_colony, make_improver, make_search
 from pymoo_gpuaco.candidates.lists import listed_instance
 from pymoo_gpuaco.cli import main
 from pymoo_gpuaco.colony.parameters import ClimberParameters, ColonyParameters, LocalSearch
+from pymoo_gpuaco.host import notices
 from pymoo_gpuaco.operators import LocalSearchRepair
 from tests.engine_cases import cloud
 from tests.test_other_objective import TolledMap
@@ -31,7 +32,7 @@ def broken(monkeypatch, caplog):
     monkeypatch.setattr(engines, "why_unavailable", lambda: None)
     for name in ("CudaColony", "CudaWindows", "CudaImprover", "CudaClimbers"):
         monkeypatch.setattr(engines, name, fail)
-    monkeypatch.setattr(backends, "_logged", set())
+    monkeypatch.setattr(notices, "_said", {})
     caplog.set_level(logging.WARNING, "pymoo_gpuaco")
     return caplog
 

@@ -2,6 +2,7 @@
 
 import csv
 import json
+import logging
 import pickle
 
 import numpy as np
@@ -11,6 +12,7 @@ from pymoo.termination import get_termination
 
 from pymoo_gpuaco import GPUMMAS, LocalSearch, checkpoint, load_tsp
 from pymoo_gpuaco.cli import job, main, options, parser
+from pymoo_gpuaco.host import notices
 from pymoo_gpuaco.problems import read_tour, write_tour
 
 QUICK = ["--set", "n_ants=2", "--backend", "cpu", "--picture", ""]
@@ -77,8 +79,27 @@ def test_json_is_the_only_thing_that_is_printed(capsys):
     assert load_tsp("gr17").tour_length(found["tour"]) == found["length"]
 
 
-def test_quiet_prints_nothing(capsys):
-    assert run(capsys, "gr17", "--generations", 1, "--quiet") == (0, "")
+@pytest.mark.filterwarnings("default")
+@pytest.mark.parametrize(
+    ("option", "notices_said", "warnings_printed"), [("--quiet", 0, 0), ("--json", 0, 1), ("--seed=1", 1, 1)]
+)
+def test_quiet_prints_nothing_and_json_no_notices(
+    option, notices_said, warnings_printed, capsys, caplog, monkeypatch, tmp_path
+):
+    monkeypatch.setattr(notices, "_said", {})
+    file = tmp_path / "degrees.csv"
+    file.write_text("x,y\n8.541,47.374\n7.439,46.951\n6.632,46.519\n7.589,47.559\n")  # which a warning tells
+    command = ["solve", str(file), "--generations", "1", *QUICK, option]
+    assert main(command) == 0
+    said = capsys.readouterr()
+    assert said.err.count("pymoo-gpuaco: warning: ") == warnings_printed
+    assert said.err.count("\n") == warnings_printed
+    assert (said.out == "") == (option == "--quiet")
+    assert sum("whole tours" in record.getMessage() for record in caplog.records) == notices_said
+    assert bool(caplog.records) == bool(notices_said)
+    assert logging.getLogger("pymoo_gpuaco").isEnabledFor(logging.WARNING)  # afterwards
+    assert main(["solve", "none.csv", *QUICK, option]) == 2
+    assert "there is no file 'none.csv'" in capsys.readouterr().err
 
 
 def test_the_tour_alone_goes_to_standard_output(capsys, tmp_path):

@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 from pymoo.optimize import minimize
 
-from pymoo_gpuaco import GPUACS, GPUAS, GPU2OptIHC, backends, read_tour
+from pymoo_gpuaco import GPUACS, GPUAS, GPU2OptIHC, read_tour
 from pymoo_gpuaco.backends import BackendUnavailable, make_climbers, make_colony, make_improver, make_search
 from pymoo_gpuaco.backends.cuda import engines, focused
 from pymoo_gpuaco.backends.cuda.climbers.engine import CudaClimbers
@@ -29,6 +29,7 @@ from pymoo_gpuaco.candidates.lists import listed_instance
 from pymoo_gpuaco.cli import main
 from pymoo_gpuaco.colony.parameters import ClimberParameters, ColonyParameters, LocalSearch
 from pymoo_gpuaco.colony.trails import TrailUpdate
+from pymoo_gpuaco.host import notices
 from pymoo_gpuaco.search.focused import FocusedSearch
 from tests import emulator, fake_device
 from tests.engine_cases import COLONIES, cloud, instance_for
@@ -220,7 +221,7 @@ def test_a_context_that_a_kernel_has_spoilt_is_not_used_again(name, driver):
 
 
 def test_after_a_spoilt_context_auto_goes_on_with_the_cpu_and_says_why_once(driver, monkeypatch, caplog):
-    monkeypatch.setattr(backends, "_logged", set())
+    monkeypatch.setattr(notices, "_said", {})
     caplog.set_level(logging.WARNING, "pymoo_gpuaco")
     instance, parameters = listed_instance(cloud(N), 8), ColonyParameters(n_ants=4)
     engine = make_colony(instance, parameters)
@@ -322,7 +323,7 @@ def no_device(monkeypatch):
     monkeypatch.setitem(sys.modules, "pycuda.driver", driver)
     monkeypatch.setattr(sys.modules["pycuda"], "driver", driver, raising=False)
     monkeypatch.setattr(context, "_pid", None)
-    monkeypatch.setattr(backends, "_logged", set())
+    monkeypatch.setattr(notices, "_said", {})
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
 
 

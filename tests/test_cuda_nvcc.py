@@ -40,7 +40,6 @@ def nvcc(tmp_path, monkeypatch):
     if os.name != "posix":
         pytest.skip("the stand-in for nvcc is a shell script")
     monkeypatch.setenv("PYMOO_GPUACO_CACHE", str(tmp_path / "cache"))
-    compiler._tell.cache_clear()
 
     def be(script: str) -> None:
         compiler.compiler_version.cache_clear()

@@ -69,6 +69,15 @@ def test_workers_share_the_cores_and_listen_to_this_machine(machine):
     assert command[command.index("--dashboard-address") + 1] == "127.0.0.1:0"
 
 
+@pytest.mark.parametrize("level", ["WARNING", "ERROR"])
+def test_workers_log_no_warnings_where_the_run_does_not(level, machine, caplog):
+    caplog.set_level(level, "pymoo_gpuaco")
+    started = machine(7)
+    local_workers.start("tls://127.0.0.1:1", [], 2, 3, False)
+    ((_, environment),) = started
+    assert environment.get("DASK_LOGGING__PYMOO_GPUACO") == {"WARNING": None, "ERROR": "error"}[level]
+
+
 def test_the_workers_import_what_can_be_imported_here(machine, monkeypatch, tmp_path):
     started = machine(2)
     monkeypatch.syspath_prepend(str(tmp_path))

@@ -3,16 +3,19 @@
 import copy
 import logging
 import pickle
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from pymoo.optimize import minimize
 
 from pymoo_gpuaco import GPUMMAS
+from pymoo_gpuaco.host import notices
 from tests.algorithm_cases import BACKEND, Tour, cities
 
 
 @pytest.fixture
-def said(caplog):
+def said(caplog, monkeypatch):
+    monkeypatch.setattr(notices, "_said", {})
     caplog.set_level(logging.INFO, "pymoo_gpuaco")
 
     def whole_tours():
@@ -57,12 +60,13 @@ def test_an_argument_of_whole_tours_is_named_in_one_line(given, named, said):
     assert line.startswith(f"GPUMMAS builds whole tours here, as {named} ants that do")
 
 
-def test_it_is_said_once_a_setup_and_not_by_copies(said):
+def test_the_same_words_are_said_once_a_process(said):
     algorithm = GPUMMAS(6, backend=BACKEND)
-    minimize(cities(), algorithm, ("n_gen", 2), seed=1)
+    with ThreadPoolExecutor(4) as threads:
+        for run in [threads.submit(minimize, cities(), algorithm, ("n_gen", 2), seed=1) for _ in range(4)]:
+            run.result()
     assert len(said()) == 1
     algorithm.setup(cities(), ("n_gen", 2), seed=1)
-    assert len(said()) == 1
     algorithm.next()
     copy.deepcopy(algorithm).next()
     pickle.loads(pickle.dumps(algorithm)).next()

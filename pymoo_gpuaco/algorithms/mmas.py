@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -18,9 +17,9 @@ from pymoo_gpuaco.candidates.exact import MOST_CITIES
 from pymoo_gpuaco.colony.parameters import CONSTRUCTIONS, TABUS, ColonyParameters
 from pymoo_gpuaco.colony.selection import offered_by
 from pymoo_gpuaco.colony.trails import best_so_far_deposits, trail_limits
+from pymoo_gpuaco.host.notices import warn_once
 from pymoo_gpuaco.problems.tsp import TSP
 
-_log = logging.getLogger("pymoo_gpuaco")
 _SELECTIONS = offered_by("GPUMMAS")
 # Candidates of focused ants, and tours a city that they may search without a better one while they anneal.
 _FOCUSED_CANDIDATES, _PATIENCE = 8, 5000
@@ -116,11 +115,11 @@ class GPUMMAS(AntColony):
         if get(self.construction) == "auto" and hints and isinstance(self.problem, TSP):
             told = ", ".join(f"{name}={get(getattr(self, name))!r}" for name in hints)
             # a warning: of the two algorithms the user gets the one that is not the default, and nothing else shows it
-            _log.warning(
-                "GPUMMAS builds whole tours here, as %s %s of ants that do. By default ants change good tours in a few "
-                "places, which mostly finds shorter ones; construction='full' or 'focused' chooses without this line",
-                told,
-                "is an argument" if len(hints) == 1 else "are arguments",
+            are = "is an argument" if len(hints) == 1 else "are arguments"
+            warn_once(
+                f"GPUMMAS builds whole tours here, as {told} {are} of ants that do. By default ants change good tours "
+                "in a few places, which mostly finds shorter ones; construction='full' or 'focused' chooses without "
+                "this line"
             )
 
     def _only_of_whole_tours(self) -> list[str]:

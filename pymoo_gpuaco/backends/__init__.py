@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import logging
 from collections.abc import Callable
 from typing import Any, TypeVar
 
@@ -30,6 +29,7 @@ from pymoo_gpuaco.fronts.instance import FrontInstance
 from pymoo_gpuaco.fronts.parameters import FrontParameters
 from pymoo_gpuaco.host.background import interruptible
 from pymoo_gpuaco.host.forks import fork_safe
+from pymoo_gpuaco.host.notices import warn_once
 from pymoo_gpuaco.host.state import State
 from pymoo_gpuaco.host.stop import Stop
 from pymoo_gpuaco.problems.symmetric import SymmetricForm, symmetric_form
@@ -69,8 +69,6 @@ __all__ = [
 DEVICES = ("cuda", "cpu")
 BACKENDS = ("auto", *sorted(DEVICES))
 _CANDIDATES_OF_TWINS = 16
-_log = logging.getLogger("pymoo_gpuaco")
-_logged: set[str] = set()  # reasons against a device that were logged
 _imported: dict[str, Any] = {}
 
 E = TypeVar("E")
@@ -239,9 +237,7 @@ def _first_able(backend: str, make: Callable[[Any], E]) -> E:
             return _made(kind, make)
         except BackendUnavailable as error:
             missing = str(error)
-        if missing not in _logged:
-            _logged.add(missing)
-            _log.warning("pymoo_gpuaco runs on the CPU: %s", missing)
+        warn_once(f"pymoo_gpuaco runs on the CPU: {missing}")
     return _made(DEVICES[-1], make)
 
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import argparse
+import logging
 import os
 import sys
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from difflib import get_close_matches
 from typing import Any
 
@@ -271,6 +273,24 @@ def _add_backend(command: argparse._ActionsContainer) -> None:
     )
 
 
+@contextmanager
+def _warnings_as_asked(arguments: argparse.Namespace) -> Iterator[None]:
+    """Print warnings in a line each, with --quiet none; with it or --json, log nothing but errors."""
+    log = logging.getLogger("pymoo_gpuaco")
+    level = log.level
+    quiet, json = (getattr(arguments, name, False) for name in ("quiet", "json"))
+    with warnings.catch_warnings():
+        warnings.showwarning = _show_warning
+        if quiet:
+            warnings.simplefilter("ignore")
+        if quiet or json:
+            log.setLevel(logging.ERROR)
+        try:
+            yield
+        finally:
+            log.setLevel(level)
+
+
 def _show_warning(message: Warning | str, *place: Any, **more: Any) -> None:
     """Print a warning in one line; where in the code it was raised is of no use to a person at the command line."""
     print(f"pymoo-gpuaco: warning: {message}", file=sys.stderr)
@@ -284,8 +304,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """
     try:
         arguments = parser().parse_args(argv)
-        with sigterm_as_ctrl_c(), warnings.catch_warnings():
-            warnings.showwarning = _show_warning
+        with sigterm_as_ctrl_c(), _warnings_as_asked(arguments):
             return int(arguments.do(arguments))
     except BrokenPipeError:  # the reader of a pipe has gone, as in "| head"
         # for the flush at the end of the process

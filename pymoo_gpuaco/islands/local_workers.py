@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import logging
 import os
 import subprocess
 import sys
@@ -49,6 +50,8 @@ def start(scheduler: str, keys: list[str], number: int, workers: int, gpus: bool
         "PYMOO_GPUACO_THREADS": str(max(1, thread_count() // workers)),
         "DASK_LOGGING__DISTRIBUTED": "error",
     }
+    if not logging.getLogger("pymoo_gpuaco").isEnabledFor(logging.WARNING):
+        environment["DASK_LOGGING__PYMOO_GPUACO"] = "error"
     if gpus:
         environment["CUDA_VISIBLE_DEVICES"] = _gpus()[number]
     command = [sys.executable, "-m", "distributed.cli.dask_worker", scheduler]

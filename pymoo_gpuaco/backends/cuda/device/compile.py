@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import functools
 import hashlib
-import logging
 import os
 import shutil
 import signal
@@ -24,8 +23,8 @@ from pathlib import Path
 from pymoo_gpuaco.backends.cuda.device import nvrtc, sources
 from pymoo_gpuaco.backends.errors import BackendUnavailable
 from pymoo_gpuaco.host import compiling
+from pymoo_gpuaco.host.notices import warn_once
 
-_log = logging.getLogger("pymoo_gpuaco")
 _OPTIONS = ("-O3", "-std=c++17", "-cubin", "--ftz=true", "-lineinfo")
 # Seconds after which a compiler counts as hung; a file takes some seconds on one core.
 LONGEST = 900.0
@@ -247,12 +246,10 @@ def _keep(path: Path, code: bytes) -> None:
     except OSError as error:
         with contextlib.suppress(OSError):
             os.unlink(temporary)
-        _tell(f"compiled kernels could not be kept in {path.parent} ({error})")
-
-
-@functools.cache
-def _tell(what: str) -> None:
-    _log.warning("%s: every run compiles them; set PYMOO_GPUACO_CACHE to a folder that can be written", what)
+        warn_once(
+            f"compiled kernels could not be kept in {path.parent} ({error}): every run compiles them; set "
+            "PYMOO_GPUACO_CACHE to a folder that can be written"
+        )
 
 
 def compile_files(arch: str, wanted: Mapping[str, Mapping[str, object]]) -> dict[str, bytes]:
