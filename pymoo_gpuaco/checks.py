@@ -58,14 +58,18 @@ def optional_integer(name: str, value: Any, low: int, high: int | None = None) -
 def unmasked(name: str, values: ArrayLike) -> NDArray[Any]:
     """Return an array of what was given.
 
-    Raises ValueError for rows of several lengths, and where some of it is masked: what lies below is no value.
+    Raises TypeError for what numpy cannot look into, such as a dict; ValueError for rows of several lengths, and where
+    some of it is masked: what lies below is no value.
     """
     if np.ma.is_masked(values):
         raise ValueError(f"{name} must have a value everywhere: {np.ma.count_masked(values)} are masked")
     try:
-        return np.asarray(values)
+        array = np.asarray(values)
     except ValueError as error:
         raise ValueError(f"{name} must have rows of equal length: {error}") from error
+    if array.dtype == object and array.ndim == 0:
+        raise TypeError(f"{name} must be an array of numbers, got {type(values).__name__}")
+    return array
 
 
 def choice(name: str, value: Any, allowed: Iterable[str]) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -143,6 +143,11 @@ def _problem(what: Any) -> Problem:
         return load_tsp(what)
     if is_source(what):
         return read_cities(what)
+    if isinstance(what, Mapping) or not (hasattr(what, "__getitem__") or hasattr(what, "__array__")):
+        raise TypeError(
+            "what must be an array of coordinates or of distances, a problem, a name or a file, an open file, a "
+            f"DataFrame or a graph, got {type(what).__name__}"
+        )
     return tsp_of(what)
 
 

@@ -37,7 +37,7 @@ def test_the_same_labelled_distances_have_the_same_shortest_tour_by_default():
         lambda table: read_cities(table.reset_index()),  # as read_csv without index_col returns it
         lambda table: TSP(matrix=table, names=NAMES),
         lambda table: OpenPath(matrix=table, names=NAMES),
-        lambda table: MultiObjectiveTSP([TSP(matrix=table, names=NAMES), table]).parts[1],
+        lambda table: MultiObjectiveTSP([table, table]).parts[1],
     ],
 )
 def test_columns_come_in_the_order_of_the_rows(read):
@@ -111,3 +111,12 @@ def test_of_several_columns_beside_a_matrix_the_one_with_its_titles_names_the_ci
 def test_text_decides_before_numbers():
     assert columns_by_rows([["01", "1"]], ["1", "01"]) == [1, 0]
     assert columns_by_rows([[1.0, 30]], ["30", "01"]) == [1, 0]
+
+
+def test_objectives_whose_rows_have_different_orders_are_refused():
+    table = pandas.DataFrame(FULL, NAMES, NAMES)
+    assert MultiObjectiveTSP([table, TURNED]).city_names.tolist() == NAMES
+    with pytest.raises(ValueError, match="cities in the same order, got 'a' and 'd' as city 0"):
+        MultiObjectiveTSP([table, table.loc[NAMES[::-1]]])
+    other = TSP(matrix=FULL, names=list("ABCD"))  # the same cities may have other names
+    assert MultiObjectiveTSP([table, other]).city_names.tolist() == NAMES

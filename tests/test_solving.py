@@ -237,3 +237,14 @@ def test_of_several_objectives_a_front_is_found():
         solve(problem, algorithm=GPUMMAS())
     with pytest.raises(ValueError, match="summary compares lengths, and MultiObjectiveTSP has 2"):
         summary(problem)
+
+
+@pytest.mark.parametrize(
+    "what", [None, 5, {"a": (0, 0), "b": (1, 1)}, {(0, 0), (1, 1)}, (place for place in [(0, 0), (1, 1)])]
+)
+def test_what_holds_no_cities_is_refused_by_its_type(what):
+    with pytest.raises(TypeError, match=rf"what must be an array .* or a graph, got {type(what).__name__}$"):
+        solve(what)
+    if what is not None:
+        with pytest.raises((TypeError, ValueError), match=rf"got {type(what).__name__}$|got \(\)$"):
+            TSP(what)

@@ -46,7 +46,10 @@ def test_csv_with_a_third_axis_and_with_fractions(tmp_path):
         ("x;y\n0;0,5\n1.5;2\n", "line 2: '0,5' has a decimal comma and '1.5' a decimal point"),
         ("x\n1\n", "two columns at least"),
         ("x,y,lat,lon\n1,2,3,4\n", "give a metric"),
-        ("1,2,3\n4,5,6\n7,8,9\n", "three cities in space or a matrix"),
+        (
+            "1,2,3\n4,5,6\n7,8,9\n",
+            "three cities in space or a matrix: matrix=True .--matrix .* titles x, y, z",
+        ),
         ("lat,lon\n91,0\n0,0\n1,1\n", r"bad\.csv: .*latitude must be in \[-90, 90\], got 91 at city 0"),
         ("x,y\0\n", "binary"),
         ("0,0\n3,4\n", "at least 3 cities"),
@@ -57,6 +60,24 @@ def test_csv_with_other_contents_is_refused_by_line(tmp_path, text, words):
     path.write_text(text)
     with pytest.raises(ValueError, match=words):
         load_tsp(path)
+
+
+@pytest.mark.parametrize(
+    ("text", "warns"),
+    [
+        ("0,1\n0.5,0.25\n1.5,2.5\n3.0,4.0\n", True),  # DataFrame(c).to_csv(index=False)
+        ("0;1;2\na;0;0\nb;3;0\nc;3;4\n", True),
+        ("x,y\n0,1\n3,0\n3,4\n", False),
+        ("0.0,1.0\n3,0\n3,4\n", False),
+        ("3,0\n0,1\n3,4\n", False),
+        ("0,1,2,3\n1,0,4,5\n2,4,0,6\n3,5,6,0\n", False),  # a matrix
+    ],
+)
+def test_a_first_line_that_numbers_the_columns_is_noticed(tmp_path, text, warns, recwarn):
+    path = tmp_path / "cities.csv"
+    path.write_text(text)
+    load_tsp(path)
+    assert ["first line, 0, 1" in str(warning.message) for warning in recwarn.list] == [True] * warns
 
 
 def test_a_random_map_is_the_same_everywhere():

@@ -132,7 +132,10 @@ def _axes(
         if len(numeric) == dimension:
             return numeric, False
         if n == 3 and len(numeric) == 3:
-            raise ValueError("3 x 3 numbers are three cities in space or a matrix: say which")
+            raise ValueError(
+                "3 x 3 numbers are three cities in space or a matrix: matrix=True (--matrix on the command line) says "
+                "that they are a matrix, titles x, y, z that they are cities"
+            )
         raise ValueError(
             f"{len(numeric)} columns of numbers and no line of titles; there must be {dimension}, or a first line that "
             "names the columns x and y (and z), or lat and lon; or as many columns as rows, for a matrix"

@@ -12,6 +12,7 @@ from pymoo.core.problem import Problem
 from pymoo_gpuaco import checks
 from pymoo_gpuaco.problems.foreign import check_permutations, check_size
 from pymoo_gpuaco.problems.lengths import all_lengths
+from pymoo_gpuaco.problems.reading import is_source, read_cities
 from pymoo_gpuaco.problems.tsp import TSP, copied_but, tsp_of
 
 __all__ = ["MOST_OBJECTIVES", "MultiObjectiveTSP", "as_multi_objective"]
@@ -28,7 +29,8 @@ class MultiObjectiveTSP(Problem):
     Parameters
     ----------
     problems : the 2 to 6 objectives, for the same n cities in the same order: `TSP`, arrays of coordinates (n, 2) or
-        (n, 3) (Euclidean distances, not rounded), or matrices (n, n), row = from. Of any metric each.
+        (n, 3) (Euclidean distances, not rounded), matrices (n, n), row = from, or DataFrames and graphs as
+        `read_cities` takes them. Of any metric each.
     names : k different names of the objectives, such as ("kilometres", "tolls"), for plots and messages. None (default)
         takes the problems' own, or "objective 1" and so on.
 
@@ -42,7 +44,7 @@ class MultiObjectiveTSP(Problem):
     label : names of the problems joined by +, such as "kroA100+kroB100", or None.
 
     Raises TypeError or ValueError for another number of objectives or names, objectives of different numbers of cities,
-    paths, and problems with fixed or forbidden edges; and what `TSP` raises.
+    or of the same names in different orders, paths, and problems with fixed or forbidden edges; and what `TSP` raises.
     """
 
     def __init__(self, problems: Sequence[TSP | ArrayLike], names: Sequence[str] | None = None) -> None:
@@ -59,7 +61,9 @@ class MultiObjectiveTSP(Problem):
                 raise TypeError(
                     f"problems must be problems or arrays, got {problem!r}: load_tsp reads a name"
                 )
-        self.parts: tuple[TSP, ...] = tuple(tsp_of(problem) for problem in problems)
+        self.parts: tuple[TSP, ...] = tuple(
+            read_cities(problem) if is_source(problem) else tsp_of(problem) for problem in problems
+        )
         self.n_cities: int = self.parts[0].n_cities
         self.check_parts()
         super().__init__(n_var=self.n_cities, n_obj=len(self.parts), xl=0, xu=self.n_cities - 1, vtype=int)
@@ -77,6 +81,14 @@ class MultiObjectiveTSP(Problem):
         if any(part.n_cities != self.n_cities for part in self.parts):
             sizes = ", ".join(f"{part.label or 'one'} with {part.n_cities}" for part in self.parts)
             raise ValueError(f"problems must have the same cities, got {sizes}")
+        named = [[str(name) for name in part.names] for part in self.parts if part.names is not None]
+        for names in named[1:]:
+            if names != named[0] and sorted(names) == sorted(named[0]):
+                city = next(city for city, name in enumerate(names) if name != named[0][city])
+                raise ValueError(
+                    f"problems must have their cities in the same order, got {named[0][city]!r} and {names[city]!r} as "
+                    f"city {city}"
+                )
         for part in self.parts:
             if not part.closed:
                 raise ValueError(

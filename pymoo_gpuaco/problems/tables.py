@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import re
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from os import PathLike
@@ -88,7 +89,10 @@ def parse_table(source: str, text: str) -> Table:
 
 
 def table_columns(table: Table, metric: str | None = None, matrix: bool | None = None) -> Columns:
-    """Return what the columns of a table are, see `columns_of`. Raises ValueError naming source and line."""
+    """Return what the columns of a table are, see `columns_of`.
+
+    Raises ValueError naming source and line. Warns where the first city may be a line of titles.
+    """
     width = len(table.titles or table.rows[0])
     for line, row in zip(table.lines, table.rows, strict=True):
         if len(row) != width:
@@ -97,9 +101,24 @@ def table_columns(table: Table, metric: str | None = None, matrix: bool | None =
                 f"{', '.join(row)[:60]!r}"
             )
     try:
-        return columns_of(table.titles, table.rows, metric, matrix, lines=table.lines)
+        columns = columns_of(table.titles, table.rows, metric, matrix, lines=table.lines)
     except ValueError as error:
         raise ValueError(f"{table.source}: {error}") from error
+    if columns.coords is not None and columns.metric is None:
+        _notice_numbering(table)
+    return columns
+
+
+def _notice_numbering(table: Table) -> None:
+    """Warn where the first city is 0, 1 (0, 1, 2 ..), which may be titles of columns to which nobody gave any."""
+    first = table.rows[0]
+    if table.titles is None and first == [str(column) for column in range(len(first))]:
+        warnings.warn(
+            f"{table.source}: the first line, {', '.join(first)}, is taken as a city. If it only numbers the columns, "
+            "as pandas writes titles that nobody gave, delete it (to_csv(.., header=False) writes none); titles x, y "
+            'above it, or the metric "EXACT", say that it is a city',
+            stacklevel=5,
+        )
 
 
 def _split(source: str, text: str, separator: str) -> tuple[list[int], list[list[str]]]:
