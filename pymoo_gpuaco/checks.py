@@ -2,16 +2,76 @@
 
 from __future__ import annotations
 
+import difflib
+import functools
+import inspect
 import math
 import numbers
 import os
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, ClassVar, ParamSpec, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 _LONG = 200  # cities of a tour
+
+Own = TypeVar("Own", bound="KnownKeywords")
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+class KnownKeywords:
+    """A class whose constructor refuses misspelt arguments with a hint, which Python's own message lacks."""
+
+    #: what arguments are called elsewhere, and their names here
+    _elsewhere: ClassVar[Mapping[str, str]] = {}
+
+    def __new__(cls: type[Own], *_: Any, **given: Any) -> Own:
+        """Refuse them, unless the constructor passes on what it does not know."""
+        if given and not _passes_on(cls.__init__):
+            cls._refuse_unknown(given, parameters(cls.__init__))
+        return super().__new__(cls)
+
+    @classmethod
+    def _refuse_unknown(cls, given: Iterable[str], known: Iterable[str]) -> None:
+        refuse_unknown(cls.__name__, given, known, cls._elsewhere)
+
+
+def known_keywords(function: Callable[P, R]) -> Callable[P, R]:
+    """Let a function refuse misspelt arguments as `KnownKeywords` does."""
+
+    @functools.wraps(function)
+    def checked(*args: P.args, **given: P.kwargs) -> R:
+        refuse_unknown(function.__name__, given, parameters(function), {})
+        return function(*args, **given)
+
+    return checked
+
+
+def refuse_unknown(
+    what: str, given: Iterable[str], known: Iterable[str], elsewhere: Mapping[str, str]
+) -> None:
+    """Raise TypeError for the first keyword ``given`` to ``what`` that is not ``known``, with the nearest that is."""
+    taken = sorted(set(known))
+    for name in given:
+        if name not in taken:
+            close = [elsewhere[name]] if elsewhere.get(name) in taken else []
+            close += difflib.get_close_matches(name, taken, n=1, cutoff=0.75)
+            hint = f" Did you mean {close[0]}?" if close else ""
+            raise TypeError(f"{what} has no argument {name!r}.{hint} It takes {', '.join(taken)}")
+
+
+def parameters(function: Callable[..., Any]) -> list[str]:
+    """Return the names that a function or a constructor takes as keywords."""
+    positional, named = inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY
+    every = inspect.signature(function).parameters.values()
+    return [one.name for one in every if one.kind in (positional, named) and one.name != "self"]
+
+
+def _passes_on(function: Callable[..., Any]) -> bool:
+    every = inspect.signature(function).parameters.values()
+    return any(one.kind is inspect.Parameter.VAR_KEYWORD for one in every)
 
 
 def real(

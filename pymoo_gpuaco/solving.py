@@ -80,6 +80,7 @@ def _shortened(order: NDArray[Any], most: int = 24) -> str:
     return ", ".join(map(str, order[:most].tolist())) + (f", .. and {rest} more" if rest > 0 else "")
 
 
+@checks.known_keywords
 def solve(
     what: Problem | ArrayLike | str | os.PathLike[str] | Any,
     seconds: float = 10.0,
@@ -115,7 +116,7 @@ def solve(
     result = minimize(problem, _colony(algorithm), termination, **arguments)
     broken = _violations(problem, result.X)
     if broken:
-        warnings.warn(violations_in_words(broken), stacklevel=2)
+        warnings.warn(violations_in_words(broken), stacklevel=3)
     return Solution(result.X, float(result.F[0]), problem)
 
 

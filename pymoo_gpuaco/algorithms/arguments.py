@@ -7,11 +7,10 @@ follow. Every class with fields of its own is decorated with ``@dataclass(kw_onl
 from __future__ import annotations
 
 import copy
-import difflib
-import inspect
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass, fields
-from typing import Any, Protocol, TypeAlias, TypeVar
+from typing import Any, ClassVar, Protocol, TypeAlias
 
 import numpy as np
 from pymoo.core.algorithm import Algorithm
@@ -19,6 +18,7 @@ from pymoo.core.termination import Termination
 from pymoo.core.variable import get
 from pymoo.util.display.output import Output
 
+from pymoo_gpuaco import checks
 from pymoo_gpuaco.algorithms.display import ColonyOutput
 from pymoo_gpuaco.algorithms.termination import ColonyTermination, as_new
 
@@ -40,8 +40,6 @@ Count: TypeAlias = int | np.integer[Any] | Hyperparameter
 Word: TypeAlias = str | Hyperparameter
 Flag: TypeAlias = bool | Hyperparameter
 
-Own = TypeVar("Own", bound="Arguments")
-
 # What arguments are called in pymoo and in other ant colonies.
 _ELSEWHERE = {
     "pop_size": "n_ants",
@@ -62,7 +60,7 @@ _CHANGED_BY_A_RUN = ("termination", "output", "display", "archive")
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class Arguments(Algorithm):
+class Arguments(checks.KnownKeywords, Algorithm):
     """pymoo's own arguments, with its names and defaults, and the checking and display of all arguments."""
 
     termination: Any = None
@@ -76,12 +74,7 @@ class Arguments(Algorithm):
     seed: Any = None
     evaluator: Any = None
 
-    def __new__(cls: type[Own], *_: Any, **given: Any) -> Own:
-        """Refuse misspelt arguments with a hint, which Python's own message lacks."""
-        taken = inspect.signature(cls.__init__).parameters.values()
-        if not any(parameter.kind is parameter.VAR_KEYWORD for parameter in taken):
-            cls._refuse_unknown(given, tuple(parameter.name for parameter in taken)[1:])
-        return super().__new__(cls)
+    _elsewhere: ClassVar[Mapping[str, str]] = _ELSEWHERE
 
     def __post_init__(self) -> None:
         """Pass pymoo its own arguments."""
@@ -94,17 +87,6 @@ class Arguments(Algorithm):
     def arguments(cls) -> tuple[str, ...]:
         """Names of the arguments, without pymoo's own; ``setup`` and ``minimize`` take all of both as well."""
         return tuple(field.name for field in fields(cls) if field.name not in PYMOO_ARGUMENTS)
-
-    @classmethod
-    def _refuse_unknown(cls, given: dict[str, Any], known: tuple[str, ...]) -> None:
-        for name in given:
-            if name not in known:
-                close = [_ELSEWHERE[name]] if _ELSEWHERE.get(name) in known else []
-                close += difflib.get_close_matches(name, known, n=1, cutoff=0.75)
-                hint = f" Did you mean {close[0]}?" if close else ""
-                raise TypeError(
-                    f"{cls.__name__} has no argument {name!r}.{hint} It takes {', '.join(sorted(known))}"
-                )
 
     def __repr__(self) -> str:
         """The class with the arguments that are not the defaults."""

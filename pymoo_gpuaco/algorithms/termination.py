@@ -34,7 +34,7 @@ _BUDGETS = (*_COUNTS, "time", "fmin", "soo", "moo")
 _GOALS = (NoTermination, MinimumFunctionValueTermination, DeltaToleranceTermination, RobustTermination)
 
 
-class ColonyTermination(Termination):
+class ColonyTermination(checks.KnownKeywords, Termination):
     """Stop at a target, after stagnation, or when a generous budget is spent; ``reason`` says which.
 
     It is what every algorithm here uses when no termination is given: a run ends within the first generation that

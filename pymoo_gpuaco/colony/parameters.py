@@ -42,7 +42,7 @@ def usual_ants(n: int) -> int:
 
 
 @dataclass(frozen=True)
-class LocalSearch:
+class LocalSearch(checks.KnownKeywords):
     """Local search of each ant's tour.
 
     Parameters

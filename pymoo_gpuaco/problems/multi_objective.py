@@ -20,7 +20,7 @@ __all__ = ["MOST_OBJECTIVES", "MultiObjectiveTSP", "as_multi_objective"]
 MOST_OBJECTIVES = 6
 
 
-class MultiObjectiveTSP(Problem):
+class MultiObjectiveTSP(checks.KnownKeywords, Problem):
     """A travelling salesman problem of several objectives: the same cities under several kinds of distances.
 
     F of a tour is its length by each of them, (m, k) for m tours. There is no shortest tour but a front of tours: those

@@ -50,6 +50,7 @@ class OpenPath(TSP):
         end: int | None = None,
         **others: Any,
     ) -> None:
+        self._refuse_unknown(others, checks.parameters(OpenPath.__init__) + checks.parameters(TSP.__init__))
         self.original = coords if isinstance(coords, TSP) else None
         if isinstance(metric, (int, np.integer)) and not isinstance(metric, Metric):
             warnings.warn(

@@ -31,7 +31,7 @@ MOST_FOR_FORBIDDEN = 20_000
 """Cities with coordinates up to which edges can be forbidden: their distances become a matrix."""
 
 
-class TSP(Problem):
+class TSP(checks.KnownKeywords, Problem):
     """A travelling salesman problem: find the permutation of cities whose closed tour is shortest.
 
     Give either `coords` (with a `metric`) or `matrix`. With coordinates no n x n array is ever made, unless
