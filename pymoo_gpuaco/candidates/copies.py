@@ -1,8 +1,8 @@
-"""Cities at one place where there is no plane: on the globe, in space, and of a matrix, where their rows are equal.
+"""Cities at one place: by their coordinates, or of a matrix, where their rows are equal.
 
 Lists of the nearest alone would hold nothing but the others at the same place, and no edge to any other. So lists chain
-them, as `quadrant.quadrant_lists` does in the plane: a city lists the one before and the one after it at its place, and
-then the nearest other places.
+them, as `quadrant.quadrant_lists` does: a city lists the one before and the one after it at its place, and then the
+nearest other places.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ def with_equal_rows(matrix: NDArray[np.float64], suspects: NDArray[np.int64]) ->
 def chained_nearest(
     metric: Metric, coords: NDArray[np.float64], k: int
 ) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
-    """Return ids and distances (n, k) of the nearest on the globe or in space, cities at one point chained.
+    """Return ids and distances (n, k) of the nearest by coordinates, cities at one point chained.
 
     Each row is sorted by (distance, id).
     """

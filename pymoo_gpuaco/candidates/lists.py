@@ -16,7 +16,6 @@ from pymoo_gpuaco.candidates.assignment import assignment_of_twins
 from pymoo_gpuaco.candidates.by_matrix import nearest_both_ways, nearest_by_matrix
 from pymoo_gpuaco.candidates.copies import Copies, chained_nearest, with_equal_rows
 from pymoo_gpuaco.candidates.listed import ListedInstance
-from pymoo_gpuaco.candidates.nearest import nearest_by_coordinates
 from pymoo_gpuaco.candidates.quadrant import has_quadrants, quadrant_and_nearest_lists, quadrant_lists
 from pymoo_gpuaco.host.stop import Stop
 from pymoo_gpuaco.problems.instance import Instance, as_instance, is_length
@@ -158,10 +157,7 @@ def _listed(instance: Instance, kind: str, k: int) -> Candidates:
         return Candidates(*quadrant_lists(instance.metric, instance.coords, k))
     if instance.metric == Metric.EXPLICIT:
         return _nearest_of_rows(instance.matrix, k)
-    by_coordinates = (
-        nearest_by_coordinates if has_quadrants(instance.metric, instance.coords) else chained_nearest
-    )
-    return Candidates(*by_coordinates(Metric(instance.metric), instance.coords, k))
+    return Candidates(*chained_nearest(Metric(instance.metric), instance.coords, k))
 
 
 def _nearest_of_rows(matrix: NDArray[np.float64], k: int) -> Candidates:
