@@ -15,7 +15,7 @@ from pymoo.parallelization import StarmapParallelization
 from pymoo.problems.single.traveling_salesman import TravelingSalesman
 from pymoo.util.archive import SingleObjectiveArchive
 
-from pymoo_gpuaco import GPUAS, GPUEAS, GPUMMAS, GPURAS, TSP, GPU2OptIHC, load_tsp
+from pymoo_gpuaco import GPUAS, GPUEAS, GPUMMAS, GPURAS, TSP, GPU2OptIHC, Recorder, load_tsp
 from pymoo_gpuaco.algorithms.told import canonical
 from tests.algorithm_cases import (
     M,
@@ -30,6 +30,37 @@ from tests.algorithm_cases import (
 )
 
 pytestmark = pytest.mark.usefixtures("short_climbs")
+
+
+# ---- what a run takes -----------------------------------------------------------------------------------------------
+
+
+@every_algorithm
+@pytest.mark.parametrize(
+    ("argument", "wrong", "words"),
+    [
+        ("display", True, "display must be a pymoo Display, got True$"),
+        ("output", 3, "output must be a pymoo Output, got 3$"),
+        ("callback", 3, "callback must be a pymoo Callback or a function, got 3$"),
+        ("callback", Recorder, r"got <class .*Recorder'>: give an object, Recorder\(\.\.\)$"),
+        ("archive", 3, "archive must be a pymoo Archive, got 3$"),
+        ("archive", [], r"archive must be a pymoo Archive, got \[\]$"),
+        (
+            "evaluator",
+            Evaluator,
+            r"evaluator must be a pymoo Evaluator, got .* give an object, Evaluator\(\.\.\)$",
+        ),
+    ],
+)
+def test_arguments_of_pymoo_of_another_kind_are_refused_by_name(cls, argument, wrong, words):
+    with pytest.raises(TypeError, match=words):
+        small(cls, **{argument: wrong})
+    algorithm = small(cls)
+    with pytest.raises(TypeError, match=words):
+        minimize(cities(9), algorithm, ("n_gen", 1), seed=1, **{argument: wrong})
+    with pytest.raises(TypeError, match=words):
+        algorithm.setup(cities(9), **{argument: wrong})
+    algorithm.setup(cities(9), termination=("n_gen", 1), seed=1, **{argument: None}).run()
 
 
 # ---- what a run gives back ------------------------------------------------------------------------------------------

@@ -14,8 +14,12 @@ from typing import Any, ClassVar, Protocol, TypeAlias
 
 import numpy as np
 from pymoo.core.algorithm import Algorithm
+from pymoo.core.callback import Callback
+from pymoo.core.evaluator import Evaluator
 from pymoo.core.termination import Termination
 from pymoo.core.variable import get
+from pymoo.util.archive import Archive
+from pymoo.util.display.display import Display
 from pymoo.util.display.output import Output
 
 from pymoo_gpuaco import checks
@@ -55,6 +59,14 @@ _ELSEWHERE = {
     "callbacks": "callback",
     "logger": "output",
 }
+# What pymoo's own arguments must be.
+_KINDS = {
+    "output": Output,
+    "display": Display,
+    "callback": Callback,
+    "archive": Archive,
+    "evaluator": Evaluator,
+}
 # Objects that a run changes: every run begins with what was given, not with what the last one left.
 _CHANGED_BY_A_RUN = ("termination", "output", "display", "archive")
 
@@ -80,7 +92,9 @@ class Arguments(checks.KnownKeywords, Algorithm):
         """Pass pymoo its own arguments."""
         if self.output is None:
             self.output = self._usual_output()
-        super().__init__(**{name: getattr(self, name) for name in PYMOO_ARGUMENTS})
+        own = {name: getattr(self, name) for name in PYMOO_ARGUMENTS}
+        check_kinds(own)
+        super().__init__(**own)
         self._given: dict[str, Any] = {}
 
     @classmethod
@@ -118,6 +132,7 @@ class Arguments(checks.KnownKeywords, Algorithm):
         )
         termination = given_now.get("termination")
         self._given = {name: given_now.pop(name, given[name]) for name in _CHANGED_BY_A_RUN}
+        check_kinds({**given_now, **self._given})
         own = self._given["termination"]
         self.termination = (
             self._usual_termination() if own is None else as_new(own, keep=termination is not None)
@@ -132,6 +147,19 @@ class Arguments(checks.KnownKeywords, Algorithm):
 
 
 PYMOO_ARGUMENTS = tuple(field.name for field in fields(Arguments))
+
+
+def check_kinds(given: Mapping[str, Any]) -> None:
+    """Raise TypeError for pymoo's own arguments of another kind than theirs; None is always allowed."""
+    for name, kind in _KINDS.items():
+        value = given.get(name)
+        fits = callable(value) if kind is Callback else isinstance(value, kind)
+        is_class = isinstance(value, type)
+        if value is None or (fits and not is_class):
+            continue
+        allowed = "a pymoo Callback or a function" if kind is Callback else f"a pymoo {kind.__name__}"
+        hint = f": give an object, {value.__name__}(..)" if is_class else ""
+        raise TypeError(f"{name} must be {allowed}, got {value!r}{hint}")
 
 
 def check_sampling(sampling: Any) -> None:
