@@ -1,8 +1,11 @@
 """Files on the command line: none that is read is written over, and pipes are files too."""
 
 import io
+import json
 import os
 import sys
+import threading
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -69,6 +72,30 @@ def test_no_file_that_is_read_or_written_is_written_over(arguments, words, capsy
     for name, contents in READ.items():
         with open(name) as file:
             assert file.read() == contents
+
+
+@pytest.mark.parametrize("contents", [READ["x.csv"], TSPLIB], ids=["table", "TSPLIB"])
+@pytest.mark.parametrize("name", ["ff", "./ff.tsp", "/dev/fd"])
+def test_a_pipe_is_read_as_a_file_is(name, contents, capsys):
+    if name == "/dev/fd":  # as shells name <(command)
+        reading, writing = os.pipe()
+        name = f"/dev/fd/{reading}"
+        os.write(writing, contents.encode())
+        os.close(writing)
+    else:
+        os.mkfifo(name)
+        threading.Thread(target=Path(name).write_text, args=(contents,)).start()
+    assert main(["solve", name, "--json"]) == 0
+    (found,) = json.loads(capsys.readouterr().out)["runs"]
+    assert found["length"] == {4: 14, 3: 12}[found["cities"]]  # round a rectangle, and the half of it
+    assert found["instance"] == ("mine" if contents == TSPLIB else Path(name).stem)
+
+
+def test_what_is_neither_file_nor_pipe_is_named(capsys):
+    assert main(["solve", os.devnull]) == 2
+    assert capsys.readouterr().err.startswith(
+        f"pymoo-gpuaco: {os.devnull}: it is neither a file nor a pipe; "
+    )
 
 
 def test_a_run_is_saved_where_it_was_resumed_from_and_devices_take_anything(capsys, monkeypatch):

@@ -44,11 +44,11 @@ def load_tsp(
 ) -> TSP | Any:
     """Load an instance by name or from a file, with its best known length and optimal tour where those are known.
 
-    Looked for in this order: a file of that path (TSPLIB's formats, and all that `read_cities` takes, which `metric`
-    and `matrix` are for); the instances shipped with the package (`available_instances`); NAME.tsp or NAME.atsp, also
-    with .gz, in the folder that the environment variable PYMOO_GPUACO_DATA names; pooch's cache of downloads; a public
-    mirror of TSPLIB on GitHub. A download is taken only when its SHA-256 is that of TSPLIB's own file: a copy that
-    differs in one byte, such as a line ending, is refused.
+    Looked for in this order: a file or a pipe of that path (TSPLIB's formats, and all that `read_cities` takes, which
+    `metric` and `matrix` are for); the instances shipped with the package (`available_instances`); NAME.tsp or
+    NAME.atsp, also with .gz, in the folder that the environment variable PYMOO_GPUACO_DATA names; pooch's cache of
+    downloads; a public mirror of TSPLIB on GitHub. A download is taken only when its SHA-256 is that of TSPLIB's own
+    file: a copy that differs in one byte, such as a line ending, is refused.
 
     "random:N" is no file but a map that is made: N cities at whole coordinates, drawn uniformly from a square of side
     1,000,000 (`random_map`), rounded distances; "random:N:SEED" is another one, SEED being 1 otherwise.
@@ -72,8 +72,8 @@ def load_tsp(
     if text.startswith(_RANDOM) and _AND not in text:
         refuse_choice(text, metric, matrix)
         return random_map(*_random_numbers(text))
-    if path.is_file():
-        if not is_tsplib(path):
+    if path.is_file() or path.is_fifo():
+        if path.is_fifo() or not is_tsplib(path):
             return read_cities(path, metric=metric, matrix=matrix)
         refuse_choice(text, metric, matrix)
         return _load(path)
@@ -82,6 +82,10 @@ def load_tsp(
     if not isinstance(name_or_path, str) or path.name != text:
         if path.is_dir():
             raise ValueError(_directory(path))
+        if path.exists():
+            raise ValueError(
+                f"{text}: it is neither a file nor a pipe; on the command line - reads standard input"
+            )
         away = "; what is on the web must be downloaded first" if "://" in text else ""
         raise FileNotFoundError(f"{text}: there is no such file{away}")
 

@@ -35,7 +35,7 @@ def read_cities(
 
     Taken are
 
-    * the path of a file, or an open file (text or bytes): TSPLIB's formats, GeoJSON, or a table (CSV);
+    * the path of a file or a pipe, or an open file (text or bytes): TSPLIB's formats, GeoJSON, or a table (CSV);
     * a DataFrame of pandas or polars; an index of labels gives names, titles 0, 1, .. are none;
     * a graph of networkx whose edges have a `weight`, or carry nothing and weigh 1; no tour may use an edge that it
       lacks;
@@ -80,7 +80,7 @@ def read_cities(
     path = Path(source)
     if path.is_dir():
         raise ValueError(f"{path}: it is a directory")
-    if is_tsplib(path):
+    if not path.is_fifo() and is_tsplib(path):  # of a pipe nothing is read twice
         refuse_choice(str(path), metric, matrix)
         return parse_tsp(path).problem()
     return _from_text(str(path), decoded(path.read_bytes()), metric, matrix, name or path.stem)
