@@ -29,6 +29,8 @@ from pymoo_gpuaco.problems.tsp import TSP, tsp_of
 
 __all__ = ["Solution", "Summary", "solve", "summary"]
 
+_SECONDS, _SEED = 10.0, 1  # where nothing else is given
+
 
 class _Pair(NamedTuple):
     tour: NDArray[np.int64]
@@ -83,23 +85,27 @@ def _shortened(order: NDArray[Any], most: int = 24) -> str:
 @checks.known_keywords
 def solve(
     what: Problem | ArrayLike | str | os.PathLike[str] | Any,
-    seconds: float = 10.0,
+    seconds: float | None = None,
     *,
-    seed: int | None = 1,
+    seed: int | str | None = "auto",
     target: float | None = None,
     algorithm: TourAlgorithm | None = None,
-    verbose: bool = False,
+    verbose: bool | None = None,
 ) -> Solution | Any:  # Any: a Front of several objectives, and nobody else should have to tell the two apart
     """Find a short round trip: ``tour, length = solve(coords, seconds=5)``.
 
     `what` is an (n, 2) or (n, 3) array of coordinates (Euclidean distances, not rounded), an (n, n) matrix of
     distances with row = from and n > 3, a problem, a name or file as `load_tsp` takes them, or an open file, a
     DataFrame or a graph as `read_cities` takes them. The search ends after
-    `seconds` (> 0, set-up counted, compiling not), or as soon as a tour is as short as `target`, which is the best
-    known length where one is known, or proven to be the shortest (up to 12 cities at once; elsewhere where the
-    algorithm's `lower_bound` is as long). `algorithm` is `GPUMMAS()` unless another one is given. The same seed gives
-    the same tours, as far as the time allows; None takes another one each time. Warns (UserWarning) where no tour was
-    found that has all fixed edges and no forbidden ones.
+    `seconds` (> 0, 10 where it is left out; set-up counted, compiling not), or as soon as a tour is as short as
+    `target`, which is the best known length where one is known, or proven to be the shortest (up to 12 cities at once;
+    elsewhere where the algorithm's `lower_bound` is as long). The same seed gives the same tours, as far as the time
+    allows; "auto" is 1, and None takes another one each time. `verbose` prints a line a generation. Warns (UserWarning)
+    where no tour was found that has all fixed edges and no forbidden ones.
+
+    `algorithm` is `GPUMMAS()` unless another one is given. What it was given itself (`seed`, `verbose`, `callback`,
+    `termination` ..) holds where it is not given here. Of a termination of its own and `seconds` or `target` give one:
+    both are refused.
 
     Of several objectives (`MultiObjectiveTSP`, or a problem with `D` of shape (k, n, n)) it returns a `Front`: ``tours,
     lengths = solve(problem)``, found by `GPUMOACO()`; there is no `target`.
@@ -109,11 +115,20 @@ def solve(
     problem = _problem(what)
     if problem.n_obj > 1:
         return _front(problem, seconds, seed, target, algorithm, verbose)
-    termination = ColonyTermination(
-        target, stagnation=None, n_max_gen=None, seconds=seconds, stagnation_tours=None, proven=True
-    )
-    arguments: dict[str, Any] = {"seed": seed, "verbose": verbose, "return_least_infeasible": True}
-    result = minimize(problem, _colony(algorithm), termination, **arguments)
+    colony = _colony(algorithm)
+    if isinstance(colony, FrontAlgorithm):
+        as_multi_objective(problem)  # which raises, and says what to take
+    termination = None
+    if not _ends_itself(colony, seconds, target):
+        termination = ColonyTermination(
+            target,
+            stagnation=None,
+            n_max_gen=None,
+            seconds=_or_usual(seconds),
+            stagnation_tours=None,
+            proven=True,
+        )
+    result = _run(problem, colony, termination, seed, verbose)
     broken = _violations(problem, result.X)
     if broken:
         warnings.warn(violations_in_words(broken), stacklevel=3)
@@ -121,16 +136,62 @@ def solve(
 
 
 def _front(
-    problem: Problem, seconds: float, seed: int | None, target: float | None, algorithm: Any, verbose: bool
+    problem: Problem,
+    seconds: float | None,
+    seed: int | str | None,
+    target: float | None,
+    algorithm: Any,
+    verbose: bool | None,
 ) -> Front:
     if target is not None:
         raise ValueError(f"target is for one objective, and there are {problem.n_obj}: give seconds")
     if algorithm is not None and not isinstance(algorithm, FrontAlgorithm):
         raise TypeError(f"algorithm must be GPUMOACO(..) for {problem.n_obj} objectives, got {algorithm!r}")
     known = as_multi_objective(problem)
-    termination = FrontTermination(stagnation=None, seconds=seconds)
-    result = minimize(problem, algorithm or GPUMOACO(), termination, seed=seed, verbose=verbose)
+    colony = GPUMOACO() if algorithm is None else algorithm
+    termination = None
+    if not _ends_itself(colony, seconds, target):
+        termination = FrontTermination(stagnation=None, seconds=_or_usual(seconds))
+    result = _run(problem, colony, termination, seed, verbose)
     return Front(result.X, result.F, known)
+
+
+def _ends_itself(algorithm: TourAlgorithm, seconds: float | None, target: float | None) -> bool:
+    """Whether an algorithm was given a termination. Raises ValueError where the run is to end by another one too."""
+    if algorithm.problem is not None:
+        raise ValueError(
+            "algorithm must be one that has not been set up: it would go on with its own problem"
+        )
+    if algorithm.termination is None:
+        return False
+    for name, value in (("seconds", seconds), ("target", target)):
+        if value is not None:
+            raise ValueError(
+                f"{name}={value!r} and the termination that {type(algorithm).__name__} was given both say when to end: "
+                "give one of them"
+            )
+    return True
+
+
+def _or_usual(seconds: float | None) -> float:
+    return _SECONDS if seconds is None else seconds
+
+
+def _run(
+    problem: Problem,
+    algorithm: TourAlgorithm,
+    termination: ColonyTermination | None,
+    seed: int | str | None,
+    verbose: bool | None,
+) -> Result:
+    """Run a copy of an algorithm; what is None, or the seed "auto", is what the algorithm was given."""
+    # its own callback: nobody could ask the one of a copy what it has seen
+    arguments: dict[str, Any] = {"verbose": verbose, "callback": algorithm.callback}
+    if seed != "auto":
+        arguments["seed"] = seed
+    elif algorithm.seed is None:
+        arguments["seed"] = _SEED
+    return minimize(problem, algorithm, termination, return_least_infeasible=True, **arguments)
 
 
 def _violations(problem: Any, tour: NDArray[np.int64]) -> int:

@@ -136,6 +136,9 @@ def test_geojson_has_longitude_before_latitude(tmp_path):
         assert problem.metric is Metric.HAVERSINE
         assert problem.positions.tolist() == list(map(list, TOWNS.values()))
         assert problem.names.tolist() == list(TOWNS)
+    del features[1]["properties"]  # as an empty cell of a table
+    some = {"type": "FeatureCollection", "features": features}
+    assert read_cities(io.StringIO(json.dumps(some))).names.tolist() == ["a", "", "c", "d"]
     points = {"type": "MultiPoint", "coordinates": [[0, 0], [1, 0], [1, 1]]}
     assert read_cities(io.BytesIO(json.dumps(points).encode())).names is None
 

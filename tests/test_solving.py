@@ -6,6 +6,7 @@ import re
 
 import numpy as np
 import pytest
+from pymoo.core.callback import Callback
 from pymoo.problems.single.traveling_salesman import create_random_tsp_problem
 
 from pymoo_gpuaco import (
@@ -75,6 +76,49 @@ def test_what_cannot_be_solved_is_refused(arguments, error, words):
         solve(*arguments)
     with pytest.raises(TypeError, match="algorithm must be one of this package's"):
         solve(SQUARE, algorithm="GPUMMAS")
+
+
+class Seen(Callback):
+    """Notes seed and generation."""
+
+    def __init__(self):
+        super().__init__()
+        self.seen = []
+
+    def notify(self, algorithm):
+        self.seen.append((algorithm.seed, algorithm.n_gen))
+
+
+@pytest.mark.parametrize(
+    "problem", [cities(40), MultiObjectiveTSP([cities(40), cloud(40)])], ids=["one", "two"]
+)
+def test_what_the_algorithm_was_given_holds_where_solve_is_given_nothing(problem, capsys):
+    make = {1: GPUMMAS, 2: GPUMOACO}[problem.n_obj]
+    algorithm = make(seed=5, termination=("n_gen", 2), verbose=True, callback=Seen(), backend="cpu")
+    one, again = solve(problem, algorithm=algorithm), solve(problem, algorithm=algorithm)
+    np.testing.assert_array_equal(one[0], again[0])
+    assert algorithm.callback.seen == 2 * [(5, 1), (5, 2)]
+    assert capsys.readouterr().out.count("n_gen") == 2  # a header each
+    solve(problem, algorithm=algorithm, seed=1, verbose=False)
+    assert algorithm.callback.seen[4:] == [(1, 1), (1, 2)]
+    assert capsys.readouterr().out == ""
+    named = make.__name__
+    with pytest.raises(ValueError, match=f"seconds=1 and the termination that {named} was given both say"):
+        solve(problem, 1, algorithm=algorithm)
+    seen = Seen()
+    solve(problem, 0.1, algorithm=make(callback=seen, backend="cpu"))
+    assert {seed for seed, _ in seen.seen} == {1}
+
+
+def test_solve_takes_no_algorithm_that_has_a_problem_and_none_for_another_number_of_objectives():
+    algorithm = GPUMMAS(termination=("n_gen", 1))
+    with pytest.raises(ValueError, match=r"target=14 and the termination that GPUMMAS was given both say"):
+        solve(SQUARE, algorithm=algorithm, target=14)
+    algorithm.setup(TSP(SQUARE))
+    with pytest.raises(ValueError, match="algorithm must be one that has not been set up"):
+        solve(cities(9), algorithm=algorithm)
+    with pytest.raises(ValueError, match=r"TSP has 1 objective; .* For one objective take GPUMMAS"):
+        solve(TSP(SQUARE), algorithm=GPUMOACO())
 
 
 def test_a_summary_has_a_line_for_each_seed():

@@ -58,8 +58,9 @@ def parse_geojson(source: str, text: str) -> Columns:
             f"{source}: left out is what is no point: {len(others)} of {', '.join(sorted(set(others)))[:60]}",
             stacklevel=4,
         )
-    known = all(name is not None for name in names)
-    return Columns(names if known else None, np.array(places), None, "HAVERSINE")
+    known = any(name is not None for name in names)
+    named = ["" if name is None else name for name in names] if known else None
+    return Columns(named, np.array(places), None, "HAVERSINE")
 
 
 def geojson_of(
