@@ -217,7 +217,7 @@ class Measured:
         write(
             "gpu_gap_over_time",
             "Gap over wall time, percent",
-            ("instance", "solver", "runs", *(f"{limit:g} s" for limit in LIMITS)),
+            ("instance", "solver", "fewest runs", *(f"{limit:g} s" for limit in LIMITS)),
             side_by_side(rows),
             self._parameters,
             [

@@ -228,13 +228,13 @@ def gaps_in_short(result: dict[str, Any]) -> str:
         return ""
     device = str(result["machine"].get("gpu 0", result["machine"].get("processor", ""))).split(",")[0]
     caption = (
-        f"Percent above the best known length (random cities: above what is expected) after so many seconds of wall "
-        f"time, set-up counted: `GPUMMAS()` on an {device}, {_times(runs)}"
+        f"Percent above the best known length{_yardsticks(result)} after so many seconds of wall time, set-up counted: "
+        f"`GPUMMAS()` on an {device}, {_times(runs)}"
     )
+    # where fast-tsp was not measured in the same run, it was on a machine that tells the same of itself
+    machine = "such a machine" if "fast-tsp" in result["parameters"] else "the same machine"
     caption += (
-        f"; in brackets {other.replace(',', ' on')} of the same machine, {_times(other_runs)}."
-        if other
-        else "."
+        f"; in brackets {other.replace(',', ' on')} of {machine}, {_times(other_runs)}." if other else "."
     )
     # `pymoo-gpuaco solve pla7397 --time 1` was ready after 1.0 s where code had been compiled before
     caption += (
@@ -243,6 +243,19 @@ def gaps_in_short(result: dict[str, Any]) -> str:
     picture = _picture("gpu_gap_over_time")
     shown = [] if picture is None else [f"![Gap over wall time](docs/{picture})\n"]
     return "\n".join([f"{caption}\n", "\n".join(lines) + "\n", *shown])
+
+
+def _yardsticks(result: dict[str, Any]) -> str:
+    """Say to what gaps are told where no best length is known."""
+    if "gap to" not in result["columns"]:
+        return ""
+    instance, to = (result["columns"].index(column) for column in ("instance", "gap to"))
+    told: dict[str, list[str]] = {}
+    for row in result["rows"]:
+        if row[to] != "best known" and row[instance] not in told.setdefault(row[to], []):
+            told[row[to]].append(row[instance])
+    words = [f"{' and '.join(names)} above {length}" for length, names in told.items()]
+    return f" ({', '.join(words)}, A being the area)" if words else ""
 
 
 def _times(runs: dict[float, set[int]]) -> str:

@@ -129,6 +129,17 @@ def test_gaps_over_time_are_shown_in_short(tables, tmp_path):
         "| pr1002 | 0.126 (0.340) | 0.000 |\n| pla85900 | - | 0.000 |\n"
     ) in short
     assert "pr107" not in short
+    far = {
+        **result,
+        "columns": [*columns, "gap to"],
+        "rows": [[*row, "best known" if row[0] == "pr1002" else "sqrt(nA)"] for row in rows],
+        "parameters": {"fast-tsp": "measured at commit abc1234"},
+    }
+    assert (
+        "the best known length (pla85900 and pr107 above sqrt(nA), A being the area) after"
+        in tables.gaps_in_short(far)
+    )
+    assert "fast-tsp on 16 cores of such a machine, one run each." in tables.gaps_in_short(far)
     for counts, told in (
         ((3, 3, 2), "3 runs, and beyond 1 s of 2"),
         ((3, 3, 3), "3 runs"),
