@@ -46,9 +46,22 @@ def test_columns_come_in_the_order_of_the_rows(read):
     assert problem.names is None or problem.names.tolist() == NAMES
 
 
-def test_three_labelled_rows_are_a_matrix_in_any_order():
-    table = pandas.DataFrame(FULL[:3, :3], list("abc"), list("abc"))[list("cab")]
-    np.testing.assert_array_equal(read_cities(table).matrix, FULL[:3, :3])
+@pytest.mark.parametrize("names", [list("abc"), list("xyz"), [10, 20, 30], [2, 1, 0]])
+def test_three_rows_are_a_matrix_where_columns_have_their_labels(names):
+    table = pandas.DataFrame(FULL[:3, :3], names, names)
+    turned = table[[names[2], names[0], names[1]]]
+    for read in (table, turned, io.StringIO(table.to_csv()), io.StringIO(turned.to_csv())):
+        problem = read_cities(read)
+        np.testing.assert_array_equal(problem.matrix, FULL[:3, :3])
+        assert problem.names.tolist() in (names, list(map(str, names)))
+
+
+def test_three_rows_that_only_count_may_be_cities_in_space():
+    table = pandas.DataFrame(FULL[:3, :3])
+    for read in (table, io.StringIO(table.to_csv())):
+        with pytest.raises(ValueError, match=r"matrix=True \(--matrix on the command line\) says"):
+            read_cities(read)
+    np.testing.assert_array_equal(read_cities(table, matrix=True).matrix, FULL[:3, :3])
 
 
 def test_numbers_are_labels_where_they_do_not_only_count():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +22,7 @@ LATITUDE = ("lat", "latitude")
 """Titles of a column of latitudes."""
 _LONGITUDE = ("lon", "lng", "long", "longitude")
 _NEEDED = "needed are columns x and y, or lat and lon, or as many columns as rows for a matrix"
+_OF_THREE = "; matrix=True (--matrix on the command line) says that 3 x 3 numbers are one"
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,7 +58,8 @@ def columns_of(
     titles : of the columns, or None.
     rows : (n, columns) cells: numbers, or text.
     metric : the user's choice or None; columns of latitude and longitude then mean "HAVERSINE".
-    matrix : whether the numbers are a matrix; None: as many columns of numbers as rows, more than 3, are one.
+    matrix : whether the numbers are a matrix; None: as many columns of numbers as rows are one, of 3 where rows and
+        columns have the same labels.
     lines : number of each row for messages; None: rows count from 0.
     index : (n,) labels of the rows besides the cells, or none.
 
@@ -70,11 +72,13 @@ def columns_of(
     numeric = [c for c, column in enumerate(cells) if all(number_of(cell) is not None for cell in column)]
     if titles is None and len(numeric) < 2:  # some cell is broken, and told by its row
         numeric = [c for c, cell in enumerate(rows[0]) if number_of(cell) is not None]
-    with_gaps = [c for c, column in enumerate(cells) if are_distances(column)]
-    if matrix is None:
-        matrix = metric is None and len(rows) > 3 and _square(known, with_gaps, len(rows))
+    square = _square(titles, cells, index)
+    if matrix is None and metric is None:
+        matrix = square.labelled or (
+            len(rows) > 3 and len(square.numeric) == len(rows) and not _have_axes(known)
+        )
     if matrix:
-        return _matrix(titles, cells, with_gaps, len(rows), index)
+        return _matrix(square, cells)
     where, globe = _axes(known, numeric, titles, metric, len(rows))
     coords = np.empty((len(rows), len(where)))
     for axis, c in enumerate(where):
@@ -96,29 +100,55 @@ def on_the_globe(metric: str | None) -> bool:
     return metric is not None and metric.upper() in ("HAVERSINE", "GEO")
 
 
-def _square(known: list[str], numeric: list[int], n: int) -> bool:
-    """Whether the columns of numbers, or those behind a first one of numbers as names, are as many as the rows."""
-    named = any(title in known for title in (*_AXES[:2], *LATITUDE))
-    return not named and len(numeric) in (n, n + 1)
+class _Square(NamedTuple):
+    """What would be a matrix, if its rows are as many.
+
+    numeric : the columns of distances.
+    cities : their titles, or None.
+    others : the columns beside them.
+    sides : what labels the rows: an index, and the other columns.
+    labelled : whether rows and columns have the same labels, which do more than count from 0 on.
+    """
+
+    numeric: list[int]
+    cities: list[Any] | None
+    others: list[list[Any]]
+    sides: list[Sequence[Any]]
+    labelled: bool
 
 
-def _matrix(
-    titles: Sequence[Any] | None, cells: list[list[Any]], numeric: list[int], n: int, index: Sequence[Any]
-) -> Columns:
-    if len(numeric) == n + 1 and titles is not None and numeric[0] == 0:
+def _square(titles: Sequence[Any] | None, cells: list[list[Any]], index: Sequence[Any]) -> _Square:
+    numeric = [c for c, column in enumerate(cells) if are_distances(column)]
+    if len(numeric) == len(cells[0]) + 1 and titles is not None and numeric[0] == 0:
         numeric = numeric[1:]  # the first column numbers the cities, as pandas writes its index
+    others = [column for c, column in enumerate(cells) if c not in numeric]
+    sides = [side for side in (index, *others) if len(side)]
+    if titles is None:
+        return _Square(numeric, None, others, sides, labelled=False)
+    cities = [titles[c] for c in numeric]
+    labelled = len(cities) > 2 and [number_of(city) for city in cities] != list(range(len(cities)))
+    return _Square(
+        numeric, cities, others, sides, labelled and any(matching(side, cities) is not None for side in sides)
+    )
+
+
+def _have_axes(known: list[str]) -> bool:
+    """Whether titles are those of coordinates."""
+    return any(title in known for title in (*_AXES[:2], *LATITUDE))
+
+
+def _matrix(square: _Square, cells: list[list[Any]]) -> Columns:
+    n, numeric, others = len(cells[0]), square.numeric, square.others
     if len(numeric) != n:
         raise ValueError(
             f"a matrix needs as many columns of numbers as rows, there are {len(numeric)} and {n}"
         )
-    others = [cells[c] for c in range(len(cells)) if c not in numeric]
     names: list[Any] | None = others[0] if others else None
-    if titles is not None:
-        cities = [titles[c] for c in numeric]
-        names = next((column for column in others if matching(column, cities)), names)
-        order = columns_by_rows([index, *others] if len(index) else others, cities)
+    if square.cities is not None:
+        names = next((column for column in others if matching(column, square.cities)), names)
+        order = columns_by_rows(square.sides, square.cities)
         numeric = [numeric[at] for at in order]
-        names = names or [str(titles[c]) for c in numeric]
+        names = names or [str(square.cities[at]) for at in order]
     full = np.array([[distance_of(cell) for cell in cells[c]] for c in numeric], dtype=np.float64).T
     return Columns(names, None, np.ascontiguousarray(full), None)
 
@@ -152,7 +182,8 @@ def _axes(
             return [latitude, longitude], True
         return plane or [longitude, latitude], False
     if plane is None:
-        raise ValueError(f"{_NEEDED}; the titles are {', '.join(map(str, titles))[:60]!r}")
+        of_three = _OF_THREE if n == 3 and len(numeric) > 2 else ""
+        raise ValueError(f"{_NEEDED}{of_three}; the titles are {', '.join(map(str, titles))[:60]!r}")
     if metric is not None and metric.upper() == "HAVERSINE":
         return [plane[1], plane[0]], True  # x is the longitude of a map
     if metric is not None and metric.upper() in METRIC_NAMES and metric.upper() != "EXACT":

@@ -31,19 +31,13 @@ def is_tsplib95(source: Any) -> bool:
 def frame_columns(frame: Any, metric: str | None = None, matrix: bool | None = None) -> Columns:
     """Return what the columns of a DataFrame are, as `columns_of` does; an index of labels gives names.
 
-    A frame with the same labels of rows and columns is a matrix, unless `matrix` says no. Titles that only count, as
-    packages write them where nobody gave any, are none.
+    Titles that only count, as packages write them where nobody gave any, are none.
     """
     titles, index = list(frame.columns), _index_of(frame)
-    rows = frame.to_numpy().tolist()
     same = matching(index, titles)
     untitled = titles in (list(range(len(titles))), [f"column_{c}" for c in range(len(titles))])
-    if untitled and same in (None, sorted(same or ())):
-        columns = columns_of(None, rows, metric, matrix)
-    else:
-        if matrix is None and metric is None and len(titles) > 2 and same is not None:
-            matrix = True
-        columns = columns_of(titles, rows, metric, matrix, index=index)
+    given = None if untitled and same in (None, sorted(same or ())) else titles
+    columns = columns_of(given, frame.to_numpy().tolist(), metric, matrix, index=index)
     labelled = any(number_of(label) is None for label in index)
     if labelled and (columns.names is None or columns.matrix is not None):
         return Columns(index, columns.coords, columns.matrix, columns.metric)

@@ -43,10 +43,10 @@ def read_cities(
 
     A table has columns `x`, `y` (and `z`), or `lat`/`latitude` and `lon`/`lng`/`long`/`longitude` in decimal degrees,
     and perhaps one of names (`name`, `city`, `label` .., else the first that is not of numbers); or, without titles,
-    two columns of coordinates beside one of names; or as many columns of numbers as rows (more than 3), which are a
-    matrix, row = from; an empty cell or `inf` is an edge that no tour may use, and columns with the labels of the rows
-    in another order are put in theirs. Separators are comma, semicolon, tab, bar, colon or blanks; numbers may have a
-    decimal comma.
+    two columns of coordinates beside one of names; or as many columns of numbers as rows (more than 3, or of 3 with
+    the same labels), which are a matrix, row = from; an empty cell or `inf` is an edge that no tour may use. Columns
+    that have the rows' labels in another order are put in theirs. Separators are comma, semicolon, tab, bar, colon or
+    blanks; numbers may have a decimal comma.
 
     Latitude and longitude, and all GeoJSON, get great-circle distances in kilometres ("HAVERSINE"), other coordinates
     Euclidean ones ("EXACT").
