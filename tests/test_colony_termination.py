@@ -300,6 +300,17 @@ def test_ten_asymmetric_cities_end_with_their_optimum_too():
     assert "proof" in result.algorithm.termination.reason
 
 
+def test_the_default_run_ends_at_once_where_no_tour_of_few_cities_keeps_to_its_constraints():
+    """Six cities in a row: the way back is missing."""
+    row = np.full((6, 6), np.inf)
+    row[range(5), range(1, 6)] = row[range(1, 6), range(5)] = 1.0
+    result = minimize(TSP(matrix=row), GPUMMAS(), seed=1)
+    assert result.algorithm.termination.reason == "proof: every tour breaks a constraint"
+    assert result.exec_time < 6  # of the minute that it might take
+    kept = minimize(TSP(matrix=row), GPUMMAS(), ("n_gen", 3), seed=1)
+    assert kept.algorithm.n_iter - 1 == 3
+
+
 def test_a_proof_ends_no_run_whose_user_said_when_it_ends():
     for termination, made in ((("n_gen", 4), 4), (ColonyTermination(n_max_gen=3), 3)):
         assert minimize(ring(8), GPUMMAS(), termination, seed=1).algorithm.n_iter - 1 == made

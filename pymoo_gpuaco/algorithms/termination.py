@@ -19,6 +19,7 @@ from pymoo.util.sliding_window import SlidingWindow
 
 from pymoo_gpuaco import checks
 from pymoo_gpuaco.candidates.bound import seconds_to_prove
+from pymoo_gpuaco.candidates.exact import MOST_CITIES
 
 PROVEN = 1e-9  # relative: what lengths of one tour, added up in several orders, may differ by
 MOST_CITIES_TO_PROVE = 12_000  # of a bound that is to take no longer than a moment
@@ -54,7 +55,8 @@ class ColonyTermination(checks.KnownKeywords, Termination):
     proven : whether a tour that is proven to be the shortest ends the run: one as long, but for 1e-9 of it, as the
         algorithm's ``lower_bound``. Up to 12 cities that is known at once, up to 12,000 it is looked for when the run
         has lasted ten times as long as that takes (1 s of 1000 cities in the plane, 5 s of a matrix), if it may be
-        over within the run's time. Where the objective is not the tour's length, nothing is proven.
+        over within the run's time. So does a proof that no tour of up to 12 cities keeps to all constraints. Where
+        the objective is not the tour's length, nothing is proven.
     """
 
     of_one_length = True  # not of a front
@@ -118,6 +120,9 @@ class ColonyTermination(checks.KnownKeywords, Termination):
         if feasible and self.proven and self._is_proven(algorithm, best):
             self.reason = f"proof: no tour is shorter than {best:.10g}"
             return 1.0
+        if not feasible and self.proven and self._is_impossible(algorithm):
+            self.reason = "proof: every tour breaks a constraint"
+            return 1.0
         return self._ended_by(used, generation)
 
     def _budgets(self, generation: int) -> dict[str, tuple[float, float | None]]:
@@ -149,6 +154,13 @@ class ColonyTermination(checks.KnownKeywords, Termination):
             return False
         self.bound = algorithm.bound_in_time()
         return self.bound is not None and abs(best - self.bound) <= PROVEN * self.bound
+
+    def _is_impossible(self, algorithm: Any) -> bool:
+        """Whether every tour is known to break a constraint: of few cities, which else have a bound at once."""
+        instance = getattr(algorithm, "instance", None)
+        if instance is None or algorithm._other_objective or instance.n > MOST_CITIES:
+            return False
+        return algorithm.lower_bound is None
 
     def _tours_to_wait(self, algorithm: Any) -> int | None:
         """Tours without a shorter one that are stagnation; focused ants anneal, and then wait for longer."""
