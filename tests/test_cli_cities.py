@@ -1,8 +1,10 @@
 """People's own data on the command line: from a file or a pipe to names in visiting order."""
 
+import copy
 import csv
 import io
 import json
+import pickle
 import re
 import sys
 from types import SimpleNamespace
@@ -214,3 +216,54 @@ def test_write_route_from_python(tmp_path):
     place = json.loads((tmp_path / "gr666.geojson").read_text())["features"][1]["geometry"]["coordinates"]
     lat, lon = globe.positions[0]  # degrees and minutes
     assert place == pytest.approx([int(lon) + (lon % 1) / 0.6, int(lat) + (lat % 1) / 0.6])
+
+
+# on a line, in this order along it: 4, 9, 2, 7
+NUMBERED = "TYPE: TSP\nDIMENSION: 4\nEDGE_WEIGHT_TYPE: GEO\nNODE_COORD_SECTION\n9 0 20\n4 0 10\n7 0 40\n2 0 30\nEOF\n"
+
+
+def test_the_numbers_of_a_tsplib_file_are_kept(capsys, tmp_path):
+    (tmp_path / "own.tsp").write_text(NUMBERED)
+    problem = load_tsp("own.tsp")
+    assert problem.numbers.tolist() == [2, 4, 7, 9]
+    assert copy.deepcopy(problem).numbers is problem.numbers
+    assert pickle.loads(pickle.dumps(problem)).numbers.tolist() == [2, 4, 7, 9]
+    for name in ("own.tour", "own.csv", "own.geojson"):
+        status, said, _ = run(capsys, "own.tsp", "--start", "7", "--tour", name)
+        assert (status, "along a path, from 7\n" in said) == (0, True)
+    assert "TOUR_SECTION\n7\n2\n9\n4\n-1\n" in (tmp_path / "own.tour").read_text()
+    rows = list(csv.DictReader((tmp_path / "own.csv").read_text().splitlines()))
+    assert [(row["city"], row["name"]) for row in rows] == [(number, number) for number in "7294"]
+    points = json.loads((tmp_path / "own.geojson").read_text())["features"][1:]
+    assert [point["properties"]["city"] for point in points] == [7, 2, 9, 4]
+    assert read_tour("own.tour", numbers=problem.numbers).tolist() == [2, 0, 3, 1]
+    status, said, _ = run(capsys, "own.tsp", "--start", "7", "--from-tour", "own.tour", "--generations", "1")
+    assert status == 0
+    status, _, error = run(capsys, "own.tsp", "--end", "3")
+    assert (status, "--end must be a number from 2 to 9 that the file has, got '3'" in error) == (2, True)
+
+
+def test_of_several_objectives_the_numbers_are_those_that_all_files_have(capsys, tmp_path):
+    for name in ("a.tsp", "b.tsp"):
+        (tmp_path / name).write_text(NUMBERED)
+    (tmp_path / "c.tsp").write_text(NUMBERED.replace("7 0 40", "8 0 40"))
+    for instance, numbers in (("a.tsp+b.tsp", list("2479")), ("a.tsp+c.tsp", list("1234"))):
+        assert run(capsys, instance, "--csv", "front.csv", "--time", "1s")[0] == 0
+        for row in list(csv.reader((tmp_path / "front.csv").read_text().splitlines()))[1:]:
+            assert sorted(row[2:]) == numbers
+
+
+def test_cities_that_count_from_0_and_from_minus_1(capsys, tmp_path):
+    for least in (0, -1):
+        lines = "".join(f"{least + city} 0 {10 * city}\n" for city in range(4))
+        (tmp_path / "own.tsp").write_text(NUMBERED.split("9 0 20")[0] + lines)
+        status, said, error = run(capsys, "own.tsp", "--start", str(least), "--tour", "-")
+        assert status == (0 if least == 0 else 2)
+        assert said.endswith("TOUR_SECTION\n0\n1\n2\n3\n-1\nEOF\n" if least == 0 else "")
+        assert ("--tour -: TSPLIB's tours end at -1, which is the number of a city here" in error) == (
+            least < 0
+        )
+    status, said, _ = run(capsys, "own.tsp", "--end=-1", "--json", "--tour", "own.json")
+    assert status == 0
+    for told in (*json.loads(said)["runs"], json.loads((tmp_path / "own.json").read_text())):
+        assert (told["tour"], told["numbers"]) == ([3, 2, 1, 0], [2, 1, 0, -1])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import re
 import sys
 from contextlib import suppress
 from pathlib import Path
@@ -13,6 +14,7 @@ from numpy.typing import NDArray
 
 from pymoo_gpuaco.problems import TSP, MultiObjectiveTSP, OpenPath, load_tsp, read_cities, read_tour
 from pymoo_gpuaco.problems.datasets import instance_files
+from pymoo_gpuaco.problems.results import numbers_of
 
 STDIN = "-"
 
@@ -71,7 +73,7 @@ def _load(given: str, arguments: argparse.Namespace) -> TSP | MultiObjectiveTSP:
 
 
 def _city(problem: TSP, option: str, given: str | None) -> int | None:
-    """Return the city of a name, or of its number in the file, from 1 on."""
+    """Return the city of a name, or of its number in the file: from 1 on, or as TSPLIB's file has them."""
     if given is None:
         return None
     if problem.names is not None:
@@ -82,17 +84,22 @@ def _city(problem: TSP, option: str, given: str | None) -> int | None:
             )
         if len(found):
             return int(found[0])
-    if given.isdecimal() and 1 <= int(given) <= problem.n_cities:
-        return int(given) - 1
+    numbers = numbers_of(problem)
+    if re.fullmatch(r"-?\d+", given):
+        for city in np.flatnonzero(numbers == int(given)).tolist():
+            return int(city)
     named = "a name of a city or " if problem.names is not None else ""
-    raise ValueError(f"{option} must be {named}a number from 1 to {problem.n_cities}, got {given!r}")
+    own = "" if problem.numbers is None else " that the file has"
+    raise ValueError(
+        f"{option} must be {named}a number from {numbers[0]} to {numbers[-1]}{own}, got {given!r}"
+    )
 
 
 def as_given(problem: TSP, city: int) -> str:
-    """Return a city as ``--start`` takes it: its name, or its number in the file, from 1 on."""
-    return str(city + 1 if problem.names is None else problem.names[city])
+    """Return a city as ``--start`` takes it: its name, or its number in the file."""
+    return str((numbers_of(problem) if problem.names is None else problem.names)[city])
 
 
 def first_tour(file: str, problem: TSP | MultiObjectiveTSP) -> NDArray[np.int64]:
     """Return the tour in a file as the (1, n) array that an algorithm starts from."""
-    return read_tour(file, problem.n_cities)[None]
+    return read_tour(file, problem.n_cities, problem.numbers)[None]

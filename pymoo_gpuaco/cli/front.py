@@ -7,6 +7,8 @@ import io
 import json
 from typing import Any
 
+from numpy.typing import NDArray
+
 from pymoo_gpuaco._version import __version__
 from pymoo_gpuaco.algorithms.front_run import FrontTermination, measured_at_once
 from pymoo_gpuaco.cli.job import Job, in_words
@@ -15,6 +17,7 @@ from pymoo_gpuaco.cli.progress import FrontProgress
 from pymoo_gpuaco.cli.search import Outcome, search, status_of, time_limit
 from pymoo_gpuaco.fronts.stairs import hull_of
 from pymoo_gpuaco.problems import Front, as_multi_objective
+from pymoo_gpuaco.problems.results import numbers_of
 from pymoo_gpuaco.visualization import plot_front
 
 
@@ -47,7 +50,7 @@ def solve_front(job: Job) -> int:
         name,
         "tours",
         job.csv,
-        lambda _: _csv(front),
+        lambda _: _csv(front, numbers_of(problem)),
         lambda: _print_summary(job, front, outcome, volume),
         lambda path: save_picture(job, path, plot_front(front, title=title)),
     )
@@ -97,11 +100,11 @@ def _print_summary(job: Job, front: Front, outcome: Outcome, volume: float | Non
     job.print(f"stopped by  {outcome.stopped_by}")
 
 
-def _csv(front: Front) -> str:
-    """Return a line a tour: its lengths, and its cities from 1 on."""
+def _csv(front: Front, numbers: NDArray[Any]) -> str:
+    """Return a line a tour: its lengths, and the numbers (n,) of its cities."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow([*front.names, *(f"stop {stop + 1}" for stop in range(front.tours.shape[1]))])
     for lengths, tour in zip(front.lengths, front.tours, strict=True):
-        writer.writerow([*(f"{length:.17g}" for length in lengths), *(tour + 1).tolist()])
+        writer.writerow([*(f"{length:.17g}" for length in lengths), *numbers[tour].tolist()])
     return text.getvalue()

@@ -175,9 +175,11 @@ def keep_statistics(job: Job) -> int:
 
 
 def _tour_of(run: Run) -> dict[str, Any]:
-    """Return the cities in visiting order, and their names where they have some."""
+    """Return the cities in visiting order, and their names and own numbers where they have some."""
     order = run.tour
     told: dict[str, Any] = {"tour": order.tolist()}
     if run.problem.names is not None:
         told["names"] = [str(name) for name in run.problem.names[order]]
+    if run.problem.numbers is not None:
+        told["numbers"] = run.problem.numbers[order].tolist()
     return told

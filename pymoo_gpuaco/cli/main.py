@@ -118,7 +118,7 @@ def _add_solve(command: argparse.ArgumentParser) -> None:
     data.add_argument(
         "--start",
         metavar="CITY",
-        help="a path from this city: its name, or its number in the file, from 1 on",
+        help="a path from this city: its name, or its number in the file (TSPLIB's own, else from 1 on)",
     )
     data.add_argument("--end", metavar="CITY", help="a path to this city")
     search = command.add_argument_group("search")

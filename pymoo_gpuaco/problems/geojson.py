@@ -66,6 +66,7 @@ def parse_geojson(source: str, text: str) -> Columns:
 def geojson_of(
     places: NDArray[np.float64],
     order: NDArray[np.int64],
+    numbers: NDArray[Any],
     names: list[Any],
     closed: bool,
     about: dict[str, Any],
@@ -73,14 +74,14 @@ def geojson_of(
     """Return a tour as a FeatureCollection: a line, and a point for each city in the order of the tour.
 
     places : (n, 2) latitude and longitude in decimal degrees.
-    order : (n,) cities; names : (n,) of them, by city; closed : whether the line comes back.
+    order : (n,) cities; numbers, names : (n,) of them, by city; closed : whether the line comes back.
     about : properties of the line.
     """
     line = [[float(places[city, 1]), float(places[city, 0])] for city in order]
     points = [
         {
             "type": "Feature",
-            "properties": {"stop": stop, "city": int(city) + 1, "name": names[city]},
+            "properties": {"stop": stop, "city": int(numbers[city]), "name": names[city]},
             "geometry": {"type": "Point", "coordinates": line[stop - 1]},
         }
         for stop, city in enumerate(order, start=1)

@@ -126,6 +126,12 @@ class MultiObjectiveTSP(checks.KnownKeywords, Problem):
         return self._D
 
     @property
+    def numbers(self) -> NDArray[np.object_] | None:
+        """The (n,) numbers of the cities in the files of all objectives, see `TSP`; None where files differ in them."""
+        numbers = [None if part.numbers is None else part.numbers.tolist() for part in self.parts]
+        return self.parts[0].numbers if all(other == numbers[0] for other in numbers) else None
+
+    @property
     def cities(self) -> NDArray[np.float64]:
         """Return (n, 2) places to draw at, those of the first objective that has any, see `TSP.cities`.
 

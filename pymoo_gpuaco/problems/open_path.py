@@ -80,6 +80,8 @@ class OpenPath(TSP):
                 f"end must be another city than start, got {end} for both; a round trip is a TSP"
             )
         super().__init__(**others)
+        if self.original is not None:
+            self.numbers = self.original.numbers
 
     @property
     def distances_in_words(self) -> str:

@@ -76,6 +76,8 @@ class TSP(checks.KnownKeywords, Problem):
     integral : whether every distance is known to be a whole number.
     best_known, optimal_tour : as above, or None.
     names : (n,) array of objects, so that `problem.names[tour]` are the names in the order of a tour; or None.
+    numbers : (n,) array of objects, the numbers of the cities in the TSPLIB file that they were read from, where those
+        are not 1 to n; else None.
     label : the `name` given, or None.
     fixed_edges : (e, 2) int64 as above, each once, (0, 2) where there are none.
     n_forbidden : number of forbidden edges; of an asymmetric matrix each direction counts.
@@ -90,6 +92,7 @@ class TSP(checks.KnownKeywords, Problem):
 
     # also of problems that were saved before there were any
     names: NDArray[np.object_] | None = None
+    numbers: NDArray[np.object_] | None = None
     fixed_edges: NDArray[np.int64] = NO_EDGES
     n_forbidden = 0
     closed = True
@@ -311,6 +314,7 @@ class TSP(checks.KnownKeywords, Problem):
                 self.positions,
                 self.optimal_tour,
                 self.names,
+                self.numbers,
                 self._D,
                 self.fixed_edges,
             ),

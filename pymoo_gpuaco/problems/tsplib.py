@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
@@ -72,7 +73,10 @@ class TspFile:
         }
         try:
             if self.matrix is None:
-                return TSP(self.coords, self.metric, **told)
+                problem = TSP(self.coords, self.metric, **told)
+                if self.ids is not None and self.ids != list(range(1, len(self.ids) + 1)):
+                    problem.numbers = np.array(self.ids, dtype=object)  # of any size
+                return problem
             return TSP(matrix=self.matrix, positions=self.positions, **told)
         except ValueError as error:
             counted = " (cities count from 0 here)" if str(error).startswith("fixed_edges") else ""
@@ -88,15 +92,18 @@ def read_tsp(path: str | PathLike[str]) -> TSP:
     return parse_tsp(path).problem()
 
 
-def read_tour(path: str | PathLike[str], n: int | None = None) -> NDArray[np.int64]:
+def read_tour(
+    path: str | PathLike[str], n: int | None = None, numbers: Sequence[int] | NDArray[Any] | None = None
+) -> NDArray[np.int64]:
     """Read the first tour of a TSPLIB tour file as an (n,) permutation of 0..n-1.
 
-    The file must number its cities by consecutive integers, commonly from 1. `n` is the expected number of
-    cities; left out, DIMENSION is, where the file has one. A missing -1 or EOF at the end is accepted.
+    `numbers` are those of the cities in the file, such as the problem's `numbers`; None: any consecutive integers,
+    commonly from 1. `n` is the expected number of cities; left out, DIMENSION is, where the file has one. A missing -1
+    or EOF at the end is accepted.
 
     Raises FileNotFoundError for a missing file, ValueError naming file and reason for any other fault.
     """
-    return parse_tour(path, n=n)
+    return parse_tour(path, n=n, ids=None if numbers is None else list(numbers))
 
 
 def parse_tsp(path: str | PathLike[str]) -> TspFile:
@@ -143,7 +150,7 @@ def parse_tsp_text(path: Path, text: str) -> TspFile:
 def parse_tour(
     path: str | PathLike[str], n: int | None = None, ids: list[int] | None = None
 ) -> NDArray[np.int64]:
-    """Read a tour as `read_tour` does; `ids` are the (ascending) numbers that the cities have in the file.
+    """Read a tour as `read_tour` does; `ids` are the numbers that the cities have in the file.
 
     Without `ids`, any n consecutive numbers.
     """

@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 from os import PathLike
 from pathlib import Path
+from typing import Any
 
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from pymoo_gpuaco import checks
 
@@ -29,8 +30,10 @@ def write_tour(
     write_whole(path, text.encode("utf-8"))
 
 
-def tour_text(tour: ArrayLike, name: str, comment: str | None = None) -> str:
-    """Return the text of a TSPLIB tour file; see `write_tour`."""
+def tour_text(
+    tour: ArrayLike, name: str, comment: str | None = None, numbers: NDArray[Any] | None = None
+) -> str:
+    """Return the text of a TSPLIB tour file, see `write_tour`; `numbers` (n,) are the cities' there, None: 1 to n."""
     row = checks.tours_given("tour", tour)
     if row.ndim != 1:
         raise ValueError(f"tour must have shape (n,), got {row.shape}")
@@ -39,7 +42,7 @@ def tour_text(tour: ArrayLike, name: str, comment: str | None = None) -> str:
     if comment is not None:
         lines.append(f"COMMENT : {_one_line(comment)}")
     lines += ["TYPE : TOUR", f"DIMENSION : {len(cities)}", "TOUR_SECTION"]
-    lines += [str(city + 1) for city in cities.tolist()]
+    lines += map(str, (cities + 1 if numbers is None else numbers[cities]).tolist())
     return "\n".join([*lines, "-1", "EOF", ""])
 
 
