@@ -30,8 +30,10 @@ _MOST_TO_WAIT = 20.0  # seconds, for a process that may hang
 _beside: list[BackgroundTask[Any]] = []
 if hasattr(os, "register_at_fork"):  # a child has not got the thread that would tell it of an end
     os.register_at_fork(after_in_child=_beside.clear)
+# The input ends with the process that asked, however that ends.
 _ELSEWHERE = """
-import json, sys
+import json, os, sys, threading
+threading.Thread(target=lambda: os._exit(len(os.read(0, 1))), daemon=True).start()
 sys.path[:] = json.loads(sys.argv[1])
 from pymoo_gpuaco.search.warm_up import warm_up_host
 warm_up_host(penalised=False, evolves=True)
@@ -72,8 +74,12 @@ def compile_beside() -> None:
     if thread_count() < 2 or not is_python or not must_be_compiled(recombine):
         return
     call = [sys.executable, "-c", _ELSEWHERE, json.dumps([str(folder) for folder in sys.path])]
-    nothing = subprocess.DEVNULL
-    kept = environment()
-    _beside.append(
-        BackgroundTask(lambda: subprocess.run(call, env=kept, stdin=nothing, stdout=nothing, stderr=nothing))
-    )
+    kept, nothing = environment(), subprocess.DEVNULL
+
+    def compile_elsewhere() -> int:
+        with subprocess.Popen(
+            call, env=kept, stdin=subprocess.PIPE, stdout=nothing, stderr=nothing
+        ) as process:
+            return process.wait()
+
+    _beside.append(BackgroundTask(compile_elsewhere))
