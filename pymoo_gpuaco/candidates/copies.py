@@ -8,13 +8,15 @@ nearest other places.
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from pymoo_gpuaco.candidates.by_matrix import nearest_by_matrix
 from pymoo_gpuaco.candidates.nearest import nearest_by_coordinates
-from pymoo_gpuaco.candidates.points import fill_row
+from pymoo_gpuaco.candidates.points import distinct_points, fill_row, grouped
 from pymoo_gpuaco.host.compiled import compiled
 from pymoo_gpuaco.problems.metrics import Metric, distances
 
@@ -43,15 +45,35 @@ class Copies(NamedTuple):
         _fill_rows(self.first, self.member, np.arange(len(near), dtype=np.int32), near, ids)
         return ids
 
+    def lists(
+        self,
+        k: int,
+        nearest: Callable[[NDArray[np.int32], int], NDArray[np.int32]],
+        lengths_to: Callable[[NDArray[np.int32]], NDArray[np.float64]],
+    ) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
+        """Return chained lists and their distances (n, k), each row sorted by (distance, id).
+
+        nearest : finds lists (p, most) of the p first cities, of one another, for p > 1.
+        lengths_to : finds the distances (n, k) of all cities to those listed.
+        """
+        cities, near = self.cities, np.empty((1, 0), np.int32)
+        if len(cities) > 1:
+            near = nearest(cities, min(k, len(cities) - 1))
+        ids = self.chained(near, k)
+        lengths = lengths_to(ids)
+        order = np.lexsort((ids, lengths), axis=-1)
+        return np.take_along_axis(ids, order, axis=1), np.take_along_axis(lengths, order, axis=1)
+
 
 def at_one_point(coords: NDArray[np.float64]) -> Copies | None:
     """Group cities (n, 3) by their coordinates; None where no two share all of them."""
-    order = np.lexsort(coords.T)
-    begins = np.ones(len(coords), bool)
-    begins[1:] = (coords[order[1:]] != coords[order[:-1]]).any(axis=1)
-    lowest = np.empty(len(coords), np.int32)
-    lowest[order] = order[np.flatnonzero(begins)][np.cumsum(begins) - 1]
-    return _grouped(lowest)
+    x, y, z = np.ascontiguousarray(coords.T)
+    points = distinct_points(x, y)
+    if z.any():
+        number = np.empty(len(z))  # of each city's point in the plane
+        number[points.member] = np.repeat(np.arange(len(points.x)), np.diff(points.first))
+        points = distinct_points(number, z)
+    return _copies(points.first, points.member)
 
 
 def with_equal_rows(matrix: NDArray[np.float64], suspects: NDArray[np.int64]) -> Copies | None:
@@ -68,7 +90,7 @@ def with_equal_rows(matrix: NDArray[np.float64], suspects: NDArray[np.int64]) ->
         by_column: dict[bytes, int] = {}
         for city in alike if len(alike) > 1 else ():
             lowest[city] = by_column.setdefault(_digest(matrix[:, city], city), city)
-    return _grouped(lowest)
+    return _copies(*grouped(lowest))
 
 
 def chained_nearest(
@@ -81,14 +103,26 @@ def chained_nearest(
     copies = at_one_point(coords)
     if copies is None:
         return nearest_by_coordinates(metric, coords, k)
-    places = coords[copies.cities]
-    near = np.empty((1, 0), np.int32)
-    if len(places) > 1:
-        near = nearest_by_coordinates(metric, places, min(k, len(places) - 1))[0]
-    ids = copies.chained(near, k)
-    lengths = distances(metric, coords, np.arange(len(coords))[:, None], ids)
-    order = np.lexsort((ids, lengths), axis=-1)
-    return np.take_along_axis(ids, order, axis=1), np.take_along_axis(lengths, order, axis=1)
+    return copies.lists(
+        k,
+        lambda cities, most: nearest_by_coordinates(metric, coords[cities], most)[0],
+        lambda ids: distances(metric, coords, np.arange(len(coords))[:, None], ids),
+    )
+
+
+def chained_nearest_by_matrix(
+    matrix: NDArray[np.float64], k: int
+) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
+    """Return the same by a matrix (n, n), row = from."""
+    found = nearest_by_matrix(matrix, k)
+    copies = with_equal_rows(matrix, np.flatnonzero(found.lengths[:, 0] == 0.0))
+    if copies is None:
+        return found.places, found.lengths
+    return copies.lists(
+        k,
+        lambda cities, most: nearest_by_matrix(matrix, most, cities).places,
+        lambda ids: np.take_along_axis(matrix, ids.astype(np.int64), axis=1),
+    )
 
 
 def _digest(lengths: NDArray[np.float64], city: int) -> bytes:
@@ -98,13 +132,8 @@ def _digest(lengths: NDArray[np.float64], city: int) -> bytes:
     return hashlib.blake2b(others.tobytes(), digest_size=16).digest()
 
 
-def _grouped(lowest: NDArray[np.int32]) -> Copies | None:
-    """Group cities by the lowest (n,) at their place."""
-    member = np.argsort(lowest, kind="stable").astype(np.int32)
-    begins = np.flatnonzero(np.diff(lowest[member], prepend=-1))
-    if len(begins) == len(lowest):
-        return None
-    return Copies(np.append(begins, len(lowest)).astype(np.int32), member)
+def _copies(first: NDArray[np.int32], member: NDArray[np.int32]) -> Copies | None:
+    return None if len(first) > len(member) else Copies(first, member)
 
 
 @compiled

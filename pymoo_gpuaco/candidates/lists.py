@@ -13,8 +13,13 @@ from pymoo_gpuaco import checks
 from pymoo_gpuaco.candidates.alpha import alpha_lists, check_alpha
 from pymoo_gpuaco.candidates.ascent import Ascent, ascend
 from pymoo_gpuaco.candidates.assignment import assignment_of_twins
-from pymoo_gpuaco.candidates.by_matrix import nearest_both_ways, nearest_by_matrix
-from pymoo_gpuaco.candidates.copies import Copies, chained_nearest, with_equal_rows
+from pymoo_gpuaco.candidates.by_matrix import nearest_both_ways
+from pymoo_gpuaco.candidates.copies import (
+    Copies,
+    chained_nearest,
+    chained_nearest_by_matrix,
+    with_equal_rows,
+)
 from pymoo_gpuaco.candidates.listed import ListedInstance
 from pymoo_gpuaco.candidates.quadrant import has_quadrants, quadrant_and_nearest_lists, quadrant_lists
 from pymoo_gpuaco.host.stop import Stop
@@ -156,23 +161,8 @@ def _listed(instance: Instance, kind: str, k: int) -> Candidates:
     if kind == "quadrant":
         return Candidates(*quadrant_lists(instance.metric, instance.coords, k))
     if instance.metric == Metric.EXPLICIT:
-        return _nearest_of_rows(instance.matrix, k)
+        return Candidates(*chained_nearest_by_matrix(instance.matrix, k))
     return Candidates(*chained_nearest(Metric(instance.metric), instance.coords, k))
-
-
-def _nearest_of_rows(matrix: NDArray[np.float64], k: int) -> Candidates:
-    """The nearest by a matrix (n, n), cities at one place chained, see `copies`."""
-    found = nearest_by_matrix(matrix, k)
-    copies = with_equal_rows(matrix, np.flatnonzero(found.lengths[:, 0] == 0.0))
-    if copies is None:
-        return Candidates(*found)
-    cities, near = copies.cities, np.empty((1, 0), np.int32)
-    if len(cities) > 1:
-        near = nearest_by_matrix(matrix, min(k, len(cities) - 1), cities).places
-    ids = copies.chained(near, k)
-    lengths = np.take_along_axis(matrix, ids.astype(np.int64), axis=1)
-    order = np.lexsort((ids, lengths), axis=-1)
-    return Candidates(np.take_along_axis(ids, order, axis=1), np.take_along_axis(lengths, order, axis=1))
 
 
 def _of_twins(

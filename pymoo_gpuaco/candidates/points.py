@@ -41,12 +41,18 @@ def distinct_points(x: NDArray[np.float64], y: NDArray[np.float64]) -> Points:
 
     spread(work, n, thread_count())
     alone = lowest == np.arange(n, dtype=np.int32)
-    p = int(np.count_nonzero(alone))
-    if p == n:
+    if alone.all():
         return one_point_each(x, y)
-    points = Points(x[alone], y[alone], np.zeros(p + 1, np.int32), np.empty(n, np.int32))
-    _number_points(lowest, onward, points.first, points.member)
-    return points
+    return Points(x[alone], y[alone], *grouped(lowest))
+
+
+def grouped(lowest: NDArray[np.int32]) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+    """Return ``first`` (p + 1,) and ``member`` (n,) of `Points`, by the lowest city (n,) at the place of each."""
+    n = len(lowest)
+    first = np.zeros(1 + np.count_nonzero(lowest == np.arange(n, dtype=np.int32)), np.int32)
+    member = np.empty(n, np.int32)
+    _number_points(lowest, np.empty(n, np.int32), first, member)
+    return first, member
 
 
 @inlined

@@ -31,8 +31,8 @@ def prepare_matrix(
     """Return a checked (n, n) float64 copy of a distance matrix, and whether it is symmetric and integral.
 
     The copy's diagonal is 0. The columns of a DataFrame with labels of rows and columns come in the order of its rows.
-    Entries of inf pass where edges may be ``forbidden``. Pairs that differ by no more than
-    floating-point noise (1e-12 of the largest entry, in a matrix that is not integral) are replaced by their mean.
+    Entries of inf pass where edges may be ``forbidden``. Pairs that differ by no more than floating-point noise (1e-12
+    of the largest entry, in a matrix that is not integral) are replaced by their mean.
     Raises TypeError or ValueError naming `what`.
     """
     raw = checks.unmasked(what, by_its_labels(matrix))
