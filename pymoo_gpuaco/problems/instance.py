@@ -18,7 +18,7 @@ from pymoo_gpuaco.problems.matrix import prepare_matrix
 from pymoo_gpuaco.problems.metrics import Metric, distances
 from pymoo_gpuaco.problems.tsp import TSP
 
-__all__ = ["Form", "Instance", "as_instance", "is_length"]
+__all__ = ["Form", "Instance", "as_instance", "check_foreign", "is_length"]
 
 
 class Form(NamedTuple):
@@ -144,8 +144,8 @@ def is_length(problem: Problem) -> bool:
     return evaluate in (TSP._evaluate, TravelingSalesman._evaluate)
 
 
-def _matrix_of(problem: Any) -> tuple[NDArray[np.float64], bool, bool]:
-    """Check a foreign problem; return its distance matrix (a copy), whether symmetric, whether integral."""
+def check_foreign(problem: Any) -> None:
+    """Raise TypeError or ValueError unless a problem that is no `TSP` has one objective, permutations and a `D`."""
     what = type(problem).__name__
     needs = (
         "needed is a TSP, pymoo's TravelingSalesman, or a Problem with one objective, no constraints, "
@@ -157,12 +157,16 @@ def _matrix_of(problem: Any) -> tuple[NDArray[np.float64], bool, bool]:
             "and MultiObjectiveTSP.weighted makes one of them"
         )
     check_permutations(problem, needs)
-    D = getattr(problem, "D", None)
-    if D is None:
+    if getattr(problem, "D", None) is None:
         raise TypeError(
             f"{what} has no distance matrix D; {needs}. Where no distances make up the objective, as in a flow shop, "
             "take pymoo's GA with its operators for permutations"
         )
-    matrix, symmetric, integral = prepare_matrix(D, f"D of {what}")
+
+
+def _matrix_of(problem: Any) -> tuple[NDArray[np.float64], bool, bool]:
+    """Check a foreign problem; return its distance matrix (a copy), whether symmetric, whether integral."""
+    check_foreign(problem)
+    matrix, symmetric, integral = prepare_matrix(problem.D, f"D of {type(problem).__name__}")
     check_size(problem, len(matrix))
     return matrix, symmetric, integral
