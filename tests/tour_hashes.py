@@ -5,9 +5,10 @@
     python -m tests.tour_hashes --cuda      # the same on a GPU
     python -m tests.tour_hashes --emulate   # the same with the kernels on the host
 
-A cell is a run by ``n_gen`` of one algorithm on one problem. Its hash covers the best tour, its length, the tours of the
-last generation and ``n_eval``. Timed cells run under a clock that each generation advances by a fixed step. Hashes
-hold for one kind of processor and one version of numba and NumPy: record them on the machine that compares them.
+A cell is a run by ``n_gen`` of one algorithm on one problem. Its hash covers the best tour, its length and the tours
+of the last generation; ``n_eval`` stands beside it. Timed cells run under a clock that each generation advances by a
+fixed step. Hashes hold for one kind of processor and one version of numba and NumPy: record them on the machine that
+compares them.
 """
 
 from __future__ import annotations
@@ -120,10 +121,10 @@ def _memetic(**arguments: Any) -> Any:
 
 def _hash(result: Any) -> str:
     algorithm, digest = result.algorithm, hashlib.sha256()
-    for values in (result.X, result.F, algorithm.pop.get("X"), [int(algorithm.evaluator.n_eval)]):
+    for values in (result.X, result.F, algorithm.pop.get("X")):
         array = np.ascontiguousarray(values)
         digest.update(str(array.shape).encode() + array.astype(np.float64).tobytes())
-    return digest.hexdigest()[:16]
+    return f"{digest.hexdigest()[:16]} {int(algorithm.evaluator.n_eval)}"
 
 
 class _Clock:
