@@ -66,7 +66,7 @@ COOL_PART, SLACK = 0.2, 0.5
 # 64 of them 1.4 times, 50 of pla85900 1.2 times.
 COOL_TRIALS = 2.5
 MOVE_SEARCHES_A_TRIAL, MOST_TRIALS = 60, 4
-GUIDED = 10  # windows of a hundred whose ants follow the trails; more or fewer do no better, see the docs
+GUIDED = 0  # windows of a hundred whose kicks follow the trails
 _ADVICE = "fewer ants (n_ants) need less"
 
 

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pymoo_gpuaco.backends.cpu.windows.moves import flip, push, repair, undo
-from pymoo_gpuaco.backends.cpu.windows.window import LOGGED, MADE, NOBODY, Units, Window, cost
+from pymoo_gpuaco.backends.cpu.windows.window import LOGGED, MADE, Units, Window, cost
 from pymoo_gpuaco.host.compiled import compiled, inlined
 from pymoo_gpuaco.host.philox import next_below, next_uniform
 
@@ -35,24 +35,12 @@ def _is_fixed(w, m, p):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def _drawn_by_ant(w, a, stream):  # type: ignore[no-untyped-def]
-    """Candidate of city a drawn in proportion to tau^alpha eta^beta (Eq. (1), paper 001), or -1 if there is none."""
-    k = w.near.shape[1]
-    aim = next_uniform(stream) * w.upto[a, k - 1]
-    for r in range(k):
-        if aim < w.upto[a, r]:
-            return w.near[a, r]
-    return NOBODY
-
-
-@inlined
 def _kick(units, w, m, around, longest, stream):  # type: ignore[no-untyped-def]
     """Make a double bridge somewhere and push its eight cities; return its gain, and False where it does not fit.
 
     It breaks no fixed link: where one is in the way, the next link is taken.
 
-    An ant at a random city, less than ``SPREAD`` positions after ``around``, draws where to go next. If that city lies
-    within two stretches ahead, the kick puts the edge to it in; else the stretches are as long as they happen to be.
+    It begins at a random city, less than ``SPREAD`` positions after ``around``; the lengths of its stretches are random.
     """
     o = w.order
     p = around + next_below(stream, SPREAD)
@@ -61,18 +49,8 @@ def _kick(units, w, m, around, longest, stream):  # type: ignore[no-untyped-def]
     p += _is_fixed(w, m, p)
     if p == m:
         p = 0
-    ahead = 0
-    chosen = _drawn_by_ant(w, o[p], stream)
-    if chosen >= 0:
-        ahead = w.position[chosen] - p
-        if ahead < 0:
-            ahead += m
-    if 3 <= ahead <= 2 * longest:
-        y = p + ahead - 1
-        x = p + 1 + next_below(stream, ahead - 2)
-    else:
-        x = p + 1 + next_below(stream, longest)
-        y = x + 1 + next_below(stream, longest)
+    x = p + 1 + next_below(stream, longest)
+    y = x + 1 + next_below(stream, longest)
     x += _is_fixed(w, m, x)
     y = max(y, x + 1)
     y += _is_fixed(w, m, y)
