@@ -1,4 +1,4 @@
-"""Asymmetric instances of five kinds, GPUMMAS() beside LKH: how far is a short run from the best that is known?
+"""Asymmetric instances of five kinds, GPUMemetic() beside LKH: how far is a short run from the best that is known?
 
     python benchmarks/asymmetric_kinds.py [--kinds disk ..] [--cities 1000 3000] [--add] [--backend cpu]
         [--seeds 3] [--seconds 10] [--long-seeds 2] [--long 60] [--lkh 200]
@@ -218,7 +218,7 @@ def main() -> None:
     parser.add_argument("--lkh", type=float, default=200.0, help="seconds that LKH has at most")
     arguments = parser.parse_args()
     name = "gpu" if arguments.backend == "cuda" else "cpu"
-    parameters: dict[str, Any] = {"algorithm": "GPUMMAS()"}
+    parameters: dict[str, Any] = {"algorithm": "GPUMemetic()"}
     parameters |= {key: getattr(arguments, key) for key in ("seconds", "long", "lkh")}
     file = f"{name}_asymmetric_kinds"
     all_anew = [(kind, n) for n in arguments.cities for kind in arguments.kinds]
@@ -233,7 +233,7 @@ def main() -> None:
             order = sorted(rows, key=lambda key: (key[1], list(KINDS).index(key[0])))
             write(
                 file,
-                "Asymmetric instances of five kinds: GPUMMAS() beside LKH 3",
+                "Asymmetric instances of five kinds: GPUMemetic() beside LKH 3",
                 COLUMNS,
                 [list(rows[key].values()) for key in order],
                 parameters,

@@ -19,7 +19,7 @@ from pymoo.optimize import minimize
 from record import write
 from timed_runs import run_for
 
-from pymoo_gpuaco import GPUMMAS, TSP
+from pymoo_gpuaco import TSP, GPUMemetic
 
 COLUMNS = (
     "cities",
@@ -69,7 +69,7 @@ def main() -> None:
     lengths: list[float] = []
     result = minimize(
         TSP(matrix=matrix),
-        GPUMMAS(backend=arguments.backend),
+        GPUMemetic(backend=arguments.backend),
         ("time", arguments.seconds),
         seed=arguments.seed,
         callback=lambda algorithm: lengths.append(float(algorithm.opt[0].F[0])),
@@ -94,7 +94,7 @@ def main() -> None:
         "Memory of a large asymmetric instance",
         COLUMNS,
         [row],
-        {"algorithm": "GPUMMAS()", "seed": arguments.seed},
+        {"algorithm": "GPUMemetic()", "seed": arguments.seed},
         ["Peak: of the host's memory, less what the process held when the matrix was there."],
     )
 

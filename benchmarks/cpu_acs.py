@@ -7,7 +7,7 @@ FOLDER holds the TSPLIB files; instances that it lacks are left out. On the CPU:
 updates  the same number of tours with local search, by the number of ants and by xi
 flight   d198, the same number of tours without local search: all ants on their way at once (sync), or one at a time
          (relaxed on the CPU); q0, rho and beta as in benchmarks/gpu_acs.py
-time     GPUACS() and GPUMMAS(), with their defaults and in the same time
+time     GPUACS() and GPUMemetic(), with their defaults and in the same time
 """
 
 from __future__ import annotations
@@ -103,8 +103,8 @@ def measure_flight(_: dict[str, TSP], options: argparse.Namespace) -> None:
 
 def measure_time(problems: dict[str, TSP], options: argparse.Namespace) -> None:
     ways: dict[str, Callable[[], Any]] = {
-        "GPUMMAS()": partial(GPUMMAS, backend="cpu"),
-        'GPUMMAS(construction="full")': partial(GPUMMAS, construction="full", backend="cpu"),
+        "GPUMemetic()": partial(GPUMMAS, backend="cpu"),
+        "GPUMMAS()": partial(GPUMMAS, construction="full", backend="cpu"),
         "GPUACS()": partial(GPUACS, backend="cpu"),
         'GPUACS(variant="relaxed")': partial(GPUACS, variant="relaxed", backend="cpu"),
         'GPUACS(variant="selective")': partial(GPUACS, variant="selective", backend="cpu"),
@@ -119,7 +119,7 @@ def measure_time(problems: dict[str, TSP], options: argparse.Namespace) -> None:
         ("instance", "algorithm", *COLUMNS),
         rows,
         {"seeds": options.seeds, "seconds": options.seconds},
-        ["Of focused ants, GPUMMAS(), a tour counts for many small changes."],
+        ["Of focused ants, GPUMemetic(), a tour counts for many small changes."],
     )
 
 

@@ -21,9 +21,9 @@ RUN = """
 import resource, sys, time
 began = time.perf_counter()
 from pymoo.optimize import minimize
-from pymoo_gpuaco import GPUMMAS, load_tsp
+from pymoo_gpuaco import GPUMMAS, GPUMemetic, load_tsp
 imported = time.perf_counter()
-minimize(load_tsp(sys.argv[1]), GPUMMAS(backend="cpu"), ("n_gen", 1), seed=1, verbose=True)
+minimize(load_tsp(sys.argv[1]), GPUMemetic(backend="cpu"), ("n_gen", 1), seed=1, verbose=True)
 used = resource.getrusage(resource.RUSAGE_SELF)
 print("times", imported - began, time.perf_counter() - imported, used.ru_utime + used.ru_stime)
 """
@@ -61,7 +61,7 @@ def main() -> None:
         "compiling told, s",
     )
     notes = [
-        '`minimize(problem, GPUMMAS(), ("n_gen", 1), verbose=True)`; the last column is what the run itself said of '
+        '`minimize(problem, GPUMemetic(), ("n_gen", 1), verbose=True)`; the last column is what the run itself said of '
         "compiling, - where it said nothing."
     ]
     print(write("cpu_first_run", "What the first run on a CPU waits for", columns, rows, {}, notes))

@@ -29,7 +29,7 @@ from pymoo.optimize import minimize
 from pymoo.termination.max_time import TimeBasedTermination
 from record import rows_of_others, write
 
-from pymoo_gpuaco import GPUMMAS, TSP
+from pymoo_gpuaco import TSP, GPUMemetic
 
 try:
     import fast_tsp
@@ -55,7 +55,7 @@ def colony_gap(problem: TSP, seconds: float, seed: int) -> float:
     """Gap of a run that is told to take ``seconds``, set-up counted."""
     result = minimize(
         problem,
-        GPUMMAS(construction="focused", backend="cpu"),
+        GPUMemetic(backend="cpu"),
         TimeBasedTermination(seconds),
         seed=seed,
     )
@@ -91,7 +91,7 @@ def main() -> None:
         print(NO_FAST_TSP)
     seeds = range(1, arguments.seeds + 1)
     parameters = {
-        "algorithm": "GPUMMAS(construction='focused', backend='cpu')",
+        "algorithm": "GPUMemetic(backend='cpu')",
         "threads": arguments.threads,
     }
     rows: list[list[Any]] = rows_of_others(NAME, arguments.only, parameters) if arguments.add else []
@@ -119,7 +119,7 @@ def main() -> None:
     if "random200000" in arguments.only:
         problems["random200000"] = random_problem()
     for name, problem in problems.items():
-        GPUMMAS(construction="focused", backend="cpu").setup(problem, seed=1)  # compiles
+        GPUMemetic(backend="cpu").setup(problem, seed=1)  # compiles
         times = [t for t in TIMES if t <= arguments.seconds]
         add(name, "GPUMMAS, focused", lambda t, seed, p=problem: colony_gap(p, t, seed), times)
         if fast_tsp is not None and problem.n_cities <= FAST_TSP_CITIES:

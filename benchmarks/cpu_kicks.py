@@ -36,7 +36,7 @@ from pymoo_gpuaco.candidates.graph import make_graph
 from pymoo_gpuaco.candidates.lists import listed_instance
 from pymoo_gpuaco.host.philox import STREAM_KICKS, new_stream
 from pymoo_gpuaco.problems.compiled_metrics import EUC
-from pymoo_gpuaco.search.parameters import LONG_STRETCH, FocusedParameters
+from pymoo_gpuaco.search.parameters import LONG_STRETCH, MemeticParameters
 
 REPEATS = 7
 KICKS = 5000
@@ -47,7 +47,7 @@ PLACE = np.dtype([("x", "f8"), ("y", "f8"), ("pi", "i4"), ("mate", "i4")])
 
 def repaired_window(problem: TSP) -> tuple[Units, Window, int]:
     """A whole tour where the search takes it whole, else the first window that it cuts; no move is left in it."""
-    instance, parameters = listed_instance(problem, 8), FocusedParameters()
+    instance, parameters = listed_instance(problem, 8), MemeticParameters()
     graph = make_graph(instance)
     units, lengths, near = make_units(instance, graph, parameters)
     assert (graph.metric, units.scale) == (EUC, 1.0)

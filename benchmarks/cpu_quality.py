@@ -20,7 +20,7 @@ from pymoo.core.termination import TerminateIfAny
 from pymoo.termination.max_time import TimeBasedTermination
 from record import write
 
-from pymoo_gpuaco import GPUMMAS, TSP, ColonyTermination
+from pymoo_gpuaco import TSP, ColonyTermination, GPUMemetic
 
 #: instance and seconds
 PLAN = {"d198": 10, "pcb442": 30, "att532": 20, "gr666": 20, "pr1002": 60, "pr2392": 30}
@@ -48,7 +48,7 @@ def climb(problem: TSP, seconds: float, seed: int) -> tuple[list[float], float, 
     def note(algorithm: Any) -> None:
         trace.append((time.time() - algorithm.start_time, float(algorithm.opt[0].F[0])))
 
-    algorithm = GPUMMAS(backend="cpu")
+    algorithm = GPUMemetic(backend="cpu")
     algorithm.setup(problem, termination=termination, seed=seed, callback=note)
     algorithm.run()
     gaps = []
@@ -92,7 +92,7 @@ def main() -> None:
         "GPUMMAS on the CPU: mean gap to the best known over time, beside fast-tsp",
         COLUMNS,
         rows,
-        {"seeds": arguments.seeds, "algorithm": "GPUMMAS()", "fast-tsp": "one run, one core"},
+        {"seeds": arguments.seeds, "algorithm": "GPUMemetic()", "fast-tsp": "one run, one core"},
         [
             "A run ends early when it reaches the best known length.",
             "fast-tsp stores distances in 16 bits: instances with longer edges are scaled for it and measured in full.",

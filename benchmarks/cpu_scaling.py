@@ -21,22 +21,22 @@ from record import write
 
 from pymoo_gpuaco import load_tsp
 from pymoo_gpuaco.backends.cpu.focused import CpuWindows
-from pymoo_gpuaco.backends.cpu.warm_up import warm_up_focused
+from pymoo_gpuaco.backends.cpu.warm_up import warm_up_memetic
 from pymoo_gpuaco.candidates.lists import listed_instance
 from pymoo_gpuaco.colony.parameters import ColonyParameters
 from pymoo_gpuaco.host.threads import thread_count
-from pymoo_gpuaco.search.focused import FocusedSearch
+from pymoo_gpuaco.search.focused import MemeticSearch
 
 REPEATS = 5
 SIZES = (10_000, 20_000)  # below and above what is searched as whole tours
 RUN = 10  # seconds of the run whose memory is told
 
 
-def engine_with(n: int, threads: int, ants: int | None) -> tuple[FocusedSearch, CpuWindows]:
+def engine_with(n: int, threads: int, ants: int | None) -> tuple[MemeticSearch, CpuWindows]:
     """An engine on n random cities that has repaired its first tour, so that all its trials are kicks."""
     os.environ["PYMOO_GPUACO_THREADS"] = str(threads)
     windows = CpuWindows(listed_instance(load_tsp(f"random:{n}"), 8), ColonyParameters(n_ants=ants))
-    engine = FocusedSearch(windows)
+    engine = MemeticSearch(windows)
     engine.reset_trails(1.0)
     key = 0
     while not engine.n_trials or windows.repairs_left:
@@ -45,7 +45,7 @@ def engine_with(n: int, threads: int, ants: int | None) -> tuple[FocusedSearch, 
     return engine, windows
 
 
-def kicks_a_second(engine: FocusedSearch, seconds: float) -> float:
+def kicks_a_second(engine: MemeticSearch, seconds: float) -> float:
     """Of whole generations, for about so long."""
     before, kicks, key = time.perf_counter(), engine.n_trials, 0
     while (spent := time.perf_counter() - before) < seconds:
@@ -93,10 +93,10 @@ def threads_table(numbers: list[int], seconds: float) -> None:
         f"over {numbers[0]} thread" + "s" * (numbers[0] > 1),
         "spread of that",
     )
-    parameters = {"repeats": REPEATS, "seconds": seconds, "algorithm": "GPUMMAS()"}
+    parameters = {"repeats": REPEATS, "seconds": seconds, "algorithm": "GPUMemetic()"}
     notes = [
         "Wall time of whole generations, once the first tour is repaired; the exchange between the ants is counted.",
-        "An ant is one thread's work. `GPUMMAS()` has 2 up to 25,000 cities, where each searches a tour of its own: "
+        "An ant is one thread's work. `GPUMemetic()` has 2 up to 25,000 cities, where each searches a tour of its own: "
         "more than two threads then need `n_ants`. Above there are 8 windows of one tour.",
     ]
     print(write("cpu_threads", "Kicks a second over cores", columns, rows, parameters, notes))
@@ -119,12 +119,12 @@ def run_alone(n: int, seconds: float) -> dict[str, float]:
     """In a fresh process: how much memory a run on n random cities takes beyond what compiled code has before it."""
     from pymoo.optimize import minimize
 
-    from pymoo_gpuaco import GPUMMAS
+    from pymoo_gpuaco import GPUMemetic
 
-    warm_up_focused(n, by_quadrant=True)
+    warm_up_memetic(n, by_quadrant=True)
     Path("/proc/self/clear_refs").write_text("5")  # the peak so far is forgotten
     before = resident("VmRSS")
-    result = minimize(load_tsp(f"random:{n}"), GPUMMAS(backend="cpu"), ("time", seconds), seed=1)
+    result = minimize(load_tsp(f"random:{n}"), GPUMemetic(backend="cpu"), ("time", seconds), seed=1)
     return {"before": before, "peak": resident("VmHWM"), "generations": result.algorithm.n_gen}
 
 
@@ -165,7 +165,7 @@ def memory_table(sizes: list[int]) -> None:
         "Resident memory of a fresh process: after importing and compiling, and at most during the run with its "
         "set-up. The problem is made within the run."
     ]
-    parameters = {"algorithm": "GPUMMAS()", "seconds": RUN}
+    parameters = {"algorithm": "GPUMemetic()", "seconds": RUN}
     print(write("cpu_memory", "Memory a city on the CPU", columns, rows, parameters, notes))
 
 

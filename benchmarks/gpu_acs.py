@@ -67,12 +67,7 @@ def acs(problem: TSP, seed: int, **arguments: Any) -> GPUACS:
 def mmas(problem: TSP) -> GPUMMAS:
     """A colony of ``benchmarks/gpu_variants.py``, for its construction."""
     algorithm = GPUMMAS(
-        problem.n_cities,
-        rho=0.5,
-        p_best=0.01,
-        local_search=False,
-        deposit="iteration_best",
-        backend="cuda",
+        problem.n_cities, rho=0.5, p_best=0.01, local_search=False, deposit="iteration_best", backend="cuda"
     ).setup(problem, seed=1)
     algorithm._begin()
     return algorithm

@@ -1,4 +1,4 @@
-"""Gap over wall time: GPUMMAS() on a GPU beside fast-tsp on one core and on all cores of the same machine.
+"""Gap over wall time: GPUMemetic() on a GPU beside fast-tsp on one core and on all cores of the same machine.
 
     python benchmarks/gpu_gap_over_time.py FOLDER [--seeds 5] [--instances pr2392 ..] [--limits 1 5] [--budget 500]
 
@@ -56,7 +56,7 @@ PLAN = {
 }
 CORES = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 BESIDE = max(1, CORES // 4)  # runs on one core at a time while a GPU run needs the host too
-COLONY = "GPUMMAS()"
+COLONY = "GPUMemetic()"
 ONE_CORE, ALL_CORES = "fast-tsp, 1 core", f"fast-tsp, {CORES} cores"
 COLUMNS = (
     "instance",

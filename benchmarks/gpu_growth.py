@@ -1,4 +1,4 @@
-"""How the time that GPUMMAS() needs for a good tour grows with the number of cities, from 1,000 to 1,000,000.
+"""How the time that GPUMemetic() needs for a good tour grows with the number of cities, from 1,000 to 1,000,000.
 
     python benchmarks/gpu_growth.py FOLDER [--instances random:1000 d18512 ..] [--seeds 3] [--percent 1] [--budget 300]
 
@@ -114,7 +114,7 @@ def main() -> None:
             "Time to a good tour, by number of cities",
             [column.format(arguments.percent) for column in COLUMNS],
             rows,
-            {"algorithm": "GPUMMAS()", "seeds": arguments.seeds},
+            {"algorithm": "GPUMemetic()", "seeds": arguments.seeds},
             [
                 "Means over the seeds, from the call on, set-up counted, kernels compiled before. A time is missing "
                 "where a run did not get there.",

@@ -212,7 +212,7 @@ def table_of_iterations(problems: dict[str, TSP], count: int) -> None:
         rows,
         {
             "without local search": "rho 0.5, p_best 0.01, ants = n",
-            "with local search": f"GPUMMAS({LOCAL_SEARCH_ANTS})",
+            "with local search": f"GPUMemetic({LOCAL_SEARCH_ANTS})",
             "iterations": f"{count}, {5 * count} with local search",
         },
         [

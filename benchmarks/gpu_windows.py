@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from options import parser_for
 from record import write
 
-from pymoo_gpuaco import GPUMMAS, TSP
+from pymoo_gpuaco import TSP, GPUMemetic
 from pymoo_gpuaco.backends.cuda.focused import ROUNDS
 
 INSTANCES = [
@@ -50,7 +50,7 @@ COLUMNS = (
 
 def cycle(problem: TSP, clocked: bool) -> tuple[Any, NDArray[np.float64], float, dict[str, float]]:
     """The second cycle: the engine, and a round's counts, microseconds of wall time and of every kernel."""
-    algorithm = GPUMMAS(backend="cuda").setup(problem, seed=1)
+    algorithm = GPUMemetic(backend="cuda").setup(problem, seed=1)
     engine: Any = algorithm.engine
     generations = iterations(algorithm, MOST, seed=1)
     while engine._schedule.cycle < 1:  # tours are repaired, lists by alpha-nearness of few cities are there
@@ -108,7 +108,7 @@ def main() -> None:
         "Rounds of window search",
         COLUMNS,
         rows,
-        {"algorithm": "GPUMMAS()"},
+        {"algorithm": "GPUMemetic()"},
         [
             "Means over the rounds of the second cycle of annealing. Kernels by CUDA events, in a second run that does "
             "the same; the wall time has the merge of the tours at the end of the cycle in it, which the host does.",

@@ -20,7 +20,7 @@ from options import parser_for
 from pymoo.optimize import minimize
 from record import rows_of_others, write
 
-from pymoo_gpuaco import GPUMMAS, TSP, read_cities
+from pymoo_gpuaco import TSP, GPUMemetic, read_cities
 from pymoo_gpuaco.algorithms.termination import ColonyTermination
 
 COLUMNS = (
@@ -60,7 +60,7 @@ def run(problem: TSP, seconds: float, seed: int, backend: str) -> tuple[int, flo
     ends = ColonyTermination(
         float(problem.n_var), stagnation=None, n_max_gen=None, seconds=seconds, stagnation_tours=None
     )
-    result = minimize(problem, GPUMMAS(backend=backend), ends, seed=seed, return_least_infeasible=True)
+    result = minimize(problem, GPUMemetic(backend=backend), ends, seed=seed, return_least_infeasible=True)
     return int(problem.violations(result.X[None])[0]), time.perf_counter() - before
 
 
@@ -72,7 +72,7 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=60.0)
     arguments = parser.parse_args()
     name = "gpu_hamiltonian_cycles" if arguments.backend == "cuda" else "cpu_hamiltonian_cycles"
-    parameters: dict[str, Any] = {"algorithm": "GPUMMAS()", "seconds": arguments.seconds}
+    parameters: dict[str, Any] = {"algorithm": "GPUMemetic()", "seconds": arguments.seconds}
     rows = rows_of_others(name, (), parameters) if arguments.add else []
     for n in arguments.sizes:
         for graph in arguments.graphs:

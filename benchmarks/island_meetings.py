@@ -18,7 +18,7 @@ from pymoo.optimize import minimize
 from record import write
 from timed_runs import gap, reference
 
-from pymoo_gpuaco import GPUMMAS, TSP, Islands
+from pymoo_gpuaco import GPUMMAS, TSP, GPUMemetic, Islands
 
 COLUMNS = (
     "instance",
@@ -35,7 +35,7 @@ COLUMNS = (
 
 def colony(tours: int) -> GPUMMAS:
     """Focused ants with so many whole tours."""
-    return GPUMMAS(construction="focused", n_ants=tours, backend="cpu")
+    return GPUMemetic(n_ants=tours, backend="cpu")
 
 
 def measure(

@@ -3,8 +3,8 @@
     python benchmarks/islands.py FOLDER [--instances d18512 ..] [--islands 1 2 4] [--seconds 5 20] [--seeds 2]
                                  [--backend cpu] [--no-result]
 
-A run has so many seconds, set-up not counted. The row without islands is ``GPUMMAS()`` alone for the longest time, as
-one process runs it: on a CPU it uses all cores, which islands share. Beside the gap in equal time stands the time to an
+A run has so many seconds, set-up not counted. The row without islands is ``GPUMemetic()`` alone for the longest time,
+as one process runs it: on a CPU it uses all cores, which islands share. Beside the gap in equal time stands the time to an
 equal gap: the one that the fewest islands have at the end of their longest runs. It is read off runs of several
 lengths, as a straight line between the logarithms of both, for annealing is good at its end alone. Of the islands' time
 the part outside their rounds is the overhead: what the exchange costs, the waiting for the process that leads the run,
@@ -25,7 +25,7 @@ from pymoo.optimize import minimize
 from record import write
 from timed_runs import gap, reference
 
-from pymoo_gpuaco import GPUMMAS, TSP, Islands
+from pymoo_gpuaco import TSP, GPUMemetic, Islands
 from pymoo_gpuaco.islands.local_workers import layout
 
 INSTANCES = ("d18512", "random:100000")
@@ -58,8 +58,8 @@ class Run(NamedTuple):
 
 
 def run(problem: TSP, islands: int | None, seconds: float, seed: int, backend: str) -> Run:
-    """Search with so many islands, or with ``GPUMMAS()`` alone."""
-    colony = GPUMMAS(backend=backend)
+    """Search with so many islands, or with ``GPUMemetic()`` alone."""
+    colony = GPUMemetic(backend=backend)
     algorithm = colony if islands is None else Islands(colony, islands)
     result = minimize(problem, algorithm, ("time", seconds), seed=seed)
     engine, took = result.algorithm.engine, float(result.exec_time)
@@ -152,14 +152,14 @@ def main() -> None:
         return
     write(
         f"islands_{'cpu' if kind == 'cpu' else 'gpu'}",
-        f"Islands of GPUMMAS() on {'processes of one CPU' if kind == 'cpu' else 'GPUs'}, by their number",
+        f"Islands of GPUMemetic() on {'processes of one CPU' if kind == 'cpu' else 'GPUs'}, by their number",
         COLUMNS,
         rows,
         {"seconds": arguments.seconds, "seeds": arguments.seeds, "exchange every, s": 1.0},
         [
             "Gap to the best known length, for random maps to what is expected of them.",
             f"Workers: {'processes, which share the cores' if kind == 'cpu' else 'processes with a GPU each'}. "
-            "Without islands: `GPUMMAS()` in one process.",
+            "Without islands: `GPUMemetic()` in one process.",
             "Time to the gap of the fewest: how long a run must be for the gap that the longest of the fewest islands "
             "have, read off runs of several lengths.",
             "A tour of focused ants is a window or a tour searched.",

@@ -47,7 +47,7 @@ def main() -> None:
     arguments = parser.parse_args()
     n, kinds = arguments.cities, (arguments.only,) if arguments.only else ("trip", "path")
     name = "gpu_paths" if arguments.backend == "cuda" else "cpu_paths"
-    parameters: dict[str, Any] = {"algorithm": "GPUMMAS()", "long run, s": arguments.long}
+    parameters: dict[str, Any] = {"algorithm": "GPUMemetic()", "long run, s": arguments.long}
     own = {(kind, n) for kind in kinds}
     rows = rows_of_others(name, own, parameters, keys=2) if arguments.add else []
     for kind in kinds:

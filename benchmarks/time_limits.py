@@ -45,7 +45,7 @@ LIMIT, INTERRUPT = 1.5, 0.8  # s
 LONG = 60.0  # s, more than the interrupt needs
 MOST = 2_000_000  # cities, unless more are asked for: ten million are for a GPU
 SMALL, MAGNITUDES = 300, (1e-12, 1e-6, 1e6, 1e15)  # cities, in squares of such sides
-FLOW_SHOPS = {"GPUMMAS()": (5_000,)}  # jobs, by what is typed
+FLOW_SHOPS = {"GPUMemetic()": (5_000,)}  # jobs, by what is typed
 _LISTS = {"candidate_list_size": 32}
 _CASES: tuple[tuple[Callable[..., Any], dict[str, Any], tuple[int, ...]], ...] = (
     (GPUMMAS, {}, (20_000, 100_000, 1_000_000, 2_000_000, 10_000_000)),

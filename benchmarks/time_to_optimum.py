@@ -26,7 +26,7 @@ from options import parser_for
 from record import rows_of_others, write
 from timed_runs import run_for
 
-from pymoo_gpuaco import GPUMMAS, TSP, solve
+from pymoo_gpuaco import TSP, GPUMemetic, solve
 from pymoo_gpuaco.host.threads import thread_count
 
 #: s that a run is told
@@ -89,7 +89,7 @@ def colony_runs(problem: TSP, limit: float, runs: int, backend: str) -> list[tup
     results = []
     for seed in range(1, runs + 1):
         before = time.perf_counter()
-        found = solve(problem, limit, seed=seed, algorithm=GPUMMAS(backend=backend))
+        found = solve(problem, limit, seed=seed, algorithm=GPUMemetic(backend=backend))
         results.append((found.length, time.perf_counter() - before))
     return results
 
@@ -106,7 +106,7 @@ def main() -> None:
     if backend == "cpu" or arguments.threads is not None:
         os.environ["PYMOO_GPUACO_THREADS"] = str(arguments.threads or 2)
     threads = thread_count()
-    parameters = {"algorithm": f"GPUMMAS(backend={backend!r})", "threads": threads}
+    parameters = {"algorithm": f"GPUMemetic(backend={backend!r})", "threads": threads}
     eax = [row_of(instance, f"EAX, {tours} tours", 1, None, [(1.0, s)], 1.0) for instance, tours, s in EAX]
     own = {(instance, solver) for instance in arguments.only for solver in arguments.solver}
     own |= {(row[0], row[1]) for row in eax}

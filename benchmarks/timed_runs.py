@@ -1,4 +1,4 @@
-"""Runs of ``GPUMMAS()`` that end at a wall time counted from the call, and the lengths that they are compared with."""
+"""Runs of ``GPUMemetic()`` with a wall-time limit counted from the call, and the lengths they are compared with."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from pymoo.optimize import minimize
 
-from pymoo_gpuaco import GPUMMAS, TSP
+from pymoo_gpuaco import TSP, GPUMemetic
 from pymoo_gpuaco.host import compiling
 
 _SHORT = 0.1  # seconds of a first run that only compiles
@@ -26,11 +26,11 @@ class Run(NamedTuple):
 def run_for(
     problem: TSP, seconds: float, seed: int, backend: str, note: Callable[[Any], None] | None = None
 ) -> Run:
-    """Call ``minimize(problem, GPUMMAS(), ("time", seconds))``, whose set-up counts; ``note`` is called after every
+    """Call ``minimize(problem, GPUMemetic(), ("time", seconds))``, whose set-up counts; ``note`` is called after every
     generation."""
     gc.collect()  # what the last run held on the device
     before = time.perf_counter()
-    algorithm = GPUMMAS(backend=backend)
+    algorithm = GPUMemetic(backend=backend)
     result = minimize(problem, algorithm, ("time", seconds), seed=seed, callback=note)
     return Run(float(result.F[0]), time.perf_counter() - before)
 
@@ -39,7 +39,7 @@ def set_up_seconds(problem: TSP, backend: str) -> float:
     """How long the set-up of a run of limited time takes without compiling, once compiled code has been read."""
     run_for(problem, _SHORT, 0, backend)
     with compiling.timed() as took:
-        GPUMMAS(backend=backend).setup(problem, ("time", 60.0), seed=0)
+        GPUMemetic(backend=backend).setup(problem, ("time", 60.0), seed=0)
     return took.seconds
 
 

@@ -41,7 +41,6 @@ PAGES = {
     "quality": (
         "gpu_gap_over_time",
         "gpu_growth",
-        "taking_over",
         "gpu_local_search",
         "gpu_atsp",
         "cpu_atsp",
@@ -55,8 +54,6 @@ PAGES = {
         "cpu_time_to_optimum",
         "cpu_gap_over_time",
         "cpu_quality",
-        "gpu_trail_uses",
-        "cpu_trail_uses",
         "ga_",
         "fronts",
         "gpu_fronts",
@@ -194,14 +191,14 @@ def _notes(result: dict[str, Any]) -> str:
 
 
 def gaps_in_short(result: dict[str, Any]) -> str:
-    """Return a line an instance: mean gaps of GPUMMAS() at each time, in brackets those of fast-tsp on all cores."""
+    """Return a line an instance: mean gaps of GPUMemetic() at each time, in brackets those of fast-tsp on all cores."""
     columns = [result["columns"].index(c) for c in ("instance", "solver", "limit, s", "runs", "mean gap %")]
     gaps: dict[str, dict[float, dict[str, float]]] = {}
     other = ""
     runs: dict[float, set[int]] = {}  # how many were made for each time
     other_runs: dict[float, set[int]] = {}
     for instance, solver, limit, count, gap in ([row[c] for c in columns] for row in result["rows"]):
-        colony = solver == "GPUMMAS()"
+        colony = solver == "GPUMemetic()"
         if colony:
             runs.setdefault(limit, set()).add(count)
         elif not solver.endswith(" 1 core"):
@@ -211,9 +208,9 @@ def gaps_in_short(result: dict[str, Any]) -> str:
     limits = sorted({limit for at in gaps.values() for limit in at})
 
     def cell(at: dict[str, float]) -> str:
-        if "GPUMMAS()" not in at:
+        if "GPUMemetic()" not in at:
             return "-"
-        ours = f"{at['GPUMMAS()']:.3f}".replace("-0.000", "0.000")
+        ours = f"{at['GPUMemetic()']:.3f}".replace("-0.000", "0.000")
         return f"{ours} ({at[other]:.3f})" if other in at else ours
 
     lines = [
@@ -221,7 +218,7 @@ def gaps_in_short(result: dict[str, Any]) -> str:
         _line(["---", *["---:"] * len(limits)]),
     ]
     for instance, at in gaps.items():
-        if not any("GPUMMAS()" in solvers for solvers in at.values()):
+        if not any("GPUMemetic()" in solvers for solvers in at.values()):
             continue
         lines.append(_line([instance, *(cell(at[limit]) if limit in at else "-" for limit in limits)]))
     if not runs:
@@ -229,7 +226,7 @@ def gaps_in_short(result: dict[str, Any]) -> str:
     device = str(result["machine"].get("gpu 0", result["machine"].get("processor", ""))).split(",")[0]
     caption = (
         f"Percent above the best known length{_yardsticks(result)} after so many seconds of wall time, set-up counted: "
-        f"`GPUMMAS()` on an {device}, {_times(runs)}"
+        f"`GPUMemetic()` on an {device}, {_times(runs)}"
     )
     # where fast-tsp was not measured in the same run, it was on a machine that tells the same of itself
     machine = "such a machine" if "fast-tsp" in result["parameters"] else "the same machine"

@@ -3,13 +3,13 @@
 from matplotlib.figure import Figure
 from pymoo.optimize import minimize
 
-from pymoo_gpuaco import GPUACS, GPUMMAS, Recorder, load_tsp
+from pymoo_gpuaco import GPUACS, GPUMMAS, GPUMemetic, Recorder, load_tsp
 from pymoo_gpuaco.visualization import plot_convergence
 
 problem = load_tsp("pcb442")
 colonies = {
-    "GPUMMAS(), the default": GPUMMAS(),
-    "GPUMMAS of whole tours": GPUMMAS(construction="full"),
+    "GPUMemetic(), the default": GPUMemetic(),
+    "GPUMMAS of whole tours": GPUMMAS(),
     "GPUACS()": GPUACS(),
 }
 figure = Figure(figsize=(6, 4), layout="constrained")

@@ -4,7 +4,7 @@ import numpy as np
 from pymoo.core.problem import ElementwiseProblem
 from pymoo.optimize import minimize
 
-from pymoo_gpuaco import GPUMMAS
+from pymoo_gpuaco import GPUMemetic
 
 
 class Courier(ElementwiseProblem):
@@ -24,5 +24,5 @@ stops = rng.random((60, 2))
 straight = 20.0 * np.linalg.norm(stops[:, None] - stops[None], axis=2)
 minutes = straight + rng.exponential(4.0, straight.shape)  # there and back take different times
 
-result = minimize(Courier(minutes), GPUMMAS(), ("n_gen", 50), seed=1)
+result = minimize(Courier(minutes), GPUMemetic(), ("n_gen", 50), seed=1)
 print(f"round trip of {result.F[0]:.1f} minutes, starting {result.X[:8]}")

@@ -2,11 +2,11 @@
 
 from pymoo.optimize import minimize
 
-from pymoo_gpuaco import GPUMMAS, load_tsp
+from pymoo_gpuaco import GPUMemetic, load_tsp
 from pymoo_gpuaco.visualization import plot_tour
 
 problem = load_tsp("pcb442")  # drilling a circuit board: 442 holes
-result = minimize(problem, GPUMMAS(), ("n_gen", 30), seed=1, verbose=True)
+result = minimize(problem, GPUMemetic(), ("n_gen", 30), seed=1, verbose=True)
 
 length = float(result.F[0])
 print(f"best tour {length:.0f}, best known {problem.best_known:.0f}")

@@ -1,4 +1,4 @@
-"""Ant colony optimisation for the travelling salesman problem, on GPU and CPU, as pymoo algorithms."""
+"""Ant colonies and a memetic search for the travelling salesman problem, on GPU and CPU, as pymoo algorithms."""
 
 from pymoo_gpuaco import _at_import  # noqa: F401
 from pymoo_gpuaco._version import __version__
@@ -12,6 +12,7 @@ from pymoo_gpuaco.algorithms import (
     GPUMOACO,
     GPURAS,
     GPU2OptIHC,
+    GPUMemetic,
 )
 from pymoo_gpuaco.algorithms.display import ColonyOutput
 from pymoo_gpuaco.algorithms.front_run import FrontOutput, FrontTermination
@@ -52,6 +53,7 @@ __all__ = [
     "FrontOutput",
     "FrontTermination",
     "GPU2OptIHC",
+    "GPUMemetic",
     "Islands",
     "IslandsOutput",
     "LocalSearch",

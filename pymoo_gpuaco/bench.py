@@ -9,7 +9,7 @@ import numpy as np
 from pymoo.core.termination import TerminateIfAny
 from pymoo.termination.max_time import TimeBasedTermination
 
-from pymoo_gpuaco.algorithms import GPUMMAS
+from pymoo_gpuaco.algorithms import GPUMMAS, GPUMemetic
 from pymoo_gpuaco.algorithms.termination import ColonyTermination
 from pymoo_gpuaco.problems.tsp import TSP
 
@@ -23,7 +23,7 @@ class Measured(NamedTuple):
     backend: str  # that ran the search: "cpu" or "cuda"
     # tours a second that ants build city by city, with candidate lists and no local search
     construction: float
-    trials: float  # a second of focused ants, each a kick and its repair; 0 up to 12 cities
+    trials: float  # a second of GPUMemetic, each a kick and its repair; 0 up to 12 cities
     gap: float | None  # percent above the best known length, None where there is none
     length: float  # of the best tour
     seconds: float  # of the search, which ends early at the best known length
@@ -32,7 +32,7 @@ class Measured(NamedTuple):
 def measure(
     problem: TSP, backend: str = "auto", device: int = 0, seconds: float = 5.0, seed: int = 1
 ) -> Measured:
-    """Measure GPUMMAS with its defaults: a search of at most ``seconds``, and construction alone for a fifth of them.
+    """Measure GPUMemetic for at most ``seconds``, and construction by GPUMMAS for a fifth of them.
 
     Preparation and compilation are not counted. Raises ``BackendUnavailable`` as the algorithm does.
     """
@@ -40,7 +40,7 @@ def measure(
     # the time is the budget here
     own = ColonyTermination(stagnation=None, n_max_gen=None, seconds=None, stagnation_tours=None)
     termination = TerminateIfAny(own, TimeBasedTermination(seconds))
-    algorithm = GPUMMAS(backend=backend, device=device)
+    algorithm = GPUMemetic(backend=backend, device=device)
     algorithm.setup(problem, termination=termination, seed=seed)
     used = algorithm.engine.kind
     before = time.perf_counter()
@@ -52,7 +52,7 @@ def measure(
 
 def _construction_speed(problem: TSP, backend: str, device: int, seconds: float, seed: int) -> float:
     """Tours a second without local search, on trails that have learnt nothing."""
-    colony = GPUMMAS(construction="full", local_search=False, backend=backend, device=device)
+    colony = GPUMMAS(local_search=False, backend=backend, device=device)
     engine = colony.setup(problem, seed=seed).engine
     engine.reset_trails(1.0)
     keys = np.random.default_rng(seed)

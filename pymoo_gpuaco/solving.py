@@ -14,7 +14,7 @@ from pymoo.core.result import Result
 from pymoo.optimize import minimize
 
 from pymoo_gpuaco import checks
-from pymoo_gpuaco.algorithms import GPUMMAS, GPUMOACO
+from pymoo_gpuaco.algorithms import GPUMMAS, GPUMOACO, GPUMemetic
 from pymoo_gpuaco.algorithms.base import TourAlgorithm
 from pymoo_gpuaco.algorithms.front_algorithm import FrontAlgorithm
 from pymoo_gpuaco.algorithms.front_run import FrontTermination
@@ -24,6 +24,7 @@ from pymoo_gpuaco.problems.demands import violations_in_words
 from pymoo_gpuaco.problems.front import Front
 from pymoo_gpuaco.problems.multi_objective import as_multi_objective
 from pymoo_gpuaco.problems.notebook import html_table, svg_of
+from pymoo_gpuaco.problems.objective import is_tour_length
 from pymoo_gpuaco.problems.reading import is_source, read_cities
 from pymoo_gpuaco.problems.tsp import TSP, tsp_of
 
@@ -103,7 +104,8 @@ def solve(
     allows; "auto" is 1, and None takes another one each time. `verbose` prints a line a generation. Warns (UserWarning)
     where no tour was found that has all fixed edges and no forbidden ones.
 
-    `algorithm` is `GPUMMAS()` unless another one is given. What it was given itself (`seed`, `verbose`, `callback`,
+    `algorithm` is `GPUMemetic()` unless another one is given, and `GPUMMAS()` for a custom objective (a pymoo problem
+    with `D` whose objective is not the tour length). What it was given itself (`seed`, `verbose`, `callback`,
     `termination` ..) holds where it is not given here. Of a termination of its own and `seconds` or `target` give one:
     both are refused.
 
@@ -115,7 +117,7 @@ def solve(
     problem = _problem(what)
     if problem.n_obj > 1:
         return _front(problem, seconds, seed, target, algorithm, verbose)
-    colony = _colony(algorithm)
+    colony = _algorithm_for(problem, algorithm)
     if isinstance(colony, FrontAlgorithm):
         as_multi_objective(problem)  # which raises, and says what to take
     termination = None
@@ -213,10 +215,13 @@ def _problem(what: Any) -> Problem:
     return tsp_of(what)
 
 
-def _colony(algorithm: TourAlgorithm | None) -> TourAlgorithm:
-    if algorithm is not None and not isinstance(algorithm, TourAlgorithm):
-        raise TypeError(f"algorithm must be one of this package's, such as GPUMMAS(), got {algorithm!r}")
-    return GPUMMAS() if algorithm is None else algorithm
+def _algorithm_for(problem: Problem, algorithm: TourAlgorithm | None) -> TourAlgorithm:
+    """Return the algorithm given, else the one for the kind of objective."""
+    if algorithm is None:
+        return GPUMemetic() if is_tour_length(problem) else GPUMMAS()
+    if not isinstance(algorithm, TourAlgorithm):
+        raise TypeError(f"algorithm must be one of this package's, such as GPUMemetic(), got {algorithm!r}")
+    return algorithm
 
 
 class Summary:
@@ -303,7 +308,7 @@ def summary(
     seeds: int | Iterable[int] = 10,
     **arguments: Any,
 ) -> Summary:
-    """Run an algorithm (`GPUMMAS()` by default) once for each seed and return a `Summary`.
+    """Run an algorithm (by default as `solve` chooses) once for each seed and return a `Summary`.
 
     `seeds` is how many, from 1 on, or the seeds themselves. `termination` and `arguments` are those of pymoo's
     `minimize`. Raises ValueError for no seed, TypeError for what is no problem, and what the runs raise.
@@ -319,7 +324,7 @@ def summary(
     numbers = [checks.integer("seeds", seed, 0) for seed in seeds]
     if not numbers:
         raise ValueError("seeds must hold at least one seed, got none")
-    colony, options = _colony(algorithm), {"return_least_infeasible": True, **arguments}
+    colony, options = _algorithm_for(problem, algorithm), {"return_least_infeasible": True, **arguments}
     return Summary(
         numbers, [minimize(problem, colony, termination, seed=seed, **options) for seed in numbers]
     )

@@ -30,9 +30,9 @@ def short_climbs(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def few_kicks(monkeypatch: pytest.MonkeyPatch) -> None:
     """Generations of whole tours on the CPU that take moments."""
-    from pymoo_gpuaco.search.parameters import FocusedParameters
+    from pymoo_gpuaco.search.parameters import MemeticParameters
 
-    monkeypatch.setattr(FocusedParameters, "trials_a_tour", lambda *_: 128)
+    monkeypatch.setattr(MemeticParameters, "trials_a_tour", lambda *_: 128)
 
 
 @pytest.fixture

@@ -6,12 +6,12 @@ from pymoo_gpuaco.backends.cpu.windows.units import make_units
 from pymoo_gpuaco.backends.cpu.windows.window import load, make_window
 from pymoo_gpuaco.candidates.graph import make_graph
 from pymoo_gpuaco.candidates.lists import listed_instance
-from pymoo_gpuaco.search.parameters import FocusedParameters
+from pymoo_gpuaco.search.parameters import MemeticParameters
 
 
 def units_of(problem, **focused):
     instance = listed_instance(problem, 8)
-    return instance, make_units(instance, make_graph(instance), FocusedParameters(**focused))[0]
+    return instance, make_units(instance, make_graph(instance), MemeticParameters(**focused))[0]
 
 
 def window_of(units, tour, positions):

@@ -11,6 +11,7 @@ from pymoo_gpuaco.colony.parameters import ClimberParameters, ColonyParameters, 
 from pymoo_gpuaco.colony.selection import offered_by
 from pymoo_gpuaco.problems import TSP
 from pymoo_gpuaco.problems.instance import Instance
+from pymoo_gpuaco.search.parameters import MemeticParameters
 
 BACKENDS = ["cpu", pytest.param("cuda", marks=pytest.mark.gpu)]
 
@@ -59,12 +60,10 @@ def colony(problem: TSP, backend: str = "cpu", **parameters: object):
     return engine
 
 
-def focused(problem: TSP, backend: str = "cpu", n_ants: int | None = 4, k: int = 8) -> SearchEngine:
-    """A colony of ants that change good tours, with trails reset to 1."""
-    chosen = ColonyParameters(n_ants=n_ants, construction="focused")
-    engine = make_search(listed_instance(problem, k), chosen, backend)
-    engine.reset_trails(1.0)
-    return engine
+def memetic(problem: TSP, backend: str = "cpu", n: int | None = 4, k: int = 8) -> SearchEngine:
+    """A memetic search of n tours on the CPU, or n windows on CUDA."""
+    chosen = MemeticParameters(population_size=n) if backend == "cpu" else MemeticParameters(n_windows=n)
+    return make_search(listed_instance(problem, k), chosen, backend)
 
 
 def instance_for(problem: TSP, parameters: ColonyParameters) -> Instance:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tests.engine_cases import cloud, focused
+from tests.engine_cases import cloud, memetic
 
 
 @pytest.fixture(autouse=True)
@@ -45,7 +45,7 @@ def same_generation(one, two, key) -> bool:
 def before_and_after_a_generation(backend):
     """A problem, two equal engines, as made and after a generation of both, and five tours to improve."""
     problem = cloud(60, 1)
-    engine, other = (focused(problem, backend) for _ in range(2))
+    engine, other = (memetic(problem, backend) for _ in range(2))
     start = np.array([np.random.default_rng(s).permutation(60) for s in range(5)])
     yield problem, engine, other, start
     engine.search(1)

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import linear_sum_assignment
 
-from pymoo_gpuaco import GPUMMAS, TSP
+from pymoo_gpuaco import TSP, GPUMemetic
 from pymoo_gpuaco.algorithms import base
 from pymoo_gpuaco.candidates.ascent import ascend
 from pymoo_gpuaco.candidates.assignment import assignment_of_twins, shortest_assignment
@@ -203,10 +203,10 @@ def test_a_run_whose_time_is_over_in_set_up_ends_with_a_right_tour(candidates, m
             return True
 
     problem = TSP(matrix=flow_shop(120))
-    usual = GPUMMAS(backend="cpu", candidates=candidates).setup(problem, termination=("n_gen", 1), seed=1)
+    usual = GPUMemetic(backend="cpu", candidates=candidates).setup(problem, termination=("n_gen", 1), seed=1)
     assert usual.engine.symmetric_search.instance.penalties is not None
     monkeypatch.setattr(base, "SetUpStop", Over)
-    algorithm = GPUMMAS(backend="cpu", candidates=candidates)
+    algorithm = GPUMemetic(backend="cpu", candidates=candidates)
     algorithm.setup(problem, termination=("time", 1000.0), seed=1)
     assert stops
     assert all(300.0 < seconds <= 1000.0 / 3.0 for seconds in stops)
@@ -223,7 +223,7 @@ def test_a_run_whose_time_is_over_in_set_up_ends_with_a_right_tour(candidates, m
 
 
 def test_no_clock_is_looked_at_where_time_is_no_limit():
-    algorithm = GPUMMAS(backend="cpu").setup(TSP(matrix=flow_shop(20)), termination=("n_gen", 1), seed=1)
+    algorithm = GPUMemetic(backend="cpu").setup(TSP(matrix=flow_shop(20)), termination=("n_gen", 1), seed=1)
     assert algorithm._stop_of_set_up().end is None
 
 

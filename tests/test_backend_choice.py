@@ -8,13 +8,14 @@ import numpy as np
 import pytest
 from pymoo.optimize import minimize
 
-from pymoo_gpuaco import GPUMMAS, BackendUnavailable, GPU2OptIHC
+from pymoo_gpuaco import GPUMMAS, BackendUnavailable, GPU2OptIHC, GPUMemetic
 from pymoo_gpuaco.backends import make_climbers, make_colony, make_improver, make_search
 from pymoo_gpuaco.candidates.lists import listed_instance
 from pymoo_gpuaco.cli import main
 from pymoo_gpuaco.colony.parameters import ClimberParameters, ColonyParameters, LocalSearch
 from pymoo_gpuaco.host import notices
 from pymoo_gpuaco.operators import LocalSearchRepair
+from pymoo_gpuaco.search.parameters import MemeticParameters
 from tests.engine_cases import cloud
 from tests.test_other_objective import TolledMap
 
@@ -41,7 +42,7 @@ def make_all(backend):
     instance = listed_instance(cloud(9), 8)
     return (
         make_colony(instance, ColonyParameters(n_ants=2), backend),
-        make_search(instance, ColonyParameters(n_ants=2, construction="focused"), backend),
+        make_search(instance, MemeticParameters(n_windows=2), backend),
         make_climbers(instance, ClimberParameters(n_climbers=2), backend),
         make_improver(instance, LocalSearch(), backend),
     )
@@ -73,7 +74,7 @@ def test_what_takes_over_is_compiled_for_the_device_that_took_the_run(monkeypatc
     monkeypatch.setattr(cuda, "make_improver", lambda *arguments: made.append("asked again"))
     monkeypatch.setattr(cpu.warm_up, "warm_up_improver", lambda *search: made.append("compiled"))
     problem = TolledMap(np.random.default_rng(1).random((40, 2)))
-    algorithm = GPUMMAS().setup(problem, termination=("n_gen", 2), seed=1)
+    algorithm = GPUMemetic().setup(problem, termination=("n_gen", 2), seed=1)
     assert made == ["compiled"]
     algorithm.run()
     assert set(made) == {"compiled"}
@@ -84,10 +85,10 @@ def test_cuda_is_refused_where_it_was_asked_for(broken):
     instance = listed_instance(cloud(14), 8)
     doors = (
         lambda: make_colony(instance, ColonyParameters(), "cuda"),
-        lambda: make_search(instance, ColonyParameters(construction="focused"), "cuda"),
+        lambda: make_search(instance, MemeticParameters(), "cuda"),
         lambda: make_climbers(instance, ClimberParameters(), "cuda"),
         lambda: make_improver(instance, LocalSearch(), "cuda"),
-        lambda: minimize(cloud(14), GPUMMAS(backend="cuda"), ("n_gen", 2)),
+        lambda: minimize(cloud(14), GPUMemetic(backend="cuda"), ("n_gen", 2)),
     )
     for door in doors:
         with pytest.raises(

@@ -11,10 +11,10 @@ from pymoo.problems import get_problem
 
 import pymoo_gpuaco
 from pymoo_gpuaco import (
-    GPUMMAS,
     TSP,
     BackendUnavailable,
     GPU2OptIHC,
+    GPUMemetic,
     Solution,
     checks,
     summary,
@@ -196,19 +196,19 @@ def test_arguments_in_another_order_are_told_so(tmp_path):
     with pytest.raises(TypeError, match=r"got PosixPath: write_route\(path, problem, tour\)"):
         write_route(SQUARE, tmp_path / "route.csv", FOUND.tour)
     with pytest.raises(TypeError, match="problem must be a pymoo Problem, such as a TSP, got GPUMMAS"):
-        summary(GPUMMAS(), SQUARE)
+        summary(GPUMemetic(), SQUARE)
 
 
 def test_a_file_is_no_sampling():
     with pytest.raises(TypeError, match=r"got 'best\.tour'; read_tour reads a file"):
-        minimize(SQUARE, GPUMMAS(sampling="best.tour"), ("n_gen", 1))
+        minimize(SQUARE, GPUMemetic(sampling="best.tour"), ("n_gen", 1))
 
 
 def test_candidates_that_vanish_beside_one_distance_are_refused_by_windows():
     matrix = np.full((40, 40), 1e-310)
     matrix[0, 1] = matrix[1, 0] = 1.0
     with pytest.raises(ValueError, match=r"must be 1e-302 or more in the mean.*take a larger unit"):
-        minimize(TSP(matrix=matrix), GPUMMAS(backend="cpu"), ("n_gen", 1))
+        minimize(TSP(matrix=matrix), GPUMemetic(backend="cpu"), ("n_gen", 1))
 
 
 ONE_WAY = np.arange(25.0).reshape(5, 5)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from pymoo.optimize import minimize
 
-from pymoo_gpuaco import ALL_ALGORITHMS, GPUACS, GPUAS, GPUMMAS, TSP
+from pymoo_gpuaco import ALL_ALGORITHMS, GPUACS, GPUAS, GPUMMAS, TSP, GPUMemetic
 from pymoo_gpuaco.backends import SearchEngine
 from pymoo_gpuaco.candidates import alpha as alpha_module
 from pymoo_gpuaco.candidates import lists
@@ -55,7 +55,7 @@ def test_focused_ants_look_at_the_lists_that_are_asked_for(backend, kind):
     problem = clusters()
 
     def run(candidates):
-        algorithm = GPUMMAS(4, construction="focused", candidates=candidates, backend=backend)
+        algorithm = GPUMemetic(4, candidates=candidates, backend=backend)
         return minimize(problem, algorithm, ("n_gen", 2), seed=1).algorithm
 
     one, two = run(kind), run(kind)
@@ -87,7 +87,7 @@ def test_auto_is_what_it_was(cls):
     algorithm = cls(3, candidate_list_size=6, backend="cpu").setup(problem, seed=1)
     assert np.array_equal(algorithm.instance.neighbours, listed_instance(problem, 6).neighbours)
     if cls is GPUMMAS:
-        focused = GPUMMAS(backend="cpu").setup(problem, seed=1)
+        focused = GPUMemetic(backend="cpu").setup(problem, seed=1)
         expected = listed_instance(problem, 8, "quadrant").neighbours
         assert np.array_equal(focused.instance.neighbours, expected)
 
@@ -115,7 +115,10 @@ def test_alpha_needs_distances_without_direction():
 def test_alpha_has_a_size_that_it_can_be_afforded_for(monkeypatch):
     monkeypatch.setattr(alpha_module, "MOST_FOR_ALPHA", 30)
     listed_instance(cloud(30), 5, "alpha")
-    for algorithm in (GPUACS(candidates="alpha", backend="cpu"), GPUMMAS(candidates="alpha", backend="cpu")):
+    for algorithm in (
+        GPUACS(candidates="alpha", backend="cpu"),
+        GPUMemetic(candidates="alpha", backend="cpu"),
+    ):
         with pytest.raises(ValueError, match=r"candidates='alpha'.*at most 30 cities, got 31.*'quadrant'"):
             minimize(cloud(31), algorithm, ("n_gen", 1))
 
@@ -129,7 +132,7 @@ def test_lists_by_quadrant_of_a_matrix_are_the_nearest():
 
 
 def test_the_kind_is_shown_kept_by_copies_and_taken_by_setup():
-    assert repr(GPUMMAS(candidates="alpha")) == "GPUMMAS(candidates='alpha')"
+    assert repr(GPUMemetic(candidates="alpha")) == "GPUMemetic(candidates='alpha')"
     assert repr(GPUAS(candidate_list_size=8, candidates="quadrant")) == (
         "GPUAS(candidate_list_size=8, candidates='quadrant')"
     )
@@ -139,6 +142,6 @@ def test_the_kind_is_shown_kept_by_copies_and_taken_by_setup():
 
 def test_candidates_do_not_make_whole_tours_of_focused_ants():
     for kind in CANDIDATES:
-        algorithm = GPUMMAS(candidates=kind, backend="cpu").setup(cloud(20), seed=1)
+        algorithm = GPUMemetic(candidates=kind, backend="cpu").setup(cloud(20), seed=1)
         assert isinstance(algorithm.engine, SearchEngine)
         assert algorithm._parameters().candidates == kind

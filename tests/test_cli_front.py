@@ -6,7 +6,7 @@ import json
 import numpy as np
 import pytest
 
-from pymoo_gpuaco import GPUMMAS, GPUMOACO, Islands, load_tsp
+from pymoo_gpuaco import GPUMOACO, GPUMemetic, Islands, load_tsp
 from pymoo_gpuaco.cli import job, main
 from pymoo_gpuaco.cli.main import parser
 
@@ -82,7 +82,7 @@ def test_islands_that_go_on_are_called_what_they_are(monkeypatch):
     monkeypatch.setattr(job, "_resumed", lambda arguments: islands)
     prepared = job.prepare(parser().parse_args(["solve", "--resume", "state"]))
     assert job.in_words(prepared) == "islands of GPUMOACO"
-    islands = Islands(GPUMMAS())
+    islands = Islands(GPUMemetic())
     islands.problem, islands.seed = load_tsp("gr17"), 3
     prepared = job.prepare(parser().parse_args(["solve", "--resume", "state"]))
     assert (job.in_words(prepared), prepared.arguments.seed) == ("islands of GPUMMAS", 3)

@@ -12,7 +12,7 @@ from pymoo.termination import get_termination
 from pymoo.termination.max_gen import MaximumGenerationTermination
 from pymoo.termination.max_time import TimeBasedTermination
 
-from pymoo_gpuaco import GPUMMAS, TSP, ColonyTermination, GPU2OptIHC, load_tsp
+from pymoo_gpuaco import GPUMMAS, TSP, ColonyTermination, GPU2OptIHC, GPUMemetic, load_tsp
 from pymoo_gpuaco.algorithms import termination as termination_module
 from pymoo_gpuaco.algorithms.termination import begin_counting, progress, seconds_left
 from pymoo_gpuaco.candidates.exact import shortest_tour
@@ -102,7 +102,7 @@ def test_what_no_clock_can_tell_is_no_limit(seconds):
     for termination in (TimeBasedTermination(seconds), ColonyTermination(seconds=1e10)):
         assert seconds_left(termination, time.time()) is None
     few = TerminateIfAny(TimeBasedTermination(seconds), MaximumGenerationTermination(3))
-    algorithm = GPUMMAS(backend="cpu").setup(cities(20), termination=few, seed=1)
+    algorithm = GPUMemetic(backend="cpu").setup(cities(20), termination=few, seed=1)
     assert run_to_end(algorithm).n_gen == 4
 
 
@@ -210,13 +210,13 @@ def test_how_near_a_target_or_a_tolerance_is_is_no_progress(goal, monkeypatch):
     """The first tour is at 90 % of the target, and the search anneals from the beginning all the same."""
     problem, expected = cities(60), []
     monkeypatch.setattr(
-        "pymoo_gpuaco.search.focused.FocusedSearch.expect",
+        "pymoo_gpuaco.search.focused.MemeticSearch.expect",
         lambda search, progress: expected.append(progress),
     )
-    first = minimize(problem, GPUMMAS(backend="cpu"), ("n_gen", 1), seed=1).F[0]
+    first = minimize(problem, GPUMemetic(backend="cpu"), ("n_gen", 1), seed=1).F[0]
     expected.clear()
     ends = get_termination("fmin", 0.9 * first) if goal == "fmin" else get_termination("soo", n_max_gen=4)
-    minimize(problem, GPUMMAS(backend="cpu"), TerminateIfAny(ends, get_termination("n_gen", 4)), seed=1)
+    minimize(problem, GPUMemetic(backend="cpu"), TerminateIfAny(ends, get_termination("n_gen", 4)), seed=1)
     assert expected == [0.0, 0.25, 0.5, 0.75]
 
 
@@ -287,7 +287,7 @@ def ring(n, **more):
 
 @pytest.mark.parametrize("n", [3, 5, 10, 40])
 def test_the_default_run_ends_with_a_tour_that_is_proven_to_be_shortest(n):
-    result = minimize(ring(n), GPUMMAS(), seed=1)
+    result = minimize(ring(n), GPUMemetic(), seed=1)
     assert result.algorithm.termination.reason == f"proof: no tour is shorter than {result.F[0]:.10g}"
     assert result.F[0] == pytest.approx(200 * n * np.sin(np.pi / n))
     assert result.exec_time < 20  # of the minute that it might take
@@ -295,7 +295,7 @@ def test_the_default_run_ends_with_a_tour_that_is_proven_to_be_shortest(n):
 
 def test_ten_asymmetric_cities_end_with_their_optimum_too():
     problem = TSP(matrix=np.random.default_rng(4).random((10, 10)))
-    result = minimize(problem, GPUMMAS(), seed=1)
+    result = minimize(problem, GPUMemetic(), seed=1)
     assert result.F[0] == pytest.approx(problem.tour_length(shortest_tour(problem.D)), rel=1e-12)
     assert "proof" in result.algorithm.termination.reason
 
@@ -304,18 +304,18 @@ def test_the_default_run_ends_at_once_where_no_tour_of_few_cities_keeps_to_its_c
     """Six cities in a row: the way back is missing."""
     row = np.full((6, 6), np.inf)
     row[range(5), range(1, 6)] = row[range(1, 6), range(5)] = 1.0
-    result = minimize(TSP(matrix=row), GPUMMAS(), seed=1)
+    result = minimize(TSP(matrix=row), GPUMemetic(), seed=1)
     assert result.algorithm.termination.reason == "proof: every tour breaks a constraint"
     assert result.exec_time < 6  # of the minute that it might take
-    kept = minimize(TSP(matrix=row), GPUMMAS(), ("n_gen", 3), seed=1)
+    kept = minimize(TSP(matrix=row), GPUMemetic(), ("n_gen", 3), seed=1)
     assert kept.algorithm.n_iter - 1 == 3
 
 
 def test_a_proof_ends_no_run_whose_user_said_when_it_ends():
     for termination, made in ((("n_gen", 4), 4), (ColonyTermination(n_max_gen=3), 3)):
-        assert minimize(ring(8), GPUMMAS(), termination, seed=1).algorithm.n_iter - 1 == made
+        assert minimize(ring(8), GPUMemetic(), termination, seed=1).algorithm.n_iter - 1 == made
     own = ColonyTermination(n_max_gen=50, proven=True)
-    assert minimize(ring(8), GPUMMAS(), own, seed=1).algorithm.n_iter - 1 < 50
+    assert minimize(ring(8), GPUMemetic(), own, seed=1).algorithm.n_iter - 1 < 50
 
 
 class Fee(TSP):
@@ -330,7 +330,7 @@ def test_a_proof_of_lengths_ends_no_run_of_another_objective():
     problem = Fee(ring(8).positions)
     termination = ColonyTermination(n_max_gen=5, proven=True)
     with pytest.warns(UserWarning, match="not the tour's length"):
-        result = minimize(problem, GPUMMAS(), termination, seed=1)
+        result = minimize(problem, GPUMemetic(), termination, seed=1)
     assert result.algorithm.n_iter - 1 == 5
     with pytest.raises(TypeError, match="proven must be"):
         ColonyTermination(proven=1)

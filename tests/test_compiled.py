@@ -8,7 +8,7 @@ import sys
 import numpy as np
 import pytest
 
-from pymoo_gpuaco.backends.cpu.warm_up import warm_up_focused
+from pymoo_gpuaco.backends.cpu.warm_up import warm_up_memetic
 from pymoo_gpuaco.host.compiled import compiled, compiled_callee, inlined
 
 VERSIONS = """
@@ -24,8 +24,8 @@ def versions():
 import numpy as np
 from pymoo.optimize import minimize
 import pymoo_gpuaco
-from pymoo_gpuaco import GPUAS, GPUMMAS, GPUMOACO, MultiObjectiveTSP, TSP
-from pymoo_gpuaco.backends.cpu.warm_up import warm_up_focused
+from pymoo_gpuaco import GPUAS, GPUMMAS, GPUMemetic, GPUMOACO, MultiObjectiveTSP, TSP
+from pymoo_gpuaco.backends.cpu.warm_up import warm_up_memetic
 
 n, kind = int(sys.argv[1]), sys.argv[2]
 def cities(seed):
@@ -33,12 +33,12 @@ def cities(seed):
 """
 
 FOCUSED = """
-warm_up_focused(n, by_quadrant=kind == "plane")
+warm_up_memetic(n, by_quadrant=kind == "plane")
 before = versions()
 problem = cities(0)
 if kind == "matrix":
     problem = TSP(matrix=problem.D)
-minimize(problem, GPUMMAS(backend="cpu"), ("n_gen", 6), seed=1)
+minimize(problem, GPUMemetic(backend="cpu"), ("n_gen", 6), seed=1)
 print(json.dumps([before, versions()]))
 """
 
@@ -144,9 +144,9 @@ def test_a_search_for_a_front_makes_nothing_in_the_run(objectives):
 
 def test_what_a_run_does_not_call_is_not_made_before_it(monkeypatch):
     made = []
-    monkeypatch.setattr("pymoo_gpuaco.backends.cpu.warm_up._warm_up_focused", lambda *kind: made.append(kind))
+    monkeypatch.setattr("pymoo_gpuaco.backends.cpu.warm_up._warm_up_memetic", lambda *kind: made.append(kind))
     for n in (25_000, 25_001, 100_000, 100_001):
-        warm_up_focused(n, by_quadrant=n == 100_001)
+        warm_up_memetic(n, by_quadrant=n == 100_001)
     # whole tours up to 25,000 cities, and where time is limited up to 100,000; windows of one tour above 25,000;
     # penalties up to 100,000; lists by quadrant in a plane
     assert made == [

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pymoo.optimize import minimize
 
-from pymoo_gpuaco import GPUMMAS, TSP
+from pymoo_gpuaco import TSP, GPUMemetic
 from pymoo_gpuaco.candidates import start
 from pymoo_gpuaco.candidates.copies import at_one_point, chained_nearest, with_equal_rows
 from pymoo_gpuaco.candidates.lists import listed_instance
@@ -100,7 +100,7 @@ def test_copies_make_no_tour_longer(kind):
     """Where lists hold nothing but the eleven others at a place, tours are 7 to 30 % too long."""
     lists = "nearest" if kind == "plane" else "auto"
     once, often = (
-        minimize(places(kind, copies), GPUMMAS(backend="cpu", candidates=lists), ("n_gen", 8), seed=1).F[0]
+        minimize(places(kind, copies), GPUMemetic(backend="cpu", candidates=lists), ("n_gen", 8), seed=1).F[0]
         for copies in (1, 12)
     )
     assert often == pytest.approx(once, rel=1e-9)

@@ -93,7 +93,7 @@ def test_each_device_has_a_table_of_times_to_the_optimum(script, monkeypatch, ba
     assert told == [backend, (limit, 1), (limit, 2)]  # compiled and read before the first run that counts
     _, columns, rows, parameters, said = written[name]
     assert parameters == {
-        "algorithm": f"GPUMMAS(backend='{backend}')",
+        "algorithm": f"GPUMemetic(backend='{backend}')",
         "threads": 2 if backend == "cpu" else 3,
     }
     assert dict(zip(columns, rows[0], strict=True))["at the optimum"] == 2

@@ -7,20 +7,20 @@ from pymoo_gpuaco import exchange
 from pymoo_gpuaco.backends.cpu import warm_up
 from pymoo_gpuaco.host.keys import fold_in
 from pymoo_gpuaco.search import population as module
-from pymoo_gpuaco.search.parameters import FocusedParameters
+from pymoo_gpuaco.search.parameters import MemeticParameters
 from tests.engine_cases import cloud
-from tests.test_cpu_focused import focused, of
+from tests.test_cpu_focused import memetic, of
 
 
 def test_short_cycles_are_cooler():
-    plan = of(cloud(60), FocusedParameters(heat=2.0)).device.plan
+    plan = of(cloud(60), MemeticParameters(initial_temperature=2.0)).device.plan
     assert [plan.first_heat(kicks) for kicks in (2.5, 10.0, 1000.0)] == [1.0, 2.0, 2.0]
 
 
 @pytest.mark.parametrize("ants", [2, 4, 7])
 def test_a_hot_generation_merges_its_shortest_tours_and_the_last_one_assembles_all(ants, monkeypatch):
     problem = cloud(200)
-    engine = of(problem, FocusedParameters(first_cycle=2.5, trials=128 * ants), n_ants=ants)
+    engine = of(problem, MemeticParameters(first_cycle=2.5, trials=128 * ants, population_size=ants))
     merged: list[float] = []
     merge = module.Population.merge
 
@@ -64,7 +64,7 @@ def test_a_hot_generation_merges_its_shortest_tours_and_the_last_one_assembles_a
 
 
 def test_a_cycle_takes_over_with_the_best_before_it(monkeypatch):
-    engine = of(cloud(200), FocusedParameters(first_cycle=2.5, trials=512), n_ants=4)
+    engine = of(cloud(200), MemeticParameters(first_cycle=2.5, trials=512, population_size=4))
     given = []
     # nothing is merged
     monkeypatch.setattr(module, "assemble", lambda _, tours, *__, **___: given.append(tours.copy()) or tours)
@@ -81,7 +81,7 @@ def test_a_cycle_takes_over_with_the_best_before_it(monkeypatch):
 
 
 def test_the_last_cycle_ends_once(monkeypatch):
-    engine = of(cloud(200), FocusedParameters(first_cycle=2.5, trials=512), n_ants=4)
+    engine = of(cloud(200), MemeticParameters(first_cycle=2.5, trials=512, population_size=4))
     ends = []
     monkeypatch.setattr(engine, "_recombine", lambda _: ends.append(engine._schedule.rounds))
     for key in range(40):
@@ -94,7 +94,7 @@ def test_the_last_cycle_ends_once(monkeypatch):
 
 def test_progress_goes_on_by_the_round(monkeypatch):
     # a generation is one round here: what one has brought the run is what the next will
-    engine = of(cloud(100), FocusedParameters(first_cycle=1000.0, trials=128), n_ants=2)
+    engine = of(cloud(100), MemeticParameters(first_cycle=1000.0, trials=128, population_size=2))
     seen = []
     anneal = engine.device.anneal
     monkeypatch.setattr(
@@ -108,7 +108,7 @@ def test_progress_goes_on_by_the_round(monkeypatch):
 
 
 def test_every_round_has_a_key_of_its_own(monkeypatch):
-    engine = focused(cloud(100))
+    engine = memetic(cloud(100))
     keys = []
     anneal = engine.device.anneal
     monkeypatch.setattr(engine.device, "anneal", lambda key, heat: (keys.append(key), anneal(key, heat))[1])
@@ -119,7 +119,7 @@ def test_every_round_has_a_key_of_its_own(monkeypatch):
 
 @pytest.mark.parametrize(("ants", "apart"), [(2, 1), (3, 1), (4, 4), (6, 6)])
 def test_four_tours_or_more_begin_as_different_ones(ants, apart, monkeypatch):
-    engine = focused(cloud(150), n_ants=ants)
+    engine = memetic(cloud(150), n=ants)
     begun = []
     search = engine.device.search.search_tours
 
@@ -141,9 +141,9 @@ def test_what_is_called_at_the_end_of_a_cycle_is_compiled_before_a_run(n, monkey
     monkeypatch.setattr(module, "assemble", lambda graph, tours, *_, **__: assembled.append(tours) or tours)
     monkeypatch.setattr(module, "merge", lambda tour, other, _: (merged.append(other) or tour, 0.0))
     warm_up.warm_up_host.cache_clear()
-    warm_up._warm_up_focused.cache_clear()
-    warm_up.warm_up_focused(n, by_quadrant=True)
+    warm_up._warm_up_memetic.cache_clear()
+    warm_up.warm_up_memetic(n, by_quadrant=True)
     assert assembled
     assert merged
     warm_up.warm_up_host.cache_clear()
-    warm_up._warm_up_focused.cache_clear()
+    warm_up._warm_up_memetic.cache_clear()

@@ -9,27 +9,23 @@ import pytest
 from pymoo_gpuaco.backends import SearchEngine, make_search
 from pymoo_gpuaco.backends.cpu.focused import CpuWindows
 from pymoo_gpuaco.candidates.lists import listed_instance
-from pymoo_gpuaco.colony.parameters import ColonyParameters
-from pymoo_gpuaco.colony.trails import TrailUpdate
 from pymoo_gpuaco.problems import TSP
 from pymoo_gpuaco.search import parameters as parameters_module
 from pymoo_gpuaco.search import population as module
-from pymoo_gpuaco.search.focused import FocusedSearch
-from pymoo_gpuaco.search.parameters import FocusedParameters
+from pymoo_gpuaco.search.focused import MemeticSearch
+from pymoo_gpuaco.search.parameters import MemeticParameters
 from tests.engine_cases import INSTANCES, asymmetric, cloud
 from tests.tour_cases import random_tours
 
 WAYS = {"whole tours": {"trials": 64}, "windows": {"trials": 256, "whole_up_to": 8, "window": 64}}
 
 
-def focused(problem, way="whole tours", **colony):
-    return of(problem, FocusedParameters(**WAYS[way]), **colony)
+def memetic(problem, way="whole tours", **parameters):
+    return of(problem, MemeticParameters(**WAYS[way], **parameters))
 
 
-def of(problem, parameters=None, **colony):
-    engine = FocusedSearch(CpuWindows(listed_instance(problem, 8), ColonyParameters(**colony), parameters))
-    engine.reset_trails(1.0)
-    return engine
+def of(problem, parameters=None):
+    return MemeticSearch(CpuWindows(listed_instance(problem, 8), parameters))
 
 
 def found(engine, key):
@@ -43,7 +39,7 @@ def found(engine, key):
 @pytest.mark.parametrize("name", [name for name, problem in INSTANCES.items() if problem.symmetric])
 def test_tours_are_permutations_and_lengths_exact(name, way):
     problem = INSTANCES[name]
-    engine = focused(problem, way)
+    engine = memetic(problem, way)
     assert isinstance(engine, SearchEngine)
     last = np.inf
     for key in range(6):
@@ -51,7 +47,7 @@ def test_tours_are_permutations_and_lengths_exact(name, way):
         assert np.array_equal(np.sort(tour), np.arange(problem.n_cities))
         assert length == pytest.approx(problem.tour_lengths(tour[None])[0], rel=1e-12)
         assert length <= last
-        assert engine.n_searched >= 1
+        assert engine.n_built >= 1
         last = length
 
 
@@ -59,7 +55,7 @@ def test_a_ring_of_cities_on_a_circle_is_solved():
     angle = 2 * np.pi * np.arange(200) / 200
     order = np.random.default_rng(0).permutation(200)
     problem = TSP(10_000 * np.column_stack([np.cos(angle), np.sin(angle)])[order], metric="EUC_2D")
-    engine = focused(problem)
+    engine = memetic(problem)
     best = problem.tour_lengths(np.argsort(order)[None])[0]
     assert any(found(engine, key)[1] == best for key in range(30))
 
@@ -67,16 +63,16 @@ def test_a_ring_of_cities_on_a_circle_is_solved():
 def test_seven_cities_against_all_tours():
     problem = cloud(7, 11)
     tours = np.array([(0, *rest) for rest in itertools.permutations(range(1, 7))])
-    assert found(focused(problem), 0)[1] == problem.tour_lengths(tours).min()
+    assert found(memetic(problem), 0)[1] == problem.tour_lengths(tours).min()
 
 
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("threads", ["1", "4"])
 def test_the_key_decides_everything_and_threads_nothing(way, threads, monkeypatch):
     problem = cloud(300, 9)
-    one = focused(problem, way, n_ants=3)
+    one = memetic(problem, way, n=3)
     monkeypatch.setenv("PYMOO_GPUACO_THREADS", threads)
-    two = focused(problem, way, n_ants=3)
+    two = memetic(problem, way, n=3)
     for key in range(12):
         assert np.array_equal(found(one, key)[0], found(two, key)[0])
         assert np.array_equal(one.lengths, two.lengths)
@@ -89,7 +85,7 @@ def test_there_are_as_many_whole_tours_as_threads(threads, tours, monkeypatch):
     engine = of(cloud(60, 1))
     assert engine.n_ants == tours
     engine.search(1)
-    assert engine.n_searched == len(engine.export_state()["tours"]) == len(engine.lengths) == tours
+    assert engine.n_built == len(engine.export_state()["tours"]) == len(engine.lengths) == tours
     # many tours share what two have, so that a generation stays short where threads are fewer than tours
     assert engine.n_trials == (tours * 1024 if tours < 8 else 2048)
     assert of(cloud(60, 1), n_ants=3).n_ants == 3
@@ -100,7 +96,7 @@ def test_ants_of_one_tour_are_as_many_as_it_has_parts_and_make_the_kicks_that_ar
     given, ants, monkeypatch
 ):
     """Windows of 64 of 300 cities: five hold all. The heat of a cycle follows from the kicks that are planned."""
-    engine = focused(cloud(300, 9), "windows", n_ants=given)
+    engine = memetic(cloud(300, 9), "windows", n=given)
     device, made = engine.device, []
     assert engine.n_ants == ants
     assert device.plan.kicks == ants * (256 // ants)
@@ -150,9 +146,9 @@ def test_ants_of_one_tour_are_as_many_as_it_has_parts_and_make_the_kicks_that_ar
 @pytest.mark.parametrize("way", WAYS)
 def test_an_imported_state_continues_bit_by_bit(way):
     problem = cloud(300, 10)
-    one, two = focused(problem, way), focused(problem, way)
+    one, two = memetic(problem, way), memetic(problem, way)
     for key in range(9):
-        one.update_trails(TrailUpdate(0.1, ((found(one, key)[0], 0.5),), tau_min=0.1, tau_max=1.0))
+        one.search(key)
     two.import_state(one.export_state())
     for key in range(9, 25):
         assert np.array_equal(found(one, key)[0], found(two, key)[0])
@@ -163,7 +159,7 @@ def test_an_imported_state_continues_bit_by_bit(way):
 
 
 def test_a_state_that_is_none_is_refused_before_anything_changes():
-    engine = focused(cloud(50, 1))
+    engine = memetic(cloud(50, 1))
     state = engine.export_state()
     bad = {**state, "best": np.zeros_like(state["best"]) + 1}
     with pytest.raises(ValueError, match="best"):
@@ -176,11 +172,11 @@ def test_a_state_that_is_none_is_refused_before_anything_changes():
 @pytest.mark.parametrize("way", WAYS)
 def test_a_tour_from_outside_is_merged(way):
     problem = cloud(200, 12)
-    far = focused(problem, way)
+    far = memetic(problem, way)
     for key in range(40):
         far.search(key)
     best = far.best_tours()[0]
-    near = focused(problem, way)
+    near = memetic(problem, way)
     before = found(near, 0)[1]
     near.accept(best, problem.tour_lengths(best))
     after = found(near, 1)[1]
@@ -193,7 +189,7 @@ def test_a_tour_from_outside_is_merged(way):
 @pytest.mark.parametrize("way", WAYS)
 def test_improving_given_tours_leaves_the_engine_alone(way):
     problem = cloud(200, 13)
-    engine = focused(problem, way)
+    engine = memetic(problem, way)
     engine.search(0)
     state = engine.export_state()
     tours = np.array([np.random.default_rng(i).permutation(200) for i in range(3)])
@@ -207,30 +203,8 @@ def test_improving_given_tours_leaves_the_engine_alone(way):
     assert all(np.array_equal(state[name], after[name]) for name in state)
 
 
-def test_trail_update_by_hand():
-    # four cities in a row, all of them candidates: 1.0 -> 0.5 by evaporation, tour edges + 0.25, within 0.7
-    engine = focused(TSP([[0, 0], [1, 0], [2, 0], [3, 0]], "EUC_2D"))
-    engine.update_trails(TrailUpdate(0.5, ((np.array([0, 1, 2, 3]), 0.25),), tau_min=0.1, tau_max=0.7))
-    tau, candidates = engine.export_state()["tau"], engine.device.candidates
-    on_tour = {frozenset(e) for e in ((0, 1), (1, 2), (2, 3), (3, 0))}
-    for i in range(4):
-        for j, trail in zip(candidates[i], tau[i], strict=True):
-            assert trail == pytest.approx(0.7 if frozenset((i, int(j))) in on_tour else 0.5)
-    assert engine.branching_factor(0.5) == pytest.approx(2.0)
-
-
-def test_trails_decide_where_ants_go():
-    problem = cloud(100, 14)
-    plain, led = focused(problem), focused(problem)
-    led.update_trails(TrailUpdate(0.9, ((np.random.default_rng(0).permutation(100), 50.0),)))
-    for key in range(3):
-        plain.search(key)
-        led.search(key)
-    assert not np.array_equal(plain.export_state()["tours"], led.export_state()["tours"])
-
-
 def test_direction_that_counts_is_for_windows_of_a_symmetric_form():
-    parameters = ColonyParameters(construction="focused")
+    parameters = MemeticParameters()
     with pytest.raises(ValueError, match="the instance must be symmetric"):
         CpuWindows(listed_instance(asymmetric(20), 8), parameters)
     engine = make_search(listed_instance(asymmetric(20), 8), parameters, "cpu")
@@ -242,9 +216,7 @@ def test_a_quarter_of_the_seconds_counts_for_tours_where_each_city_is_two(monkey
     monkeypatch.setenv("PYMOO_GPUACO_THREADS", "1")
     monkeypatch.setattr(parameters_module, "CITIES_A_SECOND", 100.0)
     assert of(cloud(100, 1)).device.tours_in(60.0) == 60
-    engine = make_search(
-        listed_instance(asymmetric(50, 1), 8), ColonyParameters(construction="focused"), "cpu"
-    )
+    engine = make_search(listed_instance(asymmetric(50, 1), 8), MemeticParameters(), "cpu")
     assert engine.symmetric_search.instance.n == 100
     assert engine.symmetric_search.device.tours_in(60.0) == 15
 
@@ -256,7 +228,7 @@ def test_long_tours_are_whole_where_a_run_has_time_for_several(rate, tours, monk
     monkeypatch.setattr(parameters_module, "WHOLE_UP_TO", 100)
     monkeypatch.setattr(parameters_module, "CITIES_A_SECOND", rate)
     problem, until = cloud(300, 4), time.monotonic() + 600.0
-    engines = [of(problem, FocusedParameters(window=64, trials=256)) for _ in range(3)]
+    engines = [of(problem, MemeticParameters(window=64, trials=256)) for _ in range(3)]
     one, two, given = *engines[:2], of(problem, n_ants=5)
     for engine in (*engines, given):
         assert engine.device.n_tours == 1

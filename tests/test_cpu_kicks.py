@@ -12,7 +12,7 @@ from pymoo_gpuaco.backends.cpu.windows.window import LOGGED
 from pymoo_gpuaco.candidates.lists import listed_instance
 from pymoo_gpuaco.host.philox import new_stream
 from pymoo_gpuaco.problems import TSP
-from pymoo_gpuaco.search.parameters import FocusedParameters
+from pymoo_gpuaco.search.parameters import MemeticParameters
 from pymoo_gpuaco.search.population import whole_units
 from tests.cpu_window_cases import cycle, units_of, window_of
 from tests.engine_cases import cloud
@@ -24,7 +24,7 @@ from tests.tour_cases import edges_of
 def test_gains_are_those_of_the_tours_laid_out(n, metric):
     instance, units = units_of(cloud(n, n, metric))
     tour = np.random.default_rng(1).permutation(n).astype(np.int32)
-    search = WindowSearch(instance, units, FocusedParameters())
+    search = WindowSearch(instance, units, MemeticParameters())
 
     def length(row):
         return search.distance(row, np.roll(row, -1)).sum()

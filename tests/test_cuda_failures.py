@@ -30,7 +30,8 @@ from pymoo_gpuaco.cli import main
 from pymoo_gpuaco.colony.parameters import ClimberParameters, ColonyParameters, LocalSearch
 from pymoo_gpuaco.colony.trails import TrailUpdate
 from pymoo_gpuaco.host import notices
-from pymoo_gpuaco.search.focused import FocusedSearch
+from pymoo_gpuaco.search.focused import MemeticSearch
+from pymoo_gpuaco.search.parameters import MemeticParameters
 from tests import emulator, fake_device
 from tests.engine_cases import COLONIES, cloud, instance_for
 from tests.fake_device import FakeDriver, install
@@ -67,8 +68,8 @@ ENGINES: dict[str, Callable[[], Any]] = {
     "climbers, batch": lambda: CudaClimbers(
         listed_instance(cloud(N), 1), ClimberParameters(n_climbers=6, moves="batch")
     ),
-    "focused": lambda: FocusedSearch(
-        CudaWindows(listed_instance(cloud(N), 8), ColonyParameters(construction="focused", n_ants=24))
+    "focused": lambda: MemeticSearch(
+        CudaWindows(listed_instance(cloud(N), 8), MemeticParameters(n_windows=24))
     ),
     "improver": lambda: CudaImprover(listed_instance(cloud(N), 8), LocalSearch()),
 }
@@ -87,7 +88,7 @@ def use(engine: Any) -> None:
         engine.improve(np.tile(identity, (7, 1)), 1)
         return
     engine.reset_trails(0.5)
-    if isinstance(engine, FocusedSearch):
+    if isinstance(engine, MemeticSearch):
         engine.search(1)
         engine.best_tours(2)
     else:
@@ -98,7 +99,7 @@ def use(engine: Any) -> None:
     if isinstance(engine, CudaColony) and engine.parameters.memory != "selective":
         engine.update_trails(TrailUpdate(0.1, colony_amount=1.0))
     engine.branching_factor(0.05)
-    if isinstance(engine, FocusedSearch):
+    if isinstance(engine, MemeticSearch):
         return  # all else works with what is read back, and kernels that do nothing leave no tours there
     engine.accept(identity[None], [1.0])
     engine.improve(np.tile(identity, (engine.n_ants + 7, 1)), 1)
@@ -346,7 +347,7 @@ def test_a_device_that_is_not_there_is_named_with_those_that_are(backend, driver
     words = r"device must be one of the CUDA devices \(0 to 0\), got 3"
     for make in (
         lambda: make_colony(instance, ColonyParameters(n_ants=2), backend, 3),
-        lambda: make_search(instance, ColonyParameters(construction="focused"), backend, 3),
+        lambda: make_search(instance, MemeticParameters(), backend, 3),
         lambda: make_climbers(instance, ClimberParameters(2), backend, 3),
         lambda: make_improver(instance, LocalSearch(), backend, 3),
         lambda: GPUAS(backend=backend, device=3).setup(cloud(9), termination=("n_gen", 1)),

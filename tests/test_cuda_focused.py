@@ -14,10 +14,10 @@ from pymoo_gpuaco import exchange
 from pymoo_gpuaco.backends.cuda import focused
 from pymoo_gpuaco.backends.cuda.windows import plan
 from pymoo_gpuaco.candidates.lists import listed_instance
-from pymoo_gpuaco.colony.parameters import ColonyParameters
 from pymoo_gpuaco.host.keys import fold_in
 from pymoo_gpuaco.search import population
-from pymoo_gpuaco.search.focused import FocusedSearch
+from pymoo_gpuaco.search.focused import MemeticSearch
+from pymoo_gpuaco.search.parameters import MemeticParameters
 from tests.engine_cases import cloud
 from tests.tour_cases import edges_of
 from tests.windows_cases import emulated
@@ -27,17 +27,17 @@ __all__ = ["emulated"]  # a fixture
 N = 200
 
 
-def engine_of(n_ants: int = 4, n: int = N) -> FocusedSearch:
-    parameters = ColonyParameters(n_ants=n_ants, construction="focused", candidates="quadrant")
-    return FocusedSearch(focused.CudaWindows(listed_instance(cloud(n, 3), 8), parameters))
+def engine_of(n_ants: int = 4, n: int = N) -> MemeticSearch:
+    parameters = MemeticParameters(n_windows=n_ants, candidates="quadrant")
+    return MemeticSearch(focused.CudaWindows(listed_instance(cloud(n, 3), 8), parameters))
 
 
-def at_hand(engine: FocusedSearch) -> np.ndarray:
+def at_hand(engine: MemeticSearch) -> np.ndarray:
     with engine.device.working():
         return engine.device.read()
 
 
-def without_time(engine: FocusedSearch, key: int = 0) -> None:
+def without_time(engine: MemeticSearch, key: int = 0) -> None:
     """Make the first tours and no round."""
     with engine.device.working():
         engine._begin(key)
@@ -66,8 +66,8 @@ def test_a_run_of_known_length_has_the_tours_that_evolve_by_its_end(emulated, mo
     # 1.5 cities of all tours a second and thread: 2 threads and 600 s give 1800 cities, 9 tours of 200
     monkeypatch.setattr(plan, "CITIES_THAT_EVOLVE", 1.5)
     monkeypatch.setattr(focused, "thread_count", lambda: 2)
-    parameters = ColonyParameters(construction="focused", candidates="quadrant")
-    engine = FocusedSearch(focused.CudaWindows(listed_instance(cloud(N, 3), 8), parameters))
+    parameters = MemeticParameters(candidates="quadrant")
+    engine = MemeticSearch(focused.CudaWindows(listed_instance(cloud(N, 3), 8), parameters))
     usual = engine.device.n_tours
     engine.device.n_trials = 5  # of rounds before
     assert usual > 9
@@ -88,7 +88,7 @@ def test_a_run_of_known_length_has_the_tours_that_evolve_by_its_end(emulated, mo
     assert engine.lengths.tolist() == pytest.approx(lengths)
     assert engine.device.n_trials > 5
     told = engine.export_state()
-    other = FocusedSearch(focused.CudaWindows(listed_instance(cloud(N, 3), 8), parameters))
+    other = MemeticSearch(focused.CudaWindows(listed_instance(cloud(N, 3), 8), parameters))
     other.import_state(told)
     assert other.device.n_tours == 75
     assert np.array_equal(at_hand(other), at_hand(engine))
@@ -108,7 +108,7 @@ def test_what_comes_before_annealing_is_a_generation_apart(emulated, monkeypatch
         engine.expect(progress)
         step = engine._schedule.step
         engine.search(key)
-        assert engine.n_searched == rounds * engine.n_ants
+        assert engine.n_built == rounds * engine.n_ants
         assert engine._schedule.started == (0.4 if key else 0.0)
     assert step == pytest.approx(0.1 / 8)  # a tenth of the run for the rounds of the second
 
@@ -122,7 +122,7 @@ def test_where_time_is_limited_the_first_generations_are_short(emulated, monkeyp
     rounds = []
     for key in range(1, 6):
         engine.search(key)
-        rounds.append(engine.n_searched // engine.n_ants)
+        rounds.append(engine.n_built // engine.n_ants)
     assert rounds == [2, 2, 4, 8, 8]
 
 

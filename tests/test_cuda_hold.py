@@ -14,9 +14,8 @@ from pymoo_gpuaco.backends.cuda import focused
 from pymoo_gpuaco.backends.cuda.device.memory import RESERVE
 from pymoo_gpuaco.backends.cuda.windows import plan
 from pymoo_gpuaco.candidates.lists import listed_instance
-from pymoo_gpuaco.colony.parameters import ColonyParameters
-from pymoo_gpuaco.search.focused import FocusedSearch
-from pymoo_gpuaco.search.parameters import MOST_TOURS
+from pymoo_gpuaco.search.focused import MemeticSearch
+from pymoo_gpuaco.search.parameters import MOST_TOURS, MemeticParameters
 from tests.engine_cases import cloud
 from tests.windows_cases import emulated
 
@@ -25,9 +24,9 @@ __all__ = ["emulated"]  # a fixture
 N = 200
 
 
-def engine_of(n_ants: int | None = None) -> FocusedSearch:
-    parameters = ColonyParameters(n_ants=n_ants, construction="focused", candidates="quadrant")
-    return FocusedSearch(focused.CudaWindows(listed_instance(cloud(N, 3), 8), parameters))
+def engine_of(n_ants: int | None = None) -> MemeticSearch:
+    parameters = MemeticParameters(n_windows=n_ants, candidates="quadrant")
+    return MemeticSearch(focused.CudaWindows(listed_instance(cloud(N, 3), 8), parameters))
 
 
 def test_more_tours_than_the_memory_holds_are_not_planned(emulated, monkeypatch):

@@ -19,11 +19,11 @@ from pymoo_gpuaco.candidates import alpha as alpha_module
 from pymoo_gpuaco.candidates import lists
 from pymoo_gpuaco.candidates.ascent import ascend
 from pymoo_gpuaco.candidates.lists import listed_instance
-from pymoo_gpuaco.colony.parameters import ColonyParameters
 from pymoo_gpuaco.host.background import BackgroundTask
 from pymoo_gpuaco.problems import TSP
 from pymoo_gpuaco.search import penalties as module
-from pymoo_gpuaco.search.focused import FocusedSearch
+from pymoo_gpuaco.search.focused import MemeticSearch
+from pymoo_gpuaco.search.parameters import MemeticParameters
 from pymoo_gpuaco.search.penalties import Lists, Penalties
 from tests.engine_cases import cloud
 from tests.test_windows_search import applied, nearest_neighbour_tours
@@ -42,9 +42,9 @@ def later(emulated, monkeypatch):
     monkeypatch.setattr(module, "CITIES_A_ROUND", 40)
     monkeypatch.setattr(module, "FEW_KICKS_FROM", N)
 
-    def make(candidates: str = "auto") -> FocusedSearch:
-        parameters = ColonyParameters(n_ants=2, construction="focused", candidates=candidates)
-        return FocusedSearch(focused.CudaWindows(listed_instance(cloud(N, 3), 8), parameters))
+    def make(candidates: str = "auto") -> MemeticSearch:
+        parameters = MemeticParameters(n_windows=2, candidates=candidates)
+        return MemeticSearch(focused.CudaWindows(listed_instance(cloud(N, 3), 8), parameters))
 
     return make
 
@@ -138,7 +138,7 @@ def test_a_run_that_ends_soon_goes_without_penalties(seconds, begun, later, monk
     engine.search(0)
     assert penalties.in_use == begun
     assert (penalties._found is not None) == begun
-    assert engine.n_searched == 2 * ROUNDS
+    assert engine.n_built == 2 * ROUNDS
     engine.stop_at(None)  # it goes on after all
     engine.search(1)
     assert penalties.in_use
@@ -228,7 +228,7 @@ def test_a_time_limit_ends_the_wait_for_penalties(later, monkeypatch):
     engine.stop_at(time.monotonic() + 0.05)
     engine.search(2)
     assert np.array_equal(engine.lengths, before)  # no round was searched
-    assert engine.n_searched == 1
+    assert engine.n_built == 1
     assert engine.device.penalties.until == 0
     there.set()
     engine.stop_at(None)

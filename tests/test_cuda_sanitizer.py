@@ -19,6 +19,7 @@ from pymoo_gpuaco.backends.cuda import engines, focused
 from pymoo_gpuaco.backends.cuda.device import signatures, sources
 from pymoo_gpuaco.backends.cuda.windows import windows
 from pymoo_gpuaco.search import population
+from pymoo_gpuaco.search.parameters import MemeticParameters
 
 TOOLS = ("memcheck", "racecheck", "initcheck", "synccheck")
 _ERRORS_FOUND = 9  # exit code of a run in which the tool found something
@@ -100,18 +101,15 @@ def asymmetric_tours() -> None:
     engine.improve(np.tile(np.arange(75), (9, 1)), 1)
 
 
-def focused_ants() -> None:
+def memetic_search() -> None:
     """As few searches for a move as reach every line: racecheck makes each some hundred times as long."""
     from pymoo_gpuaco.candidates.lists import listed_instance
-    from pymoo_gpuaco.colony.parameters import ColonyParameters
-    from pymoo_gpuaco.colony.trails import TrailUpdate
     from pymoo_gpuaco.problems import TSP
-    from pymoo_gpuaco.search.focused import FocusedSearch
+    from pymoo_gpuaco.search.focused import MemeticSearch
 
     few = {
         "ROUNDS": 4,
         "FIRST_CYCLE": 6,
-        "GUIDED": 50,
         "MOVE_SEARCHES_A_TRIAL": 8,
         "rounds_of_repair": lambda *_: 1,
     }
@@ -123,17 +121,13 @@ def focused_ants() -> None:
         (TSP(random.uniform(-80, 80, (30, 2)), metric="GEO"), 3),
     ]
     with mock.patch.multiple(focused, **few), mock.patch.object(windows, "_IMPROVEMENT", repair):
-        for problem, n_ants in problems:
-            parameters = ColonyParameters(n_ants=n_ants, construction="focused")
-            engine = FocusedSearch(focused.CudaWindows(listed_instance(problem, 8), parameters))
-            engine.reset_trails(1.0)
+        for problem, n_windows in problems:
+            parameters = MemeticParameters(n_windows=n_windows)
+            engine = MemeticSearch(focused.CudaWindows(listed_instance(problem, 8), parameters))
             start, length = engine.first_tour()
             engine.improve(start[None], 1)
             for key in range(2):
                 engine.search(key)
-                tour = engine.best_tours(2)[0][0]
-                engine.update_trails(TrailUpdate(0.1, ((tour, 0.1),), tau_min=0.01, tau_max=2.0))
-            engine.branching_factor(0.1)
             engine.import_state(engine.export_state())
             engine.accept(start[None], [length])
             engine.search(5)
@@ -183,7 +177,7 @@ def fronts() -> None:
 
 
 PARTS = {
-    part.__name__: part for part in (colonies, asymmetric_tours, every_way_to_climb, focused_ants, fronts)
+    part.__name__: part for part in (colonies, asymmetric_tours, every_way_to_climb, memetic_search, fronts)
 }
 
 

@@ -21,7 +21,8 @@ from pymoo_gpuaco.colony.parameters import ClimberParameters, ColonyParameters
 from pymoo_gpuaco.colony.trails import TrailUpdate
 from pymoo_gpuaco.fronts.instance import front_instance
 from pymoo_gpuaco.problems import TSP, MultiObjectiveTSP
-from pymoo_gpuaco.search.focused import FocusedSearch
+from pymoo_gpuaco.search.focused import MemeticSearch
+from pymoo_gpuaco.search.parameters import MemeticParameters
 from tests.engine_cases import COLONIES, cloud, instance_for
 from tests.fake_device import FakeDriver, install
 from tests.test_cuda_parts import Half
@@ -53,8 +54,8 @@ def launched() -> FakeDriver:
                 if parameters.memory != "selective":
                     engine.set_trails([[0, 1]], engine.trails_of([[0, 1]]))
                     engine.update_trails(TrailUpdate(0.1, colony_amount=1.0))
-            windows = CudaWindows(listed_instance(problem, 8), ColonyParameters(construction="focused"))
-            focused = FocusedSearch(windows)
+            windows = CudaWindows(listed_instance(problem, 8), MemeticParameters())
+            focused = MemeticSearch(windows)
             tours_for_kernels_that_do_nothing(windows)
             focused.search(1)
             CudaClimbers(listed_instance(problem, 1), ClimberParameters(2)).climb(1)

@@ -94,9 +94,7 @@ def test_climbers_that_are_interrupted_have_a_tour_and_go_on(device, monkeypatch
 
 RUNS: dict[str, Callable] = {
     "GPUAS": lambda: GPUAS(n_ants=M, backend="cuda"),
-    "GPUMMAS": lambda: GPUMMAS(
-        construction="full", n_ants=M, local_search=LocalSearch(kicks=0.5), backend="cuda"
-    ),
+    "GPUMMAS": lambda: GPUMMAS(n_ants=M, local_search=LocalSearch(kicks=0.5), backend="cuda"),
     "GPU2OptIHC": lambda: GPU2OptIHC(n_climbers=3, backend="cuda"),
 }
 

@@ -19,7 +19,7 @@ import numpy as np
 import pytest
 from pymoo.optimize import minimize
 
-from pymoo_gpuaco import GPUACS, GPUAS, GPUMMAS, GPU2OptIHC, LocalSearch
+from pymoo_gpuaco import GPUACS, GPUAS, GPUMMAS, GPU2OptIHC, GPUMemetic, LocalSearch
 from pymoo_gpuaco.algorithms.base import TourAlgorithm
 from pymoo_gpuaco.backends.errors import DeviceFailed
 from tests.engine_cases import cloud, colony
@@ -37,8 +37,8 @@ N = 60
 def algorithms(backend: str) -> list[TourAlgorithm]:
     """One of every engine; each gives the same tours whenever it is run."""
     return [
-        GPUMMAS(backend=backend),
-        GPUMMAS(construction="full", n_ants=8, backend=backend),
+        GPUMemetic(backend=backend),
+        GPUMMAS(n_ants=8, backend=backend),
         GPUAS(n_ants=8, backend=backend),
         GPUACS(n_ants=8, backend=backend),
         GPU2OptIHC(n_climbers=4, backend=backend),
@@ -201,8 +201,8 @@ def test_run_after_run_without_growth():
 @pytest.mark.parametrize(
     "make",
     [
+        lambda: GPUMemetic(backend="cuda"),
         lambda: GPUMMAS(backend="cuda"),
-        lambda: GPUMMAS(construction="full", backend="cuda"),
         lambda: GPUACS(backend="cuda"),
         lambda: GPU2OptIHC(backend="cuda"),
     ],
@@ -315,9 +315,9 @@ def test_a_long_generation_ends_between_two_launches():
 @needs_timer
 def test_an_interrupt_ends_a_search_with_many_kicks():
     problem = cloud(3000)
-    algorithm = GPUMMAS(
-        construction="full", n_ants=24, local_search=LocalSearch(kicks=900.0), backend="cuda"
-    ).setup(problem, termination=("n_gen", 5), seed=1)
+    algorithm = GPUMMAS(n_ants=24, local_search=LocalSearch(kicks=900.0), backend="cuda").setup(
+        problem, termination=("n_gen", 5), seed=1
+    )
     is_interrupted(1.0, algorithm.run)
     kept = algorithm.result()
     assert problem.tour_length(kept.X) == kept.F[0]

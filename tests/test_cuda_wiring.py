@@ -16,7 +16,7 @@ from pymoo_gpuaco.backends.cuda.windows.plan import hot_trials, usual_layout
 from pymoo_gpuaco.backends.errors import BackendUnavailable
 from pymoo_gpuaco.candidates.lists import listed_instance, with_lists
 from pymoo_gpuaco.colony.parameters import (
-    FEWEST_CITIES_TO_FOCUS,
+    FEWEST_CITIES_TO_KICK,
     ClimberParameters,
     ColonyParameters,
     LocalSearch,
@@ -27,7 +27,8 @@ from pymoo_gpuaco.fronts.instance import front_instance
 from pymoo_gpuaco.fronts.nd_tree import make_tree
 from pymoo_gpuaco.problems import TSP, MultiObjectiveTSP
 from pymoo_gpuaco.problems.symmetric import symmetric_form
-from pymoo_gpuaco.search.focused import FocusedSearch
+from pymoo_gpuaco.search.focused import MemeticSearch
+from pymoo_gpuaco.search.parameters import MemeticParameters
 from tests.engine_cases import COLONIES, INSTANCES, asymmetric, cloud, instance_for
 from tests.fake_device import FakeDriver, install
 
@@ -197,7 +198,7 @@ def tours_for_kernels_that_do_nothing(windows: CudaWindows) -> None:
 
 @pytest.mark.parametrize(
     "name",
-    [*(n for n, p in INSTANCES.items() if p.n_cities >= FEWEST_CITIES_TO_FOCUS), 300, 5000, 70_000],
+    [*(n for n, p in INSTANCES.items() if p.n_cities >= FEWEST_CITIES_TO_KICK), 300, 5000, 70_000],
 )
 def test_every_launch_of_focused_ants_fits(name, driver, monkeypatch):
     # what the kernels tell of the shortest tour is no tour either
@@ -210,23 +211,19 @@ def test_every_launch_of_focused_ants_fits(name, driver, monkeypatch):
         form = symmetric_form(instance)
         assert form is not None
         instance = with_lists(form.instance, 16)
-    windows = CudaWindows(instance, ColonyParameters(construction="focused"))
-    engine, n = FocusedSearch(windows), instance.n
+    windows = CudaWindows(instance, MemeticParameters())
+    engine, n = MemeticSearch(windows), instance.n
     tours_for_kernels_that_do_nothing(windows)
-    engine.reset_trails(0.5)
     for key in (1, 2**64 - 1):
         engine.expect(0.5)
         engine.search(key)
         assert engine.lengths.shape == (windows.n_tours,)
         assert engine.best_tours()[0].shape == (1, n)
-        engine.update_trails(TrailUpdate(0.1, ((np.arange(n), 0.5),), tau_min=0.1, tau_max=2.0))
-    engine.branching_factor(0.05)
     engine.import_state(engine.export_state())
     engine.improve(np.arange(n)[None], 1)
     engine.accept(np.arange(n)[None], [1.0])
     assert driver.launched >= {
         "search_windows",
-        "weigh_windows",
         "commit_exchanges",
         "lay_out",
         "find_positions",
@@ -256,8 +253,7 @@ def test_every_launch_of_focused_ants_fits(name, driver, monkeypatch):
 def test_how_many_tours_and_windows(n, n_ants, expected):
     layout = usual_layout(n, n_ants or 16 * 132)
     assert layout == expected
-    # a copy of the run that goes on elsewhere is given as many ants
-    assert usual_layout(n, layout.ants) == expected
+    assert usual_layout(n, layout.in_all) == expected
 
 
 @pytest.mark.parametrize(
@@ -276,11 +272,11 @@ def test_windows_with_more_cities_for_themselves_make_more_trials(n, windows, tr
 
 
 @pytest.mark.parametrize(
-    ("problem", "what"), [(asymmetric(12), "must be symmetric"), (cloud(7), "construction='full'")]
+    ("problem", "what"), [(asymmetric(12), "must be symmetric"), (cloud(7), "at least 8 cities, got 7")]
 )
-def test_focused_ants_say_what_they_lack(problem, what, driver):
+def test_what_window_search_cannot_search(problem, what, driver):
     with pytest.raises(ValueError, match=what):
-        CudaWindows(listed_instance(problem, 8), ColonyParameters(construction="focused"))
+        CudaWindows(listed_instance(problem, 8), MemeticParameters())
 
 
 @pytest.mark.parametrize("moves", ["best", "batch"])

@@ -214,7 +214,7 @@ def test_a_directory_is_named_as_one(tmp_path, name):
     [
         ("tiny4.tsp", TINY.encode()),
         ("tiny4.atsp", TINY.replace("TYPE: TSP", "TYPE: ATSP").encode()),
-        ("tiny4.tsp.gz", gzip.compress(TINY.encode())),
+        ("tiny4.tsp.gz", gzip.compress(TINY.encode(), mtime=0)),
     ],
 )
 def test_the_users_folder_holds_instances_by_name(monkeypatch, tmp_path, file, content):

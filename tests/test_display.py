@@ -10,7 +10,7 @@ from pymoo.util.display.display import Display
 from pymoo.util.display.output import Output
 from pymoo.util.display.single import SingleObjectiveOutput
 
-from pymoo_gpuaco import GPUMMAS, TSP, ColonyOutput, GPU2OptIHC
+from pymoo_gpuaco import GPUMMAS, TSP, ColonyOutput, GPU2OptIHC, GPUMemetic
 from pymoo_gpuaco.algorithms.display import speed
 from tests.algorithm_cases import M, cities, every_algorithm, run_to_end, shorten_climbs, small
 
@@ -52,7 +52,7 @@ def test_verbose_prints_a_header_and_a_row_for_each_generation(cls, place, capsy
 
 def test_focused_ants_tell_trials_a_second(capsys, monkeypatch):
     monkeypatch.setenv("PYMOO_GPUACO_THREADS", "2")
-    res = minimize(cities(30), GPUMMAS(backend="cpu"), ("n_gen", 3), seed=1, verbose=True)
+    res = minimize(cities(30), GPUMemetic(backend="cpu"), ("n_gen", 3), seed=1, verbose=True)
     header, *printed = rows(capsys.readouterr().out)
     assert header == [*HEADER[:-1], "trials/s"]
     assert all(int(row[-1]) > 0 for row in printed)
@@ -63,7 +63,7 @@ def test_focused_ants_tell_trials_a_second(capsys, monkeypatch):
 
 
 def test_whole_tours_are_told_a_second():
-    res = minimize(cities(9), GPUMMAS(construction="full", n_ants=4, backend="cpu"), ("n_gen", 1), seed=1)
+    res = minimize(cities(9), GPUMMAS(n_ants=4, backend="cpu"), ("n_gen", 1), seed=1)
     assert speed(res.algorithm, 5, 2.0) == ("tours/s", 2.5)
 
 

@@ -16,7 +16,7 @@ import pytest
 import pymoo_gpuaco
 from pymoo_gpuaco import ALL_ALGORITHMS, cli
 from pymoo_gpuaco.host.install import how_to_install
-from tests.engine_cases import cloud, focused
+from tests.engine_cases import cloud, memetic
 
 ROOT = Path(__file__).resolve().parents[1]
 DOCS = ROOT / "docs"
@@ -173,9 +173,9 @@ def test_every_environment_variable_is_described():
 
 def test_the_readme_shows_the_real_output():
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    run = SimpleNamespace(engine=focused(cloud(14)), problem=SimpleNamespace(best_known=1))
+    run = SimpleNamespace(engine=memetic(cloud(14)), problem=SimpleNamespace(best_known=1))
     assert cli.Progress(None).header(run) in readme
-    assert 'minimize(load_tsp("pcb442"), GPUMMAS(), ("n_gen", 200), seed=1, verbose=True)' in readme
+    assert 'minimize(load_tsp("pcb442"), GPUMemetic(), ("n_gen", 200), seed=1, verbose=True)' in readme
     assert "make solve" in readme
     assert "make test" in readme
 

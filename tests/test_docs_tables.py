@@ -111,18 +111,18 @@ def test_every_page_of_results_is_shown(tables):
 def test_gaps_over_time_are_shown_in_short(tables, tmp_path):
     columns = ["instance", "cities", "solver", "limit, s", "runs", "mean gap %", "worst %"]
     rows = [
-        ["pr1002", 1002, "GPUMMAS()", 0.5, 3, 0.126, 0.2],
-        ["pr1002", 1002, "GPUMMAS()", 1.0, 3, 0.0, 0.0],
+        ["pr1002", 1002, "GPUMemetic()", 0.5, 3, 0.126, 0.2],
+        ["pr1002", 1002, "GPUMemetic()", 1.0, 3, 0.0, 0.0],
         ["pr1002", 1002, "fast-tsp, 1 core", 0.5, 3, 0.7, 0.8],
         ["pr1002", 1002, "fast-tsp, 16 cores", 0.5, 1, 0.34, 0.34],
-        ["pla85900", 85900, "GPUMMAS()", 1.0, 2, -0.0003, 1.6],
+        ["pla85900", 85900, "GPUMemetic()", 1.0, 2, -0.0003, 1.6],
         ["pr107", 107, "fast-tsp, 16 cores", 0.5, 1, 0.34, 0.34],  # of the colony nothing was measured
     ]
     result = {**RESULT, "machine": {"gpu 0": "A device, 8 GiB"}, "columns": columns, "rows": rows}
     short = tables.gaps_in_short(result)
     assert (
-        "`GPUMMAS()` on an A device, means of 3 runs, and beyond 0.5 s of 2 to 3; in brackets fast-tsp on 16 cores of "
-        "the same machine, one run each." in short
+        "`GPUMemetic()` on an A device, means of 3 runs, and beyond 0.5 s of 2 to 3; in brackets fast-tsp on 16 cores "
+        "of the same machine, one run each." in short
     )
     assert (
         "| instance | 0.5 s | 1 s |\n| --- | ---: | ---: |\n"
@@ -146,7 +146,7 @@ def test_gaps_over_time_are_shown_in_short(tables, tmp_path):
         ((2, 3, 3), "2 to 3 runs"),
     ):
         rows = [
-            ["pr1002", 1002, "GPUMMAS()", limit, c, 0, 0]
+            ["pr1002", 1002, "GPUMemetic()", limit, c, 0, 0]
             for limit, c in zip((0.5, 1, 5), counts, strict=True)
         ]
         assert f"means of {told}." in tables.gaps_in_short({**result, "rows": rows})

@@ -11,7 +11,16 @@ from hypothesis import strategies as st
 from pymoo.algorithms.soo.nonconvex.ga import GA
 from pymoo.optimize import minimize
 
-from pymoo_gpuaco import GPUACS, GPUMMAS, TSP, GPU2OptIHC, MultiObjectiveTSP, OpenPath, checkpoint, solve
+from pymoo_gpuaco import (
+    GPUACS,
+    TSP,
+    GPU2OptIHC,
+    GPUMemetic,
+    MultiObjectiveTSP,
+    OpenPath,
+    checkpoint,
+    solve,
+)
 from pymoo_gpuaco.candidates.bound import prove_lower_bound
 from pymoo_gpuaco.candidates.lists import listed_instance, with_lists
 from pymoo_gpuaco.fronts.instance import front_instance
@@ -24,7 +33,7 @@ from pymoo_gpuaco.operators import (
 from pymoo_gpuaco.problems import matrix as matrix_module
 from pymoo_gpuaco.problems.instance import as_instance
 from pymoo_gpuaco.problems.potential import symmetric_matrix
-from pymoo_gpuaco.search.focused import FocusedSearch
+from pymoo_gpuaco.search.focused import MemeticSearch
 from pymoo_gpuaco.search.translated import TranslatedSearch
 
 
@@ -116,7 +125,7 @@ def test_a_tour_around_forbidden_edges_is_found():
     for step in (1, 2, 3):
         allowed[ring, np.roll(ring, -step)] = allowed[np.roll(ring, -step), ring] = True
     problem = TSP(matrix=np.where(allowed, matrix, np.inf))
-    result = minimize(problem, GPUMMAS(backend="cpu"), ("n_gen", 3), seed=1)
+    result = minimize(problem, GPUMemetic(backend="cpu"), ("n_gen", 3), seed=1)
     assert result.G[0] == 0
     assert result.F[0] == matrix[result.X, np.roll(result.X, -1)].sum()
 
@@ -129,7 +138,7 @@ def test_a_tour_that_lacks_an_edge_is_no_sign_of_another_objective(n, recwarn):
     matrix[np.abs(city[:, None] - city) > 1] = np.inf  # a street with two ends: there is no round trip
     problem = TSP(matrix=matrix + 50.0 * (1.0 - np.eye(n)))
     assert listed_instance(problem, 5).symmetric
-    algorithm = GPUMMAS(backend="cpu").setup(problem, termination=("n_gen", 3), seed=1)
+    algorithm = GPUMemetic(backend="cpu").setup(problem, termination=("n_gen", 3), seed=1)
     while algorithm.has_next():
         algorithm.next()
     assert not algorithm._other_objective
@@ -155,14 +164,14 @@ def test_paths_fixed_edges_and_other_objectives_keep_their_direction():
 def test_the_usual_search_takes_it_without_doubling_and_tells_lengths_by_the_matrix():
     matrix = drum(60, np.random.default_rng(6))
     problem = TSP(matrix=matrix)
-    algorithm = GPUMMAS(backend="cpu")
+    algorithm = GPUMemetic(backend="cpu")
     result = minimize(problem, algorithm, ("n_gen", 4), seed=1)
-    assert isinstance(result.algorithm.engine, FocusedSearch)
+    assert isinstance(result.algorithm.engine, MemeticSearch)
     assert not problem.symmetric
     assert result.F[0] == matrix[result.X, np.roll(result.X, -1)].sum()
     # beside what differs by one in one entry and has to be searched in another way
     matrix[3, 4] += 1.0
-    other = minimize(TSP(matrix=matrix), GPUMMAS(backend="cpu"), ("n_gen", 4), seed=1)
+    other = minimize(TSP(matrix=matrix), GPUMemetic(backend="cpu"), ("n_gen", 4), seed=1)
     assert isinstance(other.algorithm.engine, TranslatedSearch)
     assert abs(other.F[0] - result.F[0]) <= 1.0
 
@@ -170,7 +179,7 @@ def test_the_usual_search_takes_it_without_doubling_and_tells_lengths_by_the_mat
 def test_the_bound_is_a_whole_number_and_proves_the_tour():
     matrix = drum(40, np.random.default_rng(7))
     assert (0.5 * (matrix + matrix.T) % 1.0 == 0.5).any()
-    solution = solve(matrix, seconds=1.0, algorithm=GPUMMAS(backend="cpu"))
+    solution = solve(matrix, seconds=1.0, algorithm=GPUMemetic(backend="cpu"))
     bound = prove_lower_bound(listed_instance(TSP(matrix=matrix), 8))
     assert bound == np.ceil(bound)
     assert 0.97 * solution.length <= bound <= solution.length
@@ -184,15 +193,15 @@ def test_the_bound_is_a_whole_number_and_proves_the_tour():
 def test_the_best_of_all_tours_is_found(n):
     rng = np.random.default_rng(n)
     for matrix in (with_potentials(n, rng)[1], with_potentials(n, rng, whole=False)[1], drum(n, rng)):
-        result = minimize(TSP(matrix=matrix), GPUMMAS(backend="cpu"), ("n_gen", 2), seed=1)
+        result = minimize(TSP(matrix=matrix), GPUMemetic(backend="cpu"), ("n_gen", 2), seed=1)
         assert result.F[0] == pytest.approx(lengths_of_all(matrix).min(), rel=1e-12)
 
 
 def test_sampling_and_a_run_that_goes_on(tmp_path):
     matrix = drum(50, np.random.default_rng(8))
     problem = TSP(matrix=matrix)
-    given = minimize(problem, GPUMMAS(backend="cpu"), ("n_gen", 3), seed=2)
-    from_it = GPUMMAS(backend="cpu", sampling=given.X[None, ::-1])  # the other way round it is as long
+    given = minimize(problem, GPUMemetic(backend="cpu"), ("n_gen", 3), seed=2)
+    from_it = GPUMemetic(backend="cpu", sampling=given.X[None, ::-1])  # the other way round it is as long
     from_it.setup(problem, termination=("n_gen", 5), seed=3)
     from_it.next()
     assert from_it.opt[0].F[0] <= given.F[0]

@@ -25,6 +25,7 @@ from pymoo_gpuaco import (
     TSP,
     ColonyTermination,
     GPU2OptIHC,
+    GPUMemetic,
     OpenPath,
     backends,
     checkpoint,
@@ -43,7 +44,7 @@ from pymoo_gpuaco.operators import (
 )
 from pymoo_gpuaco.problems.instance import as_instance
 from pymoo_gpuaco.problems.symmetric import symmetric_form
-from pymoo_gpuaco.search.parameters import FocusedParameters
+from pymoo_gpuaco.search.parameters import MemeticParameters
 from pymoo_gpuaco.search.translated import TranslatedSearch
 
 KINDS = [(source, path) for source in ("coordinates", "symmetric", "asymmetric") for path in (False, True)]
@@ -122,7 +123,7 @@ def test_the_best_of_all_tours_is_found(source, path, way, monkeypatch):
     for n in (3, 5, 7, 8) if way == "exact" else (6, 7, 8, 8):
         problem = some_problem(n, source, path, rng)
         n_gen = 1 if way == "exact" else 12
-        found = minimize(problem, GPUMMAS(), ("n_gen", n_gen), seed=1, return_least_infeasible=True)
+        found = minimize(problem, GPUMemetic(), ("n_gen", n_gen), seed=1, return_least_infeasible=True)
         broken, lengths = judged(problem, found.X[None])
         assert (broken[0], lengths[0]) == (*problem.violations(found.X[None]), pytest.approx(found.F[0]))
         best = best_of_all(problem)
@@ -211,12 +212,12 @@ def test_every_tour_ever_handed_out_keeps_to_the_demands(make):
     broken_ones = rng.permuted(np.tile(np.arange(50), (4, 1)), axis=1)
     assert problem.violations(broken_ones).min() > 0
     seen = EveryTour()
-    run = minimize(problem, GPUMMAS(n_elites=3), ("n_gen", 4), seed=1, callback=seen)
+    run = minimize(problem, GPUMemetic(n_elites=3), ("n_gen", 4), seed=1, callback=seen)
     assert len(seen.data["tours"]) >= 8
     assert not judged(problem, np.array(seen.data["tours"]))[0].any()
     assert isinstance(run.algorithm.engine, TranslatedSearch)
     assert not judged(problem, run.algorithm.engine.best_tours(5)[0])[0].any()
-    started = minimize(problem, GPUMMAS(sampling=broken_ones), ("n_gen", 3), seed=1)
+    started = minimize(problem, GPUMemetic(sampling=broken_ones), ("n_gen", 3), seed=1)
     assert started.G[0] == 0
     for mended in (
         LocalSearchRepair("windows").do(problem, _population(broken_ones), random_state=rng).get("X"),
@@ -229,8 +230,8 @@ def test_every_tour_ever_handed_out_keeps_to_the_demands(make):
 @pytest.mark.parametrize("kind", ["round trip", "path", "asymmetric"])
 def test_windows_of_a_part_of_a_tour_break_no_fixed_edge(kind, monkeypatch):
     """As on a CPU above 25,000 cities."""
-    small = FocusedParameters(whole_up_to=8, window=64, trials=512)
-    monkeypatch.setattr(focused, "FocusedParameters", lambda: small)
+    small = MemeticParameters(whole_up_to=8, window=64, trials=512)
+    monkeypatch.setattr(focused, "MemeticParameters", lambda: small)
     rng = np.random.default_rng(2)
     order = rng.permutation(300)
     # far from each other, chains among them
@@ -240,7 +241,7 @@ def test_windows_of_a_part_of_a_tour_break_no_fixed_edge(kind, monkeypatch):
     else:
         problem = (OpenPath if kind == "path" else TSP)(rng.random((300, 2)), fixed_edges=edges)
     seen = EveryTour()
-    run = minimize(problem, GPUMMAS(backend="cpu"), ("n_gen", 8), seed=1, callback=seen)
+    run = minimize(problem, GPUMemetic(backend="cpu"), ("n_gen", 8), seed=1, callback=seen)
     assert not run.algorithm.engine.symmetric_search.device.search.whole
     tours = np.array(seen.data["tours"])
     assert not judged(problem, tours)[0].any()
@@ -257,9 +258,9 @@ def _population(tours: np.ndarray) -> Any:
 
 @fifty
 def test_the_same_seed_gives_the_same_tours_and_a_saved_run_goes_on(make, tmp_path):
-    whole = minimize(make(), GPUMMAS(), ("n_gen", 6), seed=2)
-    assert np.array_equal(whole.X, minimize(make(), GPUMMAS(), ("n_gen", 6), seed=2).X)
-    algorithm = GPUMMAS()
+    whole = minimize(make(), GPUMemetic(), ("n_gen", 6), seed=2)
+    assert np.array_equal(whole.X, minimize(make(), GPUMemetic(), ("n_gen", 6), seed=2).X)
+    algorithm = GPUMemetic()
     algorithm.setup(make(), termination=("n_gen", 6), seed=2)
     for _ in range(3):
         algorithm.next()
@@ -351,7 +352,7 @@ def test_a_wrong_kind_of_edge_is_refused():
         GPURAS(),
         GPUBWAS(),
         GPU2OptIHC(),
-        GPUMMAS(construction="full"),
+        GPUMMAS(),
         GPUMMAS(tabu="list"),
     ],
     ids=lambda algorithm: f"{type(algorithm).__name__}",
@@ -392,7 +393,7 @@ def test_no_tour_of_more_cities_is_below_the_bound(source, path):
     problem = some_problem(16, source, path, np.random.default_rng(11))
     while problem.n_forbidden:  # of those there may be too many
         problem = some_problem(16, source, path, np.random.default_rng(len(problem.fixed_edges) + 20))
-    found = minimize(problem, GPUMMAS(), ("n_gen", 8), seed=1)
+    found = minimize(problem, GPUMemetic(), ("n_gen", 8), seed=1)
     bound = found.algorithm.lower_bound
     assert 0.75 * found.F[0] <= bound <= found.F[0] * (1 + 1e-9)
 
@@ -409,4 +410,4 @@ def test_a_published_optimum_with_a_fixed_edge(tsplib_dir, tmp_path):
     path = OpenPath(problem.coords[:, :2], "EUC_2D", start=0, end=213)
     for one, length in ((problem, tied), (path, 41345)):
         ended = ColonyTermination(target=length, n_max_gen=40, stagnation=None, seconds=None)
-        assert minimize(one, GPUMMAS(), ended, seed=1).F[0] == length
+        assert minimize(one, GPUMemetic(), ended, seed=1).F[0] == length

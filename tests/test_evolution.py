@@ -15,7 +15,7 @@ from pymoo_gpuaco.search import population as population_of
 from pymoo_gpuaco.search.evolution import Evolution
 from pymoo_gpuaco.search.pace import Pace
 from pymoo_gpuaco.search.population import Population
-from tests.engine_cases import cloud, focused
+from tests.engine_cases import cloud, memetic
 from tests.test_population import assert_all_are_shorter, assert_mates_help, made
 
 
@@ -97,7 +97,7 @@ class Rounds:
 
 def by_length(population: Population, count: int) -> list[np.ndarray]:
     """Tours of which each is shorter than the one before, and than the population's best."""
-    other = focused(cloud(120, 1), n_ants=4)
+    other = memetic(cloud(120, 1), n=4)
     for key in range(20):
         other.search(key)
     best = other.best_tours()[0][0]

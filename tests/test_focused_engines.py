@@ -8,7 +8,7 @@ import time
 import numpy as np
 import pytest
 
-from pymoo_gpuaco import GPUMMAS
+from pymoo_gpuaco import GPUMemetic
 from pymoo_gpuaco.algorithms.told import canonical
 from pymoo_gpuaco.backends import (
     Accepts,
@@ -21,10 +21,9 @@ from pymoo_gpuaco.backends import (
 )
 from pymoo_gpuaco.candidates.exact import MOST_CITIES
 from pymoo_gpuaco.candidates.lists import listed_instance
-from pymoo_gpuaco.colony.parameters import ColonyParameters
-from pymoo_gpuaco.colony.trails import TrailUpdate
 from pymoo_gpuaco.problems import TSP
-from tests.engine_cases import BACKENDS, INSTANCES, cloud, focused
+from pymoo_gpuaco.search.parameters import MemeticParameters
+from tests.engine_cases import BACKENDS, INSTANCES, cloud, memetic
 from tests.focused_cases import (
     at_hand,
     before_and_after_a_generation,
@@ -47,7 +46,7 @@ class TestFocused:
     @pytest.mark.parametrize("name", NAMES)
     def test_tours_are_permutations_and_lengths_exact(self, name, backend):
         problem = INSTANCES[name]
-        engine = focused(problem, backend)
+        engine = memetic(problem, backend)
         exactly = {"rel": 0.0, "abs": 0.0} if problem.integral else {"rel": 1e-12}
         before = engine.first_tour()[1] * (1 + 1e-12)
         for key in (0, 7, 2**64 - 1):
@@ -63,7 +62,7 @@ class TestFocused:
 
     def test_the_best_tours_come_by_length(self, backend):
         problem = cloud(90, 3)
-        engine = focused(problem, backend, n_ants=3)
+        engine = memetic(problem, backend, n=3)
         for key in range(3):
             engine.search(key)
             tours, lengths = at_hand(engine), engine.lengths
@@ -78,7 +77,7 @@ class TestFocused:
                 assert np.array_equal(their, [problem.tour_length(best), *lengths[rows]])
 
     def test_roles_and_kind(self, backend):
-        engine = focused(cloud(14), backend)
+        engine = memetic(cloud(14), backend)
         roles = (
             SearchEngine,
             Improver,
@@ -93,10 +92,10 @@ class TestFocused:
         assert engine.kind == backend
         assert engine.n_ants >= 1
         engine.search(1)
-        assert engine.n_searched >= 1
+        assert engine.n_built >= 1
 
     def test_trials_are_counted(self, backend):
-        engine = focused(cloud(60, 3), backend)
+        engine = memetic(cloud(60, 3), backend)
         counts = [engine.n_trials]
         for key in range(3):
             engine.search(key)
@@ -106,7 +105,7 @@ class TestFocused:
 
     def test_before_a_run_the_first_tour_is_the_best(self, backend):
         problem = cloud(40, 2)
-        engine = focused(problem, backend)
+        engine = memetic(problem, backend)
         tour, length = engine.first_tour()
         assert_permutations(tour[None], 40)
         assert length == problem.tour_length(tour)
@@ -119,7 +118,7 @@ class TestFocused:
 
     def test_the_key_decides_everything(self, backend):
         problem = cloud(300, 9)
-        one, two, other = (focused(problem, backend) for _ in range(3))
+        one, two, other = (memetic(problem, backend) for _ in range(3))
         for key in (3, 2**63 + 5):
             assert same_generation(one, two, key)
             assert same_state(one, two)
@@ -130,14 +129,14 @@ class TestFocused:
         angle = np.random.default_rng(3).permutation(60) * 2 * np.pi / 60
         problem = TSP(np.column_stack([np.cos(angle), np.sin(angle)]) * 1e4, metric="EUC_2D")
         best = problem.tour_length(np.argsort(angle))
-        engine = focused(problem, backend)
+        engine = memetic(problem, backend)
         for key in range(4):
             engine.search(key)
         assert best_of(engine) == best
 
     def test_unknown_progress_is_no_end(self, backend):
         problem = cloud(60, 2)
-        told, untold, ending = (focused(problem, backend) for _ in range(3))
+        told, untold, ending = (memetic(problem, backend) for _ in range(3))
         told.expect(math.nan)
         ending.expect(1.0)
         for key in range(3):
@@ -148,7 +147,7 @@ class TestFocused:
 
     def test_the_best_tour_is_kept_while_tours_are_warm(self, backend):
         problem = cloud(80, 4)
-        engine = focused(problem, backend)
+        engine = memetic(problem, backend)
         least = np.inf
         for key in range(5):
             engine.search(key)
@@ -157,12 +156,12 @@ class TestFocused:
 
     def test_accepted_tours_are_merged(self, backend):
         problem = cloud(70, 2)
-        better = focused(problem, "cpu")
+        better = memetic(problem, "cpu")
         for key in range(20):
             better.search(key)
         good, (length,) = better.best_tours()
         for begun in (False, True):
-            engine = focused(problem, backend)
+            engine = memetic(problem, backend)
             if begun:
                 engine.search(1)
             before, longest = at_hand(engine), engine.lengths.argmax() if begun else 0
@@ -191,21 +190,9 @@ class TestFocused:
         assert same_generation(engine, other, 2)
         assert same_state(engine, other)
 
-    def test_trail_update_by_hand(self, backend):
-        # evaporation from 1.0 to 0.5, and tour edges + 0.25, cut to 0.7
-        n = 13
-        problem = TSP(np.column_stack([np.arange(n), np.zeros(n)]), "EUC_2D")
-        engine = focused(problem, backend, k=12)
-        tour = np.arange(n)
-        engine.update_trails(TrailUpdate(0.5, ((tour, 0.25),), tau_min=0.1, tau_max=0.7))
-        tau = engine.export_state()["tau"]
-        assert set(np.unique(np.round(tau, 4))) == {np.float32(0.5), np.float32(0.7)}
-        assert 22 <= (tau > 0.6).sum() <= 2 * n  # both directions of each edge that is a candidate
-        assert engine.branching_factor(0.05) == pytest.approx((tau > 0.6).sum() / n)
-
     @pytest.mark.parametrize("row", BAD_ROWS.values(), ids=BAD_ROWS)
     def test_what_is_no_tour_is_refused(self, row, backend):
-        engine = focused(cloud(14), backend)
+        engine = memetic(cloud(14), backend)
         before = engine.export_state()
         for door in (lambda: engine.improve(row[None], 1), lambda: engine.accept(row[None], [1.0])):
             with pytest.raises(ValueError, match="tours"):
@@ -218,15 +205,15 @@ def test_fewer_cities_than_a_window_needs_are_refused():
     from pymoo_gpuaco.backends.cuda.focused import CudaWindows
 
     with pytest.raises(ValueError, match="at least 8 cities, got 7"):
-        CudaWindows(listed_instance(cloud(7), 6), ColonyParameters(construction="focused"), 0)
+        CudaWindows(listed_instance(cloud(7), 6), MemeticParameters(), 0)
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_a_given_tour_that_is_longer_than_the_first_takes_nothing_from_it(backend):
     problem, rng = cloud(200), np.random.default_rng(1)
-    first, given = focused(problem, backend).first_tour()[1], rng.permutation(200)
+    first, given = memetic(problem, backend).first_tour()[1], rng.permutation(200)
     assert problem.tour_length(given) > 2.0 * first
-    engine = focused(problem, backend)
+    engine = memetic(problem, backend)
     engine.accept(given[None], problem.tour_lengths(given[None]))
     assert engine.best_tours()[1][0] <= first
     assert engine.lengths.max() <= first
@@ -234,12 +221,12 @@ def test_a_given_tour_that_is_longer_than_the_first_takes_nothing_from_it(backen
     engine.search(1)
     assert engine.best_tours()[1][0] <= first
     # and a shorter one counts in whole
-    other = focused(problem, backend)
+    other = memetic(problem, backend)
     for key in range(3):
         other.search(key)
     tours, lengths = other.best_tours()
     assert lengths[0] < 0.95 * first
-    engine = focused(problem, backend)
+    engine = memetic(problem, backend)
     engine.accept(tours, lengths)
     assert engine.best_tours()[1][0] <= lengths[0]
 
@@ -247,11 +234,11 @@ def test_a_given_tour_that_is_longer_than_the_first_takes_nothing_from_it(backen
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_a_run_begins_from_a_given_tour(backend):
     problem = cloud(90, 5)
-    engine = focused(problem, "cpu")
+    engine = memetic(problem, "cpu")
     for key in range(30):
         engine.search(key)
     good = canonical(engine.best_tours()[0], True)
-    algorithm = GPUMMAS(sampling=good, backend=backend).setup(problem, termination=("n_gen", 2), seed=1)
+    algorithm = GPUMemetic(sampling=good, backend=backend).setup(problem, termination=("n_gen", 2), seed=1)
     algorithm.next()
     state = algorithm.engine.export_state()
     for tour in (*state["tours"], state["best"][0]):  # no part of the greedy tour is better

@@ -8,7 +8,7 @@ import pytest
 
 from pymoo_gpuaco.colony.parameters import FEWEST_CITIES_TO_KICK
 from pymoo_gpuaco.search import parameters as module
-from pymoo_gpuaco.search.parameters import FocusedParameters
+from pymoo_gpuaco.search.parameters import MemeticParameters
 
 
 @pytest.mark.parametrize(
@@ -25,28 +25,28 @@ from pymoo_gpuaco.search.parameters import FocusedParameters
 )
 def test_ranges(name: str, lowest: float, highest: float | None) -> None:
     for value in (lowest, lowest + 1, 10**6 if highest is None else highest):
-        assert getattr(FocusedParameters(**{name: value}), name) == value
+        assert getattr(MemeticParameters(**{name: value}), name) == value
     for value in (lowest - 1, *([] if highest is None else [highest + 1])):
         with pytest.raises(ValueError, match=name):
-            FocusedParameters(**{name: value})
+            MemeticParameters(**{name: value})
 
 
 def test_the_first_cycle_is_a_positive_number_of_kicks() -> None:
-    assert FocusedParameters(first_cycle=0.5).kicks_of_first_cycle(10**6) == 0.5
+    assert MemeticParameters(first_cycle=0.5).kicks_of_first_cycle(10**6) == 0.5
     for value in (0.0, -1.0, math.inf):
         with pytest.raises(ValueError, match="first_cycle"):
-            FocusedParameters(first_cycle=value)
+            MemeticParameters(first_cycle=value)
 
 
 def test_windows_of_one_tour_get_longer_first_cycles_than_whole_tours() -> None:
-    own = FocusedParameters(whole_up_to=500)
+    own = MemeticParameters(whole_up_to=500)
     assert own.kicks_of_first_cycle(500) == 8.0
     assert own.kicks_of_first_cycle(501) == 16.0
 
 
 def test_tours_are_as_many_as_threads_and_at_least_two() -> None:
-    assert [FocusedParameters().tours(threads) for threads in (1, 2, 7, 5000)] == [2, 2, 7, 1000]
-    assert FocusedParameters(n_tours=1).tours(16) == 1
+    assert [MemeticParameters().tours(threads) for threads in (1, 2, 7, 5000)] == [2, 2, 7, 1000]
+    assert MemeticParameters(population_size=1).tours(16) == 1
 
 
 def test_tours_that_pay_grow_with_the_time_then_with_its_root(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -55,7 +55,7 @@ def test_tours_that_pay_grow_with_the_time_then_with_its_root(monkeypatch: pytes
     monkeypatch.setattr(module, "FEWEST_WANTED", 4.0)
     monkeypatch.setattr(module, "FEWEST_TO_EVOLVE", 10)
     monkeypatch.setattr(module, "TOURS_OF_SHORT_RUNS", 36)
-    own = FocusedParameters()
+    own = MemeticParameters()
     # two threads, 50 cities: 4 tours a second
     assert own.tours_in(0.99, 50, 2) is None
     assert own.tours_in(1.0, 50, 2) == 10
@@ -63,7 +63,7 @@ def test_tours_that_pay_grow_with_the_time_then_with_its_root(monkeypatch: pytes
     assert own.tours_in(9.0, 50, 2) == 36
     assert own.tours_in(36.0, 50, 2) == 72  # the root of 144 times 36
     assert own.tours_in(1e9, 50, 2) == 1000
-    assert FocusedParameters(n_tours=5).tours_in(5.0, 50, 2) is None
+    assert MemeticParameters(population_size=5).tours_in(5.0, 50, 2) is None
 
 
 @pytest.mark.parametrize(
@@ -88,46 +88,46 @@ def test_tours_that_pay_grow_with_the_time_then_with_its_root(monkeypatch: pytes
 def test_as_many_tours_as_pay_in_the_time_of_a_run(
     seconds: float, n: int, threads: int, tours: int | None
 ) -> None:
-    assert FocusedParameters().tours_in(seconds, n, threads) == tours
-    assert FocusedParameters(n_tours=9).tours_in(seconds, n, threads) is None
+    assert MemeticParameters().tours_in(seconds, n, threads) == tours
+    assert MemeticParameters(population_size=9).tours_in(seconds, n, threads) is None
     if n > 25_000:
-        assert FocusedParameters(whole_up_to=25_000).tours_in(seconds, n, threads) is None
+        assert MemeticParameters(whole_up_to=25_000).tours_in(seconds, n, threads) is None
 
 
 def test_large_instances_have_more_candidates() -> None:
-    assert [FocusedParameters().candidates(n) for n in (1000, 25_000, 25_001)] == [5, 5, 7]
-    assert FocusedParameters(n_candidates=9).candidates(1000) == 9
+    assert [MemeticParameters().candidates(n) for n in (1000, 25_000, 25_001)] == [5, 5, 7]
+    assert MemeticParameters(candidate_list_size=9).candidates(1000) == 9
 
 
 def test_stretches_grow_with_the_kicks_and_are_never_shorter_than_short() -> None:
-    own, enough = FocusedParameters(), module.KICKS_FOR_LONG_STRETCHES
+    own, enough = MemeticParameters(), module.KICKS_FOR_LONG_STRETCHES
     assert own.longest_stretch(0.0) == module.SHORT_STRETCH
     assert own.longest_stretch(0.8 * enough) == round(0.8 * module.LONG_STRETCH) > module.SHORT_STRETCH
     assert own.longest_stretch(enough) == own.longest_stretch(9.0 * enough) == module.LONG_STRETCH
 
 
 def test_windows_share_a_tour_among_threads_and_none_has_more_than_half_of_it() -> None:
-    own = FocusedParameters()
+    own = MemeticParameters()
     assert own.cities_a_window(200_000, 1) == own.cities_a_window(200_000, 4) == 50_000
     assert own.cities_a_window(200_000, 64) == 20_000
     assert own.cities_a_window(90_001, 3) == 30_001
     assert own.cities_a_window(90_000, 2) == 45_000
     assert own.cities_a_window(30_001, 2) == 15_001  # half of them
     assert own.cities_a_window(10**6, 10**6) < own.cities_a_window(10**6, 1) < 10**6 // 2
-    assert FocusedParameters(window=700).cities_a_window(10**6, 3) == 700
-    assert FocusedParameters(window=700).cities_a_window(1000, 3) == 500
-    assert FocusedParameters(window=64).cities_a_window(9, 3) == FEWEST_CITIES_TO_KICK
+    assert MemeticParameters(window=700).cities_a_window(10**6, 3) == 700
+    assert MemeticParameters(window=700).cities_a_window(1000, 3) == 500
+    assert MemeticParameters(window=64).cities_a_window(9, 3) == FEWEST_CITIES_TO_KICK
 
 
 def test_trials_that_a_user_gives_are_shared_by_the_ants() -> None:
-    own = FocusedParameters(trials=100)
+    own = MemeticParameters(trials=100)
     assert own.trials_a_tour(1000, 8) == 12
     assert own.trials_a_tour(1000, 1000) == 1
-    assert FocusedParameters().trials_a_tour(10**6, 10**5) == 1
+    assert MemeticParameters().trials_a_tour(10**6, 10**5) == 1
 
 
 def test_many_tours_get_more_trials_each_the_more_cities_they_have() -> None:
-    own, many = FocusedParameters(), module.FEWEST_TO_EVOLVE
+    own, many = MemeticParameters(), module.FEWEST_TO_EVOLVE
     assert own.trials_a_tour(20_000, many) > own.trials_a_tour(10_000, many)
     assert (
         own.trials_a_tour(20_000, 1000) == own.trials_a_tour(20_000, many) > own.trials_a_tour(100, 1000) > 0

@@ -16,8 +16,8 @@ from pymoo_gpuaco.candidates.lists import listed_instance
 from pymoo_gpuaco.exchange.eax import Evolved
 from pymoo_gpuaco.host.stop import Stop
 from pymoo_gpuaco.search import evolution, population
-from pymoo_gpuaco.search.focused import FocusedSearch
-from pymoo_gpuaco.search.parameters import FEWEST_TO_EVOLVE
+from pymoo_gpuaco.search.focused import MemeticSearch
+from pymoo_gpuaco.search.parameters import FEWEST_TO_EVOLVE, MemeticParameters
 from pymoo_gpuaco.search.plan import Plan
 from pymoo_gpuaco.search.population import Population
 from tests.engine_cases import cloud
@@ -48,7 +48,7 @@ class Penalties:
 class Device:
     """Two tours that stay as they are, five rounds of repair, rounds of four a generation."""
 
-    kind, n_ants, n_tours, scale = "none", 2, 2, 1.0
+    kind, n_tours, scale, parameters = "none", 2, 1.0, MemeticParameters()
     plan = Plan(
         rounds=4,
         rounds_between_checks=2,
@@ -95,12 +95,10 @@ class Device:
     def repair(self, key):
         self.repairs_left -= 1
         self.asked.append("repair")
-        return 2
 
     def anneal(self, key, heat):
         self.heat = heat
         self.asked.append("anneal")
-        return 2
 
     def use_penalties(self, repaired):
         self.asked.append("penalties of before" if repaired else "penalties")
@@ -108,13 +106,11 @@ class Device:
     def working(self):
         return nullcontext()
 
-    def weigh(self):
+    def wait(self):
         pass
 
-    wait = weigh
 
-
-def asked(engine: FocusedSearch, key: int) -> list[str]:
+def asked(engine: MemeticSearch, key: int) -> list[str]:
     """What the device is asked for in a generation."""
     engine.device.asked.clear()
     engine.search(key)
@@ -133,7 +129,7 @@ def test_annealing_ends_when_it_should_though_its_last_rounds_take_three_times_a
         return 2
 
     device.anneal = anneal
-    engine = FocusedSearch(device)
+    engine = MemeticSearch(device)
     engine.stop_at(200.0)
     while now[0] < 190.0:
         engine.expect(now[0] / 200.0)
@@ -142,7 +138,7 @@ def test_annealing_ends_when_it_should_though_its_last_rounds_take_three_times_a
 
 
 def test_a_round_is_as_hot_as_its_cycle_is_long_and_tours_have_long_edges():
-    engine, hot = FocusedSearch(Device()), []
+    engine, hot = MemeticSearch(Device()), []
     while len(hot) < 4:
         if "anneal" in asked(engine, 1):
             hot.append(engine.device.heat)
@@ -153,24 +149,24 @@ def test_a_round_is_as_hot_as_its_cycle_is_long_and_tours_have_long_edges():
 
 
 def test_tours_are_repaired_in_generations_of_their_own_which_say_nothing_of_those_that_anneal():
-    engine = FocusedSearch(Device())
+    engine = MemeticSearch(Device())
     assert asked(engine, 1) == ["repair"] * 4
     assert engine._annealed == 0
     assert asked(engine, 2) == ["repair"]
     assert engine._annealed == 0
     assert asked(engine, 3) == ["anneal"] * 4
     assert engine._annealed == 4
-    assert engine.n_searched == 8
+    assert engine.n_built == 8
 
 
 def test_penalties_that_are_due_come_before_the_rounds_that_are_to_have_them():
-    engine = FocusedSearch(Device(Penalties(found=True)))
+    engine = MemeticSearch(Device(Penalties(found=True)))
     assert asked(engine, 1) == ["penalties", *["repair"] * 4]
     assert asked(engine, 2) == ["repair"]
-    assert asked(FocusedSearch(Device(Penalties(found=False))), 1) == []  # time is over before
+    assert asked(MemeticSearch(Device(Penalties(found=False))), 1) == []  # time is over before
     resumed = Penalties(found=True)
     resumed.until = -1  # tours that a state holds were repaired with them
-    assert asked(FocusedSearch(Device(resumed)), 1) == ["penalties of before", *["repair"] * 4]
+    assert asked(MemeticSearch(Device(resumed)), 1) == ["penalties of before", *["repair"] * 4]
 
 
 class ChangingDevice(Device):
@@ -195,7 +191,7 @@ def shortened(instance, tour):
 def test_the_best_is_merged_with_the_shortest_of_the_tours_at_hand_as_they_are_now():
     device = ChangingDevice()
     device.repairs_left = 0
-    engine, merged = FocusedSearch(device), []
+    engine, merged = MemeticSearch(device), []
     engine.search(1)  # begins, and anneals
     merge = engine._tours.population.merge
     engine._tours.population.merge = lambda tour: (merged.append(tour.tolist()), merge(tour))
@@ -212,7 +208,7 @@ def test_the_best_is_merged_with_the_shortest_of_the_tours_at_hand_as_they_are_n
 def test_accepting_nothing_changes_nothing_and_the_best_replaces_the_longest():
     device = Device()
     device.repairs_left = 0
-    engine = FocusedSearch(device)
+    engine = MemeticSearch(device)
     better = shortened(device.instance, engine.first_tour()[0])
     length = device.instance.tour_length(better)
     engine.accept(np.empty((0, 20), np.int32), np.empty(0))
@@ -271,7 +267,7 @@ def test_no_round_is_launched_that_ends_too_late(monkeypatch, seconds, rounds):
     clock = Clock(monkeypatch)
     device = SlowDevice(clock)
     device.plan = replace(device.plan, first_cycle=100)
-    engine = FocusedSearch(device)
+    engine = MemeticSearch(device)
     engine.search(1)
     engine.stop_at(clock.now + seconds)
     assert asked(engine, 2) == ["anneal"] * rounds
@@ -280,7 +276,7 @@ def test_no_round_is_launched_that_ends_too_late(monkeypatch, seconds, rounds):
 
 def test_of_rounds_nobody_knows_yet_one_is_tried(monkeypatch):
     clock = Clock(monkeypatch)
-    engine = FocusedSearch(SlowDevice(clock))
+    engine = MemeticSearch(SlowDevice(clock))
     engine.stop_at(clock.now + 1.9)
     assert asked(engine, 1) == ["anneal"]
 
@@ -289,7 +285,7 @@ def test_of_rounds_nobody_knows_yet_one_is_tried(monkeypatch):
 def test_one_tour_is_merged_with_the_best_where_there_is_time(monkeypatch, seconds, merges):
     """After two rounds and a measurement, 2.5 s; a merge is taken to last as long as the first tour, 2 s."""
     clock = Clock(monkeypatch)
-    engine, merged = FocusedSearch(SlowDevice(clock)), []
+    engine, merged = MemeticSearch(SlowDevice(clock)), []
     monkeypatch.setattr(Population, "merge", lambda _, tour: merged.append(tour))
     engine._begin(1)
     engine.stop_at(clock.now + seconds)
@@ -322,7 +318,7 @@ def test_between_rounds_of_evolution_the_best_is_kicked_in_proportion_to_their_t
     """The first takes six seconds, the others three; of the next one .7 of the last must fit."""
     clock = Clock(monkeypatch)
     device = EvolvingDevice(clock)
-    engine, done = FocusedSearch(device), device.asked
+    engine, done = MemeticSearch(device), device.asked
 
     def evolve(graph, tours, *_, **__):
         done.append("evolve")
@@ -364,7 +360,7 @@ def test_what_kicks_find_on_copies_of_the_best_is_put_together(monkeypatch):
     clock = Clock(monkeypatch)
     device = CircleDevice(clock)
     device.plan = replace(device.plan, rounds=1)
-    engine, merged = FocusedSearch(device), []
+    engine, merged = MemeticSearch(device), []
     tour = np.arange(20, dtype=np.int32)
     tour[4:6], tour[14:17] = [5, 4], [16, 15, 14]
     monkeypatch.setattr(
@@ -401,7 +397,7 @@ def test_many_tours_evolve_after_the_last_cycle_and_others_are_assembled(finishe
             population, name, lambda *a, name=name, work=work, **b: (called.append(name), work(*a, **b))[1]
         )
     monkeypatch.setattr(Device, "n_tours", m)
-    engine = FocusedSearch(Device())
+    engine = MemeticSearch(Device())
     engine._begin(1)
     engine._schedule.finished = finished
     engine._recombine(1)
@@ -411,7 +407,7 @@ def test_many_tours_evolve_after_the_last_cycle_and_others_are_assembled(finishe
 def evolved(monkeypatch):
     """An engine that has annealed and evolved in limited time, without a round of kicks so far."""
     clock = Clock(monkeypatch)
-    engine = FocusedSearch(EvolvingDevice(clock))
+    engine = MemeticSearch(EvolvingDevice(clock))
     monkeypatch.setattr(
         population, "evolve", lambda _, tours, *a, **b: Evolved(tours, 1, 1, 1, 1, (1.0, 0.0))
     )
@@ -459,7 +455,7 @@ def test_annealing_ends_sooner_where_the_host_takes_long_to_assemble_tours(
     Only after the first cycle: later ones are assembled for longer.
     """
     clock = Clock(monkeypatch)
-    engine = FocusedSearch(EvolvingDevice(clock))
+    engine = MemeticSearch(EvolvingDevice(clock))
 
     def assemble(graph, tours, *_, least_gain, **__):
         clock.now += seconds if least_gain else 9.0

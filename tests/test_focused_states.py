@@ -8,10 +8,8 @@ import numpy as np
 import pytest
 from pymoo.core.termination import NoTermination
 
-from pymoo_gpuaco import GPUMMAS
-from pymoo_gpuaco.colony.trails import TrailUpdate
-from pymoo_gpuaco.search.state import trails_on
-from tests.engine_cases import BACKENDS, assert_refuses_spoilt, cloud, focused
+from pymoo_gpuaco import GPUMemetic
+from tests.engine_cases import BACKENDS, assert_refuses_spoilt, cloud, memetic
 from tests.focused_cases import (
     at_hand,
     best_of,
@@ -28,12 +26,10 @@ class TestStates:
     @pytest.mark.parametrize("problem", [cloud(60, 2), cloud(60, 2, "EXACT")], ids=["whole", "fractions"])
     @pytest.mark.parametrize("generations", [0, 1, 3])
     def test_an_imported_state_continues_bit_by_bit(self, generations, problem, backend):
-        original, copy, fresh = (focused(problem, backend) for _ in range(3))
+        original, copy, fresh = (memetic(problem, backend) for _ in range(3))
         copy.search(99)  # one that has been somewhere else, and one that has not
         for key in range(generations):
             original.search(key)
-            best = original.best_tours()[0][0]
-            original.update_trails(TrailUpdate(0.1, ((best, 0.5),), tau_min=0.01, tau_max=2.0))
         for engine in (copy, fresh):
             engine.import_state(original.export_state())
             assert same_state(original, engine)
@@ -46,7 +42,7 @@ class TestStates:
 
     def test_another_run_goes_on_where_the_last_one_ended(self, backend):
         problem = cloud(60, 2)
-        engine, another = (focused(problem, backend) for _ in range(2))
+        engine, another = (memetic(problem, backend) for _ in range(2))
         for key in range(5):
             engine.expect(key / 5)
             engine.search(key)
@@ -59,14 +55,14 @@ class TestStates:
 
     @pytest.mark.parametrize(
         ("name", "spoil"),
-        [("tau", np.nan), ("tau", -1.0), ("rest", np.nan), ("tours", 10**6), ("tours", 3), ("best", 3)],
+        [("tours", 10**6), ("tours", 3), ("best", 3)],
     )
     def test_a_spoilt_state_changes_nothing(self, name, spoil, backend):
-        engine = focused(cloud(14), backend)
+        engine = memetic(cloud(14), backend)
         engine.search(1)
         state = engine.export_state()
-        assert_refuses_spoilt(engine, name, spoil, tau=state["tau"] + 1.0)
-        for array in ("tau", "tours", "best"):
+        assert_refuses_spoilt(engine, name, spoil, counts=state["counts"] + 1)
+        for array in ("tours", "best"):
             lacking = {key: value for key, value in state.items() if key != array}
             with pytest.raises(ValueError, match=f"no array '{array}'"):
                 engine.import_state(lacking)
@@ -74,7 +70,7 @@ class TestStates:
 
     def test_a_state_of_another_instance_is_refused(self, backend):
         with pytest.raises(ValueError, match="state"):
-            focused(cloud(31), backend).import_state(focused(cloud(30), backend).export_state())
+            memetic(cloud(31), backend).import_state(memetic(cloud(30), backend).export_state())
 
 
 class TestAcrossEngines:
@@ -82,11 +78,9 @@ class TestAcrossEngines:
 
     @staticmethod
     def walked(problem, backend, generations=3):
-        engine = focused(problem, backend)
+        engine = memetic(problem, backend)
         for key in range(generations):
             engine.search(key)
-            best = engine.best_tours()[0][0]
-            engine.update_trails(TrailUpdate(0.1, ((best, 0.5),), tau_min=0.01, tau_max=2.0))
         return engine
 
     @pytest.mark.gpu
@@ -96,7 +90,7 @@ class TestAcrossEngines:
         first = self.walked(problem, one)
         state = first.export_state()
         best = problem.tour_length(state["best"][0])
-        second, twin = focused(problem, other), focused(problem, other)
+        second, twin = memetic(problem, other), memetic(problem, other)
         second.search(99)  # one that has been somewhere else, and one that has not
         for engine in (second, twin):
             engine.import_state(state)
@@ -108,7 +102,7 @@ class TestAcrossEngines:
             assert second.lengths == pytest.approx(problem.tour_lengths(at_hand(second)), rel=1e-12)
         there = second.export_state()
         assert problem.tour_length(there["best"][0]) <= best * (1 + 1e-12)
-        back = focused(problem, one)
+        back = memetic(problem, one)
         back.import_state(there)
         back.search(60)
         assert problem.tour_length(back.export_state()["best"][0]) <= problem.tour_length(
@@ -117,27 +111,9 @@ class TestAcrossEngines:
 
     @pytest.mark.gpu
     @pytest.mark.parametrize(("one", "other"), [("cpu", "cuda"), ("cuda", "cpu")])
-    def test_trails_stay_on_their_edges(self, one, other):
-        problem = cloud(60, 2)
-        state = self.walked(problem, one).export_state()
-        engine = focused(problem, other)
-        engine.import_state(state)
-        there = engine.export_state()
-        given = {
-            (i, int(j)): t for i in range(60) for j, t in zip(state["ids"][i], state["tau"][i], strict=True)
-        }
-        for i in range(60):
-            for j, trail in zip(there["ids"][i], there["tau"][i], strict=True):
-                expected = given.get((i, int(j)), given.get((int(j), i), state["rest"][0]))
-                assert trail == expected
-        assert {0.729, 2.0} == {round(float(t), 6) for t in there["tau"].ravel()}  # 0.9^3, and tau_max
-        assert there["rest"] == state["rest"]
-
-    @pytest.mark.gpu
-    @pytest.mark.parametrize(("one", "other"), [("cpu", "cuda"), ("cuda", "cpu")])
     def test_annealing_goes_on_at_the_same_share_of_the_same_cycle(self, one, other):
         problem = cloud(60, 2)
-        first, second = self.walked(problem, one, 0), focused(problem, other)
+        first, second = self.walked(problem, one, 0), memetic(problem, other)
         ours, theirs = first._schedule, second._schedule
         planned = second.device.plan.first_cycle
         ours.first, ours.cycle, ours.done, ours.rounds = 20 * planned, 2, 50 * planned, 70 * planned + 1
@@ -157,7 +133,7 @@ class TestAcrossEngines:
         first, second, fresh = (
             self.walked(problem, one, 2),
             self.walked(problem, other, 3),
-            focused(problem, other),
+            memetic(problem, other),
         )
         first._schedule.step, first._annealed, first._annealing = 0.25, 2, True
         second._schedule.step, second._annealed, second._annealing = 0.5, 3, True
@@ -173,7 +149,7 @@ class TestAcrossEngines:
     def test_a_copy_of_a_run_goes_on_with_an_engine_of_another_kind(self, monkeypatch):
         monkeypatch.setenv("PYMOO_GPUACO_THREADS", "3")
         problem = cloud(60, 2)
-        algorithm = GPUMMAS(backend="cpu").setup(problem, termination=("n_gen", 6), seed=1)
+        algorithm = GPUMemetic(backend="cpu").setup(problem, termination=("n_gen", 6), seed=1)
         for _ in range(3):
             algorithm.next()
         other = copy.deepcopy(algorithm)
@@ -181,26 +157,16 @@ class TestAcrossEngines:
         while other.has_next():
             other.next()
         assert other.engine.kind == "cuda"
-        # as many windows as suit it, not the CPU's three tours
-        assert other.engine.n_ants == focused(problem, "cuda", None).n_ants != 3
+        # as many tours as suit it, not the CPU's
+        assert other.engine.n_tours == memetic(problem, "cuda", None).n_tours
         assert other.opt[0].F[0] <= algorithm.opt[0].F[0]
         again = copy.deepcopy(other)
         again.backend = "cpu"
         again.termination = NoTermination()
         again.next()
         assert again.engine.kind == "cpu"
-        assert again.engine.n_ants == algorithm.engine.n_ants == 3
+        assert again.engine.n_tours == algorithm.engine.n_tours
         assert again.opt[0].F[0] <= other.opt[0].F[0]
-
-
-def test_trails_move_to_other_candidates_by_hand():
-    # cities 0 .. 3; the trail of an edge that a city lists counts, else what the other city has of it, else the rest
-    ids = np.array([[1], [2], [3], [0]], np.int32)
-    tau = np.array([[1.0], [2.0], [3.0], [4.0]], np.float32)
-    candidates = np.array([[1, 2], [0, 2], [0, 3], [0, 1]], np.int32)
-    moved = trails_on(candidates, ids, tau, np.float32(9.0))
-    assert moved.tolist() == [[1.0, 9.0], [1.0, 2.0], [9.0, 3.0], [4.0, 9.0]]
-    assert trails_on(ids, ids, tau, np.float32(9.0)) is tau
 
 
 @pytest.mark.parametrize(
@@ -208,11 +174,9 @@ def test_trails_move_to_other_candidates_by_hand():
     [
         ("engine", np.array([128]), "engine"),
         ("engine", np.array([[99, 112, 117]]), "engine"),
-        ("ids", np.zeros((5, 8), np.int32), "ids"),
-        ("ids", np.full((30, 7), 30, np.int32), "ids"),
-        ("ids", np.zeros(30, np.int32), "ids"),
-        ("schedule", np.array([0, 0, 0, 0, 0, 0]), "schedule"),
-        ("schedule", np.array([1, 0, 0, 0, 2, 0]), "schedule"),
+        ("schedule", np.array([0, 0, 0, 0, 0, 0, 0]), "schedule"),
+        ("schedule", np.array([1, 0, 0, 0, 2, 0, 0]), "schedule"),
+        ("schedule", np.array([1, 2, 0, 0, 0, 0, 3]), "schedule"),
         ("schedule", np.array([1, 0, 0]), "schedule"),
         ("progress", np.array([0.0, np.nan, 0.0, 0.0, 1.0]), "progress"),
         ("progress", np.array([-1.0, 0.5, 0.5, 0.0, 1.0]), "progress"),
@@ -228,17 +192,17 @@ def test_trails_move_to_other_candidates_by_hand():
     ],
 )
 def test_what_no_engine_puts_away_is_refused(name, wrong, words):
-    engine = focused(cloud(30), "cpu")
+    engine = memetic(cloud(30), "cpu")
     engine.search(1)
     before = engine.export_state()
     with pytest.raises(ValueError, match=words):
-        engine.import_state({**before, "tau": before["tau"] + 1.0, name: wrong})
+        engine.import_state({**before, "tours": before["tours"][::-1], name: wrong})
     assert all(np.array_equal(array, before[key]) for key, array in engine.export_state().items())
 
 
 def test_a_kind_of_device_is_known_by_its_name_and_others_go_on_from_its_tours():
     problem = cloud(30)
-    engine, fresh = focused(problem, "cpu"), focused(problem, "cpu")
+    engine, fresh = memetic(problem, "cpu"), memetic(problem, "cpu")
     for key in range(3):
         engine.search(key)
     state = engine.export_state()

@@ -7,13 +7,12 @@ import time
 import numpy as np
 import pytest
 
-from pymoo_gpuaco import GPUMMAS
+from pymoo_gpuaco import GPUMemetic
 from pymoo_gpuaco.backends.cpu.focused import CpuWindows
 from pymoo_gpuaco.candidates.lists import listed_instance
-from pymoo_gpuaco.colony.parameters import ColonyParameters
-from pymoo_gpuaco.search.focused import FocusedSearch
-from pymoo_gpuaco.search.parameters import FocusedParameters
-from tests.engine_cases import BACKENDS, cloud, focused
+from pymoo_gpuaco.search.focused import MemeticSearch
+from pymoo_gpuaco.search.parameters import MemeticParameters
+from tests.engine_cases import BACKENDS, cloud, memetic
 from tests.focused_cases import (
     at_hand,
     before_and_after_a_generation,
@@ -31,25 +30,25 @@ __all__ = ["short"]  # a fixture
 class TestStopping:
     def test_without_time_there_are_first_tours_and_no_round(self, backend):
         problem = cloud(100, 3)
-        engine = focused(problem, backend)
+        engine = memetic(problem, backend)
         engine.stop_at(time.monotonic() - 1.0)
         engine.search(1)
         tours = at_hand(engine)
         assert np.array_equal(tours[0], engine.first_tour()[0])
         assert np.array_equal(engine.lengths, problem.tour_lengths(tours))
         assert best_of(engine) == engine.lengths.min()
-        assert engine.n_searched == 1
+        assert engine.n_built == 1
         assert engine.n_trials == 0
         before = engine.export_state()
         engine.search(2)
         assert all(np.array_equal(before[name], array) for name, array in engine.export_state().items())
         engine.stop_at(None)
         engine.search(2)
-        assert engine.n_searched > 1
+        assert engine.n_built > 1
         assert engine.rescued()[1] == best_of(engine)
 
     def test_time_enough_changes_nothing(self, backend):
-        engine, other = (focused(cloud(60), backend) for _ in range(2))
+        engine, other = (memetic(cloud(60), backend) for _ in range(2))
         engine.stop_at(time.monotonic() + 1e4)
         for key in range(2):
             assert same_generation(engine, other, key)
@@ -73,7 +72,7 @@ class TestStopping:
 def test_an_interrupt_in_a_generation_leaves_the_best_tour(times, monkeypatch):
     """Once, and once more while what has been launched is waited for."""
     problem = cloud(300, 1)
-    engine = focused(problem, "cuda")
+    engine = memetic(problem, "cuda")
     engine.search(1)
     device, strikes = engine.device.device, iter(range(times))
     wait = device.wait
@@ -101,7 +100,7 @@ def test_an_interrupt_in_a_generation_leaves_the_best_tour(times, monkeypatch):
 
 def test_an_interrupt_while_the_first_tours_are_made_leaves_the_greedy_one(monkeypatch):
     problem = cloud(300, 1)
-    algorithm = GPUMMAS(backend="cpu").setup(problem, termination=("n_gen", 2), seed=1)
+    algorithm = GPUMemetic(backend="cpu").setup(problem, termination=("n_gen", 2), seed=1)
 
     def strike(*_):
         monkeypatch.undo()
@@ -121,11 +120,9 @@ def test_an_interrupt_on_the_cpu_leaves_the_best_tour_and_the_run_as_it_was(whol
     problem = cloud(400, 3)
 
     def made():
-        parameters = FocusedParameters(whole_up_to=whole_up_to, window=64, trials=64)
+        parameters = MemeticParameters(whole_up_to=whole_up_to, window=64, trials=64)
         instance = listed_instance(problem, 8)
-        engine = FocusedSearch(CpuWindows(instance, ColonyParameters(n_ants=2), parameters))
-        engine.reset_trails(1.0)
-        return engine
+        return MemeticSearch(CpuWindows(instance, parameters))
 
     engine, other = made(), made()
     for key in range(16):

@@ -9,9 +9,9 @@ import pytest
 from pymoo.optimize import minimize
 
 from pymoo_gpuaco import (
-    GPUMMAS,
     TSP,
     ColonyTermination,
+    GPUMemetic,
     solve,
     summary,
 )
@@ -54,7 +54,7 @@ def cubic(n: int, rng: np.random.Generator) -> TSP:
 def test_hamiltonian_cycles_are_found(make):
     problem = make()
     ended = ColonyTermination(target=problem.n_cities, n_max_gen=100, stagnation=None, seconds=None)
-    found = minimize(problem, GPUMMAS(), ended, seed=1)
+    found = minimize(problem, GPUMemetic(), ended, seed=1)
     assert (found.F[0], found.G[0]) == (problem.n_cities, 0)
     assert (problem.D[found.X, np.roll(found.X, -1)] == 1.0).all()
 
@@ -73,7 +73,7 @@ def test_a_tour_that_breaks_demands_is_told():
 
 
 def test_a_colony_learns_from_tours_that_break_the_fewest_demands():
-    algorithm = GPUMMAS(backend="cpu")
+    algorithm = GPUMemetic(backend="cpu")
     algorithm.setup(line(), termination=("n_gen", 2), seed=1)
     algorithm.next()
     best = algorithm._best_tour

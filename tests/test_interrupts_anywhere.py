@@ -25,6 +25,7 @@ from pymoo_gpuaco import (
     GPUMOACO,
     TSP,
     GPU2OptIHC,
+    GPUMemetic,
     MultiObjectiveTSP,
     OpenPath,
     algorithms,
@@ -37,9 +38,9 @@ from pymoo_gpuaco.candidates.lists import listed_instance
 from pymoo_gpuaco.colony.parameters import ColonyParameters
 from pymoo_gpuaco.colony.trails import TrailUpdate
 from pymoo_gpuaco.search import parameters
-from pymoo_gpuaco.search.focused import FocusedSearch
+from pymoo_gpuaco.search.focused import MemeticSearch
 from pymoo_gpuaco.search.meeting import Meeting
-from pymoo_gpuaco.search.parameters import FocusedParameters
+from pymoo_gpuaco.search.parameters import MemeticParameters
 from tests.algorithm_cases import shorten_climbs
 from tests.fuzz import SEED, TIMES
 
@@ -134,14 +135,10 @@ CPU: dict[str, Any] = {"backend": "cpu"}
 FEW_ANTS: dict[str, Any] = {"n_ants": 8, **CPU}
 KINDS = {
     "default": Kind(lambda: GPUMMAS(**CPU), lambda: TSP(cities(200)), 4),
-    "many that evolve": Kind(
-        lambda: GPUMMAS(construction="focused", n_ants=9, **CPU), lambda: TSP(cities(60)), 8
-    ),
+    "many that evolve": Kind(lambda: GPUMemetic(n_ants=9, **CPU), lambda: TSP(cities(60)), 8),
     "windows of a tour": Kind(lambda: GPUMMAS(**CPU), lambda: TSP(cities(400)), 6, whole_up_to=8),
     "few cities": Kind(lambda: GPUMMAS(**CPU), lambda: TSP(cities(9))),
-    "whole tours": Kind(
-        lambda: GPUMMAS(construction="full", restart_after=1, **FEW_ANTS), lambda: TSP(cities(60))
-    ),
+    "whole tours": Kind(lambda: GPUMMAS(restart_after=1, **FEW_ANTS), lambda: TSP(cities(60))),
     "GPUAS": Kind(lambda: GPUAS(**FEW_ANTS), lambda: TSP(cities(60))),
     "GPUBWAS": Kind(lambda: GPUBWAS(**FEW_ANTS), lambda: TSP(cities(60))),
     "GPUACS": Kind(lambda: GPUACS(**FEW_ANTS), lambda: TSP(cities(60))),
@@ -188,7 +185,7 @@ def assert_sound(algorithm: Any) -> None:
 
 def assert_lengths(engine: Any, problem: Any) -> None:
     """What an engine holds are tours of the lengths that it says."""
-    if isinstance(getattr(engine, "symmetric_search", engine), FocusedSearch):
+    if isinstance(getattr(engine, "symmetric_search", engine), MemeticSearch):
         tours, lengths = engine.best_tours(99)
         assert np.array_equal(np.sort(tours, axis=1), np.tile(np.arange(problem.n_var), (len(tours), 1)))
         assert np.array_equal(problem.tour_lengths(tours), lengths)
@@ -237,17 +234,17 @@ class Colony(NamedTuple):
     n_tours: int
     whole_up_to: int = 160
 
-    def made(self) -> FocusedSearch:
-        few = FocusedParameters(
-            n_tours=self.n_tours, whole_up_to=self.whole_up_to, window=64, trials=512, first_cycle=1.0
+    def made(self) -> MemeticSearch:
+        few = MemeticParameters(
+            population_size=self.n_tours, whole_up_to=self.whole_up_to, window=64, trials=512, first_cycle=1.0
         )
-        return FocusedSearch(CpuWindows(listed_instance(TSP(cities(160)), 8), ColonyParameters(), few))
+        return MemeticSearch(CpuWindows(listed_instance(TSP(cities(160)), 8), ColonyParameters(), few))
 
 
 COLONIES = {"two tours": Colony(2), "nine tours": Colony(9), "windows": Colony(1, 8)}
 
 
-def life(engine: FocusedSearch, accepts_first: bool) -> list[Callable[[], object]]:
+def life(engine: MemeticSearch, accepts_first: bool) -> list[Callable[[], object]]:
     """Calls that a colony gets among others: it searches, takes in their tours, and meets them."""
     n = engine.instance.n
     deposit = TrailUpdate(0.1, ((np.arange(n, dtype=np.int32), 0.5),), tau_min=1e-3, tau_max=1.0)

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 from pymoo.optimize import minimize
 
-from pymoo_gpuaco import GPUACS, GPUMMAS, GPUMOACO, TSP, GPU2OptIHC, Islands, OpenPath, checkpoint
+from pymoo_gpuaco import GPUACS, GPUMOACO, TSP, GPU2OptIHC, Islands, OpenPath, checkpoint
+from pymoo_gpuaco import GPUMemetic as GPUMemetic
 from pymoo_gpuaco.cli import main
 from tests.algorithm_cases import BACKEND, Tour, cities, is_canonical, run_to_end, small
 from tests.islands_cases import colony, keys_of, lock_step, wait_until
@@ -110,7 +111,7 @@ def test_copies_go_on_alike_and_share_the_client(client):
 def test_ask_and_tell_and_a_tour_from_outside(client):
     problem = cities(40)
     algorithm = lock_step(client=client).setup(problem, termination=("n_gen", 10), seed=1)
-    better = minimize(problem, GPUMMAS(backend="cpu"), ("n_gen", 2), seed=1).X
+    better = minimize(problem, GPUMemetic(backend="cpu"), ("n_gen", 2), seed=1).X
     for generation in range(3):
         tours = algorithm.ask()
         algorithm.evaluator.eval(problem, tours)
@@ -129,7 +130,7 @@ def test_islands_start_from_given_tours(client):
     problem = cities(40)
     random = np.random.default_rng(0)
     given = np.array([random.permutation(40) for _ in range(3)])
-    given[1] = minimize(problem, GPUMMAS(backend="cpu"), ("n_gen", 2), seed=1).X
+    given[1] = minimize(problem, GPUMemetic(backend="cpu"), ("n_gen", 2), seed=1).X
     result = minimize(problem, lock_step(client=client, sampling=given), ("n_gen", 2), seed=1)
     assert result.F[0] == problem.tour_length(given[1])
     assert result.algorithm.evaluator.n_eval == 3 + 1 * 2 * 3 * 4
@@ -203,7 +204,7 @@ def test_islands_of_other_algorithms(client, cls):
 def test_islands_of_focused_ants_follow_the_whole_run(client):
     """The colonies cool with the run that they are part of: they were told its progress."""
     algorithm = lock_step(client=client, exchange_every=2)
-    algorithm.colony = GPUMMAS(backend=BACKEND)
+    algorithm.colony = GPUMemetic(backend=BACKEND)
     algorithm.setup(cities(200), termination=("n_gen", 4), seed=1)
     for _ in range(3):
         algorithm.next()
@@ -234,7 +235,7 @@ def test_islands_keep_to_demands_and_merge_only_tours_that_do(client, path, dire
         else TSP(matrix=matrix, fixed_edges=fixed)
     )
     islands = Islands(
-        GPUMMAS(backend=BACKEND), client=client, n_islands=2, deterministic=True, exchange_every=1
+        GPUMemetic(backend=BACKEND), client=client, n_islands=2, deterministic=True, exchange_every=1
     )
     result = minimize(problem, islands, ("n_gen", 3), seed=1)
     x = result.X
@@ -314,11 +315,11 @@ def test_a_scheduler_is_of_no_use_to_a_run_of_one_colony(tmp_path, capsys):
     ("arguments", "error", "words"),
     [
         ({"colony": "GPUMMAS"}, TypeError, "colony must be an algorithm of this package"),
-        ({"colony": Islands(GPUMMAS())}, TypeError, "colony must be an algorithm of this package"),
+        ({"colony": Islands(GPUMemetic())}, TypeError, "colony must be an algorithm of this package"),
         ({"colony": GPUMOACO(seed=1)}, ValueError, "must leave seed to Islands"),
-        ({"colony": GPUMMAS(seed=1)}, ValueError, "must leave seed to Islands"),
-        ({"colony": GPUMMAS(termination=("n_gen", 1))}, ValueError, "must leave termination to Islands"),
-        ({"colony": GPUMMAS(device=1)}, ValueError, "must leave device at 0, got 1"),
+        ({"colony": GPUMemetic(seed=1)}, ValueError, "must leave seed to Islands"),
+        ({"colony": GPUMemetic(termination=("n_gen", 1))}, ValueError, "must leave termination to Islands"),
+        ({"colony": GPUMemetic(device=1)}, ValueError, "must leave device at 0, got 1"),
         ({"n_islands": 0}, ValueError, "n_islands must be an integer >= 1, got 0"),
         ({"exchange_every": 0.0}, ValueError, r"exchange_every must be in \(0, 3600\], got 0.0"),
         ({"exchange_every": 0.5, "deterministic": True}, TypeError, "exchange_every must be an integer >= 1"),
@@ -330,13 +331,13 @@ def test_a_scheduler_is_of_no_use_to_a_run_of_one_colony(tmp_path, capsys):
 )
 def test_wrong_arguments_are_named(arguments, error, words):
     with pytest.raises(error, match=words):
-        Islands(**{"colony": GPUMMAS(), **arguments})
+        Islands(**{"colony": GPUMemetic(), **arguments})
 
 
 def test_without_dask_the_extra_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "distributed", None)
     with pytest.raises(ImportError, match=r"dask\[distributed\].*\.\[islands\]"):
-        minimize(cities(20), Islands(GPUMMAS()), ("n_gen", 1))
+        minimize(cities(20), Islands(GPUMemetic()), ("n_gen", 1))
 
 
 def test_without_dask_the_command_line_says_so_in_one_line(monkeypatch, capsys):
@@ -350,10 +351,10 @@ def test_without_dask_the_command_line_says_so_in_one_line(monkeypatch, capsys):
 def test_without_cryptography_the_extra_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "cryptography", None)
     with pytest.raises(ImportError, match=r"need certificates.*pip install cryptography.*\.\[islands\]"):
-        minimize(cities(20), Islands(GPUMMAS()), ("n_gen", 1))
+        minimize(cities(20), Islands(GPUMemetic()), ("n_gen", 1))
 
 
 def test_the_package_is_imported_without_dask():
-    code = "import sys, pymoo_gpuaco; pymoo_gpuaco.Islands(pymoo_gpuaco.GPUMMAS()); print('distributed' in sys.modules)"
+    code = "import sys, pymoo_gpuaco as p; p.Islands(p.GPUMemetic()); print('distributed' in sys.modules)"
     answer = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert answer.stdout == "False\n"

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from pymoo.optimize import minimize
 
-from pymoo_gpuaco import GPUMMAS, Islands, load_tsp
+from pymoo_gpuaco import GPUMemetic, Islands, load_tsp
 from pymoo_gpuaco._version import __version__
 from pymoo_gpuaco.islands import cluster as cluster_module
 from pymoo_gpuaco.islands import island, local_workers, worker
@@ -299,7 +299,7 @@ class TestRunRound:
 
     def test_migrants_are_taken_in_and_the_state_goes_on_elsewhere(self, order):
         problem = cities(30)
-        best = minimize(problem, GPUMMAS(backend="cpu"), ("n_gen", 2), seed=1)
+        best = minimize(problem, GPUMemetic(backend="cpu"), ("n_gen", 2), seed=1)
         migrant = {"cities": best.X.astype(np.int32), "value": float(best.F[0])}
         first = worker.run_round({**order, "migrants": [migrant], "export": True}, self.start())
         assert first["value"] == best.F[0]

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from pymoo.optimize import minimize
 
-from pymoo_gpuaco import GPUMMAS, GPUMOACO, Islands, MultiObjectiveTSP, checkpoint
+from pymoo_gpuaco import GPUMOACO, GPUMemetic, Islands, MultiObjectiveTSP, checkpoint
 from pymoo_gpuaco.cli import main
 from pymoo_gpuaco.fronts.instance import front_instance
 from pymoo_gpuaco.fronts.parts import Part
@@ -123,7 +123,7 @@ def test_few_cities_have_their_exact_front_when_all_tours_have_been_looked_at(cl
 def test_tours_from_outside_reach_all_islands(client):
     problem = problem_of()
     given = np.array(
-        [minimize(part, GPUMMAS(backend="cpu"), ("n_gen", 2), seed=1).X for part in problem.parts]
+        [minimize(part, GPUMemetic(backend="cpu"), ("n_gen", 2), seed=1).X for part in problem.parts]
     )
     algorithm = begun(n_gen=2, n=25, client=client, sampling=given)
     algorithm.next()
@@ -251,6 +251,6 @@ def test_islands_of_a_front_and_of_tours_are_different_classes():
     class Mine(Islands):
         pass
 
-    for make, colony in ((Mine, GPUMOACO()), (type(Islands(GPUMOACO())), GPUMMAS())):
+    for make, colony in ((Mine, GPUMOACO()), (type(Islands(GPUMOACO())), GPUMemetic())):
         with pytest.raises(TypeError, match="colony must be an algorithm for"):
             make(colony)

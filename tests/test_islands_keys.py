@@ -8,7 +8,7 @@ import stat
 import numpy as np
 import pytest
 
-from pymoo_gpuaco import GPUMMAS, Islands, load_tsp
+from pymoo_gpuaco import GPUMMAS, GPUMemetic, Islands, load_tsp
 from pymoo_gpuaco.islands import local_workers
 from pymoo_gpuaco.islands.certificates import Certificates
 from tests.islands_cases import colony, distributed
@@ -129,7 +129,7 @@ def test_an_address_of_tls_needs_keys_in_the_settings_of_dask(two_workers):
     with pytest.raises(
         ValueError, match=f"client='{address}' speaks TLS, and Dask's settings .* name no keys"
     ):
-        Islands(GPUMMAS(), client=address).setup(load_tsp("gr17"), termination=("n_gen", 1))
+        Islands(GPUMemetic(), client=address).setup(load_tsp("gr17"), termination=("n_gen", 1))
 
 
 def test_a_client_that_is_given_keeps_its_own_security(monkeypatch):

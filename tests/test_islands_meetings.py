@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from pymoo.optimize import minimize
 
-from pymoo_gpuaco import GPUMMAS, Islands, checkpoint
+from pymoo_gpuaco import GPUMemetic, Islands, checkpoint
 from pymoo_gpuaco.search.meeting import Meeting
 from pymoo_gpuaco.search.parameters import FEWEST_TO_EVOLVE
 from tests.algorithm_cases import BACKEND, cities, is_canonical, run_to_end
@@ -22,9 +22,9 @@ def client(two_workers):
     return two_workers.client
 
 
-def focused(client, **arguments):
+def memetic(client, **arguments):
     ants = None if BACKEND == "cuda" else FEWEST_TO_EVOLVE
-    colony = GPUMMAS(construction="focused", n_ants=ants, backend=BACKEND)
+    colony = GPUMemetic(n_ants=ants, backend=BACKEND)
     return Islands(
         colony, **{"n_islands": 2, "client": client, "deterministic": True, "exchange_every": 1, **arguments}
     )
@@ -55,7 +55,7 @@ def outcome(algorithm):
 
 
 def test_all_tours_of_each_island_are_sent_to_the_other_when_annealing_is_over(client):
-    algorithm = begun(focused(client))
+    algorithm = begun(memetic(client))
     sent = orders(algorithm)
     assert [one.meeting for one in algorithm.engine.members] == [Meeting.OVER] * 2
     assert all(not task["migrants"] for _, _, task, _ in sent)  # no tour comes in any other way
@@ -75,7 +75,7 @@ def test_all_tours_of_each_island_are_sent_to_the_other_when_annealing_is_over(c
 
 
 def test_without_a_topology_each_island_evolves_alone(client):
-    algorithm = begun(focused(client, topology="none"))
+    algorithm = begun(memetic(client, topology="none"))
     assert all(len(task["mates"]) == 0 and not task["shares"] for _, _, task, _ in orders(algorithm))
     assert [one.meeting for one in algorithm.engine.members] == [Meeting.OVER] * 2
 
@@ -83,8 +83,8 @@ def test_without_a_topology_each_island_evolves_alone(client):
 def test_lock_step_gives_the_same_also_from_a_file_and_where_a_worker_is_killed_at_a_meeting(
     two_workers, client, tmp_path
 ):
-    whole = run_to_end(begun(focused(client)))
-    again, kept = begun(focused(client)), []
+    whole = run_to_end(begun(memetic(client)))
+    again, kept = begun(memetic(client)), []
     while again.has_next():
         again.next()
         due = again.engine.members[0].meeting
@@ -110,7 +110,7 @@ def test_lock_step_gives_the_same_also_from_a_file_and_where_a_worker_is_killed_
 @pytest.mark.parametrize("termination", [("n_gen", 40), ("time", 2.0)], ids=lambda told: told[0])
 def test_rounds_that_are_taken_as_they_come_meet_too(client, termination):
     problem = cities(CITIES)
-    islands = focused(client, deterministic=False, exchange_every=0.05)
+    islands = memetic(client, deterministic=False, exchange_every=0.05)
     algorithm = minimize(problem, islands, termination, seed=1).algorithm
     assert is_canonical(algorithm.opt[0].X)
     assert algorithm.opt[0].F[0] == problem.tour_length(algorithm.opt[0].X) <= min(algorithm.engine.values)

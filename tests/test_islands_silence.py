@@ -14,7 +14,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from pymoo_gpuaco import GPUMMAS, Islands, load_tsp
+from pymoo_gpuaco import GPUMemetic, Islands, load_tsp
 from pymoo_gpuaco.islands import cluster as cluster_module
 from pymoo_gpuaco.islands import leader, local_workers, watch
 from pymoo_gpuaco.islands.cluster import Cluster
@@ -101,7 +101,7 @@ def kill(cluster):
 @posix
 @pytest.mark.parametrize("termination", [("n_gen", 5), ("time", 1.0)], ids=lambda told: told[0])
 def test_a_scheduler_that_stands_still_before_the_first_tour(scheduler, client, hasten, termination):
-    algorithm = Islands(GPUMMAS(backend="cpu"), client=client)
+    algorithm = Islands(GPUMemetic(backend="cpu"), client=client)
     algorithm.setup(load_tsp("gr17"), termination=termination, seed=1)
     hasten()
     with (
@@ -116,7 +116,7 @@ def test_a_scheduler_that_stands_still_before_the_first_tour(scheduler, client, 
 @pytest.mark.parametrize("by_address", [False, True])
 def test_a_scheduler_that_stands_still_before_the_set_up(scheduler, client, hasten, by_address):
     hasten()
-    islands = Islands(GPUMMAS(backend="cpu"), client=scheduler.address if by_address else client)
+    islands = Islands(GPUMemetic(backend="cpu"), client=scheduler.address if by_address else client)
     with (
         stopped(scheduler.process),
         pytest.raises(ConnectionError, match=f"scheduler {scheduler.address} has not answered for 2 s"),
@@ -172,7 +172,7 @@ def test_the_own_scheduler_is_closed_even_where_the_client_is_not(monkeypatch):
 
 @posix
 def test_all_workers_that_stand_still_before_the_first_tour(hasten):
-    algorithm = Islands(GPUMMAS(backend="cpu"), 1)
+    algorithm = Islands(GPUMemetic(backend="cpu"), 1)
     algorithm.setup(load_tsp("gr17"), termination=("time", 1.0), seed=1)
     processes = family(algorithm.engine._rounds.cluster)
     for process in processes:
@@ -185,7 +185,7 @@ def test_all_workers_that_stand_still_before_the_first_tour(hasten):
 
 @posix
 def test_without_a_limit_of_time_workers_are_waited_for_a_minute(local, hasten, monkeypatch):
-    algorithm = Islands(GPUMMAS(backend="cpu"), client=local.client)
+    algorithm = Islands(GPUMemetic(backend="cpu"), client=local.client)
     algorithm.setup(load_tsp("gr17"), termination=("n_gen", 1), seed=1)
     monkeypatch.setattr(leader, "PATIENCE", 1)
     hasten()
@@ -202,7 +202,7 @@ def test_a_worker_that_stands_still_in_the_set_up_is_left_out(local, hasten):
     still = next(iter(workers))
     hasten(5.0)
     with stopped(SimpleNamespace(pid=workers[still])):
-        algorithm = Islands(GPUMMAS(backend="cpu"), 2, client=local.client)
+        algorithm = Islands(GPUMemetic(backend="cpu"), 2, client=local.client)
         algorithm.setup(load_tsp("gr17"), termination=("n_gen", 2), seed=1)
         assert still not in {member.worker for member in algorithm.engine.members}
         algorithm.run()
@@ -223,7 +223,7 @@ def test_local_workers_that_are_killed_before_they_join(monkeypatch):
     with pytest.raises(
         ConnectionError, match="local workers have ended before they joined, with exit code -9"
     ):
-        Islands(GPUMMAS(backend="cpu")).setup(load_tsp("gr17"), termination=("n_gen", 1))
+        Islands(GPUMemetic(backend="cpu")).setup(load_tsp("gr17"), termination=("n_gen", 1))
     assert time.monotonic() - begun < cluster_module.PATIENCE / 2
 
 
@@ -244,13 +244,13 @@ def test_local_workers_that_are_killed_in_the_set_up_end_it_at_once(monkeypatch,
 
     monkeypatch.setattr(leader.Leader, "open", kill_and_open)
     with pytest.raises(ConnectionError, match="all local workers have ended"):
-        Islands(GPUMMAS(backend="cpu"), 1).setup(load_tsp("gr17"), termination=("n_gen", 1))
+        Islands(GPUMemetic(backend="cpu"), 1).setup(load_tsp("gr17"), termination=("n_gen", 1))
 
 
 @posix
 @pytest.mark.parametrize("termination", [("n_gen", 5), ("time", 3600.0)], ids=lambda told: told[0])
 def test_local_workers_that_are_killed_before_the_first_tour_end_the_run_at_once(for_ever, termination):
-    algorithm = Islands(GPUMMAS(backend="cpu"), 1)
+    algorithm = Islands(GPUMemetic(backend="cpu"), 1)
     algorithm.setup(load_tsp("gr17"), termination=termination, seed=1)
     kill(algorithm.engine._rounds.cluster)
     with pytest.raises(ConnectionError, match="all local workers have ended"):
@@ -262,17 +262,17 @@ def test_after_a_set_up_that_failed_there_is_nothing_to_finalize(monkeypatch):
     monkeypatch.setattr(cluster_module, "PATIENCE", 0)
     monkeypatch.setattr(local_workers, "start", lambda *arguments: SimpleNamespace(poll=lambda: None))
     monkeypatch.setattr(local_workers, "kill", lambda process: None)
-    algorithm = Islands(GPUMMAS(backend="cpu"))
+    algorithm = Islands(GPUMemetic(backend="cpu"))
     with pytest.raises(TimeoutError, match="workers have joined"):
         algorithm.setup(load_tsp("gr17"), termination=("n_gen", 1))
     algorithm.finalize()
-    Islands(GPUMMAS()).finalize()  # nor before
+    Islands(GPUMemetic()).finalize()  # nor before
 
 
 def test_a_closed_client_is_called_one(scheduler):
     closed = distributed.Client(scheduler.address, set_as_default=False)
-    islands = Islands(GPUMMAS(backend="cpu"), client=closed)
-    begun = Islands(GPUMMAS(backend="cpu"), client=closed)
+    islands = Islands(GPUMemetic(backend="cpu"), client=closed)
+    begun = Islands(GPUMemetic(backend="cpu"), client=closed)
     begun.setup(load_tsp("gr17"), termination=("n_gen", 2), seed=1)
     closed.close()
     with pytest.raises(ConnectionError, match=r"client that Islands were given, <Client.*>, is closed"):
@@ -280,7 +280,7 @@ def test_a_closed_client_is_called_one(scheduler):
     with pytest.raises(ConnectionError, match=f"the scheduler {scheduler.address} is gone, or the client of"):
         begun.run()
     with pytest.raises(ValueError, match=r"client must be open, got <Client.*>, which was closed"):
-        Islands(GPUMMAS(), client=closed)
+        Islands(GPUMemetic(), client=closed)
 
 
 class TestWatch:

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from pymoo.optimize import minimize
 
-from pymoo_gpuaco import GPUAS, GPUMMAS, TSP
+from pymoo_gpuaco import GPUAS, TSP, GPUMemetic
 from pymoo_gpuaco.candidates.bound import prove_lower_bound, seconds_to_prove
 from pymoo_gpuaco.candidates.exact import shortest_tour
 from pymoo_gpuaco.candidates.lists import listed_instance
@@ -38,7 +38,7 @@ def test_a_ring_is_proven_to_be_optimal(capsys: pytest.CaptureFixture[str]) -> N
     """Cities on a circle: the ring around it is the best tour, and a 1-tree of the same length."""
     angle = 2 * np.pi * np.arange(20) / 20
     problem = TSP(1000 * np.column_stack([np.cos(angle), np.sin(angle)]), metric="EXACT")
-    result = minimize(problem, GPUMMAS(backend="cpu"), ("n_gen", 5), seed=1, verbose=True)
+    result = minimize(problem, GPUMemetic(backend="cpu"), ("n_gen", 5), seed=1, verbose=True)
     assert result.algorithm.lower_bound == pytest.approx(result.F[0], rel=1e-9)
     printed = capsys.readouterr().out
     assert "gap<= %" in printed
@@ -128,7 +128,7 @@ def test_a_proof_makes_no_run_late(
 
     monkeypatch.setattr("pymoo_gpuaco.algorithms.proving.prove_lower_bound", prove)
     monkeypatch.setattr("pymoo_gpuaco.algorithms.proving.seconds_to_prove", lambda instance: 200.0)
-    algorithm = GPUMMAS(backend="cpu").setup(cloud_of(30), termination=termination, seed=1)
+    algorithm = GPUMemetic(backend="cpu").setup(cloud_of(30), termination=termination, seed=1)
     algorithm.ask()
     assert algorithm.bound_in_time(longest) == (7.0 if begins else None)
     assert len(given) == begins
@@ -140,7 +140,7 @@ def test_a_proof_makes_no_run_late(
 
 
 def test_a_proof_that_was_given_up_is_not_the_last_word(monkeypatch: pytest.MonkeyPatch) -> None:
-    algorithm = GPUMMAS(backend="cpu").setup(cloud_of(30), termination=("time", 1100.0), seed=1)
+    algorithm = GPUMemetic(backend="cpu").setup(cloud_of(30), termination=("time", 1100.0), seed=1)
     algorithm.ask()
     monkeypatch.setattr("pymoo_gpuaco.algorithms.proving.seconds_left", lambda *_: 1e-9)
     monkeypatch.setattr("pymoo_gpuaco.algorithms.proving.seconds_to_prove", lambda instance: 0.0)

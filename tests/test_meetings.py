@@ -18,7 +18,7 @@ from pymoo_gpuaco.search import pace
 from pymoo_gpuaco.search.meeting import Meeting
 from pymoo_gpuaco.search.parameters import FEWEST_TO_EVOLVE
 from tests.eax_cases import good_tours, graph_of
-from tests.engine_cases import BACKENDS, asymmetric, cloud, focused
+from tests.engine_cases import BACKENDS, asymmetric, cloud, memetic
 from tests.test_eax_evolve import assert_counted
 from tests.tour_cases import random_tours
 
@@ -71,7 +71,7 @@ class TestMates:
 
 
 def sharing(problem, backend="cpu", m=FEWEST_TO_EVOLVE):
-    engine = focused(problem, backend, m)
+    engine = memetic(problem, backend, m)
     engine.share(True)
     return engine
 
@@ -159,7 +159,7 @@ class TestColonies:
         assert set(seen) == expected
 
     def test_a_colony_that_does_not_share_waits_for_nobody(self):
-        engine = focused(cloud(120, 7), n_ants=8)
+        engine = memetic(cloud(120, 7), n=8)
         for key in range(20):
             engine.expect(key / 20)
             engine.search(key)
@@ -205,13 +205,11 @@ class TestColonies:
 def test_a_long_tour_that_is_alone_meets_nobody():
     from pymoo_gpuaco.backends.cpu.focused import CpuWindows
     from pymoo_gpuaco.candidates.lists import listed_instance
-    from pymoo_gpuaco.colony.parameters import ColonyParameters
-    from pymoo_gpuaco.search.focused import FocusedSearch
-    from pymoo_gpuaco.search.parameters import FocusedParameters
+    from pymoo_gpuaco.search.focused import MemeticSearch
+    from pymoo_gpuaco.search.parameters import MemeticParameters
 
-    told = FocusedParameters(whole_up_to=100, window=64)
-    engine = FocusedSearch(CpuWindows(listed_instance(cloud(200, 1), 8), ColonyParameters(), told))
-    engine.reset_trails(1.0)
+    told = MemeticParameters(whole_up_to=100, window=64)
+    engine = MemeticSearch(CpuWindows(listed_instance(cloud(200, 1), 8), told))
     engine.share(True)
     for key in range(10):
         engine.expect(key / 10)

@@ -18,7 +18,7 @@ from pymoo_gpuaco.backends.cuda.windows.windows import Trials
 from pymoo_gpuaco.candidates.graph import make_graph
 from pymoo_gpuaco.candidates.lists import listed_instance
 from pymoo_gpuaco.problems import TSP
-from pymoo_gpuaco.search.parameters import FocusedParameters
+from pymoo_gpuaco.search.parameters import MemeticParameters
 from tests.engine_cases import cloud
 from tests.tour_cases import edges_of
 from tests.windows_cases import emulated, search, windows_of
@@ -63,7 +63,7 @@ def check(kept_at: Callable[[float], tuple[np.ndarray, np.ndarray]]) -> None:
 
 
 def on_the_cpu(problem: TSP) -> WindowSearch:
-    instance, parameters = listed_instance(problem, 8), FocusedParameters()
+    instance, parameters = listed_instance(problem, 8), MemeticParameters()
     return WindowSearch(instance, make_units(instance, make_graph(instance), parameters)[0], parameters)
 
 

@@ -13,7 +13,7 @@ from pymoo.operators.mutation.inversion import InversionMutation
 from pymoo.operators.sampling.rnd import PermutationRandomSampling
 from pymoo.optimize import minimize
 
-from pymoo_gpuaco import GPUMMAS, TSP, Front, MultiObjectiveTSP, OpenPath, checkpoint, load_tsp
+from pymoo_gpuaco import TSP, Front, GPUMemetic, MultiObjectiveTSP, OpenPath, checkpoint, load_tsp
 from pymoo_gpuaco.problems import as_multi_objective
 from tests.engine_cases import asymmetric, cloud
 
@@ -219,7 +219,7 @@ def test_what_no_front_is_searched_of_is_refused(problem, error, message):
 def test_algorithms_of_one_objective_say_what_to_take():
     problem = MultiObjectiveTSP([cloud(9, 1), cloud(9, 2)])
     with pytest.raises(ValueError, match=r"has 2 objectives; .* GPUMOACO finds the front of tours"):
-        minimize(problem, GPUMMAS(backend="cpu"), ("n_gen", 1))
+        minimize(problem, GPUMemetic(backend="cpu"), ("n_gen", 1))
 
 
 def test_a_front_is_sorted_by_the_first_objective():

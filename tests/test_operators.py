@@ -16,7 +16,7 @@ from pymoo.operators.sampling.rnd import PermutationRandomSampling
 from pymoo.optimize import minimize
 from pymoo.util.ref_dirs import get_reference_directions
 
-from pymoo_gpuaco import GPUMMAS, MultiObjectiveTSP
+from pymoo_gpuaco import GPUMemetic, MultiObjectiveTSP
 from pymoo_gpuaco.operators import (
     AntColonySampling,
     AssemblyCrossover,
@@ -260,7 +260,7 @@ def test_three_objectives_one_of_them_asymmetric(operators):
 
 def test_each_tour_is_improved_by_what_it_is_good_at():
     problem = MultiObjectiveTSP([cloud(50, 1), cloud(50, 2)])
-    ends = [minimize(part, GPUMMAS(backend="cpu"), ("n_gen", 20), seed=1).X for part in problem.parts]
+    ends = [minimize(part, GPUMemetic(backend="cpu"), ("n_gen", 20), seed=1).X for part in problem.parts]
     improved = LocalSearchRepair(backend="cpu").do(problem, Population.new("X", np.array(ends)))
     lengths = problem.tour_lengths(improved.get("X"))
     # weights are 1 and 0, and 0 and 1: short tours by one objective stay as short

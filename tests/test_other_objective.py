@@ -7,7 +7,7 @@ import pytest
 from pymoo.core.problem import Problem
 from pymoo.optimize import minimize
 
-from pymoo_gpuaco import GPUAS, GPUMMAS, TSP, GPU2OptIHC, LocalSearch
+from pymoo_gpuaco import GPUAS, GPUMMAS, TSP, GPU2OptIHC, GPUMemetic, LocalSearch
 from tests.algorithm_cases import BACKEND, COLONIES, M, Tour, assert_same, cities, small, snapshot
 from tests.interrupts import needs_timer, timed_interrupts
 
@@ -84,16 +84,14 @@ class TolledMap(TSP):
 def test_a_colony_that_changes_one_good_tour_goes_over_to_whole_tours():
     n = 60
     problem = TolledMap(np.random.default_rng(1).integers(0, 1000, (n, 2)))
-    algorithm = GPUMMAS(construction="focused", backend="cpu").setup(
-        problem, termination=("n_gen", 6), seed=1
-    )
+    algorithm = GPUMemetic(backend="cpu").setup(problem, termination=("n_gen", 6), seed=1)
     sizes = []
     while algorithm.has_next():
         algorithm.next()
         sizes.append(len(algorithm.pop))
     assert sizes == [1] + 5 * [2 * algorithm.engine.n_ants]
     assert algorithm.engine.n_ants > 1
-    whole = GPUMMAS(construction="focused", backend="cpu").setup(problem, termination=("n_gen", 6), seed=1)
+    whole = GPUMemetic(backend="cpu").setup(problem, termination=("n_gen", 6), seed=1)
     for generation in range(6):
         if generation == 3:
             whole = pickle.loads(pickle.dumps(whole))
@@ -104,7 +102,7 @@ def test_a_colony_that_changes_one_good_tour_goes_over_to_whole_tours():
 def test_the_colony_that_takes_over_has_as_many_ants_as_one_with_local_search():
     """Their tours get one, only later: one ant a city, as without, made 1,677 tours of 20,000 cities a generation."""
     problem = TolledMap(np.random.default_rng(1).random((60, 2)))
-    algorithm = GPUMMAS(backend="cpu").setup(problem, termination=("n_gen", 2), seed=1)
+    algorithm = GPUMemetic(backend="cpu").setup(problem, termination=("n_gen", 2), seed=1)
     algorithm.run()
     assert algorithm.engine.n_ants == 24
     without = GPUMMAS(local_search=False, backend="cpu").setup(problem, termination=("n_gen", 2), seed=1)

@@ -28,6 +28,7 @@ from pymoo_gpuaco import (
     GPURAS,
     ColonyTermination,
     GPU2OptIHC,
+    GPUMemetic,
     Islands,
     LocalSearch,
 )
@@ -378,13 +379,13 @@ def test_a_misspelt_argument_is_guessed(argument, meant):
 
 def test_nothing_is_guessed_where_nothing_is_like_it():
     with pytest.raises(TypeError, match=r"no argument 'xyz'\. It takes "):
-        GPUMMAS(xyz=3)
+        GPUMemetic(xyz=3)
     with pytest.raises(TypeError, match=r"no argument 'evaporation'\. It takes "):
         GPU2OptIHC(evaporation=3)  # climbers have no rho
 
 
 def test_an_algorithm_shows_the_arguments_that_are_not_the_defaults():
-    assert repr(GPUMMAS()) == "GPUMMAS()"
+    assert repr(GPUMemetic()) == "GPUMemetic()"
     assert repr(GPUMMAS(8, rho=0.2, seed=1)) == "GPUMMAS(n_ants=8, rho=0.2)"
     assert (
         repr(GPU2OptIHC(backend="cpu", sampling=np.zeros((2, 3)))) == "GPU2OptIHC(sampling=.., backend='cpu')"

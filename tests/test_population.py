@@ -12,7 +12,7 @@ from pymoo_gpuaco.host.stop import Stop
 from pymoo_gpuaco.search import population as module
 from pymoo_gpuaco.search.parameters import FEWEST_TO_EVOLVE
 from pymoo_gpuaco.search.population import Population, first_tours
-from tests.engine_cases import cloud, focused
+from tests.engine_cases import cloud, memetic
 
 
 def made(n: int = 120, seed: int = 1) -> tuple[Population, np.ndarray]:
@@ -76,7 +76,7 @@ def test_of_many_cities_few_tours_are_assembled_before_others_are_annealed(citie
 
 def assert_mates_help(recombined):
     """Of ``recombined(population, tours, mates)``: of greedy tours, and annealed ones as mates."""
-    annealed = focused(cloud(120, 1), n_ants=4)
+    annealed = memetic(cloud(120, 1), n=4)
     for key in range(10):
         annealed.search(key)
     mates, lengths = annealed.best_tours(4)

@@ -8,7 +8,7 @@ import pytest
 from pymoo.core.evaluator import Evaluator
 from pymoo.core.population import Population
 
-from pymoo_gpuaco import GPUAS, GPUMMAS
+from pymoo_gpuaco import GPUAS, GPUMMAS, GPUMemetic
 from pymoo_gpuaco.algorithms.told import canonical
 from pymoo_gpuaco.backends import (
     Accepts,
@@ -26,7 +26,7 @@ from pymoo_gpuaco.colony.immigrants import places
 from pymoo_gpuaco.colony.parameters import LocalSearch
 from pymoo_gpuaco.operators import LocalSearchRepair
 from pymoo_gpuaco.operators import repair as repair_module
-from pymoo_gpuaco.search.focused import FocusedSearch
+from pymoo_gpuaco.search.focused import MemeticSearch
 from tests.algorithm_cases import every_colony, small
 from tests.engine_cases import BACKENDS, asymmetric, climbers, cloud, colony
 
@@ -170,10 +170,10 @@ def test_a_colony_tells_what_it_built(monkeypatch):
 
 def test_a_search_is_told_how_far_the_run_is_and_tells_what_it_searched(monkeypatch):
     heard = []
-    expect = FocusedSearch.expect
-    monkeypatch.setattr(FocusedSearch, "expect", lambda engine, far: (heard.append(far), expect(engine, far)))
-    monkeypatch.setattr(FocusedSearch, "n_searched", 18)
-    algorithm = GPUMMAS(backend="cpu").setup(cloud(14), termination=("n_gen", 4), seed=1)
+    expect = MemeticSearch.expect
+    monkeypatch.setattr(MemeticSearch, "expect", lambda engine, far: (heard.append(far), expect(engine, far)))
+    monkeypatch.setattr(MemeticSearch, "n_built", 18)
+    algorithm = GPUMemetic(backend="cpu").setup(cloud(14), termination=("n_gen", 4), seed=1)
     algorithm.run()
     assert heard == [0.0, 0.25, 0.5, 0.75]
     assert algorithm.evaluator.n_eval == 4 * 18

@@ -12,7 +12,7 @@ from pymoo_gpuaco.candidates.lists import listed_instance
 from pymoo_gpuaco.colony.parameters import LocalSearch
 from pymoo_gpuaco.problems import TSP
 from pymoo_gpuaco.problems.compiled_metrics import tour_length
-from tests.engine_cases import BACKENDS, COLONIES, climbers, colony, focused
+from tests.engine_cases import BACKENDS, COLONIES, climbers, colony, memetic
 
 on_both_engines = pytest.mark.parametrize("backend", BACKENDS)
 PAIRS = {
@@ -180,7 +180,7 @@ def test_focused_ants_make_the_same_tours_of_cities_within_one_and_within_a_ten_
     points[0], points[1] = 0.0, 0.99
     both = []
     for factor in (1.0, 2.0**-100):
-        engine = focused(scaled(points, factor), "cuda")
+        engine = memetic(scaled(points, factor), "cuda")
         engine.reset_trails(1.0)
         for key in range(2):
             engine.search(key)

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pymoo_gpuaco import GPUMMAS, TSP
+from pymoo_gpuaco import TSP, GPUMemetic
 from pymoo_gpuaco.search.schedule import END, Schedule
 
 
@@ -221,7 +221,7 @@ def problem_of(n: int = 300) -> TSP:
 
 @pytest.mark.usefixtures("few_kicks")
 def test_a_resumed_run_of_the_same_termination_equals_the_uninterrupted_one():
-    whole = GPUMMAS(backend="cpu").setup(problem_of(), termination=("n_gen", 14), seed=3)
+    whole = GPUMemetic(backend="cpu").setup(problem_of(), termination=("n_gen", 14), seed=3)
     part = copy.deepcopy(whole)
     for _ in range(6):
         part.next()

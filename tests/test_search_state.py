@@ -12,9 +12,7 @@ from pymoo_gpuaco.search.meeting import Meeting
 from pymoo_gpuaco.search.schedule import Schedule
 from pymoo_gpuaco.search.state import pack, unpack
 
-N, K = 6, 3
-IDS = np.array([[(c + step) % N for step in (1, 2, 5)] for c in range(N)], np.int32)
-TAU = np.arange(N * K, dtype=np.float32).reshape(N, K) + 0.5
+N = 6
 TOURS = np.array([np.roll(np.arange(N), turn) for turn in (0, 2)], np.int32)
 BEST = np.array([5, 4, 3, 2, 1, 0], np.int32)
 
@@ -22,7 +20,16 @@ BEST = np.array([5, 4, 3, 2, 1, 0], np.int32)
 def schedule() -> Schedule:
     """In the last of its cycles, with no two numbers alike."""
     made = Schedule(
-        7, cycle=2, done=5, last=True, finished=False, share=0.25, rounds=11, started=0.1, step=0.02
+        7,
+        cycle=2,
+        improved=1,
+        done=5,
+        last=True,
+        finished=False,
+        share=0.25,
+        rounds=11,
+        started=0.1,
+        step=0.02,
     )
     made.reported, made.progress = 0.4, math.nan
     return made
@@ -34,10 +41,9 @@ class Device:
     instance = SimpleNamespace(n=N)
     export_own = staticmethod(dict)
     read_own = staticmethod(lambda state: {} if state is None else {"engine": state["engine"]})
-    trails = staticmethod(lambda: (TAU, np.array([0.125], np.float32)))
 
-    def __init__(self, kind: str, candidates: np.ndarray = IDS) -> None:
-        self.kind, self.candidates = kind, candidates
+    def __init__(self, kind: str) -> None:
+        self.kind = kind
 
 
 CPU = Device("cpu")
@@ -51,8 +57,6 @@ def packed(kind: str = "cpu") -> dict[str, np.ndarray]:
 def test_the_same_comes_back() -> None:
     state = unpack(packed(), CPU)
     assert state.own
-    assert np.array_equal(state.tau, TAU)
-    assert state.default_trail.tolist() == [0.125]
     assert np.array_equal(state.tours, TOURS)
     assert state.best is not None
     assert state.best.tolist() == BEST.tolist()
@@ -118,7 +122,6 @@ def test_what_is_missing_is_named(name: str) -> None:
         ("progress", 4, 1.5),
         ("progress", 4, -0.5),
         ("tours", (0, 0), 3),
-        ("ids", (0, 0), N),
     ],
 )
 def test_what_can_be_no_state_is_refused(name: str, place: object, value: float) -> None:

@@ -11,7 +11,7 @@ import pytest
 from pymoo.optimize import minimize
 from pymoo.termination import get_termination
 
-from pymoo_gpuaco import GPUMMAS, TSP, ColonyTermination
+from pymoo_gpuaco import GPUMMAS, TSP, ColonyTermination, GPUMemetic
 from pymoo_gpuaco.algorithms.termination import progress
 from pymoo_gpuaco.host import compiling
 
@@ -42,10 +42,10 @@ def slow_set_up(monkeypatch: pytest.MonkeyPatch, seconds: float, compiled: bool)
 def test_a_run_whose_set_up_takes_its_time_ends_with_its_first_tour(
     termination, problem, monkeypatch, caplog
 ):
-    minimize(problem, GPUMMAS(backend="cpu"), ("n_gen", 1))  # compiled
+    minimize(problem, GPUMemetic(backend="cpu"), ("n_gen", 1))  # compiled
     slow_set_up(monkeypatch, 1.5, compiled=False)
     with caplog.at_level(logging.WARNING, "pymoo_gpuaco"):
-        result = minimize(problem, GPUMMAS(backend="cpu"), termination, seed=1)
+        result = minimize(problem, GPUMemetic(backend="cpu"), termination, seed=1)
     assert result.algorithm.n_iter - 1 == 1
     assert result.F[0] == problem.tour_length(result.X)
     assert result.F[0] == pytest.approx(result.algorithm.engine.first_tour()[1], rel=1e-12)
@@ -56,7 +56,7 @@ def test_a_run_whose_set_up_takes_its_time_ends_with_its_first_tour(
 def test_compiling_does_not_count(compiled, problem, monkeypatch):
     slow_set_up(monkeypatch, 1.5, compiled)
     began = time.perf_counter()
-    algorithm = GPUMMAS(backend="cpu").setup(problem, termination=("n_gen", 2), seed=1)
+    algorithm = GPUMemetic(backend="cpu").setup(problem, termination=("n_gen", 2), seed=1)
     took = time.perf_counter() - began
     if not compiled:
         assert algorithm._setup_seconds >= 1.5
@@ -67,7 +67,7 @@ def test_compiling_does_not_count(compiled, problem, monkeypatch):
 
 
 def test_the_time_between_set_up_and_run_does_not_count(problem):
-    algorithm = GPUMMAS(backend="cpu").setup(problem, termination=("time", 1000.0), seed=1)
+    algorithm = GPUMemetic(backend="cpu").setup(problem, termination=("time", 1000.0), seed=1)
     time.sleep(1.0)
     before = time.time()
     algorithm.ask()
@@ -87,7 +87,7 @@ def test_progress_is_of_the_moment_it_is_asked_for():
 def test_building_the_engine_of_a_run_that_goes_on_counts_and_compiling_does_not(
     compiled, problem, monkeypatch
 ):
-    before = GPUMMAS(backend="cpu").setup(problem, termination=("n_gen", 3), seed=1)
+    before = GPUMemetic(backend="cpu").setup(problem, termination=("n_gen", 3), seed=1)
     before.next()
     algorithm = pickle.loads(pickle.dumps(before))
     algorithm.termination = ColonyTermination(n_max_gen=None, seconds=1000.0)
@@ -120,7 +120,7 @@ def test_the_engine_is_to_stop_before_the_limit_by_what_a_generation_takes_besid
 
     All but .2 s of it: a generation that ends too soon would be followed by an empty one.
     """
-    algorithm = GPUMMAS(backend="cpu").setup(problem, termination=("time", 1000.0), seed=1)
+    algorithm = GPUMemetic(backend="cpu").setup(problem, termination=("time", 1000.0), seed=1)
     assert algorithm._aside == pytest.approx(0.05 * algorithm._setup_seconds)
     algorithm._aside = 0.4
     left, evaluate = [], problem.evaluate

@@ -33,11 +33,11 @@ def script(
 FORKS = """
 import os, signal, sys, threading, time
 import numpy as np
-from pymoo_gpuaco import TSP, GPUMMAS
+from pymoo_gpuaco import TSP, GPUMMAS, GPUMemetic
 from pymoo.optimize import minimize
 problem = TSP(np.random.default_rng(0).random((60, 2)))
 def solve():
-    return minimize(problem, GPUMMAS(backend="cpu"), ("n_gen", 2), seed=1).F[0]
+    return minimize(problem, GPUMemetic(backend="cpu"), ("n_gen", 2), seed=1).F[0]
 lengths, children = [], []
 thread = threading.Thread(target=lambda: lengths.append(solve()))
 thread.start()
@@ -102,7 +102,7 @@ for name in ("add_module", "add_object_file", "finalize_object", "get_function_a
     counted(name)
 problem = TSP(np.random.default_rng(0).random((60, 2)))
 def solve():
-    return minimize(problem, GPUMMAS(backend="cpu"), ("n_gen", 2), seed=1).F[0]
+    return minimize(problem, GPUMemetic(backend="cpu"), ("n_gen", 2), seed=1).F[0]
 heard = -1.0
 try:
     solve()

@@ -15,6 +15,7 @@ from pymoo_gpuaco import (
     GPUMOACO,
     TSP,
     Front,
+    GPUMemetic,
     MultiObjectiveTSP,
     OpenPath,
     load_tsp,
@@ -111,7 +112,7 @@ def test_what_the_algorithm_was_given_holds_where_solve_is_given_nothing(problem
 
 
 def test_solve_takes_no_algorithm_that_has_a_problem_and_none_for_another_number_of_objectives():
-    algorithm = GPUMMAS(termination=("n_gen", 1))
+    algorithm = GPUMemetic(termination=("n_gen", 1))
     with pytest.raises(ValueError, match=r"target=14 and the termination that GPUMMAS was given both say"):
         solve(SQUARE, algorithm=algorithm, target=14)
     algorithm.setup(TSP(SQUARE))
@@ -278,7 +279,7 @@ def test_of_several_objectives_a_front_is_found():
     with pytest.raises(ValueError, match="target is for one objective, and there are 2"):
         solve(problem, target=3)
     with pytest.raises(TypeError, match=r"algorithm must be GPUMOACO\(..\) for 2 objectives, got GPUMMAS"):
-        solve(problem, algorithm=GPUMMAS())
+        solve(problem, algorithm=GPUMemetic())
     with pytest.raises(ValueError, match="summary compares lengths, and MultiObjectiveTSP has 2"):
         summary(problem)
 

@@ -15,13 +15,12 @@ from pymoo_gpuaco.backends import Stoppable
 from pymoo_gpuaco.backends.cpu.focused import CpuWindows
 from pymoo_gpuaco.backends.cpu.windows import improve, search
 from pymoo_gpuaco.candidates.lists import listed_instance
-from pymoo_gpuaco.colony.parameters import ColonyParameters
 from pymoo_gpuaco.colony.trails import TrailUpdate
 from pymoo_gpuaco.host.stop import Stop
-from pymoo_gpuaco.search.focused import FocusedSearch
-from pymoo_gpuaco.search.parameters import FocusedParameters
+from pymoo_gpuaco.search.focused import MemeticSearch
+from pymoo_gpuaco.search.parameters import MemeticParameters
 from pymoo_gpuaco.search.population import Population
-from tests.engine_cases import BACKENDS, COLONIES, climbers, cloud, colony, focused
+from tests.engine_cases import BACKENDS, COLONIES, climbers, cloud, colony, memetic
 from tests.fuzz import SEED, TIMES
 from tests.interrupts import is_interrupted, needs_timer, timed_interrupts
 
@@ -89,7 +88,7 @@ def test_trails_of_all_pairs_of_cities_are_set_within_the_limit(algorithm):
 
 
 def test_whole_tours_are_loaded_no_more_once_time_is_over(monkeypatch):
-    engine = focused(cloud(200), n_ants=64)
+    engine = memetic(cloud(200), n=64)
     loads = []
     monkeypatch.setattr(search, "load", lambda *window: loads.append(len(window)))
     engine.stop_at(time.monotonic() - 1.0)
@@ -100,8 +99,8 @@ def test_whole_tours_are_loaded_no_more_once_time_is_over(monkeypatch):
 
 def test_windows_are_laid_out_no_more_once_time_is_over(monkeypatch):
     """Of 50,000 cities each, eight in a round."""
-    ants = FocusedParameters(whole_up_to=8, window=64)
-    colony = ColonyParameters(construction="focused")
+    ants = MemeticParameters(whole_up_to=8, window=64)
+    colony = MemeticParameters()
     device = CpuWindows(listed_instance(cloud(300), 7), colony, ants)
     monkeypatch.setattr(search, "load", lambda *_: pytest.fail("no time for it"))
     tour, dirty = np.random.default_rng(1).permutation(300).astype(np.int32), np.ones(300, np.uint8)
@@ -117,7 +116,7 @@ def test_windows_are_laid_out_no_more_once_time_is_over(monkeypatch):
 
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_trails_that_no_ant_will_read_stay_as_they_are(backend):
-    engine = focused(cloud(200), backend, n_ants=2)
+    engine = memetic(cloud(200), backend, n=2)
     engine.reset_trails(0.5)
     engine.search(1)
     before = engine.export_state()["tau"]
@@ -132,7 +131,7 @@ def test_trails_that_no_ant_will_read_stay_as_they_are(backend):
 
 def test_given_tours_in_one_window_are_repaired_no_more_once_time_is_over(monkeypatch):
     """Of random tours of 20,000 cities that takes seconds."""
-    engine, tours = focused(cloud(200)), np.array([np.random.default_rng(1).permutation(200)])
+    engine, tours = memetic(cloud(200)), np.array([np.random.default_rng(1).permutation(200)])
     repair = improve.repair_queued
 
     def in_the_middle(*window):
@@ -145,7 +144,7 @@ def test_given_tours_in_one_window_are_repaired_no_more_once_time_is_over(monkey
 
 def test_the_best_tour_takes_over_from_no_more_tours_once_time_is_over(monkeypatch):
     """Cold tours of 20,000 cities take tenths of a second each."""
-    engine = focused(cloud(200), n_ants=7)
+    engine = memetic(cloud(200), n=7)
     engine.search(1)
     asked = []
     monkeypatch.setattr(Stop, "passed", lambda self: asked.append(1) or len(asked) > 3)
@@ -202,12 +201,12 @@ def test_an_interrupt_ends_a_long_generation_and_keeps_its_best_tour(algorithm, 
 def test_an_interrupt_ends_what_focused_ants_do_with_whole_tours_and_with_windows(whole_up_to):
     problem = cloud(300)
 
-    def engine_of(trials: int) -> FocusedSearch:
-        ants = FocusedParameters(whole_up_to=whole_up_to, window=64, trials=trials, n_tours=2)
-        colony = ColonyParameters(construction="focused")
-        return FocusedSearch(CpuWindows(listed_instance(problem, 7), colony, ants))
+    def engine_of(trials: int) -> MemeticSearch:
+        ants = MemeticParameters(whole_up_to=whole_up_to, window=64, trials=trials, population_size=2)
+        colony = MemeticParameters()
+        return MemeticSearch(CpuWindows(listed_instance(problem, 7), colony, ants))
 
-    def search_often(engine: FocusedSearch) -> None:
+    def search_often(engine: MemeticSearch) -> None:
         for key in range(40):  # in the first ones windows are only repaired
             engine.search(key)
 

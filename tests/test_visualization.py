@@ -9,7 +9,17 @@ from PIL import Image
 from pymoo.optimize import minimize
 from pymoo.problems.single.traveling_salesman import create_random_tsp_problem
 
-from pymoo_gpuaco import GPUACS, GPUMMAS, TSP, Front, GPU2OptIHC, MultiObjectiveTSP, OpenPath, solve
+from pymoo_gpuaco import (
+    GPUACS,
+    GPUMMAS,
+    TSP,
+    Front,
+    GPU2OptIHC,
+    GPUMemetic,
+    MultiObjectiveTSP,
+    OpenPath,
+    solve,
+)
 from pymoo_gpuaco.problems.notebook import svg_of
 from pymoo_gpuaco.visualization import TourAnimation, plot_convergence, plot_front, plot_pheromone, plot_tour
 from pymoo_gpuaco.visualization.plots import trail_lines
@@ -123,7 +133,7 @@ DISTANCES = np.hypot(*(SPACE[:, None] - SPACE).T)
     ids=["fixed", "asymmetric", "path", "asymmetric path"],
 )
 def test_directions_fixed_edges_and_trails_of_every_kind_of_tour(problem, arrows):
-    run = minimize(problem, GPUMMAS(), ("n_gen", 6), seed=1)
+    run = minimize(problem, GPUMemetic(), ("n_gen", 6), seed=1)
     drawn = plot_tour(problem, run.X).axes[0]
     legs = [c for c in drawn.collections if isinstance(c, Quiver)]
     assert [leg.N for leg in legs] == ([arrows] if arrows else [])
@@ -142,7 +152,7 @@ def test_directions_fixed_edges_and_trails_of_every_kind_of_tour(problem, arrows
 
 
 def test_where_nothing_was_left_to_search_there_are_no_trails():
-    run = minimize(OpenPath(SPACE[:6]), GPUMMAS(), ("n_gen", 1), seed=1)
+    run = minimize(OpenPath(SPACE[:6]), GPUMemetic(), ("n_gen", 1), seed=1)
     assert len(trail_lines(run.algorithm)[0]) == 0
     assert plot_pheromone(run.algorithm).axes
 

@@ -10,7 +10,7 @@ import pytest
 from pymoo.core.population import Population
 from pymoo.optimize import minimize
 
-from pymoo_gpuaco import ALL_ALGORITHMS, GPUACS, GPUMMAS, LocalSearch
+from pymoo_gpuaco import ALL_ALGORITHMS, GPUACS, GPUMMAS, GPUMemetic, LocalSearch
 from pymoo_gpuaco.backends import Improver, make_improver
 from pymoo_gpuaco.backends.cpu import improver as cpu_improver
 from pymoo_gpuaco.backends.cpu.improver import CpuImprover
@@ -21,7 +21,7 @@ from pymoo_gpuaco.candidates.graph import make_graph
 from pymoo_gpuaco.candidates.lists import listed_instance
 from pymoo_gpuaco.host.keys import fold_in
 from pymoo_gpuaco.operators import LocalSearchRepair
-from pymoo_gpuaco.search.parameters import FocusedParameters
+from pymoo_gpuaco.search.parameters import MemeticParameters
 from tests.algorithm_cases import COLONIES
 from tests.engine_cases import BACKENDS, INSTANCES, asymmetric, cloud, colony
 
@@ -162,7 +162,7 @@ class TestOnTheCpu:
     def test_a_tour_larger_than_a_window(self, threads):
         problem = cloud(900, 2)
         instance = listed_instance(problem, 10)
-        parameters = FocusedParameters(whole_up_to=8, window=64)
+        parameters = MemeticParameters(whole_up_to=8, window=64)
         units = make_units(instance, make_graph(instance), parameters)[0]
         (start,), (before,) = improver(problem, "cpu", 0.0, moves="2opt").improve(random_tours(900, 1), 1)
         results = []
@@ -177,7 +177,7 @@ class TestOnTheCpu:
     def test_threads_each_search_windows_of_a_tour_of_their_own(self, monkeypatch):
         """None of them may wait for another one, all of which are at work."""
         monkeypatch.setattr(
-            cpu_improver, "FocusedParameters", lambda: FocusedParameters(whole_up_to=8, window=64)
+            cpu_improver, "MemeticParameters", lambda: MemeticParameters(whole_up_to=8, window=64)
         )
         problem, start = cloud(300, 1), random_tours(300, 4)
         found = []
@@ -211,7 +211,7 @@ class TestOnTheCpu:
     def test_where_it_is_late_the_tour_stays(self, whole_up_to):
         problem = cloud(900, 2)
         instance = listed_instance(problem, 10)
-        parameters = FocusedParameters(whole_up_to=whole_up_to, window=64)
+        parameters = MemeticParameters(whole_up_to=whole_up_to, window=64)
         units = make_units(instance, make_graph(instance), parameters)[0]
         start = random_tours(900, 1)[0].astype(np.int32)
         tour = start.copy()
@@ -251,7 +251,7 @@ class TestOfArguments:
         algorithm = GPUMMAS(local_search="windows", backend="cpu").setup(problem, seed=1)
         assert algorithm.engine.parameters.construction == "full"
         with pytest.raises(ValueError, match=r"construction='focused'.*local_search='windows'"):
-            GPUMMAS(construction="focused", local_search="windows")
+            GPUMemetic(local_search="windows")
 
     def test_it_is_shown(self):
         assert repr(GPUACS(local_search="windows")) == "GPUACS(local_search='windows')"

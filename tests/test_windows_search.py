@@ -7,10 +7,10 @@ import pytest
 
 from pymoo_gpuaco.backends.cuda.windows import windows as module
 from pymoo_gpuaco.backends.cuda.windows.plan import nearest_lists
-from pymoo_gpuaco.backends.cuda.windows.windows import Ant, Trials
+from pymoo_gpuaco.backends.cuda.windows.windows import Trials
 from pymoo_gpuaco.candidates.lists import listed_instance
 from pymoo_gpuaco.problems import TSP
-from pymoo_gpuaco.search.focused import FocusedSearch
+from pymoo_gpuaco.search.focused import MemeticSearch
 from tests.engine_cases import cloud
 from tests.tour_cases import edges_of
 from tests.windows_cases import device_of, each, emulated, search, windows_of
@@ -153,59 +153,6 @@ def test_other_distances(name, emulated):
     assert check(PROBLEMS[name]) > 0 or name == "at one place"
 
 
-def test_ants_that_follow_trails(emulated):
-    problem = cloud(300, 1)
-    device = device_of(problem, 2, 4)
-    rows = nearest_neighbour_tours(problem, 2)
-    with device.working():
-        device.reset_trails(1.0)
-        device.weigh()
-    found = [search(device.windows, rows, 5, Trials(trials=6, heat=60.0, guided=share)) for share in (0, 100)]
-    assert not np.array_equal(found[0][0].first, found[1][0].first)
-    for tour, exchanges in zip(rows, found[1], strict=True):
-        for one in each(exchanges):
-            assert edges_of(applied(tour, one.removed, one.added)) != edges_of(tour)
-
-
-def test_weights_by_hand(emulated):
-    # tau^alpha eta^beta, eta in units of the nearest; edges that are no candidates share one trail
-    problem = cloud(60, 4)
-    device = device_of(problem, 1, 1, candidates=5)
-    tau = np.random.default_rng(0).uniform(0.1, 2.0, (60, 5)).astype(np.float32)
-    device._ant = Ant(2.0, 3.0, 0.5)
-    near = device.windows.lists.near
-    weights = np.empty(near.shape, np.float32)
-    with device.working():
-        device.set_trails(tau, np.full(1, 0.05, np.float32))
-        device.weigh()
-        device.device.read(weights, "window_weights")
-    for city, slot in np.ndindex(near.shape):
-        other = near[city, slot]
-        at = np.flatnonzero(device.instance.neighbours[city] == other)
-        trail = tau[city, at[0]] if len(at) else 0.05
-        eta = max(problem.D[city, near[city, 0]], 0.5) / max(problem.D[city, other], 0.5)
-        assert weights[city, slot] == pytest.approx(trail**2 * eta**3, rel=1e-5)
-
-
-def test_ants_kick_where_the_trails_are(emulated):
-    # trails at no city, at one of 200, at all: where there is none an ant finds nothing to force in
-    problem, n = cloud(200, 4), 200
-    device = device_of(problem, 1, 10)
-    tour = nearest_neighbour_tours(problem, 1)
-    looks = [0]
-    for with_trails in (slice(0, 0), slice(77, 78), slice(0, n)):
-        tau = np.zeros((n, 8), np.float32)
-        tau[with_trails] = 1.0
-        with device.working():
-            device.set_trails(tau, np.zeros(1, np.float32))
-            device.weigh()
-        search(device.windows, tour, 3, Trials(trials=20, heat=60.0, guided=100))
-        looks.append(int(device.windows.statistics()[1]))
-    none, one, every = np.diff(looks)
-    assert none == 0
-    assert 0 < one < every / 3
-
-
 def same(one: list, two: list) -> bool:
     return all(np.array_equal(a, b) for e, f in zip(one, two, strict=True) for a, b in zip(e, f, strict=True))
 
@@ -299,7 +246,7 @@ def test_rounds_never_lengthen_a_tour_unless_they_are_hot(emulated):
 def test_improving_any_number_of_tours(emulated, monkeypatch):
     monkeypatch.setattr(module, "_IMPROVEMENT", [DESCENT, COOL])
     problem = cloud(100, 5)
-    engine = FocusedSearch(device_of(problem, 2, 3))
+    engine = MemeticSearch(device_of(problem, 2, 3))
     starts = np.array([np.random.default_rng(s).permutation(100) for s in range(5)])
     improved, lengths = engine.improve(starts, 2**64 - 1)
     assert np.array_equal(lengths, problem.tour_lengths(improved))
@@ -318,7 +265,7 @@ def test_an_engine_without_tours_takes_none_back_after_improving(emulated, monke
     loaded = []
     load = device.windows.load
     monkeypatch.setattr(device.windows, "load", lambda tours: (loaded.append(tours), load(tours)))
-    FocusedSearch(device).improve(np.arange(60)[None], 1)
+    MemeticSearch(device).improve(np.arange(60)[None], 1)
     assert len(loaded) == 1
     assert np.array_equal(np.sort(loaded[0], axis=1), np.tile(np.arange(60), (2, 1)))
 

@@ -42,6 +42,7 @@ from pymoo_gpuaco import (
     GPURAS,
     TSP,
     GPU2OptIHC,
+    GPUMemetic,
     MultiObjectiveTSP,
     OpenPath,
     load_tsp,
@@ -112,11 +113,11 @@ _TIMED = ("plane", "asymmetric", "path", "fixed edges")
 
 
 def _mmas(**arguments: Any) -> Any:
-    return GPUMMAS(construction="full", n_ants=24, **arguments)
+    return GPUMMAS(n_ants=24, **arguments)
 
 
 def _memetic(**arguments: Any) -> Any:
-    return GPUMMAS(construction="focused", **arguments)
+    return GPUMemetic(**arguments)
 
 
 def _hash(result: Any) -> str:

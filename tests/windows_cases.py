@@ -14,9 +14,9 @@ from pymoo_gpuaco.backends.cuda.windows import windows as module
 from pymoo_gpuaco.backends.cuda.windows.plan import Layout
 from pymoo_gpuaco.backends.cuda.windows.windows import MOST_EDGES, Trials, Windows
 from pymoo_gpuaco.candidates.lists import listed_instance
-from pymoo_gpuaco.colony.parameters import ColonyParameters
 from pymoo_gpuaco.exchange import Exchanges
 from pymoo_gpuaco.problems import TSP
+from pymoo_gpuaco.search.parameters import MemeticParameters
 from tests import emulator
 
 FOUND = np.dtype([("rank", "f4"), ("edges", "i2"), ("local", "i2")])  # Found of found.cuh
@@ -34,7 +34,7 @@ def device_of(problem: TSP, tours: int, windows: int, candidates: int = 8) -> Cu
     """What searches so many tours, and windows of each."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("pymoo_gpuaco.backends.cuda.focused.usual_layout", lambda *_: Layout(tours, windows))
-        return CudaWindows(listed_instance(problem, candidates), ColonyParameters(construction="focused"))
+        return CudaWindows(listed_instance(problem, candidates), MemeticParameters())
 
 
 def windows_of(problem: TSP, tours: int, windows: int, candidates: int = 8) -> Windows:

@@ -1,8 +1,9 @@
 // Window search: one warp cuts a window out of a tour, tries to make it shorter, and hands out what it changed.
 //
-// A trial is what a focused ant does: it forces a few new edges into a good tour and repairs the rest (Skinderowicz,
-// "Improving Ant Colony Optimization efficiency for solving large TSP instances", Applied Soft Computing 120 (2022)).
-// A window makes some trials one after another; what leaves it is an exchange: edges out, as many edges in.
+// A trial is a kick, which forces a few new edges into the tour, and its repair by local search. The idea to change good
+// tours in few places is that of Skinderowicz, "Improving Ant Colony Optimization efficiency for solving large TSP
+// instances", Applied Soft Computing 120 (2022). A window makes some trials one after another; what leaves it is an
+// exchange: edges out, as many edges in.
 #include "windows/cut.cuh"
 #include "windows/found.cuh"
 #include "windows/lin_kernighan.cuh"
@@ -49,60 +50,22 @@ __device__ __forceinline__ int past_tied(const Path& path, int q) {
 }
 #endif
 
-// Kick: false if none was found. With weights an ant stands at a random city and draws its next one from the
-// candidates by tau^alpha eta^beta, and that edge is forced in; else all stretches are random.
-__device__ inline bool kick(const View& view, const Tour& tour, int runs, const float* weights, const Key& key, unsigned window,
-                            unsigned trial, Queue& queue, float& gain) {
-    const int m = view.m, lane = lane_id();
+// Kick: a double bridge of random stretches, or false if none was found.
+__device__ inline bool kick(const View& view, const Key& key, unsigned window, unsigned trial, Queue& queue, float& gain) {
+    const int m = view.m;
     const int limit = min(LONGEST_STRETCH, (m - 2) / 3);
     for (unsigned attempt = 0; attempt < 8; ++attempt) {
         const uint4 random = philox4x32(make_uint4(trial, STREAM_TRIALS, window, attempt), key);
-        const int place = below(random.x, m);
-        int d = 1 + below(random.y, limit);
-        int begin = place, step = 1, b, c;
-        if (weights == nullptr) {
-            b = 1 + below(random.z, limit);
-            c = 1 + below(random.w, limit);
-        } else {
-            const int from = view.w.order[place];
-            unsigned wait = ~0u;
-            const int other = lane < NEAR ? view.w.near(from, lane) : NONE;
-            if (other != NONE) {
-                const int apart = view.wrapped(view.w.place[other] - place);
-                if (apart > 2 && apart < m - 2) {
-                    const int city = city_of(view.w, runs, tour, from);
-                    const float weight = weights[static_cast<size_t>(city) * NEAR + lane];
-                    const unsigned word =
-                        philox4x32(make_uint4(trial, STREAM_EDGES, window, attempt * 32 + lane), key).x;
-                    if (weight > 0.0f) wait = (__float_as_uint(exponential(word) / weight) & ~31u) | lane;
-                }
-            }
-            const unsigned first = warp_min(wait);
-            if (first == ~0u) continue;
-            const int next = view.w.near(from, first & 31u);
-            // what lies between them is cut in two; the last stretch begins at ``next``
-            const int ahead = view.wrapped(view.w.place[next] - place);
-            bool forward = 2 * ahead <= m;
+        int d = 1 + below(random.y, limit), b = 1 + below(random.z, limit), c = 1 + below(random.w, limit);
+        const int begin = below(random.x, m);
+        Path path{view, begin, 1};
 #if FIXED
-            if (view.w.edge[place] == TIED) forward = false;
-            if (view.w.edge[view.wrapped(place - 1)] == TIED) forward = true;
-#endif
-            const int between = (forward ? ahead : m - ahead) - 1;
-            step = forward ? 1 : -1;
-            begin = view.wrapped(place + step);
-            b = 1 + below(random.z, between - 1);
-            c = between - b;
-            if (between + d > m - 2) continue;
-        }
-        Path path{view, begin, step};
-#if FIXED
-        // where an edge must stay, the next one goes; the last stretch begins where an ant has chosen
-        if (weights == nullptr) path.first = view.wrapped(begin + step * past_tied(path, -1));
-        const int more = past_tied(path, b - 1);
-        b += more;
-        c = weights == nullptr ? c + past_tied(path, b + c - 1) : c - more;
+        // where an edge must stay, the next one goes
+        path.first = view.wrapped(begin + past_tied(path, -1));
+        b += past_tied(path, b - 1);
+        c += past_tied(path, b + c - 1);
         d += past_tied(path, b + c + d - 1);
-        if (c < 1 || b + c + d > m - 2) continue;
+        if (b + c + d > m - 2) continue;
 #endif
         if (double_bridge(view, path, b, c, d, queue, gain)) return true;
     }
@@ -184,7 +147,7 @@ __device__ inline void hand_out(const View& view, const Cities& cities, const To
     }
 }
 
-// ``windows`` windows of each of ``tours`` tours, ``guided`` of a hundred with ants that follow the trails. A trial is
+// ``windows`` windows of each of ``tours`` tours. A trial is
 // kept if the window gets no longer than its best so far by more than a threshold drawn up to ``slack`` units; with
 // ``heat`` > 0 by Metropolis' rule at that temperature, and then the last arrangement leaves the window, else the best.
 // After ``most_looks`` no trial is begun but the first, and that under way has ``overtime`` more of them before what is
@@ -196,10 +159,9 @@ extern "C" __global__ void __launch_bounds__(32 * WARPS, RESIDENT / WARPS) searc
     const int* nearest,  // (n, NEAR) cities nearest to each
     const float* penalties,  // (n,) units, whole; null without PENALTIES
     const int* partner,  // (n,) other end of the edge that must stay, or -1; null without FIXED
-    const float* trail_weights,  // (n, NEAR), or null: kicks are random
     const int* all_tours, const int* all_positions,  // (tours, n)
     int tours, int windows, unsigned key_low, unsigned key_high,
-    int trials, int most_looks, int overtime, int guided, int all_queued, float slack, float heat, float margin, int successes,
+    int trials, int most_looks, int overtime, int all_queued, float slack, float heat, float margin, int successes,
     Found* found,                            // (tours, windows)
     int2* removed, int2* added, int* owners,  // (tours, windows * MOST_EDGES) of which ``counts`` (tours,) get written
     int* counts,                             // 0
@@ -216,8 +178,6 @@ extern "C" __global__ void __launch_bounds__(32 * WARPS, RESIDENT / WARPS) searc
     const int centre = min(n - 1, static_cast<int>((position + random.x * 0x1p-32) * n / windows));
     const size_t offset = static_cast<size_t>(which) * n;
     const Tour tour{all_tours + offset, all_positions + offset, n, centre};
-    const bool follows = below(random_words(key, 1u, STREAM_START, number).x, 100) < guided;
-    const float* weights = follows ? trail_weights : nullptr;
     // half of the windows allow nothing worse
     const float threshold = random.w & 1u ? 0.0f : slack * uniform(random.w);
     int runs = 0;
@@ -243,7 +203,7 @@ extern "C" __global__ void __launch_bounds__(32 * WARPS, RESIDENT / WARPS) searc
     if (all_queued) queue.fill(m);
     for (; trial < trials && (trial <= 0 || looks < most_looks) && better < successes; ++trial) {
         float change = 0.0f;
-        if (trial >= 0 && !kick(view, tour, runs, weights, key, number, trial, queue, change)) continue;
+        if (trial >= 0 && !kick(view, key, number, trial, queue, change)) continue;
         change += repair(view, queue, looks, most_looks + overtime);
         const bool accepted =
             trial < 0 ? true

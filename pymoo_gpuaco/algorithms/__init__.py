@@ -1,16 +1,18 @@
-"""The algorithms. ``ALL_ALGORITHMS`` is the one list of those for one objective that tests, docs and the command line
-read; ``GPUMOACO`` is for several."""
+"""The algorithms. ``ALL_ALGORITHMS`` lists those for one objective: tests, docs and the command line read it."""
 
 from pymoo_gpuaco.algorithms.acs import GPUACS
 from pymoo_gpuaco.algorithms.ant_system import GPUAS
 from pymoo_gpuaco.algorithms.bwas import GPUBWAS
 from pymoo_gpuaco.algorithms.eas import GPUEAS
+from pymoo_gpuaco.algorithms.memetic import GPUMemetic
 from pymoo_gpuaco.algorithms.mmas import GPUMMAS
 from pymoo_gpuaco.algorithms.moaco import GPUMOACO
 from pymoo_gpuaco.algorithms.ras import GPURAS
 from pymoo_gpuaco.algorithms.two_opt_ihc import GPU2OptIHC
 
-ALL_ALGORITHMS = {cls.__name__: cls for cls in (GPUAS, GPUEAS, GPURAS, GPUBWAS, GPUMMAS, GPUACS, GPU2OptIHC)}
+ALL_ALGORITHMS = {
+    cls.__name__: cls for cls in (GPUAS, GPUEAS, GPURAS, GPUBWAS, GPUMMAS, GPUACS, GPU2OptIHC, GPUMemetic)
+}
 
 __all__ = [
     "ALL_ALGORITHMS",
@@ -22,4 +24,5 @@ __all__ = [
     "GPUMOACO",
     "GPURAS",
     "GPU2OptIHC",
+    "GPUMemetic",
 ]

@@ -107,9 +107,13 @@ class TourAlgorithm(ProvesBound):
         return lambda: False
 
     @property
-    def patience(self) -> int:
-        """Tours without a shorter one that this algorithm may need on its way to one."""
-        return 0
+    def may_stagnate(self) -> bool:
+        """Whether generations without a shorter tour may end the run now."""
+        return True
+
+    def describe(self) -> str:
+        """Name of the algorithm and what runs, for the header of a run; the engine exists."""
+        return type(self).__name__
 
     @abstractmethod
     def _maker(self) -> Callable[[ListedInstance], Any]:

@@ -17,19 +17,14 @@ from pymoo_gpuaco.algorithms.on_device import EngineAlgorithm
 from pymoo_gpuaco.algorithms.told import Tours
 from pymoo_gpuaco.backends import (
     Improver,
-    SearchEngine,
     compile_ahead,
     make_colony,
     make_improver,
-    make_search,
-    reads_nearest,
 )
-from pymoo_gpuaco.candidates.exact import MOST_CITIES
 from pymoo_gpuaco.candidates.listed import ListedInstance
 from pymoo_gpuaco.colony.parameters import CANDIDATES, ColonyParameters, LocalSearch
 from pymoo_gpuaco.colony.trails import TrailUpdate, per_length
 from pymoo_gpuaco.problems.instance import is_length
-from pymoo_gpuaco.search.warm_up import compile_beside
 
 Search: TypeAlias = bool | str | LocalSearch | Hyperparameter | None
 
@@ -56,8 +51,8 @@ class AntColony(EngineAlgorithm):
     candidates : which cities the lists hold that ants and local search look at: "nearest"; "quadrant", in the plane
         some of the nearest in every direction (elsewhere the nearest); "alpha", those whose edges are nearest to a
         minimum spanning tree (Helsgaun 2000), for symmetric instances of up to 200,000 cities: making them takes
-        seconds from some 10,000 cities on. "auto" (default): "nearest", and for window search what suits it. Without
-        lists, that is ``candidate_list_size=None`` and no local search, it must be "auto".
+        seconds from some 10,000 cities on. "auto" (default): "nearest", and what suits it in the local search
+        "windows". Without lists, that is ``candidate_list_size=None`` and no local search, it must be "auto".
     local_search : True (2-opt, Or-opt and a few kicks), False, "2opt", "2opt+oropt", "windows" (window search follows,
         a kick a city) or a ``LocalSearch``.
     pheromone : memory of the trails: "dense" (n x n), "candidate" (edges of the candidate lists only), or "auto"
@@ -113,27 +108,16 @@ class AntColony(EngineAlgorithm):
         kind = get(self.candidates)
         return "nearest" if kind == "auto" else str(kind)
 
-    def _nearest_wanted(self) -> Callable[[], bool]:
-        focused, backend = self._parameters().construction == "focused", self.backend
-        return lambda: focused and reads_nearest(backend)
-
     def _maker(self) -> Callable[[ListedInstance], Any]:
         parameters = self._parameters()
         if self._by_objective:
             searched = parameters.local_search is not None
             parameters = replace(parameters, local_search=None, searched_elsewhere=searched)
-        focused = parameters.construction == "focused"
-        if focused and self.problem.n_var > MOST_CITIES:
-            compile_beside()
         backend, device = self.backend, int(self.device)
-        successor, stop = self._may_take_over(), self._stop_of_set_up()
+        successor = self._may_take_over()
 
         def build(instance: ListedInstance) -> Any:
-            engine: Any
-            if focused:
-                engine = make_search(instance, parameters, backend, device, stop)
-            else:
-                engine = make_colony(instance, parameters, backend, device)
+            engine = make_colony(instance, parameters, backend, device)
             if successor is not None:
                 compile_ahead(instance, successor, backend, engine.kind)
             return engine
@@ -144,7 +128,13 @@ class AntColony(EngineAlgorithm):
         """Parameters of the colony that goes on if the objective is not the length; None if it is for sure."""
         if self._by_objective or get(self.n_elites) is not None or is_length(self.problem):
             return None
-        return replace(self._parameters(), construction="full")
+        return self._parameters()
+
+    def describe(self) -> str:
+        """Name, number of ants and local search."""
+        search = LocalSearch.of(get(self.local_search))
+        after = "no local search" if search is None else f"local search {search.moves}"
+        return f"{type(self).__name__}: {self.engine.n_ants} ants, {after}"
 
     def _adopt(self, engine: Any) -> None:
         if self._begun:  # a copy or a run from a file, which somebody else may have made
@@ -169,8 +159,7 @@ class AntColony(EngineAlgorithm):
         """Initial trail in units of 1 / C_g for n cities."""
 
     def _begin(self) -> None:
-        engine = self.engine
-        greedy_length = (engine.first_tour() if isinstance(engine, SearchEngine) else engine.greedy_tour())[1]
+        greedy_length = self.engine.greedy_tour()[1]
         self._unit = greedy_length if greedy_length > 0.0 else 1.0
         self._best_tour = np.empty(0, np.int32)
         self._best_length = float("inf")
@@ -181,8 +170,6 @@ class AntColony(EngineAlgorithm):
             self._build_by_objective()
         engine = self.engine
         n_elites = int(get(self.n_elites) or 1)
-        if isinstance(engine, SearchEngine):
-            return self._search(engine, key, n_elites)
         lengths = engine.construct(key)
         self.iteration_mean = float(lengths.mean())
         if self._by_objective:
@@ -190,21 +177,7 @@ class AntColony(EngineAlgorithm):
         elites = lengths.argmin()[None] if n_elites == 1 else lengths.argsort(kind="stable")[:n_elites]
         return engine.tours(elites), lengths[elites], engine.n_built
 
-    def _search(
-        self, engine: SearchEngine, key: int, n_elites: int
-    ) -> tuple[NDArray[np.int32], NDArray[np.float64], int]:
-        """One generation of ants that change good tours."""
-        engine.expect(self._progress())
-        engine.search(key)
-        tours, lengths = engine.best_tours(n_elites)
-        self.iteration_mean = float((engine.lengths if len(engine.lengths) else lengths).mean())
-        return tours, lengths, engine.n_searched
-
     def _learn(self, told: Tours) -> None:
-        # a broken one counts as much as the first tour: F leaves it out
-        if self.instance.demands is not None:
-            broken = self.instance.violations(told.rows)
-            told = Tours(told.rows, told.lengths + self._unit * broken)
         tour, length = told.best()
         improved = length < self._best_length
         if improved:
@@ -221,13 +194,9 @@ class AntColony(EngineAlgorithm):
         """
         before = self.__dict__.copy()
         try:
-            focused = self._parameters().construction == "focused"
-            state = None if focused else self.engine.export_state()
+            state = self.engine.export_state()
             self._by_objective = True
             self._engine, self._engine_state = None, state
-            if focused:  # another number of ants, other candidates and other trails: they begin anew
-                self._instance, self._size = None, None
-                self.engine.reset_trails(self._first_trail(self.instance.n))
             self._limit_time()
         except BaseException:
             self.__dict__.update(before)

@@ -13,7 +13,7 @@ from pymoo_gpuaco.candidates.bound import A_MOMENT
 
 
 def speed(algorithm: Any, tours: int, elapsed: float) -> tuple[str, float]:
-    """What a colony makes, and how many a second: trials (a kick and its repair) of focused ants, else tours.
+    """Unit and rate of what a run makes: trials (a kick and its repair) of a memetic search, else tours.
 
     ``tours`` were built in ``elapsed`` seconds > 0.
     """
@@ -24,7 +24,7 @@ def speed(algorithm: Any, tours: int, elapsed: float) -> tuple[str, float]:
 
 
 class ColonyOutput(Output):
-    """Generation, tours built, best length, gap, this generation's best, tours a second or trials of focused ants.
+    """Generation, tours built, best length, gap, this generation's best, tours or trials a second.
 
     The gap is that to the best known length; where there is none, to the proven lower bound, which the best tour may be
     well above even if it is optimal (0.7 % on random cities), if that is known or proven in a moment: of up to 12,000
@@ -33,12 +33,24 @@ class ColonyOutput(Output):
 
     def __init__(self) -> None:
         super().__init__()
+        self._runs: str | None = None
         self.n_eval.name = "tours"
         self.best = Column("best", width=12)
         self.gap = Column("gap %", width=8)
         self.iteration = Column("iteration", width=12)
         self.speed = Column("tours/s", width=10)
         self.columns += [self.best, self.gap, self.iteration, self.speed]
+
+    def initialize(self, algorithm: Any) -> None:
+        """Note what runs, for the header."""
+        super().initialize(algorithm)
+        describe = getattr(algorithm, "describe", None)  # the output may be given to any algorithm
+        self._runs = None if describe is None else describe()
+
+    def header(self, border: bool = False) -> str:
+        """A line that says what runs, and the names of the columns."""
+        header: str = super().header(border=border)
+        return header if self._runs is None else f"{self._runs}\n{header}"
 
     def _proven(self, algorithm: Any) -> float | None:
         """Lower bound, if it takes no longer than a moment."""

@@ -109,11 +109,10 @@ class ColonyTermination(checks.KnownKeywords, Termination):
         self._count_seconds(algorithm)
         target = self.target if self.target is not None else getattr(algorithm.problem, "best_known", None)
         idle, idle_tours = generation - self._best_generation, tours - self._best_tours
-        used = {
-            f"stagnation: no shorter tour in {idle} generations": (idle, self.stagnation),
-            f"stagnation: no shorter tour among {idle_tours}": (idle_tours, self._tours_to_wait(algorithm)),
-            **self._budgets(generation),
-        }
+        used = self._budgets(generation)
+        if getattr(algorithm, "may_stagnate", True):
+            used[f"stagnation: no shorter tour in {idle} generations"] = idle, self.stagnation
+            used[f"stagnation: no shorter tour among {idle_tours}"] = idle_tours, self.stagnation_tours
         if feasible and target is not None and best <= target:
             self.reason = f"target: a tour of length {best:.10g}, wanted {target:.10g} or less"
             return 1.0
@@ -161,11 +160,6 @@ class ColonyTermination(checks.KnownKeywords, Termination):
         if instance is None or algorithm._other_objective or instance.n > MOST_CITIES:
             return False
         return algorithm.lower_bound is None
-
-    def _tours_to_wait(self, algorithm: Any) -> int | None:
-        """Tours without a shorter one that are stagnation; focused ants anneal, and then wait for longer."""
-        most = self.stagnation_tours
-        return None if most is None else max(most, getattr(algorithm, "patience", 0))
 
     def _count_seconds(self, algorithm: Any) -> None:
         now = time.time()  # as pymoo's start_time

@@ -34,6 +34,7 @@ from pymoo_gpuaco.host.state import State
 from pymoo_gpuaco.host.stop import Stop
 from pymoo_gpuaco.problems.symmetric import SymmetricForm, symmetric_form
 from pymoo_gpuaco.search.exact import ExactSearch, is_exact
+from pymoo_gpuaco.search.parameters import MemeticParameters
 from pymoo_gpuaco.search.translated import TranslatedSearch
 
 __all__ = [
@@ -110,7 +111,7 @@ def cuda_devices() -> list[str]:
 
 
 def reads_nearest(backend: str) -> bool:
-    """Whether focused ants read the nearest cities beside those by quadrant, on the device that would be taken."""
+    """Whether window search reads the nearest cities beside those by quadrant, on the device that would be taken."""
     first = _first_engines(backend)
     return first is not None and bool(first.READS_NEAREST)
 
@@ -145,15 +146,15 @@ def make_colony(
 
 def make_search(
     instance: ListedInstance,
-    parameters: ColonyParameters,
+    parameters: MemeticParameters,
     backend: str = "auto",
     device: int = 0,
     stop: Stop | None = None,
 ) -> SearchEngine:
-    """Build the engine of a focused colony, whose ants change good tours, as ``make_colony`` does.
+    """Build the engine of a memetic search, as ``make_colony`` does.
 
     It searches the symmetric form of an asymmetric instance or one with demands, whose candidate lists are made until
-    ``stop`` at most, see ``with_lists``. Up to 12 cities it finds the best tour by dynamic programming, without ants.
+    ``stop`` at most, see ``with_lists``. Up to 12 cities it finds the best tour by dynamic programming.
     """
 
     def make(engines: Any) -> SearchEngine:
@@ -205,7 +206,7 @@ def make_improver(
         return ExactSearch(instance, form)
     listed = _listed(instance, form, stop)
     # no other search knows edges that stay
-    windows = ColonyParameters(construction="focused", candidates=candidates)
+    windows = MemeticParameters(candidates=candidates)
     search_of_form = _first_able(backend, lambda engines: engines.make_search(listed, windows, device))
     return TranslatedSearch(instance, form, search_of_form)
 
@@ -217,7 +218,7 @@ def _listed(instance: ListedInstance, form: SymmetricForm, stop: Stop | None) ->
     return with_lists(form.instance, max(instance.k, _CANDIDATES_OF_TWINS), stop=stop)
 
 
-def _refuse_demands(instance: ListedInstance, who: str, instead: str = "GPUMMAS() does") -> None:
+def _refuse_demands(instance: ListedInstance, who: str, instead: str = "GPUMemetic() does") -> None:
     """Raise ValueError for a path and for fixed or forbidden edges."""
     if instance.demands is not None:
         raise ValueError(f"{who} neither paths nor fixed or forbidden edges; {instead}")

@@ -116,8 +116,8 @@ class Accepts(Protocol):
 
         ``lengths`` (m,) come from the sender, finite, in any unit, and only order the tours; the engine measures the
         tours itself. In a colony whose ants build whole tours they replace its longest ones where they are shorter.
-        Until the next construction they count in deposits by rank and by the colony. A colony whose ants change tours
-        merges them into the best.
+        Until the next construction they count in deposits by rank and by the colony. A memetic search merges
+        them into its best tour.
         """
         ...
 
@@ -172,12 +172,17 @@ class ColonyEngine(Engine, Improver, Trails, Stateful, Accepts, Protocol):
 
 
 @runtime_checkable
-class SearchEngine(Engine, Improver, Trails, Stateful, Accepts, Stoppable, Protocol):
-    """A focused colony: ants change good tours of n cities in a few places, in many generations (GPUMMAS)."""
+class SearchEngine(Engine, Improver, Stateful, Accepts, Stoppable, Protocol):
+    """A memetic search: a population of tours of n cities is annealed and recombined (GPUMemetic)."""
 
     @property
-    def n_ants(self) -> int:
-        """Windows or tours that are searched at a time."""
+    def n_tours(self) -> int:
+        """Size of the population."""
+        ...
+
+    @property
+    def may_stagnate(self) -> bool:
+        """Whether a whole cycle of annealing has brought no shorter tour, or the last one has ended."""
         ...
 
     @property
@@ -186,8 +191,8 @@ class SearchEngine(Engine, Improver, Trails, Stateful, Accepts, Stoppable, Proto
         ...
 
     @property
-    def n_searched(self) -> int:
-        """Ants of the last generation, >= 1: each has searched a window of a tour, or a whole one."""
+    def n_built(self) -> int:
+        """Tours of the last generation, >= 1: tours annealed, in each round anew, and offspring measured."""
         ...
 
     @property
@@ -196,7 +201,7 @@ class SearchEngine(Engine, Improver, Trails, Stateful, Accepts, Stoppable, Proto
         ...
 
     def first_tour(self) -> tuple[NDArray[np.int32], float]:
-        """Tour by greedy edge matching, with which the ants begin, and its length."""
+        """Tour by greedy edge matching, with which the search begins, and its length."""
         ...
 
     def search(self, key: int) -> None:

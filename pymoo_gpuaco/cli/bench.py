@@ -17,7 +17,7 @@ def bench(arguments: argparse.Namespace) -> int:
     """Measure how fast tours are built and improved here, and how good the best is after some seconds."""
     # all are loaded first: a wrong name ends it before anything is measured
     problems = {name: load_tsp(name) for name in arguments.instance or INSTANCES}
-    print(f"GPUMMAS, seed 1, {arguments.seconds:g} s an instance; CPU threads: {thread_count()}")
+    print(f"GPUMemetic, seed 1, {arguments.seconds:g} s an instance; CPU threads: {thread_count()}")
     for number, device in enumerate(cuda_devices()):
         print(f"CUDA device {number}: {device}")
     print(f"{_HEADER}  {'best':>12}  {'gap %':>8}  {'after s':>7}", flush=True)
@@ -30,6 +30,6 @@ def bench(arguments: argparse.Namespace) -> int:
             flush=True,
         )
     print(
-        "construction/s: tours that ants build city by city; trials/s: changes of good tours, each repaired"
+        "construction/s: tours that the ants of GPUMMAS build; trials/s: kicks of GPUMemetic, each with its repair"
     )
     return 0

@@ -8,7 +8,7 @@ import time
 import numpy as np
 from pymoo.optimize import minimize
 
-from pymoo_gpuaco.algorithms import ALL_ALGORITHMS, GPUMMAS, GPUMOACO
+from pymoo_gpuaco.algorithms import ALL_ALGORITHMS, GPUMOACO, GPUMemetic
 from pymoo_gpuaco.candidates.bound import compile_proof
 from pymoo_gpuaco.host import compiling
 from pymoo_gpuaco.problems.multi_objective import MultiObjectiveTSP
@@ -24,8 +24,8 @@ def compile_all(arguments: argparse.Namespace) -> int:
     with compiling.counted() as compilers, compiling.announced(print):
         # whole tours, windows of one tour, and windows without penalties
         for n in (1000, WHOLE_UP_TO + 1000, MOST_CITIES + 1000):
-            _run(GPUMMAS(backend=arguments.backend, device=arguments.device), _square(n))
-        _run(GPUMMAS(backend=arguments.backend, device=arguments.device), TSP(matrix=_square(60).D))
+            _run(GPUMemetic(backend=arguments.backend, device=arguments.device), _square(n))
+        _run(GPUMemetic(backend=arguments.backend, device=arguments.device), TSP(matrix=_square(60).D))
         warm_up_host(penalised=True, evolves=True)  # as on machines of more cores than this one
         for name in arguments.algorithm:
             if name == GPUMOACO.__name__:

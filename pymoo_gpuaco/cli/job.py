@@ -20,7 +20,7 @@ from pymoo_gpuaco.islands import Islands
 from pymoo_gpuaco.problems import TSP
 from pymoo_gpuaco.problems.results import check_route
 
-DEFAULT = "GPUMMAS"
+DEFAULT = "GPUMemetic"
 
 
 @dataclass

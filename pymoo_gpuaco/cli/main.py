@@ -125,7 +125,7 @@ def _add_solve(command: argparse.ArgumentParser) -> None:
     search.add_argument(
         "--algorithm",
         choices=sorted(ALL_ALGORITHMS),
-        help="default GPUMMAS; several objectives are searched by GPUMOACO",
+        help="default GPUMemetic; several objectives are searched by GPUMOACO",
     )
     search.add_argument(
         "--set",
@@ -253,7 +253,7 @@ def _add_compile(command: argparse.ArgumentParser) -> None:
         nargs="*",
         type=options.any_algorithm,
         metavar="ALGORITHM",
-        help="algorithms beside the default one, GPUMMAS(): "
+        help="algorithms beside the default one, GPUMemetic(): "
         + ", ".join(sorted(ALL_ALGORITHMS))
         + "; GPUMOACO for several objectives",
     )

@@ -13,13 +13,11 @@ from pymoo_gpuaco.colony.moves import MOVES, WINDOWS, number_of
 from pymoo_gpuaco.colony.selection import RULES, SELECTIONS, SelectionRule
 
 TABUS = ("auto", "compact", "list", "bitmask")
-CONSTRUCTIONS = ("full", "focused")
 MEMORIES = ("auto", "dense", "candidate", "selective")
 CANDIDATES = ("auto", "nearest", "quadrant", "alpha")
 CLIMBER_MOVES = ("best", "batch")
 KERNELS = ("auto", "intra", "tiled", "tuned")
 FEWEST_CITIES_TO_KICK = 8  # a double bridge needs them
-FEWEST_CITIES_TO_FOCUS = FEWEST_CITIES_TO_KICK  # such ants do nothing but kick
 USUAL_KICK_LENGTH = 30
 # Neighbours used by moves that keep direction, whatever the length of the lists: with 32 a kick on rbg443 takes over
 # twice as long, and tours get hardly shorter.
@@ -144,7 +142,7 @@ class ColonyParameters:
     local_search : what is done to every tour, or None.
     searched_elsewhere : whether whoever asks for the tours does a local search on each by itself: then ``n_ants=None``
         gives as many as with ``local_search``.
-    candidates : edges that window search looks at, of all ants or as local search: "auto" is what suits the engine;
+    candidates : edges that window search looks at as local search: "auto" is what suits the engine;
         "nearest", "quadrant" and "alpha" see ``candidates.lists``. The lists that ants choose from are the instance's.
     memory : "dense" (n x n), "candidate" (n x k), "selective" (n x trails_per_node) or "auto".
     selection : how the next city is drawn, one of ``colony.selection``; "auto" is the engine's fastest exact rule.
@@ -159,9 +157,6 @@ class ColonyParameters:
     local_update_period : every which selected edge gets the local update, >= 1 (section 4.2, paper 003).
     together : ACS ants step together; else each walks its whole tour on its own.
     trails_per_node : slots of the selective memory, >= 1.
-    construction : "full", ants build whole tours, or "focused", ants change good tours in a few places; then what
-        belongs to building alone (``candidate_list_size``, ``local_search``, ``memory``, ``selection``, ``tabu``) has
-        no meaning.
     deterministic : repeat a run exactly from its keys, whatever it costs. Only ACS ants that do not step together need
         it, on CUDA: there they then walk one after another.
     """
@@ -185,7 +180,6 @@ class ColonyParameters:
     together: bool = True
     trails_per_node: int = 8
     deterministic: bool = False
-    construction: str = "full"
 
     def __post_init__(self) -> None:
         """Validate."""
@@ -209,7 +203,6 @@ class ColonyParameters:
         checks.flag("together", self.together)
         checks.integer("trails_per_node", self.trails_per_node, 1, 1024)
         checks.flag("deterministic", self.deterministic)
-        checks.choice("construction", self.construction, CONSTRUCTIONS)
         if self.candidate_list_size is None and self.memory in ("candidate", "selective"):
             raise ValueError(
                 f"pheromone={self.memory!r} keeps trails of few edges and needs a candidate list: "

@@ -1,4 +1,4 @@
-"""What a device does for focused ants: it holds tours, searches windows of them and applies what was found."""
+"""What a device does for the memetic search: it holds tours and searches them by kicks and repairs."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from numpy.typing import NDArray
 
 from pymoo_gpuaco.candidates.graph import Graph
 from pymoo_gpuaco.candidates.listed import ListedInstance
-from pymoo_gpuaco.colony.trails import TrailUpdate
 from pymoo_gpuaco.host.state import State
 from pymoo_gpuaco.host.stop import Stop
+from pymoo_gpuaco.search.parameters import MemeticParameters
 from pymoo_gpuaco.search.penalties import Penalties
 from pymoo_gpuaco.search.plan import Heat, Plan
 
 
 class SearchDevice(Protocol):
-    """The parts of a focused colony that differ from device to device; letters: m tours, n cities, k candidates.
+    """The parts of the memetic search that differ from device to device; letters: m tours, n cities.
 
     All but ``working`` are called within it.
     """
@@ -27,11 +27,10 @@ class SearchDevice(Protocol):
     instance: ListedInstance
     graph: Graph  # the same for compiled functions of the host
     plan: Plan
-    stop: Stop  # the colony's, which work on the device reads as well
-    n_ants: int  # tours or windows searched at a time
-    n_tours: int  # m, tours at hand
+    parameters: MemeticParameters
+    stop: Stop  # the search's, which work on the device reads as well
+    n_tours: int  # m, size of the population
     scale: float  # whole units of the search a unit of distance
-    candidates: NDArray[np.int32]  # (n, k) cities to which trails lead
 
     @property
     def penalties(self) -> Penalties | None:
@@ -79,16 +78,12 @@ class SearchDevice(Protocol):
         """Rounds of ``repair`` to make before the first kick, as far as known; 0 when the tours are repaired."""
         ...
 
-    def weigh(self) -> None:
-        """Let ants follow the trails as they are now."""
+    def repair(self, key: int) -> None:
+        """Launch a round without kicks."""
         ...
 
-    def repair(self, key: int) -> int:
-        """Launch a round without kicks; return the ants that it has sent."""
-        ...
-
-    def anneal(self, key: int, heat: Heat) -> int:
-        """Launch a round of kicks, each followed by its repair; return the ants that it has sent."""
+    def anneal(self, key: int, heat: Heat) -> None:
+        """Launch a round of kicks, each followed by its repair."""
         ...
 
     def wait(self) -> None:
@@ -111,28 +106,6 @@ class SearchDevice(Protocol):
         """Search given tours (any number, n) in place; the device's own stay as they are."""
         ...
 
-    # ---- trails
-
-    def reset_trails(self, value: float) -> None:
-        """Set every trail to ``value``."""
-        ...
-
-    def update_trails(self, update: TrailUpdate) -> None:
-        """Evaporate and deposit; all deposits are ``update.deposits``."""
-        ...
-
-    def branching_factor(self, lam: float) -> float:
-        """Mean number of candidates a city with a trail above min + lam (max - min)."""
-        ...
-
-    def trails(self) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-        """Copies of the trails (n, k) on ``candidates``, and of that (1,) of all other edges."""
-        ...
-
-    def set_trails(self, tau: NDArray[np.float32], default_trail: NDArray[np.float32]) -> None:
-        """Go on from what ``trails`` gave."""
-        ...
-
     # ---- what else the next round depends on
 
     def snapshot(self) -> State:
@@ -144,7 +117,7 @@ class SearchDevice(Protocol):
         ...
 
     def export_own(self) -> State:
-        """What a device of this kind needs besides tours and trails to go on."""
+        """What a device of this kind needs besides its tours to go on."""
         ...
 
     def read_own(self, state: State | None) -> State:

@@ -8,7 +8,6 @@ from numpy.typing import ArrayLike, NDArray
 from pymoo_gpuaco import checks
 from pymoo_gpuaco.candidates.exact import MOST_CITIES, shortest_with_demands
 from pymoo_gpuaco.candidates.listed import ListedInstance
-from pymoo_gpuaco.colony.trails import TrailUpdate
 from pymoo_gpuaco.host.state import State
 from pymoo_gpuaco.problems.symmetric import SymmetricForm
 
@@ -22,8 +21,9 @@ class ExactSearch:
     """``SearchEngine`` of an instance, or of a form that stands for it, of up to `MOST_CITIES` cities."""
 
     kind = "cpu"
-    n_ants = n_searched = 1
+    n_tours = n_built = 1
     n_trials = 0
+    may_stagnate = True
 
     def __init__(self, instance: ListedInstance, form: SymmetricForm | None) -> None:
         self.instance = instance
@@ -58,16 +58,6 @@ class ExactSearch:
     def rescued(self) -> tuple[NDArray[np.int32], float] | None:
         """The best tour, see ``Stoppable``."""
         return self.first_tour()
-
-    def reset_trails(self, value: float) -> None:
-        """Keep no trails."""
-
-    def update_trails(self, update: TrailUpdate) -> None:
-        """Keep no trails."""
-
-    def branching_factor(self, lam: float) -> float:
-        """Two edges a city: those of the best tour."""
-        return 2.0
 
     def accept(self, tours: ArrayLike, lengths: ArrayLike) -> None:
         """Check tours (m, n), of which none is better."""

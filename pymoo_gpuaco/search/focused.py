@@ -1,9 +1,9 @@
-"""The focused colony: ants change good tours in a few places instead of building new ones.
+"""The memetic search: a population of tours is annealed by window search and recombined.
 
-Skinderowicz, "Improving Ant Colony Optimization efficiency for solving large TSP instances", Applied Soft Computing
-120 (2022), lets each ant change the best tour in few edges and repair it. Here ants anneal tours in windows, many
-trials each, and at the end of every cycle of annealing the tours are recombined. A device searches the windows; all
-that is decided about a run is decided here.
+A trial of window search is a kick, which forces a few new edges into a tour, and its repair by local search; that good
+tours are changed in few places comes from Skinderowicz, "Improving Ant Colony Optimization efficiency for solving large
+TSP instances", Applied Soft Computing 120 (2022). At the end of every cycle of annealing the tours are recombined. A
+device makes the trials; all that is decided about a run is decided here.
 """
 
 from __future__ import annotations
@@ -18,7 +18,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from pymoo_gpuaco import checks
 from pymoo_gpuaco.colony import immigrants
-from pymoo_gpuaco.colony.trails import TrailUpdate
 from pymoo_gpuaco.host.keys import fold_in
 from pymoo_gpuaco.host.state import State
 from pymoo_gpuaco.search.device import SearchDevice
@@ -42,12 +41,12 @@ from pymoo_gpuaco.search.tours import Tours
 _ROUND, _MEASURE_AND_MERGE, _MERGE = "a round", "measuring and merging", "a merge"
 
 
-class FocusedSearch:
+class MemeticSearch:
     """``SearchEngine`` on any device.
 
     Parameters
     ----------
-    device : set up for one instance; no other colony may use it.
+    device : set up for one instance; no other search may use it.
     """
 
     def __init__(self, device: SearchDevice) -> None:
@@ -65,7 +64,9 @@ class FocusedSearch:
         self._annealed = 0  # rounds of the last generation, if nothing else took time in it
         self._only_anneals = True  # this generation, so far
         self._annealing = False  # the last round had a temperature above 0
-        self._searched = 0  # ants of the last generation
+        self._searched = self._offspring_before = (
+            0  # tours searched in the last generation, offspring before it
+        )
         self._rescued: tuple[NDArray[np.int32], float] | None = None
         self._shares = False  # the tours meet those of other colonies
         self._meeting = Meeting.NONE  # the meeting that is awaited
@@ -73,14 +74,20 @@ class FocusedSearch:
     # ---- Engine
 
     @property
-    def n_ants(self) -> int:
-        """Windows or tours that are searched at a time."""
-        return self.device.n_ants
+    def n_tours(self) -> int:
+        """Size of the population."""
+        return self.device.n_tours
 
     @property
-    def n_searched(self) -> int:
-        """Ants of the last generation, >= 1: each has searched a window or a tour."""
-        return max(1, self._searched)
+    def n_built(self) -> int:
+        """Tours of the last generation, >= 1: tours annealed or repaired, in each round anew, and offspring."""
+        offspring = self._tours.population.n_offspring - self._offspring_before
+        return max(1, self._searched + offspring)
+
+    @property
+    def may_stagnate(self) -> bool:
+        """Whether a whole cycle of annealing has brought no shorter tour, or the last one has ended."""
+        return self._schedule.may_stagnate
 
     @property
     def n_trials(self) -> int:
@@ -93,7 +100,7 @@ class FocusedSearch:
         return self._tours.lengths.copy()
 
     def first_tour(self) -> tuple[NDArray[np.int32], float]:
-        """Tour by greedy edge matching, with which the ants begin, and its length."""
+        """Tour by greedy edge matching, with which the search begins, and its length."""
         return self._tours.first_tour()
 
     def best_tours(self, most: int = 1) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
@@ -113,17 +120,24 @@ class FocusedSearch:
     def search(self, key: int) -> None:
         """Search some rounds, a fraction of a second, or seconds for hundreds of tours; ``key`` in [0, 2**64)."""
         self._rescued, self._searched = None, 0
+        self._offspring_before = self._tours.population.n_offspring
         # rounds go on from what was reported, not from what was guessed
         self._schedule.progress = self._schedule.reported
         self._pace.expect(self._schedule.reported)
-        self._schedule.end = self._evolution.end_of_annealing(self.device.plan.end, self.device.n_tours)
+        share = self.device.parameters.annealing_share
+        if share is None:
+            share = self._evolution.end_of_annealing(self.device.plan.end, self.device.n_tours)
+        self._schedule.end = share
         with self.device.working():
             if self.device.penalties is not None:
                 self.device.penalties.begin(self._stop.until)
             if not len(self._tours.lengths):
                 self._begin(key)
             with self._whole_or_undone():
+                before = self._tours.population.length
                 self._search_rounds(key)
+                if self._tours.population.length < before:
+                    self._schedule.improved = self._schedule.cycle
 
     @contextmanager
     def _whole_or_undone(self) -> Iterator[None]:
@@ -158,7 +172,6 @@ class FocusedSearch:
         device, plan = self.device, self.device.plan
         done, planned = 0, self._planned_rounds()
         self._only_anneals = device.repairs_left == 0
-        device.weigh()
         while done < planned and not self._meeting and not self._stop.passed() and self._await_penalties():
             if self._evolution.due():
                 break
@@ -205,19 +218,19 @@ class FocusedSearch:
         if not penalties.wait(self._stop.until):
             return False
         self.device.use_penalties(repaired=resumed)
-        self.device.weigh()
         penalties.take()  # an interrupt before has them used once more
         return True
 
     def _round(self, key: int) -> None:
         """Launch a round; at the end of a cycle the tours are recombined."""
         device, schedule = self.device, self._schedule
+        self._searched += device.n_tours
         if device.penalties is not None:
             device.penalties.count_round()
         if device.repairs_left > 0:
-            self._searched += device.repair(key)
+            device.repair(key)
             return
-        self._searched += device.anneal(key, self._next_heat())
+        device.anneal(key, self._next_heat())
         if schedule.at_end:
             schedule.begin_next()
             self._meeting = next_meeting(schedule, device.n_tours) if self._shares else Meeting.NONE
@@ -316,26 +329,6 @@ class FocusedSearch:
         best, rescued = self._tours.best(), self._rescued
         return best if rescued is None or best[1] <= rescued[1] else rescued
 
-    # ---- Trails
-
-    def reset_trails(self, value: float) -> None:
-        """Set every trail to ``value``."""
-        with self.device.working():
-            self.device.reset_trails(value)
-
-    def update_trails(self, update: TrailUpdate) -> None:
-        """Evaporate and deposit, see ``TrailUpdate``; the colony's one tour is the best so far."""
-        if self._stop.passed():  # no ant will read them
-            return
-        best, length = self._tours.best()
-        with self.device.working():
-            self.device.update_trails(update.written_out(best[None], np.array([length])))
-
-    def branching_factor(self, lam: float) -> float:
-        """Mean number of candidates a city with a trail above min + lam (max - min)."""
-        with self.device.working():
-            return self.device.branching_factor(float(lam))
-
     # ---- Accepts, Improver
 
     def accept(self, tours: ArrayLike, lengths: ArrayLike) -> None:
@@ -368,7 +361,7 @@ class FocusedSearch:
     # ---- Stateful
 
     def export_state(self) -> State:
-        """Trails, the tours, the best of all, and where the schedule is, see ``search.state``."""
+        """The tours, the best of all, and where the schedule is, see ``search.state``."""
         pace = self._annealed, self._annealing, self._meeting
         with self.device.working():
             tours = (
@@ -377,11 +370,10 @@ class FocusedSearch:
             return pack(self.device, tours, self._tours.population, self._schedule, pace)
 
     def import_state(self, state: State) -> None:
-        """Continue from an exported state of a focused colony on the same instance, of whichever kind of device."""
+        """Continue from an exported state of a search of the same instance, of whichever kind of device."""
         device, n = self.device, self.instance.n
         stored = unpack(state, device)
         with device.working():
-            device.set_trails(stored.tau, stored.default_trail)
             self._tours.forget()
             self._rescued = None
             self._evolution.end()

@@ -1,4 +1,4 @@
-"""Parameters of focused ants: how large their windows are, how many trials they make, how warm they start."""
+"""Parameters of the memetic search: population, windows, kicks, temperatures."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 
 from pymoo_gpuaco import checks
-from pymoo_gpuaco.colony.parameters import FEWEST_CITIES_TO_KICK
+from pymoo_gpuaco.colony.parameters import CANDIDATES, FEWEST_CITIES_TO_KICK
 
 MOST_TOURS = 1000
 WHOLE_UP_TO = 25_000  # cities
@@ -34,6 +34,9 @@ OF_SECONDS_DOUBLED = 0.25
 # So many tours or more evolve together, see ``exchange.evolve``: fewer have lost what they could give each other soon.
 FEWEST_TO_EVOLVE = 8
 
+MOST_CANDIDATES = 8  # of a city: as many as windows on CUDA have shared memory for
+# Temperature, in mean edges, of a cycle that makes ``KICKS_FOR_FULL_HEAT`` kicks a city on the CPU.
+FULL_HEAT = 1.1
 KICKS_FOR_FULL_HEAT = 10.0  # a city: with fewer, what the heat has broken is not mended by the end
 
 # Cities of the longest stretch that a kick moves. Longer ones lead out of tours that shorter ones never leave, and take
@@ -49,48 +52,63 @@ def fewer_of_many(wanted: float, n: int) -> float:
 
 
 @dataclass(frozen=True)
-class FocusedParameters:
-    """One focused colony. Measured on TSPLIB instances of 1,000 to 86,000 cities and random ones of 200,000.
+class MemeticParameters:
+    """Parameters of one memetic search, measured on instances of 1,000 to 200,000 cities.
 
     Parameters
     ----------
-    n_candidates : candidate edges a city by alpha-nearness, in [4, 32], or None: 5, and 7 above 25,000 cities, where
-        fewer 1-trees tell good edges less well.
-    whole_up_to : up to so many cities each ant keeps a whole tour of its own, >= 8; above, ants take parts of one
-        tour. None: 25,000, and 100,000 where the time of a run is limited and several tours pay, see `tours_in`.
-    n_tours : tours of their own that ants keep there, in [1, 1000], or None: one for each thread, at least 2, and where
-        the time of a run is limited what `tours_in` says. Eight or more evolve at the end of a run.
+    population_size : tours that are annealed and recombined, in [1, 1000], or None: one for each thread, at least 2 (on
+        CUDA as many as keep the device busy), and where the time of a run is limited what `tours_in` says. Eight or
+        more are recombined by edge assembly crossover at the end of a run.
+    n_offspring : offspring of a pair of parents in a generation of edge assembly crossover, in [1, 1000].
+    candidate_list_size : candidate edges of each city, in [4, 8], or None: 8; on the CPU 5 by alpha-nearness, and 7
+        above 25,000 cities.
+    candidates : "auto", "nearest", "quadrant" or "alpha", see ``candidates.lists``.
+    initial_temperature : temperature at which each cycle of annealing starts, in mean edge lengths of the tour, in
+        [0, 100], or None: what suits the length of the cycle, see ``Plan.first_heat``.
+    annealing_share : share of a run of known length after which annealing ends, in (0, 1], or None: 0.7 where the
+        population is recombined by edge assembly, else 0.97.
+    n_windows : windows that are searched at a time, >= 1, or None: on CUDA what keeps the device busy, on the CPU one
+        for each part of one tour.
+    whole_up_to : most cities of tours that are searched whole, >= 8; longer ones are searched in parts. None: 25,000,
+        and 100,000 where the time of a run is limited and several tours pay, see `tours_in`. CPU only, as below.
     window : cities of a part of one tour, a window or a stretch, in [64, 100,000], and at most half of all, or None:
         one part for each thread, but parts of 20,000 to 50,000 cities: in smaller ones long edges of the first tour
         stay, whose ends are in no part together.
-    trials : kicks that the ants of one generation make together, >= 1, or None: 1,024 for each of up to 7 tours; of
-        more 2,048, or one for 32 cities of each where that is more; in parts of one tour one for every 12 cities,
-        2,048 to 8,192.
-    heat : temperature at which a cycle of annealing starts that makes 10 kicks a city and tour or more, in mean edge
-        lengths of the tour, in [0, 100]. Shorter cycles start cooler, see ``Plan.first_heat``. Default 1.1.
+    trials : kicks of all tours in a round, >= 1, or None: see `trials_a_tour`.
     first_cycle : kicks a city that a tour gets in the first cycle, > 0, or None: 8, and 16 above 25,000 cities; each
         cycle is twice as long as the one before.
     ascent : 1-trees made for the node penalties, in [1, 1000], or None: 50, fewer above 10,000 cities, and 0 above
         100,000, where the nearest cities by quadrant are the candidates.
     """
 
-    n_candidates: int | None = None
+    population_size: int | None = None
+    n_offspring: int = 30
+    candidate_list_size: int | None = None
+    candidates: str = "auto"
+    initial_temperature: float | None = None
+    annealing_share: float | None = None
+    n_windows: int | None = None
     whole_up_to: int | None = None
-    n_tours: int | None = None
     window: int | None = None
     trials: int | None = None
-    heat: float = 1.1
     first_cycle: float | None = None
     ascent: int | None = None
 
     def __post_init__(self) -> None:
         """Validate."""
-        checks.optional_integer("n_candidates", self.n_candidates, 4, 32)
+        checks.optional_integer("population_size", self.population_size, 1, MOST_TOURS)
+        checks.integer("n_offspring", self.n_offspring, 1, 1000)
+        checks.optional_integer("candidate_list_size", self.candidate_list_size, 4, MOST_CANDIDATES)
+        checks.choice("candidates", self.candidates, CANDIDATES)
+        if self.initial_temperature is not None:
+            checks.real("initial_temperature", self.initial_temperature, 0.0, 100.0)
+        if self.annealing_share is not None:
+            checks.real("annealing_share", self.annealing_share, 0.0, 1.0, open_low=True)
+        checks.optional_integer("n_windows", self.n_windows, 1, 1 << 20)
         checks.optional_integer("whole_up_to", self.whole_up_to, 8)
-        checks.optional_integer("n_tours", self.n_tours, 1, MOST_TOURS)
         checks.optional_integer("window", self.window, 64, 100_000)
         checks.optional_integer("trials", self.trials, 1)
-        checks.real("heat", self.heat, 0.0, 100.0)
         if self.first_cycle is not None:
             checks.real("first_cycle", self.first_cycle, 0.0, 1e6, open_low=True)
         checks.optional_integer("ascent", self.ascent, 0, 1000)
@@ -106,13 +124,13 @@ class FocusedParameters:
 
     def tours(self, threads: int) -> int:
         """Tours of their own that ants keep, where so many threads search them."""
-        return min(max(2, threads), MOST_TOURS) if self.n_tours is None else self.n_tours
+        return min(max(2, threads), MOST_TOURS)
 
     def tours_in(self, seconds: float, n: int, threads: int) -> int | None:
         """Tours of n cities that pay in so many seconds: several that evolve together, or None for as many as usual.
 
         They are w = 22,000 seconds threads / n, at least 8, and from w = 64 on the root of 64 w, at most 1000; None
-        below w = 6, and where ``n_tours`` is given. Where windows of one tour are usual, as above 25,000 cities, w is
+        below w = 6. Where windows of one tour are usual, as above 25,000 cities, w is
         half as much and from w = 16 on they are the root of 16 w; None below w = 12, above 100,000 cities, and where
         ``whole_up_to`` is given.
         """
@@ -122,7 +140,7 @@ class FocusedParameters:
             wanted *= OF_LONG_TOURS
             can_be = self.whole_up_to is None and n <= WHOLE_IN_TIME_UP_TO
             fewest = FEWEST_LONG_WANTED if can_be else math.inf
-        if self.n_tours is not None or wanted < fewest:
+        if wanted < fewest:
             return None
         return max(FEWEST_TO_EVOLVE, round(fewer_of_many(wanted, n)))
 
@@ -131,15 +149,15 @@ class FocusedParameters:
         size = min(max(20_000, -(-n // threads)), 50_000) if self.window is None else self.window
         return min(size, max(FEWEST_CITIES_TO_KICK, -(-n // 2)))
 
-    def trials_a_tour(self, n: int, ants: int) -> int:
-        """Kicks that each of the ants makes in a generation for n cities; loading a tour must not take as long."""
+    def trials_a_tour(self, n: int, m: int) -> int:
+        """Kicks on each of m tours, or parts of one, of n cities in a round; loading a tour must not take as long."""
         if self.trials is not None:
-            return max(1, self.trials // ants)
+            return max(1, self.trials // m)
         if not self.whole(n):
-            return max(1, min(max(2048, n // 12), 8192) // ants)
-        if ants < FEWEST_TO_EVOLVE:
+            return max(1, min(max(2048, n // 12), 8192) // m)
+        if m < FEWEST_TO_EVOLVE:
             return 1024
-        return max(2048 // ants, n // 32, 1)
+        return max(2048 // m, n // 32, 1)
 
     def kicks_of_first_cycle(self, n: int) -> float:
         """Kicks a city that a tour of n cities gets in the first cycle."""
@@ -147,10 +165,10 @@ class FocusedParameters:
             return self.first_cycle
         return 8.0 if self.whole(n) else 16.0
 
-    def candidates(self, n: int) -> int:
-        """Candidate edges a city by alpha-nearness for n cities."""
-        if self.n_candidates is not None:
-            return self.n_candidates
+    def n_candidates(self, n: int) -> int:
+        """Candidate edges a city by alpha-nearness for n cities on the CPU."""
+        if self.candidate_list_size is not None:
+            return self.candidate_list_size
         return 5 if n <= WHOLE_UP_TO else 7
 
     def iterations(self, n: int) -> int:

@@ -1,4 +1,4 @@
-"""The tours of a focused colony: how they begin, the best of all, and how they are recombined."""
+"""The population of a memetic search: its first tours, its best tour, and its recombination."""
 
 from __future__ import annotations
 
@@ -98,9 +98,10 @@ def lengths_of(graph: Graph, tours: NDArray[np.int32]) -> NDArray[np.float64]:
 class Population:
     """The best tour of a run, kept beside the tours that are searched, and how they are all recombined."""
 
-    def __init__(self, instance: ListedInstance, graph: Graph) -> None:
-        self._instance, self._graph = instance, graph
+    def __init__(self, instance: ListedInstance, graph: Graph, n_offspring: int = 30) -> None:
+        self._instance, self._graph, self._offspring_of_pair = instance, graph, n_offspring
         self._units = whole_units(instance)
+        self.n_offspring = 0  # measured so far
         self.best: NDArray[np.int32] | None = None  # (n,)
         self.length = math.inf
 
@@ -129,6 +130,7 @@ class Population:
             self.best, self.length = tour.copy(), self.measure(tour)
             return
         merged, gain = merge(self.best, tour, self._distance)
+        self.n_offspring += 1
         if gain > 0.0:  # in whole units
             self.keep(merged, self.measure(merged))
 
@@ -162,6 +164,7 @@ class Population:
             given = np.concatenate([own, mates[: max(1, most + 1 - len(own))]])
         taken = assemble(self._graph, given, key, stop, scale=self._units, least_gain=least_gain)[: len(own)]
         self._keep_shortest(taken)
+        self.n_offspring += len(taken)
         return np.resize(taken[:most], tours.shape)
 
     def most_assembled(self, m: int) -> int:
@@ -183,7 +186,7 @@ class Population:
         """
         near = np.ascontiguousarray(self._instance.neighbours[:, :NEAR_OF_CHILDREN])
         scale = self._units
-        taken = evolve(
+        evolved = evolve(
             self._graph,
             tours,
             near,
@@ -193,9 +196,11 @@ class Population:
             stages=stages,
             until=until,
             rescue=self._keep_shortest,
-        ).tours
-        self._keep_shortest(taken)
-        return taken
+            children=self._offspring_of_pair,
+        )
+        self.n_offspring += evolved.children
+        self._keep_shortest(evolved.tours)
+        return evolved.tours
 
     def _keep_shortest(self, tours: NDArray[np.int32]) -> None:
         """Make the shortest of tours (m, n) the best one if it is shorter."""

@@ -27,6 +27,7 @@ class Schedule:
     later_in_one: int = CYCLES_IN_ONE  # the same for what is left of it at the beginning of a later cycle
     end: float = END  # progress at which the last cycle is over; what is left of the run goes without heat
     cycle: int = 0
+    improved: int = 0  # cycle in which the best tour was found
     done: int = 0  # rounds of this cycle
     last: bool = False  # this cycle takes all that is left of the run
     finished: bool = False  # and has come to its end
@@ -104,6 +105,11 @@ class Schedule:
         self.rounds += 1
         self.progress += self.step
         return first, self.share
+
+    @property
+    def may_stagnate(self) -> bool:
+        """Whether a whole cycle has brought no shorter tour, or the last one has ended."""
+        return self.finished or self.cycle >= self.improved + 2
 
     @property
     def at_end(self) -> bool:

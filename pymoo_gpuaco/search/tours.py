@@ -23,9 +23,8 @@ class Tours:
 
     def __init__(self, device: SearchDevice) -> None:
         self._device = device
-        self.population = Population(device.instance, device.graph)
+        self.forget()
         self.first = device.first_tour()
-        self.lengths = np.empty(0)
 
     def copy(self) -> Tours:
         """The same best tour and lengths; a tour is replaced and never written to."""
@@ -35,7 +34,9 @@ class Tours:
 
     def forget(self) -> None:
         """Be as before there were any."""
-        self.population, self.lengths = Population(self._device.instance, self._device.graph), np.empty(0)
+        device = self._device
+        self.population = Population(device.instance, device.graph, device.parameters.n_offspring)
+        self.lengths = np.empty(0)
 
     def first_tour(self) -> tuple[NDArray[np.int32], float]:
         """A copy of the first tour (n,), and its length."""

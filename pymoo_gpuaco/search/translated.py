@@ -1,8 +1,7 @@
-"""A search for every kind of tour: a focused colony on the symmetric instance that stands for a problem."""
+"""The memetic search for every kind of tour, on the symmetric instance that stands for a problem."""
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,7 +9,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from pymoo_gpuaco import checks
 from pymoo_gpuaco.candidates.listed import ListedInstance
-from pymoo_gpuaco.colony.trails import TrailUpdate
 from pymoo_gpuaco.host.state import State
 from pymoo_gpuaco.problems.symmetric import SymmetricForm
 from pymoo_gpuaco.search.meeting import Meeting
@@ -45,14 +43,19 @@ class TranslatedSearch:
     # ---- Searches
 
     @property
-    def n_ants(self) -> int:
-        """Windows or tours that are searched at a time."""
-        return int(self.symmetric_search.n_ants)
+    def n_tours(self) -> int:
+        """Size of the population."""
+        return int(self.symmetric_search.n_tours)
 
     @property
-    def n_searched(self) -> int:
-        """Ants of the last generation, >= 1."""
-        return int(self.symmetric_search.n_searched)
+    def n_built(self) -> int:
+        """Tours of the last generation, >= 1."""
+        return int(self.symmetric_search.n_built)
+
+    @property
+    def may_stagnate(self) -> bool:
+        """Whether a whole cycle of annealing has brought no shorter tour, or the last one has ended."""
+        return bool(self.symmetric_search.may_stagnate)
 
     @property
     def n_trials(self) -> int:
@@ -66,7 +69,7 @@ class TranslatedSearch:
         return lengths
 
     def first_tour(self) -> tuple[NDArray[np.int32], float]:
-        """Tour with which the ants begin, and its length."""
+        """Tour with which the search begins, and its length."""
         return self._measured(self.symmetric_search.first_tour()[0])
 
     def search(self, key: int) -> None:
@@ -109,21 +112,6 @@ class TranslatedSearch:
         """Hold the meeting that is due, see ``Meets``; mates that break demands are mended first."""
         self.symmetric_search.meet(self._translated("mates", mates), key)
 
-    # ---- Trails
-
-    def reset_trails(self, value: float) -> None:
-        """Set every trail to ``value``."""
-        self.symmetric_search.reset_trails(value)
-
-    def update_trails(self, update: TrailUpdate) -> None:
-        """Evaporate and deposit, see ``TrailUpdate``; the colony's one tour is the best so far."""
-        deposits = tuple((self.form.to_instance(tour), amount) for tour, amount in update.deposits)
-        self.symmetric_search.update_trails(replace(update, deposits=deposits))
-
-    def branching_factor(self, lam: float) -> float:
-        """Mean number of candidates a city with a trail above min + lam (max - min)."""
-        return float(self.symmetric_search.branching_factor(lam))
-
     # ---- Accepts, Improver
 
     def accept(self, tours: ArrayLike, lengths: ArrayLike) -> None:
@@ -140,7 +128,7 @@ class TranslatedSearch:
     # ---- Stateful
 
     def export_state(self) -> State:
-        """State of the colony on the form."""
+        """State of the search of the form."""
         state: State = self.symmetric_search.export_state()
         return state
 

@@ -16,7 +16,8 @@ from pymoo_gpuaco.colony.parameters import ClimberParameters, ColonyParameters
 from pymoo_gpuaco.fronts.instance import FrontInstance
 from pymoo_gpuaco.fronts.parameters import FrontParameters
 from pymoo_gpuaco.fronts.search import FrontSearch
-from pymoo_gpuaco.search.focused import FocusedSearch
+from pymoo_gpuaco.search.focused import MemeticSearch
+from pymoo_gpuaco.search.parameters import MemeticParameters
 
 READS_NEAREST = False  # beside lists by quadrant; see `backends.reads_nearest`
 
@@ -40,11 +41,11 @@ def compile_ahead(instance: ListedInstance, parameters: ColonyParameters) -> boo
     return True
 
 
-def make_search(instance: ListedInstance, parameters: ColonyParameters, device: int) -> FocusedSearch:
-    """Make the engine of a focused colony."""
+def make_search(instance: ListedInstance, parameters: MemeticParameters, device: int) -> MemeticSearch:
+    """Make the engine of a memetic search."""
     windows = CpuWindows(instance, parameters)
-    warm_up.warm_up_focused(instance.n, has_quadrants(instance.metric, instance.coords))
-    return FocusedSearch(windows)
+    warm_up.warm_up_memetic(instance.n, has_quadrants(instance.metric, instance.coords))
+    return MemeticSearch(windows)
 
 
 def make_climbers(instance: ListedInstance, parameters: ClimberParameters, device: int) -> CpuClimbers:

@@ -1,4 +1,4 @@
-"""Focused ants on all cores: each anneals a tour of its own where that fits a cache, else parts of one tour."""
+"""The memetic search on all cores: each thread anneals whole tours where they fit a cache, else parts of one tour."""
 
 from __future__ import annotations
 
@@ -8,27 +8,23 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from pymoo_gpuaco.backends.cpu import trails as trail_memory
-from pymoo_gpuaco.backends.cpu.colony_trails import ColonyTrails
 from pymoo_gpuaco.backends.cpu.windows.improve import TourImprover
 from pymoo_gpuaco.backends.cpu.windows.search import WindowSearch
 from pymoo_gpuaco.backends.cpu.windows.units import make_units
 from pymoo_gpuaco.candidates import greedy_tour
 from pymoo_gpuaco.candidates.graph import make_graph
 from pymoo_gpuaco.candidates.listed import ListedInstance
-from pymoo_gpuaco.colony.heuristic import relative_eta_power
-from pymoo_gpuaco.colony.parameters import ColonyParameters
-from pymoo_gpuaco.colony.trails import TrailUpdate
 from pymoo_gpuaco.host.keys import fold_in
 from pymoo_gpuaco.host.state import State, stored_integers
 from pymoo_gpuaco.host.stop import Stop
-from pymoo_gpuaco.host.threads import spread, thread_count
+from pymoo_gpuaco.host.threads import thread_count
 from pymoo_gpuaco.search.parameters import (
     FEWEST_TO_EVOLVE,
+    FULL_HEAT,
     KICKS_FOR_FULL_HEAT,
     OF_SECONDS_DOUBLED,
     SHORT_STRETCH,
-    FocusedParameters,
+    MemeticParameters,
 )
 from pymoo_gpuaco.search.plan import Heat, Plan
 from pymoo_gpuaco.search.population import lengths_of
@@ -58,10 +54,7 @@ class CpuWindows:
     Parameters
     ----------
     instance : symmetric.
-    parameters : of the colony; ``n_ants=None`` gives a whole tour for each thread, 2 at least, up to 25,000 cities, and
-        as many as there are parts of one tour above, 8 at most, which it never exceeds. A run whose time is limited has
-        as many whole tours as `FocusedParameters.tours_in` says.
-    focused : how ants work; None for the defaults.
+    parameters : of the search; None for the defaults. At most 8 parts of one tour are searched at a time.
 
     Raises
     ------
@@ -71,28 +64,19 @@ class CpuWindows:
     kind: str = "cpu"
     penalties = None  # they are found before the first round
 
-    def __init__(
-        self, instance: ListedInstance, parameters: ColonyParameters, focused: FocusedParameters | None = None
-    ) -> None:
+    def __init__(self, instance: ListedInstance, parameters: MemeticParameters | None = None) -> None:
         if not instance.symmetric:
             raise ValueError("windows turn stretches of a tour around: the instance must be symmetric")
         n = instance.n
         self.instance = instance
         self.stop = Stop()
         self.graph = make_graph(instance)
-        focused = focused or FocusedParameters()
-        self._focused = focused
-        units, lengths, self._near = make_units(instance, self.graph, focused, parameters.candidates)
-        self.scale, self.candidates = units.scale, units.candidates
-        self.search = WindowSearch(instance, units, focused, self.stop)
+        self.parameters = parameters = parameters or MemeticParameters()
+        units, self._near = make_units(instance, self.graph, parameters)
+        self.scale = units.scale
+        self.search = WindowSearch(instance, units, parameters, self.stop)
         self._threads = thread_count()
-        self._given = parameters.n_ants
         self.allocate(self.tours_in(None))
-        self._alpha = float(parameters.alpha)
-        self._eta_beta = relative_eta_power(lengths, instance.least_distance, float(parameters.beta))
-        self._weights_are_old = True
-        graph = self.graph._replace(neighbours=units.candidates)
-        self._trails = ColonyTrails("candidate", graph, 0, True, self.stop)
         self._dirty = np.ones(n, np.uint8)
         self._windows_done = 0
         self.n_trials = 0
@@ -104,42 +88,44 @@ class CpuWindows:
     # ---- tours
 
     def tours_in(self, seconds: float | None) -> int:
-        """A whole tour for each ant where they fit a window or pay, see `FocusedParameters.tours_in`; else one."""
-        n, focused = self.instance.n, self._focused
+        """Number of whole tours where they fit a cache or pay, see `MemeticParameters.tours_in`; else one."""
+        n, parameters = self.instance.n, self.parameters
+        if parameters.population_size is not None:
+            return parameters.population_size
         evolving = None
-        if seconds is not None and self._given is None:
+        if seconds is not None:
             doubled = self.instance.form is not None and self.instance.form.doubled
             counted = (OF_SECONDS_DOUBLED if doubled else 1.0) * max(0.0, seconds)
-            evolving = focused.tours_in(counted, n, self._threads)
-        if not focused.whole(n):
+            evolving = parameters.tours_in(counted, n, self._threads)
+        if not parameters.whole(n):
             return evolving or 1
-        return self._given or evolving or focused.tours(self._threads)
+        return evolving or parameters.tours(self._threads)
 
     def allocate(self, m: int) -> None:
         """Allocate m tours and plan for them."""
-        n, focused = self.instance.n, self._focused
-        if m > 1 and not focused.whole(n):
-            focused = replace(focused, whole_up_to=n)
-        whole = focused.whole(n)
+        n, parameters = self.instance.n, self.parameters
+        if m > 1 and not parameters.whole(n):
+            parameters = replace(parameters, whole_up_to=n)
+        whole = parameters.whole(n)
         if whole != self.search.whole:
-            self.search = WindowSearch(self.instance, self.search.units, focused, self.stop)
+            self.search = WindowSearch(self.instance, self.search.units, parameters, self.stop)
         self.n_tours = m
-        self.n_ants = m if whole else min(self._given or PARTS, self.search.stretches)
-        self._trials = focused.trials_a_tour(n, self.n_ants)
-        kicks = self._trials if whole else self._trials * self.n_ants
-        evolves = m >= FEWEST_TO_EVOLVE
+        self.n_windows = m if whole else min(parameters.n_windows or PARTS, self.search.stretches)
+        self._trials = parameters.trials_a_tour(n, self.n_windows)
+        kicks = self._trials if whole else self._trials * self.n_windows
+        evolves, given = m >= FEWEST_TO_EVOLVE, parameters.initial_temperature
         self.plan = Plan(
             rounds=1,
             rounds_between_checks=1,
-            first_cycle=max(1, round(focused.kicks_of_first_cycle(n) * n / kicks)),
+            first_cycle=max(1, round(parameters.kicks_of_first_cycle(n) * n / kicks)),
             cycles_in_one=CYCLES_IN_ONE,
             later_in_one=LATER_IN_ONE,
             kicks=kicks,
             end=END_OF_MANY if evolves else END,
-            heat=focused.heat,
+            heat=FULL_HEAT if given is None else given,
             kicks_for_heat=KICKS_FOR_FULL_HEAT,
-            least_heat=0.0,
-            most_heat=focused.heat,
+            least_heat=0.0 if given is None else given,
+            most_heat=FULL_HEAT if given is None else given,
             merged_while_annealing=MERGED_WHILE_ANNEALING if whole and not evolves else 0,
             merged_at_zero=m if whole and not evolves else 0,
         )
@@ -178,59 +164,46 @@ class CpuWindows:
             return 0
         return int(self._windows_done < 2 * self.search.stretches or self._dirty.mean() >= REPAIRED)
 
-    def weigh(self) -> None:
-        """Recompute tau^alpha eta^beta if the trails have changed."""
-        if not self._weights_are_old:
-            return
-        units, t = self.search.units, self._trails.filled()
-        graph = self.graph._replace(neighbours=units.candidates)
-
-        def rows(_: int, first: int, last: int) -> None:
-            trail_memory.candidate_weights(graph, t, self._alpha, self._eta_beta, first, last, units.weights)
-
-        spread(rows, self.instance.n, thread_count())
-        self._weights_are_old = False
-
-    def repair(self, key: int) -> int:
+    def repair(self, key: int) -> None:
         """Search windows of the one tour for what shortens it, without kicks."""
         self.stop.lower()
         if self._windows_done >= 2 * self.search.stretches:
-            return self._search_windows(key, 0, 0.0, 0.0, SHORT_STRETCH)
-        searched = self.search.repair_stretches(self._tours[0], self._dirty, self._windows_done, PARTS)
-        self._windows_done += searched
-        return searched
+            self._search_windows(key, 0, 0.0, 0.0, SHORT_STRETCH)
+            return
+        self._windows_done += self.search.repair_stretches(
+            self._tours[0], self._dirty, self._windows_done, PARTS
+        )
 
-    def anneal(self, key: int, heat: Heat) -> int:
-        """Let each ant anneal a tour of its own, or parts of the one tour."""
+    def anneal(self, key: int, heat: Heat) -> None:
+        """Anneal all tours, or parts of the one tour."""
         self.stop.lower()
-        longest = self._focused.longest_stretch(heat.kicks)
+        longest = self.parameters.longest_stretch(heat.kicks)
         if not self.search.whole:
-            return self._anneal_parts(key, heat, longest)
+            self._anneal_parts(key, heat, longest)
+            return
         everything = bool(self._dirty.any())
         self.search.search_tours(self._tours, key, self._trials, heat.first, heat.last, longest, everything)
         self.n_trials += self._trials * self.n_tours
         self._dirty[:] = 0
-        return self.n_tours
 
-    def _anneal_parts(self, key: int, heat: Heat, longest: int) -> int:
-        """Let the ants anneal stretches of the one tour, and then windows of it."""
+    def _anneal_parts(self, key: int, heat: Heat, longest: int) -> None:
+        """Anneal stretches of the one tour, and then windows of it."""
         in_windows = round(SHARE_IN_WINDOWS * self._trials)
         trials = self._trials - in_windows
         between = heat.first + (heat.last - heat.first) * trials / self._trials
         tour, dirty, first = self._tours[0], self._dirty, self._windows_done
         searched = self.search.anneal_stretches(
-            tour, dirty, first, self.n_ants, trials, heat.first, between, longest, fold_in(key, 1)
+            tour, dirty, first, self.n_windows, trials, heat.first, between, longest, fold_in(key, 1)
         )
         self.n_trials += trials * searched
-        return searched + self._search_windows(key, in_windows, between, heat.last, longest)
+        self._search_windows(key, in_windows, between, heat.last, longest)
 
-    def _search_windows(self, key: int, trials: int, first: float, last: float, longest: int) -> int:
+    def _search_windows(self, key: int, trials: int, first: float, last: float, longest: int) -> None:
         self._tours[0], searched = self.search.round(
-            self._tours[0], self._dirty, self._windows_done, self.n_ants, trials, first, last, longest, key
+            self._tours[0], self._dirty, self._windows_done, self.n_windows, trials, first, last, longest, key
         )
         self.n_trials += trials * searched
-        self._windows_done += self.n_ants
-        return searched
+        self._windows_done += self.n_windows
 
     def wait(self) -> None:
         """Wait for nothing: rounds have ended when they return."""
@@ -240,7 +213,6 @@ class CpuWindows:
 
     def improve(self, tours: NDArray[np.int32], key: int) -> None:
         """Search given tours (any number, n) in place."""
-        self.weigh()
         trials = IMPROVER_TRIALS * self.instance.n
         if not self.search.whole:  # long tours, in windows, take all threads each
             improver = TourImprover(self.search, self.stop.passed)
@@ -259,32 +231,6 @@ class CpuWindows:
 
         if len(tours):
             self.stop.spread(work, len(tours), thread_count())
-
-    # ---- trails
-
-    def reset_trails(self, value: float) -> None:
-        """Set every trail to ``value``."""
-        self._trails.reset(value)
-        self._weights_are_old = True
-
-    def update_trails(self, update: TrailUpdate) -> None:
-        """Evaporate and deposit, see ``TrailUpdate``; all deposits are ``update.deposits``."""
-        self._trails.update(update)
-        self._weights_are_old = True
-
-    def branching_factor(self, lam: float) -> float:
-        """Mean number of candidates a city with a trail above min + lam (max - min)."""
-        return self._trails.branching_factor(lam)
-
-    def trails(self) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-        """Copies of the trails (n, k) on ``candidates``, and of that (1,) of all other edges."""
-        t = self._trails.filled()
-        return t.tau.copy(), t.default_trail.copy()
-
-    def set_trails(self, tau: NDArray[np.float32], default_trail: NDArray[np.float32]) -> None:
-        """Take over what ``trails`` gave."""
-        self._trails.import_state({"tau": tau, "default_trail": default_trail})
-        self._weights_are_old = True
 
     # ---- what else the next round depends on
 

@@ -16,7 +16,7 @@ from pymoo_gpuaco.colony.parameters import NEIGHBOURS_WITH_DIRECTION, LocalSearc
 from pymoo_gpuaco.host.stop import Stop
 from pymoo_gpuaco.host.threads import thread_count
 from pymoo_gpuaco.problems.compiled_metrics import tour_length
-from pymoo_gpuaco.search.parameters import FocusedParameters
+from pymoo_gpuaco.search.parameters import MemeticParameters
 
 MANY_CITIES = 3000
 
@@ -64,7 +64,7 @@ class CpuImprover:
         self._trials = 0 if search is None else search.trials_in_windows(n)
         self._in_windows: list[TourImprover] = []
         if search is not None and search.in_windows:
-            self._units = make_units(instance, self._graph, FocusedParameters(), candidates)[0]
+            self._units = make_units(instance, self._graph, MemeticParameters(candidates=candidates))[0]
 
     def improve(self, tours: ArrayLike, key: int) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
         """Improve any number of tours (m, n); return copies and their exact lengths (m,)."""
@@ -90,7 +90,7 @@ class CpuImprover:
         while self._search is not None and len(self._workspaces) < threads:
             self._workspaces.append(workspace.make_workspace(self.instance.n, stop=self._stop.flag))
             if self._search.in_windows:
-                windows = WindowSearch(self.instance, self._units, FocusedParameters(), self._stop, threads=1)
+                windows = WindowSearch(self.instance, self._units, MemeticParameters(), self._stop, threads=1)
                 self._in_windows.append(TourImprover(windows, self._stop.raised))
 
     def work(

@@ -22,8 +22,8 @@ from pymoo_gpuaco.fronts.search import FrontSearch
 from pymoo_gpuaco.fronts.seen import Seen
 from pymoo_gpuaco.problems.multi_objective import MultiObjectiveTSP
 from pymoo_gpuaco.problems.tsp import TSP
-from pymoo_gpuaco.search.focused import FocusedSearch
-from pymoo_gpuaco.search.parameters import WHOLE_IN_TIME_UP_TO, FocusedParameters
+from pymoo_gpuaco.search.focused import MemeticSearch
+from pymoo_gpuaco.search.parameters import WHOLE_IN_TIME_UP_TO, MemeticParameters
 from pymoo_gpuaco.search.warm_up import warm_up_host
 
 
@@ -87,36 +87,33 @@ def warm_up_climbers() -> None:
     climbers.climb(0, pairs=100)
 
 
-def warm_up_focused(n: int, by_quadrant: bool) -> None:
-    """Compile what focused ants call on n cities, in a plane that has quadrants or elsewhere, and nothing else."""
-    usual, whole = FocusedParameters(), n <= WHOLE_IN_TIME_UP_TO
+def warm_up_memetic(n: int, by_quadrant: bool) -> None:
+    """Compile what the memetic search calls for n cities, in a plane that has quadrants or elsewhere."""
+    usual, whole = MemeticParameters(), n <= WHOLE_IN_TIME_UP_TO
     if not usual.whole(n):
-        _warm_up_focused(False, usual.iterations(n) > 0, by_quadrant)
+        _warm_up_memetic(False, usual.iterations(n) > 0, by_quadrant)
     if whole:  # where a run has time for them, at least
-        _warm_up_focused(True, usual.iterations(n) > 0, by_quadrant)
+        _warm_up_memetic(True, usual.iterations(n) > 0, by_quadrant)
     warm_up_host(penalised=False, evolves=whole)
 
 
 @functools.cache
-def _warm_up_focused(whole: bool, ascends: bool, by_quadrant: bool) -> None:
+def _warm_up_memetic(whole: bool, ascends: bool, by_quadrant: bool) -> None:
     """Compile for whole tours or windows, with penalties or without."""
     coords = np.random.default_rng(0).random((80, 2))
     coords[1] = coords[0]  # cities that share a point take a function more
     places = TSP(coords, metric="EXACT")
     problem = places if by_quadrant else TSP(matrix=places.D)
-    focused = FocusedParameters(
+    parameters = MemeticParameters(
         whole_up_to=80 if whole else 8, ascent=1 if ascends else 0, trials=64, window=64
     )
-    windows = CpuWindows(listed_instance(problem, 8), ColonyParameters(), focused)
-    engine = FocusedSearch(windows)
-    engine.reset_trails(1.0)
+    windows = CpuWindows(listed_instance(problem, 8), parameters)
+    engine = MemeticSearch(windows)
     for key in range(3):
         engine.search(key)
     own = windows.export_own()
     windows.import_own({**own, "dirty": np.zeros(80, np.uint8)})  # kicks begin
     engine.search(3)
-    engine.update_trails(TrailUpdate(0.5, ((engine.first_tour()[0], 1.0),)))
-    engine.branching_factor(0.05)
 
 
 def warm_up_front(k: int) -> None:

@@ -16,8 +16,8 @@ from pymoo_gpuaco.colony.parameters import ClimberParameters, ColonyParameters
 from pymoo_gpuaco.fronts.instance import FrontInstance
 from pymoo_gpuaco.fronts.parameters import FrontParameters
 from pymoo_gpuaco.fronts.search import FrontSearch
-from pymoo_gpuaco.search.focused import FocusedSearch
-from pymoo_gpuaco.search.parameters import FEWEST_TO_EVOLVE
+from pymoo_gpuaco.search.focused import MemeticSearch
+from pymoo_gpuaco.search.parameters import FEWEST_TO_EVOLVE, MemeticParameters
 from pymoo_gpuaco.search.warm_up import warm_up_host
 
 READS_NEAREST = True  # beside lists by quadrant; see `backends.reads_nearest`
@@ -60,11 +60,11 @@ def compile_ahead(instance: ListedInstance, parameters: ColonyParameters) -> boo
     return lacks(instance, parameters) is None
 
 
-def make_search(instance: ListedInstance, parameters: ColonyParameters, device: int) -> FocusedSearch:
-    """Make the engine of a focused colony."""
+def make_search(instance: ListedInstance, parameters: MemeticParameters, device: int) -> MemeticSearch:
+    """Make the engine of a memetic search."""
     windows = CudaWindows(instance, parameters, device)
     warm_up_host(windows.penalties.wanted, windows.n_tours >= FEWEST_TO_EVOLVE)
-    return FocusedSearch(windows)
+    return MemeticSearch(windows)
 
 
 def make_climbers(instance: ListedInstance, parameters: ClimberParameters, device: int) -> CudaClimbers:

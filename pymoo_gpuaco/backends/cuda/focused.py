@@ -1,4 +1,4 @@
-"""Focused ants on one CUDA device: several good tours, changed in thousands of windows at a time."""
+"""The memetic search on one CUDA device: several tours, searched in thousands of windows at a time."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from pymoo_gpuaco.backends.cuda.device.memory import RESERVE
 from pymoo_gpuaco.backends.cuda.instance.cities import Cities
 from pymoo_gpuaco.backends.cuda.tours.measure import Measure
 from pymoo_gpuaco.backends.cuda.tours.tours import Tours
-from pymoo_gpuaco.backends.cuda.trails.trails import Trails
 from pymoo_gpuaco.backends.cuda.windows.plan import (
     Layout,
     first_lists,
@@ -25,15 +24,14 @@ from pymoo_gpuaco.backends.cuda.windows.plan import (
     unit_scale,
     usual_layout,
 )
-from pymoo_gpuaco.backends.cuda.windows.windows import ROUNDS_AT_ONCE, Ant, Trials, Windows, resident
+from pymoo_gpuaco.backends.cuda.windows.windows import NEAR, ROUNDS_AT_ONCE, Trials, Windows, resident
 from pymoo_gpuaco.candidates import greedy_tour
 from pymoo_gpuaco.candidates.graph import make_graph
 from pymoo_gpuaco.candidates.listed import ListedInstance
-from pymoo_gpuaco.colony.parameters import FEWEST_CITIES_TO_FOCUS, ColonyParameters
-from pymoo_gpuaco.colony.trails import TrailUpdate
+from pymoo_gpuaco.colony.parameters import FEWEST_CITIES_TO_KICK
 from pymoo_gpuaco.host.state import State, stored_integers
 from pymoo_gpuaco.host.threads import thread_count
-from pymoo_gpuaco.search.parameters import FEWEST_TO_EVOLVE
+from pymoo_gpuaco.search.parameters import FEWEST_TO_EVOLVE, MemeticParameters
 from pymoo_gpuaco.search.penalties import Lists, Penalties
 from pymoo_gpuaco.search.plan import Heat, Plan
 from pymoo_gpuaco.search.schedule import END
@@ -66,18 +64,17 @@ COOL_PART, SLACK = 0.2, 0.5
 # 64 of them 1.4 times, 50 of pla85900 1.2 times.
 COOL_TRIALS = 2.5
 MOVE_SEARCHES_A_TRIAL, MOST_TRIALS = 60, 4
-GUIDED = 0  # windows of a hundred whose kicks follow the trails
-_ADVICE = "fewer ants (n_ants) need less"
+_ADVICE = "a smaller population (population_size) needs less"
 
 
 class CudaWindows:
-    """``SearchDevice`` on CUDA: ants change tours in a few places (Focused ACO) and repair them in windows.
+    """``SearchDevice`` on CUDA: kicks and their repairs in windows of the tours.
 
     Parameters
     ----------
-    instance : the problem, symmetric, with at least 8 cities; its candidates are what trails lie on.
-    parameters : validated; ``n_ants`` are the windows searched at a time, None gives 14 a multiprocessor, or
-        16 where they count no node penalties: above 100,000 cities, or where other ``candidates`` are asked for.
+    instance : the problem, symmetric, with at least 8 cities.
+    parameters : of the search. ``n_windows=None`` gives 14 windows a multiprocessor, or 16 where they count no node
+        penalties: above 100,000 cities, or where other ``candidates`` are asked for.
     device : index of the CUDA device.
 
     Raises
@@ -85,47 +82,42 @@ class CudaWindows:
     BackendUnavailable : without a driver, PyCUDA or nvcc; the message says what to install.
     ValueError : for an asymmetric instance or fewer than 8 cities.
     MemoryError : when it does not fit the device.
-
-    Source: R. Skinderowicz, "Improving Ant Colony Optimization efficiency for solving large TSP instances", Applied
-    Soft Computing 120 (2022), for ants that change a tour in a few places.
     """
 
     kind: str = "cuda"
 
-    def __init__(self, instance: ListedInstance, parameters: ColonyParameters, device: int = 0) -> None:
+    def __init__(self, instance: ListedInstance, parameters: MemeticParameters, device: int = 0) -> None:
         if not instance.symmetric:
             raise ValueError("windows turn stretches of a tour around: the instance must be symmetric")
         n = instance.n
-        if n < FEWEST_CITIES_TO_FOCUS:
-            raise ValueError(
-                f"focused ants need at least {FEWEST_CITIES_TO_FOCUS} cities, got {n}; construction='full' does not"
-            )
-        self.instance, self.candidates = instance, instance.neighbours
+        if n < FEWEST_CITIES_TO_KICK:
+            raise ValueError(f"window search needs at least {FEWEST_CITIES_TO_KICK} cities, got {n}")
+        self.instance, self.parameters = instance, parameters
         self.scale = unit_scale(instance)
-        self.penalties = Penalties(instance, parameters.candidates, penalised_lists_of(instance, self.scale))
+        k = parameters.candidate_list_size or NEAR
+        find = penalised_lists_of(instance, self.scale, k)
+        self.penalties = Penalties(instance, parameters.candidates, find)
         self.device = Device(device)
         self.stop = self.device.stop
         most = resident(self.penalties.wanted) * self.device.limits.multiprocessors
-        self._usual = usual_layout(n, parameters.n_ants or most)
-        # a copy of a run is given the ants that its first engine chose, which is no other choice
-        self._chosen = parameters.n_ants in (None, usual_layout(n, most).ants)
+        self._usual = usual_layout(n, parameters.n_windows or most)
+        if parameters.population_size is not None:
+            self._usual = self._layout(parameters.population_size)
         self._cities = cities = Cities(self.device, instance)
         self._measure = Measure(self.device, cities)
-        self._trails = Trails(self.device, instance, False)
-        self._lists = first_lists(instance, parameters.candidates, self.penalties.wanted)
+        self._lists = first_lists(instance, parameters.candidates, self.penalties.wanted, k)
         self._nearest = nearest_lists(instance)
         self._laid_out = True  # the arrays are those of so many tours
         self._lay_out(self._usual, self._lists)
-        parts: list[Part] = [cities, self._measure, self._tours, self._trails, self.windows]
+        parts: list[Part] = [cities, self._measure, self._tours, self.windows]
         self.device.set_up(parts, _ADVICE)
-        self._ant = Ant(float(parameters.alpha), float(parameters.beta), instance.least_distance)
         self._margin = margin(n)
         self.graph = make_graph(instance, table=False)
         self.n_trials = self._trials_before = 0  # the second: before windows were laid out anew
 
     def _layout(self, m: int) -> Layout:
         """The usual number of windows, shared by m tours."""
-        return Layout.of_tours(m, self.instance.n, self._usual.ants)
+        return Layout.of_tours(m, self.instance.n, self._usual.in_all)
 
     def _parts(self, layout: Layout, lists: Lists) -> tuple[Tours, Windows]:
         """Tours and their windows, whose arrays are not allocated."""
@@ -136,7 +128,8 @@ class CudaWindows:
         """Plan for tours and windows, whose arrays are not allocated."""
         self._tours, self.windows = self._parts(layout, lists)
         n, (m, w) = self.instance.n, layout
-        self.n_tours, self.n_ants = m, layout.ants
+        self.n_tours, self.n_windows = m, layout.in_all
+        given = self.parameters.initial_temperature
         self._hot_trials = hot_trials(n, w)
         self.plan = Plan(
             rounds=ROUNDS,
@@ -146,10 +139,10 @@ class CudaWindows:
             later_in_one=CYCLES_IN_ONE if m < FEWEST_TO_EVOLVE else LATER_IN_ONE_OF_MANY,
             kicks=w * self._hot_trials,
             end=END if m < FEWEST_TO_EVOLVE else END_OF_MANY,
-            heat=HEAT,
+            heat=HEAT if given is None else given,
             kicks_for_heat=KICKS,
-            least_heat=LEAST_HEAT,
-            most_heat=MOST_HEAT,
+            least_heat=LEAST_HEAT if given is None else given,
+            most_heat=MOST_HEAT if given is None else given,
             cool_part=COOL_PART,
             whole_rounds=True,
         )
@@ -164,7 +157,11 @@ class CudaWindows:
 
     def tours_in(self, seconds: float | None) -> int:
         """Number of tours that the host has time to evolve at the end of a run; never fewer than the usual ones."""
-        if seconds is None or not self._chosen:
+        if (
+            seconds is None
+            or self.parameters.population_size is not None
+            or self.parameters.n_windows is not None
+        ):
             return self._usual.tours
         m = tours_that_evolve(seconds, self.instance.n, thread_count()) or 0
         while m > self._usual.tours and not self._fit(m):
@@ -219,19 +216,12 @@ class CudaWindows:
 
     # ---- rounds
 
-    def weigh(self) -> None:
-        """Let ants follow the trails as they are now."""
-        a = self.device.arrays
-        default_trail = float(self._trails.default_trail[0])
-        self.windows.weigh(a["neighbours"], self.instance.k, a["tau"], default_trail, self._ant)
-
-    def repair(self, key: int) -> int:
+    def repair(self, key: int) -> None:
         """Launch a round without kicks."""
         self.repairs_left -= 1
         self.windows.search(key, Trials(trials=2, all_queued=True))
-        return self.n_ants
 
-    def anneal(self, key: int, heat: Heat) -> int:
+    def anneal(self, key: int, heat: Heat) -> None:
         """Launch a round of kicks at the first temperature, each followed by its repair."""
         trials = self._hot_trials if heat.first > 0.0 else round(COOL_TRIALS * self._hot_trials)
         how = Trials(
@@ -241,10 +231,8 @@ class CudaWindows:
             heat=heat.first,
             slack=SLACK * heat.edge,
             margin=self._margin * heat.edge,
-            guided=GUIDED,
         )
         self.windows.search(key, how)
-        return self.n_ants
 
     def wait(self) -> None:
         """Wait for the rounds that have been launched."""
@@ -266,29 +254,6 @@ class CudaWindows:
         finally:  # also where an interrupt from the keyboard ends it
             if own is not None:
                 self.windows.load(own)
-
-    # ---- trails
-
-    def reset_trails(self, value: float) -> None:
-        """Set every trail to ``value``."""
-        self._trails.reset(value)
-
-    def update_trails(self, update: TrailUpdate) -> None:
-        """Evaporate and deposit, see ``TrailUpdate``; all deposits are ``update.deposits``."""
-        self._trails.update(update, self._tours)
-
-    def branching_factor(self, lam: float) -> float:
-        """Mean number of candidates a city with a trail above min + lam (max - min)."""
-        return self._trails.branching_factor(lam)
-
-    def trails(self) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-        """Copies of the trails (n, k) on ``candidates``, and of that (1,) of all other edges."""
-        state = self._trails.read()
-        return state["tau"], state["rest"]
-
-    def set_trails(self, tau: NDArray[np.float32], default_trail: NDArray[np.float32]) -> None:
-        """Take over what ``trails`` gave."""
-        self._trails.write({"tau": tau, "rest": default_trail, "tau0": np.zeros(1)})
 
     # ---- what else the next round depends on
 

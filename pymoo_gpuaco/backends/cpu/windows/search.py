@@ -24,7 +24,7 @@ from pymoo_gpuaco.host.compiled import compiled
 from pymoo_gpuaco.host.philox import STREAM_KICKS, new_stream
 from pymoo_gpuaco.host.stop import Stop
 from pymoo_gpuaco.host.threads import thread_count
-from pymoo_gpuaco.search.parameters import FocusedParameters
+from pymoo_gpuaco.search.parameters import MemeticParameters
 
 
 class WindowSearch:
@@ -37,7 +37,7 @@ class WindowSearch:
         self,
         instance: ListedInstance,
         units: Units,
-        parameters: FocusedParameters,
+        parameters: MemeticParameters,
         stop: Stop | None = None,
         threads: int | None = None,
     ) -> None:

@@ -40,7 +40,7 @@ def _kick(units, w, m, around, longest, stream):  # type: ignore[no-untyped-def]
 
     It breaks no fixed link: where one is in the way, the next link is taken.
 
-    It begins at a random city, less than ``SPREAD`` positions after ``around``; the lengths of its stretches are random.
+    It begins at a random position, less than ``SPREAD`` after ``around``, and its stretches have random lengths.
     """
     o = w.order
     p = around + next_below(stream, SPREAD)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pymoo_gpuaco.backends.cpu.windows.window import Units
 from pymoo_gpuaco.candidates import Candidates, lists
@@ -12,7 +11,7 @@ from pymoo_gpuaco.candidates.ascent import ascend
 from pymoo_gpuaco.candidates.graph import Graph
 from pymoo_gpuaco.candidates.listed import ListedInstance
 from pymoo_gpuaco.candidates.lists import Kind, check_alpha
-from pymoo_gpuaco.search.parameters import FocusedParameters
+from pymoo_gpuaco.search.parameters import MemeticParameters
 from pymoo_gpuaco.search.population import whole_units
 
 _TO_CHOOSE_FROM = 10
@@ -21,31 +20,30 @@ _WITHOUT_PENALTIES = 8  # candidates where distance alone must tell good edges f
 
 
 def make_units(
-    instance: ListedInstance, graph: Graph, parameters: FocusedParameters, kind: str = "auto"
-) -> tuple[Units, NDArray[np.float64], Candidates]:
-    """Return costs and candidates of an instance, their distances (n, k), and the lists that they were chosen from.
+    instance: ListedInstance, graph: Graph, parameters: MemeticParameters
+) -> tuple[Units, Candidates]:
+    """Return costs and candidates of an instance, and the lists that the candidates were chosen from.
 
-    kind : of candidates, see ``ColonyParameters``; "auto" takes alpha-nearness where it is worth its time.
+    Candidates "auto" are those by alpha-nearness where that is worth its time.
     """
-    n, scale = instance.n, whole_units(instance)
+    n, scale, kind = instance.n, whole_units(instance), parameters.candidates
     iterations = parameters.iterations(n) if kind in ("auto", "alpha") else 0
     if kind == "alpha":
         check_alpha(instance.symmetric, n)
         iterations = max(iterations, _FEWEST_TREES)
     chosen: Kind = "nearest" if kind == "nearest" else "quadrant"
-    near = lists(instance, chosen, _TO_CHOOSE_FROM if iterations else _WITHOUT_PENALTIES)
+    without_penalties = parameters.candidate_list_size or _WITHOUT_PENALTIES
+    near = lists(instance, chosen, _TO_CHOOSE_FROM if iterations else without_penalties)
     if iterations == 0:
         pi, ids, lengths = np.zeros(n), near.ids, near.distances
     else:
-        k = min(parameters.candidates(n), near.ids.shape[1])
+        k = min(parameters.n_candidates(n), near.ids.shape[1])
         ascent = ascend(instance, *near, iterations=iterations, bound=False)
         alpha = alpha_lists(ascent, k)
         pi, ids, lengths = np.rint(ascent.pi * scale), alpha.ids, alpha.distances
     if iterations == 0 and bool((lengths[:, 1:] >= lengths[:, :-1]).all()):
         # by cost already: sorting millions of rows takes seconds
-        return Units(graph, scale, pi, ids, np.ones(ids.shape)), lengths, near
+        return Units(graph, scale, pi, ids), near
     costs = np.rint(lengths * scale) + pi[ids]  # a city's own pi is the same for all its edges
     order = np.argsort(costs, axis=1, kind="stable")
-    ids = np.ascontiguousarray(np.take_along_axis(ids, order, axis=1))
-    lengths = np.take_along_axis(lengths, order, axis=1)
-    return Units(graph, scale, pi, ids, np.ones(ids.shape)), lengths, near
+    return Units(graph, scale, pi, np.ascontiguousarray(np.take_along_axis(ids, order, axis=1))), near

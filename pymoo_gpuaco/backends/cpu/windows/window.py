@@ -36,8 +36,6 @@ class Units(NamedTuple):
     scale: float  # whole units of one unit of distance: 1 where distances are whole numbers
     pi: np.ndarray  # (n,) float64, whole
     candidates: np.ndarray  # (n, k) int32
-    # (n, k) float64, tau^alpha eta^beta of the edges to them, see ``trails.candidate_weights``
-    weights: np.ndarray
 
 
 class Window(NamedTuple):
@@ -47,7 +45,6 @@ class Window(NamedTuple):
     coords: np.ndarray  # (w, 4) float64: coordinates and pi
     near: np.ndarray  # (w, k) int32, candidates within the window, then -1
     cost: np.ndarray  # (w, k) float64, of the edges to them
-    upto: np.ndarray  # (w, k) float64, their weights summed along the row
     mate: np.ndarray  # (w,) int32, other end of the fixed link at a city, or -1
     order: np.ndarray  # (w,) int32, the tour
     position: np.ndarray  # (w,) int32, position of each city in it
@@ -67,7 +64,6 @@ def make_window(w: int, k: int, stop: np.ndarray | None = None) -> Window:
         np.zeros(w, np.int32),
         np.zeros((w, 4)),
         np.zeros((w, k), np.int32),
-        np.zeros((w, k)),
         np.zeros((w, k)),
         np.zeros(w, np.int32),
         np.zeros(w, np.int32),
@@ -138,18 +134,15 @@ def load(units, tour, positions, m, number, w):  # type: ignore[no-untyped-def]
         w.queued[p] = 0
     w.state[:] = 0
     for p in range(m):
-        listed, total = 0, 0.0
+        listed = 0
         for r in range(k):
             q = number[units.candidates[w.city[p], r]]
             if q >= 0:
                 w.near[p, listed] = q
                 w.cost[p, listed] = cost(units, w, p, q)
-                total += units.weights[w.city[p], r]
-                w.upto[p, listed] = total
                 listed += 1
         for r in range(listed, k):
             w.near[p, r] = NOBODY
-            w.upto[p, r] = total
         q = p + 1 if p + 1 < m else 0
         after = positions[p] + 1 if positions[p] + 1 < n else 0
         if positions[q] != after or stays(units.graph, w.city[p], w.city[q]):

@@ -16,11 +16,11 @@ from pymoo_gpuaco.backends.cuda.windows.plan import (
     window_lists,
 )
 from pymoo_gpuaco.backends.cuda.windows.windows import ROUNDS_AT_ONCE, Trials, Windows, resident
-from pymoo_gpuaco.colony.parameters import FEWEST_CITIES_TO_FOCUS, LocalSearch
+from pymoo_gpuaco.colony.parameters import FEWEST_CITIES_TO_KICK, LocalSearch
 from pymoo_gpuaco.host.keys import fold_in
 from pymoo_gpuaco.search.penalties import Lists
 
-_TRIALS_A_WINDOW = 10  # of a round, as in a cool round of focused ants
+_TRIALS_A_WINDOW = 10  # of a round, as in a cool round of the memetic search
 _TOURS_AT_ONCE = 16  # at most: each takes some 160 bytes a city beside those of the colony
 _REPAIR = Trials(trials=2, all_queued=True)
 
@@ -29,7 +29,7 @@ def make_search(
     device: Device, cities: Cities, how: LocalSearch, candidates: str = "auto", m: int = 0
 ) -> Search:
     """The search that ``how`` asks for, with memory for m tours; below 8 cities windows have nothing to find."""
-    if how.in_windows and cities.n >= FEWEST_CITIES_TO_FOCUS:
+    if how.in_windows and cities.n >= FEWEST_CITIES_TO_KICK:
         return SearchByWindows(device, cities, how, candidates, m)
     return Search(device, cities, how, m)
 

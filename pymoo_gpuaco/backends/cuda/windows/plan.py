@@ -40,22 +40,22 @@ class Layout(NamedTuple):
     windows: int
 
     @property
-    def ants(self) -> int:
+    def in_all(self) -> int:
         """Windows of all tours."""
         return self.tours * self.windows
 
     @classmethod
-    def of_tours(cls, tours: int, n: int, ants: int) -> Layout:
-        """``ants`` windows shared by so many tours of n cities, or fewer: they shall not lie on top of one another."""
-        return cls(tours, max(1, min(ants // tours, n // FEWEST_CITIES_A_WINDOW)))
+    def of_tours(cls, tours: int, n: int, in_all: int) -> Layout:
+        """``in_all`` windows shared by tours of n cities, or fewer: windows of a tour hardly overlap."""
+        return cls(tours, max(1, min(in_all // tours, n // FEWEST_CITIES_A_WINDOW)))
 
 
-def usual_layout(n: int, ants: int) -> Layout:
-    """As many tours of n cities as ``ants`` windows are enough for."""
+def usual_layout(n: int, in_all: int) -> Layout:
+    """As many tours of n cities as ``in_all`` windows are enough for."""
     cities = CITIES_A_WINDOW if n < ONE_TOUR_FROM else FEWEST_CITIES_A_WINDOW
-    windows = min(ants, max(1, n // cities))
-    tours = max(1, min(ants // windows, MOST_TOURS if n < MANY else MOST_TOURS_OF_MANY))
-    return Layout.of_tours(tours, n, ants)
+    windows = min(in_all, max(1, n // cities))
+    tours = max(1, min(in_all // windows, MOST_TOURS if n < MANY else MOST_TOURS_OF_MANY))
+    return Layout.of_tours(tours, n, in_all)
 
 
 def tours_that_evolve(seconds: float, n: int, threads: int) -> int | None:
@@ -77,8 +77,8 @@ def rounds_of_repair(n: int, windows: int) -> int:
     return 4 + math.ceil(3 * n / (windows * 240))
 
 
-def window_lists(instance: ListedInstance, candidates: str) -> NDArray[np.int32]:
-    """Candidates (n, NEAR) of moves in windows; "auto" is by quadrant. Shorter lists are repeated.
+def window_lists(instance: ListedInstance, candidates: str, k: int = NEAR) -> NDArray[np.int32]:
+    """k <= NEAR candidates of moves in windows; "auto" is by quadrant. Lists are repeated up to (n, NEAR).
 
     Raises
     ------
@@ -87,21 +87,21 @@ def window_lists(instance: ListedInstance, candidates: str) -> NDArray[np.int32]
     kind: Kind = "quadrant" if candidates == "auto" else candidates  # type: ignore[assignment]
     if kind == "alpha":
         check_alpha(instance.symmetric, instance.n)
-    return repeated(lists(instance, kind, NEAR).ids)
+    return repeated(lists(instance, kind, k).ids)
 
 
-def first_lists(instance: ListedInstance, candidates: str, penalised: bool) -> Lists:
+def first_lists(instance: ListedInstance, candidates: str, penalised: bool, k: int) -> Lists:
     """By which lists windows are searched until there are penalties, if there are to be any."""
     if penalised:
-        return Lists(window_lists(instance, "quadrant"), np.zeros(instance.n, np.float32))
-    return Lists(window_lists(instance, candidates))
+        return Lists(window_lists(instance, "quadrant", k), np.zeros(instance.n, np.float32))
+    return Lists(window_lists(instance, candidates, k))
 
 
-def penalised_lists_of(instance: ListedInstance, scale: float) -> Callable[[int | None], Lists]:
+def penalised_lists_of(instance: ListedInstance, scale: float, k: int) -> Callable[[int | None], Lists]:
     """What finds the lists with penalties, by a number of 1-trees; ``scale``: whole units a unit of distance."""
 
     def find(iterations: int | None) -> Lists:
-        found = penalised_lists(instance, NEAR, scale, iterations)
+        found = penalised_lists(instance, k, scale, iterations)
         return found._replace(near=repeated(found.near))
 
     return find

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -52,15 +52,6 @@ class Trials:
     heat: float = 0.0  # temperature; 0: only what is not longer leaves a window
     margin: float = 0.0  # moves are followed up while what is out is longer than what is in by more than this
     successes: int = 1 << 30  # a window ends after so many improvements
-    guided: int = 0  # windows of a hundred whose ants follow the trails; kicks of the others are random
-
-
-class Ant(NamedTuple):
-    """How strongly ants follow what: tau^alpha eta^beta, with no distance below ``shortest``."""
-
-    alpha: float
-    beta: float
-    shortest: float
 
 
 _IMPROVEMENT = [Trials(trials=2, all_queued=True)] * 8 + [Trials(trials=10)] * 16
@@ -116,7 +107,6 @@ class Windows:
         }
         return [
             Source("windows/search.cu", {**cities, **layout}, ["search_windows"]),
-            Source("windows/weights.cu", cities, ["weigh_windows"]),
             Source("windows/commit.cu", together, commit),
         ]
 
@@ -129,7 +119,6 @@ class Windows:
             "window_nearest": self._nearest.nbytes,
             **({"window_penalties": 4 * n} if self._penalised else {}),
             **({} if self._partner is None else {"window_partner": 4 * n}),
-            "window_weights": self.lists.near.nbytes,
             "window_tours": 4 * n * tours,
             "window_next": 4 * n * tours,
             "window_positions": 4 * n * tours,
@@ -182,7 +171,7 @@ class Windows:
         return window_bytes(self._cities.axes, self._penalised)
 
     def use(self, lists: Lists) -> None:
-        """Search the next rounds by these lists, with penalties if the first had any; weights are to be made anew."""
+        """Search the next rounds by these lists, with penalties if the first had any."""
         self.lists = lists
         self._device.write("window_near", lists.near)
         if lists.penalties is not None:
@@ -254,24 +243,6 @@ class Windows:
 
     # ---- rounds
 
-    def weigh(self, neighbours: Any, k: int, tau: Any, default_trail: float, ant: Ant) -> None:
-        """Launch: let ants of the next rounds follow trails (n, k) on the candidates ``neighbours``."""
-        a = self._device.arrays
-        self._device.call(
-            "weigh_windows",
-            self.lists.near.size,
-            *self._cities.arguments(),
-            a["window_near"],
-            neighbours,
-            k,
-            tau,
-            np.float32(default_trail),
-            np.float32(ant.alpha),
-            np.float32(ant.beta),
-            np.float32(ant.shortest),
-            a["window_weights"],
-        )
-
     def search(self, key: int, how: Trials) -> None:
         """Launch one round: search all windows and commit what they found."""
         device, a = self._device, self._device.arrays
@@ -286,7 +257,6 @@ class Windows:
             a["window_nearest"],
             a.optional("window_penalties"),
             a.optional("window_partner"),
-            a["window_weights"] if how.guided else np.intp(0),
             a["window_tours"],
             a["window_positions"],
             self.tours,
@@ -295,7 +265,6 @@ class Windows:
             how.trials,
             how.move_searches,
             how.overtime,
-            how.guided,
             int(how.all_queued),
             np.float32(how.slack),
             np.float32(how.heat),

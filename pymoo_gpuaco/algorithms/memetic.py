@@ -1,0 +1,159 @@
+"""The memetic search for short tours: annealed window search, then edge assembly crossover."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from pymoo.core.problem import Problem
+from pymoo.core.variable import get
+
+from pymoo_gpuaco.algorithms.arguments import Count, Number, Word
+from pymoo_gpuaco.algorithms.on_device import EngineAlgorithm
+from pymoo_gpuaco.algorithms.told import Tours
+from pymoo_gpuaco.backends import SearchEngine, make_search, reads_nearest
+from pymoo_gpuaco.candidates.exact import MOST_CITIES
+from pymoo_gpuaco.candidates.listed import ListedInstance
+from pymoo_gpuaco.problems.objective import example_that_differs, is_tour_length
+from pymoo_gpuaco.search.parameters import FEWEST_TO_EVOLVE, MOST_CANDIDATES, MemeticParameters
+from pymoo_gpuaco.search.warm_up import compile_beside
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class GPUMemetic(EngineAlgorithm):
+    """Memetic search for short tours: a population is annealed by window search and recombined; no pheromone.
+
+    A trial is a double-bridge kick within a short stretch and its repair by local search (Martin, Otto and Felten
+    1991), accepted by Metropolis' rule; thousands of windows of all tours are searched in parallel. Annealed tours are
+    recombined by edge assembly crossover with entropy selection (Nagata and Kobayashi 2013), fewer than 8 tours by
+    partition crossover. Candidate edges come from minimum 1-trees (Held and Karp 1970). Up to 12 cities the optimum is
+    found at once by dynamic programming.
+
+    Takes every `TSP`: closed tours, `OpenPath`, asymmetric distances, fixed and forbidden edges, and other problems
+    whose objective is the tour length. ``evaluator.n_eval`` counts tours annealed, in each round anew, and offspring
+    measured; ``engine.n_trials`` counts kicks.
+
+    Parameters
+    ----------
+    population_size : tours that are annealed and recombined, in [1, 1000]. None: by the time limit, the number of
+        cities and threads; without a time limit one a thread, at least 2, and on CUDA what keeps the device busy.
+    n_offspring : offspring of a pair of parents in a generation of edge assembly crossover, in [1, 1000].
+    candidate_list_size : candidate edges a city, in [4, 8]. None: 8; on the CPU 5 by alpha-nearness, and 7 above 25,000
+        cities.
+    candidates : which edges are candidates: "nearest", "quadrant" (some of the nearest in every direction), "alpha"
+        (nearest to a minimum 1-tree, Helsgaun 2000; symmetric distances, up to 200,000 cities), or "auto": "alpha" up
+        to 100,000 cities, else "quadrant".
+    initial_temperature : temperature at which each annealing cycle starts, in mean edge lengths of the tour, in
+        [0, 100]; 0 accepts no longer tour. None: 0.5 to 1.5 on CUDA, up to 1.1 on the CPU, by the length of the cycle.
+    annealing_share : share of a run of known length that is annealing, in (0, 1]; the rest is recombination. None: 0.7
+        for populations of 8 tours or more, else 0.97.
+
+    All arguments of ``EngineAlgorithm`` and ``TourAlgorithm`` besides. A custom objective raises ValueError.
+
+    Sources: O. Martin, S. Otto, E. Felten, "Large-step Markov chains for the traveling salesman problem", Complex
+    Systems 5 (1991). Y. Nagata, S. Kobayashi, "A powerful genetic algorithm using edge assembly crossover for the
+    traveling salesman problem", INFORMS Journal on Computing 25 (2013). M. Held, R. Karp, "The traveling-salesman
+    problem and minimum spanning trees", Operations Research 18 (1970). Windows of a good tour: R. Skinderowicz,
+    "Improving Ant Colony Optimization efficiency for solving large TSP instances", Applied Soft Computing 120 (2022).
+    """
+
+    _elsewhere: ClassVar[Mapping[str, str]] = {
+        **EngineAlgorithm._elsewhere,
+        **dict.fromkeys(("pop_size", "n_ants", "n_tours"), "population_size"),
+        "n_offsprings": "n_offspring",
+        "temperature": "initial_temperature",
+    }
+
+    population_size: Count | None = None
+    n_offspring: Count = 30
+    candidate_list_size: Count | None = None
+    candidates: Word = "auto"
+    initial_temperature: Number | None = None
+    annealing_share: Number | None = None
+
+    def _parameters(self) -> MemeticParameters:
+        return MemeticParameters(
+            population_size=get(self.population_size),
+            n_offspring=get(self.n_offspring),
+            candidate_list_size=get(self.candidate_list_size),
+            candidates=get(self.candidates),
+            initial_temperature=get(self.initial_temperature),
+            annealing_share=get(self.annealing_share),
+        )
+
+    def _check(self) -> None:
+        super()._check()
+        self._parameters()
+
+    def _setup(self, problem: Problem, **kwargs: Any) -> None:
+        if problem.n_obj == 1 and not is_tour_length(problem):
+            value, length = example_that_differs(problem) or (float("nan"), float("nan"))
+            raise ValueError(
+                f"GPUMemetic searches for the shortest tour, and the objective of {type(problem).__name__} is not the "
+                f"tour length (a tour of length {length:.10g} has F = {value:.10g}): GPUMMAS() takes any objective"
+            )
+        super()._setup(problem, **kwargs)
+
+    def _candidates(self) -> int:
+        return int(get(self.candidate_list_size) or MOST_CANDIDATES)
+
+    def _kind_of_candidates(self) -> str:
+        kind = str(get(self.candidates))
+        if self.problem.n_var <= MOST_CITIES:
+            return "nearest"  # dynamic programming needs no candidates
+        # the engine finds those of least alpha by itself, among these
+        return "quadrant" if kind in ("auto", "alpha") else kind
+
+    def _nearest_wanted(self) -> Callable[[], bool]:
+        backend = self.backend
+        return lambda: reads_nearest(backend)
+
+    def _maker(self) -> Callable[[ListedInstance], SearchEngine]:
+        parameters, backend, device = self._parameters(), self.backend, int(self.device)
+        stop = self._stop_of_set_up()
+        if self.problem.n_var > MOST_CITIES:
+            compile_beside()
+        return lambda instance: make_search(instance, parameters, backend, device, stop)
+
+    def _adopt(self, engine: SearchEngine) -> None:
+        self._size = engine.n_tours
+
+    def _begin(self) -> None:
+        pass
+
+    @property
+    def may_stagnate(self) -> bool:
+        """Whether a whole annealing cycle has passed without a shorter tour, or the last cycle has ended."""
+        return bool(self.engine.may_stagnate)
+
+    def describe(self) -> str:
+        """Name, population and recombination."""
+        m = self.engine.n_tours
+        if self.instance.n <= MOST_CITIES:
+            return f"{type(self).__name__}: dynamic programming"
+        crossover = "edge assembly crossover" if m >= FEWEST_TO_EVOLVE else "partition crossover"
+        return (
+            f"{type(self).__name__}: {m} tours, {crossover}"
+            if m > 1
+            else f"{type(self).__name__}: windows of one tour"
+        )
+
+    def _build(self, key: int) -> tuple[NDArray[np.int32], NDArray[np.float64], int]:
+        engine = self.engine
+        engine.expect(self._progress())
+        engine.search(key)
+        tours, lengths = engine.best_tours(int(get(self.n_elites) or 1))
+        self.iteration_mean = float((engine.lengths if len(engine.lengths) else lengths).mean())
+        return tours, lengths, engine.n_built
+
+    def _learn(self, told: Tours) -> None:
+        """The engine holds its population."""
+
+    def _accept(self, outside: Tours) -> None:
+        self.engine.accept(outside.rows, outside.lengths)
+
+    def _start_from(self, told: Tours) -> None:
+        self._accept(told)

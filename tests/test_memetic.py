@@ -1,0 +1,254 @@
+"""GPUMMAS and GPUMemetic: the class alone decides which algorithm runs, and every argument has an effect."""
+
+from __future__ import annotations
+
+import copy
+import itertools
+import pickle
+
+import numpy as np
+import pytest
+from pymoo.core.evaluator import Evaluator
+from pymoo.core.population import Population
+from pymoo.optimize import minimize
+from pymoo.problems.single.traveling_salesman import TravelingSalesman
+
+from pymoo_gpuaco import (
+    GPUACS,
+    GPUAS,
+    GPUMMAS,
+    TSP,
+    ColonyTermination,
+    GPU2OptIHC,
+    GPUMemetic,
+    OpenPath,
+    solve,
+)
+from pymoo_gpuaco.backends.cpu.colony import CpuColony
+from pymoo_gpuaco.search.exact import ExactSearch
+from pymoo_gpuaco.search.focused import MemeticSearch
+from pymoo_gpuaco.search.translated import TranslatedSearch
+from tests.algorithm_cases import Tour, assert_same, run_to_end, snapshot
+from tests.engine_cases import BACKENDS, asymmetric, cloud
+from tests.focused_cases import short
+
+__all__ = ["short"]  # a fixture
+
+on_both = pytest.mark.parametrize("backend", BACKENDS)
+
+
+def engine_of(problem, **arguments) -> type:
+    algorithm = GPUMemetic(backend="cpu", **arguments).setup(problem, termination=("n_gen", 1), seed=1)
+    return type(algorithm.engine)
+
+
+def test_the_kind_of_problem_decides_the_engine():
+    assert engine_of(cloud(4)) is ExactSearch
+    assert engine_of(cloud(12)) is ExactSearch
+    assert engine_of(cloud(13)) is MemeticSearch
+    assert engine_of(asymmetric(12)) is ExactSearch
+    assert engine_of(asymmetric(13)) is TranslatedSearch
+    assert engine_of(asymmetric(12), candidates="alpha") is ExactSearch  # which reads no candidates
+    assert engine_of(TravelingSalesman(np.random.default_rng(0).random((20, 2)))) is MemeticSearch
+
+
+ARGUMENTS = {
+    GPUMMAS: [
+        {"n_ants": 6},
+        {"candidate_list_size": 31},
+        {"candidate_list_size": 32},
+        {"candidate_list_size": None},
+        {"local_search": False},
+        {"local_search": "2opt"},
+        {"local_search": "windows"},
+        {"pheromone": "candidate"},
+        {"selection": "wrs"},
+        {"tabu": "list"},
+        {"rho": 0.02, "alpha": 1, "beta": 2, "p_best": 0.05},
+        {"deposit": "global_best"},
+        {"restart_after": 9},
+    ],
+    GPUMemetic: [
+        {"population_size": 3},
+        {"n_offspring": 7},
+        {"candidate_list_size": 5},
+        {"candidates": "nearest"},
+        {"initial_temperature": 0.0},
+        {"annealing_share": 0.5},
+    ],
+}
+
+
+@pytest.mark.parametrize(
+    ("algorithm", "arguments"),
+    [(algorithm, one) for algorithm, every in ARGUMENTS.items() for one in [{}, *every]],
+    ids=str,
+)
+def test_the_class_alone_decides_which_algorithm_runs(algorithm, arguments):
+    run = algorithm(backend="cpu", **arguments).setup(cloud(40), termination=("n_gen", 1), seed=1)
+    assert type(run.engine) is {GPUMMAS: CpuColony, GPUMemetic: MemeticSearch}[algorithm]
+    assert run.describe().startswith(f"{algorithm.__name__}: ")
+
+
+@pytest.mark.parametrize("value", ["full", "focused", "auto"])
+def test_construction_is_refused_and_the_other_class_named(value):
+    with pytest.raises(TypeError, match=r"no argument 'construction'.*GPUMemetic"):
+        GPUMMAS(construction=value)
+    with pytest.raises(TypeError, match=r"no argument 'construction'.*GPUMemetic"):
+        minimize(cloud(20), GPUMMAS(), ("n_gen", 1), construction=value)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {"population_size": 5},
+        {"population_size": 9, "n_offspring": 2},
+        {"candidate_list_size": 4},
+        {"candidates": "nearest"},
+        {"initial_temperature": 9.0},
+        {"annealing_share": 0.3},
+    ],
+    ids=str,
+)
+def test_every_argument_changes_the_search(arguments):
+    problem, usual = cloud(200, 3), {"population_size": arguments.get("population_size")}
+    if "n_offspring" not in arguments:
+        usual = {}
+    one, two = (
+        minimize(problem, GPUMemetic(backend="cpu", **given), ("n_gen", 6), seed=1).algorithm
+        for given in (usual, arguments)
+    )
+    assert (one.evaluator.n_eval, one.engine.lengths.tolist()) != (
+        two.evaluator.n_eval,
+        two.engine.lengths.tolist(),
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "allowed"),
+    [
+        ("population_size", 0, r"\[1, 1000\]"),
+        ("n_offspring", 0, r"\[1, 1000\]"),
+        ("candidate_list_size", 9, r"\[4, 8\]"),
+        ("candidates", "near", "auto"),
+        ("initial_temperature", -1.0, r"\[0"),
+        ("annealing_share", 0.0, r"\(0"),
+    ],
+)
+def test_values_out_of_range_are_named(name, value, allowed):
+    with pytest.raises(ValueError, match=rf"{name} must be.*{allowed}.*{value}"):
+        GPUMemetic(**{name: value})
+
+
+def test_a_custom_objective_names_the_colony():
+    problem = Tour(cloud(20).D, toll=1000.0)
+    with pytest.raises(ValueError, match=r"objective of Tour is not the tour length.*GPUMMAS\(\)"):
+        minimize(problem, GPUMemetic(backend="cpu"), ("n_gen", 1), seed=1)
+    assert isinstance(solve(problem, seconds=0.5), tuple)
+
+
+@pytest.mark.parametrize("algorithm", [GPUAS, GPUACS, GPUMMAS, GPU2OptIHC])
+def test_constraints_name_the_class_that_keeps_them(algorithm):
+    for problem in (OpenPath(cloud(20).coords), TSP(cloud(20).coords, fixed_edges=[(0, 1)])):
+        with pytest.raises(ValueError, match=r"neither paths nor fixed or forbidden edges; GPUMemetic\(\)"):
+            minimize(problem, algorithm(backend="cpu"), ("n_gen", 1), seed=1)
+
+
+def test_stagnation_waits_for_a_whole_cycle_of_annealing():
+    problem = cloud(30, 5)
+    termination = ColonyTermination(stagnation=1, n_max_gen=None, seconds=None, stagnation_tours=1)
+    algorithm = minimize(problem, GPUMemetic(backend="cpu"), termination, seed=1).algorithm
+    assert algorithm.termination.reason.startswith("stagnation")
+    schedule = algorithm.engine._schedule
+    assert schedule.finished or schedule.cycle >= schedule.improved + 2
+
+
+@pytest.mark.parametrize(
+    ("population_size", "crossover"),
+    [(3, "3 tours, partition crossover"), (8, "8 tours, edge assembly crossover")],
+)
+def test_the_header_says_how_tours_are_recombined(population_size, crossover, capsys):
+    algorithm = GPUMemetic(population_size=population_size, backend="cpu")
+    minimize(cloud(30), algorithm, ("n_gen", 1), seed=1, verbose=True)
+    assert capsys.readouterr().out.startswith(f"GPUMemetic: {crossover}\n")
+
+
+@on_both
+def test_of_a_few_cities_the_best_tour_is_found(backend):
+    problem = cloud(7)
+    res = minimize(problem, GPUMemetic(backend=backend), ("n_gen", 1), seed=1)
+    every = [problem.tour_length([0, *order]) for order in itertools.permutations(range(1, 7))]
+    assert res.F[0] == pytest.approx(min(every), rel=1e-12)
+
+
+def started(problem, backend, generations=2, **arguments):
+    algorithm = GPUMemetic(population_size=4, backend=backend, **arguments)
+    algorithm.setup(problem, termination=("n_gen", 5), seed=3)
+    for _ in range(generations):
+        algorithm.next()
+    return algorithm
+
+
+@on_both
+class TestRuns:
+    def test_the_same_seed_gives_the_same_tours(self, backend):
+        problem = cloud(100, 1)
+        one, two = (run_to_end(started(problem, backend, 0)) for _ in range(2))
+        assert_same(snapshot(one), snapshot(two))
+        res = one.result()
+        assert problem.tour_length(res.X) == res.F[0]
+
+    def test_all_tours_count(self, backend):
+        problem, count = cloud(100, 1), 0
+        algorithm = started(problem, backend, 0)
+        for _ in range(3):
+            algorithm.next()
+            count += algorithm.engine.n_built
+            assert algorithm.evaluator.n_eval == count
+        assert count >= 3
+
+    @pytest.mark.parametrize(
+        "way", [copy.deepcopy, lambda run: pickle.loads(pickle.dumps(run))], ids=["copy", "pickle"]
+    )
+    @pytest.mark.parametrize("metric", ["EUC_2D", "EXACT"])
+    def test_a_copy_goes_on_as_the_original(self, metric, way, backend):
+        problem = cloud(60, 1, metric)
+        for generations in (0, 2):
+            original = started(problem, backend, generations)
+            other = way(original)
+            assert_same(snapshot(run_to_end(other)), snapshot(run_to_end(original)))
+
+    def test_a_time_limit_is_kept(self, backend):
+        problem = cloud(400, 1)
+        res = minimize(problem, GPUMemetic(backend=backend), ("time", 0.5), seed=1)
+        assert problem.tour_length(res.X) == res.F[0]
+        assert res.algorithm.n_gen > 1
+
+    def test_a_told_tour_is_merged_into_the_best(self, backend):
+        problem = cloud(100, 4)
+        good = minimize(problem, GPUMemetic(backend="cpu"), ("n_gen", 20), seed=1)
+        algorithm = started(problem, backend, 1)
+        infills = Population.merge(algorithm.ask(), Population.new("X", good.X[None]))
+        Evaluator().eval(problem, infills)
+        algorithm.tell(infills=infills)
+        assert algorithm.opt.get("F").min() <= good.F[0]
+        assert problem.tour_length(algorithm.engine.export_state()["best"][0]) <= good.F[0]
+        algorithm.next()
+        assert algorithm.pop.get("F").min() >= algorithm.opt.get("F").min()
+
+    def test_given_tours_are_where_a_run_begins(self, backend):
+        problem = cloud(100, 4)
+        good = minimize(problem, GPUMemetic(backend="cpu"), ("n_gen", 20), seed=1)
+        algorithm = started(problem, backend, 2, sampling=good.X)
+        assert problem.tour_length(algorithm.engine.export_state()["best"][0]) <= good.F[0]
+        assert algorithm.opt.get("F").min() <= good.F[0]
+
+    def test_ask_and_tell_is_the_same_as_next(self, backend):
+        problem = cloud(60, 2)
+        one, two = (started(problem, backend, 0) for _ in range(2))
+        for _ in range(3):
+            one.next()
+            infills = two.ask()
+            two.evaluator.eval(problem, infills)
+            two.tell(infills=infills)
+        assert_same(snapshot(one), snapshot(two))
