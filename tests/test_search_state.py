@@ -89,17 +89,6 @@ def test_before_the_first_tour_there_is_none() -> None:
     assert state.best_length == math.inf
 
 
-def test_trails_move_to_other_candidates_in_either_direction() -> None:
-    """City 0 lists 1, 2 and 5; 3 lists 4, 5 and 2; an edge that neither lists has the default trail."""
-    others = IDS.copy()
-    others[0] = [5, 3, 2]
-    state = unpack(packed(), Device("cpu", others))
-    assert state.tau[0].tolist() == [TAU[0, 2], 0.125, TAU[0, 1]]  # 0 and 3 are three steps apart
-    assert np.array_equal(state.tau[1:], TAU[1:])
-    others[0] = [4, 1, 5]  # 0 does not list 4, which lists 0: two steps ahead of it
-    assert unpack(packed(), Device("cpu", others)).tau[0].tolist() == [TAU[4, 1], TAU[0, 0], TAU[0, 2]]
-
-
 @pytest.mark.parametrize("name", sorted(packed()))
 def test_what_is_missing_is_named(name: str) -> None:
     state = packed()
