@@ -9,6 +9,7 @@ import re
 import time
 from typing import Any
 
+import numpy as np
 from pymoo.core.termination import NoTermination, TerminateIfAll, TerminateIfAny, Termination
 from pymoo.termination.default import DefaultTermination
 from pymoo.termination.delta import DeltaToleranceTermination
@@ -18,10 +19,9 @@ from pymoo.termination.robust import RobustTermination
 from pymoo.util.sliding_window import SlidingWindow
 
 from pymoo_gpuaco import checks
-from pymoo_gpuaco.candidates.bound import seconds_to_prove
+from pymoo_gpuaco.candidates.bound import is_proven, seconds_to_prove
 from pymoo_gpuaco.candidates.exact import MOST_CITIES
 
-PROVEN = 1e-9  # relative: what lengths of one tour, added up in several orders, may differ by
 MOST_CITIES_TO_PROVE = 12_000  # of a bound that is to take no longer than a moment
 _FOREVER = 1e8  # s: a longer budget is none, as a clock cannot wait for its end
 _BROKEN = 1e30  # more than any length: what a broken constraint counts for stagnation
@@ -116,7 +116,7 @@ class ColonyTermination(checks.KnownKeywords, Termination):
         if feasible and target is not None and best <= target:
             self.reason = f"target: a tour of length {best:.10g}, wanted {target:.10g} or less"
             return 1.0
-        if feasible and self.proven and self._is_proven(algorithm, best):
+        if feasible and self.proven and self._is_proven(algorithm):
             self.reason = f"proof: no tour is shorter than {best:.10g}"
             return 1.0
         if not feasible and self.proven and self._is_impossible(algorithm):
@@ -144,15 +144,16 @@ class ColonyTermination(checks.KnownKeywords, Termination):
                 return 1.0
         return max(shares.values())
 
-    def _is_proven(self, algorithm: Any, best: float) -> bool:
-        """Whether the best length is the proven bound; one below it is no length of a tour."""
+    def _is_proven(self, algorithm: Any) -> bool:
+        """Whether the best tour is as short as the proven bound; a length below it is none of a tour."""
         instance = getattr(algorithm, "instance", None)  # of this package's algorithms alone
         if instance is None or algorithm._other_objective or instance.n > MOST_CITIES_TO_PROVE:
             return False
         if self._seconds < _WORTH_A_PROOF * seconds_to_prove(instance):
             return False
         self.bound = algorithm.bound_in_time()
-        return self.bound is not None and abs(best - self.bound) <= PROVEN * self.bound
+        best = algorithm.opt[int(algorithm.opt.get("F").argmin())].X
+        return self.bound is not None and is_proven(instance, np.asarray(best, np.int64), self.bound)
 
     def _is_impossible(self, algorithm: Any) -> bool:
         """Whether every tour is known to break a constraint: of few cities, which else have a bound at once."""

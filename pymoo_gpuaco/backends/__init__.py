@@ -32,7 +32,7 @@ from pymoo_gpuaco.host.forks import fork_safe
 from pymoo_gpuaco.host.notices import warn_once
 from pymoo_gpuaco.host.state import State
 from pymoo_gpuaco.host.stop import Stop
-from pymoo_gpuaco.problems.symmetric import SymmetricForm, symmetric_form
+from pymoo_gpuaco.problems.symmetric import SymmetricForm, form_to_search, symmetric_form
 from pymoo_gpuaco.search.exact import ExactSearch, is_exact
 from pymoo_gpuaco.search.parameters import MemeticParameters
 from pymoo_gpuaco.search.translated import TranslatedSearch
@@ -158,9 +158,9 @@ def make_search(
     """
 
     def make(engines: Any) -> SearchEngine:
-        form = symmetric_form(instance)
+        form = form_to_search(instance)
         if is_exact(instance, form):
-            return ExactSearch(instance, form)
+            return ExactSearch(instance, symmetric_form(instance))
         if form is None:
             plain: SearchEngine = engines.make_search(instance, parameters, device)
             return plain
@@ -198,12 +198,12 @@ def make_improver(
     The search uses the instance's candidate lists; window search uses ``candidates``, see ``ColonyParameters``.
     """
     parameters = ColonyParameters(local_search=search, candidates=candidates)
-    form = symmetric_form(instance) if search.in_windows else None
+    form = form_to_search(instance) if search.in_windows else None
     if form is None:
         _refuse_demands(instance, f"local_search={search.moves!r} knows", "local_search='windows' does")
         return _first_able(backend, lambda engines: engines.make_improver(instance, parameters, device))
     if is_exact(instance, form):
-        return ExactSearch(instance, form)
+        return ExactSearch(instance, symmetric_form(instance))
     listed = _listed(instance, form, stop)
     # no other search knows edges that stay
     windows = MemeticParameters(candidates=candidates)

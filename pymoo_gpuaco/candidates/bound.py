@@ -6,6 +6,7 @@ import functools
 import math
 
 import numpy as np
+from numpy.typing import NDArray
 
 from pymoo_gpuaco.candidates import exact
 from pymoo_gpuaco.candidates.ascent import ascend
@@ -14,9 +15,14 @@ from pymoo_gpuaco.candidates.listed import ListedInstance
 from pymoo_gpuaco.candidates.lists import listed_instance, lists, with_lists
 from pymoo_gpuaco.candidates.quadrant import has_quadrants
 from pymoo_gpuaco.host.stop import Stop
+from pymoo_gpuaco.problems.instance import Instance
 from pymoo_gpuaco.problems.metrics import Metric
-from pymoo_gpuaco.problems.symmetric import symmetric_form
+from pymoo_gpuaco.problems.no_road import ALL_EXACT
+from pymoo_gpuaco.problems.ranked import ranked
+from pymoo_gpuaco.problems.symmetric import form_to_search, symmetric_form
 from pymoo_gpuaco.problems.tsp import TSP
+
+PROVEN = 1e-9  # relative: what lengths of one tour, added up in several orders, may differ by
 
 _SECONDS_A_CITY, _SECONDS_A_PAIR = 1e-4, 5e-7  # in the plane; elsewhere, where all pairs are compared
 A_MOMENT = 1.2  # s: 12,000 cities in the plane, and some 1500 elsewhere
@@ -37,18 +43,21 @@ def prove_lower_bound(instance: ListedInstance, stop: Stop | None = None) -> flo
     """Return the length of the shortest tour up to 12 cities; above, the bound of Held and Karp.
 
     Where distances are asymmetric the shortest assignment of successors is another one, and the longer of both counts.
-    The bound is rounded up where lengths are whole numbers. It holds for tours that break none of the instance's
-    demands. None where even the best tour of up to 12 cities breaks some, and where proving a bound would take too long
-    (`complete.CompleteGraph`), or was given up as ``stop`` had ended.
+    The bound is rounded up where lengths are whole numbers, and where sums may be rounded it is lowered by as much. It
+    is one for `ranked` distances. It holds for tours that break none of the instance's demands. None where even the
+    best tour of up to 12 cities breaks some, and where proving a bound would take too long (`complete.CompleteGraph`),
+    or was given up as ``stop`` had ended.
     """
     if instance.n <= exact.MOST_CITIES:
         tour = exact.shortest_with_demands(instance)
         return None if instance.violations(tour[None])[0] else instance.tour_length(tour)
-    form = symmetric_form(instance)
+    form = form_to_search(instance)
     if form is None:
         bound = ascend(instance, *lists(instance, "quadrant", _CANDIDATES), stop=stop).bound
         return _rounded_up(instance, bound)
     if form.instance.n <= exact.MOST_CITIES:
+        form = symmetric_form(instance)
+        assert form is not None
         tour = form.to_problem(exact.shortest_with_demands(form.instance))
         return None if instance.violations(tour[None])[0] else instance.tour_length(tour)
     listed = with_lists(form.instance, _CANDIDATES, "quadrant")
@@ -60,7 +69,27 @@ def prove_lower_bound(instance: ListedInstance, stop: Stop | None = None) -> flo
         if assigned is None:
             return None
         bound = max(bound, math.ceil(assigned) if listed.integral else assigned)
-    return _rounded_up(instance, max(0.0, bound + form.constant))
+    total = bound + form.constant
+    if not instance.integral or abs(total) >= ALL_EXACT:
+        total -= 4.0 * np.finfo(float).eps * instance.n * (abs(bound) + abs(form.constant))
+    return _rounded_up(instance, max(0.0, total))
+
+
+def is_proven(instance: Instance, tour: NDArray[np.integer], bound: float) -> bool:
+    """Return whether a lower bound on all tours, of `prove_lower_bound`, says that a tour (n,) is a shortest one.
+
+    Lengths that are no whole numbers may differ by what rounding does. Up to 12 cities tours are compared in ranked
+    distances: beside a very long edge the rest of a tour is less than that.
+    """
+    instance_ranked = ranked(instance)
+    length = instance.tour_length(tour)
+    slack = 0.0 if instance.integral or instance.halves else PROVEN
+    if abs(length - bound) > slack * bound:
+        return False
+    if instance_ranked is instance or instance.n > exact.MOST_CITIES:
+        return True
+    shortest = instance_ranked.tour_length(exact.shortest_with_demands(instance))
+    return instance_ranked.tour_length(tour) <= (1.0 + slack) * shortest
 
 
 def _assigned(listed: ListedInstance, stop: Stop | None) -> float | None:

@@ -1,16 +1,27 @@
-"""The shortest tour of a few cities, proven by dynamic programming (Bellman 1962; Held and Karp 1962)."""
+"""The shortest tour of a few cities, proven by dynamic programming (Bellman 1962; Held and Karp 1962).
+
+Costs are whole numbers: every finite double is one, in a small enough unit, and Python's have any number of digits. So
+no sum is rounded, however different the distances are, and a violation can cost more than any tour is long.
+"""
 
 from __future__ import annotations
+
+import math
+from fractions import Fraction
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from pymoo_gpuaco.problems.demands import used_edges
 from pymoo_gpuaco.problems.instance import Instance
 
-__all__ = ["MOST_CITIES", "shortest_tour", "shortest_with_demands"]
+__all__ = ["MOST_CITIES", "exact_length", "shortest_tour", "shortest_with_demands"]
 
 MOST_CITIES = 12
 """Cities up to which it takes no longer than a moment: time and memory double with each."""
+
+_LONGEST_INT64 = 2**62
 
 
 def shortest_with_demands(instance: Instance) -> NDArray[np.int32]:
@@ -20,39 +31,48 @@ def shortest_with_demands(instance: Instance) -> NDArray[np.int32]:
     """
     n, demands = instance.n, instance.demands
     everyone = np.arange(n)
-    matrix = np.array(instance.distance(everyone[:, None], everyone), float)
-    far = 2.0 * n * float(matrix[np.isfinite(matrix)].max() or 1.0)
-    matrix[np.isinf(matrix)] = far
+    lengths = np.array(instance.distance(everyone[:, None], everyone), float)
+    broken = np.isinf(lengths).astype(np.int64)  # violations that an edge makes
+    lengths[np.isinf(lengths)] = 0.0
     if instance.partner is not None:
         joined = np.flatnonzero(instance.partner >= 0)
-        matrix[joined, instance.partner[joined]] -= far
-    if demands is None:
-        return shortest_tour(matrix).astype(np.int32)
-    for i, j in demands.fixed:
-        matrix[i, j] -= far
-        if not demands.directed:
-            matrix[j, i] -= far
-    if demands.closed:
-        return shortest_tour(matrix).astype(np.int32)
-    matrix = np.pad(matrix, (0, 1))  # the way back, over a dummy
+        broken[joined, instance.partner[joined]] -= 1
+    for i, j in () if demands is None else demands.fixed:
+        broken[i, j] -= 1
+        if demands is not None and not demands.directed:
+            broken[j, i] -= 1
+    if demands is None or demands.closed:
+        return shortest_tour(lengths, broken).astype(np.int32)
+    lengths, broken = np.pad(lengths, (0, 1)), np.pad(broken, (0, 1))  # the way back, over a dummy
     if demands.start is not None:
-        matrix[n, np.delete(everyone, demands.start)] = far
+        broken[n, np.delete(everyone, demands.start)] = 1
     if demands.end is not None:
-        matrix[np.delete(everyone, demands.end), n] = far
-    tour = shortest_tour(matrix)
+        broken[np.delete(everyone, demands.end), n] = 1
+    tour = shortest_tour(lengths, broken)
     return np.roll(tour, -int(np.argmax(tour == n)) - 1)[:-1].astype(np.int32)
 
 
-def shortest_tour(matrix: NDArray[np.float64]) -> NDArray[np.int64]:
-    """Return an (n,) tour than which none is shorter, from city 0 on, of an (n, n) matrix with row = from; n >= 2.
+def exact_length(instance: Instance, tour: NDArray[np.integer]) -> Fraction:
+    """Return the length of a tour (n,), or of a path, without rounding; forbidden edges do not count."""
+    closed = instance.demands is None or instance.demands.closed
+    lengths = instance.distance(*used_edges(np.asarray(tour)[None], closed)).ravel()
+    return sum(map(Fraction, lengths[np.isfinite(lengths)].tolist()), Fraction(0))
 
-    cost[S, j] is the length of the shortest path from city 0 through all cities of the set S that ends at its city j.
+
+def shortest_tour(lengths: NDArray[np.float64], broken: NDArray[np.int64] | None = None) -> NDArray[np.int64]:
+    """Return the (n,) tour, from city 0 on, with the least sum of ``broken``, and of these with that of ``lengths``.
+
+    Both are (n, n) with row = from; n >= 2. Sums are exact.
+
+    cost[S, j] is that of the cheapest path from city 0 through all cities of the set S that ends at its city j.
     S is a number whose bit c stands for city c + 1. A set's number is larger than those of its parts.
     """
+    matrix = _whole_costs(lengths, broken)
     m = len(matrix) - 1
     onward = matrix[1:, 1:]
     bits = 1 << np.arange(m)
-    cost = np.full((1 << m, m), np.inf)
+    nowhere = (len(matrix) + 1) * int(np.abs(matrix).max()) + 1  # costs more than any tour
+    cost = np.full((1 << m, m), nowhere, matrix.dtype)
     before = np.zeros((1 << m, m), np.int64)
     cost[bits, np.arange(m)] = matrix[0, 1:]
     for part in range(1, 1 << m):
@@ -68,3 +88,14 @@ def shortest_tour(matrix: NDArray[np.float64]) -> NDArray[np.int64]:
         tour.append(city + 1)
         part, city = part & ~(1 << city), int(before[part, city])
     return np.array([0, *reversed(tour)])
+
+
+def _whole_costs(lengths: NDArray[np.float64], broken: NDArray[np.int64] | None) -> NDArray[Any]:
+    """Return costs (n, n) as whole numbers, in an array of integers where their sums fit and of objects elsewhere."""
+    finest = min((math.frexp(length)[1] - 53 for length in lengths.flat if length), default=0)
+    unit = Fraction(2) ** (0 if bool(np.all(lengths == np.floor(lengths))) else -finest)
+    costs = np.array([[int(Fraction(length) * unit) for length in row] for row in lengths.tolist()], object)
+    if broken is not None:
+        costs += broken.astype(object) * (1 + len(costs) * int(costs.max()))
+    fits = (len(costs) + 2) ** 2 * int(np.abs(costs).max()) < _LONGEST_INT64
+    return costs.astype(np.int64) if fits else costs

@@ -14,12 +14,13 @@ from pymoo.core.callback import Callback
 
 from pymoo_gpuaco import checkpoint
 from pymoo_gpuaco._version import __version__
-from pymoo_gpuaco.algorithms.termination import PROVEN
+from pymoo_gpuaco.candidates.bound import is_proven
 from pymoo_gpuaco.cli import outputs
 from pymoo_gpuaco.cli.job import Job, Run
 from pymoo_gpuaco.cli.outputs import STDOUT, Output
 from pymoo_gpuaco.cli.signals import undisturbed
 from pymoo_gpuaco.problems.demands import violations_in_words
+from pymoo_gpuaco.problems.instance import as_instance
 from pymoo_gpuaco.problems.results import route_text
 from pymoo_gpuaco.problems.writing import write_whole
 from pymoo_gpuaco.visualization import plot_tour
@@ -147,9 +148,8 @@ def _print_summary(job: Job, runs: list[Run], best: Run) -> None:
         job.print(f"best known  {known:.10g}  (gap {best.gap:.3f} %)")
     elif best.bound and not best.violations:
         above = 100.0 * (best.length / best.bound - 1.0)
-        words = (
-            "no tour is shorter" if above <= 100.0 * PROVEN else f"at most {above:.3f} % above the shortest"
-        )
+        proven = is_proven(as_instance(best.problem), best.tour, best.bound)
+        words = "no tour is shorter" if proven else f"at most {above:.3f} % above the shortest"
         job.print(f"proven      {best.bound:.10g}  ({words})")
     if len(runs) == 1:
         job.print(f"stopped by  {best.stopped_by}")

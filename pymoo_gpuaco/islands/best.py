@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from pymoo_gpuaco.exchange.merge import merge
 from pymoo_gpuaco.islands.member import Tour
 from pymoo_gpuaco.problems.instance import Instance
-from pymoo_gpuaco.problems.symmetric import symmetric_form
+from pymoo_gpuaco.problems.symmetric import form_to_search
 
 
 class BestTour:
@@ -20,7 +20,7 @@ class BestTour:
         self.instance = instance
         self.tour: Tour | None = None
         self.by_objective = False  # whether the objective is something else than the length
-        self._form = symmetric_form(instance)
+        self._form = form_to_search(instance)
 
     def offer(self, tour: Tour) -> None:
         """Merge a tour into the best one, or replace it."""

@@ -15,7 +15,7 @@ from pymoo_gpuaco.candidates.listed import ListedInstance
 from pymoo_gpuaco.candidates.lists import with_lists
 from pymoo_gpuaco.exchange import assemble, merge_all
 from pymoo_gpuaco.operators.instances import KeepsInstance
-from pymoo_gpuaco.problems.symmetric import SymmetricForm, symmetric_form
+from pymoo_gpuaco.problems.symmetric import SymmetricForm, form_to_search
 from pymoo_gpuaco.search.population import whole_units
 
 
@@ -44,7 +44,7 @@ def _exchange_of(crossover: KeepsInstance, problem: Problem, k: int) -> _Exchang
     instance = crossover._instance(problem, k)
 
     def make() -> _Exchange:
-        form = symmetric_form(instance)
+        form = form_to_search(instance)
         listed = instance if form is None else with_lists(form.instance, k)
         return _Exchange(form, listed, make_graph(listed), whole_units(listed))
 

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from pymoo_gpuaco.problems.cells import are_distances, distance_of, number_of
 from pymoo_gpuaco.problems.labels import columns_by_rows, matching
 from pymoo_gpuaco.problems.metrics import METRIC_NAMES
+from pymoo_gpuaco.problems.no_road import refuse_rounded
 
 __all__ = ["LATITUDE", "NAMES", "Columns", "columns_of", "on_the_globe"]
 
@@ -149,8 +150,9 @@ def _matrix(square: _Square, cells: list[list[Any]]) -> Columns:
         order = columns_by_rows(square.sides, square.cities)
         numeric = [numeric[at] for at in order]
         names = names or [str(square.cities[at]) for at in order]
-    full = np.array([[distance_of(cell) for cell in cells[c]] for c in numeric], dtype=np.float64).T
-    return Columns(names, None, np.ascontiguousarray(full), None)
+    full = np.array([[distance_of(cell) for cell in cells[c]] for c in numeric], dtype=np.float64)
+    refuse_rounded("a matrix", full.ravel(), [cell for c in numeric for cell in cells[c]])
+    return Columns(names, None, np.ascontiguousarray(full.T), None)
 
 
 def _axes(

@@ -9,6 +9,7 @@ import numpy as np
 from pymoo_gpuaco.problems.cells import number_of
 from pymoo_gpuaco.problems.columns import Columns, columns_of
 from pymoo_gpuaco.problems.labels import columns_by_rows, matching
+from pymoo_gpuaco.problems.no_road import refuse_rounded
 
 __all__ = ["by_its_labels", "frame_columns", "graph_columns", "is_frame", "is_graph", "is_tsplib95"]
 
@@ -87,4 +88,6 @@ def graph_columns(graph: Any) -> Columns:
         if not graph.is_directed():
             matrix[j, i] = matrix[i, j]
     np.fill_diagonal(matrix, 0.0)
+    weights = [data["weight"] for _, _, data in graph.edges(data=True) if not plain]
+    refuse_rounded("weights of edges", np.array(weights, np.float64), weights)
     return Columns(nodes, None, matrix, None)

@@ -23,6 +23,8 @@ def parse_geojson(source: str, text: str) -> Columns:
     """
     try:
         content = json.loads(text)
+    except RecursionError as error:
+        raise ValueError(f"{source}: its JSON is nested too deeply") from error
     except ValueError as error:
         raise ValueError(f"{source}: it is no JSON ({error})") from error
     if not (isinstance(content, dict) and "type" in content):

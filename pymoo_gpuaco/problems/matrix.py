@@ -2,15 +2,29 @@
 
 from __future__ import annotations
 
+import math
+import warnings
 from collections.abc import Iterator
+from itertools import pairwise
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pymoo_gpuaco import checks
 from pymoo_gpuaco.problems.frames import by_its_labels
+from pymoo_gpuaco.problems.no_road import Largest, refuse_rounded
 
-__all__ = ["LEAST_WEIGHT", "MAX_WEIGHT", "NOISE", "blocks", "largest_finite", "prepare_matrix"]
+__all__ = [
+    "LEAST_WEIGHT",
+    "MAX_WEIGHT",
+    "NOISE",
+    "blocks",
+    "largest_distance",
+    "largest_finite",
+    "levels_of",
+    "prepare_matrix",
+]
 
 _ENTRIES = 1 << 21  # looked at together
 
@@ -19,7 +33,6 @@ MAX_WEIGHT = 1e30
 
 LEAST_WEIGHT = 1e-302
 """Least of the largest entries, unless all are 0: below, numbers lose their digits."""
-
 
 NOISE = 1e-12
 """Of the largest entry: what floating-point arithmetic may have added to distances that are no whole numbers."""
@@ -31,11 +44,15 @@ def prepare_matrix(
     """Return a checked (n, n) float64 copy of a distance matrix, and whether it is symmetric and integral.
 
     The copy's diagonal is 0. The columns of a DataFrame with labels of rows and columns come in the order of its rows.
-    Entries of inf pass where edges may be ``forbidden``. Pairs that differ by no more than floating-point noise (1e-12
-    of the largest entry, in a matrix that is not integral) are replaced by their mean.
+    Entries of inf pass where edges may be ``forbidden``, and a number that looks like one for missing edges is warned
+    of. Pairs that differ by no more than floating-point noise (1e-12 of the largest entry but that number, in a matrix
+    that is not integral) are replaced by their mean.
     Raises TypeError or ValueError naming `what`.
     """
     raw = checks.unmasked(what, by_its_labels(matrix))
+    cells = raw
+    if raw.dtype == object and all(type(cell) in (int, float) for cell in raw.flat):
+        raw = _as_floats(what, raw)  # Python's whole numbers beyond 64 bits
     if raw.dtype.kind not in "iuf":
         gaps = raw.dtype == object and any(cell is None for cell in raw.flat)
         hint = ": None is none, and inf says that there is no way" if gaps else ""
@@ -46,6 +63,8 @@ def prepare_matrix(
         raise ValueError(f"{what} must hold at least 3 cities, got {len(raw)}")
     full = np.array(raw, dtype=np.float64, order="C")
     np.fill_diagonal(full, 0.0)
+    if cells.dtype.kind in "iuO":
+        refuse_rounded(what, full.ravel(), cells.ravel())
     integral, symmetric, asymmetry, largest = True, True, 0.0, 0.0
     for rows in blocks(len(full)):  # a large matrix leaves no room for another one
         block, turned = full[rows], full[:, rows].T
@@ -72,10 +91,78 @@ def prepare_matrix(
             f"{what} must hold a distance of {LEAST_WEIGHT:g} or more, or nothing but 0: the largest is {largest:g}; "
             "take a larger unit"
         )
+    top = _top(full, largest)
+    if forbidden and top.is_for_missing(symmetric):
+        warnings.warn(
+            f"{what} has the entry {top.value:.10g} {top.times} times, and {top.second:.10g} is the next largest: use "
+            "inf for missing edges, unless it is a distance or there are several objectives",
+            stacklevel=3,
+        )
     if not symmetric and not integral and asymmetry <= NOISE * largest:
-        full = 0.5 * (full + full.T)
-        symmetric = True
+        symmetric = _is_noise(full, largest_distance(full, largest))
+        full = 0.5 * (full + full.T) if symmetric else full
     return full, symmetric, integral
+
+
+def levels_of(matrix: NDArray[np.float64]) -> list[tuple[float, float]]:
+    """Return the least and the largest of the finite entries above 0, for each group of them, the shortest first.
+
+    The least of a group is longer than any tour of entries below. Of a single group they are not looked for: (inf, 0).
+    """
+    n = len(matrix)
+    occupied = np.zeros(1 << 12, bool)
+    for rows in blocks(n):
+        # sign and exponent of a double: whole powers of two that entries lie between
+        occupied[(matrix[rows].view(np.uint64) >> np.uint64(52)).ravel()] = True
+    octaves = np.flatnonzero(occupied[1:-1]) + 1
+    octaves = octaves[octaves < 0x7FF]  # inf
+    wide = np.diff(octaves) + 1 > math.log2(2.0 * n)
+    bounds = [0.0, *(math.ldexp(1.0, int(octave) - 1023) for octave in octaves[1:][wide]), math.inf]
+    levels: list[tuple[float, float]] = []
+    for begin, end in pairwise(bounds):
+        low, high = math.inf, 0.0
+        for rows in blocks(n) if len(bounds) > 2 else ():
+            block = matrix[rows]
+            inside = (block >= begin) & (block < end) & (block > 0.0)
+            low = min(low, float(block.min(initial=math.inf, where=inside)))
+            high = max(high, float(block.max(initial=0.0, where=inside)))
+        if levels and low <= 2.0 * n * levels[-1][1]:
+            low, _ = levels.pop()
+        levels.append((low, high))
+    return levels
+
+
+def largest_distance(matrix: NDArray[np.float64], largest: float) -> float:
+    """Return the largest entry of a matrix below all gaps, see `levels_of`; ``largest`` is that of all."""
+    levels = levels_of(matrix)
+    return levels[0][1] if len(levels) > 1 else largest
+
+
+def _top(matrix: NDArray[np.float64], largest: float) -> Largest:
+    count, second = 0, 0.0
+    for rows in blocks(len(matrix)):
+        block = matrix[rows]
+        count += int((block == largest).sum())
+        second = max(second, float(block.max(initial=0.0, where=block < largest)))
+    return Largest(largest, count, second)
+
+
+def _is_noise(matrix: NDArray[np.float64], largest: float) -> bool:
+    """Whether pairs differ by no more than noise of the ``largest`` distance, or of their own where that is longer."""
+    for rows in blocks(len(matrix)):
+        block, turned = matrix[rows], matrix[:, rows].T
+        with np.errstate(invalid="ignore"):  # inf - inf: an edge that is forbidden both ways
+            off = np.abs(block - turned) > NOISE * np.maximum(np.maximum(block, turned), largest)
+        if off.any():
+            return False
+    return True
+
+
+def _as_floats(what: str, cells: NDArray[Any]) -> NDArray[np.float64]:
+    try:
+        return cells.astype(np.float64)
+    except OverflowError as error:
+        raise ValueError(f"{what} must hold distances up to {MAX_WEIGHT:g}: {error}") from error
 
 
 def blocks(n: int) -> Iterator[slice]:

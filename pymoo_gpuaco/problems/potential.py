@@ -13,9 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pymoo_gpuaco.problems.instance import Instance
-from pymoo_gpuaco.problems.matrix import NOISE, blocks, largest_finite
+from pymoo_gpuaco.problems.matrix import NOISE, blocks, largest_distance, largest_finite
 
 __all__ = ["either_way", "symmetric_matrix"]
+
+_HALF = 0.5  # halves of whole numbers are exact while rounding is no more
 
 
 def either_way(instance: Instance) -> Instance:
@@ -46,12 +48,17 @@ def symmetric_matrix(matrix: NDArray[np.float64], noise: float = 0.0) -> NDArray
     """Return (C + C^T) / 2 of a matrix C (n, n) that is symmetric up to potentials, or None where it is not.
 
     noise : by how much of the largest entry differences may miss those of potentials. Infinite entries must be so in
-        both directions. Besides the matrix returned, memory for some rows is needed.
+        both directions. Besides the matrix returned, memory for some rows is needed. None also where the largest entry
+        is so much longer than others that rounding hides whether it is symmetric.
     """
     potential = _potentials(matrix)
     if potential is None:
         return None
-    allowed = noise * largest_finite(matrix) if noise > 0.0 else 0.0
+    longest = largest_finite(matrix)
+    rounding = 4.0 * np.finfo(float).eps * (longest + float(np.abs(potential).max()))
+    allowed = noise * largest_distance(matrix, longest) if noise > 0.0 else 0.0
+    if rounding > (allowed if noise > 0.0 else _HALF):
+        return None
     for rows in blocks(len(matrix)):
         with np.errstate(invalid="ignore"):  # inf - inf: an edge that is forbidden both ways
             off = matrix[rows] - matrix[:, rows].T

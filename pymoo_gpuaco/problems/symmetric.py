@@ -6,7 +6,7 @@
 * A path: a dummy city at distance 0 from all others joins its ends. A given end is tied to it, two given ends to each
   other.
 * Fixed edges: what lies inside a chain of them is left out, so that one edge at a city must stay at most.
-* Forbidden edges are far longer than all others.
+* Forbidden edges are far longer than all others, see `ranked.reach`.
 """
 
 from __future__ import annotations
@@ -21,11 +21,9 @@ from pymoo_gpuaco.problems.demands import NO_EDGES, Demands
 from pymoo_gpuaco.problems.instance import Form, Instance
 from pymoo_gpuaco.problems.matrix import blocks, largest_finite
 from pymoo_gpuaco.problems.metrics import Metric
+from pymoo_gpuaco.problems.ranked import ranked, reach
 
-__all__ = ["SymmetricForm", "symmetric_form"]
-
-# Length of a forbidden edge in longest other ones: no exchange of some edges can gain by taking one.
-_FAR = 8.0
+__all__ = ["SymmetricForm", "form_to_search", "symmetric_form"]
 
 
 class SymmetricForm(NamedTuple):
@@ -114,9 +112,18 @@ class SymmetricForm(NamedTuple):
         return ends[sequence][kept].astype(np.int32)
 
 
-def symmetric_form(instance: Instance) -> SymmetricForm | None:
-    """Return the form of an instance, or None where it is a symmetric round trip without demands."""
-    if instance.symmetric and instance.demands is None:
+def form_to_search(instance: Instance) -> SymmetricForm | None:
+    """Return the form that a search gets: with `ranked` distances. None where that is the instance itself."""
+    distances = ranked(instance)
+    return symmetric_form(distances, plain=distances is not instance)
+
+
+def symmetric_form(instance: Instance, plain: bool = False) -> SymmetricForm | None:
+    """Return the form of an instance, or None where it is a symmetric round trip without demands.
+
+    plain : whether there is a form of these too.
+    """
+    if instance.symmetric and instance.demands is None and not plain:
         return None
     n = instance.n
     demands = instance.demands or Demands(NO_EDGES, True, False, True, None, None)
@@ -235,7 +242,7 @@ def _doubled(
         matrix = np.ascontiguousarray(padded[np.ix_(last, first)])
         np.fill_diagonal(matrix, 0.0)
     partner = np.arange(2 * units, dtype=np.int32) ^ 1
-    far = _FAR * (largest_finite(matrix) or 1.0)
+    far = reach(n) * (largest_finite(matrix) or 1.0)
     return replace(
         instance,
         matrix=matrix,
@@ -249,7 +256,7 @@ def _without_infinite(matrix: NDArray[np.float64]) -> tuple[NDArray[np.float64],
     """Return a matrix with a long distance for each that is infinite, and that distance; itself where none is."""
     if not any(bool(np.isinf(matrix[rows]).any()) for rows in blocks(len(matrix))):
         return matrix, 0.0
-    far = _FAR * (largest_finite(matrix) or 1.0)
+    far = reach(len(matrix)) * (largest_finite(matrix) or 1.0)
     finite = np.empty_like(matrix)
     for rows in blocks(len(matrix)):
         finite[rows] = np.where(np.isinf(matrix[rows]), far, matrix[rows])

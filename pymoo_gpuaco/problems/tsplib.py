@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pymoo_gpuaco.problems.metrics import METRIC_NAMES
+from pymoo_gpuaco.problems.no_road import refuse_rounded
 from pymoo_gpuaco.problems.tsp import TSP
 from pymoo_gpuaco.problems.tsplib_sections import (
     Lines,
@@ -280,6 +281,7 @@ def _matrix(path: Path, header: dict[str, str], sections: dict[str, Lines], n: i
             fail(path, f"line {line_number}: expected numbers, got {short(line)}", error)
         weights[filled : filled + len(row)] = row
         filled += len(row)
+    refuse_rounded(f"{path}: a matrix", weights, [token for _, line in lines.kept for token in line.split()])
     if layout == "FULL_MATRIX":
         return weights.reshape(n, n)
     if layout in _UPPER_BY_ROWS:

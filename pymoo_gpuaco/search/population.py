@@ -15,6 +15,8 @@ from pymoo_gpuaco.host.stop import Stop
 from pymoo_gpuaco.host.threads import spread, thread_count
 from pymoo_gpuaco.problems.compiled_metrics import tour_length
 from pymoo_gpuaco.problems.long_tours import is_long, long_tour_length
+from pymoo_gpuaco.problems.matrix import largest_finite
+from pymoo_gpuaco.problems.metrics import Metric
 from pymoo_gpuaco.search.parameters import FEWEST_TO_EVOLVE
 
 # So many tours or more begin as different ones, to have more to recombine. A tour that begins by other lengths than the
@@ -42,26 +44,48 @@ NEAR_OF_CHILDREN = 7  # candidates a city by which subtours of children are join
 # Whole units of a mean candidate edge, as a power of two, where distances are no whole numbers: sums are exact then,
 # and rounding changes a tour by less than 1e-6.
 _UNITS_AN_EDGE = 20
+# The same for a form of few cities, where long edges stand for forbidden ones: these are up to 2^7 times as long.
+_UNITS_OF_SMALL_FORM, _SMALL_FORM = 7, 100
+# Times that the mean candidate is longer than the median where few of them decide it; the median is that of a sample.
+_FEW_ARE_LONGER, _SAMPLE = 1000.0, 1000
+_LONGEST = 50  # the power of two that no distance should be above in whole units
 _LONGEST_WHOLE = 2.0**40  # whole distances up to this in the mean are their own units
 
 
 def whole_units(instance: ListedInstance) -> float:
     """Return the factor from distances to whole units: 1 where they are whole numbers, else a power of two.
 
-    Numbers so great that sums of them would not be exact count as others do.
+    Numbers so great that sums of them would not be exact count as others do. Where a few candidates are far longer than
+    most, most set the unit, as long as the longest distance keeps to 2^50 units.
 
     Raises ValueError where distances vanish in double precision.
     """
-    mean = float(instance.neighbour_distances.mean())
+    lengths = instance.neighbour_distances
+    mean = float(lengths.mean())
     if mean <= 0.0 or (instance.integral and mean < _LONGEST_WHOLE):
         return 1.0
+    of_form = _UNITS_OF_SMALL_FORM if instance.form is not None and instance.n <= _SMALL_FORM else 0
+    exponent = _UNITS_AN_EDGE + of_form - math.frexp(mean)[1]
+    usual = float(np.median(lengths.ravel()[:: 1 + lengths.size // _SAMPLE]))
+    if mean > _FEW_ARE_LONGER * usual > 0.0:
+        finer = min(_UNITS_AN_EDGE - math.frexp(usual)[1], _LONGEST - math.frexp(_longest(instance))[1])
+        exponent = max(exponent, min(finer, 0) if instance.integral else finer)
     try:
-        return math.ldexp(1.0, _UNITS_AN_EDGE - math.frexp(mean)[1])
+        return math.ldexp(1.0, exponent)
     except OverflowError as error:
         raise ValueError(
             f"distances to candidates must be 1e-302 or more in the mean, or nothing but 0, got {mean:g}: "
             "take a larger unit"
         ) from error
+
+
+def _longest(instance: ListedInstance) -> float:
+    """Return a length that no distance is above."""
+    if instance.form is not None and instance.form.doubled:
+        return instance.form.far
+    if instance.metric == Metric.EXPLICIT:
+        return largest_finite(instance.matrix)
+    return sum(float(np.ptp(axis)) for axis in instance.real_coords.T)
 
 
 def first_tours(
