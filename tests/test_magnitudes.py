@@ -5,6 +5,7 @@ All is compared with dynamic programming in Python's whole numbers, which have a
 
 import json
 import math
+import os
 import subprocess
 import sys
 from fractions import Fraction
@@ -14,7 +15,7 @@ import numpy as np
 import pytest
 from pymoo.optimize import minimize
 
-from pymoo_gpuaco import GPUMMAS, TSP, read_cities, solve
+from pymoo_gpuaco import GPUMMAS, GPUMOACO, TSP, MultiObjectiveTSP, read_cities, solve
 from pymoo_gpuaco.candidates.bound import is_proven, prove_lower_bound
 from pymoo_gpuaco.candidates.exact import exact_length, shortest_with_demands
 from pymoo_gpuaco.candidates.lists import listed_instance
@@ -113,6 +114,23 @@ def test_thirteen_and_fourteen_cities_are_searched_to_the_optimum():
         tour = minimize(problem, algorithm, ("n_gen", 30), seed=1, return_least_infeasible=True).X
         assert measured(problem, tour) == best
         check_bound(problem, *best, tour)
+
+
+def test_the_front_of_a_few_cities_is_that_of_all_tours():
+    rng = np.random.default_rng([SEED, 3])
+    tours = all_tours(7)
+    for _ in range(3 * TIMES):
+        number, objectives = float(rng.choice(NUMBERS[2:])), []
+        for _ in range(2):
+            matrix = rng.integers(1, 100, (7, 7)).astype(float)
+            matrix[rng.random((7, 7)) < rng.choice([0.1, 0.4])] = number
+            objectives.append(np.triu(matrix, 1) + np.triu(matrix, 1).T)
+        problem = MultiObjectiveTSP(objectives)
+        lengths = np.unique(problem.tour_lengths(tours), axis=0)
+        front = [one for one in lengths if not ((lengths <= one).all(1) & (lengths < one).any(1)).any()]
+        result = minimize(problem, GPUMOACO(backend="cpu"), ("n_gen", 20), seed=1)
+        assert np.unique(result.F, axis=0).tolist() == [one.tolist() for one in front]
+        assert np.array_equal(result.F, problem.tour_lengths(result.X))
 
 
 def test_a_long_edge_beside_a_fixed_one_hides_no_digits():
@@ -302,7 +320,13 @@ def test_python_without_assertions_and_docstrings_runs():
         "print(minimize(TSP(points), GPUAS(backend='cpu', n_ants=2), ('n_gen', 1), seed=1).F[0])"
     )
     outputs = [
-        subprocess.run([sys.executable, *option, "-c", code], capture_output=True, text=True, check=True)
+        subprocess.run(
+            [sys.executable, *option, "-W", "ignore", "-c", code],
+            capture_output=True,
+            text=True,
+            check=True,
+            env={**os.environ, "NUMBA_DISABLE_JIT": "1"},  # machine code of -OO would be compiled first
+        )
         for option in ([], ["-OO"])
     ]
     assert outputs[0].stdout == outputs[1].stdout

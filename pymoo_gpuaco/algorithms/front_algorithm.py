@@ -23,6 +23,7 @@ from pymoo_gpuaco.algorithms.termination import is_of_one_length
 from pymoo_gpuaco.algorithms.told import Tours, canonical
 from pymoo_gpuaco.fronts.instance import front_instance
 from pymoo_gpuaco.problems.multi_objective import as_multi_objective
+from pymoo_gpuaco.problems.ranked import ranked_objectives
 
 _HANDED_OUT = 100  # new members a generation that pymoo gets to see
 _SECONDS_A_TOUR, _SECONDS_A_CITY = 4e-6, 4e-8  # of a front that is made a population, on a core of 2.8 GHz
@@ -78,7 +79,15 @@ class FrontAlgorithm(TourAlgorithm):
 
     def _lister(self) -> Callable[[], Any]:
         known, problem, k = self._instance, self.problem, self._candidates()
-        return lambda: front_instance(as_multi_objective(problem), k) if known is None else known
+
+        def make() -> Any:
+            given = as_multi_objective(problem)
+            searched = ranked_objectives(given)
+            if searched is not given:  # the objectives of what it finds are those of the problem
+                self._other_objective = True
+            return front_instance(searched, k)
+
+        return make if known is None else lambda: known
 
     def __getstate__(self) -> dict[str, Any]:
         """As `TourAlgorithm`; the front is in the engine's state, and ``opt`` is put together again."""

@@ -52,11 +52,11 @@ class ColonyTermination(checks.KnownKeywords, Termination):
         return, or before this object joined the run, is not counted.
     stagnation_tours : the same counted in tours, for algorithms that finish many in a generation, such as GPU2OptIHC on
         few cities; >= 1, or None.
-    proven : whether a tour that is proven to be the shortest ends the run: one as long, but for 1e-9 of it, as the
-        algorithm's ``lower_bound``. Up to 12 cities that is known at once, up to 12,000 it is looked for when the run
-        has lasted ten times as long as that takes (1 s of 1000 cities in the plane, 5 s of a matrix), if it may be
-        over within the run's time. So does a proof that no tour of up to 12 cities keeps to all constraints. Where
-        the objective is not the tour's length, nothing is proven.
+    proven : whether a tour that is proven to be the shortest ends the run: one as long as the algorithm's
+        ``lower_bound``, but for 1e-9 of it where distances are no whole numbers. Up to 12 cities that is known at once,
+        up to 12,000 it is looked for when the run has lasted ten times as long as that takes (1 s of 1000 cities in the
+        plane, 5 s of a matrix), if it may be over within the run's time. So does a proof that no tour of up to 12
+        cities keeps to all constraints. Where the objective is not the tour's length, nothing is proven.
     """
 
     of_one_length = True  # not of a front

@@ -12,11 +12,13 @@ from typing import TypeVar
 
 import numpy as np
 
-from pymoo_gpuaco.problems.instance import Instance
+from pymoo_gpuaco.problems.instance import Instance, as_instance
 from pymoo_gpuaco.problems.matrix import blocks, levels_of
 from pymoo_gpuaco.problems.metrics import Metric
+from pymoo_gpuaco.problems.multi_objective import MultiObjectiveTSP
+from pymoo_gpuaco.problems.tsp import TSP
 
-__all__ = ["ranked", "reach"]
+__all__ = ["ranked", "ranked_objectives", "reach"]
 
 Own = TypeVar("Own", bound=Instance)
 
@@ -66,3 +68,21 @@ def ranked(instance: Own) -> Own:
             made = block[level] * factor
             block[level] = np.rint(made) if instance.integral else made
     return replace(instance, matrix=matrix)
+
+
+def ranked_objectives(problem: MultiObjectiveTSP) -> MultiObjectiveTSP:
+    """Return a problem with `ranked` distances in each objective, so that the same tours dominate each other.
+
+    Itself where nothing changes, and above 50 cities, where ranks only keep exchanges of edges in order.
+    """
+    if problem.n_cities > _ORDERED:
+        return problem
+    instances = [as_instance(part) for part in problem.parts]
+    others = [ranked(instance) for instance in instances]
+    if all(other is instance for other, instance in zip(others, instances, strict=True)):
+        return problem
+    parts = [
+        part if other is instance else TSP(matrix=other.matrix)
+        for part, other, instance in zip(problem.parts, others, instances, strict=True)
+    ]
+    return MultiObjectiveTSP(parts, problem.names)

@@ -46,7 +46,8 @@ class TSP(checks.KnownKeywords, Problem):
         between places of (latitude, longitude) in decimal degrees, or a `Metric`. None (default) is "EXACT". Unused
         with `matrix`.
     matrix : (n, n) array, 0 <= entry <= 1e30, or inf for an edge that no tour may use; row = from, column = to. It
-        may be asymmetric. Its diagonal is ignored. The array is copied. Columns of a DataFrame with labels of rows and
+        may be asymmetric. Whole numbers that a double does not hold, beyond 2^53, are refused, but for one that stands
+        for missing edges. Its diagonal is ignored. The array is copied. Columns of a DataFrame with labels of rows and
         columns are put in the order of its rows.
     best_known : length of the best known tour (>= 0), for gaps and pymoo's `pareto_front`. Left out, it is
         the length of `optimal_tour`, where that is given.
@@ -87,7 +88,9 @@ class TSP(checks.KnownKeywords, Problem):
     rounded metric is chosen for coordinates with fractions whose cities are so close that rounding blurs the
     distances, unless `best_known` or `optimal_tour` shows that the instance is meant so; and where whole coordinates
     come with an `optimal_tour` or a whole `best_known` and no `metric`, since the lengths that are published of such
-    instances are mostly those of TSPLIB's rounded distances.
+    instances are mostly those of TSPLIB's rounded distances; and where the largest entry of a matrix looks like a
+    number for missing edges: 1,000 times any other one, and repeated, or one such as `sys.maxsize`, 1e9 or 1e15. The
+    length of a tour with such an edge is rounded.
     """
 
     # also of problems that were saved before there were any
