@@ -7,13 +7,15 @@ import numpy as np
 import pytest
 from pymoo.core.problem import ElementwiseProblem
 
-from pymoo_gpuaco import ALL_ALGORITHMS, TSP, GPU2OptIHC
+from pymoo_gpuaco import ALL_ALGORITHMS, TSP, GPU2OptIHC, GPUMemetic
+from pymoo_gpuaco.algorithms.colony import AntColony
 from pymoo_gpuaco.backends.cpu.climbers import CpuClimbers
 
 # The whole contract holds for the other engine too: set the variable to "cuda" on a machine with a device.
 BACKEND = os.environ.get("PYMOO_GPUACO_TEST_BACKEND", "cpu")
-COLONIES = {name: cls for name, cls in ALL_ALGORITHMS.items() if cls is not GPU2OptIHC}
-M = 6  # ants or climbers
+COLONIES = {name: cls for name, cls in ALL_ALGORITHMS.items() if issubclass(cls, AntColony)}
+SIZES = {GPU2OptIHC: "n_climbers", GPUMemetic: "population_size"}  # of the other algorithms
+M = 6  # ants, climbers or tours
 
 every_algorithm = pytest.mark.parametrize("cls", ALL_ALGORITHMS.values(), ids=list(ALL_ALGORITHMS))
 every_colony = pytest.mark.parametrize("cls", COLONIES.values(), ids=list(COLONIES))
@@ -25,9 +27,8 @@ def shorten_climbs(monkeypatch):
 
 
 def small(cls, **arguments):
-    """An algorithm of M ants or climbers."""
-    size = {"n_climbers": M} if cls is GPU2OptIHC else {"n_ants": M}
-    return cls(**{**size, "backend": BACKEND, **arguments})
+    """An algorithm of M ants, climbers or tours."""
+    return cls(**{SIZES.get(cls, "n_ants"): M, "backend": BACKEND, **arguments})
 
 
 def cities(n=14, seed=5):
