@@ -17,7 +17,7 @@ from pymoo_gpuaco.host import notices
 from pymoo_gpuaco.operators import LocalSearchRepair
 from pymoo_gpuaco.search.parameters import MemeticParameters
 from tests.engine_cases import cloud
-from tests.test_other_objective import TolledMap
+from tests.test_custom_objective import TolledMap
 
 WHY = "nvcc could not compile tours.cu (exit status 1): Value 'sm_121' is not defined for option 'gpu-architecture'"
 

@@ -237,7 +237,7 @@ def test_objective_that_is_no_number_stops_the_run_and_keeps_the_best(cls, value
         def _evaluate(self, x, out, *args, **kwargs):
             super()._evaluate(x, out)
             self.calls += 1
-            if self.calls == 3:
+            if self.calls == 6:  # three tours are compared with their lengths in set-up
                 out["F"] = value
 
     problem = Broken(cities(9).D)

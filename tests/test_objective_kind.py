@@ -106,6 +106,7 @@ def test_a_problem_that_does_not_evaluate_itself_has_a_custom_objective():
         ({"n_obj": 2}, ValueError, "has 2 objectives"),
         ({"D": np.ones((3, 3))}, ValueError, "D of Own is 3 x 3"),
         ({"D": [["a"] * 4] * 4}, TypeError, "D of Own must be an array of numbers"),
+        ({"D": np.full((4, 4), np.nan)}, ValueError, "D of Own must hold finite distances"),
     ],
 )
 def test_what_has_no_usable_distances_raises(change, kind, words):

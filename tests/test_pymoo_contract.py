@@ -308,9 +308,9 @@ def test_objective_decides_between_elites_not_the_distance(cls):
             out["F"] = 5000.0 - out["F"]
 
     algorithm = small(cls, n_elites=M, local_search=False)
-    algorithm.setup(Longest(problem.D), termination=("n_gen", 1), seed=1)
     with pytest.warns(UserWarning, match="objective"):
-        algorithm.next()
+        algorithm.setup(Longest(problem.D), termination=("n_gen", 1), seed=1)
+    algorithm.next()
     lengths = [length(problem, x) for x in algorithm.pop.get("X")]
     assert length(problem, algorithm.opt[0].X) == max(lengths) > min(lengths)
 
@@ -320,7 +320,7 @@ def test_negative_objective_runs(cls):
     with pytest.warns(UserWarning, match="objective"):
         res = minimize(Tour(cities(9).D, toll=-1e6), small(cls), ("n_gen", 3), seed=1)
     assert res.F[0] < 0
-    assert is_canonical(res.X)
+    assert sorted(res.X) == list(range(9))
 
 
 @every_colony

@@ -27,7 +27,7 @@ from pymoo_gpuaco.algorithms.arguments import PYMOO_ARGUMENTS, check_sampling, c
 from pymoo_gpuaco.algorithms.proving import ProvesBound
 from pymoo_gpuaco.algorithms.sealing import sealed, unsealed
 from pymoo_gpuaco.algorithms.termination import begin_counting, progress, seconds_left
-from pymoo_gpuaco.algorithms.told import Tours, canonical
+from pymoo_gpuaco.algorithms.told import Tours
 from pymoo_gpuaco.backends import State, Stoppable
 from pymoo_gpuaco.candidates.listed import ListedInstance
 from pymoo_gpuaco.candidates.lists import listed_instance
@@ -52,7 +52,8 @@ class TourAlgorithm(ProvesBound):
     Parameters
     ----------
     sampling : tours to start from: a pymoo Sampling, an (m, n) array of permutations, or a Population, of which
-        only X is used. They are evaluated as generation 1, turned to begin at city 0. None starts from nothing.
+        only X is used. They are evaluated as generation 1; where the objective is the tour length, they are turned to
+        begin at city 0. None starts from nothing.
 
     The other arguments are pymoo's own. Any other name raises TypeError. A value out of its range raises ValueError,
     one of another kind TypeError, here and in the subclasses; both name the parameter, the value and what is allowed.
@@ -179,12 +180,14 @@ class TourAlgorithm(ProvesBound):
         """Return a function that makes the instance; it holds copies, as it runs in another thread."""
         known, problem = self._instance, self.problem
         k, kind, wants_nearest = self._candidates(), self._kind_of_candidates(), self._nearest_wanted()
-        stop = self._stop_of_set_up()
+        stop, with_ties = self._stop_of_set_up(), self._lists_with_ties
 
         def make() -> ListedInstance:
             if known is not None:
                 return known
-            instance = listed_instance(problem, k, kind, also_nearest=wants_nearest(), stop=stop)
+            instance = listed_instance(
+                problem, k, kind, also_nearest=wants_nearest(), with_ties=with_ties, stop=stop
+            )
             compile_lengths(instance.metric, instance.n)
             return instance
 
@@ -247,6 +250,7 @@ class TourAlgorithm(ProvesBound):
         self._check()
         # set-up counts as part of the run's time, except for compiling, which a machine does once
         with compiling.timed() as took:
+            self._notice_custom_objective()
             self.prepare()
         self._setup_seconds, self._aside = took.seconds, _ASIDE * took.seconds
 
@@ -299,14 +303,14 @@ class TourAlgorithm(ProvesBound):
 
     def _rescue(self) -> None:
         """Let ``opt`` have what an interrupted generation has found: what was evaluated, and the engine's best."""
-        engine, instance = self._engine, self._instance
+        engine = self._engine
         kept = [] if self.opt is None else [self.opt]
         if self._asked is not None:
             evaluated = [one for one in self._asked if "F" in one.evaluated and np.isfinite(one.F).all()]
             kept.append(Population.create(*evaluated))
         rescued = engine.rescued() if isinstance(engine, Stoppable) else None
-        if rescued is not None and instance is not None:
-            row = canonical(rescued[0][None], instance.symmetric, instance.demands)
+        if rescued is not None:
+            row = self._as_rows(rescued[0][None])
             if not any(np.array_equal(row[0], one.X) for population in kept for one in population):
                 tour = Population.new("X", row)
                 self.evaluator.eval(self.problem, tour, algorithm=self)
@@ -361,7 +365,7 @@ class TourAlgorithm(ProvesBound):
         self._handed_out = self._asked = None
         tours, lengths, built = self._build(self._draw_key())
         self._built_at = time.monotonic()
-        rows = canonical(tours, self.instance.symmetric, self.instance.demands)
+        rows = self._as_rows(tours)
         self._handed_out = Tours(rows, lengths)
         return self._hand_out(rows, built)
 

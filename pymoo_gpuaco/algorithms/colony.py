@@ -17,14 +17,12 @@ from pymoo_gpuaco.algorithms.on_device import EngineAlgorithm
 from pymoo_gpuaco.algorithms.told import Tours
 from pymoo_gpuaco.backends import (
     Improver,
-    compile_ahead,
     make_colony,
     make_improver,
 )
 from pymoo_gpuaco.candidates.listed import ListedInstance
 from pymoo_gpuaco.colony.parameters import CANDIDATES, ColonyParameters, LocalSearch
 from pymoo_gpuaco.colony.trails import TrailUpdate, per_length
-from pymoo_gpuaco.problems.instance import is_length
 
 Search: TypeAlias = bool | str | LocalSearch | Hyperparameter | None
 
@@ -114,21 +112,17 @@ class AntColony(EngineAlgorithm):
             searched = parameters.local_search is not None
             parameters = replace(parameters, local_search=None, searched_elsewhere=searched)
         backend, device = self.backend, int(self.device)
-        successor = self._may_take_over()
 
-        def build(instance: ListedInstance) -> Any:
-            engine = make_colony(instance, parameters, backend, device)
-            if successor is not None:
-                compile_ahead(instance, successor, backend, engine.kind)
-            return engine
+        return lambda instance: make_colony(instance, parameters, backend, device)
 
-        return build
+    def _forget_run(self) -> None:
+        super()._forget_run()
+        self._by_objective = False  # whether all tours are evaluated, as a custom objective decides
+        self._improver: Improver | None = None
 
-    def _may_take_over(self) -> ColonyParameters | None:
-        """Parameters of the colony that goes on if the objective is not the length; None if it is for sure."""
-        if self._by_objective or get(self.n_elites) is not None or is_length(self.problem):
-            return None
-        return self._parameters()
+    def _notice_custom_objective(self) -> None:
+        super()._notice_custom_objective()
+        self._by_objective = self._other_objective and get(self.n_elites) is None
 
     def describe(self) -> str:
         """Name, number of ants and local search."""
@@ -137,6 +131,12 @@ class AntColony(EngineAlgorithm):
         return f"{type(self).__name__}: {self.engine.n_ants} ants, {after}"
 
     def _adopt(self, engine: Any) -> None:
+        search = LocalSearch.of(get(self.local_search)) if self._by_objective else None
+        if search is not None:  # on the kind of device that builds the tours
+            lists = str(get(self.candidates))
+            self._improver = make_improver(
+                self.instance, search, engine.kind, int(self.device), lists, self._stop_of_set_up()
+            )
         if self._begun:  # a copy or a run from a file, which somebody else may have made
             self._check_kept_tours(engine.instance.n)
         # a run keeps the number of ants of its first engine, also where a copy continues on another kind of device
@@ -148,11 +148,6 @@ class AntColony(EngineAlgorithm):
             tour = getattr(self, name, None)
             if isinstance(tour, np.ndarray) and tour.size:
                 checks.permutations(name, np.atleast_2d(tour), n)
-
-    def _forget_run(self) -> None:
-        super()._forget_run()
-        self._by_objective = False
-        self._improver: Improver | None = None
 
     @abstractmethod
     def _first_trail(self, n: int) -> float:
@@ -184,11 +179,11 @@ class AntColony(EngineAlgorithm):
             self._best_tour, self._best_length = tour, length
         self._update(tour, length, improved)
 
-    # ---- An objective that is not the length: the engine cannot rank tours by it, and its local search may do harm. So
-    # all tours are handed out, before and after the local search, and their F decides.
+    # ---- A custom objective: the engine cannot rank tours by it, and its local search may do harm. So all tours are
+    # handed out, before and after the local search, and their F decides.
 
     def _build_by_objective(self) -> None:
-        """Go on with an engine that builds whole tours and has no local search, on the trails as they are.
+        """Replace the engine of a run that notices its custom objective late by one without local search.
 
         An interrupt before that has come to its end leaves the engine there was.
         """
@@ -205,24 +200,18 @@ class AntColony(EngineAlgorithm):
     def _all_tours(
         self, key: int, lengths: NDArray[np.float64]
     ) -> tuple[NDArray[np.int32], NDArray[np.float64], int]:
-        """Hand out the tours of the last construction and, behind them, the same after the local search."""
+        """Return the tours of the last construction and, behind them, the same after the local search."""
         built = self.engine.n_built
         # where time was over before all were built, the others are copies of the shortest; to evaluate them takes long
         if built < len(lengths):
-            best = int(lengths.argmin())
-            ants = np.concatenate([[best], np.flatnonzero(lengths > lengths[best])])
+            shortest = np.flatnonzero(lengths == lengths.min()).tolist()
+            distinct = {self.engine.tours([ant]).tobytes(): ant for ant in reversed(shortest)}
+            ants = np.concatenate([sorted(distinct.values()), np.flatnonzero(lengths > lengths.min())])
         else:
             ants = np.arange(len(lengths))
         tours, lengths = self.engine.tours(ants), lengths[ants]
-        search = LocalSearch.of(get(self.local_search))
-        if search is None:
-            return tours, lengths, built
         if self._improver is None:
-            # on the kind of device that builds the tours: what it calls was compiled for that
-            kind, lists = self.engine.kind, str(get(self.candidates))
-            self._improver = make_improver(
-                self.instance, search, kind, int(self.device), lists, self._stop_of_set_up()
-            )
+            return tours, lengths, built
         self._improver.stop_at(self._until)
         better, shorter = self._improver.improve(tours, key)
         return np.concatenate([tours, better]), np.concatenate([lengths, shorter]), 2 * len(lengths)
@@ -230,7 +219,7 @@ class AntColony(EngineAlgorithm):
     def _answer_to_other_objective(self) -> str:
         if get(self.n_elites) is None:
             return (
-                "From now on all tours of a generation are evaluated, before and after the local search; "
+                "All tours of a generation are evaluated, before and after the local search; "
                 "n_elites=.. limits them"
             )
         return f"Of each generation only the shortest are evaluated, n_elites={get(self.n_elites)}"

@@ -20,7 +20,7 @@ from pymoo.util.display.output import Output
 from pymoo_gpuaco.algorithms.base import TourAlgorithm
 from pymoo_gpuaco.algorithms.front_run import FrontOutput, FrontTermination, population_of
 from pymoo_gpuaco.algorithms.termination import is_of_one_length
-from pymoo_gpuaco.algorithms.told import Tours, canonical
+from pymoo_gpuaco.algorithms.told import Tours
 from pymoo_gpuaco.fronts.instance import front_instance
 from pymoo_gpuaco.problems.multi_objective import as_multi_objective
 from pymoo_gpuaco.problems.ranked import ranked_objectives
@@ -136,6 +136,9 @@ class FrontAlgorithm(TourAlgorithm):
         self._compare_with_distances(told, 0)
         self.engine.accept(told.rows)
 
+    def _notice_custom_objective(self) -> None:
+        """Do nothing: objectives are compared as tours are told."""
+
     def _compare_with_distances(self, tours: Tours, best: int) -> None:
         if self._other_objective:
             return
@@ -187,7 +190,7 @@ class FrontAlgorithm(TourAlgorithm):
     def _arrays(self, engine: Any) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
         """Tours (f, n) of the front as pymoo gets them, and the problem's objectives (f, k), in order."""
         tours, lengths = engine.front()
-        rows = canonical(tours, engine.instance.symmetric)
+        rows = self._as_rows(tours)
         if not self._other_objective:
             return rows, lengths
         objectives = np.asarray(self.problem.evaluate(rows, return_values_of=["F"]), np.float64)

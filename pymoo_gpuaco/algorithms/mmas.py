@@ -82,7 +82,8 @@ class GPUMMAS(AntColony):
 
     def _limits(self, length: float) -> tuple[float, float]:
         """tau_min and tau_max for a best tour of ``length``."""
-        choices = get(self.candidate_list_size) or self.instance.n
+        # lists of a custom objective may be longer
+        choices = max(get(self.candidate_list_size) or self.instance.n, self.instance.k)
         return trail_limits(
             length / self._unit,
             self.instance.n,

@@ -13,7 +13,8 @@ from pymoo.core.population import Population
 from pymoo_gpuaco import checks
 from pymoo_gpuaco.algorithms.arguments import Arguments
 from pymoo_gpuaco.problems.demands import Demands
-from pymoo_gpuaco.problems.instance import as_instance
+from pymoo_gpuaco.problems.instance import as_instance, is_length
+from pymoo_gpuaco.problems.objective import differ, example_that_differs
 
 _CITIES_AT_ONCE = 1 << 18  # of tours that are turned together: their temporaries take some megabytes
 # Cities of a tour that is turned by itself, in two pieces: of millions in a fraction of the time.
@@ -79,17 +80,15 @@ def check_tours(name: str, tours: Any, n: int) -> NDArray[np.int64]:
     return checks.permutations(name, np.atleast_2d(checks.tours_given(name, tours)), n)
 
 
-def _differ(length: float, told: float) -> bool:
-    """Whether two lengths are not those of one tour."""
-    return abs(length - told) > 1e-6 * max(abs(length), abs(told), 1e-300)
-
-
 class AskAndTell(Arguments):
     """Hands out tours as individuals without F, and checks the individuals that come back."""
 
+    _lists_with_ties = False  # for runs saved by versions without it
+
     def _forget_run(self) -> None:
         """Drop what belongs to one run."""
-        self._other_objective = False  # whether the objective is something else than the length
+        self._other_objective = False  # whether the objective is a custom one, not the tour length
+        self._lists_with_ties = False  # whether that was known before the instance was made
         self._n_eval_due = 0
         self._handed_out: Tours | None = None  # by the last ask(), if it was an engine that built them
         self._asked: Population | None = None  # of the last ask()
@@ -112,7 +111,13 @@ class AskAndTell(Arguments):
         # only X is taken: an F of another problem, or of none, would never be evaluated again
         tours = check_tours("sampling", given.get("X"), self.instance.n)
         self._handed_out = self._asked = None
-        return self._hand_out(canonical(tours, self.instance.symmetric, self.instance.demands), len(tours))
+        return self._hand_out(self._as_rows(tours), len(tours))
+
+    def _as_rows(self, tours: NDArray[Any]) -> NDArray[np.int64]:
+        """Return tours (e, n) as X of individuals: as they are if a custom objective decides, else in one form each."""
+        if self._other_objective:
+            return np.array(tours, np.int64)
+        return canonical(tours, self.instance.symmetric, self.instance.demands)
 
     def _evaluated(self, infills: Population | None) -> Tours:
         """Return the tours and the F that the evaluator or the user gave them."""
@@ -147,11 +152,19 @@ class AskAndTell(Arguments):
         if self._were_handed_out(told.rows):
             return Tours(told.rows[:0], told.lengths[:0])
         known = set() if self._handed_out is None else {row.tobytes() for row in self._handed_out.rows}
-        rows = canonical(told.rows, self.instance.symmetric, self.instance.demands)
+        rows = self._as_rows(told.rows)
         new = np.array([row.tobytes() not in known for row in rows], dtype=bool)
         return Tours(rows[new], told.lengths[new])
 
+    def _notice_custom_objective(self) -> None:
+        """Tell before the first tours are handed out whether the objective is the tour length."""
+        example = None if is_length(self.problem) else example_that_differs(self.problem)
+        if example is not None:
+            self._lists_with_ties = True
+            self._adapt_to_custom_objective(*example)
+
     def _compare_with_distances(self, tours: Tours, best: int) -> None:
+        """Notice a custom objective that equals the length of most tours, by F of a tour that was handed out."""
         if self._other_objective:
             return
         told = float(tours.lengths[best])
@@ -160,15 +173,19 @@ class AskAndTell(Arguments):
         else:
             length = self.instance.tour_length(tours.rows[best])
         # without a forbidden edge a tour is a path, and as long by a matrix with potentials in one direction alone
-        if _differ(length, told) and _differ(as_instance(self.problem).tour_length(tours.rows[best]), told):
-            self._other_objective = True
-            warnings.warn(
-                f"the problem's objective ({told:.10g}) is not the tour's length under its distances ({length:.10g}): "
-                "ants walk by distance, and the objective decides which of their tours count as best. "
-                f"{self._answer_to_other_objective()}",
-                stacklevel=2,
-            )
+        if differ(told, length) and differ(told, as_instance(self.problem).tour_length(tours.rows[best])):
+            self._adapt_to_custom_objective(told, length)
+
+    def _adapt_to_custom_objective(self, value: float, length: float) -> None:
+        self._other_objective = True
+        warnings.warn(
+            f"the problem's objective ({value:.10g}) is not the tour's length under its distances ({length:.10g}): "
+            "the objective decides which tours are best, and tours are evaluated as they were built, wherever they "
+            "begin. Trails are between neighbours and do not know positions. "
+            f"{self._answer_to_other_objective()}",
+            stacklevel=2,
+        )
 
     def _answer_to_other_objective(self) -> str:
         """Say for the warning what the algorithm does about an objective that is not the length."""
-        return "Only the shortest tour of each generation is evaluated"
+        return "Of each generation only the shortest tour is evaluated"

@@ -55,7 +55,6 @@ __all__ = [
     "Stoppable",
     "Trails",
     "check_backend",
-    "compile_ahead",
     "cuda_devices",
     "make_climbers",
     "make_colony",
@@ -114,15 +113,6 @@ def reads_nearest(backend: str) -> bool:
     """Whether window search reads the nearest cities beside those by quadrant, on the device that would be taken."""
     first = _first_engines(backend)
     return first is not None and bool(first.READS_NEAREST)
-
-
-def compile_ahead(instance: ListedInstance, parameters: ColonyParameters, backend: str, taken: str) -> None:
-    """Compile what a colony calls that is wanted later, if at all, in a run whose engine is of the kind ``taken``.
-
-    Its local search is compiled as that of tours at hand. Kernels of CUDA are compiled when their engine is made.
-    """
-    kinds = DEVICES[DEVICES.index(taken) :] if backend == "auto" else (taken,)
-    next((kind for kind in kinds if _engines(kind).compile_ahead(instance, parameters)), None)
 
 
 def _first_engines(backend: str) -> Any:

@@ -24,6 +24,7 @@ from pymoo_gpuaco.candidates.listed import ListedInstance
 from pymoo_gpuaco.candidates.quadrant import has_quadrants, quadrant_and_nearest_lists, quadrant_lists
 from pymoo_gpuaco.host.stop import Stop
 from pymoo_gpuaco.problems.instance import Instance, as_instance, is_length
+from pymoo_gpuaco.problems.matrix import blocks
 from pymoo_gpuaco.problems.metrics import Metric
 from pymoo_gpuaco.problems.potential import either_way
 
@@ -40,6 +41,7 @@ _SHORTAGE = 0.01
 # of each edge's own length, tells which are short. With 0.9 runs on 3,000 jobs ended 0.05 % worse.
 _OF_PRICES = 0.99
 _MOST_ASSIGNED = 5_000  # cities: of a flow shop these take a processor 4.5 s in set-up
+_LONGEST = 1024  # list, as ``candidate_list_size`` allows
 _ALPHA_BASE = 10  # candidates a city, at least, from which those of least alpha are taken
 
 
@@ -51,16 +53,35 @@ class Candidates(NamedTuple):
 
 
 def listed_instance(
-    problem: Problem, k: int, kind: str = "nearest", *, also_nearest: bool = False, stop: Stop | None = None
+    problem: Problem,
+    k: int,
+    kind: str = "nearest",
+    *,
+    also_nearest: bool = False,
+    with_ties: bool = False,
+    stop: Stop | None = None,
 ) -> ListedInstance:
     """Turn a pymoo problem into an instance with lists, see `problems.instance.as_instance` and `with_lists`.
 
-    Where its objective is the length, a matrix that is symmetric up to potentials becomes a symmetric one.
+    Where its objective is the length, a matrix that is symmetric up to potentials becomes a symmetric one. With
+    `with_ties`, lists by a matrix are long enough for all cities that are as near as the k-th, up to 1024.
     """
     instance = as_instance(problem)
     if is_length(problem):
         instance = either_way(instance)
+    if with_ties and k < instance.n - 1 and instance.metric == Metric.EXPLICIT:
+        k = max(k, min(_most_as_near(instance.matrix, k), _LONGEST))
     return with_lists(instance, k, kind, also_nearest=also_nearest, stop=stop)
+
+
+def _most_as_near(matrix: NDArray[np.float64], k: int) -> int:
+    """Return the largest number of other cities that are at most as far from a city as its k-th nearest."""
+    most = 0
+    for rows in blocks(len(matrix)):
+        block = matrix[rows].copy()
+        block[np.arange(len(block)), np.arange(len(matrix))[rows]] = np.inf
+        most = max(most, int((block <= np.partition(block, k - 1)[:, k - 1 : k]).sum(axis=1).max()))
+    return most
 
 
 def with_lists(

@@ -177,6 +177,8 @@ class Islands(TourAlgorithm):
             self._engine.close()
 
     def _begin(self) -> None:
+        if self._other_objective:
+            self.engine.best.by_objective = True
         self.engine.begin(self._draw_key())
 
     def _build(self, key: int) -> tuple[NDArray[np.int32], NDArray[np.float64], int]:

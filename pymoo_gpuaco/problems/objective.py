@@ -36,6 +36,7 @@ def example_that_differs(problem: Problem) -> tuple[float, float] | None:
         length = _length(problem, tour)
         value = float(np.ravel(problem.evaluate(tour[None], return_values_of=["F"]))[0])
         if differ(value, length):
+            as_instance(problem)  # raises where the distances are at fault
             return value, length
     return None
 

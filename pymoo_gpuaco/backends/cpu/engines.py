@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from pymoo_gpuaco.backends.cpu import warm_up
 from pymoo_gpuaco.backends.cpu.climbers import CpuClimbers
 from pymoo_gpuaco.backends.cpu.colony import CpuColony
@@ -31,14 +29,6 @@ def make_colony(instance: ListedInstance, parameters: ColonyParameters, device: 
     """Make the engine of a colony whose ants build whole tours; ``device`` has no meaning here, nor below."""
     warm_up.warm_up(parameters, instance.symmetric)
     return CpuColony(instance, parameters)
-
-
-def compile_ahead(instance: ListedInstance, parameters: ColonyParameters) -> bool:
-    """Compile what a colony and the local search of its tours call, each by itself; True: it can be made here."""
-    warm_up.warm_up(replace(parameters, local_search=None), instance.symmetric)
-    if parameters.local_search is not None:
-        warm_up.warm_up_improver(parameters.local_search, instance.symmetric)
-    return True
 
 
 def make_search(instance: ListedInstance, parameters: MemeticParameters, device: int) -> MemeticSearch:

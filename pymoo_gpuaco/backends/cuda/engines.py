@@ -7,7 +7,7 @@ from typing import Any
 from pymoo_gpuaco.backends.cuda.climbers.engine import CudaClimbers
 from pymoo_gpuaco.backends.cuda.device import compile as compiler
 from pymoo_gpuaco.backends.cuda.device import context, sources
-from pymoo_gpuaco.backends.cuda.engine import CudaColony, lacks
+from pymoo_gpuaco.backends.cuda.engine import CudaColony
 from pymoo_gpuaco.backends.cuda.focused import CudaWindows
 from pymoo_gpuaco.backends.cuda.fronts.engine import CudaFronts
 from pymoo_gpuaco.backends.cuda.improver import CudaImprover
@@ -53,11 +53,6 @@ def devices() -> list[dict[str, Any]]:
 def make_colony(instance: ListedInstance, parameters: ColonyParameters, device: int) -> CudaColony:
     """Make the engine of a colony whose ants build whole tours."""
     return CudaColony(instance, parameters, device)
-
-
-def compile_ahead(instance: ListedInstance, parameters: ColonyParameters) -> bool:
-    """Whether CUDA can make this colony; kernels are compiled for one instance, as its engine is made."""
-    return lacks(instance, parameters) is None
 
 
 def make_search(instance: ListedInstance, parameters: MemeticParameters, device: int) -> MemeticSearch:

@@ -1,4 +1,4 @@
-"""An objective that is not the tour's length: the colony notices, hands out all tours, and what is told decides."""
+"""Custom objectives: the colony notices before a run, hands out all tours as they were built, and F decides."""
 
 import pickle
 
@@ -7,7 +7,8 @@ import pytest
 from pymoo.core.problem import Problem
 from pymoo.optimize import minimize
 
-from pymoo_gpuaco import GPUAS, GPUMMAS, TSP, GPU2OptIHC, GPUMemetic, LocalSearch
+from pymoo_gpuaco import GPUAS, GPUMMAS, TSP, GPU2OptIHC, LocalSearch
+from pymoo_gpuaco.problems.objective import is_tour_length
 from tests.algorithm_cases import BACKEND, COLONIES, M, Tour, assert_same, cities, small, snapshot
 from tests.interrupts import needs_timer, timed_interrupts
 
@@ -36,7 +37,7 @@ class Tolls(Problem):
 
 
 @every_colony
-def test_from_the_second_generation_on_every_tour_is_evaluated_before_and_after_the_search(cls):
+def test_every_tour_is_evaluated_before_and_after_the_search(cls):
     problem = Tolls()
     algorithm = small(cls, local_search=True).setup(problem, seed=1)
     sizes = []
@@ -45,13 +46,13 @@ def test_from_the_second_generation_on_every_tour_is_evaluated_before_and_after_
         algorithm.evaluator.eval(problem, infills)
         sizes.append(len(infills))
         algorithm.tell(infills=infills)
-    assert sizes == [1, 2 * M, 2 * M]
+    assert sizes == [2 * M] * 3
     tours = infills.get("X")
     built = [problem.length(tour) for tour in tours[:M]]
     searched = [problem.length(tour) for tour in tours[M:]]
     assert all(after <= before for before, after in zip(built, searched, strict=True))
     assert sum(searched) < sum(built)
-    assert algorithm.evaluator.n_eval == M + 2 * M + 2 * M
+    assert algorithm.evaluator.n_eval == 3 * 2 * M
 
 
 @every_colony
@@ -81,28 +82,36 @@ class TolledMap(TSP):
         out["F"] = out["F"] + 100.0 * np.abs(np.diff(x, axis=1) % 2).sum(axis=1)[:, None]
 
 
-def test_a_colony_that_changes_one_good_tour_goes_over_to_whole_tours():
-    n = 60
-    problem = TolledMap(np.random.default_rng(1).integers(0, 1000, (n, 2)))
-    algorithm = GPUMemetic(backend="cpu").setup(problem, termination=("n_gen", 6), seed=1)
+class PricedWhenShort(Tolls):
+    """The length of long tours, which random tours are, and 1000 more of short ones."""
+
+    def value(self, tour):
+        length = self.length(tour)
+        return length + 1000.0 * (length < 1500.0)
+
+
+@pytest.mark.parametrize("stop", [1, 2])
+def test_an_objective_that_is_noticed_late_decides_from_then_on(stop):
+    problem = PricedWhenShort()
+    assert is_tour_length(problem)
+    whole = small(GPUMMAS).setup(problem, termination=("n_gen", 4), seed=1)
+    parted = small(GPUMMAS).setup(problem, termination=("n_gen", 4), seed=1)
     sizes = []
-    while algorithm.has_next():
-        algorithm.next()
-        sizes.append(len(algorithm.pop))
-    assert sizes == [1] + 5 * [2 * algorithm.engine.n_ants]
-    assert algorithm.engine.n_ants > 1
-    whole = GPUMemetic(backend="cpu").setup(problem, termination=("n_gen", 6), seed=1)
-    for generation in range(6):
-        if generation == 3:
-            whole = pickle.loads(pickle.dumps(whole))
+    for generation in range(4):
+        if generation == stop:
+            parted = pickle.loads(pickle.dumps(parted))
         whole.next()
-    assert_same(snapshot(whole), snapshot(algorithm))
+        parted.next()
+        sizes.append(len(whole.pop))
+    assert sizes == [1] + 3 * [2 * M]
+    assert len(set(whole.pop.get("X")[:, 0])) > 1
+    assert_same(snapshot(whole), snapshot(parted))
 
 
-def test_the_colony_that_takes_over_has_as_many_ants_as_one_with_local_search():
-    """Their tours get one, only later: one ant a city, as without, made 1,677 tours of 20,000 cities a generation."""
+def test_the_colony_has_as_many_ants_as_one_whose_engine_searches():
+    """Local search follows the construction; one ant a city made 1,677 tours of 20,000 cities a generation."""
     problem = TolledMap(np.random.default_rng(1).random((60, 2)))
-    algorithm = GPUMemetic(backend="cpu").setup(problem, termination=("n_gen", 2), seed=1)
+    algorithm = GPUMMAS(backend="cpu").setup(problem, termination=("n_gen", 2), seed=1)
     algorithm.run()
     assert algorithm.engine.n_ants == 24
     without = GPUMMAS(local_search=False, backend="cpu").setup(problem, termination=("n_gen", 2), seed=1)
@@ -118,9 +127,9 @@ def test_where_the_objective_is_the_length_one_tour_is_evaluated():
 @pytest.mark.parametrize(
     ("algorithm", "words"),
     [
-        (GPUMMAS(M, backend=BACKEND), "From now on all tours of a generation are evaluated"),
+        (GPUMMAS(M, backend=BACKEND), "All tours of a generation are evaluated"),
         (GPUMMAS(M, backend=BACKEND, n_elites=2), "only the shortest are evaluated, n_elites=2"),
-        (GPU2OptIHC(M, backend=BACKEND), "Only the shortest tour"),
+        (GPU2OptIHC(M, backend=BACKEND), "only the shortest tour is evaluated"),
     ],
     ids=repr,
 )
@@ -151,7 +160,7 @@ def test_in_ant_system_every_tour_deposits_by_what_was_told_of_it():
     algorithm = GPUAS(2, rho=0.5, local_search=False, backend="cpu", candidate_list_size=None).setup(
         problem, seed=1
     )
-    algorithm.next()  # here it notices
+    algorithm.next()
     before = algorithm.engine.export_state()["tau"].astype(float)
     unit = algorithm._unit
     algorithm.next()
