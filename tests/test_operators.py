@@ -2,6 +2,7 @@
 
 import copy
 import pickle
+from collections import Counter
 
 import numpy as np
 import pytest
@@ -9,6 +10,7 @@ from pymoo.algorithms.moo.moead import MOEAD
 from pymoo.algorithms.moo.nsga2 import NSGA2
 from pymoo.algorithms.soo.nonconvex.ga import GA
 from pymoo.core.population import Population
+from pymoo.core.problem import ElementwiseProblem
 from pymoo.core.repair import NoRepair
 from pymoo.operators.crossover.ox import OrderCrossover
 from pymoo.operators.mutation.inversion import InversionMutation
@@ -21,9 +23,11 @@ from pymoo_gpuaco.operators import (
     AntColonySampling,
     AssemblyCrossover,
     DoubleBridgeMutation,
+    InsertionMutation,
     LocalSearchRepair,
     MergeCrossover,
     NearestNeighbourSampling,
+    SwapMutation,
 )
 from pymoo_gpuaco.operators.weights import groups_of, own_weights
 from tests.engine_cases import asymmetric, cloud
@@ -294,3 +298,52 @@ def test_weights_follow_what_tours_are_short_by():
         [1],
         [0, 2],
     ]
+
+
+def mutated(mutation, X, seed=2):
+    pop = Population.new("X", X)
+    return mutation.do(cloud(X.shape[1]), pop, random_state=np.random.default_rng(seed)).get("X")
+
+
+def test_insertion_makes_every_move_of_one_item_alike_and_swap_every_exchange():
+    """Of four items: 12 moves of one to another position, 3 of them made in two ways; 6 exchanges."""
+    X = np.tile(np.arange(4), (12_000, 1))
+    moves = [np.insert(np.delete(X[0], i), j, i) for i in range(4) for j in range(4) if i != j]
+    swaps = [np.choose(X[0] == i, [np.choose(X[0] == j, [X[0], i]), j]) for i in range(4) for j in range(i)]
+    for mutation, expected in ((InsertionMutation(), moves), (SwapMutation(), swaps)):
+        shares = Counter(tuple(map(int, row)) for row in expected)
+        found = Counter(tuple(row) for row in mutated(mutation, X).tolist())
+        assert found.keys() == shares.keys()
+        for row, ways in shares.items():
+            mean = 12_000 * ways / len(expected)
+            assert abs(found[row] - mean) < 5 * np.sqrt(mean)
+    np.testing.assert_array_equal(X, np.arange(4)[None].repeat(12_000, axis=0))
+
+
+@pytest.mark.parametrize("cls", [DoubleBridgeMutation, InsertionMutation, SwapMutation])
+def test_a_mutation_changes_the_share_of_tours_that_prob_says(cls):
+    X = np.tile(np.arange(9), (4000, 1))
+    changed = (mutated(cls(prob=0.3), X) != X).any(axis=1).sum()
+    assert abs(changed - 1200) < 5 * np.sqrt(4000 * 0.3 * 0.7)  # 0.3 twice would be 360
+    np.testing.assert_array_equal(mutated(cls(prob=0.0), X), X)
+    with pytest.raises(ValueError, match="prob must be in"):
+        cls(prob=1.5)
+    two = mutated(cls(), np.array([[0, 1]]))
+    assert sorted(two[0]) == [0, 1]
+    assert mutated(cls(), np.empty((0, 5), np.int64)).size == 0
+
+
+@pytest.mark.parametrize("cls", [InsertionMutation, SwapMutation])
+def test_a_ga_with_them_solves_what_has_no_distances(cls):
+    class Order(ElementwiseProblem):
+        def __init__(self):
+            super().__init__(n_var=6, n_obj=1, xl=0, xu=5, vtype=int)
+
+        def _evaluate(self, x, out, *args, **kwargs):
+            out["F"] = sum(x[i] > x[j] for i in range(6) for j in range(i + 1, 6))
+
+    ga = GA(20, sampling=PermutationRandomSampling(), crossover=OrderCrossover(), mutation=cls())
+    result = minimize(Order(), ga, ("n_gen", 40), seed=1)
+    assert result.X.tolist() == list(range(6))
+    with pytest.raises(TypeError, match=f"{cls.__name__}.* of pymoo_gpuaco.operators"):
+        minimize(Order(), GPUMMAS(), ("n_gen", 1))

@@ -1,7 +1,8 @@
-"""Mutation of tours, for pymoo's own algorithms."""
+"""Mutation of permutations, for pymoo's own algorithms."""
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,25 @@ from pymoo.core.problem import Problem
 from pymoo_gpuaco import checks
 
 
-class DoubleBridgeMutation(Mutation):
+class _TourMutation(Mutation):
+    """Changes permutations one by one; pymoo's base class keeps each change with probability ``prob``."""
+
+    def __init__(self, prob: float = 1.0) -> None:
+        super().__init__(prob=checks.real("prob", prob, 0.0, 1.0))
+
+    @abstractmethod
+    def _changed(self, row: NDArray[Any], random_state: Any) -> NDArray[Any]:
+        """Return a changed permutation (n,) of n >= 2 items."""
+
+    def _do(
+        self, problem: Problem, X: NDArray, *args: Any, random_state: Any = None, **kwargs: Any
+    ) -> NDArray:
+        if X.shape[1] < 2:
+            return X.copy()
+        return np.array([self._changed(row, random_state) for row in X], X.dtype).reshape(X.shape)
+
+
+class DoubleBridgeMutation(_TourMutation):
     """Let two adjacent stretches of a tour change places: a double-bridge of small reach.
 
     It changes three edges and keeps directions, and no single 2-opt or Or-opt move of few cities takes it back, which
@@ -25,21 +44,52 @@ class DoubleBridgeMutation(Mutation):
     """
 
     def __init__(self, prob: float = 1.0, length: int = 30) -> None:
-        super().__init__()
-        self.prob = checks.real("prob", prob, 0.0, 1.0)
+        super().__init__(prob)
         self.length = checks.integer("length", length, 1)
 
-    def _do(
-        self, problem: Problem, X: NDArray, *args: Any, random_state: Any = None, **kwargs: Any
-    ) -> NDArray:
-        n = X.shape[1]
+    def _changed(self, row: NDArray[Any], random_state: Any) -> NDArray[Any]:
+        n = len(row)
         longest = min(self.length, (n - 1) // 2)
-        mutated = X.copy()
-        for row in mutated if longest else ():
-            if random_state.random() < self.prob:
-                first, second = random_state.integers(1, longest + 1, size=2)
-                turned = np.roll(row, -int(random_state.integers(n)))
-                row[:] = np.concatenate(
-                    (turned[first : first + second], turned[:first], turned[first + second :])
-                )
-        return mutated
+        if longest == 0:
+            return row
+        first, second = random_state.integers(1, longest + 1, size=2)
+        turned = np.roll(row, -int(random_state.integers(n)))
+        return np.concatenate((turned[first : first + second], turned[:first], turned[first + second :]))
+
+
+class InsertionMutation(_TourMutation):
+    """Move one item of a permutation to another position, drawn uniformly; those between shift by one.
+
+    It keeps the relative order of all other items: the mutation for flow shops, sequencing and linear ordering.
+
+    Parameters
+    ----------
+    prob : probability in [0, 1] that a permutation is changed. Default 1.
+    """
+
+    def _changed(self, row: NDArray[Any], random_state: Any) -> NDArray[Any]:
+        source, target = _two_positions(len(row), random_state)
+        return np.insert(np.delete(row, source), target, row[source])
+
+
+class SwapMutation(_TourMutation):
+    """Exchange two items of a permutation, drawn uniformly; all others keep their positions.
+
+    It is the mutation where positions decide, as in quadratic assignment.
+
+    Parameters
+    ----------
+    prob : probability in [0, 1] that a permutation is changed. Default 1.
+    """
+
+    def _changed(self, row: NDArray[Any], random_state: Any) -> NDArray[Any]:
+        one, other = _two_positions(len(row), random_state)
+        changed = row.copy()
+        changed[[one, other]] = row[[other, one]]
+        return changed
+
+
+def _two_positions(n: int, random_state: Any) -> tuple[int, int]:
+    """Draw two different positions of n >= 2."""
+    one, other = int(random_state.integers(n)), int(random_state.integers(n - 1))
+    return one, other + (other >= one)

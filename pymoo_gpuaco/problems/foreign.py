@@ -7,7 +7,13 @@ from typing import Any
 import numpy as np
 from pymoo.core.problem import Problem
 
-__all__ = ["check_permutations", "check_size"]
+__all__ = ["WITHOUT_DISTANCES", "check_permutations", "check_size"]
+
+WITHOUT_DISTANCES = (
+    "Where no distances make up the objective (flow shop, quadratic assignment, linear ordering), take pymoo's GA with "
+    "its operators for permutations and InsertionMutation or SwapMutation of pymoo_gpuaco.operators"
+)
+"""What the refusal of a problem without distances names instead."""
 
 
 def check_permutations(problem: Any, needs: str) -> None:

@@ -12,7 +12,7 @@ from pymoo.problems.single.traveling_salesman import TravelingSalesman
 
 from pymoo_gpuaco.problems.adding_up import add_up
 from pymoo_gpuaco.problems.demands import Demands
-from pymoo_gpuaco.problems.foreign import check_permutations, check_size
+from pymoo_gpuaco.problems.foreign import WITHOUT_DISTANCES, check_permutations, check_size
 from pymoo_gpuaco.problems.lengths import tour_lengths, violations
 from pymoo_gpuaco.problems.matrix import prepare_matrix
 from pymoo_gpuaco.problems.metrics import Metric, distances
@@ -158,10 +158,7 @@ def check_foreign(problem: Any) -> None:
         )
     check_permutations(problem, needs)
     if getattr(problem, "D", None) is None:
-        raise TypeError(
-            f"{what} has no distance matrix D; {needs}. Where no distances make up the objective, as in a flow shop, "
-            "take pymoo's GA with its operators for permutations"
-        )
+        raise TypeError(f"{what} has no distance matrix D; {needs}. {WITHOUT_DISTANCES}")
 
 
 def _matrix_of(problem: Any) -> tuple[NDArray[np.float64], bool, bool]:
