@@ -12,7 +12,7 @@ from pymoo.termination import get_termination
 from pymoo.termination.max_gen import MaximumGenerationTermination
 from pymoo.termination.max_time import TimeBasedTermination
 
-from pymoo_gpuaco import GPUMMAS, TSP, ColonyTermination, GPU2OptIHC, GPUMemetic, load_tsp
+from pymoo_gpuaco import GPUAS, GPUMMAS, TSP, ColonyTermination, GPU2OptIHC, GPUMemetic, load_tsp
 from pymoo_gpuaco.algorithms import termination as termination_module
 from pymoo_gpuaco.algorithms.termination import begin_counting, progress, seconds_left
 from pymoo_gpuaco.candidates.exact import shortest_tour
@@ -309,6 +309,21 @@ def test_the_default_run_ends_at_once_where_no_tour_of_few_cities_keeps_to_its_c
     assert result.exec_time < 6  # of the minute that it might take
     kept = minimize(TSP(matrix=row), GPUMemetic(), ("n_gen", 3), seed=1)
     assert kept.algorithm.n_iter - 1 == 3
+
+
+@pytest.mark.parametrize(
+    ("share", "made"),
+    [(1 - 5e-4, 4), (1 - 1e-8, 4), (1 - 1e-10, 1), (1.0, 1), (1 + 1e-10, 1), (1 + 1e-8, 4), (1 + 5e-4, 4)],
+)
+def test_a_run_goes_on_unless_its_best_tour_is_as_long_as_the_bound(share, made, monkeypatch):
+    """A bound a little below the optimum proves nothing, and one above it is no bound of these lengths."""
+    bound = share * 200 * 8 * np.sin(np.pi / 8)
+    monkeypatch.setattr(GPUAS, "bound_in_time", lambda self: bound)
+    termination = ColonyTermination(n_max_gen=4, proven=True)
+    result = minimize(ring(8), GPUAS(40, beta=5.0, backend="cpu"), termination, seed=1)
+    assert result.F[0] == pytest.approx(200 * 8 * np.sin(np.pi / 8), rel=1e-12)
+    assert result.algorithm.n_iter - 1 == made
+    assert ("proof" in result.algorithm.termination.reason) == (made == 1)
 
 
 def test_a_proof_ends_no_run_whose_user_said_when_it_ends():
