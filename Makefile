@@ -23,17 +23,18 @@ check: .venv/dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/basedpyright
 
-# More of what tests/test_fuzz_*.py, test_checkpoint_harm.py, test_extremes.py, test_magnitudes.py, test_threads.py, test_set_up_whole.py,
-# test_time_limits.py and test_interrupts_anywhere.py draw at random:
+# The tests that draw at random, with more draws:
 # make fuzz TIMES=100 SEED=7
 TIMES ?= 20
 SEED ?= 1
 
 fuzz: .venv/dev
 	PYMOO_GPUACO_FUZZ=$(TIMES) PYMOO_GPUACO_FUZZ_SEED=$(SEED) $(BIN)/python -m pytest -q \
-		tests/test_fuzz_files.py tests/test_fuzz_states.py tests/test_checkpoint_harm.py tests/test_extremes.py tests/test_magnitudes.py tests/test_scales.py \
-		tests/test_threads.py tests/test_set_up_whole.py tests/test_time_limits.py tests/test_interrupts_anywhere.py
+		tests/test_fuzz_files.py tests/test_fuzz_states.py tests/test_checkpoint_harm.py tests/test_extremes.py \
+		tests/test_magnitudes.py tests/test_position_objective.py tests/test_scales.py tests/test_threads.py \
+		tests/test_set_up_whole.py tests/test_time_limits.py tests/test_interrupts_anywhere.py
 
 # Changes of the search, drawn by SEED: which of them does no test notice? Called again it goes on.
 COUNT ?= 150

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Iterable, Mapping
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol, TypeVar, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -30,7 +30,17 @@ from pymoo_gpuaco.problems.tsp import TSP, tsp_of
 
 __all__ = ["Solution", "Summary", "solve", "summary"]
 
+R = TypeVar("R", covariant=True)
 _SECONDS, _SEED = 10.0, 1  # where nothing else is given
+
+
+class Solvable(Protocol[R]):
+    """A problem whose type says what `solve` returns.
+
+    mypy takes a subclass of pymoo's untyped Problem for any class, and tells subclasses apart by this method alone.
+    """
+
+    def _solved_as(self) -> R: ...
 
 
 class _Pair(NamedTuple):
@@ -83,16 +93,53 @@ def _shortened(order: NDArray[Any], most: int = 24) -> str:
     return ", ".join(map(str, order[:most].tolist())) + (f", .. and {rest} more" if rest > 0 else "")
 
 
-@checks.known_keywords
+@overload
 def solve(
-    what: Problem | ArrayLike | str | os.PathLike[str] | Any,
+    what: Solvable[R],
     seconds: float | None = None,
     *,
     seed: int | str | None = "auto",
     target: float | None = None,
     algorithm: TourAlgorithm | None = None,
     verbose: bool | None = None,
-) -> Solution | Any:  # Any: a Front of several objectives, and nobody else should have to tell the two apart
+) -> R: ...
+
+
+@overload
+def solve(
+    what: ArrayLike | os.PathLike[str],
+    seconds: float | None = None,
+    *,
+    seed: int | str | None = "auto",
+    target: float | None = None,
+    algorithm: TourAlgorithm | None = None,
+    verbose: bool | None = None,
+) -> Solution: ...
+
+
+# How many objectives another problem has, its type does not say; graphs and the like are known by their methods.
+@overload
+def solve(
+    what: Any,
+    seconds: float | None = None,
+    *,
+    seed: int | str | None = "auto",
+    target: float | None = None,
+    algorithm: TourAlgorithm | None = None,
+    verbose: bool | None = None,
+) -> Any: ...
+
+
+@checks.known_keywords
+def solve(
+    what: Any,
+    seconds: float | None = None,
+    *,
+    seed: int | str | None = "auto",
+    target: float | None = None,
+    algorithm: TourAlgorithm | None = None,
+    verbose: bool | None = None,
+) -> Any:
     """Find a short round trip: ``tour, length = solve(coords, seconds=5)``.
 
     `what` is an (n, 2) or (n, 3) array of coordinates (Euclidean distances, not rounded), an (n, n) matrix of

@@ -67,6 +67,42 @@ def test_python_blocks_run(path, tmp_path, monkeypatch, capsys):
         exec(compile("\n" * (line - 1) + code, str(path), "exec"), namespace)
 
 
+@pytest.mark.slow
+def test_type_checkers_pass_on_pages_that_solve(tmp_path):
+    """mypy --strict and pyright, but for what pymoo's own code lets them infer; blocks of a page share names."""
+    pytest.importorskip("basedpyright")
+    for path in TEXTS:
+        code = "\n".join(block for _, block in python_blocks(path))
+        if re.search(r"^from pymoo_gpuaco import .*\bsolve\b", code, re.M):
+            (tmp_path / f"{path.stem.lower()}_page.py").write_text(code, encoding="utf-8")
+    pages = sorted(map(str, tmp_path.glob("*.py")))
+    assert len(pages) > 5
+    inferred = (
+        "ArgumentType",
+        "AttributeAccessIssue",
+        "OptionalMemberAccess",
+        "OptionalSubscript",
+        "OptionalOperand",
+        "CallIssue",
+    )
+    settings = {
+        "include": [str(tmp_path)],
+        "extraPaths": [str(ROOT)],
+        "typeCheckingMode": "standard",
+        **{f"report{rule}": "none" for rule in (*inferred, "MissingModuleSource", "UnusedExpression")},
+    }
+    (tmp_path / "pyrightconfig.json").write_text(json.dumps(settings))
+    mypy = ["--strict", "--ignore-missing-imports", "--follow-imports=silent", "--allow-redefinition"]
+    for command in (
+        ["basedpyright", "-p", str(tmp_path), "--pythonpath", sys.executable],
+        ["mypy", "--config-file=", *mypy, "--allow-untyped-defs", "--allow-untyped-calls", *pages],
+    ):
+        run = subprocess.run(
+            [sys.executable, "-m", *command], capture_output=True, text=True, cwd=ROOT, check=False
+        )
+        assert run.returncode == 0, run.stdout
+
+
 def test_the_notebook_is_what_its_page_shows():
     """So it runs: the blocks of the page do."""
     notebook = json.loads((DOCS / "guides" / "tour.ipynb").read_text(encoding="utf-8"))

@@ -67,6 +67,8 @@ def imports_of(module: str, modules: dict[str, Path]) -> Iterator[Import]:
 
     def visit(node: ast.AST, inside: bool) -> Iterator[Import]:
         for child in ast.iter_child_nodes(node):
+            if isinstance(child, ast.If) and ast.unparse(child.test) == "TYPE_CHECKING":
+                continue  # nothing is imported when the module runs
             if isinstance(child, ast.Import):
                 for name in child.names:
                     yield Import(module, child.lineno, name.name, inside)

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from pymoo.core.problem import Problem
 
 from pymoo_gpuaco import checks
-from pymoo_gpuaco.problems.foreign import check_permutations, check_size
+from pymoo_gpuaco.problems.foreign import WITHOUT_DISTANCES, check_permutations, check_size
 from pymoo_gpuaco.problems.lengths import all_lengths
 from pymoo_gpuaco.problems.reading import is_source, read_cities
 from pymoo_gpuaco.problems.tsp import TSP, copied_but, tsp_of
+
+if TYPE_CHECKING:
+    from pymoo_gpuaco.problems.front import Front
 
 __all__ = ["MOST_OBJECTIVES", "MultiObjectiveTSP", "as_multi_objective"]
 
@@ -46,6 +49,10 @@ class MultiObjectiveTSP(checks.KnownKeywords, Problem):
     Raises TypeError or ValueError for another number of objectives or names, objectives of different numbers of cities,
     or of the same names in different orders, paths, and problems with fixed or forbidden edges; and what `TSP` raises.
     """
+
+    if TYPE_CHECKING:  # what `solve` returns, by which type checkers choose its overload
+
+        def _solved_as(self) -> Front: ...
 
     def __init__(self, problems: Sequence[TSP | ArrayLike], names: Sequence[str] | None = None) -> None:
         if isinstance(problems, (str, TSP)) or not hasattr(problems, "__len__"):
@@ -233,7 +240,7 @@ def _of_foreign(problem: Any, what: str, needs: str) -> MultiObjectiveTSP:
     check_permutations(problem, needs)
     D = getattr(problem, "D", None)
     if D is None:
-        raise TypeError(f"{what} has no distance matrices D; {needs}")
+        raise TypeError(f"{what} has no distance matrices D; {needs}. {WITHOUT_DISTANCES}")
     shape = np.shape(D)
     if len(shape) != 3 or shape[0] != problem.n_obj or shape[1] != shape[2]:
         raise ValueError(f"D of {what} must have shape ({problem.n_obj}, n, n), got {shape}")

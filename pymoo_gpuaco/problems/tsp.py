@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -22,6 +22,9 @@ from pymoo_gpuaco.problems.metrics import (
     metric_name,
 )
 from pymoo_gpuaco.problems.tsp_arguments import check_best_known, check_coords, check_names, check_positions
+
+if TYPE_CHECKING:
+    from pymoo_gpuaco.solving import Solution
 
 __all__ = ["TSP", "copied_but", "tsp_of"]
 
@@ -94,13 +97,17 @@ class TSP(checks.KnownKeywords, Problem):
     """
 
     # also of problems that were saved before there were any
-    names: NDArray[np.object_] | None = None
+    names: NDArray[np.object_] | Any = None  # Any: who reads names mostly knows that there are some
     numbers: NDArray[np.object_] | None = None
     fixed_edges: NDArray[np.int64] = NO_EDGES
     n_forbidden = 0
     closed = True
     start: int | None = None
     end: int | None = None
+
+    if TYPE_CHECKING:  # what `solve` returns, by which type checkers choose its overload
+
+        def _solved_as(self) -> Solution: ...
 
     def __init__(
         self,
