@@ -6,7 +6,7 @@ from pymoo.core.problem import ElementwiseProblem, Problem
 from pymoo.problems.single.traveling_salesman import create_random_tsp_problem
 
 from pymoo_gpuaco import TSP, OpenPath
-from pymoo_gpuaco.problems.objective import is_tour_length
+from pymoo_gpuaco.problems.objective import differ, is_tour_length
 
 SQUARE = np.array([[0, 1, 2, 1], [1, 0, 1, 2], [2, 1, 0, 1], [1, 2, 1, 0]])
 
@@ -128,3 +128,12 @@ def test_elementwise_problems_are_evaluated_too():
             out["F"] = length(SQUARE)(x)
 
     assert is_tour_length(Tour())
+
+
+@pytest.mark.parametrize("scale", [1e-290, 1e-9, 1.0, 1e30])
+def test_values_differ_by_more_than_rounding_at_any_scale(scale):
+    assert differ(2.0 * scale, scale)
+    assert differ(scale * (1 + 2e-6), scale)
+    assert not differ(scale * (1 + 5e-7), scale)
+    assert differ(-scale, scale)
+    assert not differ(0.0, 0.0)

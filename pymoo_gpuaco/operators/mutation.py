@@ -14,21 +14,26 @@ from pymoo_gpuaco import checks
 
 
 class _TourMutation(Mutation):
-    """Changes permutations one by one; pymoo's base class keeps each change with probability ``prob``."""
+    """Changes permutations one by one, each with a probability; pymoo's base class would apply its ``prob`` again."""
 
     def __init__(self, prob: float = 1.0) -> None:
-        super().__init__(prob=checks.real("prob", prob, 0.0, 1.0))
+        super().__init__()
+        self.probability = checks.real("prob", prob, 0.0, 1.0)
+
+    _least = 2  # items that can be changed
 
     @abstractmethod
     def _changed(self, row: NDArray[Any], random_state: Any) -> NDArray[Any]:
-        """Return a changed permutation (n,) of n >= 2 items."""
+        """Return a changed copy of a permutation (n,)."""
 
     def _do(
         self, problem: Problem, X: NDArray, *args: Any, random_state: Any = None, **kwargs: Any
     ) -> NDArray:
-        if X.shape[1] < 2:
-            return X.copy()
-        return np.array([self._changed(row, random_state) for row in X], X.dtype).reshape(X.shape)
+        mutated = X.copy()
+        for row in mutated if self._least <= X.shape[1] else ():
+            if random_state.random() < self.probability:
+                row[:] = self._changed(row, random_state)
+        return mutated
 
 
 class DoubleBridgeMutation(_TourMutation):
@@ -43,6 +48,8 @@ class DoubleBridgeMutation(_TourMutation):
     length : longest stretch in cities, >= 1. Default 30.
     """
 
+    _least = 3
+
     def __init__(self, prob: float = 1.0, length: int = 30) -> None:
         super().__init__(prob)
         self.length = checks.integer("length", length, 1)
@@ -50,8 +57,6 @@ class DoubleBridgeMutation(_TourMutation):
     def _changed(self, row: NDArray[Any], random_state: Any) -> NDArray[Any]:
         n = len(row)
         longest = min(self.length, (n - 1) // 2)
-        if longest == 0:
-            return row
         first, second = random_state.integers(1, longest + 1, size=2)
         turned = np.roll(row, -int(random_state.integers(n)))
         return np.concatenate((turned[first : first + second], turned[:first], turned[first + second :]))
