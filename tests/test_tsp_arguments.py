@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from pymoo_gpuaco.problems import TSP, Metric
+from pymoo_gpuaco.problems import TSP, Metric, OpenPath
 
 SQUARE = np.array([[0, 0], [3, 0], [3, 4], [0, 4]])
 M3 = np.ones((3, 3))
@@ -126,3 +126,22 @@ def test_no_warning_where_rounding_is_meant(arguments, recwarn):
 def test_a_distance_matrix_given_as_coordinates_is_told_the_right_word():
     with pytest.raises(ValueError, match=r"got \(4, 4\).*matrix="):
         TSP(np.ones((4, 4)))
+
+
+def test_each_end_of_a_path_that_is_another_one_counts():
+    path = OpenPath(np.eye(4, 2), start=1, end=3)
+    tours = np.array([[1, 0, 2, 3], [0, 1, 2, 3], [1, 0, 3, 2], [3, 0, 2, 1]])
+    assert path.violations(tours).tolist() == [0, 1, 1, 2]
+
+
+@pytest.mark.parametrize(
+    ("closed", "directed", "expected"),
+    # of the tours 0 1 2 3, its reverse, and 1 0 3 2 with the fixed edges (0, 1) and (3, 0)
+    [(True, False, [0, 0, 0]), (True, True, [0, 2, 2]), (False, False, [1, 1, 0]), (False, True, [1, 2, 2])],
+)
+def test_fixed_edges_that_a_tour_lacks_count_by_direction_and_around(closed, directed, expected):
+    matrix = np.arange(16.0).reshape(4, 4) if directed else np.ones((4, 4))
+    kind = TSP if closed else OpenPath
+    problem = kind(matrix=matrix, fixed_edges=[(0, 1), (3, 0)])
+    tours = np.array([[0, 1, 2, 3], [3, 2, 1, 0], [1, 0, 3, 2]])
+    assert problem.violations(tours).tolist() == expected
