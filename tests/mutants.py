@@ -31,6 +31,9 @@ ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = ROOT / "pymoo_gpuaco"
 #: tests that see what a module does, the quickest first
 TESTS = {
+    "algorithms/termination.py": ("termination", "colony_termination"),
+    "algorithms/told.py": ("ask_and_tell", "custom_objective"),
+    "candidates/bound.py": ("lower_bound",),
     "exchange/commit.py": ("exchange",),
     "exchange/merge.py": ("exchange", "assembly"),
     "exchange/population.py": ("eax_evolve", "exchange", "population"),
@@ -58,6 +61,13 @@ TESTS = {
     "fronts/state.py": ("moaco",),
     "fronts/thinning.py": ("fronts_archive",),
     "fronts/weights.py": ("fronts_along", "moaco"),
+    "problems/columns.py": ("tables",),
+    "problems/demands.py": ("tsp_arguments", "every_tour"),
+    "problems/objective.py": ("objective_kind",),
+    "problems/reading.py": ("reading",),
+    "problems/tables.py": ("tables",),
+    "problems/tsplib.py": ("tsplib",),
+    "problems/tsplib_sections.py": ("tsplib",),
     "search/schedule.py": ("schedule",),
     "search/pace.py": ("pace",),
     "search/population.py": ("population", "focused_rounds"),

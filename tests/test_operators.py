@@ -330,7 +330,6 @@ def test_a_mutation_changes_the_share_of_tours_that_prob_says(cls):
         cls(prob=1.5)
     two = mutated(cls(), np.array([[0, 1]]))
     assert sorted(two[0]) == [0, 1]
-    assert mutated(cls(), np.empty((0, 5), np.int64)).size == 0
 
 
 @pytest.mark.parametrize("cls", [InsertionMutation, SwapMutation])
