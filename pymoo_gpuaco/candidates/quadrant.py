@@ -20,7 +20,11 @@ from pymoo_gpuaco.problems.compiled_metrics import between
 from pymoo_gpuaco.problems.metrics import Metric
 
 PER_QUADRANT = 2
-_AT_ONCE = 10_000  # points that a thread searches around before it asks whether to stop
+_AT_ONCE = 10_240  # points that a thread searches around before it asks whether to stop
+# Points in a row share a budget of boxes: once it is spent, a quadrant's points so far are its nearest. Most shapes need
+# 15 to 200 boxes a point, whatever n is. Where many points are nearly as far from one as its nearest of a quadrant (two
+# parallel slanted lines, far apart), boxes say little, and 20,000 points by sums of axes needed 2,600 each.
+_TOGETHER, _BOXES_A_POINT, _FEWEST_BOXES = 256, 256, 64
 _MEASURE = {Metric.MAN: SUM, Metric.MAX: LARGEST}
 
 
@@ -50,7 +54,8 @@ def quadrant_lists(
 
     Where a quadrant has fewer, the nearest fill up. Rows are sorted by (distance, id), with the metric's distance.
     Cities at one point are chained: each lists the ones before and after it, by id, and then other points, by their
-    city of lowest id. So cities that share a point stay connected to all others. O(n log n), on all threads.
+    city of lowest id. So cities that share a point stay connected to all others. O(n log n), on all threads: where
+    quadrants need more than `_BOXES_A_POINT` boxes a point, they list near cities which may not be the nearest.
 
     metric : any with coordinates in the plane, so neither `EXPLICIT` nor `GEO`.
     coords : (n, 3) as `prepare_coordinates` returns it, with z = 0.
@@ -122,13 +127,13 @@ def _search_all(
             np.empty(64, np.int64),
             np.empty(64),
         )
-        for start in range(first, last, _AT_ONCE):
+        for start in range(_TOGETHER * first, min(_TOGETHER * last, len(points.x)), _AT_ONCE):
             if stop[0]:
                 break
-            end = min(start + _AT_ONCE, last)
+            end = min(start + _AT_ONCE, _TOGETHER * last, len(points.x))
             _list_points(int(metric), coords, measure, tree, points, found, ids, length, nearest, start, end)
 
-    spread(work, len(points.x), threads, stop)
+    spread(work, -(-len(points.x) // _TOGETHER), threads, stop)
     return ids, length, nearest
 
 
@@ -136,9 +141,13 @@ def _search_all(
 def _list_points(  # type: ignore[no-untyped-def]
     metric, coords, measure, tree, points, found, ids, length, nearest, first, last
 ):
-    """Fill the rows of all cities at positions first .. last-1 of the leaf order."""
+    """Fill the rows of all cities at positions first .. last-1 of the leaf order; return the boxes visited."""
+    visited, budget = 0, 0
     for p in range(first, last):
-        _search(measure, tree, p, found)
+        if p % _TOGETHER == 0:
+            budget = _TOGETHER * _BOXES_A_POINT
+        boxes = _search(measure, tree, p, max(budget, _FEWEST_BOXES), found)
+        visited, budget = visited + boxes, budget - boxes
         for kind in range(1 if nearest.shape[0] == 0 else 2):
             count = _choose(found, found.per_quadrant if kind == 0 else 0)
             here = tree.point[p]
@@ -151,6 +160,7 @@ def _list_points(  # type: ignore[no-untyped-def]
                         ids[city, s], length[city, s] = found.row[s], found.row_length[s]
                     else:
                         nearest[city, s] = found.row[s]
+    return visited
 
 
 @inlined
@@ -179,45 +189,60 @@ def _insert(found, point, q, columns, d, position):  # type: ignore[no-untyped-d
 
 
 @inlined
-def _farthest_of_use(found, tree, box, x, y):  # type: ignore[no-untyped-def]
-    """Nearness beyond which no point of a box can enter the list of all or that of a quadrant it reaches into."""
-    bound = found.near[4, found.near.shape[1] - 1]
-    if found.per_quadrant > 0:
-        c = found.per_quadrant - 1
-        right, left = tree.boxes[box, 1] >= x, tree.boxes[box, 0] <= x
-        up, down = tree.boxes[box, 3] >= y, tree.boxes[box, 2] <= y
-        if right and up:
-            bound = max(bound, found.near[0, c])
-        if left and up:
-            bound = max(bound, found.near[1, c])
-        if left and down:
-            bound = max(bound, found.near[2, c])
-        if right and down:
-            bound = max(bound, found.near[3, c])
-    return bound
+def _can_enter(found, tree, box, d, row, column):  # type: ignore[no-untyped-def]
+    """Tell whether a point of a box at nearness d can come before the point in a row's column."""
+    at, worst = found.at[row, column], found.near[row, column]
+    if at < 0 or d < worst:
+        return True
+    return found.by_id and d == worst and tree.lowest[box] < tree.point[at]
+
+
+@inlined
+def _is_of_use(found, tree, box, d, x, y, quadrants):  # type: ignore[no-untyped-def]
+    """Tell whether a point of a box at nearness d can enter the row of all, or ``quadrants`` in which it lies.
+
+    A box that only touches a half-axis of another quadrant has no point in that one. Else a city on a line, whose
+    quadrants beside the line stay empty, would visit all others.
+    """
+    if _can_enter(found, tree, box, d, 4, found.near.shape[1] - 1):
+        return True
+    if not quadrants or found.per_quadrant == 0:
+        return False
+    c, boxes = found.per_quadrant - 1, tree.boxes
+    west, east, south, north = boxes[box, 0], boxes[box, 1], boxes[box, 2], boxes[box, 3]
+    return (
+        (east > x and north >= y and _can_enter(found, tree, box, d, 0, c))
+        or (west <= x and north > y and _can_enter(found, tree, box, d, 1, c))
+        or (west < x and south <= y and _can_enter(found, tree, box, d, 2, c))
+        or (east >= x and south < y and _can_enter(found, tree, box, d, 3, c))
+    )
 
 
 @compiled_callee
-def _search(measure, tree, p, found):  # type: ignore[no-untyped-def]
-    """Find the k points nearest to position p, and of each quadrant the nearest ones."""
+def _search(measure, tree, p, most, found):  # type: ignore[no-untyped-def]
+    """Find the k points nearest to position p, and of each quadrant the nearest ones; return the boxes visited.
+
+    After ``most`` boxes quadrants keep what they have, and only the k nearest are completed.
+    """
     k, n, x, y = found.near.shape[1], tree.x.shape[0], tree.x[p], tree.y[p]
     for q in range(5):
         for s in range(k):
             found.near[q, s], found.at[q, s] = np.inf, -1
     leaves = 1 << tree.depth
     found.stack[0], found.stack_near[0] = 1, 0.0
-    size = 1
+    size, visited = 1, 0
     while size > 0:
         size -= 1
         box = found.stack[size]
-        bound = _farthest_of_use(found, tree, box, x, y)
-        if found.stack_near[size] > bound or (found.stack_near[size] == bound and not found.by_id):
+        if not _is_of_use(found, tree, box, found.stack_near[size], x, y, visited < most):
             continue
+        visited += 1
         if box < leaves:
             a, b = 2 * box, 2 * box + 1
             to_a = box_nearness(measure, tree.boxes, a, x, y)
             to_b = box_nearness(measure, tree.boxes, b, x, y)
-            if to_a < to_b:  # the nearer one is looked at first: it goes on top
+            # the nearer one is visited first, so it goes on top; of two that are as near, that of the lowest point
+            if to_a < to_b or (to_a == to_b and found.by_id and tree.lowest[a] < tree.lowest[b]):
                 a, b, to_a, to_b = b, a, to_b, to_a
             found.stack[size], found.stack_near[size] = a, to_a
             found.stack[size + 1], found.stack_near[size + 1] = b, to_b
@@ -231,6 +256,7 @@ def _search(measure, tree, p, found):  # type: ignore[no-untyped-def]
                 _insert(found, tree.point, 4, k, d, position)
                 if found.per_quadrant > 0:
                     _insert(found, tree.point, _quadrant(dx, dy), found.per_quadrant, d, position)
+    return visited
 
 
 @compiled_callee

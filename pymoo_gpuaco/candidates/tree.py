@@ -28,6 +28,7 @@ class Tree(NamedTuple):
     y: NDArray[np.float64]  # (n,)
     point: NDArray[np.int32]  # (n,) number of the point at a position of the leaf order
     boxes: NDArray[np.float64]  # (2^(depth + 1), 4) x low, x high, y low, y high; row 2^l + j
+    lowest: NDArray[np.int32]  # (2^(depth + 1),) least number of a box's points
     depth: int  # level of the leaves
 
 
@@ -35,7 +36,8 @@ def build_tree(x: NDArray[np.float64], y: NDArray[np.float64], threads: int, lea
     """Build the tree of n >= 1 points, ``leaf`` of them in a leaf at most; the same for any number of threads."""
     n = len(x)
     depth = max(0, (n - 1) // leaf).bit_length()
-    tree = Tree(x.copy(), y.copy(), np.arange(n, dtype=np.int32), np.empty((2 << depth, 4)), depth)
+    boxes, lowest = np.empty((2 << depth, 4)), np.empty(2 << depth, np.int32)
+    tree = Tree(x.copy(), y.copy(), np.arange(n, dtype=np.int32), boxes, lowest, depth)
     for level in range(depth + 1):
 
         def work(_: int, first: int, last: int, level: int = level) -> None:
@@ -51,13 +53,15 @@ def _split(tree, level, first, last):  # type: ignore[no-untyped-def]
     n = tree.x.shape[0]
     for j in range(first, last):
         low, high = (n * j) >> level, (n * (j + 1)) >> level
-        x0, x1, y0, y1 = np.inf, -np.inf, np.inf, -np.inf
+        x0, x1, y0, y1, lowest = np.inf, -np.inf, np.inf, -np.inf, n
         for p in range(low, high):
             x0, x1 = min(x0, tree.x[p]), max(x1, tree.x[p])
             y0, y1 = min(y0, tree.y[p]), max(y1, tree.y[p])
+            lowest = min(lowest, tree.point[p])
         box = (1 << level) + j
         tree.boxes[box, 0], tree.boxes[box, 1] = x0, x1
         tree.boxes[box, 2], tree.boxes[box, 3] = y0, y1
+        tree.lowest[box] = lowest
         if level < tree.depth:
             middle = (n * (2 * j + 1)) >> (level + 1)
             if x1 - x0 >= y1 - y0:
