@@ -100,6 +100,33 @@ def test_an_interrupt_ends_ants_that_walk_together(ended):
 
 
 @pytest.mark.usefixtures("device")
+def test_a_walk_over_lists_is_ended_and_no_search_begins_on_its_tours(monkeypatch):
+    n, m = 300, 2
+    engine = colony(cloud(n), "cuda", n_ants=m, local_search=LocalSearch())
+    own, wait = engine.device, engine.device.wait
+    unfinished = []
+
+    def end(early: bool = False) -> None:
+        wait(early)
+        tours = np.empty((m, n), np.int32)
+        own.read(tours, "next_tours")
+        unfinished.extend((np.sort(tours) != np.arange(n)).any(axis=1))
+        own.halted = True
+        own.write("halt", np.zeros(1, np.int32))
+        monkeypatch.setattr(own, "wait", wait)
+
+    set_halt(own, 1)
+    monkeypatch.setattr(own, "wait", end)
+    monkeypatch.setattr(engine._search, "improve", lambda *_, **__: pytest.fail("on unfinished tours"))
+    lengths = engine.construct(1)
+    greedy, length = engine.greedy_tour()
+    assert unfinished == [True] * m
+    assert engine.n_built == 1
+    assert lengths.tolist() == [length] * m
+    assert np.array_equal(engine.tours(np.arange(m)), np.tile(greedy, (m, 1)))
+
+
+@pytest.mark.usefixtures("device")
 @pytest.mark.parametrize(("n", "kicks"), [(700, 0.0), (120, 1.0)])
 def test_the_host_ends_a_search_early(n, kicks):
     problem = cloud(n)

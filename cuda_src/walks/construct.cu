@@ -223,6 +223,12 @@ struct Racer {
 };
 #endif
 
+constexpr int GROUPS_A_LOOK = 64;  // four steps each, between two looks whether the walks are to end
+
+__device__ __forceinline__ bool is_halted(const int* halt) {
+    return __shfl_sync(EVERY_LANE, lane_id() == 0 ? load_relaxed_system(halt) : 0, 0) != 0;
+}
+
 extern __shared__ uint4 shared_memory[];
 
 template <class T>
@@ -249,7 +255,8 @@ __device__ __forceinline__ const T* copy_to(uint4*& shared, const T* global, int
 }
 
 // Build m tours. tau, bound, near, raised: see Surroundings; inverses: see Rows; rests, spares, aliases: see Beyond;
-// tabu_memory: tabu_bytes for every warp of the grid, where shared memory is too small for the tabus; tours (m, n).
+// tabu_memory: tabu_bytes for every warp of the grid, where shared memory is too small for the tabus; halt (1,): not 0
+// ends all walks and leaves tours without their last cities; tours (m, n).
 extern "C" __global__ void __launch_bounds__(32 * MOST_ANTS, LEAST_BLOCKS)
     construct_tours(const float* __restrict__ factors, const Node* __restrict__ candidates, const float* tau,
                     const float* bound, const Node* near, const Node* raised,
@@ -257,7 +264,7 @@ extern "C" __global__ void __launch_bounds__(32 * MOST_ANTS, LEAST_BLOCKS)
                     const float* __restrict__ inverses, const Rest* rests, const Spare* spares, const Alias* aliases,
 #endif
                     CITIES_PARAMETERS, float alpha, float beta, float shortest, const RoundKeys key, int m,
-                    int tabu_bytes, char* tabu_memory, int* tours) {
+                    int tabu_bytes, char* tabu_memory, const int* halt, int* tours) {
     const Cities cities = CITIES;
     const Surroundings around{tau, bound, near, raised};
     const Exponents exponents{alpha, beta, shortest};
@@ -294,6 +301,7 @@ extern "C" __global__ void __launch_bounds__(32 * MOST_ANTS, LEAST_BLOCKS)
         int* tour = tours + static_cast<size_t>(ant) * n;
         if (lane == 0) *tour = city;
         for (int group = 0; 4 * group + 1 < n; ++group, tour += 4) {
+            if (group % GROUPS_A_LOOK == GROUPS_A_LOOK - 1 && is_halted(halt)) return;
             draws.begin(group);
 #if RACE
 #if REST

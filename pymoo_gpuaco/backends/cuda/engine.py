@@ -165,7 +165,11 @@ class CudaColony:
         launches = self._slices.kicks
         number *= len(launches)
         self.walk.build(fold_in(key, number), tours, ants)
-        if self.device.halted:  # ants that walk together: none has come home
+        # A long walk is waited for: a search must not begin on tours whose walk the host has ended.
+        if self._search is not None and self.device.ends_early:
+            self.device.mark()
+            self.device.wait()
+        if self.device.halted:  # in the walk: none has come home
             return
         if self._search is None:
             self._home = first + ants

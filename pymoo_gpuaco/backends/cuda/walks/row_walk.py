@@ -123,10 +123,10 @@ class RowWalk:
         )
         beyond = ("inverses", "rests", "spares", "aliases") if plan.all_cities else ()
         self._before = (*arrays, *map(address, beyond), *setting.cities.arguments(), *setting.exponents)
-        self._after = plan.tabu.size, optional("tabus")
+        self._after = plan.tabu.size, optional("tabus"), address("halt")
 
     def build(self, key: int, tours: Any, ants: int) -> None:
-        """Weigh the rows, then walk."""
+        """Weigh the rows, then walk; the host may end the walk early, see ``Device.wait``."""
         self._rows.weigh()
         shape = self.shape
         arguments = (*self._before, *round_keys(key), ants, *self._after, int(tours))
