@@ -1,4 +1,4 @@
-"""Cities of few coordinates and other hard shapes: lists by the definition, work that stays near linear, right tours."""
+"""Cities of few coordinates and other hard shapes: right lists, near-linear work, right tours."""
 
 from __future__ import annotations
 

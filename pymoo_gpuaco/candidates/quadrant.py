@@ -21,9 +21,9 @@ from pymoo_gpuaco.problems.metrics import Metric
 
 PER_QUADRANT = 2
 _AT_ONCE = 10_240  # points that a thread searches around before it asks whether to stop
-# Points in a row share a budget of boxes: once it is spent, a quadrant's points so far are its nearest. Most shapes need
-# 15 to 200 boxes a point, whatever n is. Where many points are nearly as far from one as its nearest of a quadrant (two
-# parallel slanted lines, far apart), boxes say little, and 20,000 points by sums of axes needed 2,600 each.
+# Points in a row share a budget of boxes: once it is spent, a quadrant's points so far are its nearest. Most shapes
+# need 15 to 200 boxes a point, whatever n is. Where many points are nearly as far from one as its nearest of a quadrant
+# (two parallel slanted lines, far apart), boxes say little, and 20,000 points by sums of axes needed 2,600 each.
 _TOGETHER, _BOXES_A_POINT, _FEWEST_BOXES = 256, 256, 64
 _MEASURE = {Metric.MAN: SUM, Metric.MAX: LARGEST}
 
