@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-__all__ = ["announced", "begin", "counted", "counted_whole", "end", "so_far", "timed"]
+__all__ = ["announced", "begin", "counted", "counted_whole", "end", "first_alone", "so_far", "timed"]
 
 _lock = threading.RLock()
 if hasattr(os, "register_at_fork"):  # a forked child lacks the thread that would unlock it
@@ -22,6 +22,13 @@ _log = logging.getLogger("pymoo_gpuaco")
 CPU = "the CPU engine with numba"
 _QUIET = 2.0  # seconds of compiling before the logger warns, where no messages were asked for
 _EVERY = 0.5  # seconds between two looks at the clock
+_MOMENT = 0.005  # s between two looks whether the first set-up of a kind has ended
+_MOST_TO_WAIT = 20.0  # s, for a set-up that may itself wait for the one that waits for it
+_first: dict[
+    object, list[bool]
+] = {}  # by kind: the first set-up in this process; not empty once it has ended
+if hasattr(os, "register_at_fork"):  # a child lacks the thread that would end it
+    os.register_at_fork(after_in_child=_first.clear)
 
 
 class _Watch:
@@ -109,6 +116,22 @@ def counted_whole() -> Iterator[None]:
             for watch, starts, seconds in before:
                 if watch.starts > starts and watch.at_work == 0:
                     watch.seconds = seconds + time.perf_counter() - began
+
+
+@contextmanager
+def first_alone(kind: object) -> Iterator[None]:
+    """Let the first block of a kind in this process run alone: those of other threads begin when it has ended.
+
+    It reads compiled code from the disk. Side by side, each block would take as long as all that reading.
+    """
+    own: list[bool] = []
+    try:
+        first, until = _first.setdefault(kind, own), time.monotonic() + _MOST_TO_WAIT
+        while first is not own and not first and time.monotonic() < until:
+            time.sleep(_MOMENT)
+        yield
+    finally:
+        own.append(True)
 
 
 class Timed:
