@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from pymoo_gpuaco.backends import SearchEngine, make_search
+from pymoo_gpuaco.backends.cpu import focused as focused_module
 from pymoo_gpuaco.backends.cpu.focused import CpuWindows
 from pymoo_gpuaco.candidates.lists import listed_instance
 from pymoo_gpuaco.problems import TSP
@@ -214,6 +215,7 @@ def test_direction_that_counts_is_for_windows_of_a_symmetric_form():
 def test_a_quarter_of_the_seconds_counts_for_tours_where_each_city_is_two(monkeypatch):
     """60 s, one thread and 100 cities a second: 60 tours of 100 cities, and 15 where 50 cities are 100."""
     monkeypatch.setenv("PYMOO_GPUACO_THREADS", "1")
+    monkeypatch.setattr(focused_module, "processor_share", lambda threads: 1.0)
     monkeypatch.setattr(parameters_module, "CITIES_A_SECOND", 100.0)
     assert of(cloud(100, 1)).device.tours_in(60.0) == 60
     engine = make_search(listed_instance(asymmetric(50, 1), 8), MemeticParameters(), "cpu")
@@ -221,10 +223,29 @@ def test_a_quarter_of_the_seconds_counts_for_tours_where_each_city_is_two(monkey
     assert engine.symmetric_search.device.tours_in(60.0) == 15
 
 
+@pytest.mark.parametrize(("share", "tours"), [(1.0, 60), (0.5, 30), (0.1, 8), (0.05, 2)])
+def test_seconds_count_as_much_as_threads_get_of_them(share, tours, monkeypatch):
+    """60 s, one thread and 100 cities a second: 60 tours of 100 cities, and half as many where it gets half of a core.
+
+    Eight at least where more than six are wanted, and else as many as usual.
+    """
+    asked = []
+    monkeypatch.setenv("PYMOO_GPUACO_THREADS", "1")
+    monkeypatch.setattr(focused_module, "processor_share", lambda threads: asked.append(threads) or share)
+    monkeypatch.setattr(parameters_module, "CITIES_A_SECOND", 100.0)
+    device = of(cloud(100, 1)).device
+    assert device.tours_in(None) == 2
+    assert device.tours_in(1.0) == 2  # too short for more, whoever else computes
+    assert not asked
+    assert device.tours_in(60.0) == tours
+    assert asked == [1]
+
+
 @pytest.mark.parametrize(("rate", "tours"), [(14.2, 14), (12.2, 12), (11.8, 1)])
 def test_long_tours_are_whole_where_a_run_has_time_for_several(rate, tours, monkeypatch):
     """600 s for 300 cities, of which windows are usual from 101 on."""
     monkeypatch.setenv("PYMOO_GPUACO_THREADS", "1")
+    monkeypatch.setattr(focused_module, "processor_share", lambda threads: 1.0)
     monkeypatch.setattr(parameters_module, "WHOLE_UP_TO", 100)
     monkeypatch.setattr(parameters_module, "CITIES_A_SECOND", rate)
     problem, until = cloud(300, 4), time.monotonic() + 600.0

@@ -5,12 +5,14 @@ import subprocess
 import sys
 import threading
 import time
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
+from pymoo_gpuaco.host import threads as threads_module
 from pymoo_gpuaco.host.background import BackgroundTask, interruptible
-from pymoo_gpuaco.host.threads import spread
+from pymoo_gpuaco.host.threads import processor_share, spread
 from tests.fuzz import TIMES
 
 needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this system")
@@ -29,6 +31,23 @@ def test_every_item_is_worked_on_once(items, threads):
     spread(work, items, threads)
     assert (seen == 1).all()
     assert sorted(numbers) == list(range(min(items, threads)))
+
+
+@pytest.mark.parametrize(("waits", "share"), [(3.0, 0.25), (1.0, 0.5), (0.1, 1.0), (0.0, 1.0)])
+def test_the_share_of_a_thread_is_what_it_works_of_what_goes_by(waits, share, monkeypatch):
+    """Each look at the clock costs .5 ms of work, and ``waits`` times as long another process has the core."""
+    worked = {}
+
+    def thread_time():
+        own = threading.get_ident()
+        worked[own] = worked.get(own, 0.0) + 0.0005
+        return worked[own]
+
+    clock = SimpleNamespace(
+        thread_time=thread_time, monotonic=lambda: (1.0 + waits) * worked.get(threading.get_ident(), 0.0)
+    )
+    monkeypatch.setattr(threads_module, "time", clock)
+    assert processor_share(2) == pytest.approx(share, rel=0.1)
 
 
 def test_an_error_is_raised_when_all_parts_have_ended():

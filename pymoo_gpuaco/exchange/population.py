@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -22,10 +24,14 @@ from pymoo_gpuaco.exchange.regions import count_regions
 from pymoo_gpuaco.host.compiled import compiled
 from pymoo_gpuaco.host.keys import generator
 from pymoo_gpuaco.host.philox import STREAM_EVOLUTION, new_streams
-from pymoo_gpuaco.host.threads import spread, thread_count
+from pymoo_gpuaco.host.stop import Stop
+from pymoo_gpuaco.host.threads import thread_count
 
 # Children that change more edges are none: for each pair there is room for the best. Each further region brings some.
 MOST_CHANGED, CHANGED_IN_A_REGION = 4096, 512
+# Parts of the pairs for each thread. A thread takes the next part when it is through with its last, so that all others
+# wait for a short part where one thread loses its core to another process.
+_PARTS_A_THREAD = 8
 
 
 class EvolvingTours:
@@ -67,7 +73,7 @@ class EvolvingTours:
         self._chosen = make_chosen(m, most)
         self.children = 0  # that were looked at so far
         self.replaced = 0  # parents, each by a child
-        self.stop = np.zeros(1, np.uint8)  # 1 lets a generation end soon
+        self._stop = Stop()  # ends a generation soon
 
     @property
     def tours(self) -> NDArray[np.int32]:
@@ -87,18 +93,23 @@ class EvolvingTours:
         rare edge together: 50 tours of fnl4461 ended as short as with a count after every 32 pairs (the means of 47
         keys are .0064 and .0067 %). A child takes one AB-cycle, or a block of them where ``blocks``.
 
-        ``key`` in [0, 2**64) decides everything unless ``time.monotonic()`` passes ``until``, when ``stop`` is raised.
+        ``key`` in [0, 2**64) decides everything unless ``time.monotonic()`` passes ``until``.
         """
         m, chosen, family = len(self.lengths), self._chosen, self._family()
         ring = generator(key, m).permutation(m)
         streams = new_streams(np.uint64(key), m, STREAM_EVOLUTION)
         chosen.changes[:] = chosen.gain[:] = chosen.children[:] = 0
 
-        def choose(thread: int, first: int, last: int) -> None:
-            w = self._workspaces[thread]
-            choose_children(family, w, ring, first, last, streams, children, blocks)
+        together = max(1, m // (_PARTS_A_THREAD * len(self._workspaces)))
 
-        spread(choose, m, len(self._workspaces), self.stop, until)
+        def choose(thread: int, parts: Iterator[int]) -> None:
+            w = self._workspaces[thread]
+            for part in parts:
+                first, last = together * part, min(together * (part + 1), m)
+                choose_children(family, w, ring, first, last, streams, children, blocks)
+
+        self._stop.until = until
+        self._stop.share(choose, -(-m // together), len(self._workspaces))
         self._count()
         replace_parents(family, ring, self._workspaces[0].child.stretches)
         self.lengths[ring] -= chosen.gain
@@ -117,7 +128,7 @@ class EvolvingTours:
             self.parents,
             self._table,
             self._chosen,
-            self.stop,
+            self._stop.flag,
         )
 
     def _count(self) -> None:

@@ -13,6 +13,7 @@ of the main thread has taken the pool.
 from __future__ import annotations
 
 import _thread  # threading's own start of a thread takes locks that an interrupt leaves locked
+import hashlib
 import os
 import queue
 import threading
@@ -27,6 +28,8 @@ from pymoo_gpuaco import checks
 _LOOK_AGAIN = 0.05  # s; needed only where an interrupt has lost the message of a part that ended
 # Entries of the rows that a thread takes on at once: some milliseconds, after which it asks whether to stop.
 _SLICE = 50_000
+_MEASURED = 0.01  # s of work of each thread, by which its share of the processor is measured
+_QUIET = 0.8  # a larger share counts as all: threads are woken late, and clocks are coarse
 
 
 class _Call:
@@ -173,6 +176,21 @@ def spread(
     for error in call.ended:
         if error is not None:
             raise error
+
+
+def processor_share(threads: int) -> float:
+    """Measure which share of a core each of so many threads gets now, in (0, 1]: less where other processes work."""
+    block, shares = bytes(1 << 18), [1.0] * threads
+
+    def work(thread: int, *_: int) -> None:
+        began, busy = time.monotonic(), time.thread_time()
+        while (worked := time.thread_time() - busy) < _MEASURED:
+            hashlib.blake2b(block)  # which lets other threads go on
+        shares[thread] = worked / max(worked, time.monotonic() - began)
+
+    spread(work, threads, threads)
+    share = sum(shares) / threads
+    return 1.0 if share >= _QUIET else share
 
 
 def in_slices(

@@ -17,7 +17,7 @@ from pymoo_gpuaco.candidates.listed import ListedInstance
 from pymoo_gpuaco.host.keys import fold_in
 from pymoo_gpuaco.host.state import State, stored_integers
 from pymoo_gpuaco.host.stop import Stop
-from pymoo_gpuaco.host.threads import thread_count
+from pymoo_gpuaco.host.threads import processor_share, thread_count
 from pymoo_gpuaco.search.parameters import (
     FEWEST_TO_EVOLVE,
     FULL_HEAT,

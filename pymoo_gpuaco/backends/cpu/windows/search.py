@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import numpy as np
 from numpy.typing import NDArray
@@ -89,11 +89,9 @@ class WindowSearch:
         n = self.instance.n
         positions = np.arange(n, dtype=np.int32)
 
-        def work(thread: int, first: int, last: int) -> None:
+        def work(thread: int, numbers: Iterator[int]) -> None:
             w, number = self._windows[thread], self._numbers[thread]
-            for t in range(first, last):
-                if self.stop.raised():
-                    break
+            for t in numbers:
                 stream = new_stream(np.uint64(key), t, STREAM_KICKS)
                 load(self.units, tours[t], positions, n, number, w)
                 if everything:
@@ -102,7 +100,8 @@ class WindowSearch:
                     try_out(self.units, w, n, trials, first_temperature, last_temperature, longest, stream)
                 unload(w, n, tours[t])
 
-        self._spread(work, len(tours))
+        # a thread that gets little of the processor takes fewer tours
+        self.stop.share(work, len(tours), self._prepare(len(tours)))
 
     @property
     def stretches(self) -> int:
