@@ -16,7 +16,6 @@ from pymoo_gpuaco.candidates.lists import listed_instance
 from pymoo_gpuaco.exchange import EvolvingTours, eax, evolve, merge
 from pymoo_gpuaco.exchange import population as module
 from pymoo_gpuaco.exchange.eax import IDLE
-from pymoo_gpuaco.host import threads
 from pymoo_gpuaco.problems import TSP
 from pymoo_gpuaco.search.population import whole_units
 from tests.eax_cases import assert_counted, entropy_of, evolved, generations, good_tours, graph_of
@@ -245,22 +244,23 @@ class TestEnding:
     def test_a_generation_that_is_cut_short_leaves_everything_true(self, monkeypatch):
         problem = cloud(1000, 4)
         graph = graph_of(problem)
+        monkeypatch.setenv("PYMOO_GPUACO_THREADS", "2")
         population = EvolvingTours(graph, random_tours(1000, 40), graph.neighbours)
 
-        def spread(work, items, count, stop, until):
-            assert items == 40
-            work(0, 0, 32)
-            stop[0] = 1
-            work(0, 32, items)
+        def share(work, parts, count):
+            assert (parts, count) == (20, 2)  # eight parts a thread would be of 2.5 pairs: they are of two
+            work(0, iter(range(16)))
+            population._stop.lift()
+            work(0, iter(range(16, parts)))
 
-        monkeypatch.setattr(module, "spread", spread)
-        population.generation(1, 30, False)
+        with monkeypatch.context() as patch:
+            patch.setattr(population._stop, "share", share)
+            population.generation(1, 30, False)
         assert 0 < population.replaced <= 32
         assert not population._chosen.changes[32:].any()
         assert np.array_equal(population.lengths, problem.tour_lengths(population.tours))
         assert_counted(population)
         taken = population.replaced
-        monkeypatch.setattr(module, "spread", threads.spread)
         population.generation(2, 30, False)  # the flag is up
         assert population.replaced == taken
 
