@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from pymoo.optimize import minimize
 
-from pymoo_gpuaco import GPUMMAS, TSP
+from pymoo_gpuaco import TSP, GPUMemetic
 from pymoo_gpuaco.candidates import quadrant, quadrant_lists
 from pymoo_gpuaco.problems.metrics import Metric, distances
 from tests.fuzz import SEED, TIMES
@@ -82,6 +82,6 @@ def test_a_run_gives_a_tour_of_exactly_its_length(shape):
         n = int(rng.integers(8, 400))
         places = rng.permutation(SHAPES[shape](n))
         problem = TSP(places, "EXACT" if places.shape[1] == 2 else "EUC_3D")
-        result = minimize(problem, GPUMMAS(backend="cpu"), ("n_gen", 2), seed=SEED)
+        result = minimize(problem, GPUMemetic(backend="cpu"), ("n_gen", 2), seed=SEED)
         assert np.array_equal(np.sort(result.X), np.arange(n))
         assert result.F[0] == problem.tour_length(result.X)

@@ -97,9 +97,8 @@ class CpuWindows:
             doubled = self.instance.form is not None and self.instance.form.doubled
             counted = (OF_SECONDS_DOUBLED if doubled else 1.0) * max(0.0, seconds)
             evolving = parameters.tours_in(counted, n, self._threads)
-            if (
-                evolving is not None
-            ):  # beside other processes a second counts as much as the threads get of it
+            # beside other processes a second counts as much as the threads get of it
+            if evolving is not None:
                 counted *= processor_share(self._threads)
                 evolving = parameters.tours_in(counted, n, self._threads)
         if not parameters.whole(n):
