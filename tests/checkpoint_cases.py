@@ -2,6 +2,7 @@
 
 from pymoo_gpuaco import (
     GPUMMAS,
+    GPUMemetic,
     Islands,
     checkpoint,
 )
@@ -13,8 +14,12 @@ from tests.algorithm_cases import (
 
 def begun(problem=None, termination=("n_gen", 5), generations=2, seed=3, **arguments):
     """A run of some generations that has not ended."""
-    colony = GPUMMAS(**{"n_ants": 6, "backend": BACKEND, **arguments})
-    algorithm = colony.setup(problem or cities(16), termination=termination, seed=seed)
+    problem = problem or cities(16)
+    if getattr(problem, "demands", None) is not None:  # which no colony keeps
+        run = GPUMemetic(**{"population_size": 6, "backend": BACKEND, **arguments})
+    else:
+        run = GPUMMAS(**{"n_ants": 6, "backend": BACKEND, **arguments})
+    algorithm = run.setup(problem, termination=termination, seed=seed)
     for _ in range(generations):
         algorithm.next()
     return algorithm

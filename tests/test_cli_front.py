@@ -85,7 +85,7 @@ def test_islands_that_go_on_are_called_what_they_are(monkeypatch):
     islands = Islands(GPUMemetic())
     islands.problem, islands.seed = load_tsp("gr17"), 3
     prepared = job.prepare(parser().parse_args(["solve", "--resume", "state"]))
-    assert (job.in_words(prepared), prepared.arguments.seed) == ("islands of GPUMMAS", 3)
+    assert (job.in_words(prepared), prepared.arguments.seed) == ("islands of GPUMemetic", 3)
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import pymoo_gpuaco_command
-from pymoo_gpuaco import GPUMMAS, load_tsp
+from pymoo_gpuaco import GPUMemetic, load_tsp
 from pymoo_gpuaco.cli import keep, main
 from pymoo_gpuaco.cli import main as entry
 from pymoo_gpuaco.problems import read_tour
@@ -28,14 +28,14 @@ def tour_on_screen(text, tmp_path):
 
 def interrupt_in_generation(monkeypatch, number, error=KeyboardInterrupt):
     """Let the colony be interrupted where it builds tours."""
-    build = GPUMMAS._build
+    build = GPUMemetic._build
 
     def interrupted(self, key):
         if self.n_iter == number:
             raise error
         return build(self, key)
 
-    monkeypatch.setattr(GPUMMAS, "_build", interrupted)
+    monkeypatch.setattr(GPUMemetic, "_build", interrupted)
 
 
 @posix
@@ -88,7 +88,7 @@ def test_ctrl_c_before_there_is_a_tour_is_one_line_and_130(arguments, monkeypatc
     def interrupted(*args, **kwargs):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(GPUMMAS, "setup", interrupted)
+    monkeypatch.setattr(GPUMemetic, "setup", interrupted)
     monkeypatch.setattr(sys.modules["pymoo_gpuaco.cli.main"], "show_versions", interrupted)
     assert main(arguments) == 130
     assert capsys.readouterr().err.strip().count("\n") == 0
@@ -155,14 +155,14 @@ def test_a_written_tour_survives_a_failing_picture(monkeypatch, capsys, tmp_path
 
 def break_second_run(monkeypatch, error):
     """Let the second seed raise when it sets up."""
-    setup = GPUMMAS.setup
+    setup = GPUMemetic.setup
 
     def broken(self, *args, seed, **kwargs):
         if seed == 2:
             raise error
         return setup(self, *args, seed=seed, **kwargs)
 
-    monkeypatch.setattr(GPUMMAS, "setup", broken)
+    monkeypatch.setattr(GPUMemetic, "setup", broken)
 
 
 @pytest.mark.parametrize(

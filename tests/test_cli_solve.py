@@ -11,11 +11,12 @@ from pymoo.core.callback import Callback
 from pymoo.termination import get_termination
 
 from pymoo_gpuaco import GPUMMAS, LocalSearch, checkpoint, load_tsp
+from pymoo_gpuaco.algorithms.base import TourAlgorithm
 from pymoo_gpuaco.cli import job, main, options, parser
 from pymoo_gpuaco.host import notices
 from pymoo_gpuaco.problems import read_tour, write_tour
 
-QUICK = ["--set", "n_ants=2", "--backend", "cpu", "--picture", ""]
+QUICK = ["--set", "population_size=2", "--backend", "cpu", "--picture", ""]
 
 
 def run(capsys, *arguments):
@@ -75,7 +76,7 @@ def test_json_is_the_only_thing_that_is_printed(capsys):
     assert status == 0
     answer = json.loads(said)
     (found,) = answer["runs"]
-    assert answer["algorithm"] == "GPUMMAS"
+    assert answer["algorithm"] == "GPUMemetic"
     assert load_tsp("gr17").tour_length(found["tour"]) == found["length"]
 
 
@@ -87,6 +88,10 @@ def test_quiet_prints_nothing_and_json_no_notices(
     option, notices_said, warnings_printed, capsys, caplog, monkeypatch, tmp_path
 ):
     monkeypatch.setattr(notices, "_said", {})
+    setup = TourAlgorithm.setup
+    monkeypatch.setattr(
+        TourAlgorithm, "setup", lambda *a, **k: notices.warn_once("a notice") or setup(*a, **k)
+    )
     file = tmp_path / "degrees.csv"
     file.write_text("x,y\n8.541,47.374\n7.439,46.951\n6.632,46.519\n7.589,47.559\n")  # which a warning tells
     command = ["solve", str(file), "--generations", "1", *QUICK, option]
@@ -95,7 +100,7 @@ def test_quiet_prints_nothing_and_json_no_notices(
     assert said.err.count("pymoo-gpuaco: warning: ") == warnings_printed
     assert said.err.count("\n") == warnings_printed
     assert (said.out == "") == (option == "--quiet")
-    assert sum("whole tours" in record.getMessage() for record in caplog.records) == notices_said
+    assert sum("a notice" in record.getMessage() for record in caplog.records) == notices_said
     assert bool(caplog.records) == bool(notices_said)
     assert logging.getLogger("pymoo_gpuaco").isEnabledFor(logging.WARNING)  # afterwards
     assert main(["solve", "none.csv", *QUICK, option]) == 2
@@ -194,12 +199,12 @@ def test_a_run_with_objects_of_the_users_own_is_resumed_where_that_is_allowed(ca
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["gr17", "--set", "n_ant=3"], "n_ants"),
-        (["gr17", "--set", "rho=2"], "rho must be in (0, 1], got 2"),
+        (["gr17", "--set", "pop_size=3"], "population_size"),
+        (["gr17", "--algorithm", "GPUMMAS", "--set", "rho=2"], "rho must be in (0, 1], got 2"),
         (["gr17", "--set", "seed=3"], "--seed"),
         (["gr17", "--set", "termination=5"], "termination is for Python"),
         (["gr17", "--set", "output=x"], "output is for Python"),
-        (["gr17", "--set", "local_search.kick=3"], "no field 'kick'; it has moves, kicks"),
+        (["gr17", "--algorithm", "GPUMMAS", "--set", "local_search.kick=3"], "no field 'kick'; it has moves, kicks"),
         (["gr17", "--parameters", "none.toml"], "--parameters none.toml: No such file"),
         (["gr17", "--from-tour", "none.tour"], "none.tour: No such file"),
         (["none.tsp"], "there is no file 'none.tsp' in "),
@@ -219,7 +224,7 @@ def test_what_would_be_noticed_too_late_is_told_before_the_search(
     arguments, words, capsys, tmp_path, monkeypatch
 ):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(GPUMMAS, "setup", lambda *a, **k: pytest.fail("it has begun"))
+    monkeypatch.setattr(TourAlgorithm, "setup", lambda *a, **k: pytest.fail("it has begun"))
     assert main(["solve", *arguments]) == 2
     said = capsys.readouterr()
     assert words in said.err

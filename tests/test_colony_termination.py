@@ -345,7 +345,7 @@ def test_a_proof_of_lengths_ends_no_run_of_another_objective():
     problem = Fee(ring(8).positions)
     termination = ColonyTermination(n_max_gen=5, proven=True)
     with pytest.warns(UserWarning, match="not the tour's length"):
-        result = minimize(problem, GPUMemetic(), termination, seed=1)
+        result = minimize(problem, GPUMMAS(), termination, seed=1)
     assert result.algorithm.n_iter - 1 == 5
     with pytest.raises(TypeError, match="proven must be"):
         ColonyTermination(proven=1)

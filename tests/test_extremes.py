@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from pymoo.optimize import minimize
 
-from pymoo_gpuaco import GPUACS, GPUAS, GPUMMAS, TSP
+from pymoo_gpuaco import GPUACS, GPUAS, GPUMMAS, TSP, GPUMemetic
 from pymoo_gpuaco.colony.selection import RULES, offered_by
 from pymoo_gpuaco.colony.trails import HIGHEST_TRAIL, per_length, trail_limits
 from pymoo_gpuaco.problems import available_instances, load_tsp
@@ -94,18 +94,13 @@ def test_coordinates_too_close_for_double_precision_are_refused():
 
 @pytest.mark.parametrize("scale", [1e-300, 1e-150, 1e28])
 def test_the_default_search_finds_the_same_tour_at_any_scale(scale, recwarn):
-    """Of cities at 1e-300 from each other (1 / d)^2 is no number any more."""
     matrix = np.random.default_rng(1).random((20, 20)) + 0.1
-    found = [
-        minimize(TSP(matrix=costs), GPUMMAS(backend="cpu", beta=beta), ("n_gen", 2), seed=1)
-        for costs, beta in ((matrix, 2.0), (matrix * scale, 2.0), (matrix * scale, 20.0))
-    ]
+    one, other = (
+        minimize(TSP(matrix=costs), GPUMemetic(backend="cpu"), ("n_gen", 2), seed=1)
+        for costs in (matrix, matrix * scale)
+    )
     assert not recwarn.list
-    for result in found[1:]:
-        assert result.F[0] == pytest.approx(scale * found[0].F[0], rel=1e-12)
-    weights = found[1].algorithm.engine.symmetric_search.device.search.units.weights
-    assert np.isfinite(weights).all()
-    assert (weights > 0.0).any(axis=1).all()
+    assert other.F[0] == pytest.approx(scale * one.F[0], rel=1e-12)
 
 
 def drawn(rng):

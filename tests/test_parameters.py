@@ -34,7 +34,7 @@ from pymoo_gpuaco import (
 )
 from pymoo_gpuaco.algorithms.arguments import PYMOO_ARGUMENTS
 from pymoo_gpuaco.colony.selection import offered_by
-from tests.algorithm_cases import BACKEND, cities, every_algorithm, small
+from tests.algorithm_cases import BACKEND, SIZES, cities, every_algorithm, small
 
 NAN, INF = float("nan"), float("inf")
 COUNT = "must be an integer >= 1"
@@ -81,6 +81,10 @@ def names(*options):
 LOCAL_SEARCH = "must be True, False, '2opt', '2opt+oropt', 'windows' or a LocalSearch"
 TABLE = {
     "n_ants": ([None, 1, 1 << 20, np.int64(7), Integer(5, bounds=(1, 9))], counts(MILLION, 1 << 20)),
+    "population_size": ([None, 1, 1000, np.int64(7)], counts("must be an integer in [1, 1000]", 1001)),
+    "n_offspring": ([1, 1000, 30], counts("must be an integer in [1, 1000]", 1001)),
+    "initial_temperature": ([None, 0, 100, 1.5], reals("must be in [0, 100]", (-1, 101), optional=True)),
+    "annealing_share": ([None, 1, 0.5], reals("must be in (0, 1]", (0, 1.1), optional=True)),
     "n_climbers": ([None, 1, 1 << 20, np.int32(7), Integer(5, bounds=(1, 9))], counts(MILLION, 1 << 20)),
     "moves": (["best", "batch"], names("best", "batch")),
     "kernel": (["auto", "intra", "tiled", "tuned"], names("auto", "intra", "tiled", "tuned")),
@@ -141,7 +145,6 @@ TABLE = {
 GPUAS_SELECTIONS = offered_by("GPUAS")
 OWN = {
     (GPUAS, "selection"): (list(GPUAS_SELECTIONS), names(*GPUAS_SELECTIONS)),
-    (GPUMMAS, "construction"): (["auto", "full", "focused"], names("auto", "full", "focused")),
     (GPUMMAS, "selection"): (["auto", "rwm", "wrs"], names("auto", "rwm", "wrs")),
     # candidate edges need a candidate list, which these have not by default
     **{(cls, "pheromone"): (["auto", "dense"], TABLE["pheromone"][1]) for cls in (GPUAS, GPUEAS, GPURAS)},
@@ -152,6 +155,10 @@ OWN = {
     # where there are no lists by default, there is nothing to choose
     **{(cls, "candidates"): (["auto"], TABLE["candidates"][1]) for cls in (GPUAS, GPUEAS, GPURAS)},
     (GPUMMAS, "candidate_list_size"): ([None, 32], TABLE["candidate_list_size"][1]),
+    (GPUMemetic, "candidate_list_size"): (
+        [None, 4, 8],
+        [row for row in counts("must be an integer in [4, 8]", 9) if row[0] is not None],
+    ),
     (GPUACS, "candidate_list_size"): (
         [32],
         [*counts(THOUSAND, 1024), (None, ValueError, "integer in [1, 1024]")],
@@ -200,7 +207,7 @@ def test_setup_takes_what_the_constructor_takes(cls):
     assert set(cls.arguments()) == arguments_of(cls)
     algorithm = small(cls)
     for name, parameter in inspect.signature(cls).parameters.items():
-        if name not in ("n_ants", "n_climbers", "backend", "termination"):
+        if name not in ("n_ants", "n_climbers", "population_size", "backend", "termination"):
             algorithm.setup(cities(), **{name: parameter.default})
 
 
@@ -361,8 +368,8 @@ def test_arguments_that_exclude_each_other_are_named():
 
 
 @every_algorithm
-def test_only_the_colony_size_may_be_positional(cls):
-    first = "n_climbers" if cls is GPU2OptIHC else "n_ants"
+def test_only_the_number_of_tours_may_be_positional(cls):
+    first = SIZES.get(cls, "n_ants")
     assert getattr(cls(7, backend=BACKEND), first) == 7
     with pytest.raises(TypeError):
         cls(7, 8)

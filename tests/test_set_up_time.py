@@ -15,6 +15,7 @@ from pymoo.optimize import minimize
 from pymoo.termination import get_termination
 
 from pymoo_gpuaco import GPUMMAS, TSP, ColonyTermination, GPUMemetic
+from pymoo_gpuaco.algorithms.base import TourAlgorithm
 from pymoo_gpuaco.algorithms.termination import progress
 from pymoo_gpuaco.host import compiling
 
@@ -26,7 +27,7 @@ def problem() -> TSP:
 
 def slow_set_up(monkeypatch: pytest.MonkeyPatch, seconds: float, compiled: bool) -> None:
     """Let preparing a run take so long, spent by a compiler or not."""
-    prepare = GPUMMAS.prepare
+    prepare = TourAlgorithm.prepare
 
     def slow(self):
         prepare(self)
@@ -36,7 +37,7 @@ def slow_set_up(monkeypatch: pytest.MonkeyPatch, seconds: float, compiled: bool)
         if compiled:
             compiling.end()
 
-    monkeypatch.setattr(GPUMMAS, "prepare", slow)
+    monkeypatch.setattr(TourAlgorithm, "prepare", slow)
 
 
 @pytest.mark.parametrize(
@@ -128,7 +129,7 @@ def test_building_the_engine_of_a_run_that_goes_on_counts_and_compiling_does_not
     before.next()
     algorithm = pickle.loads(pickle.dumps(before))
     algorithm.termination = ColonyTermination(n_max_gen=None, seconds=1000.0)
-    build = GPUMMAS._maker
+    build = GPUMemetic._maker
 
     def slow(self):
         make = build(self)
@@ -143,7 +144,7 @@ def test_building_the_engine_of_a_run_that_goes_on_counts_and_compiling_does_not
 
         return made
 
-    monkeypatch.setattr(GPUMMAS, "_maker", slow)
+    monkeypatch.setattr(GPUMemetic, "_maker", slow)
     began = time.perf_counter()
     algorithm.next()
     took = time.perf_counter() - began

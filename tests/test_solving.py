@@ -94,7 +94,7 @@ class Seen(Callback):
     "problem", [cities(40), MultiObjectiveTSP([cities(40), cloud(40)])], ids=["one", "two"]
 )
 def test_what_the_algorithm_was_given_holds_where_solve_is_given_nothing(problem, capsys):
-    make = {1: GPUMMAS, 2: GPUMOACO}[problem.n_obj]
+    make = {1: GPUMemetic, 2: GPUMOACO}[problem.n_obj]
     algorithm = make(seed=5, termination=("n_gen", 2), verbose=True, callback=Seen(), backend="cpu")
     one, again = solve(problem, algorithm=algorithm), solve(problem, algorithm=algorithm)
     np.testing.assert_array_equal(one[0], again[0])
@@ -113,7 +113,7 @@ def test_what_the_algorithm_was_given_holds_where_solve_is_given_nothing(problem
 
 def test_solve_takes_no_algorithm_that_has_a_problem_and_none_for_another_number_of_objectives():
     algorithm = GPUMemetic(termination=("n_gen", 1))
-    with pytest.raises(ValueError, match=r"target=14 and the termination that GPUMMAS was given both say"):
+    with pytest.raises(ValueError, match=r"target=14 and the termination that GPUMemetic was given both say"):
         solve(SQUARE, algorithm=algorithm, target=14)
     algorithm.setup(TSP(SQUARE))
     with pytest.raises(ValueError, match="algorithm must be one that has not been set up"):
@@ -278,7 +278,7 @@ def test_of_several_objectives_a_front_is_found():
     np.testing.assert_array_equal(lengths.min(axis=0), every.min(axis=0))
     with pytest.raises(ValueError, match="target is for one objective, and there are 2"):
         solve(problem, target=3)
-    with pytest.raises(TypeError, match=r"algorithm must be GPUMOACO\(..\) for 2 objectives, got GPUMMAS"):
+    with pytest.raises(TypeError, match=r"algorithm must be GPUMOACO\(..\) for 2 objectives, got GPUMemetic"):
         solve(problem, algorithm=GPUMemetic())
     with pytest.raises(ValueError, match="summary compares lengths, and MultiObjectiveTSP has 2"):
         summary(problem)

@@ -132,7 +132,7 @@ DISTANCES = np.hypot(*(SPACE[:, None] - SPACE).T)
     ],
     ids=["fixed", "asymmetric", "path", "asymmetric path"],
 )
-def test_directions_fixed_edges_and_trails_of_every_kind_of_tour(problem, arrows):
+def test_directions_and_fixed_edges_of_every_kind_of_tour(problem, arrows):
     run = minimize(problem, GPUMemetic(), ("n_gen", 6), seed=1)
     drawn = plot_tour(problem, run.X).axes[0]
     legs = [c for c in drawn.collections if isinstance(c, Quiver)]
@@ -142,7 +142,13 @@ def test_directions_fixed_edges_and_trails_of_every_kind_of_tour(problem, arrows
     assert sum(len(c.get_segments()) for c in fixed) == len(problem.fixed_edges)
     shown = svg_of(problem, run.X)
     assert (shown.count("<polygon"), shown.count("<line ")) == (arrows, len(problem.fixed_edges))
-    # the darkest trails are edges of the best tour, drawn between the places of its cities
+
+
+@pytest.mark.parametrize(
+    "problem", [TSP(SPACE), TSP(matrix=DISTANCES * FACTORS, positions=SPACE)], ids=["plane", "asymmetric"]
+)
+def test_the_strongest_trails_are_edges_of_the_best_tour(problem):
+    run = minimize(problem, GPUMMAS(n_ants=8), ("n_gen", 60), seed=1)
     lines, strength = trail_lines(run.algorithm)
     assert np.isfinite(lines).all()
     ahead = SPACE[np.stack([run.X, np.roll(run.X, -1)], axis=1)]
@@ -151,10 +157,10 @@ def test_directions_fixed_edges_and_trails_of_every_kind_of_tour(problem, arrows
     assert plot_pheromone(run.algorithm).axes[0].collections
 
 
-def test_where_nothing_was_left_to_search_there_are_no_trails():
-    run = minimize(OpenPath(SPACE[:6]), GPUMemetic(), ("n_gen", 1), seed=1)
-    assert len(trail_lines(run.algorithm)[0]) == 0
-    assert plot_pheromone(run.algorithm).axes
+def test_a_search_without_pheromone_has_no_trails():
+    run = minimize(cloud(14), GPUMemetic(), ("n_gen", 1), seed=1)
+    with pytest.raises(TypeError, match="GPUMemetic keeps no pheromone trails"):
+        plot_pheromone(run.algorithm)
 
 
 def front_of(problem, count=40):
