@@ -30,7 +30,7 @@ from pymoo.termination.max_time import TimeBasedTermination
 from record import write
 from scipy.stats import friedmanchisquare, rankdata, studentized_range
 
-from pymoo_gpuaco import ALL_ALGORITHMS, GPUMMAS, TSP, ColonyTermination, GPU2OptIHC
+from pymoo_gpuaco import ALL_ALGORITHMS, TSP, ColonyTermination, GPU2OptIHC
 
 INSTANCES = (
     "bier127",
@@ -64,7 +64,11 @@ class Cell(NamedTuple):
 
 def algorithms(search: bool) -> list[str]:
     """Names of the algorithms that can run with local search, or without."""
-    return [name for name, cls in ALL_ALGORITHMS.items() if search or cls is not GPU2OptIHC]
+    return [
+        name
+        for name, cls in ALL_ALGORITHMS.items()
+        if cls is not GPUMemetic and (search or cls is not GPU2OptIHC)
+    ]
 
 
 def make(name: str, search: bool, backend: str) -> Any:
@@ -72,8 +76,7 @@ def make(name: str, search: bool, backend: str) -> Any:
     cls = ALL_ALGORITHMS[name]
     if cls is GPU2OptIHC:
         return cls(backend=backend)
-    whole_tours = {"construction": "full"} if cls is GPUMMAS else {}
-    return cls(candidate_list_size=CANDIDATES, local_search=search, backend=backend, **whole_tours)
+    return cls(candidate_list_size=CANDIDATES, local_search=search, backend=backend)
 
 
 def seconds_of_a_run(minutes: float, instances: int, seeds: int) -> float:

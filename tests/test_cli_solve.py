@@ -204,7 +204,10 @@ def test_a_run_with_objects_of_the_users_own_is_resumed_where_that_is_allowed(ca
         (["gr17", "--set", "seed=3"], "--seed"),
         (["gr17", "--set", "termination=5"], "termination is for Python"),
         (["gr17", "--set", "output=x"], "output is for Python"),
-        (["gr17", "--algorithm", "GPUMMAS", "--set", "local_search.kick=3"], "no field 'kick'; it has moves, kicks"),
+        (
+            ["gr17", "--algorithm", "GPUMMAS", "--set", "local_search.kick=3"],
+            "no field 'kick'; it has moves, kicks",
+        ),
         (["gr17", "--parameters", "none.toml"], "--parameters none.toml: No such file"),
         (["gr17", "--from-tour", "none.tour"], "none.tour: No such file"),
         (["none.tsp"], "there is no file 'none.tsp' in "),

@@ -11,7 +11,6 @@ from pymoo.problems.single.traveling_salesman import create_random_tsp_problem
 
 from pymoo_gpuaco import (
     GPUACS,
-    GPUMMAS,
     GPUMOACO,
     TSP,
     Front,
