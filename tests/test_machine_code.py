@@ -10,9 +10,10 @@ from pathlib import Path
 import pytest
 
 import pymoo_gpuaco
-from pymoo_gpuaco.host import folders
-from pymoo_gpuaco.host.machine_code import must_be_compiled
+from pymoo_gpuaco.host import machine_code
+from pymoo_gpuaco.host.machine_code import compiled_from, must_be_compiled
 from pymoo_gpuaco.search import warm_up
+from tests.test_house import imports_of, read
 
 PACKAGE = Path(pymoo_gpuaco.__file__).parent
 DRAW = """
@@ -58,18 +59,64 @@ def test_a_second_process_finds_what_the_first_has_kept_and_a_third_does_without
     assert "could not be read" in told[0]
 
 
+LENGTH = """
+from pymoo_gpuaco.candidates.graph import make_graph
+from pymoo_gpuaco.candidates.lists import listed_instance
+from pymoo_gpuaco.problems import TSP
+from pymoo_gpuaco.problems.compiled_metrics import tour_length
+import numpy as np
+problem = TSP([[0.0, 0.0], [30.0, 0.0], [30.0, 40.0]], metric="GEO")
+tour = np.arange(3, dtype=np.int32)
+print(tour_length(make_graph(listed_instance(problem, 1)), tour), problem.tour_length(tour))
+"""
+
+
 def test_code_that_was_kept_by_other_sources_is_not_used(tmp_path):
-    # the functions of one file are compiled into those of another, whose own text has not changed
+    # compiled code holds constants of files in which nothing is compiled
     copy = tmp_path / "copy"
     shutil.copytree(PACKAGE, copy / "pymoo_gpuaco", ignore=shutil.ignore_patterns("__pycache__"))
-    cache = tmp_path / "cache"
-    environment = {"NUMBA_CACHE_DIR": str(cache), "PYTHONPATH": str(copy)}
-    draw(tmp_path, **environment)
-    before = len(list(cache.rglob("philox.new_stream*.nbc")))
-    other = copy / "pymoo_gpuaco" / "problems" / "compiled_metrics.py"
-    other.write_text(other.read_text() + "# changed\n")
-    draw(tmp_path, **environment)
-    assert len(list(cache.rglob("philox.new_stream*.nbc"))) == before + 1
+    environment = {"NUMBA_CACHE_DIR": str(tmp_path / "cache"), "PYTHONPATH": str(copy)}
+
+    def lengths():
+        run = subprocess.run(
+            [sys.executable, "-c", LENGTH],
+            capture_output=True,
+            text=True,
+            timeout=300,
+            cwd=tmp_path,
+            env={**os.environ, **environment},
+            check=True,
+        )
+        return [float(word) for word in run.stdout.split()]
+
+    compiled, expected = lengths()
+    assert compiled == expected
+    metrics = copy / "pymoo_gpuaco" / "problems" / "metrics.py"
+    text = metrics.read_text(encoding="utf-8")
+    assert "GEO_RADIUS_KM = 6378.388\n" in text
+    metrics.write_text(
+        text.replace("GEO_RADIUS_KM = 6378.388\n", "GEO_RADIUS_KM = 3000.0\n"), encoding="utf-8"
+    )
+    compiled, smaller = lengths()
+    assert smaller < 0.5 * expected
+    assert compiled == smaller
+
+
+def test_the_key_follows_from_all_that_compiled_code_imports():
+    modules = read(PACKAGE)
+    wanted = [
+        name for name, path in modules.items() if "host.compiled import" in path.read_text(encoding="utf-8")
+    ]
+    assert len(wanted) > 50
+    needed = set(wanted)
+    while wanted:
+        for one in imports_of(wanted.pop(), modules):
+            if one.target in modules and one.target not in needed:
+                needed.add(one.target)
+                wanted.append(one.target)
+    files = {modules[name].relative_to(PACKAGE).as_posix() for name in needed}
+    assert "problems/metrics.py" in files
+    assert files <= {name for name, _ in compiled_from()}
 
 
 @pytest.mark.parametrize(("kept", "threads", "calls"), [(True, 2, 0), (False, 1, 0), (False, 2, 1)])
@@ -128,9 +175,7 @@ def nowhere(tmp_path):
     """A copy of the package, and an environment, in which numba finds no folder: files stand in the way."""
     copy = tmp_path / "copy"
     shutil.copytree(PACKAGE, copy / "pymoo_gpuaco", ignore=shutil.ignore_patterns("__pycache__"))
-    for folder in (copy / "pymoo_gpuaco").rglob("*"):
-        if folder.is_dir():
-            (folder / "__pycache__").write_text("")
+    (copy / "pymoo_gpuaco" / "__pycache__").write_text("")
     block = tmp_path / "file"
     block.write_text("")
     return {
@@ -163,8 +208,13 @@ def test_without_any_folder_code_is_compiled_each_time(tmp_path):
 @pytest.mark.skipif(not hasattr(os, "getuid"), reason="one user's temporary folder")
 def test_a_temporary_folder_that_others_may_write_to_is_not_used(tmp_path, monkeypatch):
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    folder = folders.private_folder()
-    assert folder is not None
-    assert folder.parent == tmp_path
+    monkeypatch.setattr(machine_code, "_warned", False)
+    monkeypatch.setattr(machine_code, "_is_writable", lambda folder: folder.parent == tmp_path)
+    folder = tmp_path / f"pymoo_gpuaco_{os.getuid()}"
+    folder.mkdir(mode=0o700)
+    with pytest.warns(RuntimeWarning, match="is kept in"):
+        assert machine_code._folder.__wrapped__() == folder
     folder.chmod(0o777)
-    assert folders.private_folder() is None
+    monkeypatch.setattr(machine_code, "_warned", False)
+    with pytest.warns(RuntimeWarning, match="compiled in every process"):
+        assert machine_code._folder.__wrapped__() is None

@@ -10,7 +10,6 @@ from pymoo_gpuaco.backends.cuda.device import sources
 from pymoo_gpuaco.backends.cuda.walks.walk import rule_definitions
 from pymoo_gpuaco.colony.parameters import ColonyParameters
 from pymoo_gpuaco.colony.selection import ACS, CODES, RULES, offered_by
-from pymoo_gpuaco.host.machine_code import compiled_in
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = {"GPUAS": "ant_system.md", "GPUMMAS": "mmas.md"}
@@ -58,10 +57,6 @@ def test_kernels_know_rules_by_the_numbers_of_the_table_alone():
         assert not re.search(r"SELECTION (==|!=) (?!RULE_)", text), path
         assert "define SELECTION" not in text, path
     assert {"RULE_WRS", "RULE_COMPRESSED"} <= used <= set(defined)
-
-
-def test_machine_code_on_disk_depends_on_the_numbers():
-    assert {"colony/selection.py", "backends/cpu/selection.py"} <= {name for name, _ in compiled_in()}
 
 
 @pytest.mark.parametrize("algorithm", PAGES)

@@ -1,8 +1,11 @@
 """A cache of compiled functions on the disk that never makes a run fail.
 
-numba looks for a folder it can write to: NUMBA_CACHE_DIR, the package's own, the user's cache. Without one it refuses
-to import the function, and where writing fails it raises. Here functions are then kept in a temporary folder, or
-compiled anew in every process, with one warning.
+numba's key of a function holds its own code, but not that of functions in other files, which are compiled into it, nor
+constants. So a digest of the sources is a part of the key. All functions share one folder: the first of
+``NUMBA_CACHE_DIR``, the package's own, the user's cache and a temporary one that can be written to. An application
+frozen by PyInstaller has no sources and no folder beside them: its executable is the source, and its code is in the
+user's cache, whatever the working directory. Where the cache cannot be read or written, functions are compiled in
+every process, with one warning.
 """
 
 from __future__ import annotations
@@ -11,26 +14,53 @@ import contextlib
 import functools
 import hashlib
 import os
+import stat
+import sys
+import tempfile
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numba
-from numba.core.caching import FunctionCache
+from numba.core.caching import CompileResultCacheImpl, FunctionCache, _CacheLocator
+from numba.misc.appdirs import AppDirs
 
-from pymoo_gpuaco.host import folders
-
-_config: Any = numba.config
-
+_PACKAGE = Path(__file__).parents[1]
 _HOW = "set NUMBA_CACHE_DIR to a folder that can be written, and it is compiled only once"
-# How functions are compiled, and tables whose numbers they hold as constants.
-_READ_BY_COMPILED_CODE = ("host/compiled.py", "colony/selection.py", "colony/moves.py")
+# Parts of the package that no compiled function imports.
+_ABOVE = ("algorithms", "backends/cuda", "checkpoint", "cli", "islands", "operators", "visualization")
 _warned = False
+
+
+class _Locator(_CacheLocator):
+    """Tells numba where a function is kept."""
+
+    def __init__(self, line: int) -> None:
+        self._line = line
+
+    def get_cache_path(self) -> str:
+        return str(_folder())
+
+    def get_source_stamp(self) -> str:
+        return ""  # the key has the digest
+
+    def get_disambiguator(self) -> str:
+        return str(self._line)
+
+    @classmethod
+    def from_function(cls, function: Any, file: str) -> _Locator | None:
+        return cls(function.__code__.co_firstlineno) if _folder() else None
+
+
+class _Located(CompileResultCacheImpl):
+    _locator_classes = (_Locator,)
 
 
 class _Cache(FunctionCache):
     """numba's cache of one function. Where it cannot be read or written, the function is compiled anew."""
+
+    _impl_class = _Located
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         try:
@@ -48,70 +78,79 @@ class _Cache(FunctionCache):
             _warn(f"compiled code could not be kept in {self.cache_path} ({error}); {_HOW}")
 
     def _index_key(self, sig: Any, codegen: Any) -> Any:
-        # numba's own key knows the function, but not the functions of other files that are compiled into it
-        return (*super()._index_key(sig, codegen), _all_sources())
+        return (*super()._index_key(sig, codegen), _digest())
 
 
-def cache_on_disk(function: Any) -> Any:
-    """Keep the machine code of a compiled function on the disk, where there is a folder; return the function."""
-    cache = _cache_of(function.py_func)
-    if cache is not None:
-        function._cache = cache
-    return function
+def cache_on_disk(function: Any) -> None:
+    """Keep the machine code of a compiled function on the disk, where there is a folder."""
+    with contextlib.suppress(RuntimeError):  # numba's "no locator available"
+        function._cache = _Cache(function.py_func)
 
 
 def must_be_compiled(function: Any) -> bool:
     """Whether a function can be kept on the disk, and the disk has no version of it from the present sources."""
     cache = getattr(function, "_cache", None)  # plain Python under NUMBA_DISABLE_JIT has none
-    if not isinstance(cache, _Cache) or Path(cache.cache_path).is_relative_to(folders.temporary_path()):
+    if not isinstance(cache, _Cache):
         return False
     try:
         kept = cache._cache_file._load_index()
     except Exception:  # as when it is loaded: a pickle that was cut off or made by another version
         return True
-    return all(key[-1] != _all_sources() for key in kept)
-
-
-def environment() -> dict[str, str]:
-    """Environment for another process that shares this one's cache."""
-    return {**os.environ, **({"NUMBA_CACHE_DIR": _config.CACHE_DIR} if _config.CACHE_DIR else {})}
-
-
-def _cache_of(function: Any) -> _Cache | None:
-    try:
-        return _Cache(function)
-    except RuntimeError as error:  # numba's "no locator available"
-        folder = folders.private_folder()
-        instead = "and is compiled in every process" if folder is None else f"and is kept in {folder}"
-        _warn(f"compiled code finds no folder of its own ({error}), {instead}; {_HOW}")
-        if folder is None:
-            return None
-        before = _config.CACHE_DIR
-        _config.CACHE_DIR = str(folder)
-        try:
-            return _Cache(function)
-        except RuntimeError:
-            return None
-        finally:
-            _config.CACHE_DIR = before
+    return all(key[-1] != _digest() for key in kept)
 
 
 @functools.cache
-def _all_sources() -> str:
-    """A digest of every file of the package that compiled functions are defined in, and of how they are compiled."""
+def _folder() -> Path | None:
+    """Return the first folder that can be written to, or None."""
+    wanted, own = numba.config.CACHE_DIR, "pymoo_gpuaco"  # type: ignore[attr-defined]
+    folders = [Path(wanted, own)] if wanted else []
+    if not getattr(sys, "frozen", False):
+        folders.append(_PACKAGE / "__pycache__")
+    folders.append(Path(AppDirs(own, appauthor=False).user_cache_dir))
+    for folder in folders:
+        if _is_writable(folder):
+            return folder
+    folder = Path(tempfile.gettempdir(), f"{own}_{os.getuid() if hasattr(os, 'getuid') else 'user'}")
+    found = _is_writable(folder) and _is_private(folder)
+    instead = f"and is kept in {folder}" if found else "and is compiled in every process"
+    _warn(f"compiled code finds no folder of its own, {instead}; {_HOW}")
+    return folder if found else None
+
+
+def _is_writable(folder: Path) -> bool:
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        tempfile.TemporaryFile(dir=folder).close()
+    except OSError:
+        return False
+    return True
+
+
+def _is_private(folder: Path) -> bool:
+    """Whether no other user made the folder or can write to it: the code in it is executed."""
+    found = folder.lstat()
+    shared = hasattr(os, "getuid") and (found.st_uid != os.getuid() or found.st_mode & 0o022)
+    return stat.S_ISDIR(found.st_mode) and not shared
+
+
+@functools.cache
+def _digest() -> str:
+    """Return a digest of every source that compiled code depends on, or of a frozen application's executable."""
     digest = hashlib.sha256()
-    for name, text in compiled_in():
+    for name, text in compiled_from():
         digest.update(name.encode() + b"\0" + text)
+    if getattr(sys, "frozen", False):
+        found = os.stat(sys.executable)
+        digest.update(f"{found.st_mtime_ns} {found.st_size}".encode())
     return digest.hexdigest()
 
 
-def compiled_in() -> Iterator[tuple[str, bytes]]:
-    """Name and text of every file that compiled code depends on."""
-    package = Path(__file__).parents[1]
-    for path in sorted(package.rglob("*.py")):
-        name, text = path.relative_to(package).as_posix(), path.read_bytes()
-        if b"compiled import" in text or name in _READ_BY_COMPILED_CODE:
-            yield name, text
+def compiled_from() -> Iterator[tuple[str, bytes]]:
+    """Name and text of every file that compiled code may depend on: all but what lies above it."""
+    for path in sorted(_PACKAGE.rglob("*.py")):
+        name = path.relative_to(_PACKAGE).as_posix()
+        if not name.startswith(tuple(f"{part}/" for part in _ABOVE)):
+            yield name, path.read_bytes()
 
 
 def _warn(what: str) -> None:

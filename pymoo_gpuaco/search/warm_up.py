@@ -18,7 +18,7 @@ from pymoo_gpuaco.candidates.lists import listed_instance
 from pymoo_gpuaco.exchange.assembly import recombine
 from pymoo_gpuaco.host import compiling
 from pymoo_gpuaco.host.background import BackgroundTask
-from pymoo_gpuaco.host.machine_code import environment, must_be_compiled
+from pymoo_gpuaco.host.machine_code import must_be_compiled
 from pymoo_gpuaco.host.stop import Stop
 from pymoo_gpuaco.host.threads import thread_count
 from pymoo_gpuaco.problems.tsp import TSP
@@ -74,12 +74,10 @@ def compile_beside() -> None:
     if thread_count() < 2 or not is_python or not must_be_compiled(recombine):
         return
     call = [sys.executable, "-c", _ELSEWHERE, json.dumps([str(folder) for folder in sys.path])]
-    kept, nothing = environment(), subprocess.DEVNULL
+    nothing = subprocess.DEVNULL
 
     def compile_elsewhere() -> int:
-        with subprocess.Popen(
-            call, env=kept, stdin=subprocess.PIPE, stdout=nothing, stderr=nothing
-        ) as process:
+        with subprocess.Popen(call, stdin=subprocess.PIPE, stdout=nothing, stderr=nothing) as process:
             return process.wait()
 
     _beside.append(BackgroundTask(compile_elsewhere))
