@@ -180,7 +180,8 @@ def _settle(  # type: ignore[no-untyped-def]
         if m == 0:
             segments[0, 0], segments[0, 1], segments[0, 2] = 0, n, 1
             return 1
-        links[: 2 * m] = _NONE
+        for end in range(2 * m):
+            links[end, 0] = links[end, 1] = _NONE
         for row in range(added.shape[0]):
             if accepted[owner[row]]:
                 a = _loose_end(n, cuts, m, added[row, 0], links)
@@ -219,7 +220,8 @@ def _settle(  # type: ignore[no-untyped-def]
 @compiled_callee
 def _walk(n, cuts, m, links, label, cycles):  # type: ignore[no-untyped-def]
     """Follow the links from segment to segment; return the number of cycles."""
-    label[:m] = -1
+    for s in range(m):
+        label[s] = -1
     found = 0
     for begin in range(m):
         if label[begin] >= 0:

@@ -76,7 +76,9 @@ def look(costs, w, members, front, unit, finds, way, i, stop):  # type: ignore[n
     for f in range(finds.found[0]):
         finds.slots[finds.taken[f]] = _FREE
     finds.found[0] = 0
-    finds.covers[:] = np.inf  # what was on the front for another member may have gone
+    for f in range(finds.covers.shape[0]):  # what was on the front for another member may have gone
+        for q in range(k):
+            finds.covers[f, q] = np.inf
     oldest = 0
     weigh(costs, weights[i], w, False)
     put(tours[i], w)

@@ -132,7 +132,8 @@ def load(units, tour, positions, m, number, w):  # type: ignore[no-untyped-def]
         w.order[p], w.position[p] = p, p
         w.mate[p] = NOBODY
         w.queued[p] = 0
-    w.state[:] = 0
+    for i in range(w.state.shape[0]):
+        w.state[i] = 0
     for p in range(m):
         listed = 0
         for r in range(k):
