@@ -33,14 +33,13 @@ ROOMS = (
     "versions",
     "checkpoint",
     "cli",
+    "__pyinstaller",
 )
 BELOW_ALL = "_version"
 #: what a function may import: not everybody has it, or it takes long and few runs need it
 OPTIONAL = {"cloudpickle", "dask", "distributed", "pooch", "psutil", "pycuda"}
 #: what a room imports from nowhere outside the package
 FORBIDDEN = {"algorithms": {"numba", "pycuda"}, "backends": {"pymoo"}}
-#: the one module that imports others of the package by name: engines of a device, once they are wanted
-DOOR = f"{PACKAGE}.backends"
 
 
 class Import(NamedTuple):
@@ -143,8 +142,7 @@ def faults(folder: Path) -> list[str]:
                 found.append(f"{where} inside a function")
             if outside in FORBIDDEN.get(room(module) or "", ()):
                 found.append(f"{where}, which has no place there")
-        if module != DOOR:
-            found += [f"{module}:{line} imports by name" for line in by_name(module, modules)]
+        found += [f"{module}:{line} imports by name" for line in by_name(module, modules)]
     around = circle({module: others & modules.keys() for module, others in needs.items()})
     return found + ([f"a circle: {', '.join(sorted(around))}"] if around else [])
 
@@ -170,7 +168,7 @@ TIDY = {
     "checks.py": "import numpy as np\nfrom pymoo_gpuaco import _version\n",
     "host/__init__.py": "",
     "host/stop.py": "import time\nfrom pymoo_gpuaco import checks\n",
-    "backends/__init__.py": "import importlib\nimportlib.import_module('pymoo_gpuaco.backends.cpu')\n",
+    "backends/__init__.py": "from pymoo_gpuaco.backends import cpu\n",
     "backends/cpu.py": "def start():\n    import pycuda.driver\n",
     "algorithms/__init__.py": "",
     "algorithms/base.py": "import pymoo\nfrom pymoo_gpuaco.backends import E\nfrom ..host.stop import Stop\n",

@@ -83,9 +83,10 @@ def test_every_folder_of_python_files_is_a_listed_package(wheel):
     assert not missing
 
 
-def test_the_installed_wheel_solves_from_another_folder(wheel, tmp_path):
-    # an environment of its own; the dependencies are borrowed, the checkout's editable install is not
-    home = tmp_path / "env"
+@pytest.fixture(scope="module")
+def installed(wheel, tmp_path_factory):
+    """Python of an environment with the wheel; the dependencies are borrowed, the checkout's own install is not."""
+    home = tmp_path_factory.mktemp("installed") / "env"
     venv.create(home, with_pip=False)
     site = next((home / "lib").glob("python3*/site-packages"))
     install = [
@@ -101,15 +102,46 @@ def test_the_installed_wheel_solves_from_another_folder(wheel, tmp_path):
     ]
     subprocess.run(install, check=True)
     (site / "borrowed.pth").write_text(sysconfig.get_paths()["purelib"] + "\n")
-    environment = {k: v for k, v in os.environ.items() if k != "PYTHONPATH"}
-    environment["NUMBA_CACHE_DIR"] = str(tmp_path / "cache")
-    answer = subprocess.run(
-        [home / "bin" / "python", "-c", PROGRAM],
-        cwd=tmp_path,
-        env=environment,
-        capture_output=True,
-        text=True,
-        check=False,
+    return home / "bin" / "python"
+
+
+def answer(command, folder, **environment):
+    """What a command prints in a folder, without the checkout on its path."""
+    kept = {k: v for k, v in os.environ.items() if k not in ("PYTHONPATH", "NUMBA_CACHE_DIR")}
+    run = subprocess.run(
+        command, cwd=folder, env={**kept, **environment}, capture_output=True, text=True, check=False
     )
-    assert answer.returncode == 0, answer.stderr
-    assert answer.stdout.strip().endswith("solved")
+    assert run.returncode == 0, run.stderr
+    return run.stdout.strip()
+
+
+def test_the_installed_wheel_solves_from_another_folder(installed, tmp_path):
+    cache = str(tmp_path / "cache")
+    assert answer([installed, "-c", PROGRAM], tmp_path, NUMBA_CACHE_DIR=cache).endswith("solved")
+
+
+APPLICATION = """
+from pymoo_gpuaco import GPU2OptIHC, solve
+
+if __name__ == "__main__":
+    print(round(solve("gr17", algorithm=GPU2OptIHC(backend="auto"), seconds=5, seed=1).length))
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="the user's cache is elsewhere")
+def test_a_frozen_application_solves_and_keeps_its_compiled_code_for_the_user(installed, tmp_path):
+    pytest.importorskip("PyInstaller", reason="pip install pyinstaller")
+    (tmp_path / "application.py").write_text(APPLICATION)
+    answer([installed, "-m", "PyInstaller", "--log-level=ERROR", "application.py"], tmp_path)
+    program = tmp_path / "dist" / "application" / "application"
+    cache = tmp_path / "user"
+    kept = []
+    for name in ("first", "second"):
+        folder = tmp_path / name
+        folder.mkdir()
+        assert answer([program], folder, XDG_CACHE_HOME=str(cache)) == "2085"
+        assert list(folder.iterdir()) == []
+        kept.append({file.name: file.stat().st_mtime_ns for file in (cache / "pymoo_gpuaco").iterdir()})
+    assert any(name.endswith(".nbc") for name in kept[0])
+    assert kept[0] == kept[1]

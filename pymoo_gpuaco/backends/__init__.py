@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Callable
 from typing import Any, TypeVar
 
 from pymoo_gpuaco import checks
+from pymoo_gpuaco.backends.cpu import engines as cpu
+from pymoo_gpuaco.backends.cuda import engines as cuda
 from pymoo_gpuaco.backends.errors import BackendUnavailable, DeviceFailed
 from pymoo_gpuaco.backends.protocol import (
     Accepts,
@@ -28,7 +29,6 @@ from pymoo_gpuaco.colony.parameters import ClimberParameters, ColonyParameters, 
 from pymoo_gpuaco.fronts.instance import FrontInstance
 from pymoo_gpuaco.fronts.parameters import FrontParameters
 from pymoo_gpuaco.host.background import interruptible
-from pymoo_gpuaco.host.forks import fork_safe
 from pymoo_gpuaco.host.notices import warn_once
 from pymoo_gpuaco.host.state import State
 from pymoo_gpuaco.host.stop import Stop
@@ -65,11 +65,11 @@ __all__ = [
     "why_no_cuda",
 ]
 
-# Kinds of devices, each a folder here, in the order in which "auto" tries them; the last one can run anything.
-DEVICES = ("cuda", "cpu")
+# What makes the engines of each kind of device, in the order in which "auto" tries them; the last can run anything.
+_ENGINES: dict[str, Any] = {"cuda": cuda, "cpu": cpu}
+DEVICES = tuple(_ENGINES)
 BACKENDS = ("auto", *sorted(DEVICES))
 _CANDIDATES_OF_TWINS = 16
-_imported: dict[str, Any] = {}
 
 E = TypeVar("E")
 
@@ -80,28 +80,15 @@ def check_backend(backend: Any, device: Any) -> None:
     checks.integer("device", device, 0)
 
 
-def _engines(device: str) -> Any:
-    """Import and return the module that makes the engines of a kind of device.
-
-    It is imported when it is first needed, in a thread where an interrupt cannot leave the import half done.
-    """
-    if device not in _imported:  # sys.modules may hold a module that another thread is still importing
-        _imported[device] = fork_safe(
-            lambda: importlib.import_module(f"pymoo_gpuaco.backends.{device}.engines")
-        )
-    return _imported[device]
-
-
 def why_no_cuda() -> str | None:
     """Say what the CUDA backend lacks here and how to get it, or None if it can run."""
-    missing: str | None = _engines("cuda").why_unavailable()
-    return missing
+    return cuda.why_unavailable()
 
 
 def cuda_devices() -> list[str]:
     """One line for each CUDA device."""
     lines = []
-    for device in _engines("cuda").devices():
+    for device in cuda.devices():
         major, minor = device["compute_capability"]
         lines.append(
             f"{device['name']}, compute capability {major}.{minor}, {device['memory'] / 2**30:.0f} GiB"
@@ -118,7 +105,7 @@ def reads_nearest(backend: str) -> bool:
 def _first_engines(backend: str) -> Any:
     """Return the engines of the device that would be taken, or None where there is none."""
     kinds = DEVICES if backend == "auto" else (backend,)
-    able = (_engines(kind) for kind in kinds if _engines(kind).why_unavailable() is None)
+    able = (_ENGINES[kind] for kind in kinds if _ENGINES[kind].why_unavailable() is None)
     return next(able, None)
 
 
@@ -234,7 +221,7 @@ def _first_able(backend: str, make: Callable[[Any], E]) -> E:
 
 def _made(kind: str, make: Callable[[Any], E]) -> E:
     """Make an engine in a background thread, so that an interrupt is raised at once."""
-    engines = _engines(kind)
+    engines = _ENGINES[kind]
     missing = engines.why_unavailable()
     if missing is not None:
         raise BackendUnavailable(missing)
