@@ -1,6 +1,5 @@
 """Ant colonies and a memetic search for the travelling salesman problem, on GPU and CPU, as pymoo algorithms."""
 
-from pymoo_gpuaco import _at_import  # noqa: F401
 from pymoo_gpuaco._version import __version__
 from pymoo_gpuaco.algorithms import (
     ALL_ALGORITHMS,

@@ -5,12 +5,10 @@ import signal
 import subprocess
 import sys
 import time
-from pathlib import Path
 
 import numpy as np
 import pytest
 
-import pymoo_gpuaco_command
 from pymoo_gpuaco import GPUMemetic, load_tsp
 from pymoo_gpuaco.cli import keep, main
 from pymoo_gpuaco.cli import main as entry
@@ -217,47 +215,6 @@ def test_a_state_on_a_full_disk_leaves_the_tour_on_the_screen(capsys, tmp_path, 
     assert said.err == "pymoo-gpuaco: --save /dev/full: No space left on device\n"
     assert sorted(tour_on_screen(said.out, tmp_path)) == list(range(442))
     assert (tmp_path / "tour.png").exists()  # the picture that is drawn by default
-
-
-INTERRUPTED_IMPORT = """
-import os, signal, sys
-
-signal.signal(signal.SIGINT, signal.default_int_handler)
-
-class Interrupt:
-    def find_spec(self, name, path=None, target=None):
-        if name == sys.argv[1]:
-            os.kill(os.getpid(), signal.SIGINT)
-            for _ in range(1000):  # the handler runs between two of these
-                pass
-
-sys.meta_path.insert(0, Interrupt())
-%s
-"""
-#: the command, and `python -m`, while whose name is looked up sys.argv[0] is "-m"
-WAYS = {
-    "pymoo-gpuaco": "import pymoo_gpuaco_command; sys.exit(pymoo_gpuaco_command.main())",
-    "python -m": "import runpy; sys.orig_argv[1:] = ['-m', 'pymoo_gpuaco.cli']; sys.argv[0] = '-m'; "
-    "runpy._run_module_as_main('pymoo_gpuaco.cli')",
-}
-
-
-@posix
-@pytest.mark.parametrize("way", WAYS)
-@pytest.mark.parametrize("module", ["numpy", "numba", "pymoo.core.algorithm", "pymoo_gpuaco.cli"])
-def test_ctrl_c_while_the_command_line_is_imported_is_one_line_and_130(module, way):
-    command = [sys.executable, "-c", INTERRUPTED_IMPORT % WAYS[way], module]
-    answer = subprocess.run(command, capture_output=True, text=True, timeout=100, check=False)
-    assert (answer.returncode, answer.stderr, answer.stdout) == (130, "\npymoo-gpuaco: interrupted\n", "")
-
-
-def test_the_command_runs_the_command_line_and_puts_the_handler_back(capsys, monkeypatch):
-    before = signal.getsignal(signal.SIGINT)
-    monkeypatch.setattr(sys, "argv", ["pymoo-gpuaco", "info"])
-    assert pymoo_gpuaco_command.main() == 0
-    assert signal.getsignal(signal.SIGINT) is before
-    script = Path(__file__).parents[1] / "pyproject.toml"
-    assert 'pymoo-gpuaco = "pymoo_gpuaco_command:main"' in script.read_text(encoding="utf-8")
 
 
 def test_the_handler_of_sigterm_is_put_back(capsys):

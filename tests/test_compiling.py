@@ -1,8 +1,5 @@
 """Nobody waits for a compiler in silence."""
 
-import sys
-import time
-
 import pytest
 from numba import njit
 
@@ -12,15 +9,17 @@ from pymoo_gpuaco.host.compiled import _compile
 
 
 def test_work_of_several_compilers_is_told_once_and_counted_once(monkeypatch):
-    clock = iter([10.0, 11.0, 12.0, 13.0, 14.0, 14.5])  # from the first begin to the last end
-    monkeypatch.setattr(compiling.time, "perf_counter", lambda: next(clock))
+    now = [10.0]
+    monkeypatch.setattr(compiling.time, "perf_counter", lambda: now[0])
     said = []
     with compiling.announced(said.append):
-        compiling.begin("a")
-        compiling.begin("a")
-        compiling.begin("b")
+        for what in ("a", "a", "b"):
+            compiling.begin(what)
+            now[0] += 1.0
         for _ in range(3):
+            now[0] += 0.5
             compiling.end()
+        now[0] += 7.0
     assert said == ["compiling a ..", "compiling b ..", "compiled in 4.5 s"]
 
 
@@ -40,12 +39,18 @@ def test_what_a_compiler_has_made_is_linked_and_kept_as_a_part_of_compiling(monk
         link(version)
 
     function.add_overload = in_seven_seconds
-    with compiling.counted() as watch:
-        assert function(3) == 6
-        assert watch.seconds == 7.0
-        with compiling.counted_whole():  # where nothing is compiled nothing counts
-            now[0] += 1.0
-    assert watch.seconds == 7.0
+    before = compiling.so_far()
+    assert function(3) == 6
+    assert compiling.so_far() == before + 7.0
+    with compiling.counted_whole():  # where nothing is compiled nothing counts
+        now[0] += 1.0
+    assert compiling.so_far() == before + 7.0
+    with compiling.timed() as took:
+        compiling.begin("a")
+        now[0] += 3.0
+        compiling.end()
+        now[0] += 2.0
+    assert took.seconds == 2.0
 
 
 def test_where_nothing_is_compiled_nothing_is_said():
@@ -90,41 +95,38 @@ def test_numba_tells_when_it_compiles_and_not_when_it_has():
     assert len(said) == 2
 
 
-def wait_for(what):
-    for _ in range(1000):
-        if what():
-            return
-        time.sleep(0.01)
-    raise AssertionError("it has not happened in ten seconds")
+def test_the_logger_says_so_where_nobody_has_asked_and_compiling_takes_long(monkeypatch, caplog):
+    now = [10.0]
+    monkeypatch.setattr(compiling.time, "perf_counter", lambda: now[0])
+    with compiling.announced(None), compiling.announced(None):  # once
+        for seconds in (1.5, 1.0, 0.5):
+            compiling.begin(compiling.CPU)
+            now[0] += seconds
+            compiling.end()
+        assert caplog.messages == ["pymoo_gpuaco: compiling the CPU engine with numba .."]
+    assert caplog.messages[1:] == ["pymoo_gpuaco: compiled in 3.0 s"]
 
 
-@pytest.mark.parametrize("terminal", [True, False])
-def test_who_has_not_asked_is_told_by_the_logger_when_it_takes_long(monkeypatch, caplog, capsys, terminal):
-    monkeypatch.setattr(compiling, "_QUIET", 0.03)
-    monkeypatch.setattr(compiling, "_EVERY", 0.01)
-    monkeypatch.setattr(sys.stderr, "isatty", lambda: terminal)
-    with compiling.announced(None), compiling.announced(None):  # told once
-        compiling.begin("a")
-        wait_for(lambda: caplog.messages)
-        time.sleep(0.05)
-        compiling.end()
-    assert caplog.messages[0] == "pymoo_gpuaco: compiling a .."
-    assert caplog.messages[1].startswith("pymoo_gpuaco: compiled in ")
-    assert len(caplog.messages) == 2
-    assert ("\r    0 s" in capsys.readouterr().err) == terminal
-
-
-def test_nobody_is_told_of_what_is_soon_over_or_told_to_somebody_else(monkeypatch, caplog):
+def test_the_logger_does_not_repeat_what_another_block_says_nor_what_is_soon_over(monkeypatch, caplog):
+    now = [10.0]
+    monkeypatch.setattr(compiling.time, "perf_counter", lambda: now[0])
     with compiling.announced(None):
-        compiling.begin("a")
+        compiling.begin(compiling.CPU)
+        now[0] += 1.9
         compiling.end()
-    monkeypatch.setattr(compiling, "_QUIET", 0.0)
     said = []
     with compiling.announced(said.append), compiling.announced(None):
         compiling.begin("a")
         compiling.end()
-    assert said[0] == "compiling a .."
+    assert said == ["compiling a ..", "compiled in 0.0 s"]
     assert caplog.messages == []
+
+
+def test_the_logger_names_other_compilers_at_once(caplog):
+    with compiling.announced(None):
+        compiling.begin("the CUDA engine with nvcc")
+        assert caplog.messages == ["pymoo_gpuaco: compiling the CUDA engine with nvcc .."]
+        compiling.end()
 
 
 @pytest.mark.parametrize("verbose", [True, False])

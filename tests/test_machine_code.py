@@ -11,7 +11,8 @@ import pytest
 
 import pymoo_gpuaco
 from pymoo_gpuaco.host import machine_code
-from pymoo_gpuaco.host.machine_code import compiled_from, must_be_compiled
+from pymoo_gpuaco.host.compiled import must_be_compiled
+from pymoo_gpuaco.host.machine_code import compiled_from
 from pymoo_gpuaco.search import warm_up
 from tests.test_house import imports_of, read
 
@@ -157,8 +158,9 @@ def test_what_another_version_has_kept_must_be_compiled(monkeypatch):
     assert must_be_compiled(function)
 
 
-def test_what_numba_was_told_not_to_compile_needs_no_compiling():
+def test_what_numba_was_told_not_to_compile_needs_no_compiling(monkeypatch):
     """NUMBA_DISABLE_JIT leaves plain functions, and a default run asks whether its own are kept."""
+    monkeypatch.setattr("numba.config.DISABLE_JIT", 1)
     assert not must_be_compiled(lambda: None)
 
 

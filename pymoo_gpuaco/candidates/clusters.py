@@ -11,8 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from pymoo_gpuaco.host.compiled import compiled
-from pymoo_gpuaco.host.union_find import representative
+from pymoo_gpuaco.host.compiled import compiled, inlined
 
 _FEWEST = 3  # cities of a cluster
 _SEPARATION = 1.2  # the shortest edge out of a cluster over the longest edge of its own tree, at least
@@ -40,6 +39,15 @@ def find_clusters(u: NDArray[np.int32], v: NDArray[np.int32], weight: NDArray[np
     size, above = np.ones(2 * n - 1, np.int32), np.arange(2 * n - 1, dtype=np.int32)
     _join_groups(clusters, u[order], v[order], weight[order], size, above)
     return clusters
+
+
+@inlined
+def representative(parent, i):  # type: ignore[no-untyped-def]
+    """Return the root of the set of i, halving the path to it (Tarjan and van Leeuwen, Journal of the ACM 31, 1984)."""
+    while parent[i] != i:
+        parent[i] = parent[parent[i]]
+        i = parent[i]
+    return i
 
 
 @compiled

@@ -2,7 +2,6 @@
 
 import sys
 
-import pymoo_gpuaco_command
+from pymoo_gpuaco.cli.main import main
 
-pymoo_gpuaco_command.hear_ctrl_c_again()
-sys.exit(pymoo_gpuaco_command.main())
+sys.exit(main())

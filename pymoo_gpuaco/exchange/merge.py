@@ -12,9 +12,9 @@ from collections.abc import Callable, Iterable
 import numpy as np
 from numpy.typing import NDArray
 
+from pymoo_gpuaco.candidates.clusters import representative
 from pymoo_gpuaco.exchange.commit import Exchanges, lay_out, select
 from pymoo_gpuaco.host.compiled import compiled, inlined
-from pymoo_gpuaco.host.union_find import representative
 
 Distance = Callable[[NDArray[np.int32], NDArray[np.int32]], NDArray[np.float64]]
 

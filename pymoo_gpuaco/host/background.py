@@ -3,13 +3,29 @@
 from __future__ import annotations
 
 import _thread  # threading's own start of a thread takes locks that an interrupt leaves locked
+import os
 import queue
+import threading
 import time
 from collections.abc import Callable
-from threading import Lock
 from typing import Generic, TypeVar
 
 T = TypeVar("T")
+
+_fork_lock = threading.RLock()
+
+if hasattr(os, "register_at_fork"):
+    # the child's only thread is the one that took the lock, so it may give it back
+    os.register_at_fork(
+        before=_fork_lock.acquire, after_in_parent=_fork_lock.release, after_in_child=_fork_lock.release
+    )
+
+
+class _Here(threading.local):
+    holds = False  # whether this thread is in ``fork_safe``
+
+
+_here = _Here()
 
 
 class BackgroundTask(Generic[T]):
@@ -70,7 +86,7 @@ def uninterrupted(work: Callable[[], T], hurry: Callable[[], object] = lambda: N
 
     For work that changes the caller's objects, of which an interrupt must leave no half.
     """
-    lock = Lock()
+    lock = threading.Lock()
     results: list[T] = []
 
     def once() -> None:
@@ -92,3 +108,22 @@ def uninterrupted(work: Callable[[], T], hurry: Callable[[], object] = lambda: N
     if interrupt is not None:
         raise interrupt
     return results[0]
+
+
+def fork_safe(work: Callable[[], T]) -> T:
+    """Return ``work()``, `interruptible`. A fork waits for its end.
+
+    A forked child has one thread, the one that forked. A lock that another thread held at that moment stays locked in
+    the child for ever, and numba and the start of CUDA hold such locks. Only one thread of the process does such work
+    at a time, so the work must not wait for another thread that wants to.
+    """
+
+    def locked() -> T:
+        with _fork_lock:
+            _here.holds = True
+            try:
+                return work()
+            finally:
+                _here.holds = False
+
+    return work() if _here.holds else interruptible(locked)

@@ -1,106 +1,81 @@
-"""Progress messages while engines compile, which takes seconds or minutes the first time."""
+"""How long compilers work, and messages while they do: the first run of a kind compiles for seconds or minutes."""
 
 from __future__ import annotations
 
-import _thread  # threading's own start of a thread takes locks that an interrupt leaves locked
 import logging
-import math
 import os
-import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-__all__ = ["announced", "begin", "counted", "counted_whole", "end", "first_alone", "so_far", "timed"]
+__all__ = ["announced", "begin", "counted_whole", "end", "first_alone", "so_far", "timed"]
 
+CPU = "the CPU engine with numba"
+_QUIET = 2.0  # seconds of compiling with numba before the logger warns, where no messages were asked for
 _lock = threading.RLock()
 if hasattr(os, "register_at_fork"):  # a forked child lacks the thread that would unlock it
     os.register_at_fork(before=_lock.acquire, after_in_parent=_lock.release, after_in_child=_lock.release)
-_watches: list[_Watch] = []
 _log = logging.getLogger("pymoo_gpuaco")
-CPU = "the CPU engine with numba"
-_QUIET = 2.0  # seconds of compiling before the logger warns, where no messages were asked for
-_EVERY = 0.5  # seconds between two looks at the clock
 _MOMENT = 0.005  # s between two looks whether the first set-up of a kind has ended
 _MOST_TO_WAIT = 20.0  # s, for a set-up that may itself wait for the one that waits for it
-_first: dict[
-    object, list[bool]
-] = {}  # by kind: the first set-up in this process; not empty once it has ended
+_first: dict[object, list[bool]] = {}  # by kind: the first set-up in this process; not empty once it has ended
 if hasattr(os, "register_at_fork"):  # a child lacks the thread that would end it
     os.register_at_fork(after_in_child=_first.clear)
 
 
-class _Watch:
-    """Measures how long compilers work, and reports it if there is ``say``. Simultaneous work counts once."""
+class _Clock:
+    """Time during which at least one compiler works."""
 
-    def __init__(self, say: Callable[[str], object] | None, quiet: float) -> None:
+    starts = 0  # of compilers
+    at_work = 0
+    since = 0.0
+    seconds = 0.0  # before those at work now
+
+
+class _Listener:
+    """One block of `announced`."""
+
+    def __init__(self, say: Callable[[str], object] | None) -> None:
         self.say = say
-        self.quiet = quiet  # seconds before the first message
-        self.compiled: list[str] = []
-        self.reported = 0  # of these
-        self.starts = 0  # of compilers
-        self.at_work = 0
-        self.since = 0.0
-        self.seconds = 0.0
-        self.ticks = self.counts = self.over = False
+        self.before = so_far()
+        self.said: list[str] = []
 
-    def so_far(self) -> float:
-        """Seconds of compiling so far, including a compiler at work now."""
-        return self.seconds + (time.perf_counter() - self.since if self.at_work else 0.0)
-
-    def report(self) -> None:
-        """Report what has been compiled since the last report."""
-        new, self.reported = self.compiled[self.reported :], len(self.compiled)
-        if self.say is not None:
-            for what in new:
-                self.say(f"compiling {what} ..")
-
-    def tick(self) -> None:
-        """Report after the quiet seconds; on a terminal, count the seconds."""
-        while True:
-            time.sleep(_EVERY)
-            with _lock:
-                if self.over:
-                    return
-                if self.so_far() < self.quiet:
-                    continue
-                self.report()
-                if self.say is not None and sys.stderr.isatty():
-                    self.counts = True
-                    sys.stderr.write(f"\r{self.so_far():5.0f} s")
-                    sys.stderr.flush()
-
-    def end(self) -> None:
-        """Stop reporting."""
-        with _lock:
-            self.over = True
-            _watches.remove(self)
-            if self.counts:
-                sys.stderr.write("\r" + 7 * " " + "\r")
-                sys.stderr.flush()
+    def hear(self, what: str) -> None:
+        """Say once that `what` is compiled. The logger says so of numba only when it takes long."""
+        soon = self.say is not None or what != CPU or so_far() - self.before >= _QUIET
+        if soon and what not in self.said:
+            self.said.append(what)
+            (self.say or _warn)(f"compiling {what} ..")
 
 
-_all = _Watch(None, math.inf)
-_watches.append(_all)
+_clock = _Clock()
+_listeners: list[_Listener] = []
 
 
 def so_far() -> float:
     """Seconds that compilers of this process have worked so far, those at work now among them."""
     with _lock:
-        return _all.so_far()
+        return _clock.seconds + (time.perf_counter() - _clock.since if _clock.at_work else 0.0)
 
 
-@contextmanager
-def counted(say: Callable[[str], object] | None = None, quiet: float = 0.0) -> Iterator[_Watch]:
-    """Count the seconds that compilers work within the block: ``seconds`` of the yielded object. See `announced`."""
-    watch = _Watch(say, quiet)
+def begin(what: str) -> None:
+    """Note that a compiler starts to compile `what`; call `end` when it ends."""
     with _lock:
-        _watches.append(watch)
-    try:
-        yield watch
-    finally:
-        watch.end()
+        if _clock.at_work == 0:
+            _clock.since = time.perf_counter()
+        _clock.starts += 1
+        _clock.at_work += 1
+        for listener in _listeners:
+            listener.hear(what)
+
+
+def end() -> None:
+    """Note that a compiler has ended."""
+    with _lock:
+        if _clock.at_work == 1:
+            _clock.seconds += time.perf_counter() - _clock.since
+        _clock.at_work = max(0, _clock.at_work - 1)
 
 
 @contextmanager
@@ -108,14 +83,13 @@ def counted_whole() -> Iterator[None]:
     """Count the whole block if a compiler starts in it: linking, loading and caching belong to compiling."""
     began = time.perf_counter()
     with _lock:
-        before = [(watch, watch.starts, watch.seconds) for watch in _watches if watch.at_work == 0]
+        alone, starts, seconds = _clock.at_work == 0, _clock.starts, _clock.seconds
     try:
         yield
     finally:
         with _lock:
-            for watch, starts, seconds in before:
-                if watch.starts > starts and watch.at_work == 0:
-                    watch.seconds = seconds + time.perf_counter() - began
+            if alone and _clock.starts > starts and _clock.at_work == 0:
+                _clock.seconds = seconds + time.perf_counter() - began
 
 
 @contextmanager
@@ -143,58 +117,31 @@ class Timed:
 @contextmanager
 def timed() -> Iterator[Timed]:
     """Measure the block without what compilers work: ``seconds`` of the yielded object, once it is over."""
-    took, began = Timed(), time.perf_counter()
-    with counted() as compilers:
-        yield took
-    took.seconds = max(0.0, time.perf_counter() - began - compilers.seconds)
+    took, began, before = Timed(), time.perf_counter(), so_far()
+    yield took
+    took.seconds = max(0.0, time.perf_counter() - began - (so_far() - before))
 
 
 @contextmanager
 def announced(say: Callable[[str], object] | None) -> Iterator[None]:
     """Call `say` with a line when a compiler starts, and with the seconds taken at the end of the block.
 
-    With None the lines are warnings of the logger ``pymoo_gpuaco``, after compilers have worked for two seconds, unless
-    an outer block reports already. On a terminal the seconds are counted on stderr.
+    With None the lines are warnings of the logger ``pymoo_gpuaco``, unless an outer block reports already.
     """
     with _lock:
-        reported = say is None and any(watch.say for watch in _watches)
-    if reported:
+        reported = say is None and bool(_listeners)
+        listener = _Listener(say)
+        if not reported:
+            _listeners.append(listener)
+    try:
         yield
-        return
-    with counted(say or _warn, 0.0 if say else _QUIET) as watch:
-        yield
-    if watch.compiled and watch.seconds >= watch.quiet:
-        watch.report()
-        (say or _warn)(f"compiled in {watch.seconds:.1f} s")
+    finally:
+        with _lock:
+            if not reported:
+                _listeners.remove(listener)
+    if listener.said:
+        (say or _warn)(f"compiled in {so_far() - listener.before:.1f} s")
 
 
 def _warn(line: str) -> None:
     _log.warning("pymoo_gpuaco: %s", line)
-
-
-def begin(what: str) -> None:
-    """Note that a compiler starts to compile `what`; call `end` when it ends."""
-    with _lock:
-        now = time.perf_counter()
-        for watch in _watches:
-            if what not in watch.compiled:
-                watch.compiled.append(what)
-            if watch.at_work == 0:
-                watch.since = now
-            watch.starts += 1
-            watch.at_work += 1
-            if watch.quiet == 0.0:
-                watch.report()
-            if watch.say is not None and not watch.ticks:
-                watch.ticks = True
-                _thread.start_new_thread(watch.tick, ())
-
-
-def end() -> None:
-    """Note that a compiler has ended."""
-    with _lock:
-        now = time.perf_counter()
-        for watch in _watches:
-            if watch.at_work == 1:
-                watch.seconds += now - watch.since
-            watch.at_work = max(0, watch.at_work - 1)

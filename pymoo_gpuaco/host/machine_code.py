@@ -54,7 +54,7 @@ class _Locator(_CacheLocator):
 
 
 class _Located(CompileResultCacheImpl):
-    _locator_classes = (_Locator,)
+    _locator_classes: list[type[object]] = [_Locator]  # noqa: RUF012
 
 
 class _Cache(FunctionCache):
@@ -87,16 +87,15 @@ def cache_on_disk(function: Any) -> None:
         function._cache = _Cache(function.py_func)
 
 
-def must_be_compiled(function: Any) -> bool:
-    """Whether a function can be kept on the disk, and the disk has no version of it from the present sources."""
-    cache = getattr(function, "_cache", None)  # plain Python under NUMBA_DISABLE_JIT has none
-    if not isinstance(cache, _Cache):
-        return False
-    try:
-        kept = cache._cache_file._load_index()
-    except Exception:  # as when it is loaded: a pickle that was cut off or made by another version
+def is_cached(function: Any) -> bool:
+    """Whether the disk has a version of the function from the present sources, or cannot have one."""
+    if not isinstance(function._cache, _Cache):
         return True
-    return all(key[-1] != _digest() for key in kept)
+    try:
+        kept = function._cache._cache_file._load_index()
+    except Exception:  # as when it is loaded: a pickle that was cut off or made by another version
+        return False
+    return any(key[-1] == _digest() for key in kept)
 
 
 @functools.cache

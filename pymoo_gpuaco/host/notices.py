@@ -1,10 +1,10 @@
-"""Lines of the package's logger that are worth saying once a process, however many runs and threads would say them."""
+"""Words for the user that several parts of the package say."""
 
 from __future__ import annotations
 
 import logging
 
-__all__ = ["warn_once"]
+__all__ = ["how_to_install", "warn_once"]
 
 _log = logging.getLogger("pymoo_gpuaco")
 _said: dict[str, object] = {}
@@ -15,3 +15,9 @@ def warn_once(line: str) -> None:
     mine = object()
     if _said.setdefault(line, mine) is mine:  # one step: of several threads one says it
         _log.warning("%s", line)
+
+
+def how_to_install(extra: str = "") -> str:
+    """Return the command that installs the package, or one of its extras ("cuda", "docs" ..), for a message."""
+    what = f"'.[{extra}]'" if extra else "."
+    return f"pip install {what} in a checkout"

@@ -8,7 +8,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from pymoo_gpuaco.host.install import how_to_install
+from pymoo_gpuaco.host.notices import how_to_install
 from pymoo_gpuaco.islands.connection import dask
 
 

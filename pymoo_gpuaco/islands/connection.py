@@ -8,7 +8,7 @@ from concurrent.futures import Future as Promise
 from concurrent.futures import wait
 from typing import Any
 
-from pymoo_gpuaco.host.install import how_to_install
+from pymoo_gpuaco.host.notices import how_to_install
 
 
 def dask() -> Any:

@@ -18,7 +18,7 @@ from pymoo_gpuaco.candidates.lists import listed_instance
 from pymoo_gpuaco.exchange.assembly import recombine
 from pymoo_gpuaco.host import compiling
 from pymoo_gpuaco.host.background import BackgroundTask
-from pymoo_gpuaco.host.machine_code import must_be_compiled
+from pymoo_gpuaco.host.compiled import must_be_compiled
 from pymoo_gpuaco.host.stop import Stop
 from pymoo_gpuaco.host.threads import thread_count
 from pymoo_gpuaco.problems.tsp import TSP

@@ -11,8 +11,8 @@ from contextlib import contextmanager
 from typing import Any
 
 from pymoo_gpuaco.backends.errors import BackendUnavailable
-from pymoo_gpuaco.host.forks import fork_safe
-from pymoo_gpuaco.host.install import how_to_install
+from pymoo_gpuaco.host.background import fork_safe
+from pymoo_gpuaco.host.notices import how_to_install
 
 _contexts: dict[int, Any] = {}
 _lost: dict[int, str] = {}  # devices whose context no longer works, and what the driver said
