@@ -19,7 +19,9 @@ if hasattr(os, "register_at_fork"):  # a forked child lacks the thread that woul
 _log = logging.getLogger("pymoo_gpuaco")
 _MOMENT = 0.005  # s between two looks whether the first set-up of a kind has ended
 _MOST_TO_WAIT = 20.0  # s, for a set-up that may itself wait for the one that waits for it
-_first: dict[object, list[bool]] = {}  # by kind: the first set-up in this process; not empty once it has ended
+_first: dict[
+    object, list[bool]
+] = {}  # by kind: the first set-up in this process; not empty once it has ended
 if hasattr(os, "register_at_fork"):  # a child lacks the thread that would end it
     os.register_at_fork(after_in_child=_first.clear)
 
