@@ -104,7 +104,7 @@ def measure_flight(_: dict[str, TSP], options: argparse.Namespace) -> None:
 def measure_time(problems: dict[str, TSP], options: argparse.Namespace) -> None:
     ways: dict[str, Callable[[], Any]] = {
         "GPUMemetic()": partial(GPUMMAS, backend="cpu"),
-        "GPUMMAS()": partial(GPUMMAS, construction="full", backend="cpu"),
+        "GPUMMAS()": partial(GPUMMAS, backend="cpu"),
         "GPUACS()": partial(GPUACS, backend="cpu"),
         'GPUACS(variant="relaxed")': partial(GPUACS, variant="relaxed", backend="cpu"),
         'GPUACS(variant="selective")': partial(GPUACS, variant="selective", backend="cpu"),

@@ -121,7 +121,7 @@ def main() -> None:
     for name, problem in problems.items():
         GPUMemetic(backend="cpu").setup(problem, seed=1)  # compiles
         times = [t for t in TIMES if t <= arguments.seconds]
-        add(name, "GPUMMAS, focused", lambda t, seed, p=problem: colony_gap(p, t, seed), times)
+        add(name, "GPUMemetic", lambda t, seed, p=problem: colony_gap(p, t, seed), times)
         if fast_tsp is not None and problem.n_cities <= FAST_TSP_CITIES:
             # it stores distances in 16 bits: longer edges are scaled for it and its tours measured in full
             scale = max(1.0, float(problem.D.max()) / 65_000.0)

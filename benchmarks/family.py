@@ -30,7 +30,7 @@ from pymoo.termination.max_time import TimeBasedTermination
 from record import write
 from scipy.stats import friedmanchisquare, rankdata, studentized_range
 
-from pymoo_gpuaco import ALL_ALGORITHMS, TSP, ColonyTermination, GPU2OptIHC
+from pymoo_gpuaco import ALL_ALGORITHMS, TSP, ColonyTermination, GPU2OptIHC, GPUMemetic
 
 INSTANCES = (
     "bier127",

@@ -81,7 +81,7 @@ def main() -> None:
         gaps = [run[0] for run in runs]
         whole = [
             statistics.mean(
-                climb(problem, seconds, seed, arguments.backend, construction="full", local_search=search)[0]
+                climb(problem, seconds, seed, arguments.backend, local_search=search)[0]
                 for seed in range(1, arguments.whole + 1)
             )
             for search in (True, False)

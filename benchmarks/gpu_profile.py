@@ -31,7 +31,7 @@ from kernel_clock import iterations
 from options import parser_for
 from record import write
 
-from pymoo_gpuaco import GPUACS, GPUAS, GPUMMAS, GPU2OptIHC, load_tsp
+from pymoo_gpuaco import GPUACS, GPUAS, GPUMMAS, GPU2OptIHC, GPUMemetic, load_tsp
 from pymoo_gpuaco.backends import SearchEngine
 from pymoo_gpuaco.backends.cuda import focused as focused_engine
 
@@ -52,9 +52,9 @@ OTHERS_TOO: dict[str, tuple[Any, dict[str, Any]]] = {
     },
     "GPU2OptIHC": (GPU2OptIHC, {}),
 }
-FOCUSED = "GPUMMAS, focused"
+FOCUSED = "GPUMemetic"
 FOCUSED_INSTANCES = ("d18512",)
-EVERY_KIND = {FOCUSED: (GPUMMAS, {"construction": "focused"})} | COLONIES | OTHERS_TOO
+EVERY_KIND = {FOCUSED: (GPUMemetic, {})} | COLONIES | OTHERS_TOO
 #: whose number of ants or climbers is their own, not n
 OWN_SIZE = ("GPU2OptIHC", FOCUSED)
 LOCAL_SEARCH_ANTS = 800

@@ -4,8 +4,8 @@
                                  [--backend cpu] [--no-result]
 
 A run has so many seconds, set-up not counted. The row without islands is ``GPUMemetic()`` alone for the longest time,
-as one process runs it: on a CPU it uses all cores, which islands share. Beside the gap in equal time stands the time to an
-equal gap: the one that the fewest islands have at the end of their longest runs. It is read off runs of several
+as one process runs it: on a CPU it uses all cores, which islands share. Beside the gap in equal time stands the time to
+an equal gap: the one that the fewest islands have at the end of their longest runs. It is read off runs of several
 lengths, as a straight line between the logarithms of both, for annealing is good at its end alone. Of the islands' time
 the part outside their rounds is the overhead: what the exchange costs, the waiting for the process that leads the run,
 and the last round's end. The result is islands_cpu or islands_gpu, by where the islands ran.

@@ -36,6 +36,7 @@ from pymoo_gpuaco import (
     GPURAS,
     TSP,
     GPU2OptIHC,
+    GPUMemetic,
     LocalSearch,
     load_tsp,
 )
@@ -45,19 +46,19 @@ LIMIT, INTERRUPT = 1.5, 0.8  # s
 LONG = 60.0  # s, more than the interrupt needs
 MOST = 2_000_000  # cities, unless more are asked for: ten million are for a GPU
 SMALL, MAGNITUDES = 300, (1e-12, 1e-6, 1e6, 1e15)  # cities, in squares of such sides
-FLOW_SHOPS = {"GPUMemetic()": (5_000,)}  # jobs, by what is typed
+FLOW_SHOPS = {"GPUMMAS()": (5_000,)}  # jobs, by what is typed
 _LISTS = {"candidate_list_size": 32}
 _CASES: tuple[tuple[Callable[..., Any], dict[str, Any], tuple[int, ...]], ...] = (
-    (GPUMMAS, {}, (20_000, 100_000, 1_000_000, 2_000_000, 10_000_000)),
-    (GPUMMAS, {"construction": "focused", "n_ants": 64}, (20_000,)),
-    (GPUMMAS, {"candidates": "alpha"}, (20_000, 100_000)),
-    (GPUMMAS, {"construction": "full"}, (20_000, 200_000)),
-    (GPUMMAS, {"construction": "full", "candidate_list_size": None}, (5_000, 20_000)),
-    (GPUMMAS, {"construction": "full", "pheromone": "dense"}, (20_000,)),
+    (GPUMemetic, {}, (20_000, 100_000, 1_000_000, 2_000_000, 10_000_000)),
+    (GPUMemetic, {"population_size": 64}, (20_000,)),
+    (GPUMemetic, {"candidates": "alpha"}, (20_000, 100_000)),
+    (GPUMMAS, {}, (20_000, 200_000)),
+    (GPUMMAS, {"candidate_list_size": None}, (5_000, 20_000)),
+    (GPUMMAS, {"pheromone": "dense"}, (20_000,)),
     (GPUMMAS, {"n_ants": 3000}, (100_000,)),
-    (GPUMMAS, {"construction": "full", "local_search": "windows"}, (20_000, 100_000)),
-    (GPUMMAS, {"construction": "full", "local_search": "2opt"}, (100_000,)),
-    (GPUMMAS, {"construction": "full", "local_search": LocalSearch(kicks=5.0)}, (20_000,)),
+    (GPUMMAS, {"local_search": "windows"}, (20_000, 100_000)),
+    (GPUMMAS, {"local_search": "2opt"}, (100_000,)),
+    (GPUMMAS, {"local_search": LocalSearch(kicks=5.0)}, (20_000,)),
     (GPUMMAS, {"local_search": False}, (100_000,)),
     (GPUAS, {}, (5_000, 20_000)),
     (GPUAS, _LISTS, (100_000,)),

@@ -18,6 +18,9 @@ SIZES = {GPU2OptIHC: "n_climbers", GPUMemetic: "population_size"}  # of the othe
 M = 6  # ants, climbers or tours
 
 every_algorithm = pytest.mark.parametrize("cls", ALL_ALGORITHMS.values(), ids=list(ALL_ALGORITHMS))
+BUILDERS = {name: cls for name, cls in ALL_ALGORITHMS.items() if cls is not GPUMemetic}
+#: algorithms that build M tours a generation
+every_builder = pytest.mark.parametrize("cls", BUILDERS.values(), ids=list(BUILDERS))
 every_colony = pytest.mark.parametrize("cls", COLONIES.values(), ids=list(COLONIES))
 
 

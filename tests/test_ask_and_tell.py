@@ -18,6 +18,7 @@ from tests.algorithm_cases import (
     assert_same,
     cities,
     every_algorithm,
+    every_builder,
     every_colony,
     length,
     run_to_end,
@@ -46,7 +47,7 @@ def test_ask_and_tell_equals_minimize(cls, keyword):
     assert_same(snapshot(algorithm), snapshot(res.algorithm))
 
 
-@every_algorithm
+@every_builder
 def test_told_values_of_the_user_are_learned_and_counted(cls):
     problem = cities(14)
     algorithm = small(cls).setup(problem, termination=("n_gen", 3), seed=3)
@@ -90,7 +91,7 @@ def test_told_fewer_and_reordered_individuals_are_learned(cls):
     assert algorithm.evaluator.n_eval == 2 * M
 
 
-@every_algorithm
+@every_builder
 def test_told_altered_tour_is_taken_as_the_user_made_it(cls):
     problem = cities(14)
     algorithm = small(cls).setup(problem, termination=("n_gen", 9), seed=3)
@@ -178,7 +179,7 @@ def test_tell_refuses_nothing_at_all(cls):
         algorithm.tell(infills=np.arange(9)[None])
 
 
-@every_algorithm
+@every_builder
 def test_ask_twice_before_tell_builds_twice_and_counts_both(cls):
     problem = cities(14)
     algorithm = small(cls).setup(problem, termination=("n_gen", 3), seed=3)

@@ -25,9 +25,11 @@ from pymoo_gpuaco.visualization import plot_tour
 from tests.algorithm_cases import (
     BACKEND,
     COLONIES,
+    SIZES,
     Tour,
     cities,
     every_algorithm,
+    every_builder,
     every_colony,
     shorten_climbs,
     small,
@@ -195,7 +197,7 @@ def test_arguments_in_another_order_are_told_so(tmp_path):
         plot_tour(FOUND.tour, SQUARE)
     with pytest.raises(TypeError, match=r"got PosixPath: write_route\(path, problem, tour\)"):
         write_route(SQUARE, tmp_path / "route.csv", FOUND.tour)
-    with pytest.raises(TypeError, match="problem must be a pymoo Problem, such as a TSP, got GPUMMAS"):
+    with pytest.raises(TypeError, match="problem must be a pymoo Problem, such as a TSP, got GPUMemetic"):
         summary(GPUMemetic(), SQUARE)
 
 
@@ -228,7 +230,7 @@ def test_asymmetric_matrix_is_refused_with_a_search_that_reverses(cls):
         minimize(problem, small(cls, local_search="2opt"), ("n_gen", 1), seed=1)
 
 
-@every_algorithm
+@every_builder
 @pytest.mark.parametrize("value", [np.nan, np.inf])
 def test_objective_that_is_no_number_stops_the_run_and_keeps_the_best(cls, value):
     class Broken(Tour):
@@ -296,8 +298,8 @@ def test_nothing_of_cuda_is_imported_with_the_package():
     assert done.stdout == "[]\n"
 
 
-def test_colonies_are_all_but_the_climbers():
-    assert {*COLONIES.values(), GPU2OptIHC} == set(pymoo_gpuaco.ALL_ALGORITHMS.values())
+def test_every_algorithm_is_a_colony_or_has_a_size_of_its_own():
+    assert {*COLONIES.values(), *SIZES} == set(pymoo_gpuaco.ALL_ALGORITHMS.values())
 
 
 @pytest.mark.parametrize("n", [5, 1 << 14])

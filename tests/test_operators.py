@@ -18,7 +18,7 @@ from pymoo.operators.sampling.rnd import PermutationRandomSampling
 from pymoo.optimize import minimize
 from pymoo.util.ref_dirs import get_reference_directions
 
-from pymoo_gpuaco import GPUMemetic, MultiObjectiveTSP
+from pymoo_gpuaco import GPUMMAS, GPUMemetic, MultiObjectiveTSP
 from pymoo_gpuaco.operators import (
     AntColonySampling,
     AssemblyCrossover,

@@ -12,7 +12,13 @@ from pymoo.core.problem import Problem
 from pymoo.optimize import minimize
 
 from pymoo_gpuaco import GPUACS, GPUAS, GPUMMAS, GPU2OptIHC, Islands
-from tests.algorithm_cases import COLONIES, every_algorithm, every_colony, shorten_climbs, small
+from tests.algorithm_cases import (
+    COLONIES,
+    every_builder,
+    every_colony,
+    shorten_climbs,
+    small,
+)
 from tests.fuzz import SEED, TIMES
 
 pytestmark = pytest.mark.filterwarnings("ignore:the problem's objective")
@@ -143,7 +149,7 @@ def test_random_problems_of_any_kind(case):
         assert algorithm.evaluator.n_eval == len(problem.seen)
 
 
-@every_algorithm
+@every_builder
 def test_given_tours_are_evaluated_as_they_are(cls, monkeypatch):
     shorten_climbs(monkeypatch)
     problem = Jobs(6, seed=2)

@@ -22,6 +22,7 @@ from tests.algorithm_cases import (
     Tour,
     cities,
     every_algorithm,
+    every_builder,
     every_colony,
     is_canonical,
     length,
@@ -132,7 +133,7 @@ def test_elites_are_the_population_shortest_first(cls):
     assert len(minimize(problem, small(cls, n_elites=M + 9), ("n_gen", 1), seed=1).pop) == M
 
 
-@every_algorithm
+@every_builder
 def test_optimum_never_gets_worse_and_is_the_best_ever_told(cls):
     # of few cities every batch of climbs finds the best tour
     problem = cities(150 if cls is GPU2OptIHC else 30)
@@ -154,7 +155,7 @@ def test_canonical_form_turns_and_where_direction_is_free_mirrors():
     assert canonical(tours, False).tolist() == [[0, 4, 3, 1, 2], [0, 2, 1, 3, 4]]
 
 
-@every_algorithm
+@every_builder
 def test_n_eval_counts_every_tour_built(cls):
     counts = []
     algorithm = small(cls).setup(cities(14), termination=("n_gen", 4), seed=1)
@@ -217,7 +218,7 @@ def test_archive_collects_what_was_handed_out(cls):
     assert {len(x) for x in algorithm.archive.get("X")} == {9}
 
 
-@every_algorithm
+@every_builder
 def test_custom_evaluator_sees_what_is_handed_out_and_keeps_the_count(cls):
     class Counting(Evaluator):
         handed_out = 0
@@ -286,7 +287,7 @@ def test_pymoo_travelling_salesman_is_solved_and_left_alone(cls):
     assert np.array_equal(problem.D, before["D"])
 
 
-@every_algorithm
+@every_builder
 def test_objective_of_the_user_counts_and_its_difference_is_told_once(cls):
     D = cities(10).D
     with pytest.warns(UserWarning, match="objective") as told:
@@ -315,7 +316,7 @@ def test_objective_decides_between_elites_not_the_distance(cls):
     assert length(problem, algorithm.opt[0].X) == max(lengths) > min(lengths)
 
 
-@every_algorithm
+@every_builder
 def test_negative_objective_runs(cls):
     with pytest.warns(UserWarning, match="objective"):
         res = minimize(Tour(cities(9).D, toll=-1e6), small(cls), ("n_gen", 3), seed=1)
@@ -334,7 +335,7 @@ def test_asymmetric_matrix_keeps_its_direction(cls):
     assert res.F[0] == n
 
 
-@every_algorithm
+@every_builder
 @pytest.mark.parametrize("n", [3, 4, 5])
 def test_smallest_problems_are_solved(cls, n):
     problem = TSP(np.array([[0, 0], [100, 100], [0, 100], [100, 0], [50, 0]][:n]), "EXACT")

@@ -19,6 +19,7 @@ from tests.algorithm_cases import (
     assert_same,
     cities,
     every_algorithm,
+    every_builder,
     every_colony,
     run_to_end,
     small,
@@ -31,7 +32,7 @@ pytestmark = pytest.mark.usefixtures("short_climbs")
 # ---- history and copies ---------------------------------------------------------------------------------------------
 
 
-@every_algorithm
+@every_builder
 def test_history_holds_the_state_of_each_generation(cls):
     problem = cities(14)
     plain = minimize(problem, small(cls), ("n_gen", 4), seed=1)
@@ -202,7 +203,7 @@ def test_interleaved_algorithms_do_not_mix():
 # ---- arguments: misspelt ones, and pymoo's tuning -------------------------------------------------------------------
 
 
-@every_algorithm
+@every_builder
 def test_misspelt_argument_raises_everywhere_and_the_known_ones_are_named(cls):
     own = "n_climbers" if cls is GPU2OptIHC else "n_ants"
     for call in (
@@ -217,7 +218,7 @@ def test_misspelt_argument_raises_everywhere_and_the_known_ones_are_named(cls):
             assert known in str(error.value)
 
 
-@every_algorithm
+@every_builder
 def test_arguments_given_to_minimize_are_checked_and_take_effect(cls):
     own = "n_climbers" if cls is GPU2OptIHC else "n_ants"
     with pytest.raises(ValueError, match=rf"{own} must be an integer in \[1, 1048576\], got -3"):

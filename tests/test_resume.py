@@ -17,6 +17,7 @@ from tests.algorithm_cases import (
     assert_same,
     cities,
     every_algorithm,
+    every_builder,
     run_to_end,
     shorten_climbs,
     small,
@@ -84,7 +85,7 @@ def test_another_process_goes_on_as_if_nothing_had_happened(tmp_path):
         assert_same(states[name], uninterrupted(cls))
 
 
-@every_algorithm
+@every_builder
 def test_documented_checkpoint_with_a_new_termination(cls, tmp_path):
     algorithm = small(cls)
     minimize(cities(16), algorithm, ("n_gen", CUT), seed=5, copy_algorithm=False)

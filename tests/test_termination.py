@@ -20,6 +20,7 @@ from tests.algorithm_cases import (
     assert_same,
     cities,
     every_algorithm,
+    every_builder,
     generations,
     run_to_end,
     small,
@@ -64,7 +65,7 @@ def test_termination_of_minimize_wins_over_the_one_of_the_constructor(cls):
     assert generations(minimize(cities(9), small(cls, termination=("n_gen", 2)), ("n_gen", 4), seed=1)) == 4
 
 
-@every_algorithm
+@every_builder
 @pytest.mark.parametrize("name", ["n_eval", "n_evals"])
 def test_n_eval_stops_at_the_first_generation_that_reaches_it(cls, name):
     problem = cities(9)

@@ -16,6 +16,7 @@ from tests.algorithm_cases import (
     assert_same,
     cities,
     every_algorithm,
+    every_builder,
     is_canonical,
     length,
     run_to_end,
@@ -58,7 +59,7 @@ def _two_tours(problem, n_samples, random_state=None, **kwargs):
     return Population.new("X", tours(2))
 
 
-@every_algorithm
+@every_builder
 @pytest.mark.parametrize("form", FORMS)
 def test_given_tours_are_generation_one(cls, form):
     problem = cities(N)

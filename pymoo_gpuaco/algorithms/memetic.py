@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import Any, ClassVar
+from dataclasses import KW_ONLY, dataclass
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from pymoo.core.problem import Problem
 from pymoo.core.variable import get
 
 from pymoo_gpuaco.algorithms.arguments import Count, Number, Word
@@ -17,12 +16,11 @@ from pymoo_gpuaco.algorithms.told import Tours
 from pymoo_gpuaco.backends import SearchEngine, make_search, reads_nearest
 from pymoo_gpuaco.candidates.exact import MOST_CITIES
 from pymoo_gpuaco.candidates.listed import ListedInstance
-from pymoo_gpuaco.problems.objective import example_that_differs, is_tour_length
 from pymoo_gpuaco.search.parameters import FEWEST_TO_EVOLVE, MOST_CANDIDATES, MemeticParameters
 from pymoo_gpuaco.search.warm_up import compile_beside
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
+@dataclass(eq=False, repr=False)
 class GPUMemetic(EngineAlgorithm):
     """Memetic search for short tours: a population is annealed by window search and recombined; no pheromone.
 
@@ -68,6 +66,7 @@ class GPUMemetic(EngineAlgorithm):
     }
 
     population_size: Count | None = None
+    _: KW_ONLY
     n_offspring: Count = 30
     candidate_list_size: Count | None = None
     candidates: Word = "auto"
@@ -88,14 +87,11 @@ class GPUMemetic(EngineAlgorithm):
         super()._check()
         self._parameters()
 
-    def _setup(self, problem: Problem, **kwargs: Any) -> None:
-        if problem.n_obj == 1 and not is_tour_length(problem):
-            value, length = example_that_differs(problem) or (float("nan"), float("nan"))
-            raise ValueError(
-                f"GPUMemetic searches for the shortest tour, and the objective of {type(problem).__name__} is not the "
-                f"tour length (a tour of length {length:.10g} has F = {value:.10g}): GPUMMAS() takes any objective"
-            )
-        super()._setup(problem, **kwargs)
+    def _adapt_to_custom_objective(self, value: float, length: float) -> None:
+        raise ValueError(
+            f"GPUMemetic searches for the shortest tour, and the objective of {type(self.problem).__name__} is not the "
+            f"tour length (a tour of length {length:.10g} has F = {value:.10g}): GPUMMAS() takes any objective"
+        )
 
     def _candidates(self) -> int:
         return int(get(self.candidate_list_size) or MOST_CANDIDATES)
