@@ -45,7 +45,7 @@ struct Three { unsigned x = 0, y = 0, z = 0; };
 static Three threadIdx, blockIdx, blockDim, gridDim;
 
 struct Fiber {
-    jmp_buf here;
+    jmp_buf here, end;
     char* stack = nullptr;
     bool done = false;
 };
@@ -222,10 +222,12 @@ static const char* kernel_arguments;
 inline void enter_fiber() {
     for (;;) {  // one thread of a block after the other, of this launch and the next
         let_others_run();
-        enter_kernel(kernel_arguments);
+        if (!_setjmp(fibers[threadIdx.x].end)) enter_kernel(kernel_arguments);
         fibers[threadIdx.x].done = true;
     }
 }
+
+inline void leave_kernel() { _longjmp(fibers[threadIdx.x].end, 1); }
 
 inline void resume(Fiber& fiber) {
     if (!_setjmp(host)) _longjmp(fiber.here, 1);

@@ -42,6 +42,9 @@ def _on_host(text: str) -> str:
     pieces = re.split(r"(asm(?: volatile)?\((?:[^()]|\([^()]*\))*\);)", text)
     for number in range(1, len(pieces), 2):
         code = pieces[number]
+        if '"exit;"' in code:
+            pieces[number] = "leave_kernel();"
+            continue
         instruction = re.search(r'"([^"]*)"', code)[1]  # type: ignore[index]
         operands = re.findall(r'"[=+]?\w+"\(((?:[^()]|\([^()]*\))*)\)', code)
         one, two = [*operands, "", ""][:2]

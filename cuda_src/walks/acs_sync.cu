@@ -12,19 +12,12 @@
 
 #define TABU 2  // a bitmask, which the warps of a block can search together
 
+#include "device/barrier.cuh"
 #include "walks/acs_counts.cuh"
 
 #ifndef MOST_WARPS
 #define MOST_WARPS 32  // of a block
 #endif
-
-constexpr unsigned long long LONGEST_WAIT = 10000000000ull;  // nanoseconds
-
-__device__ __forceinline__ unsigned long long nanoseconds() {
-    unsigned long long now;
-    asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(now));
-    return now;
-}
 
 // Of *arrivals the lower bits count blocks: at most 2^30, so with 132 blocks and a meeting a step 8 million cities.
 constexpr unsigned BLOCKS = (1u << 30) - 1u;
@@ -38,23 +31,18 @@ __device__ __forceinline__ bool meet(unsigned* arrivals, unsigned turn, volatile
     bool over = false;
     __syncthreads();
     if (threadIdx.x == 0) {
-        unsigned now, looks = 0;
-        unsigned long long start = 0;
+        unsigned now;
+        Wait wait;
         const unsigned word = 1u << (30u + (turn & 1u));
         const unsigned one = halted != 0 ? word + 1u : 1u;
         asm volatile("red.release.gpu.global.add.u32 [%0], %1;" ::"l"(arrivals), "r"(one) : "memory");
-        while (true) {
+        while (!over) {
             asm volatile("ld.acquire.gpu.global.u32 %0, [%1];" : "=r"(now) : "l"(arrivals) : "memory");
             if ((now & BLOCKS) >= gridDim.x * turn) {
                 over = (now & word) != 0u;
                 break;
             }
-            if ((++looks & 1023u) != 0u) continue;
-            if (start == 0) start = nanoseconds();
-            if (nanoseconds() - start < LONGEST_WAIT && *fault == 0) continue;
-            *fault = 1;
-            over = true;
-            break;
+            over = wait.failed(fault);
         }
     }
     return !__syncthreads_or(over);

@@ -8,9 +8,11 @@
 // the result is the same, but that the host takes few of those that gain nothing, and this all that fit.
 //
 // Threads share the edges of all exchanges, for exchanges differ in size; an edge knows its owner. Where a tour has many
-// exchanges several blocks do this together.
+// exchanges several blocks do this together. If one of them does not arrive (`Team::meet`), *fault is set: nothing is
+// committed until the host has cleared it, and tours stay as they are.
 #include <climits>
 
+#include "device/relaxed.cuh"
 #include "device/warp.cuh"
 #include "windows/found.cuh"
 #include "windows/team.cuh"
@@ -257,6 +259,11 @@ __device__ inline void drop(const Room& room, const Team& team, int m, int round
     team.meet();
 }
 
+// Whether a commit has failed; the same for all threads of a block, of which one asks the host's memory.
+__device__ __forceinline__ bool has_failed(const int* fault) {
+    return __syncthreads_or(threadIdx.x == 0 && load_relaxed_system(fault) != 0);
+}
+
 extern "C" __global__ void __launch_bounds__(THREADS) commit_exchanges(
     int team_blocks,                           // of a tour
     int n, int exchanges, int most,            // of a tour; ``most`` rows and segments that it has room for
@@ -270,8 +277,10 @@ extern "C" __global__ void __launch_bounds__(THREADS) commit_exchanges(
     int* cuts, int* links, int* link_owners, int* firsts,  // (tours, n), (tours, 2 n), (tours, 2 n), (tours, n)
     int4* jumps, int4* jumped, int* sizes, unsigned long long* weakest,  // (tours, 2 n)
     int* counts,       // (tours,)
-    int4* segments) {  // (tours, most) for lay_out
+    int4* segments,    // (tours, most) for lay_out
+    int* fault) {      // (1,)
     __shared__ int warps[THREADS / 32];
+    if (has_failed(fault)) return;
     const size_t tour = blockIdx.x / team_blocks;
     const int words = (n + 31) / 32;
     Room room{found + tour * exchanges,
@@ -294,7 +303,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) commit_exchanges(
               exchanges,
               rows[tour],
               words};
-    Team team{team_blocks, static_cast<int>(blockIdx.x) % team_blocks, told[tour]};
+    Team team{team_blocks, static_cast<int>(blockIdx.x) % team_blocks, told[tour], fault};
     claim(room, team);
     int m = 0;
     for (int round = 0;; ++round) {
@@ -328,12 +337,20 @@ extern "C" __global__ void __launch_bounds__(THREADS) commit_exchanges(
 extern "C" __global__ void lay_out(
     int n, int tours, int most, const int* counts,  // (tours,)
     const int4* segments,  // (tours, most) place in the new tour, ascending; position in the old; count; 1 or -1
-    const int* old_tours, int* new_tours, int* positions) {  // (tours, n)
+    const int* old_tours, int* new_tours, int* positions,  // (tours, n)
+    const int* fault) {  // (1,)
+    const bool failed = has_failed(fault);
     const size_t index = static_cast<size_t>(blockIdx.x) * blockDim.x + threadIdx.x;
     if (index >= static_cast<size_t>(tours) * n) return;
     const int which = static_cast<int>(index / n), place = static_cast<int>(index % n);
     const size_t offset = static_cast<size_t>(which) * n;
     const int4* const own = segments + static_cast<size_t>(which) * most;
+    if (failed) {
+        const int city = old_tours[index];
+        new_tours[index] = city;
+        positions[offset + city] = place;
+        return;
+    }
     int low = 0, high = counts[which] - 1;
     while (low < high) {
         const int middle = (low + high + 1) >> 1;

@@ -1,6 +1,7 @@
 // Blocks that commit the exchanges of one tour together.
 #pragma once
 
+#include "device/barrier.cuh"
 #include "device/warp.cuh"
 
 #ifndef THREADS
@@ -21,29 +22,32 @@ struct __align__(16) Told {
 static_assert(sizeof(Told) == TOLD_BYTES, "the host takes memory for a Told of other bytes");
 #endif
 
-// The blocks that work on one tour. All of them are on the device at a time, see the host.
+// The blocks that work on one tour. All of them must be on the device at the same time, see the host.
 struct Team {
     int blocks, block;  // how many, and which of them this is
     Told& told;
+    volatile int* fault;
     int votes = 0;  // counted so far
 
     // What threads share goes ``for (int i = team.first(); i < count; i += team.threads())``.
     __device__ int first() const { return block * THREADS + static_cast<int>(threadIdx.x); }
     __device__ int threads() const { return blocks * THREADS; }
 
-    // All threads wait for all others, and see what these have written.
+    // All threads wait for all others, and see what these have written. Where a block does not arrive (`Wait::failed`),
+    // the threads of this one exit.
     __device__ void meet() const {
+        bool failed = false;
         __syncthreads();
         if (blocks == 1) return;
         if (threadIdx.x == 0) {
+            Wait wait;
             __threadfence();
             const unsigned ticket = atomicAdd(&told.arrived, 1u), due = ticket - ticket % blocks + blocks;
             const volatile unsigned& arrived = told.arrived;
-            while (arrived < due) {
-            }
+            while (arrived < due && !failed) failed = wait.failed(fault);
             __threadfence();
         }
-        __syncthreads();
+        if (__syncthreads_or(failed)) asm volatile("exit;");
     }
 
     // Whether any thread says yes. There must be a meeting between two votes.

@@ -113,6 +113,7 @@ class Device:
         self.ends_early = False
         self.hears_flag = False  # whether also when the flag of ``stop`` goes up, in another thread
         self.halted = False  # whether it has done so; who wants to know sets it back
+        self.faults = 0  # times that blocks of a kernel failed to meet
         weakref.finalize(self, release, self._context, self.arrays, self._pid)
 
     def working(self) -> _Working:
@@ -253,7 +254,7 @@ class Device:
     def wait(self, early: bool = False) -> None:
         """Wait for what had been launched when ``mark`` was called last; ``early``: as where ``ends_early`` is set.
 
-        Raises DeviceFailed if a kernel has given up waiting for others, which it tells in ``fault``.
+        Raises DeviceFailed if blocks of a kernel failed to meet, which it writes to ``fault``.
         """
         if early or self.ends_early:
             self._wait_or_end()
@@ -261,9 +262,11 @@ class Device:
             self.arrays.events[0].synchronize()
         if self._fault[0]:
             self._fault[0] = 0
+            self.faults += 1
             raise DeviceFailed(
                 "blocks of a kernel that wait for each other were not on the device at the same time: another process "
-                "uses it. Try again when it is free, or let ants walk on their own (variant='relaxed', 'selective')"
+                "uses it. Run again when it is free, on another device, or with backend='cpu'; GPUACS needs no such "
+                "wait with variant='relaxed' or 'selective'"
             )
 
     def late(self, early: bool = False) -> bool:

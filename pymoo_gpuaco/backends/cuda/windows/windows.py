@@ -21,8 +21,8 @@ _WARPS = 2  # windows a block: more would need more shared memory than every blo
 _FOUND_BYTES = 8  # Found of found.cuh
 _COMMIT_THREADS = 1024
 # Blocks that commit the exchanges of one tour, one for so many windows: they often wait for one another. A block fills
-# a multiprocessor, and those of all tours get one in so many at most: a block that waits for others which have no place
-# would wait for ever, should kernels of other engines run at the same time.
+# a multiprocessor, and those of all tours get one in so many at most, because a block that waits for others which have
+# no place, while kernels of other engines run, fails after ten seconds (team.cuh).
 _MOST_COMMIT_BLOCKS, _WINDOWS_A_COMMIT_BLOCK, _MULTIPROCESSORS_A_COMMIT_BLOCK = 16, 64, 4
 _TOLD_BYTES = 16 + 4 * _MOST_COMMIT_BLOCKS  # Told of commit.cu
 
@@ -152,8 +152,16 @@ class Windows:
             self._device.write("window_partner", self._partner)
         self.use(self.lists)
         needed = self.needed()
-        for name in ("window_statistics", "window_claims", "window_bits", "window_positions"):
+        for name in ("window_statistics", "window_positions"):
             self._device.arrays.zero(name, needed[name])
+        self._clear_marks()
+
+    def _clear_marks(self) -> None:
+        """Clear what a commit leaves cleared, unless it fails."""
+        needed = self.needed()
+        for name in ("window_claims", "window_bits"):
+            self._device.arrays.zero(name, needed[name])
+        self._faults = self._device.faults
 
     @property
     def _penalised(self) -> bool:
@@ -284,6 +292,8 @@ class Windows:
         """Launch: apply what windows found, as exchanges that give one tour together."""
         device, a, n, blocks = self._device, self._device.arrays, self._cities.n, self._commit_blocks
         a.zero("window_told", _TOLD_BYTES * self.tours)
+        if self._faults != device.faults:
+            self._clear_marks()
         device.launch(
             "commit_exchanges",
             blocks * self.tours,
@@ -312,6 +322,7 @@ class Windows:
             a["window_weakest"],
             a["window_counts"],
             a["window_segments"],
+            a.address("fault"),
         )
         device.call(
             "lay_out",
@@ -324,5 +335,6 @@ class Windows:
             a["window_tours"],
             a["window_next"],
             a["window_positions"],
+            a.address("fault"),
         )
         a.swap(("window_tours", "window_next"))

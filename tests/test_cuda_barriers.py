@@ -1,0 +1,107 @@
+"""Blocks that wait for each other on CUDA stop waiting where one of them never arrives, and the host is told.
+
+The kernels run on the host, where blocks run one after another: the first waits in vain, by a clock that runs fast.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from pymoo_gpuaco.backends.cuda.focused import CudaWindows
+from pymoo_gpuaco.backends.cuda.windows.windows import Trials, Windows
+from pymoo_gpuaco.backends.errors import DeviceFailed
+from tests.engine_cases import cloud
+from tests.fake_device import install
+from tests.stop_cases import device, engine_of
+from tests.windows_cases import device_of, emulated
+
+__all__ = ["device", "emulated"]  # fixtures
+
+FAILED = "not on the device at the same time"
+HOW = Trials(trials=8, all_queued=True)
+
+
+def start_tours(tours: int) -> np.ndarray:
+    return np.array([np.random.default_rng(seed).permutation(60) for seed in range(tours)], np.int32)
+
+
+def search(windows: CudaWindows, key: int) -> np.ndarray:
+    """Search one round, wait for it, and return the tours."""
+    with windows.working():
+        windows.windows.search(key, HOW)
+        windows.wait()
+        return windows.read()
+
+
+def positions_of(part: Windows) -> np.ndarray:
+    positions = np.empty((part.tours, 60), np.int32)
+    part._device.read(positions, "window_positions")
+    return positions
+
+
+def test_a_commit_whose_blocks_do_not_meet_fails_and_leaves_the_tours(emulated, monkeypatch):
+    problem, start = cloud(60), start_tours(2)
+    windows, other = device_of(problem, 2, 4), device_of(problem, 2, 4)
+    for one in (windows, other):
+        with one.working():
+            one.load(start, repaired=False)
+    part, untouched = windows.windows, np.full(2, 77, np.int32)
+    with windows.working():
+        windows.device.write("window_counts", untouched)
+        with monkeypatch.context() as patch:
+            patch.setattr(Windows, "_commit_blocks", 2)  # of each tour; the device has one multiprocessor
+            part.search(1, HOW)
+        part.search(2, HOW)  # launched before the host knows; it commits nothing either
+        counts = np.empty(2, np.int32)
+        windows.device.read(counts, "window_counts")
+        assert np.array_equal(counts, untouched)
+        with pytest.raises(DeviceFailed, match=FAILED):
+            windows.wait()
+        assert np.array_equal(windows.read(), start)
+        everywhere = np.take_along_axis(positions_of(part), start, axis=1)
+        assert np.array_equal(everywhere, np.tile(np.arange(60), (2, 1)))
+    assert np.array_equal(search(windows, 7), search(other, 7))
+    assert np.array_equal(search(windows, 8), search(other, 8))
+    assert (problem.tour_lengths(search(windows, 9)) < problem.tour_lengths(start)).all()
+
+
+def test_ants_whose_blocks_do_not_meet_fail_and_leave_the_trails(device, monkeypatch):
+    engine, other = engine_of("acs sync"), engine_of("acs sync")
+    before = engine.export_state()["tau"]
+    with monkeypatch.context() as patch:
+        patch.setattr(engine.walk, "_ants_a_block", 4)  # of seven: two blocks, and one multiprocessor
+        with pytest.raises(DeviceFailed, match=FAILED):
+            engine.construct(1)
+    assert np.array_equal(engine.export_state()["tau"], before)
+    assert np.array_equal(engine.construct(2), other.construct(2))
+    assert np.array_equal(engine.tours([3]), other.tours([3]))
+
+
+def test_marks_of_a_failed_commit_are_cleared_before_the_next(monkeypatch):
+    """No GPU: the kernels do nothing, and the driver tells what is in the memory of the device."""
+    install(monkeypatch)
+    windows = device_of(cloud(60), 2, 4)
+    part = windows.windows
+
+    def marks() -> list[int]:
+        found = []
+        for name in ("window_claims", "window_bits"):
+            whole = np.empty(part.needed()[name], np.uint8)
+            windows.device.read(whole, name)
+            found.append(int(whole.any()))
+        return found
+
+    with windows.working():
+        windows.load(start_tours(2), repaired=False)
+        for name in ("window_claims", "window_bits"):
+            windows.device.write(name, np.ones(part.needed()[name], np.uint8))
+        part.search(1, HOW)
+        assert marks() == [1, 1]  # they are the kernels' own
+        windows.device._fault[0] = 1
+        with pytest.raises(DeviceFailed, match=FAILED):
+            windows.wait()
+        assert windows.device._fault[0] == 0
+        part.search(2, HOW)
+        assert marks() == [0, 0]
+        windows.wait()
