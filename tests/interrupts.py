@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
@@ -20,6 +21,24 @@ def timed_interrupts() -> Iterator[Callable[[float], object]]:
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0.0)
         signal.signal(signal.SIGALRM, before)
+
+
+@contextmanager
+def signals_wake_nobody() -> Iterator[None]:
+    """Deliver signals of the timer to another thread, as if each came just before the main thread blocks.
+
+    Python runs their handlers in the main thread, which they do not wake.
+    """
+    end = threading.Event()
+    other = threading.Thread(target=end.wait)
+    other.start()
+    signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGALRM])
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGALRM])
+        end.set()
+        other.join()
 
 
 def is_interrupted(seconds: float, work: Callable[[], object]) -> None:

@@ -5,10 +5,12 @@ from __future__ import annotations
 import threading
 import time
 
+import numpy as np
 import pytest
 
-from pymoo_gpuaco.host.background import BackgroundTask, uninterrupted
-from tests.interrupts import needs_timer, timed_interrupts
+from pymoo_gpuaco.host.background import BackgroundTask, interruptible, uninterrupted
+from pymoo_gpuaco.host.threads import spread
+from tests.interrupts import is_interrupted, needs_timer, signals_wake_nobody, timed_interrupts
 
 
 def test_what_the_work_returns_is_there_after_waiting():
@@ -48,3 +50,27 @@ def test_work_that_changes_things_ends_before_an_interrupt_is_raised():
             uninterrupted(lambda: done.append(hurried.wait(10.0)), hurried.set)
     assert done == [True]
     assert uninterrupted(lambda: 3) == 3
+
+
+@needs_timer
+def test_an_interrupt_that_does_not_wake_the_waiting_thread_is_raised():
+    goes_on, ended = threading.Event(), []
+    with signals_wake_nobody():
+        is_interrupted(0.1, lambda: interruptible(lambda: ended.append(goes_on.wait(10.0))))
+    assert not ended  # the work goes on
+    goes_on.set()
+
+
+@needs_timer
+def test_an_interrupt_that_does_not_wake_the_thread_stops_work_of_several_threads():
+    stop, waited = np.zeros(1, np.uint8), []
+
+    def work(thread: int, first: int, last: int) -> None:
+        until = time.monotonic() + 10.0
+        while not stop[0] and time.monotonic() < until:
+            time.sleep(0.001)
+        waited.append(time.monotonic() < until)
+
+    with signals_wake_nobody():
+        is_interrupted(0.1, lambda: spread(work, 2, 2, stop))
+    assert waited == [True, True]

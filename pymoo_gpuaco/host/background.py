@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import _thread  # threading's own start of a thread takes locks that an interrupt leaves locked
+import contextlib
 import os
 import queue
 import threading
@@ -11,6 +12,9 @@ from collections.abc import Callable
 from typing import Generic, TypeVar
 
 T = TypeVar("T")
+
+# s; a signal that arrives just before a thread blocks does not wake it, so no wait is longer than this
+LONGEST_BLOCK = 0.05
 
 _fork_lock = threading.RLock()
 
@@ -50,13 +54,11 @@ class BackgroundTask(Generic[T]):
     def wait(self, until: float | None = None) -> bool:
         """Wait for the end of the work, or until ``time.monotonic()`` passes ``until``; whether it has ended."""
         while not self._ended:
-            left = None if until is None else until - time.monotonic()
-            if left is not None and left <= 0.0:
+            left = LONGEST_BLOCK if until is None else until - time.monotonic()
+            if left <= 0.0:
                 break
-            try:
-                self._news.get(timeout=left)
-            except queue.Empty:
-                break
+            with contextlib.suppress(queue.Empty):
+                self._news.get(timeout=min(left, LONGEST_BLOCK))
         return self._ended
 
     @property

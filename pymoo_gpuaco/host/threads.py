@@ -13,6 +13,7 @@ of the main thread has taken the pool.
 from __future__ import annotations
 
 import _thread  # threading's own start of a thread takes locks that an interrupt leaves locked
+import contextlib
 import hashlib
 import os
 import queue
@@ -25,7 +26,9 @@ from numpy.typing import NDArray
 
 from pymoo_gpuaco import checks
 
-_LOOK_AGAIN = 0.05  # s; needed only where an interrupt has lost the message of a part that ended
+# s; an interrupt may lose the message of a part that ended, and one that comes just before a thread blocks does not
+# wake it
+_LOOK_AGAIN = 0.05
 # Entries of the rows that a thread takes on at once: some milliseconds, after which it asks whether to stop.
 _SLICE = 50_000
 _MEASURED = 0.01  # s of work of each thread, by which its share of the processor is measured
@@ -68,14 +71,14 @@ class _Call:
     def wait(self, stop: NDArray | None, until: float | None) -> None:
         """Wait until all parts have ended; set ``stop[0]`` to 1 when the clock shows ``until``."""
         while len(self.ended) < self.size:
-            left = None
+            left = _LOOK_AGAIN
             if until is not None and stop is not None and not stop[0]:
-                left = max(until - time.monotonic(), 0.0)
-            try:
+                left = min(max(until - time.monotonic(), 0.0), left)
+                if left == 0.0:
+                    stop[0] = 1
+                    continue
+            with contextlib.suppress(queue.Empty):
                 self.news.get(timeout=left)
-            except queue.Empty:
-                assert stop is not None
-                stop[0] = 1
 
     def finish(self) -> None:
         """Wait for the end of all parts in spite of interrupts: after it the caller's arrays are not used any more."""
