@@ -150,6 +150,9 @@ class FakeDriver:
         )
         self.host_alloc_flags = SimpleNamespace(DEVICEMAP=2)
         self.event_flags = SimpleNamespace(DISABLE_TIMING=2)
+        self.Context = SimpleNamespace(
+            get_current=lambda: self.primary if self.primary.depth else None, pop=self.primary.pop
+        )
 
     def alive(self) -> None:
         """Fail as every call of a driver does once a kernel has failed for good."""
@@ -318,5 +321,6 @@ def install(monkeypatch: Any, driver: Any = None) -> Any:
     monkeypatch.setattr(context, "_start", lambda: driver)
     monkeypatch.setattr(context, "_contexts", {})
     monkeypatch.setattr(context, "_lost", {})
+    monkeypatch.setattr(context, "_create", lambda index: None)
     monkeypatch.setattr(compiler, "compile_files", compile_files)
     return driver

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import _thread  # threading's own start of a thread takes locks that an interrupt leaves locked
+import atexit
 import contextlib
 import os
 import queue
@@ -30,6 +31,28 @@ class _Here(threading.local):
 
 
 _here = _Here()
+
+
+_at_exit: list[Callable[[], object]] = []
+_exiting = False
+
+
+def at_exit(end: Callable[[], object]) -> None:
+    """Call ``end()`` before the interpreter exits, those registered last first; background work may still go on."""
+    _at_exit.append(end)
+
+
+def exiting() -> bool:
+    """Whether the interpreter exits: background work that would call native libraries ends instead."""
+    return _exiting
+
+
+@atexit.register
+def _exit() -> None:
+    global _exiting
+    _exiting = True
+    for end in reversed(_at_exit):
+        end()
 
 
 class BackgroundTask(Generic[T]):

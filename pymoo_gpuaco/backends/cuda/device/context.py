@@ -1,27 +1,104 @@
 """The device's primary context: retained once a process, pushed for as long as an engine works, then popped.
 
 PyTorch, CuPy and others use the same primary context, so all of them can live in one process.
+
+This file owns the end of CUDA in a process, too. A set-up that an interrupt has left goes on in a background thread,
+and a thread that is in the driver while the process exits ends it with a signal. So before the interpreter exits, all
+threads leave the driver for good, and then engines release what they hold.
 """
 
 from __future__ import annotations
 
+import contextlib
+import ctypes
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import Any
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from typing import Any, TypeVar
 
 from pymoo_gpuaco.backends.errors import BackendUnavailable
+from pymoo_gpuaco.host import background
 from pymoo_gpuaco.host.background import fork_safe
 from pymoo_gpuaco.host.notices import how_to_install
 
 _contexts: dict[int, Any] = {}
 _lost: dict[int, str] = {}  # devices whose context no longer works, and what the driver said
 _pid: int | None = None  # the process in which CUDA was started
+_LONGEST_EXIT = 10.0  # s that the exit of the process waits for other threads to leave the driver
+_asking = threading.RLock()  # held while CUDA starts or is asked about devices, see ``ask``
+
+T = TypeVar("T")
+
+
+def ask(work: Callable[[], T]) -> T:
+    """Return ``work()``, which calls the driver outside of ``Holding.lock``, as `fork_safe` does."""
+
+    def locked() -> T:
+        with _asking:
+            check_goes_on()
+            return work()
+
+    return fork_safe(locked)
+
+
+def check_goes_on() -> None:
+    """Raise BackendUnavailable if the process ends: set-up in a background thread ends before its next step."""
+    if background.exiting():
+        raise BackendUnavailable("the process ends")
+
+
+class Holding:
+    """What one engine holds on a device; to be made within ``ask``. The thread that uses it holds ``lock``."""
+
+    def __init__(self, retained: Any, free: Callable[[], None]) -> None:
+        self.lock = threading.RLock()
+        self._pid = os.getpid()
+        self._retained = retained
+        self._free = free
+        _holdings.append(self)
+
+    def release(self) -> None:
+        """Free everything, once, in whichever thread; a forked child has nothing to free."""
+        if os.getpid() != self._pid:
+            return
+        with self.lock:
+            if self in _holdings:
+                with active(self._retained):
+                    self._free()
+                _holdings.remove(self)
+
+
+_holdings: list[Holding] = []
+
+
+def _exit() -> None:
+    """Wait until other threads have left the driver, let none in again, and release what engines hold."""
+    if _pid not in (None, os.getpid()):
+        return
+    until = time.monotonic() + _LONGEST_EXIT
+    while time.monotonic() < until:
+        with contextlib.suppress(KeyboardInterrupt):  # a second one: the process ends anyway
+            if not _asking.acquire(timeout=until - time.monotonic()):
+                return
+            _asking.release()
+            for holding in list(_holdings):  # there will be no others
+                if holding.lock.acquire(timeout=max(0.0, until - time.monotonic())):
+                    holding.release()
+                    holding.lock.release()
+            break
+    # an interrupt just behind a push leaves a context on PyCUDA's stack, which then aborts the process
+    while _pid is not None and _start().Context.get_current() in _contexts.values():
+        _start().Context.pop()
+
+
+background.at_exit(_exit)
 
 
 def driver() -> Any:
     """Return pycuda.driver, started. Raises BackendUnavailable that says what is missing."""
-    return fork_safe(_start)
+    return ask(_start)
 
 
 def _start() -> Any:
@@ -60,13 +137,15 @@ def hidden_devices() -> str:
 
 def device_count() -> int:
     """Number of CUDA devices that this process sees. Raises BackendUnavailable without PyCUDA or a driver."""
-    cuda = driver()
-    return int(cuda.Device.count())
+    return ask(lambda: int(_start().Device.count()))
 
 
 def describe(index: int) -> dict[str, Any]:
     """Name, compute capability, memory, multiprocessors and driver of a device."""
-    cuda = driver()
+    return ask(lambda: _describe(_start(), index))
+
+
+def _describe(cuda: Any, index: int) -> dict[str, Any]:
     device = cuda.Device(index)
     version = cuda.get_driver_version()
     return {
@@ -84,8 +163,7 @@ def retain(index: int) -> Any:
 
     Raises ValueError for a device that is not there, BackendUnavailable for one that this process has lost.
     """
-    cuda = driver()
-    return fork_safe(lambda: _retain(cuda, index))
+    return ask(lambda: _retain(_start(), index))
 
 
 def _retain(cuda: Any, index: int) -> Any:
@@ -96,11 +174,24 @@ def _retain(cuda: Any, index: int) -> Any:
         if not 0 <= index < count:
             there = f"0 to {count - 1}" if count else "none"
             raise ValueError(f"device must be one of the CUDA devices ({there}), got {index}")
+        _create(index)
         try:
             _contexts[index] = cuda.Device(index).retain_primary_context()
         except cuda.Error as error:
             raise BackendUnavailable(f"CUDA device {index} cannot be used ({error})") from error
     return _contexts[index]
+
+
+def _create(index: int) -> None:
+    """Create the primary context without the interpreter's lock: PyCUDA holds it for the second or so that this takes.
+
+    A failure is left to PyCUDA, which explains it.
+    """
+    device, created = ctypes.c_int(), ctypes.c_void_p()
+    with contextlib.suppress(OSError):
+        library = ctypes.CDLL("nvcuda.dll" if sys.platform == "win32" else "libcuda.so.1")
+        if library.cuDeviceGet(ctypes.byref(device), index) == 0:
+            library.cuDevicePrimaryCtxRetain(ctypes.byref(created), device)
 
 
 def lose(index: int, error: Exception) -> None:
@@ -122,7 +213,7 @@ def why_lost(index: int) -> str | None:
     )
 
 
-@contextmanager
+@contextlib.contextmanager
 def active(context: Any) -> Iterator[None]:
     """Make a context current in this thread for the length of a with block."""
     context.push()

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from pymoo_gpuaco.backends.cuda.device import compile as compiler
 from pymoo_gpuaco.backends.cuda.device import context, signatures
 from pymoo_gpuaco.backends.cuda.device.limits import DeviceLimits
-from pymoo_gpuaco.backends.cuda.device.memory import Arrays, check, release
+from pymoo_gpuaco.backends.cuda.device.memory import Arrays, check
 from pymoo_gpuaco.backends.cuda.device.parts import Part, Source, by_file, together
 from pymoo_gpuaco.backends.errors import BackendUnavailable, DeviceFailed
 from pymoo_gpuaco.host.stop import Stop
@@ -31,13 +31,13 @@ LONG = 0.1  # s; kernels that take no longer are not ended early, so that short 
 class _Working:
     """What ``Device.working`` gives; a with block may lie within another. No generator: it is entered in every call."""
 
-    def __init__(self, cuda: Any, index: int, retained: Any, pid: int) -> None:
+    def __init__(self, cuda: Any, index: int, retained: Any, lock: threading.RLock) -> None:
         self._cuda = cuda
         self._index = index
         self._context = retained
-        self._pid = pid
+        self._pid = os.getpid()
         self.advice = ""  # what to ask for where memory is short
-        self._lock = threading.RLock()
+        self._lock = lock
 
     def __enter__(self) -> None:
         if os.getpid() != self._pid:
@@ -50,6 +50,7 @@ class _Working:
             raise DeviceFailed(lost)
         self._lock.acquire()
         try:
+            context.check_goes_on()
             self._context.push()
         except BaseException:
             self._lock.release()
@@ -91,10 +92,20 @@ class Device:
     """
 
     def __init__(self, index: int) -> None:
+        context.ask(lambda: self._open(index))
+        self._kernels = self.arrays.kernels
+        self._signatures: dict[str, signatures.Signature] = {}
+        self.stop = Stop()
+        # Whether ``wait`` ends kernels that look at ``halt`` when ``stop`` says so, or on an interrupt from the
+        # keyboard. To look at the clock costs some 20 us, so it is for what takes long.
+        self.ends_early = False
+        self.hears_flag = False  # whether also when the flag of ``stop`` goes up, in another thread
+        self.halted = False  # whether it has done so; who wants to know sets it back
+        self.faults = 0  # times that blocks of a kernel failed to meet
+
+    def _open(self, index: int) -> None:
         self.cuda = context.driver()
-        self._context = context.retain(index)
-        self._pid = os.getpid()
-        self._working = _Working(self.cuda, index, self._context, self._pid)
+        retained = context.retain(index)
         attribute = self.cuda.device_attribute
         hardware = self.cuda.Device(index)
         self.limits = DeviceLimits(
@@ -105,16 +116,9 @@ class Device:
         major, minor = hardware.compute_capability()
         self.architecture = f"sm_{major}{minor}"
         self.arrays = Arrays(self.cuda)
-        self._kernels = self.arrays.kernels
-        self._signatures: dict[str, signatures.Signature] = {}
-        self.stop = Stop()
-        # Whether ``wait`` ends kernels that look at ``halt`` when ``stop`` says so, or on an interrupt from the
-        # keyboard. To look at the clock costs some 20 us, so it is for what takes long.
-        self.ends_early = False
-        self.hears_flag = False  # whether also when the flag of ``stop`` goes up, in another thread
-        self.halted = False  # whether it has done so; who wants to know sets it back
-        self.faults = 0  # times that blocks of a kernel failed to meet
-        weakref.finalize(self, release, self._context, self.arrays, self._pid)
+        holding = context.Holding(retained, self.arrays.free)
+        self._working = _Working(self.cuda, index, retained, holding.lock)
+        weakref.finalize(self, holding.release).atexit = False  # the end of the process is context's
 
     def working(self) -> _Working:
         """Make the context current and keep other threads out, for as long as the device is used."""
@@ -136,6 +140,7 @@ class Device:
             try:
                 self.check(needed)
                 for source in sources:
+                    context.check_goes_on()
                     self._load(source, code[source.file])
                 for name, size in needed.items():
                     self.arrays.allocate(name, size)
@@ -152,6 +157,7 @@ class Device:
                 self._one[0] = 1
                 self.arrays.streams.append(self.cuda.Stream(_WAITS_FOR_NOBODY))
                 for part in parts:
+                    context.check_goes_on()
                     part.prepare()
             except BaseException as error:
                 self.arrays.free()

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import contextlib
-import os
 from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-
-from pymoo_gpuaco.backends.cuda.device import context
 
 # Left to the driver, other libraries and the kernels' own needs.
 RESERVE = 256 << 20
@@ -130,10 +127,3 @@ class Arrays:
         self.streams.clear()
         self.kernels.clear()
         self.modules.clear()
-
-
-def release(retained: Any, arrays: Arrays, pid: int) -> None:
-    """Free an engine's arrays, from whichever thread it dies in; a forked child has nothing to free."""
-    if os.getpid() == pid:
-        with context.active(retained):
-            arrays.free()
