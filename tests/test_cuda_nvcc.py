@@ -97,6 +97,23 @@ def test_an_interrupt_ends_all_compilers(nvcc, tmp_path):
         assert not state.exists() or state.read_text().split()[2] in "ZX"  # gone, or about to
 
 
+def test_compilers_of_an_abandoned_set_up_end_with_the_process(nvcc, tmp_path):
+    script = f'touch "{tmp_path}/started"; sleep 20; touch "{tmp_path}/done"'
+    nvcc(f'[ "$1" = --version ] && echo release 12.0 && exit 0\n{script}')
+    work = (
+        "import time; from pathlib import Path\n"
+        "from pymoo_gpuaco.backends.cuda.device.compile import compile_file\n"
+        "from pymoo_gpuaco.host.background import BackgroundTask\n"
+        f"task = BackgroundTask(lambda: compile_file({FILE!r}, 'sm_90'))\n"
+        f"while not Path({str(tmp_path / 'started')!r}).exists(): time.sleep(0.01)\n"
+    )
+    result = subprocess.run([sys.executable, "-c", work], timeout=300)
+    assert result.returncode == 0
+    assert not (tmp_path / "done").exists()
+    running = subprocess.run(["ps", "-ww", "-eo", "stat,args"], capture_output=True, text=True).stdout
+    assert not [line for line in running.splitlines() if str(tmp_path) in line and line[0] != "Z"]
+
+
 @pytest.mark.parametrize(
     "damage", [b"", b"machine co", b"nachine code" + bytes(32)], ids=["empty", "cut", "changed"]
 )

@@ -37,9 +37,10 @@ _at_exit: list[Callable[[], object]] = []
 _exiting = False
 
 
-def at_exit(end: Callable[[], object]) -> None:
+def at_exit(end: Callable[[], T]) -> Callable[[], T]:
     """Call ``end()`` before the interpreter exits, those registered last first; background work may still go on."""
     _at_exit.append(end)
+    return end
 
 
 def exiting() -> bool:

@@ -16,13 +16,13 @@ import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Mapping
-from concurrent.futures import ThreadPoolExecutor
+import time
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from pymoo_gpuaco.backends.cuda.device import nvrtc, sources
 from pymoo_gpuaco.backends.errors import BackendUnavailable
-from pymoo_gpuaco.host import compiling
+from pymoo_gpuaco.host import background, compiling
 from pymoo_gpuaco.host.notices import warn_once
 
 _OPTIONS = ("-O3", "-std=c++17", "-cubin", "--ftz=true", "-lineinfo")
@@ -115,39 +115,26 @@ def cache_folder() -> Path:
     return base / "pymoo_gpuaco"
 
 
-class Runs:
-    """Compilers at work, which end when nobody waits for them any more."""
+_at_work: set[subprocess.Popen[str]] = set()  # compilers that end with this process
+_starting = threading.Lock()
 
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._at_work: set[subprocess.Popen[str]] = set()
-        self._over = False
 
-    def run(self, command: list[str]) -> tuple[int, str]:
-        """Return a command's exit status and what it said. Raises subprocess.TimeoutExpired, OSError."""
-        # a session of its own, to end with it the programs that it starts
-        with self._lock:
-            process = subprocess.Popen(
-                command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True
-            )
-            self._at_work.add(process)
-            if self._over:
-                _kill(process)
-        with process:
-            try:
-                said, _ = process.communicate(timeout=LONGEST)
-                return process.returncode, said
-            finally:
-                _kill(process)
-                with self._lock:
-                    self._at_work.discard(process)
+@background.at_exit
+def _end_all() -> None:
+    with _starting:
+        for process in _at_work:
+            _kill(process)
 
-    def end(self) -> None:
-        """End all, those too that are about to start."""
-        with self._lock:
-            self._over = True
-            for process in self._at_work:
-                _kill(process)
+
+def _forget_all() -> None:
+    """Leave the compilers to the process that this one was forked from."""
+    global _starting
+    _at_work.clear()
+    _starting = threading.Lock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget_all)
 
 
 def _kill(process: subprocess.Popen[str]) -> None:
@@ -161,64 +148,115 @@ def _kill(process: subprocess.Popen[str]) -> None:
         process.wait()
 
 
-def compile_file(
-    name: str, arch: str, defines: Mapping[str, object] | None = None, runs: Runs | None = None
-) -> bytes:
-    """Return the machine code (cubin) of one .cu file for ``arch`` ("sm_90"), from the cache if it is there.
+class _Compilation:
+    """A compiler at work on one .cu file. ``command``, with its options, comes before the files it reads and writes."""
 
-    Raises BackendUnavailable with the compiler's own words when it fails.
+    def __init__(self, command: list[str], compiler: str, file: str) -> None:
+        self._compiler, self._file = compiler, file
+        self._until = time.monotonic() + LONGEST
+        try:
+            self._scratch = tempfile.TemporaryDirectory(prefix="pymoo_gpuaco_")
+            self._target = Path(self._scratch.name, "kernel.cubin")
+            folder = sources.folder()  # includes are named from there
+            self._command = [*command, f"-I{folder}", "-o", str(self._target), str(folder / file)]
+            with _starting:
+                if background.exiting():
+                    raise BackendUnavailable("the process ends")
+                # a session of its own, to end with it the programs that it starts
+                self._process = subprocess.Popen(
+                    self._command,
+                    stdout=subprocess.PIPE,
+                    stderr=subprocess.STDOUT,
+                    text=True,
+                    start_new_session=True,
+                )
+                _at_work.add(self._process)
+        except OSError as error:  # no room for temporary files, no such program any more
+            raise BackendUnavailable(f"{compiler} could not compile {file} ({error})") from error
+
+    def code(self) -> bytes:
+        """Wait for the machine code. Raises BackendUnavailable with the compiler's own words when it fails."""
+        try:
+            said, _ = self._process.communicate(timeout=max(0.0, self._until - time.monotonic()))
+            if self._process.returncode == 0:
+                return self._target.read_bytes()
+        except subprocess.TimeoutExpired as error:
+            raise BackendUnavailable(
+                f"{self._compiler} did not compile {self._file} within {LONGEST:g} s and was ended; "
+                f"try it by hand: {' '.join(self._command)}"
+            ) from error
+        except OSError as error:
+            raise BackendUnavailable(f"{self._compiler} could not compile {self._file} ({error})") from error
+        status = self._process.returncode
+        how = f"exit status {status}"
+        if status < 0:
+            how = f"ended by signal {-status}; perhaps the system is short of memory"
+        words = said.strip()
+        if len(words) > _MOST_WORDS:
+            words = f"{words[:_MOST_WORDS]} .."
+        raise BackendUnavailable(
+            f"{self._compiler} could not compile {self._file} ({how})" + (f":\n{words}" if words else "")
+        )
+
+    def end(self) -> None:
+        """End the compiler if it still works, and remove its files."""
+        _kill(self._process)
+        _at_work.discard(self._process)
+        if self._process.stdout is not None:
+            self._process.stdout.close()
+        self._scratch.cleanup()
+
+
+def compile_file(file: str, arch: str, definitions: Mapping[str, object] | None = None) -> bytes:
+    """Return the machine code (cubin) of one .cu file, see ``compile_files``."""
+    return compile_files(arch, {file: definitions or {}})[file]
+
+
+def compile_files(
+    arch: str, wanted: Mapping[str, Mapping[str, object]], meanwhile: Callable[[], object] = lambda: None
+) -> dict[str, bytes]:
+    """Return the machine code of .cu files for ``arch`` ("sm_90"), from the cache or by compilers side by side.
+
+    ``wanted`` maps a file to its definitions. ``meanwhile`` is called while the compilers work. Where one fails, or an
+    interrupt comes, all end. Raises BackendUnavailable.
     """
     command = compiler_command()
-    options = [*_OPTIONS, f"-arch={arch}"]
-    options += [f"-D{key}={value}" for key, value in sorted((defines or {}).items())]
+    compiler = compiler_name(command)
+    code: dict[str, bytes] = {}
+    started: dict[str, tuple[_Compilation, Path]] = {}
+    with contextlib.ExitStack() as ends:
+        for file, definitions in wanted.items():
+            options = [*_OPTIONS, f"-arch={arch}"]
+            options += [f"-D{key}={value}" for key, value in sorted(definitions.items())]
+            entry = _entry(command, options, file)
+            kept = _kept(entry)
+            if kept is not None:
+                code[file] = kept
+                continue
+            if not started:
+                compiling.begin(f"the CUDA engine with {compiler}")
+                ends.callback(compiling.end)
+            started[file] = _Compilation([*command, *options], compiler, file), entry
+            ends.callback(started[file][0].end)
+        meanwhile()
+        for file, (compilation, entry) in started.items():
+            code[file] = compilation.code()
+            _keep(entry, code[file])
+    return code
+
+
+def _entry(command: tuple[str, ...], options: list[str], file: str) -> Path:
+    """Where the machine code of a file is kept."""
     digest = hashlib.sha256()
     for part in (
-        sources.with_includes(name),
-        name.encode(),
+        sources.with_includes(file),
+        file.encode(),
         repr(options).encode(),
         compiler_version(command).encode(),
     ):
         digest.update(len(part).to_bytes(8, "little"))
         digest.update(part)
-    kept = cache_folder() / f"{Path(name).stem}-{digest.hexdigest()[:32]}.cubin"
-    found = _kept(kept)
-    if found is not None:
-        return found
-    compiling.begin(f"the CUDA engine with {compiler_name(command)}")
-    try:
-        code = run_compiler(command, options, name, Runs() if runs is None else runs)
-    finally:
-        compiling.end()
-    _keep(kept, code)
-    return code
-
-
-def run_compiler(compiler: tuple[str, ...], options: list[str], name: str, runs: Runs) -> bytes:
-    """Return the machine code of one .cu file. Raises BackendUnavailable with the compiler's own words."""
-    try:
-        with tempfile.TemporaryDirectory(prefix="pymoo_gpuaco_") as scratch:
-            target = os.path.join(scratch, "kernel.cubin")
-            folder = sources.folder()  # includes are named from there
-            command = [*compiler, *options, f"-I{folder}", "-o", target, str(folder / name)]
-            status, said = runs.run(command)
-            if status == 0:
-                return Path(target).read_bytes()
-    except subprocess.TimeoutExpired as error:
-        raise BackendUnavailable(
-            f"{compiler_name(compiler)} did not compile {name} within {LONGEST:g} s and was ended; "
-            f"try it by hand: {' '.join(command)}"
-        ) from error
-    except OSError as error:  # no room for temporary files, no such program any more
-        raise BackendUnavailable(f"{compiler_name(compiler)} could not compile {name} ({error})") from error
-    how = f"exit status {status}"
-    if status < 0:
-        how = f"ended by signal {-status}; perhaps the system is short of memory"
-    words = said.strip()
-    if len(words) > _MOST_WORDS:
-        words = f"{words[:_MOST_WORDS]} .."
-    raise BackendUnavailable(
-        f"{compiler_name(compiler)} could not compile {name} ({how})" + (f":\n{words}" if words else "")
-    )
+    return cache_folder() / f"{Path(file).stem}-{digest.hexdigest()[:32]}.cubin"
 
 
 def _kept(path: Path) -> bytes | None:
@@ -250,20 +288,3 @@ def _keep(path: Path, code: bytes) -> None:
             f"compiled kernels could not be kept in {path.parent} ({error}): every run compiles them; set "
             "PYMOO_GPUACO_CACHE to a folder that can be written"
         )
-
-
-def compile_files(arch: str, wanted: Mapping[str, Mapping[str, object]]) -> dict[str, bytes]:
-    """Compile several files side by side; ``wanted`` maps a file's name to its definitions.
-
-    Where one fails, or an interrupt comes, the compilers of the others end too.
-    """
-    runs = Runs()
-    with ThreadPoolExecutor(max_workers=max(1, len(wanted))) as pool:
-        jobs = {
-            name: pool.submit(compile_file, name, arch, defines, runs) for name, defines in wanted.items()
-        }
-        try:
-            return {name: job.result() for name, job in jobs.items()}
-        except BaseException:
-            runs.end()
-            raise

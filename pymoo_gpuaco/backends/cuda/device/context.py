@@ -73,6 +73,7 @@ class Holding:
 _holdings: list[Holding] = []
 
 
+@background.at_exit
 def _exit() -> None:
     """Wait until other threads have left the driver, let none in again, and release what engines hold."""
     if _pid not in (None, os.getpid()):
@@ -80,7 +81,7 @@ def _exit() -> None:
     until = time.monotonic() + _LONGEST_EXIT
     while time.monotonic() < until:
         with contextlib.suppress(KeyboardInterrupt):  # a second one: the process ends anyway
-            if not _asking.acquire(timeout=until - time.monotonic()):
+            if not _asking.acquire(timeout=max(0.0, until - time.monotonic())):
                 return
             _asking.release()
             for holding in list(_holdings):  # there will be no others
@@ -91,9 +92,6 @@ def _exit() -> None:
     # an interrupt just behind a push leaves a context on PyCUDA's stack, which then aborts the process
     while _pid is not None and _start().Context.get_current() in _contexts.values():
         _start().Context.pop()
-
-
-background.at_exit(_exit)
 
 
 def driver() -> Any:

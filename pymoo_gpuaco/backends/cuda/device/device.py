@@ -7,7 +7,7 @@ import os
 import threading
 import time
 import weakref
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -124,10 +124,13 @@ class Device:
         """Make the context current and keep other threads out, for as long as the device is used."""
         return self._working
 
-    def set_up(self, parts: Sequence[Part], advice: str) -> None:
+    def set_up(
+        self, parts: Sequence[Part], advice: str, meanwhile: Callable[[], object] = lambda: None
+    ) -> None:
         """Compile and load the kernels of all parts, take their memory, and let them fill it.
 
-        Raises MemoryError that ends in ``advice`` when they do not fit, then or later, while the engine works.
+        ``meanwhile`` is called while the kernels are compiled. Raises MemoryError that ends in ``advice`` when they do
+        not fit, then or later, while the engine works.
         """
         self._working.advice = advice
         sources = [source for part in parts for source in part.sources()]
@@ -135,7 +138,7 @@ class Device:
         wanted = by_file(sources)
         for source in sources:
             self._signatures.update(signatures.read(source.file, source.kernels, source.definitions))
-        code = compiler.compile_files(self.architecture, wanted)
+        code = compiler.compile_files(self.architecture, wanted, meanwhile)
         with self.working():
             try:
                 self.check(needed)
