@@ -120,10 +120,20 @@ def test_the_key_follows_from_all_that_compiled_code_imports():
     assert files <= {name for name, _ in compiled_from()}
 
 
-@pytest.mark.parametrize(("kept", "threads", "calls"), [(True, 2, 0), (False, 1, 0), (False, 2, 1)])
-def test_another_process_compiles_beside_where_nothing_is_kept_and_cores_are_free(
-    kept, threads, calls, monkeypatch
+@pytest.mark.parametrize(
+    ("kept", "threads", "pycuda", "calls"),
+    [
+        (True, 2, False, 0),
+        (False, 1, True, 0),
+        (False, 2, True, 1),
+        (False, 4, False, 1),
+        (False, 4, True, 2),
+    ],
+)
+def test_other_processes_compile_beside_where_nothing_is_kept_and_cores_are_free(
+    kept, threads, pycuda, calls, monkeypatch
 ):
+    monkeypatch.setattr(warm_up.importlib.util, "find_spec", lambda name: object() if pycuda else None)
     warm_up.warm_up_host(penalised=False, evolves=False)
     if not kept:
         monkeypatch.setattr(warm_up.recombine._cache._cache_file, "_load_index", dict)
@@ -135,11 +145,36 @@ def test_another_process_compiles_beside_where_nothing_is_kept_and_cores_are_fre
     assert ended == [0] * calls
 
 
+@pytest.mark.parametrize(
+    ("others", "order"),
+    [
+        ([], ["penalties"]),
+        (["recombination"], ["penalties", "wait for recombination"]),  # which takes as long
+        (["recombination", "penalties"], ["wait for recombination", "wait for penalties", "penalties"]),
+    ],
+)
+def test_penalties_are_compiled_while_others_compile(others, order, monkeypatch):
+    done = []
+
+    class Other:
+        def __init__(self, name: str) -> None:
+            self.wait = lambda until: done.append(f"wait for {name}")
+
+    def compile_penalties() -> None:
+        if "penalties" not in done:  # its result is cached
+            done.append("penalties")
+
+    monkeypatch.setattr(warm_up, "_beside", [Other(name) for name in others])
+    monkeypatch.setattr(warm_up, "compile_penalties", compile_penalties)
+    warm_up.warm_up_host.__wrapped__(penalised=True, evolves=False)
+    assert done == order
+
+
 def test_the_other_process_ends_with_the_one_that_asked(tmp_path):
     """Whose end of the pipe closes, however it ends; else it would compile for ten seconds, and keep that."""
     folders = json.dumps([str(folder) for folder in sys.path])
     process = subprocess.Popen(
-        [sys.executable, "-c", warm_up._ELSEWHERE, folders],
+        [sys.executable, "-c", warm_up._ELSEWHERE, folders, "compile_recombination"],
         env={**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)},
         stdin=subprocess.PIPE,
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import importlib.util
 import json
 import os
 import subprocess
@@ -14,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from pymoo_gpuaco.candidates.graph import make_graph
+from pymoo_gpuaco.candidates.listed import ListedInstance
 from pymoo_gpuaco.candidates.lists import listed_instance
 from pymoo_gpuaco.exchange.assembly import recombine
 from pymoo_gpuaco.host import compiling
@@ -35,24 +37,24 @@ _ELSEWHERE = """
 import json, os, sys, threading
 threading.Thread(target=lambda: os._exit(len(os.read(0, 1))), daemon=True).start()
 sys.path[:] = json.loads(sys.argv[1])
-from pymoo_gpuaco.search.warm_up import warm_up_host
-warm_up_host(penalised=False, evolves=True)
+from pymoo_gpuaco.search import warm_up
+getattr(warm_up, sys.argv[2])()
 """
+_CORES_FOR_THREE = 4  # cores from which a third process compiles
 
 
 @functools.cache
 def warm_up_host(penalised: bool, evolves: bool) -> None:
     """Compile the recombination of tours, and what finds penalties and what evolves where wanted."""
+    if penalised and len(_beside) < 2:  # else another process compiles penalties, too
+        compile_penalties()
     for other in _beside:  # which compiles the same, and is ahead
         compiling.begin(compiling.CPU)
         other.wait(time.monotonic() + _MOST_TO_WAIT)
         compiling.end()
-    places = np.random.default_rng(0).random((40, 2))
-    # by a matrix: the lists of a plane would be compiled as well
-    matrix = np.abs(places[:, None] - places[None]).sum(axis=2)
-    instance = listed_instance(TSP(matrix=matrix), 8)
     if penalised:
-        penalised_lists(instance, 8, 1.0, 1)
+        compile_penalties()
+    instance = _instance()
     population = Population(instance, make_graph(instance))
     population.merge(np.arange(40, dtype=np.int32))
     population.merge(np.random.default_rng(0).permutation(40).astype(np.int32))
@@ -63,21 +65,42 @@ def warm_up_host(penalised: bool, evolves: bool) -> None:
         population.evolve(tours, 0, None)
 
 
+def _instance() -> ListedInstance:
+    """A few cities; by a matrix, as the lists of a plane would be compiled as well."""
+    places = np.random.default_rng(0).random((40, 2))
+    return listed_instance(TSP(matrix=np.abs(places[:, None] - places[None]).sum(axis=2)), 8)
+
+
+@functools.cache
+def compile_penalties() -> None:
+    """Compile what finds penalties."""
+    penalised_lists(_instance(), 8, 1.0, 1)
+
+
+def compile_recombination() -> None:
+    """Compile the recombination and the evolution of tours."""
+    warm_up_host(penalised=False, evolves=True)
+
+
 @functools.cache
 def compile_beside() -> None:
-    """Let another process compile as well, if nothing of a focused run is kept yet and there are cores for two.
+    """Let other processes compile as well, if nothing of a focused run is kept yet and there are cores for them.
 
-    numba compiles one function at a time in a process. The other one compiles the recombination of tours,
-    which is wanted last here, and found on the disk then. Where it fails nothing is lost.
+    numba compiles one function at a time in a process. The others compile the recombination of tours and, with PyCUDA
+    and enough cores, penalties. Both are wanted last here, and found on the disk then. Where they fail nothing is lost.
     """
     is_python = Path(sys.executable or "").name.startswith("python") and not getattr(sys, "frozen", False)
     if thread_count() < 2 or not is_python or not must_be_compiled(recombine):
         return
-    call = [sys.executable, "-c", _ELSEWHERE, json.dumps([str(folder) for folder in sys.path])]
+    parts = [compile_recombination]
+    if thread_count() >= _CORES_FOR_THREE and importlib.util.find_spec("pycuda") is not None:
+        parts.append(compile_penalties)
     nothing = subprocess.DEVNULL
 
-    def compile_elsewhere() -> int:
+    def compile_elsewhere(part: str) -> int:
+        call = [sys.executable, "-c", _ELSEWHERE, json.dumps([str(folder) for folder in sys.path]), part]
         with subprocess.Popen(call, stdin=subprocess.PIPE, stdout=nothing, stderr=nothing) as process:
             return process.wait()
 
-    _beside.append(BackgroundTask(compile_elsewhere))
+    for part in parts:
+        _beside.append(BackgroundTask(functools.partial(compile_elsewhere, part.__name__)))

@@ -57,9 +57,11 @@ def make_colony(instance: ListedInstance, parameters: ColonyParameters, device: 
 
 def make_search(instance: ListedInstance, parameters: MemeticParameters, device: int) -> MemeticSearch:
     """Make the engine of a memetic search."""
-    windows = CudaWindows(instance, parameters, device)
-    warm_up_host(windows.penalties.wanted, windows.n_tours >= FEWEST_TO_EVOLVE)
-    return MemeticSearch(windows)
+
+    def compile_host(windows: CudaWindows) -> None:
+        warm_up_host(windows.penalties.wanted, windows.n_tours >= FEWEST_TO_EVOLVE)
+
+    return MemeticSearch(CudaWindows(instance, parameters, device, compile_host))
 
 
 def make_climbers(instance: ListedInstance, parameters: ClimberParameters, device: int) -> CudaClimbers:

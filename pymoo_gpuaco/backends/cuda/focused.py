@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import AbstractContextManager
 
 import numpy as np
@@ -76,6 +77,7 @@ class CudaWindows:
     parameters : of the search. ``n_windows=None`` gives 14 windows a multiprocessor, or 16 where they count no node
         penalties: above 100,000 cities, or where other ``candidates`` are asked for.
     device : index of the CUDA device.
+    meanwhile : called while the kernels are compiled.
 
     Raises
     ------
@@ -86,7 +88,13 @@ class CudaWindows:
 
     kind: str = "cuda"
 
-    def __init__(self, instance: ListedInstance, parameters: MemeticParameters, device: int = 0) -> None:
+    def __init__(
+        self,
+        instance: ListedInstance,
+        parameters: MemeticParameters,
+        device: int = 0,
+        meanwhile: Callable[[CudaWindows], object] = lambda windows: None,
+    ) -> None:
         if not instance.symmetric:
             raise ValueError("windows turn stretches of a tour around: the instance must be symmetric")
         n = instance.n
@@ -110,7 +118,7 @@ class CudaWindows:
         self._laid_out = True  # the arrays are those of so many tours
         self._lay_out(self._usual, self._lists)
         parts: list[Part] = [cities, self._measure, self._tours, self.windows]
-        self.device.set_up(parts, _ADVICE)
+        self.device.set_up(parts, _ADVICE, lambda: meanwhile(self))
         self._margin = margin(n)
         self.graph = make_graph(instance, table=False)
         self.n_trials = self._trials_before = 0  # the second: before windows were laid out anew
