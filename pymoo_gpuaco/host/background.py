@@ -43,9 +43,14 @@ def at_exit(end: Callable[[], T]) -> Callable[[], T]:
     return end
 
 
-def exiting() -> bool:
-    """Whether the interpreter exits: background work that would call native libraries ends instead."""
-    return _exiting
+class ProcessEnds(BaseException):
+    """Ends background work as the interpreter exits; nothing that handles errors goes on in another way."""
+
+
+def check_goes_on() -> None:
+    """Raise ProcessEnds if the interpreter exits; work that calls native libraries asks between two steps."""
+    if _exiting:
+        raise ProcessEnds
 
 
 @atexit.register

@@ -160,8 +160,7 @@ class _Compilation:
             folder = sources.folder()  # includes are named from there
             self._command = [*command, f"-I{folder}", "-o", str(self._target), str(folder / file)]
             with _starting:
-                if background.exiting():
-                    raise BackendUnavailable("the process ends")
+                background.check_goes_on()
                 # a session of its own, to end with it the programs that it starts
                 self._process = subprocess.Popen(
                     self._command,
@@ -187,6 +186,7 @@ class _Compilation:
             ) from error
         except OSError as error:
             raise BackendUnavailable(f"{self._compiler} could not compile {self._file} ({error})") from error
+        background.check_goes_on()  # else it was ended with the process
         status = self._process.returncode
         how = f"exit status {status}"
         if status < 0:

@@ -37,16 +37,10 @@ def ask(work: Callable[[], T]) -> T:
 
     def locked() -> T:
         with _asking:
-            check_goes_on()
+            background.check_goes_on()
             return work()
 
     return fork_safe(locked)
-
-
-def check_goes_on() -> None:
-    """Raise BackendUnavailable if the process ends: set-up in a background thread ends before its next step."""
-    if background.exiting():
-        raise BackendUnavailable("the process ends")
 
 
 class Holding:

@@ -19,6 +19,7 @@ from pymoo_gpuaco.backends.cuda.device.limits import DeviceLimits
 from pymoo_gpuaco.backends.cuda.device.memory import Arrays, check
 from pymoo_gpuaco.backends.cuda.device.parts import Part, Source, by_file, together
 from pymoo_gpuaco.backends.errors import BackendUnavailable, DeviceFailed
+from pymoo_gpuaco.host import background
 from pymoo_gpuaco.host.stop import Stop
 
 _THREADS = 256
@@ -50,7 +51,7 @@ class _Working:
             raise DeviceFailed(lost)
         self._lock.acquire()
         try:
-            context.check_goes_on()
+            background.check_goes_on()
             self._context.push()
         except BaseException:
             self._lock.release()
@@ -143,7 +144,7 @@ class Device:
             try:
                 self.check(needed)
                 for source in sources:
-                    context.check_goes_on()
+                    background.check_goes_on()
                     self._load(source, code[source.file])
                 for name, size in needed.items():
                     self.arrays.allocate(name, size)
@@ -160,7 +161,7 @@ class Device:
                 self._one[0] = 1
                 self.arrays.streams.append(self.cuda.Stream(_WAITS_FOR_NOBODY))
                 for part in parts:
-                    context.check_goes_on()
+                    background.check_goes_on()
                     part.prepare()
             except BaseException as error:
                 self.arrays.free()
