@@ -2,8 +2,8 @@
  * The inner loops of the CPU engine in C, as the yardstick of benchmarks/cpu_vs_c.py and benchmarks/cpu_kicks.py.
  *
  * MMAS construction with candidate lists, 2-opt + Or-opt with neighbour lists, a position array and a work queue, and
- * the kicks of focused ants: the method, the random numbers and the ties are those of pymoo_gpuaco/backends/cpu, so that both give
- * the same tours. How it is done is what C makes easy: only EUC_2D, whole numbers for its lengths, points of two
+ * the kicks of window search: the method, the random numbers and the ties are those of pymoo_gpuaco/backends/cpu, so
+ * that both give the same tours. How it is done is what C makes easy: only EUC_2D, whole numbers for its lengths, points of two
  * coordinates next to each other, and everything of one file inlined.
  */
 
@@ -382,7 +382,6 @@ typedef struct {
     int32_t m, k;
     const Place *place;
     const int32_t *near, *cost; /* (m, k): candidates, -1 behind the last, and what the edges to them cost */
-    const double *upto;         /* (m, k): weights of the candidates, summed along the row */
     int32_t *order, *where;     /* where[order[p]] == p */
     int32_t *queue;             /* ring of m cities to look at */
     uint8_t *queued;
@@ -669,35 +668,29 @@ static int64_t repair_window(Kicks *w) {
 
 static inline int32_t at(const Kicks *w, int32_t p) { return w->order[p < w->m ? p : p - w->m]; }
 
-/* Kick less than SPREAD positions behind ``around``. False if it would break a link not to be broken. */
+/* 1 where the link behind position p may not be broken, else 0. */
+static inline int32_t is_fixed(const Kicks *w, int32_t p) { return w->place[at(w, p)].mate == at(w, p + 1); }
+
+/* Kick less than SPREAD positions behind ``around``; next to a link that may not be broken the next one is. False if
+ * the stretches do not fit. */
 static bool make_kick(Kicks *w, int32_t around, int32_t longest, Stream *rng, int32_t *gain) {
-    const int32_t m = w->m, k = w->k, p = (around + next_below(rng, SPREAD)) % m;
-    const int32_t first = w->order[p];
-    int32_t chosen = -1, ahead = 0, x, y;
-    const double *upto = w->upto + (size_t)first * k, aim = next_uniform(rng) * upto[k - 1];
-    for (int32_t r = 0; r < k; r++) {
-        if (aim < upto[r]) {
-            chosen = w->near[(size_t)first * k + r];
-            break;
-        }
-    }
-    if (chosen >= 0) {
-        ahead = w->where[chosen] - p;
-        ahead += ahead < 0 ? m : 0;
-    }
-    if (3 <= ahead && ahead <= 2 * longest) {
-        y = p + ahead - 1;
-        x = p + 1 + next_below(rng, ahead - 2);
-    } else {
-        x = p + 1 + next_below(rng, longest);
-        y = x + 1 + next_below(rng, longest);
-    }
-    const int32_t z = y + 1 + next_below(rng, longest);
+    const int32_t m = w->m;
+    int32_t p = (around + next_below(rng, SPREAD)) % m;
+    p += is_fixed(w, p);
+    if (p == m)
+        p = 0;
+    int32_t x = p + 1 + next_below(rng, longest);
+    int32_t y = x + 1 + next_below(rng, longest);
+    x += is_fixed(w, x);
+    y = y > x + 1 ? y : x + 1;
+    y += is_fixed(w, y);
+    int32_t z = y + 1 + next_below(rng, longest);
+    z += is_fixed(w, z);
+    if (z - p >= m - 1)
+        return false;
     /* a [b .. c] [d .. e] [f .. g] h becomes a [f .. g] [d .. e] [b .. c] h */
     const int32_t a = at(w, p), b = at(w, p + 1), c = at(w, x), d = at(w, x + 1);
     const int32_t e = at(w, y), f = at(w, y + 1), g = at(w, z), h = at(w, z + 1);
-    if (w->place[a].mate == b || w->place[c].mate == d || w->place[e].mate == f || w->place[g].mate == h)
-        return false;
     *gain = edge_cost(w, a, b) - edge_cost(w, a, f) + edge_cost(w, c, d) - edge_cost(w, g, d) + edge_cost(w, e, f) -
             edge_cost(w, e, b) + edge_cost(w, g, h) - edge_cost(w, c, h);
     int32_t direction = flip_path(w, 1, b, g);
@@ -715,10 +708,9 @@ static bool make_kick(Kicks *w, int32_t around, int32_t longest, Stream *rng, in
  * falling from hot to cold. order and where (m,) are changed in place; the gain is written. Returns 0, or -1 without
  * memory.
  */
-int kick_window(int32_t m, int32_t k, const Place *place, const int32_t *near, const int32_t *cost, const double *upto,
-                int32_t count, double hot, double cold, int32_t longest, uint64_t key, int32_t *order, int32_t *where,
-                int64_t *gain) {
-    Kicks w = {.m = m, .k = k, .place = place, .near = near, .cost = cost, .upto = upto, .order = order, .where = where};
+int kick_window(int32_t m, int32_t k, const Place *place, const int32_t *near, const int32_t *cost, int32_t count,
+                double hot, double cold, int32_t longest, uint64_t key, int32_t *order, int32_t *where, int64_t *gain) {
+    Kicks w = {.m = m, .k = k, .place = place, .near = near, .cost = cost, .order = order, .where = where};
     w.queue = malloc((size_t)m * sizeof(int32_t));
     w.queued = calloc((size_t)m, 1);
     w.log = malloc(LOG * sizeof *w.log);

@@ -49,16 +49,14 @@ def repaired_window(problem: TSP) -> tuple[Units, Window, int]:
     """A whole tour where the search takes it whole, else the first window that it cuts; no move is left in it."""
     instance, parameters = listed_instance(problem, 8), MemeticParameters()
     graph = make_graph(instance)
-    units, lengths, near = make_units(instance, graph, parameters)
+    units, near = make_units(instance, graph, parameters)
     assert (graph.metric, units.scale) == (EUC, 1.0)
-    # as ants weigh them before any trail differs: the closer the better
-    units.weights[:] = 1.0 / np.maximum(lengths, 1.0) ** 2
     n, tour = instance.n, greedy_tour(instance, near.ids, near.distances)
     positions = np.arange(n, dtype=np.int32)
     if not parameters.whole(n):
         where = np.empty(n, np.int32)
         where[tour] = positions
-        cutter = Cutter(units.candidates, parameters.window)
+        cutter = Cutter(units.candidates, parameters.cities_a_window(n, 1))
         positions = cutter.round(tour, where, 0, 1, np.zeros(n, np.uint8))[0]
     m = len(positions)
     w = make_window(m, units.candidates.shape[1])
@@ -99,7 +97,7 @@ class CSide:
         self.place["x"], self.place["y"] = window.coords[:m, 0], window.coords[:m, 1]
         self.place["pi"], self.place["mate"] = window.coords[:m, 3], window.mate[:m]
         assert not window.coords[:m, 2].any()
-        self.near, self.upto = window.near[:m].copy(), window.upto[:m].copy()
+        self.near = window.near[:m].copy()
         self.cost = window.cost[:m].astype(np.int32)
         self.gain = 0
 
@@ -115,7 +113,6 @@ class CSide:
             address(self.place),
             address(self.near),
             address(self.cost),
-            address(self.upto),
             ctypes.c_int32(count),
             ctypes.c_double(hot),
             ctypes.c_double(0.0),
@@ -218,8 +215,8 @@ def main() -> None:
         "Both sides start from the same repaired window (the whole tour up to 25,000 cities) with the same candidates, "
         "costs and random numbers. Times are processor times of the one thread.",
         "Kicks stay near one another for ten. "
-        f"A kick, in C as in the engine: a double bridge of three stretches of at most {LONG_STRETCH} cities, an end "
-        "chosen by an ant; repair by 3-opt moves over the candidates, two basis moves deeper, from a queue of the "
+        f"A kick, in C as in the engine: a double bridge of three stretches of at most {LONG_STRETCH} cities; "
+        "repair by 3-opt moves over the candidates, two basis moves deeper, from a queue of the "
         "cities touched; kept by the rule of Metropolis, else taken back. Tours are arrays with positions.",
         "C has whole numbers for costs and points of two coordinates: only EUC_2D.",
     ]
