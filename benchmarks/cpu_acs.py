@@ -119,7 +119,7 @@ def measure_time(problems: dict[str, TSP], options: argparse.Namespace) -> None:
         ("instance", "algorithm", *COLUMNS),
         rows,
         {"seeds": options.seeds, "seconds": options.seconds},
-        ["Of focused ants, GPUMemetic(), a tour counts for many small changes."],
+        ["Of GPUMemetic() a tour counts for many small changes."],
     )
 
 

@@ -23,21 +23,22 @@ from pymoo_gpuaco import load_tsp
 from pymoo_gpuaco.backends.cpu.focused import CpuWindows
 from pymoo_gpuaco.backends.cpu.warm_up import warm_up_memetic
 from pymoo_gpuaco.candidates.lists import listed_instance
-from pymoo_gpuaco.colony.parameters import ColonyParameters
 from pymoo_gpuaco.host.threads import thread_count
 from pymoo_gpuaco.search.focused import MemeticSearch
+from pymoo_gpuaco.search.parameters import MemeticParameters
 
 REPEATS = 5
 SIZES = (10_000, 20_000)  # below and above what is searched as whole tours
 RUN = 10  # seconds of the run whose memory is told
 
 
-def engine_with(n: int, threads: int, ants: int | None) -> tuple[MemeticSearch, CpuWindows]:
+def engine_with(n: int, threads: int, tours: int | None) -> tuple[MemeticSearch, CpuWindows]:
     """An engine on n random cities that has repaired its first tour, so that all its trials are kicks."""
     os.environ["PYMOO_GPUACO_THREADS"] = str(threads)
-    windows = CpuWindows(listed_instance(load_tsp(f"random:{n}"), 8), ColonyParameters(n_ants=ants))
+    windows = CpuWindows(
+        listed_instance(load_tsp(f"random:{n}"), 8), MemeticParameters(population_size=tours)
+    )
     engine = MemeticSearch(windows)
-    engine.reset_trails(1.0)
     key = 0
     while not engine.n_trials or windows.repairs_left:
         engine.search(key)
@@ -55,7 +56,7 @@ def kicks_a_second(engine: MemeticSearch, seconds: float) -> float:
 
 
 def threads_table(numbers: list[int], seconds: float) -> None:
-    """Kicks a second by threads, with the default number of ants and, below the bound, with an ant a thread."""
+    """Kicks a second by threads, with the usual number of tours and, where they are whole, with one a thread."""
     rows = []
     for n in SIZES:
         for many in (False, True):
@@ -74,7 +75,7 @@ def threads_table(numbers: list[int], seconds: float) -> None:
                     [
                         f"random:{n}",
                         "whole tours" if engines[t][1].search.whole else "windows",
-                        engines[t][1].n_ants,
+                        engines[t][1].n_windows,
                         t,
                         round(statistics.median(speeds[t])),
                         spread(speeds[t]),
@@ -86,7 +87,7 @@ def threads_table(numbers: list[int], seconds: float) -> None:
     columns = (
         "instance",
         "searched as",
-        "ants",
+        "tours or windows",
         "threads",
         "kicks/s",
         "spread",
@@ -95,9 +96,9 @@ def threads_table(numbers: list[int], seconds: float) -> None:
     )
     parameters = {"repeats": REPEATS, "seconds": seconds, "algorithm": "GPUMemetic()"}
     notes = [
-        "Wall time of whole generations, once the first tour is repaired; the exchange between the ants is counted.",
-        "An ant is one thread's work. `GPUMemetic()` has 2 up to 25,000 cities, where each searches a tour of its own: "
-        "more than two threads then need `n_ants`. Above there are 8 windows of one tour.",
+        "Wall time of whole generations, once the first tour is repaired; recombination is counted.",
+        "A thread searches one tour or window at a time. `GPUMemetic()` has a tour a thread, at least 2, up to 25,000 "
+        "cities, and above 8 windows of one tour.",
     ]
     print(write("cpu_threads", "Kicks a second over cores", columns, rows, parameters, notes))
 

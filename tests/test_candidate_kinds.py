@@ -1,4 +1,4 @@
-"""The argument ``candidates``: which cities are in the lists that ants and local search look at."""
+"""The argument ``candidates``: which edges a colony, its local search and window search try."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from pymoo.optimize import minimize
 
-from pymoo_gpuaco import ALL_ALGORITHMS, GPUACS, GPUAS, GPUMMAS, TSP, GPUMemetic
+from pymoo_gpuaco import ALL_ALGORITHMS, GPUACS, GPUAS, TSP, GPUMemetic
 from pymoo_gpuaco.backends import SearchEngine
 from pymoo_gpuaco.candidates import alpha as alpha_module
 from pymoo_gpuaco.candidates import lists
@@ -51,11 +51,11 @@ def test_every_colony_runs_on_every_kind_of_lists(backend, kind, name):
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("backend", BACKENDS)
-def test_focused_ants_look_at_the_lists_that_are_asked_for(backend, kind):
+def test_windows_try_the_candidates_that_are_asked_for(backend, kind):
     problem = clusters()
 
     def run(candidates):
-        algorithm = GPUMemetic(4, candidates=candidates, backend=backend)
+        algorithm = GPUMemetic(population_size=4, candidates=candidates, backend=backend)
         return minimize(problem, algorithm, ("n_gen", 2), seed=1).algorithm
 
     one, two = run(kind), run(kind)
@@ -71,7 +71,7 @@ def edges_of(ids):
 
 
 def seen_by_windows(engine, kind):
-    """The edges that windows draw from."""
+    """Candidate edges of windows."""
     if engine.kind == "cpu":
         if kind == "alpha":  # fewer trees than ``lists`` makes, so other penalties
             assert engine.device.search.units.pi.any()
@@ -86,10 +86,13 @@ def test_auto_is_what_it_was(cls):
     problem = clusters()
     algorithm = cls(3, candidate_list_size=6, backend="cpu").setup(problem, seed=1)
     assert np.array_equal(algorithm.instance.neighbours, listed_instance(problem, 6).neighbours)
-    if cls is GPUMMAS:
-        focused = GPUMemetic(backend="cpu").setup(problem, seed=1)
-        expected = listed_instance(problem, 8, "quadrant").neighbours
-        assert np.array_equal(focused.instance.neighbours, expected)
+
+
+def test_auto_of_the_memetic_search_chooses_among_cities_in_every_direction():
+    problem = clusters()
+    algorithm = GPUMemetic(backend="cpu").setup(problem, seed=1)
+    expected = listed_instance(problem, 8, "quadrant").neighbours
+    assert np.array_equal(algorithm.instance.neighbours, expected)
 
 
 def test_other_lists_lead_to_other_tours():
@@ -140,7 +143,7 @@ def test_the_kind_is_shown_kept_by_copies_and_taken_by_setup():
     assert by_setup.candidates == "auto"
 
 
-def test_candidates_do_not_make_whole_tours_of_focused_ants():
+def test_every_kind_of_candidates_is_one_of_the_memetic_search():
     for kind in CANDIDATES:
         algorithm = GPUMemetic(candidates=kind, backend="cpu").setup(cloud(20), seed=1)
         assert isinstance(algorithm.engine, SearchEngine)

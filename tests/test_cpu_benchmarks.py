@@ -45,10 +45,10 @@ def test_speed_is_that_of_kicks(script, monkeypatch):
     scaling = script("cpu_scaling")
     engine, windows = scaling.engine_with(1000, 2, 3)
     assert windows.search._threads == 2
-    assert engine.n_ants == 3
+    assert engine.n_tours == 3
     clock = iter([0.0, 1.0, 2.0, 4.0])
     monkeypatch.setattr(scaling.time, "perf_counter", lambda: next(clock))
-    # two generations of three ants
+    # two generations of three tours
     assert scaling.kicks_a_second(engine, 3.0) == 2 * 3 * windows._trials / 4.0
 
 
@@ -83,7 +83,7 @@ def test_each_device_has_a_table_of_times_to_the_optimum(script, monkeypatch, ba
     )
     monkeypatch.setattr(benchmark, "run_for", lambda *told_first: told.append(told_first[-1]))
 
-    def solved(_: object, seconds: float, seed: int, algorithm: pymoo_gpuaco.GPUMMAS) -> SimpleNamespace:
+    def solved(_: object, seconds: float, seed: int, algorithm: pymoo_gpuaco.GPUMemetic) -> SimpleNamespace:
         told.append((seconds, seed))
         return SimpleNamespace(length=259045.0)
 

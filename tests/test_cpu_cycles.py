@@ -12,15 +12,23 @@ from tests.engine_cases import cloud
 from tests.test_cpu_focused import memetic, of
 
 
-def test_short_cycles_are_cooler():
-    plan = of(cloud(60), MemeticParameters(initial_temperature=2.0)).device.plan
-    assert [plan.first_heat(kicks) for kicks in (2.5, 10.0, 1000.0)] == [1.0, 2.0, 2.0]
+@pytest.mark.parametrize(
+    ("given", "temperatures"), [(None, [0.55, 1.1, 1.1]), (2.0, [2.0] * 3), (0.0, [0.0] * 3)]
+)
+def test_short_cycles_are_cooler_unless_the_temperature_is_given(given, temperatures):
+    plan = of(cloud(60), MemeticParameters(initial_temperature=given)).device.plan
+    assert [plan.first_heat(kicks) for kicks in (2.5, 10.0, 1000.0)] == pytest.approx(temperatures)
 
 
-@pytest.mark.parametrize("ants", [2, 4, 7])
-def test_a_hot_generation_merges_its_shortest_tours_and_the_last_one_assembles_all(ants, monkeypatch):
+@pytest.mark.parametrize("population_size", [2, 4, 7])
+def test_a_hot_generation_merges_its_shortest_tours_and_the_last_one_assembles_all(
+    population_size, monkeypatch
+):
     problem = cloud(200)
-    engine = of(problem, MemeticParameters(first_cycle=2.5, trials=128 * ants, population_size=ants))
+    engine = of(
+        problem,
+        MemeticParameters(first_cycle=2.5, trials=128 * population_size, population_size=population_size),
+    )
     merged: list[float] = []
     merge = module.Population.merge
 
@@ -53,10 +61,10 @@ def test_a_hot_generation_merges_its_shortest_tours_and_the_last_one_assembles_a
         given, its_key, taken, least_gain = assembled[-1]
         assert its_key == fold_in(key, 1)  # that of the generation's only round
         assert (
-            len(given) == len(np.unique(given, axis=0)) >= ants
+            len(given) == len(np.unique(given, axis=0)) >= population_size
         )  # the best is one tour more, or one of them
         assert least_gain == (1 / 16 if len(ends) == 1 else 0.0)
-        assert np.array_equal(problem.tour_lengths(taken[:ants]), lengths)
+        assert np.array_equal(problem.tour_lengths(taken[:population_size]), lengths)
         assert np.all(problem.tour_lengths(taken) <= problem.tour_lengths(given))
         (best,), (length,) = engine.best_tours()
         assert length == problem.tour_length(best) <= problem.tour_lengths(taken).min()
@@ -117,9 +125,9 @@ def test_every_round_has_a_key_of_its_own(monkeypatch):
     assert keys == [fold_in(0, 1), fold_in(2**64 - 1, 1)]
 
 
-@pytest.mark.parametrize(("ants", "apart"), [(2, 1), (3, 1), (4, 4), (6, 6)])
-def test_four_tours_or_more_begin_as_different_ones(ants, apart, monkeypatch):
-    engine = memetic(cloud(150), n=ants)
+@pytest.mark.parametrize(("tours", "apart"), [(2, 1), (3, 1), (4, 4), (6, 6)])
+def test_four_tours_or_more_begin_as_different_ones(tours, apart, monkeypatch):
+    engine = memetic(cloud(150), n=tours)
     begun = []
     search = engine.device.search.search_tours
 

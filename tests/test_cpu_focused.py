@@ -1,4 +1,4 @@
-"""The focused colony on the CPU: what it hands out, what it takes in, and that its state is all there is."""
+"""The memetic search on the CPU: what it hands out, what it takes in, and that its state is all there is."""
 
 import itertools
 import time
@@ -21,8 +21,10 @@ from tests.tour_cases import random_tours
 WAYS = {"whole tours": {"trials": 64}, "windows": {"trials": 256, "whole_up_to": 8, "window": 64}}
 
 
-def memetic(problem, way="whole tours", **parameters):
-    return of(problem, MemeticParameters(**WAYS[way], **parameters))
+def memetic(problem, way="whole tours", n=None):
+    """A search of n tours, or of n windows of one."""
+    name = "n_windows" if way == "windows" else "population_size"
+    return of(problem, MemeticParameters(**WAYS[way], **{name: n}))
 
 
 def of(problem, parameters=None):
@@ -84,23 +86,23 @@ def test_the_key_decides_everything_and_threads_nothing(way, threads, monkeypatc
 def test_there_are_as_many_whole_tours_as_threads(threads, tours, monkeypatch):
     monkeypatch.setenv("PYMOO_GPUACO_THREADS", threads)
     engine = of(cloud(60, 1))
-    assert engine.n_ants == tours
+    assert engine.n_tours == tours
     engine.search(1)
     assert engine.n_built == len(engine.export_state()["tours"]) == len(engine.lengths) == tours
     # many tours share what two have, so that a generation stays short where threads are fewer than tours
     assert engine.n_trials == (tours * 1024 if tours < 8 else 2048)
-    assert of(cloud(60, 1), n_ants=3).n_ants == 3
+    assert of(cloud(60, 1), MemeticParameters(population_size=3)).n_tours == 3
 
 
-@pytest.mark.parametrize(("given", "ants"), [(None, 5), (3, 3), (8, 5)])
-def test_ants_of_one_tour_are_as_many_as_it_has_parts_and_make_the_kicks_that_are_planned(
-    given, ants, monkeypatch
+@pytest.mark.parametrize(("given", "parts"), [(None, 5), (3, 3), (8, 5)])
+def test_windows_of_one_tour_are_as_many_as_it_has_parts_and_make_the_kicks_that_are_planned(
+    given, parts, monkeypatch
 ):
     """Windows of 64 of 300 cities: five hold all. The heat of a cycle follows from the kicks that are planned."""
     engine = memetic(cloud(300, 9), "windows", n=given)
     device, made = engine.device, []
-    assert engine.n_ants == ants
-    assert device.plan.kicks == ants * (256 // ants)
+    assert (engine.n_tours, device.n_windows) == (1, parts)
+    assert device.plan.kicks == parts * (256 // parts)
     anneal, round_of = device.search.anneal_stretches, device.search.round
 
     def stretches(tour, dirty, first, count, trials, *how):
@@ -131,10 +133,10 @@ def test_ants_of_one_tour_are_as_many_as_it_has_parts_and_make_the_kicks_that_ar
         if len(made) < 2:  # without kicks, to repair
             continue
         annealed += 1
-        (_, parts, most, first, hot, between, own), (_, count, few, then, begin, cold, other) = made
-        assert parts == count == ants
+        (_, stretched, most, first, hot, between, own), (_, count, few, then, begin, cold, other) = made
+        assert stretched == count == parts
         assert first == then
-        assert ants * (most + few) == device.plan.kicks
+        assert parts * (most + few) == device.plan.kicks
         # a fifth of them in windows, which go on at the temperature at which stretches end
         assert abs(few - 0.2 * (most + few)) <= 0.5
         assert hot >= between == begin >= cold
@@ -241,6 +243,15 @@ def test_seconds_count_as_much_as_threads_get_of_them(share, tours, monkeypatch)
     assert asked == [1]
 
 
+def test_long_tours_are_whole_where_several_are_asked_for(monkeypatch):
+    monkeypatch.setattr(parameters_module, "WHOLE_UP_TO", 100)
+    for tours, whole in ((1, False), (2, True), (5, True)):
+        engine = of(cloud(300, 4), MemeticParameters(population_size=tours, trials=256))
+        assert (engine.n_tours, engine.device.search.whole) == (tours, whole)
+        tour, length = found(engine, 1)
+        assert length == cloud(300, 4).tour_length(tour)
+
+
 @pytest.mark.parametrize(("rate", "tours"), [(14.2, 14), (12.2, 12), (11.8, 1)])
 def test_long_tours_are_whole_where_a_run_has_time_for_several(rate, tours, monkeypatch):
     """600 s for 300 cities, of which windows are usual from 101 on."""
@@ -250,17 +261,16 @@ def test_long_tours_are_whole_where_a_run_has_time_for_several(rate, tours, monk
     monkeypatch.setattr(parameters_module, "CITIES_A_SECOND", rate)
     problem, until = cloud(300, 4), time.monotonic() + 600.0
     engines = [of(problem, MemeticParameters(window=64, trials=256)) for _ in range(3)]
-    one, two, given = *engines[:2], of(problem, n_ants=5)
-    for engine in (*engines, given):
+    one, two = engines[:2]
+    for engine in engines:
         assert engine.device.n_tours == 1
         assert not engine.device.search.whole
         engine.stop_at(until)
-    given.search(1)
-    assert (given.device.n_tours, given.n_ants) == (1, 2)  # of half of the cities each
     for key in range(4):
         found(one, key)
     assert (len(one.lengths), one.device.search.whole) == (tours, tours > 1)
-    assert one.n_ants == (tours if tours > 1 else 5)  # as many windows of 64 as hold 300 cities
+    assert one.n_tours == tours
+    assert one.device.n_windows == (tours if tours > 1 else 5)  # as many windows of 64 as hold 300 cities
     assert one.device.plan.end == (0.7 if tours > 1 else 0.97)
     two.import_state(one.export_state())
     for key in range(4, 8):

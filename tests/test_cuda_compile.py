@@ -110,8 +110,6 @@ VARIANTS = (
     *(("windows/search.cu", {"SCALED": 1, "METRIC": m, "DIMENSIONS": 3}) for m in (7, 8)),
     ("windows/search.cu", {"SCALED": 1, "METRIC": 0, "TABLE": 1}),
     *(("windows/search.cu", {"PENALTIES": 1, "RESIDENT": 14, "METRIC": m}) for m in (1, 2)),
-    ("windows/weights.cu", {"METRIC": 0, "TABLE": 1}),
-    ("windows/weights.cu", {"METRIC": 7, "DIMENSIONS": 3}),
 )
 HOT = {
     "walks/construct.cu": "construct_tours",

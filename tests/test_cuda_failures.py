@@ -68,7 +68,7 @@ ENGINES: dict[str, Callable[[], Any]] = {
     "climbers, batch": lambda: CudaClimbers(
         listed_instance(cloud(N), 1), ClimberParameters(n_climbers=6, moves="batch")
     ),
-    "focused": lambda: MemeticSearch(
+    "memetic": lambda: MemeticSearch(
         CudaWindows(listed_instance(cloud(N), 8), MemeticParameters(n_windows=24))
     ),
     "improver": lambda: CudaImprover(listed_instance(cloud(N), 8), LocalSearch()),
@@ -87,20 +87,18 @@ def use(engine: Any) -> None:
     if isinstance(engine, CudaImprover):
         engine.improve(np.tile(identity, (7, 1)), 1)
         return
-    engine.reset_trails(0.5)
     if isinstance(engine, MemeticSearch):
         engine.search(1)
         engine.best_tours(2)
-    else:
-        engine.greedy_tour()
-        engine.construct(1)
-        engine.tours([0])
+        return  # all else works with what is read back, and kernels that do nothing leave no tours there
+    engine.reset_trails(0.5)
+    engine.greedy_tour()
+    engine.construct(1)
+    engine.tours([0])
     engine.update_trails(TrailUpdate(0.1, ((identity, 0.5),), on_tours_only=True))
-    if isinstance(engine, CudaColony) and engine.parameters.memory != "selective":
+    if engine.parameters.memory != "selective":
         engine.update_trails(TrailUpdate(0.1, colony_amount=1.0))
     engine.branching_factor(0.05)
-    if isinstance(engine, MemeticSearch):
-        return  # all else works with what is read back, and kernels that do nothing leave no tours there
     engine.accept(identity[None], [1.0])
     engine.improve(np.tile(identity, (engine.n_ants + 7, 1)), 1)
     engine.import_state(engine.export_state())

@@ -1,4 +1,4 @@
-"""How focused ants on CUDA spend a run: first tours, generations, and how they are recombined.
+"""How the memetic search on CUDA spends a run: first tours, generations, and how they are recombined.
 
 The kernels run on the host.
 """
@@ -27,8 +27,8 @@ __all__ = ["emulated"]  # a fixture
 N = 200
 
 
-def engine_of(n_ants: int = 4, n: int = N) -> MemeticSearch:
-    parameters = MemeticParameters(n_windows=n_ants, candidates="quadrant")
+def engine_of(n_windows: int = 4, n: int = N) -> MemeticSearch:
+    parameters = MemeticParameters(n_windows=n_windows, candidates="quadrant")
     return MemeticSearch(focused.CudaWindows(listed_instance(cloud(n, 3), 8), parameters))
 
 
@@ -76,10 +76,8 @@ def test_a_run_of_known_length_has_the_tours_that_evolve_by_its_end(emulated, mo
     assert engine.device.tours_in(600.0) == 75  # 90, of which 64 and more grow with the root: of 90 * 64
     with engine.device.working():
         engine._allocate(75)
-        assert (engine.device.n_tours, engine.device.n_ants) == (
-            75,
-            75,
-        )  # the emulated device searches fewer at a time
+        # a window each: the emulated device searches fewer at a time
+        assert (engine.device.n_tours, engine.device.n_windows) == (75, 75)
         assert engine._schedule.later_in_one > 1 << 30
         engine._tours.take(np.tile(engine._tours.first, (75, 1)), repaired=False)
         assert engine.device.n_trials == 5
@@ -94,7 +92,7 @@ def test_a_run_of_known_length_has_the_tours_that_evolve_by_its_end(emulated, mo
     assert np.array_equal(at_hand(other), at_hand(engine))
 
 
-def test_an_ant_for_each_window_is_what_was_asked_for(emulated):
+def test_windows_that_were_asked_for_stay_as_many(emulated):
     engine = engine_of(8)
     assert engine.device.tours_in(1e9) == 8
 
@@ -108,7 +106,7 @@ def test_what_comes_before_annealing_is_a_generation_apart(emulated, monkeypatch
         engine.expect(progress)
         step = engine._schedule.step
         engine.search(key)
-        assert engine.n_built == rounds * engine.n_ants
+        assert engine.n_built == rounds * engine.n_tours
         assert engine._schedule.started == (0.4 if key else 0.0)
     assert step == pytest.approx(0.1 / 8)  # a tenth of the run for the rounds of the second
 
@@ -122,16 +120,16 @@ def test_where_time_is_limited_the_first_generations_are_short(emulated, monkeyp
     rounds = []
     for key in range(1, 6):
         engine.search(key)
-        rounds.append(engine.n_built // engine.n_ants)
+        rounds.append(engine.n_built // engine.n_tours)
     assert rounds == [2, 2, 4, 8, 8]
 
 
-@pytest.mark.parametrize(("n_ants", "tours", "cycles"), [(1, 1, [0]), (2, 2, [0, 1])])
-def test_a_single_tour_has_one_cycle_where_the_end_is_known(emulated, monkeypatch, n_ants, tours, cycles):
+@pytest.mark.parametrize(("tours", "cycles"), [(1, [0]), (2, [0, 1])])
+def test_a_single_tour_has_one_cycle_where_the_end_is_known(emulated, monkeypatch, tours, cycles):
     monkeypatch.setattr(focused, "ROUNDS", 2)
     for name in ("FIRST_CYCLE", "FIRST_CYCLE_OF_ONE"):
         monkeypatch.setattr(focused, name, 6)
-    engine = engine_of(n_ants)
+    engine = engine_of(tours)  # with a window each
     assert engine.device.n_tours == tours
     seen = set()
     for key in range(20):
@@ -209,7 +207,6 @@ def test_the_heat_of_a_round_by_hand(emulated, monkeypatch):
     assert [how.heat for how in told] == pytest.approx(expected)
     assert {how.slack for how in told} == {0.5 * edge}
     assert {(how.trials, how.move_searches, how.overtime) for how in told} == {(4 * 25, 60 * 25, 60)}
-    assert {how.guided for how in told} == {10}
 
 
 @pytest.mark.parametrize("better", [False, True])

@@ -1,4 +1,4 @@
-"""The arrays of a focused colony on CUDA: for as many tours as a run is to have, whatever comes between.
+"""The arrays of a memetic search on CUDA: for as many tours as a run is to have, whatever comes between.
 
 The kernels run on the host.
 """
@@ -24,8 +24,8 @@ __all__ = ["emulated"]  # a fixture
 N = 200
 
 
-def engine_of(n_ants: int | None = None) -> MemeticSearch:
-    parameters = MemeticParameters(n_windows=n_ants, candidates="quadrant")
+def engine_of(n_windows: int | None = None) -> MemeticSearch:
+    parameters = MemeticParameters(n_windows=n_windows, candidates="quadrant")
     return MemeticSearch(focused.CudaWindows(listed_instance(cloud(N, 3), 8), parameters))
 
 
@@ -49,7 +49,7 @@ def test_more_tours_than_the_memory_holds_are_not_planned(emulated, monkeypatch)
 
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt, MemoryError])
-def test_a_colony_whose_arrays_were_not_all_taken_goes_on(error, emulated, monkeypatch):
+def test_a_search_whose_arrays_were_not_all_taken_goes_on(error, emulated, monkeypatch):
     engine = engine_of(4)
     monkeypatch.setattr(engine.device, "tours_in", lambda seconds: 9)
     arrays, taken = type(engine.device.device.arrays), []
@@ -74,15 +74,14 @@ def test_a_colony_whose_arrays_were_not_all_taken_goes_on(error, emulated, monke
 def test_a_copy_lays_its_windows_out_as_the_first_engine(emulated, monkeypatch):
     monkeypatch.setattr(plan, "CITIES_THAT_EVOLVE", 15.0)
     monkeypatch.setattr(focused, "thread_count", lambda: 2)
-    first = engine_of()
-    copy = engine_of(first.n_ants)  # what an algorithm tells the engine of a copy
+    first, copy = engine_of(), engine_of()
     assert copy.device.tours_in(600.0) == first.device.tours_in(600.0) == 75
     for engine in (first, copy):
         with engine.device.working():
             engine._allocate(11)
-    assert copy.device.n_ants == first.device.n_ants
+    assert copy.device.n_windows == first.device.n_windows
     assert copy.device.plan == first.device.plan
-    untouched = engine_of(engine_of().n_ants)
+    untouched = engine_of()
     untouched.import_state(engine_of().export_state())  # of a run that has not begun
     assert untouched.device.n_tours == engine_of().device.n_tours
 

@@ -50,7 +50,7 @@ def later(emulated, monkeypatch):
 
 
 def lists_of(instance, iterations=None) -> Lists:
-    return penalised_lists_of(instance, unit_scale(instance))(iterations)
+    return penalised_lists_of(instance, unit_scale(instance), NEAR)(iterations)
 
 
 @pytest.mark.parametrize("metric", ["EUC_2D", "EXACT"])

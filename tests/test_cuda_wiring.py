@@ -234,7 +234,7 @@ def test_every_launch_of_focused_ants_fits(name, driver, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("n", "n_ants", "expected"),
+    ("n", "in_all", "expected"),
     [
         (8, None, (128, 1)),
         (1000, None, (128, 16)),
@@ -250,8 +250,8 @@ def test_every_launch_of_focused_ants_fits(name, driver, monkeypatch):
         (1000, 1, (1, 1)),
     ],
 )
-def test_how_many_tours_and_windows(n, n_ants, expected):
-    layout = usual_layout(n, n_ants or 16 * 132)
+def test_how_many_tours_and_windows(n, in_all, expected):
+    layout = usual_layout(n, in_all or 16 * 132)
     assert layout == expected
     assert usual_layout(n, layout.in_all) == expected
 

@@ -31,7 +31,6 @@ from pymoo_gpuaco import (
     checkpoint,
     load_tsp,
 )
-from pymoo_gpuaco.backends.cpu import focused
 from pymoo_gpuaco.candidates.bound import prove_lower_bound
 from pymoo_gpuaco.candidates.lists import listed_instance
 from pymoo_gpuaco.operators import (
@@ -123,7 +122,8 @@ def test_the_best_of_all_tours_is_found(source, path, way, monkeypatch):
     for n in (3, 5, 7, 8) if way == "exact" else (6, 7, 8, 8):
         problem = some_problem(n, source, path, rng)
         n_gen = 1 if way == "exact" else 12
-        found = minimize(problem, GPUMemetic(), ("n_gen", n_gen), seed=1, return_least_infeasible=True)
+        algorithm = GPUMemetic(backend="auto" if n >= 8 else "cpu")  # windows on CUDA need 8 cities
+        found = minimize(problem, algorithm, ("n_gen", n_gen), seed=1, return_least_infeasible=True)
         broken, lengths = judged(problem, found.X[None])
         assert (broken[0], lengths[0]) == (*problem.violations(found.X[None]), pytest.approx(found.F[0]))
         best = best_of_all(problem)
@@ -231,7 +231,7 @@ def test_every_tour_ever_handed_out_keeps_to_the_demands(make):
 def test_windows_of_a_part_of_a_tour_break_no_fixed_edge(kind, monkeypatch):
     """As on a CPU above 25,000 cities."""
     small = MemeticParameters(whole_up_to=8, window=64, trials=512)
-    monkeypatch.setattr(focused, "MemeticParameters", lambda: small)
+    monkeypatch.setattr(GPUMemetic, "_parameters", lambda _: small)
     rng = np.random.default_rng(2)
     order = rng.permutation(300)
     # far from each other, chains among them
@@ -358,7 +358,7 @@ def test_a_wrong_kind_of_edge_is_refused():
     ids=lambda algorithm: f"{type(algorithm).__name__}",
 )
 def test_algorithms_that_build_whole_tours_refuse_demands(algorithm):
-    words = "neither paths nor fixed or forbidden edges; GPUMMAS"
+    words = r"neither paths nor fixed or forbidden edges; GPUMemetic\(\) does"
     with pytest.raises(ValueError, match=words):
         minimize(FIFTY["round trip"](), algorithm, ("n_gen", 1), seed=1)
 

@@ -1,4 +1,4 @@
-"""What every engine whose ants change good tours must do: its roles, on every kind of device."""
+"""What every memetic search must do: its roles, on every kind of device."""
 
 from __future__ import annotations
 
@@ -17,7 +17,6 @@ from pymoo_gpuaco.backends import (
     SearchEngine,
     Stateful,
     Stoppable,
-    Trails,
 )
 from pymoo_gpuaco.candidates.exact import MOST_CITIES
 from pymoo_gpuaco.candidates.lists import listed_instance
@@ -42,7 +41,7 @@ NAMES = [name for name, p in INSTANCES.items() if p.symmetric and p.n_cities > M
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
-class TestFocused:
+class TestMemetic:
     @pytest.mark.parametrize("name", NAMES)
     def test_tours_are_permutations_and_lengths_exact(self, name, backend):
         problem = INSTANCES[name]
@@ -81,7 +80,6 @@ class TestFocused:
         roles = (
             SearchEngine,
             Improver,
-            Trails,
             Stateful,
             Accepts,
             Stoppable,
@@ -90,9 +88,9 @@ class TestFocused:
             assert isinstance(engine, role)
         assert not isinstance(engine, ColonyEngine)
         assert engine.kind == backend
-        assert engine.n_ants >= 1
+        assert engine.n_tours >= 1
         engine.search(1)
-        assert engine.n_built >= 1
+        assert engine.n_built >= engine.n_tours  # in each round anew
 
     def test_trials_are_counted(self, backend):
         engine = memetic(cloud(60, 3), backend)
@@ -177,7 +175,7 @@ class TestFocused:
             engine.search(2)
             assert problem.tour_length(engine.export_state()["best"][0]) <= length
 
-    def test_improving_leaves_the_colony_alone(self, backend):
+    def test_improving_leaves_the_population_alone(self, backend):
         for problem, engine, other, start in before_and_after_a_generation(backend):
             tours, lengths = engine.improve(start, 5)
             assert np.array_equal(lengths, problem.tour_lengths(tours))

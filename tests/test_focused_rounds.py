@@ -297,7 +297,7 @@ def test_one_tour_is_merged_with_the_best_where_there_is_time(monkeypatch, secon
 class EvolvingDevice(SlowDevice):
     """Eight tours, which take no time to measure."""
 
-    n_tours = n_ants = 8
+    n_tours = 8
 
     def measure(self):
         return Device.measure(self)

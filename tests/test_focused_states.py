@@ -1,4 +1,4 @@
-"""A focused run that is put away goes on: with the same engine bit by bit, with another kind from its tours."""
+"""A memetic run that is put away goes on: with the same engine bit by bit, with another kind from its tours."""
 
 from __future__ import annotations
 

@@ -6,6 +6,7 @@ import itertools
 
 import numpy as np
 import pytest
+from pymoo.core.population import Population
 from pymoo.optimize import minimize
 
 from pymoo_gpuaco import (
@@ -15,7 +16,6 @@ from pymoo_gpuaco import (
     solve,
     summary,
 )
-from pymoo_gpuaco.algorithms.told import Tours
 
 
 def cycle_of(edges: list[tuple[int, int]], n: int) -> TSP:
@@ -72,12 +72,15 @@ def test_a_tour_that_breaks_demands_is_told():
     assert table.violations.tolist() == [1, 1]
 
 
-def test_a_colony_learns_from_tours_that_break_the_fewest_demands():
-    algorithm = GPUMemetic(backend="cpu")
-    algorithm.setup(line(), termination=("n_gen", 2), seed=1)
+def test_a_shorter_tour_that_breaks_more_demands_is_no_better():
+    problem = line()
+    algorithm = GPUMemetic(backend="cpu").setup(problem, termination=("n_gen", 3), seed=1)
     algorithm.next()
-    best = algorithm._best_tour
     worse = np.arange(14)[np.r_[0:14:2, 1:14:2]]  # of length 0, as it has no edge of the graph
-    assert line().tour_length(worse) == 0.0
-    algorithm._learn(Tours(worse[None], np.zeros(1)))
-    assert np.array_equal(algorithm._best_tour, best)
+    assert problem.tour_length(worse) == 0.0
+    infills = Population.merge(algorithm.ask(), Population.new("X", worse[None]))
+    algorithm.evaluator.eval(problem, infills)
+    algorithm.tell(infills=infills)
+    algorithm.next()
+    assert (algorithm.result().F, algorithm.opt[0].G[0]) == (None, 1)
+    assert problem.violations(algorithm.engine.best_tours()[0]).tolist() == [1]

@@ -35,8 +35,6 @@ from pymoo_gpuaco import (
 from pymoo_gpuaco.backends import cpu
 from pymoo_gpuaco.backends.cpu.focused import CpuWindows
 from pymoo_gpuaco.candidates.lists import listed_instance
-from pymoo_gpuaco.colony.parameters import ColonyParameters
-from pymoo_gpuaco.colony.trails import TrailUpdate
 from pymoo_gpuaco.search import parameters
 from pymoo_gpuaco.search.focused import MemeticSearch
 from pymoo_gpuaco.search.meeting import Meeting
@@ -134,21 +132,21 @@ def given(n: int) -> np.ndarray:
 CPU: dict[str, Any] = {"backend": "cpu"}
 FEW_ANTS: dict[str, Any] = {"n_ants": 8, **CPU}
 KINDS = {
-    "default": Kind(lambda: GPUMMAS(**CPU), lambda: TSP(cities(200)), 4),
-    "many that evolve": Kind(lambda: GPUMemetic(n_ants=9, **CPU), lambda: TSP(cities(60)), 8),
-    "windows of a tour": Kind(lambda: GPUMMAS(**CPU), lambda: TSP(cities(400)), 6, whole_up_to=8),
-    "few cities": Kind(lambda: GPUMMAS(**CPU), lambda: TSP(cities(9))),
-    "whole tours": Kind(lambda: GPUMMAS(restart_after=1, **FEW_ANTS), lambda: TSP(cities(60))),
+    "default": Kind(lambda: GPUMemetic(**CPU), lambda: TSP(cities(200)), 4),
+    "many that evolve": Kind(lambda: GPUMemetic(population_size=9, **CPU), lambda: TSP(cities(60)), 8),
+    "windows of a tour": Kind(lambda: GPUMemetic(**CPU), lambda: TSP(cities(400)), 6, whole_up_to=8),
+    "few cities": Kind(lambda: GPUMemetic(**CPU), lambda: TSP(cities(9))),
+    "GPUMMAS": Kind(lambda: GPUMMAS(restart_after=1, **FEW_ANTS), lambda: TSP(cities(60))),
     "GPUAS": Kind(lambda: GPUAS(**FEW_ANTS), lambda: TSP(cities(60))),
     "GPUBWAS": Kind(lambda: GPUBWAS(**FEW_ANTS), lambda: TSP(cities(60))),
     "GPUACS": Kind(lambda: GPUACS(**FEW_ANTS), lambda: TSP(cities(60))),
     "GPU2OptIHC": Kind(lambda: GPU2OptIHC(**CPU), lambda: TSP(cities(60))),
-    "a path": Kind(lambda: GPUMMAS(**CPU), lambda: OpenPath(cities(80), start=3)),
-    "fixed edges": Kind(lambda: GPUMMAS(**CPU), lambda: TSP(cities(80), fixed_edges=[(0, 9), (5, 40)])),
-    "asymmetric": Kind(lambda: GPUMMAS(**CPU), lambda: TSP(matrix=matrix(50))),
+    "a path": Kind(lambda: GPUMemetic(**CPU), lambda: OpenPath(cities(80), start=3)),
+    "fixed edges": Kind(lambda: GPUMemetic(**CPU), lambda: TSP(cities(80), fixed_edges=[(0, 9), (5, 40)])),
+    "asymmetric": Kind(lambda: GPUMemetic(**CPU), lambda: TSP(matrix=matrix(50))),
     "another objective": Kind(lambda: GPUMMAS(**CPU), lambda: Tolls(cities(40))),
-    "another objective of whole tours": Kind(lambda: GPUAS(**FEW_ANTS), lambda: Tolls(cities(40))),
-    "given tours": Kind(lambda: GPUMMAS(sampling=given(80), **CPU), lambda: TSP(cities(80))),
+    "another objective of GPUAS": Kind(lambda: GPUAS(**FEW_ANTS), lambda: Tolls(cities(40))),
+    "given tours": Kind(lambda: GPUMemetic(sampling=given(80), **CPU), lambda: TSP(cities(80))),
     "given tours of climbers": Kind(lambda: GPU2OptIHC(sampling=given(60), **CPU), lambda: TSP(cities(60))),
     "given tours of another objective": Kind(
         lambda: GPUACS(sampling=given(40), **FEW_ANTS), lambda: Tolls(cities(40))
@@ -228,8 +226,8 @@ def test_an_interrupt_between_two_lines_loses_no_tour_and_the_run_goes_on(kind, 
     assert np.array_equal(again.result().X, whole.result().X)
 
 
-class Colony(NamedTuple):
-    """Tours that ants keep; with fewer than 160 whole ones they search windows."""
+class Search(NamedTuple):
+    """A memetic search of n_tours; one alone is searched in windows."""
 
     n_tours: int
     whole_up_to: int = 160
@@ -238,16 +236,15 @@ class Colony(NamedTuple):
         few = MemeticParameters(
             population_size=self.n_tours, whole_up_to=self.whole_up_to, window=64, trials=512, first_cycle=1.0
         )
-        return MemeticSearch(CpuWindows(listed_instance(TSP(cities(160)), 8), ColonyParameters(), few))
+        return MemeticSearch(CpuWindows(listed_instance(TSP(cities(160)), 8), few))
 
 
-COLONIES = {"two tours": Colony(2), "nine tours": Colony(9), "windows": Colony(1, 8)}
+SEARCHES = {"two tours": Search(2), "nine tours": Search(9), "windows": Search(1, 8)}
 
 
 def life(engine: MemeticSearch, accepts_first: bool) -> list[Callable[[], object]]:
-    """Calls that a colony gets among others: it searches, takes in their tours, and meets them."""
+    """Calls that a search gets among others: it searches, accepts their tours, and recombines with them."""
     n = engine.instance.n
-    deposit = TrailUpdate(0.1, ((np.arange(n, dtype=np.int32), 0.5),), tau_min=1e-3, tau_max=1.0)
 
     def meet() -> None:
         if engine.meeting and engine.meeting < Meeting.OVER:
@@ -256,17 +253,17 @@ def life(engine: MemeticSearch, accepts_first: bool) -> list[Callable[[], object
     def accept() -> None:
         engine.accept(given(n)[:1], [1.0])
 
-    calls: list[Callable[[], object]] = [lambda: engine.reset_trails(1.0), lambda: engine.share(True)]
+    calls: list[Callable[[], object]] = [lambda: engine.share(True)]
     calls += [accept] if accepts_first else []
     for key in range(8):
         calls += [lambda key=key: engine.expect(key / 8.0), lambda key=key: engine.search(key)]
-        calls += [meet, meet, lambda: engine.update_trails(deposit), accept]
+        calls += [meet, meet, accept]
     return [*calls, lambda: engine.improve(given(n), 3)]
 
 
-def interrupt_a_colony(colony: Colony, accepts_first: bool, at: int) -> None:
+def interrupt_a_search(searched: Search, accepts_first: bool, at: int) -> None:
     """Interrupt a call before line ``at`` of all; it is made again, and the others follow."""
-    problem, engine, strike = TSP(cities(160)), colony.made(), Strike(at)
+    problem, engine, strike = TSP(cities(160)), searched.made(), Strike(at)
     try:
         for call in life(engine, accepts_first):
             best = engine.rescued()[1] if len(engine.lengths) else np.inf
@@ -276,7 +273,7 @@ def interrupt_a_colony(colony: Colony, accepts_first: bool, at: int) -> None:
             except KeyboardInterrupt:
                 assert engine.rescued()[1] <= best
                 assert_lengths(engine, problem)
-                restored = colony.made()
+                restored = searched.made()
                 restored.import_state(engine.export_state())
                 assert np.array_equal(restored.lengths, engine.lengths)
                 call()
@@ -290,14 +287,14 @@ def interrupt_a_colony(colony: Colony, accepts_first: bool, at: int) -> None:
 
 
 @pytest.mark.parametrize("accepts_first", [False, True])
-@pytest.mark.parametrize("colony", COLONIES.values(), ids=list(COLONIES))
-def test_a_call_of_a_colony_among_others_is_whole_or_undone(colony, accepts_first):
-    watched, whole = Strike(), colony.made()
+@pytest.mark.parametrize("searched", SEARCHES.values(), ids=list(SEARCHES))
+def test_a_call_of_a_search_among_others_is_whole_or_undone(searched, accepts_first):
+    watched, whole = Strike(), searched.made()
     with watched.watching():
         for call in life(whole, accepts_first):
             call()
     for at in watched.drawn():
-        interrupt_a_colony(colony, accepts_first, at)
+        interrupt_a_search(searched, accepts_first, at)
 
 
 class NotedFront(Evaluator):

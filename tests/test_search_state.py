@@ -1,4 +1,4 @@
-"""What a focused colony puts away comes back as it was, and what is no state is refused."""
+"""What a memetic search puts away comes back as it was, and what is no state is refused."""
 
 from __future__ import annotations
 

@@ -15,12 +15,11 @@ from pymoo_gpuaco.backends import Stoppable
 from pymoo_gpuaco.backends.cpu.focused import CpuWindows
 from pymoo_gpuaco.backends.cpu.windows import improve, search
 from pymoo_gpuaco.candidates.lists import listed_instance
-from pymoo_gpuaco.colony.trails import TrailUpdate
 from pymoo_gpuaco.host.stop import Stop
 from pymoo_gpuaco.search.focused import MemeticSearch
 from pymoo_gpuaco.search.parameters import MemeticParameters
 from pymoo_gpuaco.search.population import Population
-from tests.engine_cases import BACKENDS, COLONIES, climbers, cloud, colony, memetic
+from tests.engine_cases import COLONIES, climbers, cloud, colony, memetic
 from tests.fuzz import SEED, TIMES
 from tests.interrupts import is_interrupted, needs_timer, timed_interrupts
 
@@ -99,9 +98,7 @@ def test_whole_tours_are_loaded_no_more_once_time_is_over(monkeypatch):
 
 def test_windows_are_laid_out_no_more_once_time_is_over(monkeypatch):
     """Of 50,000 cities each, eight in a round."""
-    ants = MemeticParameters(whole_up_to=8, window=64)
-    colony = MemeticParameters()
-    device = CpuWindows(listed_instance(cloud(300), 7), colony, ants)
+    device = CpuWindows(listed_instance(cloud(300), 7), MemeticParameters(whole_up_to=8, window=64))
     monkeypatch.setattr(search, "load", lambda *_: pytest.fail("no time for it"))
     tour, dirty = np.random.default_rng(1).permutation(300).astype(np.int32), np.ones(300, np.uint8)
     device.stop.flag[0] = 1
@@ -112,21 +109,6 @@ def test_windows_are_laid_out_no_more_once_time_is_over(monkeypatch):
     assert np.array_equal(tour, before)
     assert np.array_equal(after, before)
     assert dirty.all()
-
-
-@pytest.mark.parametrize("backend", BACKENDS)
-def test_trails_that_no_ant_will_read_stay_as_they_are(backend):
-    engine = memetic(cloud(200), backend, n=2)
-    engine.reset_trails(0.5)
-    engine.search(1)
-    before = engine.export_state()["tau"]
-    update = TrailUpdate(0.1, ((np.arange(200, dtype=np.int32), 0.25),), tau_min=1e-3, tau_max=1.0)
-    engine.stop_at(time.monotonic() - 1.0)
-    engine.update_trails(update)
-    assert np.array_equal(engine.export_state()["tau"], before)
-    engine.stop_at(None)
-    engine.update_trails(update)
-    assert not np.array_equal(engine.export_state()["tau"], before)
 
 
 def test_given_tours_in_one_window_are_repaired_no_more_once_time_is_over(monkeypatch):
@@ -198,13 +180,12 @@ def test_an_interrupt_ends_a_long_generation_and_keeps_its_best_tour(algorithm, 
 
 @needs_timer
 @pytest.mark.parametrize("whole_up_to", [300, 8])
-def test_an_interrupt_ends_what_focused_ants_do_with_whole_tours_and_with_windows(whole_up_to):
+def test_an_interrupt_ends_the_search_of_whole_tours_and_of_windows(whole_up_to):
     problem = cloud(300)
 
     def engine_of(trials: int) -> MemeticSearch:
-        ants = MemeticParameters(whole_up_to=whole_up_to, window=64, trials=trials, population_size=2)
-        colony = MemeticParameters()
-        return MemeticSearch(CpuWindows(listed_instance(problem, 7), colony, ants))
+        parameters = MemeticParameters(whole_up_to=whole_up_to, window=64, trials=trials)
+        return MemeticSearch(CpuWindows(listed_instance(problem, 7), parameters))
 
     def search_often(engine: MemeticSearch) -> None:
         for key in range(40):  # in the first ones windows are only repaired

@@ -10,7 +10,7 @@ import pytest
 from pymoo.core.population import Population
 from pymoo.optimize import minimize
 
-from pymoo_gpuaco import ALL_ALGORITHMS, GPUACS, GPUMMAS, GPUMemetic, LocalSearch
+from pymoo_gpuaco import ALL_ALGORITHMS, GPUACS, GPUMemetic, LocalSearch
 from pymoo_gpuaco.backends import Improver, make_improver
 from pymoo_gpuaco.backends.cpu import improver as cpu_improver
 from pymoo_gpuaco.backends.cpu.improver import CpuImprover
@@ -177,7 +177,7 @@ class TestOnTheCpu:
     def test_threads_each_search_windows_of_a_tour_of_their_own(self, monkeypatch):
         """None of them may wait for another one, all of which are at work."""
         monkeypatch.setattr(
-            cpu_improver, "MemeticParameters", lambda: MemeticParameters(whole_up_to=8, window=64)
+            cpu_improver, "MemeticParameters", lambda **_: MemeticParameters(whole_up_to=8, window=64)
         )
         problem, start = cloud(300, 1), random_tours(300, 4)
         found = []
@@ -246,11 +246,8 @@ class TestOfArguments:
         assert search.number_of_kicks(1000, 1.0) == 0  # its kicks are those in windows
         assert LocalSearch(kicks=2.0).trials_in_windows(1000) == 0
 
-    def test_it_means_whole_tours_for_mmas(self):
-        problem = cloud(20)
-        algorithm = GPUMMAS(local_search="windows", backend="cpu").setup(problem, seed=1)
-        assert algorithm.engine.parameters.construction == "full"
-        with pytest.raises(ValueError, match=r"construction='focused'.*local_search='windows'"):
+    def test_it_is_no_argument_of_the_search_that_is_one_in_windows(self):
+        with pytest.raises(TypeError, match="GPUMemetic has no argument 'local_search'"):
             GPUMemetic(local_search="windows")
 
     def test_it_is_shown(self):
