@@ -24,7 +24,7 @@ from options import parser_for
 from pymoo.optimize import minimize
 from record import write
 
-from pymoo_gpuaco import GPUACS, GPUMMAS, TSP
+from pymoo_gpuaco import GPUACS, GPUMMAS, TSP, GPUMemetic
 
 INSTANCES = ("pcb442", "rat783", "pr1002")
 ANTS = (10, 24, 100, 792)  # the last is the default of a GPU with 132 multiprocessors
@@ -103,7 +103,7 @@ def measure_flight(_: dict[str, TSP], options: argparse.Namespace) -> None:
 
 def measure_time(problems: dict[str, TSP], options: argparse.Namespace) -> None:
     ways: dict[str, Callable[[], Any]] = {
-        "GPUMemetic()": partial(GPUMMAS, backend="cpu"),
+        "GPUMemetic()": partial(GPUMemetic, backend="cpu"),
         "GPUMMAS()": partial(GPUMMAS, backend="cpu"),
         "GPUACS()": partial(GPUACS, backend="cpu"),
         'GPUACS(variant="relaxed")': partial(GPUACS, variant="relaxed", backend="cpu"),

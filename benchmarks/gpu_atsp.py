@@ -22,7 +22,7 @@ from pymoo.termination.max_time import TimeBasedTermination
 from record import rows_of_others, write
 from timed_runs import gap, run_for
 
-from pymoo_gpuaco import GPUMMAS, TSP
+from pymoo_gpuaco import GPUMMAS, TSP, GPUMemetic
 
 INSTANCES = (
     "br17", "ftv33", "ftv38", "p43", "ry48p", "ft53", "ftv55", "ft70", "ftv70", "kro124p", "ftv170", "rbg443",
@@ -46,7 +46,10 @@ COLUMNS = (
 def climb(
     problem: TSP, seconds: float, seed: int, backend: str, **arguments: Any
 ) -> tuple[float, float, float]:
-    """Gap in percent, seconds from the call to the last better tour, generations a second."""
+    """Gap in percent, seconds from the call to the last better tour, generations a second.
+
+    Of GPUMMAS with the arguments; without any, of GPUMemetic.
+    """
     best = [float("inf"), 0.0]
     before = time.perf_counter()
 
@@ -56,7 +59,7 @@ def climb(
             best[:] = length, time.perf_counter() - before
 
     ends = TerminateIfAny(MinimumFunctionValueTermination(problem.best_known), TimeBasedTermination(seconds))
-    algorithm = GPUMMAS(backend=backend, **arguments)
+    algorithm = (GPUMMAS if arguments else GPUMemetic)(backend=backend, **arguments)
     result = minimize(problem, algorithm, ends, seed=seed, callback=note)
     assert result.F[0] == best[0]
     generations = result.algorithm.n_gen
