@@ -16,7 +16,7 @@ SIDE_BY_SIDE := -n $(PYTEST_WORKERS) --dist loadfile
 
 # What most runs call is compiled first, or both processes would do it.
 test: check
-	$(BIN)/pymoo-gpuaco compile GPUAS GPUACS GPU2OptIHC GPUMOACO
+	$(BIN)/pymoo-gpuaco compile GPUAS GPUACS GPU2OptIHC GPU2PPLS
 	$(BIN)/python -m pytest $(SIDE_BY_SIDE)
 
 check: .venv/dev

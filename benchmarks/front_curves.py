@@ -2,7 +2,7 @@
 
     python benchmarks/front_curves.py FOLDER kroA100+kroB100 --seconds 10
 
-GPUMOACO and pymoo's methods run for so long, one after another. A row is a length by the first objective, from the
+GPU2PPLS and pymoo's methods run for so long, one after another. A row is a length by the first objective, from the
 shortest that any has found to the longest, and what each method's shortest tours by the second are that are no longer.
 """
 
@@ -19,7 +19,7 @@ from record import write
 from pymoo_gpuaco.fronts.stairs import stairs_of
 
 LEVELS = 25
-SHOWN = ("GPUMOACO", "NSGA-II", "MOEA/D")  # two phases would hide behind the first
+SHOWN = ("GPU2PPLS", "NSGA-II", "MOEA/D")  # two phases would hide behind the first
 
 
 def curves(fronts: Sequence[Points], levels: int) -> list[list[float | None]]:

@@ -27,7 +27,7 @@ from pymoo_gpuaco.host.threads import thread_count
 
 REFERENCES = ROOT / "benchmarks" / "references" / "fronts"
 _NAME, _SOURCE = "# name: ", "# source: "
-_METHODS = {"cpu": "GPUMOACO", "cuda": "GPUMOACO, CUDA"}
+_METHODS = {"cpu": "GPU2PPLS", "cuda": "GPU2PPLS, CUDA"}
 
 
 def read_reference(name: str) -> Points:
@@ -57,7 +57,7 @@ def run(folder: Path, name: str, backend: str, seed: int, seconds: float, out: P
     """Search for so many seconds and write the front to a file in ``out``, whose path is returned."""
     points = record(METHODS[_METHODS[backend]](problem_of(folder, name), seed), [seconds])[0]
     device = cuda_devices()[0] if backend == "cuda" else f"{thread_count()} threads of {processor()}"
-    source = f"GPUMOACO on {device}, commit {commit()}, {seconds:g} s, seed {seed}, {_today()}"
+    source = f"GPU2PPLS on {device}, commit {commit()}, {seconds:g} s, seed {seed}, {_today()}"
     out.mkdir(parents=True, exist_ok=True)
     path = out / f"{name.replace('+', '_')}.{backend}.{seconds:g}s.seed{seed}.csv"
     np.savetxt(path, points, "%.17g", ",", header=f"{_NAME}{name}\n{_SOURCE}{source}", comments="")

@@ -20,13 +20,13 @@ from pymoo.operators.sampling.rnd import PermutationRandomSampling
 from pymoo.util.ref_dirs import get_reference_directions
 
 from pymoo_gpuaco import TSP, MultiObjectiveTSP
-from pymoo_gpuaco.algorithms.moaco import usual_directions
+from pymoo_gpuaco.algorithms.ppls import usual_directions
 from pymoo_gpuaco.backends import make_front
 from pymoo_gpuaco.fronts.instance import front_instance
 from pymoo_gpuaco.fronts.parameters import FrontParameters
 from pymoo_gpuaco.host.keys import fold_in
 
-CANDIDATES = 10  # as GPUMOACO's default
+CANDIDATES = 10  # as GPU2PPLS's default
 POPULATION = 200
 WORST = 1.01  # the reference point of a hypervolume is so many times a front's worst lengths
 
@@ -124,8 +124,8 @@ def _directions(k: int) -> Points:
 
 
 METHODS: dict[str, Callable[[MultiObjectiveTSP, int], Run]] = {
-    "GPUMOACO": lambda problem, seed: _engine(problem, seed, dives=True),
-    "GPUMOACO, CUDA": lambda problem, seed: _engine(problem, seed, dives=True, backend="cuda"),
+    "GPU2PPLS": lambda problem, seed: _engine(problem, seed, dives=True),
+    "GPU2PPLS, CUDA": lambda problem, seed: _engine(problem, seed, dives=True, backend="cuda"),
     "two phases": lambda problem, seed: _engine(problem, seed, dives=False),
     "NSGA-II": lambda problem, seed: _pymoo(problem, seed, NSGA2(POPULATION, **_operators())),
     "MOEA/D": lambda problem, seed: _pymoo(

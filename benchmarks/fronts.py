@@ -1,7 +1,7 @@
-"""Fronts over time: GPUMOACO, a plain two-phase search, pymoo's NSGA-II, NSGA-III and MOEA/D.
+"""Fronts over time: GPU2PPLS, a plain two-phase search, pymoo's NSGA-II, NSGA-III and MOEA/D.
 
-    python benchmarks/fronts.py FOLDER kroA100+kroB100 --seconds 1 5 30 --methods GPUMOACO "two phases" NSGA-II MOEA/D
-    python benchmarks/fronts.py FOLDER kroA100+kroB100 --backend cuda    # GPUMOACO alone, into gpu_fronts.json
+    python benchmarks/fronts.py FOLDER kroA100+kroB100 --seconds 1 5 30 --methods GPU2PPLS "two phases" NSGA-II MOEA/D
+    python benchmarks/fronts.py FOLDER kroA100+kroB100 --backend cuda    # GPU2PPLS alone, into gpu_fronts.json
 
 One run is looked at at all of the moments. A call adds its rows to those of earlier ones of the same code, so that a
 measurement can be made in pieces: one instance, one method at a time, also side by side. `front_references.py` comes
@@ -24,10 +24,10 @@ from front_runs import METHODS, POPULATION, WORST, Points, Quality, record, unit
 from options import parser_for
 from record import alone, rows_of_others, write
 
-ON_CUDA = "GPUMOACO, CUDA"
+ON_CUDA = "GPU2PPLS, CUDA"
 ON_CORES = [method for method in METHODS if method != ON_CUDA]
-OF_TWO = ["GPUMOACO", "two phases", "NSGA-II", "MOEA/D"]
-OF_MANY = ["GPUMOACO", "NSGA-II", "NSGA-III"]
+OF_TWO = ["GPU2PPLS", "two phases", "NSGA-II", "MOEA/D"]
+OF_MANY = ["GPU2PPLS", "NSGA-II", "NSGA-III"]
 _BEST = (
     "Best: the united front of many runs in benchmarks/references/fronts; points found or dominated.",
     f"Hypervolume from {WORST} times the worst lengths of that front.",

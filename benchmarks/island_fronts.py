@@ -18,7 +18,7 @@ from front_runs import Quality
 from pymoo.optimize import minimize
 from record import write
 
-from pymoo_gpuaco import GPUMOACO, Islands, MultiObjectiveTSP
+from pymoo_gpuaco import GPU2PPLS, Islands, MultiObjectiveTSP
 
 COLUMNS = (
     "instance",
@@ -37,7 +37,7 @@ def measure(
     """Return how good the front of each run is."""
     reference, found = read_reference(name), []
     for seed in range(1, seeds + 1):
-        colony = GPUMOACO(backend="cpu")
+        colony = GPU2PPLS(backend="cpu")
         algorithm = colony if islands is None else Islands(colony, islands)
         result = minimize(problem, algorithm, ("time", seconds), seed=seed)
         found.append(Quality.of(result.F, reference))

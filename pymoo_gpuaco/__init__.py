@@ -3,12 +3,12 @@
 from pymoo_gpuaco._version import __version__
 from pymoo_gpuaco.algorithms import (
     ALL_ALGORITHMS,
+    GPU2PPLS,
     GPUACS,
     GPUAS,
     GPUBWAS,
     GPUEAS,
     GPUMMAS,
-    GPUMOACO,
     GPURAS,
     GPU2OptIHC,
     GPUMemetic,
@@ -36,12 +36,12 @@ from pymoo_gpuaco.versions import show_versions
 
 __all__ = [
     "ALL_ALGORITHMS",
+    "GPU2PPLS",
     "GPUACS",
     "GPUAS",
     "GPUBWAS",
     "GPUEAS",
     "GPUMMAS",
-    "GPUMOACO",
     "GPURAS",
     "TSP",
     "BackendUnavailable",

@@ -14,7 +14,7 @@ from pymoo.core.result import Result
 from pymoo.optimize import minimize
 
 from pymoo_gpuaco import checks
-from pymoo_gpuaco.algorithms import GPUMMAS, GPUMOACO, GPUMemetic
+from pymoo_gpuaco.algorithms import GPU2PPLS, GPUMMAS, GPUMemetic
 from pymoo_gpuaco.algorithms.base import TourAlgorithm
 from pymoo_gpuaco.algorithms.front_algorithm import FrontAlgorithm
 from pymoo_gpuaco.algorithms.front_run import FrontTermination
@@ -157,7 +157,7 @@ def solve(
     both are refused.
 
     Of several objectives (`MultiObjectiveTSP`, or a problem with `D` of shape (k, n, n)) it returns a `Front`: ``tours,
-    lengths = solve(problem)``, found by `GPUMOACO()`; there is no `target`.
+    lengths = solve(problem)``, found by `GPU2PPLS()`; there is no `target`.
 
     Raises ValueError or TypeError as `TSP`, `load_tsp` and the algorithms do.
     """
@@ -195,9 +195,9 @@ def _front(
     if target is not None:
         raise ValueError(f"target is for one objective, and there are {problem.n_obj}: give seconds")
     if algorithm is not None and not isinstance(algorithm, FrontAlgorithm):
-        raise TypeError(f"algorithm must be GPUMOACO(..) for {problem.n_obj} objectives, got {algorithm!r}")
+        raise TypeError(f"algorithm must be GPU2PPLS(..) for {problem.n_obj} objectives, got {algorithm!r}")
     known = as_multi_objective(problem)
-    colony = GPUMOACO() if algorithm is None else algorithm
+    colony = GPU2PPLS() if algorithm is None else algorithm
     termination = None
     if not _ends_itself(colony, seconds, target):
         termination = FrontTermination(stagnation=None, seconds=_or_usual(seconds))

@@ -7,7 +7,7 @@ from itertools import permutations
 import numpy as np
 
 from pymoo_gpuaco import (
-    GPUMOACO,
+    GPU2PPLS,
     TSP,
     MultiObjectiveTSP,
 )
@@ -45,6 +45,6 @@ def exact_front(problem: MultiObjectiveTSP) -> np.ndarray:
 
 
 def engine_of(problem: MultiObjectiveTSP, **given):
-    algorithm = GPUMOACO(**given)
+    algorithm = GPU2PPLS(**given)
     algorithm.setup(problem, termination=("n_gen", 50), seed=1)
     return algorithm.engine

@@ -161,7 +161,7 @@ for objectives in (2, 3):
 
 @pytest.mark.slow
 def test_what_runs_need_is_compiled_by_compile(capsys):
-    assert main(["compile", "GPU2OptIHC", "GPUMOACO", "--backend", "cpu"]) == 0
+    assert main(["compile", "GPU2OptIHC", "GPU2PPLS", "--backend", "cpu"]) == 0
     assert "s in all" in capsys.readouterr().out
     run = subprocess.run(
         [sys.executable, "-W", "ignore", "-c", AFTER_COMPILING], capture_output=True, text=True, timeout=300

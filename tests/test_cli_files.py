@@ -10,7 +10,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from pymoo_gpuaco import GPUMMAS, GPUMOACO, write_tour
+from pymoo_gpuaco import GPU2PPLS, GPUMMAS, write_tour
 from pymoo_gpuaco.cli import main
 
 TSPLIB = "NAME: mine\nTYPE: TSP\nDIMENSION: 4\nEDGE_WEIGHT_TYPE: EUC_2D\nNODE_COORD_SECTION\n"
@@ -61,7 +61,7 @@ def in_a_folder(tmp_path, monkeypatch):
 )
 def test_no_file_that_is_read_or_written_is_written_over(arguments, words, capsys, monkeypatch):
     monkeypatch.setenv("PYMOO_GPUACO_DATA", "folder")
-    for algorithm in (GPUMMAS, GPUMOACO):
+    for algorithm in (GPUMMAS, GPU2PPLS):
         monkeypatch.setattr(algorithm, "setup", lambda *a, **k: pytest.fail("it has begun"))
     with open("x.csv", "rb") as file:
         monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=file))

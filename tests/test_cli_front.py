@@ -6,7 +6,7 @@ import json
 import numpy as np
 import pytest
 
-from pymoo_gpuaco import GPUMOACO, GPUMemetic, Islands, load_tsp
+from pymoo_gpuaco import GPU2PPLS, GPUMemetic, Islands, load_tsp
 from pymoo_gpuaco.cli import job, main
 from pymoo_gpuaco.cli.main import parser
 
@@ -44,7 +44,7 @@ def test_a_front_as_json(capsys):
     status, said, _ = run(capsys, PAIR, "--json", "--generations", 2, "--seed", 4)
     told = json.loads(said)
     assert status == 0
-    assert (told["algorithm"], told["seed"], told["generations"]) == ("GPUMOACO", 4, 2)
+    assert (told["algorithm"], told["seed"], told["generations"]) == ("GPU2PPLS", 4, 2)
     assert told["objectives"] == ["random-20", "random-20-2"]
     assert told["size"] == len(told["front"])
     lengths = load_tsp(PAIR).tour_lengths([member["tour"] for member in told["front"]])
@@ -77,11 +77,11 @@ def test_a_front_goes_on_from_its_state(tmp_path, capsys):
 
 
 def test_islands_that_go_on_are_called_what_they_are(monkeypatch):
-    islands = Islands(GPUMOACO())
+    islands = Islands(GPU2PPLS())
     islands.problem, islands.seed = load_tsp(PAIR), 3
     monkeypatch.setattr(job, "_resumed", lambda arguments: islands)
     prepared = job.prepare(parser().parse_args(["solve", "--resume", "state"]))
-    assert job.in_words(prepared) == "islands of GPUMOACO"
+    assert job.in_words(prepared) == "islands of GPU2PPLS"
     islands = Islands(GPUMemetic())
     islands.problem, islands.seed = load_tsp("gr17"), 3
     prepared = job.prepare(parser().parse_args(["solve", "--resume", "state"]))
@@ -98,7 +98,7 @@ def test_islands_that_go_on_are_called_what_they_are(monkeypatch):
         ),
         (["--stats", "x.csv"], "--stats is not for several objectives: it tells of lengths; --json"),
         (["--seeds", "2"], "--seeds is not for several objectives"),
-        (["--algorithm", "GPUACS"], "--algorithm is not for several objectives: fronts are GPUMOACO's"),
+        (["--algorithm", "GPUACS"], "--algorithm is not for several objectives: fronts are GPU2PPLS's"),
         (["--start", "1"], f"{PAIR}: tours of several objectives are round trips: leave out"),
         (["gr17"], "several objectives are searched one instance at a time: give one"),
         (["--csv", "-", "--json"], "--json holds the tours already: --csv - cannot go to the same place"),

@@ -27,7 +27,7 @@ def versions():
 import numpy as np
 from pymoo.optimize import minimize
 import pymoo_gpuaco
-from pymoo_gpuaco import GPUAS, GPUMMAS, GPUMemetic, GPUMOACO, MultiObjectiveTSP, TSP
+from pymoo_gpuaco import GPUAS, GPUMMAS, GPUMemetic, GPU2PPLS, MultiObjectiveTSP, TSP
 from pymoo_gpuaco.backends.cpu.warm_up import warm_up_memetic
 
 n, kind = int(sys.argv[1]), sys.argv[2]
@@ -86,7 +86,7 @@ print(json.dumps([before, versions()]))
 FRONT = """
 problem = MultiObjectiveTSP([cities(seed) for seed in range(int(kind))])
 n_gen = 18 if kind == "2" else 12  # of two objectives, assembly comes first
-algorithm = GPUMOACO(n_weights=8, backend="cpu").setup(problem, termination=("n_gen", n_gen), seed=1)
+algorithm = GPU2PPLS(n_weights=8, backend="cpu").setup(problem, termination=("n_gen", n_gen), seed=1)
 before = versions()
 algorithm.run()
 assert len(algorithm.opt) > 20

@@ -164,7 +164,7 @@ def test_every_algorithm_has_a_page():
     overview = (DOCS / "algorithms" / "index.md").read_text(encoding="utf-8")
     navigation = (ROOT / "mkdocs.yml").read_text(encoding="utf-8")
     start = (DOCS / "index.md").read_text(encoding="utf-8")
-    for name in (*ALL_ALGORITHMS, "GPUMOACO"):
+    for name in (*ALL_ALGORITHMS, "GPU2PPLS"):
         assert f"`{name}" in overview
         assert f"[{name}](algorithms/" in start
         page = re.search(rf"- {name}: (algorithms/\w+\.md)", navigation)

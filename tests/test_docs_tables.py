@@ -259,11 +259,11 @@ def test_growth_islands_and_fronts_are_drawn(tmp_path):
         "rows": [["a", 1000, 3, 0.01, 0.02], ["b", 2000, 3, 0.02, 0.04], ["c", 4000, 3, 0.04, None]],
     }
     fronts = {
-        "columns": ["kroA100 at most", "GPUMOACO", "NSGA-II"],
+        "columns": ["kroA100 at most", "GPU2PPLS", "NSGA-II"],
         "rows": [[21282, 178446, None], [60000, 42000, 120000], [180000, 22141, 90000]],
     }
     for name, shown, words in (
-        ("fronts_curves", fronts, ("kroA100 at most", "GPUMOACO", "NSGA-II", "the other")),
+        ("fronts_curves", fronts, ("kroA100 at most", "GPU2PPLS", "NSGA-II", "the other")),
         ("gpu_growth", growth, ("time to 1 %, s", "set-up", "in proportion to n")),
         ("islands_gpu", islands, ("pr1002", "islands", "gap, %", "tours a second", "in proportion")),
     ):

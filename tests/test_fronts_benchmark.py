@@ -65,7 +65,7 @@ def test_cities_are_made_by_name(scripts):
     ).all()  # no way is shorter over another place
 
 
-@pytest.mark.parametrize("method", ["GPUMOACO", "two phases", "NSGA-II", "MOEA/D", "NSGA-III"])
+@pytest.mark.parametrize("method", ["GPU2PPLS", "two phases", "NSGA-II", "MOEA/D", "NSGA-III"])
 def test_every_method_is_recorded_at_every_moment(scripts, method, monkeypatch):
     runs, *_ = scripts
     monkeypatch.setattr(runs, "POPULATION", 20)

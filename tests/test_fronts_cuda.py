@@ -17,7 +17,7 @@ from pymoo_gpuaco.fronts.candidates import edges_of
 from pymoo_gpuaco.fronts.device import Children, Front, FrontDevice, Members
 from pymoo_gpuaco.fronts.instance import FrontInstance
 from pymoo_gpuaco.fronts.weights import single_objective_weights
-from tests import emulator, test_fronts_along, test_fronts_chains, test_moaco
+from tests import emulator, test_fronts_along, test_fronts_chains, test_ppls
 from tests.test_fronts_chains import instance_of
 
 emulator.skip_without_compiler()
@@ -251,11 +251,11 @@ def test_sums_are_solved_as_well_as_on_the_cpu():
 
 @pytest.mark.parametrize(("k", "n_gen"), [(2, 12), (3, 12)])
 def test_what_is_searched_for_is_the_exact_front(k, n_gen):
-    test_moaco.test_what_is_searched_for_is_the_exact_front(k, n_gen, "cuda")
+    test_ppls.test_what_is_searched_for_is_the_exact_front(k, n_gen, "cuda")
 
 
 def test_a_run_goes_on_from_a_file_as_if_nothing_had_been(tmp_path, monkeypatch):
-    test_moaco.test_a_run_goes_on_from_a_file_as_if_nothing_had_been(
+    test_ppls.test_a_run_goes_on_from_a_file_as_if_nothing_had_been(
         14, 2, 4, 7, 9, "cuda", tmp_path, monkeypatch
     )
 

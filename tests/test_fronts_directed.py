@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from pymoo.optimize import minimize
 
-from pymoo_gpuaco import GPUMOACO, MultiObjectiveTSP, solve
+from pymoo_gpuaco import GPU2PPLS, MultiObjectiveTSP, solve
 from pymoo_gpuaco.backends import BackendUnavailable
 from pymoo_gpuaco.backends.cpu.fronts.engine import CpuFronts
 from pymoo_gpuaco.fronts import search
@@ -70,7 +70,7 @@ def test_every_tour_that_so_many_arcs_make_is_found_and_no_other(exchanges):
 def test_the_search_finds_the_exact_front_without_looking_at_every_tour(k, symmetric, monkeypatch):
     monkeypatch.setattr(search, "MOST_FOR_EVERY_TOUR", 3)
     problem = directed_problem(7, k, seed=2, symmetric=symmetric)
-    result = minimize(problem, GPUMOACO(backend="cpu"), ("n_gen", 40), seed=1)
+    result = minimize(problem, GPU2PPLS(backend="cpu"), ("n_gen", 40), seed=1)
     assert np.array_equal(problem.tour_lengths(result.X), result.F)
     assert np.array_equal(np.unique(result.F, axis=0), exact_front(problem))
 
@@ -89,7 +89,7 @@ def test_a_greater_front_reaches_the_best_tours_of_either_objective():
     # the second matrix is the first one the other way: mirrored, a front is itself
     one = directed_problem(30).parts[0].matrix
     problem = MultiObjectiveTSP([one, one.T])
-    result = minimize(problem, GPUMOACO(backend="cpu"), ("n_gen", 60), seed=1)
+    result = minimize(problem, GPU2PPLS(backend="cpu"), ("n_gen", 60), seed=1)
     assert np.array_equal(problem.tour_lengths(result.X), result.F)
     mirrored = problem.tour_lengths(result.X[:, ::-1])
     assert np.array_equal(mirrored, result.F[:, ::-1])

@@ -1,4 +1,4 @@
-"""GPUMOACO as pymoo's users use it, and what it hands over to them."""
+"""GPU2PPLS as pymoo's users use it, and what it hands over to them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from pymoo.termination import get_termination
 from pymoo.termination.default import DefaultMultiObjectiveTermination
 from pymoo.termination.delta import DeltaToleranceTermination
 
-from pymoo_gpuaco import GPUMOACO, TSP, ColonyTermination, MultiObjectiveTSP, Recorder
+from pymoo_gpuaco import GPU2PPLS, TSP, ColonyTermination, MultiObjectiveTSP, Recorder
 from pymoo_gpuaco.algorithms.display import ColonyOutput
 from pymoo_gpuaco.algorithms.told import canonical
 from pymoo_gpuaco.fronts.instance import front_instance
@@ -56,7 +56,7 @@ def test_a_tour_has_one_form_wherever_it_begins_and_whichever_way_it_goes():
 
 
 def test_the_result_is_pymoos_own():
-    result = minimize(problem_of(), GPUMOACO(), ("n_gen", 8), seed=1)
+    result = minimize(problem_of(), GPU2PPLS(), ("n_gen", 8), seed=1)
     pymoos = Algorithm.result(result.algorithm)
     for name in ("X", "F", "CV", "G", "H"):
         ours, theirs = getattr(result, name), getattr(pymoos, name)
@@ -69,8 +69,8 @@ def test_the_result_is_pymoos_own():
 
 def test_loops_copies_pickles_and_seeds_go_the_same_way():
     problem = problem_of()
-    whole = minimize(problem, GPUMOACO(), ("n_gen", 8), seed=7).F
-    algorithm = GPUMOACO().setup(problem, termination=("n_gen", 8), seed=np.int64(7))
+    whole = minimize(problem, GPU2PPLS(), ("n_gen", 8), seed=7).F
+    algorithm = GPU2PPLS().setup(problem, termination=("n_gen", 8), seed=np.int64(7))
     for _ in range(4):
         algorithm.next()
     others = [copy.deepcopy(algorithm), pickle.loads(pickle.dumps(algorithm))]
@@ -78,13 +78,13 @@ def test_loops_copies_pickles_and_seeds_go_the_same_way():
         while one.has_next():
             one.next()
         assert np.array_equal(one.result().F, whole)
-    drawn = [minimize(problem, GPUMOACO(), ("n_gen", 8), seed=np.random.default_rng(7)).F for _ in range(2)]
+    drawn = [minimize(problem, GPU2PPLS(), ("n_gen", 8), seed=np.random.default_rng(7)).F for _ in range(2)]
     assert np.array_equal(*drawn)
 
 
 def test_every_generation_is_seen_by_callbacks_and_histories():
     recorder = Recorder()
-    result = minimize(problem_of(), GPUMOACO(), ("n_gen", 6), seed=1, callback=recorder, save_history=True)
+    result = minimize(problem_of(), GPU2PPLS(), ("n_gen", 6), seed=1, callback=recorder, save_history=True)
     assert [len(entry.opt) for entry in result.history][-1] == len(result.F)
     assert recorder.records["best"][-1] == result.F[0, 0]  # by the first objective
     assert recorder.records["tours"][-1] == result.algorithm.evaluator.n_eval
@@ -96,7 +96,7 @@ def test_every_generation_is_seen_by_callbacks_and_histories():
     ids=["default", "hypervolume", "n_eval"],
 )
 def test_pymoos_terminations_of_several_objectives_end_a_run(termination):
-    result = minimize(problem_of(), GPUMOACO(), termination, seed=1)
+    result = minimize(problem_of(), GPU2PPLS(), termination, seed=1)
     assert 2 <= result.algorithm.n_iter <= 100
     if isinstance(termination, tuple):
         assert result.algorithm.evaluator.n_eval >= 300
@@ -104,7 +104,7 @@ def test_pymoos_terminations_of_several_objectives_end_a_run(termination):
 
 @pytest.mark.parametrize("k", [2, 3, 6])
 def test_the_display_is_of_any_number_of_objectives(k, capsys):
-    minimize(problem_of(12, k), GPUMOACO(), ("n_gen", 2), seed=1, verbose=True)
+    minimize(problem_of(12, k), GPU2PPLS(), ("n_gen", 2), seed=1, verbose=True)
     *_, last = capsys.readouterr().out.strip().splitlines()
     shown = [cell.strip() for cell in last.split("|")]
     assert (shown[3] == "-") == (k == 6)  # a hypervolume that would take long
@@ -114,8 +114,8 @@ def test_the_display_is_of_any_number_of_objectives(k, capsys):
 def test_what_is_of_one_length_is_refused_or_left_out_of_a_run():
     of_one_length = TerminateIfAny(get_termination("n_gen", 2), ColonyTermination(proven=True))
     with pytest.raises(TypeError, match="ColonyTermination is of one length"):
-        GPUMOACO(backend="cpu").setup(problem_of(20), termination=of_one_length, seed=1)
+        GPU2PPLS(backend="cpu").setup(problem_of(20), termination=of_one_length, seed=1)
     shown = minimize(
-        problem_of(20), GPUMOACO(backend="cpu"), ("n_gen", 2), verbose=True, output=ColonyOutput()
+        problem_of(20), GPU2PPLS(backend="cpu"), ("n_gen", 2), verbose=True, output=ColonyOutput()
     )
     assert shown.algorithm.bound_in_time() is None

@@ -18,11 +18,11 @@ from pymoo.core.evaluator import Evaluator
 
 import pymoo_gpuaco
 from pymoo_gpuaco import (
+    GPU2PPLS,
     GPUACS,
     GPUAS,
     GPUBWAS,
     GPUMMAS,
-    GPUMOACO,
     TSP,
     GPU2OptIHC,
     GPUMemetic,
@@ -323,7 +323,7 @@ def assert_front(algorithm: Any) -> None:
 
 
 def front_run(strike: Strike, n: int, sampling: Any) -> Any:
-    algorithm = GPUMOACO(sampling=sampling, **CPU)
+    algorithm = GPU2PPLS(sampling=sampling, **CPU)
     two = MultiObjectiveTSP([TSP(cities(n)), TSP(np.random.default_rng(2).random((n, 2)))])
     how = {"termination": ("n_gen", 3), "seed": 1, "evaluator": NotedFront()}
     try:

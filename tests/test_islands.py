@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from pymoo.optimize import minimize
 
-from pymoo_gpuaco import GPUACS, GPUMOACO, TSP, GPU2OptIHC, Islands, OpenPath, checkpoint
+from pymoo_gpuaco import GPU2PPLS, GPUACS, TSP, GPU2OptIHC, Islands, OpenPath, checkpoint
 from pymoo_gpuaco import GPUMemetic as GPUMemetic
 from pymoo_gpuaco.cli import main
 from tests.algorithm_cases import BACKEND, Tour, cities, is_canonical, run_to_end, small
@@ -316,7 +316,7 @@ def test_a_scheduler_is_of_no_use_to_a_run_of_one_colony(tmp_path, capsys):
     [
         ({"colony": "GPUMMAS"}, TypeError, "colony must be an algorithm of this package"),
         ({"colony": Islands(GPUMemetic())}, TypeError, "colony must be an algorithm of this package"),
-        ({"colony": GPUMOACO(seed=1)}, ValueError, "must leave seed to Islands"),
+        ({"colony": GPU2PPLS(seed=1)}, ValueError, "must leave seed to Islands"),
         ({"colony": GPUMemetic(seed=1)}, ValueError, "must leave seed to Islands"),
         ({"colony": GPUMemetic(termination=("n_gen", 1))}, ValueError, "must leave termination to Islands"),
         ({"colony": GPUMemetic(device=1)}, ValueError, "must leave device at 0, got 1"),

@@ -1,4 +1,4 @@
-"""Islands of GPUMOACO: what they exchange, and that theirs is one front."""
+"""Islands of GPU2PPLS: what they exchange, and that theirs is one front."""
 
 import _thread
 import json
@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from pymoo.optimize import minimize
 
-from pymoo_gpuaco import GPUMOACO, GPUMemetic, Islands, MultiObjectiveTSP, checkpoint
+from pymoo_gpuaco import GPU2PPLS, GPUMemetic, Islands, MultiObjectiveTSP, checkpoint
 from pymoo_gpuaco.cli import main
 from pymoo_gpuaco.fronts.instance import front_instance
 from pymoo_gpuaco.fronts.parts import Part
@@ -36,7 +36,7 @@ def problem_of(n=25, k=2):
 
 def lock_step(**arguments):
     return Islands(
-        GPUMOACO(backend=BACKEND), **{"n_islands": 2, "deterministic": True, "exchange_every": 2, **arguments}
+        GPU2PPLS(backend=BACKEND), **{"n_islands": 2, "deterministic": True, "exchange_every": 2, **arguments}
     )
 
 
@@ -58,7 +58,7 @@ def undominated(F):
 @pytest.mark.parametrize("termination", [("n_gen", 6), ("time", 1.5)], ids=lambda told: told[0])
 def test_the_result_is_one_front_of_all_that_islands_report(client, termination, capsys):
     problem = problem_of(k=3)
-    islands = Islands(GPUMOACO(backend=BACKEND), client=client, exchange_every=0.1)
+    islands = Islands(GPU2PPLS(backend=BACKEND), client=client, exchange_every=0.1)
     result = minimize(problem, islands, termination, seed=1, verbose=True)
     engine = result.algorithm.engine
     assert (problem.tour_lengths(result.X) == result.F).all()
@@ -115,8 +115,8 @@ def test_islands_are_sent_what_is_new_to_the_front_of_the_others(client, topolog
 
 def test_few_cities_have_their_exact_front_when_all_tours_have_been_looked_at(client):
     problem = problem_of(n=7)
-    result = minimize(problem, Islands(GPUMOACO(backend=BACKEND), client=client), seed=1)
-    alone = minimize(problem, GPUMOACO(backend=BACKEND), seed=1)
+    result = minimize(problem, Islands(GPU2PPLS(backend=BACKEND), client=client), seed=1)
+    alone = minimize(problem, GPU2PPLS(backend=BACKEND), seed=1)
     assert np.array_equal(result.F, alone.F)
 
 
@@ -214,7 +214,7 @@ def test_the_command_line_takes_a_cluster_and_goes_on(client, two_workers, tmp_p
 def test_an_island_tells_each_member_once_and_no_more_at_a_time_than_a_message_brings(monkeypatch):
     problem = problem_of()
     monkeypatch.setattr(front_island, "MOST_CITIES", 30 * problem.n_cities)
-    island = FrontIsland(GPUMOACO(backend="cpu"), problem, None, 0)
+    island = FrontIsland(GPU2PPLS(backend="cpu"), problem, None, 0)
     engine = island.colony.engine
     for key in range(12):
         engine.search(key)
@@ -237,7 +237,7 @@ def test_parts_are_about_equal_and_leave_nothing_out():
 
 def test_a_search_of_a_part_leaves_the_others_tours_alone():
     problem = problem_of()
-    algorithm = GPUMOACO(backend="cpu").setup(problem, termination=("n_gen", 12), seed=1)
+    algorithm = GPU2PPLS(backend="cpu").setup(problem, termination=("n_gen", 12), seed=1)
     engine = algorithm.engine
     engine.divide(0, 2)
     run_to_end(algorithm)
@@ -251,6 +251,6 @@ def test_islands_of_a_front_and_of_tours_are_different_classes():
     class Mine(Islands):
         pass
 
-    for make, colony in ((Mine, GPUMOACO()), (type(Islands(GPUMOACO())), GPUMemetic())):
+    for make, colony in ((Mine, GPU2PPLS()), (type(Islands(GPU2PPLS())), GPUMemetic())):
         with pytest.raises(TypeError, match="colony must be an algorithm for"):
             make(colony)

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 from pymoo.optimize import minimize
 
-from pymoo_gpuaco import GPUMMAS, GPUMOACO, TSP, MultiObjectiveTSP, read_cities, solve
+from pymoo_gpuaco import GPU2PPLS, GPUMMAS, TSP, MultiObjectiveTSP, read_cities, solve
 from pymoo_gpuaco.candidates.bound import is_proven, prove_lower_bound
 from pymoo_gpuaco.candidates.exact import exact_length, shortest_with_demands
 from pymoo_gpuaco.candidates.lists import listed_instance
@@ -128,7 +128,7 @@ def test_the_front_of_a_few_cities_is_that_of_all_tours():
         problem = MultiObjectiveTSP(objectives)
         lengths = np.unique(problem.tour_lengths(tours), axis=0)
         front = [one for one in lengths if not ((lengths <= one).all(1) & (lengths < one).any(1)).any()]
-        result = minimize(problem, GPUMOACO(backend="cpu"), ("n_gen", 20), seed=1)
+        result = minimize(problem, GPU2PPLS(backend="cpu"), ("n_gen", 20), seed=1)
         for one in front:  # sums that hold 1e18 are rounded
             assert ((1.0 + 1e-14) * one >= result.F).all(axis=1).any()
         assert np.array_equal(result.F, problem.tour_lengths(result.X))

@@ -218,7 +218,7 @@ def test_what_no_front_is_searched_of_is_refused(problem, error, message):
 
 def test_algorithms_of_one_objective_say_what_to_take():
     problem = MultiObjectiveTSP([cloud(9, 1), cloud(9, 2)])
-    with pytest.raises(ValueError, match=r"has 2 objectives; .* GPUMOACO finds the front of tours"):
+    with pytest.raises(ValueError, match=r"has 2 objectives; .* GPU2PPLS finds the front of tours"):
         minimize(problem, GPUMemetic(backend="cpu"), ("n_gen", 1))
 
 

@@ -19,12 +19,12 @@ from pymoo.core.variable import Integer, Real
 
 from pymoo_gpuaco import (
     ALL_ALGORITHMS,
+    GPU2PPLS,
     GPUACS,
     GPUAS,
     GPUBWAS,
     GPUEAS,
     GPUMMAS,
-    GPUMOACO,
     GPURAS,
     ColonyTermination,
     GPU2OptIHC,
@@ -298,7 +298,7 @@ def test_a_subclass_may_state_fields():
     Mine(backend=BACKEND).setup(cities(), patience_of_mine=5)
 
 
-@pytest.mark.parametrize("cls", [*ALL_ALGORITHMS.values(), GPUMOACO, Islands], ids=lambda cls: cls.__name__)
+@pytest.mark.parametrize("cls", [*ALL_ALGORITHMS.values(), GPU2PPLS, Islands], ids=lambda cls: cls.__name__)
 def test_what_a_run_remembers_is_no_argument(cls):
     assert [name for name in cls.arguments() if name.startswith("_")] == []
 

@@ -10,8 +10,8 @@ from pymoo.core.callback import Callback
 from pymoo.problems.single.traveling_salesman import create_random_tsp_problem
 
 from pymoo_gpuaco import (
+    GPU2PPLS,
     GPUACS,
-    GPUMOACO,
     TSP,
     Front,
     GPUMemetic,
@@ -93,7 +93,7 @@ class Seen(Callback):
     "problem", [cities(40), MultiObjectiveTSP([cities(40), cloud(40)])], ids=["one", "two"]
 )
 def test_what_the_algorithm_was_given_holds_where_solve_is_given_nothing(problem, capsys):
-    make = {1: GPUMemetic, 2: GPUMOACO}[problem.n_obj]
+    make = {1: GPUMemetic, 2: GPU2PPLS}[problem.n_obj]
     algorithm = make(seed=5, termination=("n_gen", 2), verbose=True, callback=Seen(), backend="cpu")
     one, again = solve(problem, algorithm=algorithm), solve(problem, algorithm=algorithm)
     np.testing.assert_array_equal(one[0], again[0])
@@ -118,7 +118,7 @@ def test_solve_takes_no_algorithm_that_has_a_problem_and_none_for_another_number
     with pytest.raises(ValueError, match="algorithm must be one that has not been set up"):
         solve(cities(9), algorithm=algorithm)
     with pytest.raises(ValueError, match=r"TSP has 1 objective; .* For one objective take GPUMMAS"):
-        solve(TSP(SQUARE), algorithm=GPUMOACO())
+        solve(TSP(SQUARE), algorithm=GPU2PPLS())
 
 
 def test_a_summary_has_a_line_for_each_seed():
@@ -267,7 +267,7 @@ def test_paths_with_any_ends_are_the_shortest(start, end, symmetric):
 
 def test_of_several_objectives_a_front_is_found():
     problem = MultiObjectiveTSP([cloud(7, 1), cloud(7, 2)])
-    front = solve(problem, seconds=1, algorithm=GPUMOACO(backend="cpu"))
+    front = solve(problem, seconds=1, algorithm=GPU2PPLS(backend="cpu"))
     assert isinstance(front, Front)
     assert front.problem is problem
     tours, lengths = front
@@ -277,7 +277,7 @@ def test_of_several_objectives_a_front_is_found():
     np.testing.assert_array_equal(lengths.min(axis=0), every.min(axis=0))
     with pytest.raises(ValueError, match="target is for one objective, and there are 2"):
         solve(problem, target=3)
-    with pytest.raises(TypeError, match=r"algorithm must be GPUMOACO\(..\) for 2 objectives, got GPUMemetic"):
+    with pytest.raises(TypeError, match=r"algorithm must be GPU2PPLS\(..\) for 2 objectives, got GPUMemetic"):
         solve(problem, algorithm=GPUMemetic())
     with pytest.raises(ValueError, match="summary compares lengths, and MultiObjectiveTSP has 2"):
         summary(problem)

@@ -33,12 +33,12 @@ from pymoo.core.problem import Problem
 from pymoo.optimize import minimize
 
 from pymoo_gpuaco import (
+    GPU2PPLS,
     GPUACS,
     GPUAS,
     GPUBWAS,
     GPUEAS,
     GPUMMAS,
-    GPUMOACO,
     GPURAS,
     TSP,
     GPU2OptIHC,
@@ -161,7 +161,7 @@ def _cells(engine: str) -> dict[str, Callable[[], str]]:
             add(f"{name}, {kind}", problems[kind], lambda make=make: make(backend=backend), generations)
     for kind in _KINDS:
         add(f"memetic, {kind}", problems[kind], lambda: _memetic(backend=backend), generations)
-    add("front", problems["two objectives"], lambda: GPUMOACO(backend=backend), 2)
+    add("front", problems["two objectives"], lambda: GPU2PPLS(backend=backend), 2)
     if tiny:
         return cells
     for name in ("pcb442", "gr17"):

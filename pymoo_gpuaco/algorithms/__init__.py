@@ -6,7 +6,7 @@ from pymoo_gpuaco.algorithms.bwas import GPUBWAS
 from pymoo_gpuaco.algorithms.eas import GPUEAS
 from pymoo_gpuaco.algorithms.memetic import GPUMemetic
 from pymoo_gpuaco.algorithms.mmas import GPUMMAS
-from pymoo_gpuaco.algorithms.moaco import GPUMOACO
+from pymoo_gpuaco.algorithms.ppls import GPU2PPLS
 from pymoo_gpuaco.algorithms.ras import GPURAS
 from pymoo_gpuaco.algorithms.two_opt_ihc import GPU2OptIHC
 
@@ -16,12 +16,12 @@ ALL_ALGORITHMS = {
 
 __all__ = [
     "ALL_ALGORITHMS",
+    "GPU2PPLS",
     "GPUACS",
     "GPUAS",
     "GPUBWAS",
     "GPUEAS",
     "GPUMMAS",
-    "GPUMOACO",
     "GPURAS",
     "GPU2OptIHC",
     "GPUMemetic",

@@ -37,7 +37,7 @@ def population_of(tours: NDArray[np.int64], objectives: NDArray[np.float64]) -> 
 class FrontTermination(ColonyTermination):
     """Stop when the front has not changed for long, or when a generous budget is spent; ``reason`` says which.
 
-    It is what GPUMOACO uses when no termination is given: a run ends within the first generation that passes a minute.
+    It is what GPU2PPLS uses when no termination is given: a run ends within the first generation that passes a minute.
     Up to 9 cities it ends as soon as every tour has been looked at, in the first generation that searches.
 
     Parameters

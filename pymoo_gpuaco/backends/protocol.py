@@ -269,7 +269,7 @@ class ClimberEngine(Engine, Stateful, Protocol):
 
 @runtime_checkable
 class FrontEngine(Stateful, Stoppable, Protocol):
-    """A search for the front of several objectives (GPUMOACO)."""
+    """A search for the front of several objectives (GPU2PPLS)."""
 
     kind: str
     instance: FrontInstance

@@ -30,7 +30,7 @@ from pymoo.util import archive, sliding_window
 from pymoo.util.display import column, display, multi, output, single
 
 from pymoo_gpuaco import operators
-from pymoo_gpuaco.algorithms import ALL_ALGORITHMS, GPUMOACO
+from pymoo_gpuaco.algorithms import ALL_ALGORITHMS, GPU2PPLS
 from pymoo_gpuaco.algorithms.base import TourAlgorithm, Tours
 from pymoo_gpuaco.algorithms.display import ColonyOutput
 from pymoo_gpuaco.algorithms.front_run import FrontOutput, FrontTermination
@@ -53,7 +53,7 @@ _OURS = (
     FrontIslandsOutput,
     FrontOutput,
     FrontTermination,
-    GPUMOACO,
+    GPU2PPLS,
     Islands,
     IslandsOutput,
     LocalSearch,

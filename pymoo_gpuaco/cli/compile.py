@@ -8,7 +8,7 @@ import time
 import numpy as np
 from pymoo.optimize import minimize
 
-from pymoo_gpuaco.algorithms import ALL_ALGORITHMS, GPUMOACO, GPUMemetic
+from pymoo_gpuaco.algorithms import ALL_ALGORITHMS, GPU2PPLS, GPUMemetic
 from pymoo_gpuaco.candidates.bound import compile_proof
 from pymoo_gpuaco.host import compiling
 from pymoo_gpuaco.problems.multi_objective import MultiObjectiveTSP
@@ -29,7 +29,7 @@ def compile_all(arguments: argparse.Namespace) -> int:
         _run(GPUMemetic(backend=arguments.backend, device=arguments.device), TSP(matrix=_square(60).D))
         warm_up_host(penalised=True, evolves=True)  # as on machines of more cores than this one
         for name in arguments.algorithm:
-            if name == GPUMOACO.__name__:
+            if name == GPU2PPLS.__name__:
                 _compile_fronts(arguments)
                 continue
             make = ALL_ALGORITHMS[name]
@@ -44,7 +44,7 @@ def _compile_fronts(arguments: argparse.Namespace) -> None:
     """Of two objectives, and of more: until sums have been solved, and tours looked at and assembled."""
     for k in (2, 3):
         problem = MultiObjectiveTSP([_square(10, seed) for seed in range(k)])
-        algorithm = GPUMOACO(n_weights=2 * k, backend=arguments.backend, device=arguments.device)
+        algorithm = GPU2PPLS(n_weights=2 * k, backend=arguments.backend, device=arguments.device)
         minimize(problem, algorithm, ("n_gen", 12), seed=1)
 
 

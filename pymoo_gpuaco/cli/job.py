@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pymoo_gpuaco import checkpoint
-from pymoo_gpuaco.algorithms import ALL_ALGORITHMS, GPUMOACO
+from pymoo_gpuaco.algorithms import ALL_ALGORITHMS, GPU2PPLS
 from pymoo_gpuaco.algorithms.base import TourAlgorithm
 from pymoo_gpuaco.cli import cities, options, outputs
 from pymoo_gpuaco.cli.outputs import STDOUT, Output
@@ -151,11 +151,11 @@ def _check_front(arguments: argparse.Namespace, problems: dict[str, Any]) -> Non
         ("--tour", arguments.tour, "a front is many tours; --csv FILE writes all of them"),
         ("--stats", arguments.stats, "it tells of lengths; --json tells of the front"),
         ("--seeds", arguments.seeds != 1, "it compares lengths; give one --seed"),
-        ("--algorithm", arguments.algorithm is not None and not arguments.resume, "fronts are GPUMOACO's"),
+        ("--algorithm", arguments.algorithm is not None and not arguments.resume, "fronts are GPU2PPLS's"),
     ):
         if given:
             raise ValueError(f"{option} is not for several objectives: {instead}")
-    arguments.algorithm = GPUMOACO.__name__
+    arguments.algorithm = GPU2PPLS.__name__
 
 
 def in_words(job: Job) -> str:
@@ -218,8 +218,8 @@ def _parameters(arguments: argparse.Namespace, problems: dict[str, Any]) -> dict
 
 def make_algorithm(arguments: argparse.Namespace, parameters: dict[str, Any]) -> TourAlgorithm:
     """Return a new algorithm, or islands of it where several are asked for."""
-    of_fronts = arguments.algorithm == GPUMOACO.__name__
-    make = GPUMOACO if of_fronts else ALL_ALGORITHMS[arguments.algorithm]
+    of_fronts = arguments.algorithm == GPU2PPLS.__name__
+    make = GPU2PPLS if of_fronts else ALL_ALGORITHMS[arguments.algorithm]
     algorithm: Any = make(**parameters)
     if arguments.islands or arguments.scheduler:
         return Islands(algorithm, arguments.islands, client=arguments.scheduler or None)

@@ -125,7 +125,7 @@ def _add_solve(command: argparse.ArgumentParser) -> None:
     search.add_argument(
         "--algorithm",
         choices=sorted(ALL_ALGORITHMS),
-        help="default GPUMemetic; several objectives are searched by GPUMOACO",
+        help="default GPUMemetic; several objectives are searched by GPU2PPLS",
     )
     search.add_argument(
         "--set",
@@ -255,7 +255,7 @@ def _add_compile(command: argparse.ArgumentParser) -> None:
         metavar="ALGORITHM",
         help="algorithms beside the default one, GPUMemetic(): "
         + ", ".join(sorted(ALL_ALGORITHMS))
-        + "; GPUMOACO for several objectives",
+        + "; GPU2PPLS for several objectives",
     )
     _add_backend(command)
     command.set_defaults(do=compile_all)

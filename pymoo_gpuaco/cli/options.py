@@ -10,7 +10,7 @@ from argparse import ArgumentTypeError
 from pathlib import Path
 from typing import Any
 
-from pymoo_gpuaco.algorithms import ALL_ALGORITHMS, GPUMOACO
+from pymoo_gpuaco.algorithms import ALL_ALGORITHMS, GPU2PPLS
 from pymoo_gpuaco.algorithms.arguments import PYMOO_ARGUMENTS
 from pymoo_gpuaco.colony.parameters import LocalSearch
 
@@ -33,7 +33,7 @@ def seconds(text: str) -> float:
 
 def any_algorithm(text: str) -> str:
     """Read the name of an algorithm."""
-    names = sorted([*ALL_ALGORITHMS, GPUMOACO.__name__])
+    names = sorted([*ALL_ALGORITHMS, GPU2PPLS.__name__])
     if text not in names:
         raise ArgumentTypeError(f"must be one of {', '.join(names)}, got {text!r}")
     return text

@@ -41,7 +41,7 @@ class Islands(TourAlgorithm):
     Parameters
     ----------
     colony : what an island is: any algorithm of this package, such as ``GPUMMAS()``. Termination, seed and the like are
-        given to ``Islands``. Of ``GPUMOACO()``, each island looks at a part of the front, and sends the others what is
+        given to ``Islands``. Of ``GPU2PPLS()``, each island looks at a part of the front, and sends the others what is
         new to it; the result is the front of all, at most ``archive_size`` tours.
     n_islands : >= 1. None: one for each worker of ``client``; without a client one for each GPU, or on a machine
         without one for every 4 cores, and two where there are two cores.

@@ -1,4 +1,4 @@
-"""Islands of an algorithm for several objectives: ``Islands(GPUMOACO())`` makes these."""
+"""Islands of an algorithm for several objectives: ``Islands(GPU2PPLS())`` makes these."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from pymoo_gpuaco.problems.multi_objective import as_multi_objective
 
 @dataclass(eq=False, repr=False)
 class FrontIslands(FrontAlgorithm, Islands):
-    """What ``Islands`` of ``GPUMOACO`` are: see there."""
+    """What ``Islands`` of ``GPU2PPLS`` are: see there."""
 
     def _usual_output(self) -> Output:
         return FrontIslandsOutput()

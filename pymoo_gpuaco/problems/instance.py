@@ -153,7 +153,7 @@ def check_foreign(problem: Any) -> None:
     )
     if isinstance(problem, Problem) and problem.n_obj != 1:
         raise ValueError(
-            f"{what} has {problem.n_obj} objectives; {needs}. GPUMOACO finds the front of tours of several objectives, "
+            f"{what} has {problem.n_obj} objectives; {needs}. GPU2PPLS finds the front of tours of several objectives, "
             "and MultiObjectiveTSP.weighted makes one of them"
         )
     check_permutations(problem, needs)

@@ -1,4 +1,4 @@
-"""A colony for several objectives: the front of tours."""
+"""Two-phase Pareto local search for several objectives."""
 
 from __future__ import annotations
 
@@ -23,16 +23,14 @@ _MOST_WEIGHTS = 100_000
 
 
 @dataclass(eq=False, repr=False)
-class GPUMOACO(FrontAlgorithm):
-    """The front of a TSP of 2 to 6 objectives: all tours that no other dominates, as far as they are found.
+class GPU2PPLS(FrontAlgorithm):
+    """Two-phase Pareto local search (2PPLS): the Pareto front of tours of 2 to 6 objectives.
 
-    Ants of many weights begin: each shortens a tour under its weighted sum of the objectives, beginning with that of a
-    neighbouring weight, by changing it in a few places and repairing it, as ants of the focused colony do. Of two
-    objectives, others go along the front while their weights slide, and leave a tour at every change. Each
-    tour of the front is looked at, and what leads to a tour that the front lacks joins it: exchanges of two to five
-    edges, under weights of the front's slope there. Tours of the front are kicked, too, and of two symmetric objectives
-    recombined by edge assembly; of two objectives these kinds of work take turns. There
-    are no trails and no selection by chance: what ants tell each other are whole tours, the archive.
+    Phase one solves weighted sums of the objectives by iterated local search, each from the tour of a neighbouring
+    weight. Phase two explores the neighbourhood of every tour of the front: exchanges of two to five edges, under
+    weights of the front's slope there. Tours of the front are also kicked and, for two symmetric objectives, recombined
+    by edge assembly; for two objectives chains of exchanges go along the front while their weights slide. There is no
+    pheromone: the search keeps an archive of non-dominated tours.
 
     ``res.F`` (f, k) and ``res.X`` (f, n) are the front, one tour for each F, in order of the first objective. It is no
     part of pymoo's population: a generation hands out up to 100 tours that are new to the front, and ``algorithm.opt``

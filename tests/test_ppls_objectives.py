@@ -1,4 +1,4 @@
-"""GPUMOACO with objectives that are no lengths: its front is that of what was told."""
+"""GPU2PPLS with objectives that are no lengths: its front is that of what was told."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from pymoo.optimize import minimize
 
-from pymoo_gpuaco import GPUMOACO, TSP, MultiObjectiveTSP
+from pymoo_gpuaco import GPU2PPLS, TSP, MultiObjectiveTSP
 from pymoo_gpuaco.fronts.instance import front_instance
 from tests.front_cases import problem_of
 
@@ -19,7 +19,7 @@ def test_an_objective_that_is_no_length_is_told_and_evaluated():
 
     parts = problem_of(20).parts
     with pytest.warns(UserWarning, match="are not the tour's lengths"):
-        result = minimize(Priced(parts), GPUMOACO(), ("n_gen", 6), seed=1)
+        result = minimize(Priced(parts), GPU2PPLS(), ("n_gen", 6), seed=1)
     assert (problem_of(20).tour_lengths(result.X) + 5.0 == result.F).all()
 
 
@@ -30,8 +30,8 @@ def test_under_other_objectives_the_front_is_what_no_other_dominates():
             out["F"][:, 1] = 7.0
 
     with pytest.warns(UserWarning, match="are not the tour's lengths"):
-        result = minimize(Flat(problem_of(20).parts), GPUMOACO(), ("n_gen", 3), seed=1)
-    same = minimize(problem_of(20), GPUMOACO(), ("n_gen", 3), seed=1)
+        result = minimize(Flat(problem_of(20).parts), GPU2PPLS(), ("n_gen", 3), seed=1)
+    same = minimize(problem_of(20), GPU2PPLS(), ("n_gen", 3), seed=1)
     assert result.F.tolist() == [[same.F[0, 0], 7.0]]
 
 
@@ -44,7 +44,7 @@ def test_another_objective_of_any_tour_is_told():
     tours = np.array([np.arange(20), [0, 2, 1, *range(3, 20)]])
     problem = Surcharged(problem_of(20).parts)
     with pytest.warns(UserWarning, match="are not the tour's lengths"):
-        result = minimize(problem, GPUMOACO(sampling=tours), ("n_gen", 1), seed=1)
+        result = minimize(problem, GPU2PPLS(sampling=tours), ("n_gen", 1), seed=1)
     assert result.X.tolist() == tours[:1].tolist()  # the other one is longer by both
 
 
@@ -57,9 +57,9 @@ def matrices(n: int, scale: float) -> list[np.ndarray]:
 @pytest.mark.parametrize("scale", [1e-130, 1e17, 1e29])
 def test_the_unit_of_lengths_changes_no_front(scale):
     """From 2^53 on every number is whole, but not every sum of them."""
-    usual = minimize(MultiObjectiveTSP(matrices(10, 1.0)), GPUMOACO(backend="cpu"), ("n_gen", 30), seed=1)
+    usual = minimize(MultiObjectiveTSP(matrices(10, 1.0)), GPU2PPLS(backend="cpu"), ("n_gen", 30), seed=1)
     problem = MultiObjectiveTSP(matrices(10, scale))
-    result = minimize(problem, GPUMOACO(backend="cpu"), ("n_gen", 30), seed=1)
+    result = minimize(problem, GPU2PPLS(backend="cpu"), ("n_gen", 30), seed=1)
     assert np.array_equal(problem.tour_lengths(result.X), result.F)
     assert result.F.shape == usual.F.shape
     assert np.allclose(result.F, usual.F * scale, rtol=1e-9, atol=0.0)
@@ -70,7 +70,7 @@ def test_lengths_whose_products_vanish_are_refused():
     with pytest.raises(
         ValueError, match="tours must be 1e-140 or longer by 'hours', or of length 0, got one of"
     ):
-        minimize(problem, GPUMOACO(), ("n_gen", 1))
+        minimize(problem, GPU2PPLS(), ("n_gen", 1))
 
 
 @pytest.mark.parametrize(("longest", "exact"), [(2.0**49, True), (2.0**50, False)])

@@ -1,4 +1,4 @@
-"""GPUMOACO ends in time and after Ctrl-C, at any moment, and keeps its front."""
+"""GPU2PPLS ends in time and after Ctrl-C, at any moment, and keeps its front."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 from pymoo.optimize import minimize
 
 from pymoo_gpuaco import (
-    GPUMOACO,
+    GPU2PPLS,
 )
 from pymoo_gpuaco.fronts import search
 from tests.engine_cases import BACKENDS
@@ -20,7 +20,7 @@ def test_what_is_taken_in_may_end_between_two_parts(monkeypatch):
     runs = []
     monkeypatch.setattr(search, "_MOST_TAKEN", 40)
     for ends in (False, True):
-        algorithm = GPUMOACO().setup(problem_of(30, 3), termination=("n_gen", 100), seed=1)
+        algorithm = GPU2PPLS().setup(problem_of(30, 3), termination=("n_gen", 100), seed=1)
         engine = algorithm.engine
         while engine.n_sums == 0 or len(engine._unsolved_sums().rows):
             algorithm.next()
@@ -48,19 +48,19 @@ def test_what_is_taken_in_may_end_between_two_parts(monkeypatch):
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_a_limit_of_time_ends_a_generation_and_keeps_the_front(backend):
     problem = problem_of(60)
-    result = minimize(problem, GPUMOACO(backend=backend), ("time", 0.5), seed=1)
+    result = minimize(problem, GPU2PPLS(backend=backend), ("time", 0.5), seed=1)
     assert (problem.tour_lengths(result.X) == result.F).all()
     assert not dominated(result.F).any()
 
 
-def _to_the_end(algorithm: GPUMOACO) -> None:
+def _to_the_end(algorithm: GPU2PPLS) -> None:
     while algorithm.has_next():
         algorithm.next()
 
 
 def test_an_interrupt_keeps_the_front(monkeypatch):
     problem = problem_of(30)
-    algorithm = GPUMOACO(4)
+    algorithm = GPU2PPLS(4)
     algorithm.setup(problem, termination=("n_gen", 50), seed=1)
     engine = algorithm.engine
     look, calls = engine._device.look, []

@@ -1,4 +1,4 @@
-"""GPUMOACO as a pymoo algorithm: the front that it hands out, and when it ends."""
+"""GPU2PPLS as a pymoo algorithm: the front that it hands out, and when it ends."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pymoo.optimize import minimize
 from pymoo.termination import get_termination
 
 from pymoo_gpuaco import (
-    GPUMOACO,
+    GPU2PPLS,
     TSP,
     ColonyTermination,
     FrontTermination,
@@ -28,7 +28,7 @@ from tests.test_fronts_chains import members
 
 def test_the_result_is_a_front_of_tours_and_their_lengths_in_order():
     problem = problem_of(30)
-    result = minimize(problem, GPUMOACO(), ("n_gen", 12), seed=1)
+    result = minimize(problem, GPU2PPLS(), ("n_gen", 12), seed=1)
     assert len(result.F) > 50
     assert (np.sort(result.X, axis=1) == np.arange(30)).all()
     assert (problem.tour_lengths(result.X) == result.F).all()
@@ -38,7 +38,7 @@ def test_the_result_is_a_front_of_tours_and_their_lengths_in_order():
 
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_the_same_seed_gives_the_same_front(backend):
-    fronts = [minimize(problem_of(30), GPUMOACO(backend=backend), ("n_gen", 12), seed=1) for _ in range(2)]
+    fronts = [minimize(problem_of(30), GPU2PPLS(backend=backend), ("n_gen", 12), seed=1) for _ in range(2)]
     assert np.array_equal(fronts[0].F, fronts[1].F)
     assert np.array_equal(fronts[0].X, fronts[1].X)
 
@@ -46,7 +46,7 @@ def test_the_same_seed_gives_the_same_front(backend):
 @pytest.mark.parametrize(("n", "k"), [(3, 2), (4, 3), (5, 2), (8, 2), (8, 3), (7, 6)])
 def test_few_cities_have_their_exact_front_after_one_generation(n, k):
     problem = problem_of(n, k, seed=n)
-    result = minimize(problem, GPUMOACO(), ("n_gen", 1), seed=1)
+    result = minimize(problem, GPU2PPLS(), ("n_gen", 1), seed=1)
     assert np.array_equal(result.F, exact_front(problem))
 
 
@@ -54,7 +54,7 @@ def test_few_cities_have_their_exact_front_after_one_generation(n, k):
 @pytest.mark.parametrize(("k", "n_gen"), [(2, 40), (3, 30)])
 def test_what_is_searched_for_is_the_exact_front(k, n_gen, backend):
     problem = problem_of(10, k, seed=3)
-    result = minimize(problem, GPUMOACO(backend=backend), ("n_gen", n_gen), seed=1)
+    result = minimize(problem, GPU2PPLS(backend=backend), ("n_gen", n_gen), seed=1)
     assert np.array_equal(result.F, exact_front(problem))
 
 
@@ -62,7 +62,7 @@ def test_what_is_searched_for_is_the_exact_front(k, n_gen, backend):
 @pytest.mark.parametrize(("k", "metric"), [(3, "EUC_2D"), (4, "EUC_2D"), (2, "EXACT"), (3, "EXACT")])
 def test_of_any_objectives_and_metric_each_length_is_that_of_its_tour(k, metric, backend):
     problem = problem_of(14, k, metric=metric)
-    result = minimize(problem, GPUMOACO(20, backend=backend), ("n_gen", 10), seed=1)
+    result = minimize(problem, GPU2PPLS(20, backend=backend), ("n_gen", 10), seed=1)
     assert len(result.F) > 20
     assert (problem.tour_lengths(result.X) == result.F).all()
     assert not dominated(result.F).any()
@@ -71,7 +71,7 @@ def test_of_any_objectives_and_metric_each_length_is_that_of_its_tour(k, metric,
 
 def test_nothing_that_a_generation_hands_out_is_lost():
     problem = problem_of(25)
-    algorithm = GPUMOACO()
+    algorithm = GPU2PPLS()
     algorithm.setup(problem, termination=("n_gen", 12), seed=1)
     seen = []
     while algorithm.has_next():
@@ -96,7 +96,7 @@ def test_the_number_of_threads_changes_nothing(monkeypatch, few):
     fronts = []
     for threads in ("1", "3"):
         monkeypatch.setenv("PYMOO_GPUACO_THREADS", threads)
-        fronts.append(minimize(problem_of(30), GPUMOACO(12), ("n_gen", 14), seed=1))
+        fronts.append(minimize(problem_of(30), GPU2PPLS(12), ("n_gen", 14), seed=1))
     assert np.array_equal(fronts[0].F, fronts[1].F)
     assert np.array_equal(fronts[0].X, fronts[1].X)
 
@@ -110,8 +110,8 @@ def test_a_run_goes_on_from_a_file_as_if_nothing_had_been(
 ):
     monkeypatch.setattr("pymoo_gpuaco.fronts.search._FEW_CITIES", few)
     problem = problem_of(n, k)
-    whole = minimize(problem, GPUMOACO(12, backend=backend), ("n_gen", last), seed=1)
-    begun = GPUMOACO(12, backend=backend)
+    whole = minimize(problem, GPU2PPLS(12, backend=backend), ("n_gen", last), seed=1)
+    begun = GPU2PPLS(12, backend=backend)
     begun.setup(problem, termination=("n_gen", last), seed=1)
     for _ in range(first):
         begun.next()
@@ -175,16 +175,16 @@ def test_a_run_goes_on_with_ref_dirs_only_where_it_began_with_some(first, then, 
 
 def test_tours_to_begin_with_are_members_of_the_front_or_dominated():
     problem = problem_of(40)
-    given = minimize(problem, GPUMOACO(), ("n_gen", 20), seed=2)
-    result = minimize(problem, GPUMOACO(sampling=given.X), ("n_gen", 1), seed=1)
+    given = minimize(problem, GPU2PPLS(), ("n_gen", 20), seed=2)
+    result = minimize(problem, GPU2PPLS(sampling=given.X), ("n_gen", 1), seed=1)
     assert np.array_equal(result.F, given.F)
-    result = minimize(problem, GPUMOACO(sampling=given.X), ("n_gen", 3), seed=1)
+    result = minimize(problem, GPU2PPLS(sampling=given.X), ("n_gen", 3), seed=1)
     assert not beaten(result.F, given.F).any()
 
 
 def test_the_front_has_at_most_archive_size_tours_and_what_went_is_told(caplog):
     with caplog.at_level("INFO", logger="pymoo_gpuaco"):
-        result = minimize(problem_of(40), GPUMOACO(archive_size=20), ("n_gen", 12), seed=1)
+        result = minimize(problem_of(40), GPU2PPLS(archive_size=20), ("n_gen", 12), seed=1)
     assert len(result.F) == 20
     assert not dominated(result.F).any()
     assert "archive_size=20" in caplog.text
@@ -192,7 +192,7 @@ def test_the_front_has_at_most_archive_size_tours_and_what_went_is_told(caplog):
 
 def test_directions_are_solved_instead_of_those_between_corners():
     problem = problem_of(30)
-    result = minimize(problem, GPUMOACO(ref_dirs=[[1, 0], [1, 1], [0, 1]]), ("n_gen", 4), seed=1)
+    result = minimize(problem, GPU2PPLS(ref_dirs=[[1, 0], [1, 1], [0, 1]]), ("n_gen", 4), seed=1)
     algorithm = result.algorithm
     assert algorithm.engine.n_sums == 2 + 3
     assert not dominated(result.F).any()
@@ -200,7 +200,7 @@ def test_directions_are_solved_instead_of_those_between_corners():
 
 def test_directions_count_by_their_shares_whatever_their_sum():
     large, small = (
-        minimize(problem_of(20), GPUMOACO(ref_dirs=given), ("n_gen", 3), seed=1)
+        minimize(problem_of(20), GPU2PPLS(ref_dirs=given), ("n_gen", 3), seed=1)
         for given in ([[1, 3], [4, 0]], [[1e-6, 3e-6], [1e308, 0]])
     )
     assert np.array_equal(large.F, small.F)
@@ -215,30 +215,30 @@ def test_runs_end_by_pymoos_terminations_and_by_themselves(termination):
     problem = problem_of(9)
     if termination == ("moo",):
         termination = get_termination("moo", n_max_gen=20)
-    result = minimize(problem, GPUMOACO(), termination, seed=1)
+    result = minimize(problem, GPU2PPLS(), termination, seed=1)
     assert np.array_equal(result.F, exact_front(problem))
 
 
 @pytest.mark.parametrize("sampling", [None, np.arange(9)[None]])
 def test_few_cities_end_when_every_tour_has_been_looked_at(sampling):
     problem = problem_of(9)
-    result = minimize(problem, GPUMOACO(sampling=sampling), FrontTermination(), seed=1)
+    result = minimize(problem, GPU2PPLS(sampling=sampling), FrontTermination(), seed=1)
     assert result.algorithm.termination.reason == "proof: every tour has been looked at"
     assert result.algorithm.n_gen <= 2 + (sampling is not None)
     assert np.array_equal(result.F, exact_front(problem))
 
 
 def test_a_front_has_no_one_length():
-    algorithm = GPUMOACO()
+    algorithm = GPU2PPLS()
     algorithm.setup(problem_of(9), seed=1)
     assert algorithm.lower_bound is None
     with pytest.raises(TypeError, match=r"termination must be FrontTermination\(\.\.\) or pymoo's"):
-        minimize(problem_of(9), GPUMOACO(), ColonyTermination(), seed=1)
+        minimize(problem_of(9), GPU2PPLS(), ColonyTermination(), seed=1)
 
 
 @pytest.mark.parametrize("output", [{}, {"output": None}])
 def test_verbose_tells_of_the_front(output, capsys):
-    result = minimize(problem_of(20), GPUMOACO(**output), ("n_gen", 6), seed=1, verbose=True)
+    result = minimize(problem_of(20), GPU2PPLS(**output), ("n_gen", 6), seed=1, verbose=True)
     header, *rows = [line for line in capsys.readouterr().out.splitlines() if "|" in line]
     assert [name.strip() for name in header.split("|")][2:5] == ["front", "hypervolume", "supported"]
     last = [cell.strip() for cell in rows[-1].split("|")]
@@ -267,27 +267,27 @@ def test_verbose_tells_of_the_front(output, capsys):
         ),
         ({"ref_dirs": [[1, 2], [-1, 2]]}, ValueError, "ref_dirs"),
         ({"backend": "gpu"}, ValueError, "backend must be one of"),
-        ({"pop_size": 9}, TypeError, "GPUMOACO has no argument 'pop_size'"),
+        ({"pop_size": 9}, TypeError, "GPU2PPLS has no argument 'pop_size'"),
     ],
 )
 def test_what_is_no_argument_is_refused(given, error, told):
     with pytest.raises(error, match=re.escape(told)):
-        GPUMOACO(**given)
+        GPU2PPLS(**given)
 
 
 def test_what_it_cannot_search_is_refused():
     with pytest.raises(ValueError, match="archive_size must be an integer >= 12, got 11"):
-        minimize(problem_of(9, 6), GPUMOACO(archive_size=11), ("n_gen", 1))
+        minimize(problem_of(9, 6), GPU2PPLS(archive_size=11), ("n_gen", 1))
     with pytest.raises(ValueError, match="ref_dirs must have 2 columns, one an objective, got 3"):
-        minimize(problem_of(20), GPUMOACO(ref_dirs=np.eye(3)), ("n_gen", 1))
+        minimize(problem_of(20), GPU2PPLS(ref_dirs=np.eye(3)), ("n_gen", 1))
     with pytest.raises(ValueError, match="1 objective"):
-        minimize(TSP(np.random.default_rng(0).random((12, 2))), GPUMOACO(), ("n_gen", 1))
+        minimize(TSP(np.random.default_rng(0).random((12, 2))), GPU2PPLS(), ("n_gen", 1))
 
 
 def test_a_front_that_was_looked_at_after_an_interrupt_is_there_after_the_next_generation_too(monkeypatch):
     """Of up to 9 cities the first generation looks at every tour: the second adds nothing, and pymoo begins again."""
     problem = problem_of(8)
-    algorithm = GPUMOACO(backend="cpu").setup(problem, termination=("n_gen", 5), seed=1)
+    algorithm = GPU2PPLS(backend="cpu").setup(problem, termination=("n_gen", 5), seed=1)
     engine = algorithm.engine
     search_whole = engine.search
 
