@@ -127,14 +127,14 @@ def test_windows_share_a_tour_among_threads_and_none_has_more_than_half_of_it() 
 
 def test_trials_that_a_user_gives_are_shared_by_the_tours() -> None:
     own = MemeticParameters(trials=100)
-    assert own.trials_a_tour(1000, 8) == 12
-    assert own.trials_a_tour(1000, 1000) == 1
-    assert MemeticParameters().trials_a_tour(10**6, 10**5) == 1
+    assert own.trials_a_tour(1000, 8, True) == 12
+    assert own.trials_a_tour(1000, 1000, True) == 1
+    assert MemeticParameters().trials_a_tour(10**6, 10**5, True) == 1
 
 
 def test_many_tours_get_more_trials_each_the_more_cities_they_have() -> None:
     own, many = MemeticParameters(), module.FEWEST_TO_EVOLVE
-    assert own.trials_a_tour(20_000, many) > own.trials_a_tour(10_000, many)
+    assert own.trials_a_tour(20_000, many, True) > own.trials_a_tour(10_000, many)
     assert (
-        own.trials_a_tour(20_000, 1000) == own.trials_a_tour(20_000, many) > own.trials_a_tour(100, 1000) > 0
+        own.trials_a_tour(20_000, 1000, True) == own.trials_a_tour(20_000, many) > own.trials_a_tour(100, 1000) > 0
     )

@@ -51,6 +51,7 @@ class Device:
     kind, n_tours, scale, parameters = "none", 2, 1.0, MemeticParameters()
     plan = Plan(
         rounds=4,
+        rounds_without_limit=4,
         rounds_between_checks=2,
         first_cycle=100,
         cycles_in_one=3,

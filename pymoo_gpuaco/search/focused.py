@@ -205,7 +205,7 @@ class MemeticSearch:
         if repairs > 0:
             return min(plan.rounds, repairs)
         if self._stop.until is None:
-            return plan.rounds
+            return plan.rounds_without_limit
         return min(plan.rounds, max(plan.rounds_between_checks, self._schedule.rounds))
 
     def _await_penalties(self) -> bool:

@@ -37,6 +37,7 @@ FEWEST_TO_EVOLVE = 8
 MOST_CANDIDATES = 8  # of a city: as many as windows on CUDA have shared memory for
 # Temperature, in mean edges, of a cycle that makes ``KICKS_FOR_FULL_HEAT`` kicks a city on the CPU.
 FULL_HEAT = 1.1
+KICKS_OF_SHORT_ROUND = 128  # of all tours: some 10 ms
 KICKS_FOR_FULL_HEAT = 10.0  # a city: with fewer, what the heat has broken is not mended by the end
 
 # Cities of the longest stretch that a kick moves. Longer ones lead out of tours that shorter ones never leave, and take
@@ -149,12 +150,17 @@ class MemeticParameters:
         size = min(max(20_000, -(-n // threads)), 50_000) if self.window is None else self.window
         return min(size, max(FEWEST_CITIES_TO_KICK, -(-n // 2)))
 
-    def trials_a_tour(self, n: int, m: int) -> int:
-        """Kicks on each of m tours, or parts of one, of n cities in a round; loading a tour must not take as long."""
+    def trials_a_tour(self, n: int, m: int, limited: bool) -> int:
+        """Kicks on each of m tours, or parts of one, of n cities in a round; loading a tour must not take as long.
+
+        limited : whether the time of the run is; else rounds are short, so that a run by ``n_gen`` takes seconds.
+        """
         if self.trials is not None:
             return max(1, self.trials // m)
         if not self.whole(n):
             return max(1, min(max(2048, n // 12), 8192) // m)
+        if not limited:
+            return max(KICKS_OF_SHORT_ROUND // m, n // 32, 1)
         if m < FEWEST_TO_EVOLVE:
             return 1024
         return max(2048 // m, n // 32, 1)

@@ -13,6 +13,7 @@ class Plan:
     Attributes
     ----------
     rounds : most rounds of a generation, >= 1.
+    rounds_without_limit : rounds of a generation where the time of the run is not limited, >= 1.
     rounds_between_checks : rounds after which the clock is checked and the host waits for the device, >= 1.
     whole_rounds : whether a round, once launched, goes on when time is over: then none is that would end too late by
         more than half of it.
@@ -29,6 +30,7 @@ class Plan:
     """
 
     rounds: int
+    rounds_without_limit: int
     rounds_between_checks: int
     first_cycle: int
     cycles_in_one: int

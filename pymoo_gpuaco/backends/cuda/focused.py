@@ -141,6 +141,7 @@ class CudaWindows:
         self._hot_trials = hot_trials(n, w)
         self.plan = Plan(
             rounds=ROUNDS,
+            rounds_without_limit=ROUNDS_AT_ONCE,
             rounds_between_checks=ROUNDS_AT_ONCE,
             first_cycle=FIRST_CYCLE if m > 1 else FIRST_CYCLE_OF_ONE,
             cycles_in_one=CYCLES_IN_ONE if m > 1 else CYCLES_IN_ONE_OF_ONE,
